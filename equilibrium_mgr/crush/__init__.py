@@ -1,0 +1,1 @@
+"""CRUSH as far as a balancer needs it: the hierarchy, the rules, and what placements they allow."""

@@ -1,0 +1,114 @@
+"""The CRUSH hierarchy, read from the dictionary that `CRUSHMap.dump()` gives.
+
+Device classes need no special case: Ceph keeps a shadow tree per class (`default~hdd`), and a rule
+that takes a class takes the shadow bucket.
+"""
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Tuple
+
+#: CRUSH weights in a dump are 16.16 fixed point; by convention 1.0 stands for 1 TiB.
+WEIGHT_ONE = 0x10000
+
+OSD_TYPE = "osd"
+
+
+class Bucket(NamedTuple):
+    id: int
+    name: str
+    type_name: str
+    type_id: int
+    items: Tuple[Tuple[int, float], ...]  # (item id, CRUSH weight)
+
+
+class Subtree:
+    """What stands under one bucket: its OSDs with their weights and ancestors by type."""
+
+    def __init__(self, root: int, weights: Dict[int, float],
+                 ancestors: Dict[str, Dict[int, int]]) -> None:
+        self.root = root
+        self.weights = weights
+        self._ancestors = ancestors
+
+    def bucket_of(self, type_name: str) -> Dict[int, int]:
+        """OSD id → the bucket of that type above it; an OSD with none is absent."""
+        if type_name == OSD_TYPE:
+            return {osd: osd for osd in self.weights}
+        return self._ancestors.get(type_name, {})
+
+
+class CrushHierarchy:
+    """Buckets, devices and rules of one CRUSH map. Subtrees are walked once and kept."""
+
+    def __init__(self, dump: Mapping[str, Any]) -> None:
+        self.device_class: Dict[int, str] = {
+            d["id"]: d.get("class", "") for d in dump.get("devices", [])}
+        self.buckets: Dict[int, Bucket] = {
+            b["id"]: _bucket(b) for b in dump.get("buckets", [])}
+        self.rules: Dict[int, Mapping[str, Any]] = {
+            r["rule_id"]: r for r in dump.get("rules", [])}
+        self.type_ids: Dict[str, int] = {
+            t["name"]: t["type_id"] for t in dump.get("types", [])}
+        for bucket in self.buckets.values():
+            self.type_ids.setdefault(bucket.type_name, bucket.type_id)
+        self._subtrees: Dict[int, Subtree] = {}
+
+    def subtree(self, root: int) -> Subtree:
+        """The subtree under a bucket, or under a single OSD where a rule takes one."""
+        if root not in self._subtrees:
+            self._subtrees[root] = self._walk(root)
+        return self._subtrees[root]
+
+    def buckets_of_type(self, root: int, type_name: str) -> Iterator[int]:
+        """Buckets of a type at or under `root`, in tree order, none inside another.
+
+        A bucket whose own type id is lower than the wanted one hides what is under it, as in
+        Ceph's CrushWrapper::get_children_of_type.
+        """
+        bucket = self.buckets.get(root)
+        if bucket is None or bucket.type_id < self.type_ids.get(type_name, 0):
+            return
+        if bucket.type_name == type_name:
+            yield root
+            return
+        for item, _ in bucket.items:
+            yield from self.buckets_of_type(item, type_name)
+
+    def hosts(self) -> Dict[int, str]:
+        """OSD id → name of its nearest host bucket, shadow trees left out."""
+        found: Dict[int, str] = {}
+        for bucket in self.buckets.values():
+            if bucket.type_name == "host" and "~" not in bucket.name:
+                for osd in self.subtree(bucket.id).weights:
+                    found.setdefault(osd, bucket.name)
+        return found
+
+    def _walk(self, root: int) -> Subtree:
+        weights: Dict[int, float] = {}
+        ancestors: Dict[str, Dict[int, int]] = {}
+        if root >= 0:
+            return Subtree(root, {root: 1.0}, ancestors)
+        self._descend(root, {}, weights, ancestors)
+        return Subtree(root, weights, ancestors)
+
+    def _descend(self, bucket_id: int, path: Dict[str, int], weights: Dict[int, float],
+                 ancestors: Dict[str, Dict[int, int]]) -> None:
+        bucket = self.buckets.get(bucket_id)
+        if bucket is None:
+            return
+        for item, weight in bucket.items:
+            if item < 0 and item in self.buckets:
+                # CRUSH stops at the first bucket of the wanted type: the outermost one counts
+                type_name = self.buckets[item].type_name
+                self._descend(item, {type_name: item, **path}, weights, ancestors)
+            elif item not in weights:  # an OSD linked twice counts once, as found first
+                weights[item] = weight
+                for type_name, ancestor in path.items():
+                    ancestors.setdefault(type_name, {})[item] = ancestor
+
+
+def _bucket(dump: Mapping[str, Any]) -> Bucket:
+    items: List[Tuple[int, float]] = [
+        (item["id"], item["weight"] / WEIGHT_ONE) for item in dump.get("items", [])]
+    return Bucket(dump["id"], dump.get("name", ""), dump["type_name"],
+                  dump.get("type_id", 0), tuple(items))

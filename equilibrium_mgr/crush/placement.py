@@ -1,0 +1,177 @@
+"""Which up sets could have come from a pool's rule, and which single replacements keep that true.
+
+Stricter than the monitor, which tolerates uneven fan-outs that CRUSH never produces, and never
+laxer: what the monitor itself would cancel is refused here as well.
+"""
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
+
+from .hierarchy import OSD_TYPE, CrushHierarchy
+from .monitor import MonitorCheck
+from .rule import TakeBlock, parse_rule
+
+#: What Ceph puts into an up set where a shard has no OSD (CRUSH_ITEM_NONE).
+NO_OSD = 0x7FFFFFFF
+
+
+class Domain(NamedTuple):
+    """One level of a block: the failure domain, and how many shards and buckets it may have."""
+
+    type_name: str
+    bucket_of: Mapping[int, int]  # OSD → bucket of this type; an OSD outside any cannot be chosen
+    shards_per_bucket: int
+    buckets: int                  # distinct buckets in the whole block
+    buckets_per_parent: int       # distinct buckets under one bucket of the level above
+
+
+class Block:
+    """A take block bound to the hierarchy: the OSDs it may use and the domains it keeps apart."""
+
+    def __init__(self, crush: CrushHierarchy, block: TakeBlock) -> None:
+        self.take = block.take
+        self.start = block.start
+        self.positions = block.positions
+        self.domains: List[Domain] = []
+        tree = crush.subtree(block.take)
+        weights = {osd: w for osd, w in tree.weights.items() if w > 0.0}
+        for index, level in enumerate(block.levels):
+            bucket_of = tree.bucket_of(level.type_name)
+            weights = {osd: w for osd, w in weights.items() if osd in bucket_of}
+            if level.type_name == OSD_TYPE:
+                continue  # that OSDs are distinct is checked over the whole up set
+            below = block.shards_below(index)
+            self.domains.append(Domain(level.type_name, bucket_of, below,
+                                       -(-block.positions // below), level.num))
+        #: OSD → CRUSH weight, only OSDs that the block can choose
+        self.weights: Dict[int, float] = weights
+
+    def members(self, up: Sequence[int]) -> Sequence[int]:
+        return up[self.start:self.start + self.positions]
+
+
+class PlacementRule:
+    """The legality of up sets for pools of one rule and size.
+
+    `positional` is for erasure-coded pools: there CRUSH gives each group of neighbouring positions
+    one bucket. In replicated pools only the set counts.
+    Raises UnsupportedRule where the rule is not understood.
+    """
+
+    def __init__(self, crush: CrushHierarchy, rule: Mapping[str, Any], pool_size: int,
+                 positional: bool) -> None:
+        self.size = pool_size
+        self.positional = positional
+        self.blocks = [Block(crush, block) for block in parse_rule(rule, pool_size)]
+        self._monitor = MonitorCheck(crush, rule, pool_size)
+        self._block_at = [block for block in self.blocks for _ in range(block.positions)]
+        # one take that gives each bucket one shard: keeping those apart is all there is to check
+        self._needs_full_check = len(self.blocks) > 1 or len(self.blocks[0].domains) > 1 or any(
+            domain.shards_per_bucket > 1 for domain in self.blocks[0].domains)
+
+    def block_at(self, position: int) -> Block:
+        """The take block that owns a position of the up set."""
+        return self._block_at[position]
+
+    def block_index(self, position: int) -> int:
+        return self.blocks.index(self._block_at[position])
+
+    def osds(self) -> Dict[int, float]:
+        """Every OSD that some block can choose, with its CRUSH weight."""
+        merged: Dict[int, float] = {}
+        for block in self.blocks:
+            merged.update(block.weights)
+        return merged
+
+    def monitor_refuses(self, up: Sequence[int]) -> Optional[str]:
+        """Why a monitor would cancel any upmap that leads to this up set, or None."""
+        return self._monitor.refuses(up)
+
+    def breaks(self, up: Sequence[int]) -> Optional[str]:
+        """Why this up set could not have come from the rule, or None where it could."""
+        if len(up) != self.size or NO_OSD in up:
+            return "a shard has no OSD"
+        if len(set(up)) != len(up):
+            return "an OSD holds two shards"
+        for block in self.blocks:
+            members = block.members(up)
+            for osd in members:
+                if osd not in block.weights:
+                    return "osd.%d cannot be chosen by the rule at that position" % osd
+            parent: Optional[Domain] = None
+            for domain in block.domains:
+                reason = (_breaks_groups(domain, members) if self.positional
+                          else _breaks_counts(domain, parent, members))
+                if reason:
+                    return reason
+                parent = domain
+        return None
+
+    def allows(self, up: Sequence[int], position: int, osd: int) -> bool:
+        """May `osd` take over the shard at `position` of this (legal) up set?"""
+        block = self._block_at[position]
+        if osd in up or osd not in block.weights:
+            return False
+        leaving = up[position]
+        for domain in block.domains:
+            bucket = domain.bucket_of[osd]
+            if bucket == domain.bucket_of.get(leaving):
+                continue
+            if not self._enters(domain, block, up, position, bucket):
+                return False
+        if not self._needs_full_check:
+            return True
+        wanted = list(up)
+        wanted[position] = osd
+        return self.breaks(wanted) is None and self._monitor.refuses(wanted) is None
+
+    def _enters(self, domain: Domain, block: Block, up: Sequence[int], position: int,
+                bucket: int) -> bool:
+        """May the shard at `position` go to another bucket of the domain?"""
+        bucket_of = domain.bucket_of
+        start, end = block.start, block.start + block.positions
+        if self.positional and domain.shards_per_bucket > 1:
+            first = position - (position - start) % domain.shards_per_bucket
+            fellows = range(first, min(first + domain.shards_per_bucket, end))
+            return len(fellows) == 1 and all(
+                bucket_of.get(up[i]) != bucket for i in range(start, end) if i != position)
+        inside = sum(1 for i in range(start, end)
+                     if i != position and bucket_of.get(up[i]) == bucket)
+        return inside < domain.shards_per_bucket
+
+
+def _breaks_groups(domain: Domain, members: Sequence[int]) -> Optional[str]:
+    """Neighbouring positions share a bucket, different groups do not (indep)."""
+    size = domain.shards_per_bucket
+    seen: Dict[int, int] = {}
+    for index, osd in enumerate(members):
+        group = index // size
+        bucket = domain.bucket_of[osd]
+        if seen.setdefault(bucket, group) != group:
+            return "two groups of shards share one %s" % domain.type_name
+        if domain.bucket_of[members[group * size]] != bucket:
+            return "one group of shards spans two buckets of type %s" % domain.type_name
+    return None
+
+
+def _breaks_counts(domain: Domain, parent: Optional[Domain],
+                   members: Sequence[int]) -> Optional[str]:
+    """No bucket holds too many shards, and no level has more buckets than the rule chooses."""
+    counts: Dict[int, int] = {}
+    children: Dict[int, set] = {}
+    for osd in members:
+        bucket = domain.bucket_of[osd]
+        counts[bucket] = counts.get(bucket, 0) + 1
+        if parent is not None:
+            children.setdefault(parent.bucket_of[osd], set()).add(bucket)
+    if max(counts.values(), default=0) > domain.shards_per_bucket:
+        return "%d shards in one %s, the rule gives %d" % (
+            max(counts.values()), domain.type_name, domain.shards_per_bucket)
+    if len(counts) > domain.buckets:
+        return "shards in %d buckets of type %s, the rule chooses %d" % (
+            len(counts), domain.type_name, domain.buckets)
+    for buckets in children.values():
+        if len(buckets) > domain.buckets_per_parent:
+            return "%d buckets of type %s side by side, the rule chooses %d" % (
+                len(buckets), domain.type_name, domain.buckets_per_parent)
+    return None

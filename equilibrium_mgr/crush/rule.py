@@ -1,0 +1,103 @@
+"""A CRUSH rule as the take/choose/emit blocks that a pool of a given size gets from it."""
+from __future__ import annotations
+
+from typing import Any, List, Mapping, NamedTuple, Tuple
+
+from .hierarchy import OSD_TYPE
+
+#: Steps that tune CRUSH's search and change nothing of what is a legal result.
+_TUNING_STEPS = frozenset((
+    "set_choose_tries", "set_chooseleaf_tries", "set_choose_local_tries",
+    "set_choose_local_fallback_tries", "set_chooseleaf_vary_r", "set_chooseleaf_stable", "noop"))
+_CHOOSE_STEPS = {
+    "choose_firstn": False, "choose_indep": False,
+    "chooseleaf_firstn": True, "chooseleaf_indep": True}
+
+
+class UnsupportedRule(ValueError):
+    """A rule that equilibrium does not understand; the message is one sentence for people."""
+
+
+class Level(NamedTuple):
+    """One choose step: `num` buckets (or OSDs) of `type_name` under each bucket chosen before."""
+
+    type_name: str
+    num: int
+
+
+class TakeBlock(NamedTuple):
+    """One take … emit of a rule: where in the up set its shards stand and how they fan out."""
+
+    take: int
+    levels: Tuple[Level, ...]
+    start: int      # first position in the up set
+    positions: int  # how many of the pool's shards it places
+
+    def shards_below(self, level: int) -> int:
+        """How many shards of one PG each bucket chosen at this level receives at most."""
+        product = 1
+        for deeper in self.levels[level + 1:]:
+            product *= deeper.num
+        return product
+
+
+def resolved_num(num: int, pool_size: int) -> int:
+    """A choose step's count: 0 means the pool's size, -n the size less n (crush_do_rule)."""
+    return num if num > 0 else num + pool_size
+
+
+def parse_rule(rule: Mapping[str, Any], pool_size: int) -> List[TakeBlock]:
+    """Splits a rule's dump into its take blocks for a pool of `pool_size` shards.
+
+    Raises UnsupportedRule for steps outside take, choose*, emit and the tuning steps (MSR rules
+    among them), for rules that do not end at OSDs, and for rules that place too few shards.
+    """
+    blocks: List[TakeBlock] = []
+    take = None
+    levels: List[Level] = []
+    placed = 0
+    for step in rule.get("steps", []):
+        op = step.get("op", "")
+        if op == "take":
+            take, levels = step["item"], []
+        elif op in _CHOOSE_STEPS:
+            if levels and levels[-1].type_name == OSD_TYPE:
+                raise UnsupportedRule("the rule chooses again below OSDs")
+            levels += _levels(op, step, pool_size)
+        elif op == "emit":
+            if take is None:
+                raise UnsupportedRule("the rule emits before it takes")
+            block = _emit(take, levels, placed, pool_size)
+            if block.positions > 0:
+                blocks.append(block)
+                placed += block.positions
+            take, levels = None, []
+        elif op not in _TUNING_STEPS:
+            raise UnsupportedRule("the rule has the unknown step %s" % op)
+    if placed < pool_size:
+        raise UnsupportedRule("the rule places %d of %d shards" % (placed, pool_size))
+    return blocks
+
+
+def _levels(op: str, step: Mapping[str, Any], pool_size: int) -> List[Level]:
+    num = resolved_num(step["num"], pool_size)
+    if num <= 0:
+        raise UnsupportedRule("the rule has a choose step for no bucket at all")
+    level = Level(step["type"], num)
+    if _CHOOSE_STEPS[op] and level.type_name != OSD_TYPE:
+        return [level, Level(OSD_TYPE, 1)]
+    return [level]
+
+
+def _emit(take: int, levels: List[Level], placed: int, pool_size: int) -> TakeBlock:
+    if not levels:
+        if take < 0:
+            raise UnsupportedRule("the rule emits a bucket instead of OSDs")
+        return TakeBlock(take, (Level(OSD_TYPE, 1),), placed, min(1, pool_size - placed))
+    if levels[-1].type_name != OSD_TYPE:
+        raise UnsupportedRule("the rule emits buckets of type %s instead of OSDs"
+                              % levels[-1].type_name)
+    product = 1
+    for level in levels:
+        product *= level.num
+    return TakeBlock(take, tuple(levels), placed, min(product, pool_size - placed))
