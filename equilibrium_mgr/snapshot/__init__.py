@@ -1,0 +1,1 @@
+"""What the cluster is: an immutable picture of one osdmap epoch, built from plain dictionaries."""

@@ -1,0 +1,291 @@
+"""Builds a snapshot from a reading: who may move, how big a shard is, what is in flight.
+
+One odd PG, OSD or rule never spoils the rest: it becomes immovable with a reason that is counted.
+"""
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from ..crush.hierarchy import CrushHierarchy
+from ..crush.placement import NO_OSD, PlacementRule
+from ..crush.rule import UnsupportedRule
+from .model import (NO_CLASS, Osd, Pg, PgStateCounts, Pool, Snapshot, UpmapItems, shard_changes)
+from .reading import PgRecord, Reading
+from .sizes import DeviceInput, ShardInput, SizeModel, fit_sizes
+from .upmap import invert_items, items_by_pg
+
+_NO_RECORD = PgRecord(0, 0, 0, "", 1.0, 0)
+_ERASURE = 3
+_FULL_RATIOS = {"full_ratio": 0.95, "backfillfull_ratio": 0.90, "nearfull_ratio": 0.85}
+
+
+class _Verdict(NamedTuple):
+    """What one PG's placement came to, and from what."""
+
+    up: Tuple[int, ...]
+    items: UpmapItems
+    raw: Tuple[int, ...]
+    immovable: Optional[str]
+
+
+class SnapshotBuilder:
+    """Builds snapshots, and keeps from one to the next what cannot have changed.
+
+    The CRUSH hierarchy and the rules stay valid for one CRUSH version; what is known of a PG's
+    placement stays valid while its up set, its upmap items and the topology around it are the same.
+    """
+
+    def __init__(self) -> None:
+        self._crush_version: Optional[int] = None
+        self._crush: Optional[CrushHierarchy] = None
+        self._rules: Dict[Tuple[int, int, bool], PlacementRule] = {}
+        self._topology: Any = None
+        self._verdicts: Dict[str, _Verdict] = {}
+
+    def build(self, reading: Reading) -> Snapshot:
+        """Understands one reading. Raises KeyError where maps lack what every Ceph map has."""
+        osd_map = reading.osd_map
+        crush = self._hierarchy(reading)
+        pools = self._pools(osd_map, crush, reading)
+        items = items_by_pg(osd_map)
+        devices = _devices(osd_map, crush, reading.osd_stats)
+        self._forget_stale(pools, devices)
+        pgs = self._pgs(reading, pools, items, devices)
+        copies = reading.pg_status.get("misplaced_total") or sum(
+            pg.objects * pools[pg.pool].size for pg in pgs.values())
+        ratios = {name: osd_map.get(name) or default for name, default in _FULL_RATIOS.items()}
+        return Snapshot(
+            epoch=osd_map["epoch"], taken_at=reading.taken_at, fsid=osd_map.get("fsid", ""),
+            flags=tuple(sorted(f for f in osd_map.get("flags", "").split(",") if f)),
+            full_ratio=ratios["full_ratio"], backfillfull_ratio=ratios["backfillfull_ratio"],
+            nearfull_ratio=ratios["nearfull_ratio"],
+            min_compat_client=osd_map.get("require_min_compat_client", ""),
+            crush=crush, crush_version=osd_map.get("crush_version", 0),
+            osds=_with_transfers(devices, pgs, pools), pools=pools, pgs=pgs, upmap_items=items,
+            pool_states=_pool_states(reading.pg_status), object_copies=copies,
+            misplaced_copies=reading.pg_status.get("misplaced_objects", 0),
+            skipped=Counter(pg.immovable for pg in pgs.values() if pg.immovable))
+
+    def _hierarchy(self, reading: Reading) -> CrushHierarchy:
+        version = reading.osd_map.get("crush_version")
+        if self._crush is None or version is None or version != self._crush_version:
+            self._crush = CrushHierarchy(reading.crush)
+            self._crush_version = version
+            self._rules = {}
+            self._verdicts = {}
+        return self._crush
+
+    def _pools(self, osd_map: Mapping[str, Any], crush: CrushHierarchy,
+               reading: Reading) -> Dict[int, Pool]:
+        profiles = osd_map.get("erasure_code_profiles", {})
+        stored = {p["poolid"]: max(0, p.get("stat_sum", {}).get("num_bytes", 0))
+                  for p in reading.pool_stats}
+        pools: Dict[int, Pool] = {}
+        for dump in osd_map["pools"]:
+            erasure = dump["type"] == _ERASURE
+            data_shards, reason = 1, _pool_in_transition(dump, osd_map)
+            if erasure:
+                data_shards, reason = _data_shards(dump, profiles, reason)
+            rule = None
+            try:
+                rule = self._rule(crush, dump["crush_rule"], dump["size"], erasure)
+            except UnsupportedRule as unsupported:
+                reason = reason or "CRUSH rule not supported: %s" % unsupported
+            except KeyError:
+                reason = reason or "the pool's CRUSH rule does not exist"
+            pools[dump["pool"]] = Pool(
+                id=dump["pool"], name=dump["pool_name"], size=dump["size"],
+                data_shards=data_shards, erasure=erasure, rule_id=dump["crush_rule"],
+                pg_num=dump["pg_num"], stored_bytes=stored.get(dump["pool"], 0),
+                max_avail_bytes=reading.max_avail.get(dump["pool"]), rule=rule, immovable=reason)
+        return pools
+
+    def _rule(self, crush: CrushHierarchy, rule_id: int, size: int,
+              erasure: bool) -> PlacementRule:
+        key = (rule_id, size, erasure)
+        if key not in self._rules:
+            self._rules[key] = PlacementRule(crush, crush.rules[rule_id], size, erasure)
+        return self._rules[key]
+
+    def _forget_stale(self, pools: Mapping[int, Pool], devices: Mapping[int, Osd]) -> None:
+        topology = ([(p.id, p.size, p.rule_id, p.erasure) for p in pools.values()],
+                    [osd.id for osd in devices.values() if osd.reweight <= 0.0])
+        if topology != self._topology:
+            self._topology = topology
+            self._verdicts = {}
+
+    def _pgs(self, reading: Reading, pools: Mapping[int, Pool], items: Mapping[str, UpmapItems],
+             devices: Mapping[int, Osd]) -> Dict[str, Pg]:
+        acting_of = {e["pgid"]: tuple(e["osds"]) for e in reading.osd_map.get("pg_temp", [])}
+        pinned = _pinned(reading.osd_map)
+        is_out = _out_test(devices)
+        shards = _shard_inputs(reading, pools, acting_of)
+        model = _fit(shards, devices, reading)
+        verdicts: Dict[str, _Verdict] = {}
+        pgs: Dict[str, Pg] = {}
+        for pgid, shard in shards.items():
+            up = tuple(reading.up[pgid])
+            record = reading.records.get(pgid, _NO_RECORD)
+            pool = pools[shard.pool]
+            known = self._verdicts.get(pgid)
+            if known is None or known.up != up or known.items != items.get(pgid, ()):
+                known = _judge(pool, up, items.get(pgid, ()), is_out)
+            verdicts[pgid] = known
+            pgs[pgid] = Pg(
+                pgid=pgid, pool=pool.id, raw=known.raw, up=known.up, acting=tuple(shard.acting),
+                shard_bytes=model.shard_bytes(shard), objects=shard.objects,
+                to_come=record.to_come, state=record.state, reported_epoch=record.reported_epoch,
+                immovable=(pinned.get(pgid) or pool.immovable or _no_statistics(record)
+                           or known.immovable))
+        self._verdicts = verdicts
+        return pgs
+
+
+def build_snapshot(reading: Reading) -> Snapshot:
+    """A single snapshot, where there is no earlier one to learn from."""
+    return SnapshotBuilder().build(reading)
+
+
+def _data_shards(dump: Mapping[str, Any], profiles: Mapping[str, Mapping[str, Any]],
+                 reason: Optional[str]) -> Tuple[int, Optional[str]]:
+    try:
+        return max(1, int(profiles[dump["erasure_code_profile"]]["k"])), reason
+    except (KeyError, ValueError):
+        return 1, reason or "the pool's erasure-code profile has no k"
+
+
+def _pool_in_transition(dump: Mapping[str, Any], osd_map: Mapping[str, Any]) -> Optional[str]:
+    pg_num = dump["pg_num"]
+    if any(dump.get(key, pg_num) != pg_num for key in (
+            "pg_num_target", "pg_num_pending", "pg_placement_num", "pg_placement_num_target")):
+        return "pg_num of the pool is changing"
+    if dump.get("tier_of", -1) >= 0:
+        return "the pool is a cache tier"
+    stretch = osd_map.get("stretch_mode", {})
+    if stretch.get("degraded_stretch_mode") or stretch.get("recovering_stretch_mode"):
+        return "the cluster is in degraded stretch mode"
+    return None
+
+
+def _devices(osd_map: Mapping[str, Any], crush: CrushHierarchy,
+             osd_stats: Sequence[Mapping[str, Any]]) -> Dict[int, Osd]:
+    """Every OSD of the map as its device reports it, transfers not yet counted."""
+    hosts = crush.hosts()
+    usage = {s["osd"]: _usage(s) for s in osd_stats}
+    devices: Dict[int, Osd] = {}
+    for dump in osd_map["osds"]:
+        osd = dump["osd"]
+        states = dump.get("state", [])
+        size, used = usage.get(osd, (0, 0))
+        devices[osd] = Osd(
+            id=osd, device_class=crush.device_class.get(osd, "") or NO_CLASS,
+            host=hosts.get(osd, ""), up=bool(dump.get("up", "up" in states)),
+            is_in=bool(dump.get("in", 1)), destroyed="destroyed" in states,
+            reweight=float(dump.get("weight", 1.0)), size_bytes=size, used_bytes=used,
+            has_statistics=size > 0, inbound_bytes=0, outbound_bytes=0)
+    return devices
+
+
+def _usage(stats: Mapping[str, Any]) -> Tuple[int, int]:
+    """(size, used) in bytes. The device's statfs is exact where kb figures are rounded."""
+    statfs = stats.get("statfs") or {}
+    total = statfs.get("total", 0)
+    if total > 0:
+        return total, max(0, total - statfs.get("available", total))
+    return max(0, stats.get("kb", 0)) * 1024, max(0, stats.get("kb_used", 0)) * 1024
+
+
+def _shard_inputs(reading: Reading, pools: Mapping[int, Pool],
+                  acting_of: Mapping[str, Tuple[int, ...]]) -> Dict[str, ShardInput]:
+    """pgid → what the size model needs; PGs of pools that are gone are left out."""
+    shards: Dict[str, ShardInput] = {}
+    for pgid, up in reading.up.items():
+        pool = pools.get(int(pgid.split(".", 1)[0]))
+        if pool is not None:
+            record = reading.records.get(pgid, _NO_RECORD)
+            shards[pgid] = ShardInput(pool.id, acting_of.get(pgid) or tuple(up),
+                                      -(-record.num_bytes // pool.data_shards),
+                                      record.omap_bytes, record.num_objects)
+    return shards
+
+
+def _fit(shards: Mapping[str, ShardInput], devices: Mapping[int, Osd],
+         reading: Reading) -> SizeModel:
+    measured = {osd.id: DeviceInput(osd.device_class, osd.used_bytes)
+                for osd in devices.values() if osd.has_statistics}
+    return fit_sizes(list(shards.values()), measured, reading.pool_stats)
+
+
+def _pinned(osd_map: Mapping[str, Any]) -> Dict[str, str]:
+    """pgid → reason for PGs whose placement somebody else has fixed in full."""
+    pinned = {e["pgid"]: "placed by a full pg-upmap" for e in osd_map.get("pg_upmap", [])}
+    for entry in osd_map.get("pg_upmap_primaries", []):
+        pinned.setdefault(entry["pgid"], "its primary is set by pg-upmap-primary")
+    return pinned
+
+
+def _out_test(devices: Mapping[int, Osd]) -> Callable[[int], bool]:
+    def is_out(osd: int) -> bool:
+        return osd not in devices or devices[osd].reweight <= 0.0
+    return is_out
+
+
+def _judge(pool: Pool, up: Tuple[int, ...], items: UpmapItems,
+           is_out: Callable[[int], bool]) -> _Verdict:
+    """What CRUSH gave the PG, and why its placement keeps it from being moved."""
+    raw = invert_items(up, items, is_out) if items else up
+    return _Verdict(up, items, raw or up, _immovable(pool, up, raw))
+
+
+def _no_statistics(record: PgRecord) -> Optional[str]:
+    if record is _NO_RECORD or "unknown" in record.state:
+        return "no statistics of the PG"
+    return None
+
+
+def _immovable(pool: Pool, up: Tuple[int, ...], raw: Optional[Tuple[int, ...]]) -> Optional[str]:
+    if pool.rule is None:
+        return pool.immovable
+    if len(up) != pool.size or NO_OSD in up:
+        return "a shard has no OSD"
+    if raw is None:
+        return "its CRUSH mapping cannot be recovered from its upmap items"
+    if pool.rule.monitor_refuses(up):
+        return "the monitor would reject its present placement"
+    if pool.rule.breaks(up):
+        return "its present placement breaks its CRUSH rule"
+    if pool.erasure and any(u != r and u in raw for u, r in zip(up, raw)):
+        return "its upmap items exchange shards inside the PG"
+    return None
+
+
+def _with_transfers(devices: Mapping[int, Osd], pgs: Mapping[str, Pg],
+                    pools: Mapping[int, Pool]) -> Dict[int, Osd]:
+    inbound: Dict[int, float] = {}
+    outbound: Dict[int, float] = {}
+    for pg in pgs.values():
+        if pg.up == pg.acting:
+            continue
+        gains, losses = shard_changes(pg.acting, pg.up, pools[pg.pool].erasure)
+        for osd in gains:
+            inbound[osd] = inbound.get(osd, 0.0) + pg.shard_bytes * pg.to_come
+        for osd in losses:
+            outbound[osd] = outbound.get(osd, 0.0) + pg.shard_bytes
+    return {osd.id: osd._replace(inbound_bytes=int(inbound.get(osd.id, 0.0)),
+                                 outbound_bytes=int(outbound.get(osd.id, 0.0)))
+            for osd in devices.values()}
+
+
+def _pool_states(status: Mapping[str, Any]) -> Dict[int, PgStateCounts]:
+    states: Dict[int, PgStateCounts] = {}
+    for pool in status.get("pgs_by_pool_state", []):
+        inactive = degraded = 0
+        for entry in pool.get("pg_state_counts", []):
+            names: List[str] = entry["state_name"].split("+")
+            if "active" not in names:
+                inactive += entry["count"]
+            elif "degraded" in names or "undersized" in names:
+                degraded += entry["count"]
+        states[pool["pool_id"]] = PgStateCounts(inactive, degraded)
+    return states

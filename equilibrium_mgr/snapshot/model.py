@@ -1,0 +1,133 @@
+"""The values a snapshot consists of. Bytes are bytes, ratios run from 0 to 1."""
+from __future__ import annotations
+
+from typing import Dict, Mapping, NamedTuple, Optional, Tuple
+
+from ..crush.hierarchy import CrushHierarchy
+from ..crush.placement import PlacementRule
+
+UpmapItems = Tuple[Tuple[int, int], ...]
+
+#: How OSDs without a device class are called in tables and JSON.
+NO_CLASS = "none"
+
+
+class Osd(NamedTuple):
+    """One OSD. `used_bytes` is what the device reports now; `None` sizes mean no statistics."""
+
+    id: int
+    device_class: str
+    host: str
+    up: bool
+    is_in: bool
+    destroyed: bool
+    reweight: float
+    size_bytes: int
+    used_bytes: int
+    has_statistics: bool
+    inbound_bytes: int   # still to come from backfills that run or wait
+    outbound_bytes: int  # goes when those backfills are through
+
+    @property
+    def target_bytes(self) -> int:
+        """Used bytes once everything in flight has arrived."""
+        return max(0, self.used_bytes + self.inbound_bytes - self.outbound_bytes)
+
+    def cannot_take(self) -> Optional[str]:
+        """Why no shard may go to this OSD, or None."""
+        if self.destroyed:
+            return "destroyed"
+        if not self.up:
+            return "down"
+        if not self.is_in or self.reweight <= 0.0:
+            return "out"
+        if not self.has_statistics or self.size_bytes <= 0:
+            return "without statistics"
+        return None
+
+
+class Pool(NamedTuple):
+    id: int
+    name: str
+    size: int                  # shards per PG
+    data_shards: int           # k of an erasure-coded pool, 1 of a replicated one
+    erasure: bool
+    rule_id: int
+    pg_num: int
+    stored_bytes: int          # logical bytes of its objects
+    max_avail_bytes: Optional[int]  # Ceph's own estimate, where known
+    rule: Optional[PlacementRule]   # None where the rule is not understood
+    immovable: Optional[str]   # why none of its PGs may move
+
+
+class Pg(NamedTuple):
+    """One placement group; `up` is where its shards are wanted, `acting` where they are served."""
+
+    pgid: str
+    pool: int
+    raw: Tuple[int, ...]
+    up: Tuple[int, ...]
+    acting: Tuple[int, ...]
+    shard_bytes: int           # what one shard occupies on a device
+    objects: int
+    to_come: float             # ratio of its moving shards' bytes still to be copied
+    state: str                 # Ceph's own, as in `active+clean`
+    reported_epoch: int        # osdmap epoch that the state was reported at
+    immovable: Optional[str]   # why it must not be moved, or None
+
+
+class PgStateCounts(NamedTuple):
+    """How many PGs of a pool keep others from being moved."""
+
+    inactive: int
+    degraded: int
+
+
+class Snapshot(NamedTuple):
+    """The cluster at one osdmap epoch."""
+
+    epoch: int
+    taken_at: float                       # seconds since the epoch
+    fsid: str
+    flags: Tuple[str, ...]
+    full_ratio: float
+    backfillfull_ratio: float
+    nearfull_ratio: float
+    min_compat_client: str
+    crush: CrushHierarchy
+    crush_version: int
+    osds: Dict[int, Osd]
+    pools: Dict[int, Pool]
+    pgs: Dict[str, Pg]
+    upmap_items: Dict[str, UpmapItems]
+    pool_states: Dict[int, PgStateCounts]
+    object_copies: int                    # what Ceph's misplaced ratio divides by
+    misplaced_copies: int                 # as pg_status reports them
+    skipped: Mapping[str, int]            # reason → PGs that cannot be moved for it
+
+    def pool_named(self, name: str) -> Optional[Pool]:
+        for pool in self.pools.values():
+            if pool.name == name:
+                return pool
+        return None
+
+    @property
+    def misplaced_ratio(self) -> float:
+        return self.misplaced_copies / self.object_copies if self.object_copies else 0.0
+
+    def in_flight(self) -> Dict[str, Pg]:
+        """PGs whose data is not (yet) where `up` wants it."""
+        return {pgid: pg for pgid, pg in self.pgs.items() if pg.up != pg.acting}
+
+
+def shard_changes(before: Tuple[int, ...], after: Tuple[int, ...],
+                  positional: bool) -> Tuple[Tuple[int, ...], Tuple[int, ...]]:
+    """(OSDs that gain a shard, OSDs that lose one) between two sets of one PG, pair by pair.
+
+    Positions count in erasure-coded pools, where a shard is not its neighbour.
+    """
+    if positional:
+        changed = [(a, b) for a, b in zip(before, after) if a != b]
+        return tuple(b for _, b in changed), tuple(a for a, _ in changed)
+    old, new = set(before), set(after)
+    return (tuple(o for o in after if o not in old), tuple(o for o in before if o not in new))

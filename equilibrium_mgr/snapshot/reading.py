@@ -1,0 +1,29 @@
+"""What one round reads from the mgr: plain dictionaries in Ceph's shapes, not yet understood."""
+from __future__ import annotations
+
+from typing import Any, Mapping, NamedTuple, Sequence
+
+
+class PgRecord(NamedTuple):
+    """The statistics of one PG that placement depends on."""
+
+    num_bytes: int     # logical bytes of its objects
+    num_objects: int
+    omap_bytes: int
+    state: str         # as in `active+clean`; empty where unknown
+    to_come: float     # ratio of its moving shards still to be copied; 1.0 where nothing is known
+    reported_epoch: int  # osdmap epoch of the report; 0 where unknown
+
+
+class Reading(NamedTuple):
+    """One consistent reading: maps and up sets belong to the same osdmap epoch."""
+
+    taken_at: float                        # seconds since the epoch
+    osd_map: Mapping[str, Any]             # OSDMap.dump()
+    crush: Mapping[str, Any]               # CRUSHMap.dump()
+    up: Mapping[str, Sequence[int]]        # pgid → up set
+    records: Mapping[str, PgRecord]        # pgid → statistics
+    osd_stats: Sequence[Mapping[str, Any]]   # get('osd_stats')['osd_stats']
+    pool_stats: Sequence[Mapping[str, Any]]  # get('pool_stats')['pool_stats']
+    pg_status: Mapping[str, Any]           # get('pg_status')
+    max_avail: Mapping[int, int]           # pool id → Ceph's MAX AVAIL in bytes

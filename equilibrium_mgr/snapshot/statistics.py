@@ -1,0 +1,114 @@
+"""PG statistics between the rare full readings.
+
+`pg_stats` holds the mgr's global lock for a second and more on big clusters, so it is read about
+hourly. In between `pg_progress` tells each PG's bytes, state and recovered bytes, and `pool_stats`
+by how much the pool's objects and omap have grown since.
+"""
+from __future__ import annotations
+
+from typing import Any, Collection, Dict, Iterable, Mapping, NamedTuple, Sequence
+
+from .reading import PgRecord
+
+
+class _Full(NamedTuple):
+    """What only the full reading tells about one PG."""
+
+    num_objects: int
+    omap_bytes: int
+
+
+class _Transfer(NamedTuple):
+    """Where a PG's movement stood when it was first seen."""
+
+    to_come: float        # ratio
+    recovered_bytes: int  # the PG's cumulative counter at that time
+
+
+class PgStatistics:
+    """The newest known record of every PG, kept up to date from cheap readings."""
+
+    def __init__(self) -> None:
+        self._full: Dict[str, _Full] = {}
+        self._pool_totals: Dict[int, _Full] = {}
+        self._transfers: Dict[str, _Transfer] = {}
+
+    def read_full(self, pg_stats: Iterable[Mapping[str, Any]],
+                  pool_stats: Iterable[Mapping[str, Any]]) -> None:
+        """Takes in `get('pg_stats')['pg_stats']` and the pool statistics of the same moment."""
+        self._pool_totals = _pool_totals(pool_stats)
+        self._full = {}
+        self._transfers = {}
+        for pg in pg_stats:
+            stat = pg.get("stat_sum", {})
+            objects = max(0, stat.get("num_objects", 0))
+            self._full[pg["pgid"]] = _Full(objects, max(0, stat.get("num_omap_bytes", 0)))
+            moving = _moving(pg.get("up", ()), pg.get("acting", ()))
+            if moving and objects:
+                misplaced = max(0, stat.get("num_objects_misplaced", 0))
+                self._transfers[pg["pgid"]] = _Transfer(
+                    min(1.0, misplaced / (objects * moving)), stat.get("num_bytes_recovered", 0))
+
+    def records(self, progress: Mapping[str, Mapping[str, Any]],
+                pool_stats: Iterable[Mapping[str, Any]],
+                acting_of: Mapping[str, Sequence[int]], up_of: Mapping[str, Sequence[int]],
+                erasure_pools: Collection[int]) -> Dict[str, PgRecord]:
+        """pgid → record, from `get('pg_progress')['pgs']` and the pg_temp entries of the map."""
+        totals = _pool_totals(pool_stats)
+        self._transfers = {pgid: t for pgid, t in self._transfers.items() if pgid in acting_of}
+        average = _averages(progress, totals)
+        growth = {pool: _growth(self._pool_totals.get(pool), now) for pool, now in totals.items()}
+        records: Dict[str, PgRecord] = {}
+        for pgid, pg in progress.items():
+            pool = int(pgid.split(".", 1)[0])
+            full = self._full.get(pgid)
+            if full is None:
+                full = average.get(pool, _Full(0, 0))
+            else:
+                objects, omap = growth.get(pool, (1.0, 1.0))
+                full = _Full(int(full.num_objects * objects), int(full.omap_bytes * omap))
+            to_come = 1.0
+            if pgid in acting_of:
+                moving = _moving(up_of.get(pgid, ()), acting_of[pgid])
+                to_come = self._to_come(pgid, pg, 1 if pool in erasure_pools else moving)
+            records[pgid] = PgRecord(max(0, pg.get("num_bytes", 0)), full.num_objects,
+                                     full.omap_bytes, pg.get("state", ""), to_come,
+                                     pg.get("reported_epoch", 0))
+        return records
+
+    def _to_come(self, pgid: str, pg: Mapping[str, Any], copies: int) -> float:
+        """Ratio still to be copied. An erasure-coded object counts once as recovered, a
+        replicated one once per new copy."""
+        recovered = pg.get("num_bytes_recovered", 0)
+        seen = self._transfers.setdefault(pgid, _Transfer(1.0, recovered))
+        whole = pg.get("num_bytes", 0) * max(1, copies)
+        if whole <= 0:
+            return seen.to_come
+        return min(1.0, max(0.0, seen.to_come - (recovered - seen.recovered_bytes) / whole))
+
+
+def _moving(up: Sequence[int], acting: Sequence[int]) -> int:
+    return sum(1 for osd in up if osd not in acting)
+
+
+def _pool_totals(pool_stats: Iterable[Mapping[str, Any]]) -> Dict[int, _Full]:
+    return {p["poolid"]: _Full(max(0, p.get("stat_sum", {}).get("num_objects", 0)),
+                               max(0, p.get("stat_sum", {}).get("num_omap_bytes", 0)))
+            for p in pool_stats}
+
+
+def _growth(then: Any, now: _Full) -> Sequence[float]:
+    if then is None:
+        return 1.0, 1.0
+    return (now.num_objects / then.num_objects if then.num_objects else 1.0,
+            now.omap_bytes / then.omap_bytes if then.omap_bytes else 1.0)
+
+
+def _averages(progress: Iterable[str], totals: Mapping[int, _Full]) -> Dict[int, _Full]:
+    """For PGs that no full reading has seen yet: the pool's mean."""
+    counts: Dict[int, int] = {}
+    for pgid in progress:
+        pool = int(pgid.split(".", 1)[0])
+        counts[pool] = counts.get(pool, 0) + 1
+    return {pool: _Full(total.num_objects // counts[pool], total.omap_bytes // counts[pool])
+            for pool, total in totals.items() if pool in counts}

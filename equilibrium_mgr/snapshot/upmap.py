@@ -1,0 +1,69 @@
+"""Upmap items: applying them, recovering what CRUSH alone gave, and writing the shortest ones.
+
+The rules are those of OSDMap::_apply_upmap and OSDMap::clean_pg_upmaps (Ceph 16 to 20).
+"""
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+
+from ..crush.placement import PlacementRule
+from .model import UpmapItems
+
+
+def apply_items(raw: Sequence[int], items: Iterable[Tuple[int, int]],
+                is_out: Callable[[int], bool]) -> Tuple[int, ...]:
+    """The up set that Ceph makes of a raw mapping and upmap items (down OSDs still included)."""
+    current = list(raw)
+    for source, target in items:
+        if target in current or source not in current or is_out(target):
+            continue
+        current[current.index(source)] = target
+    return tuple(current)
+
+
+def invert_items(up: Sequence[int], items: Sequence[Tuple[int, int]],
+                 is_out: Callable[[int], bool]) -> Optional[Tuple[int, ...]]:
+    """The raw CRUSH mapping behind an up set, or None where it cannot be told for certain."""
+    raw = list(up)
+    for source, target in reversed(items):
+        if target in raw and source not in raw:
+            raw[raw.index(target)] = source
+    if apply_items(raw, items, is_out) != tuple(up):
+        return None
+    return tuple(raw)
+
+
+def settle_replicated(raw: Sequence[int], wanted: Sequence[int],
+                      rule: PlacementRule) -> Tuple[int, ...]:
+    """The same OSDs per take block with every one that CRUSH chose back at its raw position.
+
+    In replicated pools only the set matters; keeping raw positions keeps the items short.
+    """
+    settled: List[int] = list(wanted)
+    for block in rule.blocks:
+        span = range(block.start, block.start + block.positions)
+        members = {wanted[i] for i in span}
+        home = {raw[i] for i in span}
+        strangers = iter([wanted[i] for i in span if wanted[i] not in home])
+        for i in span:
+            settled[i] = raw[i] if raw[i] in members else next(strangers)
+    return tuple(settled)
+
+
+def items_for(raw: Sequence[int], wanted: Sequence[int]) -> UpmapItems:
+    """The upmap items that turn the raw mapping into the wanted up set; none where equal.
+
+    Raises ValueError where upmap cannot express it: a target that CRUSH chose for another position.
+    """
+    pairs = tuple((r, w) for r, w in zip(raw, wanted) if r != w)
+    chosen = set(raw)
+    targets = [target for _, target in pairs]
+    if any(target in chosen for target in targets) or len(set(targets)) < len(targets):
+        raise ValueError("upmap items cannot exchange OSDs inside one PG")
+    return pairs
+
+
+def items_by_pg(osd_map: Mapping[str, Any]) -> Dict[str, UpmapItems]:
+    """pgid → upmap items of an osdmap dump."""
+    return {entry["pgid"]: tuple((m["from"], m["to"]) for m in entry["mappings"])
+            for entry in osd_map.get("pg_upmap_items", [])}
