@@ -1,0 +1,24 @@
+"""What an operator may ask of a plan."""
+from __future__ import annotations
+
+from typing import FrozenSet, NamedTuple, Optional
+
+#: Kept free below backfillfull where no fill limit is set: backfill stops dead above it.
+FILL_MARGIN = 0.02
+
+
+class PlanOptions(NamedTuple):
+    """Limits of one plan; None means unlimited."""
+
+    pool_ids: Optional[FrozenSet[int]] = None
+    device_classes: Optional[FrozenSet[str]] = None
+    max_moves: Optional[int] = None       # shard moves
+    max_bytes: Optional[int] = None
+    rejected_pgs: FrozenSet[str] = frozenset()  # the monitor would not have them moved
+    fill_limit: float = 0.0               # ratio; 0 means backfillfull less FILL_MARGIN
+    max_source_osds: int = 25             # the paper's k: fullest OSDs tried for one move
+
+
+def effective_fill_limit(fill_limit: float, backfillfull_ratio: float) -> float:
+    """The utilisation that no OSD may pass by our doing, a ratio."""
+    return fill_limit if fill_limit > 0.0 else max(0.0, backfillfull_ratio - FILL_MARGIN)
