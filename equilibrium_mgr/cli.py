@@ -1,0 +1,297 @@
+"""The `ceph equilibrium …` commands.
+
+No handler waits: the commands of a module share one thread in the mgr. Ceph reads the annotations
+of the handlers, so they must be objects, not strings: no `from __future__ import annotations` here.
+Every handler has a return annotation, without which Ceph takes its last argument for optional.
+"""
+import errno
+import threading
+from typing import Any, Callable, FrozenSet, List, Optional, Set
+
+from .compat import ReadCommand, WriteCommand
+from .executor.balancer import Balancer
+from .executor.guards import CURE_BUILTIN, upmap_refused
+from .gateway import Gateway
+from .planner.options import PlanOptions
+from .planner.plan import BadPlan, Plan
+from .planning import PlanningDesk
+from .report.answer import Answer, CommandResult, Refusal, carry_out
+from .report.evaluation import evaluate_cluster, evaluate_plan, evaluate_pool
+from .report.plans import dump_plan, list_plans, show_plan
+from .report.state_dump import dump_state
+from .report.status import report_status
+from .report.text import parse_size
+from .settings import Settings
+from .shelf import MAX_PLANS, PlanShelf, valid_plan_name
+
+
+class Commands:
+    """The handlers, mixed into the module, whose parts they use."""
+
+    balancer: Balancer
+    clock: Callable[[], float]
+    desk: PlanningDesk
+    gateway: Gateway
+    log: Any
+    next_round_at: Optional[float]
+    set_module_option: Callable[[str, Any], None]
+    settings: Callable[[], Settings]
+    shelf: PlanShelf
+    wakeup: threading.Event
+
+    @ReadCommand("equilibrium status")
+    def _cmd_status(self, format: str = "plain") -> CommandResult:
+        """Show what equilibrium is doing and why"""
+        return self._answer(format, lambda: report_status(
+            self.balancer, self.desk.in_the_making(), self.settings().active, self.clock(),
+            self.next_round_at))
+
+    @ReadCommand("equilibrium eval")
+    def _cmd_eval(self, option: Optional[str] = None, format: str = "plain") -> CommandResult:
+        """Evaluate the present placement, a pool or a plan"""
+        return self._answer(format, lambda: self._evaluate(option))
+
+    @WriteCommand("equilibrium optimize")
+    def _cmd_optimize(self, plan: str, pools: Optional[List[str]] = None,
+                      max_moves: Optional[int] = None, max_bytes: Optional[str] = None,
+                      device_class: Optional[str] = None,
+                      format: str = "plain") -> CommandResult:
+        """Start making a plan, which is kept; nothing is moved"""
+        return self._answer(format, lambda: self._optimize(
+            plan, pools or [], max_moves, max_bytes, device_class))
+
+    @ReadCommand("equilibrium show")
+    def _cmd_show(self, plan: str, format: str = "plain") -> CommandResult:
+        """Show a plan as commands that could be run by hand"""
+        return self._answer(format, lambda: show_plan(plan, self._plan(plan)))
+
+    @ReadCommand("equilibrium dump")
+    def _cmd_dump(self, plan: str, format: str = "plain") -> CommandResult:
+        """Show everything that a plan holds"""
+        return self._answer(format, lambda: dump_plan(plan, self._plan(plan)))
+
+    @ReadCommand("equilibrium ls")
+    def _cmd_ls(self, format: str = "plain") -> CommandResult:
+        """List the plans that are kept or in the making"""
+        return self._answer(format, lambda: list_plans(
+            self.shelf.heads().values(), self.desk.in_the_making(), self._executing()))
+
+    @WriteCommand("equilibrium rm")
+    def _cmd_rm(self, plan: str, format: str = "plain") -> CommandResult:
+        """Forget a plan"""
+        return self._answer(format, lambda: self._remove([plan]))
+
+    @WriteCommand("equilibrium reset")
+    def _cmd_reset(self, format: str = "plain") -> CommandResult:
+        """Forget all plans but one that is being executed"""
+        return self._answer(format, lambda: self._remove(
+            sorted(name for name in self.shelf.heads() if name != self._executing())))
+
+    @WriteCommand("equilibrium execute")
+    def _cmd_execute(self, plan: str, format: str = "plain") -> CommandResult:
+        """Hand a plan over to be carried out, in batches within the misplaced limit"""
+        return self._answer(format, lambda: self._execute(plan))
+
+    @WriteCommand("equilibrium on")
+    def _cmd_on(self, format: str = "plain") -> CommandResult:
+        """Balance automatically; switches the built-in balancer off"""
+        return self._answer(format, self._switch_on)
+
+    @WriteCommand("equilibrium off")
+    def _cmd_off(self, format: str = "plain") -> CommandResult:
+        """Stop sending moves; what is moving already goes on"""
+        return self._answer(format, self._switch_off)
+
+    @ReadCommand("equilibrium pool ls")
+    def _cmd_pool_ls(self, format: str = "plain") -> CommandResult:
+        """List the pools that balancing is limited to"""
+        return self._answer(format, self._pool_list)
+
+    @WriteCommand("equilibrium pool add")
+    def _cmd_pool_add(self, pools: List[str], format: str = "plain") -> CommandResult:
+        """Limit balancing to these pools, beside those named before"""
+        return self._answer(format, lambda: self._edit_pools(set.union, pools))
+
+    @WriteCommand("equilibrium pool rm")
+    def _cmd_pool_rm(self, pools: List[str], format: str = "plain") -> CommandResult:
+        """Take pools off the list that balancing is limited to"""
+        return self._answer(format, lambda: self._edit_pools(set.difference, pools))
+
+    @ReadCommand("equilibrium dump-state")
+    def _cmd_dump_state(self, anonymous: bool = False, format: str = "plain") -> CommandResult:
+        """Write the cluster's state as JSON, for bug reports and offline runs"""
+        return self._answer(format, lambda: dump_state(self.gateway.last_reading(), anonymous))
+
+    # -- what the commands do ------------------------------------------------------------------
+
+    def _answer(self, output_format: str, command: Callable[[], Answer]) -> CommandResult:
+        return carry_out(command, output_format,
+                         lambda: self.log.exception("a command failed"), errno.EINVAL)
+
+    def _evaluate(self, option: Optional[str]) -> Answer:
+        if option and (option in self.shelf.heads() or option in self.desk.in_the_making()):
+            return evaluate_plan(option, self._plan(option))
+        view = self.balancer.view
+        if view is None:
+            raise Refusal(errno.EAGAIN, "the cluster has not been looked at yet (%s); try again"
+                          % self.balancer.reason)
+        age = max(0.0, self.clock() - view.snapshot.taken_at)
+        if age > self.settings().sleep_interval:
+            self.balancer.look_again()  # the next answer will be fresh
+        if not option:
+            return evaluate_cluster(view.usage, view.snapshot.epoch, age)
+        if option in view.usage.pools:
+            return evaluate_pool(option, view.usage, view.snapshot.epoch, age)
+        if self.desk.failure(option):
+            self._plan(option)
+        raise Refusal(errno.ENOENT, "'%s' is neither a plan nor a pool" % option)
+
+    def _optimize(self, plan: str, pools: List[str], max_moves: Optional[int],
+                  max_bytes: Optional[str], device_class: Optional[str]) -> Answer:
+        if not valid_plan_name(plan):
+            raise Refusal(errno.EINVAL, "'%s' is no name for a plan: use up to 64 letters, digits,"
+                          " '_', '.' and '-'" % plan)
+        if plan not in self.shelf.heads() and len(self.shelf.heads()) >= MAX_PLANS:
+            raise Refusal(errno.ENOSPC, "%d plans are kept already; remove some with"
+                          " 'ceph equilibrium rm'" % MAX_PLANS)
+        if plan == self._executing():
+            raise Refusal(errno.EBUSY, "plan '%s' is being executed" % plan)
+        settings = self.settings()
+        wanted_pools = self._pool_ids(pools) if pools else settings.pool_ids
+        options = PlanOptions(
+            pool_ids=frozenset(wanted_pools) if wanted_pools else None,
+            device_classes=self._class_option(device_class) or settings.device_classes,
+            max_moves=_positive(max_moves, "--max-moves"), max_bytes=_size_option(max_bytes),
+            fill_limit=settings.fill_limit)
+        if not self.desk.submit_named(plan, options, settings.max_plan_seconds):
+            raise Refusal(errno.EAGAIN, self._progress(plan))
+        return Answer({"plan": plan, "state": "planning"}, "%s: planning" % plan)
+
+    def _plan(self, name: str) -> Plan:
+        """A kept plan; refuses where it is being made, unknown or damaged."""
+        if name in self.desk.in_the_making():
+            raise Refusal(errno.EAGAIN, self._progress(name))
+        failure = self.desk.failure(name)
+        try:
+            return self.shelf.get(name)
+        except KeyError:
+            if failure:
+                raise Refusal(errno.ENOENT, "plan '%s' could not be made (%s)" % (name, failure))
+            raise Refusal(errno.ENOENT, "no plan is named '%s'" % name)
+        except BadPlan as bad:
+            raise Refusal(errno.EIO, "%s; remove it with 'ceph equilibrium rm %s'" % (bad, name))
+
+    def _progress(self, name: str) -> str:
+        progress = self.desk.in_the_making().get(name)
+        if progress is None:
+            return "plan '%s' is nearly made; try again" % name
+        return "plan '%s' is being made: %d moves so far, %d s; try again" % (
+            name, progress.moves, self.clock() - progress.started_at)
+
+    def _executing(self) -> Optional[str]:
+        walk = self.balancer.walk
+        return walk.name if walk is not None and walk.name else None
+
+    def _remove(self, names: List[str]) -> Answer:
+        for name in names:
+            if name == self._executing():
+                raise Refusal(errno.EBUSY, "plan '%s' is being executed; 'ceph equilibrium off'"
+                              " stops it" % name)
+            try:
+                self.shelf.remove(name)
+            except KeyError:
+                if name in self.desk.in_the_making():
+                    raise Refusal(errno.EAGAIN, self._progress(name))
+                raise Refusal(errno.ENOENT, "no plan is named '%s'" % name)
+        self.wakeup.set()
+        return Answer({"removed": names}, "")
+
+    def _execute(self, name: str) -> Answer:
+        plan = self._plan(name)
+        if self.gateway.builtin_balancer_active():
+            raise Refusal(errno.EPERM, "the built-in balancer is active; run '%s' first"
+                          % CURE_BUILTIN)
+        self._refuse_old_clients()
+        if not plan.changes:
+            return Answer({"plan": name, "state": "through", "moves": 0},
+                          "%s: nothing to move" % name)
+        if not self.balancer.execute(name, plan):
+            raise Refusal(errno.EBUSY, "plan '%s' is being executed; 'ceph equilibrium off' stops"
+                          " it" % self._executing())
+        return Answer({"plan": name, "state": "executing", "moves": len(plan.moves)},
+                      "%s: executing %d moves" % (name, len(plan.moves)))
+
+    def _switch_on(self) -> Answer:
+        self._refuse_old_clients()
+        builtin_was_active = self.gateway.builtin_balancer_active()
+        if builtin_was_active:
+            self.gateway.switch_off_builtin_balancer()
+        self.set_module_option("active", "true")
+        self.balancer.switch_on(builtin_was_active)
+        said = ["automatic balancing is on"]
+        if builtin_was_active:
+            said.append("the built-in balancer was switched off")
+        return Answer({"active": True, "builtin_balancer_switched_off": builtin_was_active},
+                      "; ".join(said))
+
+    def _switch_off(self) -> Answer:
+        self.set_module_option("active", "false")
+        stopped = self.balancer.switch_off()
+        said = ["automatic balancing is off"]
+        if stopped:
+            said.append("the execution of plan '%s' was stopped" % stopped)
+        if not self.gateway.builtin_balancer_active():
+            said.append("the built-in balancer stays off ('ceph balancer on' brings it back)")
+        return Answer({"active": False, "stopped_plan": stopped}, "; ".join(said))
+
+    def _refuse_old_clients(self) -> None:
+        view = self.balancer.view
+        if view is not None and not upmap_refused(view.snapshot.min_compat_client):
+            return
+        refused = upmap_refused(self.gateway.min_compat_client())
+        if refused:
+            raise Refusal(errno.EPERM, refused)
+
+    def _pool_list(self) -> Answer:
+        names = {pool_id: name for name, pool_id in self.gateway.pool_ids_by_name().items()}
+        chosen = sorted(self.settings().pool_ids or ())
+        pools = [names.get(pool_id, "%d (gone)" % pool_id) for pool_id in chosen]
+        return Answer({"pools": pools}, "\n".join(pools))
+
+    def _edit_pools(self, edit: Callable[[Set[int], Set[int]], Set[int]],
+                    pools: List[str]) -> Answer:
+        chosen = set(self.settings().pool_ids or ())
+        chosen = edit(chosen, set(self._pool_ids(pools)))
+        self.set_module_option("pool_ids", ",".join(str(pool_id) for pool_id in sorted(chosen)))
+        return self._pool_list()
+
+    def _pool_ids(self, names: List[str]) -> FrozenSet[int]:
+        known = self.gateway.pool_ids_by_name()
+        for name in names:
+            if name not in known:
+                raise Refusal(errno.ENOENT, "no pool is named '%s'" % name)
+        return frozenset(known[name] for name in names)
+
+    def _class_option(self, device_class: Optional[str]) -> Optional[FrozenSet[str]]:
+        if device_class is None:
+            return None
+        known = self.gateway.device_classes()
+        if device_class not in known:
+            raise Refusal(errno.ENOENT, "no OSD has the device class '%s'; there are: %s"
+                          % (device_class, ", ".join(sorted(known))))
+        return frozenset((device_class,))
+
+
+def _positive(number: Optional[int], what: str) -> Optional[int]:
+    if number is not None and number < 1:
+        raise Refusal(errno.EINVAL, "%s must be at least 1" % what)
+    return number
+
+
+def _size_option(text: Optional[str]) -> Optional[int]:
+    if text is None:
+        return None
+    size = parse_size(text)
+    if not size:
+        raise Refusal(errno.EINVAL, "--max-bytes '%s' is no size; write it like 500G or 1T" % text)
+    return size

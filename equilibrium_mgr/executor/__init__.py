@@ -1,0 +1,1 @@
+"""The executor walks the cluster to a plan's placement in batches; it alone sends anything."""

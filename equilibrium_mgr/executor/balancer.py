@@ -1,0 +1,354 @@
+"""The controller of the serve loop: look, decide, send, verify, rest.
+
+Commands only leave wishes here (`execute`, `switch_on`, `switch_off`); all looking and sending
+happens in `round`, which the serve thread calls.
+"""
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+
+from ..gateway import Gateway, NotReady
+from ..planner.options import PlanOptions
+from ..planner.plan import BadPlan, Plan, Usage
+from ..planner.usage import snapshot_usage
+from ..planning import PlanningDesk
+from ..settings import Settings
+from ..shelf import PlanShelf
+from ..snapshot.model import Snapshot
+from .batch import Limits, next_batch
+from .guards import cluster_guard, troubled_pools
+from .ledger import Ledger
+from .rest import Resting, resting
+from .walk import Walk, verify
+
+OFF, WAITING, BLOCKED, THROTTLED = "off", "waiting", "blocked", "throttled"
+PLANNING, MOVING, BALANCED, STUCK = "planning", "moving", "balanced", "stuck"
+
+_SEND_TIMEOUT_SECONDS = 30.0
+#: While moves are under way, the cluster is read in full again when this share of the misplaced
+#: limit has become free, and at the latest after so many seconds.
+_GLANCE_STEP = 0.1
+_LONGEST_GLANCE_SECONDS = 600.0
+_EXECUTION_KEY = "execution"
+#: An empty plan on a spread wider than this many points is called stuck, not balanced.
+_STUCK_SPREAD = 0.05
+
+
+class View(NamedTuple):
+    """What the last round saw, ready for `status`; never older than one round."""
+
+    snapshot: Snapshot
+    usage: Usage
+    in_flight_moves: int
+    in_flight_bytes: int
+    misplaced_ratio: float
+    max_misplaced_ratio: float
+    builtin_active: bool
+
+
+class Balancer:
+    """The state of balancing. Fields that commands read are replaced whole, never edited."""
+
+    def __init__(self, gateway: Gateway, shelf: PlanShelf, desk: PlanningDesk, kv: Any,
+                 settings: Callable[[], Settings], clock: Callable[[], float],
+                 wake: Callable[[], None], log: logging.Logger) -> None:
+        self._gateway = gateway
+        self._shelf = shelf
+        self._desk = desk
+        self._kv = kv
+        self._settings = settings
+        self._clock = clock
+        self._wake = wake
+        self._log = log
+        self._lock = threading.Lock()
+        self._ledger = Ledger()
+        self._walk: Optional[Walk] = None
+        self._ready: Optional[Plan] = None
+        self._resting: Optional[Resting] = None
+        self._hold_until: Optional[float] = None
+        self._known_items: Optional[Dict[str, Any]] = None
+        self._resumed = False
+        self._look_wanted = False
+        self._awaited_misplaced: Optional[int] = None
+        self.state = OFF
+        self.reason = "no round has run yet"
+        self.view: Optional[View] = None
+        self.rejected: Dict[str, Tuple[str, int]] = {}   # pgid → (reason, CRUSH version)
+        self.last_walk: Optional[Dict[str, Any]] = None
+        self.last_plan: Optional[Dict[str, Any]] = None
+
+    # -- wishes of commands --------------------------------------------------------------------
+
+    @property
+    def walk(self) -> Optional[Walk]:
+        return self._walk
+
+    def execute(self, name: str, plan: Plan) -> bool:
+        """Hands a plan to the loop; False while another named plan is being executed."""
+        with self._lock:
+            if self._walk is not None and self._walk.name:
+                return False
+            self._walk = Walk(name, plan.changes, self._clock())
+            self.rejected = {}
+        self.look_again()
+        return True
+
+    def switch_on(self, builtin_was_active: bool) -> None:
+        """Automatic balancing begins, once a built-in balancer just switched off has noticed."""
+        with self._lock:
+            self.rejected = {}
+            self._resting = None
+            if builtin_was_active:
+                self._hold_until = self._clock() + self._gateway.builtin_balancer_sleep()
+        self.look_again()
+
+    def switch_off(self) -> Optional[str]:
+        """Nothing more is sent; returns the name of the plan whose execution this ended."""
+        with self._lock:
+            walk, self._walk, self._ready = self._walk, None, None
+        if walk is None:
+            return None
+        self._remember_end(walk, "stopped by 'ceph equilibrium off'")
+        self.look_again()
+        return walk.name or None
+
+    # -- the loop ------------------------------------------------------------------------------
+
+    def round(self) -> float:
+        """One round; returns the seconds until the next is due."""
+        settings = self._settings()
+        self._resume()
+        self._shelf.tidy()
+        if self._nothing_new():
+            return settings.sleep_interval
+        try:
+            snapshot = self._look()
+        except NotReady as not_ready:
+            self.state, self.reason = WAITING, str(not_ready)
+            return min(5.0, settings.sleep_interval)
+        self.state, self.reason = self._act(snapshot, settings)
+        return 0.0 if self._ready is not None else settings.sleep_interval
+
+    def look_again(self) -> None:
+        """Makes the next round read the whole cluster, and asks for it at once."""
+        self._look_wanted = True
+        self._wake()
+
+    def _nothing_new(self) -> bool:
+        """A glance that spares a full look while moves are under way or nothing is to be done."""
+        view = self.view
+        if view is None or self._look_wanted or self._ready is not None:
+            return False
+        if not 0.0 <= self._clock() - view.snapshot.taken_at < _LONGEST_GLANCE_SECONDS:
+            return False
+        if self.state in (OFF, BALANCED, STUCK):
+            return self._gateway.epoch() == view.snapshot.epoch
+        if self._awaited_misplaced is None:
+            return False
+        misplaced = self._gateway.misplaced_copies()
+        self.view = view._replace(misplaced_ratio=max(
+            misplaced, self._ledger.misplaced_copies(view.snapshot))
+            / max(1, view.snapshot.object_copies))
+        return misplaced > self._awaited_misplaced
+
+    def _look(self) -> Snapshot:
+        self._look_wanted = False
+        self._awaited_misplaced = None
+        snapshot = self._gateway.snapshot()
+        self._ledger.settle(snapshot)
+        self.rejected = {pgid: (reason, version) for pgid, (reason, version)
+                         in self.rejected.items() if version == snapshot.crush_version}
+        known, self._known_items = self._known_items, snapshot.upmap_items
+        if self._hold_until is not None and known is not None and known != snapshot.upmap_items:
+            self._hold_until = self._clock() + self._gateway.builtin_balancer_sleep()
+        self._see(snapshot)
+        return snapshot
+
+    def _see(self, snapshot: Snapshot) -> None:
+        moving = snapshot.in_flight()
+        coming = sum(osd.inbound_bytes for osd in snapshot.osds.values())
+        hidden = [entry for pgid, entry in self._ledger.entries.items() if pgid not in moving]
+        shards = sum(len(set(pg.up) - set(pg.acting)) or 1 for pg in moving.values())
+        self.view = View(
+            snapshot, snapshot_usage(snapshot), shards + sum(e.shards for e in hidden),
+            coming + sum(e.bytes for e in hidden), self._misplaced_ratio(snapshot),
+            self._max_misplaced_ratio(self._settings()), self._gateway.builtin_balancer_active())
+
+    def _act(self, snapshot: Snapshot, settings: Settings) -> Tuple[str, str]:
+        walk = self._walk
+        if walk is not None and not (walk.name or settings.active):
+            walk = self._walk = None  # switched off by its option
+        if walk is None and not settings.active:
+            return OFF, "automatic balancing is off"
+        guard = cluster_guard(snapshot, self._gateway.have_mon_connection(),
+                              self._gateway.builtin_balancer_active())
+        if guard:
+            return BLOCKED, guard
+        if self._hold_until is not None:
+            left = self._hold_until - self._clock()
+            if left > 0:
+                return WAITING, "the built-in balancer may be finishing; %d s to go" % (left + 1)
+            self._hold_until = None
+        if walk is None:
+            return self._plan_or_rest(snapshot, settings)
+        return self._advance(walk, snapshot, settings)
+
+    # -- planning ------------------------------------------------------------------------------
+
+    def _plan_or_rest(self, snapshot: Snapshot, settings: Settings) -> Tuple[str, str]:
+        with self._lock:
+            plan, self._ready = self._ready, None
+        if plan is not None:
+            self.last_plan = _plan_figures(plan, self._clock())
+            if plan.changes:
+                walk = self._walk = Walk("", plan.changes, self._clock())
+                return self._advance(walk, snapshot, settings)
+            self._resting = resting(snapshot)
+        if self._resting is not None and not self._resting.is_over(snapshot):
+            return self._rest(snapshot)
+        self._resting = None
+        options = PlanOptions(pool_ids=settings.pool_ids, device_classes=settings.device_classes,
+                              fill_limit=settings.fill_limit,
+                              rejected_pgs=frozenset(self.rejected))
+        self._desk.submit_automatic(snapshot, options, settings.max_plan_seconds, self._planned)
+        return PLANNING, "a plan is being made"
+
+    def _planned(self, plan: Plan) -> None:
+        with self._lock:
+            self._ready = plan
+        self._wake()
+
+    def _rest(self, snapshot: Snapshot) -> Tuple[str, str]:
+        if self._ledger.entries:
+            return MOVING, "%d PGs are on their way" % len(self._ledger.entries)
+        assert self.view is not None
+        widest = max(((c.max - c.mean, name) for name, c in self.view.usage.classes.items()),
+                     default=(0.0, ""))
+        if widest[0] > _STUCK_SPREAD:
+            usage = self.view.usage.classes[widest[1]]
+            return STUCK, ("osd.%d, the fullest of class %s, is %.1f points above the mean and no"
+                           " legal move helps it" % (usage.fullest_osd, widest[1],
+                                                     100.0 * widest[0]))
+        return BALANCED, "no move improves the placement"
+
+    # -- sending -------------------------------------------------------------------------------
+
+    def _advance(self, walk: Walk, snapshot: Snapshot, settings: Settings) -> Tuple[str, str]:
+        limits = Limits(
+            max_misplaced_ratio=self._max_misplaced_ratio(settings),
+            max_moves=settings.max_moves_per_round, fill_limit=settings.fill_limit,
+            misplaced_copies=max(snapshot.misplaced_copies,
+                                 self._ledger.misplaced_copies(snapshot)),
+            in_flight=tuple(self._ledger.entries))
+        if not walk.noted:
+            self._note_execution(walk)
+        decision = next_batch(snapshot, walk.wanted, limits, troubled_pools(snapshot))
+        walk.note(decision)
+        if decision.send and self._walk is walk:
+            self._send(walk, decision.send)
+            return MOVING, "%d of %d moves sent" % (walk.sent_moves, walk.planned_moves)
+        self._await(snapshot, settings)
+        if walk.wanted:
+            self._break_deadlock(walk, snapshot, decision.throttled)
+            return (THROTTLED if decision.throttled else BLOCKED), str(decision.waiting_for)
+        if self._ledger.entries:
+            return MOVING, "%d PGs are on their way" % len(self._ledger.entries)
+        self._finish(walk)
+        return (PLANNING, "the last plan is through") if settings.active else (
+            OFF, "plan '%s' is through" % walk.name)
+
+    def _send(self, walk: Walk, batch: List[Any]) -> None:
+        answers = self._gateway.send(batch, _SEND_TIMEOUT_SECONDS)
+        snapshot = self._gateway.snapshot()
+        verdict = verify(answers, snapshot)
+        walk.settle(verdict)
+        for change in verdict.kept:
+            self._ledger.add(change, snapshot.epoch, self._clock())
+        for change, reason in verdict.rejected:
+            self.rejected[change.pgid] = (reason, snapshot.crush_version)
+            self._log.warning("pg %s stays where it is: %s", change.pgid, reason)
+        self._known_items = snapshot.upmap_items
+        self._see(snapshot)
+
+    def _await(self, snapshot: Snapshot, settings: Settings) -> None:
+        """Until so many copies have arrived that it matters, a glance a round is enough."""
+        step = _GLANCE_STEP * self._max_misplaced_ratio(settings) * snapshot.object_copies
+        if snapshot.misplaced_copies > step:
+            self._awaited_misplaced = int(snapshot.misplaced_copies - step)
+
+    def _break_deadlock(self, walk: Walk, snapshot: Snapshot, throttled: bool) -> None:
+        """With nothing under way only a full target can refuse a move, and will for ever."""
+        if throttled and not self._ledger.entries and not snapshot.misplaced_copies:
+            if not snapshot.in_flight():
+                walk.drop(walk.wanted[0], "its target would pass its fill limit")
+
+    def _finish(self, walk: Walk) -> None:
+        with self._lock:
+            if self._walk is not walk:
+                return
+            self._walk = None
+        self._remember_end(walk, "through")
+        self.look_again()
+
+    # -- memory --------------------------------------------------------------------------------
+
+    def _note_execution(self, walk: Walk) -> None:
+        """Notes in the key-value store that this plan is being executed, before anything goes."""
+        self._kv.set_store(_EXECUTION_KEY, json.dumps(
+            {"version": 1, "plan": walk.name, "started_at": walk.started_at}))
+        walk.noted = True
+
+    def _remember_end(self, walk: Walk, outcome: str) -> None:
+        self.last_walk = dict(walk.summary(), outcome=outcome, ended_at=self._clock())
+        if walk.name:
+            self._kv.set_store(_EXECUTION_KEY, None)
+
+    def _resume(self) -> None:
+        """After a failover, goes on with the plan that was being executed."""
+        if self._resumed:
+            return
+        self._resumed = True
+        stored = self._kv.get_store(_EXECUTION_KEY)
+        if not stored or self._walk is not None:
+            return
+        try:
+            name = json.loads(stored)["plan"]
+            plan = self._shelf.get(name)
+        except (ValueError, KeyError, TypeError, BadPlan) as error:
+            self._log.warning("cannot go on with the execution of a plan: %s", error)
+            self._kv.set_store(_EXECUTION_KEY, None)
+            return
+        self._log.info("going on with the execution of plan %s", name)
+        self._walk = Walk(name, plan.changes, self._clock())
+
+    def eta_seconds(self) -> Optional[float]:
+        """Seconds until the plan is through, at the rate seen so far; None where unknown."""
+        walk, view = self._walk, self.view
+        if walk is None or view is None:
+            return None
+        to_come = self._ledger.bytes_to_come(view.snapshot)
+        arrived = walk.sent_bytes - to_come
+        if arrived <= 0:
+            return None
+        elapsed = max(1.0, self._clock() - walk.started_at)
+        return (walk.remaining_bytes + to_come) * elapsed / arrived
+
+    # -- figures -------------------------------------------------------------------------------
+
+    def _max_misplaced_ratio(self, settings: Settings) -> float:
+        return settings.max_misplaced_ratio or self._gateway.target_max_misplaced_ratio()
+
+    def _misplaced_ratio(self, snapshot: Snapshot) -> float:
+        ours = self._ledger.misplaced_copies(snapshot)
+        if not snapshot.object_copies:
+            return 0.0
+        return max(snapshot.misplaced_copies, ours) / snapshot.object_copies
+
+
+def _plan_figures(plan: Plan, now: float) -> Dict[str, Any]:
+    return {"made_at": now, "osdmap_epoch": plan.epoch, "moves": len(plan.moves),
+            "bytes": plan.bytes, "gained_bytes": plan.gained_bytes,
+            "stop_reason": plan.stop_reason}

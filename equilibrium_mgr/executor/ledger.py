@@ -1,0 +1,68 @@
+"""Our own account of what was sent and has not been seen complete.
+
+Right after an upmap is sent the acting set still equals the up set and `pg_status` reads low, so
+the misplaced budget cannot rest on Ceph's number alone.
+"""
+from __future__ import annotations
+
+from typing import Dict, NamedTuple
+
+from ..planner.plan import PgChange
+from ..snapshot.model import Snapshot
+
+#: A PG that looks settled but never reported at a newer epoch is believed after this long.
+_BELIEVE_AFTER_SECONDS = 600.0
+_MOVING_STATES = ("remapped", "backfill", "recover", "peering", "activating")
+
+
+class Entry(NamedTuple):
+    """One PG on its way."""
+
+    copies: int     # object copies that the change misplaces
+    shards: int
+    bytes: int
+    epoch: int      # the osdmap epoch that carried the change
+    sent_at: float  # seconds since the epoch
+
+
+class Ledger:
+    """PGs that we have moved and that have not arrived."""
+
+    def __init__(self) -> None:
+        self.entries: Dict[str, Entry] = {}
+
+    def add(self, change: PgChange, epoch: int, now: float) -> None:
+        self.entries[change.pgid] = Entry(change.objects * change.shards, change.shards,
+                                          change.shard_bytes * change.shards, epoch, now)
+
+    def settle(self, snapshot: Snapshot) -> None:
+        """Strikes out what has arrived or is gone."""
+        arrived = [pgid for pgid, entry in self.entries.items()
+                   if _has_arrived(snapshot, pgid, entry)]
+        for pgid in arrived:
+            del self.entries[pgid]
+
+    def misplaced_copies(self, snapshot: Snapshot) -> int:
+        """Object copies still misplaced by us, as far as we can tell."""
+        return int(sum(entry.copies * _share_to_come(snapshot, pgid)
+                       for pgid, entry in self.entries.items()))
+
+    def bytes_to_come(self, snapshot: Snapshot) -> int:
+        """Bytes of what we have sent that are still to be copied."""
+        return int(sum(entry.bytes * _share_to_come(snapshot, pgid)
+                       for pgid, entry in self.entries.items()))
+
+
+def _share_to_come(snapshot: Snapshot, pgid: str) -> float:
+    pg = snapshot.pgs.get(pgid)
+    return pg.to_come if pg is not None and pg.up != pg.acting else 1.0
+
+
+def _has_arrived(snapshot: Snapshot, pgid: str, entry: Entry) -> bool:
+    pg = snapshot.pgs.get(pgid)
+    if pg is None:
+        return True
+    if pg.up != pg.acting or any(state in pg.state for state in _MOVING_STATES):
+        return False
+    return (pg.reported_epoch >= entry.epoch
+            or snapshot.taken_at - entry.sent_at > _BELIEVE_AFTER_SECONDS)

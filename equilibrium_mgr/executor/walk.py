@@ -1,0 +1,100 @@
+"""One plan on its way into the cluster: what is still wanted, what went, what was dropped."""
+from __future__ import annotations
+
+from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
+
+from ..gateway import Sent
+from ..planner.plan import PgChange
+from ..snapshot.model import Snapshot
+from .batch import Decision
+
+_KEPT_DROPS = 200
+_MAX_ATTEMPTS = 3
+
+
+class Verdict(NamedTuple):
+    """What became of a batch, seen in the osdmap that followed it."""
+
+    kept: List[PgChange]
+    rejected: List[Tuple[PgChange, str]]
+    unanswered: List[PgChange]
+
+
+def verify(answers: Sequence[Sent], snapshot: Snapshot) -> Verdict:
+    """Holds the monitor's answers against the map: only what stands there was accepted."""
+    verdict = Verdict([], [], [])
+    for sent in answers:
+        change = sent.change
+        if snapshot.upmap_items.get(change.pgid, ()) == change.items:
+            verdict.kept.append(change)
+        elif sent.returncode is None:
+            verdict.unanswered.append(change)
+        elif sent.returncode != 0:
+            verdict.rejected.append((change, "the monitor refused it: %s" % sent.message))
+        else:
+            verdict.rejected.append((change, "the monitor dropped its upmap items"))
+    return verdict
+
+
+class Walk:
+    """The progress of one plan. An empty name stands for automatic balancing."""
+
+    def __init__(self, name: str, changes: Sequence[PgChange], started_at: float) -> None:
+        self.name = name
+        self.started_at = started_at
+        self.wanted: List[PgChange] = list(changes)
+        self.planned_moves = sum(change.shards for change in changes)
+        self.planned_bytes = sum(change.shards * change.shard_bytes for change in changes)
+        self.sent_moves = 0
+        self.sent_bytes = 0
+        self.noted = not name     # automatic walks are not written to the key-value store
+        self.done_moves = 0       # found in place without sending
+        self.dropped_moves = 0
+        self.dropped: List[Tuple[str, str]] = []   # (pgid, reason), the first of them
+        self._attempts: Dict[str, int] = {}
+
+    def note(self, decision: Decision) -> None:
+        """Takes in a decision; what it sends stays wanted until `settle`."""
+        self.wanted = decision.send + decision.later
+        self.done_moves += sum(change.shards for change in decision.done)
+        for change, reason in decision.dropped:
+            self.drop(change, reason)
+
+    def settle(self, verdict: Verdict) -> None:
+        """Takes in what became of the batch."""
+        for change in verdict.kept:
+            self.wanted.remove(change)
+            self.sent_moves += change.shards
+            self.sent_bytes += change.shards * change.shard_bytes
+        for change, reason in verdict.rejected:
+            self.drop(change, reason)
+        for change in verdict.unanswered:
+            attempts = self._attempts.get(change.pgid, 0) + 1
+            self._attempts[change.pgid] = attempts
+            if attempts >= _MAX_ATTEMPTS:
+                self.drop(change, "no answer from the monitor in %d attempts" % attempts)
+
+    def drop(self, change: PgChange, reason: str) -> None:
+        if change in self.wanted:
+            self.wanted.remove(change)
+        self.dropped_moves += change.shards
+        if len(self.dropped) < _KEPT_DROPS:
+            self.dropped.append((change.pgid, reason))
+
+    @property
+    def remaining_moves(self) -> int:
+        return sum(change.shards for change in self.wanted)
+
+    @property
+    def remaining_bytes(self) -> int:
+        return sum(change.shards * change.shard_bytes for change in self.wanted)
+
+    def summary(self) -> Dict[str, Any]:
+        """JSON-ready figures for `status`."""
+        return {
+            "plan": self.name or "automatic", "started_at": self.started_at,
+            "planned_moves": self.planned_moves, "planned_bytes": self.planned_bytes,
+            "sent_moves": self.sent_moves, "sent_bytes": self.sent_bytes,
+            "done_moves": self.done_moves, "dropped_moves": self.dropped_moves,
+            "remaining_moves": self.remaining_moves, "remaining_bytes": self.remaining_bytes,
+            "dropped": [{"pgid": pgid, "reason": reason} for pgid, reason in self.dropped]}

@@ -1,0 +1,45 @@
+"""The background thread in which plans are made, apart from the serve loop and the commands."""
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+from typing import Callable, Optional, Tuple
+
+Job = Callable[[], None]
+
+
+class JobThread:
+    """Runs jobs one after the other in one thread, which starts with the first job.
+
+    Jobs must come to an end by themselves when the module shuts down; `stop` waits a moment only.
+    """
+
+    def __init__(self, log: logging.Logger) -> None:
+        self._log = log
+        self._queue: "queue.Queue[Optional[Tuple[str, Job]]]" = queue.Queue()
+        self._thread: Optional[threading.Thread] = None
+
+    def submit(self, name: str, job: Job) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="eq-jobs", daemon=True)
+            self._thread.start()
+        self._queue.put((name, job))
+
+    def stop(self, timeout: float = 5.0) -> None:
+        """Ends the thread after the running job; waits at most `timeout` seconds for it."""
+        if self._thread is not None:
+            self._queue.put(None)
+            self._thread.join(timeout)
+            self._thread = None
+
+    def _run(self) -> None:
+        while True:
+            item = self._queue.get()
+            if item is None:
+                return
+            name, job = item
+            try:
+                job()
+            except Exception:
+                self._log.exception("job %s failed", name)

@@ -1,0 +1,91 @@
+"""The mgr module: wiring, the serve loop, and what Ceph calls."""
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any, Callable, Dict, List, Optional
+
+from mgr_module import MgrModule, Option
+
+from .cli import Commands
+from .compat import Registry
+from .executor.balancer import Balancer
+from .gateway import Gateway
+from .jobs import JobThread
+from .planning import PlanningDesk
+from .report.health import health_checks
+from .settings import OPTIONS, Settings, read_settings
+from .shelf import PlanShelf
+
+_FIRST_BACKOFF_SECONDS = 15.0
+_LONGEST_BACKOFF_SECONDS = 600.0
+
+
+class Module(Commands, MgrModule):
+    """What ceph-mgr instantiates. `clock` and `jobs` are given by the simulated mgr only."""
+
+    CLICommand = Registry
+    MODULE_OPTIONS = [Option(**option) for option in OPTIONS]
+    NOTIFY_TYPES: List[Any] = []
+
+    def __init__(self, *args: Any, clock: Callable[[], float] = time.time,
+                 jobs: Optional[Any] = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.clock = clock
+        self.wakeup = threading.Event()
+        self.jobs = jobs if jobs is not None else JobThread(self.log)
+        self.gateway = Gateway(self, clock)
+        self.shelf = PlanShelf(self)
+        self.desk = PlanningDesk(self.gateway, self.shelf, self.jobs, clock, self.log)
+        self.balancer = Balancer(self.gateway, self.shelf, self.desk, self, self.settings,
+                                 clock, self.wakeup.set, self.log)
+        self.next_round_at: Optional[float] = None
+        self._stopping = False
+        self._failures = 0
+        self._failure = ""
+        self._health: Optional[Dict[str, Any]] = None
+
+    def settings(self) -> Settings:
+        return read_settings(self.get_module_option)
+
+    def config_notify(self) -> None:
+        """An option has changed: look at it at once."""
+        self.balancer.look_again()
+
+    def serve(self) -> None:
+        """The loop of the serve thread; returns only at shutdown."""
+        while not self._stopping:
+            delay = self.step()
+            self.wakeup.wait(delay)
+            self.wakeup.clear()
+
+    def step(self) -> float:
+        """One round; never raises. Returns the seconds until the next one is due."""
+        try:
+            delay = self.balancer.round()
+            self._failures, self._failure = 0, ""
+        except Exception as error:
+            self.log.exception("a round of equilibrium failed")
+            self._failures += 1
+            self._failure = "%s: %s" % (type(error).__name__, error)
+            delay = min(_LONGEST_BACKOFF_SECONDS,
+                        _FIRST_BACKOFF_SECONDS * 2 ** min(self._failures - 1, 10))
+        self.next_round_at = self.clock() + delay
+        self._report_health()
+        return delay
+
+    def shutdown(self) -> None:
+        """Ends the serve loop and a plan in the making."""
+        self._stopping = True
+        self.desk.stop()
+        self.wakeup.set()
+        self.jobs.stop()
+
+    def _report_health(self) -> None:
+        try:
+            checks = health_checks(self.balancer, self.settings().active, self._failure)
+            if checks != self._health:
+                self.set_health_checks(checks)
+                self._health = checks
+        except Exception:
+            self.log.exception("health checks of equilibrium cannot be reported")

@@ -1,0 +1,1 @@
+"""What operators see: tables and JSON, made from snapshots, plans and the state of balancing."""

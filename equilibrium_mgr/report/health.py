@@ -1,0 +1,34 @@
+"""Health checks: few, stable codes, each with what cures it."""
+from __future__ import annotations
+
+from typing import Any, Dict
+
+from ..executor.balancer import Balancer
+from ..executor.guards import CURE_BUILTIN
+
+_DETAILS = 20
+
+
+def health_checks(balancer: Balancer, active: bool, failure: str) -> Dict[str, Any]:
+    """The checks that hold now, in the shape of MgrModule.set_health_checks."""
+    checks: Dict[str, Any] = {}
+    view = balancer.view
+    wants_to_move = active or balancer.walk is not None
+    if wants_to_move and view is not None and view.builtin_active:
+        checks["MGR_EQUILIBRIUM_CONFLICT"] = _warning(
+            "the built-in balancer and equilibrium are both active", 1,
+            ["equilibrium sends nothing meanwhile; run '%s'" % CURE_BUILTIN])
+    if balancer.rejected:
+        rejected = sorted(balancer.rejected.items())[:_DETAILS]
+        checks["MGR_EQUILIBRIUM_APPLY_FAILED"] = _warning(
+            "%d upmaps were not kept by the monitor" % len(balancer.rejected),
+            len(balancer.rejected),
+            ["pg %s: %s" % (pgid, reason) for pgid, (reason, _) in rejected])
+    if failure:
+        checks["MGR_EQUILIBRIUM_ERROR"] = _warning(
+            "a round of equilibrium failed and will be tried again", 1, [failure])
+    return checks
+
+
+def _warning(summary: str, count: int, detail: list) -> Dict[str, Any]:
+    return {"severity": "warning", "summary": summary, "count": count, "detail": detail}

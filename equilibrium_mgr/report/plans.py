@@ -1,0 +1,97 @@
+"""`show`, `dump` and `ls`: plans for people, for shells and for programs."""
+from __future__ import annotations
+
+import time
+from typing import Any, Dict, Iterable, List, Optional
+
+from ..planner.plan import Plan
+from ..planning import Progress
+from ..shelf import PlanHead
+from .answer import Answer
+from .text import format_bytes, table
+
+
+def show_plan(name: str, plan: Plan) -> Answer:
+    """The plan as shell lines that an operator can read, keep and run."""
+    commands = [change.command() for change in plan.changes]
+    return Answer({"plan": name, "osdmap_epoch": plan.epoch, "moves": moves_json(plan),
+                   "bytes": plan.bytes, "gained_bytes": plan.gained_bytes,
+                   "commands": commands}, "\n".join(_comment(name, plan) + commands))
+
+
+def dump_plan(name: str, plan: Plan) -> Answer:
+    """Everything the plan holds, as JSON in either format."""
+    data = {
+        "plan": name, "osdmap_epoch": plan.epoch, "stop_reason": plan.stop_reason,
+        "moves": moves_json(plan), "bytes": plan.bytes, "gained_bytes": plan.gained_bytes,
+        "upmap_items": {c.pgid: [list(pair) for pair in c.items] for c in plan.changes},
+        "raw": {c.pgid: list(c.raw) for c in plan.changes},
+        "up_before": {c.pgid: list(c.up_before) for c in plan.changes},
+        "predicted_up": {c.pgid: list(c.up_after) for c in plan.changes},
+        "before": _usage(plan.to_dict()["before"]), "after": _usage(plan.to_dict()["after"]),
+        "skipped": plan.skipped}
+    return Answer(data, "\n".join(_comment(name, plan) + _detail(plan)))
+
+
+def list_plans(heads: Iterable[PlanHead], making: Dict[str, Progress],
+               executing: Optional[str]) -> Answer:
+    """Kept plans and plans in the making."""
+    plans: List[Dict[str, Any]] = []
+    for head in sorted(heads, key=lambda h: h.name):
+        state = "executing" if head.name == executing else "ready"
+        if head.name in making:
+            state = "planning"
+        plans.append({"plan": head.name, "state": state, "moves": head.moves, "bytes": head.bytes,
+                      "gained_bytes": head.gained_bytes, "osdmap_epoch": head.osdmap_epoch,
+                      "created": _date(head.created_at)})
+    kept = {plan["plan"] for plan in plans}
+    for progress in making.values():
+        if progress.plan and progress.plan not in kept:
+            plans.append({"plan": progress.plan, "state": "planning", "moves": progress.moves,
+                          "bytes": None, "gained_bytes": None, "osdmap_epoch": None,
+                          "created": _date(progress.started_at)})
+    rows = [[p["plan"], p["state"], str(p["moves"]), _size(p["bytes"]), _size(p["gained_bytes"]),
+             str(p["osdmap_epoch"] or ""), p["created"]] for p in plans]
+    plain = table(["PLAN", "STATE", "MOVES", "BYTES", "GAINED", "EPOCH", "CREATED"], rows,
+                  left=2) if rows else ""
+    return Answer({"plans": plans}, plain)
+
+
+def moves_json(plan: Plan) -> List[Dict[str, Any]]:
+    return [{"pgid": m.pgid, "from": m.source, "to": m.target, "bytes": m.bytes,
+             "objects": m.objects,
+             "from_utilization_before": m.source_before, "from_utilization_after": m.source_after,
+             "to_utilization_before": m.target_before, "to_utilization_after": m.target_after}
+            for m in plan.moves]
+
+
+def _comment(name: str, plan: Plan) -> List[str]:
+    lines = ["# plan %s, made at osdmap epoch %d: %d moves, %s" % (
+        name, plan.epoch, len(plan.moves), format_bytes(plan.bytes))]
+    for device_class, after in plan.after.classes.items():
+        before = plan.before.classes[device_class]
+        lines.append("# class %s: highest utilisation %.4f -> %.4f, stddev %.4f -> %.4f" % (
+            device_class, before.max, after.max, before.stddev, after.stddev))
+    lines.append("# predicted pool space gained: %s" % format_bytes(plan.gained_bytes))
+    return lines
+
+
+def _detail(plan: Plan) -> List[str]:
+    rows = [[m.pgid, "osd.%d" % m.source, "osd.%d" % m.target, format_bytes(m.bytes),
+             "%.4f -> %.4f" % (m.source_before, m.source_after),
+             "%.4f -> %.4f" % (m.target_before, m.target_after)] for m in plan.moves]
+    return [table(["PG", "FROM", "TO", "BYTES", "FROM UTILISATION", "TO UTILISATION"], rows)]
+
+
+def _usage(dump: Dict[str, Any]) -> Dict[str, Any]:
+    for device_class in dump["classes"].values():
+        device_class["histogram"] = list(device_class["histogram"])
+    return dump
+
+
+def _date(seconds: float) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+
+
+def _size(count: Optional[int]) -> str:
+    return "" if count is None else format_bytes(count)

@@ -1,0 +1,166 @@
+"""`dump-state`: the last reading as JSON, in the layout that Ceph operators' tools already use.
+
+The layout has one key per `ceph … --format json` command that it stands for.
+"""
+from __future__ import annotations
+
+import errno
+import json
+import time
+from typing import Any, Dict, List, Mapping, Optional
+
+from ..snapshot.reading import PgRecord, Reading
+from .answer import Answer, Refusal
+
+STATE_VERSION = 1
+_ADDRESS_KEYS = ("addr", "addrs", "uuid")
+
+
+def dump_state(reading: Optional[Reading], anonymous: bool) -> Answer:
+    """The state file's content. Refuses while the cluster has not been read yet."""
+    if reading is None:
+        raise Refusal(errno.EAGAIN, "the cluster has not been looked at yet; try again")
+    state = _state(reading)
+    if anonymous:
+        state = _without_names(state)
+    return Answer(state, json.dumps(state, separators=(",", ":")))
+
+
+def _state(reading: Reading) -> Dict[str, Any]:
+    osd_map = reading.osd_map
+    crush = reading.crush
+    classes: Dict[str, List[int]] = {}
+    for device in crush.get("devices", []):
+        if device.get("class"):
+            classes.setdefault(device["class"], []).append(device["id"])
+    return {
+        "stateversion": STATE_VERSION,
+        "timestamp": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(reading.taken_at)),
+        "versions": {}, "health_detail": {"status": "", "checks": {}, "mutes": []},
+        "osd_dump": osd_map, "crush_dump": crush, "crush_class_osds": classes,
+        "pg_dump": {"pg_ready": True, "pg_map": {
+            "pg_stats": _pg_stats(reading), "osd_stats": list(reading.osd_stats),
+            "pool_stats": _pool_stats(reading)}},
+        "osd_df_dump": {"nodes": _osd_df(reading), "stray": [], "summary": {}},
+        "osd_df_tree_dump": {"nodes": _tree(crush), "stray": [], "summary": {}},
+        "df_dump": _df(reading),
+        "pool_dump": [dict(pool, pool_id=pool["pool"]) for pool in osd_map["pools"]]}
+
+
+def _pg_stats(reading: Reading) -> List[Dict[str, Any]]:
+    acting_of = {e["pgid"]: e["osds"] for e in reading.osd_map.get("pg_temp", [])}
+    sizes = {p["pool"]: p["size"] for p in reading.osd_map["pools"]}
+    stats = []
+    for pgid, record in reading.records.items():
+        if pgid not in reading.up:
+            continue
+        up = list(reading.up[pgid])
+        acting = list(acting_of.get(pgid, up))
+        stats.append({
+            "pgid": pgid, "state": record.state, "up": up, "acting": acting,
+            "up_primary": up[0] if up else -1, "acting_primary": acting[0] if acting else -1,
+            "reported_epoch": record.reported_epoch,
+            "stat_sum": _stat_sum(record, sizes.get(int(pgid.split(".")[0]), 0), up, acting)})
+    return stats
+
+
+def _stat_sum(record: PgRecord, size: int, up: List[int], acting: List[int]) -> Dict[str, int]:
+    moving = sum(1 for osd in up if osd not in acting)
+    degraded = record.num_objects * max(0, size - len(acting)) if record.num_objects else 0
+    return {"num_bytes": record.num_bytes, "num_objects": record.num_objects,
+            "num_object_copies": record.num_objects * size,
+            "num_objects_misplaced": int(record.num_objects * moving * record.to_come),
+            "num_objects_degraded": degraded,
+            "num_omap_bytes": record.omap_bytes, "num_omap_keys": 0}
+
+
+def _pool_stats(reading: Reading) -> List[Dict[str, Any]]:
+    defaults = {"num_bytes": 0, "num_objects": 0, "num_object_copies": 0,
+                "num_objects_degraded": 0, "num_objects_misplaced": 0, "num_omap_bytes": 0,
+                "num_omap_keys": 0}
+    return [dict(pool, stat_sum={**defaults, **pool.get("stat_sum", {})})
+            for pool in reading.pool_stats]
+
+
+def _osd_df(reading: Reading) -> List[Dict[str, Any]]:
+    weights = _crush_weights(reading.crush)
+    states = {o["osd"]: o for o in reading.osd_map["osds"]}
+    nodes = []
+    for stats in reading.osd_stats:
+        osd = stats["osd"]
+        kb = stats.get("kb", 0)
+        nodes.append({
+            "id": osd, "name": "osd.%d" % osd, "type": "osd", "type_id": 0,
+            "crush_weight": weights.get(osd, 0.0),
+            "reweight": float(states.get(osd, {}).get("weight", 1.0)),
+            "kb": kb, "kb_used": stats.get("kb_used", 0), "kb_avail": stats.get("kb_avail", 0),
+            "utilization": 100.0 * stats.get("kb_used", 0) / kb if kb else 0.0,
+            "pgs": stats.get("num_pgs", 0),
+            "status": "up" if states.get(osd, {}).get("up", 1) else "down"})
+    return nodes
+
+
+def _crush_weights(crush: Mapping[str, Any]) -> Dict[int, float]:
+    return {item["id"]: item["weight"] / 65536.0 for bucket in crush.get("buckets", [])
+            for item in bucket.get("items", []) if item["id"] >= 0}
+
+
+def _tree(crush: Mapping[str, Any]) -> List[Dict[str, Any]]:
+    nodes: List[Dict[str, Any]] = [
+        {"id": b["id"], "name": b["name"], "type": b["type_name"], "type_id": b.get("type_id", 0),
+         "children": [item["id"] for item in b.get("items", [])]}
+        for b in crush.get("buckets", []) if "~" not in b.get("name", "")]
+    return nodes + [{"id": d["id"], "name": d["name"], "type": "osd", "type_id": 0}
+                    for d in crush.get("devices", [])]
+
+
+def _df(reading: Reading) -> Dict[str, Any]:
+    class_of = {d["id"]: d.get("class", "") for d in reading.crush.get("devices", [])}
+    total = used = 0
+    by_class: Dict[str, Dict[str, Any]] = {}
+    for stats in reading.osd_stats:
+        size, taken = stats.get("kb", 0) * 1024, stats.get("kb_used", 0) * 1024
+        total, used = total + size, used + taken
+        entry = by_class.setdefault(class_of.get(stats["osd"], ""), {
+            "total_bytes": 0, "total_avail_bytes": 0, "total_used_bytes": 0,
+            "total_used_raw_bytes": 0, "total_used_raw_ratio": 0.0})
+        entry["total_bytes"] += size
+        entry["total_avail_bytes"] += size - taken
+        entry["total_used_bytes"] += taken
+        entry["total_used_raw_bytes"] += taken
+        entry["total_used_raw_ratio"] = entry["total_used_raw_bytes"] / max(1, entry["total_bytes"])
+    names = {p["pool"]: p["pool_name"] for p in reading.osd_map["pools"]}
+    pools = [{"id": p["poolid"], "name": names[p["poolid"]], "stats": {
+        "stored": p["stat_sum"].get("num_bytes", 0), "objects": p["stat_sum"].get("num_objects", 0),
+        "bytes_used": p.get("store_stats", {}).get("allocated", 0),
+        "max_avail": reading.max_avail.get(p["poolid"], 0), "percent_used": 0.0,
+        "quota_bytes": 0, "quota_objects": 0}}
+        for p in reading.pool_stats if p["poolid"] in names]
+    return {"stats": {"total_bytes": total, "total_avail_bytes": total - used,
+                      "total_used_bytes": used, "total_used_raw_bytes": used},
+            "stats_by_class": {name: c for name, c in by_class.items() if name}, "pools": pools}
+
+
+def _without_names(state: Dict[str, Any]) -> Dict[str, Any]:
+    """The same state with pools and buckets numbered, and addresses and ids of machines gone."""
+    names: Dict[str, str] = {p["pool_name"]: "pool%d" % p["pool"]
+                             for p in state["osd_dump"]["pools"]}
+    for bucket in state["crush_dump"].get("buckets", []):
+        base, shadow, device_class = bucket["name"].partition("~")
+        if not shadow:
+            names[base] = "%s%d" % (bucket["type_name"], -bucket["id"])
+    anonymous = _rename(state, names)
+    anonymous["osd_dump"]["fsid"] = ""
+    return anonymous
+
+
+def _rename(value: Any, names: Mapping[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {key: _rename(inner, names) for key, inner in value.items()
+                if not key.endswith(_ADDRESS_KEYS)}
+    if isinstance(value, (list, tuple)):
+        return [_rename(inner, names) for inner in value]
+    if isinstance(value, str):
+        base, shadow, device_class = value.partition("~")
+        return names.get(base, base) + shadow + device_class
+    return value

@@ -1,0 +1,92 @@
+"""`status`: what equilibrium is doing and why."""
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional
+
+from ..executor.balancer import Balancer
+from ..planning import Progress
+from .answer import Answer
+from .evaluation import class_table, classes_json
+from .text import format_bytes, format_duration, format_ratio
+
+
+def report_status(balancer: Balancer, making: Dict[str, Progress], active: bool, now: float,
+                  next_round_at: Optional[float]) -> Answer:
+    """Figures of the last round; reads nothing from the cluster."""
+    data: Dict[str, Any] = {
+        "state": balancer.state, "reason": balancer.reason, "active": active,
+        "planning": [{"plan": p.plan or "automatic", "moves": p.moves,
+                      "seconds": max(0.0, now - p.started_at)} for p in making.values()],
+        "last_plan": balancer.last_plan, "last_execution": balancer.last_walk,
+        "rejected_upmaps": [{"pgid": pgid, "reason": reason}
+                            for pgid, (reason, _) in sorted(balancer.rejected.items())],
+        "next_run_seconds": None if next_round_at is None else max(0.0, next_round_at - now)}
+    if making and balancer.state == "off":
+        data["reason"] += "; %d plan is being made" % len(making)
+    data.update(_cluster_figures(balancer, now))
+    return Answer(data, _plain(data, balancer))
+
+
+def _cluster_figures(balancer: Balancer, now: float) -> Dict[str, Any]:
+    view, walk = balancer.view, balancer.walk
+    remaining_bytes = walk.remaining_bytes if walk else 0
+    figures: Dict[str, Any] = {
+        "osdmap_epoch": None, "snapshot_age_seconds": None, "misplaced_ratio": None,
+        "max_misplaced_ratio": None, "in_flight": {"moves": 0, "bytes": 0}, "classes": {},
+        "builtin_balancer_active": None,
+        "remaining": {"moves": walk.remaining_moves if walk else 0, "bytes": remaining_bytes,
+                      "eta_seconds": balancer.eta_seconds()},
+        "execution": walk.summary() if walk else None}
+    if view is not None:
+        figures.update({
+            "osdmap_epoch": view.snapshot.epoch,
+            "snapshot_age_seconds": max(0.0, now - view.snapshot.taken_at),
+            "misplaced_ratio": view.misplaced_ratio,
+            "max_misplaced_ratio": view.max_misplaced_ratio,
+            "in_flight": {"moves": view.in_flight_moves, "bytes": view.in_flight_bytes},
+            "classes": classes_json(view.usage.classes),
+            "builtin_balancer_active": view.builtin_active,
+            "skipped": dict(view.snapshot.skipped)})
+    return figures
+
+
+def _plain(data: Dict[str, Any], balancer: Balancer) -> str:
+    lines = ["state: %s (%s)" % (data["state"], data["reason"])]
+    if data["misplaced_ratio"] is not None:
+        lines.append("misplaced: %s of at most %s" % (
+            format_ratio(data["misplaced_ratio"]), format_ratio(data["max_misplaced_ratio"])))
+        flight = data["in_flight"]
+        lines.append("in flight: %d moves, %s" % (flight["moves"], format_bytes(flight["bytes"])))
+    remaining = data["remaining"]
+    if data["execution"]:
+        eta = format_duration(remaining["eta_seconds"])
+        lines.append("remaining: %d moves, %s%s" % (
+            remaining["moves"], format_bytes(remaining["bytes"]), eta and ", about %s" % eta))
+        lines.append(_execution_line("plan", data["execution"]))
+    for progress in data["planning"]:
+        lines.append("planning: %s, %d moves so far, %s" % (
+            progress["plan"], progress["moves"], format_duration(progress["seconds"])))
+    if data["last_execution"]:
+        lines.append("%s, %s" % (_execution_line("last plan", data["last_execution"]),
+                                 data["last_execution"]["outcome"]))
+    lines += _rejected_lines(data["rejected_upmaps"])
+    if data["builtin_balancer_active"]:
+        lines.append("built-in balancer: active")
+    if data["next_run_seconds"] is not None:
+        lines.append("next round: in %s" % format_duration(data["next_run_seconds"]))
+    if balancer.view is not None:
+        lines += ["", class_table(balancer.view.usage.classes)]
+    return "\n".join(lines)
+
+
+def _execution_line(what: str, execution: Dict[str, Any]) -> str:
+    return "%s: %s, %d of %d moves sent, %d found done, %d dropped" % (
+        what, execution["plan"], execution["sent_moves"], execution["planned_moves"],
+        execution["done_moves"], execution["dropped_moves"])
+
+
+def _rejected_lines(rejected: List[Dict[str, str]]) -> List[str]:
+    if not rejected:
+        return []
+    shown = ["  %s: %s" % (r["pgid"], r["reason"]) for r in rejected[:10]]
+    return ["rejected upmaps: %d" % len(rejected)] + shown
