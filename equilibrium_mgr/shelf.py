@@ -20,7 +20,7 @@ MAX_VALUE_BYTES = 60000
 MAX_PLANS = 100
 _HEAD_VERSION = 1
 _PREFIX = "plan/"
-_NAME = re.compile(r"^[A-Za-z0-9_.-]{1,64}$")
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
 class PlanHead(NamedTuple):
@@ -41,7 +41,7 @@ class PlanHead(NamedTuple):
 
 
 def valid_plan_name(name: str) -> bool:
-    return bool(_NAME.match(name))
+    return _NAME.fullmatch(name) is not None
 
 
 class PlanShelf:
@@ -158,8 +158,9 @@ class PlanShelf:
     def _generations(self, name: str) -> List[int]:
         """Generations of this plan that still have parts in the store."""
         prefix = "%s%s/part/" % (_PREFIX, name)
-        return [int(key[len(prefix):].split("/")[0])
-                for key in self._kv.get_store_prefix(prefix)]
+        generations = [key[len(prefix):].split("/")[0]
+                       for key in self._kv.get_store_prefix(prefix)]
+        return [int(generation) for generation in generations if generation.isdigit()]
 
 
 def _head_key(name: str) -> str:

@@ -71,6 +71,7 @@ class Balancer:
         self._hold_until: Optional[float] = None
         self._known_items: Optional[Dict[str, Any]] = None
         self._resumed = False
+        self._noted_execution: Optional[str] = None
         self._look_wanted = False
         self._awaited_misplaced: Optional[int] = None
         self.state = OFF
@@ -121,6 +122,7 @@ class Balancer:
         """One round; returns the seconds until the next is due."""
         settings = self._settings()
         self._resume()
+        self._note_execution()
         self._shelf.tidy()
         if self._nothing_new():
             return settings.sleep_interval
@@ -130,6 +132,7 @@ class Balancer:
             self.state, self.reason = WAITING, str(not_ready)
             return min(5.0, settings.sleep_interval)
         self.state, self.reason = self._act(snapshot, settings)
+        self._note_execution()
         return 0.0 if self._ready is not None else settings.sleep_interval
 
     def look_again(self) -> None:
@@ -243,13 +246,15 @@ class Balancer:
             misplaced_copies=max(snapshot.misplaced_copies,
                                  self._ledger.misplaced_copies(snapshot)),
             in_flight=tuple(self._ledger.entries))
-        if not walk.noted:
-            self._note_execution(walk)
+        self._note_execution()
         decision = next_batch(snapshot, walk.wanted, limits, troubled_pools(snapshot))
         walk.note(decision)
         if decision.send and self._walk is walk:
             self._send(walk, decision.send)
-            return MOVING, "%d of %d moves sent" % (walk.sent_moves, walk.planned_moves)
+            said = "%d of %d moves sent" % (walk.sent_moves, walk.planned_moves)
+            if decision.above_limit:
+                said += "; pg %s alone is above the misplaced limit" % decision.above_limit
+            return MOVING, said
         self._await(snapshot, settings)
         if walk.wanted:
             self._break_deadlock(walk, snapshot, decision.throttled)
@@ -276,8 +281,8 @@ class Balancer:
     def _await(self, snapshot: Snapshot, settings: Settings) -> None:
         """Until so many copies have arrived that it matters, a glance a round is enough."""
         step = _GLANCE_STEP * self._max_misplaced_ratio(settings) * snapshot.object_copies
-        if snapshot.misplaced_copies > step:
-            self._awaited_misplaced = int(snapshot.misplaced_copies - step)
+        if snapshot.misplaced_copies > 0:
+            self._awaited_misplaced = max(0, int(snapshot.misplaced_copies - step))
 
     def _break_deadlock(self, walk: Walk, snapshot: Snapshot, throttled: bool) -> None:
         """With nothing under way only a full target can refuse a move, and will for ever."""
@@ -295,16 +300,18 @@ class Balancer:
 
     # -- memory --------------------------------------------------------------------------------
 
-    def _note_execution(self, walk: Walk) -> None:
-        """Notes in the key-value store that this plan is being executed, before anything goes."""
-        self._kv.set_store(_EXECUTION_KEY, json.dumps(
-            {"version": 1, "plan": walk.name, "started_at": walk.started_at}))
-        walk.noted = True
+    def _note_execution(self) -> None:
+        """Brings what the key-value store says of a plan under way in line with what is so."""
+        walk = self._walk
+        name = walk.name if walk is not None and walk.name else None
+        if name == self._noted_execution:
+            return
+        note = None if name is None else json.dumps({"version": 1, "plan": name})
+        self._kv.set_store(_EXECUTION_KEY, note)
+        self._noted_execution = name
 
     def _remember_end(self, walk: Walk, outcome: str) -> None:
         self.last_walk = dict(walk.summary(), outcome=outcome, ended_at=self._clock())
-        if walk.name:
-            self._kv.set_store(_EXECUTION_KEY, None)
 
     def _resume(self) -> None:
         """After a failover, goes on with the plan that was being executed."""
@@ -312,14 +319,16 @@ class Balancer:
             return
         self._resumed = True
         stored = self._kv.get_store(_EXECUTION_KEY)
-        if not stored or self._walk is not None:
+        if not stored:
+            return
+        self._noted_execution = ""  # whatever it says, it is there and may have to go
+        if self._walk is not None:
             return
         try:
             name = json.loads(stored)["plan"]
             plan = self._shelf.get(name)
         except (ValueError, KeyError, TypeError, BadPlan) as error:
             self._log.warning("cannot go on with the execution of a plan: %s", error)
-            self._kv.set_store(_EXECUTION_KEY, None)
             return
         self._log.info("going on with the execution of plan %s", name)
         self._walk = Walk(name, plan.changes, self._clock())

@@ -31,6 +31,7 @@ class Decision(NamedTuple):
     later: List[PgChange]                 # wanted still
     waiting_for: Optional[str]            # why the first of them was not sent
     throttled: bool                       # whether that was the throttle
+    above_limit: Optional[str] = None     # the PG that goes although it alone is above the limit
 
 
 def next_batch(snapshot: Snapshot, wanted: Sequence[PgChange], limits: Limits,
@@ -46,7 +47,7 @@ def next_batch(snapshot: Snapshot, wanted: Sequence[PgChange], limits: Limits,
             decision.done.append(change)
         else:
             decision = _judge(snapshot, pg, change, room, limits, troubled, decision)
-    return decision
+    return decision._replace(above_limit=room.above_limit)
 
 
 def _judge(snapshot: Snapshot, pg: Pg, change: PgChange, room: "_Room", limits: Limits,
@@ -110,6 +111,7 @@ class _Room:
         self._max_moves = limits.max_moves
         self._fill_limit = effective_fill_limit(limits.fill_limit, snapshot.backfillfull_ratio)
         self._ratio = limits.max_misplaced_ratio
+        self.above_limit: Optional[str] = None
         self._peak: Dict[int, int] = {o.id: o.used_bytes + o.inbound_bytes
                                       for o in snapshot.osds.values()}
 
@@ -130,6 +132,8 @@ class _Room:
     def take(self, pg: Pg, change: PgChange) -> None:
         self._moves_left -= change.shards
         self._misplaced += pg.objects * change.shards
+        if pg.objects and self._misplaced > self._allowed:
+            self.above_limit = change.pgid
         for osd in self._gains(pg, change):
             self._peak[osd] += pg.shard_bytes
 

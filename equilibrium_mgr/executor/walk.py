@@ -47,7 +47,6 @@ class Walk:
         self.planned_bytes = sum(change.shards * change.shard_bytes for change in changes)
         self.sent_moves = 0
         self.sent_bytes = 0
-        self.noted = not name     # automatic walks are not written to the key-value store
         self.done_moves = 0       # found in place without sending
         self.dropped_moves = 0
         self.dropped: List[Tuple[str, str]] = []   # (pgid, reason), the first of them

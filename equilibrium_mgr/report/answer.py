@@ -47,5 +47,6 @@ def carry_out(command: Callable[[], Answer], output_format: str,
         return refusal.errno, "", refusal.sentence
     except Exception as error:
         unexpected()
-        return (-bad_format_errno, "", "equilibrium failed to answer (%s: %s); the mgr log has more"
-                % (type(error).__name__, error))
+        said = " ".join(("%s: %s" % (type(error).__name__, error)).split())
+        return (-bad_format_errno, "",
+                "equilibrium failed to answer (%s); the mgr log has more" % said)

@@ -5,6 +5,7 @@ import re
 from typing import List, Optional, Sequence
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+_MOST_BYTES = 2.0 ** 63
 _SIZE = re.compile(r"^(\d+(?:\.\d+)?)([KMGTPE]?)(?:i?B)?$", re.IGNORECASE)
 
 
@@ -26,7 +27,8 @@ def parse_size(text: str) -> Optional[int]:
     if match is None:
         return None
     power = "KMGTPE".find(match.group(2).upper()) + 1 if match.group(2) else 0
-    return int(float(match.group(1)) * 1024 ** power)
+    size = float(match.group(1)) * 1024 ** power
+    return int(size) if size < _MOST_BYTES else None
 
 
 def format_ratio(ratio: float) -> str:

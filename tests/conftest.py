@@ -1,0 +1,13 @@
+"""Makes the package importable without Ceph: the simulated mgr stands in for `mgr_module`."""
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+_REPOSITORY = str(Path(__file__).resolve().parent.parent)
+if _REPOSITORY not in sys.path:
+    sys.path.insert(0, _REPOSITORY)
+
+from mgr_stub.install import install  # noqa: E402
+
+install(18)

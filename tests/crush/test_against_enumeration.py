@@ -1,0 +1,131 @@
+"""On small random trees, every up set is held against all that CRUSH could produce."""
+from __future__ import annotations
+
+import random
+from itertools import combinations, permutations
+from typing import Any, Dict, FrozenSet, Iterator, List, Set, Tuple
+
+import pytest
+from crush_maps import crush_map
+from strict_crush import monitor_keeps, possible_up_sets
+
+from equilibrium_mgr.crush.hierarchy import CrushHierarchy
+from equilibrium_mgr.crush.placement import PlacementRule
+
+#: (rule, pool size, erasure-coded); every bucket of the random trees can serve its full share.
+SHAPES = [
+    ("take default; chooseleaf {f} 0 host; emit", 3, False),
+    ("take default; choose {f} 0 osd; emit", 3, True),
+    ("take default; choose {f} 2 rack; chooseleaf {f} 2 host; emit", 4, False),
+    ("take default; choose {f} 2 rack; chooseleaf {f} 2 host; emit", 4, True),
+    ("take default; choose {f} 2 rack; chooseleaf {f} 2 host; emit", 3, True),
+    ("take default; choose {f} 2 rack; chooseleaf {f} 2 host; emit", 3, False),
+    ("take default; choose {f} 2 rack; choose {f} 2 osd; emit", 4, False),
+    ("take default; choose {f} 0 rack; chooseleaf {f} 2 host; emit", 4, False),
+    ("take default; choose {f} 2 host; choose {f} 2 osd; emit", 4, True),
+    ("take default; choose {f} 1 rack; choose {f} 2 host; choose {f} 1 osd; emit", 2, False),
+    ("take default~ssd; chooseleaf {f} 1 host; emit; take default~hdd; chooseleaf {f} -1 host;"
+     " emit", 3, False),
+    ("take default~ssd; choose {f} 1 rack; chooseleaf {f} 1 host; emit;"
+     "take default~hdd; choose {f} 1 rack; chooseleaf {f} 1 host; emit", 2, True),
+    ("take r0; choose {f} 1 osd; emit; take default; chooseleaf {f} 1 host; emit", 2, False),
+]
+
+
+def random_tree(rng: random.Random) -> Tuple[Dict[str, Any], int]:
+    """Two or three racks of two or three hosts, each with two to three OSDs, some loose hosts."""
+    count = 0
+    root: Dict[str, Any] = {}
+    for r in range(rng.randint(2, 3)):
+        rack: Dict[str, List[int]] = {}
+        for h in range(rng.randint(2, 3) if r < 2 else 2):
+            osds = 2 if r else rng.randint(2, 3)
+            rack["host h%d%d" % (r, h)] = list(range(count, count + osds))
+            count += osds
+        root["rack r%d" % r] = rack
+    if rng.random() < 0.5:
+        root["host lone"] = [count, count + 1]
+        count += 2
+    return {"root default": root}, count
+
+
+def with_spread_classes(tree: Dict[str, Any]) -> Dict[int, str]:
+    """Every host has an SSD and HDDs, so that both shadow trees serve every rule."""
+    classes: Dict[int, str] = {}
+    for branch in tree["root default"].values():
+        for osds in (branch.values() if isinstance(branch, dict) else [branch]):
+            classes.update({osd: "ssd" if osd == osds[0] else "hdd" for osd in osds})
+    return classes
+
+
+def canonical(up: Tuple[int, ...], rule: PlacementRule) -> Tuple[Any, ...]:
+    """In replicated pools only the set of each take block counts."""
+    if rule.positional:
+        return up
+    return tuple(frozenset(block.members(up)) for block in rule.blocks)
+
+
+def candidates(rng: random.Random, osds: int, rule: PlacementRule,
+               legal: Set[Tuple[Any, ...]]) -> Iterator[Tuple[int, ...]]:
+    """Random up sets; those one swap away from a legal one are where errors would hide."""
+    for _ in range(60):
+        yield tuple(rng.sample(range(osds), rule.size))
+    known = sorted(legal, key=repr)
+    for _ in range(60):
+        up = flat(known[rng.randrange(len(known))])
+        position, osd = rng.randrange(rule.size), rng.randrange(osds)
+        yield tuple(up[:position] + [osd] + up[position + 1:])
+        yield tuple(rng.sample(up, len(up)))
+
+
+def flat(member: Tuple[Any, ...]) -> List[int]:
+    up: List[int] = []
+    for part in member:
+        up += sorted(part) if isinstance(part, FrozenSet) else [part]
+    return up
+
+
+@pytest.mark.parametrize("text, size, erasure", SHAPES)
+@pytest.mark.parametrize("seed", range(3))
+def test_breaks_and_allows(text: str, size: int, erasure: bool, seed: int) -> None:
+    rng = random.Random("%s %d %s %d" % (text, size, erasure, seed))
+    tree, osds = random_tree(rng)
+    dump = crush_map(tree, {0: text.format(f="indep" if erasure else "firstn")},
+                     with_spread_classes(tree))
+    rule = PlacementRule(CrushHierarchy(dump), dump["rules"][0], size, erasure)
+    legal = {canonical(up, rule) for up in possible_up_sets(dump, dump["rules"][0], size)}
+    assert legal
+    verdicts = set()
+    for up in candidates(rng, osds, rule, legal):
+        possible = len(set(up)) == size and canonical(up, rule) in legal
+        assert (rule.breaks(up) is None) == possible, (up, rule.breaks(up))
+        verdicts.add(possible)
+        if len(set(up)) == size:
+            kept = monitor_keeps(dump, dump["rules"][0], size, up)
+            assert (rule.monitor_refuses(up) is None) == kept, (up, rule.monitor_refuses(up))
+    assert verdicts == {True, False}
+    compare_replacements(rng, dump, rule, legal, osds)
+
+
+def compare_replacements(rng: random.Random, dump: Dict[str, Any], rule: PlacementRule,
+                         legal: Set[Tuple[Any, ...]], osds: int) -> None:
+    """`allows` is asked of placements that the monitor accepts as they are."""
+    known = sorted(legal, key=repr)
+    for _ in range(15):
+        up = flat(known[rng.randrange(len(known))])
+        if not monitor_keeps(dump, dump["rules"][0], rule.size, up):
+            continue
+        for position in range(rule.size):
+            for osd in range(osds):
+                wanted = tuple(up[:position] + [osd] + up[position + 1:])
+                expected = osd not in up and canonical(wanted, rule) in legal and monitor_keeps(
+                    dump, dump["rules"][0], rule.size, wanted)
+                assert rule.allows(up, position, osd) == expected, (up, position, osd)
+
+
+def test_enumerator_knows_a_case_done_by_hand() -> None:
+    dump = crush_map({"root default": {"host a": [0, 1], "host b": [2]}},
+                     {0: "take default; chooseleaf firstn 0 host; emit"})
+    found = set(possible_up_sets(dump, dump["rules"][0], 2))
+    assert found == {p for pair in combinations(range(3), 2) if pair != (0, 1)
+                     for p in permutations(pair)}

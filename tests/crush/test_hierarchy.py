@@ -1,0 +1,55 @@
+"""The CRUSH tree: weights, ancestors, shadow trees, uneven depth."""
+from __future__ import annotations
+
+from typing import Dict
+
+from builders import hosts
+from crush_maps import crush_map
+
+from equilibrium_mgr.crush.hierarchy import CrushHierarchy
+
+UNEVEN = {"root default": {"rack r1": {"host a": [0, 1], "chassis c": {"host b": [2]}},
+                           "host lone": [3], "osds": [4]}}
+
+
+def ids(crush: Dict[str, list]) -> Dict[str, int]:
+    return {b["name"]: b["id"] for b in crush["buckets"]}
+
+
+def test_ancestors_at_uneven_depth() -> None:
+    dump = crush_map(UNEVEN, {})
+    tree = CrushHierarchy(dump).subtree(ids(dump)["default"])
+    assert tree.bucket_of("host") == {
+        0: ids(dump)["a"], 1: ids(dump)["a"], 2: ids(dump)["b"], 3: ids(dump)["lone"]}
+    assert tree.bucket_of("rack") == {osd: ids(dump)["r1"] for osd in (0, 1, 2)}
+    assert tree.bucket_of("osd") == {osd: osd for osd in range(5)}
+    assert tree.bucket_of("datacenter") == {}
+
+
+def test_shadow_tree_holds_its_class_only() -> None:
+    dump = crush_map(hosts(3, 2), {}, classes={0: "ssd", 3: "ssd"}, weights={3: 2.5})
+    tree = CrushHierarchy(dump).subtree(ids(dump)["default~ssd"])
+    assert tree.weights == {0: 1.0, 3: 2.5}
+    assert tree.bucket_of("host") == {0: ids(dump)["h0~ssd"], 3: ids(dump)["h1~ssd"]}
+
+
+def test_osd_zero_is_an_osd() -> None:
+    crush = CrushHierarchy(crush_map(hosts(2), {}))
+    assert crush.subtree(0).weights == {0: 1.0}
+
+
+def test_host_names_leave_shadow_trees_out() -> None:
+    crush = CrushHierarchy(crush_map(UNEVEN, {}, classes={0: "ssd"}))
+    assert crush.hosts() == {0: "a", 1: "a", 2: "b", 3: "lone"}
+
+
+def test_classless_osd_has_an_empty_class() -> None:
+    crush = CrushHierarchy(crush_map(hosts(2), {}, classes={1: ""}))
+    assert crush.device_class == {0: "hdd", 1: ""}
+
+
+def test_buckets_of_a_type_in_tree_order() -> None:
+    dump = crush_map(UNEVEN, {})
+    names = ids(dump)
+    found = CrushHierarchy(dump).buckets_of_type(names["default"], "host")
+    assert list(found) == [names["a"], names["b"], names["lone"]]

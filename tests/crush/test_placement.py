@@ -1,0 +1,180 @@
+"""Which up sets and which replacements are legal, for every rule shape that must be known."""
+from __future__ import annotations
+
+from typing import Any, Dict, List, Sequence
+
+import pytest
+from builders import NONE, hosts
+from crush_maps import crush_map
+
+from equilibrium_mgr.crush.hierarchy import CrushHierarchy
+from equilibrium_mgr.crush.placement import PlacementRule
+
+
+def racks(count: int, hosts_each: int, osds_each: int = 1) -> Dict[str, Any]:
+    """OSDs are numbered rack by rack, host by host."""
+    numbers = iter(range(count * hosts_each * osds_each))
+    return {"root default": {
+        "rack r%d" % r: {"host h%d%d" % (r, h): [next(numbers) for _ in range(osds_each)]
+                         for h in range(hosts_each)} for r in range(count)}}
+
+
+def placement(tree: Dict[str, Any], text: str, size: int, erasure: bool = False,
+              **crush: Any) -> PlacementRule:
+    dump = crush_map(tree, {0: text}, **crush)
+    return PlacementRule(CrushHierarchy(dump), dump["rules"][0], size, erasure)
+
+
+def allowed(rule: PlacementRule, up: Sequence[int], position: int, osds: int) -> List[int]:
+    assert rule.breaks(up) is None
+    return [osd for osd in range(osds) if rule.allows(up, position, osd)]
+
+
+def test_host_rule_keeps_hosts_apart() -> None:
+    rule = placement(hosts(4, 2), "take default; chooseleaf firstn 0 host; emit", 3)
+    assert allowed(rule, [0, 2, 4], 0, 8) == [1, 6, 7]
+    assert rule.breaks([0, 1, 4]) and rule.breaks([0, 2]) and rule.breaks([0, 2, 2])
+    assert rule.breaks([0, 2, NONE])
+
+
+def test_osd_rule_lets_hosts_share() -> None:
+    rule = placement(hosts(2, 3), "take default; choose firstn 0 osd; emit", 3)
+    assert rule.breaks([0, 1, 2]) is None
+    assert allowed(rule, [0, 1, 2], 2, 6) == [3, 4, 5]
+
+
+def test_osd_zero_can_be_a_target() -> None:
+    rule = placement(hosts(4), "take default; chooseleaf firstn 0 host; emit", 3)
+    assert rule.allows([1, 2, 3], 0, 0)
+
+
+def test_three_by_two_over_five_racks_erasure_coded() -> None:
+    rule = placement(racks(5, 3), "take default; choose indep 3 rack; chooseleaf indep 2 host;"
+                     " emit", 6, erasure=True)
+    up = [0, 1, 3, 4, 6, 7]
+    assert allowed(rule, up, 0, 15) == [2]           # its neighbour keeps it in the rack
+    assert rule.breaks([0, 3, 1, 4, 6, 7])           # the same OSDs, groups torn apart
+    assert rule.breaks([0, 1, 3, 4, 6, 9])           # four racks
+    assert rule.breaks([0, 1, 2, 3, 4, 6])           # 3 + 2 + 1
+    assert rule.breaks([12, 13, 9, 10, 6, 8]) is None
+
+
+def test_three_by_two_over_five_racks_replicated() -> None:
+    rule = placement(racks(5, 3), "take default; choose firstn 3 rack; chooseleaf firstn 2 host;"
+                     " emit", 6)
+    assert rule.breaks([0, 3, 1, 4, 6, 7]) is None   # only the set counts
+    assert rule.breaks([0, 1, 2, 3, 4, 6])           # 3 + 2 + 1
+    assert allowed(rule, [0, 1, 3, 4, 6, 7], 0, 15) == [2]
+
+
+def test_two_by_three_over_three_racks() -> None:
+    rule = placement(racks(3, 4), "take default; choose indep 2 rack; chooseleaf indep 3 host;"
+                     " emit", 6, erasure=True)
+    assert allowed(rule, [0, 1, 2, 4, 5, 6], 3, 12) == [7]
+    assert rule.breaks([0, 1, 4, 5, 8, 9])           # right per rack, but three racks
+    assert rule.breaks([0, 1, 2, 3, 4, 5])
+
+
+def test_four_by_two_of_osds_on_hosts() -> None:
+    rule = placement(hosts(6, 3), "take default; choose indep 4 host; choose indep 2 osd; emit",
+                     8, erasure=True)
+    up = [0, 1, 3, 4, 6, 7, 9, 10]
+    assert allowed(rule, up, 7, 18) == [11]
+    assert rule.breaks([0, 1, 2, 3, 4, 6, 7, 9])     # three on one host
+    assert rule.breaks([0, 1, 3, 4, 6, 7, 9, 12])    # five hosts
+
+
+def test_last_group_of_one_may_leave_its_rack() -> None:
+    rule = placement(racks(4, 3), "take default; choose indep 3 rack; chooseleaf indep 2 host;"
+                     " emit", 5, erasure=True)
+    assert allowed(rule, [0, 1, 3, 4, 6], 4, 12) == [7, 8, 9, 10, 11]
+
+
+def test_firstn_zero_by_two_over_two_sites() -> None:
+    tree = {"root default": {"datacenter d%d" % d: {"host h%d%d" % (d, h): [3 * d + h]
+                                                    for h in range(3)} for d in range(2)}}
+    rule = placement(tree, "take default; choose firstn 0 datacenter; chooseleaf firstn 2 host;"
+                     " emit", 4)
+    assert rule.breaks([0, 1, 3, 4]) is None
+    assert rule.breaks([3, 0, 4, 1]) is None
+    assert rule.breaks([0, 1, 2, 3])                 # 3 + 1
+    assert allowed(rule, [0, 1, 3, 4], 1, 6) == [2]
+
+
+def test_both_zero_fill_the_first_site() -> None:
+    """Inner count = pool size: CRUSH takes all shards from the first bucket that it chooses."""
+    rule = placement(racks(2, 4), "take default; choose firstn 0 rack; chooseleaf firstn 0 host;"
+                     " emit", 3)
+    assert rule.breaks([0, 1, 2]) is None
+    assert rule.breaks([0, 1, 4])
+
+
+def test_hosts_at_uneven_depth() -> None:
+    tree = {"root default": {"rack r": {"host a": [0, 1], "host b": [2]}, "host lone": [3],
+                             "osds": [4]}}
+    rule = placement(tree, "take default; chooseleaf firstn 0 host; emit", 2)
+    assert allowed(rule, [0, 2], 0, 5) == [1, 3]     # osd.4 is under no host at all
+    assert rule.breaks([0, 4])
+    by_rack = placement(tree, "take default; choose firstn 1 rack; chooseleaf firstn 2 host;"
+                        " emit", 2)
+    assert by_rack.breaks([0, 3])                    # host lone is in no rack
+
+
+def test_hybrid_one_ssd_two_hdd() -> None:
+    rule = placement(hosts(4, 2), "take default~ssd; chooseleaf firstn 1 host; emit;"
+                     "take default~hdd; chooseleaf firstn -1 host; emit", 3,
+                     classes={osd: "ssd" if osd % 2 == 0 else "hdd" for osd in range(8)})
+    up = [0, 1, 3]                                   # SSD and HDD may share a physical host
+    assert allowed(rule, up, 0, 8) == [2, 4, 6]
+    assert allowed(rule, up, 1, 8) == [5, 7]
+    assert rule.breaks([1, 0, 3])                    # each take has its own positions
+    assert rule.breaks([0, 2, 3])
+
+
+def test_take_of_a_rack_of_a_host_and_of_an_osd() -> None:
+    by_rack = placement(racks(2, 3), "take r1; chooseleaf firstn 0 host; emit", 2)
+    assert allowed(by_rack, [3, 4], 0, 6) == [5]
+    by_host = placement(hosts(2, 3), "take h1; choose firstn 0 osd; emit", 2)
+    assert allowed(by_host, [3, 4], 0, 6) == [5]
+    pinned = placement(hosts(3), "take osd.0; emit; take default; choose firstn 1 osd; emit", 2)
+    assert allowed(pinned, [0, 1], 0, 3) == []
+    assert allowed(pinned, [0, 1], 1, 3) == [2]
+    assert pinned.breaks([1, 2])
+
+
+def test_choose_with_one_leaf_is_chooseleaf_for_crush() -> None:
+    leaf = placement(hosts(4, 2), "take default; chooseleaf firstn 0 host; emit", 3)
+    steps = placement(hosts(4, 2), "take default; choose firstn 0 host; choose firstn 1 osd; emit",
+                      3)
+    for up in ([0, 2, 4], [0, 1, 4], [1, 3, 7], [0, 2, 3]):
+        assert (leaf.breaks(up) is None) == (steps.breaks(up) is None)
+
+
+def test_osd_without_crush_weight_is_no_target() -> None:
+    rule = placement(hosts(4), "take default; chooseleaf firstn 0 host; emit", 2,
+                     weights={3: 0.0})
+    assert allowed(rule, [0, 1], 0, 4) == [2]
+
+
+@pytest.mark.parametrize("step", ["firstn", "indep"])
+def test_single_level_positions_are_free_in_both(step: str) -> None:
+    rule = placement(hosts(4), "take default; chooseleaf %s 0 host; emit" % step, 3,
+                     erasure=step == "indep")
+    assert rule.breaks([2, 0, 1]) is None
+    assert allowed(rule, [2, 0, 1], 1, 4) == [3]
+
+
+def test_blocks_by_position() -> None:
+    rule = placement(hosts(4, 2), "take default~ssd; chooseleaf firstn 1 host; emit;"
+                     "take default~hdd; chooseleaf firstn -1 host; emit", 3,
+                     classes={osd: "ssd" if osd % 2 == 0 else "hdd" for osd in range(8)})
+    assert [rule.block_index(position) for position in range(3)] == [0, 1, 1]
+    assert set(rule.block_at(0).weights) == {0, 2, 4, 6}
+    assert set(rule.osds()) == set(range(8))
+
+
+def test_third_rack_is_no_way_out() -> None:
+    """Two racks of two OSDs: a shard that left for another rack would make three racks."""
+    rule = placement(racks(3, 2, 2), "take default; choose firstn 2 rack; choose firstn 2 osd;"
+                     " emit", 4)
+    assert allowed(rule, [0, 1, 4, 5], 0, 12) == [2, 3]

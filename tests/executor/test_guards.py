@@ -1,0 +1,96 @@
+"""What keeps everything, or single pools, from being moved; each as one sentence."""
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from builders import Cluster, hosts
+
+from equilibrium_mgr.executor.guards import cluster_guard, troubled_pools, upmap_refused
+
+
+def cluster(**extra: Any) -> Cluster:
+    small = Cluster(hosts(4)).pool(1, size=2).pg("1.0", [0, 1])
+    small.extra.update(extra)
+    return small
+
+
+def guard(small: Cluster, connected: bool = True, builtin: bool = False) -> Any:
+    return cluster_guard(small.snapshot(), connected, builtin)
+
+
+def test_nothing_in_the_way() -> None:
+    assert guard(cluster()) is None
+
+
+def test_no_monitor() -> None:
+    assert guard(cluster(), connected=False) == "the mgr has no connection to a monitor"
+
+
+@pytest.mark.parametrize("flag", ["norebalance", "nobackfill", "norecover", "pauserd", "pausewr",
+                                  "pauserd,pausewr"])
+def test_flags(flag: str) -> None:
+    assert guard(cluster(flags="sortbitwise,%s" % flag)) == (
+        "the osdmap has the flag %s" % flag.split(",")[0])
+
+
+@pytest.mark.parametrize("flags", ["", "noout,noscrub,nodeep-scrub,sortbitwise"])
+def test_harmless_flags(flags: str) -> None:
+    assert guard(cluster(flags=flags)) is None
+
+
+def test_builtin_balancer() -> None:
+    assert guard(cluster(), builtin=True) == (
+        "the built-in balancer is active; run 'ceph balancer off'")
+
+
+@pytest.mark.parametrize("release", ["jewel", "hammer", "kraken", "firefly", "", "unknown"])
+def test_old_clients(release: str) -> None:
+    said = upmap_refused(release)
+    assert said and "run 'ceph osd set-require-min-compat-client luminous'" in said
+    assert guard(cluster(require_min_compat_client=release)) == said
+
+
+@pytest.mark.parametrize("release", ["luminous", "mimic", "nautilus", "octopus", "pacific",
+                                     "quincy", "reef", "squid", "tentacle", "umbrella"])
+def test_new_clients_known_or_yet_to_come(release: str) -> None:
+    assert upmap_refused(release) is None
+
+
+def states(pool: int, **counts: int) -> dict:
+    return {"pool_id": pool, "pg_state_counts": [
+        {"state_name": name.replace("_", "+"), "count": count}
+        for name, count in counts.items()]}
+
+
+def two_classes() -> Cluster:
+    """Pools 1 and 3 share the HDDs, pool 2 is alone on the SSDs."""
+    rules = {0: "take default~hdd; chooseleaf firstn 0 host; emit",
+             1: "take default~ssd; chooseleaf firstn 0 host; emit"}
+    small = Cluster(hosts(4), rules, classes={2: "ssd", 3: "ssd"})
+    small.pool(1, size=2, name="data").pool(2, size=2, rule=1).pool(3, size=2)
+    return small.pg("1.0", [0, 1]).pg("2.0", [2, 3]).pg("3.0", [0, 1])
+
+
+def test_healthy_pools_are_free() -> None:
+    small = two_classes()
+    small.pg_status = {"pgs_by_pool_state": [states(1, active_clean=4),
+                                             states(2, active_remapped_backfilling=2)]}
+    assert troubled_pools(small.snapshot()) == {}
+
+
+@pytest.mark.parametrize("state, word", [
+    ("active_undersized_degraded", "degraded"), ("active_degraded", "degraded"),
+    ("peering", "inactive"), ("down", "inactive"), ("unknown", "inactive")])
+def test_trouble_reaches_pools_on_the_same_osds_only(state: str, word: str) -> None:
+    small = two_classes()
+    small.pg_status = {"pgs_by_pool_state": [states(1, **{state: 3}), states(2, active_clean=1)]}
+    troubled = troubled_pools(small.snapshot())
+    assert set(troubled) == {1, 3}
+    assert troubled[1] == troubled[3] == "pool 'data' has 3 PGs %s" % word
+
+
+def test_trouble_of_a_pool_that_is_gone_is_none() -> None:
+    small = two_classes()
+    small.pg_status = {"pgs_by_pool_state": [states(9, down=3)]}
+    assert troubled_pools(small.snapshot()) == {}

@@ -1,0 +1,167 @@
+"""Our own account of what is on its way, the monitor's verdict, and a plan's progress."""
+from __future__ import annotations
+
+from typing import Any
+
+from builders import GIB, Cluster, change_of, hosts
+
+from equilibrium_mgr.executor.batch import Decision
+from equilibrium_mgr.executor.ledger import Ledger
+from equilibrium_mgr.executor.rest import resting
+from equilibrium_mgr.executor.walk import Walk, verify
+from equilibrium_mgr.gateway import Sent
+
+CHANGE = change_of("1.0", (0, 1), (2, 1), shard_bytes=3 * GIB, objects=10)
+OTHER = change_of("1.1", (0, 1), (2, 3), shard_bytes=GIB, objects=5)
+
+
+def after_sending(state: str = "active+clean", reported: int = 100,
+                  moving: bool = False) -> Cluster:
+    """The map of epoch 101 has the items; the PG was last reported at `reported`."""
+    cluster = Cluster(hosts(6)).pool(1, size=2)
+    cluster.epoch = 101
+    cluster.pg("1.0", [2, 1], objects=10, items=[(0, 2)], acting=[0, 1] if moving else None,
+               state=state, reported=reported, to_come=0.5)
+    return cluster
+
+
+def ledger() -> Ledger:
+    ours = Ledger()
+    ours.add(CHANGE, epoch=101, now=990.0)
+    return ours
+
+
+def test_acting_like_up_right_after_sending_is_no_arrival() -> None:
+    """Before peering the acting set still equals up and the report is an old one."""
+    ours = ledger()
+    ours.settle(after_sending(reported=100).snapshot())
+    assert set(ours.entries) == {"1.0"}
+
+
+def test_report_at_the_new_epoch_is_an_arrival() -> None:
+    ours = ledger()
+    ours.settle(after_sending(reported=101).snapshot())
+    assert ours.entries == {}
+
+
+def test_moving_pg_has_not_arrived_whatever_it_reported() -> None:
+    ours = ledger()
+    ours.settle(after_sending(reported=105, moving=True).snapshot())
+    assert set(ours.entries) == {"1.0"}
+    for state in ("active+remapped+backfill_wait", "peering", "activating",
+                  "active+recovering"):
+        ours.settle(after_sending(state=state, reported=105).snapshot())
+        assert set(ours.entries) == {"1.0"}
+
+
+def test_pg_that_is_gone_is_struck_out() -> None:
+    ours = ledger()
+    ours.settle(Cluster(hosts(3)).snapshot())
+    assert ours.entries == {}
+
+
+def test_silent_pg_is_believed_in_the_end() -> None:
+    ours = Ledger()
+    ours.add(CHANGE, epoch=101, now=1000.0 - 3600.0)
+    ours.settle(after_sending(reported=100).snapshot())
+    assert ours.entries == {}
+
+
+def test_misplaced_copies_shrink_as_the_data_comes() -> None:
+    ours = ledger()
+    assert ours.misplaced_copies(after_sending().snapshot()) == 10       # nothing seen yet
+    assert ours.misplaced_copies(after_sending(moving=True).snapshot()) == 5
+    ours.add(OTHER, 101, 990.0)
+    assert ours.misplaced_copies(after_sending(moving=True).snapshot()) == 5 + 5 * 2
+
+
+def snapshot_with_items() -> Cluster:
+    return after_sending().pg("1.1", [0, 1])
+
+
+def test_verdict_rests_on_the_map_not_on_the_answer() -> None:
+    refused = change_of("1.2", (0, 1), (4, 1))
+    silent = change_of("1.3", (0, 1), (4, 1))
+    verdict = verify([Sent(CHANGE, 0, "set"), Sent(OTHER, 0, "set"),
+                      Sent(refused, -2, "no such pg"), Sent(silent, None, "no answer")],
+                     snapshot_with_items().snapshot())
+    assert verdict.kept == [CHANGE]
+    assert verdict.rejected == [(OTHER, "the monitor dropped its upmap items"),
+                                (refused, "the monitor refused it: no such pg")]
+    assert verdict.unanswered == [silent]
+
+
+def test_late_answer_does_not_matter_where_the_map_has_the_items() -> None:
+    verdict = verify([Sent(CHANGE, None, "no answer")], snapshot_with_items().snapshot())
+    assert verdict.kept == [CHANGE] and verdict.unanswered == []
+
+
+def test_rewritten_items_are_not_kept() -> None:
+    cluster = snapshot_with_items().pg("1.1", [2, 1], items=[(0, 2)])
+    verdict = verify([Sent(OTHER, 0, "")], cluster.snapshot())
+    assert [change for change, _ in verdict.rejected] == [OTHER]
+
+
+def test_removed_items_are_kept_when_none_stand_there() -> None:
+    home = change_of("1.1", (0, 1), (0, 1), before=(2, 1))
+    assert home.items == ()
+    assert verify([Sent(home, 0, "")], snapshot_with_items().snapshot()).kept == [home]
+
+
+def decision(**fields: Any) -> Decision:
+    return Decision([], [], [], [], None, False)._replace(**fields)
+
+
+def test_walk_counts_shards() -> None:
+    walk = Walk("p", [CHANGE, OTHER], 5.0)
+    assert (walk.planned_moves, walk.planned_bytes) == (3, 5 * GIB)
+    walk.note(decision(send=[CHANGE], later=[OTHER]))
+    walk.settle(verify([Sent(CHANGE, 0, "")], snapshot_with_items().snapshot()))
+    assert (walk.sent_moves, walk.sent_bytes) == (1, 3 * GIB)
+    assert (walk.remaining_moves, walk.remaining_bytes) == (2, 2 * GIB)
+    walk.note(decision(done=[OTHER]))
+    assert (walk.done_moves, walk.remaining_moves, walk.dropped_moves) == (2, 0, 0)
+
+
+def test_walk_reports_what_was_dropped() -> None:
+    walk = Walk("p", [CHANGE, OTHER], 5.0)
+    walk.note(decision(send=[OTHER], dropped=[(CHANGE, "its pool or PG is gone")]))
+    walk.settle(verify([Sent(OTHER, 0, "")], snapshot_with_items().snapshot()))
+    assert walk.dropped_moves == 3 and walk.wanted == []
+    assert walk.summary()["dropped"] == [
+        {"pgid": "1.0", "reason": "its pool or PG is gone"},
+        {"pgid": "1.1", "reason": "the monitor dropped its upmap items"}]
+
+
+def test_unanswered_change_is_tried_three_times() -> None:
+    walk = Walk("p", [OTHER], 5.0)
+    for attempt in range(3):
+        assert walk.wanted == [OTHER], attempt
+        walk.note(decision(send=[OTHER]))
+        walk.settle(verify([Sent(OTHER, None, "no answer")], snapshot_with_items().snapshot()))
+    assert walk.wanted == [] and walk.dropped_moves == 2
+
+
+def quiet() -> Cluster:
+    return Cluster(hosts(3)).pool(1, size=2).pg("1.0", [0, 1], num_bytes=10 * GIB)
+
+
+def test_rest_ends_when_the_cluster_changes_in_a_way_that_matters() -> None:
+    rest = resting(quiet().snapshot())
+    assert not rest.is_over(quiet().snapshot())
+    assert not rest.is_over(quiet().osd(0, used=int(10.5 * GIB)).snapshot())
+    assert rest.is_over(quiet().osd(0, used=13 * GIB).snapshot())
+    assert rest.is_over(quiet().osd(2, weight=0.5).snapshot())
+    assert rest.is_over(quiet().osd(2, up=0, state=["exists"]).snapshot())
+    grown = quiet().pool(2, size=2).pg("2.0", [0, 1], num_bytes=0)
+    assert rest.is_over(grown.snapshot())
+    recrushed = quiet()
+    recrushed.extra["crush_version"] = 6
+    assert rest.is_over(recrushed.snapshot())
+
+
+def test_rest_is_not_ended_by_a_new_epoch_alone() -> None:
+    rest = resting(quiet().snapshot())
+    later = quiet()
+    later.epoch = 400
+    assert not rest.is_over(later.snapshot())

@@ -1,0 +1,169 @@
+"""Stand-ins for the mgr's services, plain enough to be read at a glance."""
+from __future__ import annotations
+
+import logging
+from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
+
+from builders import Cluster
+
+from equilibrium_mgr.executor.balancer import Balancer
+from equilibrium_mgr.gateway import NotReady, Sent
+from equilibrium_mgr.planner.plan import PgChange
+from equilibrium_mgr.planning import PlanningDesk
+from equilibrium_mgr.settings import Settings, read_settings
+from equilibrium_mgr.shelf import PlanShelf
+from equilibrium_mgr.snapshot.model import Snapshot
+from equilibrium_mgr.snapshot.upmap import apply_items
+
+LOG = logging.getLogger("test")
+
+
+class KeyValueStore:
+    """get_store, set_store and get_store_prefix of a mgr; remembers the order of writes."""
+
+    def __init__(self, values: Optional[Dict[str, str]] = None) -> None:
+        self.values: Dict[str, str] = dict(values or {})
+        self.writes: List[Tuple[str, Optional[str]]] = []
+        self.before_write: Callable[[str], None] = lambda key: None
+
+    def get_store(self, key: str, default: Optional[str] = None) -> Optional[str]:
+        return self.values.get(key, default)
+
+    def set_store(self, key: str, value: Optional[str]) -> None:
+        self.before_write(key)
+        self.writes.append((key, value))
+        if value is None:
+            self.values.pop(key, None)
+        else:
+            self.values[key] = value
+
+    def get_store_prefix(self, prefix: str) -> Dict[str, str]:
+        return {k: v for k, v in self.values.items() if k.startswith(prefix)}
+
+
+class InlineJobs:
+    """Jobs that wait until the test runs them."""
+
+    def __init__(self) -> None:
+        self.waiting: List[Tuple[str, Callable[[], None]]] = []
+
+    def submit(self, name: str, job: Callable[[], None]) -> None:
+        self.waiting.append((name, job))
+
+    def stop(self) -> None:
+        self.waiting = []
+
+    def run(self) -> int:
+        count = 0
+        while self.waiting:
+            self.waiting.pop(0)[1]()
+            count += 1
+        return count
+
+
+class FakeGateway:
+    """A cluster that obeys: upmaps change `up` at once, data comes when `arrive` is called."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.batches: List[List[PgChange]] = []
+        self.drops: Set[str] = set()
+        self.refuses: Set[str] = set()
+        self.ignores: Set[str] = set()
+        self.not_ready = ""
+        self.connected = True
+        self.builtin = False
+        self.ratio = 1.0
+        self.looks = 0
+        self.before_send_check: Callable[[], None] = lambda: None
+
+    def snapshot(self) -> Snapshot:
+        self.looks += 1
+        if self.not_ready:
+            raise NotReady(self.not_ready)
+        return self.cluster.snapshot()
+
+    def epoch(self) -> int:
+        return self.cluster.epoch
+
+    def misplaced_copies(self) -> int:
+        return int(self.cluster.pg_status.get("misplaced_objects", 0))
+
+    def have_mon_connection(self) -> bool:
+        self.before_send_check()
+        return self.connected
+
+    def builtin_balancer_active(self) -> bool:
+        return self.builtin
+
+    def builtin_balancer_sleep(self) -> float:
+        return 60.0
+
+    def target_max_misplaced_ratio(self) -> float:
+        return self.ratio
+
+    def send(self, changes: Sequence[PgChange], timeout: float) -> List[Sent]:
+        self.batches.append(list(changes))
+        self.cluster.epoch += 1
+        return [self._answer(change) for change in changes]
+
+    def _answer(self, change: PgChange) -> Sent:
+        if change.pgid in self.refuses:
+            return Sent(change, -2, "no such pg")
+        if change.pgid in self.ignores:
+            return Sent(change, None, "no answer")
+        if change.pgid not in self.drops:
+            self.cluster.acting.setdefault(change.pgid, list(self.cluster.up[change.pgid]))
+            self.set_items(change.pgid, change.raw, change.items)
+        return Sent(change, 0, "set")
+
+    def set_items(self, pgid: str, raw: Sequence[int], items: Sequence[Tuple[int, int]]) -> None:
+        self.cluster.up[pgid] = list(apply_items(raw, items, lambda osd: False))
+        self.cluster.items.pop(pgid, None)
+        if items:
+            self.cluster.items[pgid] = list(items)
+
+    def arrive(self) -> None:
+        """Everything that moves has come: acting is up, and the PGs have said so."""
+        self.cluster.acting.clear()
+        self.cluster.epoch += 1
+        for pgid, record in self.cluster.records.items():
+            self.cluster.records[pgid] = record._replace(reported_epoch=self.cluster.epoch)
+
+    @property
+    def sent(self) -> List[str]:
+        return [change.pgid for batch in self.batches for change in batch]
+
+
+class Desk:
+    """A Balancer with everything it needs, on a fake gateway; `round()` runs one round."""
+
+    def __init__(self, cluster: Cluster, kv: Optional[KeyValueStore] = None,
+                 **options: Any) -> None:
+        self.now = 1000.0
+        self.options: Dict[str, Any] = dict({"max_misplaced_ratio": 0.0}, **options)
+        self.kv = kv or KeyValueStore()
+        self.gateway = FakeGateway(cluster)
+        self.jobs = InlineJobs()
+        self.wakes = 0
+        gateway: Any = self.gateway
+        self.shelf = PlanShelf(self.kv)
+        self.planning = PlanningDesk(gateway, self.shelf, self.jobs, self.clock, LOG)
+        self.balancer = Balancer(gateway, self.shelf, self.planning, self.kv, self.settings,
+                                 self.clock, self.wake, LOG)
+
+    def clock(self) -> float:
+        return self.now
+
+    def wake(self) -> None:
+        self.wakes += 1
+
+    def settings(self) -> Settings:
+        return read_settings(self.options.get)
+
+    def round(self, seconds: float = 0.0) -> str:
+        """One round after a pause; returns the state. Looks in full, as after a wake-up."""
+        self.now += seconds
+        self.balancer.look_again()
+        self.balancer.round()
+        return self.balancer.state

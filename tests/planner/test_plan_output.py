@@ -1,0 +1,121 @@
+"""The plan that comes out: its upmap items, its figures, its way through JSON."""
+from __future__ import annotations
+
+import json
+from typing import Any, Callable, Dict
+
+import pytest
+from builders import GIB, Cluster, hosts
+from paper import Placement, steps
+from random_clusters import random_cluster
+
+from equilibrium_mgr.planner.plan import BadPlan, PgChange, Plan, plan_from_dict
+from equilibrium_mgr.planner.planner import make_plan
+from equilibrium_mgr.snapshot.model import Snapshot
+from equilibrium_mgr.snapshot.upmap import apply_items
+
+
+def never_out(_osd: int) -> bool:
+    return False
+
+
+def check_items(snapshot: Snapshot, change: PgChange) -> None:
+    pg = snapshot.pgs[change.pgid]
+    pool = snapshot.pools[pg.pool]
+    sources = [source for source, _ in change.items]
+    targets = [target for _, target in change.items]
+    assert len(change.items) <= pool.size
+    assert set(sources) <= set(pg.raw) and len(set(sources)) == len(sources)
+    assert not set(targets) & set(pg.raw) and len(set(targets)) == len(targets)
+    assert change.items == tuple((r, w) for r, w in zip(pg.raw, change.up_after) if r != w)
+    assert apply_items(pg.raw, change.items, never_out) == change.up_after
+    assert change.raw == pg.raw and change.up_before == pg.up
+    assert change.shards == len(set(change.up_after) - set(change.up_before)) > 0
+
+
+@pytest.mark.parametrize("seed", range(60, 72))
+def test_items_are_well_formed(seed: int) -> None:
+    snapshot = random_cluster(seed, hybrid=True).snapshot()
+    plan = make_plan(snapshot)
+    final = Placement(snapshot, steps(plan.moves))
+    assert plan.changes
+    for change in plan.changes:
+        check_items(snapshot, change)
+        wanted = final.up[change.pgid]
+        if snapshot.pools[snapshot.pgs[change.pgid].pool].erasure:
+            assert list(change.up_after) == wanted
+        assert sorted(change.up_after) == sorted(wanted)
+    assert [c.pgid for c in plan.changes] == list(dict.fromkeys(m.pgid for m in plan.moves))
+    assert sum(change.shards for change in plan.changes) == len(plan.moves)
+
+
+def test_moving_home_removes_the_items() -> None:
+    cluster = Cluster(hosts(2)).pool(1, size=1)
+    cluster.pg("1.0", [1], num_bytes=9 * GIB, items=[(0, 1)]).pg("1.1", [1], num_bytes=8 * GIB)
+    change, = make_plan(cluster.snapshot()).changes
+    assert change.items == () and change.up_after == (0,)
+    assert change.command() == "ceph osd rm-pg-upmap-items 1.0"
+
+
+def test_command_of_a_change() -> None:
+    change = PgChange("1.a", (0, 1, 2), (0, 1, 2), (3, 1, 4), ((0, 3), (2, 4)), 2, 1, 1)
+    assert change.command() == "ceph osd pg-upmap-items 1.a 0 3 2 4"
+
+
+@pytest.mark.parametrize("seed", range(80, 84))
+def test_figures_of_moves_follow_each_other(seed: int) -> None:
+    snapshot = random_cluster(seed).snapshot()
+    plan = make_plan(snapshot)
+    for number, move in enumerate(plan.moves):
+        before = Placement(snapshot, steps(plan.moves[:number]))
+        after = Placement(snapshot, steps(plan.moves[:number + 1]))
+        assert move.bytes == snapshot.pgs[move.pgid].shard_bytes
+        assert move.source_before == pytest.approx(before.utilization(move.source))
+        assert move.source_after == pytest.approx(after.utilization(move.source))
+        assert move.target_before == pytest.approx(before.utilization(move.target))
+        assert move.target_after == pytest.approx(after.utilization(move.target))
+    final = Placement(snapshot, steps(plan.moves))
+    for name, usage in plan.after.classes.items():
+        ratios = {o.id: final.utilization(o.id) for o in snapshot.osds.values()
+                  if o.device_class == name}
+        assert usage.max == pytest.approx(max(ratios.values()))
+        assert usage.stddev == pytest.approx(final.variance(name) ** 0.5)
+        assert usage.max <= plan.before.classes[name].max
+
+
+def plan() -> Plan:
+    return make_plan(random_cluster(1, hybrid=True).snapshot())
+
+
+def test_round_trip_through_json() -> None:
+    original = plan()
+    assert original.changes and original.skipped is not None
+    assert plan_from_dict(json.loads(json.dumps(original.to_dict()))) == original
+
+
+def without(key: str) -> Callable[[Dict[str, Any]], Any]:
+    return lambda dump: {k: v for k, v in dump.items() if k != key}
+
+
+@pytest.mark.parametrize("damage", [
+    without("moves"), without("version"), without("before"), without("changes"),
+    without("osdmap_epoch"),
+    lambda dump: dict(dump, version=99), lambda dump: dict(dump, moves=[[1, 2]]),
+    lambda dump: dict(dump, moves=None), lambda dump: dict(dump, changes=[["1.0", [0]]]),
+    lambda dump: dict(dump, changes=7), lambda dump: dict(dump, before={"classes": {}}),
+    lambda dump: dict(dump, before={"classes": {"hdd": {}}, "pools": {}}),
+    lambda dump: dict(dump, changes=[["1.0", [0], [0], [1], [[0]], 1, 1, 1]]),
+    lambda dump: dict(dump, after=[]), lambda dump: dict(dump, skipped=5),
+    lambda dump: [], lambda dump: None, lambda dump: "plan", lambda dump: 7])
+def test_damaged_plan_is_a_bad_plan(damage: Callable[[Dict[str, Any]], Any]) -> None:
+    with pytest.raises(BadPlan) as bad:
+        plan_from_dict(damage(json.loads(json.dumps(plan().to_dict()))))
+    assert "\n" not in str(bad.value) and str(bad.value)
+
+
+def test_bytes_and_gain_are_sums() -> None:
+    made = plan()
+    assert made.bytes == sum(move.bytes for move in made.moves)
+    assert made.gained_bytes == sum(made.after.pools[name].free_bytes
+                                    - made.before.pools[name].free_bytes
+                                    for name in made.before.pools)

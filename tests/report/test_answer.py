@@ -1,0 +1,64 @@
+"""How commands answer: return code, output, one sentence."""
+from __future__ import annotations
+
+import errno
+import json
+from typing import Callable, List
+
+import pytest
+
+from equilibrium_mgr.report.answer import Answer, CommandResult, Refusal, carry_out
+
+
+def run(command: Callable[[], Answer], output_format: str = "plain") -> CommandResult:
+    return carry_out(command, output_format, lambda: None, errno.EINVAL)
+
+
+def hello() -> Answer:
+    return Answer({"b": [1], "a": None}, "hello", "a note")
+
+
+def test_plain_and_json() -> None:
+    assert run(hello) == (0, "hello\n", "a note")
+    code, out, note = run(hello, "json")
+    assert (code, note, json.loads(out)) == (0, "a note", {"a": None, "b": [1]})
+    assert out.count("\n") == 1 and out.index('"a"') < out.index('"b"')
+    pretty = run(hello, "json-pretty")[1]
+    assert json.loads(pretty) == {"a": None, "b": [1]} and pretty.count("\n") > 3
+
+
+def test_nothing_to_say_is_no_empty_line() -> None:
+    assert run(lambda: Answer({}, "")) == (0, "", "")
+
+
+@pytest.mark.parametrize("output_format", ["xml", "", "JSON", "json "])
+def test_unknown_format_runs_nothing(output_format: str) -> None:
+    ran: List[int] = []
+
+    def command() -> Answer:
+        ran.append(1)
+        return hello()
+    code, out, said = run(command, output_format)
+    assert code == -errno.EINVAL and out == "" and ran == []
+    assert "json-pretty" in said and "\n" not in said
+
+
+@pytest.mark.parametrize("number", [errno.ENOENT, -errno.ENOENT])
+def test_refusal_is_a_negative_errno_and_a_sentence(number: int) -> None:
+    def refuse() -> Answer:
+        raise Refusal(number, "no plan is named 'x'")
+    assert run(refuse) == (-errno.ENOENT, "", "no plan is named 'x'")
+
+
+@pytest.mark.parametrize("error", [KeyError("pools"), RuntimeError("bad\nthing"), ValueError(),
+                                   ZeroDivisionError("division by zero")])
+@pytest.mark.parametrize("output_format", ["plain", "json"])
+def test_unexpected_exception_is_one_sentence(error: Exception, output_format: str) -> None:
+    logged: List[int] = []
+
+    def fail() -> Answer:
+        raise error
+    code, out, said = carry_out(fail, output_format, lambda: logged.append(1), errno.EINVAL)
+    assert code < 0 and out == "" and logged == [1]
+    assert type(error).__name__ in said and "Traceback" not in said
+    assert "\n" not in said

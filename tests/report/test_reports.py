@@ -1,0 +1,138 @@
+"""Reports are JSON-ready, and plain text carries the same figures."""
+from __future__ import annotations
+
+import json
+
+from builders import GIB, OSD_RULE, Cluster, hosts
+from fakes import Desk
+from random_clusters import random_cluster
+
+from equilibrium_mgr.planner.options import PlanOptions
+from equilibrium_mgr.planner.plan import Plan
+from equilibrium_mgr.planner.planner import make_plan
+from equilibrium_mgr.planner.usage import snapshot_usage
+from equilibrium_mgr.report.evaluation import (evaluate_cluster, evaluate_plan, evaluate_pool,
+                                               skipped_text)
+from equilibrium_mgr.report.health import health_checks
+from equilibrium_mgr.report.plans import dump_plan, list_plans, show_plan
+from equilibrium_mgr.report.status import report_status
+
+PLAN: Plan = make_plan(random_cluster(1).snapshot())
+
+
+def test_show_is_comments_and_runnable_lines() -> None:
+    answer = show_plan("p", PLAN)
+    lines = answer.plain.split("\n")
+    commands = [line for line in lines if not line.startswith("#")]
+    assert commands == answer.data["commands"] == [c.command() for c in PLAN.changes]
+    assert all(line.startswith(("ceph osd pg-upmap-items ", "ceph osd rm-pg-upmap-items "))
+               for line in commands)
+    first, move = answer.data["moves"][0], PLAN.moves[0]
+    assert (first["pgid"], first["from"], first["to"], first["bytes"]) == (
+        move.pgid, move.source, move.target, move.bytes)
+    assert first["from_utilization_before"] == move.source_before
+    assert first["to_utilization_after"] == move.target_after
+    json.dumps(answer.data)
+
+
+def test_dump_holds_items_and_predicted_up_of_every_change() -> None:
+    data = json.loads(json.dumps(dump_plan("p", PLAN).data))
+    assert data["upmap_items"] == {c.pgid: [list(i) for i in c.items] for c in PLAN.changes}
+    assert data["predicted_up"] == {c.pgid: list(c.up_after) for c in PLAN.changes}
+
+
+def test_evaluation_of_a_plan_compares_before_and_after() -> None:
+    data = json.loads(json.dumps(evaluate_plan("p", PLAN).data))
+    assert data["moves"] == len(PLAN.moves) and data["bytes"] == PLAN.bytes
+    assert data["gained_bytes"] == PLAN.gained_bytes
+    for name, usage in PLAN.after.classes.items():
+        assert data["after"]["classes"][name]["max"] == usage.max
+        assert data["before"]["classes"][name]["max"] == PLAN.before.classes[name].max
+
+
+def test_evaluation_of_cluster_and_pool() -> None:
+    usage = snapshot_usage(random_cluster(1).snapshot())
+    data = json.loads(json.dumps(evaluate_cluster(usage, 100, 3.0).data))
+    assert data["osdmap_epoch"] == 100 and set(data["classes"]) == {"hdd", "ssd"}
+    pool = evaluate_pool("pool2", usage, 100, 3.0)
+    assert set(pool.data["pools"]) == {"pool2"} and "pool2" in pool.plain
+    assert data["pools"]["pool2"] == pool.data["pools"]["pool2"]
+
+
+def test_skipped_reasons_one_a_line() -> None:
+    assert skipped_text({}) == ""
+    assert skipped_text({"PG: b": 2, "OSD: a": 1}).split("\n") == [
+        "not moved:", "       1  OSD: a", "       2  PG: b"]
+
+
+def uneven() -> Cluster:
+    cluster = Cluster(hosts(1, 2), {0: OSD_RULE}).pool(1, size=1)
+    for ps in range(4):
+        cluster.pg("1.%x" % ps, [0], num_bytes=5 * GIB, objects=10)
+    return cluster
+
+
+def test_status_before_the_first_round() -> None:
+    desk = Desk(uneven())
+    data = report_status(desk.balancer, {}, False, desk.now, None).data
+    assert data["state"] == "off" and data["osdmap_epoch"] is None
+    assert data["classes"] == {} and data["execution"] is None
+    json.dumps(data)
+
+
+def test_status_while_a_plan_is_executed() -> None:
+    desk = Desk(uneven(), max_moves_per_round=1)
+    plan = make_plan(uneven().snapshot())
+    desk.shelf.put("p", plan, 1.0)
+    desk.balancer.execute("p", plan)
+    desk.round()
+    answer = report_status(desk.balancer, desk.planning.in_the_making(), False, desk.now + 5,
+                           desk.now + 60)
+    data = json.loads(json.dumps(answer.data))
+    assert data["state"] == "moving" and data["execution"]["plan"] == "p"
+    assert data["execution"]["sent_moves"] == 1 == data["in_flight"]["moves"]
+    assert data["in_flight"]["bytes"] == 5 * GIB
+    assert data["remaining"]["moves"] == len(plan.moves) - 1
+    assert data["next_run_seconds"] == 55 and data["builtin_balancer_active"] is False
+    assert data["classes"]["hdd"]["osds"] == 2
+    assert "state: moving" in answer.plain and "hdd" in answer.plain
+
+
+def test_status_tells_of_a_plan_in_the_making() -> None:
+    desk = Desk(uneven(), active=True)
+    desk.round()
+    data = report_status(desk.balancer, desk.planning.in_the_making(), True, desk.now + 7,
+                         None).data
+    assert [(p["plan"], p["seconds"]) for p in data["planning"]] == [("automatic", 7)]
+
+
+def test_list_of_plans() -> None:
+    desk = Desk(uneven())
+    desk.shelf.put("b", PLAN, 0.0)
+    desk.shelf.put("a", PLAN, 0.0)
+    desk.planning.submit_named("c", PlanOptions(), 10.0)
+    data = list_plans(desk.shelf.heads().values(), desk.planning.in_the_making(), "b").data
+    assert [(p["plan"], p["state"]) for p in data["plans"]] == [
+        ("a", "ready"), ("b", "executing"), ("c", "planning")]
+    assert data["plans"][0]["moves"] == len(PLAN.moves)
+    assert data["plans"][0]["created"] == "1970-01-01T00:00:00Z"
+
+
+def test_health_checks_in_the_mgr_s_shape() -> None:
+    desk = Desk(uneven(), active=True)
+    desk.gateway.builtin = True
+    desk.round()
+    desk.balancer.rejected = {"1.%x" % ps: ("dropped", 5) for ps in range(50)}
+    checks = health_checks(desk.balancer, True, "KeyError: 'x'")
+    assert len(checks) == 3
+    for check in checks.values():
+        assert check["severity"] == "warning" and isinstance(check["detail"], list)
+        assert check["count"] >= 1 and len(check["detail"]) <= 20 and check["summary"]
+    assert checks["MGR_EQUILIBRIUM_APPLY_FAILED"]["count"] == 50
+
+
+def test_no_health_check_for_a_module_at_rest() -> None:
+    desk = Desk(uneven())
+    desk.gateway.builtin = True
+    desk.round()
+    assert health_checks(desk.balancer, False, "") == {}

@@ -1,0 +1,144 @@
+"""What stays where it is, each with its reason, counted."""
+from __future__ import annotations
+
+from typing import Any, Dict
+
+import pytest
+from builders import HOST_RULE, NONE, Cluster, hosts
+
+
+def one_pg(size: int = 2, count: int = 4, **pool: Any) -> Cluster:
+    return Cluster(hosts(count)).pool(1, size=size, **pool)
+
+
+def reasons(cluster: Cluster) -> Dict[str, int]:
+    return dict(cluster.snapshot().skipped)
+
+
+def test_healthy_pgs_may_move() -> None:
+    snapshot = one_pg().pg("1.0", [0, 1]).pg("1.1", [2, 3], items=[(1, 3)]).snapshot()
+    assert dict(snapshot.skipped) == {}
+    assert snapshot.pgs["1.1"].raw == (2, 1) and snapshot.pgs["1.1"].immovable is None
+
+
+def test_missing_member_of_a_replicated_pg() -> None:
+    assert reasons(one_pg().pg("1.0", [0]).pg("1.1", [])) == {"a shard has no OSD": 2}
+
+
+def test_hole_in_an_erasure_coded_pg() -> None:
+    cluster = one_pg(size=3, k=2).pg("1.0", [0, NONE, 2])
+    assert reasons(cluster) == {"a shard has no OSD": 1}
+    assert cluster.snapshot().pgs["1.0"].shard_bytes >= 0
+
+
+def test_full_pg_upmap() -> None:
+    cluster = one_pg().pg("1.0", [0, 1]).pg("1.1", [2, 3])
+    cluster.extra["pg_upmap"] = [{"pgid": "1.1", "osds": [2, 3]}]
+    assert reasons(cluster) == {"placed by a full pg-upmap": 1}
+
+
+def test_pg_upmap_primary() -> None:
+    cluster = one_pg().pg("1.0", [0, 1])
+    cluster.extra["pg_upmap_primaries"] = [{"pgid": "1.0", "primary_osd": 1}]
+    assert reasons(cluster) == {"its primary is set by pg-upmap-primary": 1}
+
+
+def test_pg_without_statistics() -> None:
+    cluster = one_pg().pg("1.0", [0, 1]).pg("1.1", [0, 2], state="unknown").pg("1.2", [1, 2])
+    del cluster.records["1.2"]
+    assert reasons(cluster) == {"no statistics of the PG": 2}
+
+
+@pytest.mark.parametrize("field", ["pg_num_target", "pg_num_pending", "pg_placement_num",
+                                   "pg_placement_num_target"])
+def test_pool_in_transition(field: str) -> None:
+    cluster = one_pg(**{field: 7}).pg("1.0", [0, 1])
+    assert reasons(cluster) == {"pg_num of the pool is changing": 1}
+
+
+def test_cache_tier() -> None:
+    cluster = one_pg(tier_of=2).pg("1.0", [0, 1]).pool(2, size=2, tiers=[1]).pg("2.0", [0, 1])
+    assert reasons(cluster) == {"the pool is a cache tier": 1}
+
+
+@pytest.mark.parametrize("field", ["degraded_stretch_mode", "recovering_stretch_mode"])
+def test_stretch_mode(field: str) -> None:
+    cluster = one_pg().pg("1.0", [0, 1])
+    cluster.extra["stretch_mode"] = {"stretch_mode_enabled": True, field: 1}
+    assert reasons(cluster) == {"the cluster is in degraded stretch mode": 1}
+    cluster.extra["stretch_mode"] = {"stretch_mode_enabled": True, field: 0}
+    assert reasons(cluster) == {}
+
+
+def test_missing_rule() -> None:
+    cluster = one_pg(rule=9).pg("1.0", [0, 1]).pool(2, size=2).pg("2.0", [0, 1])
+    assert reasons(cluster) == {"the pool's CRUSH rule does not exist": 1}
+
+
+def test_unknown_rule_step_is_a_reason_not_an_error() -> None:
+    rules = {0: HOST_RULE, 1: "take default; choosemsr indep 2 host; emit"}
+    cluster = Cluster(hosts(4), rules).pool(1, size=2, rule=1).pg("1.0", [0, 1])
+    cluster.pool(2, size=2).pg("2.0", [0, 1])
+    assert reasons(cluster) == {
+        "CRUSH rule not supported: the rule has the unknown step choosemsr_indep": 1}
+
+
+def test_erasure_code_profile_without_k() -> None:
+    cluster = one_pg(size=3, k=2).pg("1.0", [0, 1, 2])
+    cluster.profiles["profile1"] = {"m": "1"}
+    assert reasons(cluster) == {"the pool's erasure-code profile has no k": 1}
+    cluster.profiles.clear()
+    assert reasons(cluster) == {"the pool's erasure-code profile has no k": 1}
+
+
+def test_placement_that_the_monitor_would_reject() -> None:
+    cluster = Cluster(hosts(2, 2)).pool(1, size=2).pg("1.0", [0, 1]).pg("1.1", [0, 2])
+    assert reasons(cluster) == {"the monitor would reject its present placement": 1}
+
+
+def test_placement_that_only_crush_would_not_give() -> None:
+    racks = {"root default": {"rack r%d" % r: list(range(4 * r, 4 * r + 4)) for r in range(3)}}
+    rules = {0: "take default; choose indep 3 rack; choose indep 2 osd; emit"}
+    cluster = Cluster(racks, rules).pool(1, size=6, k=4)
+    cluster.pg("1.0", [0, 1, 2, 4, 5, 8]).pg("1.1", [0, 1, 4, 5, 8, 9])
+    assert reasons(cluster) == {"its present placement breaks its CRUSH rule": 1}
+
+
+def test_items_that_do_not_explain_the_up_set() -> None:
+    cluster = one_pg(size=3, count=6).pg("1.0", [3, 2, 0], items=[(3, 2), (1, 3)])
+    cluster.osd(3, weight=0.0, **{"in": 0})
+    assert reasons(cluster) == {
+        "its CRUSH mapping cannot be recovered from its upmap items": 1}
+
+
+def test_dead_items_do_not_hinder() -> None:
+    cluster = one_pg(size=2).pg("1.0", [0, 1], items=[(0, 1)])
+    assert reasons(cluster) == {} and cluster.snapshot().pgs["1.0"].raw == (0, 1)
+
+
+def test_pg_of_a_pool_that_is_gone() -> None:
+    cluster = one_pg().pg("1.0", [0, 1]).pg("9.0", [0, 1])
+    snapshot = cluster.snapshot()
+    assert set(snapshot.pgs) == {"1.0"}
+    assert dict(snapshot.skipped) == {}
+
+
+def test_statistics_of_a_pool_that_is_gone() -> None:
+    cluster = one_pg().pg("1.0", [0, 1]).pg("9.0", [0, 1])
+    del cluster.up["9.0"]
+    assert set(cluster.snapshot().pgs) == {"1.0"}
+
+
+def test_choose_args_do_not_disturb() -> None:
+    """Weight-sets change what CRUSH prefers, not what a rule allows."""
+    cluster = one_pg().pg("1.0", [0, 1])
+    before = cluster.snapshot()
+    cluster.crush["choose_args"] = {"-1": [{"bucket_id": -1, "weight_set": [[1, 2, 3, 4]]}]}
+    after = cluster.snapshot()
+    assert after.pgs == before.pgs and after.osds == before.osds
+
+
+def test_reasons_are_counted_per_pg() -> None:
+    cluster = one_pg().pg("1.0", [0]).pg("1.1", [1]).pg("1.2", [0, 1])
+    cluster.pool(2, size=2, tier_of=1).pg("2.0", [0, 1])
+    assert reasons(cluster) == {"a shard has no OSD": 2, "the pool is a cache tier": 1}

@@ -1,0 +1,125 @@
+"""PG statistics between the rare full readings."""
+from __future__ import annotations
+
+from typing import Any, Dict, List, Sequence
+
+from equilibrium_mgr.snapshot.reading import PgRecord
+from equilibrium_mgr.snapshot.statistics import PgStatistics
+
+
+def pg_stat(pgid: str, objects: int = 10, omap: int = 0, up: Sequence[int] = (0, 1),
+            acting: Sequence[int] = (0, 1), **stat_sum: int) -> Dict[str, Any]:
+    return {"pgid": pgid, "state": "active+clean", "up": list(up), "acting": list(acting),
+            "stat_sum": dict({"num_objects": objects, "num_omap_bytes": omap, "num_bytes": 1},
+                             **stat_sum)}
+
+
+def pool_stat(pool: int, objects: int, omap: int = 0) -> Dict[str, Any]:
+    return {"poolid": pool, "stat_sum": {"num_objects": objects, "num_omap_bytes": omap}}
+
+
+def progress(num_bytes: int = 1000, recovered: int = 0, **fields: Any) -> Dict[str, Any]:
+    return dict({"num_bytes": num_bytes, "num_bytes_recovered": recovered,
+                 "reported_epoch": 5, "state": "active+clean"}, **fields)
+
+
+class Reader:
+    """A PgStatistics with the arguments that a test does not care about filled in."""
+
+    def __init__(self, pgs: List[Dict[str, Any]], pools: List[Dict[str, Any]]) -> None:
+        self.statistics = PgStatistics()
+        self.statistics.read_full(pgs, pools)
+        self.pools = pools
+
+    def read(self, pgs: Dict[str, Dict[str, Any]], pools: Any = None, acting: Any = None,
+             up: Any = None, erasure: Any = ()) -> Dict[str, PgRecord]:
+        return self.statistics.records(pgs, pools or self.pools, acting or {}, up or {}, erasure)
+
+
+def test_full_reading_gives_objects_and_omap() -> None:
+    reader = Reader([pg_stat("1.0", 7, 70), pg_stat("1.1", 3, 30)], [pool_stat(1, 10, 100)])
+    assert reader.read({"1.0": progress(500)})["1.0"] == PgRecord(
+        500, 7, 70, "active+clean", 1.0, 5)
+
+
+def test_growth_of_the_pool_scales_its_pgs() -> None:
+    reader = Reader([pg_stat("1.0", 6, 50), pg_stat("1.1", 4, 50)], [pool_stat(1, 10, 100)])
+    now = reader.read({"1.0": progress(), "1.1": progress()}, [pool_stat(1, 20, 300)])
+    assert [(r.num_objects, r.omap_bytes) for r in now.values()] == [(12, 150), (8, 150)]
+
+
+def test_full_reading_starts_growth_anew() -> None:
+    reader = Reader([pg_stat("1.0", 6)], [pool_stat(1, 6)])
+    reader.statistics.read_full([pg_stat("1.0", 12)], [pool_stat(1, 12)])
+    assert reader.read({"1.0": progress()}, [pool_stat(1, 12)])["1.0"].num_objects == 12
+
+
+def test_pg_that_no_full_reading_saw_gets_the_mean() -> None:
+    reader = Reader([pg_stat("1.0", 10, 8)], [pool_stat(1, 10, 8)])
+    now = reader.read({"1.0": progress(), "1.1": progress()}, [pool_stat(1, 20, 16)])
+    assert (now["1.1"].num_objects, now["1.1"].omap_bytes) == (10, 8)
+
+
+def test_empty_pool_that_fills_up_does_not_divide_by_zero() -> None:
+    reader = Reader([pg_stat("1.0", 0)], [pool_stat(1, 0)])
+    assert reader.read({"1.0": progress()}, [pool_stat(1, 100)])["1.0"].num_objects >= 0
+
+
+def test_pool_without_statistics() -> None:
+    reader = Reader([], [])
+    assert reader.read({"3.0": progress(200)})["3.0"] == PgRecord(
+        200, 0, 0, "active+clean", 1.0, 5)
+
+
+def test_negative_figures_become_zero() -> None:
+    reader = Reader([pg_stat("1.0", -4, -9)], [pool_stat(1, -4, -9)])
+    record = reader.read({"1.0": progress(-100)})["1.0"]
+    assert (record.num_bytes, record.num_objects, record.omap_bytes) == (0, 0, 0)
+
+
+def moving(reader: Reader, recovered: int, erasure: Any = (), up: Any = (2, 1)) -> float:
+    return reader.read({"1.0": progress(1000, recovered)}, acting={"1.0": [0, 1]},
+                       up={"1.0": list(up)}, erasure=erasure)["1.0"].to_come
+
+
+def test_recovered_bytes_lower_what_is_to_come() -> None:
+    """num_bytes_recovered is cumulative: only what came since the transfer was seen counts."""
+    reader = Reader([pg_stat("1.0")], [pool_stat(1, 10)])
+    assert moving(reader, 5000) == 1.0
+    assert moving(reader, 5250) == 0.75
+    assert moving(reader, 6000) == 0.0
+    assert moving(reader, 9000) == 0.0
+
+
+def test_two_copies_are_twice_the_bytes() -> None:
+    reader = Reader([pg_stat("1.0")], [pool_stat(1, 10)])
+    moving(reader, 0, up=(2, 3))
+    assert moving(reader, 1000, up=(2, 3)) == 0.5
+
+
+def test_erasure_coded_bytes_count_once() -> None:
+    reader = Reader([pg_stat("1.0")], [pool_stat(1, 10)])
+    moving(reader, 0, erasure={1}, up=(2, 3))
+    assert moving(reader, 500, erasure={1}, up=(2, 3)) == 0.5
+
+
+def test_full_reading_tells_how_far_a_transfer_is() -> None:
+    stat = pg_stat("1.0", 10, up=(2, 1), acting=(0, 1), num_objects_misplaced=4,
+                   num_bytes_recovered=700)
+    reader = Reader([stat], [pool_stat(1, 10)])
+    assert moving(reader, 700) == 0.4
+    assert abs(moving(reader, 900) - 0.2) < 1e-9
+
+
+def test_transfer_that_ended_is_forgotten() -> None:
+    reader = Reader([pg_stat("1.0")], [pool_stat(1, 10)])
+    moving(reader, 0)
+    assert moving(reader, 1000) == 0.0
+    assert reader.read({"1.0": progress(1000, 1000)})["1.0"].to_come == 1.0
+    assert moving(reader, 1000) == 1.0      # the next transfer starts from here
+
+
+def test_empty_pg_in_flight() -> None:
+    reader = Reader([pg_stat("1.0", 0)], [pool_stat(1, 0)])
+    record = reader.read({"1.0": progress(0)}, acting={"1.0": [0]}, up={"1.0": [1]})["1.0"]
+    assert 0.0 <= record.to_come <= 1.0

@@ -1,0 +1,119 @@
+"""The size model.
+
+What holds exactly: with O the OSDs' own data (shards' logical bytes x allocation ratio + omap),
+the shards of a class never exceed what its OSDs use, and what they fall short by is at most the
+part of the overhead that does not grow with objects. Where overhead is c bytes per object and b
+bytes per device, every shard is own + c x objects, and each OSD keeps b that belong to no shard.
+"""
+from __future__ import annotations
+
+import random
+
+import pytest
+from builders import GIB, MIB, Cluster, hosts
+
+
+def test_replicated_shard_is_the_pg() -> None:
+    snapshot = Cluster(hosts(2)).pool(1, size=2).pg("1.0", [0, 1], num_bytes=3 * GIB).snapshot()
+    assert snapshot.pgs["1.0"].shard_bytes == 3 * GIB
+
+
+def test_erasure_coded_shard_is_a_kth() -> None:
+    cluster = Cluster(hosts(6)).pool(1, size=6, k=4).pg("1.0", list(range(6)), num_bytes=8 * GIB)
+    assert cluster.snapshot().pgs["1.0"].shard_bytes == 2 * GIB
+
+
+def test_omap_counts() -> None:
+    cluster = Cluster(hosts(2)).pool(1, size=2).pg("1.0", [0, 1], num_bytes=0, omap=5 * MIB)
+    assert cluster.snapshot().pgs["1.0"].shard_bytes == 5 * MIB
+
+
+def test_empty_pgs_weigh_nothing() -> None:
+    cluster = Cluster(hosts(2)).pool(1, size=2).pg("1.0", [0, 1], num_bytes=0)
+    snapshot = cluster.osd(0, used=GIB).osd(1, used=GIB).snapshot()
+    assert snapshot.pgs["1.0"].shard_bytes == 0
+
+
+def metadata_cluster(per_object: int, base: int, seed: int = 1) -> Cluster:
+    """Every device uses its shards, `per_object` bytes per object and `base` bytes of its own."""
+    rng = random.Random(seed)
+    cluster = Cluster(hosts(6)).pool(1, size=2)
+    for ps in range(20):
+        cluster.pg("1.%x" % ps, rng.sample(range(6), 2), num_bytes=rng.randint(1, 4) * GIB,
+                   objects=rng.randint(0, 5000))
+    for osd in range(6):
+        objects = sum(cluster.records[p].num_objects for p, up in cluster.up.items() if osd in up)
+        cluster.osd(osd, used=cluster.used_bytes(osd) + base + per_object * objects)
+    return cluster
+
+
+@pytest.mark.parametrize("base", [0, GIB])
+@pytest.mark.parametrize("per_object", [0, 4096])
+def test_metadata_is_shared_out_by_objects(per_object: int, base: int) -> None:
+    cluster = metadata_cluster(per_object, base)
+    snapshot = cluster.snapshot()
+    for pgid, pg in snapshot.pgs.items():
+        expected = cluster.shard_bytes(pgid) + per_object * pg.objects
+        assert pg.shard_bytes == pytest.approx(expected, abs=64)
+    for osd in range(6):
+        shards = sum(pg.shard_bytes for pg in snapshot.pgs.values() if osd in pg.up)
+        assert snapshot.osds[osd].used_bytes - shards == pytest.approx(base, abs=1024)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_shards_of_a_class_never_exceed_what_it_uses(seed: int) -> None:
+    rng = random.Random(seed)
+    cluster = metadata_cluster(rng.choice((0, 8192)), 0, seed)
+    for osd in range(6):
+        cluster.osd(osd, used=int(cluster.used_bytes(osd) * rng.uniform(0.4, 1.3)))
+    snapshot = cluster.snapshot()
+    shards = sum(pg.shard_bytes * len(pg.up) for pg in snapshot.pgs.values())
+    assert 0 < shards <= sum(o.used_bytes for o in snapshot.osds.values()) + 1
+
+
+def test_compressed_pool_shrinks_by_its_own_ratio() -> None:
+    cluster = Cluster(hosts(4)).pool(1, size=2).pool(2, size=2)
+    for ps in range(4):
+        cluster.pg("1.%x" % ps, [ps, (ps + 1) % 4], num_bytes=8 * GIB)
+        cluster.pg("2.%x" % ps, [ps, (ps + 2) % 4], num_bytes=2 * GIB)
+    cluster.store_stats = {1: {"allocated": 4 * 8 * GIB}, 2: {"allocated": 4 * 4 * GIB}}
+    for osd in range(4):
+        cluster.osd(osd, used=2 * 4 * GIB + 2 * 2 * GIB)
+    snapshot = cluster.snapshot()
+    assert snapshot.pgs["1.0"].shard_bytes == pytest.approx(4 * GIB, abs=1)
+    assert snapshot.pgs["2.0"].shard_bytes == pytest.approx(2 * GIB, abs=1)
+
+
+def test_shards_larger_than_their_devices_use_are_shrunk() -> None:
+    """Compression without per-pool figures: only what the OSDs report tells."""
+    cluster = Cluster(hosts(2)).pool(1, size=2).pg("1.0", [0, 1], num_bytes=8 * GIB)
+    snapshot = cluster.osd(0, used=2 * GIB).osd(1, used=2 * GIB).snapshot()
+    assert snapshot.pgs["1.0"].shard_bytes == 2 * GIB
+
+
+def test_class_that_is_not_compressed_is_not_shrunk() -> None:
+    cluster = Cluster(hosts(4), {0: "take default~hdd; chooseleaf firstn 0 host; emit",
+                                 1: "take default~ssd; chooseleaf firstn 0 host; emit"},
+                      classes={2: "ssd", 3: "ssd"}).pool(1, size=2).pool(2, size=2, rule=1)
+    cluster.pg("1.0", [0, 1], num_bytes=8 * GIB).pg("2.0", [2, 3], num_bytes=8 * GIB)
+    snapshot = cluster.osd(0, used=2 * GIB).osd(1, used=2 * GIB).snapshot()
+    assert snapshot.pgs["1.0"].shard_bytes == 2 * GIB
+    assert snapshot.pgs["2.0"].shard_bytes == 8 * GIB
+
+
+def test_sizes_follow_acting_not_up() -> None:
+    """A shard in flight still occupies its old OSD; the devices' figures are held against that."""
+    cluster = Cluster(hosts(4)).pool(1, size=2)
+    cluster.pg("1.0", [0, 1], num_bytes=8 * GIB, acting=[2, 3])
+    assert cluster.snapshot().pgs["1.0"].shard_bytes == 8 * GIB
+
+
+def test_no_negative_sizes_from_negative_figures() -> None:
+    cluster = Cluster(hosts(2)).pool(1, size=2).pg("1.0", [0, 1], num_bytes=-5, objects=3)
+    assert cluster.snapshot().pgs["1.0"].shard_bytes == 0
+
+
+def test_no_osd_with_statistics_is_no_crash() -> None:
+    cluster = Cluster(hosts(2)).pool(1, size=2).pg("1.0", [0, 1], num_bytes=GIB)
+    cluster.without_statistics = [0, 1]
+    assert cluster.snapshot().pgs["1.0"].shard_bytes == GIB

@@ -1,0 +1,124 @@
+"""Upmap items: applied as the monitor does, inverted, and written as short as possible."""
+from __future__ import annotations
+
+import random
+from typing import List, Tuple
+
+import pytest
+from builders import hosts
+from crush_maps import crush_map
+
+from equilibrium_mgr.crush.hierarchy import CrushHierarchy
+from equilibrium_mgr.crush.placement import PlacementRule
+from equilibrium_mgr.snapshot.upmap import (apply_items, invert_items, items_by_pg, items_for,
+                                            settle_replicated)
+
+Items = List[Tuple[int, int]]
+
+
+def never_out(_osd: int) -> bool:
+    return False
+
+
+@pytest.mark.parametrize("items, up", [
+    ([(3, 2)], (2, 1, 0)),
+    ([(4, 2)], (3, 1, 0)),            # from is not there
+    ([(3, 1)], (3, 1, 0)),            # to is there already: a dead entry
+    ([(3, 2), (2, 4)], (4, 1, 0)),    # a chain
+    ([(3, 1), (1, 3)], (3, 1, 0)),    # a swap does nothing
+    ([(3, 2), (3, 4)], (2, 1, 0)),    # the first wins
+    ([(0, 5), (1, 6)], (3, 6, 5)),
+    ([(3, 0), (0, 7)], (3, 1, 7)),
+    ([], (3, 1, 0)),
+])
+def test_items_apply_in_order(items: Items, up: Tuple[int, ...]) -> None:
+    assert apply_items([3, 1, 0], items, never_out) == up
+
+
+def test_out_target_is_skipped() -> None:
+    assert apply_items([3, 1, 0], [(3, 2), (1, 4)], lambda osd: osd == 2) == (3, 4, 0)
+
+
+@pytest.mark.parametrize("up, items, raw", [
+    ((2, 1, 0), [(3, 2)], (3, 1, 0)),
+    ((3, 1, 0), [], (3, 1, 0)),
+    ((3, 1, 0), [(3, 1)], (3, 1, 0)),             # a dead entry changes nothing
+    ((4, 1, 0), [(3, 2), (2, 4)], (3, 1, 0)),     # a chain is walked back
+    ((3, 6, 5), [(0, 5), (1, 6)], (3, 1, 0)),
+    ((1, 2), [(0, 2)], (1, 0)),                   # osd.0 is an OSD like any other
+])
+def test_raw_mapping_is_recovered(up: Tuple[int, ...], items: Items,
+                                  raw: Tuple[int, ...]) -> None:
+    assert invert_items(up, items, never_out) == raw
+
+
+def test_out_target_leaves_the_raw_mapping() -> None:
+    """osd.2 is out: Ceph skips the pair, so osd.3 is still in the up set."""
+    assert invert_items((3, 1, 0), [(3, 2)], lambda osd: osd == 2) == (3, 1, 0)
+
+
+def test_mapping_that_cannot_be_told_is_none() -> None:
+    """The target is up without its source being gone for it: no raw mapping gives this."""
+    assert invert_items((3, 2, 0), [(3, 2), (1, 3)], lambda osd: osd == 3) is None
+
+
+def test_inversion_of_what_was_applied() -> None:
+    """A monitor keeps only items whose `from` is raw: from those the raw mapping comes back."""
+    rng = random.Random(7)
+    for _ in range(500):
+        raw = tuple(rng.sample(range(12), 4))
+        others = [osd for osd in range(12) if osd not in raw]
+        count = rng.randint(0, 4)
+        items = list(zip(rng.sample(raw, count), rng.sample(others, count)))
+        up = apply_items(raw, items, never_out)
+        assert invert_items(up, items, never_out) == raw
+        assert set(items_for(raw, up)) == set(items)
+
+
+def test_items_are_the_pairs_that_differ() -> None:
+    assert items_for((3, 1, 0), (3, 5, 4)) == ((1, 5), (0, 4))
+    assert items_for((3, 1, 0), (3, 1, 0)) == ()
+
+
+@pytest.mark.parametrize("wanted", [(1, 3, 0), (1, 2, 0), (5, 5, 0), (0, 1, 4)])
+def test_exchange_inside_one_pg_is_refused(wanted: Tuple[int, ...]) -> None:
+    with pytest.raises(ValueError):
+        items_for((3, 1, 0), wanted)
+
+
+def host_rule(size: int) -> PlacementRule:
+    dump = crush_map(hosts(8), {0: "take default; chooseleaf firstn 0 host; emit"})
+    return PlacementRule(CrushHierarchy(dump), dump["rules"][0], size, False)
+
+
+def test_settling_puts_members_back_where_crush_had_them() -> None:
+    rule = host_rule(3)
+    assert settle_replicated((3, 1, 0), (1, 5, 0), rule) == (5, 1, 0)
+    assert settle_replicated((3, 1, 0), (0, 3, 1), rule) == (3, 1, 0)
+    assert settle_replicated((3, 1, 0), (4, 5, 6), rule) == (4, 5, 6)
+
+
+def test_settled_sets_hold_the_same_osds_with_fewest_items() -> None:
+    rng = random.Random(3)
+    rule = host_rule(4)
+    for _ in range(300):
+        raw, wanted = tuple(rng.sample(range(8), 4)), tuple(rng.sample(range(8), 4))
+        settled = settle_replicated(raw, wanted, rule)
+        assert set(settled) == set(wanted)
+        assert len(items_for(raw, settled)) == len(set(wanted) - set(raw))
+        assert set(apply_items(raw, items_for(raw, settled), never_out)) == set(wanted)
+
+
+def test_settling_keeps_take_blocks_apart() -> None:
+    dump = crush_map(hosts(6), {0: "take default~ssd; chooseleaf firstn 1 host; emit;"
+                                   "take default~hdd; chooseleaf firstn 2 host; emit"},
+                     classes={0: "ssd", 1: "ssd", 2: "ssd"})
+    rule = PlacementRule(CrushHierarchy(dump), dump["rules"][0], 3, False)
+    assert settle_replicated((0, 3, 4), (1, 4, 5), rule) == (1, 5, 4)
+
+
+def test_items_of_a_dump() -> None:
+    dump = {"pg_upmap_items": [{"pgid": "1.a", "mappings": [{"from": 0, "to": 2},
+                                                            {"from": 3, "to": 4}]}]}
+    assert items_by_pg(dump) == {"1.a": ((0, 2), (3, 4))}
+    assert items_by_pg({}) == {}

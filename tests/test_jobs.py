@@ -1,0 +1,75 @@
+"""The job thread: one job after the other, apart from the caller, and no job ends it."""
+from __future__ import annotations
+
+import threading
+from functools import partial
+from typing import List
+
+from fakes import LOG
+
+from equilibrium_mgr.jobs import JobThread
+
+PATIENCE = 10.0
+
+
+def test_jobs_run_in_order_in_another_thread() -> None:
+    jobs, done = JobThread(LOG), threading.Event()
+    ran: List[str] = []
+    threads: List[int] = []
+
+    def job(name: str) -> None:
+        ran.append(name)
+        threads.append(threading.get_ident())
+    for name in "abcde":
+        jobs.submit(name, partial(job, name))
+    jobs.submit("last", done.set)
+    assert done.wait(PATIENCE)
+    jobs.stop()
+    assert ran == list("abcde")
+    assert len(set(threads)) == 1 and threads[0] != threading.get_ident()
+
+
+def test_submit_does_not_wait() -> None:
+    jobs, go, done = JobThread(LOG), threading.Event(), threading.Event()
+
+    def slow() -> None:
+        go.wait(PATIENCE)
+    jobs.submit("slow", slow)
+    jobs.submit("next", done.set)
+    assert not done.is_set()
+    go.set()
+    assert done.wait(PATIENCE)
+    jobs.stop()
+
+
+def test_failing_job_does_not_end_the_thread() -> None:
+    jobs, done = JobThread(LOG), threading.Event()
+
+    def fail() -> None:
+        raise RuntimeError("no")
+    jobs.submit("bad", fail)
+    jobs.submit("good", done.set)
+    assert done.wait(PATIENCE)
+    jobs.stop()
+
+
+def test_stop_without_a_job_and_after_a_stop() -> None:
+    jobs, done = JobThread(LOG), threading.Event()
+    jobs.stop()
+    jobs.submit("job", done.set)
+    assert done.wait(PATIENCE)
+    jobs.stop()
+    jobs.stop()
+
+
+def test_stop_does_not_wait_for_ever() -> None:
+    jobs, go, running = JobThread(LOG), threading.Event(), threading.Event()
+
+    def endless() -> None:
+        running.set()
+        go.wait(PATIENCE)
+    jobs.submit("endless", endless)
+    assert running.wait(PATIENCE)
+    jobs.stop(timeout=0.05)
+    assert not go.is_set()
+    go.set()

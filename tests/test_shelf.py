@@ -1,0 +1,261 @@
+"""Plans in the key-value store: small values, whole or not at all, nothing left lying about."""
+from __future__ import annotations
+
+import json
+import random
+from typing import Dict, List
+
+import pytest
+from builders import change_of, plan_of
+from fakes import KeyValueStore
+from random_clusters import random_cluster
+
+from equilibrium_mgr.planner.plan import BadPlan, Plan
+from equilibrium_mgr.planner.planner import make_plan
+from equilibrium_mgr.shelf import PlanShelf, valid_plan_name
+
+LIMIT = 60000
+
+
+def big_plan(changes: int = 12000, seed: int = 1) -> Plan:
+    """Random OSD numbers hardly compress."""
+    rng = random.Random(seed)
+    return plan_of([change_of("1.%x" % ps, rng.sample(range(5000), 6), rng.sample(range(5000), 6),
+                              shard_bytes=rng.randrange(1 << 40)) for ps in range(changes)])
+
+
+BIG = big_plan()
+
+
+def keys_of(kv: KeyValueStore, name: str) -> List[str]:
+    return sorted(key for key in kv.values if "/%s/" % name in key)
+
+
+def test_small_plan_comes_back() -> None:
+    kv = KeyValueStore()
+    plan = make_plan(random_cluster(1).snapshot())
+    PlanShelf(kv).put("p", plan, 5.0)
+    assert PlanShelf(kv).get("p") == plan
+    head = PlanShelf(kv).heads()["p"]
+    assert (head.name, head.created_at, head.moves, head.bytes) == (
+        "p", 5.0, len(plan.moves), plan.bytes)
+    assert head.osdmap_epoch == plan.epoch and head.gained_bytes == plan.gained_bytes
+
+
+def test_big_plan_is_split_below_the_monitor_s_limit() -> None:
+    kv = KeyValueStore()
+    shelf = PlanShelf(kv)
+    shelf.put("big", BIG, 5.0)
+    sizes = [len(value.encode()) for _, value in kv.writes if value is not None]
+    assert sum(sizes) > 4 * 65536 and max(sizes) <= LIMIT
+    assert shelf.get("big") == BIG
+    assert PlanShelf(kv).get("big") == BIG
+
+
+def test_head_is_written_last() -> None:
+    kv = KeyValueStore()
+    PlanShelf(kv).put("big", BIG, 5.0)
+    keys = [key for key, _ in kv.writes]
+    assert keys[-1].endswith("/head") and not any(key.endswith("/head") for key in keys[:-1])
+
+
+def test_replacement_is_whole_at_every_moment() -> None:
+    """A mgr that dies between any two writes leaves the old plan or the new one."""
+    kv = KeyValueStore()
+    shelf = PlanShelf(kv)
+    old, new = big_plan(3000, seed=2), big_plan(4000, seed=3)
+    shelf.put("p", old, 1.0)
+    seen = []
+
+    def look(_key: str) -> None:
+        seen.append(PlanShelf(KeyValueStore(kv.values)).get("p") == old)
+    kv.before_write = look
+    shelf.put("p", new, 2.0)
+    assert len(seen) > 2 and all(seen)
+    assert PlanShelf(kv).get("p") == new
+
+
+def test_replacement_removes_stale_parts() -> None:
+    kv = KeyValueStore()
+    shelf = PlanShelf(kv)
+    shelf.put("p", BIG, 1.0)
+    before = set(keys_of(kv, "p"))
+    shelf.put("p", plan_of([change_of("1.0", [0], [1])]), 2.0)
+    shelf.tidy()
+    assert len(keys_of(kv, "p")) == 2
+    assert len(set(keys_of(kv, "p")) & before) == 1      # only the head has the same key
+    assert PlanShelf(kv).get("p").changes == (change_of("1.0", [0], [1]),)
+
+
+def interrupted(kv: KeyValueStore, name: str, plan: Plan, writes: int) -> None:
+    """The mgr dies before write number `writes`."""
+    def die(_key: str) -> None:
+        nonlocal writes
+        writes -= 1
+        if writes < 0:
+            raise KeyboardInterrupt
+    kv.before_write = die
+    with pytest.raises(KeyboardInterrupt):
+        PlanShelf(kv).put(name, plan, 1.0)
+    kv.before_write = lambda key: None
+
+
+@pytest.mark.parametrize("writes", [1, 3])
+def test_parts_of_an_interrupted_write_are_removed(writes: int) -> None:
+    kv = KeyValueStore({"other": "x"})
+    interrupted(kv, "p", BIG, writes)
+    assert len(keys_of(kv, "p")) == writes
+    shelf = PlanShelf(kv)
+    assert shelf.heads() == {}
+    with pytest.raises(KeyError):
+        shelf.get("p")
+    shelf.tidy()
+    assert kv.values == {"other": "x"}
+
+
+def test_interrupted_replacement_keeps_the_old_plan() -> None:
+    kv = KeyValueStore()
+    old = plan_of([change_of("1.0", [0], [1])])
+    PlanShelf(kv).put("p", old, 1.0)
+    interrupted(kv, "p", BIG, 2)
+    shelf = PlanShelf(kv)
+    shelf.tidy()
+    assert len(keys_of(kv, "p")) == 2 and shelf.get("p") == old
+    shelf.put("p", BIG, 3.0)
+    assert PlanShelf(kv).get("p") == BIG
+
+
+def shelf_with(kv: KeyValueStore, *names: str) -> Dict[str, str]:
+    """Puts plans and returns the key of each one's head."""
+    shelf = PlanShelf(kv)
+    for name in names:
+        shelf.put(name, plan_of([change_of("1.0", [0], [1])]), 1.0)
+    return {name: next(k for k in keys_of(kv, name) if k.endswith("/head")) for name in names}
+
+
+@pytest.mark.parametrize("head", [
+    '{"version": 99, "name": "odd"}', '{"version": 1', "", "[]", "7", "null",
+    '{"version": 1, "name": "odd"}', '"text"'])
+def test_unreadable_head_is_left_alone_and_stops_nobody(head: str) -> None:
+    kv = KeyValueStore()
+    kv.values[shelf_with(kv, "good", "odd")["odd"]] = head
+    before = {key: kv.values[key] for key in keys_of(kv, "odd")}
+    shelf = PlanShelf(kv)
+    assert set(shelf.heads()) == {"good"} and shelf.get("good").changes
+    shelf.tidy()
+    assert {key: kv.values[key] for key in keys_of(kv, "odd")} == before
+
+
+@pytest.mark.parametrize("damage", ["lost", "cut", "no base64", "other text"])
+def test_damaged_part_is_a_bad_plan(damage: str) -> None:
+    kv = KeyValueStore()
+    PlanShelf(kv).put("p", BIG, 1.0)
+    part = next(key for key in keys_of(kv, "p") if "/part/" in key)
+    text = kv.values.pop(part)
+    changed = {"cut": text[:50], "no base64": "é" + text[1:], "other text": "QUJD" * 9}
+    if damage in changed:
+        kv.values[part] = changed[damage]
+    with pytest.raises(BadPlan) as bad:
+        PlanShelf(kv).get("p")
+    assert "\n" not in str(bad.value) and "'p'" in str(bad.value)
+    assert set(PlanShelf(kv).heads()) == {"p"}
+
+
+def test_remove_forgets_at_once_and_tidy_cleans() -> None:
+    kv = KeyValueStore()
+    shelf = PlanShelf(kv)
+    shelf.put("p", BIG, 1.0)
+    shelf.put("q", plan_of(), 1.0)
+    writes = len(kv.writes)
+    shelf.remove("p")
+    assert set(shelf.heads()) == {"q"} and len(kv.writes) == writes   # no command waits
+    with pytest.raises(KeyError):
+        shelf.get("p")
+    with pytest.raises(KeyError):
+        shelf.remove("p")
+    shelf.tidy()
+    assert keys_of(kv, "p") == [] and set(PlanShelf(kv).heads()) == {"q"}
+
+
+def test_removed_and_made_again() -> None:
+    kv = KeyValueStore()
+    shelf = PlanShelf(kv)
+    shelf.put("p", BIG, 1.0)
+    shelf.remove("p")
+    again = plan_of([change_of("1.0", [0], [1])])
+    shelf.put("p", again, 2.0)
+    shelf.tidy()
+    assert shelf.get("p") == again and len(keys_of(kv, "p")) == 2
+
+
+def test_removal_of_an_interrupted_tidy_is_done_later() -> None:
+    """The mgr dies while it takes a removed plan out: what is left is no plan with lost parts."""
+    kv = KeyValueStore()
+    shelf = PlanShelf(kv)
+    shelf.put("p", BIG, 1.0)
+    shelf.remove("p")
+    left = 1
+
+    def die(_key: str) -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise KeyboardInterrupt
+    kv.before_write = die
+    with pytest.raises(KeyboardInterrupt):
+        shelf.tidy()
+    kv.before_write = lambda key: None
+    second = PlanShelf(kv)
+    assert second.heads() == {}
+    second.tidy()
+    assert kv.values == {}
+
+
+def test_tidy_leaves_the_parts_of_a_plan_that_is_being_written() -> None:
+    """The job thread writes; the serve loop tidies between its writes."""
+    kv = KeyValueStore()
+    shelf = PlanShelf(kv)
+    calls = []
+
+    def tidy_between(key: str) -> None:
+        kv.before_write = lambda _key: None
+        shelf.tidy()
+        calls.append(key)
+        kv.before_write = tidy_between
+    kv.before_write = tidy_between
+    shelf.put("p", BIG, 1.0)
+    kv.before_write = lambda key: None
+    assert len(calls) > 3
+    shelf.tidy()
+    assert PlanShelf(kv).get("p") == BIG
+
+
+def test_tidy_is_idle_when_nothing_has_changed() -> None:
+    kv = KeyValueStore()
+    shelf = PlanShelf(kv)
+    shelf.put("p", BIG, 1.0)
+    shelf.tidy()
+    writes, kv.values["plan/stray/part/1/0"] = len(kv.writes), "x"
+    shelf.tidy()
+    assert len(kv.writes) == writes
+
+
+def test_odd_keys_of_others_do_no_harm() -> None:
+    kv = KeyValueStore({"plan/p/part/x/y": "1", "plan/": "2", "plan/p": "3"})
+    shelf = PlanShelf(kv)
+    shelf.put("p", plan_of([change_of("1.0", [0], [1])]), 1.0)
+    shelf.tidy()
+    assert PlanShelf(kv).get("p").changes
+
+
+def test_heads_are_small_json() -> None:
+    kv = KeyValueStore()
+    head = kv.values.get(shelf_with(kv, "p")["p"])
+    assert head is not None and json.loads(head)["version"] == 1 and len(head) < 1000
+
+
+@pytest.mark.parametrize("name, valid", [
+    ("p", True), ("a.b_c-1", True), ("x" * 64, True), ("x" * 65, False), ("", False),
+    ("a/b", False), ("a b", False), ("p\n", False), ("é", False), ("..", True)])
+def test_plan_names(name: str, valid: bool) -> None:
+    assert valid_plan_name(name) == valid
