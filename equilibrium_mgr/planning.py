@@ -74,7 +74,8 @@ class PlanningDesk:
             if name in self._making:
                 return False
             self._making[name] = Progress(name, self._clock(), 0)
-            self._failed.pop(name, None)
+            if name:  # an automatic plan's failure shows until one succeeds
+                self._failed.pop(name, None)
 
         def job() -> None:
             try:
@@ -82,6 +83,8 @@ class PlanningDesk:
                 plan = make_plan(taken, options, self._checkpoint(name, max_seconds))
                 if not self._stopping:
                     done(plan)
+                with self._lock:
+                    self._failed.pop(name, None)
             except Exception as error:
                 self._log.exception("making plan %r failed", name or "automatic")
                 with self._lock:

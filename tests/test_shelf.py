@@ -230,6 +230,20 @@ def test_tidy_leaves_the_parts_of_a_plan_that_is_being_written() -> None:
     assert PlanShelf(kv).get("p") == BIG
 
 
+def test_tidy_goes_on_behind_a_plan_that_is_being_written() -> None:
+    kv = KeyValueStore({"plan/z/part/1/0": "left over"})
+    shelf = PlanShelf(kv)
+
+    def tidy_once(_key: str) -> None:
+        kv.before_write = lambda _key: None
+        shelf.tidy()
+    kv.before_write = tidy_once
+    interrupted_parts = keys_of(kv, "z")
+    shelf.put("a", plan_of([change_of("1.0", [0], [1])]), 1.0)
+    shelf.tidy()
+    assert interrupted_parts and keys_of(kv, "z") == [] and len(keys_of(kv, "a")) == 2
+
+
 def test_tidy_is_idle_when_nothing_has_changed() -> None:
     kv = KeyValueStore()
     shelf = PlanShelf(kv)

@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from ..gateway import Gateway, NotReady
 from ..planner.options import PlanOptions
-from ..planner.plan import BadPlan, Plan, Usage
+from ..planner.plan import BadPlan, PgChange, Plan, Usage
 from ..planner.usage import snapshot_usage
 from ..planning import PlanningDesk
 from ..settings import Settings
@@ -105,6 +105,10 @@ class Balancer:
             if builtin_was_active:
                 self._hold_until = self._clock() + self._gateway.builtin_balancer_sleep()
         self.look_again()
+
+    def planning_failure(self) -> Optional[str]:
+        """Why the last automatic plan could not be made, or None."""
+        return self._desk.failure("")
 
     def switch_off(self) -> Optional[str]:
         """Nothing more is sent; returns the name of the plan whose execution this ended."""
@@ -216,8 +220,10 @@ class Balancer:
         options = PlanOptions(pool_ids=settings.pool_ids, device_classes=settings.device_classes,
                               fill_limit=settings.fill_limit,
                               rejected_pgs=frozenset(self.rejected))
+        failure = self.planning_failure()
         self._desk.submit_automatic(snapshot, options, settings.max_plan_seconds, self._planned)
-        return PLANNING, "a plan is being made"
+        return PLANNING, ("the last plan could not be made (%s); trying again" % failure
+                          if failure else "a plan is being made")
 
     def _planned(self, plan: Plan) -> None:
         with self._lock:
@@ -245,17 +251,18 @@ class Balancer:
             max_moves=settings.max_moves_per_round, fill_limit=settings.fill_limit,
             misplaced_copies=max(snapshot.misplaced_copies,
                                  self._ledger.misplaced_copies(snapshot)),
-            in_flight=tuple(self._ledger.entries))
+            in_flight=tuple(p for p in self._ledger.entries if p not in walk.unanswered))
         self._note_execution()
         decision = next_batch(snapshot, walk.wanted, limits, troubled_pools(snapshot))
         walk.note(decision)
         if decision.send and self._walk is walk:
-            self._send(walk, decision.send)
+            self._send(walk, decision.send, snapshot)
             said = "%d of %d moves sent" % (walk.sent_moves, walk.planned_moves)
             if decision.above_limit:
                 said += "; pg %s alone is above the misplaced limit" % decision.above_limit
             return MOVING, said
-        self._await(snapshot, settings)
+        if decision.throttled or not walk.wanted:
+            self._await(snapshot, settings)
         if walk.wanted:
             self._break_deadlock(walk, snapshot, decision.throttled)
             return (THROTTLED if decision.throttled else BLOCKED), str(decision.waiting_for)
@@ -265,14 +272,18 @@ class Balancer:
         return (PLANNING, "the last plan is through") if settings.active else (
             OFF, "plan '%s' is through" % walk.name)
 
-    def _send(self, walk: Walk, batch: List[Any]) -> None:
+    def _send(self, walk: Walk, batch: List[PgChange], before: Snapshot) -> None:
+        for change in batch:  # whatever happens from here on, the budget knows of it
+            self._ledger.add(change, before, self._clock())
         answers = self._gateway.send(batch, _SEND_TIMEOUT_SECONDS)
         snapshot = self._gateway.snapshot()
         verdict = verify(answers, snapshot)
         walk.settle(verdict)
-        for change in verdict.kept:
-            self._ledger.add(change, snapshot.epoch, self._clock())
+        for change in verdict.unanswered:
+            if change not in walk.wanted:  # given up
+                self._ledger.remove(change)
         for change, reason in verdict.rejected:
+            self._ledger.remove(change)
             self.rejected[change.pgid] = (reason, snapshot.crush_version)
             self._log.warning("pg %s stays where it is: %s", change.pgid, reason)
         self._known_items = snapshot.upmap_items

@@ -58,7 +58,7 @@ def _judge(snapshot: Snapshot, pg: Pg, change: PgChange, room: "_Room", limits: 
         return decision
     wait = troubled.get(pg.pool) or pg.immovable
     throttled = False
-    if change.pgid in limits.in_flight:
+    if pg.up != pg.acting or change.pgid in limits.in_flight:
         wait = wait or "an earlier move of pg %s is still under way" % change.pgid
     if wait is None:
         wait = room.refuses(pg, change)

@@ -21,7 +21,7 @@ class Entry(NamedTuple):
     copies: int     # object copies that the change misplaces
     shards: int
     bytes: int
-    epoch: int      # the osdmap epoch that carried the change
+    epoch: int      # the first osdmap epoch that can carry the change
     sent_at: float  # seconds since the epoch
 
 
@@ -31,9 +31,15 @@ class Ledger:
     def __init__(self) -> None:
         self.entries: Dict[str, Entry] = {}
 
-    def add(self, change: PgChange, epoch: int, now: float) -> None:
-        self.entries[change.pgid] = Entry(change.objects * change.shards, change.shards,
-                                          change.shard_bytes * change.shards, epoch, now)
+    def add(self, change: PgChange, before: Snapshot, now: float) -> None:
+        """Enters a change about to be sent, with the PG's size as of now, not as of the plan."""
+        pg = before.pgs[change.pgid]
+        self.entries[change.pgid] = Entry(pg.objects * change.shards, change.shards,
+                                          pg.shard_bytes * change.shards, before.epoch + 1, now)
+
+    def remove(self, change: PgChange) -> None:
+        """Takes back what the monitor did not accept."""
+        self.entries.pop(change.pgid, None)
 
     def settle(self, snapshot: Snapshot) -> None:
         """Strikes out what has arrived or is gone."""

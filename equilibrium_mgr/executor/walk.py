@@ -50,7 +50,7 @@ class Walk:
         self.done_moves = 0       # found in place without sending
         self.dropped_moves = 0
         self.dropped: List[Tuple[str, str]] = []   # (pgid, reason), the first of them
-        self._attempts: Dict[str, int] = {}
+        self.unanswered: Dict[str, int] = {}       # pgid → attempts without an answer
 
     def note(self, decision: Decision) -> None:
         """Takes in a decision; what it sends stays wanted until `settle`."""
@@ -68,8 +68,8 @@ class Walk:
         for change, reason in verdict.rejected:
             self.drop(change, reason)
         for change in verdict.unanswered:
-            attempts = self._attempts.get(change.pgid, 0) + 1
-            self._attempts[change.pgid] = attempts
+            attempts = self.unanswered.get(change.pgid, 0) + 1
+            self.unanswered[change.pgid] = attempts
             if attempts >= _MAX_ATTEMPTS:
                 self.drop(change, "no answer from the monitor in %d attempts" % attempts)
 

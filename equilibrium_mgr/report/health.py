@@ -24,9 +24,10 @@ def health_checks(balancer: Balancer, active: bool, failure: str) -> Dict[str, A
             "%d upmaps were not kept by the monitor" % len(balancer.rejected),
             len(balancer.rejected),
             ["pg %s: %s" % (pgid, reason) for pgid, (reason, _) in rejected])
+    failure = failure or balancer.planning_failure() or ""
     if failure:
         checks["MGR_EQUILIBRIUM_ERROR"] = _warning(
-            "a round of equilibrium failed and will be tried again", 1, [failure])
+            "equilibrium failed and will try again", 1, [failure])
     return checks
 
 

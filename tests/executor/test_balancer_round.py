@@ -96,6 +96,25 @@ def test_ledger_holds_the_budget_where_ceph_has_not_noticed() -> None:
     assert desk.balancer.view.misplaced_ratio == 0.25
 
 
+def test_ledger_counts_what_pgs_hold_now() -> None:
+    """The plan is old: it saw one object per PG where there are ten by now."""
+    desk = Desk(uneven())
+    desk.gateway.ratio = 0.25
+    old = plan_of([change_of("1.%x" % ps, [0], [1], objects=1) for ps in range(6)])
+    desk.balancer.execute("p", kept(desk, plan=old))
+    desk.round()
+    desk.gateway.cluster.acting.clear()           # Ceph has not noticed yet
+    assert desk.round(1) == "throttled" and len(desk.gateway.sent) == 3
+
+
+def test_single_move_above_the_limit_is_told() -> None:
+    desk = Desk(uneven())
+    desk.gateway.ratio = 0.01
+    desk.balancer.execute("p", kept(desk))
+    assert desk.round() == "moving" and desk.gateway.sent == ["1.0"]
+    assert "1.0" in desk.balancer.reason and "limit" in desk.balancer.reason
+
+
 def test_misplaced_copies_of_others_count() -> None:
     desk = Desk(uneven())
     desk.gateway.ratio = 0.25

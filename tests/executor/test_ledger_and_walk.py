@@ -10,6 +10,7 @@ from equilibrium_mgr.executor.ledger import Ledger
 from equilibrium_mgr.executor.rest import resting
 from equilibrium_mgr.executor.walk import Walk, verify
 from equilibrium_mgr.gateway import Sent
+from equilibrium_mgr.snapshot.model import Snapshot
 
 CHANGE = change_of("1.0", (0, 1), (2, 1), shard_bytes=3 * GIB, objects=10)
 OTHER = change_of("1.1", (0, 1), (2, 3), shard_bytes=GIB, objects=5)
@@ -25,9 +26,18 @@ def after_sending(state: str = "active+clean", reported: int = 100,
     return cluster
 
 
-def ledger() -> Ledger:
+def before_sending() -> Snapshot:
+    """The map of epoch 100, without the items."""
+    cluster = Cluster(hosts(6)).pool(1, size=2)
+    cluster.epoch = 100
+    cluster.pg("1.0", [0, 1], objects=10)
+    cluster.pg("1.1", [0, 1], objects=5)
+    return cluster.snapshot()
+
+
+def ledger(now: float = 990.0) -> Ledger:
     ours = Ledger()
-    ours.add(CHANGE, epoch=101, now=990.0)
+    ours.add(CHANGE, before_sending(), now)
     return ours
 
 
@@ -61,8 +71,7 @@ def test_pg_that_is_gone_is_struck_out() -> None:
 
 
 def test_silent_pg_is_believed_in_the_end() -> None:
-    ours = Ledger()
-    ours.add(CHANGE, epoch=101, now=1000.0 - 3600.0)
+    ours = ledger(now=1000.0 - 3600.0)
     ours.settle(after_sending(reported=100).snapshot())
     assert ours.entries == {}
 
@@ -71,7 +80,7 @@ def test_misplaced_copies_shrink_as_the_data_comes() -> None:
     ours = ledger()
     assert ours.misplaced_copies(after_sending().snapshot()) == 10       # nothing seen yet
     assert ours.misplaced_copies(after_sending(moving=True).snapshot()) == 5
-    ours.add(OTHER, 101, 990.0)
+    ours.add(OTHER, before_sending(), 990.0)
     assert ours.misplaced_copies(after_sending(moving=True).snapshot()) == 5 + 5 * 2
 
 

@@ -55,8 +55,11 @@ def test_budget_counts_object_copies(limit: float, misplaced: int, count: int) -
 
 def test_one_change_may_go_alone_above_the_limit_where_nothing_is_misplaced() -> None:
     limits = FREE._replace(max_misplaced_ratio=0.01)
-    assert len(batch(ten_pgs(), wanted(), limits).send) == 1
-    assert batch(ten_pgs(), wanted(), limits._replace(misplaced_copies=1)).send == []
+    alone = batch(ten_pgs(), wanted(), limits)
+    assert sent(alone) == ["1.0"] and alone.above_limit == "1.0"
+    throttled = batch(ten_pgs(), wanted(), limits._replace(misplaced_copies=1))
+    assert throttled.send == [] and throttled.above_limit is None
+    assert batch(ten_pgs(), wanted(), limits._replace(max_misplaced_ratio=0.1)).above_limit is None
 
 
 def test_large_change_lets_a_smaller_one_pass() -> None:
@@ -116,9 +119,9 @@ def check_limits(rng: random.Random, cluster: Cluster, changes: List[PgChange]) 
     snapshot = cluster.snapshot()
     decision = next_batch(snapshot, changes, limits, {})
     assert len(decision.send) + len(decision.later) + len(decision.dropped) == len(changes)
-    copies = [snapshot.pgs[c.pgid].objects * c.shards for c in decision.send]
+    copies: List[int] = [snapshot.pgs[c.pgid].objects * c.shards for c in decision.send]
     allowed = limits.max_misplaced_ratio * snapshot.object_copies
-    if sum(copies) + limits.misplaced_copies > allowed and sum(copies):
+    if any(copies) and sum(copies) + limits.misplaced_copies > allowed:
         assert limits.misplaced_copies == 0 and len([c for c in copies if c]) == 1
     if sum(c.shards for c in decision.send) > limits.max_moves:
         assert len(decision.send) == 1
