@@ -13,7 +13,7 @@ from ..crush.rule import UnsupportedRule
 from .model import (NO_CLASS, Osd, Pg, PgStateCounts, Pool, Snapshot, UpmapItems, shard_changes)
 from .reading import PgRecord, Reading
 from .sizes import DeviceInput, ShardInput, SizeModel, fit_sizes
-from .upmap import invert_items, items_by_pg
+from .upmap import invert_items, items_by_pg, items_for, settle_replicated
 
 _NO_RECORD = PgRecord(0, 0, 0, "", 1.0, 0)
 _ERASURE = 3
@@ -255,7 +255,9 @@ def _immovable(pool: Pool, up: Tuple[int, ...], raw: Optional[Tuple[int, ...]]) 
         return "the monitor would reject its present placement"
     if pool.rule.breaks(up):
         return "its present placement breaks its CRUSH rule"
-    if pool.erasure and any(u != r and u in raw for u, r in zip(up, raw)):
+    try:
+        items_for(raw, up if pool.erasure else settle_replicated(raw, up, pool.rule))
+    except ValueError:
         return "its upmap items exchange shards inside the PG"
     return None
 
