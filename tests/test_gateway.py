@@ -132,6 +132,7 @@ class Clock:
 
     def __init__(self) -> None:
         self.now = 1000.0
+        self.sleeps = 0
 
     def __call__(self) -> float:
         return self.now
@@ -140,6 +141,7 @@ class Clock:
 
     def sleep(self, _seconds: float) -> None:
         """Nobody has to wait."""
+        self.sleeps += 1
 
 
 def small() -> Cluster:
@@ -175,13 +177,15 @@ def test_up_sets_are_read_again_only_at_a_new_epoch() -> None:
     assert mgr.calls["map_pool_pgs_up"] == 4
 
 
-def test_large_pools_are_mapped_in_slices() -> None:
+def test_large_pools_are_mapped_in_slices(mocker: Any) -> None:
     cluster = Cluster(hosts(4)).pool(1, size=2).pool(2, size=2)
     for ps in range(1100):
         cluster.pg("1.%x" % ps, [ps % 4, (ps + 1) % 4])
     cluster.pg("2.0", [0, 1])
-    gateway, mgr, _ = open_gateway(cluster)
+    gateway, mgr, clock = open_gateway(cluster)
+    mocker.patch.object(gateway_room, "time", clock)
     snapshot = gateway.snapshot()
+    assert 3 <= clock.sleeps <= 30                # the interpreter is given up now and then
     assert mgr.calls["pg_to_up_acting_osds"] == 1100 and mgr.calls["map_pool_pgs_up"] == 1
     assert {pgid: list(pg.up) for pgid, pg in snapshot.pgs.items()} == cluster.up
 

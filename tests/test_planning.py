@@ -82,6 +82,7 @@ def test_progress_tells_the_moves_so_far(mocker: Any) -> None:
     seen: List[int] = []
 
     def slow(snapshot: Any, options: Any, checkpoint: Any) -> Plan:
+        assert checkpoint(0) and not clock.sleep.called       # not yet worth a pause
         for moves in (3, 8):
             now.append(now[-1] + 1.0)
             assert checkpoint(moves)

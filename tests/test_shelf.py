@@ -17,7 +17,7 @@ from equilibrium_mgr.shelf import PlanShelf, valid_plan_name
 LIMIT = 60000
 
 
-def big_plan(changes: int = 12000, seed: int = 1) -> Plan:
+def big_plan(changes: int = 4000, seed: int = 1) -> Plan:
     """Random OSD numbers hardly compress."""
     rng = random.Random(seed)
     return plan_of([change_of("1.%x" % ps, rng.sample(range(5000), 6), rng.sample(range(5000), 6),
@@ -47,7 +47,7 @@ def test_big_plan_is_split_below_the_monitor_s_limit() -> None:
     shelf = PlanShelf(kv)
     shelf.put("big", BIG, 5.0)
     sizes = [len(value.encode()) for _, value in kv.writes if value is not None]
-    assert sum(sizes) > 4 * 65536 and max(sizes) <= LIMIT
+    assert sum(sizes) > 2 * 65536 and max(sizes) <= LIMIT
     assert shelf.get("big") == BIG
     assert PlanShelf(kv).get("big") == BIG
 
@@ -63,7 +63,7 @@ def test_replacement_is_whole_at_every_moment() -> None:
     """A mgr that dies between any two writes leaves the old plan or the new one."""
     kv = KeyValueStore()
     shelf = PlanShelf(kv)
-    old, new = big_plan(3000, seed=2), big_plan(4000, seed=3)
+    old, new = big_plan(1500, seed=2), big_plan(2500, seed=3)
     shelf.put("p", old, 1.0)
     seen = []
 

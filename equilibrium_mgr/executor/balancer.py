@@ -279,6 +279,7 @@ class Balancer:
         snapshot = self._gateway.snapshot()
         verdict = verify(answers, snapshot)
         walk.settle(verdict)
+        self._ledger.landed(batch, snapshot.epoch)
         for change in verdict.unanswered:
             if change not in walk.wanted:  # given up
                 self._ledger.remove(change)

@@ -10,6 +10,7 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 from ..planner.options import effective_fill_limit
 from ..planner.plan import PgChange
 from ..snapshot.model import Pg, Snapshot, shard_changes
+from ..snapshot.reasons import PASSING
 
 
 class Limits(NamedTuple):
@@ -55,6 +56,9 @@ def _judge(snapshot: Snapshot, pg: Pg, change: PgChange, room: "_Room", limits: 
     obstacle = _void(snapshot, pg, change)
     if obstacle:
         decision.dropped.append((change, obstacle))
+        return decision
+    if pg.immovable and pg.immovable not in PASSING:
+        decision.dropped.append((change, pg.immovable))
         return decision
     wait = troubled.get(pg.pool) or pg.immovable
     throttled = False

@@ -5,7 +5,7 @@ the misplaced budget cannot rest on Ceph's number alone.
 """
 from __future__ import annotations
 
-from typing import Dict, NamedTuple
+from typing import Dict, NamedTuple, Sequence
 
 from ..planner.plan import PgChange
 from ..snapshot.model import Snapshot
@@ -21,7 +21,7 @@ class Entry(NamedTuple):
     copies: int     # object copies that the change misplaces
     shards: int
     bytes: int
-    epoch: int      # the first osdmap epoch that can carry the change
+    epoch: int      # reports from this osdmap epoch on know of the change
     sent_at: float  # seconds since the epoch
 
 
@@ -36,6 +36,11 @@ class Ledger:
         pg = before.pgs[change.pgid]
         self.entries[change.pgid] = Entry(pg.objects * change.shards, change.shards,
                                           pg.shard_bytes * change.shards, before.epoch + 1, now)
+
+    def landed(self, batch: Sequence[PgChange], epoch: int) -> None:
+        """The map of this epoch shows the batch: older reports say nothing of it."""
+        for change in batch:
+            self.entries[change.pgid] = self.entries[change.pgid]._replace(epoch=epoch)
 
     def remove(self, change: PgChange) -> None:
         """Takes back what the monitor did not accept."""

@@ -13,6 +13,8 @@ from ..snapshot.reading import PgRecord, Reading
 from .answer import Answer, Refusal
 
 STATE_VERSION = 1
+#: Parts of the osdmap whose keys are names or addresses; placement needs none of them.
+_NAMED_IN_KEYS = ("blocklist", "range_blocklist", "crush_node_flags", "device_class_flags")
 _ADDRESS_KEYS = ("addr", "addrs", "uuid")
 
 
@@ -142,14 +144,29 @@ def _df(reading: Reading) -> Dict[str, Any]:
 
 
 def _without_names(state: Dict[str, Any]) -> Dict[str, Any]:
-    """The same state with pools and buckets numbered, and addresses and ids of machines gone."""
-    names: Dict[str, str] = {p["pool_name"]: "pool%d" % p["pool"]
-                             for p in state["osd_dump"]["pools"]}
+    """The same state with pools, buckets and profiles numbered, and no trace of machines."""
+    osd_dump = state["osd_dump"]
+    names: Dict[str, str] = {p["pool_name"]: "pool%d" % p["pool"] for p in osd_dump["pools"]}
+    profiles = {name: "profile%d" % number for number, name in enumerate(
+        sorted(osd_dump.get("erasure_code_profiles", {})))}
     for bucket in state["crush_dump"].get("buckets", []):
-        base, shadow, device_class = bucket["name"].partition("~")
+        base, shadow, _ = bucket["name"].partition("~")
         if not shadow:
             names[base] = "%s%d" % (bucket["type_name"], -bucket["id"])
+    for rule in state["crush_dump"].get("rules", []):
+        names.setdefault(rule.get("rule_name", ""), "rule%d" % rule["rule_id"])
     anonymous = _rename(state, names)
+    anonymous["osd_dump"]["erasure_code_profiles"] = {
+        profiles[name]: {key: profile[key] for key in ("k", "m", "plugin") if key in profile}
+        for name, profile in osd_dump.get("erasure_code_profiles", {}).items()}
+    for old, pool in zip(osd_dump["pools"], anonymous["osd_dump"]["pools"]):
+        pool["erasure_code_profile"] = profiles.get(old.get("erasure_code_profile", ""), "")
+        pool["application_metadata"] = {}
+    anonymous["pool_dump"] = [dict(pool, pool_id=pool["pool"])
+                              for pool in anonymous["osd_dump"]["pools"]]
+    for key in _NAMED_IN_KEYS:
+        if key in anonymous["osd_dump"]:
+            anonymous["osd_dump"][key] = {}
     anonymous["osd_dump"]["fsid"] = ""
     return anonymous
 

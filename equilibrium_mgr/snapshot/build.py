@@ -10,6 +10,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 from ..crush.hierarchy import CrushHierarchy
 from ..crush.placement import NO_OSD, PlacementRule
 from ..crush.rule import UnsupportedRule
+from . import reasons
 from .model import (NO_CLASS, Osd, Pg, PgStateCounts, Pool, Snapshot, UpmapItems, shard_changes)
 from .reading import PgRecord, Reading
 from .sizes import DeviceInput, ShardInput, SizeModel, fit_sizes
@@ -91,9 +92,9 @@ class SnapshotBuilder:
             try:
                 rule = self._rule(crush, dump["crush_rule"], dump["size"], erasure)
             except UnsupportedRule as unsupported:
-                reason = reason or "CRUSH rule not supported: %s" % unsupported
+                reason = reason or "%s: %s" % (reasons.RULE_NOT_SUPPORTED, unsupported)
             except KeyError:
-                reason = reason or "the pool's CRUSH rule does not exist"
+                reason = reason or reasons.NO_RULE
             pools[dump["pool"]] = Pool(
                 id=dump["pool"], name=dump["pool_name"], size=dump["size"],
                 data_shards=data_shards, erasure=erasure, rule_id=dump["crush_rule"],
@@ -152,19 +153,19 @@ def _data_shards(dump: Mapping[str, Any], profiles: Mapping[str, Mapping[str, An
     try:
         return max(1, int(profiles[dump["erasure_code_profile"]]["k"])), reason
     except (KeyError, ValueError):
-        return 1, reason or "the pool's erasure-code profile has no k"
+        return 1, reason or reasons.NO_DATA_SHARDS
 
 
 def _pool_in_transition(dump: Mapping[str, Any], osd_map: Mapping[str, Any]) -> Optional[str]:
     pg_num = dump["pg_num"]
     if any(dump.get(key, pg_num) != pg_num for key in (
             "pg_num_target", "pg_num_pending", "pg_placement_num", "pg_placement_num_target")):
-        return "pg_num of the pool is changing"
+        return reasons.PG_NUM_CHANGING
     if dump.get("tier_of", -1) >= 0:
-        return "the pool is a cache tier"
+        return reasons.CACHE_TIER
     stretch = osd_map.get("stretch_mode", {})
     if stretch.get("degraded_stretch_mode") or stretch.get("recovering_stretch_mode"):
-        return "the cluster is in degraded stretch mode"
+        return reasons.DEGRADED_STRETCH
     return None
 
 
@@ -219,9 +220,9 @@ def _fit(shards: Mapping[str, ShardInput], devices: Mapping[int, Osd],
 
 def _pinned(osd_map: Mapping[str, Any]) -> Dict[str, str]:
     """pgid → reason for PGs whose placement somebody else has fixed in full."""
-    pinned = {e["pgid"]: "placed by a full pg-upmap" for e in osd_map.get("pg_upmap", [])}
+    pinned = {e["pgid"]: reasons.FULL_UPMAP for e in osd_map.get("pg_upmap", [])}
     for entry in osd_map.get("pg_upmap_primaries", []):
-        pinned.setdefault(entry["pgid"], "its primary is set by pg-upmap-primary")
+        pinned.setdefault(entry["pgid"], reasons.UPMAP_PRIMARY)
     return pinned
 
 
@@ -240,7 +241,7 @@ def _judge(pool: Pool, up: Tuple[int, ...], items: UpmapItems,
 
 def _no_statistics(record: PgRecord) -> Optional[str]:
     if record is _NO_RECORD or "unknown" in record.state:
-        return "no statistics of the PG"
+        return reasons.NO_STATISTICS
     return None
 
 
@@ -248,17 +249,17 @@ def _immovable(pool: Pool, up: Tuple[int, ...], raw: Optional[Tuple[int, ...]]) 
     if pool.rule is None:
         return pool.immovable
     if len(up) != pool.size or NO_OSD in up:
-        return "a shard has no OSD"
+        return reasons.NO_OSD_FOR_SHARD
     if raw is None:
-        return "its CRUSH mapping cannot be recovered from its upmap items"
+        return reasons.RAW_UNKNOWN
     if pool.rule.monitor_refuses(up):
-        return "the monitor would reject its present placement"
+        return reasons.MONITOR_REJECTS
     if pool.rule.breaks(up):
-        return "its present placement breaks its CRUSH rule"
+        return reasons.BREAKS_RULE
     try:
         items_for(raw, up if pool.erasure else settle_replicated(raw, up, pool.rule))
     except ValueError:
-        return "its upmap items exchange shards inside the PG"
+        return reasons.EXCHANGED_SHARDS
     return None
 
 

@@ -75,6 +75,14 @@ def test_rules_out_of_reach_are_named(text: str, size: int) -> None:
     assert str(refused.value).startswith("the rule ")
 
 
+def test_msr_step_as_ceph_dumps_it() -> None:
+    steps = [{"op": "set_msr_descents", "num": 3}, {"op": "take", "item": -1},
+             {"op": "choosemsr", "num": 3, "type": "host"},
+             {"op": "choosemsr", "num": 2, "type": "osd"}, {"op": "emit"}]
+    with pytest.raises(UnsupportedRule, match="msr"):
+        parse_rule({"rule_id": 0, "type": 5, "steps": steps}, 6)
+
+
 def test_unknown_step_is_named() -> None:
     with pytest.raises(UnsupportedRule, match="choosemsr_indep"):
         parse_rule(rule("take default; choosemsr indep 2 rack; emit"), 2)

@@ -107,6 +107,25 @@ def test_ledger_counts_what_pgs_hold_now() -> None:
     assert desk.round(1) == "throttled" and len(desk.gateway.sent) == 3
 
 
+def test_report_between_the_look_and_our_upmaps_is_no_arrival() -> None:
+    """Somebody else's change makes epoch 101, ours land in 102; PGs have reported at 101."""
+    desk = Desk(uneven())
+    desk.gateway.ratio = 0.25
+    desk.balancer.execute("p", kept(desk))
+    cluster = desk.gateway.cluster
+
+    def foreign_epoch() -> None:
+        cluster.epoch = 101
+        for pgid, record in cluster.records.items():
+            cluster.records[pgid] = record._replace(reported_epoch=101)
+    desk.gateway.before_send_check = foreign_epoch
+    desk.round()
+    assert cluster.epoch == 102
+    desk.gateway.before_send_check = lambda: None
+    cluster.acting.clear()                        # our PGs have not peered yet
+    assert desk.round(1) == "throttled" and len(desk.gateway.sent) == 3
+
+
 def test_single_move_above_the_limit_is_told() -> None:
     desk = Desk(uneven())
     desk.gateway.ratio = 0.01

@@ -141,12 +141,20 @@ def test_pg_on_its_way_waits() -> None:
     assert not decision.throttled
 
 
-def test_immovable_pg_waits_with_its_reason() -> None:
+def test_immovable_pg_is_given_up_with_its_reason() -> None:
     cluster = ten_pgs()
     cluster.extra["pg_upmap_primaries"] = [{"pgid": "1.0", "primary_osd": 1}]
     decision = batch(cluster, wanted(1))
-    assert decision.later == wanted(1)
-    assert decision.waiting_for == "its primary is set by pg-upmap-primary"
+    assert decision.later == []
+    assert decision.dropped == [(wanted(1)[0], "its primary is set by pg-upmap-primary")]
+
+
+def test_pg_that_cannot_be_moved_for_now_waits() -> None:
+    cluster = ten_pgs()
+    cluster.up["1.0"] = cluster.up["1.0"][:1]
+    decision = batch(cluster, wanted(1))
+    assert decision.later == wanted(1) and decision.dropped == []
+    assert decision.waiting_for == "a shard has no OSD"
 
 
 def test_troubled_pool_waits() -> None:

@@ -49,6 +49,16 @@ def test_class_filter() -> None:
     assert nothing.moves == () and nothing.changes == ()
 
 
+def test_pools_that_stay_do_not_hide_the_others() -> None:
+    """A pool with an unknown rule and a PG with a hole come first in every dictionary."""
+    cluster = Cluster(hosts(1, 3), {0: OSD_RULE, 1: "take default; choosemsr indep 2 osd; emit"})
+    cluster.pool(1, size=2, rule=1).pg("1.0", [0, 1]).pool(2, size=1).pg("2.0", [])
+    for ps in range(1, 4):
+        cluster.pg("2.%x" % ps, [0], num_bytes=10 * GIB)
+    plan = make_plan(cluster.snapshot())
+    assert len(plan.moves) == 2 and sum(plan.skipped.values()) == 2
+
+
 def test_rejected_pgs_stay() -> None:
     rejected = frozenset(move.pgid for move in ALL.moves[:4])
     plan = make_plan(random_cluster(1).snapshot(), PlanOptions(rejected_pgs=rejected))

@@ -49,6 +49,20 @@ def test_items_are_well_formed(seed: int) -> None:
     assert sum(change.shards for change in plan.changes) == len(plan.moves)
 
 
+def test_odd_items_of_one_pg_do_not_spoil_the_plan() -> None:
+    """By hand, osd.0 of the first take went to the second, which takes the same tree."""
+    rules = {0: "take default; choose firstn 1 osd; emit; take default; choose firstn 2 osd; emit"}
+    cluster = Cluster(hosts(1, 8), rules).pool(1, size=3)
+    cluster.pg("1.0", [5, 0, 2], num_bytes=9 * GIB, items=[(0, 5), (1, 0)])
+    for ps in range(1, 6):
+        cluster.pg("1.%x" % ps, [3 + ps % 2, 6 + ps % 2, 2], num_bytes=8 * GIB)
+    snapshot = cluster.snapshot()
+    changes = make_plan(snapshot).changes
+    assert changes
+    for change in changes:
+        check_items(snapshot, change)
+
+
 def test_moving_home_removes_the_items() -> None:
     cluster = Cluster(hosts(2)).pool(1, size=1)
     cluster.pg("1.0", [1], num_bytes=9 * GIB, items=[(0, 1)]).pg("1.1", [1], num_bytes=8 * GIB)

@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from builders import GIB, OSD_RULE, Cluster, hosts
 from fakes import Desk
 from random_clusters import random_cluster
 
+from equilibrium_mgr import planning
 from equilibrium_mgr.planner.options import PlanOptions
 from equilibrium_mgr.planner.plan import Plan
 from equilibrium_mgr.planner.planner import make_plan
@@ -129,6 +131,44 @@ def test_health_checks_in_the_mgr_s_shape() -> None:
         assert check["severity"] == "warning" and isinstance(check["detail"], list)
         assert check["count"] >= 1 and len(check["detail"]) <= 20 and check["summary"]
     assert checks["MGR_EQUILIBRIUM_APPLY_FAILED"]["count"] == 50
+
+
+def test_automatic_plan_that_cannot_be_made_is_told(mocker: Any) -> None:
+    desk = Desk(uneven(), active=True)
+    broken = mocker.patch.object(planning, "make_plan", side_effect=KeyError("osd.7"))
+    desk.round()
+    desk.jobs.run()
+    desk.round(60)
+    assert "KeyError" in desk.balancer.reason
+    assert "KeyError" in health_checks(desk.balancer, True, "")["MGR_EQUILIBRIUM_ERROR"][
+        "detail"][0]
+    mocker.stop(broken)
+    desk.jobs.run()
+    desk.round(60)
+    assert health_checks(desk.balancer, True, "") == {}
+
+
+def test_stuck_names_the_class_that_is_stuck() -> None:
+    """Class ssd is even; the reason must be about class hdd."""
+    rules = {0: "take default~hdd; choose firstn 0 osd; emit"}
+    cluster = Cluster(hosts(1, 4), rules, classes={2: "ssd", 3: "ssd"})
+    desk = Desk(cluster.pool(1, size=1).pg("1.0", [0], 50 * GIB), active=True)
+    desk.round()
+    desk.jobs.run()
+    assert desk.round() == "stuck"
+    assert "osd.0" in desk.balancer.reason and "hdd" in desk.balancer.reason
+
+
+def test_bytes_in_flight_before_ceph_notices() -> None:
+    desk = Desk(uneven())
+    plan = make_plan(uneven().snapshot())
+    desk.shelf.put("p", plan, 1.0)
+    desk.balancer.execute("p", plan)
+    desk.round()
+    desk.gateway.cluster.acting.clear()
+    desk.round(1)
+    data = report_status(desk.balancer, {}, False, desk.now, None).data
+    assert data["in_flight"] == {"moves": len(plan.moves), "bytes": plan.bytes}
 
 
 def test_no_health_check_for_a_module_at_rest() -> None:

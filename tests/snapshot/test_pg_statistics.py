@@ -65,6 +65,12 @@ def test_empty_pool_that_fills_up_does_not_divide_by_zero() -> None:
     assert reader.read({"1.0": progress()}, [pool_stat(1, 100)])["1.0"].num_objects >= 0
 
 
+def test_pool_that_the_full_reading_did_not_know_does_not_scale() -> None:
+    reader = Reader([pg_stat("1.0", 10, 8)], [])
+    record = reader.read({"1.0": progress()}, [pool_stat(1, 70, 70)])["1.0"]
+    assert (record.num_objects, record.omap_bytes) == (10, 8)
+
+
 def test_pool_without_statistics() -> None:
     reader = Reader([], [])
     assert reader.read({"3.0": progress(200)})["3.0"] == PgRecord(
@@ -89,6 +95,12 @@ def test_recovered_bytes_lower_what_is_to_come() -> None:
     assert moving(reader, 5250) == 0.75
     assert moving(reader, 6000) == 0.0
     assert moving(reader, 9000) == 0.0
+
+
+def test_counter_that_went_back_does_not_add_to_what_is_to_come() -> None:
+    reader = Reader([pg_stat("1.0")], [pool_stat(1, 10)])
+    moving(reader, 500)
+    assert moving(reader, 100) == 1.0
 
 
 def test_two_copies_are_twice_the_bytes() -> None:

@@ -40,7 +40,7 @@ def metadata_cluster(per_object: int, base: int, seed: int = 1) -> Cluster:
     cluster = Cluster(hosts(6)).pool(1, size=2)
     for ps in range(20):
         cluster.pg("1.%x" % ps, rng.sample(range(6), 2), num_bytes=rng.randint(1, 4) * GIB,
-                   objects=rng.randint(0, 5000))
+                   objects=rng.randint(0, 5000), omap=rng.randint(0, 900) * MIB)
     for osd in range(6):
         objects = sum(cluster.records[p].num_objects for p, up in cluster.up.items() if osd in up)
         cluster.osd(osd, used=cluster.used_bytes(osd) + base + per_object * objects)
@@ -72,13 +72,13 @@ def test_shards_of_a_class_never_exceed_what_it_uses(seed: int) -> None:
 
 
 def test_compressed_pool_shrinks_by_its_own_ratio() -> None:
-    cluster = Cluster(hosts(4)).pool(1, size=2).pool(2, size=2)
+    cluster = Cluster(hosts(4)).pool(1, size=2).pool(2, size=3)
     for ps in range(4):
         cluster.pg("1.%x" % ps, [ps, (ps + 1) % 4], num_bytes=8 * GIB)
-        cluster.pg("2.%x" % ps, [ps, (ps + 2) % 4], num_bytes=2 * GIB)
-    cluster.store_stats = {1: {"allocated": 4 * 8 * GIB}, 2: {"allocated": 4 * 4 * GIB}}
+        cluster.pg("2.%x" % ps, [ps, (ps + 1) % 4, (ps + 2) % 4], num_bytes=2 * GIB)
+    cluster.store_stats = {1: {"allocated": 4 * 2 * 4 * GIB}, 2: {"allocated": 4 * 3 * 2 * GIB}}
     for osd in range(4):
-        cluster.osd(osd, used=2 * 4 * GIB + 2 * 2 * GIB)
+        cluster.osd(osd, used=2 * 4 * GIB + 3 * 2 * GIB)
     snapshot = cluster.snapshot()
     assert snapshot.pgs["1.0"].shard_bytes == pytest.approx(4 * GIB, abs=1)
     assert snapshot.pgs["2.0"].shard_bytes == pytest.approx(2 * GIB, abs=1)
@@ -89,6 +89,15 @@ def test_shards_larger_than_their_devices_use_are_shrunk() -> None:
     cluster = Cluster(hosts(2)).pool(1, size=2).pg("1.0", [0, 1], num_bytes=8 * GIB)
     snapshot = cluster.osd(0, used=2 * GIB).osd(1, used=2 * GIB).snapshot()
     assert snapshot.pgs["1.0"].shard_bytes == 2 * GIB
+
+
+def test_shrinking_does_not_depend_on_objects() -> None:
+    cluster = Cluster(hosts(3)).pool(1, size=2)
+    cluster.pg("1.0", [0, 1], num_bytes=8 * GIB, objects=1000)
+    cluster.pg("1.1", [1, 2], num_bytes=8 * GIB, objects=10)
+    for osd in range(3):
+        cluster.osd(osd, used=cluster.used_bytes(osd) // 4)
+    assert {pg.shard_bytes for pg in cluster.snapshot().pgs.values()} == {2 * GIB}
 
 
 def test_class_that_is_not_compressed_is_not_shrunk() -> None:

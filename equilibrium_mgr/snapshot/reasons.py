@@ -1,0 +1,20 @@
+"""Why a PG cannot be moved, in the words that operators read."""
+from __future__ import annotations
+
+NO_OSD_FOR_SHARD = "a shard has no OSD"
+NO_STATISTICS = "no statistics of the PG"
+PG_NUM_CHANGING = "pg_num of the pool is changing"
+DEGRADED_STRETCH = "the cluster is in degraded stretch mode"
+CACHE_TIER = "the pool is a cache tier"
+NO_DATA_SHARDS = "the pool's erasure-code profile has no k"
+NO_RULE = "the pool's CRUSH rule does not exist"
+RULE_NOT_SUPPORTED = "CRUSH rule not supported"
+FULL_UPMAP = "placed by a full pg-upmap"
+UPMAP_PRIMARY = "its primary is set by pg-upmap-primary"
+RAW_UNKNOWN = "its CRUSH mapping cannot be recovered from its upmap items"
+MONITOR_REJECTS = "the monitor would reject its present placement"
+BREAKS_RULE = "its present placement breaks its CRUSH rule"
+EXCHANGED_SHARDS = "its upmap items exchange shards inside the PG"
+
+#: What is likely to be over soon; a move waits for these and is given up for the others.
+PASSING = frozenset((NO_OSD_FOR_SHARD, NO_STATISTICS, PG_NUM_CHANGING, DEGRADED_STRETCH))
