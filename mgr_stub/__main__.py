@@ -1,0 +1,69 @@
+"""`python3 -m mgr_stub`: the demo, or command lines on a saved cluster state."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import List, Optional
+
+from .errors import StubError, error_name
+from .install import RELEASES
+from .session import Session
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python3 -m mgr_stub",
+        description="Runs equilibrium on a simulated cluster. Without a command: the demo.")
+    parser.add_argument("--state", metavar="FILE",
+                        help="cluster state (JSON, plain or xz); default: the demo cluster")
+    parser.add_argument("--release", type=int, choices=sorted(RELEASES), default=18,
+                        help="the Ceph release to play (default: 18)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of all randomness (default: 0)")
+    parser.add_argument("-c", metavar="LINE", dest="lines", action="append", default=[],
+                        help="a command line, e.g. 'equilibrium eval' or 'sim run 2h'; repeatable")
+    parser.add_argument("words", nargs=argparse.REMAINDER, metavar="WORDS",
+                        help="one command line as words")
+    return parser
+
+
+def main(arguments: Optional[List[str]] = None) -> int:
+    """Runs the given command lines in order; the exit code is the first failing one's errno."""
+    options = _parser().parse_args(arguments)
+    try:
+        session = Session.from_state(options.state, release=options.release, seed=options.seed)
+    except StubError as error:
+        return _print_answer(error.code, "", error.message)
+    try:
+        if not options.lines and not options.words:
+            from .demo_run import run_demo
+            return run_demo(session)
+        # a failing line does not keep the later ones from running
+        codes = [_print_answer(*session.command(line)) for line in options.lines]
+        if options.words:
+            codes.append(_print_answer(*session.command_words(options.words)))
+        return next((code for code in codes if code), 0)
+    finally:
+        session.close()
+
+
+def _print_answer(rc: int, out: str, err: str) -> int:
+    """Prints an answer as the `ceph` command does; returns the exit code for it."""
+    if out:
+        print(out if not out.endswith("\n") else out[:-1], flush=True)
+    if rc:
+        print(f"Error {error_name(rc)}: {err}", file=sys.stderr, flush=True)
+    elif err:
+        print(err, file=sys.stderr, flush=True)
+    return abs(rc)
+
+
+if __name__ == "__main__":
+    try:
+        status = main()
+    except BrokenPipeError:
+        # the reader has had enough; keep Python from complaining about it once more
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 0
+    sys.exit(status)

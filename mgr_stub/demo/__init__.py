@@ -1,0 +1,1 @@
+"""The demo cluster and the script that makes it."""

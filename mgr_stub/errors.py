@@ -1,0 +1,24 @@
+"""What goes wrong in the simulation, as Ceph reports it: an errno and one sentence."""
+
+from __future__ import annotations
+
+import errno
+
+
+class StubError(Exception):
+    """A failure with Ceph's negative errno `code` (e.g. -22) and one sentence for the user."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = -abs(code)
+        self.message = message
+
+
+def invalid(message: str) -> StubError:
+    """An EINVAL with its sentence."""
+    return StubError(errno.EINVAL, message)
+
+
+def error_name(code: int) -> str:
+    """Name of a (negative or positive) errno as the `ceph` command prints it, e.g. `ENOENT`."""
+    return errno.errorcode.get(abs(code), str(abs(code)))

@@ -1,0 +1,159 @@
+"""The simulated mgr daemon: what a module is given as `this_ptr`."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+from . import statistics
+from .api import CommandResult
+from .balancer import BuiltinBalancer
+from .errors import StubError
+from .install import RELEASES
+from .mon_store import StoreCache
+from .osd_map_api import OSDMap
+from .simulation import Simulation
+
+
+class Mgr:
+    """One life of a mgr daemon, from becoming active to the next failover.
+
+    Safe to be called from a module's own threads: every call takes one lock.
+    """
+
+    mgr_id = "x"
+
+    def __init__(self, simulation: Simulation, module_name: str) -> None:
+        self.simulation = simulation
+        self.cluster = simulation.cluster
+        self.config = simulation.config
+        self.store = StoreCache(simulation.store, module_name)
+        self.release = simulation.cluster.release
+        number, self.release_name = RELEASES[self.release]
+        self.version = f"ceph version {number} (simulated) {self.release_name} (stable)"
+        self.balancer = BuiltinBalancer(simulation.config, self.release)
+        self.mon_connected = True
+        self.config_changed = False
+        self.module: Optional[Any] = None
+        self.health_checks: Dict[str, Dict[str, Any]] = {}
+        self.cluster_log: List[Tuple[str, int, str]] = []
+        self.progress: Dict[str, Tuple[str, float]] = {}
+        #: How often expensive things were asked for, by name.
+        self.calls: Dict[str, int] = {}
+        self.lock = threading.RLock()
+
+    def count(self, name: str) -> None:
+        self.calls[name] = self.calls.get(name, 0) + 1
+
+    # -- reading ------------------------------------------------------------------------------
+
+    def get_osdmap(self) -> OSDMap:
+        with self.lock:
+            return OSDMap(self.cluster.map, self.cluster.crush, self.release, self.count)
+
+    def get(self, name: str) -> Any:
+        """A named structure in the shape of the release; None for an unknown name."""
+        with self.lock:
+            self.count(name)
+            return self._get(name)
+
+    def _get(self, name: str) -> Any:
+        cluster = self.cluster
+        plain: Dict[str, Callable[[], Any]] = {
+            "pg_progress": lambda: statistics.pg_progress(cluster),
+            "pg_stats": lambda: {"pg_stats": statistics.pg_stats(cluster)},
+            "pool_stats": lambda: {"pool_stats": statistics.pool_stats(cluster)},
+            "osd_stats": lambda: {"osd_stats": statistics.osd_stats(cluster),
+                                  "pool_statfs": cluster.pool_usage.dump()},
+            "pg_status": lambda: statistics.pg_status(cluster),
+            "pg_dump": lambda: statistics.pg_dump(cluster),
+            "df": lambda: statistics.df(cluster),
+            "osd_map": lambda: cluster.map.dump(self.release),
+            "osd_map_crush": lambda: cluster.crush.dump(self.release),
+            "osd_metadata": self._osd_metadata,
+            "mgr_map": self._mgr_map,
+            "pg_ready": lambda: {"pg_ready": True},
+        }
+        return plain[name]() if name in plain else None
+
+    def _osd_metadata(self) -> Dict[str, Dict[str, str]]:
+        classes = self.cluster.crush.classes
+        return {str(osd): {"hostname": self.cluster.crush.host_of(osd) or "",
+                           "osd_objectstore": "bluestore",
+                           "ceph_version_short": RELEASES[self.release][0],
+                           "rotational": "1" if classes.get(osd, "hdd") == "hdd" else "0"}
+                for osd in self.cluster.map.osds}
+
+    def _mgr_map(self) -> Dict[str, Any]:
+        names = ["balancer", "progress"]
+        if self.module is not None:
+            names.append(self.module.module_name)
+        return {"epoch": 1, "active_name": self.mgr_id, "available": True, "standbys": [],
+                "modules": names, "always_on_modules": {self.release_name: names[:2]}}
+
+    # -- writing ------------------------------------------------------------------------------
+
+    def set_module_option(self, module: str, name: str, text: Optional[str]) -> None:
+        """A module sets an option. A value that will not do is dropped silently by 16 and is a
+        ValueError from 18 on."""
+        with self.lock:
+            try:
+                if text is None:
+                    self.config.remove_module_option(module, name)
+                else:
+                    self.config.set_module_option(module, name, text)
+            except StubError as error:
+                if self.release >= 18:
+                    raise ValueError(error.message) from None
+                return
+            self.config_changed = True
+
+    def notify_config(self) -> None:
+        """Tells the module that an option may have another value now, if one has.
+
+        Apart from the call that changed it, as in Ceph, where another thread does it.
+        """
+        if self.config_changed and self.module is not None:
+            self.config_changed = False
+            self.module.config_notify()
+
+    def send_command(self, result: CommandResult, svc_type: str, svc_id: str,
+                     command: str) -> None:
+        """Queues a command; the first wait for any result makes the epoch for all of them."""
+        with self.lock:
+            if svc_type != "mon":
+                result.complete(-22, "", f"the simulation has no {svc_type} to command")
+                return
+            result.ev.before_wait = self.commit
+            self.simulation.monitor.submit(command, result.complete)
+
+    def commit(self) -> None:
+        with self.lock:
+            self.simulation.commit()
+
+    def set_health_checks(self, checks: Dict[str, Dict[str, Any]]) -> None:
+        """Replaces all health checks of the module; TypeError for a shape that Ceph refuses."""
+        for code, check in checks.items():
+            if not isinstance(check.get("detail", []), list):
+                raise TypeError(f"{code}: detail is not a list")
+            if check.get("severity", "warning") not in ("warning", "error"):
+                raise TypeError(f"{code}: severity is neither warning nor error")
+        self.health_checks = {code: dict(check) for code, check in checks.items()}
+
+    def remote(self, module: str, method: str, args: Tuple[Any, ...],
+               kwargs: Dict[str, Any]) -> Any:
+        """Calls another module; from 20 on the arguments and the result must pickle."""
+        if self.release >= 20:
+            args, kwargs = pickle.loads(pickle.dumps((args, kwargs)))
+        if module == "progress":
+            if method not in ("update", "complete", "fail"):
+                raise NameError(method)
+            return None
+        if module != "balancer":
+            raise ImportError(f"Module not found: {module}")
+        try:
+            with self.lock:
+                return self.balancer.remote(method, args)
+        except StubError as error:
+            raise RuntimeError(error.message) from None

@@ -1,0 +1,58 @@
+"""`mgr_module` as Ceph 20 has it: every module makes a command registry of its own.
+
+The names CLICommand, CLIReadCommand and CLIWriteCommand do not exist here.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, Type
+
+from .api import (CommandResult, HandleCommandResult, MgrModuleApi, MonCommandFailed, NotifyType,
+                  Option)
+from .handlers import Handler, describe_function
+from .osd_map_api import CRUSHMap, OSDMap
+
+__all__ = ["CLICommandBase", "CommandResult", "CRUSHMap", "HandleCommandResult", "MgrModule",
+           "MonCommandFailed", "NotifyType", "OSDMap", "Option"]
+
+
+class CLICommandBase:
+    """Decorator that registers a handler; to be used through a subtype with its own registry."""
+
+    COMMANDS: Dict[str, Handler]
+
+    def __init__(self, prefix: str, perm: str = "rw", poll: bool = False) -> None:
+        self.prefix = prefix
+        self.perm = perm
+        self.poll = poll
+
+    def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
+        self.COMMANDS[self.prefix] = describe_function(self.prefix, self.perm, self.poll, func)
+        return func
+
+    @classmethod
+    def Read(cls, prefix: str, poll: bool = False) -> CLICommandBase:
+        """A command that needs the permission `r`."""
+        return cls(prefix, "r", poll)
+
+    @classmethod
+    def Write(cls, prefix: str, poll: bool = False) -> CLICommandBase:
+        """A command that needs the permission `w`."""
+        return cls(prefix, "w", poll)
+
+    @classmethod
+    def make_registry_subtype(cls, name: str) -> Type[CLICommandBase]:
+        """A subclass with an empty registry."""
+        return type(name, (cls,), {"COMMANDS": {}})
+
+
+class MgrModule(MgrModuleApi):
+    """Base class of modules, new style: a class without a CLICommand registry does not load."""
+
+    @classmethod
+    def handlers(cls) -> Dict[str, Handler]:
+        registry = getattr(cls, "CLICommand", None)
+        commands = getattr(registry, "COMMANDS", None)
+        if not isinstance(commands, dict):
+            raise RuntimeError(f"Missing or invalid COMMANDS in {cls.__name__}")
+        return dict(commands)

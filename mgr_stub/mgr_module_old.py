@@ -1,0 +1,58 @@
+"""`mgr_module` as Ceph 16 to 19 have it: one global registry of commands per interpreter."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List
+
+from .api import (CommandResult, HandleCommandResult, MgrModuleApi, MonCommandFailed, NotifyType,
+                  Option)
+from .handlers import Handler, describe_function
+from .osd_map_api import CRUSHMap, OSDMap
+
+__all__ = ["CLICommand", "CLIReadCommand", "CLIWriteCommand", "CommandResult", "CRUSHMap",
+           "HandleCommandResult", "MgrModule", "MonCommandFailed", "NotifyType", "OSDMap",
+           "Option"]
+
+
+class CLICommand:
+    """Decorator that registers a handler: `@CLICommand('prefix', perm='rw')`."""
+
+    # Ceph's own shape: the registry is the class attribute
+    COMMANDS: Dict[str, Handler] = {}
+
+    def __init__(self, prefix: str, perm: str = "rw", poll: bool = False) -> None:
+        self.prefix = prefix
+        self.perm = perm
+        self.poll = poll
+
+    def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
+        self.COMMANDS[self.prefix] = describe_function(self.prefix, self.perm, self.poll, func)
+        return func
+
+
+def CLIReadCommand(prefix: str, poll: bool = False) -> CLICommand:
+    """A command that needs the permission `r`."""
+    return CLICommand(prefix, "r", poll)
+
+
+def CLIWriteCommand(prefix: str, poll: bool = False) -> CLICommand:
+    """A command that needs the permission `w`."""
+    return CLICommand(prefix, "w", poll)
+
+
+class MgrModule(MgrModuleApi):
+    """Base class of modules, old style: the class attributes exist."""
+
+    COMMANDS: List[Any] = []
+    MODULE_OPTIONS: List[Option] = []
+    MODULE_OPTION_DEFAULTS: Dict[str, Any] = {}
+
+    @classmethod
+    def handlers(cls) -> Dict[str, Handler]:
+        """Commands of this module: the global ones whose functions are of its package.
+
+        In a mgr each module has an interpreter, and so a registry, of its own.
+        """
+        package = cls.__module__.partition(".")[0]
+        return {prefix: handler for prefix, handler in CLICommand.COMMANDS.items()
+                if handler.function.__module__.partition(".")[0] == package}

@@ -1,0 +1,56 @@
+"""What the simulated monitor keeps apart from the osdmap: key-value pairs and configuration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Dict, Optional
+
+#: A config-key value of more bytes than this is refused (mon_config_key_max_entry_size).
+MAX_VALUE_BYTES = 65536
+
+
+@dataclass
+class MonStore:
+    """Survives a failover of the mgr. `config` holds {(who, option name): value as text}."""
+
+    keys: Dict[str, str] = field(default_factory=dict)
+    config: Dict[str, str] = field(default_factory=dict)
+
+    def set_key(self, key: str, value: Optional[str]) -> bool:
+        """Stores or (None) removes a value; False if it is too big, the old one stays then."""
+        if value is None:
+            self.keys.pop(key, None)
+            return True
+        if len(value.encode()) > MAX_VALUE_BYTES:
+            return False
+        self.keys[key] = value
+        return True
+
+
+class StoreCache:
+    """The mgr's view of its modules' keys: loaded once, then never corrected by the monitor.
+
+    As in Ceph a value that the monitor refuses stays readable here until the next failover.
+    """
+
+    def __init__(self, store: MonStore, module_name: str) -> None:
+        self._store = store
+        self._prefix = f"mgr/{module_name}/"
+        self._values = {key[len(self._prefix):]: value for key, value in store.keys.items()
+                        if key.startswith(self._prefix)}
+        #: How many writes the monitor has been sent, refused ones included.
+        self.writes = 0
+
+    def get(self, key: str) -> Optional[str]:
+        return self._values.get(key)
+
+    def with_prefix(self, prefix: str) -> Dict[str, str]:
+        return {key: self._values[key] for key in sorted(self._values) if key.startswith(prefix)}
+
+    def set(self, key: str, value: Optional[str]) -> None:
+        if value is None:
+            self._values.pop(key, None)
+        else:
+            self._values[key] = value
+        self.writes += 1
+        self._store.set_key(self._prefix + key, value)

@@ -1,0 +1,142 @@
+"""One epoch of the simulated osdmap."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Dict, FrozenSet, List, Mapping as MappingType, Optional
+
+from .upmap import NONE, Items, Mapping
+
+#: Type of an erasure-coded pool in the osdmap; a replicated one has 1.
+ERASURE = 3
+
+#: Release names by number, as `require_min_compat_client` and `require_osd_release` use them.
+RELEASES = ("argonaut", "bobtail", "cuttlefish", "dumpling", "emperor", "firefly", "giant",
+            "hammer", "infernalis", "jewel", "kraken", "luminous", "mimic", "nautilus", "octopus",
+            "pacific", "quincy", "reef", "squid", "tentacle")
+
+_READ_BALANCE = {"score_acting": 0.0, "score_stable": 0.0, "optimal_score": 0.0,
+                 "raw_score_acting": 0.0, "raw_score_stable": 0.0,
+                 "primary_affinity_weighted": 0.0, "average_primary_affinity": 0.0,
+                 "average_primary_affinity_weighted": 0.0}
+
+
+def is_erasure(pool: MappingType[str, Any]) -> bool:
+    """Whether a pool of the osdmap dump is erasure-coded (positions of its PGs count)."""
+    return int(pool["type"]) == ERASURE
+
+
+@dataclass(frozen=True)
+class OsdMap:
+    """Immutable: the next epoch is a new one that shares what did not change.
+
+    `up` holds the up set of every PG, down OSDs left out, `pg_temp` the acting sets that differ.
+    """
+
+    epoch: int
+    pools: Dict[int, Dict[str, Any]]
+    osds: Dict[int, Dict[str, Any]]
+    flags: FrozenSet[str]
+    upmap_items: Dict[str, Items]
+    pg_temp: Dict[str, Mapping]
+    up: Dict[str, Mapping]
+    min_compat_client: str
+    modified: str
+    #: All other keys of the dump as the state file had them.
+    rest: Dict[str, Any]
+
+    def next(self, **changes: Any) -> "OsdMap":
+        """The following epoch with some fields replaced."""
+        return replace(self, epoch=self.epoch + 1, **changes)
+
+    def exists(self, osd: int) -> bool:
+        return osd in self.osds
+
+    def is_up(self, osd: int) -> bool:
+        return osd in self.osds and bool(self.osds[osd]["up"])
+
+    def reweight(self, osd: int) -> float:
+        """Reweight 0..1 (0 = out); an OSD that does not exist has none."""
+        return float(self.osds[osd]["weight"]) if osd in self.osds else 0.0
+
+    def acting(self, pgid: str) -> Mapping:
+        return self.pg_temp.get(pgid) or self.up.get(pgid, ())
+
+    def pool_named(self, name: str) -> Optional[int]:
+        for pool_id, pool in self.pools.items():
+            if pool["pool_name"] == name:
+                return pool_id
+        return None
+
+    def data_chunks(self, pool_id: int) -> int:
+        """k of an erasure-coded pool, 1 of a replicated one."""
+        pool = self.pools[pool_id]
+        if not is_erasure(pool):
+            return 1
+        profile = self.rest["erasure_code_profiles"][pool["erasure_code_profile"]]
+        return int(profile["k"])
+
+    def ratio(self, name: str) -> float:
+        """`full_ratio`, `backfillfull_ratio` or `nearfull_ratio`."""
+        usual = {"full_ratio": 0.95, "backfillfull_ratio": 0.9, "nearfull_ratio": 0.85}
+        return float(self.rest.get(name, usual[name]))
+
+    def dump(self, release: int) -> Dict[str, Any]:
+        """The map as `OSDMap.dump()` and `ceph osd dump` show it in a release; new objects."""
+        flags = sorted(self.flags)
+        shown = {
+            **self.rest,
+            "epoch": self.epoch,
+            "modified": self.modified,
+            "flags": ",".join(flags),
+            "flags_set": flags,
+            "require_min_compat_client": self.min_compat_client,
+            "pools": [_pool_of_release(pool, release) for pool in self.pools.values()],
+            "osds": [{**osd, "state": list(osd["state"])} for osd in self.osds.values()],
+            "pg_upmap_items": [_dump_items(pgid, items)
+                               for pgid, items in self.upmap_items.items()],
+            "pg_temp": [{"pgid": pgid, "osds": list(osds)} for pgid, osds in self.pg_temp.items()],
+        }
+        if release >= 18:
+            shown.setdefault("pg_upmap_primaries", [])
+        else:
+            shown.pop("pg_upmap_primaries", None)
+        return shown
+
+
+def _pool_of_release(pool: Dict[str, Any], release: int) -> Dict[str, Any]:
+    """Ceph 18 and later tell the read balance of replicated pools, 20 its type besides."""
+    shaped = dict(pool)
+    if release < 18 or is_erasure(pool):
+        shaped.pop("read_balance", None)
+        return shaped
+    score = {**_READ_BALANCE, **pool.get("read_balance", {})}
+    if release >= 20:
+        score.setdefault("score_type", "Fair distribution")
+    shaped["read_balance"] = score
+    return shaped
+
+
+def _dump_items(pgid: str, items: Items) -> Dict[str, Any]:
+    return {"pgid": pgid, "mappings": [{"from": a, "to": b} for a, b in items]}
+
+
+def up_from_mapping(mapping: Mapping, erasure: bool, osdmap: OsdMap) -> Mapping:
+    """The up set of a mapping: down OSDs leave a hole (erasure) or are left out (replicated)."""
+    if all(osdmap.is_up(osd) for osd in mapping):
+        return mapping
+    if erasure:
+        return tuple(osd if osdmap.is_up(osd) else NONE for osd in mapping)
+    return tuple(osd for osd in mapping if osdmap.is_up(osd))
+
+
+def primary_of(osds: Mapping) -> int:
+    """The first present member, -1 if there is none."""
+    if osds and osds[0] != NONE:
+        return osds[0]
+    return next((osd for osd in osds if osd != NONE), -1)
+
+
+def pgids_of(pool_id: int, pool: MappingType[str, Any]) -> List[str]:
+    """All PG ids of a pool."""
+    return [f"{pool_id}.{position:x}" for position in range(int(pool["pg_num"]))]

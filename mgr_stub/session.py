@@ -1,0 +1,183 @@
+"""A module on a simulated mgr: command lines in, answers out, and virtual time between them."""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import logging
+import os
+import random
+import shlex
+import traceback
+from typing import Any, Callable, List, Optional, Tuple
+
+from . import mon_commands, sim_commands
+from .build import build_cluster
+from .balancer import try_command
+from .errors import StubError, invalid
+from .handlers import find_handler, parse_words
+from .install import install
+from .jobs import InlineJobs
+from .mgr import Mgr
+from .simulation import Simulation
+from .state_file import read_state
+
+Answer = Tuple[int, str, str]
+
+#: The cluster that is loaded where no state file is named.
+DEMO_STATE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "demo", "cluster.json.xz")
+
+#: Rounds that may follow one another at one moment before time goes on.
+_ROUNDS_AT_ONCE = 20
+
+MODULE_NAME = "equilibrium"
+
+
+def load_equilibrium() -> type:
+    """The module class under test; imported late, since it needs `mgr_module` in place."""
+    return importlib.import_module("equilibrium_mgr").Module  # type: ignore[no-any-return]
+
+
+class Session:
+    """One simulated cluster with one mgr that runs one module.
+
+    `module_class` is for tests of the stub itself. With `threads` the module keeps its own
+    background thread for jobs; otherwise they run inline, after each command and round.
+    """
+
+    def __init__(self, simulation: Simulation, seed: int = 0, threads: bool = False,
+                 load_module: Callable[[], type] = load_equilibrium) -> None:
+        random.seed(seed)
+        self.simulation = simulation
+        self.cluster = simulation.cluster
+        self.clock = simulation.clock
+        self._threads = threads
+        self._load_module = load_module
+        # without this Python prints a module's warnings to stderr, where the answers go
+        logging.getLogger(MODULE_NAME).addHandler(logging.NullHandler())
+        logging.getLogger("equilibrium_mgr").addHandler(logging.NullHandler())
+        simulation.config.set_module_option("balancer", "active", "false")
+        self._start()
+
+    @classmethod
+    def from_state(cls, path: Optional[str] = None, release: int = 16, seed: int = 0,
+                   threads: bool = False,
+                   load_module: Callable[[], type] = load_equilibrium) -> "Session":
+        """A session over a state file (None: the demo cluster); StubError if it will not do."""
+        name = path or DEMO_STATE
+        cluster = build_cluster(read_state(name), release, name)
+        install(release)
+        return cls(Simulation(cluster), seed, threads, load_module)
+
+    # -- the life of a mgr --------------------------------------------------------------------
+
+    def _start(self) -> None:
+        self.jobs = InlineJobs()
+        self.mgr = Mgr(self.simulation, MODULE_NAME)
+        module_class: Any = self._load_module()
+        self.handlers = module_class.handlers()
+        self.simulation.config.declare(MODULE_NAME, list(module_class.MODULE_OPTIONS))
+        extra = {} if self._threads else {"jobs": self.jobs}
+        self.module = module_class(MODULE_NAME, None, self.mgr, clock=self.clock, **extra)
+        self.mgr.module = self.module
+        # a mgr starts serve() as soon as it has made the module
+        self.round()
+        self.settle()
+
+    def failover(self) -> None:
+        """The mgr is gone; another one takes over with what the monitor has kept."""
+        self.mgr.commit()
+        self.module.shutdown()
+        self.jobs.stop()
+        self._start()
+
+    def close(self) -> None:
+        """Shuts the module down."""
+        self.module.shutdown()
+        self.jobs.stop()
+
+    # -- commands -----------------------------------------------------------------------------
+
+    def command(self, line: str) -> Answer:
+        """Runs one command line (with or without `ceph` in front): return code, stdout, stderr."""
+        try:
+            words = shlex.split(line)
+        except ValueError as error:
+            return -errno.EINVAL, "", f"'{line}' cannot be split into words: {error}"
+        return self.command_words(words)
+
+    def command_words(self, words: List[str]) -> Answer:
+        """As `command`, for a line that is split already."""
+        if words[:1] == ["ceph"]:
+            words = words[1:]
+        answer = self._dispatch(words)
+        self.settle()
+        return answer
+
+    def _dispatch(self, words: List[str]) -> Answer:
+        try:
+            if words[:1] == ["sim"]:
+                return sim_commands.run(self, words[1:])
+            answer = try_command(self.mgr.balancer, words) or mon_commands.try_command(
+                self.mgr, words)
+            return answer or self._module_command(words)
+        except StubError as error:
+            return error.code, "", error.message
+
+    def _module_command(self, words: List[str]) -> Answer:
+        handler = find_handler(self.handlers, words)
+        if handler is None:
+            raise invalid(f"no valid command found: {' '.join(words) or 'the line is empty'}")
+        arguments = parse_words(handler, words[len(handler.prefix.split()):])
+        try:
+            answer = handler.call(self.module, arguments)
+        except Exception:
+            # what a mgr makes of an exception in a handler
+            return -errno.EINVAL, "", traceback.format_exc().rstrip("\n")
+        if not isinstance(answer, tuple) or len(answer) != 3:
+            return -errno.EINVAL, "", f"the handler of '{handler.prefix}' gave no 3-tuple"
+        rc, out, err = answer
+        return int(rc), str(out), str(err)
+
+    # -- time ---------------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Runs what is due at this moment: jobs, notifications, and rounds that were asked for."""
+        for _ in range(_ROUNDS_AT_ONCE):
+            self.mgr.notify_config()
+            self.jobs.run_pending()
+            if not self.module.wakeup.is_set():
+                break
+            self.round()
+
+    def round(self) -> None:
+        """One round of the module's serve loop, now."""
+        self.module.wakeup.clear()
+        delay = float(self.module.step())
+        self.mgr.notify_config()
+        self.mgr.commit()
+        self.next_round = self.clock.now + max(1.0, delay)
+
+    def run_until(self, moment: float) -> None:
+        """Lets virtual time pass up to a moment, with the module's rounds in it."""
+        while True:
+            self.settle()
+            self.simulation.advance(max(0.0, min(self.next_round, moment) - self.clock.now))
+            if self.next_round > moment:
+                break
+            if self.clock.now >= self.next_round:
+                self.jobs.run_pending()
+                self.round()
+        self.settle()
+
+    def next_round_and_rest(self) -> None:
+        """Lets virtual time pass up to and through the module's next round."""
+        self.settle()
+        self.simulation.advance(max(0.0, self.next_round - self.clock.now))
+        self.jobs.run_pending()
+        self.round()
+        self.settle()
+
+    def busy(self) -> bool:
+        """Whether something moves, waits for an epoch, or is being planned."""
+        return bool(self.jobs.pending) or not self.simulation.idle()

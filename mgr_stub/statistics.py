@@ -1,0 +1,221 @@
+"""What the mgr knows of PGs, OSDs and pools, in the shapes of `MgrModule.get`."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Tuple
+
+from .cluster import Cluster, PoolSums
+from .osd_map import primary_of
+from .pg import Pg
+
+_PLAIN_SUMS = ("num_bytes", "num_objects", "num_objects_degraded", "num_omap_bytes",
+               "num_omap_keys")
+_SUMS = _PLAIN_SUMS + ("num_object_copies", "num_objects_misplaced")
+
+#: State of a PG that is neither moving nor in trouble.
+_AT_REST = "active+clean"
+
+
+def pg_stat(cluster: Cluster, pg: Pg) -> Dict[str, Any]:
+    """The pg_stats[] record of a PG now."""
+    up = cluster.map.up.get(pg.pgid, ())
+    acting = cluster.map.acting(pg.pgid)
+    sums = {**pg.stats.get("stat_sum", {}),
+            "num_object_copies": pg.num_copies,
+            "num_objects_misplaced": cluster.misplaced_of(pg),
+            "num_bytes_recovered": recovered_bytes(pg)}
+    return {**pg.stats, "state": cluster.state_of(pg), "up": list(up), "acting": list(acting),
+            "up_primary": primary_of(up), "acting_primary": primary_of(acting),
+            "reported_epoch": reported_epoch(cluster, pg), "stat_sum": sums}
+
+
+def reported_epoch(cluster: Cluster, pg: Pg) -> int:
+    """Epoch of the PG's last report: it reports when it has peered, and all the time in backfill.
+
+    Until then the mgr has what was true before, as with the delay of real statistics.
+    """
+    return cluster.map.epoch if pg.backfilling else pg.reported_epoch
+
+
+def recovered_bytes(pg: Pg) -> int:
+    """num_bytes_recovered: data bytes copied so far, never falling."""
+    if not pg.flows:
+        return pg.recovered_bytes
+    return pg.recovered_bytes + sum(flow.landed.data for flow in pg.flows.values())
+
+
+def pg_stats(cluster: Cluster) -> List[Dict[str, Any]]:
+    return [pg_stat(cluster, pg) for pg in cluster.pgs.values()]
+
+
+def pg_progress(cluster: Cluster) -> Dict[str, Any]:
+    """get('pg_progress'): bytes and state of every PG that has reported."""
+    return {"pgs": {pg.pgid: {"num_bytes_recovered": recovered_bytes(pg),
+                              "num_bytes": pg.num_bytes,
+                              "reported_epoch": reported_epoch(cluster, pg),
+                              "state": cluster.state_of(pg)} for pg in cluster.pgs.values()},
+            "pg_ready": True}
+
+
+def pool_sums(cluster: Cluster) -> Dict[int, PoolSums]:
+    """Sums and states of every pool now: those at rest, corrected for the PGs that move."""
+    if not cluster.sums:
+        cluster.sums.update(_sums_at_rest(cluster))
+    now = {pool_id: PoolSums(dict(sums.stat_sum), dict(sums.states))
+           for pool_id, sums in cluster.sums.items()}
+    for pgid in cluster.map.pg_temp:
+        pg = cluster.pgs[pgid]
+        if pg.movable:
+            sums = now[pg.pool_id]
+            state = cluster.state_of(pg)
+            sums.stat_sum["num_objects_misplaced"] += pg.misplaced_objects()
+            sums.states[_AT_REST] -= 1
+            sums.states[state] = sums.states.get(state, 0) + 1
+    return now
+
+
+def _sums_at_rest(cluster: Cluster) -> Dict[int, PoolSums]:
+    sums = {pool_id: PoolSums(dict.fromkeys(_SUMS, 0)) for pool_id in cluster.map.pools}
+    for pg in cluster.pgs.values():
+        total = sums[pg.pool_id].stat_sum
+        total["num_object_copies"] += pg.num_copies
+        for name in _PLAIN_SUMS:
+            total[name] += pg.stat(name)
+        if not pg.movable:
+            total["num_objects_misplaced"] += pg.stat("num_objects_misplaced")
+        state = _AT_REST if pg.movable else pg.file_state
+        states = sums[pg.pool_id].states
+        states[state] = states.get(state, 0) + 1
+    return sums
+
+
+def pool_stats(cluster: Cluster) -> List[Dict[str, Any]]:
+    """The pool_stats[] records: sums over the PGs of each pool."""
+    from_file = {int(record["poolid"]): record for record in cluster.extras["pool_stats"]}
+    shown = []
+    for pool_id, sums in pool_sums(cluster).items():
+        record = from_file.get(pool_id, {})
+        shown.append({**record, "poolid": pool_id,
+                      "num_pg": int(cluster.map.pools[pool_id]["pg_num"]),
+                      "stat_sum": {**record.get("stat_sum", {}), **sums.stat_sum},
+                      "store_stats": dict(record.get("store_stats", {}))})
+    return shown
+
+
+def osd_stats(cluster: Cluster) -> List[Dict[str, Any]]:
+    """The osd_stats[] records of the OSDs that report."""
+    return [usage.dump() for osd, usage in sorted(cluster.usage.items())
+            if usage.total and cluster.map.is_up(osd)]
+
+
+def pg_status(cluster: Cluster) -> Dict[str, Any]:
+    """get('pg_status'): counts by state and, only where above zero, the ratios of trouble."""
+    by_pool = pool_sums(cluster)
+    by_state: Dict[str, int] = {}
+    total = dict.fromkeys(_SUMS, 0)
+    for sums in by_pool.values():
+        for state, count in sums.states.items():
+            by_state[state] = by_state.get(state, 0) + count
+        for name in _SUMS:
+            total[name] += sums.stat_sum[name]
+    status: Dict[str, Any] = {
+        "pgs_by_state": _counts(by_state),
+        "pgs_by_pool_state": [{"pool_id": pool_id, "pg_state_counts": _counts(sums.states)}
+                              for pool_id, sums in by_pool.items()],
+        "num_pgs": len(cluster.pgs), "num_pools": len(cluster.map.pools),
+        "num_objects": total["num_objects"], "data_bytes": total["num_bytes"],
+        **_space(cluster),
+    }
+    copies = total["num_object_copies"]
+    for name in ("degraded", "misplaced"):
+        count = total[f"num_objects_{name}"]
+        if count:
+            status.update({f"{name}_objects": count, f"{name}_total": copies,
+                           f"{name}_ratio": count / copies if copies else 1.0})
+    unknown = sum(count for state, count in by_state.items() if "unknown" in state)
+    inactive = sum(count for state, count in by_state.items()
+                   if "active" not in state.split("+")) - unknown
+    for name, count in (("unknown", unknown), ("inactive", inactive)):
+        if count:
+            status[f"{name}_pgs_ratio"] = count / len(cluster.pgs)
+    return status
+
+
+def _counts(states: Dict[str, int]) -> List[Dict[str, Any]]:
+    return [{"state_name": state, "count": count}
+            for state, count in sorted(states.items(), key=lambda item: (-item[1], item[0]))
+            if count]
+
+
+def _space(cluster: Cluster) -> Dict[str, int]:
+    total = sum(usage.total for usage in cluster.usage.values())
+    used = sum(usage.used for usage in cluster.usage.values() if usage.total)
+    return {"bytes_used": used, "bytes_avail": total - used, "bytes_total": total}
+
+
+def max_avail(cluster: Cluster, pool_id: int) -> int:
+    """Ceph's MAX AVAIL of a pool: the OSD that runs full first by CRUSH weights, in user bytes."""
+    pool = cluster.map.pools[pool_id]
+    weights = {osd: weight * cluster.map.reweight(osd) for osd, weight
+               in cluster.crush.rule_weights(int(pool["crush_rule"])).items()}
+    total = sum(weights.values())
+    rate = float(pool["size"]) / cluster.map.data_chunks(pool_id)
+    full = cluster.map.ratio("full_ratio")
+    free = [max(0.0, usage.total * full - usage.used) * total / weights[osd]
+            for osd, usage in cluster.usage.items()
+            if weights.get(osd, 0.0) > 0 and usage.total]
+    return int(min(free) / rate) if free else 0
+
+
+def df(cluster: Cluster) -> Dict[str, Any]:
+    """get('df') and `ceph df detail`: space of the cluster, the device classes and the pools."""
+    osds = {osd: usage for osd, usage in cluster.usage.items() if usage.total}
+    classes = sorted({cluster.crush.classes[osd] for osd in osds if osd in cluster.crush.classes})
+    by_class = {name: _class_space([(usage.total, usage.used) for osd, usage in osds.items()
+                                    if cluster.crush.classes.get(osd) == name])
+                for name in classes}
+    stats = {**_class_space([(usage.total, usage.used) for usage in osds.values()]),
+             "num_osds": len(osds), "num_per_pool_osds": len(osds),
+             "num_per_pool_omap_osds": len(osds)}
+    return {"stats": stats, "stats_by_class": by_class, "pools": _df_pools(cluster)}
+
+
+def _class_space(osds: List[Tuple[int, int]]) -> Dict[str, Any]:
+    total = sum(size for size, _ in osds)
+    used = sum(bytes_used for _, bytes_used in osds)
+    return {"total_bytes": total, "total_avail_bytes": total - used, "total_used_bytes": used,
+            "total_used_raw_bytes": used, "total_used_raw_ratio": used / total if total else 0.0}
+
+
+def _df_pools(cluster: Cluster) -> List[Dict[str, Any]]:
+    file_df = cluster.extras.get("df_dump") or {}
+    from_file = {pool["id"]: pool for pool in file_df.get("pools", [])}
+    shown = []
+    for record in pool_stats(cluster):
+        pool_id = record["poolid"]
+        pool = cluster.map.pools[pool_id]
+        sums = record["stat_sum"]
+        rate = float(pool["size"]) / cluster.map.data_chunks(pool_id)
+        free = max_avail(cluster, pool_id)
+        used = int(sums["num_bytes"] * rate)
+        omap = sums["num_omap_bytes"] * int(pool["size"])
+        stats = {
+            **from_file.get(pool_id, {}).get("stats", {}),
+            "stored": sums["num_bytes"] + sums["num_omap_bytes"],
+            "stored_data": sums["num_bytes"], "stored_omap": sums["num_omap_bytes"],
+            "objects": sums["num_objects"], "kb_used": (used + omap + 1023) // 1024,
+            "bytes_used": used + omap, "data_bytes_used": used, "omap_bytes_used": omap,
+            "percent_used": (used + omap) / max(1.0, used + omap + free * rate),
+            "max_avail": free, "avail_raw": int(free * rate), "stored_raw": used + omap,
+        }
+        for key in ("quota_objects", "quota_bytes"):
+            stats.setdefault(key, 0)
+        shown.append({"name": pool["pool_name"], "id": pool_id, "stats": stats})
+    return shown
+
+
+def pg_dump(cluster: Cluster) -> Dict[str, Any]:
+    """get('pg_dump') and the pg_map of `ceph pg dump`."""
+    return {**cluster.extras["pg_map"], "last_osdmap_epoch": cluster.map.epoch,
+            "pg_stats": pg_stats(cluster), "pool_stats": pool_stats(cluster),
+            "osd_stats": osd_stats(cluster), "pool_statfs": cluster.pool_usage.dump()}

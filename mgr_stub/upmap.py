@@ -1,0 +1,114 @@
+"""Upmap items as Ceph treats them: applying, inverting, verifying and cleaning.
+
+Written apart from the balancer's own legality check on purpose: the simulated monitor must be able
+to disagree with it.
+"""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, List, Optional, Sequence, Set, Tuple
+
+from .crush_map import CrushMap
+
+Items = Tuple[Tuple[int, int], ...]
+Mapping = Tuple[int, ...]
+
+#: CRUSH_ITEM_NONE: a hole in the mapping of an erasure-coded PG.
+NONE = 0x7FFFFFFF
+
+
+def apply_items(raw: Sequence[int], items: Items, is_out: Callable[[int], bool]) -> Mapping:
+    """The mapping with the items applied in order, as OSDMap::_apply_upmap does.
+
+    A pair does nothing when its target is already in the set, its source is not, or its target
+    is out.
+    """
+    now = list(raw)
+    for source, target in items:
+        if target in now or source not in now or is_out(target):
+            continue
+        now[now.index(source)] = target
+    return tuple(now)
+
+
+def invert_items(mapped: Sequence[int], items: Items) -> Mapping:
+    """The raw mapping behind a mapping whose members are all present; check it by applying."""
+    raw = list(mapped)
+    for source, target in reversed(items):
+        if target in raw and source not in raw:
+            raw[raw.index(target)] = source
+    return tuple(raw)
+
+
+def _fan_out(step: Dict[str, object], size: int) -> int:
+    number = int(str(step.get("num", 0)))
+    return number if number > 0 else number + size
+
+
+def verify(crush: CrushMap, rule_id: int, size: int, up: Sequence[int]) -> Optional[str]:
+    """Why the monitor would reject this mapping, or None (CrushWrapper::verify_upmap)."""
+    rule = crush.rules.get(rule_id)
+    if rule is None:
+        return f"rule {rule_id} does not exist"
+    cursor = 0
+    root: Optional[int] = None
+    levels: Dict[str, int] = {}
+    for step in rule["steps"]:
+        operation = step["op"]
+        if operation == "take":
+            root = step["item"]
+        elif operation.startswith("choose"):
+            number = _fan_out(step, size)
+            # the first step of a type in a take counts, later ones of that type do not
+            levels.setdefault(step["type"], number)
+            problem = _check_step(crush, rule_id, operation, step["type"], number, up)
+            if problem:
+                return problem
+        elif operation == "emit":
+            count = 1
+            for number in levels.values():
+                count *= number
+            if root is not None and root < 0:
+                below = crush.weights_below(root)
+                for osd in up[cursor:cursor + count]:
+                    if osd not in below:
+                        return f"osd.{osd} is not under bucket {root}"
+                cursor += count
+            root, levels = None, {}
+    return None
+
+
+def _check_step(crush: CrushMap, rule_id: int, operation: str, type_name: str, number: int,
+                up: Sequence[int]) -> Optional[str]:
+    if type_name == "osd":
+        return None
+    held: Dict[int, Set[int]] = {}
+    for osd in up:
+        parent = crush.parent_of_type(osd, type_name, rule_id)
+        if parent:
+            held.setdefault(parent, set()).add(osd)  # an OSD that is there twice counts once
+    if operation.startswith("chooseleaf"):
+        for parent, osds in held.items():
+            if len(osds) > 1:
+                return f"{len(osds)} OSDs under {type_name} {parent}"
+    elif len(held) > number:
+        return f"{len(held)} buckets of type {type_name}, the rule chooses {number}"
+    return None
+
+
+def clean(crush: CrushMap, rule_id: int, size: int, raw: Sequence[int], items: Items,
+          reweight: Callable[[int], float]) -> Items:
+    """What OSDMap::check_pg_upmaps leaves of the items; empty means that the entry is removed."""
+    def is_out(osd: int) -> bool:
+        return reweight(osd) <= 0
+
+    up = apply_items(raw, items, is_out)
+    if verify(crush, rule_id, size, up) is not None:
+        return ()
+    weights = crush.rule_weights(rule_id)
+    for osd in up:
+        if weights.get(osd, 0.0) * reweight(osd) <= 0:
+            return ()
+    kept: List[Tuple[int, int]] = [
+        (source, target) for source, target in items if source in raw and not is_out(target)]
+    return tuple(kept)

@@ -1,0 +1,161 @@
+"""Bytes on the simulated OSDs: what a shard weighs, and how the statistics follow it.
+
+A shard weighs num_bytes (erasure-coded: num_bytes / k, rounded down) of data, all of the PG's omap
+bytes, and metadata: a cost per object that is the slope of a straight line through
+(objects on the OSD, `internal_metadata` of the OSD) over all OSDs. What the line leaves over at
+zero objects is the device's own and never moves. The slope is kept between 0 and the lowest
+metadata per object seen on any OSD, so that no OSD's metadata can become negative.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
+
+_STATFS_KEYS = ("total", "available", "internally_reserved", "allocated", "data_stored",
+                "data_compressed", "data_compressed_allocated", "data_compressed_original",
+                "omap_allocated", "internal_metadata")
+
+
+class ShardBytes(NamedTuple):
+    """Bytes of one shard of a PG on an OSD, by the statistics they show up in."""
+
+    data: int
+    omap: int
+    metadata: int
+
+    @property
+    def total(self) -> int:
+        return self.data + self.omap + self.metadata
+
+    def part(self, copied: float) -> "ShardBytes":
+        """The bytes that are there when `copied` of the total bytes have arrived."""
+        if copied >= self.total:
+            return self
+        share = copied / self.total
+        return ShardBytes(int(self.data * share), int(self.omap * share),
+                          int(self.metadata * share))
+
+    def minus(self, other: "ShardBytes") -> "ShardBytes":
+        return ShardBytes(self.data - other.data, self.omap - other.omap,
+                          self.metadata - other.metadata)
+
+
+NOTHING = ShardBytes(0, 0, 0)
+
+
+def metadata_per_object(points: Iterable[Tuple[int, int]]) -> float:
+    """Bytes of metadata per object from (objects, internal_metadata) of every OSD."""
+    known = [(float(x), float(y)) for x, y in points if y > 0]
+    ceiling = min((y / x for x, y in known if x > 0), default=0.0)
+    if not known:
+        return 0.0
+    mean_x = sum(x for x, _ in known) / len(known)
+    mean_y = sum(y for _, y in known) / len(known)
+    spread = sum((x - mean_x) ** 2 for x, _ in known)
+    if spread <= 0:
+        return ceiling
+    slope = sum((x - mean_x) * (y - mean_y) for x, y in known) / spread
+    return max(0.0, min(slope, ceiling))
+
+
+class OsdUsage:
+    """The `osd_stats` record of one OSD: the file's figures plus what has changed since."""
+
+    def __init__(self, record: Dict[str, Any]) -> None:
+        self._record = record
+        self._data = 0
+        self._omap = 0
+        self._metadata = 0
+        self._pgs = 0
+
+    @property
+    def total(self) -> int:
+        """Size of the device in bytes."""
+        return int(self._record["statfs"]["total"])
+
+    @property
+    def used(self) -> int:
+        """Used bytes now, as total - available."""
+        statfs = self._record["statfs"]
+        return int(statfs["total"]) - int(statfs["available"]) + self._changed()
+
+    @property
+    def utilization(self) -> float:
+        """Used / size, 0..1; 0 for a device without a size."""
+        return self.used / self.total if self.total else 0.0
+
+    def _changed(self) -> int:
+        return self._data + self._omap + self._metadata
+
+    def add(self, shard: ShardBytes) -> None:
+        self._data += shard.data
+        self._omap += shard.omap
+        self._metadata += shard.metadata
+
+    def remove(self, shard: ShardBytes) -> None:
+        self.add(NOTHING.minus(shard))
+
+    def count_pg(self, difference: int) -> None:
+        self._pgs += difference
+
+    def statfs(self) -> Dict[str, int]:
+        """The statfs figures now; never negative."""
+        file = self._record["statfs"]
+        now = {key: int(file.get(key, 0)) for key in _STATFS_KEYS}
+        now["available"] -= self._changed()
+        now["allocated"] += self._data
+        now["data_stored"] += self._data
+        now["omap_allocated"] += self._omap
+        now["internal_metadata"] += self._metadata
+        return {key: max(0, value) for key, value in now.items()}
+
+    def dump(self) -> Dict[str, Any]:
+        """The osd_stats[] record now; equal to the file's while nothing has moved."""
+        changed = self._changed()
+        if not changed and not self._pgs:
+            return {**self._record, "statfs": dict(self._record["statfs"])}
+        now = dict(self._record)
+        for key, delta in (("kb_used", changed), ("kb_avail", -changed),
+                           ("kb_used_data", self._data), ("kb_used_omap", self._omap),
+                           ("kb_used_meta", self._metadata)):
+            now[key] = max(0, int(self._record.get(key, 0)) + _kilobytes(delta))
+        now["num_pgs"] = max(0, int(self._record.get("num_pgs", 0)) + self._pgs)
+        now["statfs"] = {**self._record["statfs"], **self.statfs()}
+        return now
+
+
+def _kilobytes(change: int) -> int:
+    return int(round(change / 1024))
+
+
+class PoolUsage:
+    """The `pool_statfs` table: allocated bytes per (pool, OSD), if the file has one."""
+
+    def __init__(self, records: List[Dict[str, Any]]) -> None:
+        self._records = {(int(r["poolid"]), int(r["osd"])): r for r in records}
+        self._changed: Dict[Tuple[int, int], Tuple[int, int]] = {}
+
+    def add(self, pool_id: int, osd: int, shard: ShardBytes) -> None:
+        if self._records:
+            data, omap = self._changed.get((pool_id, osd), (0, 0))
+            self._changed[pool_id, osd] = (data + shard.data, omap + shard.omap)
+
+    def forget_pool(self, pool_id: int) -> None:
+        for key in [k for k in self._records if k[0] == pool_id]:
+            del self._records[key]
+        for key in [k for k in self._changed if k[0] == pool_id]:
+            del self._changed[key]
+
+    def dump(self) -> List[Dict[str, Any]]:
+        """The pool_statfs[] records now, sorted by pool and OSD."""
+        shown = []
+        for pool_id, osd in sorted(set(self._records) | set(self._changed)):
+            record: Optional[Dict[str, Any]] = self._records.get((pool_id, osd))
+            now = {**dict.fromkeys(_STATFS_KEYS, 0), **(record or {}), "poolid": pool_id,
+                   "osd": osd}
+            data, omap = self._changed.get((pool_id, osd), (0, 0))
+            for key, delta in (("allocated", data), ("data_stored", data),
+                               ("omap_allocated", omap)):
+                now[key] = max(0, int(now[key]) + delta)
+            shown.append(now)
+        return shown
