@@ -1,0 +1,76 @@
+"""The package as these tests reach it: its commands through the simulated mgr, and its snapshot."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+from typing import Any, Dict, NamedTuple, Optional, Tuple
+
+from mgr_stub.session import Session
+
+from .binary_osdmap import Items
+
+
+class Planned(NamedTuple):
+    """What the package's commands say of a plan."""
+
+    items: Items  # only the PGs that change; an empty list takes the items away
+    predicted_up: Dict[str, Tuple[int, ...]]
+    moves: int
+    dump: Dict[str, Any]
+
+
+def open_session(state: Path) -> Session:
+    """A simulated mgr over a saved state, with the module loaded."""
+    return Session.from_state(str(state), release=16, seed=0, threads=False)
+
+
+def command(session: Session, line: str) -> str:
+    """Runs one command that has to succeed; its output."""
+    rc, out, err = session.command(line)
+    assert rc == 0, "%s: rc %d: %s" % (line, rc, err)
+    return out
+
+
+def plan(session: Session, name: str = "p") -> Planned:
+    """Has a plan made by the module's own commands."""
+    command(session, "equilibrium optimize %s" % name)
+    dump = json.loads(command(session, "equilibrium dump %s --format json" % name))
+    shown = json.loads(command(session, "equilibrium show %s --format json" % name))
+    items = {pgid: [(pair[0], pair[1]) for pair in pairs]
+             for pgid, pairs in dump["upmap_items"].items()}
+    predicted = {pgid: tuple(up) for pgid, up in dump["predicted_up"].items()}
+    return Planned(items, predicted, len(shown["moves"]), dump)
+
+
+class Judgement(NamedTuple):
+    """The package's word on one move: the items it would send and the up set it expects."""
+
+    items: Tuple[Tuple[int, int], ...]
+    up: Tuple[int, ...]
+
+
+class PackageLegality:
+    """Asks the package about single moves in the cluster of a session."""
+
+    def __init__(self, session: Session) -> None:
+        # the package can be imported only once a session has put mgr_module in its place
+        options = importlib.import_module("equilibrium_mgr.planner.options").PlanOptions()
+        state = importlib.import_module("equilibrium_mgr.planner.state").PlacementState
+        self._upmap = importlib.import_module("equilibrium_mgr.snapshot.upmap")
+        self.snapshot: Any = session.module.gateway.snapshot()
+        self._state: Any = state(self.snapshot, options)
+
+    def judge(self, pgid: str, position: int, target: int) -> Optional[Judgement]:
+        """None where the package would not make this move."""
+        pg = self.snapshot.pgs[pgid]
+        pool = self.snapshot.pools[pg.pool]
+        if pg.immovable or pool.rule is None or self.snapshot.osds[target].cannot_take():
+            return None
+        if not self._state.legal(pg, position, target):
+            return None
+        wanted = pg.up[:position] + (target,) + pg.up[position + 1:]
+        if not pool.erasure:
+            wanted = self._upmap.settle_replicated(pg.raw, wanted, pool.rule)
+        return Judgement(tuple(self._upmap.items_for(pg.raw, wanted)), tuple(wanted))

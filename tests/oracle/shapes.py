@@ -1,0 +1,222 @@
+"""The usual shapes of clusters and rules. A shape fills a spec; chance is the spec's."""
+
+from __future__ import annotations
+
+from typing import Optional, Sequence
+
+from .cluster_spec import ClusterSpec
+from .topology import Bucket
+
+EC_TRIES = ("set_chooseleaf_tries 5", "set_choose_tries 100")
+UNEQUAL = (1.0, 2.0, 2.0, 4.0)
+ALIKE = (2.0, 2.0, 2.5)
+
+
+def hosts(spec: ClusterSpec, parent: Bucket, count: int, osds: int,
+          sizes: Sequence[float] = ALIKE, device_class: Optional[str] = "hdd") -> None:
+    for number in range(count):
+        spec.topology.host(parent, "%s-h%d" % (parent.name, number), osds, sizes, device_class)
+
+
+def racks(spec: ClusterSpec, parent: Bucket, count: int, hosts_each: int, osds: int,
+          sizes: Sequence[float] = ALIKE) -> None:
+    for number in range(count):
+        hosts(spec, parent.add("%s-r%d" % (parent.name, number), "rack"), hosts_each, osds, sizes)
+
+
+def replicated_host(spec: ClusterSpec) -> None:
+    """Failure domain host, sizes 3 and 2, OSDs of very unequal size."""
+    hosts(spec, spec.topology.root(), 6, 4, UNEQUAL)
+    rule = spec.rule("take default", "chooseleaf firstn 0 type host")
+    spec.pool(rule, 3, 64)
+    spec.pool(rule, 2, 32, share=0.3, omap=True)
+
+
+def replicated_osd(spec: ClusterSpec) -> None:
+    """Failure domain OSD, by choose and by chooseleaf; pg_num no power of two."""
+    hosts(spec, spec.topology.root(), 3, 5, UNEQUAL)
+    spec.pool(spec.rule("take default", "choose firstn 0 type osd"), 3, 48)
+    spec.pool(spec.rule("take default", "chooseleaf firstn 0 type osd"), 2, 24)
+
+
+def replicated_rack(spec: ClusterSpec) -> None:
+    """Failure domain rack, as many racks as one pool has copies."""
+    racks(spec, spec.topology.root(), 4, 2, 3)
+    rule = spec.rule("take default class hdd", "chooseleaf firstn 0 type rack")
+    spec.pool(rule, 3, 64)
+    spec.pool(rule, 4, 32)
+
+
+def erasure_host(spec: ClusterSpec) -> None:
+    """4+2, 3+2 and 2+1 over hosts."""
+    hosts(spec, spec.topology.root(), 8, 3, ALIKE)
+    rule = spec.rule(*EC_TRIES, "take default class hdd", "chooseleaf indep 0 type host",
+                     erasure=True)
+    spec.pool(rule, 6, 48, k=4)
+    spec.pool(rule, 5, 32, k=3)
+    spec.pool(rule, 3, 32, k=2)
+
+
+def erasure_osd(spec: ClusterSpec) -> None:
+    """Erasure-coded over OSDs, one pool with an explicit number in its rule."""
+    hosts(spec, spec.topology.root(), 3, 5, UNEQUAL)
+    spec.pool(spec.rule(*EC_TRIES, "take default", "choose indep 0 type osd", erasure=True),
+              6, 48, k=4)
+    spec.pool(spec.rule("take default", "chooseleaf indep 3 type osd", erasure=True), 3, 32, k=2)
+
+
+def racks_4x2(spec: ClusterSpec) -> None:
+    """Four racks of five, two hosts in each."""
+    racks(spec, spec.topology.root(), 5, 3, 3)
+    spec.pool(spec.rule(*EC_TRIES, "take default class hdd", "choose indep 4 type rack",
+                        "chooseleaf indep 2 type host", erasure=True), 8, 48, k=6)
+
+
+def racks_3x2(spec: ClusterSpec) -> None:
+    """Three racks of five, two hosts in each; size 6, and 5, where the last is left out."""
+    racks(spec, spec.topology.root(), 5, 3, 3)
+    rule = spec.rule(*EC_TRIES, "take default", "choose indep 3 type rack",
+                     "chooseleaf indep 2 type host", erasure=True)
+    spec.pool(rule, 6, 48, k=4)
+    spec.pool(rule, 5, 32, k=3)
+
+
+def racks_2x3(spec: ClusterSpec) -> None:
+    """Two racks of three, three hosts in each."""
+    racks(spec, spec.topology.root(), 3, 5, 2)
+    spec.pool(spec.rule(*EC_TRIES, "take default", "choose indep 2 type rack",
+                        "chooseleaf indep 3 type host", erasure=True), 6, 64, k=4)
+
+
+def stretch(spec: ClusterSpec) -> None:
+    """`firstn 0` of two sites, two hosts in each; sizes 4 and 3."""
+    root = spec.topology.root()
+    for name in ("east", "west"):
+        hosts(spec, root.add(name, "datacenter"), 4, 3, UNEQUAL)
+    rule = spec.rule("take default", "choose firstn 0 type datacenter",
+                     "chooseleaf firstn 2 type host")
+    spec.pool(rule, 4, 64)
+    spec.pool(rule, 3, 32)
+
+
+def stretch_three(spec: ClusterSpec) -> None:
+    """The same over three sites of unequal weight: which two are chosen is up to CRUSH."""
+    root = spec.topology.root()
+    for name, count in (("east", 4), ("west", 3), ("south", 3)):
+        hosts(spec, root.add(name, "datacenter"), count, 3, ALIKE)
+    spec.pool(spec.rule("take default", "choose firstn 2 type datacenter",
+                        "chooseleaf firstn 2 type host"), 4, 64)
+    spec.pool(spec.rule("take default", "choose firstn 0 type datacenter",
+                        "chooseleaf firstn 2 type host"), 4, 32)
+
+
+def uneven_depth(spec: ClusterSpec) -> None:
+    """Some hosts under racks, some directly under the root; the rule chooses hosts."""
+    root = spec.topology.root()
+    racks(spec, root, 2, 3, 3, UNEQUAL)
+    hosts(spec, root, 3, 3, UNEQUAL)
+    spec.pool(spec.rule("take default", "chooseleaf firstn 0 type host"), 3, 64)
+    spec.pool(spec.rule(*EC_TRIES, "take default", "chooseleaf indep 0 type host", erasure=True),
+              5, 32, k=3)
+
+
+def uneven_depth_racks(spec: ClusterSpec) -> None:
+    """Hosts outside any rack, and a rule that chooses racks: these hosts are never chosen.
+
+    The monitor would let an upmap item put a shard there; the rule would not. Where CRUSH meets
+    such a host, the PG stays short.
+    """
+    root = spec.topology.root()
+    racks(spec, root, 5, 2, 3)
+    hosts(spec, root, 1, 3, ALIKE)
+    spec.pool(spec.rule("set_choose_tries 100", "take default", "chooseleaf indep 0 type rack",
+                        erasure=True), 3, 64, k=2)
+    spec.pool(spec.rule(*EC_TRIES, "take default", "choose indep 2 type rack",
+                        "chooseleaf indep 2 type host", erasure=True), 4, 32, k=2)
+
+
+def hybrid(spec: ClusterSpec) -> None:
+    """One copy on SSD, the others on HDD, hosts hold both; next to plain pools of each class."""
+    root = spec.topology.root()
+    for number in range(6):
+        host = spec.topology.host(root, "h%d" % number, 3, UNEQUAL)
+        for _ in range(2):
+            spec.topology.osd(host, spec.rng.choice((0.5, 1.0)), "ssd")
+    spec.pool(spec.rule("take default class ssd", "chooseleaf firstn 1 type host", "emit",
+                        "take default class hdd", "chooseleaf firstn -1 type host"), 3, 64)
+    spec.pool(spec.rule("take default class hdd", "chooseleaf firstn 0 type host"), 3, 32)
+    spec.pool(spec.rule("take default class ssd", "chooseleaf firstn 0 type host"), 2, 32,
+              share=0.2)
+
+
+def two_sites_by_take(spec: ClusterSpec) -> None:
+    """Two takes of sites: two copies here, the rest there; the sites share the root."""
+    root = spec.topology.root()
+    for name in ("east", "west"):
+        racks(spec, root.add(name, "datacenter"), 2, 2, 3)
+    spec.pool(spec.rule("take east", "chooseleaf firstn 2 type host", "emit",
+                        "take west", "chooseleaf firstn -2 type host"), 3, 48)
+    spec.pool(spec.rule(*EC_TRIES, "take west", "chooseleaf indep 3 type host", "emit",
+                        "take east", "chooseleaf indep 3 type host", erasure=True), 6, 32, k=4)
+
+
+def take_below_root(spec: ClusterSpec) -> None:
+    """Rules that take a rack, or a single host."""
+    root = spec.topology.root()
+    racks(spec, root, 2, 4, 3, UNEQUAL)
+    hosts(spec, root, 1, 6, UNEQUAL)
+    spec.pool(spec.rule("take default-r0", "chooseleaf firstn 0 type host"), 3, 48)
+    spec.pool(spec.rule("take default-h0", "choose firstn 0 type osd"), 3, 32, share=0.4)
+    spec.pool(spec.rule("take default-r1", "choose indep 0 type osd", erasure=True), 5, 32, k=3)
+
+
+def classless(spec: ClusterSpec) -> None:
+    """OSDs without a device class beside classes; rules with and without a class."""
+    root = spec.topology.root()
+    for number in range(6):
+        host = spec.topology.host(root, "h%d" % number, 3, UNEQUAL)
+        spec.topology.osd(host, 2.0, None)
+        if number % 2:
+            spec.topology.osd(host, 1.0, "nvme")
+    spec.pool(spec.rule("take default", "chooseleaf firstn 0 type host"), 3, 64)
+    spec.pool(spec.rule("take default class hdd", "chooseleaf firstn 0 type host"), 2, 32)
+    spec.pool(spec.rule("take default class nvme", "chooseleaf firstn 0 type host"), 2, 16,
+              share=0.05)
+
+
+def hosts_times_osds(spec: ClusterSpec) -> None:
+    """choose host, choose osd: 3 x 2, and 4 x 3 with the twelfth left out."""
+    hosts(spec, spec.topology.root(), 5, 5, UNEQUAL)
+    spec.pool(spec.rule(*EC_TRIES, "take default", "choose indep 3 type host",
+                        "choose indep 2 type osd", erasure=True), 6, 48, k=4)
+    spec.pool(spec.rule(*EC_TRIES, "take default", "choose indep 4 type host",
+                        "chooseleaf indep 3 type osd", erasure=True), 11, 16, k=8)
+
+
+def buckets_times_osds_replicated(spec: ClusterSpec) -> None:
+    """Replicated: two racks and two OSDs in each; the same with hosts; sizes 4 and 3."""
+    racks(spec, spec.topology.root(), 4, 2, 3, UNEQUAL)
+    rule = spec.rule("take default", "choose firstn 2 type rack", "choose firstn 2 type osd")
+    spec.pool(rule, 4, 48)
+    spec.pool(rule, 3, 32)
+    spec.pool(spec.rule("take default", "choose firstn 2 type host",
+                        "chooseleaf firstn 2 type osd"), 4, 32)
+
+
+def three_levels(spec: ClusterSpec) -> None:
+    """One datacenter, three racks in it, two hosts in each: the monitor counts this right."""
+    root = spec.topology.root()
+    for name in ("east", "west"):
+        racks(spec, root.add(name, "datacenter"), 4, 3, 2)
+    spec.pool(spec.rule(*EC_TRIES, "take default", "choose indep 1 type datacenter",
+                        "choose indep 3 type rack", "chooseleaf indep 2 type host",
+                        erasure=True), 6, 48, k=4)
+    spec.pool(spec.rule("take default", "choose firstn 1 type datacenter",
+                        "chooseleaf firstn 0 type rack"), 3, 48)
+
+
+def one_rack(spec: ClusterSpec) -> None:
+    """All copies within one rack, whichever CRUSH chooses."""
+    racks(spec, spec.topology.root(), 3, 4, 3, UNEQUAL)
+    spec.pool(spec.rule("take default", "choose firstn 1 type rack",
+                        "chooseleaf firstn 0 type host"), 3, 64)

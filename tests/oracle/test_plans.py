@@ -1,0 +1,139 @@
+"""Plans of the package before the real osdmaptool: kept by the monitor, mapped as predicted."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Counter, Dict
+
+import pytest
+
+from .binary_osdmap import dumped_items, merge_items
+from .ceph_tools import ITEM_NONE
+from .cluster import Cluster, Verdict, judge_plan, with_items
+from .gathered_state import invent_content, osd_stats, write_state
+from .planner_seam import Planned, command, open_session, plan
+from .random_moves import whole
+from .strict_rule import StrictRules
+
+
+def test_plan_is_kept_and_maps_as_predicted(cluster: Cluster, tally: Counter[str]) -> None:
+    planned = _plan(cluster, 0)
+    _check(cluster, planned)
+    _count(tally, planned)
+    if cluster.spec.movable:
+        assert planned.moves > 0, "nothing was moved"
+
+
+def test_predicted_utilization(cluster: Cluster, tally: Counter[str]) -> None:
+    """The highest utilisation of each class after the plan, from osdmaptool's up sets."""
+    if cluster.spec.down:
+        return  # a down OSD reports nothing
+    planned = _plan(cluster, 0)
+    mapped = replace(cluster, pgs=judge_plan(cluster, planned.items).pgs)
+    highest: Dict[str, float] = {}
+    for stats in osd_stats(mapped, invent_content(cluster, 0)):
+        if stats["osd"] not in cluster.spec.out:
+            name = cluster.spec.topology.classes[stats["osd"]] or "none"
+            highest[name] = max(highest.get(name, 0.0), stats["kb_used"] / stats["kb"])
+    predicted = {name: usage["max"] for name, usage in planned.dump["after"]["classes"].items()}
+    assert predicted == pytest.approx(highest, abs=0.002)
+    tally["predicted utilisations"] += len(predicted)
+
+
+def test_executed_plan_ends_where_osdmaptool_maps_it(cluster: Cluster,
+                                                     tally: Counter[str]) -> None:
+    """The simulated cluster after `execute`: the same items and up sets as the real tool's."""
+    if not all(whole(cluster, pgid) for pgid in cluster.pgs):
+        return  # execution waits until no PG is degraded
+    saved = cluster.path.with_name("executed.json")
+    session = open_session(write_state(cluster))
+    try:
+        planned = plan(session)
+        for line in ("equilibrium execute p", "sim run idle", "sim save %s" % saved):
+            command(session, line)
+    finally:
+        session.close()
+    state = json.loads(saved.read_text())
+    assert dumped_items(state["osd_dump"]) == merge_items(cluster.items, planned.items)
+    mapped = judge_plan(cluster, planned.items).pgs
+    for record in state["pg_dump"]["pg_map"]["pg_stats"]:
+        assert tuple(record["up"]) == mapped[record["pgid"]].up, record["pgid"]
+        assert record["acting"] == record["up"], record["pgid"]
+    tally["plans executed in the simulation"] += 1
+
+
+def test_plan_on_top_of_a_plan(cluster: Cluster, tally: Counter[str]) -> None:
+    """The first plan applied, then PGs of other sizes: items are shortened and taken away."""
+    if cluster.spec.prior_share:
+        return  # has upmap items already
+    first = _plan(cluster, 0)
+    applied = with_items(cluster, merge_items(cluster.items, first.items))
+    assert applied.items == merge_items(cluster.items, first.items)
+    second = _plan(applied, 1)
+    _check(applied, second)
+    _count(tally, second)
+
+
+def _plan(cluster: Cluster, age: int) -> Planned:
+    session = open_session(write_state(cluster, age))
+    try:
+        return plan(session)
+    finally:
+        session.close()
+
+
+def _count(tally: Counter[str], planned: Planned) -> None:
+    tally.update({"plans": 1, "moves": planned.moves, "changed PGs": len(planned.items),
+                  "items taken away": list(planned.items.values()).count([])})
+
+
+def _check(cluster: Cluster, planned: Planned) -> None:
+    assert set(planned.items) == set(planned.predicted_up)
+    verdict = judge_plan(cluster, planned.items)
+    _check_mapping(cluster, planned, verdict)
+    for pgid in planned.items:
+        _check_form(cluster, planned, pgid)
+        _check_rule(cluster, planned, pgid)
+    _check_rejected(cluster, planned)
+
+
+def _check_mapping(cluster: Cluster, planned: Planned, verdict: Verdict) -> None:
+    """The monitor keeps every entry; each PG maps as predicted, the others as before."""
+    for pgid, left in verdict.cleaned.items():
+        assert pgid not in planned.items, "%s: of %s the monitor leaves %s" % (
+            pgid, planned.items[pgid], left)
+    for pgid, pg in verdict.pgs.items():
+        assert pg.up == planned.predicted_up.get(pgid, cluster.pgs[pgid].up), pgid
+
+
+def _check_form(cluster: Cluster, planned: Planned, pgid: str) -> None:
+    """At most size pairs, each from in raw, no to in raw or twice, something changes."""
+    pairs, raw = planned.items[pgid], cluster.pgs[pgid].raw
+    sources, targets = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    assert len(pairs) <= cluster.pool_spec(pgid).size, (pgid, pairs)
+    assert set(sources) <= set(raw) and len(set(sources)) == len(sources), (pgid, pairs, raw)
+    assert not set(targets) & set(raw) and len(set(targets)) == len(targets), (pgid, pairs, raw)
+    assert set(planned.predicted_up[pgid]) != set(cluster.pgs[pgid].up), (pgid, "nothing moves")
+    assert pairs == [(old, new) for old, new in zip(raw, planned.predicted_up[pgid])
+                     if old != new], (pgid, raw)
+
+
+def _check_rule(cluster: Cluster, planned: Planned, pgid: str) -> None:
+    """The new up set could have come from the rule, on OSDs fit to take a shard."""
+    pool, up = cluster.pool_spec(pgid), planned.predicted_up[pgid]
+    assert whole(cluster, pgid) and ITEM_NONE not in up, "%s: a short PG was moved" % pgid
+    fault = StrictRules(cluster.crush_dump).fault(
+        cluster.spec.topology.rule_id(pool.rule), pool.size, cluster.pgs[pgid].raw, up, pool.k > 0)
+    assert fault is None, "%s: %s" % (pgid, fault)
+    gained = set(up) - set(cluster.pgs[pgid].up)
+    assert all(cluster.usable(osd) for osd in gained), (pgid, gained)
+
+
+def _check_rejected(cluster: Cluster, planned: Planned) -> None:
+    """Nothing is planned where the monitor cancels everything, and the plan says why."""
+    refused = [pgid for pgid in cluster.pgs if cluster.pool_spec(pgid).rejected]
+    assert not set(refused) & set(planned.items)
+    counted = sum(count for reason, count in planned.dump["skipped"].items()
+                  if "monitor" in reason or "breaks its CRUSH rule" in reason)
+    assert counted >= sum(1 for pgid in refused if whole(cluster, pgid))

@@ -1,0 +1,34 @@
+"""The simulated monitor's cleaning of upmap items against the real one, on items of every kind."""
+
+from __future__ import annotations
+
+import random
+from typing import Counter
+
+from mgr_stub.crush_map import CrushMap
+from mgr_stub.upmap import apply_items, clean
+
+from .cluster import Cluster, judge
+from .random_moves import random_nonsense
+
+ROUNDS = 2
+
+
+def test_cleaning_of_random_items(cluster: Cluster, tally: Counter[str]) -> None:
+    crush = CrushMap(cluster.crush_dump)
+    weights = {osd["osd"]: osd["weight"] for osd in cluster.osd_dump["osds"]}
+    rng = random.Random("nonsense for " + cluster.spec.name)
+    for _ in range(ROUNDS):
+        items = random_nonsense(cluster, rng, 0.8)
+        verdict = judge(cluster, items)
+        for pgid, pairs in items.items():
+            pool, raw = cluster.pool_spec(pgid), cluster.pgs[pgid].raw
+            rule_id = cluster.spec.topology.rule_id(pool.rule)
+            left = clean(crush, rule_id, pool.size, raw, tuple(pairs), lambda osd: weights[osd])
+            expected = verdict.cleaned.get(pgid, pairs)
+            assert list(left) == expected, "%s %s with %s: the monitor leaves %s, ours %s" % (
+                pgid, raw, pairs, expected, list(left))
+            up = apply_items(raw, tuple(pairs), lambda osd: weights[osd] <= 0)
+            if not cluster.spec.down:
+                assert up == verdict.pgs[pgid].up, (pgid, raw, pairs)
+        tally["random entries cleaned"] += len(items)
