@@ -245,9 +245,6 @@ class Commands:
         return Answer({"active": False, "stopped_plan": stopped}, "; ".join(said))
 
     def _refuse_old_clients(self) -> None:
-        view = self.balancer.view
-        if view is not None and not upmap_refused(view.snapshot.min_compat_client):
-            return
         refused = upmap_refused(self.gateway.min_compat_client())
         if refused:
             raise Refusal(errno.EPERM, refused)

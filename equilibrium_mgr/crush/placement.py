@@ -21,7 +21,6 @@ class Domain(NamedTuple):
     type_name: str
     bucket_of: Mapping[int, int]  # OSD → bucket of this type; an OSD outside any cannot be chosen
     shards_per_bucket: int
-    buckets: int                  # distinct buckets in the whole block
     buckets_per_parent: int       # distinct buckets under one bucket of the level above
 
 
@@ -42,7 +41,7 @@ class Block:
                 continue  # that OSDs are distinct is checked over the whole up set
             below = block.shards_below(index)
             self.domains.append(Domain(level.type_name, bucket_of, below,
-                                       -(-block.positions // below), level.num))
+                                       level.num))
         #: OSD → CRUSH weight, only OSDs that the block can choose
         self.weights: Dict[int, float] = weights
 
@@ -66,6 +65,8 @@ class PlacementRule:
         self._monitor = MonitorCheck(crush, rule, pool_size)
         self._block_at = [block for block in self.blocks for _ in range(block.positions)]
         # one take that gives each bucket one shard: keeping those apart is all there is to check
+        #: two blocks may choose the same OSD
+        self.blocks_overlap = sum(len(b.weights) for b in self.blocks) > len(self.osds())
         self._needs_full_check = len(self.blocks) > 1 or len(self.blocks[0].domains) > 1 or any(
             domain.shards_per_bucket > 1 for domain in self.blocks[0].domains)
 
@@ -156,22 +157,18 @@ def _breaks_groups(domain: Domain, members: Sequence[int]) -> Optional[str]:
 
 def _breaks_counts(domain: Domain, parent: Optional[Domain],
                    members: Sequence[int]) -> Optional[str]:
-    """No bucket holds too many shards, and no level has more buckets than the rule chooses."""
-    counts: Dict[int, int] = {}
-    children: Dict[int, set] = {}
+    """Under each bucket of the level above, buckets are filled one after the other (firstn)."""
+    groups: Dict[int, Dict[int, int]] = {}
     for osd in members:
-        bucket = domain.bucket_of[osd]
-        counts[bucket] = counts.get(bucket, 0) + 1
-        if parent is not None:
-            children.setdefault(parent.bucket_of[osd], set()).add(bucket)
-    if max(counts.values(), default=0) > domain.shards_per_bucket:
-        return "%d shards in one %s, the rule gives %d" % (
-            max(counts.values()), domain.type_name, domain.shards_per_bucket)
-    if len(counts) > domain.buckets:
-        return "shards in %d buckets of type %s, the rule chooses %d" % (
-            len(counts), domain.type_name, domain.buckets)
-    for buckets in children.values():
-        if len(buckets) > domain.buckets_per_parent:
-            return "%d buckets of type %s side by side, the rule chooses %d" % (
-                len(buckets), domain.type_name, domain.buckets_per_parent)
+        above = parent.bucket_of[osd] if parent is not None else 0
+        counts = groups.setdefault(above, {})
+        counts[domain.bucket_of[osd]] = counts.get(domain.bucket_of[osd], 0) + 1
+    full = domain.shards_per_bucket
+    for counts in groups.values():
+        sizes = sorted(counts.values(), reverse=True)
+        whole, rest = divmod(sum(sizes), full)
+        given = [full] * whole + ([rest] if rest else [])
+        if sizes != given or len(sizes) > domain.buckets_per_parent:
+            return "shards spread as %s over buckets of type %s, the rule gives %s" % (
+                "+".join(map(str, sizes)), domain.type_name, "+".join(map(str, given)))
     return None

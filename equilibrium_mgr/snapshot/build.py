@@ -236,6 +236,9 @@ def _judge(pool: Pool, up: Tuple[int, ...], items: UpmapItems,
            is_out: Callable[[int], bool]) -> _Verdict:
     """What CRUSH gave the PG, and why its placement keeps it from being moved."""
     raw = invert_items(up, items, is_out) if items else up
+    if raw is not None and pool.rule is not None and pool.rule.blocks_overlap:
+        if any(source in raw and target in raw for source, target in items):
+            raw = None  # CRUSH may have chosen one OSD twice
     return _Verdict(up, items, raw or up, _immovable(pool, up, raw))
 
 
