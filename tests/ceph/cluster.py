@@ -1,0 +1,353 @@
+"""A Ceph cluster of real daemons on loopback: one mon, an mgr or two, BlueStore OSDs on files.
+
+    with Cluster(RELEASES[16], package) as cluster:
+        cluster.make_pools(); cluster.write(); cluster.ceph("equilibrium status")
+
+Everything lies in one temporary folder, removed at the end; every daemon is a child, ended by pid.
+"""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import socket
+import tempfile
+import uuid
+from pathlib import Path
+from typing import Any, Dict, List, Tuple
+
+from .daemons import Agent, Answer, ClusterError, Processes, wait_for
+from .release import Release
+
+HERE = Path(__file__).resolve().parent
+GIB = 1 << 30
+
+HOSTS: Dict[str, Tuple[float, ...]] = {
+    "h0": (2.0, 1.5), "h1": (3.0, 2.0), "h2": (2.0, 2.0), "h3": (4.0, 1.5), "h4": (2.0, 3.0)}
+"""OSD sizes in GiB by CRUSH host; OSDs are numbered in this order, weights are their sizes."""
+
+CONF = """[global]
+fsid = {fsid}
+mon host = [v2:127.0.0.1:{port}]
+public addr = 127.0.0.1
+cluster addr = 127.0.0.1
+auth cluster required = none
+auth service required = none
+auth client required = none
+run dir = {work}
+log file = {work}/$name.log
+pid file =
+keyring = {work}/keyring
+mon data = {work}/$name
+mgr data = {work}/$name
+osd data = {work}/$name
+crash dir = {work}/crash
+ms bind ipv6 = false
+mon cluster log file = {work}/cluster.log
+mon data avail warn = 1
+mon data avail crit = 1
+mon allow pool size one = true
+mon max pg per osd = 2000
+mon warn on insecure global id reclaim = false
+mon warn on insecure global id reclaim allowed = false
+mon osd adjust heartbeat grace = false
+osd pool default pg autoscale mode = off
+osd crush update on start = false
+osd class update on start = false
+mgr module path = {work}/modules
+mgr stats period = 1
+mgr tick period = 1
+osd op queue = wpq
+osd recovery sleep = 0
+osd delete sleep = 0
+osd snap trim sleep = 0
+osd max backfills = 4
+osd recovery max active = 8
+osd mclock skip benchmark = true
+osd heartbeat grace = 60
+osd fast shutdown = true
+osd memory target = 939524096
+bluestore cache autotune = false
+bluestore cache size = 33554432
+bluestore block size = {block}
+
+[mon]
+admin socket = {work}/$name.asok
+[mgr]
+admin socket = {work}/$name.asok
+[osd]
+admin socket = {work}/$name.asok
+"""
+
+
+class Cluster:
+    """One cluster of a release. `package` is linked or copied in as mgr module `equilibrium`.
+
+    `keep`: leave the files behind at the end.
+    """
+
+    def __init__(self, release: Release, package: Path, keep: bool = False) -> None:
+        self.release = release
+        self.package = package
+        self.keep = keep
+        self.work = Path(tempfile.mkdtemp(prefix=f"eq-ceph{release.major}-")).resolve()
+        self.work.chmod(0o755)
+        self.conf = self.work / "ceph.conf"
+        self.processes = Processes(release, self.work)
+        self.agent = Agent(self.processes, self.conf)
+        self.osds: List[float] = []
+
+    def __enter__(self) -> "Cluster":
+        try:
+            self.start()
+        except BaseException as error:
+            if isinstance(error, ClusterError):
+                print(f"{error}\n{self.module_log()}")
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def start(self) -> None:
+        """Start mon, mgr and OSDs; returns when the mgr answers and every OSD is up."""
+        self._write_files()
+        self._start_mon()
+        self.start_mgr("x")
+        self._start_osds()
+        self.wait_mgr()
+
+    def close(self) -> None:
+        """End every daemon; remove the files unless they shall stay."""
+        self.agent.close()
+        self.processes.end_all()
+        if self.keep:
+            print(f"files of the Ceph {self.release.major} cluster: {self.work}")
+        else:
+            shutil.rmtree(self.work, ignore_errors=True)
+
+    # -- daemons --------------------------------------------------------------------------------
+
+    def _write_files(self) -> None:
+        self.fsid = str(uuid.uuid4())
+        self.port = _free_port()
+        self.conf.write_text(CONF.format(
+            fsid=self.fsid, port=self.port, work=self.work, block=GIB))
+        (self.work / "crash").mkdir()
+        shutil.copy(HERE / "agent.py", self.work)
+        self._fill_module_folder(self.work / "modules")
+
+    def _fill_module_folder(self, folder: Path) -> None:
+        """Links to the release's own modules, and ours; a chroot cannot follow a link of ours."""
+        folder.mkdir()
+        for entry in sorted(self.release.modules_outside.iterdir()):
+            if entry.name != "__pycache__":
+                (folder / entry.name).symlink_to(self.release.module_path / entry.name)
+        if self.release.major == 18:
+            shutil.copy(HERE / "stand_in" / "bcrypt.py", folder)
+        if self.release.root is None:
+            (folder / "equilibrium").symlink_to(self.package.resolve())
+        else:
+            copy_package(self.package, folder / "equilibrium")
+
+    def _start_mon(self) -> None:
+        keyring, monmap = str(self.work / "keyring"), str(self.work / "monmap")
+        check = self.processes.check
+        check(["ceph-authtool", "--create-keyring", keyring, "--gen-key", "-n", "mon.",
+               "--cap", "mon", "allow *"])
+        check(["ceph-authtool", keyring, "--gen-key", "-n", "client.admin", "--cap", "mon",
+               "allow *", "--cap", "mgr", "allow *", "--cap", "osd", "allow *"])
+        check(["monmaptool", "--create", "--fsid", self.fsid, "--addv", "a",
+               f"[v2:127.0.0.1:{self.port}]", monmap])
+        (self.work / "mon.a").mkdir()
+        conf = ["-c", str(self.conf)]
+        check(["ceph-mon", *conf, "-i", "a", "--mkfs", "--monmap", monmap, "--keyring", keyring])
+        self.processes.start("mon.a", ["ceph-mon", *conf, "-i", "a", "-f"])
+        wait_for("the monitor", lambda: self._alive("mon.a") and self._mon_answers(), 60)
+
+    def _mon_answers(self) -> bool:
+        try:
+            return self.agent.ask("mon", {"prefix": "mon stat"}, seconds=20).rc == 0
+        except (ClusterError, OSError):
+            self.agent.close()
+            return False
+
+    def _alive(self, name: str) -> bool:
+        if not self.processes.alive(name):
+            raise ClusterError(f"{name} ended by itself:\n{self.log_tail(name)}")
+        return True
+
+    def start_mgr(self, name: str) -> None:
+        """Start mgr.NAME; the first becomes active, others stand by."""
+        (self.work / f"mgr.{name}").mkdir(exist_ok=True)
+        self.processes.start(
+            f"mgr.{name}", ["ceph-mgr", "-c", str(self.conf), "-i", name, "-f"])
+
+    def _start_osds(self) -> None:
+        conf = ["-c", str(self.conf)]
+        self.osds = [size for sizes in HOSTS.values() for size in sizes]
+        hosts = [host for host, sizes in HOSTS.items() for _ in sizes]
+        made = []
+        for number, (size, host) in enumerate(zip(self.osds, hosts)):
+            unique = str(uuid.uuid4())
+            assert self.mon_json("osd new", uuid=unique)["osdid"] == number
+            self.mon("osd crush add", id=number, weight=size, args=["root=default", f"host={host}"])
+            hdd: Dict[str, Any] = {"class": "hdd", "ids": [str(number)]}
+            self.mon("osd crush set-device-class", **hdd)
+            (self.work / f"osd.{number}").mkdir()
+            made.append(["ceph-osd", *conf, "-i", str(number), "--mkfs", "--osd-uuid", unique,
+                         f"--bluestore_block_size={int(size * GIB)}"])
+        for number, argv in enumerate(made):
+            self.processes.start(f"mkfs.{number}", argv)
+        for number in range(len(made)):
+            name = f"mkfs.{number}"
+            wait_for(name, lambda: not self.processes.alive(name), 180, 0.1)
+            if self.processes.running.pop(name).returncode:
+                raise ClusterError(f"{name} failed:\n{self.log_tail(name)}")
+            self.processes.start(f"osd.{number}", ["ceph-osd", *conf, "-i", str(number), "-f"])
+        wait_for("all OSDs up", self._osds_up, 180)
+
+    def _osds_up(self) -> bool:
+        for number in range(len(self.osds)):
+            self._alive(f"osd.{number}")
+        stat = self.mon_json("osd stat")
+        return stat.get("num_up_osds", 0) == len(self.osds)
+
+    # -- commands -------------------------------------------------------------------------------
+
+    def ceph(self, line: str, seconds: float = 60.0) -> Answer:
+        """`ceph LINE` as an operator types it; slow to start, use it where the CLI matters."""
+        return self.processes.run(
+            ["ceph", "-c", str(self.conf), "--connect-timeout", "30", *shlex.split(line)], seconds)
+
+    def mon(self, prefix: str, data: str = "", **arguments: Any) -> Answer:
+        """A monitor command over the open connection; ClusterError when it fails."""
+        answer = self.agent.ask("mon", {"prefix": prefix, **arguments}, data)
+        if answer.rc:
+            raise ClusterError(f"{prefix} {arguments}: rc {answer.rc}: {answer.err}")
+        return answer
+
+    def mon_json(self, prefix: str, **arguments: Any) -> Any:
+        """A monitor command's JSON output."""
+        return self.mon(prefix, format="json", **arguments).json()
+
+    def mgr(self, prefix: str, seconds: float = 60.0, **arguments: Any) -> Answer:
+        """An mgr command over the open connection, whatever its rc."""
+        return self.agent.ask("mgr", {"prefix": prefix, **arguments}, seconds=seconds)
+
+    def mgr_json(self, prefix: str, **arguments: Any) -> Any:
+        """An mgr command's JSON output; ClusterError when it fails."""
+        answer = self.mgr(prefix, format="json", **arguments)
+        if answer.rc:
+            raise ClusterError(f"{prefix} {arguments}: rc {answer.rc}: {answer.err}")
+        return answer.json()
+
+    def set_option(self, name: str, value: Any) -> None:
+        """Set an option of the module, as `ceph config set mgr mgr/equilibrium/NAME` does."""
+        self.mon("config set", who="mgr", name=f"mgr/equilibrium/{name}", value=str(value))
+
+    # -- the mgr --------------------------------------------------------------------------------
+
+    def active_mgr(self) -> str:
+        """Name of the available active mgr, "" while there is none."""
+        stat = self.mon_json("mgr stat")
+        return stat["active_name"] if stat.get("available") else ""
+
+    def wait_mgr(self, seconds: float = 90.0) -> str:
+        """Wait until the active mgr answers a command with fresh statistics of every OSD."""
+        def answers() -> str:
+            name = self.active_mgr()
+            if not name or self.mgr("pg stat", seconds=30).rc:
+                return ""
+            nodes = self.mgr_json("osd df")["nodes"]
+            return name if all(node["kb"] for node in nodes) and len(nodes) >= len(
+                self.osds) else ""
+        return wait_for("an active mgr with statistics", answers, seconds)
+
+    def enable(self, module: str) -> None:
+        """Enable an mgr module; the mgr respawns, so wait until the module answers."""
+        self.mon("mgr module enable", module=module)
+        wait_for(f"module {module} listed as enabled",
+                 lambda: module in self.mon_json("mgr module ls")["enabled_modules"], 30)
+        self.wait_module(module)
+
+    def wait_module(self, module: str = "equilibrium", seconds: float = 90.0) -> None:
+        """Wait until the active mgr knows and answers `MODULE status`."""
+        wait_for(f"{module} status answers",
+                 lambda: self.active_mgr() and self.mgr(f"{module} status", 30).rc == 0, seconds)
+
+    def install_hook(self, hook: Path) -> None:
+        """Restart the mgrs with a copy of the package that imports `hook` last of all."""
+        folder = self.work / "modules" / "equilibrium"
+        if folder.is_symlink():
+            folder.unlink()
+            copy_package(self.package, folder)
+        shutil.copy(hook, folder)
+        with open(folder / "__init__.py", "a") as package:
+            package.write(f"\n\nfrom . import {hook.stem}  # noqa\n")
+        names = [name for name in self.processes.running if name.startswith("mgr.")]
+        for name in names:
+            self.processes.end(name, hard=True)
+        gid = self.mon_json("mgr dump")["active_gid"]
+        for name in names:
+            self.start_mgr(name[len("mgr."):])
+        self.mon("mgr fail", who=self.mon_json("mgr dump")["active_name"])
+        wait_for("a new active mgr",
+                 lambda: self.mon_json("mgr dump")["active_gid"] not in (0, gid), 60)
+        self.wait_mgr()
+        self.wait_module()
+
+    def fail_mgr(self) -> str:
+        """`ceph mgr fail`; returns the name of the next active mgr once it answers."""
+        before = self.mon_json("mgr dump")
+        self.mon("mgr fail", who=before["active_name"])
+        wait_for("another active mgr", lambda: self.mon_json("mgr dump")["active_gid"] not in (
+            0, before["active_gid"]), 60)
+        return self.wait_mgr()
+
+    # -- failures -------------------------------------------------------------------------------
+
+    def log_tail(self, name: str, lines: int = 25) -> str:
+        """The end of a daemon's log and output."""
+        text = ""
+        for path in (self.work / f"{name}.out", self.work / f"{name}.log"):
+            if path.exists():
+                text += "\n".join(path.read_text(errors="replace").splitlines()[-lines:]) + "\n"
+        return text
+
+    def module_failures(self) -> str:
+        """What shows that the module raised an exception: a health error, a logged traceback."""
+        checks = self.mon_json("health", detail="detail")["checks"]
+        found = [str(check) for name, check in checks.items() if name == "MGR_MODULE_ERROR"]
+        for path in sorted(self.work.glob("mgr.*.log")):
+            with open(path, errors="replace") as log:
+                found += [line.strip() for line in log
+                          if 'File "' in line and "/equilibrium/" in line]
+        return "\n".join(found[-20:])
+
+    def module_log(self, lines: int = 60) -> str:
+        """What the mgrs logged about the module or about any failure, last lines."""
+        found: List[str] = []
+        for path in sorted(self.work.glob("mgr.*.log")):
+            with open(path, errors="replace") as log:
+                said = [line.rstrip() for line in log if _worth_showing(line)]
+            found += [f"-- {path.name}", *said[-lines:]]
+        return "\n".join(found)
+
+
+def copy_package(source: Path, target: Path) -> None:
+    """Copy a package without its compiled files."""
+    shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+
+
+def _worth_showing(line: str) -> bool:
+    words = ("equilibrium", "Traceback", "  File ", "Error", "ERROR")
+    noise = ("libqatzip", "NOTIFY_TYPES", "log_channel(audit)", "Loading ")
+    return any(word in line for word in words) and not any(word in line for word in noise)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]

@@ -1,0 +1,48 @@
+"""Test hook: copied into a copy of the package in a test cluster's module folder, imported last.
+
+While the file `slow.seconds` lies beside it, every planning job first burns that many seconds of
+CPU in Python, as a long search would. While `grow.moves` does, a plan is kept with that many moves.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from pathlib import Path
+from typing import Any, Callable
+
+from . import jobs, shelf  # type: ignore  # those of the package it is copied into
+
+HERE = Path(__file__).resolve().parent
+_submit = jobs.JobThread.submit
+_put = shelf.PlanShelf.put
+
+
+def _number(name: str) -> float:
+    try:
+        return float((HERE / name).read_text())
+    except OSError:
+        return 0.0
+
+
+def _slowed(self: jobs.JobThread, name: str, job: Callable[[], None]) -> None:
+    def run() -> None:
+        until = time.monotonic() + _number("slow.seconds")
+        while time.monotonic() < until:
+            sum(i * i for i in range(1000))
+        job()
+    _submit(self, name, run)
+
+
+def _grown(self: shelf.PlanShelf, name: str, plan: Any, created_at: float) -> Any:
+    wanted = int(_number("grow.moves"))
+    if wanted:
+        noise = random.Random(0)  # digits that do not compress away
+        moves = [plan.moves[i % len(plan.moves)]._replace(
+            source_before=noise.random(), target_after=noise.random()) for i in range(wanted)]
+        plan = plan._replace(moves=tuple(moves))
+    return _put(self, name, plan, created_at)
+
+
+jobs.JobThread.submit = _slowed
+shelf.PlanShelf.put = _grown

@@ -1,0 +1,138 @@
+"""Every command of the module as an operator types it, good and bad, on Ceph 16."""
+
+from __future__ import annotations
+
+import errno
+import json
+from typing import Any, Dict
+
+import pytest
+
+from . import workload
+from .cluster import Cluster
+from .commands import assert_refused, equilibrium, equilibrium_json, ready_plan, status
+from .daemons import wait_for
+
+pytestmark = pytest.mark.releases(16)
+
+READING = ["status", "eval", "eval rep", "eval kept", "show kept", "dump kept", "ls", "pool ls",
+           "dump-state"]
+CHANGING = ["pool add rep ec", "pool rm rep ec", "optimize other rep --max-moves 3",
+            "rm other", "off"]
+FORMATS = ["plain", "json", "json-pretty"]
+
+STATUS_KEYS = {
+    "state", "reason", "active", "osdmap_epoch", "snapshot_age_seconds", "misplaced_ratio",
+    "max_misplaced_ratio", "in_flight", "remaining", "classes", "execution", "planning",
+    "last_plan", "rejected_upmaps", "next_run_seconds", "builtin_balancer_active"}
+
+REFUSED = [
+    ("show nothing", errno.ENOENT), ("dump nothing", errno.ENOENT), ("rm nothing", errno.ENOENT),
+    ("execute nothing", errno.ENOENT), ("eval nothing", None),
+    ("optimize bad nopool", None), ("pool add nopool", None),
+    ("optimize bad --device-class floppy", None), ("optimize bad --max-bytes 12parsecs", None),
+    ("optimize bad --max-bytes -1G", None), ("optimize bad --max-moves -3", None),
+    ("optimize a/b", None), ("status --format xml", errno.EINVAL),
+    ("eval --format yaml", errno.EINVAL), ("ls --format xml", errno.EINVAL),
+    ("show kept --format xml", errno.EINVAL), ("optimize bad --format xml", errno.EINVAL)]
+
+
+def test_module_runs_without_health_errors(cluster: Cluster) -> None:
+    assert "equilibrium" in cluster.mon_json("mgr module ls")["enabled_modules"]
+    assert cluster.module_failures() == ""
+
+
+@pytest.mark.parametrize("command", READING + CHANGING)
+def test_command_answers_in_every_format(
+        cluster: Cluster, plan: Dict[str, Any], command: str) -> None:
+    for form in FORMATS:
+        if command == "rm other":
+            ready_plan(cluster, "other", max_moves=1)
+        answer = cluster.ceph(f"equilibrium {command} --format {form}")
+        assert answer.rc == 0, answer
+        if form != "plain":
+            json.loads(answer.out)
+        elif command not in ("pool ls", "pool rm rep ec", "rm other", "dump-state"):
+            assert (answer.out + answer.err).strip()
+            with pytest.raises(ValueError):
+                json.loads(answer.out)
+
+
+def test_reset_answers_in_every_format(cluster: Cluster) -> None:
+    for form in FORMATS:
+        ready_plan(cluster, "other")
+        answer = cluster.ceph(f"equilibrium reset --format {form}")
+        assert answer.rc == 0, answer
+        assert equilibrium_json(cluster, "ls")["plans"] == []
+
+
+def test_status_has_the_contracts_keys(cluster: Cluster) -> None:
+    wait_for("a snapshot", lambda: status(cluster)["osdmap_epoch"], 30)
+    found = status(cluster)
+    assert STATUS_KEYS <= set(found), sorted(STATUS_KEYS - set(found))
+    assert found["classes"]["hdd"]["osds"] == len(cluster.osds)
+
+
+def test_show_prints_lines_that_run(cluster: Cluster, plan: Dict[str, Any]) -> None:
+    lines = cluster.ceph("equilibrium show kept").out.strip().splitlines()
+    assert lines[0].startswith("#")
+    commands = [line for line in lines if not line.startswith("#")]
+    assert len(commands) == len(plan["upmap_items"])
+    assert all(line.startswith(("ceph osd pg-upmap-items ", "ceph osd rm-pg-upmap-items "))
+               for line in commands)
+
+
+@pytest.mark.parametrize("command,number", REFUSED)
+def test_bad_input_is_one_sentence(
+        cluster: Cluster, plan: Dict[str, Any], command: str, number: Any) -> None:
+    answer = cluster.ceph(f"equilibrium {command}")
+    assert_refused(answer, *([number] if number else []))
+    assert [entry["plan"] for entry in equilibrium_json(cluster, "ls")["plans"]] == ["kept"]
+
+
+def test_execute_of_a_plan_whose_pool_is_gone(cluster: Cluster) -> None:
+    cluster.mon("config set", who="mon", name="mon_allow_pool_delete", value="true")
+    workload.make_pool(cluster, "brief", pgs=8)
+    workload.wait_clean(cluster)
+    workload.write(cluster, "brief", 60)
+    workload.settled_usage(cluster)
+    assert ready_plan(cluster, "orphan", pools=["brief"])["upmap_items"]
+    cluster.mon("osd pool delete", pool="brief", pool2="brief", yes_i_really_really_mean_it=True)
+    epoch = cluster.mon_json("osd stat")["epoch"]
+    wait_for("a round on the new map", lambda: status(cluster)["osdmap_epoch"] >= epoch, 30)
+    assert_refused(equilibrium(cluster, "execute", plan="orphan"), errno.ENOENT)
+    assert "orphan" in [entry["plan"] for entry in equilibrium_json(cluster, "ls")["plans"]]
+    assert cluster.module_failures() == ""
+
+
+def test_execute_is_refused_while_the_builtin_balancer_is_active(
+        cluster: Cluster, plan: Dict[str, Any]) -> None:
+    cluster.mgr("balancer on")
+    try:
+        answer = cluster.ceph("equilibrium execute kept")
+        assert_refused(answer, errno.EPERM)
+        assert "ceph balancer off" in answer.err
+        assert wait_for("status sees the built-in balancer",
+                        lambda: status(cluster)["builtin_balancer_active"], 15)
+    finally:
+        cluster.mgr("balancer off")
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_on_switches_the_builtin_balancer_off(cluster: Cluster, form: str) -> None:
+    cluster.mgr("balancer on")
+    try:
+        answer = cluster.ceph(f"equilibrium on --format {form}")
+        assert answer.rc == 0, answer
+        assert "balancer" in answer.out + answer.err
+        if form != "plain":
+            json.loads(answer.out)
+        wait_for("the built-in balancer off",
+                 lambda: not cluster.mgr_json("balancer status")["active"], 15)
+        assert status(cluster)["active"] is True
+        answer = equilibrium(cluster, "off")
+        assert answer.rc == 0 and "balancer on" in answer.out + answer.err, answer
+        assert cluster.mgr_json("balancer status")["active"] is False
+    finally:
+        equilibrium(cluster, "off")
+        cluster.mgr("balancer off")
