@@ -212,6 +212,7 @@ class Commands:
             raise Refusal(errno.EPERM, "the built-in balancer is active; run '%s' first"
                           % CURE_BUILTIN)
         self._refuse_old_clients()
+        self._refuse_lost_pools(name, plan)
         if not plan.changes:
             return Answer({"plan": name, "state": "through", "moves": 0},
                           "%s: nothing to move" % name)
@@ -248,6 +249,13 @@ class Commands:
         refused = upmap_refused(self.gateway.min_compat_client())
         if refused:
             raise Refusal(errno.EPERM, refused)
+
+    def _refuse_lost_pools(self, name: str, plan: Plan) -> None:
+        known = set(self.gateway.pool_ids_by_name().values())
+        gone = {int(change.pgid.split(".")[0]) for change in plan.changes} - known
+        if gone:
+            raise Refusal(errno.ENOENT, "plan '%s' moves PGs of pool %s, which is gone; make a new"
+                          " plan" % (name, ", ".join(str(pool) for pool in sorted(gone))))
 
     def _pool_list(self) -> Answer:
         names = {pool_id: name for name, pool_id in self.gateway.pool_ids_by_name().items()}

@@ -53,7 +53,7 @@ def read_settings(option: Callable[[str], Any]) -> Settings:
         value = option(name)
         if value is not None:
             values[name] = value
-    pools = frozenset(int(p) for p in _items(values["pool_ids"]) if p.isdigit())
+    pools = frozenset(int(p) for p in _items(values["pool_ids"]) if p.isascii() and p.isdigit())
     classes = frozenset(_items(values["device_classes"]))
     return Settings(
         active=bool(values["active"]), sleep_interval=max(1.0, float(values["sleep_interval"])),

@@ -114,6 +114,7 @@ class Balancer:
         """Nothing more is sent; returns the name of the plan whose execution this ended."""
         with self._lock:
             walk, self._walk, self._ready = self._walk, None, None
+            self.state, self.reason = OFF, "automatic balancing is off"
         if walk is None:
             return None
         self._remember_end(walk, "stopped by 'ceph equilibrium off'")
@@ -284,7 +285,7 @@ class Balancer:
             if change not in walk.wanted:  # given up
                 self._ledger.remove(change)
         for change, reason in verdict.rejected:
-            self._ledger.remove(change)
+            self._ledger.reduce(change, verdict.moving_shards.get(change.pgid, 0))
             self.rejected[change.pgid] = (reason, snapshot.crush_version)
             self._log.warning("pg %s stays where it is: %s", change.pgid, reason)
         self._known_items = snapshot.upmap_items

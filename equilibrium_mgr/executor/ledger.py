@@ -46,6 +46,14 @@ class Ledger:
         """Takes back what the monitor did not accept."""
         self.entries.pop(change.pgid, None)
 
+    def reduce(self, change: PgChange, shards: int) -> None:
+        """Only so many of its shards move after all."""
+        entry = self.entries.pop(change.pgid)
+        if shards:
+            self.entries[change.pgid] = entry._replace(
+                copies=entry.copies * shards // entry.shards, shards=shards,
+                bytes=entry.bytes * shards // entry.shards)
+
     def settle(self, snapshot: Snapshot) -> None:
         """Strikes out what has arrived or is gone."""
         arrived = [pgid for pgid, entry in self.entries.items()

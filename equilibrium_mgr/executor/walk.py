@@ -1,11 +1,11 @@
 """One plan on its way into the cluster: what is still wanted, what went, what was dropped."""
 from __future__ import annotations
 
-from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..gateway import Sent
 from ..planner.plan import PgChange
-from ..snapshot.model import Snapshot
+from ..snapshot.model import Snapshot, shard_changes
 from .batch import Decision
 
 _KEPT_DROPS = 200
@@ -18,11 +18,12 @@ class Verdict(NamedTuple):
     kept: List[PgChange]
     rejected: List[Tuple[PgChange, str]]
     unanswered: List[PgChange]
+    moving_shards: Dict[str, int]   # pgid → shards of a rejected change that move all the same
 
 
 def verify(answers: Sequence[Sent], snapshot: Snapshot) -> Verdict:
     """Holds the monitor's answers against the map: only what stands there was accepted."""
-    verdict = Verdict([], [], [])
+    verdict = Verdict([], [], [], {})
     for sent in answers:
         change = sent.change
         if snapshot.upmap_items.get(change.pgid, ()) == change.items:
@@ -32,8 +33,20 @@ def verify(answers: Sequence[Sent], snapshot: Snapshot) -> Verdict:
         elif sent.returncode != 0:
             verdict.rejected.append((change, "the monitor refused it: %s" % sent.message))
         else:
-            verdict.rejected.append((change, "the monitor dropped its upmap items"))
+            moving = _shards_moving(snapshot, change)
+            verdict.moving_shards[change.pgid] = moving
+            verdict.rejected.append((change, "the monitor kept its upmap items only in part"
+                                     if moving else "the monitor dropped its upmap items"))
     return verdict
+
+
+def _shards_moving(snapshot: Snapshot, change: PgChange) -> int:
+    """How many shards leave although the items that stand in the map are not those sent."""
+    pg = snapshot.pgs.get(change.pgid)
+    if pg is None or len(pg.up) != len(change.up_before):
+        return 0
+    erasure = snapshot.pools[pg.pool].erasure
+    return min(change.shards, len(shard_changes(change.up_before, pg.up, erasure)[0]))
 
 
 class Walk:
@@ -66,17 +79,21 @@ class Walk:
             self.sent_moves += change.shards
             self.sent_bytes += change.shards * change.shard_bytes
         for change, reason in verdict.rejected:
-            self.drop(change, reason)
+            moving = verdict.moving_shards.get(change.pgid, 0)
+            self.sent_moves += moving
+            self.sent_bytes += moving * change.shard_bytes
+            self.drop(change, reason, change.shards - moving)
         for change in verdict.unanswered:
             attempts = self.unanswered.get(change.pgid, 0) + 1
             self.unanswered[change.pgid] = attempts
             if attempts >= _MAX_ATTEMPTS:
                 self.drop(change, "no answer from the monitor in %d attempts" % attempts)
 
-    def drop(self, change: PgChange, reason: str) -> None:
+    def drop(self, change: PgChange, reason: str, shards: Optional[int] = None) -> None:
+        """Gives a change up; `shards` where not all of its moves are lost."""
         if change in self.wanted:
             self.wanted.remove(change)
-        self.dropped_moves += change.shards
+        self.dropped_moves += change.shards if shards is None else shards
         if len(self.dropped) < _KEPT_DROPS:
             self.dropped.append((change.pgid, reason))
 

@@ -44,7 +44,7 @@ def carry_out(command: Callable[[], Answer], output_format: str,
         answer = command()
         return 0, render(answer, output_format), answer.note
     except Refusal as refusal:
-        return refusal.errno, "", refusal.sentence
+        return refusal.errno, "", " ".join(refusal.sentence.split())
     except Exception as error:
         unexpected()
         said = " ".join(("%s: %s" % (type(error).__name__, error)).split())
