@@ -1,0 +1,1 @@
+"""Whole commands on the simulated demo cluster, as an operator would type them."""

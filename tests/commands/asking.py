@@ -1,0 +1,114 @@
+"""What the tests of commands say and look at again and again."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Callable, Dict, List, Set, Tuple
+
+from mgr_stub.session import Session
+
+Items = Tuple[Tuple[int, int], ...]
+
+
+def ask(session: Session, line: str) -> Any:
+    """The JSON answer of a command that must succeed."""
+    rc, out, err = session.command("equilibrium %s --format json" % line)
+    assert (rc, err) == (0, ""), (line, rc, err)
+    return json.loads(out)
+
+
+def run(session: Session, *lines: str) -> str:
+    """Runs lines that must succeed (of sim, osd, equilibrium, ...); the last one's output."""
+    out = ""
+    for line in lines:
+        rc, out, err = session.command(line)
+        assert rc == 0, (line, rc, err)
+    return out
+
+
+def refused(session: Session, line: str) -> Tuple[int, str]:
+    """Errno and sentence of a command that must fail in one sentence, without a traceback."""
+    rc, out, err = session.command(line)
+    assert rc < 0 and out == "", (line, rc, out)
+    assert err.strip() and "\n" not in err and "Traceback" not in err, (line, err)
+    return rc, err
+
+
+def optimize(session: Session, arguments: str = "p") -> Dict[str, Any]:
+    """Makes a plan; what `dump` says of it."""
+    name = arguments.split()[0]
+    assert ask(session, "optimize " + arguments) == {"plan": name, "state": "planning"}
+    plan: Dict[str, Any] = ask(session, "dump " + name)
+    return plan
+
+
+def up_sets(session: Session) -> Dict[str, List[int]]:
+    return {pgid: list(up) for pgid, up in session.cluster.map.up.items()}
+
+
+def upmap_items(session: Session) -> Dict[str, List[List[int]]]:
+    return {pgid: [list(pair) for pair in items]
+            for pgid, items in session.cluster.map.upmap_items.items()}
+
+
+def state(session: Session) -> str:
+    return str(ask(session, "status")["state"])
+
+
+def pools_of(session: Session, plan: Dict[str, Any]) -> Set[str]:
+    """Names of the pools whose PGs a plan moves."""
+    names = {pool_id: pool["pool_name"] for pool_id, pool in session.cluster.map.pools.items()}
+    return {names[int(pgid.split(".")[0])] for pgid in plan["predicted_up"]}
+
+
+def count_commands(session: Session) -> List[str]:
+    """A list that grows by every command that is sent to the monitor from now on."""
+    sent: List[str] = []
+    _before_each_command(session, lambda command: sent.append(command["prefix"]))
+    return sent
+
+
+def at_first_upmap(session: Session, action: Callable[[], None]) -> None:
+    """Runs an action once: when the first upmap command is on its way to the monitor."""
+    pending = [action]
+
+    def act(command: Dict[str, Any]) -> None:
+        if pending and "upmap" in command["prefix"]:
+            pending.pop()()
+    _before_each_command(session, act)
+
+
+def _before_each_command(session: Session, act: Callable[[Dict[str, Any]], None]) -> None:
+    submit = session.simulation.monitor.submit
+
+    def watched(command: str, done: Any) -> None:
+        act(json.loads(command))
+        submit(command, done)
+    session.simulation.monitor.submit = watched  # type: ignore[method-assign]
+
+
+def mark_out(session: Session, osd: int) -> None:
+    """The OSD's reweight becomes 0 in a new epoch; the CRUSH mapping stays as it is."""
+    osds = dict(session.cluster.map.osds)
+    osds[osd] = {**osds[osd], "in": 0, "weight": 0.0}
+    session.cluster.map = session.cluster.map.next(osds=osds)
+
+
+def health(session: Session) -> Dict[str, Any]:
+    """Health check code → check."""
+    rc, out, _ = session.command("health --format json")
+    assert rc == 0
+    checks: Dict[str, Any] = json.loads(out)["checks"]
+    return checks
+
+
+def max_by_class(session: Session) -> Dict[str, float]:
+    """Highest utilisation per class, as the OSDs report it."""
+    return {name: max(used.values()) for name, used in session.cluster.utilizations().items()}
+
+
+def misplaced_ratio(session: Session) -> float:
+    """Object copies that are not where they shall be, those counted that Ceph does not show yet
+    because their PGs have not peered."""
+    pgs = session.cluster.pgs.values()
+    return sum(pg.misplaced_objects() for pg in pgs) / sum(pg.num_copies for pg in pgs)

@@ -1,0 +1,74 @@
+"""Fixtures: sessions on the demo cluster or on a state derived from it."""
+
+from __future__ import annotations
+
+import copy
+import json
+import sys
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List, Optional
+
+import pytest
+
+from mgr_stub.session import DEMO_STATE, Session
+from mgr_stub.state_file import read_state
+
+_DEMO = read_state(DEMO_STATE)
+#: Devices are so many times as fast here: fewer rounds to the end, quicker tests.
+_HASTE = 5
+
+
+@pytest.fixture(autouse=True)
+def own_mgr_module() -> Iterator[None]:
+    """Sessions of another release import the package anew; other tests shall not see that."""
+    def ours(name: str) -> bool:
+        return name.partition(".")[0] in ("mgr_module", "equilibrium_mgr")
+    saved = {name: module for name, module in sys.modules.items() if ours(name)}
+    yield
+    for name in [name for name in sys.modules if ours(name)]:
+        del sys.modules[name]
+    sys.modules.update(saved)
+
+
+@pytest.fixture
+def demo_state() -> Dict[str, Any]:
+    """The demo's state file as a dictionary, free to be changed."""
+    return copy.deepcopy(_DEMO)
+
+
+@pytest.fixture
+def open_session(tmp_path: Path) -> Iterator[Callable[..., Session]]:
+    """open_session(release, state, **arguments): a Session; None is the demo cluster."""
+    opened: List[Session] = []
+
+    def make(release: int = 18, state: Optional[Dict[str, Any]] = None,
+             **arguments: Any) -> Session:
+        path = None
+        if state is not None:
+            path = str(tmp_path / ("state%d.json" % len(opened)))
+            Path(path).write_text(json.dumps(state))
+        session = Session.from_state(path, release=release, **arguments)
+        speeds = session.simulation.backfill.bytes_per_second
+        speeds.update({name: _HASTE * speed for name, speed in speeds.items()})
+        opened.append(session)
+        return session
+
+    yield make
+    for session in opened:
+        session.close()
+
+
+@pytest.fixture
+def session(open_session: Callable[..., Session]) -> Session:
+    """The demo on Ceph 18, looked at once."""
+    session = open_session(18)
+    session.command("sim run 1s")
+    return session
+
+
+@pytest.fixture(params=[16, 18, 20])
+def any_session(request: Any, open_session: Callable[..., Session]) -> Session:
+    """The demo on each release, looked at once."""
+    session = open_session(request.param)
+    session.command("sim run 1s")
+    return session

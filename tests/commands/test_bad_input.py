@@ -1,0 +1,97 @@
+"""Unknown names and senseless values: a negative errno and one sentence, and nothing changes."""
+
+from __future__ import annotations
+
+import errno
+import pytest
+
+from mgr_stub.session import Session
+
+from .asking import ask, count_commands, optimize, refused, run, upmap_items
+
+LINES = [
+    *(("%s nope" % verb, errno.ENOENT, "nope") for verb in (
+        "show", "dump", "eval", "execute", "rm")),
+    ("optimize q nope", errno.ENOENT, "nope"),
+    ("optimize q vms nope", errno.ENOENT, "nope"),
+    ("pool add nope", errno.ENOENT, "nope"),
+    ("pool add vms nope", errno.ENOENT, "nope"),
+    ("pool rm nope", errno.ENOENT, "nope"),
+    ("optimize q --device-class nvme", errno.ENOENT, "nvme"),
+    ("optimize q --device-class ''", errno.ENOENT, "class"),
+    *(("optimize q --max-bytes=%s" % size, errno.EINVAL, "max-bytes") for size in (
+        "12X", "-5", "abc", "0", "''", "1..5T", "T", "1e400", "9" * 400, "nan")),
+    *(("optimize q --max-moves=%s" % count, errno.EINVAL, "max") for count in (
+        "0", "-3", "abc", "1.5", "''")),
+    *(("optimize %s" % name, errno.EINVAL, "name") for name in (
+        "''", "'a b'", "a/b", "../p", "p%", "x" * 65, "'p\n'", "pl\u00e4n", "'p;rm'")),
+    *((verb, errno.EINVAL, "plan") for verb in ("optimize", "show", "dump", "execute", "rm")),
+    ("pool add", errno.EINVAL, "pools"), ("pool rm", errno.EINVAL, "pools"),
+    ("pool", errno.EINVAL, "pool"), ("nonsense", errno.EINVAL, "nonsense"),
+    ("", errno.EINVAL, "equilibrium"),
+    ("status --verbose", errno.EINVAL, "--verbose"), ("ls p", errno.EINVAL, "p"),
+    ("show p q", errno.EINVAL, "q"), ("status extra", errno.EINVAL, "extra"),
+    ("optimize q --max-bytes", errno.EINVAL, "max-bytes"),
+]
+
+
+def test_bad_lines(any_session: Session) -> None:
+    optimize(any_session)
+    sent = count_commands(any_session)
+    for line, code, part in LINES:
+        rc, text = refused(any_session, "equilibrium " + line)
+        assert rc == -code and part in text, line
+        assert [p["plan"] for p in ask(any_session, "ls")["plans"]] == ["p"], line
+    assert ask(any_session, "pool ls") == {"pools": []}
+    assert sent == []
+
+
+def test_bad_options(any_session: Session) -> None:
+    for name, value in (
+            ("nonsense", "1"), ("max_misplaced_ratio", "2"), ("max_misplaced_ratio", "-0.1"),
+            ("max_misplaced_ratio", "much"), ("sleep_interval", "0"), ("active", "perhaps"),
+            ("max_moves_per_round", "0"), ("fill_limit", "1.5"), ("max_plan_seconds", "0")):
+        line = "config set mgr mgr/equilibrium/%s %s" % (name, value)
+        assert refused(any_session, line)[0] == -errno.EINVAL, line
+    assert any_session.command("equilibrium status")[0] == 0
+
+
+@pytest.mark.parametrize("name, value", [
+    ("pool_ids", "vms,,99,x"), ("pool_ids", "\u00b2"), ("pool_ids", "vms"), ("pool_ids", "999"),
+    ("device_classes", "nvme,,")])
+def test_options_that_name_nothing(session: Session, name: str, value: str) -> None:
+    """Texts that the monitor cannot check: no crash, and nothing moves that was not named."""
+    run(session, "config set mgr mgr/equilibrium/%s '%s'" % (name, value), "sim run 5m")
+    ask(session, "status")
+    ask(session, "pool ls")
+    assert optimize(session)["moves"] == []
+    run(session, "equilibrium on", "sim run 5m")
+    assert upmap_items(session) == {}
+    assert "MGR_EQUILIBRIUM_ERROR" not in session.mgr.health_checks
+
+
+def test_removing_twice(session: Session) -> None:
+    optimize(session)
+    assert ask(session, "rm p") == {"removed": ["p"]}
+    assert refused(session, "equilibrium rm p")[0] == -errno.ENOENT
+    assert ask(session, "reset") == {"removed": []}
+
+
+def test_too_many_plans(session: Session) -> None:
+    optimize(session, "p0")
+    plan = session.module.shelf.get("p0")
+    for number in range(1, 100):
+        session.module.shelf.put("p%d" % number, plan, session.clock())
+    rc, text = refused(session, "equilibrium optimize one-more")
+    assert rc == -errno.ENOSPC and "rm" in text
+    optimize(session, "p7")                     # a name that is there may be made again
+    run(session, "equilibrium rm p8")
+    optimize(session, "one-more")
+
+
+def test_a_plan_named_as_a_pool(session: Session) -> None:
+    """`eval` takes the plan; without it, the pool."""
+    pool = ask(session, "eval vms")
+    assert "pools" in pool and "plan" not in pool
+    optimize(session, "vms")
+    assert ask(session, "eval vms")["plan"] == "vms"

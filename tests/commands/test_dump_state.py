@@ -1,0 +1,134 @@
+"""`dump-state`: loads again as a state file; `--anonymous` tells no names."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Callable, Dict
+
+import pytest
+
+from mgr_stub.session import Session
+
+from .asking import ask, optimize, run
+
+ADDRESS = "10.11.12.13"
+
+
+def dumped(session: Session, arguments: str = "") -> Dict[str, Any]:
+    state: Dict[str, Any] = json.loads(run(session, "equilibrium dump-state " + arguments))
+    return state
+
+
+def reopened(open_session: Callable[..., Session], state: Dict[str, Any]) -> Session:
+    again = open_session(18, state)
+    run(again, "sim run 1s")
+    return again
+
+
+def classes(session: Session) -> Any:
+    return ask(session, "eval")["classes"]
+
+
+def pools(session: Session) -> Dict[int, Any]:
+    """Figures of the pools by id: names may differ."""
+    return {space["pool_id"]: space for space in ask(session, "eval")["pools"].values()}
+
+
+def same_evaluation(one: Session, other: Session) -> None:
+    assert classes(one) == classes(other)
+    assert pools(one) == pools(other)
+    wanted, found = optimize(one), optimize(other)
+    assert found["moves"] == wanted["moves"]
+    assert found["predicted_up"] == wanted["predicted_up"]
+
+
+@pytest.mark.parametrize("arguments", ["", "--anonymous"])
+def test_loads_again(any_session: Session, open_session: Callable[..., Session],
+                     arguments: str) -> None:
+    same_evaluation(any_session, reopened(open_session, dumped(any_session, arguments)))
+
+
+@pytest.mark.parametrize("arguments", ["", "--anonymous"])
+def test_with_upmap_items_and_moves_under_way(
+        session: Session, open_session: Callable[..., Session], arguments: str) -> None:
+    optimize(session)
+    run(session, "equilibrium execute p", "sim run 2m", "equilibrium off", "sim run 61s")
+    again = reopened(open_session, dumped(session, arguments))
+    assert again.cluster.map.upmap_items == session.cluster.map.upmap_items
+    assert again.cluster.map.up == session.cluster.map.up
+    for name, figures in classes(session).items():
+        for key in ("max", "min", "mean", "stddev"):
+            assert classes(again)[name][key] == pytest.approx(figures[key], abs=0.002)
+    run(session, "sim run idle")
+    run(again, "sim run idle")
+    for name, figures in classes(session).items():
+        assert classes(again)[name]["max"] == pytest.approx(figures["max"], abs=0.002)
+
+
+def test_formats_agree(session: Session) -> None:
+    assert ask(session, "dump-state") == dumped(session)
+    assert ask(session, "dump-state --anonymous") == dumped(session, "--anonymous")
+
+
+def with_secrets(state: Dict[str, Any]) -> Dict[str, Any]:
+    """The state with names and addresses that can be told apart, wherever Ceph has them."""
+    osd_map, crush = state["osd_dump"], state["crush_dump"]
+    osd_map["fsid"] = "5ec2e7f5-1d00-4000-8000-000000000001"
+    profiles = osd_map["erasure_code_profiles"]
+    for pool in osd_map["pools"]:
+        pool["pool_name"] = "secret-pool-%d" % pool["pool"]
+        if pool["erasure_code_profile"]:
+            profiles[pool["pool_name"]] = profiles.pop(pool["erasure_code_profile"])
+            pool["erasure_code_profile"] = pool["pool_name"]
+    for bucket in crush["buckets"]:
+        name, tilde, device_class = bucket["name"].partition("~")
+        bucket["name"] = "secret-" + name + tilde + device_class
+    for rule in crush["rules"]:
+        rule["rule_name"] = "secret-pool-2_rule_%d" % rule["rule_id"]
+        for step in rule["steps"]:
+            if step["op"] == "take":
+                step["item_name"] = "secret-" + step["item_name"]
+    for osd in osd_map["osds"]:
+        osd["uuid"] = "5ec2e7f5-1d00-4000-8000-1%011d" % osd["osd"]
+        for key in ("public_addr", "cluster_addr", "heartbeat_back_addr"):
+            osd[key] = ADDRESS + ":6800/1"
+        osd["public_addrs"] = {"addrvec": [{"type": "v2", "addr": ADDRESS + ":6800", "nonce": 1}]}
+    osd_map["blocklist"] = {ADDRESS + ":0/1": "2026-01-02T00:00:00.000000+0000"}
+    osd_map["range_blocklist"] = {ADDRESS + "/24": "2026-01-02T00:00:00.000000+0000"}
+    osd_map["crush_node_flags"] = {"secret-host0": ["noout"]}
+    return state
+
+
+def test_anonymous_tells_no_names(any_session: Session, demo_state: Dict[str, Any],
+                                  open_session: Callable[..., Session]) -> None:
+    release = any_session.mgr.release
+    session = open_session(release, with_secrets(demo_state))
+    run(session, "sim run 1s")
+    named = run(session, "equilibrium dump-state")
+    assert "secret" in named and ADDRESS in named
+    text = run(session, "equilibrium dump-state --anonymous")
+    for word in ("secret", ADDRESS, "10.11.12", "5ec2e7f5"):
+        where = text.find(word)
+        assert where < 0, text[max(0, where - 80):where + 80]
+    same_evaluation(session, reopened(open_session, json.loads(text)))
+
+
+@pytest.mark.parametrize("name", ["ssd", "host", "1", "osd.0", "active+clean"])
+def test_anonymous_with_a_pool_named_as_something_else(
+        open_session: Callable[..., Session], demo_state: Dict[str, Any], name: str) -> None:
+    """A pool may bear the name of a device class or a bucket type; only pools lose theirs."""
+    demo_state["osd_dump"]["pools"][5]["pool_name"] = name
+    session = open_session(18, demo_state)
+    run(session, "sim run 1s")
+    state = dumped(session, "--anonymous")
+    assert name not in {pool["pool_name"] for pool in state["osd_dump"]["pools"]}
+    again = reopened(open_session, state)
+    assert classes(again) == classes(session) and pools(again) == pools(session)
+
+
+def test_saved_by_the_simulation(session: Session, open_session: Callable[..., Session],
+                                 tmp_path: Any) -> None:
+    """`sim save` writes the same layout."""
+    path = tmp_path / "saved.json"
+    run(session, "sim save %s" % path)
+    same_evaluation(session, reopened(open_session, json.loads(path.read_text())))

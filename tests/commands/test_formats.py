@@ -1,0 +1,159 @@
+"""Every command in every format: return codes, key names, types, units."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Dict
+
+import pytest
+
+from mgr_stub.session import Session
+
+from .asking import ask, optimize, refused, run
+
+#: Every command and the top-level keys of its JSON; a plan `p` is ready.
+READS = {
+    "status": {"state", "reason", "active", "osdmap_epoch", "snapshot_age_seconds",
+               "misplaced_ratio", "max_misplaced_ratio", "in_flight", "remaining", "classes",
+               "execution", "planning", "last_plan", "rejected_upmaps", "next_run_seconds",
+               "builtin_balancer_active"},
+    "eval": {"osdmap_epoch", "classes", "pools"},
+    "eval vms": {"osdmap_epoch", "pools"},
+    "eval p": {"plan", "osdmap_epoch", "moves", "bytes", "before", "after", "gained_bytes"},
+    "show p": {"plan", "osdmap_epoch", "moves", "commands"},
+    "dump p": {"plan", "osdmap_epoch", "moves", "upmap_items", "predicted_up"},
+    "ls": {"plans"},
+    "pool ls": {"pools"},
+    "dump-state": {"stateversion", "osd_dump", "pg_dump", "crush_dump"},
+    "dump-state --anonymous": {"stateversion", "osd_dump", "pg_dump", "crush_dump"},
+}
+#: Writing commands, in an order in which each can be carried out after a plan `p` is ready.
+WRITES = ["optimize q", "pool add vms backup", "pool rm vms backup", "execute p", "off", "on",
+          "off", "rm q", "reset"]
+#: Those that have nothing to say to people.
+SILENT = {"pool ls", "rm q", "reset", "pool rm vms backup"}
+
+
+def ratio(value: Any) -> bool:
+    return isinstance(value, float) and 0.0 <= value <= 1.0
+
+
+def raw_bytes(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def seconds(value: Any) -> bool:
+    return isinstance(value, (int, float)) and value >= 0
+
+
+def test_reads_in_every_format(any_session: Session) -> None:
+    optimize(any_session)
+    for line, keys in READS.items():
+        answers = {}
+        for name in ("plain", "json", "json-pretty"):
+            rc, out, err = any_session.command("equilibrium %s --format %s" % (line, name))
+            assert (rc, err) == (0, ""), line
+            answers[name] = out
+        compact = json.loads(answers["json"])
+        assert json.loads(answers["json-pretty"]) == compact, line
+        assert set(compact) >= keys, line
+        assert "\n" not in answers["json"].rstrip("\n"), line
+        assert answers["json-pretty"].count("\n") > 2, line
+        assert bool(answers["plain"].strip()) == (line not in SILENT), line
+        assert any_session.command("equilibrium " + line)[1] == answers["plain"]
+
+
+@pytest.mark.parametrize("form", ["plain", "json", "json-pretty"])
+def test_writes_in_every_format(any_session: Session, form: str) -> None:
+    optimize(any_session)
+    for line in WRITES:
+        rc, out, err = any_session.command("equilibrium %s --format %s" % (line, form))
+        assert (rc, err) == (0, ""), line
+        if form == "plain":
+            assert bool(out.strip()) == (line not in SILENT), line
+        else:
+            assert isinstance(json.loads(out), dict), line
+
+
+@pytest.mark.parametrize("form", ["xml", "yaml"])
+def test_other_formats(session: Session, form: str) -> None:
+    optimize(session)
+    plans = ask(session, "ls")
+    for line in list(READS) + WRITES:
+        rc, text = refused(session, "equilibrium %s --format %s" % (line, form))
+        assert rc == -22 and "format" in text, line
+    assert ask(session, "ls") == plans
+    assert not ask(session, "status")["active"]
+
+
+def test_status_types(any_session: Session) -> None:
+    optimize(any_session)
+    run(any_session, "equilibrium execute p")
+    status = ask(any_session, "status")
+    assert isinstance(status["state"], str) and isinstance(status["reason"], str)
+    assert status["active"] is False and status["builtin_balancer_active"] is False
+    assert isinstance(status["osdmap_epoch"], int)
+    assert seconds(status["snapshot_age_seconds"]) and seconds(status["next_run_seconds"])
+    assert ratio(status["misplaced_ratio"]) and ratio(status["max_misplaced_ratio"])
+    assert raw_bytes(status["in_flight"]["moves"]) and raw_bytes(status["in_flight"]["bytes"])
+    assert set(status["remaining"]) == {"moves", "bytes", "eta_seconds"}
+    execution = status["execution"]
+    assert execution["plan"] == "p"
+    assert all(raw_bytes(execution[key]) for key in (
+        "planned_moves", "sent_moves", "done_moves", "dropped_moves"))
+    assert status["planning"] == [] and status["rejected_upmaps"] == []
+    check_classes(status["classes"])
+    run(any_session, "sim run 10m")
+    assert seconds(ask(any_session, "status")["remaining"]["eta_seconds"])
+
+
+def check_classes(classes: Dict[str, Any]) -> None:
+    assert set(classes) == {"hdd", "ssd"}
+    for figures in classes.values():
+        assert all(ratio(figures[key]) for key in ("max", "min", "mean", "stddev"))
+        assert figures["min"] <= figures["mean"] <= figures["max"]
+        assert sum(figures["histogram"]) == figures["osds"]
+        assert raw_bytes(figures["size_bytes"]) and raw_bytes(figures["used_bytes"])
+
+
+def check_pools(pools: Dict[str, Any]) -> None:
+    for figures in pools.values():
+        assert all(raw_bytes(figures[key]) for key in (
+            "pool_id", "stored_bytes", "free_bytes", "limiting_osd", "max_avail_bytes"))
+
+
+def test_eval_types(any_session: Session) -> None:
+    plan = optimize(any_session)
+    now = ask(any_session, "eval")
+    check_classes(now["classes"])
+    check_pools(now["pools"])
+    assert len(now["pools"]) == 6
+    assert ask(any_session, "eval vms")["pools"] == {"vms": now["pools"]["vms"]}
+    effect = ask(any_session, "eval p")
+    for when in ("before", "after"):
+        check_classes(effect[when]["classes"])
+        check_pools(effect[when]["pools"])
+    assert effect["before"]["classes"] == now["classes"]
+    assert effect["before"]["pools"] == now["pools"]
+    assert effect["moves"] == len(plan["moves"])
+    assert effect["bytes"] == sum(move["bytes"] for move in plan["moves"])
+    assert effect["gained_bytes"] == sum(
+        space["free_bytes"] - now["pools"][name]["free_bytes"]
+        for name, space in effect["after"]["pools"].items())
+
+
+def test_plan_types(any_session: Session) -> None:
+    plan = optimize(any_session)
+    shown = ask(any_session, "show p")
+    assert shown["moves"] == plan["moves"]
+    for move in shown["moves"]:
+        assert isinstance(move["pgid"], str) and raw_bytes(move["bytes"])
+        assert {move["from"], move["to"]} <= set(range(24))
+        assert all(ratio(move["%s_utilization_%s" % (end, when)])
+                   for end in ("from", "to") for when in ("before", "after"))
+        assert move["from_utilization_after"] < move["from_utilization_before"]
+        assert move["to_utilization_after"] > move["to_utilization_before"]
+    listed = ask(any_session, "ls")["plans"]
+    assert [(p["plan"], p["state"], p["moves"], p["bytes"], p["osdmap_epoch"]) for p in listed] == [
+        ("p", "ready", len(plan["moves"]), plan["bytes"], 42)]
+    assert listed[0]["created"].startswith("2026-01-01T00:00")

@@ -1,0 +1,103 @@
+"""`optimize` with --max-moves, --max-bytes, pools and --device-class; `pool ls|add|rm`."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Set
+
+import pytest
+
+from mgr_stub.session import Session
+
+from .asking import ask, optimize, pools_of, run, up_sets
+
+GIB = 1 << 30
+
+
+def classes_of(session: Session, plan: Dict[str, Any]) -> Set[str]:
+    classes = session.cluster.crush.classes
+    return {classes[osd] for move in plan["moves"] for osd in (move["from"], move["to"])}
+
+
+@pytest.mark.parametrize("count", [1, 7])
+def test_max_moves(session: Session, count: int) -> None:
+    plan = optimize(session, "p --max-moves %d" % count)
+    assert 0 < len(plan["moves"]) <= count
+    assert sum(len(items) for items in plan["upmap_items"].values()) <= count
+
+
+def test_more_moves_than_needed(session: Session) -> None:
+    assert optimize(session, "p --max-moves 5000")["moves"] == optimize(session, "q")["moves"]
+
+
+@pytest.mark.parametrize("size, count", [("100G", 100 * GIB), ("0.5T", 512 * GIB),
+                                         (str(64 * GIB), 64 * GIB), ("1TiB", 1024 * GIB)])
+def test_max_bytes(session: Session, size: str, count: int) -> None:
+    plan = optimize(session, "p --max-bytes " + size)
+    assert 0 < sum(move["bytes"] for move in plan["moves"]) <= count
+    assert plan["bytes"] <= count
+
+
+def test_a_limit_too_small_for_any_move(session: Session) -> None:
+    assert optimize(session, "p --max-bytes 1")["moves"] == []
+    assert run(session, "equilibrium execute p") == "p: nothing to move\n"
+
+
+@pytest.mark.parametrize("pools", ["backup", "vms fast"])
+def test_pools(session: Session, pools: str) -> None:
+    plan = optimize(session, "p " + pools)
+    assert plan["moves"] and pools_of(session, plan) <= set(pools.split())
+
+
+@pytest.mark.parametrize("name", ["hdd", "ssd"])
+def test_device_class(any_session: Session, name: str) -> None:
+    plan = optimize(any_session, "p --device-class " + name)
+    assert classes_of(any_session, plan) == {name}
+    other = {"hdd": "ssd", "ssd": "hdd"}[name]
+    effect = ask(any_session, "eval p")
+    assert effect["before"]["classes"][other] == effect["after"]["classes"][other]
+
+
+def test_all_limits_together(session: Session) -> None:
+    plan = optimize(session, "p vms fast --device-class ssd --max-moves 3 --max-bytes 1T")
+    assert 0 < len(plan["moves"]) <= 3
+    assert pools_of(session, plan) == {"fast"}
+
+
+def test_pool_list(any_session: Session) -> None:
+    session = any_session
+    assert ask(session, "pool ls") == {"pools": []}
+    assert ask(session, "pool add fast vms") == {"pools": ["vms", "fast"]}
+    assert ask(session, "pool add vms") == {"pools": ["vms", "fast"]}
+    assert run(session, "config get mgr mgr/equilibrium/pool_ids") == "2,6"
+    assert run(session, "equilibrium pool ls") == "vms\nfast\n"
+    assert pools_of(session, optimize(session)) == {"vms", "fast"}
+    assert ask(session, "pool rm vms") == {"pools": ["fast"]}
+    assert pools_of(session, optimize(session)) == {"fast"}
+    assert pools_of(session, optimize(session, "p vms")) == {"vms"}   # named pools go first
+    assert ask(session, "pool rm vms") == {"pools": ["fast"]}         # was not in the list
+    assert ask(session, "pool rm fast") == {"pools": []}
+    assert len(pools_of(session, optimize(session))) > 2
+
+
+def test_pool_list_survives_failover_and_pool_deletion(session: Session) -> None:
+    run(session, "equilibrium pool add fast vms", "sim failover")
+    assert ask(session, "pool ls") == {"pools": ["vms", "fast"]}
+    run(session, "sim pool rm fast", "sim run 2m")
+    gone = ask(session, "pool ls")["pools"]
+    assert gone[0] == "vms" and len(gone) == 2 and "fast" not in gone
+    assert ask(session, "pool add backup")["pools"][:2] == ["vms", "backup"]
+
+
+def test_pool_list_holds_for_automatic_balancing(session: Session) -> None:
+    run(session, "equilibrium pool add fast")
+    before = up_sets(session)
+    run(session, "equilibrium on", "sim run idle")
+    moved = {pgid.split(".")[0] for pgid, up in up_sets(session).items() if up != before[pgid]}
+    assert moved == {"6"}
+
+
+def test_device_classes_option(session: Session) -> None:
+    run(session, "config set mgr mgr/equilibrium/device_classes ssd")
+    assert classes_of(session, optimize(session)) == {"ssd"}
+    run(session, "config rm mgr mgr/equilibrium/device_classes")
+    assert classes_of(session, optimize(session)) == {"hdd", "ssd"}

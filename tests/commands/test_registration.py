@@ -1,0 +1,51 @@
+"""What the handlers' signatures tell Ceph."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Callable
+
+import pytest
+
+from mgr_stub.session import Session
+
+READ = {"status", "eval", "show", "dump", "ls", "pool ls", "dump-state"}
+WRITE = {"optimize", "rm", "reset", "execute", "on", "off", "pool add", "pool rm"}
+
+
+@pytest.fixture(params=[16, 18, 20])
+def handlers(request: Any, open_session: Callable[..., Session]) -> Any:
+    return open_session(request.param).handlers
+
+
+def test_all_commands_are_there(handlers: Any) -> None:
+    assert set(handlers) == {"equilibrium " + name for name in READ | WRITE}
+
+
+def test_permissions(handlers: Any) -> None:
+    for name in READ:
+        assert handlers["equilibrium " + name].perm == "r"
+    for name in WRITE:
+        assert handlers["equilibrium " + name].perm in ("w", "rw")
+
+
+def test_signatures(handlers: Any) -> None:
+    for prefix, handler in handlers.items():
+        hints = handler.function.__annotations__
+        assert "return" in hints, prefix
+        assert not any(isinstance(hint, str) for hint in hints.values()), prefix
+        parameters = inspect.signature(handler.function).parameters
+        assert parameters["format"].default == "plain", prefix
+        assert "inbuf" not in parameters, prefix
+        assert inspect.getdoc(handler.function), prefix
+
+
+def test_required_arguments(handlers: Any) -> None:
+    required = {prefix: [a.name for a in handler.arguments if a.required]
+                for prefix, handler in handlers.items()}
+    for name in ("optimize", "show", "dump", "rm", "execute"):
+        assert required["equilibrium " + name] == ["plan"]
+    for name in ("pool add", "pool rm"):
+        assert required["equilibrium " + name] == ["pools"]
+    for name in ("status", "eval", "ls", "reset", "on", "off", "pool ls", "dump-state"):
+        assert required["equilibrium " + name] == []
