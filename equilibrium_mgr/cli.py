@@ -159,7 +159,7 @@ class Commands:
         settings = self.settings()
         wanted_pools = self._pool_ids(pools) if pools else settings.pool_ids
         options = PlanOptions(
-            pool_ids=frozenset(wanted_pools) if wanted_pools else None,
+            pool_ids=wanted_pools,
             device_classes=self._class_option(device_class) or settings.device_classes,
             max_moves=_positive(max_moves, "--max-moves"), max_bytes=_size_option(max_bytes),
             fill_limit=settings.fill_limit)

@@ -146,10 +146,8 @@ class Gateway:
         up = self._up_sets(osdmap, osd_map)
         pool_stats = self._get("pool_stats").get("pool_stats", [])
         self._refresh_statistics(pool_stats)
-        acting = {e["pgid"]: e["osds"] for e in osd_map.get("pg_temp", [])}
-        erasure = {p["pool"] for p in osd_map["pools"] if p["type"] == 3}
-        records = self._statistics.records(progress.get("pgs", {}), pool_stats, acting, up,
-                                           erasure)
+        moving = {e["pgid"] for e in osd_map.get("pg_temp", [])}
+        records = self._statistics.records(progress.get("pgs", {}), pool_stats, moving)
         return Reading(
             taken_at=self._clock(), osd_map=osd_map, crush=crush, up=up, records=records,
             osd_stats=self._get("osd_stats").get("osd_stats", []), pool_stats=pool_stats,

@@ -54,10 +54,11 @@ def read_settings(option: Callable[[str], Any]) -> Settings:
         if value is not None:
             values[name] = value
     pools = frozenset(int(p) for p in _items(values["pool_ids"]) if p.isascii() and p.isdigit())
+    limited = bool(_items(values["pool_ids"]))  # to what is readable; to nothing, if nothing is
     classes = frozenset(_items(values["device_classes"]))
     return Settings(
         active=bool(values["active"]), sleep_interval=max(1.0, float(values["sleep_interval"])),
-        pool_ids=pools or None, device_classes=classes or None,
+        pool_ids=pools if limited else None, device_classes=classes or None,
         max_misplaced_ratio=float(values["max_misplaced_ratio"]),
         max_moves_per_round=max(1, int(values["max_moves_per_round"])),
         max_plan_seconds=float(values["max_plan_seconds"]),

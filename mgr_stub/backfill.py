@@ -91,6 +91,7 @@ class Backfill:
         cluster = self.cluster
         self._settle(pg)
         before = set(pg.held) | {flow.target for flow in pg.flows.values()}
+        recovered = pg.recovered()
         up = cluster.map.up[pg.pgid]
         flows: Dict[Tuple[int, int], Flow] = {}
         for key, source in pg.wanted_flows(up):
@@ -99,8 +100,8 @@ class Backfill:
         for flow in pg.flows.values():
             cluster.usage[flow.target].remove(flow.landed)
             cluster.pool_usage.add(pg.pool_id, flow.target, NOTHING.minus(flow.landed))
-            pg.recovered_bytes += flow.landed.data
         pg.flows = flows
+        pg.recovered_bytes += recovered - pg.recovered()  # the counter never falls
         pg.backfilling = pg.toofull = False
         pg.queued = cluster.clock()
         if flows:
@@ -174,7 +175,7 @@ class Backfill:
         for osd in left:
             cluster.usage[osd].remove(pg.shard)
             cluster.pool_usage.add(pg.pool_id, osd, NOTHING.minus(pg.shard))
-        pg.recovered_bytes += sum(flow.shard.data for flow in pg.flows.values())
+        pg.recovered_bytes += pg.num_bytes
         pg.held = up
         pg.flows = {}
         pg.backfilling = False

@@ -106,5 +106,13 @@ class Pg:
             count += int(round(self.num_objects * share))
         return count
 
+    def recovered(self) -> int:
+        """num_bytes_recovered: an object counts once, when all its moving shards have arrived."""
+        if not self.flows:
+            return self.recovered_bytes
+        shares = [flow.landed.total / flow.shard.total if flow.shard.total else 0.0
+                  for flow in self.flows.values()]
+        return self.recovered_bytes + int(self.num_bytes * sum(shares) / len(shares))
+
     def remaining_bytes(self) -> int:
         return int(sum(flow.remaining for flow in self.flows.values()))

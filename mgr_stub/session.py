@@ -35,7 +35,7 @@ MODULE_NAME = "equilibrium"
 
 def load_equilibrium() -> type:
     """The module class under test; imported late, since it needs `mgr_module` in place."""
-    return importlib.import_module("equilibrium_mgr").Module  # type: ignore[no-any-return]
+    return importlib.import_module("equilibrium_mgr").Module
 
 
 class Session:

@@ -50,16 +50,19 @@ class Simulation:
             complete = self.backfill.next_completion()
             if complete is not None and self.clock.now + complete < stop:
                 # by the time span, not by the moment: a clock of 1e9 s cannot tell 1e-8 s apart
-                self.backfill.copy(complete)
-                self.clock.now += complete
+                self._pass(complete)
                 continue
-            self.backfill.copy(stop - self.clock.now)
-            self.clock.now = stop
+            self._pass(max(0.0, stop - self.clock.now))
             if due is not None and due <= stop:
                 self.commit()
             if stop >= end:
                 break
         self.backfill.settle()
+
+    def _pass(self, seconds: float) -> None:
+        """The clock goes first: what ends by the copying ends at the new moment."""
+        self.clock.now += seconds
+        self.backfill.copy(seconds)
 
     def idle(self) -> bool:
         """Whether nothing moves and nothing waits for an epoch."""

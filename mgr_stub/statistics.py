@@ -23,7 +23,7 @@ def pg_stat(cluster: Cluster, pg: Pg) -> Dict[str, Any]:
     sums = {**pg.stats.get("stat_sum", {}),
             "num_object_copies": pg.num_copies,
             "num_objects_misplaced": cluster.misplaced_of(pg),
-            "num_bytes_recovered": recovered_bytes(pg)}
+            "num_bytes_recovered": pg.recovered()}
     return {**pg.stats, "state": cluster.state_of(pg), "up": list(up), "acting": list(acting),
             "up_primary": primary_of(up), "acting_primary": primary_of(acting),
             "reported_epoch": reported_epoch(cluster, pg), "stat_sum": sums}
@@ -37,20 +37,13 @@ def reported_epoch(cluster: Cluster, pg: Pg) -> int:
     return cluster.map.epoch if pg.backfilling else pg.reported_epoch
 
 
-def recovered_bytes(pg: Pg) -> int:
-    """num_bytes_recovered: data bytes copied so far, never falling."""
-    if not pg.flows:
-        return pg.recovered_bytes
-    return pg.recovered_bytes + sum(flow.landed.data for flow in pg.flows.values())
-
-
 def pg_stats(cluster: Cluster) -> List[Dict[str, Any]]:
     return [pg_stat(cluster, pg) for pg in cluster.pgs.values()]
 
 
 def pg_progress(cluster: Cluster) -> Dict[str, Any]:
     """get('pg_progress'): bytes and state of every PG that has reported."""
-    return {"pgs": {pg.pgid: {"num_bytes_recovered": recovered_bytes(pg),
+    return {"pgs": {pg.pgid: {"num_bytes_recovered": pg.recovered(),
                               "num_bytes": pg.num_bytes,
                               "reported_epoch": reported_epoch(cluster, pg),
                               "state": cluster.state_of(pg)} for pg in cluster.pgs.values()},

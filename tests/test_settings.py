@@ -23,7 +23,7 @@ def test_defaults_where_nothing_is_set() -> None:
 
 
 @pytest.mark.parametrize("text, expected", [
-    ("1,2", {1, 2}), (" 3 , 4,", {3, 4}), ("", None), (",", None), ("rbd", None),
+    ("1,2", {1, 2}), (" 3 , 4,", {3, 4}), ("", None), (",", None), ("rbd", frozenset()),
     ("1,x,-2", {1})])
 def test_pool_ids(text: str, expected: Any) -> None:
     assert settings(pool_ids=text).pool_ids == expected

@@ -134,8 +134,12 @@ class Balancer:
         try:
             snapshot = self._look()
         except NotReady as not_ready:
+            self._look_wanted = True
             self.state, self.reason = WAITING, str(not_ready)
             return min(5.0, settings.sleep_interval)
+        except Exception:
+            self._look_wanted = True  # a glance must not pass for the look that is still owed
+            raise
         self.state, self.reason = self._act(snapshot, settings)
         self._note_execution()
         return 0.0 if self._ready is not None else settings.sleep_interval

@@ -15,6 +15,7 @@ from .answer import Answer, Refusal
 STATE_VERSION = 1
 #: Parts of the osdmap whose keys are names or addresses; placement needs none of them.
 _NAMED_IN_KEYS = ("blocklist", "range_blocklist", "crush_node_flags", "device_class_flags")
+_NAME_KEYS = ("name", "pool_name", "item_name", "rule_name")
 _ADDRESS_KEYS = ("addr", "addrs", "uuid")
 
 
@@ -156,6 +157,7 @@ def _without_names(state: Dict[str, Any]) -> Dict[str, Any]:
     for rule in state["crush_dump"].get("rules", []):
         names.setdefault(rule.get("rule_name", ""), "rule%d" % rule["rule_id"])
     anonymous = _rename(state, names)
+    anonymous["crush_dump"]["types"] = state["crush_dump"].get("types", [])
     anonymous["osd_dump"]["erasure_code_profiles"] = {
         profiles[name]: {key: profile[key] for key in ("k", "m", "plugin") if key in profile}
         for name, profile in osd_dump.get("erasure_code_profiles", {}).items()}
@@ -172,12 +174,15 @@ def _without_names(state: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def _rename(value: Any, names: Mapping[str, str]) -> Any:
+    """A copy with every name of a pool, bucket or rule replaced, and without addresses."""
     if isinstance(value, dict):
-        return {key: _rename(inner, names) for key, inner in value.items()
-                if not key.endswith(_ADDRESS_KEYS)}
+        return {key: _other_name(inner, names) if key in _NAME_KEYS else _rename(inner, names)
+                for key, inner in value.items() if not key.endswith(_ADDRESS_KEYS)}
     if isinstance(value, (list, tuple)):
         return [_rename(inner, names) for inner in value]
-    if isinstance(value, str):
-        base, shadow, device_class = value.partition("~")
-        return names.get(base, base) + shadow + device_class
     return value
+
+
+def _other_name(name: str, names: Mapping[str, str]) -> str:
+    base, shadow, device_class = name.partition("~")
+    return names.get(base, base) + shadow + device_class

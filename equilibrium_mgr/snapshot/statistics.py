@@ -32,6 +32,7 @@ class PgStatistics:
         self._full: Dict[str, _Full] = {}
         self._pool_totals: Dict[int, _Full] = {}
         self._transfers: Dict[str, _Transfer] = {}
+        self._recovered: Dict[str, int] = {}   # as of the last reading, before a transfer begins
 
     def read_full(self, pg_stats: Iterable[Mapping[str, Any]],
                   pool_stats: Iterable[Mapping[str, Any]]) -> None:
@@ -51,11 +52,10 @@ class PgStatistics:
 
     def records(self, progress: Mapping[str, Mapping[str, Any]],
                 pool_stats: Iterable[Mapping[str, Any]],
-                acting_of: Mapping[str, Sequence[int]], up_of: Mapping[str, Sequence[int]],
-                erasure_pools: Collection[int]) -> Dict[str, PgRecord]:
-        """pgid → record, from `get('pg_progress')['pgs']` and the pg_temp entries of the map."""
+                moving: Collection[str]) -> Dict[str, PgRecord]:
+        """pgid → record, from `get('pg_progress')['pgs']`; `moving` are the PGs with a pg_temp."""
         totals = _pool_totals(pool_stats)
-        self._transfers = {pgid: t for pgid, t in self._transfers.items() if pgid in acting_of}
+        self._transfers = {pgid: t for pgid, t in self._transfers.items() if pgid in moving}
         average = _averages(progress, totals)
         growth = {pool: _growth(self._pool_totals.get(pool), now) for pool, now in totals.items()}
         records: Dict[str, PgRecord] = {}
@@ -68,20 +68,22 @@ class PgStatistics:
                 objects, omap = growth.get(pool, (1.0, 1.0))
                 full = _Full(int(full.num_objects * objects), int(full.omap_bytes * omap))
             to_come = 1.0
-            if pgid in acting_of:
-                moving = _moving(up_of.get(pgid, ()), acting_of[pgid])
-                to_come = self._to_come(pgid, pg, 1 if pool in erasure_pools else moving)
+            if pgid in moving:
+                to_come = self._to_come(pgid, pg)
             records[pgid] = PgRecord(max(0, pg.get("num_bytes", 0)), full.num_objects,
                                      full.omap_bytes, pg.get("state", ""), to_come,
                                      pg.get("reported_epoch", 0))
+        self._recovered = {pgid: pg.get("num_bytes_recovered", 0)
+                           for pgid, pg in progress.items()}
         return records
 
-    def _to_come(self, pgid: str, pg: Mapping[str, Any], copies: int) -> float:
-        """Ratio still to be copied. An erasure-coded object counts once as recovered, a
-        replicated one once per new copy."""
+    def _to_come(self, pgid: str, pg: Mapping[str, Any]) -> float:
+        """Ratio still to be copied: an object counts as recovered once, when all its moving shards
+        have arrived (PrimaryLogPG::on_global_recover)."""
         recovered = pg.get("num_bytes_recovered", 0)
-        seen = self._transfers.setdefault(pgid, _Transfer(1.0, recovered))
-        whole = pg.get("num_bytes", 0) * max(1, copies)
+        seen = self._transfers.setdefault(
+            pgid, _Transfer(1.0, self._recovered.get(pgid, recovered)))
+        whole = pg.get("num_bytes", 0)
         if whole <= 0:
             return seen.to_come
         return min(1.0, max(0.0, seen.to_come - (recovered - seen.recovered_bytes) / whole))
