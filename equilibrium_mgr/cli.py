@@ -43,7 +43,7 @@ class Commands:
     def _cmd_status(self, format: str = "plain") -> CommandResult:
         """Show what equilibrium is doing and why"""
         return self._answer(format, lambda: report_status(
-            self.balancer, self.desk.in_the_making(), self.settings().active, self.clock(),
+            self.balancer, self.desk, self.settings().active, self.clock(),
             self.next_round_at))
 
     @ReadCommand("equilibrium eval")

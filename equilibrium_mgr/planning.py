@@ -42,6 +42,7 @@ class PlanningDesk:
         self._lock = threading.Lock()
         self._making: Dict[str, Progress] = {}
         self._failed: Dict[str, str] = {}
+        self.last_plan: Optional[Dict[str, Any]] = None   # JSON-ready figures, for `status`
         self._stopping = False
 
     def in_the_making(self) -> Dict[str, Progress]:
@@ -83,6 +84,7 @@ class PlanningDesk:
                 plan = make_plan(taken, options, self._checkpoint(name, max_seconds))
                 if not self._stopping:
                     done(plan)
+                self.last_plan = _figures(name, plan, self._clock())
                 with self._lock:
                     self._failed.pop(name, None)
             except Exception as error:
@@ -108,3 +110,9 @@ class PlanningDesk:
                 last_yield = time.monotonic()
             return not self._stopping and now - started < max_seconds
         return checkpoint
+
+
+def _figures(name: str, plan: Plan, now: float) -> Dict[str, Any]:
+    return {"plan": name or "automatic", "made_at": now, "osdmap_epoch": plan.epoch,
+            "moves": len(plan.moves), "bytes": plan.bytes, "gained_bytes": plan.gained_bytes,
+            "stop_reason": plan.stop_reason}

@@ -79,7 +79,6 @@ class Balancer:
         self.view: Optional[View] = None
         self.rejected: Dict[str, Tuple[str, int]] = {}   # pgid → (reason, CRUSH version)
         self.last_walk: Optional[Dict[str, Any]] = None
-        self.last_plan: Optional[Dict[str, Any]] = None
 
     # -- wishes of commands --------------------------------------------------------------------
 
@@ -214,7 +213,6 @@ class Balancer:
         with self._lock:
             plan, self._ready = self._ready, None
         if plan is not None:
-            self.last_plan = _plan_figures(plan, self._clock())
             if plan.changes:
                 walk = self._walk = Walk("", plan.changes, self._clock())
                 return self._advance(walk, snapshot, settings)
@@ -372,9 +370,3 @@ class Balancer:
         if not snapshot.object_copies:
             return 0.0
         return max(snapshot.misplaced_copies, ours) / snapshot.object_copies
-
-
-def _plan_figures(plan: Plan, now: float) -> Dict[str, Any]:
-    return {"made_at": now, "osdmap_epoch": plan.epoch, "moves": len(plan.moves),
-            "bytes": plan.bytes, "gained_bytes": plan.gained_bytes,
-            "stop_reason": plan.stop_reason}

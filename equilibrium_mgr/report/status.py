@@ -4,20 +4,21 @@ from __future__ import annotations
 from typing import Any, Dict, List, Optional
 
 from ..executor.balancer import Balancer
-from ..planning import Progress
+from ..planning import PlanningDesk
 from .answer import Answer
 from .evaluation import class_table, classes_json
 from .text import format_bytes, format_duration, format_ratio
 
 
-def report_status(balancer: Balancer, making: Dict[str, Progress], active: bool, now: float,
+def report_status(balancer: Balancer, desk: PlanningDesk, active: bool, now: float,
                   next_round_at: Optional[float]) -> Answer:
     """Figures of the last round; reads nothing from the cluster."""
+    making = desk.in_the_making()
     data: Dict[str, Any] = {
         "state": balancer.state, "reason": balancer.reason, "active": active,
         "planning": [{"plan": p.plan or "automatic", "moves": p.moves,
                       "seconds": max(0.0, now - p.started_at)} for p in making.values()],
-        "last_plan": balancer.last_plan, "last_execution": balancer.last_walk,
+        "last_plan": desk.last_plan, "last_execution": balancer.last_walk,
         "rejected_upmaps": [{"pgid": pgid, "reason": reason}
                             for pgid, (reason, _) in sorted(balancer.rejected.items())],
         "next_run_seconds": None if next_round_at is None else max(0.0, next_round_at - now)}
@@ -66,8 +67,12 @@ def _plain(data: Dict[str, Any], balancer: Balancer) -> str:
     for progress in data["planning"]:
         lines.append("planning: %s, %d moves so far, %s" % (
             progress["plan"], progress["moves"], format_duration(progress["seconds"])))
+    if data["last_plan"]:
+        lines.append("last plan made: %s, %d moves, %s (%s)" % (
+            data["last_plan"]["plan"], data["last_plan"]["moves"],
+            format_bytes(data["last_plan"]["bytes"]), data["last_plan"]["stop_reason"]))
     if data["last_execution"]:
-        lines.append("%s, %s" % (_execution_line("last plan", data["last_execution"]),
+        lines.append("%s, %s" % (_execution_line("last execution", data["last_execution"]),
                                  data["last_execution"]["outcome"]))
     lines += _rejected_lines(data["rejected_upmaps"])
     if data["builtin_balancer_active"]:

@@ -12,11 +12,10 @@ from .cluster import Cluster
 from .commands import equilibrium, status
 from .daemons import wait_for
 
-pytestmark = pytest.mark.releases(16)
-
 AUTOMATIC_SECONDS = 300
 
 
+@pytest.mark.releases(16)
 def test_on_balances_until_nothing_is_left(
         cluster: Cluster, unbalanced: workload.Usage, figure: Callable[[str], None]) -> None:
     started = time.monotonic()

@@ -76,7 +76,7 @@ def uneven() -> Cluster:
 
 def test_status_before_the_first_round() -> None:
     desk = Desk(uneven())
-    data = report_status(desk.balancer, {}, False, desk.now, None).data
+    data = report_status(desk.balancer, desk.planning, False, desk.now, None).data
     assert data["state"] == "off" and data["osdmap_epoch"] is None
     assert data["classes"] == {} and data["execution"] is None
     json.dumps(data)
@@ -88,7 +88,7 @@ def test_status_while_a_plan_is_executed() -> None:
     desk.shelf.put("p", plan, 1.0)
     desk.balancer.execute("p", plan)
     desk.round()
-    answer = report_status(desk.balancer, desk.planning.in_the_making(), False, desk.now + 5,
+    answer = report_status(desk.balancer, desk.planning, False, desk.now + 5,
                            desk.now + 60)
     data = json.loads(json.dumps(answer.data))
     assert data["state"] == "moving" and data["execution"]["plan"] == "p"
@@ -103,9 +103,13 @@ def test_status_while_a_plan_is_executed() -> None:
 def test_status_tells_of_a_plan_in_the_making() -> None:
     desk = Desk(uneven(), active=True)
     desk.round()
-    data = report_status(desk.balancer, desk.planning.in_the_making(), True, desk.now + 7,
+    data = report_status(desk.balancer, desk.planning, True, desk.now + 7,
                          None).data
     assert [(p["plan"], p["seconds"]) for p in data["planning"]] == [("automatic", 7)]
+    desk.jobs.run()
+    said = report_status(desk.balancer, desk.planning, True, desk.now + 7, None)
+    assert said.data["planning"] == [] and said.data["last_plan"]["plan"] == "automatic"
+    assert "last plan made: automatic" in said.plain
 
 
 def test_list_of_plans() -> None:
@@ -167,7 +171,7 @@ def test_bytes_in_flight_before_ceph_notices() -> None:
     desk.round()
     desk.gateway.cluster.acting.clear()
     desk.round(1)
-    data = report_status(desk.balancer, {}, False, desk.now, None).data
+    data = report_status(desk.balancer, desk.planning, False, desk.now, None).data
     assert data["in_flight"] == {"moves": len(plan.moves), "bytes": plan.bytes}
 
 
