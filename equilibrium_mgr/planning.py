@@ -85,6 +85,8 @@ class PlanningDesk:
                 if not self._stopping:
                     done(plan)
                 self.last_plan = _figures(name, plan, self._clock())
+                self._log.info("made plan %s: %d moves, %d bytes, %s", name or "(automatic)",
+                               len(plan.moves), plan.bytes, plan.stop_reason)
                 with self._lock:
                     self._failed.pop(name, None)
             except Exception as error:

@@ -5,23 +5,24 @@ happens in `round`, which the serve thread calls.
 """
 from __future__ import annotations
 
-import json
 import logging
 import threading
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from ..gateway import Gateway, NotReady
 from ..planner.options import PlanOptions
-from ..planner.plan import BadPlan, PgChange, Plan, Usage
-from ..planner.usage import snapshot_usage
+from ..planner.plan import PgChange, Plan
 from ..planning import PlanningDesk
 from ..settings import Settings
 from ..shelf import PlanShelf
 from ..snapshot.model import Snapshot
 from .batch import Limits, next_batch
 from .guards import cluster_guard, troubled_pools
+from .hold import BuiltinHold
 from .ledger import Ledger
+from .memory import ExecutionMemory
 from .rest import Resting, resting
+from .view import View, make_view, misplaced_ratio
 from .walk import Walk, verify
 
 OFF, WAITING, BLOCKED, THROTTLED = "off", "waiting", "blocked", "throttled"
@@ -32,21 +33,8 @@ _SEND_TIMEOUT_SECONDS = 30.0
 #: limit has become free, and at the latest after so many seconds.
 _GLANCE_STEP = 0.1
 _LONGEST_GLANCE_SECONDS = 600.0
-_EXECUTION_KEY = "execution"
 #: An empty plan on a spread wider than this many points is called stuck, not balanced.
 _STUCK_SPREAD = 0.05
-
-
-class View(NamedTuple):
-    """What the last round saw, ready for `status`; never older than one round."""
-
-    snapshot: Snapshot
-    usage: Usage
-    in_flight_moves: int
-    in_flight_bytes: int
-    misplaced_ratio: float
-    max_misplaced_ratio: float
-    builtin_active: bool
 
 
 class Balancer:
@@ -58,7 +46,7 @@ class Balancer:
         self._gateway = gateway
         self._shelf = shelf
         self._desk = desk
-        self._kv = kv
+        self._memory = ExecutionMemory(kv)
         self._settings = settings
         self._clock = clock
         self._wake = wake
@@ -68,10 +56,8 @@ class Balancer:
         self._walk: Optional[Walk] = None
         self._ready: Optional[Plan] = None
         self._resting: Optional[Resting] = None
-        self._hold_until: Optional[float] = None
-        self._known_items: Optional[Dict[str, Any]] = None
+        self._hold = BuiltinHold()
         self._resumed = False
-        self._noted_execution: Optional[str] = None
         self._look_wanted = False
         self._awaited_misplaced: Optional[int] = None
         self.state = OFF
@@ -102,7 +88,7 @@ class Balancer:
             self.rejected = {}
             self._resting = None
             if builtin_was_active:
-                self._hold_until = self._clock() + self._gateway.builtin_balancer_sleep()
+                self._hold.begin(self._clock(), self._gateway.builtin_balancer_sleep())
         self.look_again()
 
     def planning_failure(self) -> Optional[str]:
@@ -134,14 +120,19 @@ class Balancer:
             snapshot = self._look()
         except NotReady as not_ready:
             self._look_wanted = True
-            self.state, self.reason = WAITING, str(not_ready)
+            self._enter(WAITING, str(not_ready))
             return min(5.0, settings.sleep_interval)
         except Exception:
             self._look_wanted = True  # a glance must not pass for the look that is still owed
             raise
-        self.state, self.reason = self._act(snapshot, settings)
+        self._enter(*self._act(snapshot, settings))
         self._note_execution()
         return 0.0 if self._ready is not None else settings.sleep_interval
+
+    def _enter(self, state: str, reason: str) -> None:
+        if state != self.state:
+            self._log.info("%s: %s", state, reason)
+        self.state, self.reason = state, reason
 
     def look_again(self) -> None:
         """Makes the next round read the whole cluster, and asks for it at once."""
@@ -160,9 +151,8 @@ class Balancer:
         if self._awaited_misplaced is None:
             return False
         misplaced = self._gateway.misplaced_copies()
-        self.view = view._replace(misplaced_ratio=max(
-            misplaced, self._ledger.misplaced_copies(view.snapshot))
-            / max(1, view.snapshot.object_copies))
+        self.view = view._replace(
+            misplaced_ratio=misplaced_ratio(view.snapshot, misplaced, self._ledger))
         return misplaced > self._awaited_misplaced
 
     def _look(self) -> Snapshot:
@@ -172,21 +162,13 @@ class Balancer:
         self._ledger.settle(snapshot)
         self.rejected = {pgid: (reason, version) for pgid, (reason, version)
                          in self.rejected.items() if version == snapshot.crush_version}
-        known, self._known_items = self._known_items, snapshot.upmap_items
-        if self._hold_until is not None and known is not None and known != snapshot.upmap_items:
-            self._hold_until = self._clock() + self._gateway.builtin_balancer_sleep()
+        self._hold.see(snapshot.upmap_items, self._clock(), self._gateway.builtin_balancer_sleep())
         self._see(snapshot)
         return snapshot
 
     def _see(self, snapshot: Snapshot) -> None:
-        moving = snapshot.in_flight()
-        coming = sum(osd.inbound_bytes for osd in snapshot.osds.values())
-        hidden = [entry for pgid, entry in self._ledger.entries.items() if pgid not in moving]
-        shards = sum(len(set(pg.up) - set(pg.acting)) or 1 for pg in moving.values())
-        self.view = View(
-            snapshot, snapshot_usage(snapshot), shards + sum(e.shards for e in hidden),
-            coming + sum(e.bytes for e in hidden), self._misplaced_ratio(snapshot),
-            self._max_misplaced_ratio(self._settings()), self._gateway.builtin_balancer_active())
+        self.view = make_view(snapshot, self._ledger, self._max_misplaced_ratio(self._settings()),
+                              self._gateway.builtin_balancer_active())
 
     def _act(self, snapshot: Snapshot, settings: Settings) -> Tuple[str, str]:
         walk = self._walk
@@ -198,11 +180,9 @@ class Balancer:
                               self._gateway.builtin_balancer_active())
         if guard:
             return BLOCKED, guard
-        if self._hold_until is not None:
-            left = self._hold_until - self._clock()
-            if left > 0:
-                return WAITING, "the built-in balancer may be finishing; %d s to go" % (left + 1)
-            self._hold_until = None
+        left = self._hold.seconds_left(self._clock())
+        if left > 0:
+            return WAITING, "the built-in balancer may be finishing; %d s to go" % (left + 1)
         if walk is None:
             return self._plan_or_rest(snapshot, settings)
         return self._advance(walk, snapshot, settings)
@@ -281,6 +261,9 @@ class Balancer:
         answers = self._gateway.send(batch, _SEND_TIMEOUT_SECONDS)
         snapshot = self._gateway.snapshot()
         verdict = verify(answers, snapshot)
+        self._log.info("sent upmaps of %d PGs at epoch %d: %d kept, %d rejected, %d unanswered",
+                       len(batch), snapshot.epoch, len(verdict.kept), len(verdict.rejected),
+                       len(verdict.unanswered))
         walk.settle(verdict)
         self._ledger.landed(batch, snapshot.epoch)
         for change in verdict.unanswered:
@@ -290,7 +273,7 @@ class Balancer:
             self._ledger.reduce(change, verdict.moving_shards.get(change.pgid, 0))
             self.rejected[change.pgid] = (reason, snapshot.crush_version)
             self._log.warning("pg %s stays where it is: %s", change.pgid, reason)
-        self._known_items = snapshot.upmap_items
+        self._hold.ours(snapshot.upmap_items)
         self._see(snapshot)
 
     def _await(self, snapshot: Snapshot, settings: Settings) -> None:
@@ -316,16 +299,12 @@ class Balancer:
     # -- memory --------------------------------------------------------------------------------
 
     def _note_execution(self) -> None:
-        """Brings what the key-value store says of a plan under way in line with what is so."""
         walk = self._walk
-        name = walk.name if walk is not None and walk.name else None
-        if name == self._noted_execution:
-            return
-        note = None if name is None else json.dumps({"version": 1, "plan": name})
-        self._kv.set_store(_EXECUTION_KEY, note)
-        self._noted_execution = name
+        self._memory.note(walk.name if walk is not None and walk.name else None)
 
     def _remember_end(self, walk: Walk, outcome: str) -> None:
+        self._log.info("plan %s %s: %d of %d moves sent, %d dropped", walk.name or "(automatic)",
+                       outcome, walk.sent_moves, walk.planned_moves, walk.dropped_moves)
         self.last_walk = dict(walk.summary(), outcome=outcome, ended_at=self._clock())
 
     def _resume(self) -> None:
@@ -333,16 +312,12 @@ class Balancer:
         if self._resumed:
             return
         self._resumed = True
-        stored = self._kv.get_store(_EXECUTION_KEY)
-        if not stored:
-            return
-        self._noted_execution = ""  # whatever it says, it is there and may have to go
-        if self._walk is not None:
-            return
         try:
-            name = json.loads(stored)["plan"]
+            name = self._memory.recall()
+            if name is None or self._walk is not None:
+                return
             plan = self._shelf.get(name)
-        except (ValueError, KeyError, TypeError, BadPlan) as error:
+        except (ValueError, KeyError) as error:  # BadPlan is a ValueError
             self._log.warning("cannot go on with the execution of a plan: %s", error)
             return
         self._log.info("going on with the execution of plan %s", name)
@@ -364,9 +339,3 @@ class Balancer:
 
     def _max_misplaced_ratio(self, settings: Settings) -> float:
         return settings.max_misplaced_ratio or self._gateway.target_max_misplaced_ratio()
-
-    def _misplaced_ratio(self, snapshot: Snapshot) -> float:
-        ours = self._ledger.misplaced_copies(snapshot)
-        if not snapshot.object_copies:
-            return 0.0
-        return max(snapshot.misplaced_copies, ours) / snapshot.object_copies

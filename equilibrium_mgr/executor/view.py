@@ -1,0 +1,44 @@
+"""What the last look at the cluster came to, ready for `status` and `eval`."""
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..planner.plan import Usage
+from ..planner.usage import snapshot_usage
+from ..snapshot.model import Snapshot
+from .ledger import Ledger
+
+
+class View(NamedTuple):
+    """Figures of one look; ratios are of object copies, as Ceph counts what is misplaced."""
+
+    snapshot: Snapshot
+    usage: Usage
+    in_flight_moves: int
+    in_flight_bytes: int
+    misplaced_ratio: float
+    max_misplaced_ratio: float
+    builtin_active: bool
+
+
+def make_view(snapshot: Snapshot, ledger: Ledger, max_misplaced_ratio: float,
+              builtin_active: bool) -> View:
+    """What is in flight counts whoever moves it, and what we sent though Ceph shows it not yet."""
+    moving = snapshot.in_flight()
+    shards = sum(len(set(pg.up) - set(pg.acting)) or 1 for pg in moving.values())
+    coming = sum(osd.inbound_bytes for osd in snapshot.osds.values())
+    hidden = [entry for pgid, entry in ledger.entries.items() if pgid not in moving]
+    return View(
+        snapshot=snapshot, usage=snapshot_usage(snapshot),
+        in_flight_moves=shards + sum(entry.shards for entry in hidden),
+        in_flight_bytes=coming + sum(entry.bytes for entry in hidden),
+        misplaced_ratio=misplaced_ratio(snapshot, snapshot.misplaced_copies, ledger),
+        max_misplaced_ratio=max_misplaced_ratio, builtin_active=builtin_active)
+
+
+def misplaced_ratio(snapshot: Snapshot, misplaced_copies: int, ledger: Ledger) -> float:
+    """The larger of Ceph's count and our own, as a ratio of all object copies."""
+    if not snapshot.object_copies:
+        return 0.0
+    ours = ledger.misplaced_copies(snapshot)
+    return max(misplaced_copies, ours) / snapshot.object_copies
