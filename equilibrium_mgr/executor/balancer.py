@@ -238,7 +238,7 @@ class Balancer:
         self._note_execution()
         decision = next_batch(snapshot, walk.wanted, limits, troubled_pools(snapshot))
         walk.note(decision)
-        if decision.send and self._walk is walk:
+        if decision.send and self._still_wanted(walk):
             self._send(walk, decision.send, snapshot)
             said = "%d of %d moves sent" % (walk.sent_moves, walk.planned_moves)
             if decision.above_limit:
@@ -254,6 +254,10 @@ class Balancer:
         self._finish(walk)
         return (PLANNING, "the last plan is through") if settings.active else (
             OFF, "plan '%s' is through" % walk.name)
+
+    def _still_wanted(self, walk: Walk) -> bool:
+        """`off` may have come from the commands' thread since the round began."""
+        return self._walk is walk and (bool(walk.name) or self._settings().active)
 
     def _send(self, walk: Walk, batch: List[PgChange], before: Snapshot) -> None:
         for change in batch:  # whatever happens from here on, the budget knows of it

@@ -9,6 +9,7 @@ from builders import GIB, OSD_RULE, Cluster, change_of, hosts, plan_of
 from fakes import Desk, KeyValueStore
 
 from equilibrium_mgr import planning
+from equilibrium_mgr.executor.walk import Walk
 from equilibrium_mgr.planner.plan import Plan
 
 
@@ -321,6 +322,22 @@ def test_switch_off_within_a_round_leaves_nothing_to_resume() -> None:
     after_failover = Desk(uneven(), kv=KeyValueStore(desk.kv.values))
     after_failover.round()
     assert after_failover.gateway.sent == []
+
+
+def test_switch_off_just_before_an_automatic_batch_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The round has its plan in hand already when `off` comes."""
+    desk = Desk(uneven(), active=True)
+    desk.round()
+    desk.jobs.run()
+
+    def begin_meanwhile(*args: Any) -> Walk:
+        desk.options["active"] = False
+        desk.balancer.switch_off()
+        return Walk(*args)
+    monkeypatch.setattr("equilibrium_mgr.executor.balancer.Walk", begin_meanwhile)
+    desk.round()
+    assert desk.gateway.sent == []
+    assert desk.round() == "off" and desk.gateway.sent == []
 
 
 def test_resume_after_failover() -> None:
