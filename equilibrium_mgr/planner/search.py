@@ -11,7 +11,7 @@ from typing import Callable, Dict, List, Optional, Set, Tuple
 from ..snapshot.model import Pg
 from .options import PlanOptions
 from .plan import Move
-from .state import Group, PlacementState, emptier_only
+from .state import Group, PlacementState
 
 #: Asked between small pieces of work; False ends the search with what it has.
 Checkpoint = Callable[[int], bool]
@@ -94,7 +94,8 @@ class Search:
                  only: Optional[Set[int]]) -> List[int]:
         if not self._state.may_lose(group, source):
             return []
-        return list(emptier_only(self._state.emptier_targets(group, limit), only))
+        targets = self._state.emptier_targets(group, limit)
+        return targets if only is None else [osd for osd in targets if osd in only]
 
     def _accepts(self, pg: Pg, position: int, source: int, target: int) -> bool:
         state = self._state

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Set, Tuple
 
 from ..snapshot.model import Pg, Snapshot
 from .options import PlanOptions, effective_fill_limit
@@ -207,8 +207,3 @@ class PlacementState:
                         Shard(-pg.shard_bytes, pg.pool, ps, position, pg.pgid))
         for shards in self._shards.values():
             shards.sort()
-
-
-def emptier_only(targets: Sequence[int], wanted: Optional[Set[int]]) -> Sequence[int]:
-    """The targets among `wanted`, in order; all of them where nothing particular is wanted."""
-    return targets if wanted is None else [osd for osd in targets if osd in wanted]

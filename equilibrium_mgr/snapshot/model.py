@@ -105,16 +105,6 @@ class Snapshot(NamedTuple):
     misplaced_copies: int                 # as pg_status reports them
     skipped: Mapping[str, int]            # reason → PGs that cannot be moved for it
 
-    def pool_named(self, name: str) -> Optional[Pool]:
-        for pool in self.pools.values():
-            if pool.name == name:
-                return pool
-        return None
-
-    @property
-    def misplaced_ratio(self) -> float:
-        return self.misplaced_copies / self.object_copies if self.object_copies else 0.0
-
     def in_flight(self) -> Dict[str, Pg]:
         """PGs whose data is not (yet) where `up` wants it."""
         return {pgid: pg for pgid, pg in self.pgs.items() if pg.up != pg.acting}

@@ -99,8 +99,6 @@ def test_figures_of_the_map() -> None:
     assert snapshot.epoch == 100 and snapshot.backfillfull_ratio == 0.8
     assert "norebalance" in snapshot.flags
     assert snapshot.object_copies == 100 and snapshot.misplaced_copies == 0
-    assert snapshot.pool_named("rbd") == snapshot.pools[1]
-    assert snapshot.pool_named("nope") is None
 
 
 def test_misplaced_copies_come_from_pg_status() -> None:
@@ -108,7 +106,6 @@ def test_misplaced_copies_come_from_pg_status() -> None:
     cluster.pg_status = {"misplaced_objects": 30, "misplaced_total": 120}
     snapshot = cluster.snapshot()
     assert (snapshot.misplaced_copies, snapshot.object_copies) == (30, 120)
-    assert snapshot.misplaced_ratio == 0.25
 
 
 def test_ratios_that_are_unset_have_ceph_s_defaults() -> None:
@@ -120,7 +117,7 @@ def test_ratios_that_are_unset_have_ceph_s_defaults() -> None:
 
 def test_empty_cluster() -> None:
     snapshot = Cluster(hosts(1)).snapshot()
-    assert snapshot.pgs == {} and snapshot.misplaced_ratio == 0.0
+    assert snapshot.pgs == {} and snapshot.misplaced_copies == snapshot.object_copies == 0
 
 
 def test_pool_states_by_pg() -> None:
