@@ -11,7 +11,7 @@ from typing import Any, Callable, FrozenSet, List, Optional, Set
 from .compat import ReadCommand, WriteCommand
 from .executor.balancer import Balancer
 from .executor.guards import CURE_BUILTIN, upmap_refused
-from .gateway import Gateway
+from .gateway import Gateway, NotReady
 from .planner.options import PlanOptions
 from .planner.plan import BadPlan, Plan
 from .planning import PlanningDesk
@@ -125,7 +125,12 @@ class Commands:
     # -- what the commands do ------------------------------------------------------------------
 
     def _answer(self, output_format: str, command: Callable[[], Answer]) -> CommandResult:
-        return carry_out(command, output_format,
+        def ready() -> Answer:
+            try:
+                return command()
+            except NotReady as not_ready:
+                raise Refusal(errno.EAGAIN, "%s; try again" % not_ready)
+        return carry_out(ready, output_format,
                          lambda: self.log.exception("a command failed"), errno.EINVAL)
 
     def _evaluate(self, option: Optional[str]) -> Answer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 from typing import Any, List
 
@@ -112,3 +113,13 @@ def test_shutdown_ends_the_real_loop(session: Session) -> None:
     session.module.shutdown()
     thread.join(5)
     assert not thread.is_alive()
+
+
+def test_commands_of_a_mgr_that_knows_nothing_yet(session: Session,
+                                                  monkeypatch: pytest.MonkeyPatch) -> None:
+    """EAGAIN and a sentence, as for everything that a moment's patience cures."""
+    get = session.mgr.get
+    monkeypatch.setattr(session.mgr, "get", lambda name: None if name == "df" else get(name))
+    for line in ("pool ls", "pool add vms", "optimize p vms"):
+        rc, out, err = session.command("equilibrium " + line)
+        assert (rc, out) == (-errno.EAGAIN, "") and "try again" in err and "\n" not in err
