@@ -24,7 +24,8 @@ class Group(NamedTuple):
     """The shards that one pool places under one take: their ideal spread and who may hold them."""
 
     ideal: Dict[int, float]   # OSD → shards by weight
-    counts: Dict[int, int]    # OSD → shards now (the only part that changes)
+    counts: Dict[int, int]    # OSD → shards now
+    room: Set[int]            # OSDs that may gain a shard, kept in line with the counts
     take: int
 
 
@@ -95,7 +96,8 @@ class PlacementState:
         """OSDs that may gain a shard of the group, emptiest first, all emptier than given."""
         targets = self._targets[group.take]
         end = bisect_left(targets, (utilization, -1))
-        return [osd for _, osd in targets[:end] if self.may_gain(group, osd)]
+        room = group.room  # asked of every target for every source: a set, as measured
+        return [osd for _, osd in targets[:end] if osd in room]
 
     def may_lose(self, group: Group, osd: int) -> bool:
         """One shard less brings the OSD's count nearer to its ideal, or no further from it."""
@@ -147,6 +149,10 @@ class PlacementState:
         self._shift_bytes(target, pg.shard_bytes)
         group.counts[source] -= 1
         group.counts[target] = group.counts.get(target, 0) + 1
+        for osd in (source, target):
+            group.room.discard(osd)
+            if self.may_gain(group, osd):
+                group.room.add(osd)
         up[position] = target
         self.changed_up[pg.pgid] = tuple(up)
         self._moved.add((pg.pgid, position))
@@ -180,7 +186,7 @@ class PlacementState:
                 total = sum(weights.values())
                 shards = block.positions * pg_counts.get(pool.id, 0)
                 ideal = {o: shards * w / total for o, w in weights.items()} if total else {}
-                self._groups[pool.id, index] = Group(ideal, {}, block.take)
+                self._groups[pool.id, index] = Group(ideal, {}, set(), block.take)
                 self._targets.setdefault(block.take, sorted(
                     (self.utilization(osd), osd) for osd in block.weights
                     if osd in self._takers))
@@ -205,5 +211,7 @@ class PlacementState:
                 if movable and osd in self._shards:
                     self._shards[osd].append(
                         Shard(-pg.shard_bytes, pg.pool, ps, position, pg.pgid))
+        for group in self._groups.values():
+            group.room.update(osd for osd in group.ideal if self.may_gain(group, osd))
         for shards in self._shards.values():
             shards.sort()
