@@ -64,10 +64,11 @@ class PlacementRule:
         self.blocks = [Block(crush, block) for block in parse_rule(rule, pool_size)]
         self._monitor = MonitorCheck(crush, rule, pool_size)
         self._block_at = [block for block in self.blocks for _ in range(block.positions)]
-        # one take that gives each bucket one shard: keeping those apart is all there is to check
+        #: False for one take that gives each bucket one shard: keeping those apart is all there
+        #: is to check then, for CRUSH and for the monitor
         #: two blocks may choose the same OSD
         self.blocks_overlap = sum(len(b.weights) for b in self.blocks) > len(self.osds())
-        self._needs_full_check = len(self.blocks) > 1 or len(self.blocks[0].domains) > 1 or any(
+        self.needs_full_check = len(self.blocks) > 1 or len(self.blocks[0].domains) > 1 or any(
             domain.shards_per_bucket > 1 for domain in self.blocks[0].domains)
 
     def block_at(self, position: int) -> Block:
@@ -120,7 +121,7 @@ class PlacementRule:
                 continue
             if not self._enters(domain, block, up, position, bucket):
                 return False
-        if not self._needs_full_check:
+        if not self.needs_full_check:
             return True
         wanted = list(up)
         wanted[position] = osd

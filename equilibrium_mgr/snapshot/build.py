@@ -255,10 +255,13 @@ def _immovable(pool: Pool, up: Tuple[int, ...], raw: Optional[Tuple[int, ...]]) 
         return reasons.NO_OSD_FOR_SHARD
     if raw is None:
         return reasons.RAW_UNKNOWN
-    if pool.rule.monitor_refuses(up):
+    broken = pool.rule.breaks(up)
+    if (broken or pool.rule.needs_full_check) and pool.rule.monitor_refuses(up):
         return reasons.MONITOR_REJECTS
-    if pool.rule.breaks(up):
+    if broken:
         return reasons.BREAKS_RULE
+    if raw == up:
+        return None
     try:
         items_for(raw, up if pool.erasure else settle_replicated(raw, up, pool.rule))
     except ValueError:
