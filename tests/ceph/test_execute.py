@@ -13,11 +13,10 @@ from .commands import equilibrium, equilibrium_json, ready_plan, status
 from .conftest import MAX_MISPLACED
 from .daemons import wait_for
 
-HIGHEST_TOLERANCE = 0.015
-"""The real highest utilisation may differ from the predicted by this much: half the smallest shard.
+HIGHEST_TOLERANCE = 0.01
+"""The real highest utilisation may differ from the predicted by this much.
 
-One PG shard is 3 to 7 % of a small OSD here; BlueStore's own data grows and shrinks beside it, by
-up to 8 MiB as seen, which is 0.5 % of the smallest OSD."""
+One PG shard is 3 to 7 % of a small OSD here; BlueStore's own data grows and shrinks beside it."""
 DEVIATION_TOLERANCE = 0.005
 EXECUTE_SECONDS = 240
 
