@@ -76,6 +76,21 @@ class Handler:
         return self.function(module, **{k: v for k, v in given.items() if k in names})
 
 
+class Registering:
+    """The decorator behind both styles of command classes; `COMMANDS` is the registry."""
+
+    COMMANDS: Dict[str, Handler]
+
+    def __init__(self, prefix: str, perm: str = "rw", poll: bool = False) -> None:
+        self.prefix = prefix
+        self.perm = perm
+        self.poll = poll
+
+    def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
+        self.COMMANDS[self.prefix] = describe_function(self.prefix, self.perm, self.poll, func)
+        return func
+
+
 def describe_function(prefix: str, perm: str, poll: bool, function: Callable[..., Any]) -> Handler:
     """The Handler of a function; AssertionError for an argument without an annotation, ValueError
     for one that Ceph cannot use (a text, as `from __future__ import annotations` leaves, is one).

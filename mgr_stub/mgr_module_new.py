@@ -5,30 +5,19 @@ The names CLICommand, CLIReadCommand and CLIWriteCommand do not exist here.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Type
+from typing import Dict, Type
 
 from .api import (CommandResult, HandleCommandResult, MgrModuleApi, MonCommandFailed, NotifyType,
                   Option)
-from .handlers import Handler, describe_function
+from .handlers import Handler, Registering
 from .osd_map_api import CRUSHMap, OSDMap
 
 __all__ = ["CLICommandBase", "CommandResult", "CRUSHMap", "HandleCommandResult", "MgrModule",
            "MonCommandFailed", "NotifyType", "OSDMap", "Option"]
 
 
-class CLICommandBase:
+class CLICommandBase(Registering):
     """Decorator that registers a handler; to be used through a subtype with its own registry."""
-
-    COMMANDS: Dict[str, Handler]
-
-    def __init__(self, prefix: str, perm: str = "rw", poll: bool = False) -> None:
-        self.prefix = prefix
-        self.perm = perm
-        self.poll = poll
-
-    def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
-        self.COMMANDS[self.prefix] = describe_function(self.prefix, self.perm, self.poll, func)
-        return func
 
     @classmethod
     def Read(cls, prefix: str, poll: bool = False) -> CLICommandBase:

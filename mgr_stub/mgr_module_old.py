@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List
+from typing import Any, Dict, List
 
 from .api import (CommandResult, HandleCommandResult, MgrModuleApi, MonCommandFailed, NotifyType,
                   Option)
-from .handlers import Handler, describe_function
+from .handlers import Handler, Registering
 from .osd_map_api import CRUSHMap, OSDMap
 
 __all__ = ["CLICommand", "CLIReadCommand", "CLIWriteCommand", "CommandResult", "CRUSHMap",
@@ -14,20 +14,11 @@ __all__ = ["CLICommand", "CLIReadCommand", "CLIWriteCommand", "CommandResult", "
            "Option"]
 
 
-class CLICommand:
+class CLICommand(Registering):
     """Decorator that registers a handler: `@CLICommand('prefix', perm='rw')`."""
 
     # Ceph's own shape: the registry is the class attribute
     COMMANDS: Dict[str, Handler] = {}
-
-    def __init__(self, prefix: str, perm: str = "rw", poll: bool = False) -> None:
-        self.prefix = prefix
-        self.perm = perm
-        self.poll = poll
-
-    def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
-        self.COMMANDS[self.prefix] = describe_function(self.prefix, self.perm, self.poll, func)
-        return func
 
 
 def CLIReadCommand(prefix: str, poll: bool = False) -> CLICommand:

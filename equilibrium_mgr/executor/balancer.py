@@ -146,6 +146,8 @@ class Balancer:
             return False
         if not 0.0 <= self._clock() - view.snapshot.taken_at < _LONGEST_GLANCE_SECONDS:
             return False
+        if self._gateway.builtin_balancer_active() != view.builtin_active:
+            return False  # switching it moves no epoch
         if self.state in (OFF, BALANCED, STUCK):
             return self._gateway.epoch() == view.snapshot.epoch
         if self._awaited_misplaced is None:
@@ -173,7 +175,8 @@ class Balancer:
     def _act(self, snapshot: Snapshot, settings: Settings) -> Tuple[str, str]:
         walk = self._walk
         if walk is not None and not (walk.name or settings.active):
-            walk = self._walk = None  # switched off by its option
+            self._swap_walk(walk, None)  # switched off by its option
+            walk = self._walk
         if walk is None and not settings.active:
             return OFF, "automatic balancing is off"
         guard = cluster_guard(snapshot, self._gateway.have_mon_connection(),
@@ -194,7 +197,9 @@ class Balancer:
             plan, self._ready = self._ready, None
         if plan is not None:
             if plan.changes:
-                walk = self._walk = Walk("", plan.changes, self._clock())
+                walk = Walk("", plan.changes, self._clock())
+                if not self._swap_walk(None, walk):
+                    return PLANNING, "a plan to execute has come in between"
                 return self._advance(walk, snapshot, settings)
             self._resting = resting(snapshot)
         if self._resting is not None and not self._resting.is_over(snapshot):
@@ -293,12 +298,17 @@ class Balancer:
                 walk.drop(walk.wanted[0], "its target would pass its fill limit")
 
     def _finish(self, walk: Walk) -> None:
+        if self._swap_walk(walk, None):
+            self._remember_end(walk, "through")
+            self.look_again()
+
+    def _swap_walk(self, old: Optional[Walk], new: Optional[Walk]) -> bool:
+        """Replaces the walk unless a command has done so meanwhile."""
         with self._lock:
-            if self._walk is not walk:
-                return
-            self._walk = None
-        self._remember_end(walk, "through")
-        self.look_again()
+            if self._walk is not old:
+                return False
+            self._walk = new
+            return True
 
     # -- memory --------------------------------------------------------------------------------
 
@@ -318,14 +328,16 @@ class Balancer:
         self._resumed = True
         try:
             name = self._memory.recall()
-            if name is None or self._walk is not None:
+            if name is None:
                 return
             plan = self._shelf.get(name)
         except (ValueError, KeyError) as error:  # BadPlan is a ValueError
             self._log.warning("cannot go on with the execution of a plan: %s", error)
             return
-        self._log.info("going on with the execution of plan %s", name)
-        self._walk = Walk(name, plan.changes, self._clock())
+        if self._swap_walk(None, Walk(name, plan.changes, self._clock())):
+            self._log.info("going on with the execution of plan %s", name)
+
+    # -- figures -------------------------------------------------------------------------------
 
     def eta_seconds(self) -> Optional[float]:
         """Seconds until the plan is through, at the rate seen so far; None where unknown."""
@@ -338,8 +350,6 @@ class Balancer:
             return None
         elapsed = max(1.0, self._clock() - walk.started_at)
         return (walk.remaining_bytes + to_come) * elapsed / arrived
-
-    # -- figures -------------------------------------------------------------------------------
 
     def _max_misplaced_ratio(self, settings: Settings) -> float:
         return settings.max_misplaced_ratio or self._gateway.target_max_misplaced_ratio()
