@@ -1,0 +1,104 @@
+"""Maximum flow and minimum cut by Dinic's algorithm, on integers so that nothing is rounded.
+
+Source: E. A. Dinic, "Algorithm for solution of a problem of maximum flow in networks with power
+estimation", Soviet Math. Doklady 11 (1970). Iterative: paths may be longer than Python's stack.
+"""
+from __future__ import annotations
+
+from collections import deque
+from typing import Callable, List
+
+# between two checkpoints
+_NODES_AT_ONCE = 1000
+_STEPS_AT_ONCE = 2000
+
+
+class FlowNetwork:
+    """Directed edges with capacities; `max_flow` may be called once."""
+
+    def __init__(self, nodes: int) -> None:
+        self._edges_of: List[List[int]] = [[] for _ in range(nodes)]
+        self._head: List[int] = []
+        self._room: List[int] = []    # what an edge can still carry; edge e runs against e ^ 1
+        self._depth: List[int] = []   # edges from the source, -1 where it does not get
+
+    def add_edge(self, tail: int, head: int, capacity: int) -> None:
+        for node, other, room in ((tail, head, capacity), (head, tail, 0)):
+            self._edges_of[node].append(len(self._head))
+            self._head.append(other)
+            self._room.append(room)
+
+    def max_flow(self, source: int, sink: int, checkpoint: Callable[[], object]) -> int:
+        flow = 0
+        while self._measure_depths(source, sink, checkpoint):
+            flow += self._saturate_shortest_paths(source, sink, checkpoint)
+        return flow
+
+    def on_source_side(self, node: int) -> bool:
+        """After `max_flow`: is the node on the source's side of the smallest minimum cut?"""
+        return self._depth[node] >= 0
+
+    def _measure_depths(self, source: int, sink: int, checkpoint: Callable[[], object]) -> bool:
+        """False if the sink is out of reach; then every node within reach has its depth."""
+        edges_of, head, room = self._edges_of, self._head, self._room
+        depth = self._depth = [-1] * len(edges_of)
+        depth[source] = 0
+        queue = deque([source])
+        seen = 0
+        while queue:
+            if seen % _NODES_AT_ONCE == 0:
+                checkpoint()
+            seen += 1
+            node = queue.popleft()
+            if node == sink:
+                return True
+            below = depth[node] + 1
+            for edge in edges_of[node]:
+                if room[edge] and depth[head[edge]] < 0:
+                    depth[head[edge]] = below
+                    queue.append(head[edge])
+        return False
+
+    def _saturate_shortest_paths(self, source: int, sink: int,
+                                 checkpoint: Callable[[], object]) -> int:
+        edges_of, head, room, depth = self._edges_of, self._head, self._room, self._depth
+        untried = [0] * len(edges_of)   # per node the index of its first edge that may yet lead on
+        path: List[int] = []
+        node, flow, steps = source, 0, 0
+        while True:
+            steps += 1
+            if steps % _STEPS_AT_ONCE == 0:
+                checkpoint()
+            if node == sink:
+                flow += self._augment(path)
+                node = self._retreat(path)
+            edges, index, below = edges_of[node], untried[node], depth[node] + 1
+            while index < len(edges):
+                edge = edges[index]
+                if room[edge] and depth[head[edge]] == below:
+                    break
+                index += 1
+            untried[node] = index
+            if index < len(edges):
+                path.append(edges[index])
+                node = head[edges[index]]
+            elif path:
+                node = head[path.pop() ^ 1]
+                untried[node] += 1
+            else:
+                return flow
+
+    def _augment(self, path: List[int]) -> int:
+        room = self._room
+        amount = min([room[edge] for edge in path])
+        for edge in path:
+            room[edge] -= amount
+            room[edge ^ 1] += amount
+        return amount
+
+    def _retreat(self, path: List[int]) -> int:
+        """Cuts the path off before its first full edge; returns the node where it ends then."""
+        first = next(index for index, edge in enumerate(path) if not self._room[edge])
+        node = self._head[path[first] ^ 1]
+        del path[first:]
+        return node
