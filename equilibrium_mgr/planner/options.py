@@ -3,6 +3,9 @@ from __future__ import annotations
 
 from typing import FrozenSet, NamedTuple, Optional
 
+#: What a plan is for, in an operator's words; the first is the default.
+AIMS = ("space", "even", "least-motion")
+
 #: Kept free below backfillfull where no fill limit is set: backfill stops dead above it.
 FILL_MARGIN = 0.02
 
@@ -16,7 +19,7 @@ class PlanOptions(NamedTuple):
     max_bytes: Optional[int] = None
     rejected_pgs: FrozenSet[str] = frozenset()  # the monitor would not have them moved
     fill_limit: float = 0.0               # ratio; 0 means backfillfull less FILL_MARGIN
-    max_source_osds: int = 25             # the paper's k: fullest OSDs tried for one move
+    aim: str = AIMS[0]
 
 
 def effective_fill_limit(fill_limit: float, backfillfull_ratio: float) -> float:

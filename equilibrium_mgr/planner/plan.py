@@ -4,9 +4,10 @@ from __future__ import annotations
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from ..snapshot.model import UpmapItems
+from .options import AIMS
 
 #: Written into every stored plan; a reader refuses what it does not know.
-PLAN_VERSION = 1
+PLAN_VERSION = 2
 
 
 class BadPlan(ValueError):
@@ -89,6 +90,8 @@ class Plan(NamedTuple):
     after: Usage
     skipped: Dict[str, int]      # reason → how often something could not be moved for it
     min_compat_client: str
+    aim: str                     # one of planner.options.AIMS
+    bounds: Dict[str, float]     # device class → lowest highest utilisation that the rules allow
 
     @property
     def bytes(self) -> int:
@@ -112,20 +115,24 @@ class Plan(NamedTuple):
             "before": usage_to_dict(self.before),
             "after": usage_to_dict(self.after),
             "skipped": dict(self.skipped),
+            "aim": self.aim,
+            "bounds": dict(self.bounds),
         }
 
 
 def plan_from_dict(dump: Mapping[str, Any]) -> Plan:
     """The reverse of Plan.to_dict. Raises BadPlan for anything it does not understand."""
     try:
-        if dump["version"] != PLAN_VERSION:
+        if dump["version"] not in (1, PLAN_VERSION):
             raise BadPlan("the plan was stored by another version of equilibrium")
         return Plan(
             epoch=dump["osdmap_epoch"], stop_reason=dump["stop_reason"],
             moves=tuple(Move(*move) for move in dump["moves"]),
             changes=tuple(_change(change) for change in dump["changes"]),
             before=_usage(dump["before"]), after=_usage(dump["after"]),
-            skipped=dict(dump["skipped"]), min_compat_client=dump["min_compat_client"])
+            skipped=dict(dump["skipped"]), min_compat_client=dump["min_compat_client"],
+            # version 1 knew neither aims nor bounds
+            aim=dump.get("aim", AIMS[0]), bounds=dict(dump.get("bounds", {})))
     except BadPlan:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:

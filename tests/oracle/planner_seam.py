@@ -57,10 +57,11 @@ class PackageLegality:
     def __init__(self, session: Session) -> None:
         # the package can be imported only once a session has put mgr_module in its place
         options = importlib.import_module("equilibrium_mgr.planner.options").PlanOptions()
-        state = importlib.import_module("equilibrium_mgr.planner.state").PlacementState
+        board = importlib.import_module("equilibrium_mgr.planner.board").Board
         self._upmap = importlib.import_module("equilibrium_mgr.snapshot.upmap")
         self.snapshot: Any = session.module.gateway.snapshot()
-        self._state: Any = state(self.snapshot, options)
+        self._board: Any = board(self.snapshot, options)
+        self._number = {pg.pgid: number for number, pg in enumerate(self._board.pgs)}
 
     def judge(self, pgid: str, position: int, target: int) -> Optional[Judgement]:
         """None where the package would not make this move."""
@@ -68,7 +69,9 @@ class PackageLegality:
         pool = self.snapshot.pools[pg.pool]
         if pg.immovable or pool.rule is None or self.snapshot.osds[target].cannot_take():
             return None
-        if not self._state.legal(pg, position, target):
+        index_of = self._board.index_of
+        if pgid not in self._number or not self._board.legal(
+                self._number[pgid], index_of[pg.up[position]], index_of[target]):
             return None
         wanted = pg.up[:position] + (target,) + pg.up[position + 1:]
         if not pool.erasure:

@@ -6,8 +6,8 @@ from typing import Any, Callable, Dict
 
 import pytest
 from builders import GIB, Cluster, hosts
-from paper import Placement, steps
 from random_clusters import random_cluster
+from replay import Replay
 
 from equilibrium_mgr.planner.plan import BadPlan, PgChange, Plan, plan_from_dict
 from equilibrium_mgr.planner.planner import make_plan
@@ -37,7 +37,7 @@ def check_items(snapshot: Snapshot, change: PgChange) -> None:
 def test_items_are_well_formed(seed: int) -> None:
     snapshot = random_cluster(seed, hybrid=True).snapshot()
     plan = make_plan(snapshot)
-    final = Placement(snapshot, steps(plan.moves))
+    final = Replay(snapshot, plan.moves)
     assert plan.changes
     for change in plan.changes:
         check_items(snapshot, change)
@@ -65,7 +65,7 @@ def test_odd_items_of_one_pg_do_not_spoil_the_plan() -> None:
 
 def test_moving_home_removes_the_items() -> None:
     cluster = Cluster(hosts(2)).pool(1, size=1)
-    cluster.pg("1.0", [1], num_bytes=9 * GIB, items=[(0, 1)]).pg("1.1", [1], num_bytes=8 * GIB)
+    cluster.pg("1.0", [1], num_bytes=8 * GIB, items=[(0, 1)]).pg("1.1", [1], num_bytes=9 * GIB)
     change, = make_plan(cluster.snapshot()).changes
     assert change.items == () and change.up_after == (0,)
     assert change.command() == "ceph osd rm-pg-upmap-items 1.0"
@@ -80,20 +80,17 @@ def test_command_of_a_change() -> None:
 def test_figures_of_moves_follow_each_other(seed: int) -> None:
     snapshot = random_cluster(seed).snapshot()
     plan = make_plan(snapshot)
-    for number, move in enumerate(plan.moves):
-        before = Placement(snapshot, steps(plan.moves[:number]))
-        after = Placement(snapshot, steps(plan.moves[:number + 1]))
+    now = Replay(snapshot)
+    for move in plan.moves:
         assert move.bytes == snapshot.pgs[move.pgid].shard_bytes
-        assert move.source_before == pytest.approx(before.utilization(move.source))
-        assert move.source_after == pytest.approx(after.utilization(move.source))
-        assert move.target_before == pytest.approx(before.utilization(move.target))
-        assert move.target_after == pytest.approx(after.utilization(move.target))
-    final = Placement(snapshot, steps(plan.moves))
+        assert move.source_before == pytest.approx(now.level(move.source))
+        assert move.target_before == pytest.approx(now.level(move.target))
+        now.move(move)
+        assert move.source_after == pytest.approx(now.level(move.source))
+        assert move.target_after == pytest.approx(now.level(move.target))
     for name, usage in plan.after.classes.items():
-        ratios = {o.id: final.utilization(o.id) for o in snapshot.osds.values()
-                  if o.device_class == name}
-        assert usage.max == pytest.approx(max(ratios.values()))
-        assert usage.stddev == pytest.approx(final.variance(name) ** 0.5)
+        assert usage.max == pytest.approx(now.highest(name))
+        assert usage.stddev == pytest.approx(now.stddev(name))
         assert usage.max <= plan.before.classes[name].max
 
 

@@ -1,0 +1,222 @@
+"""In which order the wanted changes are made, so that a plan is useful wherever it is cut.
+
+Always the fullest OSD of a device class gives first, to where it is lowest afterwards, and no
+target ever passes the highest utilisation of its class at that moment. Classes take turns by the
+share of their bytes that is through. All moves of one PG go together: they are one upmap entry.
+"""
+from __future__ import annotations
+
+import heapq
+from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
+
+from .board import Board
+
+#: A change that also takes from OSDs so much emptier (a ratio) waits for those that do not.
+_ASIDE = 0.1
+
+ShardMove = Tuple[int, int]      # (source, target), OSD indices
+
+
+class Change(NamedTuple):
+    """What the plan does to one PG."""
+
+    pg: int
+    moves: Tuple[ShardMove, ...]
+    bytes: int                   # of one shard
+
+
+class Step(NamedTuple):
+    """Changes that must not be torn apart; nearly always a single one."""
+
+    changes: Tuple[Change, ...]
+
+
+def wanted_changes(board: Board) -> List[Change]:
+    """Every PG whose up set differs from where the plan started."""
+    changes: List[Change] = []
+    for pg in sorted(board.moved):
+        start, up = board.start[pg], board.up[pg]
+        groups = board.group_at[board.pgs[pg].pool]
+        if board.groups[groups[0]].pool.erasure:
+            moves = tuple((a, b) for a, b in zip(start, up) if a != b)
+        else:
+            moves = tuple(pair for block in board.blocks(pg) for pair in zip(
+                [a for a in start[block] if a not in up[block]],
+                [b for b in up[block] if b not in start[block]]))
+        if moves:
+            changes.append(Change(pg, moves, board.pg_bytes[pg]))
+    return changes
+
+
+def in_order(board: Board, changes: Sequence[Change],
+             checkpoint: Callable[[], bool]) -> List[Step]:
+    """Sorts the changes into steps. What the checkpoint says is not heeded: it only yields."""
+    return _Sorter(board, changes).run(checkpoint)
+
+
+class _Sorter:
+    """Replays the changes from the start, one class at a time."""
+
+    def __init__(self, board: Board, changes: Sequence[Change]) -> None:
+        self._size = board.size
+        self._most = board.most
+        self._used = _used_at_start(board, changes)
+        self._class_of = [board.snapshot.osds[osd].device_class for osd in board.osd_ids]
+        self._changes = changes
+        self._pending: Set[int] = set(range(len(changes)))
+        self._off: Dict[int, List[int]] = {}       # OSD → pending changes that relieve it
+        self._class_change: Dict[str, List[int]] = {}
+        for number, change in enumerate(changes):
+            for source, _ in change.moves:
+                self._off.setdefault(source, []).append(number)
+        self._heaps: Dict[str, List[Tuple[float, int]]] = {}
+        self._tops: Dict[str, List[Tuple[float, int]]] = {}
+        self._waiting: Dict[int, Set[int]] = {}    # full target → sources that wait for it
+        for osd in range(len(self._size)):
+            self._tops.setdefault(self._class_of[osd], []).append((-self._level(osd), osd))
+            if osd in self._off:
+                self._heaps.setdefault(self._class_of[osd], []).append((-self._level(osd), osd))
+        for heap in list(self._heaps.values()) + list(self._tops.values()):
+            heapq.heapify(heap)
+        self._total = {name: 0 for name in self._heaps}
+        self._through = {name: 0 for name in self._heaps}
+        for change in changes:
+            self._total[self._owner(change)] += change.bytes * len(change.moves)
+
+    def run(self, checkpoint: Callable[[], bool]) -> List[Step]:
+        steps: List[Step] = []
+        classes = sorted(self._heaps)
+        while self._pending:
+            checkpoint()
+            active = [name for name in classes if self._heaps[name]]
+            if not active:
+                step = self._untie()
+                if step.changes:
+                    steps.append(step)
+                continue
+            name = min(active, key=lambda c: (self._through[c] / max(1, self._total[c]), c))
+            number = self._next(name)
+            if number is not None:
+                steps.append(self._take((number,)))
+        return steps
+
+    def _owner(self, change: Change) -> str:
+        return self._class_of[change.moves[0][0]]
+
+    def _level(self, osd: int) -> float:
+        return self._used[osd] / self._size[osd]
+
+    def _top(self, name: str) -> float:
+        """The highest utilisation of a class at this moment."""
+        heap = self._tops[name]
+        while -heap[0][0] != self._level(heap[0][1]):
+            heapq.heapreplace(heap, (-self._level(heap[0][1]), heap[0][1]))
+        return -heap[0][0]
+
+    def _next(self, name: str) -> Optional[int]:
+        """The next change of a class, or None where its fullest OSD has to wait."""
+        heap = self._heaps[name]
+        level, osd = heapq.heappop(heap)
+        mine = [n for n in self._off.get(osd, ()) if n in self._pending]
+        self._off[osd] = mine
+        if not mine:
+            return None
+        if -level != self._level(osd):
+            heapq.heappush(heap, (-self._level(osd), osd))
+            return None
+        best: Optional[Tuple[int, float, int, int]] = None
+        for number in mine:
+            lowest = self._lands(number)
+            if lowest is not None:
+                key = (int(self._aside(number, osd) / _ASIDE), lowest,
+                       -self._changes[number].bytes, number)
+                best = key if best is None or key < best else best
+        if best is None:
+            for number in mine:
+                for _, target in self._changes[number].moves:
+                    self._waiting.setdefault(target, set()).add(osd)
+            return None
+        return best[3]
+
+    def _lands(self, number: int) -> Optional[float]:
+        """The highest utilisation of the change's targets after it; None where one may not."""
+        change = self._changes[number]
+        highest = 0.0
+        for _, target in change.moves:
+            used = self._used[target] + change.bytes
+            level = used / self._size[target]
+            if used > self._most[target] or level > self._top(self._class_of[target]) + 1e-12:
+                return None
+            highest = max(highest, level)
+        return highest
+
+    def _aside(self, number: int, osd: int) -> float:
+        """How far below the OSD the change's other sources stand, summed up: bytes that relieve
+        nothing full yet."""
+        level = self._level(osd)
+        return sum(max(0.0, level - self._level(source))
+                   for source, _ in self._changes[number].moves)
+
+    def _take(self, numbers: Iterable[int]) -> Step:
+        taken: List[Change] = []
+        for number in numbers:
+            change = self._changes[number]
+            self._pending.discard(number)
+            taken.append(change)
+            self._through[self._owner(change)] += change.bytes * len(change.moves)
+            for source, target in change.moves:
+                self._used[source] -= change.bytes
+                self._used[target] += change.bytes
+                for osd in (source, target):
+                    heapq.heappush(self._tops[self._class_of[osd]], (-self._level(osd), osd))
+                    if self._off.get(osd):
+                        heapq.heappush(self._heaps[self._class_of[osd]],
+                                       (-self._level(osd), osd))
+                for waiting in self._waiting.pop(source, ()):
+                    heapq.heappush(self._heaps[self._class_of[waiting]],
+                                   (-self._level(waiting), waiting))
+        return Step(tuple(taken))
+
+    def _untie(self) -> Step:
+        """Changes that wait for each other in a circle go together: first what makes room."""
+        first = min(self._pending, key=lambda n: (
+            max((self._used[t] + self._changes[n].bytes) / self._size[t]
+                for _, t in self._changes[n].moves), n))
+        together = [first]
+        queue = [first]
+        while queue:
+            change = self._changes[queue.pop()]
+            for _, target in change.moves:
+                coming = sum(self._changes[n].bytes for n in together
+                             for _, t in self._changes[n].moves if t == target)
+                going = sum(self._changes[n].bytes for n in together
+                            for s, _ in self._changes[n].moves if s == target)
+                for number in self._off.get(target, ()):
+                    if (self._used[target] + coming - going) / self._size[target] <= self._top(
+                            self._class_of[target]) + 1e-12:
+                        break
+                    if number in self._pending and number not in together:
+                        together.append(number)
+                        queue.append(number)
+                        going += self._changes[number].bytes
+        if self._overfills(together):
+            self._pending.difference_update(together)  # rather not at all
+            return Step(())
+        return self._take(reversed(together))
+
+    def _overfills(self, numbers: Sequence[int]) -> bool:
+        """Whether a target would pass its fill limit on the way, whatever goes first."""
+        coming: Dict[int, int] = {}
+        for number in numbers:
+            for _, target in self._changes[number].moves:
+                coming[target] = coming.get(target, 0) + self._changes[number].bytes
+        return any(self._used[osd] + more > self._most[osd] for osd, more in coming.items())
+
+
+def _used_at_start(board: Board, changes: Sequence[Change]) -> List[int]:
+    used = list(board.used)
+    for change in changes:
+        for source, target in change.moves:
+            used[source] += change.bytes
+            used[target] -= change.bytes
+    return used

@@ -1,0 +1,301 @@
+"""How one OSD is relieved at the least cost: a move, a swap, or a chain over a third OSD.
+
+What relief means is asked of a complaint: too many bytes, or too many shards of one pool per free
+byte. Every operation leaves all the OSDs it touches within the limits, but for the relieved one,
+which it brings nearer to them.
+"""
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+from .limits import Limits
+from .targets import Targets
+from .terms import Terms
+from .shelves import Shelves
+
+Step = Tuple[int, int, int]       # (PG, source, target)
+Offer = Tuple[int, int, int]      # (bytes, PG, group)
+
+#: How many targets, partners and shards near the wanted size are looked at before the best of
+#: them is taken: more cost time and gained nothing, as measured on the sample clusters.
+_TARGETS = 6
+_PARTNERS = 4
+_NEAR = 4
+_ALL = 1 << 30
+
+
+class Complaint(NamedTuple):
+    """Why an OSD must be relieved."""
+
+    osds: Tuple[int, ...]     # who may help
+    group: int                # the pool's group with too many shards, or -1: too many bytes
+    per_byte: float           # shards of it per free byte that are allowed
+    goal: float               # the utilisation that is wanted in the end
+    shard: float              # bytes that one shard too many stands for
+    trouble: float            # cost of an operation beside its bytes, so that small ones are rare
+
+
+class Found(NamedTuple):
+    score: float              # gain per byte of relief
+    gain: float               # of the objective
+    steps: Tuple[Step, ...]
+
+
+class Relief:
+    """Finds operations; `price` is what a displaced byte costs."""
+
+    def __init__(self, terms: Terms, targets: Targets, shelves: Shelves, limits: Limits,
+                 price: float) -> None:
+        self._terms = terms
+        self._board = terms.board
+        self._targets = targets
+        self._shelves = shelves
+        self._limits = limits
+        self._price = price
+
+    def find(self, source: int, complaint: Complaint) -> Optional[Found]:
+        """The cheapest operation of the simplest kind that helps, or None."""
+        return (self._move(source, complaint, _NEAR) or self._swap(source, complaint, True)
+                or self._move(source, complaint, _ALL) or self._swap(source, complaint, False)
+                or self._chain(source, complaint))
+
+    # -- what an operation is worth ------------------------------------------------------------
+
+    def _helps(self, source: int, complaint: Complaint, shed: int, out: int, into: int) -> float:
+        """Bytes of relief where `shed` bytes and a shard of `out` leave and one of `into` comes."""
+        if complaint.group < 0:
+            board = self._board
+            return min(shed, board.used[source] - complaint.goal * board.size[source])
+        counts = (out == complaint.group) - (into == complaint.group)
+        return complaint.shard * (counts + complaint.per_byte * shed)
+
+    def _cost(self, pg: int, source: int, target: int, size: int) -> float:
+        """What displacing costs, or refunds."""
+        start = self._board.start[pg]
+        change = (source in start) - (target in start)
+        return change * (self._price * size + self._terms.per_move[source]) if change else 0.0
+
+    def _reaches(self, group: int, source: int, target: int) -> bool:
+        board = self._board
+        members = board.groups[group].members
+        return (source in members and target in members
+                and board.reaches(board.groups[group], source, target))
+
+    # -- moves ---------------------------------------------------------------------------------
+
+    def _move(self, source: int, complaint: Complaint, near: int) -> Optional[Found]:
+        board, limits = self._board, self._limits
+        over = board.used[source] - limits.most_used[source]
+        offers = [(group, out, shards) for group, out, shards in self._offers(
+            source, complaint, near, over) if shards]
+        if not offers:
+            return None
+        least = min(shards[0][0] for _, _, shards in offers)
+        best: Optional[Found] = None
+        legal = 0
+        for target in self._receivers(source, complaint):
+            room = limits.most_used[target] - board.used[target]
+            if room < least or target == source:
+                continue
+            better = self._move_to(source, target, room, offers, complaint, best)
+            if better is not best:
+                best = better
+                legal += 1
+                if legal >= _TARGETS:
+                    break
+            elif best is not None:
+                break
+        return best
+
+    def _receivers(self, source: int, complaint: Complaint) -> Iterator[int]:
+        if complaint.group >= 0:
+            return iter([osd for _, osd in self._targets.of(complaint.group, source)])
+        return (osd for _, osd in self._targets.among(complaint.osds))
+
+    def _offers(self, source: int, complaint: Complaint, near: int,
+                over: float) -> Iterable[Tuple[int, float, Sequence[Tuple[int, int]]]]:
+        """(group, what its leaving gains, shards of about the wanted size)."""
+        board = self._board
+        for group, lists in self._shelves.of(source).items():
+            if complaint.group in (-1, group):
+                out = self._terms.leave_count(group, source)
+                for shards in lists:
+                    if complaint.group >= 0 or near >= len(shards):
+                        yield group, out, shards[:near]
+                        continue
+                    # enough for now, or all that is too much at once
+                    need = board.used[source] - complaint.goal * board.size[source]
+                    for size in (int(over), int(need)):
+                        at = bisect_left(shards, (size, -1))
+                        yield group, out, shards[max(0, min(at, len(shards) - 1) - near // 2):
+                                                 at + near // 2]
+
+    def _move_to(self, source: int, target: int, room: float,
+                 offers: List[Tuple[int, float, Sequence[Tuple[int, int]]]],
+                 complaint: Complaint, best: Optional[Found]) -> Optional[Found]:
+        board, limits, terms = self._board, self._limits, self._terms
+        for group, out, shards in offers:
+            if shards[0][0] > room or not self._reaches(group, source, target):
+                continue
+            into = terms.enter_count(group, target)
+            for size, pg in shards:
+                if size > room:
+                    break
+                helps = self._helps(source, complaint, size, group, -1)
+                if helps <= 0:
+                    continue
+                gain = (self._terms.shift(source, target, size) + out - into
+                        - self._cost(pg, source, target, size))
+                score = (gain - complaint.trouble) / helps
+                if ((best is None or score > best.score)
+                        and limits.fits(target, size, group, -1)
+                        and board.legal(pg, source, target)):
+                    best = Found(score, gain, ((pg, source, target),))
+        return best
+
+    # -- swaps ---------------------------------------------------------------------------------
+
+    def _swap(self, source: int, complaint: Complaint, cheap: bool) -> Optional[Found]:
+        """`cheap`: only against shards that are displaced already and cost nothing more."""
+        best: Optional[Found] = None
+        offers = self._shelves.by_size(source)
+        if complaint.group >= 0:
+            offers = [offer for offer in offers if offer[2] == complaint.group]
+        tried = 0
+        for partner in self._receivers(source, complaint):
+            if partner == source:
+                continue
+            room = self._limits.most_used[partner] - self._board.used[partner]
+            if room <= 0:
+                continue
+            theirs = (self._shelves.displaced(partner) if cheap
+                      else self._shelves.by_size(partner))
+            if theirs:
+                best = self._swap_with(source, partner, offers, theirs, complaint, best)
+                tried += 1
+            if best is not None and tried >= _PARTNERS:
+                break
+        return best
+
+    def _swap_with(self, source: int, partner: int, offers: List[Offer], theirs: List[Offer],
+                   complaint: Complaint, best: Optional[Found]) -> Optional[Found]:
+        board, limits, terms = self._board, self._limits, self._terms
+        over = board.used[source] - limits.most_used[source]
+        most = limits.most_used[partner] - board.used[partner]
+        least = 1 if complaint.group < 0 else min(0.0, over)
+        want = max(over, 0.0) if complaint.group < 0 else 0.0
+        reach: Dict[int, bool] = {}
+        for (size, pg, group), (back, other, other_group) in _pairs(
+                offers, theirs, want, least, most):
+            if other == pg or other_group == complaint.group:
+                continue
+            shed = size - back
+            helps = self._helps(source, complaint, shed, group, other_group)
+            if helps <= 0:
+                continue
+            for name in (group, other_group):
+                if name not in reach:
+                    reach[name] = self._reaches(name, source, partner)
+            if not (reach[group] and reach[other_group]):
+                continue
+            gain = (self._terms.shift(source, partner, shed) - self._cost(pg, source, partner, size)
+                    - self._cost(other, partner, source, back))
+            if other_group != group:
+                gain += (terms.leave_count(group, source) - terms.enter_count(group, partner)
+                         + terms.leave_count(other_group, partner)
+                         - terms.enter_count(other_group, source))
+            score = (gain - complaint.trouble) / helps
+            if ((best is None or score > best.score)
+                    and limits.fits(partner, shed, group, other_group)
+                    and limits.fits_counts(source, -shed, other_group, group)
+                    and board.legal(pg, source, partner)
+                    and board.legal(other, partner, source)):
+                best = Found(score, gain, ((other, partner, source), (pg, source, partner)))
+        return best
+
+    # -- chains --------------------------------------------------------------------------------
+
+    def _chain(self, source: int, complaint: Complaint) -> Optional[Found]:
+        """A shard goes where there is no room yet, and another goes on from there."""
+        board, terms = self._board, self._terms
+        best: Optional[Found] = None
+        for group, lists in self._shelves.of(source).items():
+            if complaint.group not in (-1, group):
+                continue
+            out = terms.leave_count(group, source)
+            seen = 0
+            for _, middle in self._targets.of(group, source):
+                if middle == source or not self._reaches(group, source, middle):
+                    continue
+                seen += 1
+                if seen > _TARGETS:
+                    break
+                into = terms.enter_count(group, middle)
+                for size, pg in (lists[0] + lists[1])[::-1][:2 * _NEAR]:
+                    helps = self._helps(source, complaint, size, group, -1)
+                    if helps <= 0 or not board.legal(pg, source, middle):
+                        continue
+                    onward = self._onward(middle, size, group, pg, source)
+                    if onward is None:
+                        continue
+                    gain = (out - into + onward[0] - self._cost(pg, source, middle, size)
+                            + self._terms.shift(source, middle, size))
+                    score = (gain - complaint.trouble) / helps
+                    if best is None or score > best.score:
+                        best = Found(score, gain, (onward[1], (pg, source, middle)))
+        return best
+
+    def _onward(self, middle: int, coming: int, coming_group: int, not_pg: int,
+                source: int) -> Optional[Tuple[float, Step]]:
+        """The cheapest shard whose leaving makes room on the middle OSD for what comes."""
+        board, terms, limits = self._board, self._terms, self._limits
+        over = max(0, board.used[middle] + coming - int(limits.most_used[middle]))
+        best: Optional[Tuple[float, Step]] = None
+        for group, lists in self._shelves.of(middle).items():
+            out = terms.leave_count(group, middle)
+            seen = 0
+            for _, target in self._targets.of(group, middle):
+                room = limits.most_used[target] - board.used[target]
+                if (target in (middle, source) or room < over
+                        or not self._reaches(group, middle, target)):
+                    continue
+                seen += 1
+                if seen > _TARGETS:
+                    break
+                into = terms.enter_count(group, target)
+                for shards in lists:
+                    start = bisect_left(shards, (over, -1))
+                    for size, pg in shards[start:start + _NEAR]:
+                        if size > room or pg == not_pg:
+                            continue
+                        gain = (self._terms.shift(middle, target, size) + out - into
+                                - self._cost(pg, middle, target, size))
+                        if ((best is None or gain > best[0])
+                                and limits.fits(target, size, group, -1)
+                                and limits.fits(middle, coming - size, coming_group, group)
+                                and board.legal(pg, middle, target)):
+                            best = (gain, (pg, middle, target))
+        return best
+
+
+def _pairs(mine: List[Offer], theirs: List[Offer], want: float, least: float,
+           most: float) -> Iterator[Tuple[Offer, Offer]]:
+    """Pairs whose difference in bytes is about `want` and between `least` and `most`.
+
+    Walks the shorter list and looks the other's partners up by size.
+    """
+    if len(theirs) <= len(mine):
+        for other in theirs:
+            low = bisect_left(mine, (int(other[0] + least), -1, -1))
+            high = bisect_left(mine, (int(other[0] + most) + 1, -1, -1))
+            at = bisect_left(mine, (int(other[0] + want), -1, -1))
+            for k in range(max(low, min(at, high) - 1), min(high, max(at, low) + 2)):
+                yield mine[k], other
+    else:
+        for offer in mine:
+            low = bisect_left(theirs, (int(offer[0] - most), -1, -1))
+            high = bisect_left(theirs, (int(offer[0] - least) + 1, -1, -1))
+            at = bisect_left(theirs, (int(offer[0] - want), -1, -1))
+            for k in range(max(low, min(at, high) - 2), min(high, max(at, low) + 1)):
+                yield offer, theirs[k]

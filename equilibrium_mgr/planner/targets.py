@@ -1,0 +1,99 @@
+"""Who could take a shard: the best OSDs first, in lists that are repaired when they are used."""
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from typing import Callable, Dict, List, Sequence, Set, Tuple
+
+from .board import Board, Group
+from .terms import Terms
+
+Entry = Tuple[float, int]   # (key, OSD index), best first
+
+#: Pools times OSDs up to which every pool has lists of its own. They find the best target sooner,
+#: but each has to be repaired after each move: beyond this that costs more than the search.
+_OWN_LISTS = 200_000
+
+#: Targets that may be no better before the search among the rest ends: in a list of the pool's own,
+#: and in one that knows nothing of its counts.
+_PATIENCE_OWN = 2
+_PATIENCE_SHARED = 12
+
+
+class Targets:
+    """Lists per pool and take (or per take where there are too many), and per zone of the tree."""
+
+    def __init__(self, terms: Terms) -> None:
+        board = terms.board
+        self._board = board
+        self._own = sum(len(group.osds) for group in board.groups) <= _OWN_LISTS
+        self.patience = _PATIENCE_OWN if self._own else _PATIENCE_SHARED
+        self._among: Dict[Tuple[int, ...], _Sorted] = {}
+        shared: Dict[Tuple[int, int], Dict[int, _Sorted]] = {}
+        self._of_group: List[Dict[int, _Sorted]] = []
+        for group in board.groups:
+            if self._own:
+                self._of_group.append(_by_zone(board, group, _cost_of(terms, group)))
+                continue
+            key = (id(group.osds), id(group.zone))
+            if key not in shared:
+                shared[key] = _by_zone(board, group, _fullness(board))
+            self._of_group.append(shared[key])
+
+    def of(self, group: int, source: int) -> List[Entry]:
+        """The OSDs that a shard of the group might go to from `source`."""
+        zone = self._board.groups[group].zone
+        known = self._of_group[group].get(0 if zone is None else zone[source])
+        return known.entries() if known is not None else []
+
+    def among(self, osds: Tuple[int, ...]) -> List[Entry]:
+        """(utilisation, OSD) of these OSDs, the emptiest first."""
+        if osds not in self._among:
+            self._among[osds] = _Sorted(self._board, osds, _fullness(self._board))
+        return self._among[osds].entries()
+
+
+class _Sorted:
+    """OSDs that may take shards, sorted by a key that depends on what they hold."""
+
+    def __init__(self, board: Board, osds: Sequence[int], key: Callable[[int], float]) -> None:
+        self._board = board
+        self._osds = [osd for osd in osds if board.takes[osd]]
+        self._key = key
+        self._entries: List[Entry] = []
+        self._keys: Dict[int, float] = {}
+        self._seen = -1
+
+    def entries(self) -> List[Entry]:
+        changed = self._board.changed
+        if self._seen < 0 or len(changed) - self._seen > len(self._osds) // 2 + 8:
+            self._keys = {osd: self._key(osd) for osd in self._osds}
+            self._entries = sorted((key, osd) for osd, key in self._keys.items())
+        elif self._seen < len(changed):
+            self._repair(set(changed[self._seen:]))
+        self._seen = len(changed)
+        return self._entries
+
+    def _repair(self, changed: Set[int]) -> None:
+        for osd in changed:
+            old = self._keys.get(osd)
+            if old is not None:
+                self._keys[osd] = new = self._key(osd)
+                if new != old:
+                    del self._entries[bisect_left(self._entries, (old, osd))]
+                    insort(self._entries, (new, osd))
+
+
+def _by_zone(board: Board, group: Group, key: Callable[[int], float]) -> Dict[int, _Sorted]:
+    members: Dict[int, List[int]] = {}
+    for osd in group.osds:
+        members.setdefault(0 if group.zone is None else group.zone[osd], []).append(osd)
+    return {zone: _Sorted(board, osds, key) for zone, osds in members.items()}
+
+
+def _cost_of(terms: Terms, group: Group) -> Callable[[int], float]:
+    """What it costs an OSD to take a shard of mean size."""
+    return lambda osd: terms.enter(group.index, osd, group.mean_bytes)
+
+
+def _fullness(board: Board) -> Callable[[int], float]:
+    return lambda osd: board.used[osd] / board.size[osd]

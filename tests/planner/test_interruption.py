@@ -1,0 +1,138 @@
+"""Plans that end early: they are legal, do no harm, and the checkpoint is asked often enough."""
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, List, Tuple
+
+import pytest
+from legality import assert_legal
+from made_clusters import plan_of_cluster, snapshot_of
+from replay import Replay, classes_of
+
+from equilibrium_mgr.planner.options import PlanOptions
+from equilibrium_mgr.planner.plan import Plan
+from equilibrium_mgr.planner.planner import make_plan
+from equilibrium_mgr.snapshot.model import Pg
+
+_INTERRUPTED = "the time limit is reached"
+_NAMES = ["demo", "uneven", "hybrid"]
+
+
+class Stopwatch:
+    """A checkpoint that says no after so many calls, and notes what it is told."""
+
+    def __init__(self, calls: int = 1 << 60) -> None:
+        self.left = calls
+        self.told: List[int] = []
+
+    def __call__(self, moves: int) -> bool:
+        self.told.append(moves)
+        self.left -= 1
+        return self.left >= 0
+
+
+class Counted(Dict[str, Pg]):
+    """PGs that note each time one of them is handed out."""
+
+    handed_out = 0
+
+    def values(self) -> Any:
+        return self._count(super().values())
+
+    def items(self) -> Any:
+        return self._count(super().items())
+
+    def __iter__(self) -> Any:
+        return self._count(super().__iter__())
+
+    def _count(self, all_of_them: Any) -> Iterator[Any]:
+        for one in all_of_them:
+            self.handed_out += 1
+            yield one
+
+
+def interrupted(name: str, calls: int) -> Tuple[Plan, Stopwatch]:
+    watch = Stopwatch(calls)
+    return make_plan(snapshot_of(name), PlanOptions(), watch), watch
+
+
+def calls_of_whole_plan(name: str) -> int:
+    watch = Stopwatch()
+    make_plan(snapshot_of(name), PlanOptions(), watch)
+    return len(watch.told)
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_an_interrupted_plan_is_legal_and_does_no_harm(name: str) -> None:
+    """After few calls, after all of them, and after many numbers between."""
+    snapshot, whole = snapshot_of(name), plan_of_cluster(name)
+    calls = calls_of_whole_plan(name)
+    start = Replay(snapshot)
+    found = []
+    for number in [0, 1, 2, 3, 5, 8] + [calls * n // 9 for n in range(1, 9)] + [calls - 1]:
+        plan, _ = interrupted(name, number)
+        if plan.stop_reason == _INTERRUPTED:
+            found.append(len(plan.changes))
+        else:  # it came when only the order was left to be found
+            assert plan == whole
+        assert_legal(snapshot, plan)
+        end = Replay(snapshot, plan.moves)
+        for device_class in whole.after.classes:
+            assert end.highest(device_class) <= start.highest(device_class) + 1e-9
+    assert len(found) > 8 and found[0] == 0 and max(found) > len(whole.changes) // 2
+
+
+def test_a_checkpoint_that_never_agrees_gives_an_empty_plan() -> None:
+    plan, _ = interrupted("demo", 0)
+    assert plan.moves == () and plan.changes == () and plan.before == plan.after
+    assert plan.stop_reason == _INTERRUPTED
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_more_time_gives_more(name: str) -> None:
+    """The maxima of a plan cut at half of its calls are below the start's."""
+    plan, _ = interrupted(name, calls_of_whole_plan(name) // 2)
+    assert plan.stop_reason == _INTERRUPTED and plan.moves
+    assert any(plan.after.classes[c].max < plan.before.classes[c].max
+               for c in classes_of(snapshot_of(name), plan))
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_the_search_ends_soon_after_the_no(name: str) -> None:
+    """What is still asked then is for others to have their turn while the plan is put in order."""
+    calls = calls_of_whole_plan(name)
+    plan, watch = interrupted(name, calls // 2)
+    assert plan.stop_reason == _INTERRUPTED
+    assert len(watch.told) - calls // 2 <= 10 + 20 * len(plan.changes)
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_the_checkpoint_is_told_the_moves_found(name: str) -> None:
+    """From none upwards, with no more than one change of a few shards between two calls."""
+    watch = Stopwatch()
+    plan = make_plan(snapshot_of(name), PlanOptions(), watch)
+    assert plan == plan_of_cluster(name)
+    assert watch.told[0] == 0 and watch.told == sorted(watch.told)
+    assert watch.told[-1] >= len(plan.moves)
+    assert len(watch.told) >= watch.told[-1], "asked less often than once per move"
+
+
+def test_the_checkpoint_is_asked_while_the_pgs_are_loaded() -> None:
+    """On an average after 500 PGs that are looked at, and at once where they are placed."""
+    snapshot = snapshot_of("uneven")
+    pgs = Counted(snapshot.pgs)
+    for number in range(1100):  # more PGs, of no bytes
+        some = pgs["1.0"]
+        pgs["1.%x" % (0x1000 + number)] = some._replace(
+            pgid="1.%x" % (0x1000 + number), shard_bytes=0, objects=0, raw=some.raw, up=some.up)
+    gaps: List[int] = []
+    seen = 0
+
+    def until_the_first_move(moves: int) -> bool:
+        nonlocal seen
+        if not moves:
+            gaps.append(pgs.handed_out - seen)
+            seen = pgs.handed_out
+        return not moves
+    make_plan(snapshot._replace(pgs=pgs), PlanOptions(), until_the_first_move)
+    assert sum(gaps) >= len(pgs) == 1500
+    assert len(gaps) >= sum(gaps) / 500, "%d calls, %d PGs" % (len(gaps), sum(gaps))

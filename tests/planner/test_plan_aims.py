@@ -1,0 +1,66 @@
+"""What the aims trade for each other: evenness, the maximum, bytes moved."""
+from __future__ import annotations
+
+import pytest
+from made_clusters import NAMES, plan_of_cluster, snapshot_of
+from replay import median_size, typical_shard
+
+_SAME = 1e-9
+
+
+def hardly(name: str, device_class: str) -> float:
+    """A twentieth of a typical shard, in utilisation: chance decides below that."""
+    snapshot = snapshot_of(name)
+    return 0.05 * typical_shard(snapshot, device_class) / median_size(snapshot, device_class)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_even_is_at_least_as_even_as_space(name: str) -> None:
+    space, even = plan_of_cluster(name), plan_of_cluster(name, "even")
+    for device_class, usage in space.after.classes.items():
+        assert even.after.classes[device_class].stddev <= (
+            usage.stddev + hardly(name, device_class)), device_class
+    assert any(even.after.classes[c].stddev < usage.stddev
+               for c, usage in space.after.classes.items())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_even_has_no_higher_maximum_than_space(name: str) -> None:
+    space, even = plan_of_cluster(name), plan_of_cluster(name, "even")
+    for device_class, usage in space.after.classes.items():
+        assert even.after.classes[device_class].max <= (
+            usage.max + hardly(name, device_class)), device_class
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_least_motion_moves_less_and_still_helps(name: str) -> None:
+    space, least = plan_of_cluster(name), plan_of_cluster(name, "least-motion")
+    assert 0 < least.bytes <= space.bytes
+    for device_class, usage in space.after.classes.items():
+        start = space.before.classes[device_class].max
+        fall = start - least.after.classes[device_class].max
+        assert fall >= 0.5 * (start - usage.max)
+
+
+@pytest.mark.parametrize("aim", ["space", "even", "least-motion"])
+@pytest.mark.parametrize("name", NAMES)
+def test_no_aim_gets_below_the_bound_or_above_the_start(name: str, aim: str) -> None:
+    plan = plan_of_cluster(name, aim)
+    for device_class, usage in plan.after.classes.items():
+        assert plan.bounds[device_class] <= usage.max + _SAME
+        assert usage.max <= plan.before.classes[device_class].max + _SAME
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_space_comes_near_what_the_rules_allow(name: str) -> None:
+    """More than nine tenths of the way to the bound, which splits shards at will."""
+    plan = plan_of_cluster(name)
+    for device_class, bound in plan.bounds.items():
+        start = plan.before.classes[device_class].max
+        assert start - plan.after.classes[device_class].max >= 0.9 * (start - bound)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_space_gains_free_space_for_pools(name: str) -> None:
+    plan = plan_of_cluster(name)
+    assert plan.gained_bytes > 0

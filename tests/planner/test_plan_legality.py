@@ -1,0 +1,100 @@
+"""Plans on clusters of many rule shapes: legal for CRUSH, the monitor, upmap and the options."""
+from __future__ import annotations
+
+from functools import lru_cache
+
+import pytest
+from legality import assert_legal, ended_plan, moved
+from made_clusters import NAMES, plan_of_cluster, snapshot_of
+from oracle.strict_rule import StrictRules
+from rule_shapes import RULE_SHAPES, TROUBLES, make
+
+from equilibrium_mgr.planner.options import AIMS, PlanOptions
+from equilibrium_mgr.planner.plan import Plan
+from equilibrium_mgr.snapshot.model import Snapshot
+
+SHAPES_WITH_TROUBLES = [(shape, trouble) for shape in RULE_SHAPES for trouble in TROUBLES]
+
+
+@lru_cache(maxsize=None)
+def shape_snapshot(shape: str, trouble: str) -> Snapshot:
+    return make(shape, trouble).snapshot()
+
+
+@lru_cache(maxsize=None)
+def shape_plan(shape: str, trouble: str) -> Plan:
+    return ended_plan(shape_snapshot(shape, trouble))
+
+
+@pytest.mark.parametrize("shape, trouble", SHAPES_WITH_TROUBLES)
+def test_plans_are_legal(shape: str, trouble: str) -> None:
+    snapshot = shape_snapshot(shape, trouble)
+    plan = shape_plan(shape, trouble)
+    assert len(plan.changes) > 3
+    assert_legal(snapshot, plan)
+
+
+@pytest.mark.parametrize("shape, trouble", SHAPES_WITH_TROUBLES)
+def test_up_sets_could_have_come_from_the_rule(shape: str, trouble: str) -> None:
+    """By a second reading of CRUSH rules that shares no code with the package."""
+    cluster, snapshot = make(shape, trouble), shape_snapshot(shape, trouble)
+    strict = StrictRules(cluster.crush)
+    for change in shape_plan(shape, trouble).changes:
+        pool = snapshot.pools[snapshot.pgs[change.pgid].pool]
+        assert strict.fault(pool.rule_id, pool.size, change.raw, change.up_after,
+                            pool.erasure) is None, change
+
+
+@pytest.mark.parametrize("seed", range(1, 5))
+@pytest.mark.parametrize("shape", ["racks-2x2-firstn", "two-sites-by-take", "hybrid",
+                                   "racks-3x2-indep"])
+def test_more_chance_with_trouble(shape: str, seed: int) -> None:
+    snapshot = make(shape, "trouble", seed).snapshot()
+    assert_legal(snapshot, ended_plan(snapshot))
+
+
+@pytest.mark.parametrize("aim", AIMS)
+@pytest.mark.parametrize("name", NAMES)
+def test_plans_of_every_aim_are_legal(name: str, aim: str) -> None:
+    plan = plan_of_cluster(name, aim)
+    assert plan.changes and plan.aim == aim
+    assert_legal(snapshot_of(name), plan)
+
+
+@pytest.mark.parametrize("shape", ["replicated-host", "erasure-host", "sites", "hybrid"])
+def test_pools_rejected_pgs_and_classes_are_respected(shape: str) -> None:
+    snapshot = shape_snapshot(shape, "items")
+    whole = shape_plan(shape, "items")
+    for pool in snapshot.pools:
+        only = PlanOptions(pool_ids=frozenset((pool,)))
+        plan = ended_plan(snapshot, only)
+        assert plan.changes
+        assert_legal(snapshot, plan, only)
+    rejected = PlanOptions(rejected_pgs=frozenset(moved(whole)[::2]))
+    assert_legal(snapshot, ended_plan(snapshot, rejected), rejected)
+    for device_class in whole.after.classes:
+        only = PlanOptions(device_classes=frozenset((device_class,)))
+        plan = ended_plan(snapshot, only)
+        assert plan.changes
+        assert_legal(snapshot, plan, only)
+
+
+@pytest.mark.parametrize("shape, trouble", [("replicated-host", "trouble"), ("hybrid", "items"),
+                                            ("racks-2x2-firstn", "trouble")])
+def test_a_low_fill_limit_is_kept(shape: str, trouble: str) -> None:
+    """Below the mean of some, so that it is in the way."""
+    snapshot = shape_snapshot(shape, trouble)
+    usage = shape_plan(shape, trouble).after.classes["hdd"]
+    low = PlanOptions(fill_limit=usage.mean)
+    plan = ended_plan(snapshot, low)
+    assert plan.changes and plan != shape_plan(shape, trouble)
+    assert_legal(snapshot, plan, low)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_shards_of_no_bytes_do_not_go_round_and_round(seed: int) -> None:
+    """They gain nothing but what rounding makes of it."""
+    snapshot = make("erasure-host", "trouble", seed).snapshot()
+    empty = {pgid: pg._replace(shard_bytes=0) if number % 3 == 0 else pg
+             for number, (pgid, pg) in enumerate(sorted(snapshot.pgs.items()))}
+    assert_legal(snapshot._replace(pgs=empty), ended_plan(snapshot._replace(pgs=empty)))

@@ -1,0 +1,120 @@
+"""Plans on clusters made by hand, where it is plain what a good one does."""
+from __future__ import annotations
+
+from typing import Any, Dict, List, Sequence, Tuple
+
+import pytest
+from builders import GIB, OSD_RULE, Cluster, hosts
+from legality import assert_legal, ended_plan
+
+from equilibrium_mgr.planner.options import PlanOptions
+from equilibrium_mgr.planner.plan import Plan
+
+Step = Tuple[str, int, int]   # (pgid, source, target)
+
+
+def single_copies(*gib_by_osd: Sequence[int]) -> Cluster:
+    """A pool of size 1 on OSDs of 100 GiB: what PGs, in GiB, each OSD holds."""
+    cluster = Cluster(hosts(1, len(gib_by_osd)), {0: OSD_RULE}).pool(1, size=1)
+    ps = 0
+    for osd, gibs in enumerate(gib_by_osd):
+        for gib in gibs:
+            cluster.pg("1.%x" % ps, [osd], num_bytes=gib * GIB)
+            ps += 1
+    return cluster
+
+
+def planned(cluster: Cluster, **options: Any) -> Plan:
+    snapshot = cluster.snapshot()
+    plan = ended_plan(snapshot, PlanOptions(**options))
+    assert_legal(snapshot, plan, PlanOptions(**options))
+    return plan
+
+
+def steps(cluster: Cluster, **options: Any) -> List[Step]:
+    return [(m.pgid, m.source, m.target) for m in planned(cluster, **options).moves]
+
+
+def highest(plan: Plan, device_class: str = "hdd") -> float:
+    return plan.after.classes[device_class].max
+
+
+def test_shard_that_would_only_change_places_with_the_room_stays() -> None:
+    """60 GiB would only make the other OSD the fullest; the small shard helps."""
+    assert steps(single_copies([60, 3], [10])) == [("1.1", 0, 1)]
+
+
+def test_four_alike_on_one_of_four_are_shared_out() -> None:
+    found = steps(single_copies([10, 10, 10, 10], [], [], []))
+    assert sorted(target for _, _, target in found) == [1, 2, 3]
+
+
+def test_bytes_count_and_not_shards() -> None:
+    """Both OSDs have two shards, but one has all the bytes."""
+    assert highest(planned(single_copies([20, 20], [1, 1]))) == pytest.approx(0.21)
+
+
+def test_larger_osds_are_given_more() -> None:
+    cluster = single_copies([10] * 8, []).osd(1, size=300 * GIB)
+    plan = planned(cluster)
+    assert len(plan.moves) == 6 and highest(plan) == pytest.approx(0.2)
+
+
+def test_balanced_cluster_stays_as_it_is() -> None:
+    assert steps(single_copies([10, 5], [5, 10], [15])) == []
+
+
+def test_emptiest_legal_target() -> None:
+    """osd.5 is emptiest, but its host holds the other copy already."""
+    cluster = Cluster(hosts(3, 2)).pool(1, size=2)
+    for ps in range(4):
+        cluster.pg("1.%x" % ps, [0, 4], num_bytes=8 * GIB)
+    cluster.osd(2, used=5 * GIB).osd(3, used=3 * GIB).osd(1, used=9 * GIB).osd(5, used=0)
+    first = steps(cluster)
+    assert first and all(target // 2 != 2 for _, source, target in first if source // 2 == 0)
+    assert {3} <= {target for _, source, target in first if source == 0}
+
+
+def test_osd_zero_is_a_target() -> None:
+    assert steps(single_copies([], [10, 9])) in ([("1.0", 1, 0)], [("1.1", 1, 0)])
+
+
+def test_stuck_class_does_not_end_the_others() -> None:
+    rules = {0: "take default~hdd; choose firstn 0 osd; emit",
+             1: "take default~ssd; choose firstn 0 osd; emit"}
+    cluster = Cluster(hosts(1, 4), rules, classes={2: "ssd", 3: "ssd"})
+    cluster.pool(1, size=1, rule=0).pool(2, size=1, rule=1)
+    cluster.pg("1.0", [0], num_bytes=50 * GIB)           # no place would be any better
+    for ps in range(4):
+        cluster.pg("2.%x" % ps, [2], num_bytes=5 * GIB)
+    plan = planned(cluster)
+    assert [(m.source, m.target) for m in plan.moves] == [(2, 3), (2, 3)]
+
+
+@pytest.mark.parametrize("fields", [
+    {"state": ["exists"], "up": 0}, {"in": 0, "weight": 0.0}, {"weight": 0.0},
+    {"state": ["exists", "destroyed"], "up": 0}])
+def test_osds_that_cannot_take_are_no_targets(fields: Dict[str, Any]) -> None:
+    cluster = single_copies([20, 10, 5, 1], [8, 8], [4], [2]).osd(3, **fields)
+    found = {target for _, _, target in steps(cluster)}
+    assert 2 in found and 3 not in found
+
+
+def test_osd_without_statistics_is_neither_source_nor_target() -> None:
+    cluster = single_copies([20, 10, 5, 1], [8, 8], [4], [2], [9, 9, 9, 9])
+    cluster.without_statistics = [3, 4]
+    found = steps(cluster)
+    assert found and not {o for _, s, t in found for o in (s, t)} & {3, 4}
+
+
+def test_fill_limit_is_not_passed() -> None:
+    cluster = single_copies([70, 10, 6], [50])
+    assert steps(cluster, fill_limit=0.55) == []
+    assert steps(cluster, fill_limit=0.57) == [("1.2", 0, 1)]
+
+
+def test_target_state_counts_not_the_present() -> None:
+    """Its backfill has filled osd.1 in the target state already: nothing more goes there."""
+    cluster = Cluster(hosts(1, 2), {0: OSD_RULE}).pool(1, size=1)
+    cluster.pg("1.0", [1], num_bytes=20 * GIB, acting=[0]).pg("1.1", [0], num_bytes=20 * GIB)
+    assert steps(cluster) == []
