@@ -6,17 +6,19 @@ Every handler has a return annotation, without which Ceph takes its last argumen
 """
 import errno
 import threading
-from typing import Any, Callable, FrozenSet, List, Optional, Set
+from typing import Any, Callable, FrozenSet, List, Optional, Set, Tuple
 
 from .compat import ReadCommand, WriteCommand
 from .executor.balancer import Balancer
 from .executor.guards import CURE_BUILTIN, upmap_refused
+from .executor.view import View
 from .gateway import Gateway, NotReady
-from .planner.options import PlanOptions
+from .planner.options import AIMS, PlanOptions
 from .planner.plan import BadPlan, Plan
 from .planning import PlanningDesk
 from .report.answer import Answer, CommandResult, Refusal, carry_out
 from .report.evaluation import evaluate_cluster, evaluate_plan, evaluate_pool
+from .report.explain import explain
 from .report.plans import dump_plan, list_plans, show_plan
 from .report.state_dump import dump_state
 from .report.status import report_status
@@ -54,11 +56,11 @@ class Commands:
     @WriteCommand("equilibrium optimize")
     def _cmd_optimize(self, plan: str, pools: Optional[List[str]] = None,
                       max_moves: Optional[int] = None, max_bytes: Optional[str] = None,
-                      device_class: Optional[str] = None,
+                      device_class: Optional[str] = None, aim: Optional[str] = None,
                       format: str = "plain") -> CommandResult:
         """Start making a plan, which is kept; nothing is moved"""
         return self._answer(format, lambda: self._optimize(
-            plan, pools or [], max_moves, max_bytes, device_class))
+            plan, pools or [], max_moves, max_bytes, device_class, aim))
 
     @ReadCommand("equilibrium show")
     def _cmd_show(self, plan: str, format: str = "plain") -> CommandResult:
@@ -117,6 +119,11 @@ class Commands:
         """Take pools off the list that balancing is limited to"""
         return self._answer(format, lambda: self._edit_pools(set.difference, pools))
 
+    @ReadCommand("equilibrium explain")
+    def _cmd_explain(self, what: Optional[str] = None, format: str = "plain") -> CommandResult:
+        """Tell why the cluster, an OSD, a pool or a PG is not better off"""
+        return self._answer(format, lambda: self._explain(what))
+
     @ReadCommand("equilibrium dump-state")
     def _cmd_dump_state(self, anonymous: bool = False, format: str = "plain") -> CommandResult:
         """Write the cluster's state as JSON, for bug reports and offline runs"""
@@ -135,7 +142,33 @@ class Commands:
 
     def _evaluate(self, option: Optional[str]) -> Answer:
         if option and (option in self.shelf.heads() or option in self.desk.in_the_making()):
-            return evaluate_plan(option, self._plan(option))
+            return self._evaluate_plan(option)
+        view, age = self._view()
+        if not option:
+            return evaluate_cluster(view.usage, view.bounds, view.snapshot.epoch, age)
+        if option in view.usage.pools:
+            return evaluate_pool(option, view.usage, view.snapshot.epoch, age)
+        if self.desk.failure(option):
+            self._plan(option)
+        raise Refusal(errno.ENOENT, "'%s' is neither a plan nor a pool" % option)
+
+    def _evaluate_plan(self, name: str) -> Answer:
+        plan = self._plan(name)
+        settings = self.settings()
+        present = PlanOptions(pool_ids=settings.pool_ids, device_classes=settings.device_classes,
+                              fill_limit=settings.fill_limit)
+        return evaluate_plan(name, plan,
+                             self.desk.compare(name, present, settings.max_plan_seconds))
+
+    def _explain(self, what: Optional[str]) -> Answer:
+        view, age = self._view()
+        answer = explain(what, view, self.balancer, self.settings(), age)
+        if answer is None:
+            raise Refusal(errno.ENOENT, "'%s' is no OSD, no pool and no PG" % what)
+        return answer
+
+    def _view(self) -> Tuple[View, float]:
+        """What was last seen of the cluster, and its age in seconds."""
         view = self.balancer.view
         if view is None:
             raise Refusal(errno.EAGAIN, "the cluster has not been looked at yet (%s); try again"
@@ -143,16 +176,11 @@ class Commands:
         age = max(0.0, self.clock() - view.snapshot.taken_at)
         if age > self.settings().sleep_interval:
             self.balancer.look_again()  # the next answer will be fresh
-        if not option:
-            return evaluate_cluster(view.usage, view.snapshot.epoch, age)
-        if option in view.usage.pools:
-            return evaluate_pool(option, view.usage, view.snapshot.epoch, age)
-        if self.desk.failure(option):
-            self._plan(option)
-        raise Refusal(errno.ENOENT, "'%s' is neither a plan nor a pool" % option)
+        return view, age
 
     def _optimize(self, plan: str, pools: List[str], max_moves: Optional[int],
-                  max_bytes: Optional[str], device_class: Optional[str]) -> Answer:
+                  max_bytes: Optional[str], device_class: Optional[str],
+                  aim: Optional[str]) -> Answer:
         if not valid_plan_name(plan):
             raise Refusal(errno.EINVAL, "'%s' is no name for a plan: use up to 64 letters, digits,"
                           " '_', '.' and '-'" % plan)
@@ -167,10 +195,11 @@ class Commands:
             pool_ids=wanted_pools,
             device_classes=self._class_option(device_class) or settings.device_classes,
             max_moves=_positive(max_moves, "--max-moves"), max_bytes=_size_option(max_bytes),
-            fill_limit=settings.fill_limit)
+            fill_limit=settings.fill_limit, aim=_aim_option(aim, settings.aim))
         if not self.desk.submit_named(plan, options, settings.max_plan_seconds):
             raise Refusal(errno.EAGAIN, self._progress(plan))
-        return Answer({"plan": plan, "state": "planning"}, "%s: planning" % plan)
+        return Answer({"plan": plan, "state": "planning", "aim": options.aim},
+                      "%s: planning" % plan)
 
     def _plan(self, name: str) -> Plan:
         """A kept plan; refuses where it is being made, unknown or damaged."""
@@ -208,6 +237,7 @@ class Commands:
                 if name in self.desk.in_the_making():
                     raise Refusal(errno.EAGAIN, self._progress(name))
                 raise Refusal(errno.ENOENT, "no plan is named '%s'" % name)
+            self.desk.forget(name)
         self.wakeup.set()
         return Answer({"removed": names}, "")
 
@@ -296,6 +326,15 @@ def _positive(number: Optional[int], what: str) -> Optional[int]:
     if number is not None and number < 1:
         raise Refusal(errno.EINVAL, "%s must be at least 1" % what)
     return number
+
+
+def _aim_option(text: Optional[str], default: str) -> str:
+    if text is None:
+        return default
+    if text not in AIMS:
+        raise Refusal(errno.EINVAL, "--aim '%s' is not known; use one of %s"
+                      % (text, ", ".join(AIMS)))
+    return text
 
 
 def _size_option(text: Optional[str]) -> Optional[int]:

@@ -4,9 +4,29 @@ from __future__ import annotations
 import logging
 import queue
 import threading
+import time
 from typing import Callable, Optional, Tuple
 
 Job = Callable[[], None]
+
+#: A planner holds Python's global lock; it is given up for a moment this often.
+_YIELD_EVERY_SECONDS = 0.01
+_YIELD_SECONDS = 0.001
+
+
+class Turns:
+    """Lets other threads have their turn now and then; called between small pieces of work."""
+
+    def __init__(self) -> None:
+        self._last = time.monotonic()
+
+    def __call__(self) -> bool:
+        """True where it has just paused."""
+        if time.monotonic() - self._last < _YIELD_EVERY_SECONDS:
+            return False
+        time.sleep(_YIELD_SECONDS)
+        self._last = time.monotonic()
+        return True
 
 
 class JobThread:
@@ -25,6 +45,9 @@ class JobThread:
             self._thread = threading.Thread(target=self._run, name="eq-jobs", daemon=True)
             self._thread.start()
         self._queue.put((name, job))
+
+    def settle(self) -> None:
+        """Nothing: whoever has submitted jobs does not wait for them."""
 
     def stop(self, timeout: float = 5.0) -> None:
         """Ends the thread after the running job; waits at most `timeout` seconds for it."""

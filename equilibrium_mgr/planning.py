@@ -1,4 +1,4 @@
-"""The planning desk: which plans are in the making, and how a job makes one."""
+"""The planning desk: which plans are in the making, and how jobs make and compare them."""
 from __future__ import annotations
 
 import logging
@@ -6,16 +6,14 @@ import threading
 import time
 from typing import Any, Callable, Dict, NamedTuple, Optional
 
+from .comparing import FAILED, AimFigures, Comparison, ComparisonMemory, figures_of
 from .gateway import Gateway
+from .jobs import Turns
 from .planner.options import PlanOptions
 from .planner.plan import Plan
 from .planner.planner import make_plan
 from .shelf import PlanShelf
 from .snapshot.model import Snapshot
-
-#: A planner holds Python's global lock; it is given up for a moment this often.
-_YIELD_EVERY_SECONDS = 0.01
-_YIELD_SECONDS = 0.001
 
 
 class Progress(NamedTuple):
@@ -24,12 +22,14 @@ class Progress(NamedTuple):
     plan: str
     started_at: float  # seconds since the epoch
     moves: int
+    aim: str
 
 
 class PlanningDesk:
     """Hands plans to the job thread and keeps account of them.
 
-    `jobs` has `submit(name, job)`; the thread is the mgr's, the simulator runs jobs inline.
+    `jobs` has `submit(name, job)` and `settle()`; the thread is the mgr's, the simulator runs
+    jobs inline.
     """
 
     def __init__(self, gateway: Gateway, shelf: PlanShelf, jobs: Any,
@@ -42,6 +42,7 @@ class PlanningDesk:
         self._lock = threading.Lock()
         self._making: Dict[str, Progress] = {}
         self._failed: Dict[str, str] = {}
+        self._comparisons = ComparisonMemory()
         self.last_plan: Optional[Dict[str, Any]] = None   # JSON-ready figures, for `status`
         self._stopping = False
 
@@ -57,13 +58,38 @@ class PlanningDesk:
     def submit_named(self, name: str, options: PlanOptions, max_seconds: float) -> bool:
         """Starts the making of a plan that is kept; False where one of that name is being made."""
         def keep(plan: Plan) -> None:
-            self._shelf.put(name, plan, self._clock())
-        return self._submit(name, None, options, max_seconds, keep)
+            self._comparisons.made(self._shelf.put(name, plan, self._clock()), options)
+        begins = self._submit(name, None, options, max_seconds, keep)
+        if begins:
+            self._comparisons.drop(name)  # nobody should wait for what is void soon
+        return begins
 
     def submit_automatic(self, snapshot: Snapshot, options: PlanOptions, max_seconds: float,
                          done: Callable[[Plan], None]) -> bool:
         """Starts a plan for automatic balancing, which is handed to `done` and not kept."""
         return self._submit("", snapshot, options, max_seconds, done)
+
+    def forget(self, name: str) -> None:
+        """A plan was removed: nothing about it is worth its memory any more."""
+        self._comparisons.forget(name)
+
+    def compare(self, name: str, otherwise: PlanOptions,
+                max_seconds: float) -> Optional[Comparison]:
+        """What the other aims would give under the limits of a kept plan; None for an unknown one.
+
+        What is not known yet is planned by the job thread, at most `max_seconds` for each aim.
+        `otherwise` has the limits for a plan that another mgr has made. A failure is told once.
+        """
+        head = self._shelf.heads().get(name)
+        if head is None:
+            return None
+        comparison, begins = self._comparisons.of(head, otherwise)
+        if begins:
+            self._plan_next_aim(comparison, None, max_seconds)
+            self._jobs.settle()
+        if comparison.has_failed():
+            self._comparisons.drop(name)
+        return comparison
 
     def stop(self) -> None:
         """Ends the running plan at its next checkpoint."""
@@ -74,14 +100,19 @@ class PlanningDesk:
         with self._lock:
             if name in self._making:
                 return False
-            self._making[name] = Progress(name, self._clock(), 0)
+            self._making[name] = Progress(name, self._clock(), 0, options.aim)
             if name:  # an automatic plan's failure shows until one succeeds
                 self._failed.pop(name, None)
+
+        def progress(moves: int) -> bool:
+            with self._lock:
+                self._making[name] = self._making[name]._replace(moves=moves)
+            return True
 
         def job() -> None:
             try:
                 taken = snapshot if snapshot is not None else self._gateway.snapshot()
-                plan = make_plan(taken, options, self._checkpoint(name, max_seconds))
+                plan = make_plan(taken, options, self._checkpoint(max_seconds, progress))
                 if not self._stopping:
                     done(plan)
                 self.last_plan = _figures(name, plan, self._clock())
@@ -99,22 +130,50 @@ class PlanningDesk:
         self._jobs.submit("plan %s" % (name or "automatic"), job)
         return True
 
-    def _checkpoint(self, name: str, max_seconds: float) -> Callable[[int], bool]:
-        started = last_yield = time.monotonic()
+    def _plan_next_aim(self, comparison: Comparison, snapshot: Optional[Snapshot],
+                       max_seconds: float) -> None:
+        """One aim a job, so that plans that somebody waits for come in between."""
+        aim = comparison.next_aim()
+        if aim is None or self._stopping:
+            return
+        name = comparison.head.name
+
+        def wanted(_moves: int) -> bool:
+            return self._comparisons.keeps(comparison)
+
+        def job() -> None:
+            if self._stopping or not wanted(0):
+                return
+            taken = snapshot
+            try:
+                taken = taken or self._gateway.snapshot()
+                plan = make_plan(taken, comparison.options._replace(aim=aim),
+                                 self._checkpoint(max_seconds, wanted))
+                if not self._stopping:
+                    comparison.note(aim, figures_of(plan))
+            except Exception as error:
+                self._log.exception("planning %r with aim %s failed", name, aim)
+                comparison.note(aim, AimFigures(FAILED, failure="%s: %s" % (
+                    type(error).__name__, error)))
+            self._plan_next_aim(comparison, taken, max_seconds)
+        self._jobs.submit("compare %s with aim %s" % (name, aim), job)
+
+    def _checkpoint(self, max_seconds: float,
+                    now_and_then: Callable[[int], bool]) -> Callable[[int], bool]:
+        """For make_plan; `now_and_then` is told the moves so far and says whether to go on."""
+        turns, started = Turns(), time.monotonic()
+        going_on = True
 
         def checkpoint(moves: int) -> bool:
-            nonlocal last_yield
-            now = time.monotonic()
-            if now - last_yield >= _YIELD_EVERY_SECONDS:
-                with self._lock:
-                    self._making[name] = self._making[name]._replace(moves=moves)
-                time.sleep(_YIELD_SECONDS)
-                last_yield = time.monotonic()
-            return not self._stopping and now - started < max_seconds
+            nonlocal going_on
+            if turns():
+                going_on = now_and_then(moves)
+            return (going_on and not self._stopping
+                    and time.monotonic() - started < max_seconds)
         return checkpoint
 
 
 def _figures(name: str, plan: Plan, now: float) -> Dict[str, Any]:
     return {"plan": name or "automatic", "made_at": now, "osdmap_epoch": plan.epoch,
             "moves": len(plan.moves), "bytes": plan.bytes, "gained_bytes": plan.gained_bytes,
-            "stop_reason": plan.stop_reason}
+            "stop_reason": plan.stop_reason, "aim": plan.aim}

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional
 
+from .planner.options import AIMS
+
 OPTIONS: List[Dict[str, Any]] = [
     dict(name="active", type="bool", default=False, runtime=True,
          desc="balance automatically",
@@ -17,6 +19,12 @@ OPTIONS: List[Dict[str, Any]] = [
     dict(name="device_classes", type="str", default="", runtime=True,
          desc="comma-separated device classes to balance; empty for all",
          long_desc="OSDs without a device class are called `none` here."),
+    dict(name="aim", type="str", default=AIMS[0], enum_allowed=list(AIMS), runtime=True,
+         desc="what plans are for: space, even or least-motion",
+         long_desc="space: the most free space for the pools that hold data, for few bytes moved. "
+                   "even: the lowest and most equal utilisation of the OSDs, whatever bytes that "
+                   "moves. least-motion: most of the gain for a fraction of the bytes. "
+                   "`ceph equilibrium eval <plan>` compares the three."),
     dict(name="max_misplaced_ratio", type="float", default=0.0, min=0.0, max=1.0, runtime=True,
          desc="largest ratio of misplaced object copies; 0 for target_max_misplaced_ratio",
          long_desc="No batch is sent that would lift the cluster's misplaced ratio above this, "
@@ -44,6 +52,7 @@ class Settings(NamedTuple):
     max_moves_per_round: int
     max_plan_seconds: float
     fill_limit: float                     # 0: derived from backfillfull_ratio
+    aim: str                              # one of AIMS
 
 
 def read_settings(option: Callable[[str], Any]) -> Settings:
@@ -62,7 +71,8 @@ def read_settings(option: Callable[[str], Any]) -> Settings:
         max_misplaced_ratio=float(values["max_misplaced_ratio"]),
         max_moves_per_round=max(1, int(values["max_moves_per_round"])),
         max_plan_seconds=float(values["max_plan_seconds"]),
-        fill_limit=float(values["fill_limit"]))
+        fill_limit=float(values["fill_limit"]),
+        aim=values["aim"] if values["aim"] in AIMS else AIMS[0])
 
 
 def _items(text: str) -> List[str]:

@@ -14,6 +14,7 @@ import threading
 import zlib
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Set, Tuple
 
+from .planner.options import AIMS
 from .planner.plan import BadPlan, Plan, plan_from_dict
 
 MAX_VALUE_BYTES = 60000
@@ -35,6 +36,7 @@ class PlanHead(NamedTuple):
     stop_reason: str
     generation: int        # tells the parts of this plan from those of one it replaced
     parts: int
+    aim: str = AIMS[0]     # heads of older releases have none
 
     def to_json(self) -> str:
         return json.dumps({"version": _HEAD_VERSION, **self._asdict()}, sort_keys=True)
@@ -84,7 +86,7 @@ class PlanShelf:
         for index, part in enumerate(parts):
             self._kv.set_store(_part_key(name, generation, index), part)
         head = PlanHead(name, created_at, plan.epoch, len(plan.moves), plan.bytes,
-                        plan.gained_bytes, plan.stop_reason, generation, len(parts))
+                        plan.gained_bytes, plan.stop_reason, generation, len(parts), plan.aim)
         self._kv.set_store(_head_key(name), head.to_json())
         with self._lock:
             self._loaded()[name] = head
@@ -183,6 +185,7 @@ def _parse_head(value: str) -> Optional[PlanHead]:
         dump: Mapping[str, Any] = json.loads(value)
         if dump["version"] != _HEAD_VERSION:
             return None
-        return PlanHead(**{field: dump[field] for field in PlanHead._fields})
+        known = {**PlanHead._field_defaults, **dump}
+        return PlanHead(**{field: known[field] for field in PlanHead._fields})
     except (ValueError, KeyError, TypeError):
         return None

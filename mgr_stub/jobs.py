@@ -14,6 +14,10 @@ class InlineJobs:
     def submit(self, name: str, job: Callable[[], None]) -> None:
         self._queue.append((name, job))
 
+    def settle(self) -> None:
+        """Runs what is pending: no virtual time passes, so a handler may have it done at once."""
+        self.run_pending()
+
     def stop(self) -> None:
         """Forgets what has not run yet."""
         self._queue.clear()

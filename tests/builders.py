@@ -162,4 +162,4 @@ def plan_of(changes: Sequence[PgChange] = (), epoch: int = 100) -> Plan:
     """A plan with nothing but changes."""
     return Plan(epoch=epoch, stop_reason="converged", moves=(), changes=tuple(changes),
                 before=Usage({}, {}), after=Usage({}, {}), skipped={},
-                min_compat_client="luminous")
+                min_compat_client="luminous", aim="space", bounds={})

@@ -50,6 +50,9 @@ class InlineJobs:
     def submit(self, name: str, job: Callable[[], None]) -> None:
         self.waiting.append((name, job))
 
+    def settle(self) -> None:
+        """As the mgr's own jobs: nobody waits."""
+
     def stop(self) -> None:
         self.waiting = []
 

@@ -1,13 +1,15 @@
-"""The job thread: one job after the other, apart from the caller, and no job ends it."""
+"""The job thread: one job after the other, apart from the caller, and no job ends it. Turns."""
 from __future__ import annotations
 
 import threading
 from functools import partial
-from typing import List
+from typing import Any, List
 
 from fakes import LOG
 
-from equilibrium_mgr.jobs import JobThread
+from equilibrium_mgr import jobs as jobs_room
+from equilibrium_mgr.jobs import JobThread, Turns
+from mgr_stub.jobs import InlineJobs
 
 PATIENCE = 10.0
 
@@ -73,3 +75,40 @@ def test_stop_does_not_wait_for_ever() -> None:
     jobs.stop(timeout=0.05)
     assert not go.is_set()
     go.set()
+
+
+def test_settle_does_not_wait_in_a_mgr() -> None:
+    jobs, go, done = JobThread(LOG), threading.Event(), threading.Event()
+
+    def slow() -> None:
+        go.wait(PATIENCE)
+        done.set()
+    jobs.submit("slow", slow)
+    jobs.settle()
+    assert not done.is_set()
+    go.set()
+    assert done.wait(PATIENCE)
+    jobs.stop()
+
+
+def test_settle_runs_what_is_pending_in_the_simulation() -> None:
+    jobs = InlineJobs()
+    ran: List[str] = []
+
+    def first() -> None:
+        ran.append("first")
+        jobs.submit("second", lambda: ran.append("second"))
+    jobs.submit("first", first)
+    jobs.settle()
+    assert ran == ["first", "second"] and jobs.pending == []
+
+
+def test_turns_pause_when_some_time_has_passed(mocker: Any) -> None:
+    clock = mocker.patch.object(jobs_room, "time")
+    clock.monotonic.return_value = 100.0
+    turns = Turns()
+    clock.monotonic.return_value = 100.009
+    assert not turns() and not clock.sleep.called
+    clock.monotonic.return_value = 100.011
+    assert turns() and clock.sleep.call_count == 1
+    assert not turns() and clock.sleep.call_count == 1    # counted anew from the pause

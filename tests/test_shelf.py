@@ -268,6 +268,17 @@ def test_heads_are_small_json() -> None:
     assert head is not None and json.loads(head)["version"] == 1 and len(head) < 1000
 
 
+def test_head_tells_the_aim_and_one_of_an_older_release_the_default() -> None:
+    kv = KeyValueStore()
+    key = shelf_with(kv, "p")["p"]
+    PlanShelf(kv).put("p", plan_of()._replace(aim="even"), 1.0)
+    assert PlanShelf(kv).heads()["p"].aim == "even"
+    old = json.loads(kv.values[key])
+    del old["aim"]
+    kv.values[key] = json.dumps(old)
+    assert PlanShelf(kv).heads()["p"].aim == "space"
+
+
 @pytest.mark.parametrize("name, valid", [
     ("p", True), ("a.b_c-1", True), ("x" * 64, True), ("x" * 65, False), ("", False),
     ("a/b", False), ("a b", False), ("p\n", False), ("é", False), ("..", True)])

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import logging
 import threading
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, FrozenSet, List, Optional, Tuple
 
 from ..gateway import Gateway, NotReady
+from ..jobs import Turns
+from ..planner.bound import Reachable, reachable
 from ..planner.options import PlanOptions
 from ..planner.plan import PgChange, Plan
 from ..planning import PlanningDesk
@@ -22,6 +24,7 @@ from .hold import BuiltinHold
 from .ledger import Ledger
 from .memory import ExecutionMemory
 from .rest import Resting, resting
+from .stuck import distances
 from .view import View, make_view, misplaced_ratio
 from .walk import Walk, verify
 
@@ -33,8 +36,6 @@ _SEND_TIMEOUT_SECONDS = 30.0
 #: limit has become free, and at the latest after so many seconds.
 _GLANCE_STEP = 0.1
 _LONGEST_GLANCE_SECONDS = 600.0
-#: An empty plan on a spread wider than this many points is called stuck, not balanced.
-_STUCK_SPREAD = 0.05
 
 
 class Balancer:
@@ -56,6 +57,7 @@ class Balancer:
         self._walk: Optional[Walk] = None
         self._ready: Optional[Plan] = None
         self._resting: Optional[Resting] = None
+        self._planned_for: Optional[PlanOptions] = None
         self._hold = BuiltinHold()
         self._resumed = False
         self._look_wanted = False
@@ -165,12 +167,26 @@ class Balancer:
         self.rejected = {pgid: (reason, version) for pgid, (reason, version)
                          in self.rejected.items() if version == snapshot.crush_version}
         self._hold.see(snapshot.upmap_items, self._clock(), self._gateway.builtin_balancer_sleep())
-        self._see(snapshot)
+        self._see(snapshot, self._reachable(snapshot))
         return snapshot
 
-    def _see(self, snapshot: Snapshot) -> None:
-        self.view = make_view(snapshot, self._ledger, self._max_misplaced_ratio(self._settings()),
+    def _see(self, snapshot: Snapshot, bounds: Optional[Reachable]) -> None:
+        self.view = make_view(snapshot, bounds, self._ledger,
+                              self._max_misplaced_ratio(self._settings()),
                               self._gateway.builtin_balancer_active())
+
+    def _reachable(self, snapshot: Snapshot,
+                   fixed_pools: FrozenSet[int] = frozenset()) -> Optional[Reachable]:
+        """A figure for people: that it cannot be had must not keep moves from being made."""
+        turns = Turns()
+
+        def checkpoint() -> None:
+            turns()
+        try:
+            return reachable(snapshot, fixed_pools, checkpoint=checkpoint)
+        except Exception:
+            self._log.exception("how even the cluster could be cannot be computed")
+            return None
 
     def _act(self, snapshot: Snapshot, settings: Settings) -> Tuple[str, str]:
         walk = self._walk
@@ -202,14 +218,17 @@ class Balancer:
                     return PLANNING, "a plan to execute has come in between"
                 return self._advance(walk, snapshot, settings)
             self._resting = resting(snapshot)
-        if self._resting is not None and not self._resting.is_over(snapshot):
-            return self._rest(snapshot)
-        self._resting = None
         options = PlanOptions(pool_ids=settings.pool_ids, device_classes=settings.device_classes,
-                              fill_limit=settings.fill_limit,
+                              fill_limit=settings.fill_limit, aim=settings.aim,
                               rejected_pgs=frozenset(self.rejected))
+        if self._resting is not None and not self._resting.is_over(snapshot):
+            if self._planned_for == options:  # with others there may be something to do
+                return self._rest(snapshot, settings)
+        self._resting = None
         failure = self.planning_failure()
-        self._desk.submit_automatic(snapshot, options, settings.max_plan_seconds, self._planned)
+        if self._desk.submit_automatic(snapshot, options, settings.max_plan_seconds,
+                                       self._planned):
+            self._planned_for = options
         return PLANNING, ("the last plan could not be made (%s); trying again" % failure
                           if failure else "a plan is being made")
 
@@ -218,18 +237,20 @@ class Balancer:
             self._ready = plan
         self._wake()
 
-    def _rest(self, snapshot: Snapshot) -> Tuple[str, str]:
+    def _rest(self, snapshot: Snapshot, settings: Settings) -> Tuple[str, str]:
         if self._ledger.entries:
             return MOVING, "%d PGs are on their way" % len(self._ledger.entries)
         assert self.view is not None
-        widest = max(((c.max - c.mean, name) for name, c in self.view.usage.classes.items()),
-                     default=(0.0, ""))
-        if widest[0] > _STUCK_SPREAD:
-            usage = self.view.usage.classes[widest[1]]
-            return STUCK, ("osd.%d, the fullest of class %s, is %.1f points above the mean and no"
-                           " legal move helps it" % (usage.fullest_osd, widest[1],
-                                                     100.0 * widest[0]))
-        return BALANCED, "no move improves the placement"
+        bounds = self.view.reachable
+        if settings.pool_ids is not None:  # what must not be moved is in nobody's way
+            bounds = self._reachable(snapshot, frozenset(snapshot.pools) - settings.pool_ids)
+        far = max(distances(self.view, bounds, settings.device_classes), default=None)
+        if far is None:
+            return BALANCED, "no move improves the placement"
+        if far.excess > 0.0:
+            return STUCK, "%s, and no legal move helps it; 'ceph equilibrium explain' tells why" % (
+                far.sentence())
+        return BALANCED, "no move improves the placement; %s" % far.sentence()
 
     # -- sending -------------------------------------------------------------------------------
 
@@ -283,7 +304,8 @@ class Balancer:
             self.rejected[change.pgid] = (reason, snapshot.crush_version)
             self._log.warning("pg %s stays where it is: %s", change.pgid, reason)
         self._hold.ours(snapshot.upmap_items)
-        self._see(snapshot)
+        bounds = self.view.reachable if self.view is not None else None  # moves leave them as is
+        self._see(snapshot, bounds)
 
     def _await(self, snapshot: Snapshot, settings: Settings) -> None:
         """Until so many copies have arrived that it matters, a glance a round is enough."""

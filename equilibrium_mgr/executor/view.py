@@ -1,8 +1,9 @@
-"""What the last look at the cluster came to, ready for `status` and `eval`."""
+"""What the last look at the cluster came to, ready for `status`, `eval` and `explain`."""
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Dict, NamedTuple, Optional
 
+from ..planner.bound import Reachable
 from ..planner.plan import Usage
 from ..planner.usage import snapshot_usage
 from ..snapshot.model import Snapshot
@@ -14,22 +15,28 @@ class View(NamedTuple):
 
     snapshot: Snapshot
     usage: Usage
+    reachable: Optional[Reachable]   # None where it could not be computed
     in_flight_moves: int
     in_flight_bytes: int
     misplaced_ratio: float
     max_misplaced_ratio: float
     builtin_active: bool
 
+    @property
+    def bounds(self) -> Dict[str, float]:
+        """Device class → the lowest highest utilisation that the rules allow, a ratio."""
+        return self.reachable.classes if self.reachable is not None else {}
 
-def make_view(snapshot: Snapshot, ledger: Ledger, max_misplaced_ratio: float,
-              builtin_active: bool) -> View:
+
+def make_view(snapshot: Snapshot, reachable: Optional[Reachable], ledger: Ledger,
+              max_misplaced_ratio: float, builtin_active: bool) -> View:
     """What is in flight counts whoever moves it, and what we sent though Ceph shows it not yet."""
     moving = snapshot.in_flight()
     shards = sum(len(set(pg.up) - set(pg.acting)) or 1 for pg in moving.values())
     coming = sum(osd.inbound_bytes for osd in snapshot.osds.values())
     hidden = [entry for pgid, entry in ledger.entries.items() if pgid not in moving]
     return View(
-        snapshot=snapshot, usage=snapshot_usage(snapshot),
+        snapshot=snapshot, usage=snapshot_usage(snapshot), reachable=reachable,
         in_flight_moves=shards + sum(entry.shards for entry in hidden),
         in_flight_bytes=coming + sum(entry.bytes for entry in hidden),
         misplaced_ratio=misplaced_ratio(snapshot, snapshot.misplaced_copies, ledger),

@@ -1,19 +1,25 @@
 """`eval`: how good a placement is, and what a plan would make of it."""
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Mapping, Optional
 
+from ..comparing import Comparison
 from ..planner.plan import ClassUsage, Plan, PoolSpace, Usage
+from .aims import aims_json, aims_table
 from .answer import Answer
 from .text import format_bytes, format_duration, format_ratio, histogram_bar, table
 
 
-def evaluate_cluster(usage: Usage, epoch: int, age_seconds: float) -> Answer:
-    """The placement as it will be once everything in flight has arrived."""
+def evaluate_cluster(usage: Usage, bounds: Mapping[str, float], epoch: int,
+                     age_seconds: float) -> Answer:
+    """The placement as it will be once everything in flight has arrived.
+
+    `bounds`: device class → the lowest highest utilisation that the rules allow, where known.
+    """
     head = "osdmap epoch %d, seen %s ago" % (epoch, format_duration(age_seconds))
-    plain = "\n\n".join([head, class_table(usage.classes), pool_table(usage.pools)])
+    plain = "\n\n".join([head, class_table(usage.classes, bounds), pool_table(usage.pools)])
     return Answer({"osdmap_epoch": epoch, "snapshot_age_seconds": age_seconds,
-                   "classes": classes_json(usage.classes),
+                   "classes": classes_json(usage.classes, bounds),
                    "pools": pools_json(usage.pools)}, plain)
 
 
@@ -24,39 +30,43 @@ def evaluate_pool(name: str, usage: Usage, epoch: int, age_seconds: float) -> An
                    "pools": pools_json(pools)}, pool_table(pools))
 
 
-def evaluate_plan(name: str, plan: Plan) -> Answer:
-    """A plan's effect: the same figures before and after, and what they cost."""
-    head = "plan %s: %d moves, %s, %s of pool space gained (%s)" % (
-        name, len(plan.moves), format_bytes(plan.bytes), format_bytes(plan.gained_bytes),
-        plan.stop_reason)
-    plain = "\n\n".join([head, _class_changes(plan.before, plan.after),
-                         _pool_changes(plan.before, plan.after), skipped_text(plan.skipped)])
-    data = {"plan": name, "osdmap_epoch": plan.epoch, "moves": len(plan.moves),
+def evaluate_plan(name: str, plan: Plan, comparison: Optional[Comparison] = None) -> Answer:
+    """A plan's effect: the same figures before and after, what they cost, and the other aims'."""
+    head = "plan %s, aim %s: %d moves, %s, %s of pool space gained (%s)" % (
+        name, plan.aim, len(plan.moves), format_bytes(plan.bytes),
+        format_bytes(plan.gained_bytes), plan.stop_reason)
+    plain = "\n\n".join([head, _class_changes(plan), _pool_changes(plan.before, plan.after),
+                         aims_table(plan, comparison), skipped_text(plan.skipped)])
+    data = {"plan": name, "aim": plan.aim, "osdmap_epoch": plan.epoch, "moves": len(plan.moves),
             "bytes": plan.bytes, "gained_bytes": plan.gained_bytes,
             "stop_reason": plan.stop_reason, "skipped": plan.skipped,
-            "before": usage_json(plan.before), "after": usage_json(plan.after)}
+            "before": usage_json(plan.before, plan.bounds),
+            "after": usage_json(plan.after, plan.bounds), "aims": aims_json(plan, comparison),
+            "options_known": comparison is not None and comparison.options_known}
     return Answer(data, plain.rstrip())
 
 
-def usage_json(usage: Usage) -> Dict[str, Any]:
-    return {"classes": classes_json(usage.classes), "pools": pools_json(usage.pools)}
+def usage_json(usage: Usage, bounds: Mapping[str, float]) -> Dict[str, Any]:
+    return {"classes": classes_json(usage.classes, bounds), "pools": pools_json(usage.pools)}
 
 
-def classes_json(classes: Dict[str, ClassUsage]) -> Dict[str, Any]:
-    return {name: dict(c._asdict(), histogram=list(c.histogram)) for name, c in classes.items()}
+def classes_json(classes: Dict[str, ClassUsage], bounds: Mapping[str, float]) -> Dict[str, Any]:
+    return {name: dict(c._asdict(), histogram=list(c.histogram), bound=bounds.get(name))
+            for name, c in classes.items()}
 
 
 def pools_json(pools: Dict[str, PoolSpace]) -> Dict[str, Any]:
     return {name: p._asdict() for name, p in pools.items()}
 
 
-def class_table(classes: Dict[str, ClassUsage]) -> str:
+def class_table(classes: Dict[str, ClassUsage], bounds: Mapping[str, float]) -> str:
     rows = [[name, str(c.osds), format_bytes(c.size_bytes), format_bytes(c.used_bytes),
-             format_ratio(c.max), format_ratio(c.min), format_ratio(c.mean),
-             format_ratio(c.stddev), "osd.%d" % c.fullest_osd, "|%s|" % histogram_bar(c.histogram)]
+             format_ratio(c.max), _ratio_or_blank(bounds.get(name)), format_ratio(c.min),
+             format_ratio(c.mean), format_ratio(c.stddev), "osd.%d" % c.fullest_osd,
+             "|%s|" % histogram_bar(c.histogram)]
             for name, c in classes.items()]
-    return table(["CLASS", "OSDS", "SIZE", "USED", "MAX", "MIN", "MEAN", "STDDEV", "FULLEST",
-                  "0%..100%"], rows)
+    return table(["CLASS", "OSDS", "SIZE", "USED", "MAX", "BOUND", "MIN", "MEAN", "STDDEV",
+                  "FULLEST", "0%..100%"], rows)
 
 
 def pool_table(pools: Dict[str, PoolSpace]) -> str:
@@ -74,15 +84,16 @@ def skipped_text(skipped: Dict[str, int]) -> str:
                                        for reason, count in sorted(skipped.items())])
 
 
-def _class_changes(before: Usage, after: Usage) -> str:
+def _class_changes(plan: Plan) -> str:
     rows: List[List[str]] = []
-    for name, new in after.classes.items():
-        old = before.classes[name]
-        rows.append([name, str(new.osds)] + [
-            "%s -> %s" % (format_ratio(a), format_ratio(b)) for a, b in (
-                (old.max, new.max), (old.min, new.min), (old.mean, new.mean),
-                (old.stddev, new.stddev))])
-    return table(["CLASS", "OSDS", "MAX", "MIN", "MEAN", "STDDEV"], rows)
+    for name, new in plan.after.classes.items():
+        old = plan.before.classes[name]
+        highest, *others = ["%s -> %s" % (format_ratio(a), format_ratio(b)) for a, b in (
+            (old.max, new.max), (old.min, new.min), (old.mean, new.mean),
+            (old.stddev, new.stddev))]
+        rows.append([name, str(new.osds), highest, _ratio_or_blank(plan.bounds.get(name)),
+                     *others])
+    return table(["CLASS", "OSDS", "MAX", "BOUND", "MIN", "MEAN", "STDDEV"], rows)
 
 
 def _pool_changes(before: Usage, after: Usage) -> str:
@@ -95,6 +106,10 @@ def _pool_changes(before: Usage, after: Usage) -> str:
 
 def _osd(osd: Optional[int]) -> str:
     return "" if osd is None else "osd.%d" % osd
+
+
+def _ratio_or_blank(ratio: Optional[float]) -> str:
+    return "" if ratio is None else format_ratio(ratio)
 
 
 def _bytes_or_blank(count: Optional[int]) -> str:

@@ -14,15 +14,17 @@ from .text import format_bytes, table
 def show_plan(name: str, plan: Plan) -> Answer:
     """The plan as shell lines that an operator can read, keep and run."""
     commands = [change.command() for change in plan.changes]
-    return Answer({"plan": name, "osdmap_epoch": plan.epoch, "moves": moves_json(plan),
-                   "bytes": plan.bytes, "gained_bytes": plan.gained_bytes,
-                   "commands": commands}, "\n".join(_comment(name, plan) + commands))
+    return Answer({"plan": name, "aim": plan.aim, "osdmap_epoch": plan.epoch,
+                   "moves": moves_json(plan), "bytes": plan.bytes,
+                   "gained_bytes": plan.gained_bytes, "commands": commands},
+                  "\n".join(_comment(name, plan) + commands))
 
 
 def dump_plan(name: str, plan: Plan) -> Answer:
     """Everything the plan holds, as JSON in either format."""
     data = {
-        "plan": name, "osdmap_epoch": plan.epoch, "stop_reason": plan.stop_reason,
+        "plan": name, "aim": plan.aim, "osdmap_epoch": plan.epoch,
+        "stop_reason": plan.stop_reason, "bounds": plan.bounds,
         "moves": moves_json(plan), "bytes": plan.bytes, "gained_bytes": plan.gained_bytes,
         "upmap_items": {c.pgid: [list(pair) for pair in c.items] for c in plan.changes},
         "raw": {c.pgid: list(c.raw) for c in plan.changes},
@@ -41,19 +43,20 @@ def list_plans(heads: Iterable[PlanHead], making: Dict[str, Progress],
         state = "executing" if head.name == executing else "ready"
         if head.name in making:
             state = "planning"
-        plans.append({"plan": head.name, "state": state, "moves": head.moves, "bytes": head.bytes,
-                      "gained_bytes": head.gained_bytes, "osdmap_epoch": head.osdmap_epoch,
+        plans.append({"plan": head.name, "state": state, "aim": head.aim, "moves": head.moves,
+                      "bytes": head.bytes, "gained_bytes": head.gained_bytes,
+                      "osdmap_epoch": head.osdmap_epoch,
                       "created": _date(head.created_at)})
     kept = {plan["plan"] for plan in plans}
     for progress in making.values():
         if progress.plan and progress.plan not in kept:
-            plans.append({"plan": progress.plan, "state": "planning", "moves": progress.moves,
-                          "bytes": None, "gained_bytes": None, "osdmap_epoch": None,
-                          "created": _date(progress.started_at)})
-    rows = [[p["plan"], p["state"], str(p["moves"]), _size(p["bytes"]), _size(p["gained_bytes"]),
-             str(p["osdmap_epoch"] or ""), p["created"]] for p in plans]
-    plain = table(["PLAN", "STATE", "MOVES", "BYTES", "GAINED", "EPOCH", "CREATED"], rows,
-                  left=2) if rows else ""
+            plans.append({"plan": progress.plan, "state": "planning", "aim": progress.aim,
+                          "moves": progress.moves, "bytes": None, "gained_bytes": None,
+                          "osdmap_epoch": None, "created": _date(progress.started_at)})
+    rows = [[p["plan"], p["state"], p["aim"], str(p["moves"]), _size(p["bytes"]),
+             _size(p["gained_bytes"]), str(p["osdmap_epoch"] or ""), p["created"]] for p in plans]
+    plain = table(["PLAN", "STATE", "AIM", "MOVES", "BYTES", "GAINED", "EPOCH", "CREATED"], rows,
+                  left=3) if rows else ""
     return Answer({"plans": plans}, plain)
 
 
@@ -66,8 +69,8 @@ def moves_json(plan: Plan) -> List[Dict[str, Any]]:
 
 
 def _comment(name: str, plan: Plan) -> List[str]:
-    lines = ["# plan %s, made at osdmap epoch %d: %d moves, %s" % (
-        name, plan.epoch, len(plan.moves), format_bytes(plan.bytes))]
+    lines = ["# plan %s, aim %s, made at osdmap epoch %d: %d moves, %s" % (
+        name, plan.aim, plan.epoch, len(plan.moves), format_bytes(plan.bytes))]
     for device_class, after in plan.after.classes.items():
         before = plan.before.classes[device_class]
         lines.append("# class %s: highest utilisation %.4f -> %.4f, stddev %.4f -> %.4f" % (

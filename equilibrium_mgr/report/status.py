@@ -16,7 +16,7 @@ def report_status(balancer: Balancer, desk: PlanningDesk, active: bool, now: flo
     making = desk.in_the_making()
     data: Dict[str, Any] = {
         "state": balancer.state, "reason": balancer.reason, "active": active,
-        "planning": [{"plan": p.plan or "automatic", "moves": p.moves,
+        "planning": [{"plan": p.plan or "automatic", "aim": p.aim, "moves": p.moves,
                       "seconds": max(0.0, now - p.started_at)} for p in making.values()],
         "last_plan": desk.last_plan, "last_execution": balancer.last_walk,
         "rejected_upmaps": [{"pgid": pgid, "reason": reason}
@@ -45,7 +45,7 @@ def _cluster_figures(balancer: Balancer, now: float) -> Dict[str, Any]:
             "misplaced_ratio": view.misplaced_ratio,
             "max_misplaced_ratio": view.max_misplaced_ratio,
             "in_flight": {"moves": view.in_flight_moves, "bytes": view.in_flight_bytes},
-            "classes": classes_json(view.usage.classes),
+            "classes": classes_json(view.usage.classes, view.bounds),
             "builtin_balancer_active": view.builtin_active,
             "skipped": dict(view.snapshot.skipped)})
     return figures
@@ -80,7 +80,7 @@ def _plain(data: Dict[str, Any], balancer: Balancer) -> str:
     if data["next_run_seconds"] is not None:
         lines.append("next round: in %s" % format_duration(data["next_run_seconds"]))
     if balancer.view is not None:
-        lines += ["", class_table(balancer.view.usage.classes)]
+        lines += ["", class_table(balancer.view.usage.classes, balancer.view.bounds)]
     return "\n".join(lines)
 
 

@@ -37,7 +37,8 @@ def refused(session: Session, line: str) -> Tuple[int, str]:
 def optimize(session: Session, arguments: str = "p") -> Dict[str, Any]:
     """Makes a plan; what `dump` says of it."""
     name = arguments.split()[0]
-    assert ask(session, "optimize " + arguments) == {"plan": name, "state": "planning"}
+    answer = ask(session, "optimize " + arguments)
+    assert (answer["plan"], answer["state"]) == (name, "planning")
     plan: Dict[str, Any] = ask(session, "dump " + name)
     return plan
 

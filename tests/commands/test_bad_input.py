@@ -25,6 +25,12 @@ LINES = [
         "0", "-3", "abc", "1.5", "''")),
     *(("optimize %s" % name, errno.EINVAL, "name") for name in (
         "''", "'a b'", "a/b", "../p", "p%", "x" * 65, "'p\n'", "pl\u00e4n", "'p;rm'")),
+    *(("optimize q --aim=%s" % aim, errno.EINVAL, "aim") for aim in (
+        "evenly", "''", "Space", "space,even")),
+    ("optimize q --aim", errno.EINVAL, "aim"), ("explain nope", errno.ENOENT, "nope"),
+    *(("explain %s" % what, errno.ENOENT, "no OSD") for what in (
+        "osd.24", "24", "osd.x", "-1", "99.0", "2.ffff", "2.", "\u00b2", "host0")),
+    ("explain osd.1 osd.2", errno.EINVAL, "osd.2"),
     *((verb, errno.EINVAL, "plan") for verb in ("optimize", "show", "dump", "execute", "rm")),
     ("pool add", errno.EINVAL, "pools"), ("pool rm", errno.EINVAL, "pools"),
     ("pool", errno.EINVAL, "pool"), ("nonsense", errno.EINVAL, "nonsense"),
@@ -50,7 +56,8 @@ def test_bad_options(any_session: Session) -> None:
     for name, value in (
             ("nonsense", "1"), ("max_misplaced_ratio", "2"), ("max_misplaced_ratio", "-0.1"),
             ("max_misplaced_ratio", "much"), ("sleep_interval", "0"), ("active", "perhaps"),
-            ("max_moves_per_round", "0"), ("fill_limit", "1.5"), ("max_plan_seconds", "0")):
+            ("max_moves_per_round", "0"), ("fill_limit", "1.5"), ("max_plan_seconds", "0"),
+            ("aim", "evenly")):
         line = "config set mgr mgr/equilibrium/%s %s" % (name, value)
         assert refused(any_session, line)[0] == -errno.EINVAL, line
     assert any_session.command("equilibrium status")[0] == 0

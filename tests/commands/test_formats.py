@@ -19,11 +19,21 @@ READS = {
                "builtin_balancer_active"},
     "eval": {"osdmap_epoch", "classes", "pools"},
     "eval vms": {"osdmap_epoch", "pools"},
-    "eval p": {"plan", "osdmap_epoch", "moves", "bytes", "before", "after", "gained_bytes"},
-    "show p": {"plan", "osdmap_epoch", "moves", "commands"},
-    "dump p": {"plan", "osdmap_epoch", "moves", "upmap_items", "predicted_up"},
+    "eval p": {"plan", "osdmap_epoch", "moves", "bytes", "before", "after", "gained_bytes", "aim",
+               "aims", "options_known"},
+    "show p": {"plan", "aim", "osdmap_epoch", "moves", "commands"},
+    "dump p": {"plan", "aim", "bounds", "osdmap_epoch", "moves", "upmap_items", "predicted_up"},
     "ls": {"plans"},
     "pool ls": {"pools"},
+    "explain": {"osdmap_epoch", "snapshot_age_seconds", "sentences", "state", "reason", "sets",
+                "skipped_pgs", "unusable_osds"},
+    "explain osd.3": {"osdmap_epoch", "sentences", "osd", "device_class", "size_bytes",
+                      "utilization", "target_utilization", "reachable", "bound", "set",
+                      "cannot_take", "limited_pools"},
+    "explain vms": {"osdmap_epoch", "sentences", "pool", "free_bytes", "limiting_osd",
+                    "failure_domains", "immovable", "immovable_pgs"},
+    "explain 2.1f": {"osdmap_epoch", "sentences", "pgid", "pool", "up", "acting", "upmap_items",
+                     "raw", "immovable", "shards"},
     "dump-state": {"stateversion", "osd_dump", "pg_dump", "crush_dump"},
     "dump-state --anonymous": {"stateversion", "osd_dump", "pg_dump", "crush_dump"},
 }
@@ -110,7 +120,7 @@ def test_status_types(any_session: Session) -> None:
 def check_classes(classes: Dict[str, Any]) -> None:
     assert set(classes) == {"hdd", "ssd"}
     for figures in classes.values():
-        assert all(ratio(figures[key]) for key in ("max", "min", "mean", "stddev"))
+        assert all(ratio(figures[key]) for key in ("max", "min", "mean", "stddev", "bound"))
         assert figures["min"] <= figures["mean"] <= figures["max"]
         assert sum(figures["histogram"]) == figures["osds"]
         assert raw_bytes(figures["size_bytes"]) and raw_bytes(figures["used_bytes"])

@@ -9,7 +9,7 @@ import pytest
 
 from mgr_stub.session import Session
 
-READ = {"status", "eval", "show", "dump", "ls", "pool ls", "dump-state"}
+READ = {"status", "eval", "show", "dump", "ls", "pool ls", "dump-state", "explain"}
 WRITE = {"optimize", "rm", "reset", "execute", "on", "off", "pool add", "pool rm"}
 
 
@@ -47,5 +47,6 @@ def test_required_arguments(handlers: Any) -> None:
         assert required["equilibrium " + name] == ["plan"]
     for name in ("pool add", "pool rm"):
         assert required["equilibrium " + name] == ["pools"]
-    for name in ("status", "eval", "ls", "reset", "on", "off", "pool ls", "dump-state"):
+    for name in ("status", "eval", "ls", "reset", "on", "off", "pool ls", "dump-state",
+                 "explain"):
         assert required["equilibrium " + name] == []

@@ -87,7 +87,7 @@ def test_the_plan_itself_gives_eagain(session: Session, planner: SlowPlanner) ->
 
 def test_a_second_plan_waits_its_turn(session: Session, planner: SlowPlanner) -> None:
     plan_slowly(session, planner)
-    assert ask(session, "optimize q") == {"plan": "q", "state": "planning"}
+    assert ask(session, "optimize q") == {"plan": "q", "state": "planning", "aim": "space"}
     assert refused(session, "equilibrium show q")[0] == -11
     planner.let_go.set()
     wait_until(lambda: not session.module.desk.in_the_making())

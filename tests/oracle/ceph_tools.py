@@ -99,7 +99,7 @@ def upmap_cleanup(path: Path) -> Pairs:
     """
     commands = path.with_name(path.name + ".cleanup")
     run_tool("osdmaptool", path, "--upmap-cleanup", commands)
-    return _read_commands(commands)
+    return read_commands(commands)
 
 
 def calc_pg_upmaps(path: Path, pool: str, limit: int) -> Pairs:
@@ -111,10 +111,10 @@ def calc_pg_upmaps(path: Path, pool: str, limit: int) -> Pairs:
     commands = path.with_name(path.name + ".upmap")
     run_tool("osdmaptool", path, "--upmap", commands, "--upmap-max", limit, "--upmap-pool", pool,
              "--upmap-deviation", 1, "--osd_calc_pg_upmaps_aggressively=false")
-    return _read_commands(commands)
+    return read_commands(commands)
 
 
-def _read_commands(path: Path) -> Pairs:
+def read_commands(path: Path) -> Pairs:
     """pgid to pairs from `ceph osd pg-upmap-items ...` and `rm-pg-upmap-items ...` lines."""
     found: Pairs = {}
     for line in path.read_text().splitlines() if path.exists() else []:

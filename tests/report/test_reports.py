@@ -54,7 +54,7 @@ def test_evaluation_of_a_plan_compares_before_and_after() -> None:
 
 def test_evaluation_of_cluster_and_pool() -> None:
     usage = snapshot_usage(random_cluster(1).snapshot())
-    data = json.loads(json.dumps(evaluate_cluster(usage, 100, 3.0).data))
+    data = json.loads(json.dumps(evaluate_cluster(usage, {"hdd": 0.25}, 100, 3.0).data))
     assert data["osdmap_epoch"] == 100 and set(data["classes"]) == {"hdd", "ssd"}
     pool = evaluate_pool("pool2", usage, 100, 3.0)
     assert set(pool.data["pools"]) == {"pool2"} and "pool2" in pool.plain
@@ -155,8 +155,11 @@ def test_automatic_plan_that_cannot_be_made_is_told(mocker: Any) -> None:
 def test_stuck_names_the_class_that_is_stuck() -> None:
     """Class ssd is even; the reason must be about class hdd."""
     rules = {0: "take default~hdd; choose firstn 0 osd; emit"}
-    cluster = Cluster(hosts(1, 4), rules, classes={2: "ssd", 3: "ssd"})
-    desk = Desk(cluster.pool(1, size=1).pg("1.0", [0], 50 * GIB), active=True)
+    cluster = Cluster(hosts(1, 4), rules, classes={2: "ssd", 3: "ssd"}).pool(1, size=1)
+    for ps in range(10):
+        cluster.pg("1.%x" % ps, [0], 5 * GIB)
+    cluster.extra["pg_upmap"] = [{"pgid": pgid, "osds": [0]} for pgid in cluster.up]
+    desk = Desk(cluster, active=True)
     desk.round()
     desk.jobs.run()
     assert desk.round() == "stuck"

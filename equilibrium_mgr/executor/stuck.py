@@ -1,0 +1,52 @@
+"""How far a class is from its bound, and whether something must be in the way."""
+from __future__ import annotations
+
+from typing import Dict, FrozenSet, List, NamedTuple, Optional
+
+from ..planner.bound import Reachable
+from ..snapshot.model import Snapshot
+from .view import View
+
+#: Nearer than this to the bound, in utilisation, nobody would call a cluster stuck.
+_NEAR = 0.01
+
+
+class Distance(NamedTuple):
+    """How the fullest OSD of a class stands to the class's bound; compares by the excess."""
+
+    excess: float   # utilisation above what whole shards explain; 0 or less where they explain it
+    above: float    # utilisation above the bound
+    osd: int
+    device_class: str
+
+    def sentence(self) -> str:
+        return "osd.%d, the fullest of class %s, is %.1f points above the bound" % (
+            self.osd, self.device_class, max(0.0, 100.0 * self.above))
+
+
+def distances(view: View, reachable: Optional[Reachable],
+              device_classes: Optional[FrozenSet[str]]) -> List[Distance]:
+    """One for each class that is balanced (None: all) and whose bound is known.
+
+    The bound takes shards as if they could be split, so one shard's worth above it is to be
+    expected.
+    """
+    bounds = reachable.classes if reachable is not None else {}
+    fullest = {usage.fullest_osd: name for name, usage in view.usage.classes.items()
+               if name in bounds and (device_classes is None or name in device_classes)}
+    shard_bytes = _mean_shard_bytes(view.snapshot, frozenset(fullest))
+    found: List[Distance] = []
+    for osd, name in fullest.items():
+        above = view.usage.classes[name].max - bounds[name]
+        allowed = max(_NEAR, shard_bytes[osd] / view.snapshot.osds[osd].size_bytes)
+        found.append(Distance(above - allowed, above, osd, name))
+    return found
+
+
+def _mean_shard_bytes(snapshot: Snapshot, osds: FrozenSet[int]) -> Dict[int, float]:
+    """OSD → mean bytes of the shards on it; 0 where it has none."""
+    sizes: Dict[int, List[int]] = {osd: [] for osd in osds}
+    for pg in snapshot.pgs.values():
+        for osd in osds.intersection(pg.up):
+            sizes[osd].append(pg.shard_bytes)
+    return {osd: sum(found) / len(found) if found else 0.0 for osd, found in sizes.items()}

@@ -1,0 +1,57 @@
+"""What the aims would come to, side by side: part of `eval <plan>`."""
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional
+
+from ..comparing import FAILED, PLANNING, READY, AimFigures, Comparison, figures_of
+from ..planner.options import AIMS
+from ..planner.plan import Plan
+from .text import format_bytes, format_ratio, table
+
+
+def aims_json(plan: Plan, comparison: Optional[Comparison]) -> Dict[str, Any]:
+    """The plan's own aim and those compared with it; figures are null until they are there."""
+    return {aim: figures._asdict() for aim, figures in _figures(plan, comparison).items()}
+
+
+def aims_table(plan: Plan, comparison: Optional[Comparison]) -> str:
+    """One line an aim, and what there is to say about those that have no figures."""
+    aims = _figures(plan, comparison)
+    classes = list(plan.after.classes)
+    rows = [_row(aim + (" (this plan)" if aim == plan.aim else ""), figures, classes)
+            for aim, figures in aims.items() if figures.state == READY]
+    header = ["AIM"] + ["MAX %s" % name for name in classes] + ["GAINED", "BYTES", "MOVES"]
+    return "\n".join([table(header, rows)] + _notes(plan, aims, comparison))
+
+
+def _figures(plan: Plan, comparison: Optional[Comparison]) -> Dict[str, AimFigures]:
+    """In the order of AIMS; an aim that this release does not know comes last."""
+    known = dict(comparison.aims) if comparison is not None else {}
+    known[plan.aim] = figures_of(plan)
+    return {aim: known[aim] for aim in list(AIMS) + [plan.aim] if aim in known}
+
+
+def _row(aim: str, figures: AimFigures, classes: List[str]) -> List[str]:
+    highest = figures.classes or {}
+    return ([aim] + [format_ratio(highest[name]) if name in highest else "" for name in classes]
+            + [format_bytes(figures.gained_bytes or 0), format_bytes(figures.bytes or 0),
+               str(figures.moves)])
+
+
+def _notes(plan: Plan, aims: Dict[str, AimFigures],
+           comparison: Optional[Comparison]) -> List[str]:
+    notes: List[str] = []
+    planning = [aim for aim, figures in aims.items() if figures.state == PLANNING]
+    if planning:
+        notes.append("%s: being planned; ask again" % ", ".join(planning))
+    notes += ["%s: could not be planned (%s); ask again" % (aim, figures.failure)
+              for aim, figures in aims.items() if figures.state == FAILED]
+    epochs = sorted({figures.osdmap_epoch for figures in aims.values()
+                     if figures.osdmap_epoch is not None} - {plan.epoch})
+    if epochs:
+        notes.append("the plan was made at osdmap epoch %d, the others at %s" % (
+            plan.epoch, ", ".join(map(str, epochs))))
+    if comparison is not None and not comparison.options_known:
+        notes.append("this mgr does not know the limits that the plan was made with: the others"
+                     " have those of the present settings")
+    return notes

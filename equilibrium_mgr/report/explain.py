@@ -1,0 +1,128 @@
+"""`explain`: why it is not better, in sentences, with the same facts as JSON."""
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
+
+from ..executor.balancer import Balancer
+from ..executor.guards import troubled_pools
+from ..executor.view import View
+from ..planner.bound import describe
+from ..settings import Settings
+from .answer import Answer
+from .explain_osd import SAME, Facts, explain_osd, set_json, target_utilization
+from .explain_pool import explain_pg, explain_pool
+from .text import format_ratio
+
+#: Device classes and pools that a sentence names before it only counts the rest.
+_NAMES_SHOWN = 10
+
+
+class Sight(NamedTuple):
+    """What an explanation is made from; nothing is read from the cluster for it."""
+
+    view: View
+    balancer: Balancer
+    settings: Settings
+
+
+def explain(what: Optional[str], view: View, balancer: Balancer, settings: Settings,
+            age_seconds: float) -> Optional[Answer]:
+    """Of the cluster, or of the OSD, pool or PG called `what`; None where there is none such."""
+    facts = _explain(what, Sight(view, balancer, settings))
+    if facts is None:
+        return None
+    data, sentences = facts
+    data.update({"osdmap_epoch": view.snapshot.epoch, "snapshot_age_seconds": age_seconds,
+                 "sentences": sentences})
+    return Answer(data, "\n".join(sentences))
+
+
+def _explain(what: Optional[str], sight: Sight) -> Optional[Facts]:
+    """A pool may have a number for a name; `osd.` in front makes an OSD of it."""
+    view, snapshot = sight.view, sight.view.snapshot
+    if not what:
+        return _explain_cluster(sight)
+    if what.startswith("osd."):
+        osd = _osd_number(what[len("osd."):], view)
+        if osd is not None:
+            return explain_osd(osd, view)
+    for pool in snapshot.pools.values():
+        if pool.name == what:
+            return explain_pool(pool, view, sight.settings.pool_ids)
+    osd = _osd_number(what, view)
+    if osd is not None:
+        return explain_osd(osd, view)
+    pg = snapshot.pgs.get(what.lower())
+    return explain_pg(pg, view, sight.balancer.rejected) if pg is not None else None
+
+
+def _osd_number(text: str, view: View) -> Optional[int]:
+    known = text.isascii() and text.isdigit() and int(text) in view.snapshot.osds
+    return int(text) if known else None
+
+
+def _explain_cluster(sight: Sight) -> Facts:
+    view, snapshot = sight.view, sight.view.snapshot
+    sets, sentences = _sets(view)
+    unusable = Counter(reason for reason in (
+        osd.cannot_take() for osd in snapshot.osds.values()) if reason)
+    troubled = sorted(set(troubled_pools(snapshot).values()))
+    sentences.append("equilibrium is %s: %s" % (sight.balancer.state, sight.balancer.reason))
+    sentences += _limited(sight)
+    sentences += ["pools wait: %s" % reason for reason in troubled]
+    sentences += ["%d PGs cannot be moved: %s" % (count, reason)
+                  for reason, count in sorted(snapshot.skipped.items())]
+    sentences += ["%d OSDs can take no shards: %s" % (count, reason)
+                  for reason, count in sorted(unusable.items())]
+    if sight.balancer.rejected:
+        sentences.append("%d PGs stay where they are because the monitor did not keep their upmaps"
+                         % len(sight.balancer.rejected))
+    if view.in_flight_moves:
+        sentences.append("%d moves are under way; all figures take them as arrived"
+                         % view.in_flight_moves)
+    return {"state": sight.balancer.state, "reason": sight.balancer.reason, "sets": sets,
+            "skipped_pgs": dict(snapshot.skipped), "unusable_osds": dict(unusable),
+            "troubled": troubled, "rejected_upmaps": len(sight.balancer.rejected),
+            "in_flight_moves": view.in_flight_moves}, sentences
+
+
+def _sets(view: View) -> Tuple[List[Dict[str, Any]], List[str]]:
+    """What holds for each set of OSDs that data can move between."""
+    snapshot = view.snapshot
+    if view.reachable is None:
+        return [], ["how even the cluster could be is not known; the mgr log tells why"]
+    if not view.reachable.sets:
+        return [], ["no pool has data that could be placed otherwise"]
+    found: List[Dict[str, Any]] = []
+    sentences: List[str] = []
+    for osd_set in view.reachable.sets:
+        levels = {osd: target_utilization(snapshot.osds[osd]) or 0.0 for osd in osd_set.osds}
+        fullest = max(levels, key=lambda osd: (levels[osd], -osd))
+        above = levels[fullest] - osd_set.bound
+        found.append(dict(set_json(osd_set, snapshot), fullest_osd=fullest, max=levels[fullest],
+                          above_bound=above))
+        sentences += [describe(osd_set, snapshot), "osd.%d, the fullest there, is at %s, %s" % (
+            fullest, format_ratio(levels[fullest]),
+            "%.1f points above that" % (100.0 * above) if above >= SAME else "as low as can be")]
+    return found, sentences
+
+
+def _limited(sight: Sight) -> List[str]:
+    """What the operator keeps from being moved."""
+    sentences: List[str] = []
+    if sight.settings.pool_ids is not None:
+        pools = sight.view.snapshot.pools
+        sentences.append("balancing is limited to pools: %s" % _named(
+            pools[pool].name for pool in sorted(sight.settings.pool_ids) if pool in pools))
+    if sight.settings.device_classes is not None:
+        sentences.append("balancing is limited to device classes: %s" % _named(
+            sorted(sight.settings.device_classes)))
+    return sentences
+
+
+def _named(names: Iterable[str]) -> str:
+    known = list(names)
+    more = len(known) - _NAMES_SHOWN
+    shown = ", ".join(known[:_NAMES_SHOWN]) or "none that is there"
+    return "%s and %d more" % (shown, more) if more > 0 else shown

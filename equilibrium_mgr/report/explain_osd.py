@@ -1,0 +1,106 @@
+"""`explain <osd>`: how full it is, how full it could be, and what is in the way."""
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional, Tuple
+
+from ..executor.view import View
+from ..planner.bound import OsdSet, describe
+from ..snapshot.model import Osd, Snapshot
+from .text import format_bytes, format_ratio
+
+#: JSON-ready facts, and the sentences that say the same.
+Facts = Tuple[Dict[str, Any], List[str]]
+
+#: Utilisations nearer than this are the same to people.
+SAME = 0.0005
+
+
+def explain_osd(number: int, view: View) -> Facts:
+    """Bytes are bytes, utilisations ratios of the OSD's size."""
+    osd = view.snapshot.osds[number]
+    osd_set = set_of(number, view)
+    level = view.reachable.levels.get(number) if view.reachable is not None else None
+    limited = _limited_pools(number, view)
+    data = {
+        "osd": number, "device_class": osd.device_class, "host": osd.host,
+        "size_bytes": osd.size_bytes, "used_bytes": osd.used_bytes,
+        "inbound_bytes": osd.inbound_bytes, "outbound_bytes": osd.outbound_bytes,
+        "utilization": utilization(osd), "target_utilization": target_utilization(osd),
+        "reachable": level, "set": set_json(osd_set, view.snapshot) if osd_set else None,
+        "bound": osd_set.bound if osd_set else None, "cannot_take": osd.cannot_take(),
+        "limited_pools": limited}
+    sentences = [_fill(osd)]
+    if osd.cannot_take():
+        sentences.append("no shard may go to it: it is %s" % osd.cannot_take())
+    else:
+        sentences += _reach(osd, level, osd_set, view)
+    sentences.append("it limits the free space of pools: %s" % ", ".join(limited) if limited
+                     else "it limits the free space of no pool that holds data")
+    return data, sentences
+
+
+def utilization(osd: Osd) -> Optional[float]:
+    """Now; None without statistics."""
+    return osd.used_bytes / osd.size_bytes if osd.has_statistics else None
+
+
+def target_utilization(osd: Osd) -> Optional[float]:
+    """When everything in flight has arrived; None without statistics."""
+    return osd.target_bytes / osd.size_bytes if osd.has_statistics else None
+
+
+def set_of(osd: int, view: View) -> Optional[OsdSet]:
+    """The OSDs with which it can exchange data, or None."""
+    if view.reachable is not None:
+        for osd_set in view.reachable.sets:
+            if osd in osd_set.osds:
+                return osd_set
+    return None
+
+
+def set_json(osd_set: OsdSet, snapshot: Snapshot) -> Dict[str, Any]:
+    binding = osd_set.binding
+    return {"device_class": osd_set.device_class, "takes": list(osd_set.takes),
+            "osds": list(osd_set.osds), "bound": osd_set.bound,
+            "description": describe(osd_set, snapshot),
+            "binding": {"kind": binding.kind, "osds": list(binding.osds),
+                        "buckets": list(binding.buckets),
+                        "pools": [snapshot.pools[pool].name for pool in binding.pools]}}
+
+
+def _fill(osd: Osd) -> str:
+    now, then = utilization(osd), target_utilization(osd)
+    named = "osd.%d (class %s, %s)" % (osd.id, osd.device_class, "host %s" % osd.host
+                                       if osd.host else "no host")
+    if now is None or then is None:
+        return "%s has no statistics" % named
+    said = "%s has %s of %s in use: %s" % (named, format_bytes(osd.used_bytes),
+                                           format_bytes(osd.size_bytes), format_ratio(now))
+    if not osd.inbound_bytes and not osd.outbound_bytes:
+        return said
+    return "%s; %s when %s in and %s out have moved" % (
+        said, format_ratio(then), format_bytes(osd.inbound_bytes),
+        format_bytes(osd.outbound_bytes))
+
+
+def _reach(osd: Osd, level: Optional[float], osd_set: Optional[OsdSet],
+           view: View) -> List[str]:
+    then = target_utilization(osd)
+    if view.reachable is None or then is None:
+        return []
+    if osd_set is None or level is None:
+        return ["no pool that holds data may use it"]
+    said = "in the most even placement that the rules allow it would be at %s" % format_ratio(level)
+    if abs(then - level) >= SAME:
+        said += ", %.1f points %s" % (100.0 * abs(then - level),
+                                      "lower" if level < then else "higher")
+    sentences = [said, describe(osd_set, view.snapshot)]
+    if osd.id in osd_set.binding.osds and len(osd_set.binding.osds) < len(osd_set.osds):
+        sentences.append("it is one of the OSDs that stand at this bound")
+    return sentences
+
+
+def _limited_pools(osd: int, view: View) -> List[str]:
+    """Names of the pools with data whose free space ends where this OSD is full."""
+    return [name for name, space in view.usage.pools.items()
+            if space.limiting_osd == osd and space.stored_bytes > 0]

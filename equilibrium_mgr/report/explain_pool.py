@@ -1,0 +1,144 @@
+"""`explain <pool>` and `explain <pgid>`: where shards may be, and what keeps them from moving."""
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
+
+from ..crush.placement import NO_OSD, Block
+from ..executor.guards import troubled_pools
+from ..executor.view import View
+from ..planner.bound import describe
+from ..snapshot.model import Pg, Pool, Snapshot
+from .explain_osd import Facts, set_of, target_utilization, utilization
+from .text import format_bytes, format_ratio
+
+
+def explain_pool(pool: Pool, view: View, pool_ids: Optional[FrozenSet[int]]) -> Facts:
+    """`pool_ids`: the pools that balancing is limited to, None for all. Bytes are bytes."""
+    snapshot = view.snapshot
+    space = view.usage.pools[pool.name]
+    pgs = [pg for pg in snapshot.pgs.values() if pg.pool == pool.id]
+    immovable = dict(Counter(pg.immovable for pg in pgs if pg.immovable))
+    waits_for = troubled_pools(snapshot).get(pool.id)
+    domains = [_domains(block, snapshot) for block in pool.rule.blocks] if pool.rule else []
+    excluded = pool_ids is not None and pool.id not in pool_ids
+    data = {
+        "pool": pool.name, "pool_id": pool.id, "pgs": len(pgs), "stored_bytes": pool.stored_bytes,
+        "free_bytes": space.free_bytes, "max_avail_bytes": space.max_avail_bytes,
+        "limiting_osd": space.limiting_osd, "rule_id": pool.rule_id, "failure_domains": domains,
+        "immovable": pool.immovable, "immovable_pgs": immovable, "waits_for": waits_for,
+        "excluded": excluded}
+    sentences = ["pool %s can take %s more" % (pool.name, format_bytes(space.free_bytes))]
+    sentences += _limiting(space.limiting_osd, view)
+    sentences += [_domain_sentence(block) for block in domains]
+    if pool.immovable:
+        sentences.append("none of its PGs can be moved: %s" % pool.immovable)
+    else:
+        sentences += _immovable_sentences(immovable, len(pgs))
+    if waits_for:
+        sentences.append("nothing of it is moved for now: %s" % waits_for)
+    if excluded:
+        sentences.append("automatic balancing leaves it alone: it is limited to other pools"
+                         " ('ceph equilibrium pool ls')")
+    return data, sentences
+
+
+def explain_pg(pg: Pg, view: View, rejected: Mapping[str, Tuple[str, int]]) -> Facts:
+    """`rejected`: pgid → why the monitor did not keep its upmap, and a CRUSH version."""
+    snapshot = view.snapshot
+    pool = snapshot.pools[pg.pool]
+    items = snapshot.upmap_items.get(pg.pgid, ())
+    # a snapshot takes `up` for what it cannot tell, and such a PG is immovable
+    raw_known = not (items and pg.immovable and pg.raw == pg.up)
+    raw = [_number(osd) for osd in pg.raw] if raw_known else None
+    waits_for = troubled_pools(snapshot).get(pool.id)
+    refused = rejected[pg.pgid][0] if pg.pgid in rejected else None
+    data = {
+        "pgid": pg.pgid, "pool": pool.name, "state": pg.state, "shard_bytes": pg.shard_bytes,
+        "up": [_number(osd) for osd in pg.up], "acting": [_number(osd) for osd in pg.acting],
+        "raw": raw, "upmap_items": [list(pair) for pair in items], "immovable": pg.immovable,
+        "rejected": refused, "waits_for": waits_for,
+        "shards": [_shard(osd, snapshot) for osd in pg.up]}
+    sentences = ["pg %s of pool %s, %s a shard, belongs on %s" % (
+        pg.pgid, pool.name, format_bytes(pg.shard_bytes), _osds(pg.up))]
+    sentences.append("its data is served by %s and on its way" % _osds(pg.acting)
+                     if pg.acting != pg.up else "its data is there")
+    sentences += _origin(items, raw, pg.up)
+    sentences.append("it cannot be moved: %s" % pg.immovable if pg.immovable
+                     else "nothing about it forbids moving it")
+    if refused:
+        sentences.append("it is left alone until CRUSH changes: %s" % refused)
+    if waits_for:
+        sentences.append("it is not moved for now: %s" % waits_for)
+    sentences += [_shard_sentence(osd, snapshot) for osd in pg.up]
+    return data, sentences
+
+
+def _limiting(number: Optional[int], view: View) -> List[str]:
+    if number is None:
+        return ["no OSD with statistics holds any of it"]
+    osd = view.snapshot.osds[number]
+    sentences = ["osd.%d (class %s) is the OSD that is full first; it will be at %s" % (
+        number, osd.device_class, format_ratio(target_utilization(osd) or 0.0))]
+    osd_set = set_of(number, view)
+    return sentences + ([describe(osd_set, view.snapshot)] if osd_set is not None else [])
+
+
+def _domains(block: Block, snapshot: Snapshot) -> Dict[str, Any]:
+    """What one take of a rule keeps apart."""
+    take = block.take
+    return {"take": "osd.%d" % take if take >= 0 else snapshot.crush.buckets[take].name,
+            "shards": block.positions,
+            "domains": [{"type": domain.type_name, "most_shards": domain.shards_per_bucket}
+                        for domain in block.domains]}
+
+
+def _domain_sentence(block: Mapping[str, Any]) -> str:
+    limits = ["%d per %s" % (domain["most_shards"], domain["type"])
+              for domain in block["domains"]] or ["1 per OSD"]
+    return "%d shard%s of each PG under %s, at most %s" % (
+        block["shards"], "" if block["shards"] == 1 else "s", block["take"],
+        " and ".join(limits))
+
+
+def _immovable_sentences(immovable: Mapping[str, int], pgs: int) -> List[str]:
+    if not immovable:
+        return ["all of its %d PGs can be moved" % pgs]
+    return ["%d of its %d PGs cannot be moved: %s" % (count, pgs, reason)
+            for reason, count in sorted(immovable.items())]
+
+
+def _origin(items: Sequence[Tuple[int, int]], raw: Optional[Sequence[Optional[int]]],
+            up: Sequence[int]) -> List[str]:
+    if not items:
+        return ["CRUSH itself places it so; it has no upmap items"]
+    shown = ", ".join("osd.%d to osd.%d" % pair for pair in items)
+    if raw is None:
+        return ["it has upmap items: %s; what CRUSH alone would give is not known" % shown]
+    if list(raw) == [_number(osd) for osd in up]:
+        return ["CRUSH itself places it so; its upmap items have no effect: %s" % shown]
+    return ["upmap items place it so: %s; CRUSH alone would have it on %s" % (
+        shown, _osds([NO_OSD if osd is None else osd for osd in raw]))]
+
+
+def _number(osd: int) -> Optional[int]:
+    return None if osd == NO_OSD else osd
+
+
+def _osds(numbers: Sequence[int]) -> str:
+    return ", ".join("no OSD" if number == NO_OSD else "osd.%d" % number
+                     for number in numbers) or "no OSD"
+
+
+def _shard(number: int, snapshot: Snapshot) -> Dict[str, Any]:
+    osd = snapshot.osds.get(number)
+    return {"osd": _number(number), "utilization": utilization(osd) if osd else None,
+            "target_utilization": target_utilization(osd) if osd else None}
+
+
+def _shard_sentence(number: int, snapshot: Snapshot) -> str:
+    osd = snapshot.osds.get(number)
+    then = target_utilization(osd) if osd else None
+    if then is None:
+        return "%s: utilisation not known" % _osds([number])
+    return "osd.%d: %s" % (number, format_ratio(then))

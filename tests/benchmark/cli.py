@@ -1,0 +1,136 @@
+"""The command: which clusters, how often, and what is printed."""
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Sequence
+
+from . import osdmaptool, report
+from .clusters import find_sources
+from .measure import Job, measure
+from .options import plan_options
+from .scale import OSDS, measure_scale
+
+_HERE = Path(__file__).resolve().parent
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python3 tests/benchmark",
+        description="Plans on clusters of many shapes and judges the plans: the demo cluster, "
+                    "made ones, and those in given folders. Beside it, where osdmaptool is "
+                    "installed and a folder has an osdmap, the built-in balancer.")
+    parser.add_argument("--clusters", metavar="DIR", nargs="+", default=[],
+                        help="folders with state.json.xz, and if there are: osdmap, peers.json, "
+                             "bound.json")
+    parser.add_argument("--only", metavar="NAME", nargs="+", default=[],
+                        help="only these clusters; * and ? allowed, also: demo, made, given")
+    parser.add_argument("--aim", default="", help="the plan's aim (default: the planner's own)")
+    parser.add_argument("--repeat", type=int, default=1, metavar="N",
+                        help="plan N times, give the median of the seconds")
+    parser.add_argument("--whole-run", action="store_true",
+                        help="also time a process from state file to printed plan")
+    parser.add_argument("--osdmaptool-seconds", type=float, default=120.0, metavar="S",
+                        help="kill osdmaptool after this long (default: 120; 0: do not run it)")
+    parser.add_argument("--scale", action="store_true",
+                        help="only a made cluster of 10,000 OSDs and 1,000,000 shards")
+    parser.add_argument("--scale-osds", type=int, metavar="N", help="the same with N OSDs")
+    parser.add_argument("--scale-seconds", type=float, default=600.0, metavar="S",
+                        help="end its plan after this long (default: 600)")
+    parser.add_argument("--json", metavar="FILE", help="write everything measured to a file")
+    parser.add_argument("--markdown", action="store_true",
+                        help="print the README's comparison table instead")
+    parser.add_argument("--peers-version", default="", metavar="TEXT",
+                        help="what the figures in peers.json were made with, for that table")
+    parser.add_argument("--job", help=argparse.SUPPRESS)  # how it calls itself for one cluster
+    return parser
+
+
+def main(arguments: Optional[Sequence[str]] = None) -> int:
+    """Runs the benchmark; 1 where a cluster could not be measured, 2 for wrong arguments."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.job:
+        print(json.dumps(_do(json.loads(options.job))))
+        return 0
+    found = versions()
+    failures: Dict[str, str] = {}
+    results: List[Dict[str, Any]] = []
+    scale: Optional[Dict[str, Any]] = None
+    try:
+        plan_options(options.aim)
+        sources = find_sources(options.clusters, options.only)
+    except ValueError as error:
+        parser.error(str(error))
+    if not options.markdown:
+        print("equilibrium %(commit)s, Python %(python)s, osdmaptool %(osdmaptool)s, %(date)s"
+              % found)
+    if options.scale or options.scale_osds:
+        scale = _in_process({"scale_osds": options.scale_osds or OSDS,
+                             "limit": options.scale_seconds, "aim": options.aim},
+                            "scale", failures)
+        if scale is not None:
+            print("\n" + report.scale_table(scale))
+        sources = []
+    for source in sources:
+        job = Job(source.name, source.kind, source.folder, options.aim, options.repeat,
+                  options.osdmaptool_seconds, options.whole_run)
+        result = _in_process(job.to_dict(), source.name, failures)
+        if result is not None:
+            results.append(result)
+            if not options.markdown:
+                print("\n" + report.cluster_table(result), flush=True)
+    if options.markdown and results:
+        print(report.markdown_table(results, options.peers_version))
+    if options.json:
+        everything = {"versions": found, "arguments": vars(options), "clusters": results,
+                      "scale": scale, "failures": failures}
+        Path(options.json).write_text(json.dumps(everything, indent=1) + "\n")
+    return 1 if failures else 0
+
+
+def _do(job: Dict[str, Any]) -> Dict[str, Any]:
+    """One job, in the process that was started for it."""
+    if "scale_osds" in job:
+        return measure_scale(job["scale_osds"], job["limit"], job["aim"])
+    return measure(Job(**job))
+
+
+def _in_process(job: Dict[str, Any], name: str,
+                failures: Dict[str, str]) -> Optional[Dict[str, Any]]:
+    """The job's result from a new process; a failure is printed and noted."""
+    done = subprocess.run([sys.executable, str(_HERE), "--job", json.dumps(job)],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          universal_newlines=True, check=False)
+    if done.returncode == 0:
+        result: Dict[str, Any] = json.loads(done.stdout)
+        return result
+    reason = (done.stderr.strip() or "ended with code %d" % done.returncode)
+    failures[name] = reason
+    print("\n%s: FAILED: %s" % (name, reason.splitlines()[-1]), file=sys.stderr, flush=True)
+    return None
+
+
+def versions() -> Dict[str, Any]:
+    """What was measured with what, and when."""
+    return {"commit": _commit(), "python": platform.python_version(),
+            "implementation": platform.python_implementation(), "system": platform.platform(),
+            "processors": os.cpu_count(), "osdmaptool": osdmaptool.release(),
+            "date": datetime.date.today().isoformat()}
+
+
+def _commit() -> Optional[str]:
+    """The commit that is checked out, with a + where files differ from it."""
+    try:
+        done = subprocess.run(["git", "describe", "--always", "--dirty=+", "--abbrev=12"],
+                              cwd=str(_HERE), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                              universal_newlines=True, check=False)
+    except OSError:
+        return None
+    return done.stdout.strip() or None

@@ -1,0 +1,126 @@
+"""Measures one cluster; runs in a process of its own, so that its memory is its own."""
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Dict, Mapping, Tuple
+
+from equilibrium_mgr.planner.plan import Plan
+from equilibrium_mgr.planner.planner import make_plan
+from equilibrium_mgr.snapshot.model import Snapshot, UpmapItems
+
+from . import osdmaptool
+from .clusters import Source
+from .options import plan_options
+from .peers import read_bound, read_peers
+from .scale import peak_bytes
+from .scoring import Score, changed_items, data_pools, score
+
+_REPOSITORY = Path(__file__).resolve().parents[2]
+#: Utilisation by which a plan's own prediction may differ from its score, a ratio.
+_SAME = 1e-6
+
+
+@dataclass
+class Job:
+    """What to measure of one cluster."""
+
+    name: str
+    kind: str
+    folder: str
+    aim: str = ""                      # empty: the planner's default
+    repeat: int = 1                    # plans made; the median of their seconds counts
+    osdmaptool_seconds: float = 120.0  # time limit of the built-in balancer; 0: it does not run
+    whole_run: bool = False            # also time a process from state file to printed plan
+
+    def to_dict(self) -> Dict[str, Any]:
+        return asdict(self)
+
+
+def measure(job: Job) -> Dict[str, Any]:
+    """Everything about one cluster, ready for JSON. Bytes, ratios and seconds of wall time."""
+    source = Source(job.name, job.kind, job.folder)
+    start = time.perf_counter()
+    snapshot = source.snapshot()
+    load_seconds = time.perf_counter() - start
+    plan, seconds = _plan(snapshot, job)
+    peak = peak_bytes()   # before anything else is done here
+    nothing = score(snapshot, snapshot.upmap_items)
+    found: Dict[str, Any] = {
+        "name": job.name, "kind": job.kind, "description": source.description, "aim": job.aim,
+        "osds": len(snapshot.osds), "pools": len(snapshot.pools), "pgs": len(snapshot.pgs),
+        "shards": sum(len(pg.up) for pg in snapshot.pgs.values()),
+        "data_pools": [snapshot.pools[pool].name for pool in data_pools(snapshot)],
+        "load_seconds": load_seconds, "start": _as_dict(nothing),
+        "equilibrium": dict(_own(snapshot, plan), seconds=statistics.median(seconds),
+                            all_seconds=seconds, peak_bytes=peak),
+        "bounds": dict(getattr(plan, "bounds", {}))}
+    if job.folder:
+        folder = Path(job.folder)
+        found["given_bounds"] = read_bound(folder)
+        found["peers"] = {name: peer._asdict() for name, peer in read_peers(folder).items()}
+    osdmap = source.osdmap()
+    if osdmap is not None and job.osdmaptool_seconds > 0 and osdmaptool.available():
+        tool = found["osdmaptool"] = _built_in(snapshot, osdmap, job.osdmaptool_seconds)
+        if tool["killed"] or not tool["problem"]:   # an upper limit where it was killed
+            found["seconds_ratio"] = found["equilibrium"]["seconds"] / max(1e-9, tool["seconds"])
+    if job.whole_run:
+        found["equilibrium"]["whole_run_seconds"] = whole_run(source, job.aim)
+    return found
+
+
+def _plan(snapshot: Snapshot, job: Job) -> Tuple[Plan, Tuple[float, ...]]:
+    seconds = []
+    for _ in range(max(1, job.repeat)):
+        start = time.perf_counter()
+        plan = make_plan(snapshot, plan_options(job.aim))
+        seconds.append(time.perf_counter() - start)
+    return plan, tuple(seconds)
+
+
+def _own(snapshot: Snapshot, plan: Plan) -> Dict[str, Any]:
+    result = score(snapshot, changed_items(
+        snapshot, [(change.pgid, change.items) for change in plan.changes]))
+    wrong = {name: usage.max for name, usage in plan.after.classes.items()
+             if abs(usage.max - result.highest.get(name, 0.0)) > _SAME}
+    return dict(_as_dict(result), moves=len(plan.moves), changes=len(plan.changes),
+                stop_reason=plan.stop_reason, wrong_predictions=wrong)
+
+
+def _built_in(snapshot: Snapshot, osdmap: Path, limit: float) -> Dict[str, Any]:
+    run = osdmaptool.balance(osdmap, limit)
+    found: Dict[str, Any] = {"seconds": run.seconds, "problem": run.problem,
+                             "killed": run.killed, "limit_seconds": limit}
+    if run.changes is not None:
+        pairs: Mapping[str, UpmapItems] = {
+            pgid: tuple(items) for pgid, items in run.changes.items()}
+        found.update(_as_dict(score(snapshot, changed_items(snapshot, pairs.items()))))
+    return found
+
+
+def whole_run(source: Source, aim: str) -> float:
+    """Seconds of a process that reads a state file, plans and prints the plan.
+
+    Raises RuntimeError where it fails.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        state = source.write_state(Path(folder))
+        optimize = "equilibrium optimize p" + (" --aim " + aim if aim else "")
+        words = [sys.executable, "-m", "mgr_stub", "--state", str(state), "-c", optimize,
+                 "-c", "equilibrium show p"]
+        start = time.perf_counter()
+        done = subprocess.run(words, cwd=str(_REPOSITORY), stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, universal_newlines=True, check=False)
+        seconds = time.perf_counter() - start
+    if done.returncode != 0:
+        raise RuntimeError("the whole run failed: " + (done.stderr or done.stdout)[-500:])
+    return seconds
+
+
+def _as_dict(result: Score) -> Dict[str, Any]:
+    return dict(result._asdict())

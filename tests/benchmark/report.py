@@ -1,0 +1,215 @@
+"""The tables: one per cluster for people at a terminal, and one in Markdown for the README."""
+from __future__ import annotations
+
+from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from .peers import BUILT_IN, Peer, best_jj
+
+TIB = 1 << 40
+MIB = 1 << 20
+NOTHING = "-"
+_SAME = 1e-6   # utilisations that differ by less are the same
+Result = Mapping[str, Any]   # as measure.measure returns it
+Column = Tuple[str, Optional[Mapping[str, Any]]]
+
+
+def highest_text(ratio: Optional[float]) -> str:
+    """A utilisation in percent."""
+    return NOTHING if ratio is None else "%.2f %%" % (100.0 * ratio)
+
+
+def tib_text(count: float, signed: bool = False) -> str:
+    """Bytes in TiB."""
+    return ("%+.2f" if signed else "%.2f") % (count / TIB)
+
+
+def seconds_text(seconds: Optional[float]) -> str:
+    return NOTHING if seconds is None else "%.2f" % seconds
+
+
+class _Row(NamedTuple):
+    title: str
+    key: str
+    text: Callable[[Any], str]
+
+
+_GAINED = (
+    _Row("gained, data pools (TiB)", "gained_data_bytes", lambda b: tib_text(b, True)),
+    _Row("gained, all pools (TiB)", "gained_all_bytes", lambda b: tib_text(b, True)),
+    _Row("gained, worst data pool (TiB)", "worst_data_pool_bytes", lambda b: tib_text(b, True)))
+_COST = (
+    _Row("moved (TiB)", "moved_bytes", tib_text),
+    _Row("shard moves", "shard_moves", str))
+_ITEMS = _Row("upmap items in the end", "item_pairs", str)
+_BROKEN = _Row("PGs that break a rule", "broken_pgs", str)
+_TIME = (
+    _Row("seconds to plan", "seconds", seconds_text),
+    _Row("seconds, state file to plan", "whole_run_seconds", seconds_text),
+    _Row("peak memory (MiB)", "peak_bytes", lambda count: "%.0f" % (count / MIB)))
+
+
+def cluster_table(result: Result) -> str:
+    """Everything about one cluster, in lines."""
+    title = "%s: %d OSDs, %d pools, %d PGs, %d shards" % (
+        result["name"], result["osds"], result["pools"], result["pgs"], result["shards"])
+    lines = [title + (" (%s)" % result["description"] if result.get("description") else "")]
+    columns: List[Column] = [("start", result["start"]), ("equilibrium", result["equilibrium"])]
+    tool = result.get("osdmaptool")
+    if tool is not None:
+        columns.append(("osdmaptool", tool))
+    columns += [("%s*" % name, peer) for name, peer in result.get("peers", {}).items()
+                if name == BUILT_IN or name.startswith("jj")]
+    bounds = [("bound", result["bounds"]), ("bound.json", result.get("given_bounds", {}))]
+    bounds = [(name, bound) for name, bound in bounds if bound]
+    rows = [[""] + [name for name, _ in columns] + [name for name, _ in bounds]]
+    for device_class in result["start"]["highest"]:
+        rows.append(["highest utilisation, " + device_class]
+                    + [highest_text((column or {}).get("highest", {}).get(device_class))
+                       for _, column in columns]
+                    + [highest_text(bound.get(device_class)) for _, bound in bounds])
+    for row in _GAINED + _COST:
+        rows.append([row.title, ""] + [_cell(row, column) for _, column in columns[1:]])
+    for row in (_ITEMS, _BROKEN) + _TIME:
+        cells = [_cell(row, column) for _, column in columns]
+        if any(cell != NOTHING for cell in cells):
+            rows.append([row.title] + cells)
+    lines += _aligned(rows)
+    lines += ["  " + note for note in _notes(result)]
+    return "\n".join(lines)
+
+
+def _cell(row: _Row, column: Optional[Mapping[str, Any]]) -> str:
+    if column is None or column.get(row.key) is None:
+        return NOTHING
+    return row.text(column[row.key])
+
+
+def _notes(result: Result) -> List[str]:
+    own = result["equilibrium"]
+    notes = ["stopped: %s; data pools: %s" % (own["stop_reason"],
+                                              _shortened(result["data_pools"]))]
+    if len(own["all_seconds"]) > 1:
+        notes.append("seconds to plan: median of %d runs, %.2f to %.2f" % (
+            len(own["all_seconds"]), min(own["all_seconds"]), max(own["all_seconds"])))
+    tool = result.get("osdmaptool")
+    if tool is not None and tool["problem"]:
+        notes.append("osdmaptool: %s" % tool["problem"])
+    if "seconds_ratio" in result:
+        notes.append("equilibrium took %s%.3g times as long as osdmaptool" % (
+            "less than " if tool and tool["problem"] else "", result["seconds_ratio"]))
+    for device_class, bound in result["bounds"].items():
+        if own["highest"].get(device_class, 1.0) < bound - _SAME:
+            notes.append("%s is below its bound: another class took more, or the bound is wrong"
+                         % device_class)
+    for device_class, predicted in own["wrong_predictions"].items():
+        notes.append("WRONG PREDICTION: the plan says %s for %s" % (
+            highest_text(predicted), device_class))
+    if result.get("peers"):
+        notes.append("* as recorded in peers.json, on another run")
+    return notes
+
+
+def _shortened(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:8])
+    return shown + (" and %d more" % (len(names) - 8) if len(names) > 8 else "")
+
+
+def scale_table(result: Result) -> str:
+    """The large cluster."""
+    rows = [["OSDs / shards / pools", "%d / %d / %d" % (
+        result["osds"], result["shards"], result["pools"])],
+        ["first snapshot (s)", seconds_text(result["first_snapshot_seconds"])],
+        ["next snapshot (s)", seconds_text(result["next_snapshot_seconds"])],
+        ["first %d moves after (s)" % result["first_moves"],
+         seconds_text(result["first_moves_seconds"])],
+        ["whole plan (s)", seconds_text(result["plan_seconds"])],
+        ["longest between checkpoints (s)",
+         "%.3f" % result["longest_between_checkpoints_seconds"]],
+        ["moves", str(result["moves"])], ["moved (TiB)", tib_text(result["bytes"])],
+        ["stopped", result["stop_reason"] + (
+            " (limit of %g s)" % result["limit_seconds"] if result["ended_by_limit"] else "")]]
+    for name, ratio in result["before"].items():
+        bound = result["bounds"].get(name)
+        rows.append(["highest utilisation, " + name, "%s -> %s%s" % (
+            highest_text(ratio), highest_text(result["after"][name]),
+            ", bound " + highest_text(bound) if bound is not None else "")])
+    rows.append(["peak memory (MiB)", "%.0f, of it %.0f before planning" % (
+        result["peak_bytes"] / MIB, result["peak_before_plan_bytes"] / MIB)])
+    width = max(len(row[0]) for row in rows)
+    return "\n".join(["scale: a made cluster"]
+                     + ["  %s  %s" % (row[0].ljust(width), row[1]) for row in rows])
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> List[str]:
+    count = max(len(row) for row in rows)
+    full = [list(row) + [""] * (count - len(row)) for row in rows]
+    widths = [max(len(row[i]) for row in full) for i in range(count)]
+    return [("  " + row[0].ljust(widths[0]) + "".join(
+        "  " + cell.rjust(width) for cell, width in zip(row[1:], widths[1:]))).rstrip()
+        for row in full]
+
+
+def markdown_table(results: Sequence[Result], peers_version: str = "") -> str:
+    """The README's comparison: a group of rows per cluster, a column per balancer."""
+    header = ("| cluster | | start | built-in balancer | jj-balancer | equilibrium | bound |",
+              "|---|---|--:|--:|--:|--:|--:|")
+    lines = list(header)
+    marks = set()
+    for result in results:
+        built_in, recorded = _built_in(result)
+        peers = {name: Peer(**peer) for name, peer in result.get("peers", {}).items()}
+        best = best_jj(peers)
+        jj: Optional[Mapping[str, Any]] = best._asdict() if best else None
+        broken = "†" if best and best.broken_pgs else ""
+        marks.update([broken, "*" if recorded else ""] + (["*"] if best else []))
+        columns = (result["start"], built_in, jj, result["equilibrium"])
+        suffixes = ("", "\\*" if recorded else "", "\\*" if best else "", "")
+        bounds = result.get("given_bounds") or result["bounds"]
+        name = "**%s**" % result["name"]
+        for device_class in result["start"]["highest"]:
+            cells = [highest_text((c or {}).get("highest", {}).get(device_class))
+                     for c in columns]
+            cells[2] += broken
+            lines.append(_line(name, "highest %s" % device_class, cells,
+                               highest_text(bounds.get(device_class))))
+            name = ""
+        for title, row in (("data pools, TiB", _GAINED[0]), ("moved, TiB", _COST[0])):
+            lines.append(_line("", title, [""] + [_cell(row, c) for c in columns[1:]]))
+        lines.append(_line("", "upmap items", [_cell(_ITEMS, c) for c in columns]))
+        tool = result.get("osdmaptool", {})
+        times = [_cell(_TIME[0], c) + (suffix if c else "")
+                 for c, suffix in zip(columns, suffixes)]
+        if tool.get("killed"):
+            times[1] = "> %g" % tool["limit_seconds"] if built_in is None else (
+                "%s, here > %g" % (times[1], tool["limit_seconds"]))
+        lines.append(_line("", "seconds", [""] + times[1:]))
+    lines += [""] + _legend(marks, peers_version)
+    return "\n".join(lines)
+
+
+def _line(name: str, title: str, cells: Sequence[str], bound: str = "") -> str:
+    return "| %s |" % " | ".join([name, title] + list(cells) + [bound])
+
+
+def _built_in(result: Result) -> Tuple[Optional[Mapping[str, Any]], bool]:
+    """The built-in balancer's figures, and whether they are recorded ones."""
+    tool = result.get("osdmaptool")
+    if tool is not None and not tool["problem"]:
+        return tool, False
+    recorded: Optional[Mapping[str, Any]] = result.get("peers", {}).get(BUILT_IN)
+    return recorded, recorded is not None
+
+
+def _legend(marks: Any, peers_version: str) -> List[str]:
+    lines = ["Highest utilisation per device class (the bound is the lowest that the CRUSH rules "
+             "allow), growth of the predicted free space of pools with at least 1 % of the bytes, "
+             "bytes moved, upmap items in the osdmap afterwards, seconds to plan. The built-in "
+             "balancer is run as `osdmaptool --upmap --upmap-deviation 1`."]
+    if "*" in marks:
+        lines.append("\\* Recorded beside the cluster, not timed in this run%s. Of jj-balancer's "
+                     "settings: the one that gains most, then moves least." % (
+                         "; " + peers_version if peers_version else ""))
+    if "†" in marks:
+        lines.append("† The plan breaks the CRUSH rule of some PGs, as do those of all other "
+                     "settings.")
+    return lines

@@ -1,0 +1,176 @@
+"""`explain`, and the bound beside the highest utilisation, on the simulated cluster."""
+
+from __future__ import annotations
+
+import errno
+import re
+from typing import Any, Callable, Dict
+
+import pytest
+
+from mgr_stub.session import Session
+
+from .asking import ask, mark_out, optimize, refused, run
+
+
+def test_before_the_first_look(session: Session) -> None:
+    session.module.balancer.view = None
+    for line in ("explain", "explain osd.1", "explain vms", "explain 2.1f", "explain nope"):
+        rc, text = refused(session, "equilibrium " + line)
+        assert rc == -errno.EAGAIN and "not been looked at yet" in text
+    assert ask(session, "status")["classes"] == {}
+
+
+def test_bounds_in_status_and_eval(any_session: Session) -> None:
+    session = any_session
+    plan = optimize(session)
+    effect, now = ask(session, "eval p"), ask(session, "eval")["classes"]
+    assert set(plan["bounds"]) == {"hdd", "ssd"}
+    for name, bound in plan["bounds"].items():
+        assert now[name]["bound"] == bound == ask(session, "status")["classes"][name]["bound"]
+        assert effect["before"]["classes"][name]["bound"] == bound
+        assert bound <= effect["after"]["classes"][name]["max"] < now[name]["max"]
+    for line in ("status", "eval", "eval p"):
+        text = run(session, "equilibrium " + line)
+        assert "BOUND" in text and "%.4f" % plan["bounds"]["hdd"] in text
+
+
+def test_bound_survives_a_failover_and_is_unknown_in_older_plans(session: Session) -> None:
+    bounds = optimize(session)["bounds"]
+    run(session, "sim failover")
+    assert ask(session, "eval p")["after"]["classes"]["hdd"]["bound"] == bounds["hdd"]
+    old = session.module.shelf.get("p")._replace(bounds={})
+    session.module.shelf.put("p", old, session.clock())
+    assert ask(session, "eval p")["after"]["classes"]["hdd"]["bound"] is None
+    header, row = [line for line in run(session, "equilibrium eval p").splitlines()
+                   if line.startswith(("CLASS", "hdd"))]
+    end = header.index("BOUND") + len("BOUND")
+    assert row[end - 6:end].strip() == ""
+
+
+def test_cluster(any_session: Session) -> None:
+    session = any_session
+    data = ask(session, "explain")
+    now = ask(session, "eval")["classes"]
+    assert {s["device_class"]: s["bound"] for s in data["sets"]} == {
+        name: figures["bound"] for name, figures in now.items()}
+    for found in data["sets"]:
+        figures = now[found["device_class"]]
+        assert (found["fullest_osd"], found["max"]) == (figures["fullest_osd"], figures["max"])
+        assert found["above_bound"] == pytest.approx(figures["max"] - figures["bound"])
+    assert data["state"] == "off" and data["skipped_pgs"] == {} == data["unusable_osds"]
+    assert run(session, "equilibrium explain").splitlines() == data["sentences"]
+    assert sum("cannot be below" in s for s in data["sentences"]) == 2
+
+
+def test_what_blocks(session: Session) -> None:
+    run(session, "osd set norebalance", "equilibrium on", "sim run 2m")
+    data = ask(session, "explain")
+    assert data["state"] == "blocked"
+    assert "equilibrium is blocked: the osdmap has the flag norebalance" in data["sentences"]
+
+
+def test_after_balancing(session: Session) -> None:
+    run(session, "equilibrium on", "sim run idle", "sim run 1h")
+    status = ask(session, "status")
+    assert status["state"] == "balanced"
+    distance = re.fullmatch("no move improves the placement; osd[.]([0-9]+), the fullest of class"
+                            " (hdd|ssd), is ([0-9.]+) points above the bound", status["reason"])
+    assert distance is not None
+    figures = status["classes"][distance.group(2)]
+    assert figures["fullest_osd"] == int(distance.group(1))
+    assert 100 * (figures["max"] - figures["bound"]) == pytest.approx(
+        float(distance.group(3)), abs=0.051)
+    above = [found["above_bound"] for found in ask(session, "explain")["sets"]]
+    assert all(points < 0.02 for points in above)
+
+
+def pinned_cluster(demo_state: Dict[str, Any]) -> Dict[str, Any]:
+    """Every PG is placed by a full pg-upmap, so that nothing can be moved."""
+    stats = demo_state["pg_dump"]["pg_map"]["pg_stats"]
+    demo_state["osd_dump"]["pg_upmap"] = [
+        {"pgid": pg["pgid"], "osds": pg["up"]} for pg in stats]
+    return demo_state
+
+
+def test_stuck(open_session: Callable[..., Session], demo_state: Dict[str, Any]) -> None:
+    session = open_session(18, pinned_cluster(demo_state))
+    run(session, "equilibrium on", "sim run 10m")
+    status = ask(session, "status")
+    assert status["state"] == "stuck"
+    assert re.search("is [12][0-9][.][0-9] points above the bound, and no legal move helps it",
+                     status["reason"])
+    data = ask(session, "explain")
+    (reason, count), = data["skipped_pgs"].items()
+    assert "%d PGs cannot be moved: %s" % (count, reason) in data["sentences"]
+    assert any(status["reason"] in sentence for sentence in data["sentences"])
+    pool = ask(session, "explain vms")
+    assert pool["immovable_pgs"] == {reason: pool["pgs"]}
+    assert ask(session, "explain 2.1f")["immovable"] == reason
+
+
+@pytest.mark.parametrize("what", ["osd.6", "6"])
+def test_osd(any_session: Session, what: str) -> None:
+    data = ask(any_session, "explain " + what)
+    now = ask(any_session, "eval")
+    assert data["osd"] == 6 == now["classes"]["hdd"]["fullest_osd"]
+    assert data["utilization"] == data["target_utilization"] == now["classes"]["hdd"]["max"]
+    assert data["reachable"] <= data["bound"] == now["classes"]["hdd"]["bound"]
+    assert set(data["limited_pools"]) == {name for name, pool in now["pools"].items()
+                                          if pool["limiting_osd"] == 6 and pool["stored_bytes"]}
+    assert data["limited_pools"] and data["cannot_take"] is None
+    assert run(any_session, "equilibrium explain " + what).splitlines() == data["sentences"]
+
+
+def test_osd_while_moves_are_under_way_and_when_it_is_out(session: Session) -> None:
+    optimize(session)
+    run(session, "equilibrium execute p", "sim run 2m")
+    osd = ask(session, "eval")["classes"]["hdd"]["fullest_osd"]
+    data = ask(session, "explain osd.6")
+    assert data["outbound_bytes"] > 0 and data["target_utilization"] < data["utilization"]
+    assert ask(session, "explain osd.%d" % osd)["target_utilization"] == pytest.approx(
+        ask(session, "eval")["classes"]["hdd"]["max"])
+    mark_out(session, 6)
+    run(session, "sim run 3m")
+    data = ask(session, "explain osd.6")
+    assert data["cannot_take"] == "out"
+    assert "no shard may go to it: it is out" in data["sentences"]
+    assert ask(session, "explain")["unusable_osds"] == {"out": 1}
+
+
+def test_pool(any_session: Session) -> None:
+    now = ask(any_session, "eval")["pools"]
+    for name, figures in now.items():
+        data = ask(any_session, "explain " + name)
+        assert data["pool"] == name and data["pgs"] > 0 and data["immovable"] is None
+        assert {key: data[key] for key in figures} == figures
+        assert data["failure_domains"]
+        assert run(any_session, "equilibrium explain " + name).splitlines() == data["sentences"]
+
+
+def test_pool_that_balancing_is_not_limited_to(session: Session) -> None:
+    run(session, "equilibrium pool add fast", "sim run 1s")
+    assert ask(session, "explain vms")["excluded"] is True
+    assert ask(session, "explain fast")["excluded"] is False
+    assert "balancing is limited to pools: fast" in ask(session, "explain")["sentences"]
+
+
+def test_pg_before_and_after_a_move(any_session: Session) -> None:
+    session = any_session
+    plan = optimize(session)
+    pgid = plan["moves"][0]["pgid"]
+    before = ask(session, "explain " + pgid)
+    assert before["up"] == before["acting"] == before["raw"] == plan["raw"][pgid]
+    assert before["upmap_items"] == [] and before["immovable"] is None
+    run(session, "equilibrium execute p", "sim run 1s", "sim run 61s")
+    after = ask(session, "explain " + pgid)
+    assert (after["up"], after["raw"]) == (plan["predicted_up"][pgid], before["raw"])
+    assert after["upmap_items"] == plan["upmap_items"][pgid]
+    assert [shard["osd"] for shard in after["shards"]] == after["up"]
+    assert all(0 < shard["target_utilization"] < 1 for shard in after["shards"])
+
+
+def test_an_old_view_is_renewed(session: Session) -> None:
+    run(session, "sim run 5m")
+    assert ask(session, "explain")["snapshot_age_seconds"] > 60
+    assert ask(session, "explain")["snapshot_age_seconds"] < 60
