@@ -19,6 +19,8 @@ HIGHEST_TOLERANCE = 0.01
 One PG shard is 3 to 7 % of a small OSD here; BlueStore's own data grows and shrinks beside it."""
 DEVIATION_TOLERANCE = 0.005
 EXECUTE_SECONDS = 240
+PEERING_SECONDS = 60
+"""The executor waits so long at most for PGs that its own moves made peer or recover."""
 
 
 class Executed(NamedTuple):
@@ -56,10 +58,16 @@ def executed(cluster: Cluster) -> Executed:
 
 def through(cluster: Cluster, misplaced: List[float]) -> None:
     """Wait until the executor holds no plan and nothing moves; notes each misplaced ratio seen."""
+    blocked: List[float] = []
+
     def idle() -> bool:
         misplaced.append(cluster.mon_json("status")["pgmap"].get("misplaced_ratio", 0.0))
         now = status(cluster)
-        assert now["state"] != "blocked", now["reason"]
+        # PGs that have just been moved peer again, and are inactive while they do
+        blocked.append(time.monotonic())
+        if now["state"] != "blocked":
+            blocked.clear()
+        assert not blocked or blocked[-1] - blocked[0] < PEERING_SECONDS, now["reason"]
         return now["execution"] is None and not now["in_flight"]["moves"]
     wait_for("the plan is through", idle, EXECUTE_SECONDS, pause=0.5)
 
