@@ -11,6 +11,12 @@ from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequenc
 
 from .board import Board
 
+#: Passes over the whole order: each one moves the circles that the last one met forward.
+_PASSES = 4
+
+#: A circle goes where the highest utilisation is still so much above what it needs, in its shards.
+_AHEAD = 3.0
+
 #: A change that also takes from OSDs so much emptier (a ratio) waits for those that do not.
 _ASIDE = 0.1
 
@@ -51,13 +57,31 @@ def wanted_changes(board: Board) -> List[Change]:
 def in_order(board: Board, changes: Sequence[Change],
              checkpoint: Callable[[], bool]) -> List[Step]:
     """Sorts the changes into steps. What the checkpoint says is not heeded: it only yields."""
-    return _Sorter(board, changes).run(checkpoint)
+    circles: List[Tuple[int, ...]] = []
+    best: Optional[Tuple[int, List[Step]]] = None
+    for _ in range(_PASSES):
+        sorter = _Sorter(board, changes, circles)
+        steps = sorter.run(checkpoint)
+        if best is None or len(sorter.lifted) < best[0]:
+            best = len(sorter.lifted), steps
+        if not sorter.lifted:
+            break
+        circles = circles + sorter.lifted
+    assert best is not None
+    return best[1]
 
 
 class _Sorter:
-    """Replays the changes from the start, one class at a time."""
+    """Replays the changes from the start, one class at a time.
 
-    def __init__(self, board: Board, changes: Sequence[Change]) -> None:
+    `circles` are changes that wait for each other, as found before: they go while the highest
+    utilisation is still above what they need. `lifted` are those that came too late for that.
+    """
+
+    def __init__(self, board: Board, changes: Sequence[Change],
+                 circles: Sequence[Tuple[int, ...]]) -> None:
+        self._circles = list(circles)
+        self.lifted: List[Tuple[int, ...]] = []
         self._size = board.size
         self._most = board.most
         self._used = _used_at_start(board, changes)
@@ -65,7 +89,6 @@ class _Sorter:
         self._changes = changes
         self._pending: Set[int] = set(range(len(changes)))
         self._off: Dict[int, List[int]] = {}       # OSD → pending changes that relieve it
-        self._class_change: Dict[str, List[int]] = {}
         for number, change in enumerate(changes):
             for source, _ in change.moves:
                 self._off.setdefault(source, []).append(number)
@@ -88,6 +111,7 @@ class _Sorter:
         classes = sorted(self._heaps)
         while self._pending:
             checkpoint()
+            steps += self._early()
             active = [name for name in classes if self._heaps[name]]
             if not active:
                 step = self._untie()
@@ -99,6 +123,39 @@ class _Sorter:
             if number is not None:
                 steps.append(self._take((number,)))
         return steps
+
+    def _early(self) -> List[Step]:
+        """Circles whose time has come: a little later they would lift a target too high."""
+        steps: List[Step] = []
+        for circle in list(self._circles):
+            left = [number for number in circle if number in self._pending]
+            above = self._above(left)
+            if not left:
+                self._circles.remove(circle)
+            elif 0.0 <= above <= _AHEAD * max(self._shard(number) for number in left) and (
+                    not self._overfills(left)):
+                self._circles.remove(circle)
+                steps.append(self._take(left))
+        return steps
+
+    def _above(self, numbers: Sequence[int]) -> float:
+        """How far the highest utilisation is above all targets, if the changes go in turn."""
+        used: Dict[int, int] = {}
+        least = 1.0
+        for number in numbers:
+            change = self._changes[number]
+            for source, target in change.moves:
+                used[source] = used.get(source, self._used[source]) - change.bytes
+                used[target] = used.get(target, self._used[target]) + change.bytes
+            for _, target in change.moves:
+                least = min(least, self._top(self._class_of[target])
+                            - used[target] / self._size[target])
+        return least
+
+    def _shard(self, number: int) -> float:
+        """What a change adds to the utilisation of its targets."""
+        change = self._changes[number]
+        return max(change.bytes / self._size[target] for _, target in change.moves)
 
     def _owner(self, change: Change) -> str:
         return self._class_of[change.moves[0][0]]
@@ -202,7 +259,10 @@ class _Sorter:
         if self._overfills(together):
             self._pending.difference_update(together)  # rather not at all
             return Step(())
-        return self._take(reversed(together))
+        together.reverse()
+        if self._above(together) < -1e-12:
+            self.lifted.append(tuple(together))
+        return self._take(together)
 
     def _overfills(self, numbers: Sequence[int]) -> bool:
         """Whether a target would pass its fill limit on the way, whatever goes first."""

@@ -4,9 +4,13 @@ from __future__ import annotations
 from typing import Dict, List, Tuple
 
 import pytest
+from builders import GIB, OSD_RULE, Cluster, hosts
 from made_clusters import NAMES, TWO_CLASSES, plan_of_cluster, snapshot_of
 from replay import Replay, by_change, class_of, classes_of
 
+from equilibrium_mgr.planner.board import Board
+from equilibrium_mgr.planner.options import PlanOptions
+from equilibrium_mgr.planner.order import in_order, wanted_changes
 from equilibrium_mgr.planner.plan import Plan
 from equilibrium_mgr.snapshot.model import Snapshot
 
@@ -131,3 +135,39 @@ def test_the_maximum_never_rises_on_the_way_and_falls_in_the_end(name: str) -> N
             highest[device_class] = now.highest(device_class)
             assert highest[device_class] <= before + _SAME
     assert all(highest[device_class] < start[device_class] for device_class in start)
+
+
+def board_with_a_swap() -> Board:
+    """osd.0 and osd.1 have 50 % each and exchange 10 for 9 GiB, osd.2 gives 40 of 90 to osd.3."""
+    cluster = Cluster(hosts(1, 4), {0: OSD_RULE}).pool(1, size=1)
+    ps = 0
+    for osd, gibs in enumerate(([10, 40], [9, 41], [10] * 9, [])):
+        for gib in gibs:
+            cluster.pg("1.%x" % ps, [osd], num_bytes=gib * GIB)
+            ps += 1
+    board = Board(cluster.snapshot(), PlanOptions())
+    board.move(0, 0, 1)
+    board.move(2, 1, 0)
+    for pg in range(4, 8):
+        board.move(pg, 2, 3)
+    return board
+
+
+def test_what_waits_for_each_other_goes_while_the_maximum_is_still_high() -> None:
+    board = board_with_a_swap()
+    used = list(board.used)
+    changes = wanted_changes(board)
+    for change in changes:
+        for source, target in change.moves:
+            used[source] += change.bytes
+            used[target] -= change.bytes
+    steps = in_order(board, changes, lambda: True)
+    assert sorted(change for step in steps for change in step.changes) == sorted(changes)
+    for step in steps:
+        for change in step.changes:
+            top = max(u / size for u, size in zip(used, board.size))
+            for source, target in change.moves:
+                used[source] -= change.bytes
+                used[target] += change.bytes
+                assert used[target] / board.size[target] <= top + _SAME
+    assert used == board.used
