@@ -5,48 +5,17 @@ and those that work on it (targets, descent, squeeze) use lists indexed by integ
 """
 from __future__ import annotations
 
-from typing import Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple
+from typing import Callable, Dict, Iterator, List, Sequence, Set, Tuple
 
-from ..crush.placement import Block, PlacementRule
-from ..snapshot.model import Pg, Pool, Snapshot
-from .paced import paced
+from ..snapshot.model import Pg, Snapshot
+from .groups import Group, groups_of
 from .options import PlanOptions, effective_fill_limit
+from .paced import no_pause, paced
 
-
-#: Failure domains per shard of a PG up to which it pays to know which ones are open to whom.
-_FEW_DOMAINS = 4
 
 _PGS_A_PIECE = 500   # placed between two checkpoints: a few milliseconds
 
-
-def _no_pause() -> None:
-    pass
-
-
-class Group:
-    """The shards that one pool places under one take: where they are and where they may go."""
-
-    def __init__(self, index: int, pool: Pool, block: Block, osds: List[int], size: int) -> None:
-        self.index = index
-        self.pool = pool
-        self.block = block
-        self.osds = osds                      # OSD indices that may hold its shards, sorted
-        self.members = frozenset(osds)
-        self.counts: List[int] = [0] * size   # shards per OSD index
-        self.shards = 0
-        self.bytes = 0                        # of all its shards
-        #: OSD index → failure domain, where keeping shards in different ones is all there is to
-        #: check; None where the rule asks for more
-        self.bucket: Optional[List[int]] = None
-        #: OSD index → the part of the tree that no single shard can leave; None: there is none
-        self.zone: Optional[List[int]] = None
-        #: bit of each failure domain, and per domain those that some shard in it can go to
-        self.bits: Dict[int, int] = {}
-        self.open: Dict[int, int] = {}
-
-    @property
-    def mean_bytes(self) -> float:
-        return self.bytes / self.shards if self.shards else 0.0
+Step = Tuple[int, int, int]   # one shard's move: (PG, source, target)
 
 
 class Board:
@@ -57,7 +26,7 @@ class Board:
     """
 
     def __init__(self, snapshot: Snapshot, options: PlanOptions,
-                 pause: Callable[[], object] = _no_pause) -> None:
+                 pause: Callable[[], object] = no_pause) -> None:
         self.snapshot = snapshot
         self.osd_ids: List[int] = sorted(o.id for o in snapshot.osds.values() if o.has_statistics)
         self.index_of: Dict[int, int] = {osd: i for i, osd in enumerate(self.osd_ids)}
@@ -70,9 +39,8 @@ class Board:
         self.takes: List[bool] = [o.cannot_take() is None for o in osds]
         self.gives: List[bool] = [options.device_classes is None
                                   or o.device_class in options.device_classes for o in osds]
-        self.groups: List[Group] = []
-        self.group_at: Dict[int, List[int]] = {}   # pool id → group index per position
-        self.groups_of: List[List[int]] = [[] for _ in osds]  # OSD index → groups that may use it
+        #: `group_at`: pool id → group index per position
+        self.groups, self.group_at = groups_of(snapshot, self.osd_ids)
         self.pgs: List[Pg] = []
         self.pg_bytes: List[int] = []
         self.up: List[List[int]] = []              # PG index → OSD indices
@@ -80,9 +48,11 @@ class Board:
         self.raw: List[Tuple[int, ...]] = []
         self.shards: List[List[int]] = [[] for _ in osds]  # OSD index → movable PGs on it
         self.changed: List[int] = []               # OSD indices, in the order of the changes
+        self.examined = 0                          # candidates looked at, by whoever looks
         self.version: List[int] = [0] * len(osds)  # changes per OSD
         self.moved: Set[int] = set()               # PGs whose up set was touched
-        self._make_groups()
+        #: told of every move after it is made: PG, source, target, group
+        self.watchers: List[Callable[[int, int, int, int], None]] = []
         self._place(options, pause)
 
     # -- reading -------------------------------------------------------------------------------
@@ -130,6 +100,23 @@ class Board:
         ids = self.osd_ids
         return rule.allows([ids[o] for o in up], position, ids[target])
 
+    def legal_together(self, steps: Sequence[Step]) -> bool:
+        """May several shards of one PG move at once, and can upmap items express it?"""
+        pg = steps[0][0]
+        up = list(self.up[pg])
+        for _, source, target in steps:
+            if target in up or not self.takes[target]:
+                return False
+            position = up.index(source)
+            group = self.groups[self.group_of(pg, source)]
+            if not self._expressible(pg, position, target, group):
+                return False
+            up[position] = target
+        rule = group.pool.rule
+        assert rule is not None
+        wanted = [self.osd_ids[osd] for osd in up]
+        return rule.breaks(wanted) is None and rule.monitor_refuses(wanted) is None
+
     def _expressible(self, pg: int, position: int, target: int, group: Group) -> bool:
         """Shards of one PG never follow each other, and items never exchange OSDs of a PG."""
         for known in (self.start[pg], self.raw[pg]):
@@ -149,83 +136,26 @@ class Board:
         up = self.up[pg]
         position = up.index(source)
         groups = self.group_at[self.pgs[pg].pool]
-        counts = self.groups[groups[position] if len(groups) > 1 else groups[0]].counts
+        group = self.groups[groups[position] if len(groups) > 1 else groups[0]]
         size = self.pg_bytes[pg]
         up[position] = target
-        counts[source] -= 1
-        counts[target] += 1
+        group.counts[source] -= 1
+        group.counts[target] += 1
         self.used[source] -= size
         self.used[target] += size
         self.shards[source].remove(pg)
         self.shards[target].append(pg)
-        group = self.groups[groups[position] if len(groups) > 1 else groups[0]]
         if group.bits:
-            self._open(group, up)
+            group.note_open(up)
         self.version[source] += 1
         self.version[target] += 1
         self.changed.append(source)
         self.changed.append(target)
         self.moved.add(pg)
+        for follow in self.watchers:
+            follow(pg, source, target, group.index)
 
     # -- building ------------------------------------------------------------------------------
-
-    def _make_groups(self) -> None:
-        buckets: Dict[int, Tuple[Optional[List[int]], Optional[List[int]], List[int]]] = {}
-        for pool in sorted(self.snapshot.pools.values(), key=lambda p: p.id):
-            if pool.rule is None:
-                continue
-            at: List[int] = []
-            for block in pool.rule.blocks:
-                if id(block) not in buckets:
-                    usable = sorted(self.index_of[o] for o in block.weights if o in self.index_of)
-                    buckets[id(block)] = (self._simple_domain(pool.rule, block),
-                                          self._zones(block, usable, pool.erasure), usable)
-                bucket, zone, osds = buckets[id(block)]
-                group = Group(len(self.groups), pool, block, osds, len(self.osd_ids))
-                group.bucket, group.zone = bucket, zone
-                if bucket is not None:
-                    names = sorted({bucket[i] for i in osds})
-                    # with many domains to choose from, nearly every one is open to some shard
-                    if len(names) <= _FEW_DOMAINS * block.positions:
-                        group.bits = {name: 1 << bit for bit, name in enumerate(names)}
-                at += [group.index] * block.positions
-                self.groups.append(group)
-                for i in osds:
-                    self.groups_of[i].append(group.index)
-            self.group_at[pool.id] = at if len(pool.rule.blocks) > 1 else at[:1]
-
-    def _simple_domain(self, rule: PlacementRule, block: Block) -> Optional[List[int]]:
-        if rule.needs_full_check:
-            return None
-        if not block.domains:  # distinct OSDs are all the rule asks for
-            return list(range(len(self.osd_ids)))
-        bucket_of = block.domains[0].bucket_of
-        # an OSD outside every bucket is its own: none of its shards is in anyone's way
-        return [bucket_of.get(osd, i + 1) for i, osd in enumerate(self.osd_ids)]
-
-    def _zones(self, block: Block, usable: Sequence[int],
-               positional: bool) -> Optional[List[int]]:
-        """The innermost bucket that a single shard cannot leave, per OSD.
-
-        Where every bucket of a level is in use, or its shards come in fixed groups, one shard
-        alone has nowhere to go outside its bucket.
-        """
-        zone: Optional[List[int]] = None
-        parent: Dict[int, int] = {}
-        for domain in block.domains:
-            used = {i: domain.bucket_of[self.osd_ids[i]] for i in usable
-                    if self.osd_ids[i] in domain.bucket_of}
-            families: Dict[int, Set[int]] = {}
-            for i, bucket in used.items():
-                families.setdefault(parent.get(i, 0), set()).add(bucket)
-            full = all(len(family) <= domain.buckets_per_parent for family in families.values())
-            if not (full or (positional and domain.shards_per_bucket > 1)):
-                break
-            if not full and block.positions % domain.shards_per_bucket == 1:
-                break  # the last group is a single shard, which may go
-            zone = [used.get(i, 0) for i in range(len(self.osd_ids))]
-            parent = used
-        return zone
 
     def _place(self, options: PlanOptions, pause: Callable[[], object]) -> None:
         """One pass over the PGs, in an order that no dictionary decides."""
@@ -260,28 +190,7 @@ class Board:
             self.shards[i].append(number)
         for index in sorted(set(self.group_at[pg.pool])):
             if self.groups[index].bits:
-                self._open(self.groups[index], up)
-
-    def _open(self, group: Group, up: Sequence[int]) -> None:
-        """Notes which failure domains a PG does not use: its shards may go there."""
-        bucket = group.bucket
-        assert bucket is not None
-        block = group.block
-        mine = [bucket[i] for i in up[block.start:block.start + block.positions]]
-        unused = -1
-        for b in mine:
-            unused &= ~group.bits[b]
-        for b in mine:
-            group.open[b] = group.open.get(b, 0) | unused | group.bits[b]
-
-    def reaches(self, group: Group, source: int, target: int) -> bool:
-        """Whether some shard of the group could go from one OSD to the other; cheap to ask."""
-        zone, bucket = group.zone, group.bucket
-        if zone is not None and zone[source] != zone[target]:
-            return False
-        if bucket is None or not group.bits:
-            return True
-        return bool(group.open.get(bucket[source], 0) & group.bits[bucket[target]])
+                self.groups[index].note_open(up)
 
 
 def _in_order(snapshot: Snapshot, pause: Callable[[], object]) -> Iterator[Pg]:

@@ -1,9 +1,21 @@
 """What no OSD may pass while limits are tightened: utilisation, and shards per free byte."""
 from __future__ import annotations
 
-from typing import Callable, Dict, List, Sequence
+from typing import Callable, Dict, List, NamedTuple, Sequence, Tuple
 
 from .board import Board
+
+
+class _Need(NamedTuple):
+    """Bytes that must stay free on an OSD, by the group that needs most and without it."""
+
+    version: Tuple[int, int]
+    most: float
+    group: int
+    others: float
+
+
+_UNKNOWN = _Need((-1, -1), 0.0, -1, 0.0)
 
 
 class Limits:
@@ -16,15 +28,16 @@ class Limits:
         full = board.snapshot.full_ratio
         self.usable: List[float] = [full * size for size in board.size]
         self.most_used: List[float] = [float(most) for most in board.most]
-        self.most_per_byte: Dict[int, float] = {}
+        self.most_per_byte: Dict[int, float] = {}  # changed by `allow` alone
+        self._version = 0
+        self._needs: List[_Need] = [_UNKNOWN] * len(board.size)
         self._data: List[List[int]] = [[] for _ in board.size]
         for group in data_groups:
             pause()
             osds = board.groups[group].osds
             for i in osds:
                 self._data[i].append(group)
-            self.most_per_byte[group] = max(
-                (self.pressure(group, i) for i in osds), default=0.0) * (1 + 1e-9)
+            self.allow(group, max((self.pressure(group, i) for i in osds), default=0.0), 0.0)
 
     def pressure(self, group: int, osd: int) -> float:
         """Shards of a group per byte that is still free on the OSD."""
@@ -34,12 +47,17 @@ class Limits:
         free = self.usable[osd] - self._board.used[osd]
         return count / free if free > 0 else float("inf")
 
+    def allow(self, group: int, per_byte: float, slack: float = 0.0) -> None:
+        """The group may have so many shards per free byte, and `slack` (a ratio) more."""
+        self.most_per_byte[group] = per_byte * (1 + 1e-9 + slack)
+        self._version += 1
+
     def settle(self, slack: float) -> None:
         """Pools may have what they have now, and `slack` (a ratio) more."""
         for group in self.most_per_byte:
             self._pause()
-            self.most_per_byte[group] = (1 + 1e-9 + slack) * max(
-                self.pressure(group, i) for i in self._board.groups[group].osds)
+            self.allow(group, max(self.pressure(group, i)
+                                  for i in self._board.groups[group].osds), slack)
 
     def set_water(self, osds: Sequence[int], water: float) -> None:
         """No OSD of these may pass the utilisation `water` (nor its fill limit)."""
@@ -55,13 +73,29 @@ class Limits:
     def fits_counts(self, osd: int, more: float, plus: int, minus: int) -> bool:
         """The same for shards per free byte alone; a group that only loses always fits."""
         free = self.usable[osd] - self._board.used[osd] - more
-        groups = self._board.groups
+        need = self._needs[osd]
+        if need.version != (self._board.version[osd], self._version):
+            need = self._need(osd)
+        if (need.others if need.group == minus else need.most) > free:
+            return False
+        most = self.most_per_byte.get(plus)
+        if most is None or plus == minus:
+            return True
+        return self._board.groups[plus].counts[osd] + 1 <= most * free
+
+    def _need(self, osd: int) -> _Need:
+        """Asked for often between two changes, and a pass over all pools: so it is kept."""
+        groups, allowed = self._board.groups, self.most_per_byte
+        most = others = 0.0
+        name = -1
         for group in self._data[osd]:
             count = groups[group].counts[osd]
-            if group == plus:
-                count += 1
-            if group == minus:
-                count -= 1
-            if count and group != minus and count > self.most_per_byte[group] * free:
-                return False
-        return True
+            if count:
+                free = count / allowed[group]
+                if free > most:
+                    most, others, name = free, most, group
+                elif free > others:
+                    others = free
+        need = _Need((self._board.version[osd], self._version), most, name, others)
+        self._needs[osd] = need
+        return need

@@ -8,7 +8,8 @@ would limit the pool's free space (planner/room.py), the planner minimises, in b
   + sum over pools and OSDs  counts · weight(pool) · C · max(0, c / cap - 1)²
   + price · bytes displaced
   + per_move · bytes of a typical shard · shards displaced
-  + price · worth · (highest u of a set) · (bytes that grow with the room of its fullest OSDs)
+  + price · worth · (highest u of a set) · (bytes that grow with the room of its fullest OSDs),
+    where far_worth takes the place of worth for what is more than `far` shards above T
   - price · room_worth · weight(pool) · (raw bytes that the pool's free space takes)
 
 The first line evens out utilisation and pulls hardest at what is above the reachable level; the
@@ -17,6 +18,13 @@ changes both for two OSDs only, so that every candidate is computed in constant 
 fourth are what it costs: each upmap entry makes a PG peer again and is checked by the monitors at
 every epoch, however little it moves. The last two price what no single OSD tells; they decide how
 far the squeeze goes (planner/squeeze.py).
+
+Where several searches are compared (planner/attempts.py), a finished placement is worth, in bytes
+moved,
+
+    room · (free space that the data pools gain)  +  worst_room · (that of the one that gains least)
+  - bytes displaced
+  - sum over sets  size · (top · (highest u - T) + far_top · (what of it is more than far shards))
 
 The numbers below were chosen by measurement on clusters of many shapes; what they are applied to
 (levels, caps, shard sizes) comes from the cluster at hand.
@@ -45,9 +53,11 @@ class Weights(NamedTuple):
     squeeze_price: float = 0.01   # of displacing, while limits are tightened
     rounds: str = "max room max"  # what the squeeze does, in turn
     worth: float = 3.5            # bytes moved that a byte of usable space is worth
+    far_worth: float = 12.0       # the same while the fullest OSD is far from the bound
+    far: float = 0.47             # which is so many typical shards above it
     room_worth: float = 0.6       # bytes moved that a byte of one pool's raw space is worth
     room: float = 0.15            # bytes that may move for it: a ratio of those in excess
-    goal: float = 0.05            # how near the bound is near enough, in typical shards per OSD
+    goal: float = 0.25            # how near the bound is near enough, in typical shards per OSD
     step: float = 0.25            # how far the highest utilisation sinks at once, likewise
     lift: float = 0.0059          # how far above the bound it may rise again to make room
     loosen: float = 0.01          # of a pool's room that may go again for a lower maximum
@@ -55,12 +65,33 @@ class Weights(NamedTuple):
     thrift: float = 0.02          # what a byte that need not move is worth in the end
 
 
-AIM_WEIGHTS: Dict[str, Weights] = {
-    "space": Weights(),
-    "even": Weights(below=1.0, prices=(0.30, 0.10, 0.03, 0.01, 0.004, 0.001), counts=0.005,
-                    rounds="max", worth=20.0, squeeze_price=0.002, thrift=0.0),
-    "least-motion": Weights(prices=(0.30, 0.10, 0.05), squeeze_price=0.05, worth=0.5,
-                            even_counts=0.0, room=0.03, thrift=0.1),
+class Appraised(NamedTuple):
+    """What finished placements are compared by. Bytes moved that a byte is worth."""
+
+    room: float = 0.25            # of the data pools' free space
+    worst_room: float = 0.3       # of the one that gains least, on top of that
+    top: float = 1.5              # of all OSDs of a set, by how far the fullest is above the bound
+    far_top: float = 8.0          # by how far it is more than `far` above it
+
+
+_SPACE = Weights()
+
+#: Per aim the weights of one search, or of several whose results are compared (attempts.py). The
+#: further ones differ in what the squeeze weighs; which of them ends best no rule foretells.
+AIM_WEIGHTS: Dict[str, Tuple[Weights, ...]] = {
+    "space": (
+        _SPACE,
+        _SPACE._replace(worth=5.0, counts=0.08, room=0.1, loosen=0.003, lift=0.008, step=0.15),
+        _SPACE._replace(worth=3.0, below=0.2, room=0.25, per_move=0.004, loosen=0.003, lift=0.008,
+                        rounds="max room max room max"),
+        _SPACE._replace(worth=5.0, counts=0.05, room=0.1, loosen=0.003, rounds="room max"),
+        _SPACE._replace(counts=0.02, room=0.2, loosen=0.02),
+        _SPACE._replace(counts=0.08, rounds="max room max room max", step=0.15)),
+    "even": (Weights(below=1.0, prices=(0.30, 0.10, 0.03, 0.01, 0.004, 0.001), counts=0.005,
+                     rounds="max", worth=20.0, far_worth=20.0, goal=0.05, squeeze_price=0.002,
+                     thrift=0.0),),
+    "least-motion": (Weights(prices=(0.30, 0.10, 0.05), squeeze_price=0.05, worth=0.5,
+                             far_worth=0.5, even_counts=0.0, room=0.03, thrift=0.1),),
 }
 
 

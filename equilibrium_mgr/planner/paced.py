@@ -6,6 +6,10 @@ from typing import Callable, Iterable, Iterator, TypeVar
 _T = TypeVar("_T")
 
 
+def no_pause() -> None:
+    """The checkpoint of those who have nobody to wait for."""
+
+
 def paced(items: Iterable[_T], every: int, checkpoint: Callable[[], object]) -> Iterator[_T]:
     """The items, with a call of `checkpoint` before every so many."""
     for number, item in enumerate(items):

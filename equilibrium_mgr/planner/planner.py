@@ -6,14 +6,13 @@ from typing import Callable, Dict, List, Tuple
 
 from ..snapshot.model import Snapshot
 from ..snapshot.upmap import items_for, settle_replicated
+from .attempts import best_attempt
 from .board import Board
 from .bound import reachable
-from .objective import AIM_WEIGHTS
 from .options import PlanOptions
 from .order import Change, Step, in_order, wanted_changes
 from .paced import paced
 from .plan import Move, PgChange, Plan
-from .search import Search
 from .usage import placement_usage, snapshot_usage
 
 #: Asked between small pieces of work; False ends the search with what it has.
@@ -44,11 +43,14 @@ def make_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions(),
 
     def pause() -> bool:
         return checkpoint(found[0])
-    bounds = reachable(snapshot, checkpoint=pause)
-    board = Board(snapshot, options, pause)
-    search = Search(board, bounds, AIM_WEIGHTS[options.aim], checkpoint)
-    finished = search.run()
-    found[0] = search.moves
+    fixed = (frozenset() if options.pool_ids is None
+             else frozenset(snapshot.pools) - options.pool_ids)
+    bounds = reachable(snapshot, fixed, checkpoint=pause)
+
+    def note(moves: int) -> bool:
+        found[0] = moves
+        return checkpoint(moves)
+    board, finished = best_attempt(snapshot, options, bounds, note)
     steps = in_order(board, wanted_changes(board), pause)
     stop_reason, steps = _within_limits(steps, options)
     if not finished:

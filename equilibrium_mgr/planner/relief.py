@@ -1,4 +1,4 @@
-"""How one OSD is relieved at the least cost: a move, a swap, or a chain over a third OSD.
+"""How one OSD is relieved at the least cost: a move, a joint move, a swap, or a chain.
 
 What relief means is asked of a complaint: too many bytes, or too many shards of one pool per free
 byte. Every operation leaves all the OSDs it touches within the limits, but for the relieved one,
@@ -9,12 +9,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
+from .board import Step
+from .joint_moves import JointMoves
 from .limits import Limits
+from .shelves import Shelves
 from .targets import Targets
 from .terms import Terms
-from .shelves import Shelves
 
-Step = Tuple[int, int, int]       # (PG, source, target)
 Offer = Tuple[int, int, int]      # (bytes, PG, group)
 
 #: How many targets, partners and shards near the wanted size are looked at before the best of
@@ -45,20 +46,21 @@ class Found(NamedTuple):
 class Relief:
     """Finds operations; `price` is what a displaced byte costs."""
 
-    def __init__(self, terms: Terms, targets: Targets, shelves: Shelves, limits: Limits,
-                 price: float) -> None:
+    def __init__(self, terms: Terms, targets: Targets, shelves: Shelves,
+                 joint_moves: JointMoves, limits: Limits, price: float) -> None:
         self._terms = terms
         self._board = terms.board
         self._targets = targets
         self._shelves = shelves
+        self._joint_moves = joint_moves
         self._limits = limits
         self._price = price
 
     def find(self, source: int, complaint: Complaint) -> Optional[Found]:
         """The cheapest operation of the simplest kind that helps, or None."""
         return (self._move(source, complaint, _NEAR) or self._swap(source, complaint, True)
-                or self._move(source, complaint, _ALL) or self._swap(source, complaint, False)
-                or self._chain(source, complaint))
+                or self._move(source, complaint, _ALL) or self._joint(source, complaint)
+                or self._swap(source, complaint, False) or self._chain(source, complaint))
 
     # -- what an operation is worth ------------------------------------------------------------
 
@@ -80,7 +82,7 @@ class Relief:
         board = self._board
         members = board.groups[group].members
         return (source in members and target in members
-                and board.reaches(board.groups[group], source, target))
+                and board.groups[group].reaches(source, target))
 
     # -- moves ---------------------------------------------------------------------------------
 
@@ -135,10 +137,12 @@ class Relief:
                  offers: List[Tuple[int, float, Sequence[Tuple[int, int]]]],
                  complaint: Complaint, best: Optional[Found]) -> Optional[Found]:
         board, limits, terms = self._board, self._limits, self._terms
+        board.examined += len(offers)
         for group, out, shards in offers:
             if shards[0][0] > room or not self._reaches(group, source, target):
                 continue
             into = terms.enter_count(group, target)
+            board.examined += len(shards)
             for size, pg in shards:
                 if size > room:
                     break
@@ -152,6 +156,28 @@ class Relief:
                         and limits.fits(target, size, group, -1)
                         and board.legal(pg, source, target)):
                     best = Found(score, gain, ((pg, source, target),))
+        return best
+
+    # -- shards that only move together ----------------------------------------------------------
+
+    def _joint(self, source: int, complaint: Complaint) -> Optional[Found]:
+        board, limits = self._board, self._limits
+        best: Optional[Found] = None
+        for steps in self._joint_moves.of(source):
+            board.examined += 1
+            size = board.pg_bytes[steps[0][0]]
+            group = board.group_of(steps[0][0], source)
+            if complaint.group not in (-1, group):
+                continue
+            helps = self._helps(source, complaint, size, group, -1)
+            if helps <= 0:
+                continue
+            gain = self._joint_moves.gain(steps, self._price)
+            score = (gain - complaint.trouble) / helps
+            if ((best is None or score > best.score)
+                    and all(limits.fits(target, size, group, -1) for _, _, target in steps)
+                    and board.legal_together(steps)):
+                best = Found(score, gain, steps)
         return best
 
     # -- swaps ---------------------------------------------------------------------------------
@@ -188,6 +214,7 @@ class Relief:
         reach: Dict[int, bool] = {}
         for (size, pg, group), (back, other, other_group) in _pairs(
                 offers, theirs, want, least, most):
+            board.examined += 1
             if other == pg or other_group == complaint.group:
                 continue
             shed = size - back
@@ -266,6 +293,7 @@ class Relief:
                 into = terms.enter_count(group, target)
                 for shards in lists:
                     start = bisect_left(shards, (over, -1))
+                    board.examined += 1
                     for size, pg in shards[start:start + _NEAR]:
                         if size > room or pg == not_pg:
                             continue

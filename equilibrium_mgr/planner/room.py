@@ -3,7 +3,8 @@ from __future__ import annotations
 
 from typing import Callable, Dict, List, Sequence, Tuple
 
-from .board import Board, Group
+from .board import Board
+from .groups import Group
 
 _PRECISION = 1e-4
 

@@ -1,7 +1,8 @@
-"""What stands on an OSD, by group and by size: kept until the OSD changes."""
+"""What stands on an OSD, by group and by size: read once, then kept in step with the board."""
 from __future__ import annotations
 
-from typing import Dict, List, Tuple
+from bisect import bisect_left, insort
+from typing import Dict, List, Optional, Tuple
 
 from .board import Board
 
@@ -15,17 +16,18 @@ class Shelves:
     def __init__(self, board: Board) -> None:
         self._board = board
         count = len(board.used)
-        self._grouped: List[Tuple[int, Grouped]] = [(-1, {})] * count
+        self._grouped: List[Optional[Grouped]] = [None] * count
         self._by_size: List[Tuple[int, List[Tuple[int, int, int]]]] = [(-1, [])] * count
         self._displaced: List[Tuple[int, List[Tuple[int, int, int]]]] = [(-1, [])] * count
+        board.watchers.append(self._follow)
 
     def of(self, osd: int) -> Grouped:
         """Group → its shards on the OSD: those that are at their start, and displaced ones."""
+        known = self._grouped[osd]
+        if known is not None:
+            return known
         board = self._board
-        version, grouped = self._grouped[osd]
-        if version == board.version[osd]:
-            return grouped
-        grouped = {}
+        grouped: Grouped = {}
         sizes, start, pgs, group_at = board.pg_bytes, board.start, board.pgs, board.group_at
         for pg in board.shards[osd]:
             at = group_at[pgs[pg].pool]
@@ -38,7 +40,7 @@ class Shelves:
         for pair in grouped.values():
             pair[0].sort()
             pair[1].sort()
-        self._grouped[osd] = (board.version[osd], grouped)
+        self._grouped[osd] = grouped
         return grouped
 
     def by_size(self, osd: int) -> List[Tuple[int, int, int]]:
@@ -58,3 +60,17 @@ class Shelves:
                             for s, pg in pair[1])
             self._displaced[osd] = (self._board.version[osd], shards)
         return shards
+
+    def _follow(self, pg: int, source: int, target: int, group: int) -> None:
+        entry = (self._board.pg_bytes[pg], pg)
+        start = self._board.start[pg]
+        there = self._grouped[source]
+        if there is not None:
+            pair = there[group]
+            shards = pair[0 if source in start else 1]
+            del shards[bisect_left(shards, entry)]
+            if not (pair[0] or pair[1]):
+                del there[group]
+        there = self._grouped[target]
+        if there is not None:
+            insort(there.setdefault(group, ([], []))[0 if target in start else 1], entry)

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from typing import Callable, Dict, List, NamedTuple, Sequence, Tuple
 
-from .board import Board
+from .board import Board, Step
 from .limits import Limits
-from .relief import Complaint, Relief, Step
+from .relief import Complaint, Relief
 
 #: How far a pool's shards per free byte sink at once, a ratio.
 _SHARE = 0.04
 
 #: Steps that did not pay in full, each half as far as the last, before a limit is left as it is.
 _PATIENCE = 3
+
+#: Candidates examined per limit: so many, or as many as the descent examined, if that is more.
+_LEAST_EFFORT = 500_000
 
 #: Operations per OSD beyond the limit, and on top of that: more are small ones without end.
 _EFFORT = 2
@@ -48,12 +51,15 @@ class Squeeze:
         self._limits = limits
         self._price = price
         self._go_on = go_on
+        self._effort = max(_LEAST_EFFORT, board.examined)
+        self._until = 0   # where `board.examined` ends the present limit
         self._journal: List[Step] = []
         self._spent = 0
         # OSD set → changes of the board when it was left as it is: the same again is in vain
         self._given_up: Dict[Tuple[int, ...], int] = {}
 
-    def lower_maximum(self, osds: Tuple[int, ...], goal: float, worth: float, step: float,
+    def lower_maximum(self, osds: Tuple[int, ...], goal: float,
+                      worth: Callable[[float, float], float], step: float,
                       trouble: float) -> None:
         """Sinks the highest utilisation of a set of OSDs to the goal, or as far as it pays.
 
@@ -66,6 +72,7 @@ class Squeeze:
         if not members or self._given_up.get(osds) == len(board.changed):
             return
         refused = 0
+        self._until = board.examined + self._effort
         while refused < _PATIENCE:
             top = max(used[i] / size[i] for i in members)
             if top <= goal + 1e-9:
@@ -75,7 +82,7 @@ class Squeeze:
             above = [(-used[i] / size[i], i) for i in members if used[i] > water * size[i] + 1]
             complaint = Complaint(osds, -1, 0.0, goal, 0.0, trouble * size[members[0]])
             if not self._sink(_Sinking(complaint, above, lambda i: used[i] / size[i], water,
-                                       lambda level: worth * (top - level), float("inf"))):
+                                       lambda level: worth(top, level), float("inf"))):
                 refused += 1
                 step = min(step, top - goal) / 2.0
         limits.set_water(osds, max(used[i] / size[i] for i in members))
@@ -92,24 +99,27 @@ class Squeeze:
         pool = board.groups[group].pool
         mean = max(1.0, board.groups[group].mean_bytes)
         share, refused, start = _SHARE, 0, self._spent
+        self._until = board.examined + self._effort
 
         def pressure(osd: int) -> float:
             return limits.pressure(group, osd)
-        while members and refused < _PATIENCE:
-            now = max(pressure(i) for i in members)
+        levels = [(-pressure(i), i) for i in members]
+        while levels and refused < _PATIENCE:
+            now = -min(levels)[0]
             if now <= goal or now == float("inf"):
                 break
             wanted = max(goal, now * (1.0 - share))
-            limits.most_per_byte[group] = wanted
+            limits.allow(group, wanted)
             raw = pool.pg_num * pool.size * worth
             if not self._sink(_Sinking(
                     Complaint((), group, wanted, 0.0, mean, 0.0),
-                    [(-pressure(i), i) for i in members if pressure(i) > wanted], pressure, wanted,
+                    [entry for entry in levels if -entry[0] > wanted], pressure, wanted,
                     lambda level: raw * (1.0 / level - 1.0 / now), purse - self._spent + start)):
                 refused += 1
                 share /= 2.0
-        if members:
-            limits.most_per_byte[group] = max(pressure(i) for i in members) * (1 + 1e-9)
+            levels = [(-pressure(i), i) for i in members]
+        if levels:
+            limits.allow(group, -min(levels)[0])
         return purse - self._spent + start
 
     def _sink(self, sinking: _Sinking) -> bool:
@@ -125,7 +135,7 @@ class Squeeze:
         for number, (_, source) in enumerate(above):
             while sinking.level_of(source) > sinking.wanted * (1 + 1e-12):
                 found = self._relief.find(source, sinking.complaint) if (
-                    left and self._go_on()) else None
+                    left and self._board.examined < self._until and self._go_on()) else None
                 if found is None:
                     self._take_back(keep, spent)
                     return False

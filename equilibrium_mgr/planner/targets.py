@@ -4,7 +4,8 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from typing import Callable, Dict, List, Sequence, Set, Tuple
 
-from .board import Board, Group
+from .board import Board
+from .groups import Group
 from .terms import Terms
 
 Entry = Tuple[float, int]   # (key, OSD index), best first
@@ -25,13 +26,15 @@ class Targets:
     def __init__(self, terms: Terms) -> None:
         board = terms.board
         self._board = board
-        self._own = sum(len(group.osds) for group in board.groups) <= _OWN_LISTS
-        self.patience = _PATIENCE_OWN if self._own else _PATIENCE_SHARED
+        self._terms = terms
+        self.own = sum(len(group.osds) for group in board.groups) <= _OWN_LISTS
+        self.patience = _PATIENCE_OWN if self.own else _PATIENCE_SHARED
         self._among: Dict[Tuple[int, ...], _Sorted] = {}
+        self._within: Dict[Tuple[int, int], _Sorted] = {}
         shared: Dict[Tuple[int, int], Dict[int, _Sorted]] = {}
         self._of_group: List[Dict[int, _Sorted]] = []
         for group in board.groups:
-            if self._own:
+            if self.own:
                 self._of_group.append(_by_zone(board, group, _cost_of(terms, group)))
                 continue
             key = (id(group.osds), id(group.zone))
@@ -44,6 +47,22 @@ class Targets:
         zone = self._board.groups[group].zone
         known = self._of_group[group].get(0 if zone is None else zone[source])
         return known.entries() if known is not None else []
+
+    def list_of(self, group: int, source: int) -> int:
+        """Which list that is: groups with the same number share it."""
+        zone = self._board.groups[group].zone
+        return id(self._of_group[group].get(0 if zone is None else zone[source]))
+
+    def within(self, group: int, bucket: int) -> List[Entry]:
+        """The OSDs of one of the buckets that the group's shards share."""
+        if (group, bucket) not in self._within:
+            members = self._board.groups[group]
+            assert members.joint is not None
+            osds = [osd for osd in members.osds if members.joint.bucket[osd] == bucket]
+            self._within[group, bucket] = _Sorted(
+                self._board, osds,
+                _cost_of(self._terms, members) if self.own else _fullness(self._board))
+        return self._within[group, bucket].entries()
 
     def among(self, osds: Tuple[int, ...]) -> List[Entry]:
         """(utilisation, OSD) of these OSDs, the emptiest first."""

@@ -7,6 +7,10 @@ from .board import Board
 from .objective import Weights, pool_weight
 from .room import Known, shards_per_free_byte
 
+#: Gains are differences of terms of up to 1e12 bytes: below this they are rounding, and shards of
+#: no bytes would follow it round and round.
+NOISE = 1.0
+
 
 class Terms:
     """Costs in bytes × utilisation². All sequences are by OSD index.

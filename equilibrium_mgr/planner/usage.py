@@ -4,17 +4,13 @@ from __future__ import annotations
 from typing import Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from ..snapshot.model import Pool, Snapshot
-from .paced import paced
+from .paced import no_pause, paced
 from .plan import ClassUsage, PoolSpace, Usage
 
 _HISTOGRAM_BINS = 10
 
 #: Counted between two pauses: a few milliseconds.
 _PGS_A_PIECE = 1000
-
-
-def _no_pause() -> None:
-    pass
 
 
 def placement_usage(snapshot: Snapshot, used_bytes: Mapping[int, int],
@@ -32,7 +28,7 @@ def placement_usage(snapshot: Snapshot, used_bytes: Mapping[int, int],
     return Usage(class_usage(snapshot, used_bytes), pools)
 
 
-def snapshot_usage(snapshot: Snapshot, pause: Callable[[], object] = _no_pause) -> Usage:
+def snapshot_usage(snapshot: Snapshot, pause: Callable[[], object] = no_pause) -> Usage:
     """The usage of the cluster once everything in flight has arrived."""
     used = {osd.id: osd.target_bytes for osd in snapshot.osds.values()}
     return placement_usage(snapshot, used, (

@@ -1,11 +1,12 @@
 """How an OSD is relieved where single moves have ended."""
 from __future__ import annotations
 
-from typing import List, Sequence, Tuple
+from typing import Callable, List, Sequence, Tuple
 
 from builders import GIB, OSD_RULE, Cluster, hosts
 
 from equilibrium_mgr.planner.board import Board
+from equilibrium_mgr.planner.joint_moves import JointMoves
 from equilibrium_mgr.planner.limits import Limits
 from equilibrium_mgr.planner.objective import Weights
 from equilibrium_mgr.planner.options import PlanOptions
@@ -40,7 +41,14 @@ def relief_of(board: Board, water: float, price: float = PRICE) -> Tuple[Relief,
                   [0.0] * count, no_pause)
     limits = Limits(board, [], no_pause)
     limits.set_water(range(count), water)
-    return Relief(terms, Targets(terms), Shelves(board), limits, price), limits
+    targets, shelves = Targets(terms), Shelves(board)
+    joint_moves = JointMoves(terms, targets, shelves)
+    return Relief(terms, targets, shelves, joint_moves, limits, price), limits
+
+
+def worth(per_point: float) -> Callable[[float, float], float]:
+    """Bytes that it is worth to sink the highest utilisation, so many per 1.0 of it."""
+    return lambda high, low: per_point * (high - low)
 
 
 def too_full(board: Board, goal: float) -> Complaint:
@@ -89,9 +97,9 @@ def test_a_squeeze_that_does_not_pay_changes_nothing() -> None:
     before = [list(up) for up in board.up]
     relief, limits = relief_of(board, 0.45, 1.0)
     squeeze = Squeeze(board, relief, limits, 1.0, no_pause)
-    squeeze.lower_maximum((0, 1), 0.45, 1.0, 0.05, 0.0)
+    squeeze.lower_maximum((0, 1), 0.45, worth(1.0), 0.05, 0.0)
     assert board.up == before
     relief, limits = relief_of(board, 0.45)
     squeeze = Squeeze(board, relief, limits, PRICE, no_pause)
-    squeeze.lower_maximum((0, 1), 0.45, 1e15, 0.05, 0.0)
+    squeeze.lower_maximum((0, 1), 0.45, worth(1e15), 0.05, 0.0)
     assert [used // GIB for used in board.used] == [45, 45]

@@ -42,11 +42,11 @@ def test_the_snapshot_after_a_plan_is_what_the_plan_foretold(name: str) -> None:
 
 
 #: A shard is more than 1 % of these small plans, and a squeeze begun anew ends elsewhere.
-_LUMPY = [("demo", 3), ("erasure", 2), ("erasure", 4), ("giant", 2), ("giant", 4)]
+_LUMPY = [("many-pools", 4), ("random", 2), ("random", 3)]
 
 
 @pytest.mark.parametrize("name, parts", [
-    pytest.param(name, parts, marks=[pytest.mark.xfail(reason="up to 13 % more", strict=False)]
+    pytest.param(name, parts, marks=[pytest.mark.xfail(reason="up to 6 % more", strict=False)]
                  if (name, parts) in _LUMPY else [])
     for name in NAMES for parts in (
         (2, 3, 4) if name in ("demo", "hybrid", "racks", "random") else (2, 4))])

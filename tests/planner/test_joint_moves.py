@@ -1,0 +1,103 @@
+"""Shards that a rule keeps together in one rack leave it together."""
+from __future__ import annotations
+
+from typing import Dict, List
+
+import pytest
+from builders import GIB, Cluster
+from legality import assert_legal, ended_plan
+
+from equilibrium_mgr.planner.board import Board
+from equilibrium_mgr.planner.joint_moves import JointMoves
+from equilibrium_mgr.planner.options import PlanOptions
+from equilibrium_mgr.planner.plan import Plan
+from equilibrium_mgr.planner.shelves import Shelves
+from equilibrium_mgr.planner.targets import Targets
+from equilibrium_mgr.planner.terms import Terms
+from equilibrium_mgr.planner.objective import Weights
+
+_EC = "take default; choose indep 2 rack; chooseleaf indep 2 host; emit"
+_COPIES = "take default; choose firstn 2 rack; chooseleaf firstn 2 host; emit"
+
+
+def racks(count: int) -> Dict[str, object]:
+    """Racks of three hosts with one OSD each: OSDs 0 to 2 in rack r0, and so on."""
+    return {"root default": {"rack r%d" % rack: {"host r%dh%d" % (rack, host): [3 * rack + host]
+                                                 for host in range(3)} for rack in range(count)}}
+
+
+def two_full_racks(rule: str, count: int = 4) -> Cluster:
+    """Every PG is in racks r0 and r1; the others stand empty."""
+    k = 2 if rule == _EC else 1
+    cluster = Cluster(racks(count), {0: rule}).pool(1, size=4, k=k)
+    for ps in range(12):
+        first, second = ps % 3, (ps + 1) % 3
+        cluster.pg("1.%x" % ps, [first, second, 3 + first, 3 + second], num_bytes=k * 4 * GIB)
+    return cluster
+
+
+def by_pg(plan: Plan) -> Dict[str, List[int]]:
+    moved: Dict[str, List[int]] = {}
+    for move in plan.moves:
+        moved.setdefault(move.pgid, []).append(move.target // 3)
+    return moved
+
+
+@pytest.mark.parametrize("rule", [_EC, _COPIES])
+def test_both_shards_of_a_rack_go_to_one_other_rack(rule: str) -> None:
+    snapshot = two_full_racks(rule).snapshot()
+    plan = ended_plan(snapshot)
+    assert_legal(snapshot, plan)
+    assert plan.after.classes["hdd"].max < 0.7 * plan.before.classes["hdd"].max
+    moved = by_pg(plan)
+    new = [targets for targets in moved.values() if any(rack > 1 for rack in targets)]
+    assert len(new) >= 4
+    for targets in new:
+        assert all(targets.count(rack) == 2 for rack in targets if rack > 1)
+
+
+def test_where_all_racks_are_in_use_there_is_none() -> None:
+    board = Board(two_full_racks(_EC, count=2).snapshot(), PlanOptions())
+    assert board.groups[0].joint is None
+
+
+def moves_of(board: Board) -> JointMoves:
+    count = len(board.size)
+    terms = Terms(board, Weights(counts=0.0), [0.1] * count, [float(s) for s in board.size],
+                  [0.0] * count, lambda: True)
+    return JointMoves(terms, Targets(terms), Shelves(board))
+
+
+def test_the_gain_is_what_the_single_moves_would_gain_one_after_the_other() -> None:
+    board = Board(two_full_racks(_EC).snapshot(), PlanOptions())
+    joint = moves_of(board)
+    steps = next(joint.of(0))
+    together = joint.gain(steps, 0.001)
+    apart = 0.0
+    for step in steps:
+        apart += joint.gain((step,), 0.001)
+        board.move(*step)
+    assert together == pytest.approx(apart) and together > 0.0
+
+
+def test_displaced_together_they_go_home_together() -> None:
+    board = Board(two_full_racks(_EC).snapshot(), PlanOptions())
+    joint = moves_of(board)
+    steps = next(joint.of(0))
+    assert joint.home(steps[0][0], steps[0][1], board.groups[0]) == ()
+    for step in steps:
+        board.move(*step)
+    home = joint.home(steps[0][0], steps[0][2], board.groups[0])
+    assert sorted(home) == sorted((pg, target, source) for pg, source, target in steps)
+    assert board.legal_together(home)
+    assert not any(board.legal(*step) for step in home)
+
+
+def test_two_shards_never_share_a_host_of_the_new_rack() -> None:
+    board = Board(two_full_racks(_EC).snapshot(), PlanOptions())
+    for steps in moves_of(board).of(0):
+        targets = [target for _, _, target in steps]
+        assert len(set(targets)) == 2 and len({target // 3 for target in targets}) == 1
+        assert board.legal_together(steps)
+        same = (steps[0], (steps[1][0], steps[1][1], steps[0][2]))
+        assert not board.legal_together(same)
