@@ -11,7 +11,7 @@ from .osd_sets import IndexedSet
 
 def value(board: Board, sets: Sequence[IndexedSet], data_groups: Sequence[int],
           room_at_start: Dict[int, float], weights: Weights,
-          appraised: Appraised = Appraised()) -> float:
+          appraised: Appraised) -> float:
     """Higher is better; see planner/objective.py for the formula."""
     gained: List[float] = [room - room_at_start[pool]
                            for pool, room in free_room(board, data_groups).items()]

@@ -11,7 +11,7 @@ from ..snapshot.model import Snapshot
 from .appraisal import free_room, value
 from .board import Board
 from .bound import Reachable
-from .objective import AIM_WEIGHTS
+from .objective import AIM_APPRAISED, AIM_WEIGHTS
 from .options import PlanOptions
 from .search import Search
 
@@ -39,7 +39,8 @@ def best_attempt(snapshot: Snapshot, options: PlanOptions, reachable: Reachable,
         search = Search(board, reachable, weights, moved)
         room = free_room(board, search.data_groups)
         finished = search.run()
-        found = value(board, search.sets, search.data_groups, room, variants[0])
+        found = value(board, search.sets, search.data_groups, room, variants[0],
+                      AIM_APPRAISED[options.aim])
         if best is None or (finished and found > best[0]):
             best = found, board
         examined += board.examined

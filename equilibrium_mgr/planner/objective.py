@@ -75,6 +75,9 @@ class Appraised(NamedTuple):
 
 
 _SPACE = Weights()
+_EVEN = Weights(below=1.0, prices=(0.30, 0.10, 0.03, 0.01, 0.004, 0.001), counts=0.005,
+                rounds="max", worth=20.0, far_worth=20.0, goal=0.05, squeeze_price=0.002,
+                thrift=0.0)
 
 #: Per aim the weights of one search, or of several whose results are compared (attempts.py). The
 #: further ones differ in what the squeeze weighs; which of them ends best no rule foretells.
@@ -87,11 +90,17 @@ AIM_WEIGHTS: Dict[str, Tuple[Weights, ...]] = {
         _SPACE._replace(worth=5.0, counts=0.05, room=0.1, loosen=0.003, rounds="room max"),
         _SPACE._replace(counts=0.02, room=0.2, loosen=0.02),
         _SPACE._replace(counts=0.08, rounds="max room max room max", step=0.15)),
-    "even": (Weights(below=1.0, prices=(0.30, 0.10, 0.03, 0.01, 0.004, 0.001), counts=0.005,
-                     rounds="max", worth=20.0, far_worth=20.0, goal=0.05, squeeze_price=0.002,
-                     thrift=0.0),),
+    "even": (_EVEN, _EVEN._replace(below=0.1, counts=0.03),
+             _EVEN._replace(below=0.1, rounds="max room max")),
     "least-motion": (Weights(prices=(0.30, 0.10, 0.05), squeeze_price=0.05, worth=0.5,
                              far_worth=0.5, even_counts=0.0, room=0.03, thrift=0.1),),
+}
+
+#: Per aim what its results are compared by.
+AIM_APPRAISED: Dict[str, Appraised] = {
+    "space": Appraised(),
+    "even": Appraised(room=0.0, worst_room=0.0, top=20.0),
+    "least-motion": Appraised(),
 }
 
 

@@ -11,7 +11,7 @@ from equilibrium_mgr.planner import attempts
 from equilibrium_mgr.planner.appraisal import free_room, value
 from equilibrium_mgr.planner.board import Board
 from equilibrium_mgr.planner.bound import reachable
-from equilibrium_mgr.planner.objective import AIM_WEIGHTS, Weights
+from equilibrium_mgr.planner.objective import AIM_WEIGHTS, Appraised, Weights
 from equilibrium_mgr.planner.options import PlanOptions
 from equilibrium_mgr.planner.osd_sets import IndexedSet
 from equilibrium_mgr.planner.planner import make_plan
@@ -93,7 +93,7 @@ def appraised(used_gib: List[int], moved: bool = False) -> float:
         pg = board.shards[0][0]
         board.move(pg, 0, 1)
         board.move(board.shards[1][0], 1, 0)
-    return value(board, sets, [0], room, Weights())
+    return value(board, sets, [0], room, Weights(), Appraised())
 
 
 def test_a_lower_maximum_is_worth_more_and_bytes_for_nothing_less() -> None:
