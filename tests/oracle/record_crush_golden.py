@@ -1,0 +1,113 @@
+"""Records tests/mgr_stub/crush_golden.json with the installed crushtool and osdmaptool.
+
+    cd tests && PYTHONPATH=.:mgr_stub python -m oracle.record_crush_golden
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from pathlib import Path
+from typing import Any, Dict, List
+
+import crush_cases
+
+from .ceph_tools import compile_crush, map_pgs, run_tool
+from .crush_osdmap import CrushPool, make_osdmap
+
+_MAPPING = re.compile(r"^CRUSH rule \d+ x \d+ \[([^\]]*)\]", re.M)
+_TUNABLES = {"choose_local_tries": 0, "choose_local_fallback_tries": 0, "choose_total_tries": 50,
+             "chooseleaf_descend_once": 1, "chooseleaf_vary_r": 1, "chooseleaf_stable": 1,
+             "straw_calc_version": 1, "allowed_bucket_algs": 54}
+
+
+def main() -> None:
+    """Writes the file."""
+    recorded: Dict[str, Any] = {"mappings": {}, "pools": {}}
+    with tempfile.TemporaryDirectory() as folder:
+        for name, (dump, reweights) in crush_cases.cases().items():
+            binary = compile_crush(_text(dump), Path(folder))
+            recorded["mappings"][name] = {
+                str(rule): _mappings(binary, rule, count, reweights)
+                for rule, count in crush_cases.COUNTS.items()}
+        recorded["pools"] = _pools(Path(folder))
+    lines = json.dumps(recorded, indent=1)
+    crush_cases.GOLDEN.write_text(re.sub(r"\[\s+([-\d,\s]+?)\s+\]", _one_line, lines) + "\n")
+
+
+def _one_line(found: "re.Match[str]") -> str:
+    return "[%s]" % " ".join(found.group(1).split())
+
+
+def _mappings(binary: Path, rule: int, count: int, reweights: Dict[int, int]) -> List[List[int]]:
+    options: List[Any] = []
+    for osd, weight in reweights.items():
+        options += ["--weight", osd, weight / 0x10000]
+    shown = run_tool("crushtool", "-i", binary, "--test", "--show-mappings", "--rule", rule,
+                     "--num-rep", count, "--min-x", 0, "--max-x", crush_cases.COUNT_OF_X - 1,
+                     *options)
+    return [[int(item) for item in items.split(",") if item]
+            for items in _MAPPING.findall(shown)]
+
+
+def _pools(folder: Path) -> Dict[str, List[int]]:
+    dump, reweights = crush_cases.cases()["reweighted"]
+    pools = [CrushPool(pool["crush_rule"], pool["type"], pool["size"], pool["pg_num"],
+                       pool["pg_placement_num"], bool(pool["flags"])) for pool in crush_cases.POOLS]
+    path = make_osdmap(pools, compile_crush(_text(dump), folder), list(reweights.values()),
+                       {crush_cases.MISSING}, folder)
+    return {pgid: list(mapping.raw) for pgid, mapping in map_pgs(path).items()}
+
+
+def _text(dump: Dict[str, Any]) -> str:
+    """The text format of a dump; shadow buckets stand with the ones that they shadow."""
+    tunables = {**_TUNABLES, **dump.get("tunables", {})}
+    lines = ["tunable %s %d" % item for item in tunables.items()]
+    lines += ["device %d osd.%d class %s" % (device["id"], device["id"], device["class"])
+              for device in dump["devices"]]
+    lines += ["type %d %s" % (entry["type_id"], entry["name"]) for entry in dump["types"]]
+    names = {bucket["id"]: bucket["name"] for bucket in dump["buckets"]}
+    for bucket in reversed(dump["buckets"]):  # numbered from the root down
+        if "~" not in bucket["name"]:
+            lines += _bucket(bucket, names)
+    for rule in dump["rules"]:
+        kind = "erasure" if "indep" in str(rule["steps"]) else "replicated"
+        lines.append("rule r%d {\n id %d\n type %s\n min_size 1\n max_size 20" % (
+            rule["rule_id"], rule["rule_id"], kind))
+        lines += [" step " + _step(step) for step in rule["steps"]] + ["}"]
+    for key, entries in dump["choose_args"].items():
+        lines.append("choose_args %d {" % (int(key) % 2 ** 64))
+        lines += [_arguments(entry) for entry in entries] + ["}"]
+    return "\n".join(lines) + "\n"
+
+
+def _bucket(bucket: Dict[str, Any], names: Dict[int, str]) -> List[str]:
+    lines = ["%s %s {\n id %d" % (bucket["type_name"], bucket["name"], bucket["id"])]
+    lines += [" id %d class %s" % (number, name.partition("~")[2])
+              for number, name in names.items() if name.startswith(bucket["name"] + "~")]
+    lines.append(" alg straw2\n hash 0")
+    lines += [" item %s weight %.5f" % (names.get(item["id"], "osd.%d" % item["id"]),
+                                        item["weight"] / 0x10000) for item in bucket["items"]]
+    return lines + ["}"]
+
+
+def _step(step: Dict[str, Any]) -> str:
+    if step["op"] == "take":
+        name, _, device_class = step["item_name"].partition("~")
+        return "take %s%s" % (name, " class " + device_class if device_class else "")
+    if step["op"].startswith("choose"):
+        return "%s %d type %s" % (step["op"].replace("_", " "), step["num"], step["type"])
+    return "%s %s" % (step["op"], step.get("num", ""))
+
+
+def _arguments(entry: Dict[str, Any]) -> str:
+    text = "{ bucket_id %d weight_set [ %s ]" % (entry["bucket_id"], " ".join(
+        "[ %s ]" % " ".join("%.5f" % weight for weight in row) for row in entry["weight_set"]))
+    if "ids" in entry:
+        text += " ids [ %s ]" % " ".join(map(str, entry["ids"]))
+    return text + " }"
+
+
+if __name__ == "__main__":
+    main()

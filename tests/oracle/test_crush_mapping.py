@@ -1,0 +1,81 @@
+"""CRUSH in Python against crushtool and osdmaptool: not one PG of any random map may differ."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any, Counter, Dict, List
+
+import pytest
+
+from mgr_stub.crush.mapper import Mapper
+from mgr_stub.crush.pool_mapping import raw_pg_to_osds
+
+from .ceph_tools import compile_crush, dump_crush, dump_osdmap, map_pgs, run_tool
+from .crush_osdmap import make_osdmap
+from .random_crush import RandomMap
+
+SEEDS = int(os.environ.get("EQUILIBRIUM_ORACLE_SEEDS", "1"))
+MAPS = 250
+
+_MAPPING = re.compile(r"^CRUSH rule \d+ x (\d+) \[([^\]]*)\]", re.M)
+
+
+@pytest.mark.parametrize("number", range(MAPS * SEEDS))
+def test_osdmaptool_maps_every_pg_alike(number: int, tmp_path: Path,
+                                        tally: Counter[str]) -> None:
+    made = RandomMap("crush %d" % number)
+    binary = compile_crush(made.text(), tmp_path)
+    reweights = made.reweights()
+    missing = {osd for osd in range(made.max_osd) if made.rng.random() < 0.03}
+    path = make_osdmap(made.pools, binary, reweights, missing, tmp_path)
+    mapper, expected = Mapper(dump_crush(binary)), map_pgs(path)
+    pools = {pool["pool"]: pool for pool in dump_osdmap(path)["pools"]}
+    assert len(expected) == sum(pool.pg_num for pool in made.pools)
+    different = []
+    for pgid, mapping in expected.items():
+        pool_id, seed = pgid.split(".")
+        ours = raw_pg_to_osds(mapper, pools[int(pool_id)], int(seed, 16), reweights,
+                              lambda osd: 0 <= osd < made.max_osd and osd not in missing)
+        if ours != mapping.raw:
+            different.append((pgid, mapping.raw, ours))
+    tally.update({"CRUSH maps": 1, "PGs mapped": len(expected), "PGs mapped differently":
+                  len(different)})
+    assert not different
+
+
+@pytest.mark.parametrize("number", range(0, MAPS * SEEDS, 5))
+def test_crushtool_maps_every_input_alike(number: int, tmp_path: Path,
+                                          tally: Counter[str]) -> None:
+    made = RandomMap("crush inputs %d" % number)
+    binary = compile_crush(made.text(), tmp_path)
+    dump = dump_crush(binary)
+    mapper, reweights = Mapper(dump), _short_reweights(made, dump)
+    options: List[object] = []
+    for osd, weight in reweights.items():
+        options += ["--weight", osd, "%.6f" % (weight / 0x10000)]
+    different = []
+    for rule in range(len(made.rules)):
+        if made.gives_buckets(rule):
+            continue
+        count = made.rng.randint(1, 12)
+        shown = run_tool("crushtool", "-i", binary, "--test", "--show-mappings", "--rule", rule,
+                         "--num-rep", count, "--min-x", 0, "--max-x", 99, *options)
+        lines = _MAPPING.findall(shown)
+        # crushtool does not even try where every OSD is out
+        assert len(lines) == (100 if any(reweights.values()) else 0)
+        for x, items in lines:
+            theirs = tuple(int(item) for item in items.split(",") if item)
+            ours = mapper.map(rule, int(x), count, reweights)
+            if ours != theirs:
+                different.append((rule, x, count, theirs, ours))
+        tally["CRUSH inputs mapped"] += len(lines)
+    assert not different
+
+
+def _short_reweights(made: RandomMap, dump: Dict[str, Any]) -> Dict[int, int]:
+    """Reweights that crushtool's decimals give exactly; it has OSDs in no bucket out."""
+    placed = {item["id"] for bucket in dump["buckets"] for item in bucket["items"]}
+    return {osd: weight & 0xFF00 or weight & 0x10000 if osd in placed else 0
+            for osd, weight in enumerate(made.reweights())}
