@@ -19,7 +19,8 @@ _SHARE = 0.04
 #: Steps that did not pay in full, each half as far as the last, before a limit is left as it is.
 _PATIENCE = 3
 
-#: Candidates examined per limit: so many, or as many as the descent examined, if that is more.
+#: Candidates examined for each of the two kinds: so many, or as many as the descent examined, if
+#: that is more.
 _LEAST_EFFORT = 500_000
 
 #: Operations per OSD beyond the limit, and on top of that: more are small ones without end.
@@ -51,7 +52,8 @@ class Squeeze:
         self._limits = limits
         self._price = price
         self._go_on = go_on
-        self._effort = max(_LEAST_EFFORT, board.examined)
+        effort = max(_LEAST_EFFORT, board.examined)
+        self._left_for_maxima = self._left_for_room = effort
         self._until = 0   # where `board.examined` ends the present limit
         self._journal: List[Step] = []
         self._spent = 0
@@ -72,7 +74,7 @@ class Squeeze:
         if not members or self._given_up.get(osds) == len(board.changed):
             return
         refused = 0
-        self._until = board.examined + self._effort
+        self._until = board.examined + self._left_for_maxima
         while refused < _PATIENCE:
             top = max(used[i] / size[i] for i in members)
             if top <= goal + 1e-9:
@@ -85,6 +87,7 @@ class Squeeze:
                                        lambda level: worth(top, level), float("inf"))):
                 refused += 1
                 step = min(step, top - goal) / 2.0
+        self._left_for_maxima = self._until - board.examined
         limits.set_water(osds, max(used[i] / size[i] for i in members))
         self._given_up[osds] = len(board.changed)
 
@@ -99,7 +102,7 @@ class Squeeze:
         pool = board.groups[group].pool
         mean = max(1.0, board.groups[group].mean_bytes)
         share, refused, start = _SHARE, 0, self._spent
-        self._until = board.examined + self._effort
+        self._until = board.examined + self._left_for_room
 
         def pressure(osd: int) -> float:
             return limits.pressure(group, osd)
@@ -118,6 +121,7 @@ class Squeeze:
                 refused += 1
                 share /= 2.0
             levels = [(-pressure(i), i) for i in members]
+        self._left_for_room = self._until - board.examined
         if levels:
             limits.allow(group, -min(levels)[0])
         return purse - self._spent + start
