@@ -12,6 +12,7 @@ from .planner.plan import PgChange
 from .snapshot.build import SnapshotBuilder
 from .snapshot.model import NO_CLASS, Snapshot
 from .snapshot.reading import Reading
+from .snapshot.reports import OsdReports
 from .snapshot.statistics import PgStatistics
 
 #: Pools with more PGs than this are mapped in slices, so that the mgr's global lock is given up.
@@ -46,6 +47,7 @@ class Gateway:
         self._lock = threading.Lock()
         self._builder = SnapshotBuilder()
         self._statistics = PgStatistics()
+        self._reports = OsdReports()
         self._statistics_read_at: Optional[float] = None
         self._up_epoch = -1
         self._up: Dict[str, Sequence[int]] = {}
@@ -148,10 +150,12 @@ class Gateway:
         self._refresh_statistics(pool_stats)
         moving = {e["pgid"] for e in osd_map.get("pg_temp", [])}
         records = self._statistics.records(progress.get("pgs", {}), pool_stats, moving)
+        osd_stats = self._get("osd_stats").get("osd_stats", [])
+        now = self._clock()
         return Reading(
-            taken_at=self._clock(), osd_map=osd_map, crush=crush, up=up, records=records,
-            osd_stats=self._get("osd_stats").get("osd_stats", []), pool_stats=pool_stats,
-            pg_status=self._get("pg_status"), max_avail=self._max_avail())
+            taken_at=now, osd_map=osd_map, crush=crush, up=up, records=records,
+            osd_stats=osd_stats, pool_stats=pool_stats, pg_status=self._get("pg_status"),
+            max_avail=self._max_avail(), stale_osds=self._reports.stale(osd_stats, now))
 
     def _get(self, name: str) -> Mapping[str, Any]:
         value = self._mgr.get(name)

@@ -9,6 +9,7 @@ from mgr_module import MgrModule, Option
 
 from .cli import Commands
 from .compat import Registry
+from .executor.backoff import Backoff
 from .executor.balancer import Balancer
 from .gateway import Gateway
 from .jobs import JobThread
@@ -41,7 +42,7 @@ class Module(Commands, MgrModule):
                                  clock, self.wakeup.set, self.log)
         self.next_round_at: Optional[float] = None
         self._stopping = False
-        self._failures = 0
+        self._backoff = Backoff(_FIRST_BACKOFF_SECONDS, _LONGEST_BACKOFF_SECONDS)
         self._failure = ""
         self._health: Optional[Dict[str, Any]] = None
 
@@ -63,13 +64,12 @@ class Module(Commands, MgrModule):
         """One round; never raises. Returns the seconds until the next one is due."""
         try:
             delay = self.balancer.round()
-            self._failures, self._failure = 0, ""
+            self._backoff.succeeded()
+            self._failure = ""
         except Exception as error:
             self.log.exception("a round of equilibrium failed")
-            self._failures += 1
             self._failure = "%s: %s" % (type(error).__name__, error)
-            delay = min(_LONGEST_BACKOFF_SECONDS,
-                        _FIRST_BACKOFF_SECONDS * 2 ** min(self._failures - 1, 10))
+            delay = self._backoff.failed(self.clock())
         self.next_round_at = self.clock() + delay
         self._report_health()
         return delay

@@ -17,6 +17,10 @@ from equilibrium_mgr.snapshot.upmap import apply_items
 
 LOG = logging.getLogger("test")
 
+#: Brakes that most tests are not about.
+NO_BRAKES: Dict[str, Any] = {"max_misplaced_ratio": 0.0, "start_delay": 0, "pg_cooldown": 0,
+                             "max_backfills_per_osd": 0, "max_transit_ratio": 0.0}
+
 
 class KeyValueStore:
     """get_store, set_store and get_store_prefix of a mgr; remembers the order of writes."""
@@ -79,12 +83,13 @@ class FakeGateway:
         self.ratio = 1.0
         self.looks = 0
         self.before_send_check: Callable[[], None] = lambda: None
+        self.clock: Callable[[], float] = lambda: 1000.0
 
     def snapshot(self) -> Snapshot:
         self.looks += 1
         if self.not_ready:
             raise NotReady(self.not_ready)
-        return self.cluster.snapshot()
+        return self.cluster.snapshot()._replace(taken_at=self.clock())
 
     def epoch(self) -> int:
         return self.cluster.epoch
@@ -144,9 +149,10 @@ class Desk:
     def __init__(self, cluster: Cluster, kv: Optional[KeyValueStore] = None,
                  **options: Any) -> None:
         self.now = 1000.0
-        self.options: Dict[str, Any] = dict({"max_misplaced_ratio": 0.0}, **options)
+        self.options: Dict[str, Any] = {**NO_BRAKES, **options}
         self.kv = kv or KeyValueStore()
         self.gateway = FakeGateway(cluster)
+        self.gateway.clock = self.clock
         self.jobs = InlineJobs()
         self.wakes = 0
         gateway: Any = self.gateway

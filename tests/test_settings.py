@@ -38,7 +38,47 @@ def test_device_classes(text: str, expected: Any) -> None:
 def test_given_values() -> None:
     found = settings(active=True, sleep_interval=5, max_misplaced_ratio=0.1,
                      max_moves_per_round=7, max_plan_seconds=9, fill_limit=0.8, aim="even")
-    assert found == Settings(True, 5.0, None, None, 0.1, 7, 9.0, 0.8, "even")
+    assert found[:9] == (True, 5.0, None, None, 0.1, 7, 9.0, 0.8, "even")
+    found = settings(max_backfills_per_osd=2, max_transit_ratio=0.2, pg_cooldown=60,
+                     start_delay=5, relieve_while_degraded=False, min_gain=0.01,
+                     begin_time="2200", end_time="0630", begin_weekday=1, end_weekday=6)
+    assert found[9:] == (2, 0.2, 60.0, 5.0, False, 0.01, 22 * 60, 6 * 60 + 30, 1, 6)
+
+
+BAD_VALUES = [
+    ("max_backfills_per_osd", "many", 4), ("max_backfills_per_osd", -3, 0),
+    ("max_backfills_per_osd", float("inf"), 4), ("max_transit_ratio", "x", 0.1),
+    ("max_transit_ratio", float("nan"), 0.1), ("max_transit_ratio", 7, 1.0),
+    ("pg_cooldown", [], 3600.0), ("pg_cooldown", -1, 0.0), ("start_delay", {}, 60.0),
+    ("min_gain", "", 0.002), ("min_gain", -1.0, 0.0), ("sleep_interval", "soon", 60.0),
+    ("max_moves_per_round", None, 100), ("fill_limit", "full", 0.0)]
+
+
+@pytest.mark.parametrize("name, value, expected", BAD_VALUES)
+def test_bad_values(name: str, value: Any, expected: float) -> None:
+    assert getattr(settings(**{name: value}), name) == expected
+
+
+@pytest.mark.parametrize("text, minute", [
+    ("0000", 0), ("0930", 570), (" 2359 ", 1439), ("2400", 1440), ("930", None), ("2500", None),
+    ("1260", None), ("2401", None), ("noon", None), ("", None), (930, None), ("12:00", None),
+    ("\u0661\u0662\u0660\u0660", None)])
+def test_times_of_the_day(text: Any, minute: Any) -> None:
+    found = settings(begin_time=text, end_time=text)
+    assert found.begin_time == (0 if minute is None else minute)
+    assert found.end_time == (24 * 60 if minute is None else minute)
+
+
+def test_by_default_the_window_is_always_open() -> None:
+    found = settings()
+    assert (found.begin_time, found.end_time) == (0, 24 * 60)
+    assert found.begin_weekday == found.end_weekday
+
+
+@pytest.mark.parametrize("name", ["begin_time", "begin_weekday"])
+def test_the_window_s_semantics_are_told(name: str) -> None:
+    said = next(option for option in OPTIONS if option["name"] == name)["long_desc"]
+    assert "before end_" in said and "crosses midnight" in said
 
 
 def test_values_that_would_spin_or_stall_are_lifted() -> None:

@@ -5,22 +5,19 @@ and what has become senseless or illegal is dropped with its reason.
 """
 from __future__ import annotations
 
-from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from ..planner.options import effective_fill_limit
 from ..planner.plan import PgChange
-from ..snapshot.model import Pg, Snapshot, shard_changes
+from ..snapshot.model import Pg, Snapshot
 from ..snapshot.reasons import PASSING
+from .room import Limits, Refusal, Room
+from .transit import Transit, transit
+from .urgency import by_urgency
 
-
-class Limits(NamedTuple):
-    """The throttle of one round."""
-
-    max_misplaced_ratio: float
-    max_moves: int
-    fill_limit: float             # ratio; 0 means backfillfull less a margin
-    misplaced_copies: int         # the larger of Ceph's count and our own ledger
-    in_flight: Sequence[str]      # PGs that we have sent and not seen arrive
+#: States of a PG that is read or rewritten anyway; a move meanwhile would make both slower.
+_BUSY_STATES = {"scrubbing": "scrubbed", "repair": "repaired", "snaptrim": "snap-trimmed"}
+#: What keeps an OSD from taking shards for a moment only; a change waits for these.
+_PASSING_OSD = frozenset(("down", "without statistics"))
 
 
 class Decision(NamedTuple):
@@ -29,52 +26,130 @@ class Decision(NamedTuple):
     send: List[PgChange]
     done: List[PgChange]                  # already where they were wanted
     dropped: List[Tuple[PgChange, str]]   # senseless or illegal now
-    later: List[PgChange]                 # wanted still
+    later: List[PgChange]                 # wanted still, in plan order
     waiting_for: Optional[str]            # why the first of them was not sent
     throttled: bool                       # whether that was the throttle
     above_limit: Optional[str] = None     # the PG that goes although it alone is above the limit
+    above_share: Optional[str] = None     # the PG that goes although above an OSD's share
+    full: Tuple[Tuple[PgChange, str], ...] = ()   # those of `later` whose target is too full
 
 
 def next_batch(snapshot: Snapshot, wanted: Sequence[PgChange], limits: Limits,
-               troubled: Mapping[int, str]) -> Decision:
-    """Chooses, in plan order, what may be sent without passing a limit."""
-    decision = Decision([], [], [], [], None, False)
-    room = _Room(snapshot, limits)
-    for change in wanted:
-        pg = snapshot.pgs.get(change.pgid)
+               troubled: Mapping[int, str], on_its_way: Optional[Transit] = None) -> Decision:
+    """Chooses what may be sent without passing a limit.
+
+    `on_its_way` is what moves already, our own unseen moves included; it is used up. Changes that
+    a limit holds back do not keep those behind them from being looked at.
+    """
+    on_its_way = on_its_way if on_its_way is not None else transit(snapshot, {})
+    chooser = _Chooser(snapshot, limits, troubled, Room(snapshot, limits, on_its_way))
+    ranked = by_urgency(snapshot, on_its_way, wanted)
+    for change in ranked.changes:
+        chooser.look_at(change, ranked.urgent.get(change.pgid))
+    return chooser.decision(wanted)
+
+
+class _Chooser:
+    """Looks at one change after the other."""
+
+    def __init__(self, snapshot: Snapshot, limits: Limits, troubled: Mapping[int, str],
+                 room: Room) -> None:
+        self._snapshot = snapshot
+        self._limits = limits
+        self._troubled = troubled
+        self._room = room
+        self._in_flight = frozenset(limits.in_flight)
+        self._send: List[PgChange] = []
+        self._done: List[PgChange] = []
+        self._dropped: List[Tuple[PgChange, str]] = []
+        self._waiting: List[Tuple[PgChange, Refusal]] = []
+        self._first_wait: Optional[Refusal] = None
+        self._relieving: Optional[int] = None   # an OSD above nearfull that the throttle makes wait
+
+    def look_at(self, change: PgChange, relieves: Optional[int]) -> None:
+        pg = self._snapshot.pgs.get(change.pgid)
         if pg is None:
-            decision.dropped.append((change, "its pool or PG is gone"))
-        elif _is_done(snapshot, pg, change):
-            decision.done.append(change)
-        else:
-            decision = _judge(snapshot, pg, change, room, limits, troubled, decision)
-    return decision._replace(above_limit=room.above_limit)
+            self._dropped.append((change, "its pool or PG is gone"))
+            return
+        if _is_done(self._snapshot, pg, change):
+            self._done.append(change)
+            return
+        void = _void(self._snapshot, pg, change)
+        if void is None and pg.immovable not in PASSING:
+            void = pg.immovable
+        if void is not None:
+            self._dropped.append((change, void))
+            return
+        refusal = self._wait(pg, change) or self._hold_back(relieves)
+        refusal = refusal or self._room.refuses(pg, change)
+        if refusal is None:
+            self._room.take(pg, change)
+            self._send.append(change)
+            return
+        self._waiting.append((change, refusal))
+        self._first_wait = self._first_wait or refusal
+        if relieves is not None and refusal.throttle and not refusal.full:
+            if change.pgid not in self._limits.cooling:
+                self._relieving = relieves
 
+    def decision(self, wanted: Sequence[PgChange]) -> Decision:
+        place = {change.pgid: number for number, change in enumerate(wanted)}
+        later = sorted((change for change, _ in self._waiting), key=lambda c: place[c.pgid])
+        wait = self._first_wait
+        return Decision(
+            self._send, self._done, self._dropped, later,
+            wait.reason if wait else None, wait.throttle if wait else False,
+            self._room.above_limit, self._room.above_share,
+            tuple((change, refusal.reason) for change, refusal in self._waiting if refusal.full))
 
-def _judge(snapshot: Snapshot, pg: Pg, change: PgChange, room: "_Room", limits: Limits,
-           troubled: Mapping[int, str], decision: Decision) -> Decision:
-    obstacle = _void(snapshot, pg, change)
-    if obstacle:
-        decision.dropped.append((change, obstacle))
-        return decision
-    if pg.immovable and pg.immovable not in PASSING:
-        decision.dropped.append((change, pg.immovable))
-        return decision
-    wait = troubled.get(pg.pool) or pg.immovable
-    throttled = False
-    if pg.up != pg.acting or change.pgid in limits.in_flight:
-        wait = wait or "an earlier move of pg %s is still under way" % change.pgid
-    if wait is None:
-        wait = room.refuses(pg, change)
-        throttled = wait is not None
-    if wait is None:
-        room.take(pg, change)
-        decision.send.append(change)
-        return decision
-    decision.later.append(change)
-    if decision.waiting_for is None:
-        return decision._replace(waiting_for=wait, throttled=throttled)
-    return decision
+    def _hold_back(self, relieves: Optional[int]) -> Optional[Refusal]:
+        """What only evens out must not take the budget of what relieves an overfull OSD."""
+        if self._relieving is None or relieves is not None:
+            return None
+        return Refusal("osd.%d is above nearfull and comes first" % self._relieving, True)
+
+    def _wait(self, pg: Pg, change: PgChange) -> Optional[Refusal]:
+        """What has to be over first, apart from the throttle."""
+        trouble = self._troubled.get(pg.pool)
+        relief = trouble is not None and self._is_relief(pg, change)
+        if trouble is not None and not relief:
+            return Refusal(trouble)
+        if pg.immovable:
+            return Refusal(pg.immovable)
+        if pg.up != pg.acting or change.pgid in self._in_flight:
+            return Refusal("an earlier move of pg %s is still under way" % change.pgid)
+        gains, losses = self._room.shards(pg, change)
+        for osd_id in gains:
+            obstacle = self._snapshot.osds[osd_id].cannot_take()
+            if obstacle is not None:
+                return Refusal("osd.%d is %s" % (osd_id, obstacle))
+        for osd_id in gains + losses:
+            if osd_id in self._snapshot.stale_osds:
+                return Refusal("osd.%d has not reported its statistics for too long" % osd_id)
+        states = pg.state.split("+")
+        for state, words in _BUSY_STATES.items():
+            if state in states:
+                return Refusal("pg %s is being %s" % (change.pgid, words))
+        return self._cooldown(change.pgid, losses)
+
+    def _is_relief(self, pg: Pg, change: PgChange) -> bool:
+        """May the change go although PGs are degraded, because it empties full OSDs alone?"""
+        losses = self._room.shards(pg, change)[1]
+        states = pg.state.split("+")
+        return (pg.pool in self._limits.degraded and bool(losses)
+                and all(osd in self._limits.relief for osd in losses)
+                and "active" in states and not {"degraded", "undersized"} & set(states))
+
+    def _cooldown(self, pgid: str, losses: Sequence[int]) -> Optional[Refusal]:
+        seconds = self._limits.cooling.get(pgid, 0.0)
+        if seconds <= 0.0:
+            return None
+        for osd_id in losses:
+            osd = self._snapshot.osds.get(osd_id)
+            if osd is not None and osd.used_bytes > self._snapshot.nearfull_ratio * osd.size_bytes:
+                return None
+        return Refusal("pg %s was moved a short while ago; %d s of pg_cooldown to go"
+                       % (pgid, seconds + 1), throttle=True)
 
 
 def _is_done(snapshot: Snapshot, pg: Pg, change: PgChange) -> bool:
@@ -99,48 +174,6 @@ def _void(snapshot: Snapshot, pg: Pg, change: PgChange) -> Optional[str]:
         if osd not in change.up_before:
             target = snapshot.osds.get(osd)
             obstacle = "gone" if target is None else target.cannot_take()
-            if obstacle:
+            if obstacle and obstacle not in _PASSING_OSD:
                 return "osd.%d is %s" % (osd, obstacle)
     return None
-
-
-class _Room:
-    """What the throttle still admits, and how full targets become while sources keep their copy."""
-
-    def __init__(self, snapshot: Snapshot, limits: Limits) -> None:
-        self._snapshot = snapshot
-        self._misplaced = limits.misplaced_copies
-        self._allowed = limits.max_misplaced_ratio * snapshot.object_copies
-        self._moves_left = limits.max_moves
-        self._max_moves = limits.max_moves
-        self._fill_limit = effective_fill_limit(limits.fill_limit, snapshot.backfillfull_ratio)
-        self._ratio = limits.max_misplaced_ratio
-        self.above_limit: Optional[str] = None
-        self._peak: Dict[int, int] = {o.id: o.used_bytes + o.inbound_bytes
-                                      for o in snapshot.osds.values()}
-
-    def refuses(self, pg: Pg, change: PgChange) -> Optional[str]:
-        if self._moves_left < self._max_moves and change.shards > self._moves_left:
-            return "max_moves_per_round (%d) is reached" % self._max_moves
-        copies = pg.objects * change.shards
-        # where nothing is misplaced one change may go although it alone is above the limit
-        if self._misplaced > 0 and copies > 0 and self._misplaced + copies > self._allowed:
-            return "the misplaced ratio would pass its limit of %.4f" % self._ratio
-        for osd in self._gains(pg, change):
-            peak = self._peak[osd] + pg.shard_bytes
-            if peak > self._fill_limit * self._snapshot.osds[osd].size_bytes:
-                return "osd.%d would pass its fill limit of %.3f meanwhile" % (
-                    osd, self._fill_limit)
-        return None
-
-    def take(self, pg: Pg, change: PgChange) -> None:
-        self._moves_left -= change.shards
-        self._misplaced += pg.objects * change.shards
-        if pg.objects and self._misplaced > self._allowed:
-            self.above_limit = change.pgid
-        for osd in self._gains(pg, change):
-            self._peak[osd] += pg.shard_bytes
-
-    def _gains(self, pg: Pg, change: PgChange) -> Tuple[int, ...]:
-        erasure = self._snapshot.pools[pg.pool].erasure
-        return shard_changes(pg.up, change.up_after, erasure)[0]

@@ -1,9 +1,10 @@
 """What keeps moves from being sent, each as one sentence. Some guards hold for single pools."""
 from __future__ import annotations
 
-from typing import Dict, Optional, Set
+from typing import Dict, FrozenSet, List, NamedTuple, Optional, Set
 
-from ..snapshot.model import Snapshot
+from ..snapshot import reasons
+from ..snapshot.model import Pool, Snapshot, shard_changes
 
 _STOP_FLAGS = ("pauserd", "pausewr", "pause", "norebalance", "nobackfill", "norecover")
 
@@ -39,24 +40,85 @@ def cluster_guard(snapshot: Snapshot, have_mon_connection: bool,
     return None
 
 
+class Trouble(NamedTuple):
+    """Why none of a pool's PGs may be moved now."""
+
+    reason: str
+    inactive: bool   # not only degraded
+
+
+def pool_troubles(snapshot: Snapshot) -> Dict[int, Trouble]:
+    """Pool id → the trouble on OSDs that it shares; its own before that of others."""
+    own: Dict[int, Trouble] = {}
+    for pool_id, states in sorted(snapshot.pool_states.items()):
+        pool = snapshot.pools.get(pool_id)
+        if pool is not None and (states.inactive or states.degraded):
+            what = ("%d PGs inactive" % states.inactive if states.inactive
+                    else "%d PGs degraded" % states.degraded)
+            own[pool_id] = Trouble("pool '%s' has %s" % (pool.name, what), states.inactive > 0)
+    if not own:
+        return {}
+    osds = _osds_of_pools(snapshot, own)
+    return {pool_id: trouble for pool_id in snapshot.pools
+            for trouble in _trouble_of(pool_id, own, osds)}
+
+
 def troubled_pools(snapshot: Snapshot) -> Dict[int, str]:
     """Pool id → why none of its PGs may be moved now: trouble on OSDs that it shares."""
-    osds_in_trouble: Set[int] = set()
-    reasons: Dict[int, str] = {}
-    for pool_id, states in snapshot.pool_states.items():
-        pool = snapshot.pools.get(pool_id)
-        if pool is None or not (states.inactive or states.degraded):
-            continue
-        what = ("%d PGs inactive" % states.inactive if states.inactive
-                else "%d PGs degraded" % states.degraded)
-        reasons[pool_id] = "pool '%s' has %s" % (pool.name, what)
-        if pool.rule is not None:
-            osds_in_trouble.update(pool.rule.osds())
-    if not reasons:
-        return {}
-    first = reasons[min(reasons)]
-    for pool in snapshot.pools.values():
-        if pool.id not in reasons and pool.rule is not None:
-            if not osds_in_trouble.isdisjoint(pool.rule.osds()):
-                reasons[pool.id] = first
-    return reasons
+    return {pool_id: trouble.reason for pool_id, trouble in pool_troubles(snapshot).items()}
+
+
+def full_osds(snapshot: Snapshot) -> FrozenSet[int]:
+    """OSDs above backfillfull, and those that a backfill waits for because they are too full."""
+    full = {osd.id for osd in snapshot.osds.values() if osd.has_statistics
+            and osd.used_bytes >= snapshot.backfillfull_ratio * osd.size_bytes}
+    for pg in snapshot.pgs.values():
+        if "backfill_toofull" in pg.state:
+            gains, _ = shard_changes(pg.acting, pg.up, snapshot.pools[pg.pool].erasure)
+            # of several targets one is too full: those that have room for the shard are not it
+            full.update([osd for osd in gains if osd in snapshot.osds and (
+                len(gains) == 1 or _leaves_no_room(snapshot, osd, pg.shard_bytes))])
+    return frozenset(full)
+
+
+def pg_num_changes(snapshot: Snapshot) -> bool:
+    """Does the mgr need a part of the misplaced budget to change the pg_num of a pool?"""
+    return any(pool.immovable == reasons.PG_NUM_CHANGING for pool in snapshot.pools.values())
+
+
+def _leaves_no_room(snapshot: Snapshot, osd_id: int, shard_bytes: int) -> bool:
+    osd = snapshot.osds[osd_id]
+    return osd.used_bytes + shard_bytes > snapshot.backfillfull_ratio * osd.size_bytes
+
+
+def _trouble_of(pool_id: int, own: Dict[int, Trouble],
+                osds: Dict[int, FrozenSet[int]]) -> List[Trouble]:
+    """One trouble at most: the pool's own, or the worst and first of those that it shares."""
+    if pool_id in own and own[pool_id].inactive:
+        return [own[pool_id]]
+    shared = [trouble for other, trouble in own.items()
+              if other == pool_id or not osds[pool_id].isdisjoint(osds[other])]
+    worst = [trouble for trouble in shared if trouble.inactive] or shared
+    return [own.get(pool_id, worst[0])._replace(inactive=worst[0].inactive)] if worst else []
+
+
+def _osds_of_pools(snapshot: Snapshot, own: Dict[int, Trouble]) -> Dict[int, FrozenSet[int]]:
+    """Pool id → OSDs that it may use; of a troubled pool whose rule is not understood those
+    that it does use."""
+    by_rule: Dict[int, FrozenSet[int]] = {}
+
+    def of_rule(pool: Pool) -> FrozenSet[int]:
+        if pool.rule is None:
+            return frozenset()
+        found = by_rule.get(pool.rule_id)
+        if found is None:
+            found = by_rule[pool.rule_id] = frozenset(pool.rule.osds())
+        return found
+    osds = {pool.id: of_rule(pool) for pool in snapshot.pools.values()}
+    used: Dict[int, Set[int]] = {
+        pool_id: set() for pool_id in own if snapshot.pools[pool_id].rule is None}
+    for pg in snapshot.pgs.values() if used else ():
+        if pg.pool in used:
+            used[pg.pool].update(pg.up, pg.acting)
+    osds.update({pool_id: frozenset(found) for pool_id, found in used.items()})
+    return osds

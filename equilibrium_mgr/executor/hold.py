@@ -8,22 +8,23 @@ from __future__ import annotations
 from typing import Mapping, Optional
 
 from ..snapshot.model import UpmapItems
+from .interval import Interval
 
 
 class BuiltinHold:
     """Nothing is sent before the hold is over."""
 
     def __init__(self) -> None:
-        self._until: Optional[float] = None
+        self._wait = Interval()
         self._items: Optional[Mapping[str, UpmapItems]] = None
 
     def begin(self, now: float, seconds: float) -> None:
-        self._until = now + seconds
+        self._wait.begin(now, seconds)
 
     def see(self, items: Mapping[str, UpmapItems], now: float, seconds: float) -> None:
         """Takes in the upmap items of a newer map; `seconds` is the balancer's own round."""
-        if self._until is not None and self._items is not None and items != self._items:
-            self._until = now + seconds
+        if self._wait.begun and self._items is not None and items != self._items:
+            self._wait.begin(now, seconds)
         self._items = items
 
     def ours(self, items: Mapping[str, UpmapItems]) -> None:
@@ -32,6 +33,4 @@ class BuiltinHold:
 
     def seconds_left(self, now: float) -> float:
         """How long to wait still; 0 when the hold is over."""
-        if self._until is not None and now >= self._until:
-            self._until = None
-        return 0.0 if self._until is None else self._until - now
+        return self._wait.seconds_left(now)

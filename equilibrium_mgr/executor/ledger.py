@@ -5,13 +5,17 @@ the misplaced budget cannot rest on Ceph's number alone.
 """
 from __future__ import annotations
 
-from typing import Dict, NamedTuple, Sequence
+from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 from ..planner.plan import PgChange
-from ..snapshot.model import Snapshot
+from ..snapshot.model import Snapshot, shard_changes
 
 #: A PG that looks settled but never reported at a newer epoch is believed after this long.
 _BELIEVE_AFTER_SECONDS = 600.0
+#: After this long a PG has peered, and Ceph shows what is misplaced.
+_RECALL_SECONDS = 120.0
+#: After this long an OSD has reported what has come to it.
+_REPORTED_SECONDS = 60.0
 _MOVING_STATES = ("remapped", "backfill", "recover", "peering", "activating")
 
 
@@ -23,19 +27,50 @@ class Entry(NamedTuple):
     bytes: int
     epoch: int      # reports from this osdmap epoch on know of the change
     sent_at: float  # seconds since the epoch
+    targets: Tuple[int, ...] = ()   # OSDs that gain a shard
+    sources: Tuple[int, ...] = ()   # OSDs that lose one
+
+
+class Arrival(NamedTuple):
+    """One PG that has arrived; its OSDs may not have reported how full they are now."""
+
+    targets: Tuple[int, ...]
+    shard_bytes: int
+    seen_at: float   # seconds since the epoch
 
 
 class Ledger:
-    """PGs that we have moved and that have not arrived."""
+    """PGs that we have moved and that have not arrived, or only just."""
 
     def __init__(self) -> None:
         self.entries: Dict[str, Entry] = {}
+        self.arrivals: List[Arrival] = []
 
     def add(self, change: PgChange, before: Snapshot, now: float) -> None:
         """Enters a change about to be sent, with the PG's size as of now, not as of the plan."""
         pg = before.pgs[change.pgid]
+        gains, losses = shard_changes(pg.up, change.up_after, before.pools[pg.pool].erasure)
         self.entries[change.pgid] = Entry(pg.objects * change.shards, change.shards,
-                                          pg.shard_bytes * change.shards, before.epoch + 1, now)
+                                          pg.shard_bytes * change.shards, before.epoch + 1, now,
+                                          gains, losses)
+
+    def recall(self, moved: Mapping[str, float], snapshot: Snapshot, now: float) -> None:
+        """Enters what another mgr has sent a moment ago (pgid → when), which may not show yet.
+
+        Its upmap items tell from where to where a PG goes; how many of them were new is not known,
+        so that all are counted.
+        """
+        for pgid, sent_at in moved.items():
+            pg = snapshot.pgs.get(pgid)
+            recent = 0.0 <= now - sent_at <= _RECALL_SECONDS
+            if pg is None or pg.up != pg.acting or not recent or pgid in self.entries:
+                continue
+            pairs = [p for p in snapshot.upmap_items.get(pgid, ()) if p[1] in pg.up] or [(-1, -1)]
+            self.entries[pgid] = Entry(
+                pg.objects * len(pairs), len(pairs), pg.shard_bytes * len(pairs),
+                snapshot.epoch, sent_at,
+                tuple(target for _, target in pairs if target >= 0),
+                tuple(source for source, _ in pairs if source >= 0))
 
     def landed(self, batch: Sequence[PgChange], epoch: int) -> None:
         """The map of this epoch shows the batch: older reports say nothing of it."""
@@ -56,10 +91,16 @@ class Ledger:
 
     def settle(self, snapshot: Snapshot) -> None:
         """Strikes out what has arrived or is gone."""
+        for pgid, entry in self.entries.items():
+            if entry.sent_at > snapshot.taken_at:  # the clock was set back
+                self.entries[pgid] = entry._replace(sent_at=snapshot.taken_at)
         arrived = [pgid for pgid, entry in self.entries.items()
                    if _has_arrived(snapshot, pgid, entry)]
+        now = snapshot.taken_at
+        self.arrivals = [a for a in self.arrivals if 0.0 <= now - a.seen_at < _REPORTED_SECONDS]
         for pgid in arrived:
-            del self.entries[pgid]
+            entry = self.entries.pop(pgid)
+            self.arrivals.append(Arrival(entry.targets, entry.bytes // max(1, entry.shards), now))
 
     def misplaced_copies(self, snapshot: Snapshot) -> int:
         """Object copies still misplaced by us, as far as we can tell."""

@@ -1,35 +1,62 @@
-"""Which plan is being executed, kept in the key-value store for the mgr that comes next."""
+"""The executor's values in the mgr's key-value store: versioned, bounded, read with tolerance.
+
+Every write waits for a monitor, so values are noted during a round and written at its end, each
+once and only where it differs from what stands there. The monitor silently drops values above
+65,536 bytes while the mgr's own cache still shows them: such a one is never sent.
+"""
 from __future__ import annotations
 
 import json
-from typing import Any, Optional
+import logging
+from typing import Any, Dict, Mapping, Optional
 
-_KEY = "execution"
+EXECUTION, EPISODE, REJECTED, HISTORY, COOLDOWN = (
+    "execution", "episode", "rejected", "history", "cooldown")
+MAX_VALUE_BYTES = 65536
 _VERSION = 1
 
 
-class ExecutionMemory:
-    """Written when it changes only: every write waits for a monitor."""
+class Memory:
+    """`kv` offers the mgr's get_store and set_store. Used by the serve thread alone."""
 
-    def __init__(self, kv: Any) -> None:
+    def __init__(self, kv: Any, log: logging.Logger) -> None:
         self._kv = kv
-        self._noted: Optional[str] = None
+        self._log = log
+        self._stands: Dict[str, Optional[str]] = {}
+        self._noted: Dict[str, Optional[str]] = {}
 
-    def note(self, plan: Optional[str]) -> None:
-        """Brings the store in line with what is being executed; None for nothing."""
-        if plan == self._noted:
-            return
-        value = None if plan is None else json.dumps({"version": _VERSION, "plan": plan})
-        self._kv.set_store(_KEY, value)
-        self._noted = plan
-
-    def recall(self) -> Optional[str]:
-        """The plan that the last mgr was executing. Raises ValueError for a note that says none."""
-        stored = self._kv.get_store(_KEY)
+    def recall(self, key: str) -> Optional[Mapping[str, Any]]:
+        """What the last mgr noted; None where there is nothing, or nothing that can be read."""
+        stored = self._kv.get_store(key)
+        self._stands[key] = stored
         if not stored:
             return None
-        self._noted = ""  # whatever it says, it is there and may have to go
         try:
-            return str(json.loads(stored)["plan"])
-        except (ValueError, KeyError, TypeError):
-            raise ValueError("the note of a running execution cannot be read")
+            value = json.loads(stored)
+            if not isinstance(value, dict) or int(value.get("version", 0)) > _VERSION:
+                raise ValueError("another version wrote it")
+            return value
+        except (ValueError, TypeError, RecursionError) as error:
+            self._log.warning("what was kept as '%s' cannot be read: %s", key, error)
+            return None
+
+    def note(self, key: str, value: Optional[Mapping[str, Any]]) -> None:
+        """What shall stand in the store after this round; None for nothing."""
+        if value is None:
+            self._noted[key] = None
+            return
+        text = json.dumps({"version": _VERSION, **value}, separators=(",", ":"), sort_keys=True)
+        if len(text.encode()) > MAX_VALUE_BYTES:
+            self._log.error("'%s' has grown to %d bytes and is not kept", key, len(text.encode()))
+            return
+        self._noted[key] = text
+
+    def write(self) -> None:
+        """Brings the store in line; costs nothing where nothing has changed."""
+        while self._noted:
+            key = next(iter(self._noted))
+            text = self._noted[key]
+            if key not in self._stands or self._stands[key] != text:
+                self._kv.set_store(key, text)
+                self._stands[key] = text
+            del self._noted[key]

@@ -1,14 +1,17 @@
 """How far a class is from its bound, and whether something must be in the way."""
 from __future__ import annotations
 
-from typing import Dict, FrozenSet, List, NamedTuple, Optional
+from typing import Dict, FrozenSet, List, NamedTuple, Optional, Tuple
 
 from ..planner.bound import Reachable
 from ..snapshot.model import Snapshot
+from .states import BALANCED, STUCK
 from .view import View
 
 #: Nearer than this to the bound, in utilisation, nobody would call a cluster stuck.
 _NEAR = 0.01
+#: Why nothing is sent where a plan found nothing to do.
+NOTHING_LEFT = "no move improves the placement"
 
 
 class Distance(NamedTuple):
@@ -41,6 +44,18 @@ def distances(view: View, reachable: Optional[Reachable],
         allowed = max(_NEAR, shard_bytes[osd] / view.snapshot.osds[osd].size_bytes)
         found.append(Distance(above - allowed, above, osd, name))
     return found
+
+
+def at_rest(view: View, reachable: Optional[Reachable], device_classes: Optional[FrozenSet[str]],
+            reason: str) -> Tuple[str, str]:
+    """The state and its sentence where nothing is sent for `reason`."""
+    far = max(distances(view, reachable, device_classes), default=None)
+    if far is None:
+        return BALANCED, reason
+    if far.excess <= 0.0:
+        return BALANCED, "%s; %s" % (reason, far.sentence())
+    why = reason.replace(NOTHING_LEFT, "no legal move helps it")
+    return STUCK, "%s, and %s; 'ceph equilibrium explain' tells why" % (far.sentence(), why)
 
 
 def _mean_shard_bytes(snapshot: Snapshot, osds: FrozenSet[int]) -> Dict[int, float]:

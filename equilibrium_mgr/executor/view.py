@@ -1,9 +1,11 @@
 """What the last look at the cluster came to, ready for `status`, `eval` and `explain`."""
 from __future__ import annotations
 
-from typing import Dict, NamedTuple, Optional
+import logging
+from typing import Dict, FrozenSet, NamedTuple, Optional
 
-from ..planner.bound import Reachable
+from ..jobs import Turns
+from ..planner.bound import Reachable, reachable
 from ..planner.plan import Usage
 from ..planner.usage import snapshot_usage
 from ..snapshot.model import Snapshot
@@ -49,3 +51,17 @@ def misplaced_ratio(snapshot: Snapshot, misplaced_copies: int, ledger: Ledger) -
         return 0.0
     ours = ledger.misplaced_copies(snapshot)
     return max(misplaced_copies, ours) / snapshot.object_copies
+
+
+def bounds_of(snapshot: Snapshot, log: logging.Logger,
+              fixed_pools: FrozenSet[int] = frozenset()) -> Optional[Reachable]:
+    """A figure for people: that it cannot be had must not keep moves from being made."""
+    turns = Turns()
+
+    def checkpoint() -> None:
+        turns()
+    try:
+        return reachable(snapshot, fixed_pools, checkpoint=checkpoint)
+    except Exception:
+        log.exception("how even the cluster could be cannot be computed")
+        return None

@@ -19,19 +19,23 @@ class Verdict(NamedTuple):
     rejected: List[Tuple[PgChange, str]]
     unanswered: List[PgChange]
     moving_shards: Dict[str, int]   # pgid → shards of a rejected change that move all the same
+    overtaken: List[PgChange]       # somebody else has set other items meanwhile
 
 
 def verify(answers: Sequence[Sent], snapshot: Snapshot) -> Verdict:
     """Holds the monitor's answers against the map: only what stands there was accepted."""
-    verdict = Verdict([], [], [], {})
+    verdict = Verdict([], [], [], {}, [])
     for sent in answers:
         change = sent.change
-        if snapshot.upmap_items.get(change.pgid, ()) == change.items:
+        present = snapshot.upmap_items.get(change.pgid, ())
+        if present == change.items:
             verdict.kept.append(change)
         elif sent.returncode is None:
             verdict.unanswered.append(change)
         elif sent.returncode != 0:
             verdict.rejected.append((change, "the monitor refused it: %s" % sent.message))
+        elif not set(present) <= set(change.items):
+            verdict.overtaken.append(change)  # the monitor only ever shortens what it is sent
         else:
             moving = _shards_moving(snapshot, change)
             verdict.moving_shards[change.pgid] = moving
@@ -64,10 +68,12 @@ class Walk:
         self.dropped_moves = 0
         self.dropped: List[Tuple[str, str]] = []   # (pgid, reason), the first of them
         self.unanswered: Dict[str, int] = {}       # pgid → attempts without an answer
+        self.is_noted = False     # whether an episode counts it
 
     def note(self, decision: Decision) -> None:
         """Takes in a decision; what it sends stays wanted until `settle`."""
-        self.wanted = decision.send + decision.later
+        kept = {change.pgid for change in decision.send + decision.later}
+        self.wanted = [change for change in self.wanted if change.pgid in kept]
         self.done_moves += sum(change.shards for change in decision.done)
         for change, reason in decision.dropped:
             self.drop(change, reason)
@@ -83,6 +89,8 @@ class Walk:
             self.sent_moves += moving
             self.sent_bytes += moving * change.shard_bytes
             self.drop(change, reason, change.shards - moving)
+        for change in verdict.overtaken:
+            self.drop(change, "somebody else has set other upmap items")
         for change in verdict.unanswered:
             attempts = self.unanswered.get(change.pgid, 0) + 1
             self.unanswered[change.pgid] = attempts
@@ -104,6 +112,24 @@ class Walk:
     @property
     def remaining_bytes(self) -> int:
         return sum(change.shards * change.shard_bytes for change in self.wanted)
+
+    def progress(self, decision: Decision) -> str:
+        """One sentence after a batch was sent; tells which change is above a limit."""
+        said = "%d of %d moves sent" % (self.sent_moves, self.planned_moves)
+        if decision.above_limit:
+            said += "; pg %s alone is above the misplaced limit" % decision.above_limit
+        if decision.above_share:
+            said += "; pg %s alone is above max_transit_ratio" % decision.above_share
+        return said
+
+    def eta_seconds(self, bytes_to_come: int, now: float) -> Optional[float]:
+        """Seconds until it is through, at the rate so far; None where none has arrived.
+        `bytes_to_come` are those of what was sent."""
+        arrived = self.sent_bytes - bytes_to_come
+        if arrived <= 0:
+            return None
+        elapsed = max(1.0, now - self.started_at)
+        return (self.remaining_bytes + bytes_to_come) * elapsed / arrived
 
     def summary(self) -> Dict[str, Any]:
         """JSON-ready figures for `status`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Optional
 
 from ..executor.balancer import Balancer
+from ..executor.rejections import LIFTED_BY
 from ..planning import PlanningDesk
 from .answer import Answer
 from .evaluation import class_table, classes_json
@@ -19,7 +20,8 @@ def report_status(balancer: Balancer, desk: PlanningDesk, active: bool, now: flo
         "planning": [{"plan": p.plan or "automatic", "aim": p.aim, "moves": p.moves,
                       "seconds": max(0.0, now - p.started_at)} for p in making.values()],
         "last_plan": desk.last_plan, "last_execution": balancer.last_walk,
-        "rejected_upmaps": [{"pgid": pgid, "reason": reason}
+        "episode": balancer.episode,
+        "rejected_upmaps": [{"pgid": pgid, "reason": reason, "lifted_by": LIFTED_BY}
                             for pgid, (reason, _) in sorted(balancer.rejected.items())],
         "next_run_seconds": None if next_round_at is None else max(0.0, next_round_at - now)}
     if making and balancer.state == "off":
@@ -94,4 +96,4 @@ def _rejected_lines(rejected: List[Dict[str, str]]) -> List[str]:
     if not rejected:
         return []
     shown = ["  %s: %s" % (r["pgid"], r["reason"]) for r in rejected[:10]]
-    return ["rejected upmaps: %d" % len(rejected)] + shown
+    return ["rejected upmaps: %d, until %s" % (len(rejected), LIFTED_BY)] + shown

@@ -66,7 +66,9 @@ class SnapshotBuilder:
             osds=_with_transfers(devices, pgs, pools), pools=pools, pgs=pgs, upmap_items=items,
             pool_states=_pool_states(reading.pg_status), object_copies=copies,
             misplaced_copies=reading.pg_status.get("misplaced_objects", 0),
-            skipped=Counter(pg.immovable for pg in pgs.values() if pg.immovable))
+            skipped=Counter(pg.immovable for pg in pgs.values() if pg.immovable),
+            stale_osds=reading.stale_osds.intersection(
+                osd.id for osd in devices.values() if osd.up))
 
     def _hierarchy(self, reading: Reading) -> CrushHierarchy:
         version = reading.osd_map.get("crush_version")

@@ -1,7 +1,7 @@
 """The values a snapshot consists of. Bytes are bytes, ratios run from 0 to 1."""
 from __future__ import annotations
 
-from typing import Dict, Mapping, NamedTuple, Optional, Tuple
+from typing import Dict, FrozenSet, Mapping, NamedTuple, Optional, Tuple
 
 from ..crush.hierarchy import CrushHierarchy
 from ..crush.placement import PlacementRule
@@ -104,6 +104,7 @@ class Snapshot(NamedTuple):
     object_copies: int                    # what Ceph's misplaced ratio divides by
     misplaced_copies: int                 # as pg_status reports them
     skipped: Mapping[str, int]            # reason → PGs that cannot be moved for it
+    stale_osds: FrozenSet[int] = frozenset()   # up, but silent for too long
 
     def in_flight(self) -> Dict[str, Pg]:
         """PGs whose data is not (yet) where `up` wants it."""

@@ -1,7 +1,7 @@
 """What one round reads from the mgr: plain dictionaries in Ceph's shapes, not yet understood."""
 from __future__ import annotations
 
-from typing import Any, Mapping, NamedTuple, Sequence
+from typing import Any, FrozenSet, Mapping, NamedTuple, Sequence
 
 
 class PgRecord(NamedTuple):
@@ -27,3 +27,4 @@ class Reading(NamedTuple):
     pool_stats: Sequence[Mapping[str, Any]]  # get('pool_stats')['pool_stats']
     pg_status: Mapping[str, Any]           # get('pg_status')
     max_avail: Mapping[int, int]           # pool id → Ceph's MAX AVAIL in bytes
+    stale_osds: FrozenSet[int] = frozenset()   # whose statistics have stopped coming

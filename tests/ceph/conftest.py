@@ -119,6 +119,8 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
         made.enable("equilibrium")
         made.set_option("sleep_interval", SLEEP_INTERVAL)
         made.set_option("max_misplaced_ratio", MAX_MISPLACED)
+        for brake in ("start_delay", "pg_cooldown", "max_transit_ratio", "max_backfills_per_osd"):
+            made.set_option(brake, 0)  # small OSDs with few PGs, moved again and again by the tests
         figures.append(f"Ceph {release.version}: cluster of {len(made.osds)} OSDs filled after "
                        f"{time.monotonic() - started:.0f} s: {before}")
         yield made

@@ -50,6 +50,7 @@ def open_session(tmp_path: Path) -> Iterator[Callable[..., Session]]:
         session = Session.from_state(path, release=release, **arguments)
         speeds = session.simulation.backfill.bytes_per_second
         speeds.update({name: _HASTE * speed for name, speed in speeds.items()})
+        session.command("config set mgr mgr/equilibrium/start_delay 0")
         opened.append(session)
         return session
 

@@ -88,6 +88,7 @@ def test_items_that_do_harm_are_removed(session: Session) -> None:
               and pgid not in even and 8 in up and not {12, 13, 14, 15} & set(up)][:6]
     run(session, *("osd pg-upmap-items %s 8 13" % pgid for pgid in spoilt))
     run(session, "sim run idle")
+    run(session, "config set mgr mgr/equilibrium/pg_cooldown 0")
     plan = optimize(session, "repair")
     removed = [pgid for pgid, items in plan["upmap_items"].items() if not items]
     assert removed and set(removed) <= set(spoilt)

@@ -4,9 +4,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from builders import Cluster, hosts
+from builders import GIB, Cluster, hosts
 
-from equilibrium_mgr.executor.guards import cluster_guard, troubled_pools, upmap_refused
+from equilibrium_mgr.executor.guards import (cluster_guard, full_osds, pg_num_changes,
+                                             pool_troubles, troubled_pools, upmap_refused)
 
 
 def cluster(**extra: Any) -> Cluster:
@@ -94,3 +95,46 @@ def test_trouble_of_a_pool_that_is_gone_is_none() -> None:
     small = two_classes()
     small.pg_status = {"pgs_by_pool_state": [states(9, down=3)]}
     assert troubled_pools(small.snapshot()) == {}
+
+
+def test_each_pool_waits_for_the_trouble_that_it_shares() -> None:
+    small = two_classes()
+    small.pg_status = {"pgs_by_pool_state": [states(2, active_degraded=1), states(3, down=2)]}
+    troubles = pool_troubles(small.snapshot())
+    assert {pool: trouble.reason for pool, trouble in troubles.items()} == {
+        1: "pool 'pool3' has 2 PGs inactive", 2: "pool 'pool2' has 1 PGs degraded",
+        3: "pool 'pool3' has 2 PGs inactive"}
+    assert {pool for pool, trouble in troubles.items() if trouble.inactive} == {1, 3}
+
+
+def test_own_trouble_is_told_though_another_s_is_worse() -> None:
+    small = two_classes()
+    small.pg_status = {"pgs_by_pool_state": [states(1, active_degraded=1), states(3, down=2)]}
+    trouble = pool_troubles(small.snapshot())[1]
+    assert trouble.reason == "pool 'data' has 1 PGs degraded" and trouble.inactive
+
+
+def test_trouble_of_a_pool_whose_rule_is_not_understood() -> None:
+    """It is where its PGs are."""
+    small = two_classes()
+    small.pools[3]["crush_rule"] = 77
+    small.pg_status = {"pgs_by_pool_state": [states(3, active_degraded=2)]}
+    assert set(troubled_pools(small.snapshot())) == {1, 3}
+
+
+def test_full_osds() -> None:
+    small = cluster().osd(3, used=91 * GIB).osd(2, used=89 * GIB)
+    assert full_osds(small.snapshot()) == {3}
+    small.pg("1.1", [2, 1], 2 * GIB, acting=[0, 1], state="active+remapped+backfill_toofull")
+    assert full_osds(small.snapshot()) == {2, 3}
+
+
+def test_of_several_targets_those_with_room_are_not_full() -> None:
+    small = cluster().osd(2, used=89 * GIB)
+    small.pg("1.1", [2, 3], 2 * GIB, acting=[0, 1], state="active+remapped+backfill_toofull")
+    assert full_osds(small.snapshot()) == {2}
+
+
+def test_pg_num_changes() -> None:
+    assert not pg_num_changes(cluster().snapshot())
+    assert pg_num_changes(cluster().pool(2, size=2, pg_num=4, pg_num_target=8).snapshot())

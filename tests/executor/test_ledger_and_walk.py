@@ -3,11 +3,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from builders import GIB, Cluster, change_of, hosts
 
 from equilibrium_mgr.executor.batch import Decision
 from equilibrium_mgr.executor.ledger import Ledger
-from equilibrium_mgr.executor.rest import resting
 from equilibrium_mgr.executor.walk import Walk, verify
 from equilibrium_mgr.gateway import Sent
 from equilibrium_mgr.snapshot.model import Snapshot
@@ -73,6 +73,35 @@ def test_pg_that_is_gone_is_struck_out() -> None:
 def test_silent_pg_is_believed_in_the_end() -> None:
     ours = ledger(now=1000.0 - 3600.0)
     ours.settle(after_sending(reported=100).snapshot())
+    assert ours.entries == {}
+
+
+def test_silent_pg_is_believed_in_time_though_the_clock_was_set_back() -> None:
+    ours = ledger(now=1000.0 + 3600.0)
+    snapshot = after_sending(reported=100).snapshot()
+    ours.settle(snapshot)
+    assert set(ours.entries) == {"1.0"}
+    ours.settle(snapshot._replace(taken_at=1000.0 + 601.0))
+    assert ours.entries == {}
+
+
+def test_recalled_pg_counts_until_it_has_reported() -> None:
+    """Another mgr has sent its upmap a moment ago; nothing of it shows."""
+    ours, snapshot = Ledger(), after_sending(reported=100).snapshot()
+    ours.recall({"1.0": 990.0, "9.9": 990.0}, snapshot, 1000.0)
+    entry = ours.entries["1.0"]
+    assert set(ours.entries) == {"1.0"}
+    assert (entry.copies, entry.shards, entry.targets, entry.sources) == (10, 1, (2,), (0,))
+    ours.settle(snapshot)
+    assert set(ours.entries) == {"1.0"}
+    ours.settle(after_sending(reported=101).snapshot())
+    assert ours.entries == {}
+
+
+@pytest.mark.parametrize("moving, sent_at", [(True, 990.0), (False, 800.0), (False, 1100.0)])
+def test_recall_of_what_shows_or_is_long_over(moving: bool, sent_at: float) -> None:
+    ours = Ledger()
+    ours.recall({"1.0": sent_at}, after_sending(moving=moving).snapshot(), 1000.0)
     assert ours.entries == {}
 
 
@@ -149,28 +178,3 @@ def test_unanswered_change_is_tried_three_times() -> None:
         walk.note(decision(send=[OTHER]))
         walk.settle(verify([Sent(OTHER, None, "no answer")], snapshot_with_items().snapshot()))
     assert walk.wanted == [] and walk.dropped_moves == 2
-
-
-def quiet() -> Cluster:
-    return Cluster(hosts(3)).pool(1, size=2).pg("1.0", [0, 1], num_bytes=10 * GIB)
-
-
-def test_rest_ends_when_the_cluster_changes_in_a_way_that_matters() -> None:
-    rest = resting(quiet().snapshot())
-    assert not rest.is_over(quiet().snapshot())
-    assert not rest.is_over(quiet().osd(0, used=int(10.5 * GIB)).snapshot())
-    assert rest.is_over(quiet().osd(0, used=13 * GIB).snapshot())
-    assert rest.is_over(quiet().osd(2, weight=0.5).snapshot())
-    assert rest.is_over(quiet().osd(2, up=0, state=["exists"]).snapshot())
-    grown = quiet().pool(2, size=2).pg("2.0", [0, 1], num_bytes=0)
-    assert rest.is_over(grown.snapshot())
-    recrushed = quiet()
-    recrushed.extra["crush_version"] = 6
-    assert rest.is_over(recrushed.snapshot())
-
-
-def test_rest_is_not_ended_by_a_new_epoch_alone() -> None:
-    rest = resting(quiet().snapshot())
-    later = quiet()
-    later.epoch = 400
-    assert not rest.is_over(later.snapshot())

@@ -194,11 +194,18 @@ def test_size_of_the_pool_has_changed() -> None:
 
 
 @pytest.mark.parametrize("fields, word", [
-    ({"state": ["exists"], "up": 0}, "down"), ({"in": 0, "weight": 0.0}, "out"),
+    ({"in": 0, "weight": 0.0}, "out"),
     ({"state": ["exists", "destroyed"], "up": 0}, "destroyed")])
 def test_target_that_cannot_take(fields: Dict[str, Any], word: str) -> None:
     cluster = ten_pgs().osd(2, **fields)
     assert reason_of(cluster, change_of("1.0", (0, 1), (2, 1))) == "osd.2 is %s" % word
+
+
+def test_change_waits_for_a_target_that_is_down_but_in() -> None:
+    """OSDs flap; what was planned for them is not thrown away each time."""
+    decision = batch(ten_pgs().osd(2, state=["exists"], up=0), wanted(1))
+    assert (decision.send, decision.later) == ([], wanted(1))
+    assert decision.waiting_for == "osd.2 is down" and not decision.throttled
 
 
 def test_target_that_has_left_the_map() -> None:

@@ -1,0 +1,202 @@
+"""Automatic balancing: when to plan, when to rest, and when a plan under way is out of date."""
+from __future__ import annotations
+
+import threading
+from typing import Any, Callable, FrozenSet, NamedTuple, Optional
+
+from ..planner.options import PlanOptions
+from ..planner.plan import Plan
+from ..planning import PlanningDesk
+from ..settings import Settings
+from ..snapshot.model import Snapshot
+from .backoff import Backoff
+from .interval import Interval
+from .replan import Matters, data_change, drift, topology_change, what_matters
+from .states import PLANNING, WAITING
+from .stuck import NOTHING_LEFT
+from .worth import worth
+
+#: A topology must have stood for so long before it is planned for: OSDs go out and in again.
+SETTLE_SECONDS = 60.0
+#: Data that grows and shrinks ends a plan or a rest no more often than this.
+PACE_SECONDS = 600.0
+_FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS = 60.0, 3600.0
+
+
+class Step(NamedTuple):
+    """What to do next: take up a plan, rest, or be in a state."""
+
+    state: str = ""
+    reason: str = ""
+    plan: Optional[Plan] = None
+    resting: bool = False      # then the reason tells why
+    replan: bool = False       # the plan under way is out of date
+    seconds: Optional[float] = None  # after which there will be more to say
+
+
+class Excluded(NamedTuple):
+    """PGs that a plan must leave alone."""
+
+    rejected: FrozenSet[str]   # the monitor would not have them moved
+    cooling: FrozenSet[str]    # moved a short while ago
+    seconds: float             # until the last of those is through
+
+
+class _Made(NamedTuple):
+    """A plan, what it was asked for, and the cluster as it was then."""
+
+    plan: Plan
+    options: PlanOptions
+    matters: Matters
+    cooling_seconds: float     # after which it could be a better one
+
+
+class _Rest(NamedTuple):
+    """Nothing is to be done while the cluster and what is asked stay as they are."""
+
+    options: PlanOptions
+    min_gain: float
+    matters: Matters
+    note: str
+    for_good: bool   # or only until the retry is due
+
+
+class Automatic:
+    """Decides; the balancer carries out. Used by the serve thread, but for a plan that is ready."""
+
+    def __init__(self, desk: PlanningDesk, clock: Callable[[], float],
+                 wake: Callable[[], None]) -> None:
+        self._desk = desk
+        self._clock = clock
+        self._wake = wake
+        self._lock = threading.Lock()
+        self._ready: Optional[_Made] = None
+        self._under_way: Optional[_Made] = None
+        self._rest: Optional[_Rest] = None
+        self._topology: Any = None
+        self._settling = Interval()
+        self._pace = Interval()
+        self._retry = Interval()
+        self._backoff = Backoff(_FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS)
+        self._failing = False
+        self._submitted = False
+
+    @property
+    def is_ready(self) -> bool:
+        """Is there a plan that has not been looked at?"""
+        return self._ready is not None
+
+    def forget(self) -> None:
+        """Drops a plan that waits, and ends a rest."""
+        with self._lock:
+            self._ready = None
+            self._rest = None
+
+    def next(self, snapshot: Snapshot, settings: Settings, excluded: Excluded) -> Step:
+        """With no plan under way: a plan to take up, a rest, or a plan in the making."""
+        matters, options = self._see(snapshot), _options(settings, excluded.rejected)
+        with self._lock:
+            made, self._ready = self._ready, None
+        if made is not None:
+            self._backoff.succeeded()
+            self._failing = False
+            if _same_question(made.options, options) and not topology_change(
+                    made.matters, matters):
+                why = worth(made.plan, snapshot, settings.min_gain)
+                if why is not None:
+                    self._under_way, self._rest = made, None
+                    return Step(plan=made.plan, reason=why)
+                note = NOTHING_LEFT if not made.plan.changes else (
+                    "the moves that are left gain less than min_gain (%g)" % settings.min_gain)
+                self._rest = _Rest(made.options, settings.min_gain, matters, note,
+                                   made.cooling_seconds <= 0.0)
+                self._retry.begin(self._clock(), made.cooling_seconds)
+        if self._rest is not None and self._rests_on(self._rest, matters, options,
+                                                     settings.min_gain):
+            return Step(resting=True, reason=self._rest.note)
+        return self._plan(snapshot, options, matters, settings, excluded)
+
+    def out_of_date(self, snapshot: Snapshot, settings: Settings) -> Optional[Step]:
+        """What keeps the plan under way from going on, or None."""
+        made, matters = self._under_way, self._see(snapshot)
+        if made is None:
+            return None
+        change = topology_change(made.matters, matters)
+        if change is not None:
+            return self._settle(change) or Step(PLANNING, change, replan=True)
+        if not _same_question(made.options, _options(settings, frozenset())):
+            return Step(PLANNING, "the options have changed", replan=True)
+        grown = data_change(made.matters, matters)
+        if grown is not None and self._pace.seconds_left(self._clock()) <= 0.0:
+            return Step(PLANNING, grown, replan=True)
+        return None
+
+    def fruitless(self, snapshot: Snapshot, settings: Settings, excluded: Excluded,
+                  reason: str) -> None:
+        """Nothing of a plan could be sent: the same would be planned again at once."""
+        self._rest = _Rest(_options(settings, excluded.rejected), settings.min_gain,
+                           what_matters(snapshot), "no move can be made (%s)" % reason, False)
+        self._retry.begin(self._clock(), PACE_SECONDS)
+
+    def _see(self, snapshot: Snapshot) -> Matters:
+        matters = what_matters(snapshot)
+        if matters.topology != self._topology:
+            if self._topology is not None:
+                self._settling.begin(self._clock(), SETTLE_SECONDS)
+            self._topology = matters.topology
+        return matters
+
+    def _settle(self, change: str) -> Optional[Step]:
+        left = self._settling.seconds_left(self._clock())
+        if left <= 0.0:
+            return None
+        return Step(WAITING, "%s; there is a new plan in %d s if that lasts" % (change, left + 1),
+                    seconds=left)
+
+    def _rests_on(self, rest: _Rest, matters: Matters, options: PlanOptions,
+                  min_gain: float) -> bool:
+        if (rest.options, rest.min_gain) != (options, min_gain):
+            return False  # with others there may be something to do
+        now = self._clock()
+        if not rest.for_good and self._retry.seconds_left(now) <= 0.0:
+            return False
+        if topology_change(rest.matters, matters) or drift(rest.matters, matters):
+            return False
+        grown = data_change(rest.matters, matters)
+        return grown is None or self._pace.seconds_left(now) > 0.0
+
+    def _plan(self, snapshot: Snapshot, options: PlanOptions, matters: Matters,
+              settings: Settings, excluded: Excluded) -> Step:
+        settling = self._settle("the cluster has just changed")
+        if settling is not None:
+            return settling
+        now, failure = self._clock(), self._desk.failure("")
+        if failure is not None and self._submitted:
+            if self._failing:  # the first time it may have been a moment's trouble
+                self._backoff.failed(now)
+            self._failing, self._submitted = True, False
+        left = self._backoff.seconds_left(now)
+        if left > 0.0:
+            return Step(PLANNING, "the last plan could not be made (%s); trying again in %d s"
+                        % (failure, left + 1), seconds=left)
+
+        def made(plan: Plan) -> None:
+            with self._lock:
+                self._ready = _Made(plan, options, matters, excluded.seconds)
+            self._wake()
+        free = options._replace(rejected_pgs=options.rejected_pgs | excluded.cooling)
+        if self._desk.submit_automatic(snapshot, free, settings.max_plan_seconds, made):
+            self._submitted, self._rest = True, None
+            self._pace.begin(now, PACE_SECONDS)
+        return Step(PLANNING, "the last plan could not be made (%s); trying again" % failure
+                    if failure else "a plan is being made")
+
+
+def _options(settings: Settings, rejected: FrozenSet[str]) -> PlanOptions:
+    return PlanOptions(pool_ids=settings.pool_ids, device_classes=settings.device_classes,
+                       fill_limit=settings.fill_limit, aim=settings.aim, rejected_pgs=rejected)
+
+
+def _same_question(one: PlanOptions, other: PlanOptions) -> bool:
+    """Apart from the PGs that the monitor does not want moved."""
+    return one._replace(rejected_pgs=frozenset()) == other._replace(rejected_pgs=frozenset())

@@ -1,0 +1,71 @@
+"""What keeps everything from being sent, in the order in which `status` names it.
+
+The window binds automatic balancing alone; the rest binds whatever wants to move data.
+"""
+from __future__ import annotations
+
+import time
+from typing import Callable, NamedTuple, Optional
+
+from ..gateway import Gateway
+from ..settings import Settings
+from ..snapshot.model import Snapshot
+from .guards import cluster_guard
+from .hold import BuiltinHold
+from .states import BLOCKED, WAITING
+from .window import Window, is_open, next_opening
+
+
+class Stop(NamedTuple):
+    """Why nothing goes now."""
+
+    state: str
+    reason: str
+    seconds: Optional[float] = None   # after which it is over, where that is known
+    window: Optional[Window] = None   # that has to open
+
+
+class Gatekeeper:
+    """Made when the mgr becomes active."""
+
+    def __init__(self, gateway: Gateway, clock: Callable[[], float]) -> None:
+        self._gateway = gateway
+        self._clock = clock
+        self._active_since = clock()
+        self.hold = BuiltinHold()
+
+    def stops(self, snapshot: Snapshot, settings: Settings, automatic: bool) -> Optional[Stop]:
+        """The first reason, or None."""
+        if automatic:
+            closed = self._closed(settings)
+            if closed is not None:
+                return closed
+        now = self._clock()
+        self._active_since = min(self._active_since, now)  # the clock may have been set back
+        left = settings.start_delay - (now - self._active_since)
+        if left > 0.0:
+            return Stop(WAITING, "the mgr has only just become active (start_delay); %d s to go"
+                        % (left + 1), left)
+        guard = cluster_guard(snapshot, self._gateway.have_mon_connection(),
+                              self._gateway.builtin_balancer_active())
+        if guard is not None:
+            return Stop(BLOCKED, guard)
+        left = self.hold.seconds_left(now)
+        if left > 0.0:
+            return Stop(WAITING, "the built-in balancer may be finishing; %d s to go" % (left + 1),
+                        left)
+        return None
+
+    def _closed(self, settings: Settings) -> Optional[Stop]:
+        window = Window(settings.begin_time, settings.end_time, settings.begin_weekday,
+                        settings.end_weekday)
+        now = self._clock()
+        if is_open(window, now):
+            return None
+        opening = next_opening(window, now)
+        if opening is None:
+            return Stop(WAITING, "outside the window of automatic balancing, which never opens",
+                        window=window)
+        said = time.strftime("%Y-%m-%d %H:%M", time.localtime(opening))
+        return Stop(WAITING, "outside the window of automatic balancing, which opens at %s" % said,
+                    opening - now, window)

@@ -1,0 +1,29 @@
+"""What was done in the past: a bounded list of finished episodes, the newest last."""
+from __future__ import annotations
+
+import json
+from typing import Any, Dict, List, Mapping
+
+MOST_ENTRIES = 100
+_MOST_BYTES = 50000   # as JSON; a stored value of more than 65,536 bytes would be lost
+
+
+class History:
+    """Entries are JSON-ready, see episode.Episode.entry."""
+
+    def __init__(self) -> None:
+        self.entries: List[Dict[str, Any]] = []
+
+    def add(self, entry: Mapping[str, Any]) -> None:
+        self.entries = (self.entries + [dict(entry)])[-MOST_ENTRIES:]
+        while len(self.entries) > 1 and len(json.dumps(self.entries)) > _MOST_BYTES:
+            self.entries = self.entries[1:]
+
+    def to_dict(self) -> Dict[str, Any]:
+        return {"entries": self.entries}
+
+    def take(self, dump: Mapping[str, Any]) -> None:
+        """Takes over what another mgr has kept, as far as it can be understood."""
+        entries = dump.get("entries")
+        if isinstance(entries, list):
+            self.entries = [e for e in entries if isinstance(e, dict)][-MOST_ENTRIES:]

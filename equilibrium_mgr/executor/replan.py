@@ -1,0 +1,97 @@
+"""What of a snapshot matters to a plan, as plain values that two moments can be compared by.
+
+Noise of a per cent never counts, nor does an OSD that is down but still in: its data is where it
+was, and guards keep moves away from it.
+"""
+from __future__ import annotations
+
+from typing import Any, Dict, FrozenSet, Mapping, NamedTuple, Optional, Tuple
+
+from ..snapshot import reasons
+from ..snapshot.model import Pool, Snapshot
+
+#: A pool must have grown or shrunk by this ratio of itself, and by a typical shard at least.
+_POOL_RATIO = 0.05
+#: An OSD's utilisation must differ by this much. Twice the noise of a full OSD is less.
+_UTILIZATION = 0.03
+
+
+class Matters(NamedTuple):
+    """The parts of a snapshot that a plan rests on."""
+
+    crush: Tuple[Any, ...]                   # CRUSH version, and what counts as full
+    osds: Mapping[int, Tuple[Any, ...]]      # in, reweight, destroyed
+    pools: Mapping[int, Tuple[Any, ...]]     # pg_num, size, rule, why immovable
+    down: FrozenSet[int]
+    pool_bytes: Mapping[int, int]
+    pg_bytes: Mapping[int, int]              # the mean of a pool
+    utilization: Mapping[int, float]         # of OSDs that are up, once everything has arrived
+
+    @property
+    def topology(self) -> Tuple[Any, ...]:
+        """Equal as long as the same placements are legal."""
+        return self.crush, self.osds, self.pools
+
+
+def what_matters(snapshot: Snapshot) -> Matters:
+    pools = snapshot.pools.values()
+    return Matters(
+        crush=(snapshot.crush_version, snapshot.full_ratio, snapshot.backfillfull_ratio,
+               snapshot.nearfull_ratio),
+        osds={o.id: (o.is_in, o.reweight, o.destroyed) for o in snapshot.osds.values()},
+        pools={pool.id: _pool(pool) for pool in pools},
+        down=frozenset(o.id for o in snapshot.osds.values() if o.is_in and not o.up),
+        pool_bytes={pool.id: pool.stored_bytes for pool in pools},
+        pg_bytes={pool.id: pool.stored_bytes // max(1, pool.pg_num) for pool in pools},
+        utilization={o.id: o.target_bytes / o.size_bytes for o in snapshot.osds.values()
+                     if o.up and o.has_statistics and o.size_bytes > 0})
+
+
+def _pool(pool: Pool) -> Tuple[Any, ...]:
+    # pg_num changes step by step; that it is changing is enough to know until it is through
+    changing = pool.immovable == reasons.PG_NUM_CHANGING
+    return 0 if changing else pool.pg_num, pool.size, pool.rule_id, pool.immovable
+
+
+def topology_change(then: Matters, now: Matters) -> Optional[str]:
+    """What makes other placements legal than before, as half a sentence, or None."""
+    if then.topology == now.topology:
+        return None
+    if then.crush != now.crush:
+        return "the CRUSH map or a full ratio has changed"
+    for osd in sorted(set(then.osds) | set(now.osds)):
+        if then.osds.get(osd) != now.osds.get(osd):
+            return "osd.%d %s" % (osd, _osd_event(then.osds.get(osd), now.osds.get(osd)))
+    return "the pools have changed"
+
+
+def _osd_event(then: Optional[Tuple[Any, ...]], now: Optional[Tuple[Any, ...]]) -> str:
+    if then is None:
+        return "is new"
+    if now is None:
+        return "is gone"
+    if then[0] != now[0]:
+        return "is in again" if now[0] else "is out"
+    return "has another weight"
+
+
+def data_change(then: Matters, now: Matters) -> Optional[str]:
+    """What has grown or shrunk by more than noise, as half a sentence, or None."""
+    for pool, stored in sorted(now.pool_bytes.items()):
+        before = then.pool_bytes.get(pool, 0)
+        if abs(stored - before) > max(_POOL_RATIO * before, then.pg_bytes.get(pool, 0)):
+            return "pool %d has %s" % (pool, "grown" if stored > before else "shrunk")
+    back = sorted(then.down & frozenset(now.osds) - now.down)
+    return "osd.%d is up again" % back[0] if back else None
+
+
+def drift(then: Matters, now: Matters) -> Optional[str]:
+    """An OSD that has become fuller or emptier while nothing was sent, or None."""
+    moved: Dict[int, float] = {
+        osd: abs(ratio - then.utilization[osd])
+        for osd, ratio in now.utilization.items() if osd in then.utilization}
+    worst = max(moved, key=lambda osd: (moved[osd], -osd), default=None)
+    if worst is None or moved[worst] <= _UTILIZATION:
+        return None
+    return "osd.%d is at %.1f %% instead of %.1f %%" % (
+        worst, 100.0 * now.utilization[worst], 100.0 * then.utilization[worst])

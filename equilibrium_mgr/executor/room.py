@@ -1,0 +1,131 @@
+"""What the throttle still admits while a batch is being chosen.
+
+Every refusal says its sentence and its kind: a brake lets go by itself as moves arrive, a full
+target may be relieved by other moves only.
+"""
+from __future__ import annotations
+
+from typing import Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from ..planner.options import effective_fill_limit
+from ..planner.plan import PgChange
+from ..snapshot.model import Osd, Pg, Snapshot, shard_changes
+from .transit import Transit
+
+Shards = Tuple[Tuple[int, ...], Tuple[int, ...]]   # OSDs that gain one, OSDs that lose one
+
+
+class Limits(NamedTuple):
+    """The throttle of one round."""
+
+    max_misplaced_ratio: float
+    max_moves: int
+    fill_limit: float             # ratio; 0 means backfillfull less a margin
+    misplaced_copies: int         # the larger of Ceph's count and our own ledger
+    in_flight: Sequence[str]      # PGs that we have sent and not seen arrive
+    max_backfills: int = 0        # shards per OSD, in and out counted apart; 0 means unlimited
+    max_transit_ratio: float = 0.0  # of an OSD's size; 0 means unlimited
+    cooling: Mapping[str, float] = {}   # pgid → seconds for which it stays
+    relief: Sequence[int] = ()    # full OSDs that may be relieved although pools are degraded
+    degraded: Sequence[int] = ()  # pools that have degraded PGs in their way and nothing worse
+
+
+class Refusal(NamedTuple):
+    """Why a change has to wait."""
+
+    reason: str
+    throttle: bool = False   # it waits for the throttle, not for trouble to be over
+    full: bool = False       # a target is too full
+
+
+class Room:
+    """What is left of the limits; `take` uses it up."""
+
+    def __init__(self, snapshot: Snapshot, limits: Limits, transit: Transit) -> None:
+        self._snapshot = snapshot
+        self._limits = limits
+        self._transit = transit
+        self._misplaced = limits.misplaced_copies
+        self._allowed = limits.max_misplaced_ratio * snapshot.object_copies
+        self._moves_left = limits.max_moves
+        self._fill_limit = effective_fill_limit(limits.fill_limit, snapshot.backfillfull_ratio)
+        self.above_limit: Optional[str] = None   # the PG that goes though alone above the limit
+        self.above_share: Optional[str] = None   # the same of an OSD's share in transit
+
+    def refuses(self, pg: Pg, change: PgChange) -> Optional[Refusal]:
+        """Why the change must not go now, or None."""
+        limits = self._limits
+        shards = self.shards(pg, change)
+        full = self._too_full(pg, shards)
+        if full is not None:
+            return Refusal(full, throttle=True, full=True)
+        if self._moves_left < limits.max_moves and change.shards > self._moves_left:
+            return Refusal("max_moves_per_round (%d) is reached" % limits.max_moves, True)
+        copies = pg.objects * change.shards
+        # where nothing is misplaced one change may go although it alone is above the limit
+        if self._misplaced > 0 and copies > 0 and self._misplaced + copies > self._allowed:
+            return Refusal("the misplaced ratio would pass its limit of %.4f"
+                           % limits.max_misplaced_ratio, True)
+        busy = self._too_busy(pg, shards)
+        return Refusal(busy, True) if busy is not None else None
+
+    def take(self, pg: Pg, change: PgChange) -> None:
+        """The change goes."""
+        shards = self.shards(pg, change)
+        if self._shared_out(pg, shards) is not None:
+            self.above_share = change.pgid
+        self._moves_left -= change.shards
+        self._misplaced += pg.objects * change.shards
+        if pg.objects and self._misplaced > self._allowed:
+            self.above_limit = change.pgid
+        self._transit.add(shards[0], shards[1], pg.shard_bytes, pg.shard_bytes)
+
+    def shards(self, pg: Pg, change: PgChange) -> Shards:
+        return shard_changes(pg.up, change.up_after, self._snapshot.pools[pg.pool].erasure)
+
+    def _too_full(self, pg: Pg, shards: Shards) -> Optional[str]:
+        """Sources keep their copy while targets fill, so nothing that leaves is counted."""
+        for osd_id in shards[0]:
+            osd = self._snapshot.osds[osd_id]
+            if osd.used_bytes >= self._snapshot.nearfull_ratio * osd.size_bytes:
+                return "osd.%d is nearfull" % osd_id
+            load = self._transit.of(osd_id)
+            peak = osd.used_bytes + load.bytes_in + load.landed_bytes + pg.shard_bytes
+            if peak > self._fill_limit * osd.size_bytes:
+                return "osd.%d would pass its fill limit of %.3f meanwhile" % (
+                    osd_id, self._fill_limit)
+        return None
+
+    def _too_busy(self, pg: Pg, shards: Shards) -> Optional[str]:
+        most = self._limits.max_backfills
+        for into, osds in ((True, shards[0]), (False, shards[1])):
+            for osd in osds if most else ():
+                load = self._transit.of(osd)
+                if (load.shards_in if into else load.shards_out) >= most:
+                    return "osd.%d has %d shards %s already (max_backfills_per_osd)" % (
+                        osd, load.shards_in if into else load.shards_out,
+                        "coming" if into else "leaving")
+        busy = self._shared_out(pg, shards)
+        if busy is None or self._alone(shards):
+            return None
+        return "osd.%d would have more than %.3f of its size in transit (max_transit_ratio)" % (
+            busy, self._limits.max_transit_ratio)
+
+    def _shared_out(self, pg: Pg, shards: Shards) -> Optional[int]:
+        """An OSD whose share of bytes in transit the change would pass, or None."""
+        ratio = self._limits.max_transit_ratio
+        for into, osds in ((True, shards[0]), (False, shards[1])):
+            for osd_id in osds if ratio else ():
+                osd: Optional[Osd] = self._snapshot.osds.get(osd_id)
+                load = self._transit.of(osd_id)
+                now = load.bytes_in if into else load.bytes_out
+                # of an OSD without statistics nobody knows how much a share is
+                if osd is not None and osd.has_statistics:
+                    if now + pg.shard_bytes > ratio * osd.size_bytes:
+                        return osd_id
+        return None
+
+    def _alone(self, shards: Shards) -> bool:
+        """Is nothing else in transit at the OSDs? Then one change may pass the share."""
+        loads = [self._transit.of(osd) for osds in shards for osd in osds]
+        return not any(load.shards_in or load.shards_out for load in loads)

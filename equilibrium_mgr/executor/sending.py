@@ -1,0 +1,114 @@
+"""Sends a batch, holds the answers against the map, and keeps account of what is on its way."""
+from __future__ import annotations
+
+import logging
+from typing import Callable, Dict, Optional, Sequence
+
+from ..gateway import Gateway
+from ..planner.plan import PgChange
+from ..settings import Settings
+from ..snapshot.model import Snapshot
+from .automatic import Excluded
+from .backoff import Backoff
+from .batch import Decision, next_batch
+from .cooldown import Cooldown
+from .guards import full_osds, pool_troubles
+from .ledger import Ledger
+from .rejections import Items, map_mark, still_rejected, with_rejected
+from .room import Limits
+from .transit import transit
+from .walk import Verdict, Walk, verify
+
+_SEND_TIMEOUT_SECONDS = 30.0
+_FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS = 60.0, 3600.0
+
+
+class Sender:
+    """The only one that sends. `rejected` is replaced whole: commands read it."""
+
+    def __init__(self, gateway: Gateway, clock: Callable[[], float], log: logging.Logger) -> None:
+        self._gateway = gateway
+        self._clock = clock
+        self._log = log
+        self.ledger = Ledger()
+        self.cooldown = Cooldown()
+        self.backoff = Backoff(_FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS)
+        self.rejected: Items = {}
+        self._recalled: Optional[Dict[str, float]] = None
+
+    def take_over(self, rejected: Items, sending: Dict[str, float]) -> None:
+        """What the last mgr left: its rejected items, and what it was sending (pgid → when)."""
+        self.rejected = rejected
+        self._recalled = sending
+
+    def see(self, snapshot: Snapshot) -> None:
+        """Takes in a newer map: what has arrived, and what may be asked for again."""
+        if self._recalled is not None:
+            self.ledger.recall(self._recalled, snapshot, self._clock())
+            self._recalled = None
+        self.ledger.settle(snapshot)
+        self.rejected = still_rejected(self.rejected, map_mark(snapshot))
+
+    def excluded(self, snapshot: Snapshot, settings: Settings) -> Excluded:
+        """What an automatic plan must leave alone, but for PGs on OSDs above nearfull."""
+        cooling = self.cooldown.cooling(self._clock(), settings.pg_cooldown)
+        overfull = {osd.id for osd in snapshot.osds.values() if osd.has_statistics
+                    and osd.used_bytes > snapshot.nearfull_ratio * osd.size_bytes}
+        left = {pgid: seconds for pgid, seconds in cooling.items() if pgid in snapshot.pgs
+                and overfull.isdisjoint(snapshot.pgs[pgid].up)}
+        return Excluded(frozenset(self.rejected), frozenset(left), max(left.values(), default=0.0))
+
+    def choose(self, walk: Walk, snapshot: Snapshot, settings: Settings,
+               max_misplaced_ratio: float) -> Decision:
+        """What of the walk may go now."""
+        troubles = pool_troubles(snapshot)
+        relief = settings.relieve_while_degraded and bool(troubles)
+        limits = Limits(
+            max_misplaced_ratio=max_misplaced_ratio,
+            max_moves=settings.max_moves_per_round, fill_limit=settings.fill_limit,
+            misplaced_copies=max(snapshot.misplaced_copies,
+                                 self.ledger.misplaced_copies(snapshot)),
+            in_flight=tuple(p for p in self.ledger.entries if p not in walk.unanswered),
+            max_backfills=settings.max_backfills_per_osd,
+            max_transit_ratio=settings.max_transit_ratio,
+            cooling=self.cooldown.cooling(self._clock(), settings.pg_cooldown),
+            relief=tuple(full_osds(snapshot)) if relief else (),
+            degraded=tuple(pool for pool, trouble in troubles.items() if not trouble.inactive))
+        reasons = {pool: trouble.reason for pool, trouble in troubles.items()}
+        return next_batch(snapshot, walk.wanted, limits, reasons,
+                          transit(snapshot, self.ledger.entries, self.ledger.arrivals))
+
+    def send(self, walk: Walk, batch: Sequence[PgChange], before: Snapshot) -> Snapshot:
+        """Sends the batch and reads the map again, which alone tells what came of it."""
+        now = self._clock()
+        for change in batch:  # whatever happens from here on, the budget knows of it
+            self.ledger.add(change, before, now)
+        answers = self._gateway.send(batch, _SEND_TIMEOUT_SECONDS)
+        snapshot = self._gateway.snapshot()
+        verdict = verify(answers, snapshot)
+        self._log.info("sent upmaps of %d PGs at epoch %d: %d kept, %d rejected, %d unanswered",
+                       len(batch), snapshot.epoch, len(verdict.kept), len(verdict.rejected),
+                       len(verdict.unanswered))
+        walk.settle(verdict)
+        self._settle(walk, batch, verdict, snapshot)
+        moved = [change.pgid for change in verdict.kept]
+        self.cooldown.note(moved + [p for p, n in verdict.moving_shards.items() if n], now)
+        if verdict.kept:
+            self.backoff.succeeded()
+        else:  # a single refusal is the PG's, a whole batch of them the monitor's
+            self.backoff.failed(self._clock())
+        return snapshot
+
+    def _settle(self, walk: Walk, batch: Sequence[PgChange], verdict: Verdict,
+                snapshot: Snapshot) -> None:
+        self.ledger.landed(batch, snapshot.epoch)
+        for change in verdict.unanswered:
+            if change not in walk.wanted:  # given up
+                self.ledger.remove(change)
+        mark = map_mark(snapshot)
+        rejected = self.rejected
+        for change, reason in verdict.rejected:
+            self.ledger.reduce(change, verdict.moving_shards.get(change.pgid, 0))
+            rejected = with_rejected(rejected, change.pgid, reason, mark)
+            self._log.warning("pg %s stays where it is: %s", change.pgid, reason)
+        self.rejected = rejected

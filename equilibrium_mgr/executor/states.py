@@ -1,0 +1,5 @@
+"""The states that `status` knows."""
+from __future__ import annotations
+
+OFF, WAITING, BLOCKED, THROTTLED = "off", "waiting", "blocked", "throttled"
+PLANNING, MOVING, BALANCED, STUCK = "planning", "moving", "balanced", "stuck"

@@ -1,0 +1,63 @@
+"""When automatic balancing may send: hours and weekdays in the local time of the mgr.
+
+A window that crosses midnight belongs to the day on which it begins: with 2200 to 0600 and the
+weekdays Monday to Friday it is open on Saturday until six and closed on Monday before ten at night.
+"""
+from __future__ import annotations
+
+import time
+from typing import List, NamedTuple, Optional
+
+DAY_MINUTES = 24 * 60
+
+
+class Window(NamedTuple):
+    """Begins are inclusive and ends exclusive; where both are equal there is no limit."""
+
+    begin_minute: int    # of the local day, 0 to 1440
+    end_minute: int      # of the local day, 0 to 1440; before the begin: on the next day
+    begin_weekday: int   # 0 is Sunday
+    end_weekday: int
+
+
+def is_open(window: Window, now: float) -> bool:
+    """May be sent at this moment? `now` is in seconds since the epoch."""
+    local = time.localtime(now)
+    minute, weekday = local.tm_hour * 60 + local.tm_min, (local.tm_wday + 1) % 7
+    begin, end = window.begin_minute % DAY_MINUTES, window.end_minute % DAY_MINUTES
+    if begin == end:
+        return _on_day(window, weekday)
+    if begin < (end or DAY_MINUTES):
+        return begin <= minute < (end or DAY_MINUTES) and _on_day(window, weekday)
+    if minute >= begin:
+        return _on_day(window, weekday)
+    return minute < end and _on_day(window, (weekday - 1) % 7)
+
+
+def next_opening(window: Window, now: float) -> Optional[float]:
+    """When a window that is closed opens, in seconds since the epoch; None if never."""
+    today = time.localtime(now)
+    begin = window.begin_minute % DAY_MINUTES
+    for day in range(9):
+        for minute in sorted({0, begin}):
+            moment = _moment(today, day, minute)
+            if moment > now and is_open(window, moment):
+                return moment
+    return None
+
+
+def _moment(today: time.struct_time, days: int, minute: int) -> float:
+    """A minute of a local day. What summer time skips becomes the first minute after it."""
+    fields: List[int] = [today.tm_year, today.tm_mon, today.tm_mday + days, minute // 60,
+                         minute % 60, 0, 0, 0, -1]
+    return time.mktime((fields[0], fields[1], fields[2], fields[3], fields[4], fields[5],
+                        fields[6], fields[7], fields[8]))
+
+
+def _on_day(window: Window, weekday: int) -> bool:
+    begin, end = window.begin_weekday % 7, window.end_weekday % 7
+    if begin == end:
+        return True
+    if begin < end:
+        return begin <= weekday < end
+    return weekday >= begin or weekday < end

@@ -1,0 +1,36 @@
+"""Which OSDs have stopped reporting their statistics although the monitor calls them up.
+
+An OSD sends a report every few seconds, each with a higher sequence number (`seq`).
+"""
+from __future__ import annotations
+
+from typing import Any, Dict, FrozenSet, Iterable, Mapping, Tuple
+
+#: Without a new report for so long the last one tells nothing of now.
+_STALE_SECONDS = 120.0
+
+
+class OsdReports:
+    """The last sequence number of every OSD and when it was first seen."""
+
+    def __init__(self) -> None:
+        self._last: Dict[int, Tuple[int, float]] = {}
+        self._any_change = False  # a source without living sequence numbers tells nothing
+
+    def stale(self, osd_stats: Iterable[Mapping[str, Any]], now: float) -> FrozenSet[int]:
+        """Takes in `get('osd_stats')['osd_stats']`; the OSDs that have been silent for too long."""
+        last: Dict[int, Tuple[int, float]] = {}
+        for stats in osd_stats:
+            osd, seq = stats["osd"], stats.get("seq")
+            if not isinstance(seq, int):
+                continue
+            before = self._last.get(osd)
+            if before is not None and before[0] == seq:
+                last[osd] = (seq, min(before[1], now))  # the clock may have been set back
+            else:
+                last[osd] = (seq, now)
+                self._any_change = self._any_change or before is not None
+        self._last = last
+        if not self._any_change:
+            return frozenset()
+        return frozenset(osd for osd, (_, since) in last.items() if now - since > _STALE_SECONDS)
