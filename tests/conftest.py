@@ -4,6 +4,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
+
 _REPOSITORY = str(Path(__file__).resolve().parent.parent)
 if _REPOSITORY not in sys.path:
     sys.path.insert(0, _REPOSITORY)
@@ -11,3 +13,8 @@ if _REPOSITORY not in sys.path:
 from mgr_stub.install import install  # noqa: E402
 
 install(18)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--rewrite-scenarios", action="store_true",
+                     help="write the outcome of every scenario into its file")

@@ -6,7 +6,7 @@ and rules make the rest of the difference.
 from __future__ import annotations
 
 import random
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Sequence
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from builders import GIB, TIB, Cluster
 from .placing import Placer
@@ -33,6 +33,10 @@ class PoolPlan(NamedTuple):
     rule: int = 0
     k: int = 0               # of an erasure-coded pool
     omap_bytes: int = 0      # of each PG
+
+
+#: (pool, number of a PG) → its OSDs
+Places = Callable[[int, int], List[int]]
 
 
 class Layout(NamedTuple):
@@ -161,18 +165,22 @@ def make_cluster(name: str, seed: int = SEED) -> Cluster:
     return fill(SHAPES[name].layout(rng), rng)
 
 
-def fill(layout: Layout, rng: random.Random) -> Cluster:
-    """Places and sizes all PGs of a layout."""
+def fill(layout: Layout, rng: random.Random,
+         places_of: Optional[Callable[[Cluster], Places]] = None) -> Cluster:
+    """Places and sizes all PGs of a layout; without `places_of` at random within the rules."""
     cluster = Cluster(layout.tree, layout.rules, layout.classes, layout.tib)
     placer = Placer(cluster.crush, rng)
+    places = places_of(cluster) if places_of is not None else None
     empty = _osds_of(layout)
     placed: Dict[str, List[int]] = {}
     weights: Dict[str, float] = {}   # pgid → client data, in shares
     for number, pool in enumerate(layout.pools, start=1):
-        cluster.pool(number, size=pool.size, rule=pool.rule, k=pool.k, name=pool.name)
+        cluster.pool(number, size=pool.size, rule=pool.rule, k=pool.k, name=pool.name,
+                     pg_num=pool.pg_num)
         for ps in range(pool.pg_num):
             pgid = "%d.%x" % (number, ps)
-            placed[pgid] = placer.place(pool.rule, pool.size)
+            placed[pgid] = (places(number, ps) if places is not None
+                            else placer.place(pool.rule, pool.size))
             weights[pgid] = pool.share / pool.pg_num * max(0.1, rng.gauss(1.0, _SPREAD))
     ups = {pgid: _without(raw, empty, placer, cluster) for pgid, raw in placed.items()}
     scale = _bytes_per_share(layout, ups, weights)
