@@ -43,11 +43,11 @@ class AnswerEvent(threading.Event):
 
     def __init__(self) -> None:
         super().__init__()
-        self.before_wait: Optional[Callable[[], None]] = None
+        self.before_wait: Optional[Callable[[Optional[float]], None]] = None
 
     def wait(self, timeout: Optional[float] = None) -> bool:
         if self.before_wait is not None and not self.is_set():
-            self.before_wait()
+            self.before_wait(timeout)
             return self.is_set()
         return super().wait(timeout)
 
@@ -212,7 +212,7 @@ class MgrModuleApi:
         return default if value is None else str(value)
 
     def set_store(self, key: str, val: Optional[str]) -> None:
-        self._mgr.store.set(key, val)
+        self._mgr.set_store(key, val)
 
     def get_store_prefix(self, key_prefix: str) -> Dict[str, str]:
         return dict(self._mgr.store.with_prefix(key_prefix))

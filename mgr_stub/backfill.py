@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Iterable, List, Optional, Set, Tuple
+from typing import Callable, Dict, Iterable, List, Optional
 
-from .cluster import Cluster
+from .cluster import Cluster, Peering
+from .holdings import DONE, finish, retarget, settle
 from .pg import Flow, Pg, pg_order
+from .pg_state import priority_of
+from .reservations import Request, grant
 from .upmap import Mapping
-from .usage import NOTHING
 
 #: Seconds between a new up set and the pg_temp entry that goes with it, and between the end of a
 #: backfill and the epoch that takes the entry away.
@@ -16,33 +18,28 @@ PEERING_SECONDS = 1.0
 #: Bytes per second that an OSD can read and write together for backfill, by device class.
 BYTES_PER_SECOND: Dict[str, float] = {"hdd": 100e6, "ssd": 300e6, "nvme": 600e6}
 
-#: Flags of the osdmap that make backfill stand still.
-_STOPPING_FLAGS = {"nobackfill", "norebalance"}
-
-#: Less than this many bytes to go counts as nothing.
-_DONE = 0.5
-
 
 class Backfill:
     """Moves shards between the OSDs of a Cluster.
 
-    A PG copies while its acting primary has one of `max_backfills()` local slots and every target
-    one of as many remote slots. An OSD shares its bytes per second evenly among the copies that
-    read from or write to it.
+    Slots are given as in reservations.py, `max_backfills` tells how many an OSD has. An OSD shares
+    its bytes per second evenly among the copies that read from or write to it.
     """
 
-    def __init__(self, cluster: Cluster, max_backfills: Callable[[], int]) -> None:
+    def __init__(self, cluster: Cluster, max_backfills: Callable[[int], int]) -> None:
         self.cluster = cluster
         self.max_backfills = max_backfills
         self.bytes_per_second = dict(BYTES_PER_SECOND)
-        #: PGs that are peering: {pgid: (moment it is done, pg_temp to ask for or None)}
-        self._wanted_temp: Dict[str, Tuple[float, Optional[Mapping]]] = {}
+        self.peering_seconds = PEERING_SECONDS
         self._moving: Dict[str, Pg] = {}
+        #: What the moving PGs ask for, as long as it cannot change.
+        self._requests: Dict[str, Request] = {}
         self._active: List[Flow] = []
         self._replan = True
         for pg in cluster.pgs.values():
             if pg.flows:
                 self._moving[pg.pgid] = pg
+                cluster.look_at(pg)
 
     # -- what goes on -------------------------------------------------------------------------
 
@@ -52,74 +49,68 @@ class Backfill:
 
     def idle(self) -> bool:
         """Whether no shard is being copied, none can start, and no pg_temp is about to change."""
-        return not self._wanted_temp and self.next_completion() is None
+        return not self.cluster.peering and self.next_completion() is None
 
     def next_temp(self) -> Optional[float]:
         """The moment at which the next PG has peered."""
-        return min((due for due, _ in self._wanted_temp.values()), default=None)
+        return min((peering.due for peering in self.cluster.peering.values()), default=None)
 
     def take_peered(self) -> Dict[str, Optional[Mapping]]:
         """The PGs that have peered by now, with the pg_temp entry that each asks for."""
-        now = self.cluster.clock()
-        due = [pgid for pgid, (moment, _) in self._wanted_temp.items() if moment <= now]
+        now = self.cluster.clock.now
+        peering = self.cluster.peering
+        due = [pgid for pgid, entry in peering.items() if entry.due <= now]
         if due:
             self._replan = True
-        return {pgid: self._wanted_temp.pop(pgid)[1] for pgid in sorted(due, key=pg_order)}
+        wanted: Dict[str, Optional[Mapping]] = {}
+        for pgid in sorted(due, key=pg_order):
+            wanted[pgid] = peering.pop(pgid).temp
+            self._requests.pop(pgid, None)
+            self.cluster.pgs[pgid].created = False
+        return wanted
 
     def report(self, pgids: Iterable[str]) -> None:
         """PGs tell their state to the mgr, as they do once they have peered."""
         for pgid in pgids:
             if pgid in self.cluster.pgs:
                 self.cluster.pgs[pgid].reported_epoch = self.cluster.map.epoch
+                self.cluster.look_at(self.cluster.pgs[pgid])
 
     # -- reactions to a new epoch --------------------------------------------------------------
 
-    def map_changed(self, remapped: List[str]) -> None:
-        """Takes note of a new epoch in which these PGs have another up set."""
+    def map_changed(self, remapped: Iterable[str]) -> None:
+        """Takes note of a new epoch in which these PGs have another up set or other members."""
         self._replan = True
-        for pgid in remapped:
-            pg = self.cluster.pgs[pgid]
-            if pg.movable:
-                self._retarget(pg)
         for pgid in [p for p in self._moving if p not in self.cluster.pgs]:
             del self._moving[pgid]
-        for pgid in [p for p in self._wanted_temp if p not in self.cluster.pgs]:
-            del self._wanted_temp[pgid]
+        for pgid in remapped:
+            pg = self.cluster.pgs.get(pgid)
+            if pg is not None and pg.movable:
+                self.retarget(pg)
 
-    def _retarget(self, pg: Pg) -> None:
-        """Copies that the new up set still wants go on, others are thrown away."""
-        cluster = self.cluster
-        self._settle(pg)
-        before = set(pg.held) | {flow.target for flow in pg.flows.values()}
-        recovered = pg.recovered()
-        up = cluster.map.up[pg.pgid]
-        flows: Dict[Tuple[int, int], Flow] = {}
-        for key, source in pg.wanted_flows(up):
-            kept = pg.flows.pop(key, None)
-            flows[key] = kept or Flow(source, key[1], pg.shard)
-        for flow in pg.flows.values():
-            cluster.usage[flow.target].remove(flow.landed)
-            cluster.pool_usage.add(pg.pool_id, flow.target, NOTHING.minus(flow.landed))
-        pg.flows = flows
-        pg.recovered_bytes += recovered - pg.recovered()  # the counter never falls
-        pg.backfilling = pg.toofull = False
-        pg.queued = cluster.clock()
-        if flows:
+    def retarget(self, pg: Pg) -> None:
+        """The PG peers anew and copies what its up set needs."""
+        last = self.cluster.state_of(pg)
+        retarget(self.cluster, pg)
+        if pg.flows:
             self._moving[pg.pgid] = pg
         else:
-            pg.held = up
             self._moving.pop(pg.pgid, None)
-        self._count(before, set(pg.held) | set(up))
-        self._want_temp(pg, pg.held if flows else None)
+        self._peer(pg, last)
+        self._replan = True
 
-    def _want_temp(self, pg: Pg, acting: Optional[Mapping]) -> None:
-        self._wanted_temp[pg.pgid] = (self.cluster.clock() + PEERING_SECONDS, acting)
+    def changed(self) -> None:
+        """Something that slots or rates depend on is another now."""
+        self._replan = True
 
-    def _count(self, before: Set[int], after: Set[int]) -> None:
-        for osd in before - after:
-            self.cluster.usage[osd].count_pg(-1)
-        for osd in after - before:
-            self.cluster.usage[osd].count_pg(1)
+    def _peer(self, pg: Pg, last: str) -> None:
+        cluster = self.cluster
+        now = cluster.clock.now
+        acting = cluster.wanted_acting(pg)
+        self._requests.pop(pg.pgid, None)
+        temp = acting if acting != cluster.map.up.get(pg.pgid, ()) else None
+        cluster.peering[pg.pgid] = Peering(now, now + self.peering_seconds, temp, last)
+        cluster.look_at(pg)
 
     # -- the copying --------------------------------------------------------------------------
 
@@ -130,12 +121,16 @@ class Backfill:
         return min((flow.remaining / flow.rate for flow in self._active if flow.rate > 0),
                    default=None)
 
+    def next_retry(self) -> Optional[float]:
+        """The moment at which a target that was too full is asked again."""
+        return min((pg.retry_at for pg in self._moving.values() if pg.toofull), default=None)
+
     def copy(self, seconds: float) -> None:
         """Copies for some seconds, during which no shard but the last gets through."""
         through = False
         for flow in self._active:
             flow.copied += flow.rate * seconds
-            through = through or flow.remaining <= _DONE
+            through = through or flow.shard.total - flow.copied <= DONE
         if through:
             self._replan = True
             self._finish_complete()
@@ -143,58 +138,32 @@ class Backfill:
     def _finish_complete(self) -> bool:
         """Ends the backfill of every PG whose shards have all arrived; whether there was one."""
         complete = [pg for pg in self._moving.values() if pg.backfilling
-                    and all(flow.remaining <= _DONE for flow in pg.flows.values())]
+                    and all(flow.remaining <= DONE for flow in pg.flows.values())]
         for pg in complete:
-            self._finish(pg)
+            last = self.cluster.state_of(pg)
+            finish(self.cluster, pg)
+            del self._moving[pg.pgid]
+            self._peer(pg, last)
         return bool(complete)
 
     def settle(self) -> None:
         """Brings the statistics of the OSDs up to what has been copied."""
         for pg in self._moving.values():
             if pg.backfilling:
-                self._settle(pg)
+                settle(self.cluster, pg)
 
-    def _settle(self, pg: Pg) -> None:
-        for flow in pg.flows.values():
-            here = flow.shard if flow.remaining <= _DONE else flow.shard.part(flow.copied)
-            fresh = here.minus(flow.landed)
-            self.cluster.usage[flow.target].add(fresh)
-            self.cluster.pool_usage.add(pg.pool_id, flow.target, fresh)
-            flow.landed = here
-
-    def _finish(self, pg: Pg) -> None:
-        """The backfill of a PG is through: the sources drop their shards, acting becomes up."""
-        self._settle(pg)
-        cluster = self.cluster
-        up = cluster.map.up[pg.pgid]
-        before = set(pg.held) | set(up)
-        if pg.erasure:
-            left = [old for old, new in zip(pg.held, up) if old != new]
-        else:
-            left = [osd for osd in pg.held if osd not in up]
-        for osd in left:
-            cluster.usage[osd].remove(pg.shard)
-            cluster.pool_usage.add(pg.pool_id, osd, NOTHING.minus(pg.shard))
-        pg.recovered_bytes += pg.num_bytes
-        pg.held = up
-        pg.flows = {}
-        pg.backfilling = False
-        del self._moving[pg.pgid]
-        self._count(before, set(up))
-        self._want_temp(pg, None)
-
-    # -- reservations and rates ----------------------------------------------------------------
+    # -- slots and rates -----------------------------------------------------------------------
 
     def _plan(self) -> None:
         self._replan = False
-        if self.cluster.map.flags & _STOPPING_FLAGS:
-            self._active = []
-            return
-        self._reserve()
+        self.settle()
+        granted = self._grant()
         while self._finish_complete():
-            self._reserve()
-        self._active = [flow for pg in self._moving.values() if pg.backfilling
-                        for flow in pg.flows.values() if flow.remaining > _DONE]
+            granted = self._grant()
+        if "norecover" in self.cluster.map.flags:
+            granted = []
+        self._active = [flow for pg in granted for flow in pg.flows.values()
+                        if flow.remaining > DONE]
         load: Dict[int, int] = {}
         for flow in self._active:
             load[flow.source] = load.get(flow.source, 0) + 1
@@ -206,36 +175,29 @@ class Backfill:
         return self.bytes_per_second.get(self.cluster.crush.classes.get(osd, "hdd"),
                                          self.bytes_per_second["hdd"])
 
-    def _reserve(self) -> None:
-        """Grants free slots to waiting PGs, the longest waiting first."""
-        limit = self.max_backfills()
-        local: Dict[int, int] = {}
-        remote: Dict[int, int] = {}
-        waiting = []
+    def _grant(self) -> List[Pg]:
+        flags = self.cluster.map.flags
+        requests: List[Request] = []
         for pg in self._moving.values():
-            if pg.backfilling:
-                _take_slots(pg, local, remote)
-            elif pg.pgid in self.cluster.map.pg_temp and pg.pgid not in self._wanted_temp:
-                waiting.append(pg)
-        waiting.sort(key=lambda pg: (pg.queued, pg.order))
-        for pg in waiting:
-            targets = {flow.target for flow in pg.flows.values()}
-            if local.get(pg.held[0], 0) >= limit or any(
-                    remote.get(osd, 0) >= limit for osd in targets):
+            if pg.pgid in self.cluster.peering:
+                pg.backfilling = pg.toofull = False
                 continue
-            pg.toofull = any(self._would_be_toofull(flow) for flow in pg.flows.values())
-            if not pg.toofull:
-                pg.backfilling = True
-                _take_slots(pg, local, remote)
+            request = self._requests.get(pg.pgid)
+            if request is None:
+                request = self._requests[pg.pgid] = self._request(pg)
+            stopped = "nobackfill" in flags and request.priority != 180 or (
+                "norebalance" in flags and request.priority == 100)
+            if stopped:
+                pg.backfilling = pg.toofull = False
+            else:
+                requests.append(request)
+        return grant(self.cluster, requests, self.max_backfills)
 
-    def _would_be_toofull(self, flow: Flow) -> bool:
-        """Whether the shard would push its target over the backfillfull ratio."""
-        usage = self.cluster.usage[flow.target]
-        limit = self.cluster.map.ratio("backfillfull_ratio") * usage.total
-        return usage.used + flow.remaining > limit
-
-
-def _take_slots(pg: Pg, local: Dict[int, int], remote: Dict[int, int]) -> None:
-    local[pg.held[0]] = local.get(pg.held[0], 0) + 1
-    for target in {flow.target for flow in pg.flows.values()}:
-        remote[target] = remote.get(target, 0) + 1
+    def _request(self, pg: Pg) -> Request:
+        cluster = self.cluster
+        acting = cluster.map.acting(pg.pgid)
+        counts = cluster.counts_of(pg)
+        priority = priority_of(pg, acting, cluster.size_of(pg), cluster.min_size_of(pg),
+                               counts.degraded)
+        primary = next((osd for osd in acting if osd in pg.held), pg.holders()[0])
+        return Request(pg, priority, primary, tuple(sorted(pg.targets())), (pg.queued, pg.order))

@@ -2,7 +2,8 @@
 
 The raw mapping of a PG is its up set with the present upmap items taken back (and checked by
 applying them again). Where that does not work out - down or missing members, a full pg_upmap,
-items that do not explain the up set - the PG keeps its up set and its state for good.
+items that do not explain the up set - the PG keeps its up set and its state; for good, unless it
+only lacks an OSD and CRUSH explains it once an event has made the simulation compute CRUSH.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from .crush_map import CrushMap
 from .errors import invalid
 from .osd_map import OsdMap, is_erasure
 from .pg import Flow, Pg
+from .statistics import no_statistics
 from .upmap import Items, Mapping, apply_items, invert_items
-from .usage import OsdUsage, PoolUsage, ShardBytes, metadata_per_object
+from .usage import OsdUsage, PoolUsage, metadata_per_object
 
 #: Keys of the osdmap dump that OsdMap holds as fields of its own.
 _OWN_KEYS = {"epoch", "modified", "flags", "flags_set", "require_min_compat_client", "pools",
@@ -55,7 +57,7 @@ def _build(state: Dict[str, Any], release: int) -> Cluster:
     pgs = _pgs(pg_map["pg_stats"], osdmap)
     usage = {int(r["osd"]): OsdUsage(_with_statfs(r)) for r in pg_map["osd_stats"]}
     for osd in osdmap.osds:
-        usage.setdefault(osd, OsdUsage(_no_statistics(osd)))
+        usage.setdefault(osd, OsdUsage(no_statistics(osd)))
     extras = {key: state.get(key) for key in ("versions", "health_detail", "pool_dump",
                                               "osd_df_dump", "osd_df_tree_dump", "df_dump")}
     extras["pg_map"] = {key: value for key, value in pg_map.items()
@@ -114,13 +116,6 @@ def _with_statfs(record: Dict[str, Any]) -> Dict[str, Any]:
     return record
 
 
-def _no_statistics(osd: int) -> Dict[str, Any]:
-    """The record of an OSD that reports nothing (down, or brand new)."""
-    zeros = dict.fromkeys(("num_pgs", "kb", "kb_used", "kb_used_data", "kb_used_omap",
-                           "kb_used_meta", "kb_avail"), 0)
-    return {"osd": osd, **zeros, "statfs": {"total": 0, "available": 0}}
-
-
 def _pgs(pg_stats: List[Dict[str, Any]], osdmap: OsdMap) -> Dict[str, Pg]:
     pgs: Dict[str, Pg] = {}
     for stats in pg_stats:
@@ -140,7 +135,8 @@ def _find_raw(cluster: Cluster, full_upmaps: List[Dict[str, Any]]) -> None:
     for pg in cluster.pgs.values():
         size = int(cluster.map.pools[pg.pool_id]["size"])
         known = all(osd in cluster.map.osds for osd in pg.held)
-        if pg.pgid in pinned or not known or not pg.state_is_movable(size):
+        pg.pinned = pg.pgid in pinned
+        if pg.pinned or not known or not pg.state_is_movable(size):
             continue
         items: Items = cluster.map.upmap_items.get(pg.pgid, ())
         up = cluster.map.up[pg.pgid]
@@ -158,11 +154,9 @@ def _weigh_shards(cluster: Cluster) -> None:
             objects[osd] += pg.num_objects
     cost = metadata_per_object((objects[osd], usage.statfs()["internal_metadata"])
                                for osd, usage in cluster.usage.items())
-    chunks = {pool_id: cluster.map.data_chunks(pool_id) for pool_id in cluster.map.pools}
+    cluster.metadata_per_object = cost
     for pg in cluster.pgs.values():
-        pg.shard = ShardBytes(max(0, pg.num_bytes) // chunks[pg.pool_id],
-                              max(0, pg.stat("num_omap_bytes")),
-                              max(0, int(round(cost * pg.num_objects))))
+        pg.shard = cluster.weigh(pg)
 
 
 def _resume_backfill(cluster: Cluster) -> None:
@@ -182,7 +176,7 @@ def _resume_backfill(cluster: Cluster) -> None:
         done = 1.0 - left if 0.0 < left < 1.0 else 0.0
         pg.flows = {key: Flow(source, key[1], pg.shard, done * pg.shard.total)
                     for key, source in wanted}
-        pg.queued = cluster.clock()
+        pg.queued = cluster.clock.now
         temps[pg.pgid] = pg.held
     # filling in pg_temp is part of loading, not an epoch of its own
     cluster.map = replace(cluster.map, pg_temp={k: v for k, v in temps.items() if v})

@@ -21,14 +21,23 @@ _SPAN_PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)")
 
 
 class VirtualClock:
-    """Calling it gives the seconds since the epoch, as `time.time` does."""
+    """Calling it gives the wall clock: seconds since the epoch, as `time.time` does.
+
+    `now` runs evenly and is what the simulation goes by; the wall clock can be set.
+    """
 
     def __init__(self, start: float = DEFAULT_START) -> None:
         self.start = start
         self.now = start
+        #: Seconds that the wall clock is ahead of `now`.
+        self.ahead = 0.0
 
     def __call__(self) -> float:
-        return self.now
+        return self.now + self.ahead
+
+    def jump(self, seconds: float) -> None:
+        """Sets the wall clock forward, or back."""
+        self.ahead += seconds
 
     def elapsed(self) -> float:
         """Virtual seconds since the simulation began."""

@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Dict, FrozenSet, Iterable, List, Optional, Set
+from dataclasses import dataclass, field, replace
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
 
 from .clock import VirtualClock, format_time
 from .crush_map import CrushMap
+from .map_change import MapChange
 from .osd_map import OsdMap, up_from_mapping
 from .pg import Pg, pg_order
-from .upmap import Items, Mapping, apply_items
-from .usage import OsdUsage, PoolUsage
+from .pg_state import Counts, acting_of, counts_of, state_of
+from .raw_mapping import RawMapping, Topology
+from .upmap import NONE, Items, Mapping, apply_items
+from .usage import NOTHING, OsdUsage, PoolUsage, ShardBytes
+
+__all__ = ["Cluster", "MapChange", "Peering", "PoolSums"]
+
+#: State of a PG that is neither moving nor in trouble.
+AT_REST = "active+clean"
+
+_NO_COUNTS = Counts(0, 0)
 
 
-@dataclass
-class MapChange:
-    """What the next osdmap epoch changes, as an incremental map does; None removes an entry."""
+class Peering(NamedTuple):
+    """A PG that peers from `since` until `due`, then asks for the pg_temp entry `temp`."""
 
-    upmap_items: Dict[str, Optional[Items]] = field(default_factory=dict)
-    pg_temp: Dict[str, Optional[Mapping]] = field(default_factory=dict)
-    removed_pools: Set[int] = field(default_factory=set)
-    flags: Optional[FrozenSet[str]] = None
-    min_compat_client: Optional[str] = None
-    #: A command that changes nothing but makes an epoch all the same.
-    bump: bool = False
-
-    def __bool__(self) -> bool:
-        return bool(self.upmap_items or self.pg_temp or self.removed_pools or self.bump
-                    or self.flags is not None or self.min_compat_client is not None)
+    since: float
+    due: float
+    temp: Optional[Mapping]
+    #: The state that it reported last.
+    last_state: str
 
 
 @dataclass
@@ -51,8 +54,16 @@ class Cluster:
     pool_usage: PoolUsage
     #: Keys of the state file that the simulation only hands on (versions, pg_dump totals, ...).
     extras: Dict[str, Any]
+    #: Bytes of metadata that an object costs on each OSD that has a shard of it.
+    metadata_per_object: float = 0.0
+    raw_mapping: RawMapping = field(default_factory=RawMapping)
     #: Sums over the PGs of each pool, kept until PGs change; see statistics.py.
     sums: Dict[int, "PoolSums"] = field(default_factory=dict)
+    #: PGs that the simulation moves and that are not active+clean.
+    restless: Dict[str, Pg] = field(default_factory=dict)
+    peering: Dict[str, Peering] = field(default_factory=dict)
+
+    # -- the map ------------------------------------------------------------------------------
 
     def reweight_is_out(self, osd: int) -> bool:
         """Whether the osdmap has the OSD with a reweight of 0."""
@@ -62,6 +73,20 @@ class Cluster:
         """PGs of a pool in the order of their ids."""
         return [pg for pg in self.pgs.values() if pg.pool_id == pool_id]
 
+    def size_of(self, pg: Pg) -> int:
+        return int(self.map.pools[pg.pool_id]["size"])
+
+    def min_size_of(self, pg: Pg) -> int:
+        """Copies without which a PG is inactive; of erasure-coded ones at least k shards."""
+        pool = self.map.pools[pg.pool_id]
+        return max(int(pool.get("min_size", 1)), self.map.data_chunks(pg.pool_id))
+
+    def mapped(self, pg: Pg) -> Mapping:
+        """Raw mapping and upmap items of a PG, OSDs that are down among it."""
+        if pg.raw is None:
+            return self.map.up.get(pg.pgid, ())
+        return apply_items(pg.raw, self.map.upmap_items.get(pg.pgid, ()), self.reweight_is_out)
+
     def mapping_of(self, pg: Pg, items: Items) -> Mapping:
         """The up set of a PG under some items; PGs without a known raw mapping keep theirs."""
         if pg.raw is None:
@@ -69,8 +94,90 @@ class Cluster:
         mapped = apply_items(pg.raw, items, self.reweight_is_out)
         return up_from_mapping(mapped, pg.erasure, self.map)
 
-    def apply(self, change: MapChange) -> List[str]:
-        """Makes the next epoch; returns the PGs whose up set is another now."""
+    def topology(self) -> Topology:
+        """What raw mappings follow from, now."""
+        return Topology(self.crush, self.map.osds, self.map.pools)
+
+    def prepare(self, change: MapChange) -> Set[str]:
+        """Takes OSDs, CRUSH and pools of a change into the map and lets raw mappings follow.
+
+        Returns the PGs to look at. The epoch is made by `apply`, when the monitor has cleaned the
+        upmap items. StubError, with nothing changed, where CRUSH cannot be computed.
+        """
+        if not change.moves_data:
+            return set()
+        before = self.topology()
+        after = Topology(
+            self.crush if change.crush is None else CrushMap(change.crush),
+            {**before.osds, **change.osds}, {**before.pools, **change.pools})
+        touched = self._heal(before, after)
+        raws = self.raw_mapping.follow(list(self.pgs.values()), before, after)
+        for pgid, raw in raws.items():
+            self.pgs[pgid].raw = raw
+        touched |= set(raws) | self._served_by(_flapped(before.osds, after.osds))
+        rest = self.map.rest
+        if after.crush is not before.crush:
+            rest = {**rest, "crush_version": int(rest.get("crush_version", 1)) + 1}
+        if after.osds:
+            rest = {**rest, "max_osd": max(after.osds) + 1}
+        self.crush = after.crush
+        self.map = replace(self.map, osds=after.osds, pools=after.pools, rest=rest)
+        return touched
+
+    def _heal(self, before: Topology, after: Topology) -> Set[str]:
+        """Finds the raw mapping of PGs that an OSD was missing from when they were loaded.
+
+        Only CRUSH can tell it, and it is believed where it explains the up set.
+        """
+        changed = {osd for osd, entry in after.osds.items() if entry != before.osds.get(osd)}
+        healed: Set[str] = set()
+        weights = before.reweights()
+        for pg in self.pgs.values():
+            if pg.raw is not None or not pg.state_is_healable():
+                continue
+            rule = int(before.pools[pg.pool_id]["crush_rule"])
+            if changed.isdisjoint(before.crush.rule_weights(rule)):
+                continue
+            pg.raw = self.raw_mapping.compute(before, *pg.order, weights)
+            items = self.map.upmap_items.get(pg.pgid, ())
+            if self.mapping_of(pg, items) != self.map.up.get(pg.pgid):
+                pg.raw = None
+                continue
+            pg.crush = pg.raw
+            self._hold_as_mapped(pg)
+            healed.add(pg.pgid)
+        if healed:
+            self.sums.clear()
+        return healed
+
+    def _hold_as_mapped(self, pg: Pg) -> None:
+        """OSDs that are down still have what the PG had on them."""
+        mapped = self.mapped(pg)
+        if pg.erasure:
+            pg.held = tuple(old if old != NONE or new == NONE or self.map.is_up(new) else new
+                            for old, new in zip(pg.held, mapped))
+        else:
+            pg.held += tuple(osd for osd in mapped
+                             if osd not in pg.held and not self.map.is_up(osd))
+
+    def _served_by(self, osds: Set[int]) -> Set[str]:
+        """PGs that some OSDs are mapped to or have something of."""
+        if not osds:
+            return set()
+        found = set()
+        for pg in self.pgs.values():
+            if pg.raw is not None and not (
+                    osds.isdisjoint(pg.held) and osds.isdisjoint(self.mapped(pg))
+                    and all(osd not in osds for _, osd in pg.behind)
+                    and osds.isdisjoint(pg.targets())):
+                found.add(pg.pgid)
+        return found
+
+    def apply(self, change: MapChange, touched: Iterable[str] = ()) -> List[str]:
+        """Makes the next epoch; returns the PGs that have to peer.
+
+        Those are the ones whose up set is another now, and all that are `touched`.
+        """
         for pool_id in change.removed_pools:
             self._forget_pool(pool_id)
         updates: Dict[str, Any] = {"modified": format_time(self.clock())}
@@ -80,26 +187,28 @@ class Cluster:
             updates["flags"] = change.flags
         if change.min_compat_client is not None:
             updates["min_compat_client"] = change.min_compat_client
+        if change.rest:
+            updates["rest"] = {**self.map.rest, **change.rest}
         for name, entries in (("upmap_items", change.upmap_items), ("pg_temp", change.pg_temp)):
             alive = {pgid: value for pgid, value in entries.items() if pgid in self.pgs}
             if alive:
                 updates[name] = _merged(updates.get(name, getattr(self.map, name)), alive)
-        changed = self._remap(change.upmap_items, updates)
+        touched = set(touched)
+        changed = self._remap(touched.union(change.upmap_items), updates)
         self.map = self.map.next(**updates)
-        return changed
+        return sorted((pgid for pgid in touched.union(changed) if pgid in self.pgs), key=pg_order)
 
     def _remap(self, pgids: Iterable[str], updates: Dict[str, Any]) -> List[str]:
         before: Dict[str, Mapping] = updates.get("up", self.map.up)
+        all_items: Dict[str, Items] = updates.get("upmap_items", self.map.upmap_items)
         moved: Dict[str, Mapping] = {}
-        for pgid in pgids:
-            if pgid in self.pgs:
-                items = updates["upmap_items"].get(pgid, ())
-                wanted = self.mapping_of(self.pgs[pgid], items)
-                if wanted != before.get(pgid):
-                    moved[pgid] = wanted
+        for pgid in sorted((p for p in pgids if p in self.pgs), key=pg_order):
+            wanted = self.mapping_of(self.pgs[pgid], all_items.get(pgid, ()))
+            if wanted != before.get(pgid):
+                moved[pgid] = wanted
         if moved:
             updates["up"] = {**before, **moved}
-        return sorted(moved, key=pg_order)
+        return list(moved)
 
     def _without_pools(self, pool_ids: Set[int]) -> Dict[str, Any]:
         def kept(table: Dict[str, Any]) -> Dict[str, Any]:
@@ -110,42 +219,57 @@ class Cluster:
         return {"pools": pools, "up": kept(self.map.up), "pg_temp": kept(self.map.pg_temp),
                 "upmap_items": kept(self.map.upmap_items)}
 
+    # -- bytes --------------------------------------------------------------------------------
+
+    def store(self, pool_id: int, osd: int, shard: ShardBytes) -> None:
+        """Puts bytes of a pool on an OSD; negative ones go."""
+        if osd in self.usage:
+            self.usage[osd].add(shard)
+            self.pool_usage.add(pool_id, osd, shard)
+
+    def weigh(self, pg: Pg) -> ShardBytes:
+        """The bytes of one shard of a PG of its present size."""
+        return ShardBytes(max(0, pg.num_bytes) // self.map.data_chunks(pg.pool_id),
+                          max(0, pg.omap_bytes),
+                          max(0, int(round(self.metadata_per_object * pg.num_objects))))
+
     def _forget_pool(self, pool_id: int) -> None:
         """Gives the bytes of a deleted pool free at once."""
         for pg in self.pgs_of(pool_id):
-            for osd in pg.held:
-                if osd in self.usage and pg.movable:
-                    self.usage[osd].remove(pg.shard)
-            for flow in pg.flows.values():
-                self.usage[flow.target].remove(flow.landed)
-            for osd in self.members(pg):
-                if osd in self.usage:
-                    self.usage[osd].count_pg(-1)
-            del self.pgs[pg.pgid]
+            self._forget_pg(pg)
         self.pool_usage.forget_pool(pool_id)
         self.sums.clear()
 
+    def _forget_pg(self, pg: Pg) -> None:
+        """Takes a PG and its bytes away; the osdmap's tables are for the caller."""
+        for osd in pg.holders() if pg.movable else ():
+            self.store(pg.pool_id, osd, NOTHING.minus(pg.shard))
+        for flow in pg.flows.values():
+            self.store(pg.pool_id, flow.target, NOTHING.minus(flow.landed))
+        for (_, osd), shard in pg.behind.items():
+            self.store(pg.pool_id, osd, NOTHING.minus(shard))
+        for osd in self.members(pg):
+            if osd in self.usage:
+                self.usage[osd].count_pg(-1)
+        for table in (self.pgs, self.restless, self.peering):
+            table.pop(pg.pgid, None)
+
+    def drop_pg(self, pg: Pg) -> None:
+        """Takes a PG out of all tables, the osdmap's too."""
+        for table in (self.pgs, self.restless, self.peering):
+            table.pop(pg.pgid, None)
+        self.sums.clear()
+        kept: Dict[str, Any] = {
+            name: {pgid: value for pgid, value in getattr(self.map, name).items()
+                   if pgid != pg.pgid}
+            for name in ("up", "pg_temp", "upmap_items") if pg.pgid in getattr(self.map, name)}
+        self.map = replace(self.map, **kept)
+
     def members(self, pg: Pg) -> Set[int]:
         """OSDs that hold or shall hold a part of the PG."""
-        return set(self.map.up.get(pg.pgid, ())) | set(pg.held)
-
-    def state_of(self, pg: Pg) -> str:
-        """The state that the PG reports; odd ones stay as the state file has them."""
         if not pg.movable:
-            return pg.file_state
-        if pg.pgid not in self.map.pg_temp:
-            return "active+clean"
-        if pg.backfilling:
-            return "active+remapped+backfilling"
-        if pg.toofull:
-            return "active+remapped+backfill_toofull"
-        return "active+remapped+backfill_wait"
-
-    def misplaced_of(self, pg: Pg) -> int:
-        """Misplaced object copies of a PG; none before it has peered with its new up set."""
-        if not pg.movable:
-            return pg.stat("num_objects_misplaced")
-        return pg.misplaced_objects() if pg.pgid in self.map.pg_temp else 0
+            return (set(self.map.up.get(pg.pgid, ())) | set(pg.held)) - {NONE}
+        return set(pg.holders()) | pg.targets()
 
     def utilizations(self) -> Dict[str, Dict[int, float]]:
         """{device class: {osd: used / size}} of the OSDs with a size; classless ones under ''."""
@@ -156,7 +280,77 @@ class Cluster:
                 by_class[osd] = self.usage[osd].utilization
         return found
 
+    # -- what PGs report ----------------------------------------------------------------------
+
+    def wanted_acting(self, pg: Pg) -> Mapping:
+        """The acting set that the PG comes to when it peers."""
+        return acting_of(pg, self.map.up.get(pg.pgid, ()), self.size_of(pg), self.map.is_up)
+
+    def look_at(self, pg: Pg) -> None:
+        """Notes whether the PG is at rest."""
+        up = self.map.up.get(pg.pgid, ())
+        at_rest = not pg.movable or (
+            not pg.flows and pg.held == up and pg.pgid not in self.peering
+            and pg.pgid not in self.map.pg_temp and len(up) == self.size_of(pg)
+            and NONE not in up and pg.scrub_until <= self.clock.now)
+        if at_rest:
+            self.restless.pop(pg.pgid, None)
+        else:
+            self.restless[pg.pgid] = pg
+
+    def state_of(self, pg: Pg) -> str:
+        """The state that the PG reports; odd ones stay as the state file has them."""
+        return self.report_of(pg)[0]
+
+    def report_of(self, pg: Pg) -> Tuple[str, Counts]:
+        """The state and the object copies that the PG reports."""
+        counts = self.counts_of(pg)
+        if not pg.movable:
+            return pg.file_state, counts
+        if pg.pgid not in self.restless:
+            return AT_REST, counts
+        peering = self.peering.get(pg.pgid)
+        if peering is not None:
+            return self._peering_state(pg, peering), counts
+        up, acting = self.map.up.get(pg.pgid, ()), self.map.acting(pg.pgid)
+        state = state_of(pg, up, acting, self.size_of(pg), self.min_size_of(pg), self.map.is_up,
+                         counts)
+        return state + "+scrubbing" if pg.scrub_until > self.clock.now else state, counts
+
+    def _peering_state(self, pg: Pg, peering: Peering) -> str:
+        """At the moment of the change the mgr still has the last report."""
+        if self.clock.now <= peering.since:
+            return "unknown" if pg.created else peering.last_state
+        if pg.created:
+            return "creating+peering"
+        return "remapped+peering" if pg.pgid in self.map.pg_temp else "peering"
+
+    def counts_of(self, pg: Pg) -> Counts:
+        """Misplaced and degraded object copies that a PG reports; none while it peers."""
+        if not pg.movable:
+            return Counts(pg.stat("num_objects_misplaced"), pg.stat("num_objects_degraded"))
+        if pg.pgid not in self.restless:
+            return _NO_COUNTS
+        peering = self.peering.get(pg.pgid)
+        if peering is not None and (self.clock.now > peering.since
+                                    or pg.pgid not in self.map.pg_temp):
+            return _NO_COUNTS
+        up, acting = self.map.up.get(pg.pgid, ()), self.map.acting(pg.pgid)
+        if acting == up and not pg.flows and not any(osd in pg.held for osd in up):
+            return _NO_COUNTS  # nobody has the data, or nobody that has it is up
+        return counts_of(pg, up, acting, self.size_of(pg))
+
+    def misplaced_of(self, pg: Pg) -> int:
+        """Misplaced object copies of a PG; none before it has peered with its new up set."""
+        return self.counts_of(pg).misplaced
+
 
 def _merged(table: Dict[str, Any], changes: Dict[str, Any]) -> Dict[str, Any]:
     merged = {**table, **changes}
     return {key: value for key, value in merged.items() if value}
+
+
+def _flapped(before: Dict[int, Dict[str, Any]], after: Dict[int, Dict[str, Any]]) -> Set[int]:
+    """OSDs that have come up or gone down."""
+    return {osd for osd, entry in after.items()
+            if bool(entry["up"]) != bool(before.get(osd, {}).get("up", 0))}

@@ -47,6 +47,8 @@ class Config:
     def __init__(self, texts: Dict[str, str]) -> None:
         self._texts = texts
         self._modules: Dict[str, Dict[str, Mapping[str, Any]]] = {}
+        #: Counts the changes of Ceph's own options.
+        self.version = 0
         self.declare("balancer", BALANCER_OPTIONS)
 
     def declare(self, module: str, options: List[Dict[str, Any]]) -> None:
@@ -106,6 +108,7 @@ class Config:
         except StubError as error:
             raise invalid(f"error parsing value: {error.message}") from None
         self._texts[f"{who}/{name}"] = text
+        self.version += 1
 
     def get(self, who: str, name: str) -> str:
         """`ceph config get WHO NAME`: the value as text."""
@@ -127,6 +130,7 @@ class Config:
             self.remove_module_option(module, option)
         else:
             self._texts.pop(f"{who}/{name}", None)
+            self.version += 1
 
 
 def _module_key(module: str, name: str) -> str:

@@ -1,7 +1,7 @@
 """The CRUSH tree and rules of the simulated cluster, from a `ceph osd crush dump`.
 
-Nothing here computes a mapping: the raw mapping comes from the state file. What is here answers
-the questions of the monitor's upmap checks.
+Nothing here computes a mapping (raw_mapping.py does). What is here answers the questions of the
+monitor's upmap checks.
 """
 
 from __future__ import annotations
@@ -33,6 +33,25 @@ class CrushMap:
                 if item["id"] >= 0:
                     self._device_weights.setdefault(item["id"], item["weight"] / WEIGHT_ONE)
         self._parents: Dict[Tuple[int, str], Dict[int, int]] = {}
+
+    def as_dump(self) -> Dict[str, Any]:
+        """The dump that the map was made of; not to be changed."""
+        return self._dump
+
+    def shape_below(self, rule_id: int) -> Dict[int, Any]:
+        """What a rule's mappings follow from: steps, and items and weights of all its buckets."""
+        shape: Dict[int, Any] = {0: self.rules.get(rule_id, {}).get("steps")}
+        waiting = self.takes(rule_id)
+        while waiting:
+            number = waiting.pop()
+            if number >= 0 or number in shape or number not in self.buckets:
+                continue
+            items = self.buckets[number]["items"]
+            sets = [[entry for entry in entries if entry["bucket_id"] == number]
+                    for entries in (self._dump.get("choose_args") or {}).values()]
+            shape[number] = ([(item["id"], item["weight"]) for item in items], sets)
+            waiting += [item["id"] for item in items]
+        return shape
 
     def weights_below(self, item: int) -> Dict[int, float]:
         """{osd: CRUSH weight} of all OSDs in the subtree of a bucket, or of the OSD itself."""

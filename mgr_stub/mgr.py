@@ -6,13 +6,16 @@ import pickle
 import threading
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from . import statistics
 from .api import CommandResult
 from .balancer import BuiltinBalancer
+from .crush_map import CrushMap
 from .errors import StubError
+from .failure_points import Life
 from .install import RELEASES
 from .mon_store import StoreCache
+from .osd_map import OsdMap
 from .osd_map_api import OSDMap
+from .reports import REPORTED
 from .simulation import Simulation
 
 
@@ -29,11 +32,13 @@ class Mgr:
         self.cluster = simulation.cluster
         self.config = simulation.config
         self.store = StoreCache(simulation.store, module_name)
+        self.life = Life()
         self.release = simulation.cluster.release
         number, self.release_name = RELEASES[self.release]
         self.version = f"ceph version {number} (simulated) {self.release_name} (stable)"
         self.balancer = BuiltinBalancer(simulation.config, self.release)
-        self.mon_connected = True
+        #: The maps that it had when the connection to the monitors was lost.
+        self._last_maps: Optional[Tuple[OsdMap, CrushMap]] = None
         self.config_changed = False
         self.module: Optional[Any] = None
         self.health_checks: Dict[str, Dict[str, Any]] = {}
@@ -46,31 +51,43 @@ class Mgr:
     def count(self, name: str) -> None:
         self.calls[name] = self.calls.get(name, 0) + 1
 
+    # -- the connection to the monitors -------------------------------------------------------
+
+    @property
+    def mon_connected(self) -> bool:
+        return self.simulation.monitor.faults.connected
+
+    @mon_connected.setter
+    def mon_connected(self, connected: bool) -> None:
+        self.simulation.monitor.faults.connected = connected
+        self.store.set_connected(connected)
+        self._last_maps = None if connected else (self.cluster.map, self.cluster.crush)
+
+    def maps(self) -> Tuple[OsdMap, CrushMap]:
+        """The newest maps that the mgr has; without a monitor they stay what they were."""
+        if self._last_maps is not None:
+            return self._last_maps
+        return self.cluster.map, self.cluster.crush
+
     # -- reading ------------------------------------------------------------------------------
 
     def get_osdmap(self) -> OSDMap:
-        with self.lock:
-            return OSDMap(self.cluster.map, self.cluster.crush, self.release, self.count)
+        with self.lock, self.life.call("get_osdmap"):
+            return OSDMap(*self.maps(), self.release, self.count)
 
     def get(self, name: str) -> Any:
         """A named structure in the shape of the release; None for an unknown name."""
-        with self.lock:
+        with self.lock, self.life.call("get"):
             self.count(name)
             return self._get(name)
 
     def _get(self, name: str) -> Any:
-        cluster = self.cluster
+        if name in REPORTED:
+            return self.simulation.reports.get(name)
+        osdmap, crush = self.maps()
         plain: Dict[str, Callable[[], Any]] = {
-            "pg_progress": lambda: statistics.pg_progress(cluster),
-            "pg_stats": lambda: {"pg_stats": statistics.pg_stats(cluster)},
-            "pool_stats": lambda: {"pool_stats": statistics.pool_stats(cluster)},
-            "osd_stats": lambda: {"osd_stats": statistics.osd_stats(cluster),
-                                  "pool_statfs": cluster.pool_usage.dump()},
-            "pg_status": lambda: statistics.pg_status(cluster),
-            "pg_dump": lambda: statistics.pg_dump(cluster),
-            "df": lambda: statistics.df(cluster),
-            "osd_map": lambda: cluster.map.dump(self.release),
-            "osd_map_crush": lambda: cluster.crush.dump(self.release),
+            "osd_map": lambda: osdmap.dump(self.release),
+            "osd_map_crush": lambda: crush.dump(self.release),
             "osd_metadata": self._osd_metadata,
             "mgr_map": self._mgr_map,
             "pg_ready": lambda: {"pg_ready": True},
@@ -121,12 +138,24 @@ class Mgr:
     def send_command(self, result: CommandResult, svc_type: str, svc_id: str,
                      command: str) -> None:
         """Queues a command; the first wait for any result makes the epoch for all of them."""
-        with self.lock:
+        with self.lock, self.life.call("send_command"):
             if svc_type != "mon":
                 result.complete(-22, "", f"the simulation has no {svc_type} to command")
                 return
-            result.ev.before_wait = self.commit
+            result.ev.before_wait = lambda timeout: self._wait(result, timeout)
             self.simulation.monitor.submit(command, result.complete)
+
+    def _wait(self, result: CommandResult, timeout: Optional[float]) -> None:
+        """Makes the epoch for a command, or lets time pass until it is due."""
+        with self.lock:
+            self.simulation.wait_until(result.ev.is_set, timeout)
+            if timeout is None and not result.ev.is_set():
+                result.complete(-110, "", "the simulation waited for an hour in vain")
+
+    def set_store(self, key: str, value: Optional[str]) -> None:
+        """Stores a module's value with the monitor."""
+        with self.lock, self.life.call("set_store"):
+            self.store.set(key, value)
 
     def commit(self) -> None:
         with self.lock:

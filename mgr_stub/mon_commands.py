@@ -40,8 +40,8 @@ def _without_format(words: List[str]) -> Tuple[List[str], bool]:
 
 def _send(mgr: Mgr, command: Dict[str, Any]) -> Answer:
     answers: List[Answer] = []
-    mgr.simulation.monitor.submit(
-        json.dumps(command), lambda rc, out, err: answers.append((rc, out, err)))
+    mgr.simulation.monitor.submit_from(
+        "client", json.dumps(command), lambda rc, out, err: answers.append((rc, out, err)))
     mgr.commit()
     return answers[0]
 

@@ -40,6 +40,15 @@ class StoreCache:
                         if key.startswith(self._prefix)}
         #: How many writes the monitor has been sent, refused ones included.
         self.writes = 0
+        #: Writes that wait for a connection to the monitor; lost if the mgr dies before.
+        self._waiting: Optional[Dict[str, Optional[str]]] = None
+
+    def set_connected(self, connected: bool) -> None:
+        """Sends what has waited, or begins to wait."""
+        waiting = self._waiting or {}
+        self._waiting = None if connected else waiting
+        for key, value in waiting.items() if connected else ():
+            self._store.set_key(self._prefix + key, value)
 
     def get(self, key: str) -> Optional[str]:
         return self._values.get(key)
@@ -53,4 +62,7 @@ class StoreCache:
         else:
             self._values[key] = value
         self.writes += 1
-        self._store.set_key(self._prefix + key, value)
+        if self._waiting is None:
+            self._store.set_key(self._prefix + key, value)
+        else:
+            self._waiting[key] = value

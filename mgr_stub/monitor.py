@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import errno
 import json
+import random
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, FrozenSet, List, Optional, Set, Tuple
 
 from . import upmap
 from .cluster import Cluster, MapChange
 from .errors import StubError, invalid
+from .mon_faults import LoggedCommand, MonFaults
 from .osd_map import RELEASES
 from .pg import pg_order
+from .pool_entry import parent_of, pg_nums
 from .upmap import NONE, Items
 
 Answer = Tuple[int, str, str]
@@ -21,10 +24,33 @@ FLAGS = ("full", "pause", "noup", "nodown", "noout", "noin", "nobackfill", "nore
          "norecover", "noscrub", "nodeep-scrub", "notieragent", "nosnaptrim")
 
 
+#: How commands of the mgr are signed in the log.
+MGR = "mgr.x"
+
+
+#: Most PGs that a pool may have.
+_MAX_PG_NUM = 65536
+
+#: What `osd pool set` changes of a pool; the last is the step that Ceph's PGs themselves ask for.
+_POOL_VARIABLES: Dict[str, Tuple[str, ...]] = {
+    "pg_num": ("pg_num_target", "pg_placement_num_target"),
+    "pgp_num": ("pg_placement_num_target",),
+    "pg_num_actual": ("pg_num", "pg_num_pending"),
+    "pgp_num_actual": ("pg_placement_num",),
+    "pg_num_merged": ("pg_num", "pg_num_pending"),
+}
+
+
 @dataclass
 class _Queued:
-    command: Dict[str, Any]
+    entry: LoggedCommand
     done: Callable[[int, str, str], None]
+    #: Moment before which its epoch is not made.
+    due: float
+
+    @property
+    def from_mgr(self) -> bool:
+        return self.entry.sender.startswith(MGR)
 
 
 class Monitor:
@@ -34,8 +60,11 @@ class Monitor:
     A return code of 0 for an upmap says nothing about the entry being kept.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, rng: Optional[random.Random] = None) -> None:
         self.cluster = cluster
+        self.faults = MonFaults(rng or random.Random(0))
+        #: Every command, in the order of sending.
+        self.log: List[LoggedCommand] = []
         self._queue: List[_Queued] = []
         self._clean_everything = True
         self._handlers: Dict[str, Callable[[Dict[str, Any], MapChange], str]] = {
@@ -45,21 +74,50 @@ class Monitor:
             "osd set": self._set_flag,
             "osd unset": self._unset_flag,
             "osd pool rm": self._remove_pool,
+            "osd pool set": self._set_pool,
         }
 
     def submit(self, command_json: str, done: Callable[[int, str, str], None]) -> None:
-        """Queues a command; `done` gets return code, stdout and stderr when its epoch is made."""
+        """Queues a mgr's command; `done` gets the answer (return code, stdout, stderr) when its
+        epoch is made."""
+        self.submit_from(MGR, command_json, done)
+
+    def submit_from(self, sender: str, command_json: str,
+                    done: Callable[[int, str, str], None]) -> None:
+        """As `submit`, for somebody else."""
         try:
             command = json.loads(command_json)
             if not isinstance(command, dict):
                 raise ValueError("not an object")
         except ValueError:
             command = {"prefix": ""}
-        self._queue.append(_Queued(command, done))
+        now = self.cluster.clock.now
+        entry = LoggedCommand(now, sender, command)
+        self.log.append(entry)
+        item = _Queued(entry, done, now)
+        if item.from_mgr:
+            item.due += self.faults.delay
+        self._queue.append(item)
 
     @property
     def busy(self) -> bool:
+        """Whether a command waits for its epoch."""
         return bool(self._queue)
+
+    @property
+    def ready(self) -> bool:
+        """Whether a command waits that can have its epoch now."""
+        return any(self._is_due(item) for item in self._queue)
+
+    def next_moment(self) -> Optional[float]:
+        """The moment at which the next delayed command is due."""
+        return min((item.due for item in self._queue if self._reachable(item)), default=None)
+
+    def _reachable(self, item: _Queued) -> bool:
+        return self.faults.connected or not item.from_mgr
+
+    def _is_due(self, item: _Queued) -> bool:
+        return item.due <= self.cluster.clock.now and self._reachable(item)
 
     # -- one epoch ----------------------------------------------------------------------------
 
@@ -69,16 +127,32 @@ class Monitor:
         touched: Set[str] = set()
         later: List[_Queued] = []
         for item in self._queue:
-            pgid = str(item.command.get("pgid", ""))
-            if pgid and pgid in touched:
+            pgid = str(item.entry.command.get("pgid", ""))
+            if (pgid and pgid in touched) or not self._is_due(item):
                 later.append(item)
                 continue
-            rc, out, err = self._run(item.command, change)
-            if pgid and rc == 0:
+            refusal = self.faults.refusal() if item.from_mgr else None
+            answer = refusal or self._run(item.entry.command, change)
+            if pgid and answer[0] == 0:
                 touched.add(pgid)
-            answers.append(_answer(item.done, rc, out, err))
+            answers.append(self._answer(item, answer))
         self._queue = later
         return answers
+
+    def _answer(self, item: _Queued, answer: Answer) -> Callable[[], None]:
+        """Tells the sender, if the answer is not lost; to be called when the epoch is made."""
+        given: Optional[Answer] = answer
+        if item.from_mgr and self.faults.loses():
+            given = self.faults.lost_answer()
+
+        def tell() -> None:
+            entry = item.entry
+            entry.done_at, entry.epoch = self.cluster.clock.now, self.cluster.map.epoch
+            entry.returncode, entry.message = answer[0], answer[2]
+            entry.answer = given
+            if given is not None:
+                item.done(*given)
+        return tell
 
     def _run(self, command: Dict[str, Any], change: MapChange) -> Answer:
         handler = self._handlers.get(str(command.get("prefix", "")))
@@ -95,7 +169,7 @@ class Monitor:
         Entries that neither they nor the map under them have changed since need no second look.
         """
         entries: Dict[str, Optional[Items]] = dict(change.upmap_items)
-        if self._clean_everything or change.removed_pools:
+        if self._clean_everything or change.removed_pools or change.moves_data:
             entries = {**self.cluster.map.upmap_items, **entries}
         self._clean_everything = False
         for pgid, items in entries.items():
@@ -112,7 +186,10 @@ class Monitor:
         pg = cluster.pgs.get(pgid)
         if pool is None or pool_id in change.removed_pools or pg is None:
             return ()
-        if position >= int(pool.get("pg_num_pending", pool["pg_num"])):
+        counts = pg_nums(pool)
+        if position >= counts["pg_num_pending"] or any(
+                parent_of(source) == position
+                for source in range(counts["pg_num_pending"], counts["pg_num"])):
             return ()
         if pg.raw is None:
             # without a raw mapping nothing can be judged: old entries stay, new ones do not
@@ -216,7 +293,21 @@ class Monitor:
         change.removed_pools.add(pool_id)
         return f"pool '{name}' removed"
 
-
-def _answer(done: Callable[[int, str, str], None], rc: int, out: str,
-            err: str) -> Callable[[], None]:
-    return lambda: done(rc, out, err)
+    def _set_pool(self, command: Dict[str, Any], change: MapChange) -> str:
+        """The variables that operators (pg_num) and the mgr itself (*_actual) set."""
+        name, variable = str(command.get("pool", "")), str(command.get("var", ""))
+        pool_id = self.cluster.map.pool_named(name)
+        if pool_id is None or pool_id in change.removed_pools:
+            raise StubError(errno.ENOENT, f"unrecognized pool '{name}'")
+        text = str(command.get("val", ""))
+        if not text.isdigit() or not 0 < int(text) <= _MAX_PG_NUM:
+            raise invalid(f"'{text}' must be >= 1 and <= {_MAX_PG_NUM}")
+        keys = _POOL_VARIABLES.get(variable)
+        if keys is None:
+            raise invalid(f"invalid variable '{variable}'")
+        pool = change.pools.get(pool_id, self.cluster.map.pools[pool_id])
+        pool = {**pool, **pg_nums(pool)}
+        if variable == "pg_num_actual" and int(text) < pool["pg_num"]:
+            keys = ("pg_num_pending",)  # the PGs get ready to merge first
+        change.pools[pool_id] = {**pool, **dict.fromkeys(keys, int(text))}
+        return f"set pool {pool_id} {variable} to {text}"

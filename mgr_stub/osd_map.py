@@ -60,7 +60,19 @@ class OsdMap:
         return float(self.osds[osd]["weight"]) if osd in self.osds else 0.0
 
     def acting(self, pgid: str) -> Mapping:
-        return self.pg_temp.get(pgid) or self.up.get(pgid, ())
+        """Who serves the PG: its pg_temp less what is down, else its up set."""
+        temp = self.pg_temp.get(pgid)
+        if temp is None:
+            return self.up.get(pgid, ())
+        osds = self.osds
+        for osd in temp:
+            if osd not in osds or not osds[osd]["up"]:
+                break
+        else:
+            return temp
+        erasure = is_erasure(self.pools[int(pgid.partition(".")[0])])
+        present = up_from_mapping(temp, erasure, self)
+        return present if any(osd != NONE for osd in present) else self.up.get(pgid, ())
 
     def pool_named(self, name: str) -> Optional[int]:
         for pool_id, pool in self.pools.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Set, Tuple
 
 from .upmap import NONE, Mapping
 from .usage import NOTHING, ShardBytes
@@ -12,6 +12,13 @@ from .usage import NOTHING, ShardBytes
 _MOVABLE_STATES = {"active", "clean", "remapped", "backfilling", "backfill_wait",
                    "backfill_toofull", "scrubbing", "deep", "snaptrim", "snaptrim_wait"}
 
+#: States of a PG that an OSD is missing from, which heals once CRUSH has been computed for it.
+_HEALABLE_STATES = _MOVABLE_STATES | {"undersized", "degraded", "peered", "recovering",
+                                      "recovery_wait"}
+
+#: A shard by its place: position (0 for replicated pools) and OSD.
+Place = Tuple[int, int]
+
 
 def pg_order(pgid: str) -> Tuple[int, int]:
     """(pool, position) of a PG id, e.g. (2, 31) of `2.1f`; ValueError if it is none."""
@@ -20,9 +27,12 @@ def pg_order(pgid: str) -> Tuple[int, int]:
 
 
 class Flow:
-    """A shard on its way: copied bytes from `source` to `target`."""
+    """A shard on its way: copied bytes from `source` to `target`.
 
-    __slots__ = ("source", "target", "shard", "copied", "landed", "rate")
+    With `by_log` the target has the shard but for what was written while it was down.
+    """
+
+    __slots__ = ("source", "target", "shard", "copied", "landed", "rate", "by_log")
 
     def __init__(self, source: int, target: int, shard: ShardBytes, copied: float = 0.0) -> None:
         self.source = source
@@ -32,22 +42,36 @@ class Flow:
         #: What the target's statistics already show of it.
         self.landed = shard.part(copied) if copied else NOTHING
         self.rate = 0.0
+        self.by_log = False
 
     @property
     def remaining(self) -> float:
         return max(0.0, self.shard.total - self.copied)
 
+    @property
+    def missing(self) -> float:
+        """Share of the shard that has not arrived, 0 to 1."""
+        return self.remaining / self.shard.total if self.shard.total else 0.0
+
+    def resize(self, shard: ShardBytes) -> None:
+        """The shard has another size now: clients write to what has been copied, too."""
+        if self.shard.total:
+            self.copied *= shard.total / self.shard.total
+        self.shard = shard
+
 
 class Pg:
     """A PG: its raw mapping, where its data is, and what is being copied.
 
-    `raw` is None for a PG whose raw mapping cannot be told; such a PG keeps its up set for good.
-    `held` lists the OSDs with complete data, by position; it is the acting set once peered.
+    `raw` is None for a PG whose raw mapping cannot be told; such a PG keeps its up set.
+    `held` lists the OSDs with complete data, by position, those that are down among them. While all
+    of them are up it is the acting set once peered.
     """
 
-    __slots__ = ("pgid", "pool_id", "erasure", "raw", "held", "shard", "stats", "file_state",
-                 "flows", "queued", "backfilling", "toofull", "recovered_bytes", "reported_epoch",
-                 "num_bytes", "num_objects", "num_copies", "order")
+    __slots__ = ("pgid", "pool_id", "erasure", "raw", "crush", "pinned", "held", "behind", "shard",
+                 "stats", "file_state", "flows", "queued", "backfilling", "toofull", "retry_at",
+                 "recovered_bytes", "reported_epoch", "num_bytes", "num_objects", "omap_bytes",
+                 "num_copies", "order", "created", "scrub_until")
 
     def __init__(self, pgid: str, pool_id: int, erasure: bool, stats: Dict[str, Any]) -> None:
         self.pgid = pgid
@@ -58,22 +82,34 @@ class Pg:
         self.stats = stats
         self.file_state = str(stats.get("state", "unknown"))
         self.raw: Optional[Mapping] = None
+        #: CRUSH's answer with the map as it is, once it has been computed.
+        self.crush: Optional[Mapping] = None
+        #: Whether the osdmap fixes its placement in full (pg_upmap).
+        self.pinned = False
         self.held: Mapping = tuple(stats.get("acting", ()))
+        #: What OSDs still have of it that are down and have missed writes or are not wanted.
+        self.behind: Dict[Place, ShardBytes] = {}
         self.shard = NOTHING
-        #: (position for erasure-coded, 0 for replicated; target) -> the copy under way
-        self.flows: Dict[Tuple[int, int], Flow] = {}
+        #: The copies under way.
+        self.flows: Dict[Place, Flow] = {}
         self.queued = 0.0
         self.backfilling = False
         self.toofull = False
+        #: Moment at which a target that was too full is asked again.
+        self.retry_at = 0.0
         self.recovered_bytes = int(self.stat("num_bytes_recovered"))
         self.reported_epoch = int(stats.get("reported_epoch", 0))
         self.num_bytes = self.stat("num_bytes")
         self.num_objects = self.stat("num_objects")
+        self.omap_bytes = self.stat("num_omap_bytes")
         #: num_object_copies: objects times the pool's size; filled in where the file has none.
         self.num_copies = self.stat("num_object_copies")
+        #: Whether it is new and has not peered yet.
+        self.created = False
+        self.scrub_until = 0.0
 
     def stat(self, name: str) -> int:
-        """A figure of the PG's stat_sum; 0 when the file has none."""
+        """A figure of the PG's stat_sum in the file; 0 when it has none."""
         return int(self.stats.get("stat_sum", {}).get(name, 0))
 
     @property
@@ -89,22 +125,34 @@ class Pg:
         return all(len(osds) == size and NONE not in osds and min(osds) >= 0
                    for osds in (self.stats["up"], self.stats["acting"]))
 
-    def wanted_flows(self, up: Mapping) -> List[Tuple[Tuple[int, int], int]]:
-        """((position, target), source) of every shard that `up` needs and `held` has not."""
+    def state_is_healable(self) -> bool:
+        """Whether the file shows nothing worse than a missing OSD."""
+        return not self.pinned and set(self.file_state.split("+")) <= _HEALABLE_STATES
+
+    def holders(self) -> List[int]:
+        """OSDs with complete data."""
+        return [osd for osd in self.held if osd != NONE]
+
+    def targets(self) -> Set[int]:
+        """OSDs that something is copied to."""
+        return {flow.target for flow in self.flows.values()}
+
+    def wanted_flows(self, up: Mapping) -> List[Tuple[Place, int]]:
+        """((position, target), source) of every shard that `up` needs and `held` has not.
+
+        The source is NONE where nobody has the shard.
+        """
         if self.erasure:
-            return [((position, new), old)
-                    for position, (old, new) in enumerate(zip(self.held, up)) if old != new]
+            return [((position, new), self.held[position] if position < len(self.held) else NONE)
+                    for position, new in enumerate(up)
+                    if new != NONE and self.held[position:position + 1] != (new,)]
         # a replica is read from the acting primary, whoever it replaces
-        return [((0, osd), self.held[0]) for osd in up if osd not in self.held]
+        first = next(iter(self.holders()), NONE)
+        return [((0, osd), first) for osd in up if osd not in self.held]
 
     def misplaced_objects(self) -> int:
-        """num_objects_misplaced: object copies that are not yet where `up` wants them."""
-        count = 0
-        for flow in self.flows.values():
-            total = flow.shard.total
-            share = flow.remaining / total if total else 0.0
-            count += int(round(self.num_objects * share))
-        return count
+        """Object copies that are on their way, whether the PG reports them yet or not."""
+        return sum(int(round(self.num_objects * flow.missing)) for flow in self.flows.values())
 
     def recovered(self) -> int:
         """num_bytes_recovered: an object counts once, when all its moving shards have arrived."""

@@ -6,7 +6,7 @@ import errno
 import json
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
 
-from . import statistics
+from . import sim_cluster_commands, sim_mgr_commands, statistics
 from .clock import format_span, format_time, parse_span
 from .errors import StubError, invalid
 from .save import save_state
@@ -23,14 +23,62 @@ IDLE_LIMIT = 60 * 86400.0
 QUIET_ROUNDS = 2
 
 
+#: All commands with what they take; `sim help` shows it.
+HELP = """\
+sim run SPAN|idle                 lets time pass: 2h, or until nothing moves for two rounds
+sim status [--format json]        time, misplaced, moving, fill
+sim save FILE                     writes the cluster as a state file
+sim osd out|in|down|up N...       down ones are marked out after mon_osd_down_out_interval
+sim osd reweight N WEIGHT         0 to 1
+sim osd crush-reweight N WEIGHT   a TiB is 1 by custom
+sim osd lose N                    down, out, and its data gone
+sim osd full-ratios NEARFULL BACKFILLFULL FULL
+sim host add NAME COUNT SIZE [class=hdd] [under=BUCKET]
+sim host down|up NAME             all its OSDs
+sim pool create NAME pg_num=N size=S [k=K] [rule=NAME]
+sim pool rm NAME
+sim pool pg_num NAME N            the mgr goes there step by step
+sim write|delete POOL SIZE        by clients, at once
+sim grow POOL SIZE/SPAN           by clients, all the time: 10G/1h; 0 stops
+sim flag set|unset NAME           flags of the osdmap, such as noout
+sim backfill rate SIZE            bytes per second of every OSD
+sim peering SPAN                  how long PGs peer
+sim scrub PGID SPAN               the PG shows a scrub
+sim failover                      the mgr hands over in good order
+sim mgr fail [at POINT [COUNT]] [takeover=SPAN]
+                                  the mgr dies, at once or at the COUNT-th call of the API:
+                                  before- or after- send, store, map, get
+sim mon delay SPAN                epochs come so much after the mgr's commands
+sim mon reject RATIO              commands of the mgr that are refused
+sim mon lose RATIO                commands of the mgr that are done but answered wrongly or never
+sim mon down|up                   the mgr's connection to the monitors
+sim stats freeze SPAN             nothing is reported
+sim stats lag SPAN                reports are that old
+sim stats noise RATIO             reported bytes are off by up to that
+sim clock jump SPAN               the wall clock, forward or (-1h) back
+sim balancer on|off               the built-in one"""
+
+
 def run(session: "Session", words: List[str]) -> Answer:
     """Runs `sim WORDS`; StubError for what it does not know."""
     name = words[0] if words else ""
-    handler = _HANDLERS.get(name)
-    if handler is None:
-        known = ", ".join(sorted(_HANDLERS))
-        raise invalid(f"'sim {' '.join(words)}' is not known; there are {known}")
-    return handler(session, words[1:])
+    if name in _HANDLERS:
+        return _HANDLERS[name](session, words[1:])
+    for length in (2, 1):
+        command = _COMMANDS.get(" ".join(words[:length]))
+        if command is not None:
+            return 0, command(session, words[length:]), ""
+    longer = sorted(known for known in _COMMANDS if known.startswith(f"{name} "))
+    if longer:
+        raise invalid(f"sim {name} knows only: {', '.join(f'sim {known}' for known in longer)}")
+    known = sorted({*_HANDLERS, *(command.partition(" ")[0] for command in _COMMANDS)})
+    raise invalid(f"'sim {' '.join(words)}' is not known; there are {', '.join(known)}")
+
+
+def _help(session: "Session", words: List[str]) -> Answer:
+    if words:
+        raise invalid("sim help takes no arguments")
+    return 0, HELP, ""
 
 
 def _run_time(session: "Session", words: List[str]) -> Answer:
@@ -107,28 +155,11 @@ def status_of(session: "Session") -> Dict[str, Any]:
     }
 
 
-def _failover(session: "Session", words: List[str]) -> Answer:
-    if words:
-        raise invalid("sim failover takes no arguments")
-    session.failover()
-    return 0, "", ""
-
-
-def _pool(session: "Session", words: List[str]) -> Answer:
-    if len(words) != 2 or words[0] != "rm":
-        raise invalid("sim pool knows only: sim pool rm NAME")
-    answers: List[Answer] = []
-    session.simulation.monitor.submit(
-        json.dumps({"prefix": "osd pool rm", "pool": words[1]}),
-        lambda rc, out, err: answers.append((rc, out, err)))
-    session.mgr.commit()
-    return answers[0]
-
-
 _HANDLERS: Dict[str, Callable[["Session", List[str]], Answer]] = {
     "run": _run_time,
     "save": _save,
     "status": _status,
-    "failover": _failover,
-    "pool": _pool,
+    "help": _help,
 }
+
+_COMMANDS = {**sim_cluster_commands.COMMANDS, **sim_mgr_commands.COMMANDS}

@@ -4,37 +4,37 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Tuple
 
-from .cluster import Cluster, PoolSums
+from .cluster import AT_REST, Cluster, PoolSums
 from .osd_map import primary_of
 from .pg import Pg
 
-_PLAIN_SUMS = ("num_bytes", "num_objects", "num_objects_degraded", "num_omap_bytes",
-               "num_omap_keys")
-_SUMS = _PLAIN_SUMS + ("num_object_copies", "num_objects_misplaced")
-
-#: State of a PG that is neither moving nor in trouble.
-_AT_REST = "active+clean"
+_SUMS = ("num_bytes", "num_objects", "num_omap_bytes", "num_omap_keys", "num_object_copies",
+         "num_objects_degraded", "num_objects_misplaced")
 
 
 def pg_stat(cluster: Cluster, pg: Pg) -> Dict[str, Any]:
     """The pg_stats[] record of a PG now."""
     up = cluster.map.up.get(pg.pgid, ())
     acting = cluster.map.acting(pg.pgid)
-    sums = {**pg.stats.get("stat_sum", {}),
-            "num_object_copies": pg.num_copies,
-            "num_objects_misplaced": cluster.misplaced_of(pg),
-            "num_bytes_recovered": pg.recovered()}
-    return {**pg.stats, "state": cluster.state_of(pg), "up": list(up), "acting": list(acting),
+    state, counts = cluster.report_of(pg)
+    sums = {**pg.stats.get("stat_sum", {}), "num_bytes": pg.num_bytes,
+            "num_objects": pg.num_objects, "num_omap_bytes": pg.omap_bytes,
+            "num_object_copies": pg.num_copies, "num_objects_misplaced": counts.misplaced,
+            "num_objects_degraded": counts.degraded, "num_bytes_recovered": pg.recovered()}
+    return {**pg.stats, "state": state, "up": list(up), "acting": list(acting),
             "up_primary": primary_of(up), "acting_primary": primary_of(acting),
             "reported_epoch": reported_epoch(cluster, pg), "stat_sum": sums}
 
 
 def reported_epoch(cluster: Cluster, pg: Pg) -> int:
-    """Epoch of the PG's last report: it reports when it has peered, and all the time in backfill.
+    """Epoch of the PG's last report: it reports while it peers, and all the time in backfill.
 
-    Until then the mgr has what was true before, as with the delay of real statistics.
+    At the moment of a change the mgr has what was true before, as with the delay of real
+    statistics.
     """
-    return cluster.map.epoch if pg.backfilling else pg.reported_epoch
+    peering = cluster.peering.get(pg.pgid)
+    peers = peering is not None and cluster.clock.now > peering.since
+    return cluster.map.epoch if pg.backfilling or peers else pg.reported_epoch
 
 
 def pg_stats(cluster: Cluster) -> List[Dict[str, Any]]:
@@ -43,27 +43,32 @@ def pg_stats(cluster: Cluster) -> List[Dict[str, Any]]:
 
 def pg_progress(cluster: Cluster) -> Dict[str, Any]:
     """get('pg_progress'): bytes and state of every PG that has reported."""
-    return {"pgs": {pg.pgid: {"num_bytes_recovered": pg.recovered(),
-                              "num_bytes": pg.num_bytes,
-                              "reported_epoch": reported_epoch(cluster, pg),
-                              "state": cluster.state_of(pg)} for pg in cluster.pgs.values()},
-            "pg_ready": True}
+    restless = cluster.restless
+    pgs: Dict[str, Dict[str, Any]] = {}
+    for pgid, pg in cluster.pgs.items():
+        if pgid in restless or pg.raw is None:
+            pgs[pgid] = {"num_bytes_recovered": pg.recovered(), "num_bytes": pg.num_bytes,
+                         "reported_epoch": reported_epoch(cluster, pg),
+                         "state": cluster.state_of(pg)}
+        else:  # most of them, so the short way
+            pgs[pgid] = {"num_bytes_recovered": pg.recovered_bytes, "num_bytes": pg.num_bytes,
+                         "reported_epoch": pg.reported_epoch, "state": AT_REST}
+    return {"pgs": pgs, "pg_ready": True}
 
 
 def pool_sums(cluster: Cluster) -> Dict[int, PoolSums]:
-    """Sums and states of every pool now: those at rest, corrected for the PGs that move."""
+    """Sums and states of every pool now: those at rest, corrected for the PGs that are not."""
     if not cluster.sums:
         cluster.sums.update(_sums_at_rest(cluster))
     now = {pool_id: PoolSums(dict(sums.stat_sum), dict(sums.states))
            for pool_id, sums in cluster.sums.items()}
-    for pgid in cluster.map.pg_temp:
-        pg = cluster.pgs[pgid]
-        if pg.movable:
-            sums = now[pg.pool_id]
-            state = cluster.state_of(pg)
-            sums.stat_sum["num_objects_misplaced"] += pg.misplaced_objects()
-            sums.states[_AT_REST] -= 1
-            sums.states[state] = sums.states.get(state, 0) + 1
+    for pg in cluster.restless.values():
+        sums = now[pg.pool_id]
+        state, counts = cluster.report_of(pg)
+        sums.stat_sum["num_objects_misplaced"] += counts.misplaced
+        sums.stat_sum["num_objects_degraded"] += counts.degraded
+        sums.states[AT_REST] -= 1
+        sums.states[state] = sums.states.get(state, 0) + 1
     return now
 
 
@@ -71,12 +76,15 @@ def _sums_at_rest(cluster: Cluster) -> Dict[int, PoolSums]:
     sums = {pool_id: PoolSums(dict.fromkeys(_SUMS, 0)) for pool_id in cluster.map.pools}
     for pg in cluster.pgs.values():
         total = sums[pg.pool_id].stat_sum
+        total["num_bytes"] += pg.num_bytes
+        total["num_objects"] += pg.num_objects
+        total["num_omap_bytes"] += pg.omap_bytes
+        total["num_omap_keys"] += pg.stat("num_omap_keys")
         total["num_object_copies"] += pg.num_copies
-        for name in _PLAIN_SUMS:
-            total[name] += pg.stat(name)
         if not pg.movable:
             total["num_objects_misplaced"] += pg.stat("num_objects_misplaced")
-        state = _AT_REST if pg.movable else pg.file_state
+            total["num_objects_degraded"] += pg.stat("num_objects_degraded")
+        state = AT_REST if pg.movable else pg.file_state
         states = sums[pg.pool_id].states
         states[state] = states.get(state, 0) + 1
     return sums
@@ -96,9 +104,25 @@ def pool_stats(cluster: Cluster) -> List[Dict[str, Any]]:
 
 
 def osd_stats(cluster: Cluster) -> List[Dict[str, Any]]:
-    """The osd_stats[] records of the OSDs that report."""
-    return [usage.dump() for osd, usage in sorted(cluster.usage.items())
-            if usage.total and cluster.map.is_up(osd)]
+    """The osd_stats[] records that the mgr has.
+
+    As in Ceph an OSD that is out has an empty one, and one that is down the last that it sent.
+    """
+    return [usage.dump() if is_counted(cluster, osd) else {**no_statistics(osd), "seq": 0}
+            for osd, usage in sorted(cluster.usage.items())
+            if usage.total and cluster.map.exists(osd)]
+
+
+def is_counted(cluster: Cluster, osd: int) -> bool:
+    """Whether the mgr takes in what the OSD reports: not while it is out."""
+    return cluster.map.reweight(osd) > 0
+
+
+def no_statistics(osd: int) -> Dict[str, Any]:
+    """The record of an OSD that reports nothing (out, or brand new)."""
+    zeros = dict.fromkeys(("num_pgs", "kb", "kb_used", "kb_used_data", "kb_used_omap",
+                           "kb_used_meta", "kb_avail"), 0)
+    return {"osd": osd, **zeros, "statfs": {"total": 0, "available": 0}}
 
 
 def pg_status(cluster: Cluster) -> Dict[str, Any]:
@@ -141,8 +165,9 @@ def _counts(states: Dict[str, int]) -> List[Dict[str, Any]]:
 
 
 def _space(cluster: Cluster) -> Dict[str, int]:
-    total = sum(usage.total for usage in cluster.usage.values())
-    used = sum(usage.used for usage in cluster.usage.values() if usage.total)
+    counted = [usage for osd, usage in cluster.usage.items() if is_counted(cluster, osd)]
+    total = sum(usage.total for usage in counted)
+    used = sum(usage.used for usage in counted if usage.total)
     return {"bytes_used": used, "bytes_avail": total - used, "bytes_total": total}
 
 
@@ -162,7 +187,8 @@ def max_avail(cluster: Cluster, pool_id: int) -> int:
 
 def df(cluster: Cluster) -> Dict[str, Any]:
     """get('df') and `ceph df detail`: space of the cluster, the device classes and the pools."""
-    osds = {osd: usage for osd, usage in cluster.usage.items() if usage.total}
+    osds = {osd: usage for osd, usage in cluster.usage.items()
+            if usage.total and is_counted(cluster, osd)}
     classes = sorted({cluster.crush.classes[osd] for osd in osds if osd in cluster.crush.classes})
     by_class = {name: _class_space([(usage.total, usage.used) for osd, usage in osds.items()
                                     if cluster.crush.classes.get(osd) == name])

@@ -159,3 +159,10 @@ class PoolUsage:
                 now[key] = max(0, int(now[key]) + delta)
             shown.append(now)
         return shown
+
+
+def empty_record(osd: int, size: int) -> Dict[str, Any]:
+    """The osd_stats[] record of an OSD of `size` bytes that has nothing yet."""
+    zeros = dict.fromkeys(("num_pgs", "kb_used", "kb_used_data", "kb_used_omap", "kb_used_meta"), 0)
+    return {"osd": osd, **zeros, "kb": size >> 10, "kb_avail": size >> 10,
+            "statfs": {**dict.fromkeys(_STATFS_KEYS, 0), "total": size, "available": size}}

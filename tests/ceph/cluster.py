@@ -26,6 +26,10 @@ HOSTS: Dict[str, Tuple[float, ...]] = {
     "h0": (2.0, 1.5), "h1": (3.0, 2.0), "h2": (2.0, 2.0), "h3": (4.0, 1.5), "h4": (2.0, 3.0)}
 """OSD sizes in GiB by CRUSH host; OSDs are numbered in this order, weights are their sizes."""
 
+BRAKES = ("start_delay", "pg_cooldown", "max_transit_ratio", "max_backfills_per_osd")
+"""Options of the module that hold moves back for longer than tests can wait, or by shares of OSDs
+that are as small as theirs."""
+
 CONF = """[global]
 fsid = {fsid}
 mon host = [v2:127.0.0.1:{port}]
@@ -164,9 +168,14 @@ class Cluster:
                f"[v2:127.0.0.1:{self.port}]", monmap])
         (self.work / "mon.a").mkdir()
         conf = ["-c", str(self.conf)]
-        check(["ceph-mon", *conf, "-i", "a", "--mkfs", "--monmap", monmap, "--keyring", keyring])
+        check(["ceph-mon", *conf, "-i", "a", "--mkfs", "--monmap", monmap, "--keyring", keyring,
+               *self._mkfs_arguments()])
         self.processes.start("mon.a", ["ceph-mon", *conf, "-i", "a", "-f"])
         wait_for("the monitor", lambda: self._alive("mon.a") and self._mon_answers(), 60)
+
+    def _mkfs_arguments(self) -> List[str]:
+        """More for `ceph-mon --mkfs`."""
+        return []
 
     def _mon_answers(self) -> bool:
         try:
@@ -207,7 +216,16 @@ class Cluster:
             wait_for(name, lambda: not self.processes.alive(name), 180, 0.1)
             if self.processes.running.pop(name).returncode:
                 raise ClusterError(f"{name} failed:\n{self.log_tail(name)}")
-            self.processes.start(f"osd.{number}", ["ceph-osd", *conf, "-i", str(number), "-f"])
+            self.start_osd(number)
+        self.wait_osds()
+
+    def start_osd(self, number: int) -> None:
+        """Start an OSD whose files are there; does not wait."""
+        self.processes.start(
+            f"osd.{number}", ["ceph-osd", "-c", str(self.conf), "-i", str(number), "-f"])
+
+    def wait_osds(self) -> None:
+        """Wait until every OSD is up."""
         wait_for("all OSDs up", self._osds_up, 180)
 
     def _osds_up(self) -> bool:
@@ -248,6 +266,11 @@ class Cluster:
     def set_option(self, name: str, value: Any) -> None:
         """Set an option of the module, as `ceph config set mgr mgr/equilibrium/NAME` does."""
         self.mon("config set", who="mgr", name=f"mgr/equilibrium/{name}", value=str(value))
+
+    def hurry(self) -> None:
+        """Take the module's brakes off."""
+        for name in BRAKES:
+            self.set_option(name, 0)
 
     # -- the mgr --------------------------------------------------------------------------------
 
@@ -304,8 +327,22 @@ class Cluster:
         """`ceph mgr fail`; returns the name of the next active mgr once it answers."""
         before = self.mon_json("mgr dump")
         self.mon("mgr fail", who=before["active_name"])
-        wait_for("another active mgr", lambda: self.mon_json("mgr dump")["active_gid"] not in (
-            0, before["active_gid"]), 60)
+        return self._wait_other_mgr(before["active_gid"])
+
+    def kill_mgr(self) -> str:
+        """`kill -9` of the active mgr, which then stands by; the next one's name once it answers.
+
+        The monitor gives up on a silent mgr after `mon_mgr_beacon_grace`.
+        """
+        before = self.mon_json("mgr dump")
+        self.processes.end(f"mgr.{before['active_name']}", hard=True)
+        name = self._wait_other_mgr(before["active_gid"])
+        self.start_mgr(before["active_name"])
+        return name
+
+    def _wait_other_mgr(self, gid: int) -> str:
+        wait_for("another active mgr",
+                 lambda: self.mon_json("mgr dump")["active_gid"] not in (0, gid), 90)
         return self.wait_mgr()
 
     # -- failures -------------------------------------------------------------------------------

@@ -160,7 +160,7 @@ def test_what_is_there_already_is_not_sent(session: Session) -> None:
 
 def test_automatic_balancing_goes_round_what_is_cleared_away(session: Session) -> None:
     at_first_upmap(session, lambda: mark_out(session, 12))
-    run(session, "equilibrium on", "sim run idle")
+    run(session, "config set mgr mgr/equilibrium/pg_cooldown 0", "equilibrium on", "sim run idle")
     status = ask(session, "status")
     assert status["state"] in ("balanced", "stuck") and status["execution"] is None
     assert 12 not in {osd for items in upmap_items(session).values() for _, osd in items}

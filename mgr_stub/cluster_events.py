@@ -1,0 +1,55 @@
+"""Flags, scrubs, speeds, and the wall clock."""
+
+from __future__ import annotations
+
+import errno
+
+from .errors import StubError, invalid
+from .map_change import MapChange
+from .monitor import FLAGS
+from .simulation import Simulation
+
+
+def set_flag(simulation: Simulation, name: str, wanted: bool = True) -> None:
+    """As `ceph osd set` and `unset`."""
+    if name not in FLAGS:
+        raise invalid(f"'{name}' is not a flag; there are {', '.join(FLAGS)}")
+    names = {"pauserd", "pausewr"} if name == "pause" else {name}
+    flags = simulation.cluster.map.flags
+    simulation.enact(MapChange(flags=flags | names if wanted else flags - names))
+
+
+def scrub(simulation: Simulation, pgid: str, seconds: float) -> None:
+    """The PG's state shows a scrub for some time."""
+    cluster = simulation.cluster
+    pg = cluster.pgs.get(pgid)
+    if pg is None:
+        raise StubError(errno.ENOENT, f"pg {pgid} does not exist")
+    pg.scrub_until = cluster.clock.now + seconds
+    cluster.look_at(pg)
+
+    def end() -> None:
+        if pg.pgid in cluster.pgs:
+            cluster.look_at(pg)
+    simulation.appointments.at(pg.scrub_until, end)
+
+
+def set_backfill_rate(simulation: Simulation, bytes_per_second: float) -> None:
+    """What every OSD can read and write together for backfill; 0 stops all copying."""
+    if bytes_per_second < 0:
+        raise invalid("a rate is 0 or more bytes per second")
+    speeds = simulation.backfill.bytes_per_second
+    speeds.update(dict.fromkeys(speeds, float(bytes_per_second)))
+    simulation.backfill.changed()
+
+
+def set_peering_time(simulation: Simulation, seconds: float) -> None:
+    """How long PGs peer after a change of their up set."""
+    if seconds <= 0:
+        raise invalid("PGs peer for more than 0 seconds")
+    simulation.backfill.peering_seconds = seconds
+
+
+def jump_clock(simulation: Simulation, seconds: float) -> None:
+    """Sets the wall clock forward or back; time itself goes on evenly."""
+    simulation.clock.jump(seconds)

@@ -1,0 +1,57 @@
+"""How a PG's raw mapping follows CRUSH through a change of the map.
+
+A raw mapping that was CRUSH's answer before is CRUSH's answer afterwards. One that was not (made
+clusters, mappings of an older map) changes only where CRUSH's answer has changed: OSDs that are new
+in it come in, at the place of one that is gone or has left it if the rule allows, and OSDs that may
+not serve any more go; where that cannot be done within the rule, CRUSH's whole answer is taken.
+"""
+
+from __future__ import annotations
+
+from typing import Callable, List, Sequence
+
+from .upmap import NONE, Mapping
+
+
+def follow(raw: Mapping, before: Mapping, after: Mapping, may_serve: Callable[[int], bool],
+           legal: Callable[[Sequence[int]], bool]) -> Mapping:
+    """The raw mapping after a change in which CRUSH's answer went from `before` to `after`.
+
+    `may_serve` tells the OSDs that the rule can still give, `legal` whether the rule allows a set.
+    """
+    if raw == before or len(raw) != len(after):
+        return after
+    now = list(raw)
+    fresh = [osd for osd in after if osd != NONE and osd not in before]
+    for osd in fresh:
+        if osd not in now:
+            _put(now, osd, _places(now, after, before, osd, may_serve), fresh, legal)
+    for place, osd in enumerate(raw):
+        if now[place] == osd and not may_serve(osd):
+            spares = [spare for spare in after if spare not in now and may_serve(spare)]
+            if not any(_put(now, spare, [place], [], legal) for spare in spares):
+                return after
+    return tuple(now)
+
+
+def _places(now: List[int], after: Mapping, before: Mapping, osd: int,
+            may_serve: Callable[[int], bool]) -> List[int]:
+    """All places, the best one for a newcomer first."""
+    def rank(place: int) -> int:
+        if not may_serve(now[place]):
+            return 0
+        if now[place] in before and now[place] not in after:
+            return 1
+        return 2 if after.index(osd) == place else 3
+    return sorted(range(len(now)), key=rank)
+
+
+def _put(now: List[int], osd: int, places: List[int], kept: List[int],
+         legal: Callable[[Sequence[int]], bool]) -> bool:
+    """Puts the OSD at the first of the places that is not `kept` and allowed."""
+    for place in places:
+        trial = now[:place] + [osd] + now[place + 1:]
+        if now[place] not in kept and legal(trial):
+            now[place] = osd
+            return True
+    return False

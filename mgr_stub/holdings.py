@@ -1,0 +1,178 @@
+"""Which OSDs have the data of a PG, and what has to be copied for a new up set."""
+
+from __future__ import annotations
+
+from typing import Dict, Optional, Set
+
+from .cluster import Cluster
+from .pg import Flow, Pg, Place
+from .upmap import NONE, Mapping
+from .usage import NOTHING
+
+#: Less than this many bytes to go counts as nothing.
+DONE = 0.5
+
+
+def settle(cluster: Cluster, pg: Pg) -> None:
+    """Brings the statistics of the OSDs up to what has been copied of a PG."""
+    for flow in pg.flows.values():
+        here = flow.shard if flow.remaining <= DONE else flow.shard.part(flow.copied)
+        cluster.store(pg.pool_id, flow.target, here.minus(flow.landed))
+        flow.landed = here
+
+
+def retarget(cluster: Cluster, pg: Pg) -> None:
+    """Makes the copies that the present up set needs.
+
+    Copies under way that it still wants go on, others are thrown away, shards of OSDs that have
+    come back are taken up again.
+    """
+    settle(cluster, pg)
+    before = cluster.members(pg)
+    recovered = pg.recovered()
+    up = cluster.map.up.get(pg.pgid, ())
+    old, pg.flows = pg.flows, {}
+    flows: Dict[Place, Flow] = {}
+    for place, source in pg.wanted_flows(up):
+        kept = old.pop(place, None) or _from_behind(pg, place, source)
+        flow = kept or Flow(source, place[1], pg.shard)
+        flow.source = _reader(cluster, pg, up, source)
+        if flow.source != NONE:
+            flows[place] = flow
+        else:  # nobody is left to copy from
+            _drop_landed(cluster, pg, flow)
+    for flow in old.values():
+        _drop_landed(cluster, pg, flow)
+    _purge_behind(cluster, pg)
+    pg.flows = flows
+    pg.recovered_bytes += recovered - pg.recovered()  # the counter never falls
+    pg.backfilling = pg.toofull = False
+    pg.queued = cluster.clock.now
+    if not flows:
+        hold_mapped(cluster, pg, set())
+    count_members(cluster, before, cluster.members(pg))
+
+
+def finish(cluster: Cluster, pg: Pg) -> None:
+    """All copies have arrived: the sources drop their shards, acting becomes up."""
+    settle(cluster, pg)
+    before = cluster.members(pg)
+    arrived = set(pg.flows)
+    pg.recovered_bytes += pg.num_bytes
+    pg.flows = {}
+    pg.backfilling = False
+    hold_mapped(cluster, pg, arrived)
+    count_members(cluster, before, cluster.members(pg))
+
+
+def hold_mapped(cluster: Cluster, pg: Pg, arrived: Set[Place]) -> None:
+    """Orders the holders as the PG is mapped; shards that nobody needs any more go.
+
+    A replica outside of the mapping stays as long as the PG lacks one, as in Ceph.
+    """
+    up = cluster.map.up.get(pg.pgid, ())
+    whole = len(up) == cluster.size_of(pg) and NONE not in up
+    mapped = up if whole else cluster.mapped(pg)
+    if pg.erasure:
+        held = list(pg.held) + [NONE] * (len(mapped) - len(pg.held))
+        for place, osd in enumerate(mapped):
+            if (place, osd) in arrived and held[place] != osd:
+                if held[place] != NONE:
+                    _drop(cluster, pg, (place, held[place]))
+                held[place] = osd
+        pg.held = tuple(held)
+        return
+    mine = [osd for osd in mapped if osd in pg.held or (0, osd) in arrived]
+    others = [osd for osd in pg.held if osd not in mine]
+    if whole and len(mine) == len(up):
+        for osd in others:
+            _drop(cluster, pg, (0, osd))
+        others = []
+    pg.held = tuple(mine + others)
+
+
+def missed_writes(cluster: Cluster, pg: Pg) -> None:
+    """Clients are about to write: holders that are down fall behind."""
+    before = cluster.members(pg)
+    for place, osd in enumerate(pg.held):
+        if osd != NONE and not cluster.map.is_up(osd):
+            pg.behind[(place if pg.erasure else 0, osd)] = pg.shard
+    gone = {osd for _, osd in pg.behind}
+    if pg.erasure:
+        pg.held = tuple(NONE if osd in gone else osd for osd in pg.held)
+    else:
+        pg.held = tuple(osd for osd in pg.held if osd not in gone)
+    count_members(cluster, before, cluster.members(pg))
+
+
+def forget_osd(cluster: Cluster, pg: Pg, osd: int) -> None:
+    """The OSD's data is gone for good; it is down, so nothing is being copied to it."""
+    before = cluster.members(pg)
+    if osd in pg.held:
+        cluster.store(pg.pool_id, osd, NOTHING.minus(pg.shard))
+        pg.held = (tuple(NONE if member == osd else member for member in pg.held) if pg.erasure
+                   else tuple(member for member in pg.held if member != osd))
+    for place in [place for place in pg.behind if place[1] == osd]:
+        cluster.store(pg.pool_id, osd, NOTHING.minus(pg.behind.pop(place)))
+    count_members(cluster, before, cluster.members(pg))
+
+
+def abandon_copies(cluster: Cluster, pg: Pg) -> None:
+    """Throws away what has been copied so far."""
+    settle(cluster, pg)
+    before = cluster.members(pg)
+    for flow in pg.flows.values():
+        _drop_landed(cluster, pg, flow)
+    pg.flows = {}
+    pg.backfilling = pg.toofull = False
+    count_members(cluster, before, cluster.members(pg))
+
+
+def count_members(cluster: Cluster, before: Set[int], after: Set[int]) -> None:
+    """Keeps num_pgs of the OSDs."""
+    for osd in before - after:
+        if osd in cluster.usage:
+            cluster.usage[osd].count_pg(-1)
+    for osd in after - before:
+        if osd in cluster.usage:
+            cluster.usage[osd].count_pg(1)
+
+
+def _reader(cluster: Cluster, pg: Pg, up: Mapping, wanted: int) -> int:
+    """The OSD that a shard is read from: the wanted one, else the first that serves the PG."""
+    if wanted != NONE and cluster.map.is_up(wanted):
+        return wanted
+    alive = [osd for osd in pg.holders() if cluster.map.is_up(osd)]
+    if len(alive) < cluster.map.data_chunks(pg.pool_id):
+        return NONE
+    return next((osd for osd in alive if osd in up), alive[0])
+
+
+def _from_behind(pg: Pg, place: Place, source: int) -> Optional[Flow]:
+    """The copy to an OSD that has come back with an old shard of its own."""
+    there = pg.behind.pop(place, None)
+    if there is None:
+        return None
+    flow = Flow(source, place[1], pg.shard)
+    flow.copied = float(min(there.total, pg.shard.total))
+    flow.landed = there
+    flow.by_log = True
+    return flow
+
+
+def _purge_behind(cluster: Cluster, pg: Pg) -> None:
+    """Old shards on OSDs that are up again and not wanted go."""
+    for place in [place for place in pg.behind if cluster.map.is_up(place[1])]:
+        cluster.store(pg.pool_id, place[1], NOTHING.minus(pg.behind.pop(place)))
+
+
+def _drop(cluster: Cluster, pg: Pg, place: Place) -> None:
+    """An OSD need not hold its shard any more; one that is down notices when it comes back."""
+    if cluster.map.is_up(place[1]):
+        cluster.store(pg.pool_id, place[1], NOTHING.minus(pg.shard))
+    else:
+        pg.behind[place] = pg.shard
+
+
+def _drop_landed(cluster: Cluster, pg: Pg, flow: Flow) -> None:
+    cluster.store(pg.pool_id, flow.target, NOTHING.minus(flow.landed))

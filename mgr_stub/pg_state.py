@@ -1,0 +1,122 @@
+"""What a PG reports: its acting set, its state, and its misplaced and degraded object copies.
+
+The counts are those of Ceph's PeeringState::update_calc_stats: of each member of `up` the objects
+that it lacks, which are misplaced as far as an acting OSD outside of `up` has them and degraded
+otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import Callable, List, NamedTuple
+
+from .pg import Pg
+from .upmap import NONE, Mapping
+
+
+class Counts(NamedTuple):
+    """Object copies of one PG."""
+
+    misplaced: int
+    degraded: int
+
+
+def acting_of(pg: Pg, up: Mapping, size: int, is_up: Callable[[int], bool]) -> Mapping:
+    """The OSDs that serve the PG; `up` itself where no other set would do better."""
+    if pg.erasure:
+        acting = tuple(new if _has(pg, place, new) else _alive(pg, place, is_up)
+                       for place, new in enumerate(up))
+        return acting if any(osd != NONE for osd in acting) else up
+    serving = [osd for osd in up if _has(pg, 0, osd)]
+    if len(serving) == len(up) == size:
+        return up
+    serving += [osd for osd in pg.held if is_up(osd) and osd not in serving]
+    serving = serving[:size]
+    if not serving or set(serving) == set(up):
+        return up
+    return tuple(sorted(serving, key=lambda osd: pg.held.index(osd) if osd in pg.held
+                        else len(pg.held)))
+
+
+def _has(pg: Pg, place: int, osd: int) -> bool:
+    """Whether an OSD may serve there: its data is complete or lacks only what a log tells."""
+    if (pg.held[place:place + 1] == (osd,)) if pg.erasure else osd in pg.held:
+        return osd != NONE
+    flow = pg.flows.get((place, osd))
+    return flow is not None and flow.by_log
+
+
+def _alive(pg: Pg, place: int, is_up: Callable[[int], bool]) -> int:
+    osd = pg.held[place] if place < len(pg.held) else NONE
+    return osd if osd != NONE and is_up(osd) else NONE
+
+
+def counts_of(pg: Pg, up: Mapping, acting: Mapping, size: int) -> Counts:
+    """Misplaced and degraded object copies of a PG that has peered."""
+    if not pg.erasure:
+        return _replicated_counts(pg, up, acting, size)
+    misplaced = degraded = 0
+    for place in range(size):
+        new = up[place] if place < len(up) else NONE
+        old = acting[place] if place < len(acting) else NONE
+        missing = pg.num_objects if new == NONE else _missing(pg, place, new)
+        if old != NONE and old != new:
+            misplaced += missing
+        else:
+            degraded += missing
+    return Counts(misplaced, degraded)
+
+
+def _replicated_counts(pg: Pg, up: Mapping, acting: Mapping, size: int) -> Counts:
+    missing: List[int] = sorted((_missing(pg, 0, osd) for osd in up), reverse=True)
+    if len(up) < size:
+        missing.insert(0, pg.num_objects * (size - len(up)))
+    sources = sum(1 for osd in acting if osd not in up)
+    misplaced = sum(missing[:sources]) + pg.num_objects * max(0, sources - len(missing))
+    return Counts(misplaced, sum(missing[sources:]))
+
+
+def _missing(pg: Pg, place: int, osd: int) -> int:
+    """Objects that a member of `up` lacks."""
+    flow = pg.flows.get((place, osd))
+    if flow is None:
+        return 0 if _has(pg, place, osd) else pg.num_objects
+    return int(round(pg.num_objects * flow.missing))
+
+
+def state_of(pg: Pg, up: Mapping, acting: Mapping, size: int, min_size: int,
+             is_up: Callable[[int], bool], counts: Counts) -> str:
+    """The state of a PG that has peered, in Ceph's words and their order."""
+    serving = [osd for place, osd in enumerate(acting)
+               if osd != NONE and _has(pg, place if pg.erasure else 0, osd)]
+    if not serving:
+        if not any(osd != NONE and is_up(osd) for osd in acting):
+            return "stale+undersized+degraded+peered"  # nobody is left to report
+        return "down" if any(not is_up(osd) for osd in pg.holders()) else "incomplete"
+    enough = len(serving) >= min_size
+    waiting = bool(pg.flows)
+    words = ["active"] if enough else []
+    by_log = waiting and any(flow.by_log for flow in pg.flows.values())
+    if enough and not waiting and not counts.degraded:
+        words.append("clean")
+    if by_log:
+        words.append("recovering" if pg.backfilling else "recovery_wait")
+    if len(serving) < size:
+        words.append("undersized")
+    if counts.degraded:
+        words.append("degraded")
+    if acting != up:
+        words.append("remapped")
+    if waiting and not by_log:
+        words.append("backfilling" if pg.backfilling else
+                     "backfill_toofull" if pg.toofull else "backfill_wait")
+    return "+".join(words if enough else words + ["peered"])
+
+
+def priority_of(pg: Pg, acting: Mapping, size: int, min_size: int, degraded: int) -> int:
+    """Ceph's priority of a reservation: who has fewer copies comes first."""
+    present = sum(1 for osd in acting if osd != NONE)
+    if present < min_size:
+        return 220 + min_size - present
+    if pg.flows and all(flow.by_log for flow in pg.flows.values()):
+        return 180
+    return 140 + size - present if degraded else 100

@@ -1,0 +1,31 @@
+"""What a pool's entry in the osdmap says about its PGs."""
+
+from __future__ import annotations
+
+from typing import Any, Dict
+
+
+def pg_nums(pool: Dict[str, Any]) -> Dict[str, int]:
+    """pg_num and its relatives, which old state files leave out."""
+    pg_num = int(pool["pg_num"])
+    target = int(pool.get("pg_num_target") or pg_num)
+    placement = int(pool.get("pg_placement_num") or pg_num)
+    return {"pg_num": pg_num, "pg_num_target": target, "pg_placement_num": placement,
+            "pg_num_pending": int(pool.get("pg_num_pending") or pg_num),
+            "pg_placement_num_target": int(pool.get("pg_placement_num_target") or placement)}
+
+
+def in_transition(pool: Dict[str, Any]) -> bool:
+    """Whether pg_num or pgp_num is still on its way."""
+    return len(set(pg_nums(pool).values())) > 1
+
+
+def share_of(position: int, pg_num: int) -> int:
+    """The part of a pool's objects that a PG has, 1 or 2: those still to be split have double."""
+    half = (1 << (pg_num - 1).bit_length()) >> 1
+    return 2 if position < half and position + half >= pg_num else 1
+
+
+def parent_of(position: int) -> int:
+    """The PG that a PG is split from and merged into."""
+    return position & ~(1 << (position.bit_length() - 1)) if position else 0

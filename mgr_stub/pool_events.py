@@ -1,0 +1,119 @@
+"""Pools that are made, deleted, filled, emptied, and get another pg_num.
+
+StubError for pools that do not exist and the like.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+from typing import Any, Dict, List, Optional
+
+from .errors import StubError, invalid
+from .map_change import MapChange
+from .monitor import Answer
+from .osd_map import ERASURE
+from .simulation import Simulation
+
+_REPLICATED = 1
+
+#: How the simulation signs its own commands to the monitor.
+_SENDER = "sim"
+
+
+def create_pool(simulation: Simulation, name: str, pg_num: int, size: int,
+                data_chunks: Optional[int] = None, rule: Optional[str] = None) -> int:
+    """A new empty pool; its id. With `data_chunks` (k) it is erasure-coded, k + m = size.
+
+    `rule` is the name of a CRUSH rule, by default the first one that fits.
+    """
+    osdmap = simulation.cluster.map
+    if osdmap.pool_named(name) is not None:
+        raise StubError(errno.EEXIST, f"pool '{name}' already exists")
+    if not 0 < pg_num <= 65536 or size < 1:
+        raise invalid("a pool needs a pg_num between 1 and 65536 and a size of at least 1")
+    if data_chunks is not None and not 1 <= data_chunks < size:
+        raise invalid(f"of {size} shards k={data_chunks} cannot be data")
+    pool_id = max([int(osdmap.rest.get("pool_max", 0)), *osdmap.pools], default=0) + 1
+    rest: Dict[str, Any] = {"pool_max": pool_id}
+    if data_chunks is not None:
+        rest["erasure_code_profiles"] = {
+            **osdmap.rest["erasure_code_profiles"],
+            name: {"k": str(data_chunks), "m": str(size - data_chunks), "plugin": "jerasure"}}
+    entry = _entry(pool_id, name, pg_num, size, data_chunks,
+                   _rule_id(simulation, rule, data_chunks is not None))
+    simulation.enact(MapChange(rest=rest, pools={pool_id: entry}))
+    return pool_id
+
+
+def _rule_id(simulation: Simulation, name: Optional[str], erasure: bool) -> int:
+    rules: List[Dict[str, Any]] = list(simulation.cluster.crush.rules.values())
+    if name is not None:
+        for rule in rules:
+            if rule.get("rule_name") == name:
+                return int(rule["rule_id"])
+        raise StubError(errno.ENOENT, f"there is no CRUSH rule '{name}'")
+    word = "indep" if erasure else "firstn"
+    for rule in rules:
+        if any(word in step["op"] for step in rule["steps"]):
+            return int(rule["rule_id"])
+    raise StubError(errno.ENOENT, f"there is no CRUSH rule with {word} steps")
+
+
+def _entry(pool_id: int, name: str, pg_num: int, size: int, data_chunks: Optional[int],
+           rule: int) -> Dict[str, Any]:
+    erasure = data_chunks is not None
+    min_size = min(size, (data_chunks or 0) + 1) if erasure else size - size // 2
+    return {"pool": pool_id, "pool_name": name, "flags": 1, "flags_names": "hashpspool",
+            "type": ERASURE if erasure else _REPLICATED, "size": size, "min_size": min_size,
+            "crush_rule": rule, "object_hash": 2, "pg_autoscale_mode": "off", "pg_num": pg_num,
+            "pg_placement_num": pg_num, "pg_placement_num_target": pg_num,
+            "pg_num_target": pg_num, "pg_num_pending": pg_num, "tiers": [], "tier_of": -1,
+            "read_tier": -1, "write_tier": -1, "cache_mode": "none", "quota_max_bytes": 0,
+            "quota_max_objects": 0, "erasure_code_profile": name if erasure else "",
+            "options": {}, "application_metadata": {}}
+
+
+def remove_pool(simulation: Simulation, name: str) -> None:
+    """As `ceph osd pool rm`; its bytes are free at once."""
+    _command(simulation, {"prefix": "osd pool rm", "pool": name})
+
+
+def set_pg_num(simulation: Simulation, name: str, pg_num: int) -> None:
+    """As `ceph osd pool set NAME pg_num N`: sets the target, the mgr goes there step by step."""
+    _command(simulation, {"prefix": "osd pool set", "pool": name, "var": "pg_num",
+                          "val": str(pg_num)})
+
+
+def _command(simulation: Simulation, command: Dict[str, Any]) -> None:
+    answers: List[Answer] = []
+    simulation.monitor.submit_from(_SENDER, json.dumps(command),
+                                   lambda rc, out, err: answers.append((rc, out, err)))
+    simulation.commit()
+    code, _, message = answers[0]
+    if code:
+        raise StubError(code, message)
+
+
+# -- data -----------------------------------------------------------------------------------------
+
+def write(simulation: Simulation, name: str, count: int) -> int:
+    """Clients write so many bytes to a pool at once; returns how many found room."""
+    return simulation.load.write(pool_id_of(simulation, name), count)
+
+
+def delete(simulation: Simulation, name: str, count: int) -> int:
+    """Clients delete so many bytes of a pool at once; returns how many there were."""
+    return -simulation.load.write(pool_id_of(simulation, name), -count)
+
+
+def grow(simulation: Simulation, name: str, bytes_per_second: float) -> None:
+    """From now on clients write so much to a pool (negative: delete); 0 ends that."""
+    simulation.load.grow(pool_id_of(simulation, name), bytes_per_second)
+
+
+def pool_id_of(simulation: Simulation, name: str) -> int:
+    pool_id = simulation.cluster.map.pool_named(name)
+    if pool_id is None:
+        raise StubError(errno.ENOENT, f"pool '{name}' does not exist")
+    return pool_id

@@ -1,0 +1,167 @@
+"""`sim` commands that change the cluster: OSDs, hosts, pools, clients, flags."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Callable, Dict, List
+
+from . import cluster_events, osd_events, pool_events, sim_words
+from .clock import parse_span
+from .errors import invalid
+from .simulation import Simulation
+
+if TYPE_CHECKING:
+    from .session import Session
+
+Command = Callable[["Session", List[str]], str]
+
+
+def _for_osds(usage: str, act: Callable[[Simulation, List[int]], None]) -> Command:
+    def run(session: "Session", words: List[str]) -> str:
+        if not words:
+            raise invalid(f"it is: sim {usage}")
+        act(session.simulation, [sim_words.osd_number(word) for word in words])
+        return ""
+    return run
+
+
+def _osd_reweight(session: "Session", words: List[str]) -> str:
+    osd, weight = sim_words.take(words, 2, "osd reweight N WEIGHT")
+    osd_events.reweight(session.simulation, sim_words.osd_number(osd),
+                        sim_words.number(weight, "a reweight"))
+    return ""
+
+
+def _osd_crush_reweight(session: "Session", words: List[str]) -> str:
+    osd, weight = sim_words.take(words, 2, "osd crush-reweight N WEIGHT")
+    osd_events.crush_reweight(session.simulation, sim_words.osd_number(osd),
+                              sim_words.number(weight, "a CRUSH weight"))
+    return ""
+
+
+def _osd_lose(session: "Session", words: List[str]) -> str:
+    osd, = sim_words.take(words, 1, "osd lose N")
+    osd_events.lose(session.simulation, sim_words.osd_number(osd))
+    return ""
+
+
+def _full_ratios(session: "Session", words: List[str]) -> str:
+    usage = "osd full-ratios NEARFULL BACKFILLFULL FULL"
+    ratios = [sim_words.ratio(word, "a full ratio") for word in sim_words.take(words, 3, usage)]
+    osd_events.set_full_ratios(session.simulation, *ratios)
+    return ""
+
+
+def _host_add(session: "Session", words: List[str]) -> str:
+    usage = "host add NAME COUNT SIZE [class=hdd] [under=BUCKET]"
+    plain, named = sim_words.options(words, ("class", "under"))
+    name, count, size = sim_words.take(plain, 3, usage)
+    osds = osd_events.add_host(
+        session.simulation, name, sim_words.whole(count, "COUNT"), sim_words.size(size),
+        named.get("class", "hdd"), named.get("under"))
+    return f"added {', '.join(f'osd.{osd}' for osd in osds)}"
+
+
+def _host_down(session: "Session", words: List[str]) -> str:
+    osd_events.host_down(session.simulation, *sim_words.take(words, 1, "host down NAME"))
+    return ""
+
+
+def _host_up(session: "Session", words: List[str]) -> str:
+    osd_events.host_up(session.simulation, *sim_words.take(words, 1, "host up NAME"))
+    return ""
+
+
+def _pool_create(session: "Session", words: List[str]) -> str:
+    usage = "pool create NAME pg_num=N size=S [k=K] [rule=NAME]"
+    plain, named = sim_words.options(words, ("pg_num", "size", "k", "rule"))
+    name, = sim_words.take(plain, 1, usage)
+    if "pg_num" not in named or "size" not in named:
+        raise invalid(f"it is: sim {usage}")
+    pool_id = pool_events.create_pool(
+        session.simulation, name, sim_words.whole(named["pg_num"], "pg_num"),
+        sim_words.whole(named["size"], "size"),
+        sim_words.whole(named["k"], "k") if "k" in named else None, named.get("rule"))
+    return f"created pool '{name}' with the id {pool_id}"
+
+
+def _pool_rm(session: "Session", words: List[str]) -> str:
+    name, = sim_words.take(words, 1, "pool rm NAME")
+    pool_events.remove_pool(session.simulation, name)
+    return ""
+
+
+def _pool_pg_num(session: "Session", words: List[str]) -> str:
+    name, count = sim_words.take(words, 2, "pool pg_num NAME N")
+    pool_events.set_pg_num(session.simulation, name, sim_words.whole(count, "pg_num"))
+    return ""
+
+
+def _write(session: "Session", words: List[str]) -> str:
+    name, size = sim_words.take(words, 2, "write POOL SIZE")
+    wanted = sim_words.size(size)
+    taken = pool_events.write(session.simulation, name, wanted)
+    return "" if taken == wanted else f"only {taken} of {wanted} bytes found room"
+
+
+def _delete(session: "Session", words: List[str]) -> str:
+    name, size = sim_words.take(words, 2, "delete POOL SIZE")
+    pool_events.delete(session.simulation, name, sim_words.size(size))
+    return ""
+
+
+def _grow(session: "Session", words: List[str]) -> str:
+    name, rate = sim_words.take(words, 2, "grow POOL SIZE/SPAN")
+    pool_events.grow(session.simulation, name, sim_words.rate(rate))
+    return ""
+
+
+def _flag(wanted: bool) -> Command:
+    def run(session: "Session", words: List[str]) -> str:
+        name, = sim_words.take(words, 1, f"flag {'set' if wanted else 'unset'} NAME")
+        cluster_events.set_flag(session.simulation, name, wanted)
+        return ""
+    return run
+
+
+def _backfill_rate(session: "Session", words: List[str]) -> str:
+    size, = sim_words.take(words, 1, "backfill rate SIZE")
+    cluster_events.set_backfill_rate(session.simulation, sim_words.size(size))
+    return ""
+
+
+def _peering(session: "Session", words: List[str]) -> str:
+    span, = sim_words.take(words, 1, "peering SPAN")
+    cluster_events.set_peering_time(session.simulation, parse_span(span))
+    return ""
+
+
+def _scrub(session: "Session", words: List[str]) -> str:
+    pgid, span = sim_words.take(words, 2, "scrub PGID SPAN")
+    cluster_events.scrub(session.simulation, pgid, parse_span(span))
+    return ""
+
+
+COMMANDS: Dict[str, Command] = {
+    "osd out": _for_osds("osd out N...", osd_events.mark_out),
+    "osd in": _for_osds("osd in N...", osd_events.mark_in),
+    "osd down": _for_osds("osd down N...", osd_events.mark_down),
+    "osd up": _for_osds("osd up N...", osd_events.mark_up),
+    "osd reweight": _osd_reweight,
+    "osd crush-reweight": _osd_crush_reweight,
+    "osd lose": _osd_lose,
+    "osd full-ratios": _full_ratios,
+    "host add": _host_add,
+    "host down": _host_down,
+    "host up": _host_up,
+    "pool create": _pool_create,
+    "pool rm": _pool_rm,
+    "pool pg_num": _pool_pg_num,
+    "write": _write,
+    "delete": _delete,
+    "grow": _grow,
+    "flag set": _flag(True),
+    "flag unset": _flag(False),
+    "backfill rate": _backfill_rate,
+    "peering": _peering,
+    "scrub": _scrub,
+}

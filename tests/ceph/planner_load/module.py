@@ -1,0 +1,131 @@
+"""Test-only mgr module: does equilibrium's work on a made cluster, in the mgr's own process.
+
+`ceph planner_load begin plan|look`, `ceph planner_load end`, `ceph planner_load status`.
+`plan` makes plans one after the other with equilibrium's own planning desk and job thread. `look`
+does what follows each reading of the cluster: snapshot, reachable evenness, view, report. The
+reading is READING_FILE in the folder of this module, where measure_stall.py has left it.
+
+What it does is imported from the mgr module `equilibrium`, late: at load time equilibrium's
+commands would become this module's, too. No `from __future__ import annotations` here, for Ceph
+reads the annotations of the handlers.
+"""
+import json
+import threading
+import time
+from pathlib import Path
+from typing import Any, Callable, Dict, Tuple
+
+from mgr_module import CLICommand, MgrModule
+
+READING_FILE = "reading.json"
+PLAN_SECONDS = 600.0
+
+
+class Module(MgrModule):
+    """Runs one kind of work over and over until it is told to stop."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._over = threading.Event()
+        self._wanted = ""
+        self._wake = threading.Event()
+        self._rounds = 0
+        self._failure = ""
+
+    @CLICommand("planner_load begin")
+    def _cmd_begin(self, work: str) -> Tuple[int, str, str]:
+        """Do `plan` or `look` over and over"""
+        self._wanted, self._rounds = work, 0
+        self._wake.set()
+        return 0, "", ""
+
+    @CLICommand("planner_load end")
+    def _cmd_end(self) -> Tuple[int, str, str]:
+        """Stop after what is under way"""
+        self._wanted = ""
+        return 0, "", ""
+
+    @CLICommand("planner_load status")
+    def _cmd_status(self) -> Tuple[int, str, str]:
+        """Rounds done since `begin`, what is done now, and why it failed"""
+        return 0, json.dumps({"rounds": self._rounds, "doing": self._wanted,
+                              "failure": self._failure}), ""
+
+    def serve(self) -> None:
+        """The loop of the serve thread; returns only at shutdown."""
+        while not self._over.is_set():
+            self._wake.wait()
+            self._wake.clear()
+            try:
+                self._work()
+            except Exception as error:
+                self.log.exception("the made work failed")
+                self._failure = "%s: %s" % (type(error).__name__, error)
+
+    def shutdown(self) -> None:
+        """Ends the loop."""
+        self._wanted = ""
+        self._over.set()
+        self._wake.set()
+
+    def _work(self) -> None:
+        name = self._wanted
+        if not name:
+            return
+        work = {"plan": planning, "look": looking}[name](self.log)
+        while self._wanted == name:
+            work(lambda: self._wanted == name)
+            self._rounds += 1
+
+
+Work = Callable[[Callable[[], bool]], None]   # one round; is told whether to go on
+
+
+def planning(log: Any) -> Work:
+    """Plans by equilibrium's desk in its job thread, with its checkpoints and pauses."""
+    from equilibrium.jobs import JobThread
+    from equilibrium.planner.options import PlanOptions
+    from equilibrium.planning import PlanningDesk
+    from equilibrium.snapshot.build import SnapshotBuilder
+    snapshot = SnapshotBuilder().build(_reading())
+    unused: Any = None
+    jobs = JobThread(log)
+
+    def work(going_on: Callable[[], bool]) -> None:
+        desk = PlanningDesk(unused, unused, jobs, time.time, log)
+        done = threading.Event()
+        desk.submit_automatic(snapshot, PlanOptions(), PLAN_SECONDS, lambda plan: done.set())
+        while not done.wait(0.2):
+            if not going_on():
+                desk.stop()
+                return
+            if desk.failure(""):
+                raise RuntimeError(desk.failure(""))
+    return work
+
+
+def looking(log: Any) -> Work:
+    """What the serve loop does with each reading, and what `eval` prints of it."""
+    from equilibrium.executor.ledger import Ledger
+    from equilibrium.executor.view import make_view
+    from equilibrium.jobs import Turns
+    from equilibrium.planner.bound import reachable
+    from equilibrium.report.evaluation import evaluate_cluster
+    from equilibrium.snapshot.build import SnapshotBuilder
+    builder, reading = SnapshotBuilder(), _reading()
+
+    def work(_going_on: Callable[[], bool]) -> None:
+        snapshot = builder.build(reading)
+        turns = Turns()
+        bounds = reachable(snapshot, frozenset(), checkpoint=lambda: turns())
+        view = make_view(snapshot, bounds, Ledger(), 0.05, False)
+        evaluate_cluster(view.usage, view.bounds, snapshot.epoch, 0.0)
+    return work
+
+
+def _reading() -> Any:
+    from equilibrium.snapshot.reading import PgRecord, Reading
+    fields: Dict[str, Any] = json.loads((Path(__file__).parent / READING_FILE).read_text())
+    fields["records"] = {pgid: PgRecord(*record) for pgid, record in fields["records"].items()}
+    fields["max_avail"] = {int(pool): size for pool, size in fields["max_avail"].items()}
+    return Reading(**fields)

@@ -1,0 +1,164 @@
+"""Automatic mode under a client's writes while things go wrong: the mgr is killed, an OSD is
+stopped, the built-in balancer comes on. One run on one cluster; the tests are its chapters.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Callable, Dict, Iterator
+
+import pytest
+
+from . import workload
+from .cluster import Cluster
+from .commands import equilibrium, status
+from .conftest import MAX_MISPLACED, SLEEP_INTERVAL
+from .daemons import wait_for
+from .map_history import to_clean
+from .story import Story, illegal_placements
+from .watcher import PERIOD_SECONDS, Sample
+
+#: Four minutes each: on the other releases with --ceph-every.
+pytestmark = pytest.mark.releases(16)
+
+LIMIT = 0.02
+"""The run's misplaced limit: two or three of the cluster's PG shards at once."""
+LIMIT_TOLERANCE = 0.001
+"""Objects of the PGs are known as of the last full reading, and the client adds some meanwhile."""
+HIGHEST_TOLERANCE = 0.02
+"""The plan for the beginning foretells the end so well: each failure makes a new plan of the rest.
+
+One PG shard is 3 to 7 % of a small OSD here."""
+GRACE_SECONDS = 10
+"""After so long without a word from the active mgr the monitor takes a standby."""
+UNAWARE_SECONDS = 3.0
+"""So long the module may act on what it read before the trouble came."""
+HOLD_SECONDS = 10
+"""Some rounds of the module, in which nothing may be sent."""
+BALANCED_SECONDS = 240
+STOPPED_OSD = 4
+CONFLICT = "MGR_EQUILIBRIUM_CONFLICT"
+CURE = "ceph balancer off"
+
+
+@pytest.fixture(scope="module")
+def story(cluster: Cluster) -> Iterator[Story]:
+    """An unequal cluster with a small misplaced limit, a client that writes, and a watcher."""
+    cluster.set_option("max_misplaced_ratio", LIMIT)
+    cluster.mon("config set", who="mon", name="mon_mgr_beacon_grace", value=str(GRACE_SECONDS))
+    told = Story(cluster)
+    try:
+        yield told
+    finally:
+        told.end()
+        cluster.mgr("balancer off")
+        cluster.mon("config rm", who="mon", name="mon_mgr_beacon_grace")
+        cluster.set_option("max_misplaced_ratio", MAX_MISPLACED)
+
+
+def test_on_sends_batch_after_batch(story: Story) -> None:
+    assert equilibrium(story.cluster, "on").rc == 0
+    story.wait_batches(2)
+
+
+def test_a_killed_mgr_is_followed_by_the_standby(
+        story: Story, figure: Callable[[str], None]) -> None:
+    killed = time.time()
+    before = story.cluster.active_mgr()
+    assert story.cluster.kill_mgr() != before
+    story.cluster.wait_module()
+    assert status(story.cluster)["active"] is True
+    figure(f"first batch {story.wait_batches().at - killed:.0f} s after `kill -9` of the mgr, of "
+           f"which {GRACE_SECONDS} s and more are the monitor's grace")
+
+
+def test_nothing_is_sent_while_an_osd_is_stopped(
+        story: Story, figure: Callable[[str], None]) -> None:
+    cluster = story.cluster
+    cluster.processes.end(f"osd.{STOPPED_OSD}", hard=True)
+    wait_for("the OSD down", lambda: not _is_up(cluster, STOPPED_OSD), 60)
+    stopped = time.time()
+    time.sleep(HOLD_SECONDS)
+    now = story.wait_state("blocked", 30)
+    assert "degraded" in now["reason"] or "inactive" in now["reason"], now["reason"]
+    assert story.batches_since(stopped + UNAWARE_SECONDS) == []
+    assert to_clean(cluster) == [] and illegal_placements(cluster) == []
+    cluster.start_osd(STOPPED_OSD)
+    cluster.wait_osds()
+    started = time.time()
+    figure(f"first batch {story.wait_batches().at - started:.0f} s after a stopped OSD came up "
+           f"again")
+
+
+def test_the_builtin_balancer_stops_it_until_it_is_off(
+        story: Story, figure: Callable[[str], None]) -> None:
+    cluster = story.cluster
+    assert cluster.mgr("balancer on").rc == 0
+    begun = time.time()
+    now = story.wait_state("blocked", 3 * SLEEP_INTERVAL + 10)
+    assert CURE in now["reason"] and now["builtin_balancer_active"] is True, now
+    time.sleep(HOLD_SECONDS)
+    assert story.batches_since(begun + SLEEP_INTERVAL + 1) == []
+    warning = wait_for("the health warning", lambda: _conflict(cluster), 15)
+    assert warning["severity"] == "HEALTH_WARN" and CURE in str(warning), warning
+    assert status(cluster)["active"] is True
+    assert cluster.mgr("balancer off").rc == 0
+    ended = time.time()
+    figure(f"first batch {story.wait_batches().at - ended:.0f} s after `ceph balancer off`")
+    wait_for("no health warning", lambda: not _conflict(cluster), 15)
+
+
+def test_it_ends_as_even_as_was_foretold(story: Story, figure: Callable[[str], None]) -> None:
+    cluster = story.cluster
+    story.wait_state("balanced", BALANCED_SECONDS)
+    took = time.time() - story.began
+    writes, slowest = story.load.writes(), story.load.slowest()
+    story.load.end()
+    workload.wait_clean(cluster)
+    after = workload.settled_usage(cluster)
+    figure(f"under {writes} writes, slowest {slowest:.1f} s, balanced after {took:.0f} s in "
+           f"{len(story.history.batches())} batches: {story.before} -> {after}; "
+           f"a plan at the beginning foretold {story.predicted:.4f}")
+    assert after.highest == pytest.approx(story.predicted, abs=HIGHEST_TOLERANCE)
+    assert after.variance < story.before.variance
+    assert to_clean(cluster) == [] and illegal_placements(cluster) == []
+    assert status(cluster)["rejected_upmaps"] == []
+    assert cluster.module_failures() == ""
+
+
+def test_the_limit_was_never_passed(story: Story, figure: Callable[[str], None]) -> None:
+    samples = story.watcher.samples
+    assert len(samples) >= 30
+    beyond = [sample for sample in samples if sample.misplaced_ratio > LIMIT + LIMIT_TOLERANCE]
+    alone = [sample for sample in beyond if len(sample.moving) == 1]
+    within = max(sample.misplaced_ratio for sample in samples if sample not in alone)
+    figure(f"misplaced ratio in {len(samples)} samples: highest {within:.4f} of {LIMIT}, but for "
+           f"{len(alone)} in which one PG alone was above it")
+    several = [_words(sample) for sample in beyond if len(sample.moving) > 1]
+    assert not several, "above the limit by more than one PG:\n" + "\n".join(several)
+
+
+def test_nothing_was_sent_into_trouble(story: Story) -> None:
+    """No batch while some PG was degraded or inactive, from a while before it until after it."""
+    wrong = []
+    for batch in story.history.batches():
+        seen = story.watcher.between(batch.at - UNAWARE_SECONDS, batch.at + 1.5 * PERIOD_SECONDS)
+        if [sample for sample in seen if sample.at < batch.at - PERIOD_SECONDS]:
+            still = set.intersection(*(set(sample.troubled) for sample in seen))
+            if still - set(batch.pgids):
+                wrong += [str(batch), *map(_words, seen)]
+    assert not wrong, "\n".join(wrong)
+
+
+def _words(sample: Sample) -> str:
+    return (f"at {sample.at:.1f}: {sample.misplaced} of {sample.copies} copies misplaced, "
+            f"moving {sorted(sample.moving)}, in trouble {sample.troubled}")
+
+
+def _is_up(cluster: Cluster, osd: int) -> bool:
+    return bool(cluster.mon_json("osd dump")["osds"][osd]["up"])
+
+
+def _conflict(cluster: Cluster) -> Dict[str, object]:
+    checks = cluster.mon_json("health", detail="detail")["checks"]
+    return dict(checks.get(CONFLICT, {}))

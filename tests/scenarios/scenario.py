@@ -1,0 +1,85 @@
+"""Scenario files: a cluster, what happens to it and when, and what is expected of it.
+
+    # What the scenario is about, in a sentence.
+    cluster small seed=3              a cluster of tests/scenarios/clusters.py
+    option max_misplaced_ratio 0.05   options of the module, set before it is switched on
+    at 0 equilibrium on               any command line of the simulation at a moment of virtual time
+    at 2h sim osd out 3
+    run 3d                            how long it goes on
+    ---
+    hdd: highest 0.870 -> 0.652 …     the outcome, line by line (tests/scenarios/outcome.py)
+
+With `--rewrite-scenarios` pytest writes the outcome it sees below the dashes: the diff is the
+review.
+"""
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Dict, List, NamedTuple, Tuple
+
+from mgr_stub.clock import parse_span
+
+FOLDER = Path(__file__).resolve().parent / "files"
+_DASHES = "---"
+
+
+class Event(NamedTuple):
+    """A command line at a moment, in virtual seconds from the start."""
+
+    at: float
+    line: str
+
+
+class Scenario(NamedTuple):
+    """One file, read."""
+
+    name: str
+    description: str
+    cluster: str
+    seed: int
+    options: Tuple[Tuple[str, str], ...]
+    events: Tuple[Event, ...]
+    seconds: float
+    expected: Tuple[str, ...]
+
+
+def read(path: Path) -> Scenario:
+    """Reads a scenario file. Raises ValueError for a line that it does not know."""
+    head, _, tail = path.read_text().partition(_DASHES + "\n")
+    description: List[str] = []
+    words_of: Dict[str, List[str]] = {"cluster": [], "option": [], "at": [], "run": []}
+    for line in head.splitlines():
+        if line.startswith("#"):
+            description.append(line[1:].strip())
+        elif line.strip():
+            key, _, rest = line.partition(" ")
+            if key not in words_of:
+                raise ValueError("%s: what does '%s' mean?" % (path.name, line))
+            words_of[key].append(rest.strip())
+    cluster, _, seed = words_of["cluster"][0].partition(" seed=")
+    return Scenario(
+        name=path.stem, description=" ".join(description), cluster=cluster, seed=int(seed or 1),
+        options=tuple(_pair(option) for option in words_of["option"]),
+        events=tuple(sorted((_event(text) for text in words_of["at"]), key=lambda e: e.at)),
+        seconds=parse_span(words_of["run"][0]),
+        expected=tuple(line for line in tail.splitlines() if line.strip()))
+
+
+def rewrite(path: Path, outcome: List[str]) -> None:
+    """Writes what was seen in place of what was expected."""
+    head, _, _ = path.read_text().partition(_DASHES + "\n")
+    path.write_text(head + _DASHES + "\n" + "".join(line + "\n" for line in outcome))
+
+
+def all_files() -> List[Path]:
+    return sorted(FOLDER.glob("*.txt"))
+
+
+def _pair(text: str) -> Tuple[str, str]:
+    name, _, value = text.partition(" ")
+    return name, value.strip()
+
+
+def _event(text: str) -> Event:
+    moment, _, line = text.partition(" ")
+    return Event(0.0 if moment == "0" else parse_span(moment), line.strip())
