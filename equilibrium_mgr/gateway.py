@@ -8,6 +8,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 
 from mgr_module import CommandResult
 
+from .jobs import Turns
 from .planner.plan import PgChange
 from .snapshot.build import SnapshotBuilder
 from .snapshot.model import NO_CLASS, Snapshot
@@ -45,8 +46,9 @@ class Gateway:
         self._mgr = mgr
         self._clock = clock
         self._lock = threading.Lock()
-        self._builder = SnapshotBuilder()
-        self._statistics = PgStatistics()
+        self._turns = Turns()   # all modules share one interpreter
+        self._builder = SnapshotBuilder(self._turns)
+        self._statistics = PgStatistics(self._turns)
         self._reports = OsdReports()
         self._statistics_read_at: Optional[float] = None
         self._up_epoch = -1
@@ -180,6 +182,7 @@ class Gateway:
             up: Dict[str, Sequence[int]] = {}
             for pool in osd_map["pools"]:
                 up.update(_map_pool(osdmap, pool["pool"], pool["pg_num"]))
+                self._turns()
             self._up, self._up_epoch = up, osd_map["epoch"]
         return self._up
 

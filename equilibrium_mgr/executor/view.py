@@ -38,7 +38,7 @@ def make_view(snapshot: Snapshot, reachable: Optional[Reachable], ledger: Ledger
     coming = sum(osd.inbound_bytes for osd in snapshot.osds.values())
     hidden = [entry for pgid, entry in ledger.entries.items() if pgid not in moving]
     return View(
-        snapshot=snapshot, usage=snapshot_usage(snapshot), reachable=reachable,
+        snapshot=snapshot, usage=snapshot_usage(snapshot, Turns()), reachable=reachable,
         in_flight_moves=shards + sum(entry.shards for entry in hidden),
         in_flight_bytes=coming + sum(entry.bytes for entry in hidden),
         misplaced_ratio=misplaced_ratio(snapshot, snapshot.misplaced_copies, ledger),

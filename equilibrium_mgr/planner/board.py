@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Callable, Dict, Iterator, List, Sequence, Set, Tuple
 
 from ..snapshot.model import Pg, Snapshot
+from ..snapshot.paced import no_pause, paced
 from .groups import Group, groups_of
 from .options import PlanOptions, effective_fill_limit
-from .paced import no_pause, paced
 
 
 _PGS_A_PIECE = 500   # placed between two checkpoints: a few milliseconds

@@ -13,9 +13,9 @@ from typing import Sequence, Set, Tuple
 
 from ..crush.hierarchy import OSD_TYPE
 from ..snapshot.model import Snapshot
+from ..snapshot.paced import paced
 from .demand import OSDS_AT_ONCE, Demand, binding_domains, movable_bytes
 from .fair_levels import Basin, Part, PipeNetwork, Tier, fair_levels
-from .paced import paced
 
 CAPACITY = "capacity"
 FAILURE_DOMAIN = "failure domain"

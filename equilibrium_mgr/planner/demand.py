@@ -14,7 +14,7 @@ from typing import Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Sequen
 
 from ..crush.placement import Block, Domain
 from ..snapshot.model import Snapshot
-from .paced import paced
+from ..snapshot.paced import paced
 
 #: Loops between two checkpoints; each should take a few milliseconds at most.
 _PGS_AT_ONCE = 500

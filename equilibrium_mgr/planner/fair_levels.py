@@ -17,8 +17,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import Callable, Dict, Iterable, List, NamedTuple, Sequence, Set, Tuple
 
+from ..snapshot.paced import paced
 from .max_flow import FlowNetwork
-from .paced import paced
 
 #: Part of the demand (2^-40) that may go unserved, as levels are floats.
 _TOLERANCE_SHIFT = 40

@@ -5,13 +5,13 @@ from collections import Counter
 from typing import Callable, Dict, List, Tuple
 
 from ..snapshot.model import Snapshot
+from ..snapshot.paced import paced
 from ..snapshot.upmap import items_for, settle_replicated
 from .attempts import best_attempt
 from .board import Board
 from .bound import reachable
 from .options import PlanOptions
 from .order import Change, Step, in_order, wanted_changes
-from .paced import paced
 from .plan import Move, PgChange, Plan
 from .usage import placement_usage, snapshot_usage
 

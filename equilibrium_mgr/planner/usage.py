@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from ..snapshot.model import Pool, Snapshot
-from .paced import no_pause, paced
+from ..snapshot.paced import no_pause, paced
 from .plan import ClassUsage, PoolSpace, Usage
 
 _HISTOGRAM_BINS = 10

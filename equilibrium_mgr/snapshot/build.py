@@ -5,17 +5,22 @@ One odd PG, OSD or rule never spoils the rest: it becomes immovable with a reaso
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional
+from typing import Sequence, Tuple, TypeVar
 
 from ..crush.hierarchy import CrushHierarchy
 from ..crush.placement import NO_OSD, PlacementRule
 from ..crush.rule import UnsupportedRule
 from . import reasons
 from .model import (NO_CLASS, Osd, Pg, PgStateCounts, Pool, Snapshot, UpmapItems, shard_changes)
+from .paced import no_pause, paced
 from .reading import PgRecord, Reading
 from .sizes import DeviceInput, ShardInput, SizeModel, fit_sizes
 from .upmap import invert_items, items_by_pg, items_for, settle_replicated
 
+_T = TypeVar("_T")
+
+_PGS_A_PIECE = 200   # between two pauses: about a millisecond
 _NO_RECORD = PgRecord(0, 0, 0, "", 1.0, 0)
 _ERASURE = 3
 _FULL_RATIOS = {"full_ratio": 0.95, "backfillfull_ratio": 0.90, "nearfull_ratio": 0.85}
@@ -35,9 +40,11 @@ class SnapshotBuilder:
 
     The CRUSH hierarchy and the rules stay valid for one CRUSH version; what is known of a PG's
     placement stays valid while its up set, its upmap items and the topology around it are the same.
+    `pause` is called between small pieces of work.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, pause: Callable[[], object] = no_pause) -> None:
+        self._pause = pause
         self._crush_version: Optional[int] = None
         self._crush: Optional[CrushHierarchy] = None
         self._rules: Dict[Tuple[int, int, bool], PlacementRule] = {}
@@ -54,7 +61,7 @@ class SnapshotBuilder:
         self._forget_stale(pools, devices)
         pgs = self._pgs(reading, pools, items, devices)
         copies = reading.pg_status.get("misplaced_total") or sum(
-            pg.objects * pools[pg.pool].size for pg in pgs.values())
+            pg.objects * pools[pg.pool].size for pg in self._paced(pgs.values()))
         ratios = {name: osd_map.get(name) or default for name, default in _FULL_RATIOS.items()}
         return Snapshot(
             epoch=osd_map["epoch"], taken_at=reading.taken_at, fsid=osd_map.get("fsid", ""),
@@ -63,12 +70,17 @@ class SnapshotBuilder:
             nearfull_ratio=ratios["nearfull_ratio"],
             min_compat_client=osd_map.get("require_min_compat_client", ""),
             crush=crush, crush_version=osd_map.get("crush_version", 0),
-            osds=_with_transfers(devices, pgs, pools), pools=pools, pgs=pgs, upmap_items=items,
+            osds=_with_transfers(devices, self._paced(pgs.values()), pools), pools=pools, pgs=pgs,
+            upmap_items=items,
             pool_states=_pool_states(reading.pg_status), object_copies=copies,
             misplaced_copies=reading.pg_status.get("misplaced_objects", 0),
-            skipped=Counter(pg.immovable for pg in pgs.values() if pg.immovable),
+            skipped=Counter(
+                pg.immovable for pg in self._paced(pgs.values()) if pg.immovable),
             stale_osds=reading.stale_osds.intersection(
                 osd.id for osd in devices.values() if osd.up))
+
+    def _paced(self, items: Iterable[_T]) -> Iterator[_T]:
+        return paced(items, _PGS_A_PIECE, self._pause)
 
     def _hierarchy(self, reading: Reading) -> CrushHierarchy:
         version = reading.osd_map.get("crush_version")
@@ -123,11 +135,11 @@ class SnapshotBuilder:
         acting_of = {e["pgid"]: tuple(e["osds"]) for e in reading.osd_map.get("pg_temp", [])}
         pinned = _pinned(reading.osd_map)
         is_out = _out_test(devices)
-        shards = _shard_inputs(reading, pools, acting_of)
-        model = _fit(shards, devices, reading)
+        shards = _shard_inputs(reading, self._paced(reading.up.items()), pools, acting_of)
+        model = _fit(shards, devices, reading, self._pause)
         verdicts: Dict[str, _Verdict] = {}
         pgs: Dict[str, Pg] = {}
-        for pgid, shard in shards.items():
+        for pgid, shard in self._paced(shards.items()):
             up = tuple(reading.up[pgid])
             record = reading.records.get(pgid, _NO_RECORD)
             pool = pools[shard.pool]
@@ -199,11 +211,12 @@ def _usage(stats: Mapping[str, Any]) -> Tuple[int, int]:
     return max(0, stats.get("kb", 0)) * 1024, max(0, stats.get("kb_used", 0)) * 1024
 
 
-def _shard_inputs(reading: Reading, pools: Mapping[int, Pool],
-                  acting_of: Mapping[str, Tuple[int, ...]]) -> Dict[str, ShardInput]:
+def _shard_inputs(reading: Reading, ups: Iterable[Tuple[str, Sequence[int]]],
+                  pools: Mapping[int, Pool], acting_of: Mapping[str, Tuple[int, ...]]
+                  ) -> Dict[str, ShardInput]:
     """pgid → what the size model needs; PGs of pools that are gone are left out."""
     shards: Dict[str, ShardInput] = {}
-    for pgid, up in reading.up.items():
+    for pgid, up in ups:
         pool = pools.get(int(pgid.split(".", 1)[0]))
         if pool is not None:
             record = reading.records.get(pgid, _NO_RECORD)
@@ -214,10 +227,10 @@ def _shard_inputs(reading: Reading, pools: Mapping[int, Pool],
 
 
 def _fit(shards: Mapping[str, ShardInput], devices: Mapping[int, Osd],
-         reading: Reading) -> SizeModel:
+         reading: Reading, pause: Callable[[], object]) -> SizeModel:
     measured = {osd.id: DeviceInput(osd.device_class, osd.used_bytes)
                 for osd in devices.values() if osd.has_statistics}
-    return fit_sizes(list(shards.values()), measured, reading.pool_stats)
+    return fit_sizes(list(shards.values()), measured, reading.pool_stats, pause)
 
 
 def _pinned(osd_map: Mapping[str, Any]) -> Dict[str, str]:
@@ -271,11 +284,11 @@ def _immovable(pool: Pool, up: Tuple[int, ...], raw: Optional[Tuple[int, ...]]) 
     return None
 
 
-def _with_transfers(devices: Mapping[int, Osd], pgs: Mapping[str, Pg],
+def _with_transfers(devices: Mapping[int, Osd], pgs: Iterable[Pg],
                     pools: Mapping[int, Pool]) -> Dict[int, Osd]:
     inbound: Dict[int, float] = {}
     outbound: Dict[int, float] = {}
-    for pg in pgs.values():
+    for pg in pgs:
         if pg.up == pg.acting:
             continue
         gains, losses = shard_changes(pg.acting, pg.up, pools[pg.pool].erasure)

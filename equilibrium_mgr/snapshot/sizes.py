@@ -8,7 +8,11 @@ already occupies some) belongs to no shard and does not move.
 """
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
+
+from .paced import no_pause, paced
+
+_PGS_A_PIECE = 200   # between two pauses: well below a millisecond
 
 
 class ShardInput(NamedTuple):
@@ -61,12 +65,13 @@ class SizeModel:
 
 
 def fit_sizes(pgs: Sequence[ShardInput], devices: Mapping[int, DeviceInput],
-              pool_stats: Iterable[Mapping[str, Any]]) -> SizeModel:
+              pool_stats: Iterable[Mapping[str, Any]],
+              pause: Callable[[], object] = no_pause) -> SizeModel:
     """Fits the model to what the OSDs and pools report. OSDs without statistics are left out."""
-    allocation = _allocation_ratios(pgs, pool_stats)
+    allocation = _allocation_ratios(paced(pgs, _PGS_A_PIECE, pause), pool_stats)
     data: Dict[int, float] = {osd: 0.0 for osd in devices}
     objects: Dict[int, int] = {osd: 0 for osd in devices}
-    for pg in pgs:
+    for pg in paced(pgs, _PGS_A_PIECE, pause):
         own = pg.data_bytes * allocation.get(pg.pool, 1.0) + pg.omap_bytes
         for osd in pg.acting:
             if osd in data:

@@ -6,9 +6,12 @@ by how much the pool's objects and omap have grown since.
 """
 from __future__ import annotations
 
-from typing import Any, Collection, Dict, Iterable, Mapping, NamedTuple, Sequence
+from typing import Any, Callable, Collection, Dict, Iterable, Mapping, NamedTuple, Sequence
 
+from .paced import no_pause, paced
 from .reading import PgRecord
+
+_PGS_A_PIECE = 200   # between two pauses: well below a millisecond
 
 
 class _Full(NamedTuple):
@@ -26,9 +29,13 @@ class _Transfer(NamedTuple):
 
 
 class PgStatistics:
-    """The newest known record of every PG, kept up to date from cheap readings."""
+    """The newest known record of every PG, kept up to date from cheap readings.
 
-    def __init__(self) -> None:
+    `pause` is called between small pieces of work.
+    """
+
+    def __init__(self, pause: Callable[[], object] = no_pause) -> None:
+        self._pause = pause
         self._full: Dict[str, _Full] = {}
         self._pool_totals: Dict[int, _Full] = {}
         self._transfers: Dict[str, _Transfer] = {}
@@ -56,10 +63,10 @@ class PgStatistics:
         """pgid → record, from `get('pg_progress')['pgs']`; `moving` are the PGs with a pg_temp."""
         totals = _pool_totals(pool_stats)
         self._transfers = {pgid: t for pgid, t in self._transfers.items() if pgid in moving}
-        average = _averages(progress, totals)
+        average = _averages(paced(progress, _PGS_A_PIECE, self._pause), totals)
         growth = {pool: _growth(self._pool_totals.get(pool), now) for pool, now in totals.items()}
         records: Dict[str, PgRecord] = {}
-        for pgid, pg in progress.items():
+        for pgid, pg in paced(progress.items(), _PGS_A_PIECE, self._pause):
             pool = int(pgid.split(".", 1)[0])
             full = self._full.get(pgid)
             if full is None:
