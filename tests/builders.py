@@ -163,3 +163,14 @@ def plan_of(changes: Sequence[PgChange] = (), epoch: int = 100) -> Plan:
     return Plan(epoch=epoch, stop_reason="converged", moves=(), changes=tuple(changes),
                 before=Usage({}, {}), after=Usage({}, {}), skipped={},
                 min_compat_client="luminous", aim="space", bounds={})
+
+
+def single_copies(*gib_by_osd: Sequence[int]) -> Cluster:
+    """A pool of size 1 on OSDs of 100 GiB: what PGs, in GiB, each OSD holds."""
+    cluster = Cluster(hosts(1, len(gib_by_osd)), {0: OSD_RULE}).pool(1, size=1)
+    ps = 0
+    for osd, gibs in enumerate(gib_by_osd):
+        for gib in gibs:
+            cluster.pg("1.%x" % ps, [osd], num_bytes=gib * GIB)
+            ps += 1
+    return cluster

@@ -55,7 +55,7 @@ class Shape(NamedTuple):
     layout: Callable[[random.Random], Layout]
 
 
-class _Racks:
+class Osds:
     """Numbers OSDs while hosts are added."""
 
     def __init__(self) -> None:
@@ -69,6 +69,11 @@ class _Racks:
             self.tib[len(self.tib)] = float(size)
         return list(range(first, len(self.tib)))
 
+    def layout(self, tree: Mapping[str, Any], rules: Dict[int, str], pools: Sequence[PoolPlan],
+               empty_hosts: Sequence[str] = ()) -> Layout:
+        """The cluster of these OSDs, with the tree below one root."""
+        return Layout({"root default": tree}, self.tib, self.classes, rules, pools, empty_hosts)
+
 
 def _metadata_pools(rule: int = 0) -> List[PoolPlan]:
     return [PoolPlan("cephfs_meta", 0.002, 32, rule=rule, omap_bytes=64 << 20),
@@ -77,7 +82,7 @@ def _metadata_pools(rule: int = 0) -> List[PoolPlan]:
 
 
 def _uneven_hosts(rng: random.Random) -> Layout:
-    osds = _Racks()
+    osds = Osds()
     hosts = {"host h%d" % h: osds.host([rng.choice((4, 8, 12, 16))
                                         for _ in range(rng.randint(4, 12))]) for h in range(12)}
     pools = [PoolPlan("rbd", 0.6, 1024), PoolPlan("cephfs_data", 0.4, 512)]
@@ -86,7 +91,7 @@ def _uneven_hosts(rng: random.Random) -> Layout:
 
 
 def _ec_tight(rng: random.Random) -> Layout:
-    osds = _Racks()
+    osds = Osds()
     hosts = {"host h%d" % h: osds.host([rng.choice((8, 8, 16)) for _ in range(10)])
              for h in range(6)}
     pools = [PoolPlan("ec", 1.0, 1024, size=6, rule=1, k=4)]
@@ -95,14 +100,14 @@ def _ec_tight(rng: random.Random) -> Layout:
 
 
 def _many_pools(rng: random.Random) -> Layout:
-    osds = _Racks()
+    osds = Osds()
     hosts = {"host h%d" % h: osds.host([rng.choice((4, 8)) for _ in range(8)]) for h in range(10)}
     pools = [PoolPlan("tenant%d" % n, rng.lognormvariate(0.0, 0.8), 32) for n in range(120)]
     return Layout({"root default": hosts}, osds.tib, osds.classes, {0: _HDD_HOSTS}, pools)
 
 
 def _giant_host(rng: random.Random) -> Layout:
-    osds = _Racks()
+    osds = Osds()
     hosts = {"host h%d" % h: osds.host([rng.choice((4, 8)) for _ in range(6)]) for h in range(5)}
     hosts["host giant"] = osds.host([12] * 24)
     pools = [PoolPlan("rbd", 0.7, 512), PoolPlan("backup", 0.3, 256)]
@@ -111,7 +116,7 @@ def _giant_host(rng: random.Random) -> Layout:
 
 
 def _hybrid(rng: random.Random) -> Layout:
-    osds = _Racks()
+    osds = Osds()
     hosts = {}
     for h in range(10):
         hosts["host h%d" % h] = (osds.host([rng.choice((8, 12, 16)) for _ in range(8)])
@@ -126,7 +131,7 @@ def _hybrid(rng: random.Random) -> Layout:
 
 
 def _rack_ec(rng: random.Random) -> Layout:
-    osds = _Racks()
+    osds = Osds()
     racks = {"rack r%d" % r: {"host r%dh%d" % (r, h): osds.host(
         [rng.choice((8, 12, 16)) for _ in range(rng.randint(4, 7))]) for h in range(3)}
         for r in range(6)}
@@ -138,7 +143,7 @@ def _rack_ec(rng: random.Random) -> Layout:
 
 
 def _grown(rng: random.Random) -> Layout:
-    osds = _Racks()
+    osds = Osds()
     hosts = {"host h%d" % h: osds.host([rng.choice((8, 12)) for _ in range(8)]) for h in range(10)}
     new = ["host new%d" % h for h in range(2)]
     hosts.update({name: osds.host([16] * 8) for name in new})

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 import random
 from functools import lru_cache
-from typing import Any, Callable, Dict, List, Sequence
+from typing import Callable, Dict
 
-from benchmark.shapes import Layout, PoolPlan, fill
+from benchmark.shapes import Layout, Osds, PoolPlan, fill
 from mgr_stub.session import Session
 from random_clusters import random_cluster
 
@@ -22,28 +22,10 @@ _SSD_FIRST = ("take default~ssd; chooseleaf firstn 1 host; emit;"
 _RACK_PAIRS = "take default~hdd; choose indep 3 rack; chooseleaf indep 2 host; emit"
 
 
-class _Osds:
-    """Numbers OSDs while hosts are added."""
-
-    def __init__(self) -> None:
-        self.tib: Dict[int, float] = {}
-        self.classes: Dict[int, str] = {}
-
-    def add(self, sizes: Sequence[float], device_class: str = "hdd") -> List[int]:
-        first = len(self.tib)
-        for osd, size in enumerate(sizes, start=first):
-            self.tib[osd], self.classes[osd] = float(size), device_class
-        return list(range(first, len(self.tib)))
-
-    def layout(self, tree: Dict[str, Any], rules: Dict[int, str], pools: Sequence[PoolPlan],
-               empty_hosts: Sequence[str] = ()) -> Layout:
-        return Layout({"root default": tree}, self.tib, self.classes, rules, pools, empty_hosts)
-
-
 def _uneven(rng: random.Random) -> Layout:
     """Unequal hosts and devices, two data pools and one of metadata."""
-    osds = _Osds()
-    tree = {"host h%d" % h: osds.add([rng.choice((4, 8, 12, 16)) for _ in range(
+    osds = Osds()
+    tree = {"host h%d" % h: osds.host([rng.choice((4, 8, 12, 16)) for _ in range(
         rng.randint(3, 7))]) for h in range(8)}
     return osds.layout(tree, {0: _HDD}, [PoolPlan("rbd", 0.6, 256), PoolPlan("fs", 0.4, 128),
                                          PoolPlan("meta", 0.002, 16, omap_bytes=64 << 20)])
@@ -51,8 +33,8 @@ def _uneven(rng: random.Random) -> Layout:
 
 def _erasure(rng: random.Random) -> Layout:
     """4+2 on six hosts: every host has a shard of every PG."""
-    osds = _Osds()
-    tree = {"host h%d" % h: osds.add([rng.choice((8, 8, 16)) for _ in range(6)])
+    osds = Osds()
+    tree = {"host h%d" % h: osds.host([rng.choice((8, 8, 16)) for _ in range(6)])
             for h in range(6)}
     return osds.layout(tree, {0: _HDD, 1: _EC}, [PoolPlan("ec", 1.0, 256, size=6, rule=1, k=4),
                                                  PoolPlan("meta", 0.002, 16)])
@@ -60,25 +42,25 @@ def _erasure(rng: random.Random) -> Layout:
 
 def _many_pools(rng: random.Random) -> Layout:
     """Two dozen pools of 16 PGs."""
-    osds = _Osds()
-    tree = {"host h%d" % h: osds.add([rng.choice((4, 8)) for _ in range(4)]) for h in range(8)}
+    osds = Osds()
+    tree = {"host h%d" % h: osds.host([rng.choice((4, 8)) for _ in range(4)]) for h in range(8)}
     return osds.layout(tree, {0: _HDD}, [PoolPlan("tenant%d" % n, rng.lognormvariate(0.0, 0.8), 16)
                                          for n in range(24)])
 
 
 def _giant(rng: random.Random) -> Layout:
     """One host larger than three copies can fill."""
-    osds = _Osds()
-    tree = {"host h%d" % h: osds.add([rng.choice((4, 8)) for _ in range(4)]) for h in range(5)}
-    tree["host giant"] = osds.add([12] * 12)
+    osds = Osds()
+    tree = {"host h%d" % h: osds.host([rng.choice((4, 8)) for _ in range(4)]) for h in range(5)}
+    tree["host giant"] = osds.host([12] * 12)
     return osds.layout(tree, {0: _HDD}, [PoolPlan("rbd", 0.7, 128), PoolPlan("backup", 0.3, 64)])
 
 
 def _hybrid(rng: random.Random) -> Layout:
     """Two classes and a pool that is on both."""
-    osds = _Osds()
-    tree = {"host h%d" % h: osds.add([rng.choice((8, 12, 16)) for _ in range(4)])
-            + osds.add([rng.choice((4, 8)) for _ in range(2)], "ssd") for h in range(7)}
+    osds = Osds()
+    tree = {"host h%d" % h: osds.host([rng.choice((8, 12, 16)) for _ in range(4)])
+            + osds.host([rng.choice((4, 8)) for _ in range(2)], "ssd") for h in range(7)}
     return osds.layout(tree, {0: _HDD, 1: _SSD, 2: _SSD_FIRST}, [
         PoolPlan("mixed", 0.5, 256, rule=2), PoolPlan("cold", 0.35, 128),
         PoolPlan("fast", 0.06, 64, rule=1)])
@@ -86,8 +68,8 @@ def _hybrid(rng: random.Random) -> Layout:
 
 def _racks(rng: random.Random) -> Layout:
     """Erasure-coded with two shards in each of three of five racks."""
-    osds = _Osds()
-    tree = {"rack r%d" % r: {"host r%dh%d" % (r, h): osds.add(
+    osds = Osds()
+    tree = {"rack r%d" % r: {"host r%dh%d" % (r, h): osds.host(
         [rng.choice((8, 12, 16)) for _ in range(rng.randint(3, 4))]) for h in range(3)}
         for r in range(5)}
     return osds.layout(tree, {0: _HDD, 1: _RACK_PAIRS}, [
@@ -96,9 +78,9 @@ def _racks(rng: random.Random) -> Layout:
 
 def _grown(rng: random.Random) -> Layout:
     """A new host, still empty, with upmap items that keep PGs off it."""
-    osds = _Osds()
-    tree = {"host h%d" % h: osds.add([rng.choice((8, 12)) for _ in range(4)]) for h in range(7)}
-    tree["host new"] = osds.add([16] * 4)
+    osds = Osds()
+    tree = {"host h%d" % h: osds.host([rng.choice((8, 12)) for _ in range(4)]) for h in range(7)}
+    tree["host new"] = osds.host([16] * 4)
     return osds.layout(tree, {0: _HDD}, [PoolPlan("rbd", 0.6, 128), PoolPlan("fs", 0.4, 96)],
                        ["host new"])
 

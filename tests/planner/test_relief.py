@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Callable, List, Sequence, Tuple
 
-from builders import GIB, OSD_RULE, Cluster, hosts
+from builders import GIB, single_copies
 
 from equilibrium_mgr.planner.board import Board
 from equilibrium_mgr.planner.joint_moves import JointMoves
@@ -23,15 +23,8 @@ def no_pause() -> bool:
     return True
 
 
-def single_copies(*gib_by_osd: Sequence[int]) -> Board:
-    """A pool of size 1 on OSDs of 100 GiB: what PGs, in GiB, each OSD holds."""
-    cluster = Cluster(hosts(1, len(gib_by_osd)), {0: OSD_RULE}).pool(1, size=1)
-    ps = 0
-    for osd, gibs in enumerate(gib_by_osd):
-        for gib in gibs:
-            cluster.pg("1.%x" % ps, [osd], num_bytes=gib * GIB)
-            ps += 1
-    return Board(cluster.snapshot(), PlanOptions())
+def board_of(*gib_by_osd: Sequence[int]) -> Board:
+    return Board(single_copies(*gib_by_osd).snapshot(), PlanOptions())
 
 
 def relief_of(board: Board, water: float, price: float = PRICE) -> Tuple[Relief, Limits]:
@@ -60,14 +53,14 @@ def steps(board: Board, found: object) -> List[Tuple[str, int, int]]:
 
 
 def test_one_move_where_one_will_do() -> None:
-    board = single_copies([30, 20], [10])
+    board = board_of([30, 20], [10])
     relief, _ = relief_of(board, 0.4)
     assert steps(board, relief.find(0, too_full(board, 0.4))) == [("1.1", 0, 1)]
 
 
 def test_a_swap_where_no_move_fits() -> None:
     """30 + 20 against 25 + 15: only an exchange brings both to 45."""
-    board = single_copies([30, 20], [25, 15])
+    board = board_of([30, 20], [25, 15])
     relief, _ = relief_of(board, 0.45)
     found = steps(board, relief.find(0, too_full(board, 0.45)))
     for pgid, source, target in found:
@@ -77,7 +70,7 @@ def test_a_swap_where_no_move_fits() -> None:
 
 def test_a_chain_where_nobody_takes_a_swap() -> None:
     """40 has to go to where 10 makes room by going on to the third, which takes nothing larger."""
-    board = single_copies([40, 40], [10, 34], [35])
+    board = board_of([40, 40], [10, 34], [35])
     relief, _ = relief_of(board, 0.76)
     found = relief.find(0, too_full(board, 0.76))
     assert found is not None
@@ -87,13 +80,13 @@ def test_a_chain_where_nobody_takes_a_swap() -> None:
 
 
 def test_none_where_nothing_helps() -> None:
-    board = single_copies([30], [30])
+    board = board_of([30], [30])
     relief, _ = relief_of(board, 0.29)
     assert relief.find(0, too_full(board, 0.29)) is None
 
 
 def test_a_squeeze_that_does_not_pay_changes_nothing() -> None:
-    board = single_copies([30, 20], [25, 15])
+    board = board_of([30, 20], [25, 15])
     before = [list(up) for up in board.up]
     relief, limits = relief_of(board, 0.45, 1.0)
     squeeze = Squeeze(board, relief, limits, 1.0, no_pause)

@@ -1,27 +1,16 @@
 """Plans on clusters made by hand, where it is plain what a good one does."""
 from __future__ import annotations
 
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any, Dict, List, Tuple
 
 import pytest
-from builders import GIB, OSD_RULE, Cluster, hosts
+from builders import GIB, OSD_RULE, Cluster, hosts, single_copies
 from legality import assert_legal, ended_plan
 
 from equilibrium_mgr.planner.options import PlanOptions
 from equilibrium_mgr.planner.plan import Plan
 
 Step = Tuple[str, int, int]   # (pgid, source, target)
-
-
-def single_copies(*gib_by_osd: Sequence[int]) -> Cluster:
-    """A pool of size 1 on OSDs of 100 GiB: what PGs, in GiB, each OSD holds."""
-    cluster = Cluster(hosts(1, len(gib_by_osd)), {0: OSD_RULE}).pool(1, size=1)
-    ps = 0
-    for osd, gibs in enumerate(gib_by_osd):
-        for gib in gibs:
-            cluster.pg("1.%x" % ps, [osd], num_bytes=gib * GIB)
-            ps += 1
-    return cluster
 
 
 def planned(cluster: Cluster, **options: Any) -> Plan:

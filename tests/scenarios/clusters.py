@@ -4,10 +4,10 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Sequence
+from typing import Callable, Dict, List
 
 from benchmark.clusters import state_of
-from benchmark.shapes import Layout, PoolPlan, fill
+from benchmark.shapes import Layout, Osds, PoolPlan, fill
 from builders import Cluster
 
 from mgr_stub.crush.mapper import Mapper
@@ -23,45 +23,27 @@ _RACK_PAIRS = "take default~hdd; choose indep 3 rack; chooseleaf indep 2 host; e
 _WEIGHT_ONE = 0x10000
 
 
-class _Osds:
-    """Numbers OSDs while hosts are added."""
-
-    def __init__(self) -> None:
-        self.tib: Dict[int, float] = {}
-        self.classes: Dict[int, str] = {}
-
-    def add(self, sizes: Sequence[float], device_class: str = "hdd") -> List[int]:
-        first = len(self.tib)
-        for osd, size in enumerate(sizes, start=first):
-            self.tib[osd], self.classes[osd] = float(size), device_class
-        return list(range(first, len(self.tib)))
-
-    def layout(self, tree: Dict[str, Any], rules: Dict[int, str],
-               pools: Sequence[PoolPlan]) -> Layout:
-        return Layout({"root default": tree}, self.tib, self.classes, rules, pools)
-
-
 def _small(rng: random.Random) -> Layout:
     """8 hosts of 4 devices, two data pools and a small one."""
-    osds = _Osds()
-    tree = {"host h%d" % h: osds.add([rng.choice((4, 8)) for _ in range(4)]) for h in range(8)}
+    osds = Osds()
+    tree = {"host h%d" % h: osds.host([rng.choice((4, 8)) for _ in range(4)]) for h in range(8)}
     return osds.layout(tree, {0: _HDD}, [PoolPlan("rbd", 0.7, 512), PoolPlan("fs", 0.3, 256),
                                          PoolPlan("meta", 0.002, 16, omap_bytes=64 << 20)])
 
 
 def _giant(rng: random.Random) -> Layout:
     """One host larger than three copies can fill."""
-    osds = _Osds()
-    tree = {"host h%d" % h: osds.add([rng.choice((4, 8)) for _ in range(4)]) for h in range(5)}
-    tree["host giant"] = osds.add([12] * 10)
+    osds = Osds()
+    tree = {"host h%d" % h: osds.host([rng.choice((4, 8)) for _ in range(4)]) for h in range(5)}
+    tree["host giant"] = osds.host([12] * 10)
     return osds.layout(tree, {0: _HDD}, [PoolPlan("rbd", 0.7, 512), PoolPlan("fs", 0.3, 256)])
 
 
 def _hybrid(rng: random.Random) -> Layout:
     """One copy on SSD and two on HDD, beside pools of one class."""
-    osds = _Osds()
-    tree = {"host h%d" % h: osds.add([rng.choice((8, 12)) for _ in range(4)])
-            + osds.add([4, 4], "ssd") for h in range(8)}
+    osds = Osds()
+    tree = {"host h%d" % h: osds.host([rng.choice((8, 12)) for _ in range(4)])
+            + osds.host([4, 4], "ssd") for h in range(8)}
     return osds.layout(tree, {0: _HDD, 1: _SSD, 2: _SSD_FIRST}, [
         PoolPlan("hybrid", 0.5, 512, rule=2), PoolPlan("cold", 0.4, 256),
         PoolPlan("fast", 0.06, 128, rule=1)])
@@ -69,8 +51,8 @@ def _hybrid(rng: random.Random) -> Layout:
 
 def _racks(rng: random.Random) -> Layout:
     """Erasure-coded 4+2 with two shards in each of three of five racks."""
-    osds = _Osds()
-    tree = {"rack r%d" % r: {"host r%dh%d" % (r, h): osds.add([rng.choice((4, 8))] * 3)
+    osds = Osds()
+    tree = {"rack r%d" % r: {"host r%dh%d" % (r, h): osds.host([rng.choice((4, 8))] * 3)
                              for h in range(3)} for r in range(5)}
     return osds.layout(tree, {0: _HDD, 1: _RACK_PAIRS}, [
         PoolPlan("ec", 0.85, 256, size=6, rule=1, k=4), PoolPlan("rbd", 0.15, 128)])
@@ -78,8 +60,8 @@ def _racks(rng: random.Random) -> Layout:
 
 def _erasure(rng: random.Random) -> Layout:
     """4+2 on seven hosts."""
-    osds = _Osds()
-    tree = {"host h%d" % h: osds.add([rng.choice((4, 8)) for _ in range(4)]) for h in range(7)}
+    osds = Osds()
+    tree = {"host h%d" % h: osds.host([rng.choice((4, 8)) for _ in range(4)]) for h in range(7)}
     return osds.layout(tree, {0: _HDD, 1: _EC}, [PoolPlan("ec", 1.0, 384, size=6, rule=1, k=4),
                                                  PoolPlan("meta", 0.002, 16)])
 
