@@ -8,13 +8,13 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 
 from mgr_module import CommandResult
 
-from .jobs import Turns
 from .planner.plan import PgChange
 from .snapshot.build import SnapshotBuilder
 from .snapshot.model import NO_CLASS, Snapshot
 from .snapshot.reading import Reading
 from .snapshot.reports import OsdReports
 from .snapshot.statistics import PgStatistics
+from .turns import Turns
 
 #: Pools with more PGs than this are mapped in slices, so that the mgr's global lock is given up.
 MAP_WHOLE_POOL_PGS = 1000

@@ -4,29 +4,11 @@ from __future__ import annotations
 import logging
 import queue
 import threading
-import time
 from typing import Callable, Optional, Tuple
 
+from .turns import UNCOLLECTED
+
 Job = Callable[[], None]
-
-#: A planner holds Python's global lock; it is given up for a moment this often.
-_YIELD_EVERY_SECONDS = 0.01
-_YIELD_SECONDS = 0.001
-
-
-class Turns:
-    """Lets other threads have their turn now and then; called between small pieces of work."""
-
-    def __init__(self) -> None:
-        self._last = time.monotonic()
-
-    def __call__(self) -> bool:
-        """True where it has just paused."""
-        if time.monotonic() - self._last < _YIELD_EVERY_SECONDS:
-            return False
-        time.sleep(_YIELD_SECONDS)
-        self._last = time.monotonic()
-        return True
 
 
 class JobThread:
@@ -63,6 +45,7 @@ class JobThread:
                 return
             name, job = item
             try:
-                job()
+                with UNCOLLECTED:
+                    job()
             except Exception:
                 self._log.exception("job %s failed", name)

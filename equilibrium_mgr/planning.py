@@ -8,12 +8,12 @@ from typing import Any, Callable, Dict, NamedTuple, Optional
 
 from .comparing import FAILED, AimFigures, Comparison, ComparisonMemory, figures_of
 from .gateway import Gateway
-from .jobs import Turns
 from .planner.options import PlanOptions
 from .planner.plan import Plan
 from .planner.planner import make_plan
 from .shelf import PlanShelf
 from .snapshot.model import Snapshot
+from .turns import Turns
 
 
 class Progress(NamedTuple):

@@ -1,14 +1,13 @@
-"""The job thread: one job after the other, apart from the caller, and no job ends it. Turns."""
+"""The job thread: one job after the other, apart from the caller, and no job ends it."""
 from __future__ import annotations
 
 import threading
 from functools import partial
-from typing import Any, List
+from typing import List
 
 from fakes import LOG
 
-from equilibrium_mgr import jobs as jobs_room
-from equilibrium_mgr.jobs import JobThread, Turns
+from equilibrium_mgr.jobs import JobThread
 from mgr_stub.jobs import InlineJobs
 
 PATIENCE = 10.0
@@ -101,14 +100,3 @@ def test_settle_runs_what_is_pending_in_the_simulation() -> None:
     jobs.submit("first", first)
     jobs.settle()
     assert ran == ["first", "second"] and jobs.pending == []
-
-
-def test_turns_pause_when_some_time_has_passed(mocker: Any) -> None:
-    clock = mocker.patch.object(jobs_room, "time")
-    clock.monotonic.return_value = 100.0
-    turns = Turns()
-    clock.monotonic.return_value = 100.009
-    assert not turns() and not clock.sleep.called
-    clock.monotonic.return_value = 100.011
-    assert turns() and clock.sleep.call_count == 1
-    assert not turns() and clock.sleep.call_count == 1    # counted anew from the pause

@@ -4,11 +4,11 @@ from __future__ import annotations
 import logging
 from typing import Dict, FrozenSet, NamedTuple, Optional
 
-from ..jobs import Turns
 from ..planner.bound import Reachable, reachable
 from ..planner.plan import Usage
 from ..planner.usage import snapshot_usage
 from ..snapshot.model import Snapshot
+from ..turns import Turns
 from .ledger import Ledger
 
 

@@ -39,6 +39,7 @@ def best_attempt(snapshot: Snapshot, options: PlanOptions, reachable: Reachable,
         search = Search(board, reachable, weights, moved)
         room = free_room(board, search.data_groups)
         finished = search.run()
+        board.watchers.clear()    # the search is over, and a circle would keep the board in memory
         found = value(board, search.sets, search.data_groups, room, variants[0],
                       AIM_APPRAISED[options.aim])
         if best is None or (finished and found > best[0]):

@@ -98,7 +98,7 @@ def write_reading(cluster: Cluster, osds: int) -> None:
     """The made cluster, where planner_load looks for it."""
     reading = large_reading(osds)._asdict()
     path = cluster.work / "modules" / PLANNER_LOAD.name / "reading.json"
-    path.write_text(json.dumps(reading))
+    path.write_text(json.dumps(reading, default=list))
 
 
 def measure(cluster: Cluster, seconds: float) -> Any:

@@ -108,18 +108,19 @@ def looking(log: Any) -> Work:
     """What the serve loop does with each reading, and what `eval` prints of it."""
     from equilibrium.executor.ledger import Ledger
     from equilibrium.executor.view import make_view
-    from equilibrium.jobs import Turns
     from equilibrium.planner.bound import reachable
     from equilibrium.report.evaluation import evaluate_cluster
     from equilibrium.snapshot.build import SnapshotBuilder
-    builder, reading = SnapshotBuilder(), _reading()
+    from equilibrium.turns import UNCOLLECTED, Turns
+    turns, reading = Turns(), _reading()
+    builder = SnapshotBuilder(turns)
 
     def work(_going_on: Callable[[], bool]) -> None:
-        snapshot = builder.build(reading)
-        turns = Turns()
-        bounds = reachable(snapshot, frozenset(), checkpoint=lambda: turns())
-        view = make_view(snapshot, bounds, Ledger(), 0.05, False)
-        evaluate_cluster(view.usage, view.bounds, snapshot.epoch, 0.0)
+        with UNCOLLECTED:
+            snapshot = builder.build(reading)
+            bounds = reachable(snapshot, frozenset(), checkpoint=lambda: turns())
+            view = make_view(snapshot, bounds, Ledger(), 0.05, False)
+            evaluate_cluster(view.usage, view.bounds, snapshot.epoch, 0.0)
     return work
 
 
@@ -128,4 +129,5 @@ def _reading() -> Any:
     fields: Dict[str, Any] = json.loads((Path(__file__).parent / READING_FILE).read_text())
     fields["records"] = {pgid: PgRecord(*record) for pgid, record in fields["records"].items()}
     fields["max_avail"] = {int(pool): size for pool, size in fields["max_avail"].items()}
+    fields["stale_osds"] = frozenset(fields["stale_osds"])
     return Reading(**fields)
