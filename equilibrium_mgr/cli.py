@@ -19,6 +19,7 @@ from .planning import PlanningDesk
 from .report.answer import Answer, CommandResult, Refusal, carry_out
 from .report.evaluation import evaluate_cluster, evaluate_plan, evaluate_pool
 from .report.explain import explain
+from .report.history import report_history
 from .report.plans import dump_plan, list_plans, show_plan
 from .report.state_dump import dump_state
 from .report.status import report_status
@@ -123,6 +124,12 @@ class Commands:
     def _cmd_explain(self, what: Optional[str] = None, format: str = "plain") -> CommandResult:
         """Tell why the cluster, an OSD, a pool or a PG is not better off"""
         return self._answer(format, lambda: self._explain(what))
+
+    @ReadCommand("equilibrium history")
+    def _cmd_history(self, format: str = "plain") -> CommandResult:
+        """Show what has been moved, when and why, and how much better it made the cluster"""
+        return self._answer(format, lambda: report_history(
+            self.balancer.history, self.balancer.episode, self.clock()))
 
     @ReadCommand("equilibrium dump-state")
     def _cmd_dump_state(self, anonymous: bool = False, format: str = "plain") -> CommandResult:

@@ -16,7 +16,7 @@ from .daemons import wait_for
 pytestmark = pytest.mark.releases(16)
 
 READING = ["status", "eval", "eval rep", "eval kept", "show kept", "dump kept", "ls", "pool ls",
-           "dump-state"]
+           "dump-state", "history"]
 CHANGING = ["pool add rep ec", "pool rm rep ec", "optimize other rep --max-moves 3",
             "rm other", "off"]
 FORMATS = ["plain", "json", "json-pretty"]

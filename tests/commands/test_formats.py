@@ -24,6 +24,7 @@ READS = {
     "show p": {"plan", "aim", "osdmap_epoch", "moves", "commands"},
     "dump p": {"plan", "aim", "bounds", "osdmap_epoch", "moves", "upmap_items", "predicted_up"},
     "ls": {"plans"},
+    "history": {"episodes"},
     "pool ls": {"pools"},
     "explain": {"osdmap_epoch", "snapshot_age_seconds", "sentences", "state", "reason", "sets",
                 "skipped_pgs", "unusable_osds"},

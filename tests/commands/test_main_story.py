@@ -15,7 +15,7 @@ def test_looking_moves_nothing(any_session: Session) -> None:
     before = any_session.cluster.map
     run(any_session, *("equilibrium " + line for line in (
         "status", "eval", "optimize p", "eval p", "show p", "dump p", "ls", "eval vms",
-        "pool ls", "dump-state")))
+        "pool ls", "dump-state", "history")))
     run(any_session, "sim run 10m")
     assert sent == []
     assert any_session.cluster.map is before

@@ -9,7 +9,7 @@ import pytest
 
 from mgr_stub.session import Session
 
-READ = {"status", "eval", "show", "dump", "ls", "pool ls", "dump-state", "explain"}
+READ = {"status", "eval", "show", "dump", "ls", "pool ls", "dump-state", "explain", "history"}
 WRITE = {"optimize", "rm", "reset", "execute", "on", "off", "pool add", "pool rm"}
 
 
@@ -48,5 +48,5 @@ def test_required_arguments(handlers: Any) -> None:
     for name in ("pool add", "pool rm"):
         assert required["equilibrium " + name] == ["pools"]
     for name in ("status", "eval", "ls", "reset", "on", "off", "pool ls", "dump-state",
-                 "explain"):
+                 "explain", "history"):
         assert required["equilibrium " + name] == []
