@@ -7,7 +7,7 @@ import pytest
 from fakes import Desk, KeyValueStore
 from random_clusters import random_cluster
 
-from equilibrium_mgr import jobs, planning
+from equilibrium_mgr import planning, turns
 from equilibrium_mgr.comparing import MAX_COMPARISONS, Comparison
 from equilibrium_mgr.planner.options import PlanOptions
 from equilibrium_mgr.planner.plan import Plan
@@ -92,7 +92,7 @@ def test_progress_tells_the_moves_so_far(mocker: Any) -> None:
         return make_plan(snapshot, options)
     now = [50.0]
     clock = mocker.patch.object(planning, "time")
-    pauses = mocker.patch.object(jobs, "time")
+    pauses = mocker.patch.object(turns, "time")
     clock.monotonic.side_effect = pauses.monotonic.side_effect = lambda: now[-1]
     mocker.patch.object(planning, "make_plan", side_effect=slow)
     desk.planning.submit_named("p", OPTIONS, 100.0)
@@ -335,7 +335,7 @@ def test_comparison_lets_others_have_their_turn_and_ends_at_shutdown(mocker: Any
         went_on.append(checkpoint(1))
         return make_plan(snapshot, options)
     now = [50.0]
-    pauses = mocker.patch.object(jobs, "time")
+    pauses = mocker.patch.object(turns, "time")
     clock = mocker.patch.object(planning, "time")
     clock.monotonic.side_effect = pauses.monotonic.side_effect = lambda: now[-1]
     mocker.patch.object(planning, "make_plan", side_effect=slow)
