@@ -12,6 +12,10 @@ from ..planner.plan import PgChange
 from ..snapshot.model import Osd, Pg, Snapshot, shard_changes
 from .transit import Transit
 
+#: Of the misplaced limit, as a ratio: left free for what clients write to PGs on their way, and
+#: for what the statistics of a PG do not know yet.
+_MISPLACED_MARGIN = 0.05
+
 Shards = Tuple[Tuple[int, ...], Tuple[int, ...]]   # OSDs that gain one, OSDs that lose one
 
 
@@ -46,7 +50,8 @@ class Room:
         self._limits = limits
         self._transit = transit
         self._misplaced = limits.misplaced_copies
-        self._allowed = limits.max_misplaced_ratio * snapshot.object_copies
+        self._limit = limits.max_misplaced_ratio * snapshot.object_copies
+        self._allowed = (1.0 - _MISPLACED_MARGIN) * self._limit
         self._moves_left = limits.max_moves
         self._fill_limit = effective_fill_limit(limits.fill_limit, snapshot.backfillfull_ratio)
         self.above_limit: Optional[str] = None   # the PG that goes though alone above the limit
@@ -64,7 +69,7 @@ class Room:
         copies = pg.objects * change.shards
         # where nothing is misplaced one change may go although it alone is above the limit
         if self._misplaced > 0 and copies > 0 and self._misplaced + copies > self._allowed:
-            return Refusal("the misplaced ratio would pass its limit of %.4f"
+            return Refusal("the misplaced ratio would come too near its limit of %.4f"
                            % limits.max_misplaced_ratio, True)
         busy = self._too_busy(pg, shards)
         return Refusal(busy, True) if busy is not None else None
@@ -76,7 +81,7 @@ class Room:
             self.above_share = change.pgid
         self._moves_left -= change.shards
         self._misplaced += pg.objects * change.shards
-        if pg.objects and self._misplaced > self._allowed:
+        if pg.objects and self._misplaced > self._limit:
             self.above_limit = change.pgid
         self._transit.add(shards[0], shards[1], pg.shard_bytes, pg.shard_bytes)
 

@@ -3,7 +3,8 @@
 1. Single moves off the fullest OSDs, at falling prices per byte (descent).
 2. What limits the pools is tightened as far as it pays (squeeze): the highest utilisation of each
    OSD set, and each pool's room on the OSD that limits it most.
-3. What was moved and turned out not to be needed is taken back (thrift).
+3. What was moved and turned out not to be needed is taken back (thrift), and what went through an
+   OSD goes straight (detours).
 
 A search that is told to end leaves a board that is better than it was, whenever that is.
 """
@@ -14,6 +15,7 @@ from typing import Callable, List
 from .board import Board
 from .bound import Reachable
 from .descent import Descent
+from .detours import Detours
 from .joint_moves import JointMoves
 from .limits import Limits
 from .objective import Weights, holds_data
@@ -31,6 +33,9 @@ from .thrift import take_back
 _LEAST_GOAL = 0.0005
 _MOST_GOAL = 0.0018
 _LEAST_STEP = 0.001
+
+#: One that is shortened may lay open another; later passes find little, as measured.
+_DETOUR_PASSES = 3
 
 #: So many of the last prices are for what coarser ones have left.
 _FINE = 2
@@ -72,9 +77,17 @@ class Search:
         if not self._stopped:
             limits = self._squeeze()
             if self._weights.thrift:
-                take_back(self._terms, self._shelves, self._joint_moves, limits,
-                          self._weights.thrift, self._go_on)
+                self._spare(limits)
         return not self._stopped
+
+    def _spare(self, limits: Limits) -> None:
+        """Does with fewer moves what has been reached."""
+        take_back(self._terms, self._shelves, self._joint_moves, limits, self._weights.thrift,
+                  self._go_on)
+        detours = Detours(self._terms, self._shelves, limits, self._weights.thrift)
+        for _ in range(_DETOUR_PASSES):
+            if not detours.shorten(self._go_on):
+                break
 
     def _go_on(self) -> bool:
         if not self._stopped and not self._checkpoint(self.moves):

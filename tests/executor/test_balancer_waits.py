@@ -156,12 +156,12 @@ def test_full_osd_is_relieved_while_pgs_are_degraded(option: bool, sent: Any) ->
 def test_half_of_the_mgr_s_budget_is_left_while_a_pg_num_changes() -> None:
     cluster = uneven().pool(2, size=1, pg_num=1, pg_num_target=2).pg("2.0", [1], 0)
     desk = Desk(cluster)
-    desk.gateway.ratio = 0.5                       # 60 of 120 copies
+    desk.gateway.ratio = 0.54                      # 65 of 120 copies
     desk.balancer.execute("p", kept(desk, plan=small_plan(8)))
     desk.round()
-    assert len(desk.gateway.sent) == 3             # 30 of 120
+    assert len(desk.gateway.sent) == 3             # 32 of 120, a margin left
     assert desk.balancer.view is not None
-    assert desk.balancer.view.max_misplaced_ratio == 0.25
+    assert desk.balancer.view.max_misplaced_ratio == 0.27
     cluster.pools[2]["pg_num_target"] = 1
     desk.round(60)
     assert len(desk.gateway.sent) == 6

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import pytest
-from builders import GIB, HOST_RULE, OSD_BYTES, TIB, Cluster, hosts
+from builders import GIB, HOST_RULE, NONE, OSD_BYTES, TIB, Cluster, hosts
 
 from equilibrium_mgr.snapshot.model import shard_changes
 
@@ -143,3 +143,21 @@ def test_in_flight_pgs() -> None:
     cluster = Cluster(hosts(4)).pool(1, size=2).pg("1.0", [0, 1], acting=[2, 1]).pg("1.1", [2, 3])
     assert set(cluster.snapshot().in_flight()) == {"1.0"}
     assert cluster.sizes[0] == OSD_BYTES
+
+
+def test_a_down_osd_degrades_its_pools_before_pg_status_says_so() -> None:
+    cluster = Cluster(hosts(5)).pool(1, size=2).pool(2, size=2).pool(3, size=2, k=1)
+    cluster.pg("1.0", [0]).pg("1.1", [0, 1]).pg("2.0", [0, 1]).pg("3.0", [NONE, 1])
+    cluster.osd(4, up=0)
+    states = cluster.snapshot().pool_states
+    assert {pool: states[pool].degraded for pool in states} == {1: 1, 3: 1}
+
+
+def test_what_pg_status_says_of_a_down_osd_is_not_counted_twice() -> None:
+    cluster = Cluster(hosts(5)).pool(1, size=2).pg("1.0", [0]).pg("1.1", [1]).pg("1.2", [2])
+    cluster.osd(4, up=0)
+    cluster.pg_status = {"pgs_by_pool_state": [{"pool_id": 1, "pg_state_counts": [
+        {"state_name": "active+undersized+degraded", "count": 1},
+        {"state_name": "peering", "count": 1}]}]}
+    states = cluster.snapshot().pool_states[1]
+    assert (states.inactive, states.degraded) == (1, 2)
