@@ -35,7 +35,14 @@ class Backfill:
         #: What the moving PGs ask for, as long as it cannot change.
         self._requests: Dict[str, Request] = {}
         self._active: List[Flow] = []
+        #: PGs that hold their slots, and those that a target was too full for, since `_plan`.
+        self._granted: List[Pg] = []
+        self._refused: List[Pg] = []
         self._replan = True
+        #: Whether no target can become too full by all that is on its way there, since `_plan`.
+        self._roomy = False
+        #: Whether something has been copied that the OSDs' statistics do not show yet.
+        self._unsettled = True
         for pg in cluster.pgs.values():
             if pg.flows:
                 self._moving[pg.pgid] = pg
@@ -60,8 +67,10 @@ class Backfill:
         now = self.cluster.clock.now
         peering = self.cluster.peering
         due = [pgid for pgid, entry in peering.items() if entry.due <= now]
-        if due:
+        if any(pgid in self._moving for pgid in due):
             self._replan = True
+        elif due:
+            self._perhaps_changed()
         wanted: Dict[str, Optional[Mapping]] = {}
         for pgid in sorted(due, key=pg_order):
             wanted[pgid] = peering.pop(pgid).temp
@@ -78,9 +87,15 @@ class Backfill:
 
     # -- reactions to a new epoch --------------------------------------------------------------
 
-    def map_changed(self, remapped: Iterable[str]) -> None:
-        """Takes note of a new epoch in which these PGs have another up set or other members."""
-        self._replan = True
+    def map_changed(self, remapped: Iterable[str], only_serves: bool = False) -> None:
+        """Takes note of a new epoch in which these PGs have another up set or other members.
+
+        With `only_serves` nothing else is new but pg_temp entries of PGs that have peered.
+        """
+        if only_serves:
+            self._perhaps_changed()
+        else:
+            self._replan = True
         for pgid in [p for p in self._moving if p not in self.cluster.pgs]:
             del self._moving[pgid]
         for pgid in remapped:
@@ -90,7 +105,7 @@ class Backfill:
 
     def retarget(self, pg: Pg) -> None:
         """The PG peers anew and copies what its up set needs."""
-        last = self.cluster.state_of(pg)
+        last = self.cluster.report_of(pg)[0]
         retarget(self.cluster, pg)
         if pg.flows:
             self._moving[pg.pgid] = pg
@@ -102,6 +117,10 @@ class Backfill:
     def changed(self) -> None:
         """Something that slots or rates depend on is another now."""
         self._replan = True
+
+    def _perhaps_changed(self) -> None:
+        """No slot is wanted or free that was not: only targets that fill could change plans."""
+        self._replan = self._replan or not self._roomy
 
     def _peer(self, pg: Pg, last: str) -> None:
         cluster = self.cluster
@@ -123,10 +142,14 @@ class Backfill:
 
     def next_retry(self) -> Optional[float]:
         """The moment at which a target that was too full is asked again."""
-        return min((pg.retry_at for pg in self._moving.values() if pg.toofull), default=None)
+        return min((pg.retry_at for pg in self._refused
+                    if pg.toofull and pg.pgid in self._moving), default=None)
 
     def copy(self, seconds: float) -> None:
         """Copies for some seconds, during which no shard but the last gets through."""
+        if seconds <= 0.0 or not self._active:
+            return
+        self._unsettled = True
         through = False
         for flow in self._active:
             flow.copied += flow.rate * seconds
@@ -137,10 +160,10 @@ class Backfill:
 
     def _finish_complete(self) -> bool:
         """Ends the backfill of every PG whose shards have all arrived; whether there was one."""
-        complete = [pg for pg in self._moving.values() if pg.backfilling
-                    and all(flow.remaining <= DONE for flow in pg.flows.values())]
+        complete = [pg for pg in self._granted if pg.backfilling and pg.pgid in self._moving
+                    and all(flow.shard.total - flow.copied <= DONE for flow in pg.flows.values())]
         for pg in complete:
-            last = self.cluster.state_of(pg)
+            last = self.cluster.report_of(pg)[0]
             finish(self.cluster, pg)
             del self._moving[pg.pgid]
             self._peer(pg, last)
@@ -148,6 +171,9 @@ class Backfill:
 
     def settle(self) -> None:
         """Brings the statistics of the OSDs up to what has been copied."""
+        if not self._unsettled:
+            return
+        self._unsettled = False
         for pg in self._moving.values():
             if pg.backfilling:
                 settle(self.cluster, pg)
@@ -156,13 +182,19 @@ class Backfill:
 
     def _plan(self) -> None:
         self._replan = False
-        self.settle()
-        granted = self._grant()
+        self.cluster.revision += 1  # PGs that wait tell other states than those that copy
+        self._roomy = self._has_room()
+        if not self._roomy:
+            self.settle()
+        ran, self._granted = self._granted, self._grant()
         while self._finish_complete():
-            granted = self._grant()
-        if "norecover" in self.cluster.map.flags:
-            granted = []
-        self._active = [flow for pg in granted for flow in pg.flows.values()
+            self._granted = self._grant()
+        for pg in ran:
+            if not pg.backfilling and pg.pgid in self._moving:
+                settle(self.cluster, pg)  # `self.settle` does not see it any more
+        self._refused = [pg for pg in self._moving.values() if pg.toofull]
+        running = [] if "norecover" in self.cluster.map.flags else self._granted
+        self._active = [flow for pg in running for flow in pg.flows.values()
                         if flow.remaining > DONE]
         load: Dict[int, int] = {}
         for flow in self._active:
@@ -170,6 +202,17 @@ class Backfill:
             load[flow.target] = load.get(flow.target, 0) + 1
         for flow in self._active:
             flow.rate = min(self._speed(osd) / load[osd] for osd in (flow.source, flow.target))
+
+    def _has_room(self) -> bool:
+        """Whether no target would refuse, whatever copies get their slots in whatever order."""
+        usage, ratio = self.cluster.usage, self.cluster.map.ratio("backfillfull_ratio")
+        coming: Dict[int, int] = {}
+        for pg in self._moving.values():
+            for flow in pg.flows.values():
+                to_come = flow.shard.total - flow.landed.total
+                coming[flow.target] = coming.get(flow.target, 0) + to_come
+        return all(usage[osd].used + more <= ratio * usage[osd].total
+                   for osd, more in coming.items())
 
     def _speed(self, osd: int) -> float:
         return self.bytes_per_second.get(self.cluster.crush.classes.get(osd, "hdd"),
@@ -191,7 +234,7 @@ class Backfill:
                 pg.backfilling = pg.toofull = False
             else:
                 requests.append(request)
-        return grant(self.cluster, requests, self.max_backfills)
+        return grant(self.cluster, requests, self.max_backfills, self._roomy)
 
     def _request(self, pg: Pg) -> Request:
         cluster = self.cluster

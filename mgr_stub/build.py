@@ -15,7 +15,7 @@ from .clock import VirtualClock, parse_timestamp
 from .cluster import Cluster
 from .crush_map import CrushMap
 from .errors import invalid
-from .osd_map import OsdMap, is_erasure
+from .osd_map import REWEIGHT_ONE, OsdMap, is_erasure
 from .pg import Flow, Pg
 from .statistics import no_statistics
 from .upmap import Items, Mapping, apply_items, invert_items
@@ -80,11 +80,13 @@ def _osdmap(dump: Dict[str, Any], pg_stats: List[Dict[str, Any]]) -> OsdMap:
              for entry in dump.get("pg_upmap_items", [])}
     pools = {int(pool["pool"]): {**pool, "type": int(pool["type"]), "size": int(pool["size"])}
              for pool in dump["pools"]}
+    old_weights = {int(record["osd"]): int(record.get("old_weight", 0)) / REWEIGHT_ONE
+                   for record in rest["osd_xinfo"]}
     rest["max_osd"] = max([int(osd["osd"]) + 1 for osd in dump["osds"]] or [0])
     return OsdMap(
         epoch=int(dump.get("epoch", 1)),
         pools=pools,
-        osds={int(osd["osd"]): _osd(osd) for osd in dump["osds"]},
+        osds={int(osd["osd"]): _osd(osd, old_weights) for osd in dump["osds"]},
         flags=frozenset(flags),
         upmap_items=items,
         pg_temp={entry["pgid"]: tuple(entry["osds"]) for entry in dump.get("pg_temp", [])},
@@ -95,7 +97,7 @@ def _osdmap(dump: Dict[str, Any], pg_stats: List[Dict[str, Any]]) -> OsdMap:
     )
 
 
-def _osd(entry: Dict[str, Any]) -> Dict[str, Any]:
+def _osd(entry: Dict[str, Any], old_weights: Dict[int, float]) -> Dict[str, Any]:
     """An osds[] entry with up, in and state filled in and agreeing."""
     weight = float(entry["weight"])
     state = [str(word) for word in entry.get("state", ["exists", "up"])]
@@ -103,7 +105,8 @@ def _osd(entry: Dict[str, Any]) -> Dict[str, Any]:
     if up and "up" not in state:
         state.append("up")
     return {"primary_affinity": 1.0, **entry, "osd": int(entry["osd"]), "weight": weight,
-            "up": up, "in": int(entry.get("in", weight > 0)), "state": state}
+            "up": up, "in": int(entry.get("in", weight > 0)), "state": state,
+            "old_weight": old_weights.get(int(entry["osd"]), 0.0)}
 
 
 def _members(osds: List[int]) -> Mapping:

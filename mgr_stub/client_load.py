@@ -77,16 +77,19 @@ class ClientLoad(Timer):
             given += part
             if part < 0 or self._can_write(pg):
                 taken += self._resize(pg, part)
-        self._cluster.sums.clear()
+        self._cluster.forget_sums()
         self._backfill.changed()
         return taken
 
     def _can_write(self, pg: Pg) -> bool:
-        if not pg.movable or "active" not in self._cluster.state_of(pg):
+        cluster = self._cluster
+        if not pg.movable or (pg.pgid in cluster.restless and "active" not in cluster.state_of(pg)):
             return False
-        full = self._cluster.map.ratio("full_ratio")
-        return all(osd == NONE or self._cluster.usage[osd].utilization < full
-                   for osd in self._cluster.map.acting(pg.pgid))
+        usage, full = cluster.usage, cluster.map.ratio("full_ratio")
+        for osd in cluster.map.acting(pg.pgid):
+            if osd != NONE and usage[osd].utilization >= full:
+                return False
+        return True
 
     def _resize(self, pg: Pg, change: int) -> int:
         """Makes a PG larger or smaller on all OSDs that are up; returns the bytes of change."""
@@ -96,9 +99,11 @@ class ClientLoad(Timer):
             return 0
         size = self._object_size(pg.pool_id)
         objects = (pg.num_bytes + change) // size - pg.num_bytes // size
-        settle(cluster, pg)
+        if pg.flows:
+            settle(cluster, pg)
         if any(osd != NONE and not cluster.map.is_up(osd) for osd in pg.held):
             missed_writes(cluster, pg)
+        pg.forget_reports()
         pg.num_bytes += change
         if pg.num_bytes:
             objects = max(objects, 1 - pg.num_objects)
@@ -112,7 +117,8 @@ class ClientLoad(Timer):
             cluster.store(pg.pool_id, osd, difference)
         for flow in pg.flows.values():
             flow.resize(pg.shard)
-        settle(cluster, pg)
+        if pg.flows:
+            settle(cluster, pg)
         return change
 
     def _object_size(self, pool_id: int) -> int:

@@ -57,8 +57,13 @@ class Cluster:
     #: Bytes of metadata that an object costs on each OSD that has a shard of it.
     metadata_per_object: float = 0.0
     raw_mapping: RawMapping = field(default_factory=RawMapping)
-    #: Sums over the PGs of each pool, kept until PGs change; see statistics.py.
+    #: Sums over the PGs of each pool as if all were at rest, kept until the PGs or their bytes
+    #: change; see statistics.py.
     sums: Dict[int, "PoolSums"] = field(default_factory=dict)
+    #: The sums of one moment (time, epoch, revision).
+    sums_now: Tuple[Tuple[float, int, int], Dict[int, "PoolSums"]] = ((0.0, 0, 0), {})
+    #: Counts what changes the reports of PGs, apart from time and the osdmap.
+    revision: int = 0
     #: PGs that the simulation moves and that are not active+clean.
     restless: Dict[str, Pg] = field(default_factory=dict)
     peering: Dict[str, Peering] = field(default_factory=dict)
@@ -147,7 +152,7 @@ class Cluster:
             self._hold_as_mapped(pg)
             healed.add(pg.pgid)
         if healed:
-            self.sums.clear()
+            self.forget_sums()
         return healed
 
     def _hold_as_mapped(self, pg: Pg) -> None:
@@ -227,6 +232,11 @@ class Cluster:
             self.usage[osd].add(shard)
             self.pool_usage.add(pool_id, osd, shard)
 
+    def forget_sums(self) -> None:
+        """The list of PGs or their bytes have changed."""
+        self.revision += 1
+        self.sums.clear()
+
     def weigh(self, pg: Pg) -> ShardBytes:
         """The bytes of one shard of a PG of its present size."""
         return ShardBytes(max(0, pg.num_bytes) // self.map.data_chunks(pg.pool_id),
@@ -238,7 +248,7 @@ class Cluster:
         for pg in self.pgs_of(pool_id):
             self._forget_pg(pg)
         self.pool_usage.forget_pool(pool_id)
-        self.sums.clear()
+        self.forget_sums()
 
     def _forget_pg(self, pg: Pg) -> None:
         """Takes a PG and its bytes away; the osdmap's tables are for the caller."""
@@ -258,7 +268,7 @@ class Cluster:
         """Takes a PG out of all tables, the osdmap's too."""
         for table in (self.pgs, self.restless, self.peering):
             table.pop(pg.pgid, None)
-        self.sums.clear()
+        self.forget_sums()
         kept: Dict[str, Any] = {
             name: {pgid: value for pgid, value in getattr(self.map, name).items()
                    if pgid != pg.pgid}
@@ -287,7 +297,9 @@ class Cluster:
         return acting_of(pg, self.map.up.get(pg.pgid, ()), self.size_of(pg), self.map.is_up)
 
     def look_at(self, pg: Pg) -> None:
-        """Notes whether the PG is at rest."""
+        """Notes whether the PG is at rest; to be called after all that may change its reports."""
+        self.revision += 1
+        pg.forget_reports()
         up = self.map.up.get(pg.pgid, ())
         at_rest = not pg.movable or (
             not pg.flows and pg.held == up and pg.pgid not in self.peering
@@ -300,10 +312,24 @@ class Cluster:
 
     def state_of(self, pg: Pg) -> str:
         """The state that the PG reports; odd ones stay as the state file has them."""
-        return self.report_of(pg)[0]
+        return self.reported(pg)[0]
+
+    def reported(self, pg: Pg) -> Tuple[str, Counts]:
+        """The state and the object copies that the PG reports, between two changes of the map.
+
+        Those of a PG that waits to copy are kept until something happens to it.
+        """
+        waiting = pg.waiting
+        if waiting is not None and not pg.backfilling and waiting[0] == pg.toofull:
+            report: Tuple[str, Counts] = waiting[1]
+            return report
+        report = self.report_of(pg)
+        if not pg.backfilling and pg.pgid not in self.peering:
+            pg.waiting = pg.toofull, report
+        return report
 
     def report_of(self, pg: Pg) -> Tuple[str, Counts]:
-        """The state and the object copies that the PG reports."""
+        """What the PG reports, computed anew: also in the middle of a change of the map."""
         counts = self.counts_of(pg)
         if not pg.movable:
             return pg.file_state, counts
@@ -342,7 +368,7 @@ class Cluster:
 
     def misplaced_of(self, pg: Pg) -> int:
         """Misplaced object copies of a PG; none before it has peered with its new up set."""
-        return self.counts_of(pg).misplaced
+        return self.reported(pg)[1].misplaced
 
 
 def _merged(table: Dict[str, Any], changes: Dict[str, Any]) -> Dict[str, Any]:

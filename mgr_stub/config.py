@@ -20,6 +20,7 @@ CORE_OPTIONS: Dict[str, Tuple[str, str]] = {
     "mon_osd_backfillfull_ratio": ("float", "0.9"),
     "mon_osd_nearfull_ratio": ("float", "0.85"),
     "mon_osd_down_out_interval": ("secs", "600"),
+    "mon_osd_auto_mark_auto_out_in": ("bool", "true"),
     "mon_max_pg_per_osd": ("uint", "250"),
     "mon_target_pg_per_osd": ("uint", "100"),
     "osd_pool_default_size": ("uint", "3"),

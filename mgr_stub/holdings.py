@@ -17,8 +17,9 @@ def settle(cluster: Cluster, pg: Pg) -> None:
     """Brings the statistics of the OSDs up to what has been copied of a PG."""
     for flow in pg.flows.values():
         here = flow.shard if flow.remaining <= DONE else flow.shard.part(flow.copied)
-        cluster.store(pg.pool_id, flow.target, here.minus(flow.landed))
-        flow.landed = here
+        if here is not flow.landed:
+            cluster.store(pg.pool_id, flow.target, here.minus(flow.landed))
+            flow.landed = here
 
 
 def retarget(cluster: Cluster, pg: Pg) -> None:

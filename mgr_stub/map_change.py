@@ -33,6 +33,12 @@ class MapChange:
                     or self.rest or self.moves_data)
 
     @property
+    def only_serves(self) -> bool:
+        """Whether only the OSDs that serve PGs in the meantime change (pg_temp)."""
+        return not (self.upmap_items or self.removed_pools or self.flags is not None
+                    or self.min_compat_client is not None or self.rest or self.moves_data)
+
+    @property
     def moves_data(self) -> bool:
         """Whether raw mappings or up sets may follow the change, apart from upmap items."""
         return bool(self.osds or self.pools or self.crush is not None)

@@ -65,6 +65,8 @@ class Monitor:
         self.faults = MonFaults(rng or random.Random(0))
         #: Every command, in the order of sending.
         self.log: List[LoggedCommand] = []
+        #: Called with every command at the moment of its sending.
+        self.witnesses: List[Callable[[LoggedCommand], None]] = []
         self._queue: List[_Queued] = []
         self._clean_everything = True
         self._handlers: Dict[str, Callable[[Dict[str, Any], MapChange], str]] = {
@@ -94,6 +96,8 @@ class Monitor:
         now = self.cluster.clock.now
         entry = LoggedCommand(now, sender, command)
         self.log.append(entry)
+        for witness in self.witnesses:
+            witness(entry)
         item = _Queued(entry, done, now)
         if item.from_mgr:
             item.due += self.faults.delay

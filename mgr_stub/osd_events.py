@@ -12,14 +12,12 @@ from .crush.edit import with_host, with_osd_weight
 from .errors import StubError, invalid
 from .holdings import forget_osd
 from .map_change import MapChange
-from .osd_life import marked_down, marked_in, marked_out, marked_up
+from .osd_life import marked_down, marked_in, marked_out, marked_up, reweighted
+from .osd_map import REWEIGHT_ONE
 from .simulation import Simulation
 from .usage import OsdUsage, empty_record
 
 TIB = 1 << 40
-
-#: Reweights are 16.16 in the osdmap.
-_REWEIGHT_ONE = 0x10000
 
 
 def mark_out(simulation: Simulation, osds: Iterable[int]) -> None:
@@ -28,7 +26,7 @@ def mark_out(simulation: Simulation, osds: Iterable[int]) -> None:
 
 
 def mark_in(simulation: Simulation, osds: Iterable[int]) -> None:
-    """As `ceph osd in`."""
+    """As `ceph osd in`: of the reweight that they had when they went out."""
     _change(simulation, osds, marked_in)
 
 
@@ -38,16 +36,21 @@ def mark_down(simulation: Simulation, osds: Iterable[int]) -> None:
 
 
 def mark_up(simulation: Simulation, osds: Iterable[int]) -> None:
-    """The OSDs start again with what they have on their devices; being out they stay out."""
-    _change(simulation, osds, marked_up)
+    """The OSDs start again with what they have on their devices.
+
+    Those that the monitor has marked out by itself come in, those that an operator has do not.
+    """
+    comes_in = "noin" not in simulation.cluster.map.flags and bool(
+        simulation.config.core("mon", "mon_osd_auto_mark_auto_out_in"))
+    _change(simulation, osds, lambda entry: marked_up(entry, comes_in))
 
 
 def reweight(simulation: Simulation, osd: int, weight: float) -> None:
     """As `ceph osd reweight`: 0 (out) to 1."""
     if not 0.0 <= weight <= 1.0:
         raise invalid(f"a reweight is between 0 and 1, {weight} is not")
-    rounded = int(weight * _REWEIGHT_ONE) / _REWEIGHT_ONE
-    _change(simulation, [osd], lambda entry: marked_in(entry, rounded))
+    rounded = int(weight * REWEIGHT_ONE) / REWEIGHT_ONE
+    _change(simulation, [osd], lambda entry: reweighted(entry, rounded))
 
 
 def crush_reweight(simulation: Simulation, osd: int, weight: float) -> None:
@@ -105,7 +108,8 @@ def add_host(simulation: Simulation, name: str, count: int, size: int, device_cl
         raise invalid(str(error)) from None
     pattern: Dict[str, Any] = next(iter(cluster.map.osds.values()), {})
     entries = {osd: {**pattern, "osd": osd, "uuid": f"00000000-0000-4000-8000-{osd:012x}",
-                     "up": 1, "in": 1, "weight": 1.0, "state": ["exists", "up"]} for osd in osds}
+                     "up": 1, "in": 1, "weight": 1.0, "old_weight": 0.0,
+                     "state": ["exists", "up"]} for osd in osds}
     for osd in osds:
         cluster.usage[osd] = OsdUsage(empty_record(osd, size))
     try:

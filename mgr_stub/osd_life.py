@@ -1,4 +1,4 @@
-"""The monitor's care for OSDs: one that stays down is marked out."""
+"""The monitor's care for OSDs: one that stays down is marked out, and in when it is back."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from .timers import Timer
 
 if TYPE_CHECKING:
     from .simulation import Simulation
+
+#: State of an OSD that the monitor has marked out by itself.
+AUTO_OUT = "autoout"
 
 
 class DownOut(Timer):
@@ -46,17 +49,34 @@ class DownOut(Timer):
         for osd in due:
             del self._down_since[osd]
         osds = self._simulation.cluster.map.osds
-        self._simulation.enact(MapChange(osds={osd: marked_out(osds[osd]) for osd in due}))
+        self._simulation.enact(MapChange(
+            osds={osd: marked_out(osds[osd], by_itself=True) for osd in due}))
 
 
-def marked_out(entry: Dict[str, Any]) -> Dict[str, Any]:
-    """The osdmap's entry of an OSD, with the OSD out."""
-    return {**entry, "in": 0, "weight": 0.0}
+def marked_out(entry: Dict[str, Any], by_itself: bool = False) -> Dict[str, Any]:
+    """The osdmap's entry of an OSD, with the OSD out; its reweight is kept for its return.
+
+    With `by_itself` it is the monitor who does it, so it comes back in as soon as it is up.
+    """
+    if float(entry["weight"]) <= 0:
+        return entry
+    state = sorted({*entry["state"], AUTO_OUT}) if by_itself else entry["state"]
+    return {**entry, "in": 0, "weight": 0.0, "old_weight": float(entry["weight"]), "state": state}
 
 
-def marked_in(entry: Dict[str, Any], weight: float = 1.0) -> Dict[str, Any]:
-    """The osdmap's entry of an OSD, with the OSD in, of a reweight 0..1."""
-    return {**entry, "in": int(weight > 0), "weight": float(weight)}
+def marked_in(entry: Dict[str, Any]) -> Dict[str, Any]:
+    """The osdmap's entry of an OSD, with the OSD in, of the reweight that it had."""
+    if float(entry["weight"]) > 0:
+        return entry
+    return reweighted(entry, entry.get("old_weight", 0.0) or 1.0)
+
+
+def reweighted(entry: Dict[str, Any], weight: float) -> Dict[str, Any]:
+    """The osdmap's entry of an OSD of a reweight 0..1; above 0 it is forgotten that it was out."""
+    if weight <= 0:
+        return {**entry, "in": 0, "weight": 0.0}
+    return {**entry, "in": 1, "weight": float(weight), "old_weight": 0.0,
+            "state": [word for word in entry["state"] if word != AUTO_OUT]}
 
 
 def marked_down(entry: Dict[str, Any]) -> Dict[str, Any]:
@@ -64,6 +84,8 @@ def marked_down(entry: Dict[str, Any]) -> Dict[str, Any]:
     return {**entry, "up": 0, "state": [word for word in entry["state"] if word != "up"]}
 
 
-def marked_up(entry: Dict[str, Any]) -> Dict[str, Any]:
-    """The osdmap's entry of an OSD, with the OSD up."""
-    return {**marked_down(entry), "up": 1, "state": marked_down(entry)["state"] + ["up"]}
+def marked_up(entry: Dict[str, Any], comes_in: bool) -> Dict[str, Any]:
+    """The osdmap's entry of an OSD, with the OSD up; with `comes_in` the monitor's out ends."""
+    down = marked_down(entry)
+    started = {**down, "up": 1, "state": down["state"] + ["up"]}
+    return marked_in(started) if comes_in and AUTO_OUT in entry["state"] else started

@@ -10,6 +10,9 @@ from .upmap import NONE, Items, Mapping
 #: Type of an erasure-coded pool in the osdmap; a replicated one has 1.
 ERASURE = 3
 
+#: Reweights are 16.16 in the osdmap.
+REWEIGHT_ONE = 0x10000
+
 #: Release names by number, as `require_min_compat_client` and `require_osd_release` use them.
 RELEASES = ("argonaut", "bobtail", "cuttlefish", "dumpling", "emperor", "firefly", "giant",
             "hammer", "infernalis", "jewel", "kraken", "luminous", "mimic", "nautilus", "octopus",
@@ -104,7 +107,8 @@ class OsdMap:
             "flags_set": flags,
             "require_min_compat_client": self.min_compat_client,
             "pools": [_pool_of_release(pool, release) for pool in self.pools.values()],
-            "osds": [{**osd, "state": list(osd["state"])} for osd in self.osds.values()],
+            "osds": [_entry(osd) for osd in self.osds.values()],
+            "osd_xinfo": _xinfo(self.rest.get("osd_xinfo", []), self.osds),
             "pg_upmap_items": [_dump_items(pgid, items)
                                for pgid, items in self.upmap_items.items()],
             "pg_temp": [{"pgid": pgid, "osds": list(osds)} for pgid, osds in self.pg_temp.items()],
@@ -127,6 +131,24 @@ def _pool_of_release(pool: Dict[str, Any], release: int) -> Dict[str, Any]:
         score.setdefault("score_type", "Fair distribution")
     shaped["read_balance"] = score
     return shaped
+
+
+def _entry(osd: Dict[str, Any]) -> Dict[str, Any]:
+    """An osds[] record: Ceph tells the reweight that an OSD had before it was out elsewhere."""
+    shown = {**osd, "state": list(osd["state"])}
+    shown.pop("old_weight", None)
+    return shown
+
+
+def _xinfo(records: List[Dict[str, Any]], osds: Dict[int, Dict[str, Any]]) -> List[Dict[str, Any]]:
+    """osd_xinfo[] with the 16.16 reweights that OSDs had before they were out, 0 of those in."""
+    known = {int(record["osd"]): record for record in records}
+    for osd, entry in osds.items():
+        old = int(entry.get("old_weight", 0.0) * REWEIGHT_ONE)
+        record = known.get(osd, {"osd": osd})
+        if old != record.get("old_weight", 0):
+            known[osd] = {**record, "old_weight": old}
+    return list(known.values())
 
 
 def _dump_items(pgid: str, items: Items) -> Dict[str, Any]:

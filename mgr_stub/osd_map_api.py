@@ -84,11 +84,16 @@ class OSDMap:
         return {pgid: list(up.get(pgid, ())) for pgid in pgids_of(poolid, self._pool(poolid))}
 
     def pg_to_up_acting_osds(self, pool_id: int, ps: int) -> Dict[str, Any]:
-        self._pool(pool_id)
+        if pool_id not in self._map.pools:
+            self._pool(pool_id)
         pgid = f"{pool_id}.{ps:x}"
         up = self._map.up.get(pgid, ())
+        primary = primary_of(up)
+        if pgid not in self._map.pg_temp:  # most of them, and asked for one by one
+            return {"up": list(up), "acting": list(up), "up_primary": primary,
+                    "acting_primary": primary}
         acting = self._map.acting(pgid)
-        return {"up": list(up), "acting": list(acting), "up_primary": primary_of(up),
+        return {"up": list(up), "acting": list(acting), "up_primary": primary,
                 "acting_primary": primary_of(acting)}
 
     def pool_raw_used_rate(self, pool_id: int) -> float:

@@ -71,7 +71,8 @@ class Pg:
     __slots__ = ("pgid", "pool_id", "erasure", "raw", "crush", "pinned", "held", "behind", "shard",
                  "stats", "file_state", "flows", "queued", "backfilling", "toofull", "retry_at",
                  "recovered_bytes", "reported_epoch", "num_bytes", "num_objects", "omap_bytes",
-                 "num_copies", "order", "created", "scrub_until")
+                 "num_copies", "order", "created", "scrub_until", "progress", "report",
+                 "waiting")
 
     def __init__(self, pgid: str, pool_id: int, erasure: bool, stats: Dict[str, Any]) -> None:
         self.pgid = pgid
@@ -107,6 +108,16 @@ class Pg:
         #: Whether it is new and has not peered yet.
         self.created = False
         self.scrub_until = 0.0
+        #: What it has reported last, as get('pg_progress') and get('pg_stats') have it, good as
+        #: long as it rests; None from the moment that something happens to it.
+        self.progress: Optional[Dict[str, Any]] = None
+        self.report: Optional[Dict[str, Any]] = None
+        #: The same of one that waits to copy: whether it was `toofull`, its state, its counts.
+        self.waiting: Optional[Tuple[bool, Any]] = None
+
+    def forget_reports(self) -> None:
+        """Something happens to the PG."""
+        self.progress = self.report = self.waiting = None
 
     def stat(self, name: str) -> int:
         """A figure of the PG's stat_sum in the file; 0 when it has none."""

@@ -104,9 +104,10 @@ class PgNumSteps(Timer):
     def _adjust_pgp_num(self, pool_id: int, pool: Dict[str, Any], now: Dict[str, int]) -> None:
         target = min(now["pg_num_pending"], now["pg_placement_num_target"])
         pgp_num = now["pg_placement_num"]
+        if target == pgp_num:
+            return
         status = statistics.pg_status(self._simulation.cluster)
-        if target == pgp_num or any(f"{name}_ratio" in status for name in (
-                "inactive_pgs", "degraded", "unknown_pgs")):
+        if any(f"{name}_ratio" in status for name in ("inactive_pgs", "degraded", "unknown_pgs")):
             return
         limit = float(self._simulation.config.core("mgr", "target_max_misplaced_ratio"))
         misplaced = status.get("misplaced_ratio", 0.0)

@@ -80,7 +80,12 @@ def _missing(pg: Pg, place: int, osd: int) -> int:
     flow = pg.flows.get((place, osd))
     if flow is None:
         return 0 if _has(pg, place, osd) else pg.num_objects
-    return int(round(pg.num_objects * flow.missing))
+    # asked for more than anything else of a moving PG, so without the properties of Flow
+    data, omap, metadata = flow.shard
+    total = data + omap + metadata
+    if flow.copied >= total:
+        return 0
+    return int(round(pg.num_objects * ((total - flow.copied) / total)))
 
 
 def state_of(pg: Pg, up: Mapping, acting: Mapping, size: int, min_size: int,

@@ -8,7 +8,7 @@ draws stay as they are; everything else all PGs of the pools whose rule reaches 
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, NamedTuple, Optional, Sequence, Set, Tuple
 
 from . import upmap
 from .crush.mapper import Mapper
@@ -125,11 +125,16 @@ def _touched(pgs: Sequence[Pg], before: Topology, after: Topology) -> Iterator[P
     lowered, raised = _weight_changes(before, after)
     whole = {pool_id for pool_id, pool in after.pools.items()
              if _reaches(pool, before, after, raised)}
+    folded = {pool_id for pool_id, pool in after.pools.items()
+              if pool_id in before.pools and _pgp_num(pool) != _pgp_num(before.pools[pool_id])}
+    if not lowered:
+        pgs = [pg for pg in pgs if pg.pool_id in whole or pg.pool_id in folded]
     for pg in sorted(pgs, key=lambda pg: pg.order):
         pool = after.pools.get(pg.pool_id)
         if pool is None or pg.pool_id not in before.pools:
             continue
-        if (pg.pool_id in whole or _other_seed(pg, before.pools[pg.pool_id], pool)
+        if (pg.pool_id in whole
+                or pg.pool_id in folded and _other_seed(pg, before.pools[pg.pool_id], pool)
                 or not lowered.isdisjoint(pg.raw or ())
                 or not lowered.isdisjoint(pg.crush or ())):
             yield pg
@@ -162,7 +167,9 @@ def _reaches(pool: Dict[str, Any], before: Topology, after: Topology, raised: Se
 
 def _other_seed(pg: Pg, old: Dict[str, Any], new: Dict[str, Any]) -> bool:
     """Whether the PG is folded onto another one than before: pgp_num has changed."""
-    counts: List[int] = [int(pool.get("pg_placement_num") or pool["pg_num"])
-                         for pool in (old, new)]
     position = pg.order[1]
-    return stable_mod(position, counts[0]) != stable_mod(position, counts[1])
+    return stable_mod(position, _pgp_num(old)) != stable_mod(position, _pgp_num(new))
+
+
+def _pgp_num(pool: Dict[str, Any]) -> int:
+    return int(pool.get("pg_placement_num") or pool["pg_num"])

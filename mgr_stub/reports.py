@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from typing import Any, Callable, Deque, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
 
 from . import statistics
 from .cluster import Cluster
@@ -37,8 +37,10 @@ class Reports(Timer):
     Old pictures are handed out as they are, so callers must not change what they get.
     """
 
-    def __init__(self, cluster: Cluster, seed: int) -> None:
+    def __init__(self, cluster: Cluster, seed: int, settle: Callable[[], None]) -> None:
         self._cluster = cluster
+        #: Brings the statistics of the OSDs up to what has been copied by now.
+        self._settle = settle
         self.seed = seed
         #: Ratio by which reported bytes may be off, either way.
         self.noise = 0.0
@@ -89,6 +91,7 @@ class Reports(Timer):
         self._pictures.append((self._cluster.clock.now, self._picture()))
 
     def _picture(self) -> _Picture:
+        self._settle()
         return {name: make(self._cluster) for name, make in REPORTED.items()}
 
     # -- noise --------------------------------------------------------------------------------
@@ -96,7 +99,7 @@ class Reports(Timer):
     def _noisy(self, name: str, value: Any) -> Any:
         """The same figures all through a report's life, whoever asks for what how often."""
         if name == "pg_progress":
-            factors = self._factors("pgs")
+            factors = self._factors("pgs", len(value["pgs"]))
             return {**value, "pgs": {pgid: {**pg, "num_bytes": int(pg["num_bytes"] * factor)}
                                      for (pgid, pg), factor in zip(value["pgs"].items(), factors)}}
         noisy = dict(value)
@@ -106,21 +109,21 @@ class Reports(Timer):
             noisy["osd_stats"] = self._noisy_osds(noisy["osd_stats"])
         return noisy
 
-    def _factors(self, kind: str) -> Iterator[float]:
+    def _factors(self, kind: str, count: int) -> List[float]:
         """One for each PG or OSD, in their order."""
         period = int(self._cluster.clock.now // _PERIOD)
         rng = random.Random(f"{self.seed}/{kind}/{period}")
-        while True:
-            yield 1.0 + self.noise * rng.uniform(-1.0, 1.0)
+        draw, noise = rng.random, self.noise  # for every PG each time, so the short way
+        return [1.0 + noise * (2.0 * draw() - 1.0) for _ in range(count)]
 
     def _noisy_pgs(self, records: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
         return [{**record, "stat_sum": {
             **record["stat_sum"], "num_bytes": int(record["stat_sum"]["num_bytes"] * factor)}}
-            for record, factor in zip(records, self._factors("pgs"))]
+            for record, factor in zip(records, self._factors("pgs", len(records)))]
 
     def _noisy_osds(self, records: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
         shown = []
-        for record, factor in zip(records, self._factors("osds")):
+        for record, factor in zip(records, self._factors("osds", len(records))):
             statfs = record["statfs"]
             total = int(statfs["total"])
             used = min(total, int((total - int(statfs["available"])) * factor))

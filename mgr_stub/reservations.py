@@ -31,8 +31,11 @@ class Request(NamedTuple):
 
 
 def grant(cluster: Cluster, requests: Iterable[Request],
-          limit_of: Callable[[int], int]) -> List[Pg]:
-    """Sets `backfilling` and `toofull` of all PGs that ask; returns those that may copy."""
+          limit_of: Callable[[int], int], roomy: bool = False) -> List[Pg]:
+    """Sets `backfilling` and `toofull` of all PGs that ask; returns those that may copy.
+
+    With `roomy` the caller knows that no target can become too full.
+    """
     slots = _Slots(cluster, limit_of)
     granted: List[Pg] = []
     for request in sorted(requests, key=_turn):
@@ -43,11 +46,11 @@ def grant(cluster: Cluster, requests: Iterable[Request],
         pg.toofull = False
         if not slots.free_for(request):
             continue
-        pg.toofull = slots.too_full(pg, ran)
+        pg.toofull = not roomy and slots.too_full(pg, ran)
         if pg.toofull:
             pg.retry_at = cluster.clock.now + RETRY_SECONDS
             continue
-        pg.backfilling = True
+        pg.backfilling, pg.waiting = True, None
         slots.take(request)
         granted.append(pg)
     return granted

@@ -28,7 +28,8 @@ HELP = """\
 sim run SPAN|idle                 lets time pass: 2h, or until nothing moves for two rounds
 sim status [--format json]        time, misplaced, moving, fill
 sim save FILE                     writes the cluster as a state file
-sim osd out|in|down|up N...       down ones are marked out after mon_osd_down_out_interval
+sim osd out|in|down|up N...       down ones are marked out after mon_osd_down_out_interval,
+                                  and in again when they are up
 sim osd reweight N WEIGHT         0 to 1
 sim osd crush-reweight N WEIGHT   a TiB is 1 by custom
 sim osd lose N                    down, out, and its data gone

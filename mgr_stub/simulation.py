@@ -39,7 +39,7 @@ class Simulation:
         self.backfill = Backfill(cluster, self._max_backfills)
         self.appointments = Appointments()
         self.load = ClientLoad(cluster, self.backfill)
-        self.reports = Reports(cluster, seed)
+        self.reports = Reports(cluster, seed, self.backfill.settle)
         #: Whether a mgr is active; without one pg_num stands still.
         self.mgr_alive = True
         self.timers: List[Timer] = [
@@ -51,9 +51,6 @@ class Simulation:
         self.reports.seed = seed
 
     def _max_backfills(self, osd: int) -> int:
-        if self._limits_version != self.config.version:
-            self._limits_version = self.config.version
-            self._limits = {}
         if osd not in self._limits:
             self._limits[osd] = int(self.config.core(f"osd.{osd}", "osd_max_backfills"))
         return self._limits[osd]
@@ -88,12 +85,15 @@ class Simulation:
             if after != before:
                 touched |= change_pg_num(self.cluster, pool_id, before, after)
         self.monitor.clean(change)
-        self.backfill.map_changed(self.cluster.apply(change, touched))
+        self.backfill.map_changed(self.cluster.apply(change, touched), change.only_serves)
 
     # -- time ---------------------------------------------------------------------------------
 
     def advance(self, seconds: float) -> None:
         """Lets virtual time pass: backfill, peering, what else is due, and the epochs they make."""
+        if self._limits_version != self.config.version:
+            self._limits_version, self._limits = self.config.version, {}
+            self.backfill.changed()
         self.commit()
         end = self.clock.now + seconds
         while True:

@@ -18,7 +18,7 @@ def change_pg_num(cluster: Cluster, pool_id: int, before: int, after: int) -> Se
 
     With `before` 0 the pool is new. The raw mappings of PGs that stay have followed already.
     """
-    cluster.sums.clear()
+    cluster.forget_sums()
     if before == 0:
         return _create(cluster, pool_id, after)
     if after > before:
@@ -63,6 +63,7 @@ def _split_one(cluster: Cluster, parent: Pg, positions: List[int], shares: List[
                own: int) -> Set[str]:
     """The children begin where the parent is; copies under way start again."""
     abandon_copies(cluster, parent)
+    parent.forget_reports()
     total = own + sum(shares)
     whole: Dict[str, Any] = {name: getattr(parent, name) for name in _AMOUNTS}
     touched = {parent.pgid}
@@ -110,6 +111,7 @@ def can_merge(cluster: Cluster, pool_id: int, position: int) -> bool:
 def _merge(cluster: Cluster, pool_id: int, position: int) -> Set[str]:
     source = cluster.pgs[f"{pool_id}.{position:x}"]
     target = cluster.pgs[f"{pool_id}.{parent_of(position):x}"]
+    target.forget_reports()
     for name in _AMOUNTS:
         setattr(target, name, getattr(target, name) + getattr(source, name))
     target.shard = target.shard.minus(NOTHING.minus(source.shard))

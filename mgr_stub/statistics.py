@@ -16,7 +16,7 @@ def pg_stat(cluster: Cluster, pg: Pg) -> Dict[str, Any]:
     """The pg_stats[] record of a PG now."""
     up = cluster.map.up.get(pg.pgid, ())
     acting = cluster.map.acting(pg.pgid)
-    state, counts = cluster.report_of(pg)
+    state, counts = cluster.reported(pg)
     sums = {**pg.stats.get("stat_sum", {}), "num_bytes": pg.num_bytes,
             "num_objects": pg.num_objects, "num_omap_bytes": pg.omap_bytes,
             "num_object_copies": pg.num_copies, "num_objects_misplaced": counts.misplaced,
@@ -38,33 +38,54 @@ def reported_epoch(cluster: Cluster, pg: Pg) -> int:
 
 
 def pg_stats(cluster: Cluster) -> List[Dict[str, Any]]:
-    return [pg_stat(cluster, pg) for pg in cluster.pgs.values()]
+    """The pg_stats[] records now; not to be changed, those of PGs at rest are kept."""
+    restless = cluster.restless
+    shown: List[Dict[str, Any]] = []
+    for pgid, pg in cluster.pgs.items():
+        record = pg.report
+        if record is None or pgid in restless:
+            record = pg_stat(cluster, pg)
+            # the acting set of one that is not movable follows the OSDs that are up
+            if pg.movable:
+                pg.report = record
+        shown.append(record)
+    return shown
 
 
 def pg_progress(cluster: Cluster) -> Dict[str, Any]:
-    """get('pg_progress'): bytes and state of every PG that has reported."""
+    """get('pg_progress'): bytes and state of every PG that has reported; not to be changed."""
     restless = cluster.restless
     pgs: Dict[str, Dict[str, Any]] = {}
     for pgid, pg in cluster.pgs.items():
-        if pgid in restless or pg.raw is None:
-            pgs[pgid] = {"num_bytes_recovered": pg.recovered(), "num_bytes": pg.num_bytes,
-                         "reported_epoch": reported_epoch(cluster, pg),
-                         "state": cluster.state_of(pg)}
-        else:  # most of them, so the short way
-            pgs[pgid] = {"num_bytes_recovered": pg.recovered_bytes, "num_bytes": pg.num_bytes,
-                         "reported_epoch": pg.reported_epoch, "state": AT_REST}
+        record = pg.progress
+        if record is None or pgid in restless:
+            record = pg.progress = {
+                "num_bytes_recovered": pg.recovered(), "num_bytes": pg.num_bytes,
+                "reported_epoch": reported_epoch(cluster, pg), "state": cluster.reported(pg)[0]}
+        pgs[pgid] = record
     return {"pgs": pgs, "pg_ready": True}
 
 
 def pool_sums(cluster: Cluster) -> Dict[int, PoolSums]:
-    """Sums and states of every pool now: those at rest, corrected for the PGs that are not."""
+    """Sums and states of every pool now; not to be changed.
+
+    They stay the same as long as no time passes, no epoch is made and no PG is looked at.
+    """
+    moment = (cluster.clock.now, cluster.map.epoch, cluster.revision)
+    if cluster.sums_now[0] != moment:
+        cluster.sums_now = moment, _sums_now(cluster)
+    return cluster.sums_now[1]
+
+
+def _sums_now(cluster: Cluster) -> Dict[int, PoolSums]:
+    """Those at rest, corrected for the PGs that are not."""
     if not cluster.sums:
         cluster.sums.update(_sums_at_rest(cluster))
     now = {pool_id: PoolSums(dict(sums.stat_sum), dict(sums.states))
            for pool_id, sums in cluster.sums.items()}
     for pg in cluster.restless.values():
         sums = now[pg.pool_id]
-        state, counts = cluster.report_of(pg)
+        state, counts = cluster.reported(pg)
         sums.stat_sum["num_objects_misplaced"] += counts.misplaced
         sums.stat_sum["num_objects_degraded"] += counts.degraded
         sums.states[AT_REST] -= 1

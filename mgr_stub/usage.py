@@ -25,7 +25,8 @@ class ShardBytes(NamedTuple):
 
     @property
     def total(self) -> int:
-        return self.data + self.omap + self.metadata
+        data, omap, metadata = self
+        return data + omap + metadata
 
     def part(self, copied: float) -> "ShardBytes":
         """The bytes that are there when `copied` of the total bytes have arrived."""
@@ -61,23 +62,18 @@ def metadata_per_object(points: Iterable[Tuple[int, int]]) -> float:
 class OsdUsage:
     """The `osd_stats` record of one OSD: the file's figures plus what has changed since."""
 
+    __slots__ = ("_record", "_data", "_omap", "_metadata", "_pgs", "total", "used")
+
     def __init__(self, record: Dict[str, Any]) -> None:
         self._record = record
         self._data = 0
         self._omap = 0
         self._metadata = 0
         self._pgs = 0
-
-    @property
-    def total(self) -> int:
-        """Size of the device in bytes."""
-        return int(self._record["statfs"]["total"])
-
-    @property
-    def used(self) -> int:
-        """Used bytes now, as total - available."""
-        statfs = self._record["statfs"]
-        return int(statfs["total"]) - int(statfs["available"]) + self._changed()
+        #: Size of the device in bytes.
+        self.total = int(record["statfs"]["total"])
+        #: Used bytes now, as total - available.
+        self.used = self.total - int(record["statfs"]["available"])
 
     @property
     def utilization(self) -> float:
@@ -88,9 +84,11 @@ class OsdUsage:
         return self._data + self._omap + self._metadata
 
     def add(self, shard: ShardBytes) -> None:
-        self._data += shard.data
-        self._omap += shard.omap
-        self._metadata += shard.metadata
+        data, omap, metadata = shard
+        self._data += data
+        self._omap += omap
+        self._metadata += metadata
+        self.used += data + omap + metadata
 
     def remove(self, shard: ShardBytes) -> None:
         self.add(NOTHING.minus(shard))

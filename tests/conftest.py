@@ -1,6 +1,7 @@
 """Makes the package importable without Ceph: the simulated mgr stands in for `mgr_module`."""
 from __future__ import annotations
 
+import gc
 import sys
 from pathlib import Path
 
@@ -14,7 +15,14 @@ from mgr_stub.install import install  # noqa: E402
 
 install(18)
 
+# Python's search for circular garbage would be a quarter of the simulations' time
+gc.set_threshold(100_000, 50, 100)
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rewrite-scenarios", action="store_true",
                      help="write the outcome of every scenario into its file")
+    parser.addoption("--random-clusters", type=int, default=200, metavar="N",
+                     help="check the properties of plans on N random clusters")
+    parser.addoption("--event-streams", type=int, default=40, metavar="N",
+                     help="how many random event streams to play, of 1 to 2 s of processor each")

@@ -1,6 +1,7 @@
 """`python3 tests/benchmark` (or `python3 -m tests.benchmark`), from any folder."""
 from __future__ import annotations
 
+import gc
 import sys
 from pathlib import Path
 
@@ -15,4 +16,5 @@ install(18)
 from benchmark.cli import main  # noqa: E402
 
 if __name__ == "__main__":
+    gc.set_threshold(100_000, 50, 100)   # as in the tests
     sys.exit(main())

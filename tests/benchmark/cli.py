@@ -16,6 +16,7 @@ from .clusters import find_sources
 from .measure import Job, measure
 from .options import plan_options
 from .scale import OSDS, measure_scale
+from .week import SPAN, measure_week
 
 _HERE = Path(__file__).resolve().parent
 
@@ -43,6 +44,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--scale-osds", type=int, metavar="N", help="the same with N OSDs")
     parser.add_argument("--scale-seconds", type=float, default=600.0, metavar="S",
                         help="end its plan after this long (default: 600)")
+    parser.add_argument("--week", nargs="?", const=SPAN, metavar="SPAN",
+                        help="only a simulated week (or SPAN of it) of a made cluster of 300 "
+                             "OSDs: processor seconds of the simulator, the module, its planner")
     parser.add_argument("--json", metavar="FILE", help="write everything measured to a file")
     parser.add_argument("--markdown", action="store_true",
                         help="print the README's comparison table instead")
@@ -63,6 +67,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     failures: Dict[str, str] = {}
     results: List[Dict[str, Any]] = []
     scale: Optional[Dict[str, Any]] = None
+    week: Optional[Dict[str, Any]] = None
     try:
         plan_options(options.aim)
         sources = find_sources(options.clusters, options.only)
@@ -78,6 +83,11 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         if scale is not None:
             print("\n" + report.scale_table(scale))
         sources = []
+    if options.week:
+        week = _in_process({"week": options.week}, "week", failures)
+        if week is not None:
+            print("\n" + report.week_table(week))
+        sources = []
     for source in sources:
         job = Job(source.name, source.kind, source.folder, options.aim, options.repeat,
                   options.osdmaptool_seconds, options.whole_run)
@@ -90,13 +100,15 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         print(report.markdown_table(results, options.peers_version))
     if options.json:
         everything = {"versions": found, "arguments": vars(options), "clusters": results,
-                      "scale": scale, "failures": failures}
+                      "scale": scale, "week": week, "failures": failures}
         Path(options.json).write_text(json.dumps(everything, indent=1) + "\n")
     return 1 if failures else 0
 
 
 def _do(job: Dict[str, Any]) -> Dict[str, Any]:
     """One job, in the process that was started for it."""
+    if "week" in job:
+        return measure_week(span=job["week"])
     if "scale_osds" in job:
         return measure_scale(job["scale_osds"], job["limit"], job["aim"])
     return measure(Job(**job))

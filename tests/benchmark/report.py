@@ -135,9 +135,33 @@ def scale_table(result: Result) -> str:
             ", bound " + highest_text(bound) if bound is not None else "")])
     rows.append(["peak memory (MiB)", "%.0f, of it %.0f before planning" % (
         result["peak_bytes"] / MIB, result["peak_before_plan_bytes"] / MIB)])
+    return _titled("scale: a made cluster", rows)
+
+
+def week_table(result: Result) -> str:
+    """The simulated week: processor seconds of everybody, and what came of it."""
+    by = result["seconds_by"]
+    rows = [["OSDs, PGs, shards, pools", "%d, %d, %d, %d" % (
+        result["osds"], result["pgs"], result["shards"], result["pools"])],
+        ["virtual days", "%.1f" % (result["virtual_seconds"] / 86400.0)],
+        ["making the cluster (s)", seconds_text(result["setup_seconds"])],
+        ["in all (s)", seconds_text(result["seconds"])],
+        ["in the simulator (s)", seconds_text(by["simulator"])],
+        ["in plans (s)", seconds_text(by["planner"])],
+        ["in bounds (s)", seconds_text(by["bounds"])],
+        ["in the rest of the module (s)", seconds_text(by["module"])],
+        ["full looks", str(result["looks"])], ["upmap commands", str(result["commands"])],
+        ["ends", result["state"]]]
+    for name, ratio in result["before"].items():
+        rows.append(["highest utilisation, " + name, "%s -> %s" % (
+            highest_text(ratio), highest_text(result["after"][name]))])
+    rows.append(["peak memory (MiB)", "%.0f" % (result["peak_bytes"] / MIB)])
+    return _titled("a simulated week, processor seconds", rows)
+
+
+def _titled(title: str, rows: Sequence[Sequence[str]]) -> str:
     width = max(len(row[0]) for row in rows)
-    return "\n".join(["scale: a made cluster"]
-                     + ["  %s  %s" % (row[0].ljust(width), row[1]) for row in rows])
+    return "\n".join([title] + ["  %s  %s" % (row[0].ljust(width), row[1]) for row in rows])
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> List[str]:

@@ -48,6 +48,7 @@ class Layout(NamedTuple):
     rules: Dict[int, str]
     pools: Sequence[PoolPlan]
     empty_hosts: Sequence[str] = ()  # just added: upmap items still keep all PGs off them
+    highest_fill: float = HIGHEST_FILL
 
 
 class Shape(NamedTuple):
@@ -234,10 +235,10 @@ def _pool_of(layout: Layout, pgid: str) -> PoolPlan:
 
 def _bytes_per_share(layout: Layout, ups: Mapping[str, Sequence[int]],
                      weights: Mapping[str, float]) -> float:
-    """Client bytes per share that bring the fullest OSD to HIGHEST_FILL, omap aside."""
+    """Client bytes per share that bring the fullest OSD to its fill, omap aside."""
     load = dict.fromkeys(layout.tib, 0.0)
     for pgid, up in ups.items():
         for osd in up:
             load[osd] += weights[pgid] / (_pool_of(layout, pgid).k or 1)
-    return min(HIGHEST_FILL * tib * TIB / load[osd]
+    return min(layout.highest_fill * tib * TIB / load[osd]
                for osd, tib in layout.tib.items() if load[osd] > 0.0)

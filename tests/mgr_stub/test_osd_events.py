@@ -110,7 +110,8 @@ def test_down_and_up_in_time(session: Any) -> None:
 
 
 def test_down_for_long_is_out(session: Any) -> None:
-    run(session, "sim osd down 3", "sim run 599s")
+    run(session, "config set mon mon_osd_auto_mark_auto_out_in false",
+        "sim osd down 3", "sim run 599s")
     assert session.cluster.map.reweight(3) == 1.0
     run(session, "sim run 5s")
     assert session.cluster.map.reweight(3) == 0.0

@@ -1,0 +1,100 @@
+"""A simulated week of a cluster of 300 OSDs: whose processor time it takes.
+
+Automatic balancing is on from the start, CRUSH itself places the PGs, reported bytes are off by up
+to 1 %. What happens is in EVENTS.
+"""
+from __future__ import annotations
+
+import json
+import random
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, Dict, List, Tuple
+
+from mgr_stub.clock import parse_span
+from mgr_stub.session import Session
+
+from scenarios.clusters import crush_places
+
+from .clusters import state_of
+from .scale import peak_bytes
+from .shapes import SEED, Layout, Osds, PoolPlan, fill
+from .shares import shared
+
+#: Moments of virtual time, and command lines of the simulation.
+EVENTS: Tuple[Tuple[str, str], ...] = (
+    ("0s", "sim stats noise 0.01"), ("0s", "equilibrium on"),
+    ("2d", "sim osd out 17"), ("3d", "sim osd in 17"),
+    ("4d", "sim host add h30 10 12T"),
+    ("5d", "sim grow cephfs 20T/1d"), ("6d", "sim grow cephfs 0"))
+SPAN = "7d"
+HOSTS = 30
+_PER_HOST = 10
+_HDD = "take default~hdd; chooseleaf firstn 0 host; emit"
+_EC = "take default~hdd; chooseleaf indep 0 host; emit"
+
+
+def _layout(rng: random.Random, hosts: int) -> Layout:
+    """Devices of three sizes; 9,248 PGs with 33,888 shards on 30 hosts, and less in proportion."""
+    osds = Osds()
+    tree = {"host h%d" % h: osds.host([rng.choice((8, 12, 16)) for _ in range(_PER_HOST)])
+            for h in range(hosts)}
+    pools = [PoolPlan("rbd", 0.45, 4096), PoolPlan("cephfs", 0.2, 2048),
+             PoolPlan("backup", 0.3, 2048, size=6, rule=1, k=4), PoolPlan("rgw", 0.05, 1024),
+             PoolPlan("meta", 0.002, 32, omap_bytes=64 << 20)]
+    scaled = [pool._replace(pg_num=max(1, pool.pg_num * hosts // HOSTS)) for pool in pools]
+    return osds.layout(tree, {0: _HDD, 1: _EC}, scaled)
+
+
+def session_of(hosts: int, folder: Path) -> Session:
+    """A simulated mgr on such a cluster; `folder` is for the state file."""
+    rng = random.Random("week/%d" % SEED)
+    path = folder / "state.json"
+    path.write_text(json.dumps(state_of(fill(_layout(rng, hosts), rng, crush_places))))
+    return Session.from_state(str(path), release=18, seed=SEED)
+
+
+def play(session: Session, span: str = SPAN) -> None:
+    """The week, or its beginning. Raises RuntimeError for a command that fails."""
+    start, end = session.clock.now, session.clock.now + parse_span(span)
+    for moment, line in EVENTS:
+        session.run_until(min(start + parse_span(moment), end))
+        if session.clock.now < start + parse_span(moment):
+            return
+        code, _, problem = session.command(line)
+        if code:
+            raise RuntimeError("'%s' failed: %s" % (line, problem))
+    session.run_until(end)
+
+
+def measure_week(hosts: int = HOSTS, span: str = SPAN) -> Dict[str, Any]:
+    """Processor seconds by whose they are, utilisations and bytes, ready for JSON."""
+    begun = time.process_time()
+    with tempfile.TemporaryDirectory() as folder:
+        session = session_of(hosts, Path(folder))
+    made = time.process_time()
+    before = _highest(session)
+    with shared() as shares:
+        play(session, span)
+    taken = time.process_time() - made
+    found = {
+        "osds": len(session.cluster.map.osds), "pools": len(session.cluster.map.pools),
+        "pgs": len(session.cluster.pgs),
+        "shards": sum(len(up) for up in session.cluster.map.up.values()),
+        "virtual_seconds": session.clock.elapsed(), "setup_seconds": made - begun,
+        "seconds": taken, "seconds_by": shares.seconds, "before": before,
+        "after": _highest(session), "epochs": session.cluster.map.epoch,
+        "commands": _commands(session), "looks": session.mgr.calls.get("pg_progress", 0),
+        "state": session.module.balancer.state, "peak_bytes": peak_bytes()}
+    session.close()
+    return found
+
+
+def _highest(session: Session) -> Dict[str, float]:
+    return {name: max(used.values()) for name, used in session.cluster.utilizations().items()}
+
+
+def _commands(session: Session) -> int:
+    commands: List[str] = [entry.prefix for entry in session.command_log]
+    return sum("upmap" in prefix for prefix in commands)

@@ -1,0 +1,80 @@
+"""Who copies is decided only when something may have changed; it makes no difference to anything.
+
+A session that decides anew at every epoch is the yardstick.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any, Callable, Dict, Tuple
+
+import pytest
+
+from crush_cluster import GIB, check_accounts, crush_state
+from mgr_stub.backfill import Backfill
+from random_days import next_line, pause
+
+MakeSession = Callable[..., Any]
+
+_EVENTS = 50
+
+
+@pytest.fixture(scope="module")
+def state() -> Dict[str, Any]:
+    """OSDs so small that targets become too full."""
+    return crush_state(pools=[("rbd", 32, 3, 0, 640 * GIB), ("ec", 16, 4, 2, 320 * GIB)],
+                       osd_bytes=400 * GIB)
+
+
+def picture(session: Any) -> Tuple[Any, ...]:
+    """Everything that is told about the cluster's data, to the byte."""
+    cluster = session.cluster
+    return (cluster.map, {osd: usage.used for osd, usage in cluster.usage.items()},
+            [(pgid, pg.held, cluster.state_of(pg), pg.toofull,
+              sorted((place, flow.source, flow.copied, flow.rate)
+                     for place, flow in pg.flows.items())) for pgid, pg in cluster.pgs.items()])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_spared_decisions_would_have_been_the_same(
+        make_session: MakeSession, state: Dict[str, Any], seed: int,
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = make_session(state, release=18)
+    yardstick = make_session(state, release=18)
+    monkeypatch.setattr(yardstick.simulation.backfill, "_has_room", lambda: False)
+    monkeypatch.setattr(yardstick.simulation.backfill, "_perhaps_changed",
+                        yardstick.simulation.backfill.changed)
+    rng = random.Random(seed)
+    for _ in range(_EVENTS):
+        line = rng.choice((next_line, lambda _, rng: pause(rng)))(plain, rng)
+        assert plain.command(line) == yardstick.command(line)
+        assert picture(plain) == picture(yardstick), line
+    check_accounts(plain)
+
+
+def test_decisions_are_spared(make_session: MakeSession,
+                              monkeypatch: pytest.MonkeyPatch) -> None:
+    sessions = [make_session(crush_state(), release=18) for _ in range(2)]
+    monkeypatch.setattr(sessions[1].simulation.backfill, "_has_room", lambda: False)
+    decided: Dict[Backfill, int] = {session.simulation.backfill: 0 for session in sessions}
+    real = Backfill._plan
+
+    def counted(backfill: Backfill) -> None:
+        decided[backfill] += 1
+        real(backfill)
+    monkeypatch.setattr(Backfill, "_plan", counted)
+    for session in sessions:
+        for line in ("sim osd out 3", "sim run idle"):
+            assert session.command(line)[0] == 0
+    spared, all_of_them = decided.values()
+    assert 0 < spared < all_of_them
+
+
+def test_more_slots_count_at_once(make_session: MakeSession) -> None:
+    session = make_session(crush_state(), release=18)
+    for line in ("sim osd out 3", "sim run 10s"):
+        session.command(line)
+    before = sum(pg.backfilling for pg in session.cluster.pgs.values())
+    session.command("config set osd osd_max_backfills 4")
+    session.command("sim run 1s")
+    assert sum(pg.backfilling for pg in session.cluster.pgs.values()) > before
