@@ -1,8 +1,10 @@
 """In which order the wanted changes are made, so that a plan is useful wherever it is cut.
 
 Always the fullest OSD of a device class gives first, to where it is lowest afterwards, and no
-target ever passes the highest utilisation of its class at that moment. Classes take turns by the
-share of their bytes that is through. All moves of one PG go together: they are one upmap entry.
+target ever passes the highest utilisation of its class at that moment; where changes wait for each
+other and cannot all keep to that, none passes the highest at the start, and what would is left out.
+Classes take turns by the share of their bytes that is through. All moves of one PG go together:
+they are one upmap entry.
 """
 from __future__ import annotations
 
@@ -101,6 +103,7 @@ class _Sorter:
                 self._heaps.setdefault(self._class_of[osd], []).append((-self._level(osd), osd))
         for heap in list(self._heaps.values()) + list(self._tops.values()):
             heapq.heapify(heap)
+        self._first_tops = {name: -heap[0][0] for name, heap in self._tops.items()}
         self._total = {name: 0 for name in self._heaps}
         self._through = {name: 0 for name in self._heaps}
         for change in changes:
@@ -129,7 +132,7 @@ class _Sorter:
         steps: List[Step] = []
         for circle in list(self._circles):
             left = [number for number in circle if number in self._pending]
-            above = self._above(left)
+            above = self._above(left, self._top)
             if not left:
                 self._circles.remove(circle)
             elif 0.0 <= above <= _AHEAD * max(self._shard(number) for number in left) and (
@@ -138,7 +141,7 @@ class _Sorter:
                 steps.append(self._take(left))
         return steps
 
-    def _above(self, numbers: Sequence[int]) -> float:
+    def _above(self, numbers: Sequence[int], top: Callable[[str], float]) -> float:
         """How far the highest utilisation is above all targets, if the changes go in turn."""
         used: Dict[int, int] = {}
         least = 1.0
@@ -148,7 +151,7 @@ class _Sorter:
                 used[source] = used.get(source, self._used[source]) - change.bytes
                 used[target] = used.get(target, self._used[target]) + change.bytes
             for _, target in change.moves:
-                least = min(least, self._top(self._class_of[target])
+                least = min(least, top(self._class_of[target])
                             - used[target] / self._size[target])
         return least
 
@@ -256,12 +259,13 @@ class _Sorter:
                         together.append(number)
                         queue.append(number)
                         going += self._changes[number].bytes
-        if self._overfills(together):
+        together.reverse()
+        overfills = self._overfills(together)
+        if not overfills and self._above(together, self._top) < -1e-12:
+            self.lifted.append(tuple(together))
+        if overfills or self._above(together, self._first_tops.__getitem__) < -1e-12:
             self._pending.difference_update(together)  # rather not at all
             return Step(())
-        together.reverse()
-        if self._above(together) < -1e-12:
-            self.lifted.append(tuple(together))
         return self._take(together)
 
     def _overfills(self, numbers: Sequence[int]) -> bool:

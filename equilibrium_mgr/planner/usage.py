@@ -49,7 +49,8 @@ def class_usage(snapshot: Snapshot, used_bytes: Mapping[int, int]) -> Dict[str, 
         variance = sum((u - mean) ** 2 for u, _ in ratios) / len(ratios)
         bins = [0] * _HISTOGRAM_BINS
         for u, _ in ratios:
-            bins[min(_HISTOGRAM_BINS - 1, int(u * _HISTOGRAM_BINS))] += 1
+            # below 0 where a device reports less than what has just been moved off it
+            bins[max(0, min(_HISTOGRAM_BINS - 1, int(u * _HISTOGRAM_BINS)))] += 1
         usage[name] = ClassUsage(
             osds=len(ratios), size_bytes=sum(snapshot.osds[o].size_bytes for _, o in ratios),
             used_bytes=sum(used_bytes[o] for _, o in ratios),

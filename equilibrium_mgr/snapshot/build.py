@@ -219,12 +219,16 @@ def _devices(osd_map: Mapping[str, Any], crush: CrushHierarchy,
 
 
 def _usage(stats: Mapping[str, Any]) -> Tuple[int, int]:
-    """(size, used) in bytes. The device's statfs is exact where kb figures are rounded."""
+    """(size, used) in bytes. The device's statfs is exact where kb figures are rounded.
+
+    Nothing uses more than there is: the planner's figures would be all rounding.
+    """
     statfs = stats.get("statfs") or {}
     total = statfs.get("total", 0)
     if total > 0:
-        return total, max(0, total - statfs.get("available", total))
-    return max(0, stats.get("kb", 0)) * 1024, max(0, stats.get("kb_used", 0)) * 1024
+        return total, min(total, max(0, total - statfs.get("available", total)))
+    size = max(0, stats.get("kb", 0)) * 1024
+    return size, min(size, max(0, stats.get("kb_used", 0)) * 1024)
 
 
 def _shard_inputs(reading: Reading, ups: Iterable[Tuple[str, Sequence[int]]],
@@ -302,18 +306,19 @@ def _immovable(pool: Pool, up: Tuple[int, ...], raw: Optional[Tuple[int, ...]]) 
 
 def _with_transfers(devices: Mapping[int, Osd], pgs: Iterable[Pg],
                     pools: Mapping[int, Pool]) -> Dict[int, Osd]:
-    inbound: Dict[int, float] = {}
-    outbound: Dict[int, float] = {}
+    # whole bytes: sums of ratios would depend on the order of the PGs
+    inbound: Dict[int, int] = {}
+    outbound: Dict[int, int] = {}
     for pg in pgs:
         if pg.up == pg.acting:
             continue
         gains, losses = shard_changes(pg.acting, pg.up, pools[pg.pool].erasure)
         for osd in gains:
-            inbound[osd] = inbound.get(osd, 0.0) + pg.shard_bytes * pg.to_come
+            inbound[osd] = inbound.get(osd, 0) + int(pg.shard_bytes * pg.to_come)
         for osd in losses:
-            outbound[osd] = outbound.get(osd, 0.0) + pg.shard_bytes
-    return {osd.id: osd._replace(inbound_bytes=int(inbound.get(osd.id, 0.0)),
-                                 outbound_bytes=int(outbound.get(osd.id, 0.0)))
+            outbound[osd] = outbound.get(osd, 0) + pg.shard_bytes
+    return {osd.id: osd._replace(inbound_bytes=inbound.get(osd.id, 0),
+                                 outbound_bytes=outbound.get(osd.id, 0))
             for osd in devices.values()}
 
 

@@ -69,10 +69,11 @@ def fit_sizes(pgs: Sequence[ShardInput], devices: Mapping[int, DeviceInput],
               pause: Callable[[], object] = no_pause) -> SizeModel:
     """Fits the model to what the OSDs and pools report. OSDs without statistics are left out."""
     allocation = _allocation_ratios(paced(pgs, _PGS_A_PIECE, pause), pool_stats)
-    data: Dict[int, float] = {osd: 0.0 for osd in devices}
+    # whole bytes, and points in order: sums of ratios would depend on the order of PGs and OSDs
+    data: Dict[int, int] = {osd: 0 for osd in devices}
     objects: Dict[int, int] = {osd: 0 for osd in devices}
     for pg in paced(pgs, _PGS_A_PIECE, pause):
-        own = pg.data_bytes * allocation.get(pg.pool, 1.0) + pg.omap_bytes
+        own = int(pg.data_bytes * allocation.get(pg.pool, 1.0)) + pg.omap_bytes
         for osd in pg.acting:
             if osd in data:
                 data[osd] += own
@@ -83,11 +84,11 @@ def fit_sizes(pgs: Sequence[ShardInput], devices: Mapping[int, DeviceInput],
     per_object: Dict[str, float] = {}
     shrink: Dict[str, float] = {}
     for device_class, osds in by_class.items():
-        used = float(sum(devices[o].used_bytes for o in osds))
-        own = sum(data[o] for o in osds)
-        shrink[device_class] = min(1.0, used / own) if own > 0.0 else 1.0
-        per_object[device_class] = _cost_per_object(
-            [(float(objects[o]), devices[o].used_bytes - data[o]) for o in osds])
+        used = sum(devices[o].used_bytes for o in osds)
+        whole = sum(data[o] for o in osds)
+        shrink[device_class] = min(1.0, used / whole) if whole > 0 else 1.0
+        per_object[device_class] = _cost_per_object(sorted(
+            (float(objects[o]), float(devices[o].used_bytes - data[o])) for o in osds))
     classes = {osd: device.device_class for osd, device in devices.items()}
     return SizeModel(allocation, per_object, shrink, classes)
 
@@ -95,13 +96,13 @@ def fit_sizes(pgs: Sequence[ShardInput], devices: Mapping[int, DeviceInput],
 def _allocation_ratios(pgs: Iterable[ShardInput],
                        pool_stats: Iterable[Mapping[str, Any]]) -> Dict[int, float]:
     """Pool → bytes allocated per logical byte, where BlueStore reports it per pool."""
-    logical: Dict[int, float] = {}
+    logical: Dict[int, int] = {}
     for pg in pgs:
-        logical[pg.pool] = logical.get(pg.pool, 0.0) + pg.data_bytes * len(pg.acting)
+        logical[pg.pool] = logical.get(pg.pool, 0) + pg.data_bytes * len(pg.acting)
     ratios: Dict[int, float] = {}
     for pool in pool_stats:
         allocated = pool.get("store_stats", {}).get("allocated", 0)
-        if allocated > 0 and logical.get(pool["poolid"], 0.0) > 0.0:
+        if allocated > 0 and logical.get(pool["poolid"], 0) > 0:
             ratios[pool["poolid"]] = allocated / logical[pool["poolid"]]
     return ratios
 

@@ -171,3 +171,15 @@ def test_what_waits_for_each_other_goes_while_the_maximum_is_still_high() -> Non
                 used[target] += change.bytes
                 assert used[target] / board.size[target] <= top + _SAME
     assert used == board.used
+
+
+def test_what_cannot_go_without_passing_the_highest_at_the_start_is_left_out() -> None:
+    """Two OSDs of 50 % would exchange 10 for 9 GiB; whichever goes first, one has 59 % or more."""
+    cluster = Cluster(hosts(1, 2), {0: OSD_RULE}).pool(1, size=1)
+    for ps, (osd, gib) in enumerate(((0, 10), (0, 40), (1, 9), (1, 41))):
+        cluster.pg("1.%x" % ps, [osd], num_bytes=gib * GIB)
+    board = Board(cluster.snapshot(), PlanOptions())
+    board.move(0, 0, 1)
+    board.move(2, 1, 0)
+    assert [c for step in in_order(board, wanted_changes(board), lambda: True)
+            for c in step.changes] == []

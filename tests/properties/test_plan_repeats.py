@@ -1,0 +1,103 @@
+"""S10, L10, L11: a plan depends on the cluster, and on nothing else that a reading is made of."""
+from __future__ import annotations
+
+from typing import List, Tuple
+
+import pytest
+from legality import ended_plan
+from planned import Planned
+from random_clusters import shuffled
+from replay import Replay
+from unrelated_root import with_unrelated_root
+
+from equilibrium_mgr.planner.plan import Plan
+from equilibrium_mgr.snapshot.model import Snapshot
+
+_SAME = 1e-9
+
+
+def moves_of(plan: Plan) -> List[Tuple[str, int, int]]:
+    return [(move.pgid, move.source, move.target) for move in plan.moves]
+
+
+def test_s10_the_order_of_what_is_read_does_not_change_a_byte(case: Planned) -> None:
+    """Sizes are fitted, and transfers summed up, over all OSDs and PGs."""
+    mixed = shuffled(case.another_cluster(), case.seed).snapshot()
+    for field in ("osds", "pgs", "upmap_items", "skipped", "object_copies"):
+        assert getattr(mixed, field) == getattr(case.snapshot, field), field
+
+
+@pytest.mark.every(12)
+def test_s10_the_order_of_what_is_read_does_not_matter(case: Planned) -> None:
+    """OSDs, PGs, pools, their statistics, buckets and rules come in another order."""
+    mixed = shuffled(case.another_cluster(), case.seed)
+    assert list(mixed.up) != list(case.cluster.up)
+    assert ended_plan(mixed.snapshot(), case.options).to_dict() == case.plan.to_dict()
+
+
+@pytest.mark.every(16)
+def test_l10_twice_the_bytes_give_the_same_moves(case: Planned) -> None:
+    """Exactly: no figure of the planner is of bytes that are not the cluster's own."""
+    assert moves_of(ended_plan(doubled(case.snapshot), case.options)) == moves_of(case.plan)
+
+
+def doubled(snapshot: Snapshot) -> Snapshot:
+    """Behind the rounding of sizes, which halves no byte."""
+    osds = {osd.id: osd._replace(size_bytes=2 * osd.size_bytes, used_bytes=2 * osd.used_bytes,
+                                 inbound_bytes=2 * osd.inbound_bytes,
+                                 outbound_bytes=2 * osd.outbound_bytes)
+            for osd in snapshot.osds.values()}
+    return snapshot._replace(osds=osds, pgs={
+        pgid: pg._replace(shard_bytes=2 * pg.shard_bytes) for pgid, pg in snapshot.pgs.items()})
+
+
+@pytest.mark.every(16)
+def test_l10_other_units_give_the_same_maximum_up_to_one_shard(case: Planned) -> None:
+    """A factor that does not divide: roundings may decide between moves that are as good."""
+    plan = scaled_plan(case, 1024, 1000)
+    for name, usage in plan.after.classes.items():
+        shard = one_shard(case, name)
+        assert abs(usage.max - case.plan.after.classes[name].max) <= shard + _SAME
+
+
+def scaled_plan(case: Planned, factor: int, divisor: int) -> Plan:
+    cluster = case.another_cluster()
+    # objects' metadata is bytes as well, and is scaled with what devices use
+    for osd in cluster.osds:
+        cluster.used[osd] = cluster.used_bytes(osd) * factor // divisor
+        cluster.sizes[osd] = cluster.sizes[osd] * factor // divisor
+    for pgid, record in cluster.records.items():
+        cluster.records[pgid] = record._replace(
+            num_bytes=record.num_bytes * factor // divisor,
+            omap_bytes=record.omap_bytes * factor // divisor)
+    for stats in cluster.store_stats.values():
+        stats["allocated"] = stats["allocated"] * factor // divisor
+    return ended_plan(cluster.snapshot(), case.options)
+
+
+def one_shard(case: Planned, device_class: str) -> float:
+    """What the largest shard of a class adds to a mean OSD of it, a ratio."""
+    osds = [osd for osd in case.snapshot.osds.values()
+            if osd.device_class == device_class and osd.has_statistics]
+    known = {osd.id for osd in osds}
+    largest = max((pg.shard_bytes for pg in case.snapshot.pgs.values()
+                   if known.intersection(pg.up)), default=0)
+    return largest * len(osds) / sum(osd.size_bytes for osd in osds)
+
+
+@pytest.mark.every(16)
+def test_l11_an_idle_root_changes_nothing_elsewhere(case: Planned) -> None:
+    """Its OSDs are of another class and equally full; its pool holds next to nothing."""
+    cluster = with_unrelated_root(case.another_cluster(), "nvme", [1, 1, 1])
+    assert moves_of(ended_plan(cluster.snapshot(), case.options)) == moves_of(case.plan)
+
+
+@pytest.mark.every(16)
+def test_l11_a_busy_root_changes_no_maximum_by_more_than_one_shard(case: Planned) -> None:
+    """Of several searches the best for the whole cluster is taken: its moves may be others."""
+    cluster = with_unrelated_root(case.another_cluster(), "nvme", [900, 400, 100])
+    snapshot = cluster.snapshot()
+    plan = ended_plan(snapshot, case.options)
+    end = Replay(snapshot, plan.moves)
+    for name, usage in case.plan.after.classes.items():
+        assert abs(end.highest(name) - usage.max) <= one_shard(case, name) + _SAME

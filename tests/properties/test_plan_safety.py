@@ -1,0 +1,144 @@
+"""S1, S2, S3, S7, S9, L4: no plan asks for anything that it must not."""
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Dict, Tuple
+
+import pytest
+from corpus import Corpus
+from legality import assert_legal, ended_plan
+from oracle.strict_rule import StrictRules
+from planned import Planned
+from replay import Replay, by_change
+
+from equilibrium_mgr.planner.options import FILL_MARGIN
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "crush"))
+from strict_crush import monitor_keeps  # noqa: E402
+
+
+def test_everything_that_single_plans_are_held_to(case: Planned) -> None:
+    """What tests/planner asks of its own clusters: the prediction and the way to it, too."""
+    assert_legal(case.snapshot, case.plan, case.options)
+
+
+def test_s1_planned_up_sets_obey_their_rule_exactly(case: Planned) -> None:
+    """By a reading of CRUSH rules that shares no code with the package; nothing is forgiven for
+    what CRUSH itself gave the PG."""
+    strict = StrictRules(case.cluster.crush)
+    for change in case.plan.changes:
+        pool = case.cluster.pools[int(change.pgid.split(".")[0])]
+        assert strict.fault(pool["crush_rule"], pool["size"], (), change.up_after,
+                            pool["type"] == 3) is None, change
+
+
+@pytest.mark.every(4)
+def test_s1_a_monitor_keeps_them(case: Planned) -> None:
+    """By the letter of the monitor's check, written apart from the package."""
+    crush = case.cluster.crush
+    rules = {rule["rule_id"]: rule for rule in crush["rules"]}
+    for change in case.plan.changes:
+        pool = case.cluster.pools[int(change.pgid.split(".")[0])]
+        assert monitor_keeps(crush, rules[pool["crush_rule"]], pool["size"],
+                             change.up_after), change
+
+
+def test_s2_targets_are_up_and_in_and_have_weight(case: Planned) -> None:
+    """In the osdmap's own words; S1 has the CRUSH weights."""
+    reporting = {stats["osd"] for stats in case.cluster.osd_stats()}
+    for move in case.plan.moves:
+        osd = case.cluster.osds[move.target]
+        assert osd["up"] and osd["in"] and osd["weight"] > 0.0, move
+        assert "up" in osd["state"] and "destroyed" not in osd["state"]
+        assert move.target in reporting
+
+
+def test_s3_no_target_passes_its_fill_limit_in_the_emitted_order(case: Planned) -> None:
+    """The planner's promise: each change's data has arrived, and its sources are free, before the
+    next one goes; what was in flight before has arrived. That sources hold their copy until then
+    is for the executor, who sends only so much at once (executor/room.py)."""
+    ratio = case.snapshot.backfillfull_ratio - FILL_MARGIN
+    now = Replay(case.snapshot)
+    for change, moves in by_change(case.plan):
+        arriving = {move.target: now.used[move.target] + move.bytes for move in moves}
+        for osd, used in arriving.items():
+            assert used <= ratio * case.snapshot.osds[osd].size_bytes, (change.pgid, osd)
+        for move in moves:
+            now.move(move)
+
+
+def test_s3_what_the_executor_has_to_wait_for(case: Planned, corpus: Corpus) -> None:
+    """Reported only: were a whole plan sent at once, and no source freed, targets would pass."""
+    ratio = case.snapshot.backfillfull_ratio - FILL_MARGIN
+    coming: Dict[int, int] = {}
+    for move in case.plan.moves:
+        coming[move.target] = coming.get(move.target, 0) + move.bytes
+    osds = case.snapshot.osds
+    corpus.at_once[case.seed] = any(osds[osd].used_bytes + more > ratio * osds[osd].size_bytes
+                                    for osd, more in coming.items())
+
+
+def test_s7_upmap_items_are_well_formed_after_every_step(case: Planned) -> None:
+    """After each change, in the emitted order, the map holds only items that mean what they say:
+    `from` is what CRUSH chose, `to` is not, and no OSD stands in two pairs of a PG."""
+    now = Replay(case.snapshot)
+    for change, moves in by_change(case.plan):
+        for move in moves:
+            now.move(move)
+        raw = raw_of(case, change.pgid)
+        assert change.raw == raw
+        assert len(change.items) <= case.snapshot.pools[case.snapshot.pgs[change.pgid].pool].size
+        sources = [source for source, _ in change.items]
+        targets = [target for _, target in change.items]
+        assert set(sources) <= set(raw) and not set(targets) & set(raw)
+        assert len(set(sources)) == len(sources) and len(set(targets)) == len(targets)
+        instead = dict(change.items)
+        assert change.up_after == tuple(instead.get(osd, osd) for osd in raw)
+        assert sorted(now.up[change.pgid]) == sorted(change.up_after)
+
+
+def raw_of(case: Planned, pgid: str) -> Tuple[int, ...]:
+    """What CRUSH gave the PG: its up set with the items that took effect taken back."""
+    raw = list(case.cluster.up[pgid])
+    for source, target in reversed(case.cluster.items.get(pgid, ())):
+        if target in raw and source not in raw:
+            raw[raw.index(target)] = source
+    return tuple(raw)
+
+
+def test_l4_each_shard_moves_at_most_once(case: Planned) -> None:
+    """A PG has one change, and no OSD of it gives what it has just got."""
+    assert len({change.pgid for change in case.plan.changes}) == len(case.plan.changes)
+    for change, moves in by_change(case.plan):
+        sources = [move.source for move in moves]
+        targets = [move.target for move in moves]
+        assert len(set(sources + targets)) == 2 * len(moves)
+        assert set(sources) == set(change.up_before) - set(change.up_after)
+        assert set(targets) == set(change.up_after) - set(change.up_before)
+
+
+@pytest.mark.every(10)
+def test_s9_other_pools_and_rejected_pgs_are_untouched(case: Planned) -> None:
+    rng = case.rng("s9")
+    pools = sorted(case.cluster.pools)
+    some = frozenset(rng.sample(pools, rng.randint(1, max(1, len(pools) - 1))))
+    rejected = frozenset(rng.sample(sorted(case.cluster.up), 10))
+    options = case.options._replace(pool_ids=some, rejected_pgs=rejected)
+    plan = ended_plan(case.snapshot, options)
+    moving = {move.pgid for move in plan.moves}
+    assert {int(pgid.split(".")[0]) for pgid in moving} <= some and not moving & rejected
+    assert_legal(case.snapshot, plan, options)
+
+
+@pytest.mark.every(10)
+def test_s9_other_device_classes_are_untouched(case: Planned) -> None:
+    classes = sorted({device.get("class", "") for device in case.cluster.crush["devices"]})
+    wanted = case.rng("s9 classes").choice(classes)
+    options = case.options._replace(device_classes=frozenset((wanted,)))
+    plan = ended_plan(case.snapshot, options)
+    of_class = {device["id"] for device in case.cluster.crush["devices"]
+                if device.get("class", "") == wanted}
+    for move in plan.moves:
+        assert move.source in of_class and move.target in of_class, move
+    assert_legal(case.snapshot, plan, options)
