@@ -5,7 +5,7 @@ target may be relieved by other moves only.
 """
 from __future__ import annotations
 
-from typing import Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..planner.options import effective_fill_limit
 from ..planner.plan import PgChange
@@ -54,6 +54,7 @@ class Room:
         self._allowed = (1.0 - _MISPLACED_MARGIN) * self._limit
         self._moves_left = limits.max_moves
         self._fill_limit = effective_fill_limit(limits.fill_limit, snapshot.backfillfull_ratio)
+        self._highest = _highest_by_class(snapshot)
         self.above_limit: Optional[str] = None   # the PG that goes though alone above the limit
         self.above_share: Optional[str] = None   # the same of an OSD's share in transit
 
@@ -71,7 +72,7 @@ class Room:
         if self._misplaced > 0 and copies > 0 and self._misplaced + copies > self._allowed:
             return Refusal("the misplaced ratio would come too near its limit of %.4f"
                            % limits.max_misplaced_ratio, True)
-        busy = self._too_busy(pg, shards)
+        busy = self._too_busy(pg, shards) or self._too_early(pg, shards)
         return Refusal(busy, True) if busy is not None else None
 
     def take(self, pg: Pg, change: PgChange) -> None:
@@ -116,6 +117,16 @@ class Room:
         return "osd.%d would have more than %.3f of its size in transit (max_transit_ratio)" % (
             busy, self._limits.max_transit_ratio)
 
+    def _too_early(self, pg: Pg, shards: Shards) -> Optional[str]:
+        """An OSD that gives and takes holds both for a while, and would be the fullest of all."""
+        for osd_id in shards[0]:
+            osd, load = self._snapshot.osds[osd_id], self._transit.of(osd_id)
+            peak = osd.used_bytes + load.bytes_in + load.landed_bytes + pg.shard_bytes
+            if load.shards_out and peak > self._highest[osd.device_class] * osd.size_bytes:
+                return ("osd.%d would be the fullest of class %s before what leaves it is gone"
+                        % (osd_id, osd.device_class))
+        return None
+
     def _shared_out(self, pg: Pg, shards: Shards) -> Optional[int]:
         """An OSD whose share of bytes in transit the change would pass, or None."""
         ratio = self._limits.max_transit_ratio
@@ -134,3 +145,12 @@ class Room:
         """Is nothing else in transit at the OSDs? Then one change may pass the share."""
         loads = [self._transit.of(osd) for osds in shards for osd in osds]
         return not any(load.shards_in or load.shards_out for load in loads)
+
+
+def _highest_by_class(snapshot: Snapshot) -> Dict[str, float]:
+    """Device class → the highest utilisation now, a ratio."""
+    highest: Dict[str, float] = {}
+    for osd in snapshot.osds.values():
+        level = osd.used_bytes / osd.size_bytes if osd.has_statistics else 0.0
+        highest[osd.device_class] = max(highest.get(osd.device_class, 0.0), level)
+    return highest

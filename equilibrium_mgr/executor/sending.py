@@ -40,6 +40,8 @@ class Sender:
         """What the last mgr left: its rejected items, and what it was sending (pgid → when)."""
         self.rejected = rejected
         self._recalled = sending
+        for pgid, sent_at in sending.items():  # its cooldown would have been noted afterwards
+            self.cooldown.note([pgid], sent_at)
 
     def see(self, snapshot: Snapshot) -> None:
         """Takes in a newer map: what has arrived, and what may be asked for again."""

@@ -38,6 +38,7 @@ class PgStatistics:
         self._pause = pause
         self._full: Dict[str, _Full] = {}
         self._pool_totals: Dict[int, _Full] = {}
+        self._counts: Dict[int, int] = {}      # pool → PGs of the last full reading
         self._transfers: Dict[str, _Transfer] = {}
         self._recovered: Dict[str, int] = {}   # as of the last reading, before a transfer begins
 
@@ -56,6 +57,7 @@ class PgStatistics:
                 misplaced = max(0, stat.get("num_objects_misplaced", 0))
                 self._transfers[pg["pgid"]] = _Transfer(
                     min(1.0, misplaced / (objects * moving)), stat.get("num_bytes_recovered", 0))
+        self._counts = _counts(self._full)
 
     def records(self, progress: Mapping[str, Mapping[str, Any]],
                 pool_stats: Iterable[Mapping[str, Any]],
@@ -63,12 +65,15 @@ class PgStatistics:
         """pgid → record, from `get('pg_progress')['pgs']`; `moving` are the PGs with a pg_temp."""
         totals = _pool_totals(pool_stats)
         self._transfers = {pgid: t for pgid, t in self._transfers.items() if pgid in moving}
-        average = _averages(paced(progress, _PGS_A_PIECE, self._pause), totals)
+        counts = _counts(paced(progress, _PGS_A_PIECE, self._pause))
+        average = _averages(counts, totals)
+        # of PGs that were split or merged since, the last full reading tells nothing
+        resized = {pool for pool, count in counts.items() if count != self._counts.get(pool)}
         growth = {pool: _growth(self._pool_totals.get(pool), now) for pool, now in totals.items()}
         records: Dict[str, PgRecord] = {}
         for pgid, pg in paced(progress.items(), _PGS_A_PIECE, self._pause):
             pool = int(pgid.split(".", 1)[0])
-            full = self._full.get(pgid)
+            full = self._full.get(pgid) if pool not in resized else None
             if full is None:
                 full = average.get(pool, _Full(0, 0))
             else:
@@ -113,11 +118,16 @@ def _growth(then: Any, now: _Full) -> Sequence[float]:
             now.omap_bytes / then.omap_bytes if then.omap_bytes else 1.0)
 
 
-def _averages(progress: Iterable[str], totals: Mapping[int, _Full]) -> Dict[int, _Full]:
-    """For PGs that no full reading has seen yet: the pool's mean."""
+def _counts(pgids: Iterable[str]) -> Dict[int, int]:
+    """Pool → how many PGs it has."""
     counts: Dict[int, int] = {}
-    for pgid in progress:
+    for pgid in pgids:
         pool = int(pgid.split(".", 1)[0])
         counts[pool] = counts.get(pool, 0) + 1
+    return counts
+
+
+def _averages(counts: Mapping[int, int], totals: Mapping[int, _Full]) -> Dict[int, _Full]:
+    """For PGs that no full reading has seen yet: the pool's mean."""
     return {pool: _Full(total.num_objects // counts[pool], total.omap_bytes // counts[pool])
             for pool, total in totals.items() if pool in counts}

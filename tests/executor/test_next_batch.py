@@ -242,10 +242,24 @@ def test_fill_limit_counts_the_peak() -> None:
     """Sources keep their copy while targets fill: inbound counts, outbound does not help."""
     cluster = ten_pgs().pg("1.a", [2, 3], num_bytes=40 * GIB, acting=[4, 3])
     cluster.pg("1.b", [5, 3], num_bytes=20 * GIB, acting=[2, 3]).osd(2, used=46 * GIB)
+    cluster.osd(5, used=89 * GIB)       # and osd.2 is not the fullest meanwhile
     decision = batch(cluster, wanted(), FREE)
     assert len(decision.send) == 2      # 46 + 40 + 2 x 1 <= 88
     assert decision.throttled
     assert str(decision.waiting_for).startswith("osd.2 would pass its fill limit of 0.880")
+
+
+@pytest.mark.parametrize("used, count", [(8.9, 1), (9.1, 0), (7.9, 2)])
+def test_an_osd_that_gives_and_takes_is_not_the_fullest_meanwhile(used: float, count: int) -> None:
+    """osd.0 and osd.1 hold 10 GiB; a shard of 5 GiB leaves osd.2 while those of 1 GiB come."""
+    cluster = ten_pgs().pg("1.b", [5, 3], num_bytes=5 * GIB, acting=[2, 3])
+    decision = batch(cluster.osd(2, used=int(used * GIB)), wanted(), FREE)
+    assert len(decision.send) == count and decision.throttled and not decision.full
+    assert "would be the fullest of class hdd" in str(decision.waiting_for)
+
+
+def test_an_osd_that_only_takes_may_become_the_fullest() -> None:
+    assert len(batch(ten_pgs().osd(2, used=20 * GIB), wanted(), FREE).send) == 10
 
 
 def test_fill_limit_option() -> None:

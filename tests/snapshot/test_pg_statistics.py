@@ -38,7 +38,7 @@ class Reader:
 
 def test_full_reading_gives_objects_and_omap() -> None:
     reader = Reader([pg_stat("1.0", 7, 70), pg_stat("1.1", 3, 30)], [pool_stat(1, 10, 100)])
-    assert reader.read({"1.0": progress(500)})["1.0"] == PgRecord(
+    assert reader.read({"1.0": progress(500), "1.1": progress(500)})["1.0"] == PgRecord(
         500, 7, 70, "active+clean", 1.0, 5)
 
 
@@ -58,6 +58,12 @@ def test_pg_that_no_full_reading_saw_gets_the_mean() -> None:
     reader = Reader([pg_stat("1.0", 10, 8)], [pool_stat(1, 10, 8)])
     now = reader.read({"1.0": progress(), "1.1": progress()}, [pool_stat(1, 20, 16)])
     assert (now["1.1"].num_objects, now["1.1"].omap_bytes) == (10, 8)
+
+
+def test_pgs_that_were_merged_since_the_full_reading_have_the_mean() -> None:
+    reader = Reader([pg_stat("1.%x" % n, 10, 8) for n in range(4)], [pool_stat(1, 40, 32)])
+    now = reader.read({"1.0": progress(), "1.1": progress()}, [pool_stat(1, 40, 32)])
+    assert [(r.num_objects, r.omap_bytes) for r in now.values()] == [(20, 16), (20, 16)]
 
 
 def test_empty_pool_that_fills_up_does_not_divide_by_zero() -> None:
