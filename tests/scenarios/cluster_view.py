@@ -1,13 +1,16 @@
 """What the simulated cluster itself knows, apart from what it reports to the mgr."""
 from __future__ import annotations
 
-from typing import Dict, Iterable, Set
+from typing import Dict, Iterable, Set, Tuple
 
 from mgr_stub.cluster import Cluster
 from mgr_stub.pg import Pg
+from mgr_stub.upmap import NONE
 
-NONE = 0x7FFFFFFF
+from .under_way import UnderWay, changes
+
 _FILL_MARGIN = 0.02
+Pairs = Set[Tuple[str, int]]   # (pgid, OSD)
 
 
 def object_copies(cluster: Cluster) -> int:
@@ -31,32 +34,42 @@ def coming(cluster: Cluster, pg: Pg) -> Dict[int, int]:
     return {osd: max(0, pg.shard.total - landed.get(osd, 0)) for osd in wanted}
 
 
-def peaks(cluster: Cluster) -> Dict[int, int]:
+def peaks(cluster: Cluster, ours: UnderWay) -> Dict[int, int]:
     """OSD → bytes once all that is on its way there has come and nothing has left."""
     found = {osd: usage.used for osd, usage in cluster.usage.items()}
     for pg in cluster.restless.values():
         for osd, more in coming(cluster, pg).items():
             found[osd] = found.get(osd, 0) + more
+    for move in ours.moves.values():
+        here = coming(cluster, move.pg) if move.entry.returncode is None else move.gains
+        for osd in move.gains:
+            found[osd] = found.get(osd, 0) + (0 if osd in here else move.pg.shard.total)
     return found
+
+
+def transit(cluster: Cluster, ours: UnderWay) -> Tuple[Pairs, Pairs]:
+    """The shards on their way (to an OSD, from an OSD) that acting sets show, and our own.
+
+    What others have set in motion shows once the PG has peered.
+    """
+    coming_in: Pairs = set()
+    going_out: Pairs = set()
+    for pg in cluster.restless.values():
+        gains, losses = changes(cluster.map.acting(pg.pgid), cluster.map.up.get(pg.pgid, ()),
+                                pg.erasure)
+        coming_in.update((pg.pgid, osd) for osd in gains)
+        going_out.update((pg.pgid, osd) for osd in losses)
+    for pgid, move in ours.moves.items():
+        # where CRUSH has overtaken a move, its shard stays after all
+        wanted = move.up_after if move.entry.returncode is None else cluster.map.up.get(pgid, ())
+        coming_in.update((pgid, osd) for osd in move.gains if osd in wanted)
+        going_out.update((pgid, osd) for osd in move.losses if osd not in wanted)
+    return coming_in, going_out
 
 
 def fill_limit(cluster: Cluster) -> float:
     """The utilisation that no OSD may pass by the module's doing, with default options."""
-    return float(cluster.map.rest.get("backfillfull_ratio", 0.9)) - _FILL_MARGIN
-
-
-def nearfull(cluster: Cluster) -> float:
-    return float(cluster.map.rest.get("nearfull_ratio", 0.85))
-
-
-def osds_in_trouble(cluster: Cluster) -> Set[int]:
-    """OSDs that degraded or inactive PGs are on."""
-    found: Set[int] = set()
-    for pg in cluster.restless.values():
-        state = cluster.state_of(pg)
-        if "degraded" in state or "active" not in state or "undersized" in state:
-            found.update(osd for osd in cluster.map.up.get(pg.pgid, ()) if osd != NONE)
-    return found
+    return cluster.map.ratio("backfillfull_ratio") - _FILL_MARGIN
 
 
 def may_take(cluster: Cluster, osd: int) -> bool:

@@ -14,6 +14,8 @@ from mgr_stub.crush.mapper import Mapper
 from mgr_stub.crush.pool_mapping import raw_pg_to_osds
 from mgr_stub.session import Session
 
+from . import random_cluster
+
 _HDD = "take default~hdd; chooseleaf firstn 0 host; emit"
 _SSD = "take default~ssd; chooseleaf firstn 0 host; emit"
 _EC = "take default~hdd; chooseleaf indep 0 host; emit"
@@ -67,13 +69,23 @@ def _erasure(rng: random.Random) -> Layout:
 
 
 LAYOUTS: Dict[str, Callable[[random.Random], Layout]] = {
-    "small": _small, "giant": _giant, "hybrid": _hybrid, "racks": _racks, "erasure": _erasure}
+    "random": random_cluster.layout, "small": _small, "giant": _giant, "hybrid": _hybrid,
+    "racks": _racks, "erasure": _erasure}
 
 
 def make(name: str, seed: int) -> Cluster:
     """A cluster with its data, mapped by its own CRUSH rules."""
-    rng = random.Random("%s/%d" % (name, seed))
+    rng = _rng(name, seed)
     return fill(LAYOUTS[name](rng), rng, crush_places)
+
+
+def layout_of(name: str, seed: int) -> Layout:
+    """The same cluster before any data: its buckets, OSDs and pools."""
+    return LAYOUTS[name](_rng(name, seed))
+
+
+def _rng(name: str, seed: int) -> random.Random:
+    return random.Random("%s/%d" % (name, seed))
 
 
 def crush_places(cluster: Cluster) -> Callable[[int, int], List[int]]:

@@ -1,16 +1,21 @@
 """Runs a scenario to its end."""
 from __future__ import annotations
 
+import errno
 from pathlib import Path
-from typing import List, NamedTuple, Tuple
+from typing import Callable, List, NamedTuple, Optional, Tuple
 
 from mgr_stub.session import Session
 
 from . import clusters, outcome
-from .scenario import Scenario
+from .scenario import TRY, Scenario
 from .watch import Watch
 
 _DEFAULT_LIMIT = 0.05
+#: Commands of the module that only look.
+_READING = ("status", "eval", "optimize", "show", "ls", "dump", "explain")
+#: An operator asks again when no mgr was there.
+_AGAIN_SECONDS, _ATTEMPTS = 60.0, 5
 
 
 class Result(NamedTuple):
@@ -21,19 +26,26 @@ class Result(NamedTuple):
     session: Session
 
 
-def run(scenario: Scenario, folder: Path) -> Result:
-    """Plays the events at their moments. Raises AssertionError for a command that fails."""
+def run(scenario: Scenario, folder: Path,
+        before: Optional[Callable[[str, Session, Watch], None]] = None) -> Result:
+    """Plays the events at their moments; `before` is called ahead of each, and at the end.
+
+    Raises AssertionError for a command that fails.
+    """
     session = clusters.session_of(scenario.cluster, scenario.seed, folder)
     for name, value in scenario.options:
         command(session, "config set mgr mgr/equilibrium/%s %s" % (name, value))
-    growing = any("grow" in event.line or "write" in event.line for event in scenario.events)
-    watch = Watch(session, growing)
+    watch = Watch(session)
     session.observers.append(watch)
     start = session.simulation.clock.now
     for event in scenario.events:
         run_to(session, start + event.at)
-        command(session, event.line)
+        if before is not None:
+            before(event.line, session, watch)
+        play(session, watch, event.line)
     run_to(session, start + scenario.seconds)
+    if before is not None:
+        before("", session, watch)
     limit = float(dict(scenario.options).get("max_misplaced_ratio", _DEFAULT_LIMIT))
     found = Result(outcome.lines(session, watch, limit), watch, session)
     session.close()
@@ -46,7 +58,33 @@ def run_to(session: Session, moment: float) -> None:
         session.run_until(moment)
 
 
+def play(session: Session, watch: Watch, line: str) -> None:
+    """One event. S11: what only looks sends nothing."""
+    words = line.split()
+    tried = words[0] == TRY
+    reading = words[int(tried):][:1] == ["equilibrium"] and words[int(tried) + 1] in _READING
+    if not reading:
+        watch.repeats.begin()
+    sent = watch.judge.sent
+    if tried:
+        attempt(session, line.partition(" ")[2])
+    else:
+        command(session, line)
+    if reading and watch.judge.sent > sent:
+        watch.judge.note("S11", "'%s' sends %d commands" % (line, watch.judge.sent - sent))
+
+
 def command(session: Session, line: str) -> Tuple[int, str, str]:
     answer = session.command(line)
     assert answer[0] == 0, "'%s' failed: %s" % (line, answer[2])
     return answer
+
+
+def attempt(session: Session, line: str) -> None:
+    """A command that may be refused, though never by an exception."""
+    for _ in range(_ATTEMPTS):
+        code, _, message = session.command(line)
+        assert "Traceback" not in message, "'%s' failed: %s" % (line, message)
+        if code not in (-errno.EAGAIN, -errno.ETIMEDOUT):
+            return
+        session.run_for(_AGAIN_SECONDS)

@@ -13,21 +13,21 @@ _TIB = 1 << 40
 
 def lines(session: Session, watch: Watch, limit: float) -> List[str]:
     """`limit` is the misplaced ratio that was allowed."""
-    balancer = session.module.balancer
+    balancer, figures = session.module.balancer, watch.figures
     found: List[str] = []
     for name, by_osd in session.cluster.utilizations().items():
         bound = balancer.view.bounds.get(name or "none") if balancer.view is not None else None
-        was = watch.first.get(name, (0.0, 0.0))
+        was = figures.first.get(name, (0.0, 0.0))
         found.append("%s: highest %.3f -> %.3f, lowest %.3f -> %.3f%s" % (
             name or "none", was[0], max(by_osd.values()), was[1], min(by_osd.values()),
             "" if bound is None else ", bound %.3f" % bound))
     found.append("moved: %.2f TiB in %d shards by %d commands, the last after %.1f h" % (
-        watch.moved_bytes / _TIB, watch.moved_shards, watch.commands,
-        watch.last_command_at / 3600.0))
-    found.append("misplaced by us: at most %.4f of %.4f" % (watch.highest_misplaced, limit))
+        figures.moved_bytes / _TIB, figures.moved_shards, figures.commands,
+        figures.last_command_at / 3600.0))
+    found.append("misplaced by us: at most %.4f of %.4f" % (figures.highest_misplaced, limit))
     found.append("fill: at most %.3f of %.3f" % (
-        watch.highest_fill, cluster_view.fill_limit(session.cluster)))
-    found.append("thrashing: at most %.1f %%" % (100.0 * watch.thrashing()))
+        figures.highest_fill, cluster_view.fill_limit(session.cluster)))
+    found.append("thrashing: at most %.1f %%" % (100.0 * figures.thrashing()))
     found.append("upmap items: %d" % sum(len(i) for i in session.cluster.map.upmap_items.values()))
     found.append("ends %s: %s" % (balancer.state, balancer.reason))
     return found + ["BROKEN %s" % text for text in watch.broken]

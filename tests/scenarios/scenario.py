@@ -5,6 +5,7 @@
     option max_misplaced_ratio 0.05   options of the module, set before it is switched on
     at 0 equilibrium on               any command line of the simulation at a moment of virtual time
     at 2h sim osd out 3
+    at 3h try equilibrium execute p   what may be refused
     run 3d                            how long it goes on
     ---
     hdd: highest 0.870 -> 0.652 …     the outcome, line by line (tests/scenarios/outcome.py)
@@ -21,6 +22,8 @@ from mgr_stub.clock import parse_span
 
 FOLDER = Path(__file__).resolve().parent / "files"
 _DASHES = "---"
+#: Ahead of a command that may be refused.
+TRY = "try"
 
 
 class Event(NamedTuple):
@@ -63,6 +66,16 @@ def read(path: Path) -> Scenario:
         events=tuple(sorted((_event(text) for text in words_of["at"]), key=lambda e: e.at)),
         seconds=parse_span(words_of["run"][0]),
         expected=tuple(line for line in tail.splitlines() if line.strip()))
+
+
+def text_of(scenario: Scenario) -> str:
+    """The scenario as a file without an outcome."""
+    lines = ["# " + scenario.description,
+             "cluster %s seed=%d" % (scenario.cluster, scenario.seed)]
+    lines += ["option %s %s" % option for option in scenario.options]
+    lines += ["at %s %s" % ("%ds" % event.at if event.at else "0", event.line)
+              for event in scenario.events]
+    return "\n".join(lines + ["run %ds" % scenario.seconds, _DASHES, ""])
 
 
 def rewrite(path: Path, outcome: List[str]) -> None:

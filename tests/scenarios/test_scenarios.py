@@ -19,7 +19,7 @@ def test_scenario(path: Path, tmp_path: Path, request: pytest.FixtureRequest) ->
         return
     assert not result.watch.broken
     assert "\n".join(result.lines) == "\n".join(played.expected)
-    thrashing = result.watch.thrashing()
+    thrashing = result.watch.figures.thrashing()
     if thrashing > _THRASHING:
         # visible, not hidden: OSDs near the level exchange shards for their pools' room, and what
         # events themselves move there and back is in the figure as well

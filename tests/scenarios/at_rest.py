@@ -1,0 +1,64 @@
+"""Whether a run has come to rest, and stays there when nothing but statistics changes."""
+from __future__ import annotations
+
+from typing import List
+
+from mgr_stub.session import Session
+
+from . import cluster_view
+from .watch import Watch
+
+#: The event after which nothing may be sent.
+NOISE = "sim stats noise 0.01"
+
+
+class Rest:
+    """L2 the loop ends with a reason to rest, L3 noise does not wake it."""
+
+    def __init__(self) -> None:
+        self.broken: List[str] = []
+        self._sent = 0
+        self._noisy = False
+
+    def see(self, line: str, session: Session, watch: Watch) -> None:
+        """Before each event, and with an empty line at the end of the run."""
+        if line == NOISE or not line:
+            why = why_not(session)
+            if why:
+                self.broken.append("L2: %s" % why)
+        if not line and self._noisy and watch.judge.sent > self._sent:
+            self.broken.append("L3: %d commands, for noise of the statistics alone"
+                               % (watch.judge.sent - self._sent))
+        self._noisy, self._sent = line == NOISE, watch.judge.sent
+
+
+def why_not(session: Session) -> str:
+    """Why this is no rest; empty where it is one. Of the module's states these are:
+
+    balanced, and stuck: nothing is left to do, and in so small a cluster a shard is much;
+    blocked: PGs that cannot heal hold it up, and nothing moves;
+    throttled: all that could be moved would go to OSDs that are too full.
+    """
+    balancer = session.module.balancer
+    said = "it is %s: %s" % (balancer.state, balancer.reason)
+    if balancer.state in ("balanced", "stuck"):
+        return ""
+    if not session.simulation.idle():
+        return said
+    if balancer.state == "blocked" and _has_sick_pgs(session):
+        return ""
+    if balancer.state == "throttled" and _is_full(session):
+        return ""
+    return said
+
+
+def _has_sick_pgs(session: Session) -> bool:
+    states = [session.cluster.state_of(pg) for pg in session.cluster.restless.values()]
+    return any("clean" not in state for state in states)
+
+
+def _is_full(session: Session) -> bool:
+    cluster = session.cluster
+    nearfull = cluster.map.ratio("nearfull_ratio")
+    return any(cluster_view.may_take(cluster, osd) and usage.total
+               and usage.utilization >= nearfull for osd, usage in cluster.usage.items())

@@ -1,0 +1,79 @@
+"""The rules of when something may be sent at all, each as what is wrong with it, or nothing.
+
+S4 the misplaced limit, counting ours alone, S8 nothing passes a guard, S12 `off` is obeyed.
+"""
+from __future__ import annotations
+
+import time
+from typing import Callable, Dict, Iterator
+
+from .moment import Moment
+from .under_way import Outgoing
+
+_STOP_FLAGS = ("pause", "pauserd", "pausewr", "norebalance", "nobackfill", "norecover")
+_SLACK = 1e-6
+
+
+def s4_misplaced(moment: Moment, move: Outgoing) -> Iterator[str]:
+    """Called before the move is among those under way."""
+    if move.pgid in moment.ours.moves:
+        return
+    ours, more = moment.ours.copies(), move.pg.num_objects * len(move.gains)
+    total = max(1, moment.object_copies)
+    if more and ours + more > (moment.misplaced_limit + _SLACK) * total:
+        if ours or moment.misplaced:
+            yield "makes us misplace %.4f of %.4f, and is not alone" % (
+                (ours + more) / total, moment.misplaced_limit)
+
+
+def s8_cluster(moment: Moment, move: Outgoing) -> Iterator[str]:
+    session = moment.session
+    flags = [flag for flag in _STOP_FLAGS if flag in session.mgr.maps()[0].flags]
+    if flags:
+        yield "goes although the flag %s is set" % flags[0]
+    if session.mgr.balancer.active:
+        yield "goes although the built-in balancer is active"
+    if not session.mgr.mon_connected:
+        yield "goes without a connection to a monitor"
+    if moment.automatic and not _is_open(moment):
+        yield "goes outside the window"
+
+
+def s8_pool(moment: Moment, move: Outgoing) -> Iterator[str]:
+    pool = move.pg.pool_id
+    inactive = moment.sharing(pool, moment.inactive)
+    if inactive:
+        yield "goes although PGs of pool %d, which shares OSDs, are inactive" % min(inactive)
+    degraded = moment.sharing(pool, moment.degraded)
+    if degraded and not _is_relief(moment, move):
+        yield "goes although PGs of pool %d, which shares OSDs, are degraded" % min(degraded)
+    if moment.pg_num_changes(pool):
+        yield "goes although the pg_num of its pool is changing"
+    if "scrubbing" in moment.states.get(move.pgid, ""):
+        yield "goes although it is being scrubbed"
+
+
+def s12_off(moment: Moment, move: Outgoing) -> Iterator[str]:
+    if moment.automatic and not moment.settings.active:
+        yield "goes although the module is off"
+
+
+def _is_relief(moment: Moment, move: Outgoing) -> bool:
+    words = set(moment.states.get(move.pgid, "").split("+"))
+    return (bool(moment.settings.relieve_while_degraded) and bool(move.losses)
+            and not words & {"degraded", "undersized"}
+            and all(moment.refuses_backfill(osd) for osd in move.losses))
+
+
+def _is_open(moment: Moment) -> bool:
+    """Whether the hours of automatic balancing have begun; the week has no limit here."""
+    local = time.localtime(moment.cluster.clock())
+    minute = local.tm_hour * 60 + local.tm_min
+    begin, end = moment.settings.begin_time % 1440, moment.settings.end_time % 1440
+    if begin == end:
+        return True
+    return begin <= minute < end if begin < end else minute >= begin or minute < end
+
+
+OF_THE_MOMENT: Dict[str, Callable[[Moment, Outgoing], Iterator[str]]] = {
+    "S4": s4_misplaced, "S8": s8_cluster, "S8 pool": s8_pool, "S12": s12_off}

@@ -1,0 +1,87 @@
+"""Holds every upmap command of the module against the rules, at the moment of its sending."""
+from __future__ import annotations
+
+from typing import Any, Callable, List, Optional, Tuple
+
+from mgr_stub.mon_faults import LoggedCommand
+from mgr_stub.monitor import MGR
+from mgr_stub.session import Session
+
+from .guard_rules import OF_THE_MOMENT
+from .moment import Moment
+from .move_rules import OF_ONE_MOVE, History, s6_once
+from .under_way import REMOVE_ITEMS, SET_ITEMS, Outgoing, UnderWay, outgoing
+
+_MOST_NOTES = 20
+
+
+class Judge:
+    """`broken` lists what is wrong; `ours` is what the module has under way."""
+
+    def __init__(self, session: Session, tell: Callable[[Outgoing], None]) -> None:
+        self._session = session
+        self._tell = tell   # of every move
+        self._history = History()
+        self._moment: Optional[Tuple[Tuple[Any, ...], Moment]] = None
+        self._mgr: Any = session.mgr
+        self._active_since = (session.clock.now, session.clock())
+        self.broken: List[str] = []
+        self.ours = UnderWay(session.cluster)
+        self.sent = 0         # commands
+        self.sent_pairs = 0   # of upmap items
+        session.simulation.monitor.witnesses.append(self.see)
+
+    def see(self, entry: LoggedCommand) -> None:
+        """A command has just been sent, by whomever."""
+        if entry.sender != MGR or entry.prefix not in (SET_ITEMS, REMOVE_ITEMS):
+            return
+        self.sent += 1
+        move = outgoing(self._session.cluster, entry)
+        if move is None:
+            self.note("S7", "pg %s does not exist" % entry.command.get("pgid"))
+            return
+        self._judge_start()
+        moment = self._now()
+        for rule, check in OF_THE_MOMENT.items():
+            self._note_all(rule, move.pgid, list(check(moment, move)))
+        self._note_all("S6", move.pgid, list(s6_once(moment, move, self._history)))
+        self._tell(move)
+        self.ours.add(move)
+        self._history.add(move)
+        self.sent_pairs += max(0, len(move.items) - len(move.had))
+        for rule, check in OF_ONE_MOVE.items():
+            self._note_all(rule, move.pgid, list(check(moment, move)))
+
+    def look(self) -> None:
+        """Between the rounds: what has arrived, and whether another mgr has taken over."""
+        self.ours.settle()
+        if self._session.mgr is not self._mgr:
+            self._mgr = self._session.mgr
+            self._active_since = (self._session.clock.now, self._session.clock())
+
+    def note(self, rule: str, what: str) -> None:
+        if len(self.broken) < _MOST_NOTES:
+            self.broken.append("%s: %s (at %d s)" % (rule, what, self._session.clock.elapsed()))
+
+    def _now(self) -> Moment:
+        """The same for all of a batch."""
+        session = self._session
+        mark = (session.clock.now, session.cluster.map, session.module)
+        if self._moment is None or self._moment[0] != mark:
+            self.ours.settle()
+            self._moment = mark, Moment(session, self.ours)
+        return self._moment[1]
+
+    def _judge_start(self) -> None:
+        """S8: a new mgr waits; a clock that is set forward may end that."""
+        session = self._session
+        since = self._active_since
+        if session.mgr is not self._mgr:
+            since = (session.clock.now, session.clock())
+        waited = max(session.clock.now - since[0], session.clock() - since[1])
+        if waited < session.module.settings().start_delay:
+            self.note("S8", "sends %d s after the mgr has become active" % waited)
+
+    def _note_all(self, rule: str, pgid: str, found: List[str]) -> None:
+        for what in found:
+            self.note(rule, "pg %s %s" % (pgid, what))

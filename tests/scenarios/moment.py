@@ -1,0 +1,77 @@
+"""The moment at which the module sends: what holds, and what the mgr has been told of it."""
+from __future__ import annotations
+
+from typing import Any, Dict, FrozenSet, Set
+
+from mgr_stub.session import Session
+from mgr_stub.upmap import NONE
+
+from . import cluster_view
+from .under_way import UnderWay
+
+_PG_NUMS = ("pg_num_target", "pg_num_pending", "pg_placement_num", "pg_placement_num_target")
+
+
+class Moment:
+    """Made anew for each batch; what of the batch was sent before is in `ours` by then."""
+
+    def __init__(self, session: Session, ours: UnderWay) -> None:
+        self.session = session
+        self.cluster = session.cluster
+        self.ours = ours
+        self.settings: Any = session.module.settings()
+        self.automatic = not getattr(session.module.balancer.walk, "name", "")
+        self.reports = session.simulation.reports
+        status = self.reports.get("pg_status")
+        self.misplaced = int(status.get("misplaced_objects", 0))
+        # late reports have the pools' old sizes
+        self.object_copies = max(cluster_view.object_copies(self.cluster), sum(
+            int(pool["stat_sum"]["num_object_copies"])
+            for pool in self.reports.get("pool_stats")["pool_stats"]))
+        self.inactive: Set[int] = set()    # pools, as reported
+        self.degraded: Set[int] = set()
+        for pool in status["pgs_by_pool_state"]:
+            for words in (set(entry["state_name"].split("+"))
+                          for entry in pool["pg_state_counts"]):
+                if "active" not in words:
+                    self.inactive.add(pool["pool_id"])
+                elif words & {"degraded", "undersized"}:
+                    self.degraded.add(pool["pool_id"])
+        self.states: Dict[str, str] = {
+            pgid: pg["state"] for pgid, pg in self.reports.get("pg_progress")["pgs"].items()}
+
+    @property
+    def misplaced_limit(self) -> float:
+        """The misplaced ratio that the operator allows now."""
+        return float(self.settings.max_misplaced_ratio
+                     or self.session.module.gateway.target_max_misplaced_ratio())
+
+    def osds_of(self, pool: int) -> FrozenSet[int]:
+        """OSDs that the pool's PGs are on or go to."""
+        osdmap = self.cluster.map
+        return frozenset(osd for pg in self.cluster.pgs_of(pool)
+                         for osd in osdmap.up.get(pg.pgid, ()) + osdmap.acting(pg.pgid)
+                         if osd != NONE)
+
+    def sharing(self, pool: int, troubled: Set[int]) -> Set[int]:
+        """Those of the troubled pools that are on OSDs of this one."""
+        if not troubled:
+            return set()
+        osds = self.osds_of(pool)
+        return {other for other in troubled if other == pool or (
+            other in self.cluster.map.pools and not osds.isdisjoint(self.osds_of(other)))}
+
+    def pg_num_changes(self, pool: int) -> bool:
+        entry = self.cluster.map.pools[pool]
+        return any(entry.get(key, entry["pg_num"]) != entry["pg_num"] for key in _PG_NUMS)
+
+    def is_full(self, osd: int, ratio: float) -> bool:
+        """Is the OSD above a ratio, as far as reports with their noise can tell?"""
+        return self.cluster.usage[osd].utilization * (1.0 + self.reports.noise) >= ratio
+
+    def refuses_backfill(self, osd: int) -> bool:
+        """Is it too full, or does a backfill wait for it because it is?"""
+        if self.is_full(osd, self.cluster.map.ratio("backfillfull_ratio")):
+            return True
+        return any("backfill_toofull" in self.states.get(pg.pgid, "") and osd in pg.targets()
+                   for pg in self.cluster.restless.values())
