@@ -77,8 +77,12 @@ class Sender:
             relief=tuple(full_osds(snapshot)) if relief else (),
             degraded=tuple(pool for pool, trouble in troubles.items() if not trouble.inactive))
         reasons = {pool: trouble.reason for pool, trouble in troubles.items()}
-        return next_batch(snapshot, walk.wanted, limits, reasons,
-                          transit(snapshot, self.ledger.entries, self.ledger.arrivals))
+        decision = next_batch(snapshot, walk.wanted, limits, reasons,
+                              transit(snapshot, self.ledger.entries, self.ledger.arrivals))
+        # done after all, though no answer came
+        self.cooldown.note([change.pgid for change in decision.done
+                            if change.pgid in walk.unanswered], self._clock())
+        return decision
 
     def send(self, walk: Walk, batch: Sequence[PgChange], before: Snapshot) -> Snapshot:
         """Sends the batch and reads the map again, which alone tells what came of it."""

@@ -6,7 +6,8 @@ by how much the pool's objects and omap have grown since.
 """
 from __future__ import annotations
 
-from typing import Any, Callable, Collection, Dict, Iterable, Mapping, NamedTuple, Sequence
+from typing import (Any, Callable, Collection, Dict, Iterable, Mapping, NamedTuple, Sequence,
+                    Tuple)
 
 from .paced import no_pause, paced
 from .reading import PgRecord
@@ -66,7 +67,7 @@ class PgStatistics:
         totals = _pool_totals(pool_stats)
         self._transfers = {pgid: t for pgid, t in self._transfers.items() if pgid in moving}
         counts = _counts(paced(progress, _PGS_A_PIECE, self._pause))
-        average = _averages(counts, totals)
+        pool_bytes = _pool_bytes(paced(progress.items(), _PGS_A_PIECE, self._pause))
         # of PGs that were split or merged since, the last full reading tells nothing
         resized = {pool for pool, count in counts.items() if count != self._counts.get(pool)}
         growth = {pool: _growth(self._pool_totals.get(pool), now) for pool, now in totals.items()}
@@ -75,7 +76,8 @@ class PgStatistics:
             pool = int(pgid.split(".", 1)[0])
             full = self._full.get(pgid) if pool not in resized else None
             if full is None:
-                full = average.get(pool, _Full(0, 0))
+                full = _part(totals.get(pool, _Full(0, 0)), max(0, pg.get("num_bytes", 0)),
+                             pool_bytes[pool], counts[pool])
             else:
                 objects, omap = growth.get(pool, (1.0, 1.0))
                 full = _Full(int(full.num_objects * objects), int(full.omap_bytes * omap))
@@ -127,7 +129,19 @@ def _counts(pgids: Iterable[str]) -> Dict[int, int]:
     return counts
 
 
-def _averages(counts: Mapping[int, int], totals: Mapping[int, _Full]) -> Dict[int, _Full]:
-    """For PGs that no full reading has seen yet: the pool's mean."""
-    return {pool: _Full(total.num_objects // counts[pool], total.omap_bytes // counts[pool])
-            for pool, total in totals.items() if pool in counts}
+def _pool_bytes(progress: Iterable[Tuple[str, Mapping[str, Any]]]) -> Dict[int, int]:
+    """Pool → bytes of its PGs."""
+    found: Dict[int, int] = {}
+    for pgid, pg in progress:
+        pool = int(pgid.split(".", 1)[0])
+        found[pool] = found.get(pool, 0) + max(0, pg.get("num_bytes", 0))
+    return found
+
+
+def _part(total: _Full, pg_bytes: int, pool_bytes: int, count: int) -> _Full:
+    """Of a pool's totals, for a PG that no full reading has seen: by its bytes, which are known at
+    once (between two powers of 2 PGs differ by half), or the mean of PGs that have none."""
+    if not pool_bytes:
+        return _Full(total.num_objects // count, total.omap_bytes // count)
+    return _Full(total.num_objects * pg_bytes // pool_bytes,
+                 total.omap_bytes * pg_bytes // pool_bytes)

@@ -330,3 +330,23 @@ def test_planner_that_fails_does_not_end_the_loop(mocker: Any) -> None:
     mocker.stop(broken)
     assert desk.round(60) == "planning" and desk.jobs.run() == 1
     assert desk.round(60) == "moving"
+
+
+@pytest.mark.parametrize("cooldown", [0, 3600])
+def test_what_turns_out_to_be_done_without_an_answer_cools_down(cooldown: int) -> None:
+    desk = Desk(uneven(), pg_cooldown=cooldown)
+    desk.gateway.ignores = {"1.0"}
+    desk.balancer.execute("p", kept(desk, plan=small_plan(1)))
+    desk.round()
+    change, = desk.gateway.batches[0]
+    desk.gateway.ignores = set()
+    desk.gateway.set_items("1.0", change.raw, change.items)   # the monitor was only late
+    desk.round(60)
+    desk.gateway.arrive()
+    desk.round(60)
+    assert desk.gateway.sent == ["1.0"] and desk.balancer.walk is None
+    other, = {0, 1, 2} - set(change.raw) - set(change.up_after)
+    again = change_of("1.0", change.raw, (other,), before=change.up_after)
+    desk.balancer.execute("q", kept(desk, "q", plan_of([again])))
+    desk.round(60)
+    assert desk.gateway.sent == (["1.0"] if cooldown else ["1.0", "1.0"])

@@ -31,12 +31,13 @@ class History:
         self._last[move.pgid] = move
 
     def seconds_since(self, moment: Moment, pgid: str) -> float:
-        """By the wall clock; infinite where it was never moved, or the clock was set back."""
+        """By the wall clock, or by the virtual one where that was set back; infinite where it was
+        never moved."""
         last = self._last.get(pgid)
         if last is None or last.entry.returncode != 0 or not last.gains:
             return float("inf")
-        seconds = moment.cluster.clock() - last.sent_at
-        return seconds if seconds >= 0.0 else float("inf")
+        return max(moment.cluster.clock() - last.sent_at,
+                   moment.session.clock.now - last.entry.sent_at)
 
 
 def s1_rule(moment: Moment, move: Outgoing) -> Iterator[str]:

@@ -66,6 +66,19 @@ def test_pgs_that_were_merged_since_the_full_reading_have_the_mean() -> None:
     assert [(r.num_objects, r.omap_bytes) for r in now.values()] == [(20, 16), (20, 16)]
 
 
+def test_pgs_that_were_split_since_the_full_reading_have_their_part_by_bytes() -> None:
+    reader = Reader([pg_stat("1.%x" % n, 20, 8) for n in range(2)], [pool_stat(1, 40, 16)])
+    now = reader.read({"1.0": progress(500), "1.1": progress(1000), "1.2": progress(500)},
+                      [pool_stat(1, 40, 16)])
+    assert [(r.num_objects, r.omap_bytes) for r in now.values()] == [(10, 4), (20, 8), (10, 4)]
+
+
+def test_pgs_without_bytes_share_what_there_is() -> None:
+    reader = Reader([], [])
+    now = reader.read({"1.0": progress(0), "1.1": progress(0)}, [pool_stat(1, 10, 8)])
+    assert [(r.num_objects, r.omap_bytes) for r in now.values()] == [(5, 4), (5, 4)]
+
+
 def test_empty_pool_that_fills_up_does_not_divide_by_zero() -> None:
     reader = Reader([pg_stat("1.0", 0)], [pool_stat(1, 0)])
     assert reader.read({"1.0": progress()}, [pool_stat(1, 100)])["1.0"].num_objects >= 0
