@@ -24,5 +24,5 @@ def pytest_addoption(parser: pytest.Parser) -> None:
                      help="write the outcome of every scenario into its file")
     parser.addoption("--random-clusters", type=int, default=200, metavar="N",
                      help="check the properties of plans on N random clusters")
-    parser.addoption("--event-streams", type=int, default=40, metavar="N",
+    parser.addoption("--event-streams", type=int, default=60, metavar="N",
                      help="how many random event streams to play, of 1 to 2 s of processor each")
