@@ -61,9 +61,7 @@ def test_planning_again_on_the_way_costs_nothing(name: str, parts: int) -> None:
     assert moved <= 1.03 * plan.bytes, "%.3f of the bytes" % (moved / plan.bytes)
 
 
-@pytest.mark.parametrize("name", [
-    pytest.param(name, marks=[pytest.mark.xfail(reason="four whole shards of 0.9 % each")]
-                 if name == "racks" else []) for name in NAMES])
+@pytest.mark.parametrize("name", NAMES)
 def test_a_finished_plan_leaves_nothing_to_do(name: str) -> None:
     plan = plan_of_cluster(name)
     again = make_plan(follow_up(snapshot_of(name), plan.changes))
