@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import gc
 import os
 import sys
 from typing import List, Optional
 
+from . import garbage
 from .errors import StubError, error_name
 from .install import RELEASES
 from .session import Session
@@ -32,8 +32,7 @@ def _parser() -> argparse.ArgumentParser:
 def main(arguments: Optional[List[str]] = None) -> int:
     """Runs the given command lines in order; the exit code is the first failing one's errno."""
     options = _parser().parse_args(arguments)
-    # the search for circular garbage would be a quarter of the time
-    gc.set_threshold(100_000, 50, 100)
+    garbage.search_seldom()
     try:
         session = Session.from_state(options.state, release=options.release, seed=options.seed)
     except StubError as error:

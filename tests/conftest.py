@@ -1,7 +1,6 @@
 """Makes the package importable without Ceph: the simulated mgr stands in for `mgr_module`."""
 from __future__ import annotations
 
-import gc
 import sys
 from pathlib import Path
 
@@ -11,12 +10,11 @@ _REPOSITORY = str(Path(__file__).resolve().parent.parent)
 if _REPOSITORY not in sys.path:
     sys.path.insert(0, _REPOSITORY)
 
+from mgr_stub.garbage import search_seldom  # noqa: E402
 from mgr_stub.install import install  # noqa: E402
 
 install(18)
-
-# Python's search for circular garbage would be a quarter of the simulations' time
-gc.set_threshold(100_000, 50, 100)
+search_seldom()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -4,10 +4,16 @@ import gc
 from typing import Any, Iterator
 
 import pytest
+from builders import single_copies
+from fakes import LOG
 from planner.made_clusters import snapshot_of
 
 from equilibrium_mgr import turns as turns_room
+from equilibrium_mgr.executor.ledger import Ledger
+from equilibrium_mgr.executor.view import bounds_of, make_view
 from equilibrium_mgr.planner.planner import make_plan
+from equilibrium_mgr.report.evaluation import evaluate_cluster
+from equilibrium_mgr.snapshot.build import build_snapshot
 from equilibrium_mgr.turns import Turns, Uncollected
 
 
@@ -66,6 +72,17 @@ def test_circles_go_once_a_day(mocker: Any) -> None:
         with uncollected:
             pass
     assert collect.call_count == 1
+
+
+def test_a_look_leaves_no_circles() -> None:
+    reading = single_copies([10, 20], [30], []).reading()
+    gc.collect()
+    gc.disable()
+    snapshot = build_snapshot(reading)
+    view = make_view(snapshot, bounds_of(snapshot, LOG), Ledger(), 0.05, False)
+    evaluate_cluster(view.usage, view.bounds, snapshot.epoch, 0.0)
+    del snapshot, view
+    assert gc.collect() == 0
 
 
 def test_a_plan_leaves_no_circles() -> None:

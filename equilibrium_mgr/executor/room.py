@@ -95,12 +95,15 @@ class Room:
             osd = self._snapshot.osds[osd_id]
             if osd.used_bytes >= self._snapshot.nearfull_ratio * osd.size_bytes:
                 return "osd.%d is nearfull" % osd_id
-            load = self._transit.of(osd_id)
-            peak = osd.used_bytes + load.bytes_in + load.landed_bytes + pg.shard_bytes
-            if peak > self._fill_limit * osd.size_bytes:
+            if self._peak(osd, pg) > self._fill_limit * osd.size_bytes:
                 return "osd.%d would pass its fill limit of %.3f meanwhile" % (
                     osd_id, self._fill_limit)
         return None
+
+    def _peak(self, osd: Osd, pg: Pg) -> int:
+        """Bytes on a target once all that is coming and one shard more are there."""
+        load = self._transit.of(osd.id)
+        return osd.used_bytes + load.bytes_in + load.landed_bytes + pg.shard_bytes
 
     def _too_busy(self, pg: Pg, shards: Shards) -> Optional[str]:
         most = self._limits.max_backfills
@@ -120,9 +123,9 @@ class Room:
     def _too_early(self, pg: Pg, shards: Shards) -> Optional[str]:
         """An OSD that gives and takes holds both for a while, and would be the fullest of all."""
         for osd_id in shards[0]:
-            osd, load = self._snapshot.osds[osd_id], self._transit.of(osd_id)
-            peak = osd.used_bytes + load.bytes_in + load.landed_bytes + pg.shard_bytes
-            if load.shards_out and peak > self._highest[osd.device_class] * osd.size_bytes:
+            osd = self._snapshot.osds[osd_id]
+            highest = self._highest[osd.device_class] * osd.size_bytes
+            if self._transit.of(osd_id).shards_out and self._peak(osd, pg) > highest:
                 return ("osd.%d would be the fullest of class %s before what leaves it is gone"
                         % (osd_id, osd.device_class))
         return None

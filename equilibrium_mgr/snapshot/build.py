@@ -72,7 +72,8 @@ class SnapshotBuilder:
             crush=crush, crush_version=osd_map.get("crush_version", 0),
             osds=_with_transfers(devices, self._paced(pgs.values()), pools), pools=pools, pgs=pgs,
             upmap_items=items,
-            pool_states=self._pool_states(reading, devices, pools), object_copies=copies,
+            pool_states=self._pool_states(reading.pg_status, devices, pools, pgs),
+            object_copies=copies,
             misplaced_copies=reading.pg_status.get("misplaced_objects", 0),
             skipped=Counter(
                 pg.immovable for pg in self._paced(pgs.values()) if pg.immovable),
@@ -82,17 +83,17 @@ class SnapshotBuilder:
     def _paced(self, items: Iterable[_T]) -> Iterator[_T]:
         return paced(items, _PGS_A_PIECE, self._pause)
 
-    def _pool_states(self, reading: Reading, devices: Mapping[int, Osd],
-                     pools: Mapping[int, Pool]) -> Dict[int, PgStateCounts]:
+    def _pool_states(self, status: Mapping[str, Any], devices: Mapping[int, Osd],
+                     pools: Mapping[int, Pool],
+                     pgs: Mapping[str, Pg]) -> Dict[int, PgStateCounts]:
         """As `pg_status` has them, and PGs that miss an OSD by the osdmap, which knows earlier."""
-        states = _reported_states(reading.pg_status)
+        states = _reported_states(status)
         if all(osd.up for osd in devices.values()):
             return states
         missing: Counter[int] = Counter()
-        for pgid, up in self._paced(reading.up.items()):
-            pool = pools.get(int(pgid.split(".", 1)[0]))
-            if pool is not None and (len(up) < pool.size or NO_OSD in up):
-                missing[pool.id] += 1
+        for pg in self._paced(pgs.values()):
+            if len(pg.up) < pools[pg.pool].size or NO_OSD in pg.up:
+                missing[pg.pool] += 1
         for pool_id, count in missing.items():
             known = states.get(pool_id, PgStateCounts(0, 0))
             states[pool_id] = known._replace(degraded=max(known.degraded, count - known.inactive))

@@ -6,6 +6,7 @@ by how much the pool's objects and omap have grown since.
 """
 from __future__ import annotations
 
+from collections import Counter
 from typing import (Any, Callable, Collection, Dict, Iterable, Mapping, NamedTuple, Sequence,
                     Tuple)
 
@@ -20,6 +21,13 @@ class _Full(NamedTuple):
 
     num_objects: int
     omap_bytes: int
+
+
+class _PoolSize(NamedTuple):
+    """PGs of a pool and their logical bytes, as of now."""
+
+    pgs: int
+    bytes: int
 
 
 class _Transfer(NamedTuple):
@@ -39,7 +47,7 @@ class PgStatistics:
         self._pause = pause
         self._full: Dict[str, _Full] = {}
         self._pool_totals: Dict[int, _Full] = {}
-        self._counts: Dict[int, int] = {}      # pool → PGs of the last full reading
+        self._counts: Mapping[int, int] = {}      # pool → PGs of the last full reading
         self._transfers: Dict[str, _Transfer] = {}
         self._recovered: Dict[str, int] = {}   # as of the last reading, before a transfer begins
 
@@ -58,7 +66,7 @@ class PgStatistics:
                 misplaced = max(0, stat.get("num_objects_misplaced", 0))
                 self._transfers[pg["pgid"]] = _Transfer(
                     min(1.0, misplaced / (objects * moving)), stat.get("num_bytes_recovered", 0))
-        self._counts = _counts(self._full)
+        self._counts = Counter(int(pgid.split(".", 1)[0]) for pgid in self._full)
 
     def records(self, progress: Mapping[str, Mapping[str, Any]],
                 pool_stats: Iterable[Mapping[str, Any]],
@@ -66,10 +74,9 @@ class PgStatistics:
         """pgid → record, from `get('pg_progress')['pgs']`; `moving` are the PGs with a pg_temp."""
         totals = _pool_totals(pool_stats)
         self._transfers = {pgid: t for pgid, t in self._transfers.items() if pgid in moving}
-        counts = _counts(paced(progress, _PGS_A_PIECE, self._pause))
-        pool_bytes = _pool_bytes(paced(progress.items(), _PGS_A_PIECE, self._pause))
+        sizes = _pool_sizes(paced(progress.items(), _PGS_A_PIECE, self._pause))
         # of PGs that were split or merged since, the last full reading tells nothing
-        resized = {pool for pool, count in counts.items() if count != self._counts.get(pool)}
+        resized = {pool for pool, size in sizes.items() if size.pgs != self._counts.get(pool)}
         growth = {pool: _growth(self._pool_totals.get(pool), now) for pool, now in totals.items()}
         records: Dict[str, PgRecord] = {}
         for pgid, pg in paced(progress.items(), _PGS_A_PIECE, self._pause):
@@ -77,7 +84,7 @@ class PgStatistics:
             full = self._full.get(pgid) if pool not in resized else None
             if full is None:
                 full = _part(totals.get(pool, _Full(0, 0)), max(0, pg.get("num_bytes", 0)),
-                             pool_bytes[pool], counts[pool])
+                             sizes[pool])
             else:
                 objects, omap = growth.get(pool, (1.0, 1.0))
                 full = _Full(int(full.num_objects * objects), int(full.omap_bytes * omap))
@@ -120,28 +127,18 @@ def _growth(then: Any, now: _Full) -> Sequence[float]:
             now.omap_bytes / then.omap_bytes if then.omap_bytes else 1.0)
 
 
-def _counts(pgids: Iterable[str]) -> Dict[int, int]:
-    """Pool → how many PGs it has."""
-    counts: Dict[int, int] = {}
-    for pgid in pgids:
-        pool = int(pgid.split(".", 1)[0])
-        counts[pool] = counts.get(pool, 0) + 1
-    return counts
-
-
-def _pool_bytes(progress: Iterable[Tuple[str, Mapping[str, Any]]]) -> Dict[int, int]:
-    """Pool → bytes of its PGs."""
-    found: Dict[int, int] = {}
+def _pool_sizes(progress: Iterable[Tuple[str, Mapping[str, Any]]]) -> Dict[int, _PoolSize]:
+    """Pool → its PGs and their bytes."""
+    found: Dict[int, _PoolSize] = {}
     for pgid, pg in progress:
         pool = int(pgid.split(".", 1)[0])
-        found[pool] = found.get(pool, 0) + max(0, pg.get("num_bytes", 0))
+        pgs, known = found.get(pool, (0, 0))
+        found[pool] = _PoolSize(pgs + 1, known + max(0, pg.get("num_bytes", 0)))
     return found
 
 
-def _part(total: _Full, pg_bytes: int, pool_bytes: int, count: int) -> _Full:
+def _part(total: _Full, pg_bytes: int, pool: _PoolSize) -> _Full:
     """Of a pool's totals, for a PG that no full reading has seen: by its bytes, which are known at
     once (between two powers of 2 PGs differ by half), or the mean of PGs that have none."""
-    if not pool_bytes:
-        return _Full(total.num_objects // count, total.omap_bytes // count)
-    return _Full(total.num_objects * pg_bytes // pool_bytes,
-                 total.omap_bytes * pg_bytes // pool_bytes)
+    share, whole = (pg_bytes, pool.bytes) if pool.bytes else (1, pool.pgs)
+    return _Full(total.num_objects * share // whole, total.omap_bytes * share // whole)

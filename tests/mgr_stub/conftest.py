@@ -12,6 +12,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [path for path in (HERE, os.path.dirname(os.path.dirname(HERE)))
                 if path not in sys.path]
 
+from crush_cluster import crush_state  # noqa: E402
 from mgr_stub import install  # noqa: E402
 from mgr_stub.build import build_cluster  # noqa: E402
 from mgr_stub.session import Session  # noqa: E402
@@ -46,3 +47,14 @@ def make_session() -> Iterator[Callable[..., Session]]:
     yield make
     for session in opened:
         session.close()
+
+
+@pytest.fixture(scope="module")
+def state() -> Dict[str, Any]:
+    """A cluster whose raw mappings are what CRUSH gives; modules with another have their own."""
+    return crush_state()
+
+
+@pytest.fixture
+def session(make_session: Callable[..., Session], state: Dict[str, Any]) -> Session:
+    return make_session(state, release=18)

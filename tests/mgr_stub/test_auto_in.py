@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, List, Tuple
 
-import pytest
-
-from crush_cluster import check_accounts, crush_state, raw_of, run, states, used
+from crush_cluster import check_accounts, raw_of, run, states, used
 from mgr_stub.state_file import read_state
 
 MakeSession = Callable[..., Any]
-
-
-@pytest.fixture(scope="module")
-def state() -> Dict[str, Any]:
-    return crush_state()
-
-
-@pytest.fixture
-def session(make_session: MakeSession, state: Dict[str, Any]) -> Any:
-    return make_session(state, release=18)
 
 
 def life(session: Any, osd: int) -> Tuple[int, float, List[str], int]:

@@ -15,16 +15,6 @@ from mgr_stub import osd_events
 MakeSession = Callable[..., Any]
 
 
-@pytest.fixture(scope="module")
-def state() -> Dict[str, Any]:
-    return crush_state()
-
-
-@pytest.fixture
-def session(make_session: MakeSession, state: Dict[str, Any]) -> Any:
-    return make_session(state, release=18)
-
-
 def test_loading_computes_no_crush(session: Any) -> None:
     run(session, "sim run 10m", "sim status", "osd set noout", "osd pg-upmap-items 1.0 0 3")
     assert session.cluster.raw_mapping.computed == 0

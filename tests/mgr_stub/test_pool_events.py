@@ -13,16 +13,6 @@ from mgr_stub.pool_entry import parent_of, share_of
 MakeSession = Callable[..., Any]
 
 
-@pytest.fixture(scope="module")
-def state() -> Dict[str, Any]:
-    return crush_state()
-
-
-@pytest.fixture
-def session(make_session: MakeSession, state: Dict[str, Any]) -> Any:
-    return make_session(state, release=18)
-
-
 def pool(session: Any, name: str) -> Dict[str, Any]:
     pools = session.cluster.map.dump(18)["pools"]
     return next(pool for pool in pools if pool["pool_name"] == name)

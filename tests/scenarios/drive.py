@@ -22,6 +22,7 @@ class Result(NamedTuple):
     """What came of a run."""
 
     lines: List[str]
+    limit: float     # the misplaced ratio that was allowed
     watch: Watch
     session: Session
 
@@ -47,7 +48,7 @@ def run(scenario: Scenario, folder: Path,
     if before is not None:
         before("", session, watch)
     limit = float(dict(scenario.options).get("max_misplaced_ratio", _DEFAULT_LIMIT))
-    found = Result(outcome.lines(session, watch, limit), watch, session)
+    found = Result(outcome.lines(session, watch, limit), limit, watch, session)
     session.close()
     return found
 

@@ -37,6 +37,10 @@ class Moment:
                     self.inactive.add(pool["pool_id"])
                 elif words & {"degraded", "undersized"}:
                     self.degraded.add(pool["pool_id"])
+        for pg in self.cluster.restless.values():   # the osdmap tells earlier than reports
+            up = self.cluster.map.up.get(pg.pgid, ())
+            if NONE in up or len(up) < self.cluster.size_of(pg):
+                self.degraded.add(pg.pool_id)
         self.states: Dict[str, str] = {
             pgid: pg["state"] for pgid, pg in self.reports.get("pg_progress")["pgs"].items()}
 

@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, List, Sequence
 
 from benchmark.shapes import Layout, Osds, PoolPlan
 
-HDD, SSD = "hdd", "ssd"
+SSD = "ssd"
 _RULES = {
     0: "take default~hdd; chooseleaf firstn 0 host; emit",
     1: "take default~hdd; chooseleaf indep 0 host; emit",

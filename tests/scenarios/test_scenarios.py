@@ -18,6 +18,8 @@ def test_scenario(path: Path, tmp_path: Path, request: pytest.FixtureRequest) ->
         scenario.rewrite(path, result.lines)
         return
     assert not result.watch.broken
+    # S4 at every look, not only as something is sent: what clients write meanwhile counts as well
+    assert result.watch.figures.highest_misplaced <= result.limit
     assert "\n".join(result.lines) == "\n".join(played.expected)
     thrashing = result.watch.figures.thrashing()
     if thrashing > _THRASHING:
