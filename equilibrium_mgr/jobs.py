@@ -6,8 +6,6 @@ import queue
 import threading
 from typing import Callable, Optional, Tuple
 
-from .turns import UNCOLLECTED
-
 Job = Callable[[], None]
 
 
@@ -45,7 +43,6 @@ class JobThread:
                 return
             name, job = item
             try:
-                with UNCOLLECTED:
-                    job()
+                job()
             except Exception:
                 self._log.exception("job %s failed", name)

@@ -17,7 +17,6 @@ from .planning import PlanningDesk
 from .report.health import health_checks
 from .settings import OPTIONS, Settings, read_settings
 from .shelf import PlanShelf
-from .turns import UNCOLLECTED
 
 _FIRST_BACKOFF_SECONDS = 15.0
 _LONGEST_BACKOFF_SECONDS = 600.0
@@ -57,8 +56,7 @@ class Module(Commands, MgrModule):
     def serve(self) -> None:
         """The loop of the serve thread; returns only at shutdown."""
         while not self._stopping:
-            with UNCOLLECTED:
-                delay = self.step()
+            delay = self.step()
             self.wakeup.wait(delay)
             self.wakeup.clear()
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import ast
 import gc
+from pathlib import Path
 from typing import Any, Iterator
 
 import pytest
@@ -11,16 +13,18 @@ from planner.made_clusters import snapshot_of
 from equilibrium_mgr import turns as turns_room
 from equilibrium_mgr.executor.ledger import Ledger
 from equilibrium_mgr.executor.view import bounds_of, make_view
+from equilibrium_mgr.jobs import JobThread
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.report.evaluation import evaluate_cluster
 from equilibrium_mgr.snapshot.build import build_snapshot
-from equilibrium_mgr.turns import Turns, Uncollected
+from equilibrium_mgr.turns import Turns
+
+PACKAGE = Path(turns_room.__file__).parent
 
 
 @pytest.fixture(autouse=True)
 def collector_as_before() -> Iterator[None]:
     yield
-    gc.unfreeze()
     gc.enable()
 
 
@@ -35,43 +39,25 @@ def test_turns_pause_when_some_time_has_passed(mocker: Any) -> None:
     assert not turns() and clock.sleep.call_count == 1    # counted anew from the pause
 
 
-def test_nothing_is_collected_while_anybody_works() -> None:
-    uncollected = Uncollected()
-    with uncollected:
-        with uncollected:
-            assert not gc.isenabled()
-        assert not gc.isenabled()
-    assert gc.isenabled() and gc.get_freeze_count() > 0
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: path.name)
+def test_no_file_touches_the_garbage_collector(path: Path) -> None:
+    """On Ceph 20 it is that of all mgr modules."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            assert all(name.name.split(".")[0] != "gc" for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert (node.module or "").split(".")[0] != "gc"
+        elif isinstance(node, ast.Constant):
+            assert node.value != "gc"    # as in import_module("gc")
 
 
-def test_the_collector_is_on_again_after_a_failure() -> None:
-    with pytest.raises(ValueError):
-        with Uncollected():
-            raise ValueError
-    assert gc.isenabled()
-
-
-def test_a_collector_that_others_switched_off_stays_off() -> None:
-    gc.disable()
-    with Uncollected():
-        pass
-    assert not gc.isenabled()
-
-
-def test_circles_go_once_a_day(mocker: Any) -> None:
-    clock = mocker.patch.object(turns_room, "time")
-    clock.monotonic.return_value = 0.0
-    uncollected = Uncollected()
-    collect = mocker.spy(gc, "collect")
-    clock.monotonic.return_value = 86_399.0
-    with uncollected:
-        pass
-    assert not collect.called
-    clock.monotonic.return_value = 86_400.0
-    for _ in range(2):
-        with uncollected:
-            pass
-    assert collect.call_count == 1
+def test_jobs_and_rounds_leave_the_collector_as_it_is() -> None:
+    seen = []
+    jobs = JobThread(LOG)
+    before = gc.get_threshold(), gc.get_freeze_count()
+    jobs.submit("look at the collector", lambda: seen.append(gc.isenabled()))
+    jobs.stop()
+    assert seen == [True] and (gc.get_threshold(), gc.get_freeze_count()) == before
 
 
 def test_a_look_leaves_no_circles() -> None:

@@ -111,16 +111,15 @@ def looking(log: Any) -> Work:
     from equilibrium.planner.bound import reachable
     from equilibrium.report.evaluation import evaluate_cluster
     from equilibrium.snapshot.build import SnapshotBuilder
-    from equilibrium.turns import UNCOLLECTED, Turns
+    from equilibrium.turns import Turns
     turns, reading = Turns(), _reading()
     builder = SnapshotBuilder(turns)
 
     def work(_going_on: Callable[[], bool]) -> None:
-        with UNCOLLECTED:
-            snapshot = builder.build(reading)
-            bounds = reachable(snapshot, frozenset(), checkpoint=lambda: turns())
-            view = make_view(snapshot, bounds, Ledger(), 0.05, False)
-            evaluate_cluster(view.usage, view.bounds, snapshot.epoch, 0.0)
+        snapshot = builder.build(reading)
+        bounds = reachable(snapshot, frozenset(), checkpoint=lambda: turns())
+        view = make_view(snapshot, bounds, Ledger(), 0.05, False)
+        evaluate_cluster(view.usage, view.bounds, snapshot.epoch, 0.0)
     return work
 
 
