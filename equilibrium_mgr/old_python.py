@@ -1,0 +1,24 @@
+"""The module as an mgr sees it whose Python is too old to run it: it says so, and does nothing.
+
+Written for Python 3.6, as `__init__.py` is.
+"""
+import sys
+from typing import Any, List, Tuple
+
+from mgr_module import MgrModule
+
+_SENTENCE = ("equilibrium needs Python 3.9 or newer and this ceph-mgr has %d.%d; the official"
+             " containers have it from Ceph 18 on")
+
+
+class Module(MgrModule):
+    """`ceph mgr module enable` refuses a module that cannot run, and shows the reason."""
+
+    COMMANDS = []         # type: List[Any]
+    MODULE_OPTIONS = []   # type: List[Any]
+    NOTIFY_TYPES = []     # type: List[Any]
+
+    @staticmethod
+    def can_run() -> Tuple[bool, str]:
+        """False and one sentence: ceph-mgr shows it in `mgr module ls` and in the health."""
+        return False, _SENTENCE % tuple(sys.version_info[:2])
