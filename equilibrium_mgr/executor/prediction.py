@@ -1,0 +1,255 @@
+"""Holds what moves did to OSDs against what was predicted of them.
+
+A plan rests on what the module believes about sizes. Where an OSD that has taken shards grows by
+clearly more than was predicted, or has become the fullest of its class, the belief is wrong: the
+pools concerned are stopped, and what was measured is added to the size of their shards.
+
+Only growth is judged. What leaves an OSD is deleted slowly (osd_delete_sleep) and given back by
+compaction later still, so bytes that have left are never expected to be free.
+"""
+from __future__ import annotations
+
+from typing import (Callable, Collection, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Set,
+                    Tuple)
+
+from ..planner.plan import PgChange
+from ..snapshot.model import Pg, Snapshot
+from ..snapshot.paced import no_pause, paced
+
+_PGS_A_PIECE = 1000   # between two checkpoints: about a millisecond
+
+#: An OSD that has taken nothing for so long has reported and compacted what it took.
+_SETTLE_SECONDS = 600.0
+#: A window is begun anew after so long, so that what clients write does not add up in it.
+_LONGEST_SECONDS = 6 * 3600.0
+
+#: Growth beyond the prediction is noise below each of these: a ratio of the OSD's size, a ratio of
+#: what was predicted, and what BlueStore's log and caches come and go by.
+_SIZE_RATIO = 0.005
+_PREDICTED_RATIO = 0.25
+_NOISE_BYTES = 64 << 20
+#: The highest utilization of a class may rise by this ratio without anybody being alarmed.
+_RISE_RATIO = 0.005
+
+#: A pool that explains less than this ratio of an OSD's excess is not concerned.
+_CONCERNED_RATIO = 0.25
+#: Rounds of the fit, which settles in a few: each pool in turn takes what others leave unexplained.
+_FIT_ROUNDS = 50
+
+
+class Misprediction(NamedTuple):
+    """One OSD that took more than was predicted, and a pool that explains it."""
+
+    pool: int
+    osd: int
+    predicted_bytes: int   # growth of the OSD, whole
+    measured_bytes: int    # the same as the OSD reports it
+    found_at: float        # seconds since the epoch
+
+
+class Findings(NamedTuple):
+    """What one look has shown."""
+
+    mispredictions: Tuple[Misprediction, ...] = ()
+    #: pool id → bytes per object of a shard beyond what was believed
+    bytes_per_object: Mapping[int, float] = {}
+
+
+class _Window:
+    """One OSD since the first of our shards set out for it."""
+
+    def __init__(self, used_bytes: int, shards: Dict[str, int], highest: float,
+                 begun_at: float, all_used: Mapping[int, int]) -> None:
+        self.used_bytes = used_bytes
+        self.shards = shards          # pgid → bytes of the shard that the OSD held whole
+        self.highest = highest        # utilization of the fullest OSD of its class, a ratio
+        self.begun_at = begun_at
+        self.all_used = all_used      # used bytes of every OSD at that time
+        self.coming: Set[str] = set()     # PGs that we have sent there, arrived or not
+        self.last_coming_at = begun_at
+
+
+class _Growth(NamedTuple):
+    """How one OSD grew, beside what explains it."""
+
+    osd: int
+    predicted: int
+    measured: int
+    arrived: Mapping[int, int]   # pool id → objects that have come
+    threshold: float             # bytes of excess that are clearly too many
+
+    @property
+    def excess(self) -> int:
+        return self.measured - self.predicted
+
+
+class PredictionCheck:
+    """Kept by the serve thread. `checkpoint` is called between small pieces of work."""
+
+    def __init__(self, checkpoint: Callable[[], object] = no_pause) -> None:
+        self._checkpoint = checkpoint
+        self._windows: Dict[int, _Window] = {}
+
+    @property
+    def is_idle(self) -> bool:
+        """True where no OSD is being watched."""
+        return not self._windows
+
+    def sent(self, targets_by_pg: Mapping[str, Sequence[int]], before: Snapshot) -> None:
+        """A batch goes: opens windows for its targets with `before` as their beginning.
+
+        `targets_by_pg`: pgid → OSDs that gain a shard.
+        """
+        targets = {osd for osds in targets_by_pg.values() for osd in osds}
+        self._open(targets.difference(self._windows), before)
+        for pgid, osds in targets_by_pg.items():
+            for osd in osds:
+                window = self._windows.get(osd)
+                if window is not None:
+                    window.coming.add(pgid)
+                    window.last_coming_at = before.taken_at
+
+    def look(self, snapshot: Snapshot, pending: Collection[str]) -> Findings:
+        """Judges every window; `pending` are PGs that have been sent and have not arrived."""
+        if not self._windows:
+            return Findings()
+        now = snapshot.taken_at
+        held = self._held(self._windows, snapshot)
+        growths = [self._growth(osd, window, held[osd], snapshot, pending)
+                   for osd, window in sorted(self._windows.items()) if osd in snapshot.osds
+                   and snapshot.osds[osd].has_statistics and osd not in snapshot.stale_osds]
+        bad = [growth for growth in growths if growth.excess > growth.threshold]
+        self._close(now, pending, snapshot)
+        if not bad:
+            return Findings()
+        per_object = _fit([(growth.excess, growth.arrived) for growth in growths])
+        found = [misprediction for growth in bad
+                 for misprediction in _concerned(growth, per_object, now)]
+        pools = {misprediction.pool for misprediction in found}
+        self._windows = {}   # sizes are believed otherwise from here on
+        return Findings(tuple(found), {pool: per_object[pool] for pool in pools
+                                       if per_object.get(pool, 0.0) > 0.0})
+
+    def forget(self) -> None:
+        """Ends all windows: sizes are believed otherwise now."""
+        self._windows = {}
+
+    # -- windows -------------------------------------------------------------------------------
+
+    def _open(self, osds: Set[int], before: Snapshot) -> None:
+        known = {osd for osd in osds if osd in before.osds and before.osds[osd].has_statistics}
+        if not known:
+            return
+        shards: Dict[int, Dict[str, int]] = {osd: {} for osd in known}
+        for pg in paced(before.pgs.values(), _PGS_A_PIECE, self._checkpoint):
+            for osd in known.intersection(pg.acting).intersection(pg.up):
+                shards[osd][pg.pgid] = pg.shard_bytes
+        all_used = {osd.id: osd.used_bytes for osd in before.osds.values() if osd.has_statistics}
+        highest = _highest_by_class(before)
+        for osd in known:
+            self._windows[osd] = _Window(all_used[osd], shards[osd],
+                                         highest[before.osds[osd].device_class],
+                                         before.taken_at, all_used)
+
+    def _held(self, osds: Iterable[int], snapshot: Snapshot) -> Dict[int, List[Pg]]:
+        """OSD → PGs that have a shard there, or one on its way to it."""
+        held: Dict[int, List[Pg]] = {osd: [] for osd in osds}
+        for pg in paced(snapshot.pgs.values(), _PGS_A_PIECE, self._checkpoint):
+            for osd in held.keys() & set(pg.up + pg.acting):
+                held[osd].append(pg)
+        return held
+
+    def _growth(self, number: int, window: _Window, held: Sequence[Pg], snapshot: Snapshot,
+                pending: Collection[str]) -> _Growth:
+        osd = snapshot.osds[number]
+        arrivals = stayed = 0
+        arrived: Dict[int, int] = {}
+        for pg in held:
+            before = window.shards.get(pg.pgid)
+            if before is None:
+                arrivals += pg.shard_bytes   # on its way: all of it may be there already
+                if pg.pgid in window.coming and pg.pgid not in pending:
+                    arrived[pg.pool] = arrived.get(pg.pool, 0) + pg.objects
+            else:
+                stayed += pg.shard_bytes - before
+        written = max(stayed, int(osd.size_bytes * self._growth_of_others(number, snapshot)), 0)
+        measured = osd.used_bytes - window.used_bytes
+        rises = osd.used_bytes / osd.size_bytes > window.highest + _RISE_RATIO
+        threshold = max(_SIZE_RATIO * osd.size_bytes, _PREDICTED_RATIO * arrivals, _NOISE_BYTES)
+        return _Growth(number, arrivals + written, measured, arrived,
+                       threshold / 2.0 if rises else threshold)
+
+    def _growth_of_others(self, number: int, snapshot: Snapshot) -> float:
+        """By how much the OSDs of the class grew that took nothing: the median, a ratio of size.
+
+        What clients write, and what nobody predicted, shows there as well.
+        """
+        window, device_class = self._windows[number], snapshot.osds[number].device_class
+        grown = sorted(
+            (osd.used_bytes - window.all_used[osd.id]) / osd.size_bytes
+            for osd in snapshot.osds.values()
+            if osd.device_class == device_class and osd.has_statistics
+            and osd.id in window.all_used and osd.id not in self._windows
+            and not osd.inbound_bytes and not osd.outbound_bytes)
+        return grown[len(grown) // 2] if grown else 0.0
+
+    def _close(self, now: float, pending: Collection[str], snapshot: Snapshot) -> None:
+        """Ends windows that are settled; those that have lasted long begin anew when sent to."""
+        for osd, window in list(self._windows.items()):
+            if osd not in snapshot.osds:
+                del self._windows[osd]
+                continue
+            if window.coming.intersection(pending):
+                window.last_coming_at = now
+            quiet = now - window.last_coming_at
+            if not 0.0 <= quiet < _SETTLE_SECONDS or now - window.begun_at > _LONGEST_SECONDS:
+                del self._windows[osd]
+
+
+def targets_of(changes: Iterable[PgChange]) -> Dict[str, Tuple[int, ...]]:
+    """pgid → OSDs that gain a shard."""
+    return {change.pgid: tuple(osd for osd in change.up_after if osd not in change.up_before)
+            for change in changes}
+
+
+def _highest_by_class(snapshot: Snapshot) -> Dict[str, float]:
+    """Device class → utilization of its fullest OSD as reported now, a ratio."""
+    highest: Dict[str, float] = {}
+    for osd in snapshot.osds.values():
+        if osd.has_statistics:
+            highest[osd.device_class] = max(highest.get(osd.device_class, 0.0),
+                                            osd.used_bytes / osd.size_bytes)
+    return highest
+
+
+def _fit(points: Sequence[Tuple[int, Mapping[int, int]]]) -> Dict[int, float]:
+    """Pool → bytes per object, none below 0, that explain the excess of OSDs best.
+
+    Least squares over (excess, pool → objects that have come), one pool after the other.
+    """
+    pools = sorted({pool for _, arrived in points for pool, count in arrived.items() if count})
+    fitted = {pool: 0.0 for pool in pools}
+    left = [float(excess) for excess, _ in points]
+    weight = {pool: sum(arrived.get(pool, 0) ** 2 for _, arrived in points) for pool in pools}
+    for _ in range(_FIT_ROUNDS):
+        for pool in pools:
+            counts = [arrived.get(pool, 0) for _, arrived in points]
+            step = sum(rest * count for rest, count in zip(left, counts)) / weight[pool]
+            step = max(step, -fitted[pool])
+            fitted[pool] += step
+            left = [rest - step * count for rest, count in zip(left, counts)]
+    return fitted
+
+
+def _concerned(growth: _Growth, per_object: Mapping[int, float],
+               now: float) -> List[Misprediction]:
+    """The pools that explain an OSD's excess; the one that brought most where none does."""
+    if not growth.arrived:
+        return []   # nothing of ours has come: others have filled it
+    parts = {pool: per_object.get(pool, 0.0) * count for pool, count in growth.arrived.items()}
+    pools = [pool for pool, part in sorted(parts.items())
+             if part >= _CONCERNED_RATIO * growth.excess]
+    if not pools:
+        pools = [max(growth.arrived, key=lambda pool: (growth.arrived[pool], -pool))]
+    return [Misprediction(pool, growth.osd, growth.predicted, growth.measured, now)
+            for pool in pools]

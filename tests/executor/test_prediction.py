@@ -1,0 +1,174 @@
+"""What moves did to OSDs, held against what was predicted of them."""
+from __future__ import annotations
+
+from typing import Dict, List, Optional
+
+import pytest
+from builders import GIB, MIB, OSD_RULE, Cluster, change_of, hosts
+
+from equilibrium_mgr.executor.prediction import Findings, PredictionCheck, targets_of
+
+OSDS = 6
+
+
+def cluster(pools: int = 1, objects: int = 1000) -> Cluster:
+    """OSDs of 100 GiB that use 40; each pool has 12 PGs of 1 GiB and one copy, on osd.0 and 1."""
+    made = Cluster(hosts(1, OSDS), {0: OSD_RULE})
+    for pool in range(1, pools + 1):
+        made.pool(pool, size=1)
+        for ps in range(12):
+            made.pg("%d.%x" % (pool, ps), [ps % 2], num_bytes=GIB, objects=objects)
+    for osd in range(OSDS):
+        made.osd(osd, used=40 * GIB)
+    return made
+
+
+class Story:
+    """Moves PGs to osd.2, and lets OSDs grow as the test says."""
+
+    def __init__(self, made: Optional[Cluster] = None) -> None:
+        self.cluster = made or cluster()
+        self.check = PredictionCheck()
+        self.now = 1000.0
+        self.moved: List[str] = []
+        self.pending: List[str] = []
+
+    def send(self, *pgids: str) -> "Story":
+        before = self.cluster.snapshot()._replace(taken_at=self.now)
+        self.check.sent({pgid: (2,) for pgid in pgids}, before)
+        for pgid in pgids:
+            self.cluster.acting[pgid] = self.cluster.up[pgid]
+            self.cluster.up[pgid] = [2]
+        self.pending += pgids
+        return self
+
+    def arrive(self, grows: Dict[int, int]) -> "Story":
+        """Everything that was sent is there; OSDs have grown by so many bytes."""
+        self.cluster.acting.clear()
+        self.pending = []
+        return self.grow(grows)
+
+    def grow(self, grows: Dict[int, int]) -> "Story":
+        for osd, more in grows.items():
+            self.cluster.osd(osd, used=self.cluster.used[osd] + more)
+        return self
+
+    def look(self, seconds: float = 60.0) -> Findings:
+        self.now += seconds
+        snapshot = self.cluster.snapshot()._replace(taken_at=self.now)
+        return self.check.look(snapshot, frozenset(self.pending))
+
+
+def test_growth_as_predicted_is_no_finding() -> None:
+    story = Story().send("1.0", "1.1")
+    assert story.arrive({2: 2 * GIB}).look() == Findings()
+
+
+def test_osd_that_takes_clearly_more_stops_the_pool_and_tells_the_size() -> None:
+    story = Story().send("1.0", "1.1")
+    found = story.arrive({2: 4 * GIB}).look()
+    assert [(m.pool, m.osd) for m in found.mispredictions] == [(1, 2)]
+    misprediction = found.mispredictions[0]
+    assert misprediction.predicted_bytes == 2 * GIB
+    assert misprediction.measured_bytes == 4 * GIB
+    assert found.bytes_per_object[1] == pytest.approx(GIB / 1000)
+
+
+def test_noise_of_an_osd_is_no_finding() -> None:
+    story = Story().send("1.0")
+    assert story.arrive({2: GIB + 60 * MIB}).look() == Findings()
+
+
+def test_what_has_left_need_not_be_free_yet() -> None:
+    """osd.2 gives shards and takes others; deleting takes hours."""
+    story = Story()
+    story.cluster.pg("1.c", [2], num_bytes=3 * GIB, objects=10)
+    story.send("1.0")
+    story.cluster.up["1.c"] = [3]   # has left, and its bytes are still there
+    assert story.arrive({2: GIB, 3: 3 * GIB}).look() == Findings()
+
+
+def test_what_is_on_its_way_may_be_there_already() -> None:
+    story = Story().send("1.0", "1.1")
+    assert story.grow({2: 2 * GIB}).look() == Findings()
+
+
+def test_what_clients_write_everywhere_is_no_finding() -> None:
+    """All OSDs grow by what the statistics of PGs do not tell."""
+    story = Story().send("1.0")
+    assert story.arrive({osd: 5 * GIB for osd in range(OSDS)}).grow({2: GIB}).look() == Findings()
+
+
+def test_pgs_that_grow_where_they_are_explain_growth() -> None:
+    story = Story()
+    story.cluster.pg("1.c", [2], num_bytes=3 * GIB, objects=10)
+    story.send("1.0")
+    story.cluster.pg("1.c", [2], num_bytes=9 * GIB, objects=30)
+    assert story.arrive({2: 7 * GIB}).look() == Findings()
+
+
+def test_foreign_shards_that_come_as_well_are_expected() -> None:
+    story = Story().send("1.0")
+    story.cluster.pg("1.d", [2], num_bytes=8 * GIB, objects=10)
+    assert story.arrive({2: 9 * GIB}).look() == Findings()
+
+
+def test_only_the_pool_that_explains_it_is_concerned() -> None:
+    """osd.2 takes of both pools, osd.3 of the first alone, as predicted."""
+    story = Story(cluster(pools=2))
+    before = story.cluster.snapshot()._replace(taken_at=story.now)
+    story.check.sent({"1.0": (2,), "2.0": (2,), "1.1": (3,)}, before)
+    for pgid, osd in (("1.0", 2), ("2.0", 2), ("1.1", 3)):
+        story.cluster.up[pgid] = [osd]
+    found = story.arrive({2: 6 * GIB, 3: GIB}).look()
+    assert {m.pool for m in found.mispredictions} == {2}
+    assert set(found.bytes_per_object) == {2}
+    assert found.bytes_per_object[2] == pytest.approx(4 * GIB / 1000, rel=0.01)
+
+
+def test_rise_of_the_highest_utilization_alarms_sooner() -> None:
+    """An excess that would pass elsewhere does not where the OSD becomes the fullest by it."""
+    small = 400 * MIB   # below .5 % of 100 GiB, above half of that
+    story = Story().send("1.0")
+    assert story.arrive({2: GIB + small}).look().mispredictions
+    elsewhere = Story()
+    elsewhere.cluster.osd(5, used=60 * GIB)
+    elsewhere.send("1.0")
+    assert elsewhere.arrive({2: GIB + small}).look() == Findings()
+
+
+def test_growth_that_nothing_of_ours_explains_is_not_ours() -> None:
+    """Nothing has arrived yet: the OSD grows by others' doing."""
+    story = Story().send("1.0")
+    assert story.grow({2: 30 * GIB}).look() == Findings()
+
+
+def test_windows_end_when_settled() -> None:
+    story = Story().send("1.0").arrive({2: GIB})
+    story.look(60)
+    assert not story.check.is_idle
+    story.look(700)
+    assert story.check.is_idle
+    assert story.grow({2: 30 * GIB}).look() == Findings()
+
+
+def test_omap_that_nobody_knew_of() -> None:
+    """PGs of objects without bytes: the prediction is nothing, the OSD takes 200 MiB each."""
+    story = Story(Cluster(hosts(1, OSDS), {0: OSD_RULE}).pool(1, size=1))
+    for ps in range(8):
+        story.cluster.pg("1.%x" % ps, [0], num_bytes=0, objects=500)
+    for osd in range(OSDS):
+        story.cluster.osd(osd, size=2 * GIB, used=300 * MIB)
+    found = story.send("1.0").arrive({2: 200 * MIB}).look()
+    assert [m.pool for m in found.mispredictions] == [1]
+    assert found.bytes_per_object[1] == pytest.approx(200 * MIB / 500)
+
+
+def test_osd_that_is_gone_or_silent_is_left_out() -> None:
+    story = Story().send("1.0").arrive({2: 9 * GIB})
+    story.cluster.without_statistics = [2]
+    assert story.look() == Findings()
+
+
+def test_targets_of_a_change() -> None:
+    assert targets_of([change_of("1.0", (0, 1), (2, 1))]) == {"1.0": (2,)}
