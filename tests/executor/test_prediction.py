@@ -79,6 +79,22 @@ def test_noise_of_an_osd_is_no_finding() -> None:
     assert story.arrive({2: GIB + 60 * MIB}).look() == Findings()
 
 
+def test_noise_of_a_small_osd_is_no_finding() -> None:
+    story = Story()
+    story.cluster.osd(2, size=8 * GIB, used=4 * GIB)   # .5 % of it is 41 MiB
+    story.cluster.osd(5, used=60 * GIB)
+    story.send("1.0")
+    assert story.arrive({2: GIB + 60 * MIB}).look() == Findings()
+
+
+def test_share_of_a_large_arrival_is_no_finding() -> None:
+    """Ten shards that take a tenth more each are no alarm, though 1 GiB is 1 % of the OSD."""
+    story = Story()
+    story.cluster.osd(5, used=60 * GIB)
+    story.send(*("1.%x" % ps for ps in range(10)))
+    assert story.arrive({2: 11 * GIB}).look() == Findings()
+
+
 def test_what_has_left_need_not_be_free_yet() -> None:
     """osd.2 gives shards and takes others; deleting takes hours."""
     story = Story()
@@ -90,6 +106,8 @@ def test_what_has_left_need_not_be_free_yet() -> None:
 
 def test_what_is_on_its_way_may_be_there_already() -> None:
     story = Story().send("1.0", "1.1")
+    del story.cluster.acting["1.0"]
+    story.pending = ["1.1"]
     assert story.grow({2: 2 * GIB}).look() == Findings()
 
 
