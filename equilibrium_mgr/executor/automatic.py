@@ -126,7 +126,7 @@ class Automatic:
             return self._settle(change) or Step(PLANNING, change, replan=True)
         if not _same_question(made.options, _options(settings, frozenset())):
             return Step(PLANNING, "the options have changed", replan=True)
-        grown = data_change(made.matters, matters)
+        grown = data_change(made.matters, matters, settings.min_gain)
         if grown is not None and self._pace.seconds_left(self._clock()) <= 0.0:
             return Step(PLANNING, grown, replan=True)
         return None
@@ -162,7 +162,7 @@ class Automatic:
             return False
         if topology_change(rest.matters, matters) or drift(rest.matters, matters):
             return False
-        grown = data_change(rest.matters, matters)
+        grown = data_change(rest.matters, matters, min_gain)
         return grown is None or self._pace.seconds_left(now) > 0.0
 
     def _plan(self, snapshot: Snapshot, options: PlanOptions, matters: Matters,

@@ -19,7 +19,7 @@ from .batch import Decision
 from .course import Course
 from .gatekeeper import Gatekeeper
 from .logbook import Logbook
-from .rejections import Items
+from .rejections import Items, recent
 from .sending import Sender
 from .sight import Sight
 from .states import BLOCKED, MOVING, OFF, PLANNING, THROTTLED, WAITING
@@ -79,6 +79,11 @@ class Balancer:
     def rejected(self, items: Items) -> None:
         self._sender.rejected = items
 
+    def recent_rejections(self) -> Items:
+        """Those of the last hour, while something is to be moved at all."""
+        wanted = self._settings().active or self.walk is not None
+        return recent(self.rejected, self._clock()) if wanted else {}
+
     @property
     def history(self) -> List[Dict[str, Any]]:
         """Finished episodes, the newest last; JSON-ready."""
@@ -122,6 +127,7 @@ class Balancer:
     def switch_off(self) -> Optional[str]:
         """Nothing more is sent; returns the name of the plan whose execution this ended."""
         self._automatic.forget()
+        self.rejected = {}
         walk = self._course.stop("stopped by 'ceph equilibrium off'")
         self.state, self.reason = OFF, "automatic balancing is off"
         if walk is None:
@@ -264,8 +270,7 @@ class Balancer:
         """With nothing under way what only full targets refuse is refused for ever."""
         if len(decision.full) == len(decision.later) and not self._sender.ledger.entries:
             if not snapshot.misplaced_copies and not snapshot.in_flight():
-                for change, reason in decision.full:
-                    walk.drop(change, reason)
+                walk.drop(decision.full)
 
     def _finish(self, walk: Walk, snapshot: Snapshot, settings: Settings) -> None:
         if not self._course.finish(walk, "through"):

@@ -10,8 +10,10 @@ from typing import Any, Dict, FrozenSet, Mapping, NamedTuple, Optional, Tuple
 from ..snapshot import reasons
 from ..snapshot.model import Pool, Snapshot
 
-#: A pool must have grown or shrunk by this ratio of itself, and by a typical shard at least.
+#: A pool must have grown or shrunk by this ratio of itself, by a typical shard at least, and by so
+#: much that an OSD's utilization changes by min_gain; by _LEAST_GAIN where that is less.
 _POOL_RATIO = 0.05
+_LEAST_GAIN = 0.001
 #: An OSD's utilisation must differ by this much. Twice the noise of a full OSD is less.
 _UTILIZATION = 0.03
 
@@ -25,6 +27,7 @@ class Matters(NamedTuple):
     down: FrozenSet[int]
     pool_bytes: Mapping[int, int]
     pg_bytes: Mapping[int, int]              # the mean of a pool
+    pool_share: Mapping[int, float]          # of its bytes: utilization that they are on an OSD
     utilization: Mapping[int, float]         # of OSDs that are up, once everything has arrived
 
     @property
@@ -43,8 +46,32 @@ def what_matters(snapshot: Snapshot) -> Matters:
         down=frozenset(o.id for o in snapshot.osds.values() if o.is_in and not o.up),
         pool_bytes={pool.id: pool.stored_bytes for pool in pools},
         pg_bytes={pool.id: pool.stored_bytes // max(1, pool.pg_num) for pool in pools},
+        pool_share=_pool_shares(snapshot),
         utilization={o.id: o.target_bytes / o.size_bytes for o in snapshot.osds.values()
                      if o.up and o.has_statistics and o.size_bytes > 0})
+
+
+def _pool_shares(snapshot: Snapshot) -> Dict[int, float]:
+    """Pool → utilization of an OSD that one byte stored in the pool stands for, where its shards
+    are spread evenly; pools whose rule is not understood are left out.
+
+    Works from the rules alone: counting a million shards in every look would cost too much.
+    """
+    spread: Dict[Tuple[int, int, bool], Tuple[int, float]] = {}   # OSDs, their mean size
+    shares: Dict[int, float] = {}
+    for pool in snapshot.pools.values():
+        if pool.rule is None or pool.pg_num <= 0:
+            continue
+        key = pool.rule_id, pool.size, pool.erasure
+        if key not in spread:
+            sizes = [snapshot.osds[osd].size_bytes for osd in set(pool.rule.osds())
+                     if osd in snapshot.osds and snapshot.osds[osd].has_statistics]
+            spread[key] = len(sizes), sum(sizes) / len(sizes) if sizes else 0.0
+        osds, size_bytes = spread[key]
+        if osds and size_bytes > 0.0:
+            shards_an_osd = -(-pool.pg_num * pool.size // osds)   # a whole one at least
+            shares[pool.id] = shards_an_osd / (pool.pg_num * pool.data_shards * size_bytes)
+    return shares
 
 
 def _pool(pool: Pool) -> Tuple[Any, ...]:
@@ -75,12 +102,19 @@ def _osd_event(then: Optional[Tuple[Any, ...]], now: Optional[Tuple[Any, ...]]) 
     return "has another weight"
 
 
-def data_change(then: Matters, now: Matters) -> Optional[str]:
-    """What has grown or shrunk by more than noise, as half a sentence, or None."""
+def data_change(then: Matters, now: Matters, min_gain: float) -> Optional[str]:
+    """What has grown or shrunk by more than noise, as half a sentence, or None.
+
+    A small pool may swing as it likes: what counts is what that means for the OSDs (`min_gain`,
+    utilization).
+    """
+    least = max(min_gain, _LEAST_GAIN)
     for pool, stored in sorted(now.pool_bytes.items()):
         before = then.pool_bytes.get(pool, 0)
-        if abs(stored - before) > max(_POOL_RATIO * before, then.pg_bytes.get(pool, 0)):
-            return "pool %d has %s" % (pool, "grown" if stored > before else "shrunk")
+        change = abs(stored - before)
+        if change > max(_POOL_RATIO * before, then.pg_bytes.get(pool, 0)):
+            if change * now.pool_share.get(pool, 0.0) >= least:
+                return "pool %d has %s" % (pool, "grown" if stored > before else "shrunk")
     back = sorted(then.down & frozenset(now.osds) - now.down)
     return "osd.%d is up again" % back[0] if back else None
 

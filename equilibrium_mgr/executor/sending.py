@@ -49,7 +49,7 @@ class Sender:
             self.ledger.recall(self._recalled, snapshot, self._clock())
             self._recalled = None
         self.ledger.settle(snapshot)
-        self.rejected = still_rejected(self.rejected, map_mark(snapshot))
+        self.rejected = still_rejected(self.rejected, map_mark(snapshot), snapshot.pgs)
 
     def excluded(self, snapshot: Snapshot, settings: Settings) -> Excluded:
         """What an automatic plan must leave alone, but for PGs on OSDs above nearfull."""
@@ -108,13 +108,14 @@ class Sender:
     def _settle(self, walk: Walk, batch: Sequence[PgChange], verdict: Verdict,
                 snapshot: Snapshot) -> None:
         self.ledger.landed(batch, snapshot.epoch)
+        wanted = {change.pgid for change in walk.wanted} if verdict.unanswered else ()
         for change in verdict.unanswered:
-            if change not in walk.wanted:  # given up
+            if change.pgid not in wanted:  # given up
                 self.ledger.remove(change)
-        mark = map_mark(snapshot)
-        rejected = self.rejected
         for change, reason in verdict.rejected:
             self.ledger.reduce(change, verdict.moving_shards.get(change.pgid, 0))
-            rejected = with_rejected(rejected, change.pgid, reason, mark)
             self._log.warning("pg %s stays where it is: %s", change.pgid, reason)
-        self.rejected = rejected
+        if verdict.rejected:
+            self.rejected = with_rejected(
+                self.rejected, [(change.pgid, reason) for change, reason in verdict.rejected],
+                map_mark(snapshot), self._clock())

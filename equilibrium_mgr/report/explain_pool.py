@@ -6,6 +6,7 @@ from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tupl
 
 from ..crush.placement import NO_OSD, Block
 from ..executor.guards import troubled_pools
+from ..executor.rejections import Items
 from ..executor.view import View
 from ..planner.bound import describe
 from ..snapshot.model import Pg, Pool, Snapshot
@@ -43,8 +44,8 @@ def explain_pool(pool: Pool, view: View, pool_ids: Optional[FrozenSet[int]]) -> 
     return data, sentences
 
 
-def explain_pg(pg: Pg, view: View, rejected: Mapping[str, Tuple[str, int]]) -> Facts:
-    """`rejected`: pgid → why the monitor did not keep its upmap, and a CRUSH version."""
+def explain_pg(pg: Pg, view: View, rejected: Items) -> Facts:
+    """`rejected`: of which PGs the monitor did not keep the upmap items."""
     snapshot = view.snapshot
     pool = snapshot.pools[pg.pool]
     items = snapshot.upmap_items.get(pg.pgid, ())
@@ -52,7 +53,7 @@ def explain_pg(pg: Pg, view: View, rejected: Mapping[str, Tuple[str, int]]) -> F
     raw_known = not (items and pg.immovable and pg.raw == pg.up)
     raw = [_number(osd) for osd in pg.raw] if raw_known else None
     waits_for = troubled_pools(snapshot).get(pool.id)
-    refused = rejected[pg.pgid][0] if pg.pgid in rejected else None
+    refused = rejected[pg.pgid].reason if pg.pgid in rejected else None
     data = {
         "pgid": pg.pgid, "pool": pool.name, "state": pg.state, "shard_bytes": pg.shard_bytes,
         "up": [_number(osd) for osd in pg.up], "acting": [_number(osd) for osd in pg.acting],

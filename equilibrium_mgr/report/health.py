@@ -18,12 +18,12 @@ def health_checks(balancer: Balancer, active: bool, failure: str) -> Dict[str, A
         checks["MGR_EQUILIBRIUM_CONFLICT"] = _warning(
             "the built-in balancer and equilibrium are both active", 1,
             ["equilibrium sends nothing meanwhile; run '%s'" % CURE_BUILTIN])
-    if balancer.rejected:
-        rejected = sorted(balancer.rejected.items())[:_DETAILS]
+    rejected = balancer.recent_rejections()
+    if rejected:
         checks["MGR_EQUILIBRIUM_APPLY_FAILED"] = _warning(
-            "%d upmaps were not kept by the monitor" % len(balancer.rejected),
-            len(balancer.rejected),
-            ["pg %s: %s" % (pgid, reason) for pgid, (reason, _) in rejected])
+            "%d upmaps were not kept by the monitor" % len(rejected), len(rejected),
+            ["pg %s: %s" % (pgid, item.reason)
+             for pgid, item in sorted(rejected.items())[:_DETAILS]])
     failure = failure or balancer.planning_failure() or ""
     if failure:
         checks["MGR_EQUILIBRIUM_ERROR"] = _warning(

@@ -21,8 +21,8 @@ def report_status(balancer: Balancer, desk: PlanningDesk, active: bool, now: flo
                       "seconds": max(0.0, now - p.started_at)} for p in making.values()],
         "last_plan": desk.last_plan, "last_execution": balancer.last_walk,
         "episode": balancer.episode,
-        "rejected_upmaps": [{"pgid": pgid, "reason": reason, "lifted_by": LIFTED_BY}
-                            for pgid, (reason, _) in sorted(balancer.rejected.items())],
+        "rejected_upmaps": [{"pgid": pgid, "reason": item.reason, "lifted_by": LIFTED_BY}
+                            for pgid, item in sorted(balancer.rejected.items())],
         "next_run_seconds": None if next_round_at is None else max(0.0, next_round_at - now)}
     if making and balancer.state == "off":
         data["reason"] += "; %d plan is being made" % len(making)

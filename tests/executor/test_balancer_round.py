@@ -205,7 +205,7 @@ def test_what_the_monitor_drops_is_reported_and_not_sent_again() -> None:
         desk.round(60)
         desk.gateway.arrive()
     assert sorted(desk.gateway.sent) == ["1.0", "1.1", "1.2", "1.3"]
-    assert {pgid: reason for pgid, (reason, _) in desk.balancer.rejected.items()} == {
+    assert {pgid: item.reason for pgid, item in desk.balancer.rejected.items()} == {
         "1.1": "the monitor dropped its upmap items",
         "1.2": "the monitor refused it: no such pg"}
     assert (desk.balancer.last_walk or {})["dropped_moves"] == 2

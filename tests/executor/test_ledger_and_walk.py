@@ -1,15 +1,16 @@
 """Our own account of what is on its way, the monitor's verdict, and a plan's progress."""
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, List
 
 import pytest
 from builders import GIB, Cluster, change_of, hosts
 
 from equilibrium_mgr.executor.batch import Decision
 from equilibrium_mgr.executor.ledger import Ledger
-from equilibrium_mgr.executor.walk import Walk, verify
+from equilibrium_mgr.executor.walk import Verdict, Walk, verify
 from equilibrium_mgr.gateway import Sent
+from equilibrium_mgr.planner.plan import PgChange
 from equilibrium_mgr.snapshot.model import Snapshot
 
 CHANGE = change_of("1.0", (0, 1), (2, 1), shard_bytes=3 * GIB, objects=10)
@@ -178,3 +179,38 @@ def test_unanswered_change_is_tried_three_times() -> None:
         walk.note(decision(send=[OTHER]))
         walk.settle(verify([Sent(OTHER, None, "no answer")], snapshot_with_items().snapshot()))
     assert walk.wanted == [] and walk.dropped_moves == 2
+
+
+class Counted(PgChange):
+    """Counts how often changes are compared with one another."""
+
+    compared = 0
+
+    def __eq__(self, other: object) -> bool:
+        Counted.compared += 1
+        return tuple.__eq__(self, other)
+
+    __hash__ = PgChange.__hash__
+
+
+def large_plan(count: int) -> List[PgChange]:
+    return [Counted(*change_of("1.%x" % ps, (0, 1), (2, 1))) for ps in range(count)]
+
+
+def test_work_of_a_large_plan_grows_with_its_changes_not_with_their_square() -> None:
+    count = 2000
+    for outcome in ("dropped", "kept", "rejected", "overtaken", "unanswered"):
+        changes = large_plan(count)
+        walk, half = Walk("p", changes, 5.0), [Counted(*change) for change in changes[::2]]
+        Counted.compared = 0
+        if outcome == "dropped":
+            walk.note(decision(dropped=[(change, "gone") for change in half],
+                               later=changes[1::2]))
+        for _ in range(0 if outcome == "dropped" else 3 if outcome == "unanswered" else 1):
+            pairs = [(change, "refused") for change in half]
+            walk.settle(Verdict(half if outcome == "kept" else [],
+                                pairs if outcome == "rejected" else [],
+                                half if outcome == "unanswered" else [], {},
+                                half if outcome == "overtaken" else []))
+        assert len(walk.wanted) == count // 2, outcome
+        assert Counted.compared <= 10 * count, (outcome, Counted.compared)

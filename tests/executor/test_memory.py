@@ -13,8 +13,8 @@ from equilibrium_mgr.executor.episode import Episode, episode_from_dict
 from equilibrium_mgr.executor.history import MOST_ENTRIES, History
 from equilibrium_mgr.executor.logbook import Logbook
 from equilibrium_mgr.executor.memory import COOLDOWN, EPISODE, HISTORY, REJECTED, Memory
-from equilibrium_mgr.executor.rejections import (LIFTED_BY, MOST_ITEMS, from_dict, still_rejected,
-                                                 to_dict, with_rejected)
+from equilibrium_mgr.executor.rejections import (LIFTED_BY, MOST_ITEMS, from_dict, recent,
+                                                 still_rejected, to_dict, with_rejected)
 
 LOG = logging.getLogger("test")
 
@@ -126,8 +126,8 @@ def test_huge_entry_does_not_empty_the_history_for_ever() -> None:
 def test_rejections_are_bounded() -> None:
     items: Dict[str, Any] = {}
     for ps in range(MOST_ITEMS + 500):
-        items = with_rejected(items, "4095.%x" % (1 << 20 | ps), "because %d %s" % (ps, "x" * 300),
-                              1 << 31)
+        items = with_rejected(items, [("4095.%x" % (1 << 20 | ps),
+                                       "because %d %s" % (ps, "x" * 300))], 1 << 31, 1e9)
     assert len(items) == MOST_ITEMS
     stored = json.dumps(to_dict(items))
     assert 20000 < len(stored) < 65000
@@ -137,10 +137,19 @@ def test_rejections_are_bounded() -> None:
 
 
 def test_rejections_come_back_and_hold_for_their_map() -> None:
-    items = with_rejected(with_rejected({}, "1.0", "dropped", 5), "1.1", "refused", 6)
+    items = with_rejected(with_rejected({}, [("1.0", "dropped")], 5, 1000.0),
+                          [("1.1", "refused"), ("1.2", "refused")], 6, 2000.0)
     assert from_dict(json.loads(json.dumps(to_dict(items)))) == items
-    assert still_rejected(items, 6) == {"1.1": ("refused", 6)}
+    assert still_rejected(items, 6, {"1.0", "1.1"}) == {"1.1": ("refused", 6, 2000.0)}
     assert "CRUSH" in LIFTED_BY
+
+
+def test_rejections_age_and_those_of_an_older_release_are_old() -> None:
+    items = with_rejected({}, [("1.0", "dropped")], 5, 1000.0)
+    assert set(recent(items, 1000.0 + 3599.0)) == {"1.0"} and not recent(items, 1000.0 + 3600.0)
+    older = from_dict({"groups": [{"reason": "dropped", "mark": 5, "pgids": ["1.0"]}]})
+    assert set(older) == {"1.0"} and not recent(older, 1e9)
+    assert from_dict({"groups": [{"reason": "x", "mark": 5, "at": {}, "pgids": ["1.0"]}, 7]}) == {}
 
 
 def test_episode_comes_back() -> None:

@@ -10,6 +10,9 @@ from builders import GIB, MIB, Cluster, hosts
 from equilibrium_mgr.executor.replan import (data_change, drift, topology_change, what_matters)
 
 
+MIN_GAIN = 0.002
+
+
 def quiet() -> Cluster:
     cluster = Cluster(hosts(4)).pool(1, size=2, name="data").pool(2, size=2)
     for ps in range(10):
@@ -66,7 +69,7 @@ def grown(**num_bytes: int) -> Optional[str]:
     after = quiet()
     for pgid, size in num_bytes.items():
         after.records[pgid.replace("_", ".")[1:]] = after.records["1.0"]._replace(num_bytes=size)
-    return data_change(what_matters(quiet().snapshot()), what_matters(after.snapshot()))
+    return data_change(what_matters(quiet().snapshot()), what_matters(after.snapshot()), MIN_GAIN)
 
 
 def test_pools_that_grow_and_shrink() -> None:
@@ -85,8 +88,9 @@ def test_osd_that_was_down_when_the_plan_was_made() -> None:
     down = quiet()
     flapped(down)
     assert data_change(what_matters(down.snapshot()),
-                       what_matters(quiet().snapshot())) == "osd.2 is up again"
-    assert data_change(what_matters(quiet().snapshot()), what_matters(down.snapshot())) is None
+                       what_matters(quiet().snapshot()), MIN_GAIN) == "osd.2 is up again"
+    assert data_change(what_matters(quiet().snapshot()), what_matters(down.snapshot()),
+                       MIN_GAIN) is None
 
 
 def test_drift() -> None:
@@ -111,7 +115,7 @@ def test_noise_of_a_per_cent_never_counts(seed: int) -> None:
         return what_matters(cluster.snapshot())
     one, other = noisy(), noisy()
     assert topology_change(one, other) is None
-    assert data_change(one, other) is None and drift(one, other) is None
+    assert data_change(one, other, MIN_GAIN) is None and drift(one, other) is None
 
 
 def many(num_bytes: int) -> Any:
@@ -124,4 +128,29 @@ def many(num_bytes: int) -> Any:
 @pytest.mark.parametrize("ratio, said", [
     (1.03, None), (0.96, None), (1.06, "pool 1 has grown"), (0.94, "pool 1 has shrunk")])
 def test_a_few_per_cent_of_a_big_pool(ratio: float, said: Any) -> None:
-    assert data_change(many(100 * MIB), many(int(100 * MIB * ratio))) == said
+    assert data_change(many(GIB), many(int(GIB * ratio)), MIN_GAIN) == said
+
+
+def with_small_pool(num_bytes: int, pgs: int = 32) -> Any:
+    """Beside a pool that fills OSDs of 100 GiB by a quarter."""
+    cluster = Cluster(hosts(4)).pool(1, size=1).pool(2, size=1)
+    for ps in range(100):
+        cluster.pg("1.%x" % ps, [ps % 4], num_bytes=GIB)
+    for ps in range(pgs):
+        cluster.pg("2.%x" % ps, [ps % 4], num_bytes=num_bytes // pgs)
+    return what_matters(cluster.snapshot())
+
+
+@pytest.mark.parametrize("before, after, min_gain, said", [
+    (MIB, 2 * MIB, MIN_GAIN, None), (MIB, 100 * MIB, MIN_GAIN, None), (MIB, 2 * MIB, 0.0, None),
+    (0, 700 * MIB, MIN_GAIN, None), (0, 900 * MIB, MIN_GAIN, "pool 2 has grown"),
+    (0, 900 * MIB, 0.01, None), (900 * MIB, 0, MIN_GAIN, "pool 2 has shrunk")])
+def test_change_of_a_small_pool_counts_by_what_it_means_for_osds(
+        before: int, after: int, min_gain: float, said: Any) -> None:
+    assert data_change(with_small_pool(before), with_small_pool(after), min_gain) == said
+
+
+def test_few_pgs_make_a_change_felt() -> None:
+    """500 MiB in one PG are all on one OSD."""
+    one, other = with_small_pool(0, pgs=1), with_small_pool(500 * MIB, pgs=1)
+    assert data_change(one, other, MIN_GAIN) == "pool 2 has grown"

@@ -8,6 +8,7 @@ import pytest
 from builders import GIB, NONE, OSD_RULE, Cluster, hosts
 from fakes import Desk
 
+from equilibrium_mgr.executor.rejections import Rejection
 from equilibrium_mgr.report.answer import Answer
 from equilibrium_mgr.report.explain import explain
 
@@ -110,7 +111,7 @@ def test_pools_in_trouble_rejected_pgs_and_moves_under_way() -> None:
         {"pool_id": 1, "pg_state_counts": [{"state_name": "active+degraded", "count": 2}]}]}
     cluster.acting["1.0"] = [1, 3]
     desk = looked_at(cluster)
-    desk.balancer.rejected = {"1.4": ("the monitor dropped its upmap items", 5)}
+    desk.balancer.rejected = {"1.4": Rejection("the monitor dropped its upmap items", 5)}
     data = answer_of(desk).data
     assert (data["troubled"], data["rejected_upmaps"], data["in_flight_moves"]) == (
         ["pool 'rbd' has 2 PGs degraded"], 1, 1)
@@ -365,7 +366,7 @@ def test_pg_that_the_monitor_would_not_have_moved_and_one_that_waits() -> None:
     cluster.pg_status = {"pgs_by_pool_state": [
         {"pool_id": 1, "pg_state_counts": [{"state_name": "active+degraded", "count": 2}]}]}
     desk = looked_at(cluster)
-    desk.balancer.rejected = {"1.4": ("the monitor dropped its upmap items", 5)}
+    desk.balancer.rejected = {"1.4": Rejection("the monitor dropped its upmap items", 5)}
     data = answer_of(desk, "1.4").data
     assert data["rejected"] == "the monitor dropped its upmap items"
     assert any("until CRUSH changes: the monitor dropped" in s for s in data["sentences"])

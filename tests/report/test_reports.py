@@ -9,6 +9,7 @@ from fakes import Desk
 from random_clusters import random_cluster
 
 from equilibrium_mgr import planning
+from equilibrium_mgr.executor.rejections import Rejection
 from equilibrium_mgr.planner.options import PlanOptions
 from equilibrium_mgr.planner.plan import Plan
 from equilibrium_mgr.planner.planner import make_plan
@@ -128,7 +129,7 @@ def test_health_checks_in_the_mgr_s_shape() -> None:
     desk = Desk(uneven(), active=True)
     desk.gateway.builtin = True
     desk.round()
-    desk.balancer.rejected = {"1.%x" % ps: ("dropped", 5) for ps in range(50)}
+    desk.balancer.rejected = {"1.%x" % ps: Rejection("dropped", 5, 1e9) for ps in range(50)}
     checks = health_checks(desk.balancer, True, "KeyError: 'x'")
     assert len(checks) == 3
     for check in checks.values():
