@@ -8,12 +8,15 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 
 from mgr_module import CommandResult
 
+from .counts import Counts, WorkCounters
 from .planner.plan import PgChange
 from .snapshot.build import SnapshotBuilder
 from .snapshot.model import NO_CLASS, Snapshot
 from .snapshot.reading import Reading
 from .snapshot.reports import OsdReports
 from .snapshot.statistics import PgStatistics
+from .snapshot.summary import ClusterSummary
+from .summary_reader import SummaryReader
 from .turns import Turns
 
 #: Pools with more PGs than this are mapped in slices, so that the mgr's global lock is given up.
@@ -45,6 +48,8 @@ class Gateway:
     def __init__(self, mgr: Any, clock: Callable[[], float]) -> None:
         self._mgr = mgr
         self._clock = clock
+        self.counters = WorkCounters()
+        self._summaries = SummaryReader(mgr, self._get, clock, self.counters)
         self._lock = threading.Lock()
         self._turns = Turns()   # all modules share one interpreter
         self._builder = SnapshotBuilder(self._turns)
@@ -58,8 +63,22 @@ class Gateway:
     def snapshot(self) -> Snapshot:
         """A fresh snapshot. Raises NotReady while the mgr lacks maps or statistics."""
         with self._lock:
+            self.counters.add("looks")
             self._last_reading = self._read()
             return self._builder.build(self._last_reading)
+
+    def summary(self, with_guards: bool = False) -> ClusterSummary:
+        """What costs a few milliseconds, whatever else is being read; raises NotReady.
+
+        The osdmap's flags and required clients are told only `with_guards`: a monitor is asked for
+        them once an epoch.
+        """
+        return self._summaries.summary(self.builtin_balancer_active(), with_guards)
+
+    @property
+    def counts(self) -> Counts:
+        """The work done since the mgr became active."""
+        return self.counters.counts
 
     def epoch(self) -> int:
         """The osdmap's epoch as of now; costs next to nothing."""
@@ -84,6 +103,7 @@ class Gateway:
 
     def min_compat_client(self) -> str:
         """The oldest release that clients may have, as of now."""
+        self.counters.add("osdmap_dumps")
         return str(self._mgr.get_osdmap().dump().get("require_min_compat_client", ""))
 
     def have_mon_connection(self) -> bool:
@@ -101,6 +121,7 @@ class Gateway:
         keeps the items: read the map again.
         """
         results = []
+        self.counters.add("mon_commands", len(changes))
         for change in changes:
             result = CommandResult("")
             self._mgr.send_command(result, "mon", "", json.dumps(_command(change)), "")
@@ -117,11 +138,24 @@ class Gateway:
     # -- the built-in balancer ---------------------------------------------------------------
 
     def builtin_balancer_active(self) -> bool:
-        """Is the built-in balancer on? Its option is unset while at its default, which is on."""
+        """Is the built-in balancer on? Its option is unset while at its default, which is on.
+
+        Ceph 20 can do without the module (`mgr module force disable`): then nothing is active.
+        """
         value = self._mgr.get_module_option_ex("balancer", "active")
-        if value is None:
-            return True
-        return value if isinstance(value, bool) else str(value).lower() in ("true", "1", "yes")
+        wanted = value is None or (
+            value if isinstance(value, bool) else str(value).lower() in ("true", "1", "yes"))
+        return wanted and self.builtin_balancer_runs()
+
+    def builtin_balancer_runs(self) -> bool:
+        """Is the built-in balancer's module there? ImportError is what the mgr says of no other."""
+        try:
+            self._mgr.remote("balancer", "gather_telemetry")
+        except ImportError:
+            return False
+        except (NameError, RuntimeError):
+            pass  # it is there, and has something else the matter with it
+        return True
 
     def builtin_balancer_sleep(self) -> float:
         """Seconds after which a running built-in balancer has noticed that it was switched off."""
@@ -146,6 +180,7 @@ class Gateway:
             raise NotReady("the mgr has not received the statistics of all PGs yet")
         osdmap = self._mgr.get_osdmap()
         osd_map = osdmap.dump()
+        self.counters.add("osdmap_dumps")
         crush = osdmap.get_crush().dump()
         up = self._up_sets(osdmap, osd_map)
         pool_stats = self._get("pool_stats").get("pool_stats", [])
@@ -174,6 +209,7 @@ class Gateway:
         read_at = self._statistics_read_at
         if read_at is not None and 0.0 <= now - read_at < _FULL_STATISTICS_SECONDS:
             return
+        self.counters.add("pg_stats")
         self._statistics.read_full(self._get("pg_stats").get("pg_stats", []), pool_stats)
         self._statistics_read_at = now
 

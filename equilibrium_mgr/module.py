@@ -49,6 +49,11 @@ class Module(Commands, MgrModule):
     def settings(self) -> Settings:
         return read_settings(self.get_module_option)
 
+    def set_store(self, key: str, val: Optional[str]) -> None:
+        """As every module has it, counted: each write waits for a commit of the monitors."""
+        self.gateway.counters.add("kv_writes")
+        super().set_store(key, val)
+
     def config_notify(self) -> None:
         """An option has changed: look at it at once."""
         self.balancer.look_again()

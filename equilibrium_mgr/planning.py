@@ -112,6 +112,7 @@ class PlanningDesk:
         def job() -> None:
             try:
                 taken = snapshot if snapshot is not None else self._gateway.snapshot()
+                self._gateway.counters.add("plans")
                 plan = make_plan(taken, options, self._checkpoint(max_seconds, progress))
                 if not self._stopping:
                     done(plan)
@@ -147,6 +148,7 @@ class PlanningDesk:
             taken = snapshot
             try:
                 taken = taken or self._gateway.snapshot()
+                self._gateway.counters.add("plans")
                 plan = make_plan(taken, comparison.options._replace(aim=aim),
                                  self._checkpoint(max_seconds, wanted))
                 if not self._stopping:

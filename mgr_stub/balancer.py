@@ -30,6 +30,8 @@ class BuiltinBalancer:
 
     def remote(self, method: str, args: Tuple[Any, ...]) -> Any:
         """What `remote('balancer', ...)` reaches: `handle_command` in 16, `on`, `off` from 18."""
+        if method == "gather_telemetry":
+            return {"active": self.active, "mode": "upmap"}
         if self._release < 18:
             if method != "handle_command":
                 raise NameError(method)

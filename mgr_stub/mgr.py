@@ -12,9 +12,11 @@ from .crush_map import CrushMap
 from .errors import StubError
 from .failure_points import Life
 from .install import RELEASES
+from .mon_questions import answer_to
 from .mon_store import StoreCache
 from .osd_map import OsdMap
 from .osd_map_api import OSDMap
+from .osd_tree import osd_tree
 from .reports import REPORTED
 from .simulation import Simulation
 
@@ -88,6 +90,7 @@ class Mgr:
         plain: Dict[str, Callable[[], Any]] = {
             "osd_map": lambda: osdmap.dump(self.release),
             "osd_map_crush": lambda: crush.dump(self.release),
+            "osd_map_tree": lambda: osd_tree(osdmap, crush),
             "osd_metadata": self._osd_metadata,
             "mgr_map": self._mgr_map,
             "pg_ready": lambda: {"pg_ready": True},
@@ -106,8 +109,12 @@ class Mgr:
         names = ["balancer", "progress"]
         if self.module is not None:
             names.append(self.module.module_name)
-        return {"epoch": 1, "active_name": self.mgr_id, "available": True, "standbys": [],
-                "modules": names, "always_on_modules": {self.release_name: names[:2]}}
+        shown = {"epoch": 1, "active_name": self.mgr_id, "available": True, "standbys": [],
+                 "modules": names, "always_on_modules": {self.release_name: names[:2]}}
+        if self.release >= 20:  # the dump has one key for them all: the last one stands there
+            shown["force_disabled_modules"] = {
+                "module": name for name in sorted(self.simulation.disabled_modules)}
+        return shown
 
     # -- writing ------------------------------------------------------------------------------
 
@@ -138,12 +145,28 @@ class Mgr:
     def send_command(self, result: CommandResult, svc_type: str, svc_id: str,
                      command: str) -> None:
         """Queues a command; the first wait for any result makes the epoch for all of them."""
+        if self._answered(result, svc_type, command):
+            return
         with self.lock, self.life.call("send_command"):
             if svc_type != "mon":
                 result.complete(-22, "", f"the simulation has no {svc_type} to command")
                 return
             result.ev.before_wait = lambda timeout: self._wait(result, timeout)
             self.simulation.monitor.submit(command, result.complete)
+
+    def _answered(self, result: CommandResult, svc_type: str, command: str) -> bool:
+        """Was it a question? It needs no epoch; without a monitor it is never answered."""
+        with self.lock:
+            answer = answer_to(command, self.cluster.map) if svc_type == "mon" else None
+            if answer is None:
+                return False
+            with self.life.call("get"):
+                self.count("mon_questions")
+                if self.mon_connected:
+                    result.complete(0, answer, "")
+                else:
+                    result.ev.before_wait = lambda timeout: self._wait(result, timeout)
+            return True
 
     def _wait(self, result: CommandResult, timeout: Optional[float]) -> None:
         """Makes the epoch for a command, or lets time pass until it is due."""
@@ -179,7 +202,7 @@ class Mgr:
             if method not in ("update", "complete", "fail"):
                 raise NameError(method)
             return None
-        if module != "balancer":
+        if module != "balancer" or module in self.simulation.disabled_modules:
             raise ImportError(f"Module not found: {module}")
         try:
             with self.lock:

@@ -57,7 +57,7 @@ sim stats freeze SPAN             nothing is reported
 sim stats lag SPAN                reports are that old
 sim stats noise RATIO             reported bytes are off by up to that
 sim clock jump SPAN               the wall clock, forward or (-1h) back
-sim balancer on|off               the built-in one"""
+sim balancer on|off|disable       the built-in one; without its module altogether (Ceph 20)"""
 
 
 def run(session: "Session", words: List[str]) -> Answer:

@@ -100,6 +100,14 @@ def _balancer(word: str) -> Command:
     return run
 
 
+def _balancer_disable(session: "Session", words: List[str]) -> str:
+    """As `ceph mgr module force disable balancer` of Ceph 20; the mgr starts anew."""
+    sim_words.take(words, 0, "balancer disable")
+    session.simulation.disabled_modules.add("balancer")
+    session.failover()
+    return ""
+
+
 COMMANDS: Dict[str, Command] = {
     "failover": _failover,
     "mgr fail": _mgr_fail,
@@ -114,4 +122,5 @@ COMMANDS: Dict[str, Command] = {
     "clock jump": _clock_jump,
     "balancer on": _balancer("on"),
     "balancer off": _balancer("off"),
+    "balancer disable": _balancer_disable,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from typing import Callable, Dict, List, Optional
+from typing import Callable, Dict, List, Optional, Set
 
 from .backfill import Backfill
 from .client_load import ClientLoad
@@ -42,6 +42,8 @@ class Simulation:
         self.reports = Reports(cluster, seed, self.backfill.settle)
         #: Whether a mgr is active; without one pg_num stands still.
         self.mgr_alive = True
+        #: Always-on modules that were switched off all the same (`mgr module force disable`, 20).
+        self.disabled_modules: Set[str] = set()
         self.timers: List[Timer] = [
             self.appointments, DownOut(self), PgNumSteps(self), self.load, self.reports]
 

@@ -128,14 +128,24 @@ class Cluster:
                               "statfs": {"total": total, "available": total - used}})
         return stats
 
+    def osd_map_tree(self) -> Dict[str, Any]:
+        """In the shape of get('osd_map_tree'), without the buckets."""
+        weights = {item["id"]: item["weight"] / 0x10000 for bucket in self.crush["buckets"]
+                   for item in bucket["items"] if item["id"] >= 0}
+        return {"nodes": [], "stray": [
+            {"id": osd, "type": "osd", "exists": 1, "status": "up" if entry["up"] else "down",
+             "crush_weight": weights.get(osd, 0.0), "reweight": entry["weight"],
+             "device_class": ""} for osd, entry in self.osds.items()]}
+
     def pool_stats(self) -> List[Dict[str, Any]]:
         """In the shape of get('pool_stats')['pool_stats']."""
         stats = []
-        for pool_id in self.pools:
+        for pool_id, pool in self.pools.items():
             records = [r for pgid, r in self.records.items() if pgid.startswith("%d." % pool_id)]
-            stats.append({"poolid": pool_id, "stat_sum": {
+            stats.append({"poolid": pool_id, "num_pg": len(records), "stat_sum": {
                 "num_bytes": sum(r.num_bytes for r in records),
                 "num_objects": sum(r.num_objects for r in records),
+                "num_object_copies": sum(r.num_objects for r in records) * pool["size"],
                 "num_omap_bytes": sum(r.omap_bytes for r in records)},
                 "store_stats": self.store_stats.get(pool_id, {})})
         return stats

@@ -6,6 +6,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 from builders import Cluster
 
+from equilibrium_mgr.counts import Counts, WorkCounters
 from equilibrium_mgr.executor.balancer import Balancer
 from equilibrium_mgr.gateway import NotReady, Sent
 from equilibrium_mgr.planner.plan import PgChange
@@ -13,6 +14,8 @@ from equilibrium_mgr.planning import PlanningDesk
 from equilibrium_mgr.settings import Settings, read_settings
 from equilibrium_mgr.shelf import PlanShelf
 from equilibrium_mgr.snapshot.model import Snapshot
+from equilibrium_mgr.snapshot.summary import (
+    ClusterSummary, SummaryReading, object_copies, summarize_osds, summarize_pools)
 from equilibrium_mgr.snapshot.upmap import apply_items
 
 LOG = logging.getLogger("test")
@@ -82,14 +85,37 @@ class FakeGateway:
         self.builtin = False
         self.ratio = 1.0
         self.looks = 0
+        self.counters = WorkCounters()
         self.before_send_check: Callable[[], None] = lambda: None
         self.clock: Callable[[], float] = lambda: 1000.0
 
+    @property
+    def counts(self) -> Counts:
+        return self.counters.counts
+
     def snapshot(self) -> Snapshot:
         self.looks += 1
+        self.counters.add("looks")
         if self.not_ready:
             raise NotReady(self.not_ready)
         return self.cluster.snapshot()._replace(taken_at=self.clock())
+
+    def summary(self, with_guards: bool = False) -> ClusterSummary:
+        self.counters.add("summaries")
+        if self.not_ready:
+            raise NotReady(self.not_ready)
+        cluster = self.cluster
+        osd_map = cluster.osd_map()
+        reading = SummaryReading(cluster.osd_map_tree(), cluster.osd_stats(),
+                                 cluster.pool_stats(), cluster.pg_status)
+        told = with_guards and self.connected
+        return ClusterSummary(
+            taken_at=self.clock(), epoch=cluster.epoch, crush_version=osd_map["crush_version"],
+            osds=summarize_osds(reading), pools=summarize_pools(reading),
+            misplaced_copies=self.misplaced_copies(), object_copies=object_copies(reading),
+            mon_connected=self.connected, builtin_active=self.builtin,
+            flags=frozenset(osd_map["flags"].split(",")) if told else None,
+            min_compat_client=osd_map["require_min_compat_client"] if told else None)
 
     def epoch(self) -> int:
         return self.cluster.epoch

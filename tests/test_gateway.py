@@ -8,6 +8,8 @@ import pytest
 from builders import Cluster, change_of, hosts
 
 from equilibrium_mgr import gateway as gateway_room
+from equilibrium_mgr import summary_reader
+from equilibrium_mgr.counts import Counts
 from equilibrium_mgr.gateway import Gateway, NotReady
 
 
@@ -19,6 +21,9 @@ class FakeMap:
 
     def get_epoch(self) -> int:
         return self._mgr.cluster.epoch
+
+    def get_crush_version(self) -> int:
+        return int(self._mgr.cluster.osd_map()["crush_version"])
 
     def dump(self) -> Dict[str, Any]:
         self._mgr.count("dump")
@@ -78,6 +83,7 @@ class FakeMgr:
                 "pool_stats": {"pool_stats": cluster.pool_stats()},
                 "osd_stats": {"osd_stats": cluster.osd_stats()},
                 "osd_map_crush": cluster.crush,
+                "osd_map_tree": cluster.osd_map_tree(),
                 "df": {"pools": [{"name": p["pool_name"], "id": p["pool"],
                                   "stats": {"max_avail": 77}} for p in cluster.pools.values()]},
                 }[name]
@@ -105,7 +111,8 @@ class FakeMgr:
 
     def send_command(self, result: Any, service: str, who: str, command: str, tag: str) -> None:
         assert (service, who) == ("mon", "")
-        self.events.append("send %s" % json.loads(command)["pgid"])
+        asked = json.loads(command)
+        self.events.append("send %s" % asked.get("pgid", asked["prefix"]))
         result.ev = Event(self.events)
         self.answer(result)
         self.sent.append(json.loads(command))
@@ -338,3 +345,95 @@ def test_cheap_questions_of_commands_dump_no_map() -> None:
     assert gateway.have_mon_connection() is True
     assert "dump" not in mgr.calls and "pg_stats" not in mgr.calls
     assert gateway.min_compat_client() == "luminous"
+
+
+# -- the summary ---------------------------------------------------------------------------------
+
+def answering(cluster: Cluster) -> Callable[[Any], None]:
+    """A monitor that says `osd stat` and which clients the map requires, in this order."""
+    def answer(result: Any) -> None:
+        osd_map = cluster.osd_map()
+        answers = ["4 osds: 4 up, 4 in; epoch: e1\nflags %s\n" % osd_map["flags"],
+                   osd_map["require_min_compat_client"] + "\n"]
+        result.r, result.outs = 0, ""
+        result.outb = answers[answer.count % 2]  # type: ignore[attr-defined]
+        answer.count += 1                        # type: ignore[attr-defined]
+    answer.count = 0                             # type: ignore[attr-defined]
+    return answer
+
+
+def test_summary_reads_no_large_structure_and_asks_nobody() -> None:
+    gateway, mgr, _ = open_gateway(small())
+    summary = gateway.summary()
+    assert set(mgr.calls) == {"osd_map_tree", "osd_stats", "pool_stats", "pg_status"}
+    assert mgr.sent == [] and (summary.flags, summary.min_compat_client) == (None, None)
+    assert (summary.epoch, summary.crush_version, summary.taken_at) == (100, 5, 1000.0)
+    assert set(summary.osds) == {0, 1, 2, 3} and set(summary.pools) == {1, 2}
+
+
+def test_flags_are_asked_for_once_an_epoch() -> None:
+    cluster = small()
+    cluster.extra["flags"] = "noout,norebalance"
+    gateway, mgr, _ = open_gateway(cluster)
+    mgr.answer = answering(cluster)
+    for _ in range(5):
+        summary = gateway.summary(with_guards=True)
+        assert summary.flags == {"noout", "norebalance"}
+        assert summary.min_compat_client == "luminous"
+    assert [c["prefix"] for c in mgr.sent] == ["osd stat", "osd get-require-min-compat-client"]
+    cluster.extra["flags"] = "noout"
+    cluster.epoch += 1
+    assert gateway.summary(with_guards=True).flags == {"noout"} and len(mgr.sent) == 4
+
+
+def test_monitor_that_does_not_answer_leaves_the_flags_unknown(mocker: Any) -> None:
+    gateway, mgr, clock = open_gateway(small())
+    mocker.patch.object(summary_reader, "time", clock)
+
+    def silent(result: Any) -> None:
+        result.ev.done = False
+        result.ev.on_timeout = lambda seconds: setattr(clock, "now", clock.now + seconds)
+    mgr.answer = silent
+    assert gateway.summary(with_guards=True).flags is None
+    assert clock.now <= 1010.0
+    mgr.answer = answering(small())
+    assert gateway.summary(with_guards=True).flags == {"sortbitwise"}
+
+
+@pytest.mark.parametrize("name", ["osd_map_tree", "osd_stats", "pool_stats", "pg_status"])
+def test_summary_is_not_ready_without_its_parts(name: str) -> None:
+    gateway, mgr, _ = open_gateway(small())
+    mgr.missing = [name]
+    with pytest.raises(NotReady, match=name):
+        gateway.summary()
+
+
+def test_summary_does_not_wait_for_a_full_look() -> None:
+    """A command may have one read while a look holds the gateway's lock for seconds."""
+    gateway, _, _ = open_gateway(small())
+    with gateway._lock:
+        assert gateway.summary().epoch == 100
+
+
+@pytest.mark.parametrize("value", [None, True, "true"])
+def test_balancer_that_does_not_run_is_not_active(value: Any) -> None:
+    """Ceph 20: `mgr module force disable balancer` leaves its option where it was."""
+    gateway, mgr, _ = open_gateway(small())
+    if value is not None:
+        mgr.options["balancer", "active"] = value
+    mgr.methods = {"gather_telemetry": ImportError("Module not found")}
+    assert not gateway.builtin_balancer_active() and not gateway.summary().builtin_active
+    mgr.methods = {"gather_telemetry": RuntimeError("it fails")}
+    assert gateway.builtin_balancer_active()
+
+
+def test_work_is_counted() -> None:
+    cluster = small()
+    gateway, mgr, _ = open_gateway(cluster)
+    assert gateway.counts == Counts()
+    gateway.snapshot()
+    gateway.snapshot()
+    gateway.summary()
+    gateway.send(changes(3), 1.0)
+    assert gateway.counts == Counts(looks=2, pg_stats=1, osdmap_dumps=2, summaries=1,
+                                    mon_commands=3)

@@ -1,0 +1,120 @@
+"""What can be read of the cluster in a few milliseconds on every release, however large it is.
+
+It tells whether something may be sent and whether a full look at the cluster is worth its cost, and
+it has the figures of now for commands. Nothing in it needs a dump of the osdmap, the up sets or the
+statistics of single PGs.
+"""
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Any, Dict, FrozenSet, Iterable, Mapping, NamedTuple, Optional, Sequence
+
+
+class OsdSummary(NamedTuple):
+    """One OSD of the CRUSH map. Sizes are None while it has not reported (out, down, or new)."""
+
+    up: bool
+    is_in: bool
+    reweight: float              # as `ceph osd reweight` sets it; 0 where it is out
+    crush_weight: float
+    size_bytes: Optional[int]
+    used_bytes: Optional[int]
+    device_class: str = ""
+
+    @property
+    def utilization(self) -> Optional[float]:
+        """Used bytes as a ratio of the size; None while it has not reported."""
+        if self.size_bytes is None or self.used_bytes is None or self.size_bytes <= 0:
+            return None
+        return self.used_bytes / self.size_bytes
+
+
+class PoolSummary(NamedTuple):
+    """One pool, as its PGs have reported it."""
+
+    pg_num: int                  # PGs that have statistics
+    stored_bytes: int            # logical bytes of its objects
+    objects: int
+    states: Mapping[str, int]    # PG state as Ceph names it (`active+clean`) → PGs
+
+
+class ClusterSummary(NamedTuple):
+    """Read-only throughout, so that every thread may keep it."""
+
+    taken_at: float              # seconds since the epoch
+    epoch: int                   # of the osdmap
+    crush_version: int
+    osds: Mapping[int, OsdSummary]
+    pools: Mapping[int, PoolSummary]
+    misplaced_copies: int        # object copies that are not where they should be
+    object_copies: int           # what Ceph's misplaced ratio divides by
+    mon_connected: bool
+    builtin_active: bool         # the built-in balancer runs and is switched on
+    flags: Optional[FrozenSet[str]] = None    # of the osdmap; None where nobody asked, or no answer
+    min_compat_client: Optional[str] = None   # as the flags
+
+    @property
+    def misplaced_ratio(self) -> float:
+        """As Ceph shows it."""
+        return self.misplaced_copies / self.object_copies if self.object_copies else 0.0
+
+
+class SummaryReading(NamedTuple):
+    """The mgr's own structures, as `get` returns them."""
+
+    tree: Mapping[str, Any]                   # get('osd_map_tree')
+    osd_stats: Sequence[Mapping[str, Any]]    # get('osd_stats')['osd_stats']
+    pool_stats: Sequence[Mapping[str, Any]]   # get('pool_stats')['pool_stats']
+    pg_status: Mapping[str, Any]              # get('pg_status')
+
+
+def summarize_osds(reading: SummaryReading) -> Mapping[int, OsdSummary]:
+    """OSD id → its summary. An OSD under several roots has the largest of its CRUSH weights."""
+    sizes = {int(stats["osd"]): stats.get("statfs", {}) for stats in reading.osd_stats}
+    osds: Dict[int, OsdSummary] = {}
+    for node in _osd_nodes(reading.tree):
+        osd = int(node["id"])
+        weight = float(node.get("crush_weight", 0.0))
+        if osd in osds:
+            osds[osd] = osds[osd]._replace(crush_weight=max(weight, osds[osd].crush_weight))
+            continue
+        reweight = float(node.get("reweight", 0.0))
+        total = int(sizes.get(osd, {}).get("total", 0))
+        used = total - int(sizes.get(osd, {}).get("available", 0))
+        osds[osd] = OsdSummary(
+            up=node.get("status") == "up", is_in=reweight > 0.0, reweight=reweight,
+            crush_weight=weight, size_bytes=total if total > 0 else None,
+            used_bytes=max(0, used) if total > 0 else None,
+            device_class=str(node.get("device_class", "")))
+    return MappingProxyType(osds)
+
+
+def summarize_pools(reading: SummaryReading) -> Mapping[int, PoolSummary]:
+    """Pool id → its summary."""
+    states: Dict[int, Mapping[str, int]] = {
+        int(pool["pool_id"]): MappingProxyType({
+            str(entry["state_name"]): int(entry["count"]) for entry in pool["pg_state_counts"]})
+        for pool in reading.pg_status.get("pgs_by_pool_state", [])}
+    pools: Dict[int, PoolSummary] = {}
+    for pool in reading.pool_stats:
+        sums, pool_id = pool.get("stat_sum", {}), int(pool["poolid"])
+        pools[pool_id] = PoolSummary(
+            pg_num=int(pool.get("num_pg", 0)), stored_bytes=max(0, int(sums.get("num_bytes", 0))),
+            objects=max(0, int(sums.get("num_objects", 0))),
+            states=states.get(pool_id, MappingProxyType({})))
+    return MappingProxyType(pools)
+
+
+def object_copies(reading: SummaryReading) -> int:
+    """All object copies of the cluster; `pg_status` tells them only while some are misplaced."""
+    known = reading.pg_status.get("misplaced_total") or reading.pg_status.get("degraded_total")
+    return int(known or sum(max(0, pool.get("stat_sum", {}).get("num_object_copies", 0))
+                            for pool in reading.pool_stats))
+
+
+def _osd_nodes(tree: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+    """OSDs in the CRUSH tree, and those that stand nowhere in it."""
+    for part in ("nodes", "stray"):
+        for node in tree.get(part, ()):
+            if node.get("type") == "osd" and node.get("exists", 1):
+                yield node
