@@ -87,8 +87,9 @@ OPTIONS: List[Dict[str, Any]] = [
          desc="seconds after which planning stops with what it has",
          long_desc="The plan made so far is kept and used; it says that the limit was reached."),
     dict(name="fill_limit", type="float", default=0.0, min=0.0, max=1.0, runtime=True,
-         desc="highest utilisation of an OSD by our doing; 0 for backfillfull_ratio less 0.02",
-         long_desc="No move is planned or sent that would fill its target above this ratio."),
+         desc="highest utilization of an OSD by our doing; at most backfillfull_ratio less 0.02",
+         long_desc="No move is planned or sent that would fill its target above this ratio, nor "
+                   "above backfillfull_ratio less 0.02, where backfill stops dead."),
 ]
 
 

@@ -9,6 +9,9 @@ AIMS = ("space", "even", "least-motion")
 #: Kept free below backfillfull where no fill limit is set: backfill stops dead above it.
 FILL_MARGIN = 0.02
 
+#: OSDs take max(backfillfull, nearfull) for backfillfull; this is nearfull's default.
+_LEAST_BACKFILLFULL = 0.85
+
 
 class PlanOptions(NamedTuple):
     """Limits of one plan; None means unlimited."""
@@ -18,10 +21,18 @@ class PlanOptions(NamedTuple):
     max_moves: Optional[int] = None       # shard moves
     max_bytes: Optional[int] = None
     rejected_pgs: FrozenSet[str] = frozenset()  # the monitor would not have them moved
-    fill_limit: float = 0.0               # ratio; 0 means backfillfull less FILL_MARGIN
+    fill_limit: float = 0.0               # ratio, at most backfillfull less FILL_MARGIN; 0: that
     aim: str = AIMS[0]
 
 
 def effective_fill_limit(fill_limit: float, backfillfull_ratio: float) -> float:
-    """The utilisation that no OSD may pass by our doing, a ratio."""
-    return fill_limit if fill_limit > 0.0 else max(0.0, backfillfull_ratio - FILL_MARGIN)
+    """The utilization that no OSD may pass by our doing, a ratio.
+
+    Never above backfillfull less FILL_MARGIN, whatever is asked for: backfill stops dead there. A
+    backfillfull ratio that cannot be one (0, a percentage) is taken for the lowest that OSDs fall
+    back to, Ceph's default nearfull ratio.
+    """
+    if not 0.0 < backfillfull_ratio < 1.0:
+        backfillfull_ratio = _LEAST_BACKFILLFULL
+    most = max(0.0, backfillfull_ratio - FILL_MARGIN)
+    return min(fill_limit, most) if fill_limit > 0.0 else most

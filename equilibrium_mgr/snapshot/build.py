@@ -23,7 +23,8 @@ _T = TypeVar("_T")
 _PGS_A_PIECE = 200   # between two pauses: about a millisecond
 _NO_RECORD = PgRecord(0, 0, 0, "", 1.0, 0)
 _ERASURE = 3
-_FULL_RATIOS = {"full_ratio": 0.95, "backfillfull_ratio": 0.90, "nearfull_ratio": 0.85}
+#: For ratios of 0; OSDs take nearfull for a backfillfull ratio below it.
+_FULL_RATIOS = {"full_ratio": 0.95, "backfillfull_ratio": 0.85, "nearfull_ratio": 0.85}
 
 
 class _Verdict(NamedTuple):

@@ -265,3 +265,11 @@ def test_an_osd_that_only_takes_may_become_the_fullest() -> None:
 def test_fill_limit_option() -> None:
     cluster = ten_pgs().osd(2, used=47 * GIB)
     assert len(batch(cluster, wanted(), FREE._replace(fill_limit=0.5)).send) == 3
+
+
+@pytest.mark.parametrize("ratio, count", [(0.9, 4), (0.0, 0), (90.0, 0)])
+def test_no_fill_limit_lets_a_target_pass_backfillfull(ratio: float, count: int) -> None:
+    """Not the option's 1.0, nor a backfillfull ratio that cannot be one."""
+    cluster = ten_pgs().osd(2, used=84 * GIB).osd(5, used=95 * GIB)
+    cluster.extra["backfillfull_ratio"] = ratio
+    assert len(batch(cluster, wanted(), FREE._replace(fill_limit=1.0)).send) == count

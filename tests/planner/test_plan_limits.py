@@ -2,10 +2,10 @@
 from __future__ import annotations
 
 import pytest
-from builders import GIB, OSD_RULE, Cluster, hosts
+from builders import GIB, OSD_RULE, Cluster, hosts, single_copies
 from random_clusters import random_cluster
 
-from equilibrium_mgr.planner.options import PlanOptions, effective_fill_limit
+from equilibrium_mgr.planner.options import FILL_MARGIN, PlanOptions, effective_fill_limit
 from equilibrium_mgr.planner.planner import make_plan
 
 ALL = make_plan(random_cluster(1).snapshot())
@@ -54,6 +54,24 @@ def test_fill_limit_defaults_to_a_margin_below_backfillfull() -> None:
     assert effective_fill_limit(0.0, 0.9) == pytest.approx(0.88)
     assert effective_fill_limit(0.7, 0.9) == 0.7
     assert effective_fill_limit(0.0, 0.01) == 0.0
+
+
+@pytest.mark.parametrize("fill_limit", [0.0, 0.5, 0.88, 0.9, 0.95, 1.0])
+@pytest.mark.parametrize("ratio", [-1.0, 0.0, 0.01, 0.5, 0.85, 0.9, 0.97, 1.0, 90.0, float("nan")])
+def test_no_fill_limit_is_above_backfillfull(fill_limit: float, ratio: float) -> None:
+    """A ratio that cannot be one counts as the lowest that OSDs would take instead."""
+    highest = ratio if 0.0 < ratio < 1.0 else 0.85
+    limit = effective_fill_limit(fill_limit, ratio)
+    assert 0.0 <= limit <= max(0.0, highest - FILL_MARGIN)
+    assert limit == fill_limit or fill_limit in (0.0,) or fill_limit > highest - FILL_MARGIN
+
+
+@pytest.mark.parametrize("ratio", [0.9, 0.0, 90.0])
+def test_a_plan_with_a_fill_limit_of_1_stays_below_backfillfull(ratio: float) -> None:
+    cluster = single_copies([9] * 10 + [6], [28, 28, 28])
+    cluster.extra["backfillfull_ratio"] = ratio
+    plan = make_plan(cluster.snapshot(), PlanOptions(fill_limit=1.0))
+    assert not [move for move in plan.moves if move.target_after > 0.88], plan.moves
 
 
 def test_empty_cluster_gives_an_empty_plan() -> None:

@@ -62,7 +62,9 @@ def s2_targets(moment: Moment, move: Outgoing) -> Iterator[str]:
 def s3_fill(moment: Moment, move: Outgoing) -> Iterator[str]:
     cluster = moment.cluster
     peaks = cluster_view.peaks(cluster, moment.ours)
-    limit = moment.settings.fill_limit or cluster_view.fill_limit(cluster)
+    limit = cluster_view.fill_limit(cluster)
+    if moment.settings.fill_limit > 0.0:
+        limit = min(limit, moment.settings.fill_limit)
     for osd in move.gains:
         level = peaks[osd] / cluster.usage[osd].total
         if level > limit * (1.0 + moment.reports.noise) + _SLACK:

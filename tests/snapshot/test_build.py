@@ -109,10 +109,11 @@ def test_misplaced_copies_come_from_pg_status() -> None:
 
 
 def test_ratios_that_are_unset_have_ceph_s_defaults() -> None:
+    """OSDs take a backfillfull ratio below nearfull for nearfull."""
     cluster = Cluster(hosts(2)).pool(1, size=2).pg("1.0", [0, 1])
     cluster.extra.update(full_ratio=0, backfillfull_ratio=0, nearfull_ratio=0)
     snapshot = cluster.snapshot()
-    assert (snapshot.full_ratio, snapshot.backfillfull_ratio) == (0.95, 0.90)
+    assert (snapshot.full_ratio, snapshot.backfillfull_ratio) == (0.95, 0.85)
 
 
 def test_empty_cluster() -> None:
