@@ -34,7 +34,8 @@ def main(arguments: Optional[List[str]] = None) -> int:
     options = _parser().parse_args(arguments)
     garbage.search_seldom()
     try:
-        session = Session.from_state(options.state, release=options.release, seed=options.seed)
+        session = Session.from_state(options.state, release=options.release, seed=options.seed,
+                                     frozen=False)
     except StubError as error:
         return _print_answer(error.code, "", error.message)
     try:

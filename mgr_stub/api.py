@@ -11,6 +11,7 @@ import logging
 import threading
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
+from .frozen import frozen
 from .handlers import Handler
 
 
@@ -164,7 +165,8 @@ class MgrModuleApi:
         return bool(self._mgr.mon_connected)
 
     def get(self, data_name: str) -> Any:
-        return self._mgr.get(data_name)
+        value = self._mgr.get(data_name)
+        return frozen(value) if self._mgr.shares_readings else value
 
     def get_osdmap(self) -> Any:
         return self._mgr.get_osdmap()

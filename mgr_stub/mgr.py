@@ -42,6 +42,8 @@ class Mgr:
         #: The maps that it had when the connection to the monitors was lost.
         self._last_maps: Optional[Tuple[OsdMap, CrushMap]] = None
         self.config_changed = False
+        #: Does a module get readings that it cannot change, as from Ceph 21 on?
+        self.shares_readings = False
         self.module: Optional[Any] = None
         self.health_checks: Dict[str, Dict[str, Any]] = {}
         self.cluster_log: List[Tuple[str, int, str]] = []

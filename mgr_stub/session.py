@@ -51,17 +51,20 @@ class Session:
     """One simulated cluster with one mgr that runs one module.
 
     `module_class` is for tests of the stub itself. With `threads` the module keeps its own
-    background thread for jobs; otherwise they run inline, after each command and round.
+    background thread for jobs; otherwise they run inline, after each command and round. With
+    `frozen` the module's readings cannot be changed, as from Ceph 21 on.
     """
 
     def __init__(self, simulation: Simulation, seed: int = 0, threads: bool = False,
-                 load_module: Callable[[], type] = load_equilibrium) -> None:
+                 load_module: Callable[[], type] = load_equilibrium,
+                 frozen: bool = True) -> None:
         random.seed(seed)
         simulation.reseed(seed)
         self.simulation = simulation
         self.cluster = simulation.cluster
         self.clock = simulation.clock
         self._threads = threads
+        self._frozen = frozen
         self._load_module = load_module
         #: Called after every round of the module, and every virtual minute while something moves.
         self.observers: List[Callable[["Session"], None]] = []
@@ -76,18 +79,20 @@ class Session:
     @classmethod
     def from_state(cls, path: Optional[str] = None, release: int = 16, seed: int = 0,
                    threads: bool = False,
-                   load_module: Callable[[], type] = load_equilibrium) -> "Session":
+                   load_module: Callable[[], type] = load_equilibrium,
+                   frozen: bool = True) -> "Session":
         """A session over a state file (None: the demo cluster); StubError if it will not do."""
         name = path or DEMO_STATE
         cluster = build_cluster(read_state(name), release, name)
         install(release)
-        return cls(Simulation(cluster), seed, threads, load_module)
+        return cls(Simulation(cluster), seed, threads, load_module, frozen)
 
     # -- the life of a mgr --------------------------------------------------------------------
 
     def _start(self) -> None:
         self.jobs = InlineJobs()
         self.mgr = Mgr(self.simulation, MODULE_NAME)
+        self.mgr.shares_readings = self._frozen
         module_class: Any = self._load_module()
         self.handlers = module_class.handlers()
         self.simulation.config.declare(MODULE_NAME, list(module_class.MODULE_OPTIONS))

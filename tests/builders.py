@@ -15,6 +15,7 @@ from equilibrium_mgr.planner.plan import PgChange, Plan, Usage
 from equilibrium_mgr.snapshot.build import build_snapshot
 from equilibrium_mgr.snapshot.model import Snapshot
 from equilibrium_mgr.snapshot.reading import PgRecord, Reading
+from mgr_stub.frozen import frozen
 
 MIB, GIB, TIB = 1 << 20, 1 << 30, 1 << 40
 NONE = 0x7FFFFFFF
@@ -151,9 +152,11 @@ class Cluster:
         return stats
 
     def reading(self) -> Reading:
-        return Reading(taken_at=1000.0, osd_map=self.osd_map(), crush=self.crush, up=self.up,
-                       records=self.records, osd_stats=self.osd_stats(),
-                       pool_stats=self.pool_stats(), pg_status=self.pg_status, max_avail={})
+        """None of it can be changed, as what Ceph 21 hands out."""
+        return Reading(taken_at=1000.0, osd_map=frozen(self.osd_map()), crush=frozen(self.crush),
+                       up=self.up, records=self.records,
+                       osd_stats=frozen(self.osd_stats()), pool_stats=frozen(self.pool_stats()),
+                       pg_status=frozen(self.pg_status), max_avail={})
 
     def snapshot(self) -> Snapshot:
         return build_snapshot(self.reading())

@@ -11,6 +11,7 @@ from equilibrium_mgr import gateway as gateway_room
 from equilibrium_mgr import summary_reader
 from equilibrium_mgr.counts import Counts
 from equilibrium_mgr.gateway import Gateway, NotReady
+from mgr_stub.frozen import frozen
 
 
 class FakeMap:
@@ -78,7 +79,7 @@ class FakeMgr:
         pg_stats = [{"pgid": pgid, "up": cluster.up.get(pgid, []), "acting": [], "stat_sum": {
             "num_objects": r.num_objects, "num_omap_bytes": r.omap_bytes}}
             for pgid, r in cluster.records.items()]
-        return {"pg_progress": {"pgs": progress, "pg_ready": self.pg_ready},
+        return frozen({"pg_progress": {"pgs": progress, "pg_ready": self.pg_ready},
                 "pg_stats": {"pg_stats": pg_stats}, "pg_status": cluster.pg_status,
                 "pool_stats": {"pool_stats": cluster.pool_stats()},
                 "osd_stats": {"osd_stats": cluster.osd_stats()},
@@ -86,7 +87,7 @@ class FakeMgr:
                 "osd_map_tree": cluster.osd_map_tree(),
                 "df": {"pools": [{"name": p["pool_name"], "id": p["pool"],
                                   "stats": {"max_avail": 77}} for p in cluster.pools.values()]},
-                }[name]
+                }[name])
 
     def get_osdmap(self) -> FakeMap:
         return FakeMap(self)

@@ -1,0 +1,50 @@
+"""Readings that cannot be changed, as the mgr of Ceph 21 hands them out.
+
+There `get()` gives every module the same cached object: lists are tuples, sets frozensets, and
+dicts are plain but shared, so that a module that changes one changes it for all. Here it is told.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, NoReturn
+
+
+class ReadOnlyDict(Dict[Any, Any]):
+    """A dict that raises TypeError where it would be changed; its copies are plain."""
+
+    def _refuse(self, *_arguments: Any, **_named: Any) -> NoReturn:
+        raise TypeError("a reading of the mgr is shared with other modules: do not change it")
+
+    __setitem__ = __delitem__ = __ior__ = _refuse  # type: ignore[assignment]
+    clear = pop = popitem = setdefault = update = _refuse  # type: ignore[assignment]
+
+    def __copy__(self) -> Dict[Any, Any]:
+        return dict(self)
+
+    def __deepcopy__(self, memo: Dict[int, Any]) -> Dict[Any, Any]:
+        return thawed(self)  # type: ignore[no-any-return]
+
+
+def frozen(value: Any) -> Any:
+    """The same reading, unchangeable all the way down; costs one pass over it."""
+    freeze = _FREEZE.get(type(value))
+    return value if freeze is None else freeze(value)
+
+
+def thawed(value: Any) -> Any:
+    """A copy of a frozen reading in lists and plain dicts."""
+    if isinstance(value, dict):
+        return {key: thawed(inner) for key, inner in value.items()}
+    return [thawed(inner) for inner in value] if isinstance(value, tuple) else value
+
+
+def _frozen_dict(value: Dict[Any, Any]) -> ReadOnlyDict:
+    return ReadOnlyDict([(key, frozen(inner)) for key, inner in value.items()])
+
+
+def _frozen_items(value: Any) -> Any:
+    return tuple([frozen(inner) for inner in value])
+
+
+_FREEZE: Dict[type, Callable[[Any], Any]] = {
+    dict: _frozen_dict, list: _frozen_items, tuple: _frozen_items, set: frozenset}
