@@ -1,11 +1,11 @@
 """Our own account of what was sent and has not been seen complete.
 
 Right after an upmap is sent the acting set still equals the up set and `pg_status` reads low, so
-the misplaced budget cannot rest on Ceph's number alone.
+the misplaced budget cannot rest on Ceph's number alone: what it cannot show yet is added to it.
 """
 from __future__ import annotations
 
-from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..planner.plan import PgChange
 from ..snapshot.model import Snapshot, shard_changes
@@ -16,6 +16,8 @@ _BELIEVE_AFTER_SECONDS = 600.0
 _RECALL_SECONDS = 120.0
 #: After this long an OSD has reported what has come to it.
 _REPORTED_SECONDS = 60.0
+#: While a PG is in one of these its report says nothing of what is misplaced.
+_UNTOLD_STATES = ("peering", "unknown", "stale", "creating")
 _MOVING_STATES = ("remapped", "backfill", "recover", "peering", "activating")
 
 
@@ -29,6 +31,7 @@ class Entry(NamedTuple):
     sent_at: float  # seconds since the epoch
     targets: Tuple[int, ...] = ()   # OSDs that gain a shard
     sources: Tuple[int, ...] = ()   # OSDs that lose one
+    before: Optional[int] = None    # osdmap epoch at which it was sent; None where not known
 
 
 class Arrival(NamedTuple):
@@ -52,7 +55,7 @@ class Ledger:
         gains, losses = shard_changes(pg.up, change.up_after, before.pools[pg.pool].erasure)
         self.entries[change.pgid] = Entry(pg.objects * change.shards, change.shards,
                                           pg.shard_bytes * change.shards, before.epoch + 1, now,
-                                          gains, losses)
+                                          gains, losses, before.epoch)
 
     def recall(self, moved: Mapping[str, float], snapshot: Snapshot, now: float) -> None:
         """Enters what another mgr has sent a moment ago (pgid → when), which may not show yet.
@@ -102,10 +105,13 @@ class Ledger:
             entry = self.entries.pop(pgid)
             self.arrivals.append(Arrival(entry.targets, entry.bytes // max(1, entry.shards), now))
 
-    def misplaced_copies(self, snapshot: Snapshot) -> int:
-        """Object copies still misplaced by us, as far as we can tell."""
-        return int(sum(entry.copies * _share_to_come(snapshot, pgid)
-                       for pgid, entry in self.entries.items()))
+    def unseen_copies(self, snapshot: Snapshot) -> int:
+        """Object copies that we have misplaced and Ceph's own count cannot contain yet.
+
+        They belong on top of that count: what others misplace is in the one and not in the other.
+        """
+        return sum(entry.copies for pgid, entry in self.entries.items()
+                   if not _is_counted(snapshot, pgid, entry))
 
     def bytes_to_come(self, snapshot: Snapshot) -> int:
         """Bytes of what we have sent that are still to be copied."""
@@ -116,6 +122,22 @@ class Ledger:
 def _share_to_come(snapshot: Snapshot, pgid: str) -> float:
     pg = snapshot.pgs.get(pgid)
     return pg.to_come if pg is not None and pg.up != pg.acting else 1.0
+
+
+def _is_counted(snapshot: Snapshot, pgid: str, entry: Entry) -> bool:
+    """Has the PG reported what our change misplaces? A PG does so once it has peered at the map
+    that has the change (PeeringState::update_calc_stats counts nothing while it peers)."""
+    pg = snapshot.pgs.get(pgid)
+    if pg is None:
+        return True
+    if not pg.state or any(state in pg.state for state in _UNTOLD_STATES):
+        return False
+    if pg.reported_epoch >= entry.epoch:
+        return True
+    # the map that we saw the change in may be newer than the one that brought it; no PG was
+    # remapped when we sent it
+    return (entry.before is not None and pg.reported_epoch > entry.before
+            and "remapped" in pg.state)
 
 
 def _has_arrived(snapshot: Snapshot, pgid: str, entry: Entry) -> bool:

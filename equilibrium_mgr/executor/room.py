@@ -25,7 +25,7 @@ class Limits(NamedTuple):
     max_misplaced_ratio: float
     max_moves: int
     fill_limit: float             # ratio; 0 means backfillfull less a margin
-    misplaced_copies: int         # the larger of Ceph's count and our own ledger
+    misplaced_copies: int         # Ceph's count, and ours that it cannot show yet
     in_flight: Sequence[str]      # PGs that we have sent and not seen arrive
     max_backfills: int = 0        # shards per OSD, in and out counted apart; 0 means unlimited
     max_transit_ratio: float = 0.0  # of an OSD's size; 0 means unlimited

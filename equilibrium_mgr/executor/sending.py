@@ -68,8 +68,8 @@ class Sender:
         limits = Limits(
             max_misplaced_ratio=max_misplaced_ratio,
             max_moves=settings.max_moves_per_round, fill_limit=settings.fill_limit,
-            misplaced_copies=max(snapshot.misplaced_copies,
-                                 self.ledger.misplaced_copies(snapshot)),
+            misplaced_copies=(snapshot.misplaced_copies
+                              + self.ledger.unseen_copies(snapshot)),
             in_flight=tuple(p for p in self.ledger.entries if p not in walk.unanswered),
             max_backfills=settings.max_backfills_per_osd,
             max_transit_ratio=settings.max_transit_ratio,

@@ -46,11 +46,16 @@ def make_view(snapshot: Snapshot, reachable: Optional[Reachable], ledger: Ledger
 
 
 def misplaced_ratio(snapshot: Snapshot, misplaced_copies: int, ledger: Ledger) -> float:
-    """The larger of Ceph's count and our own, as a ratio of all object copies."""
+    """Ceph's count and what we sent that it cannot show yet, as a ratio of all object copies.
+
+    `misplaced_copies` may be newer than the snapshot: what it has grown by since is what it could
+    not show then.
+    """
     if not snapshot.object_copies:
         return 0.0
-    ours = ledger.misplaced_copies(snapshot)
-    return max(misplaced_copies, ours) / snapshot.object_copies
+    unseen = ledger.unseen_copies(snapshot)
+    grown = max(0, misplaced_copies - snapshot.misplaced_copies)
+    return (misplaced_copies + max(0, unseen - grown)) / snapshot.object_copies
 
 
 def bounds_of(snapshot: Snapshot, log: logging.Logger,

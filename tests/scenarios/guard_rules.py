@@ -1,6 +1,6 @@
 """The rules of when something may be sent at all, each as what is wrong with it, or nothing.
 
-S4 the misplaced limit, counting ours alone, S8 nothing passes a guard, S12 `off` is obeyed.
+S4 the misplaced limit: ours as it is and others' as far as the mgr has been told, S8 nothing passes a guard, S12 `off` is obeyed.
 """
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def s4_misplaced(moment: Moment, move: Outgoing) -> Iterator[str]:
     if move.pgid in moment.ours.moves:
         return
     ours, more = moment.ours.copies(), move.pg.num_objects * len(move.gains)
-    total = max(1, moment.object_copies)
-    if more and ours + more > (moment.misplaced_limit + _SLACK) * total:
+    total, others = max(1, moment.object_copies), moment.others_misplaced
+    if more and ours + others + more > (moment.misplaced_limit + _SLACK) * total:
         if ours or moment.misplaced:
-            yield "makes us misplace %.4f of %.4f, and is not alone" % (
-                (ours + more) / total, moment.misplaced_limit)
+            yield "makes it %.4f misplaced (%.4f by others) of %.4f, and is not alone" % (
+                (ours + others + more) / total, others / total, moment.misplaced_limit)
 
 
 def s8_cluster(moment: Moment, move: Outgoing) -> Iterator[str]:

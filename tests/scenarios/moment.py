@@ -44,6 +44,14 @@ class Moment:
         self.states: Dict[str, str] = {
             pgid: pg["state"] for pgid, pg in self.reports.get("pg_progress")["pgs"].items()}
 
+        self.others_misplaced = self._others_misplaced()
+
+    def _others_misplaced(self) -> int:
+        """Copies that others have misplaced, of PGs that have told the mgr so."""
+        told = [pg.pgid for pg in self.cluster.restless.values()
+                if pg.pgid not in self.ours.moves and "remapped" in self.states.get(pg.pgid, "")]
+        return min(self.misplaced, cluster_view.misplaced_copies(self.cluster, told))
+
     @property
     def misplaced_limit(self) -> float:
         """The misplaced ratio that the operator allows now."""
