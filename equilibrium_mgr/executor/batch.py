@@ -116,7 +116,7 @@ class _Chooser:
             return Refusal(trouble)
         if pg.immovable:
             return Refusal(pg.immovable)
-        if pg.up != pg.acting or change.pgid in self._in_flight:
+        if pg.is_moving or change.pgid in self._in_flight:
             return Refusal("an earlier move of pg %s is still under way" % change.pgid)
         gains, losses = self._room.shards(pg, change)
         for osd_id in gains:

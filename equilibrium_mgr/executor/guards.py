@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Dict, FrozenSet, List, NamedTuple, Optional, Set
 
 from ..snapshot import reasons
-from ..snapshot.model import Pool, Snapshot, shard_changes
+from ..snapshot.model import Pool, Snapshot
 
 _STOP_FLAGS = ("pauserd", "pausewr", "pause", "norebalance", "nobackfill", "norecover")
 
@@ -74,7 +74,7 @@ def full_osds(snapshot: Snapshot) -> FrozenSet[int]:
             and osd.used_bytes >= snapshot.backfillfull_ratio * osd.size_bytes}
     for pg in snapshot.pgs.values():
         if "backfill_toofull" in pg.state:
-            gains, _ = shard_changes(pg.acting, pg.up, snapshot.pools[pg.pool].erasure)
+            gains, _ = snapshot.transfers(pg)
             # of several targets one is too full: those that have room for the shard are not it
             full.update([osd for osd in gains if osd in snapshot.osds and (
                 len(gains) == 1 or _leaves_no_room(snapshot, osd, pg.shard_bytes))])
@@ -119,6 +119,6 @@ def _osds_of_pools(snapshot: Snapshot, own: Dict[int, Trouble]) -> Dict[int, Fro
         pool_id: set() for pool_id in own if snapshot.pools[pool_id].rule is None}
     for pg in snapshot.pgs.values() if used else ():
         if pg.pool in used:
-            used[pg.pool].update(pg.up, pg.acting)
+            used[pg.pool].update(pg.up, pg.acting, pg.home)
     osds.update({pool_id: frozenset(found) for pool_id, found in used.items()})
     return osds

@@ -66,7 +66,7 @@ class Ledger:
         for pgid, sent_at in moved.items():
             pg = snapshot.pgs.get(pgid)
             recent = 0.0 <= now - sent_at <= _RECALL_SECONDS
-            if pg is None or pg.up != pg.acting or not recent or pgid in self.entries:
+            if pg is None or pg.is_moving or not recent or pgid in self.entries:
                 continue
             pairs = [p for p in snapshot.upmap_items.get(pgid, ()) if p[1] in pg.up] or [(-1, -1)]
             self.entries[pgid] = Entry(
@@ -121,7 +121,7 @@ class Ledger:
 
 def _share_to_come(snapshot: Snapshot, pgid: str) -> float:
     pg = snapshot.pgs.get(pgid)
-    return pg.to_come if pg is not None and pg.up != pg.acting else 1.0
+    return pg.to_come if pg is not None and pg.is_moving else 1.0
 
 
 def _is_counted(snapshot: Snapshot, pgid: str, entry: Entry) -> bool:
@@ -144,7 +144,7 @@ def _has_arrived(snapshot: Snapshot, pgid: str, entry: Entry) -> bool:
     pg = snapshot.pgs.get(pgid)
     if pg is None:
         return True
-    if pg.up != pg.acting or any(state in pg.state for state in _MOVING_STATES):
+    if pg.is_moving or any(state in pg.state for state in _MOVING_STATES):
         return False
     return (pg.reported_epoch >= entry.epoch
             or snapshot.taken_at - entry.sent_at > _BELIEVE_AFTER_SECONDS)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Dict, Mapping, NamedTuple, Sequence
 
-from ..snapshot.model import Snapshot, shard_changes
+from ..snapshot.model import Snapshot
 from .ledger import Arrival, Entry
 
 
@@ -59,11 +59,11 @@ def transit(snapshot: Snapshot, ledger: Mapping[str, Entry],
     """What is on its way now: what the snapshot shows, and the ledger's entries that it hides."""
     found = Transit()
     for pg in snapshot.in_flight().values():
-        gains, losses = shard_changes(pg.acting, pg.up, snapshot.pools[pg.pool].erasure)
+        gains, losses = snapshot.transfers(pg)
         found.add(gains, losses, int(pg.shard_bytes * pg.to_come), pg.shard_bytes)
     for pgid, entry in ledger.items():
         hidden = snapshot.pgs.get(pgid)
-        if hidden is not None and hidden.up == hidden.acting:
+        if hidden is not None and not hidden.is_moving:
             shard_bytes = entry.bytes // max(1, entry.shards)
             found.add(entry.targets, entry.sources, shard_bytes, shard_bytes)
     for arrival in arrivals:

@@ -34,7 +34,7 @@ def make_view(snapshot: Snapshot, reachable: Optional[Reachable], ledger: Ledger
               max_misplaced_ratio: float, builtin_active: bool) -> View:
     """What is in flight counts whoever moves it, and what we sent though Ceph shows it not yet."""
     moving = snapshot.in_flight()
-    shards = sum(len(set(pg.up) - set(pg.acting)) or 1 for pg in moving.values())
+    shards = sum(len(snapshot.transfers(pg)[0]) or 1 for pg in moving.values())
     coming = sum(osd.inbound_bytes for osd in snapshot.osds.values())
     hidden = [entry for pgid, entry in ledger.entries.items() if pgid not in moving]
     return View(

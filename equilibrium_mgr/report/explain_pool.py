@@ -62,8 +62,8 @@ def explain_pg(pg: Pg, view: View, rejected: Items) -> Facts:
         "shards": [_shard(osd, snapshot) for osd in pg.up]}
     sentences = ["pg %s of pool %s, %s a shard, belongs on %s" % (
         pg.pgid, pool.name, format_bytes(pg.shard_bytes), _osds(pg.up))]
-    sentences.append("its data is served by %s and on its way" % _osds(pg.acting)
-                     if pg.acting != pg.up else "its data is there")
+    sentences.append("its data is on %s and on its way" % _osds(pg.home)
+                     if pg.is_moving else "its data is there")
     sentences += _origin(items, raw, pg.up)
     sentences.append("it cannot be moved: %s" % pg.immovable if pg.immovable
                      else "nothing about it forbids moving it")

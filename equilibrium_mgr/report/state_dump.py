@@ -9,6 +9,7 @@ import json
 import time
 from typing import Any, Dict, List, Mapping, Optional
 
+from ..snapshot.acting import acting_sets
 from ..snapshot.reading import PgRecord, Reading
 from .answer import Answer, Refusal
 
@@ -51,7 +52,7 @@ def _state(reading: Reading) -> Dict[str, Any]:
 
 
 def _pg_stats(reading: Reading) -> List[Dict[str, Any]]:
-    acting_of = {e["pgid"]: e["osds"] for e in reading.osd_map.get("pg_temp", [])}
+    acting_of = acting_sets(reading)
     sizes = {p["pool"]: p["size"] for p in reading.osd_map["pools"]}
     stats = []
     for pgid, record in reading.records.items():

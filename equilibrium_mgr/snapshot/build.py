@@ -12,7 +12,9 @@ from ..crush.hierarchy import CrushHierarchy
 from ..crush.placement import NO_OSD, PlacementRule
 from ..crush.rule import UnsupportedRule
 from . import reasons
-from .model import (NO_CLASS, Osd, Pg, PgStateCounts, Pool, Snapshot, UpmapItems, shard_changes)
+from .acting import acting_sets
+from .in_flight import InFlightTracker, PgContext, Place
+from .model import NO_CLASS, Osd, Pg, PgStateCounts, Pool, Snapshot, UpmapItems, transfers
 from .paced import no_pause, paced
 from .reading import PgRecord, Reading
 from .sizes import DeviceInput, ShardInput, SizeModel, fit_sizes
@@ -51,6 +53,7 @@ class SnapshotBuilder:
         self._rules: Dict[Tuple[int, int, bool], PlacementRule] = {}
         self._topology: Any = None
         self._verdicts: Dict[str, _Verdict] = {}
+        self._tracker = InFlightTracker()
 
     def build(self, reading: Reading) -> Snapshot:
         """Understands one reading. Raises KeyError where maps lack what every Ceph map has."""
@@ -60,7 +63,8 @@ class SnapshotBuilder:
         items = items_by_pg(osd_map)
         devices = _devices(osd_map, crush, reading.osd_stats)
         self._forget_stale(pools, devices)
-        pgs = self._pgs(reading, pools, items, devices)
+        tally = _Tally()
+        pgs = self._pgs(reading, pools, items, devices, tally)
         copies = reading.pg_status.get("misplaced_total") or sum(
             pg.objects * pools[pg.pool].size for pg in self._paced(pgs.values()))
         ratios = {name: osd_map.get(name) or default for name, default in _FULL_RATIOS.items()}
@@ -73,7 +77,7 @@ class SnapshotBuilder:
             crush=crush, crush_version=osd_map.get("crush_version", 0),
             osds=_with_transfers(devices, self._paced(pgs.values()), pools), pools=pools, pgs=pgs,
             upmap_items=items,
-            pool_states=self._pool_states(reading.pg_status, devices, pools, pgs),
+            pool_states=_pool_states(reading.pg_status, tally),
             object_copies=copies,
             misplaced_copies=reading.pg_status.get("misplaced_objects", 0),
             skipped=Counter(
@@ -83,22 +87,6 @@ class SnapshotBuilder:
 
     def _paced(self, items: Iterable[_T]) -> Iterator[_T]:
         return paced(items, _PGS_A_PIECE, self._pause)
-
-    def _pool_states(self, status: Mapping[str, Any], devices: Mapping[int, Osd],
-                     pools: Mapping[int, Pool],
-                     pgs: Mapping[str, Pg]) -> Dict[int, PgStateCounts]:
-        """As `pg_status` has them, and PGs that miss an OSD by the osdmap, which knows earlier."""
-        states = _reported_states(status)
-        if all(osd.up for osd in devices.values()):
-            return states
-        missing: Counter[int] = Counter()
-        for pg in self._paced(pgs.values()):
-            if len(pg.up) < pools[pg.pool].size or NO_OSD in pg.up:
-                missing[pg.pool] += 1
-        for pool_id, count in missing.items():
-            known = states.get(pool_id, PgStateCounts(0, 0))
-            states[pool_id] = known._replace(degraded=max(known.degraded, count - known.inactive))
-        return states
 
     def _hierarchy(self, reading: Reading) -> CrushHierarchy:
         version = reading.osd_map.get("crush_version")
@@ -149,8 +137,9 @@ class SnapshotBuilder:
             self._verdicts = {}
 
     def _pgs(self, reading: Reading, pools: Mapping[int, Pool], items: Mapping[str, UpmapItems],
-             devices: Mapping[int, Osd]) -> Dict[str, Pg]:
-        acting_of = {e["pgid"]: tuple(e["osds"]) for e in reading.osd_map.get("pg_temp", [])}
+             devices: Mapping[int, Osd], tally: "_Tally") -> Dict[str, Pg]:
+        acting_of = acting_sets(reading)
+        self._tracker.begin(reading)
         pinned = _pinned(reading.osd_map)
         is_out = _out_test(devices)
         shards = _shard_inputs(reading, self._paced(reading.up.items()), pools, acting_of)
@@ -170,9 +159,22 @@ class SnapshotBuilder:
                 shard_bytes=model.shard_bytes(shard), objects=shard.objects,
                 to_come=record.to_come, state=record.state, reported_epoch=record.reported_epoch,
                 immovable=(pinned.get(pgid) or pool.immovable or _no_statistics(record)
-                           or known.immovable))
+                           or known.immovable),
+                home=self._home(pgid, known, shard, record, pool, tally))
         self._verdicts = verdicts
+        self._tracker.end()
         return pgs
+
+    def _home(self, pgid: str, known: _Verdict, shard: ShardInput, record: PgRecord, pool: Pool,
+              tally: "_Tally") -> Tuple[int, ...]:
+        """Where the PG's shards are; what Ceph says of missing copies is judged on the way."""
+        up, acting = known.up, tuple(shard.acting)
+        if acting == up and len(up) >= pool.size and self._tracker.rests(pgid, up, record.state):
+            return up
+        place = self._tracker.place(
+            PgContext(pgid, up, acting, known.items, record, pool.size, pool.erasure))
+        tally.note(pool.id, place)
+        return place.home
 
 
 def build_snapshot(reading: Reading) -> Snapshot:
@@ -234,7 +236,7 @@ def _usage(stats: Mapping[str, Any]) -> Tuple[int, int]:
 
 
 def _shard_inputs(reading: Reading, ups: Iterable[Tuple[str, Sequence[int]]],
-                  pools: Mapping[int, Pool], acting_of: Mapping[str, Tuple[int, ...]]
+                  pools: Mapping[int, Pool], acting_of: Mapping[str, Sequence[int]]
                   ) -> Dict[str, ShardInput]:
     """pgid → what the size model needs; PGs of pools that are gone are left out."""
     shards: Dict[str, ShardInput] = {}
@@ -312,9 +314,9 @@ def _with_transfers(devices: Mapping[int, Osd], pgs: Iterable[Pg],
     inbound: Dict[int, int] = {}
     outbound: Dict[int, int] = {}
     for pg in pgs:
-        if pg.up == pg.acting:
+        if not pg.is_moving:
             continue
-        gains, losses = shard_changes(pg.acting, pg.up, pools[pg.pool].erasure)
+        gains, losses = transfers(pg, pools[pg.pool].erasure)
         for osd in gains:
             inbound[osd] = inbound.get(osd, 0) + int(pg.shard_bytes * pg.to_come)
         for osd in losses:
@@ -322,6 +324,32 @@ def _with_transfers(devices: Mapping[int, Osd], pgs: Iterable[Pg],
     return {osd.id: osd._replace(inbound_bytes=inbound.get(osd.id, 0),
                                  outbound_bytes=outbound.get(osd.id, 0))
             for osd in devices.values()}
+
+
+class _Tally:
+    """PGs by pool that are short of copies, and those that Ceph only calls so as they move."""
+
+    def __init__(self) -> None:
+        self.short: Counter[int] = Counter()
+        self.explained: Counter[int] = Counter()
+
+    def note(self, pool_id: int, place: Place) -> None:
+        if place.short_of_copies:
+            self.short[pool_id] += 1
+        elif place.explained:
+            self.explained[pool_id] += 1
+
+
+def _pool_states(status: Mapping[str, Any], tally: _Tally) -> Dict[int, PgStateCounts]:
+    """As `pg_status` has them, less the PGs that only move, and with those that are short of
+    copies by the osdmap, which knows earlier."""
+    states = _reported_states(status)
+    for pool_id in tally.short.keys() | tally.explained.keys():
+        known = states.get(pool_id, PgStateCounts(0, 0))
+        states[pool_id] = known._replace(degraded=max(
+            0, known.degraded - tally.explained[pool_id],
+            tally.short[pool_id] - known.inactive))
+    return states
 
 
 def _reported_states(status: Mapping[str, Any]) -> Dict[int, PgStateCounts]:

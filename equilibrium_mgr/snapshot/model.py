@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Dict, FrozenSet, Mapping, NamedTuple, Optional, Tuple
 
 from ..crush.hierarchy import CrushHierarchy
-from ..crush.placement import PlacementRule
+from ..crush.placement import NO_OSD, PlacementRule
 
 UpmapItems = Tuple[Tuple[int, int], ...]
 
@@ -74,6 +74,12 @@ class Pg(NamedTuple):
     state: str                 # Ceph's own, as in `active+clean`
     reported_epoch: int        # osdmap epoch that the state was reported at
     immovable: Optional[str]   # why it must not be moved, or None
+    home: Tuple[int, ...]      # OSDs that hold its shards now; `up` where nothing moves
+
+    @property
+    def is_moving(self) -> bool:
+        """Are shards on their way, however Ceph carries them?"""
+        return self.home is not self.up and self.home != self.up
 
 
 class PgStateCounts(NamedTuple):
@@ -108,7 +114,20 @@ class Snapshot(NamedTuple):
 
     def in_flight(self) -> Dict[str, Pg]:
         """PGs whose data is not (yet) where `up` wants it."""
-        return {pgid: pg for pgid, pg in self.pgs.items() if pg.up != pg.acting}
+        return {pgid: pg for pgid, pg in self.pgs.items() if pg.is_moving}
+
+    def transfers(self, pg: Pg) -> Tuple[Tuple[int, ...], Tuple[int, ...]]:
+        """(OSDs that gain a shard of the PG, OSDs that lose one) by what is in flight."""
+        return transfers(pg, self.pools[pg.pool].erasure)
+
+
+def transfers(pg: Pg, positional: bool) -> Tuple[Tuple[int, ...], Tuple[int, ...]]:
+    """(OSDs that gain a shard, OSDs that lose one) until all of the PG is where `up` wants it."""
+    if not pg.is_moving:
+        return (), ()
+    gains, losses = shard_changes(pg.home, pg.up, positional)
+    return (tuple([osd for osd in gains if osd != NO_OSD]),
+            tuple([osd for osd in losses if osd != NO_OSD]))
 
 
 def shard_changes(before: Tuple[int, ...], after: Tuple[int, ...],

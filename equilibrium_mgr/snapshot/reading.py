@@ -1,7 +1,7 @@
 """What one round reads from the mgr: plain dictionaries in Ceph's shapes, not yet understood."""
 from __future__ import annotations
 
-from typing import Any, FrozenSet, Mapping, NamedTuple, Sequence
+from typing import Any, FrozenSet, Mapping, NamedTuple, Optional, Sequence
 
 
 class PgRecord(NamedTuple):
@@ -28,3 +28,5 @@ class Reading(NamedTuple):
     pg_status: Mapping[str, Any]           # get('pg_status')
     max_avail: Mapping[int, int]           # pool id → Ceph's MAX AVAIL in bytes
     stale_osds: FrozenSet[int] = frozenset()   # whose statistics have stopped coming
+    #: pgid → acting set where it differs from the up set; None: to be told from pg_temp
+    acting: Optional[Mapping[str, Sequence[int]]] = None

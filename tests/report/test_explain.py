@@ -320,7 +320,7 @@ def test_pg_with_upmap_items_on_its_way() -> None:
     assert data["upmap_items"] == [[0, 2]]
     assert data["shards"][0] == {"osd": 2, "utilization": 0.0, "target_utilization": 0.01}
     assert data["sentences"][1:3] == [
-        "its data is served by osd.0, osd.3 and on its way",
+        "its data is on osd.0, osd.3 and on its way",
         "upmap items place it so: osd.0 to osd.2; CRUSH alone would have it on osd.0, osd.3"]
     assert "osd.2: 0.0100" in data["sentences"]
 

@@ -1,0 +1,197 @@
+"""Where each PG's shards are while they move: the one home of what is in flight.
+
+The acting set does not tell. Where a PG's log reaches back to its first object, Ceph fills a new
+OSD by log recovery: it is missing from the acting set, or in it from the beginning, and the OSD
+that loses the shard is in neither set although it keeps its copy until the PG is clean. So the up
+set of the time when a PG was last seen clean is remembered, and until the PG is clean again, OSDs
+of that set lose what OSDs of the present one gain.
+"""
+from __future__ import annotations
+
+from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from ..crush.placement import NO_OSD
+from .model import UpmapItems
+from .reading import PgRecord, Reading
+
+#: A PG publishes its state within seconds of peering: after this long a report of an epoch between
+#: two readings counts as one of the newer map, and after the longer time any report does.
+_PEERED_SECONDS = 120.0
+_BELIEVE_AFTER_SECONDS = 600.0
+
+Osds = Tuple[int, ...]
+
+
+class Place(NamedTuple):
+    """Where one PG's shards are."""
+
+    home: Osds            # OSDs that hold them; the up set itself where nothing moves
+    short_of_copies: bool    # copies are missing that nobody moves
+    explained: bool       # Ceph calls it degraded or undersized, and it is only on its way
+
+
+class _Away(NamedTuple):
+    """A PG that has not been seen clean since."""
+
+    home: Osds          # where it was last clean
+    clean_epoch: int    # osdmap epoch of the last reading that saw it there
+    epoch: int          # of the first reading with its present up set
+    since: float        # when that was read, seconds since the epoch
+    degraded: bool      # copies have been missing since then
+
+
+class PgContext(NamedTuple):
+    """What the tracker is told of one PG."""
+
+    pgid: str
+    up: Osds
+    acting: Osds
+    items: UpmapItems
+    record: PgRecord
+    size: int            # shards that the pool wants
+    positional: bool     # erasure-coded: a shard belongs to its position
+
+
+class InFlightTracker:
+    """Remembers where PGs were last clean. `begin`, `place` for every PG, then `end`."""
+
+    def __init__(self) -> None:
+        self._up: Mapping[str, Sequence[int]] = {}   # of the last reading
+        self._epoch = -1
+        self._same_up = False   # since the last reading no up set can have changed
+        self._away: Dict[str, _Away] = {}
+        self._now: Reading = _NOTHING
+        self._new_epoch = 0
+        self._still_away: Dict[str, _Away] = {}
+        self._alive: FrozenSet[int] = frozenset()
+        self._up_from: Dict[int, int] = {}
+        self._all_up = True
+
+    def begin(self, reading: Reading) -> None:
+        """Takes in which OSDs are up. What an earlier, failed round noted is forgotten."""
+        osds = reading.osd_map["osds"]
+        alive = {osd["osd"] for osd in osds if osd.get("up", "up" in osd.get("state", ()))}
+        self._alive, self._all_up = frozenset(alive), len(alive) == len(osds)
+        self._up_from = {osd["osd"]: osd.get("up_from", 0) for osd in osds}
+        self._now, self._new_epoch = reading, reading.osd_map["epoch"]
+        self._same_up = reading.up is self._up and self._new_epoch == self._epoch
+        self._still_away = {}
+
+    def end(self) -> None:
+        """All PGs have been placed: the next reading is compared with this one."""
+        self._up, self._epoch = self._now.up, self._new_epoch
+        self._away, self._still_away = self._still_away, {}
+        self._now = _NOTHING
+
+    def rests(self, pgid: str, up: Osds, state: str) -> bool:
+        """Is there nothing to tell of a PG whose acting set is its up set? Nearly always."""
+        if pgid in self._away or _is_lacking(state) or not (
+                self._all_up or NO_OSD not in up):
+            return False
+        if self._same_up:
+            return True
+        last = self._up.get(pgid)
+        return last is None or tuple(last) == up
+
+    def place(self, pg: PgContext) -> Place:
+        """Where one PG's shards are, and whether it is short of copies."""
+        up, lacking = pg.up, _is_lacking(pg.record.state)
+        known, last = self._away.get(pg.pgid), self._up.get(pg.pgid)
+        stays = last is not None and tuple(last) == up
+        away = self._follow(pg, known, last, stays)
+        if self._is_clean(pg, away):
+            return Place(up, False, False)
+        home = _holders(pg, away.home, self._alive)
+        degraded = away.degraded or self._has_lost(away) or (lacking and home == up)
+        if home != up or degraded:
+            self._still_away[pg.pgid] = away._replace(degraded=degraded)
+        return self._judged(pg, away._replace(home=home, degraded=degraded), lacking)
+
+    def _follow(self, pg: PgContext, away: Optional[_Away], last: Optional[Sequence[int]],
+                stays: bool) -> _Away:
+        """The memory of a PG that moves, or begins to."""
+        if away is not None:
+            return away if stays else away._replace(
+                epoch=self._new_epoch, since=self._now.taken_at)
+        home = tuple(last) if last is not None else _guessed_home(pg, self._alive)
+        if stays and pg.acting != pg.up and not _same(pg.up, pg.acting, pg.positional):
+            home = _guessed_home(pg, self._alive)
+        before = self._epoch if last is not None else self._new_epoch
+        return _Away(home, before, self._new_epoch, self._now.taken_at, False)
+
+    def _is_clean(self, pg: PgContext, away: _Away) -> bool:
+        """Does a report that knows the present up set call it clean there?"""
+        if "clean" not in pg.record.state or self._has_hole(pg) or not _same(pg.up, pg.acting, pg.positional):
+            return False
+        reported, waited = pg.record.reported_epoch, self._now.taken_at - away.since
+        return (reported >= away.epoch
+                or (reported > away.clean_epoch and waited > _PEERED_SECONDS)
+                or not 0.0 <= waited <= _BELIEVE_AFTER_SECONDS)
+
+    def _has_lost(self, away: _Away) -> bool:
+        """Is an OSD that held a copy down, or has it been since the PG was clean?"""
+        return any(osd not in self._alive or self._up_from[osd] > away.clean_epoch
+                   for osd in away.home if osd != NO_OSD)
+
+    def _has_hole(self, pg: PgContext) -> bool:
+        """Has a shard no OSD, most likely because one is down?"""
+        return not self._all_up and (len(pg.up) < pg.size or NO_OSD in pg.up)
+
+    def _judged(self, pg: PgContext, away: _Away, lacking: bool) -> Place:
+        up, home = pg.up, away.home
+        if _same(home, up, pg.positional):
+            home = up
+        whole = len(home) >= pg.size and NO_OSD not in home
+        moves = home is not up and (whole or "degraded" not in pg.record.state)
+        lost = away.degraded and (lacking or not whole)
+        short = self._has_hole(pg) or lost or (lacking and not moves)
+        return Place(home, short, lacking and not short)
+
+
+def _is_lacking(state: str) -> bool:
+    """Does Ceph call the PG short of copies, or of OSDs in its acting set?"""
+    return "degraded" in state or "undersized" in state
+
+
+def _same(one: Osds, other: Osds, positional: bool) -> bool:
+    return one == other or (not positional and len(one) == len(other) and set(one) == set(other))
+
+
+def _guessed_home(pg: PgContext, alive: FrozenSet[int]) -> Osds:
+    """Of a PG never seen clean: who serves it, and for a new OSD that does not serve yet the one
+    that its upmap item names, which keeps its copy until the PG is clean."""
+    source = {target: osd for osd, target in pg.items
+              if osd in alive and osd not in pg.up and osd not in pg.acting}
+    if pg.positional:
+        if len(pg.acting) != len(pg.up):
+            return pg.acting
+        return tuple([source.get(u, NO_OSD) if a == NO_OSD else a
+                      for u, a in zip(pg.up, pg.acting)])
+    missing = [source[osd] for osd in pg.up if osd not in pg.acting and osd in source]
+    return pg.acting + tuple(missing[:max(0, pg.size - len(pg.acting))])
+
+
+def _holders(pg: PgContext, home: Osds, alive: FrozenSet[int]) -> Osds:
+    """The OSDs that hold the PG's shards, as far as they are up: those where it was last clean,
+    and those that serve it. An OSD that is backfilled is taken for empty."""
+    filled = "backfill" in pg.record.state
+    if pg.positional and len(home) == len(pg.up) == len(pg.acting):
+        return tuple([_holder(h, a, u, filled, alive)
+                      for h, a, u in zip(home, pg.acting, pg.up)])
+    up, acting = pg.up, pg.acting
+    found: List[int] = [osd for osd in home if osd in alive
+                        and not (filled and osd in up and osd not in acting)]
+    found += [osd for osd in acting if osd not in home and osd not in up and osd in alive]
+    return up if _same(tuple(found), up, pg.positional) else tuple(found)
+
+
+def _holder(home: int, acting: int, up: int, filled: bool, alive: FrozenSet[int]) -> int:
+    """Of one position."""
+    if acting not in (home, up, NO_OSD) and acting in alive:
+        return acting
+    if home not in alive or (home == up != acting and filled):
+        return acting if acting in alive and acting != up else NO_OSD
+    return home
+
+
+_NOTHING = Reading(0.0, {}, {}, {}, {}, (), (), {}, {})
