@@ -83,8 +83,9 @@ def test_noise_of_a_small_osd_is_no_finding() -> None:
     story = Story()
     story.cluster.osd(2, size=8 * GIB, used=4 * GIB)   # .5 % of it is 41 MiB
     story.cluster.osd(5, used=60 * GIB)
+    story.cluster.pg("1.0", [0], num_bytes=100 * MIB, objects=1000)
     story.send("1.0")
-    assert story.arrive({2: GIB + 60 * MIB}).look() == Findings()
+    assert story.arrive({2: 160 * MIB}).look() == Findings()
 
 
 def test_share_of_a_large_arrival_is_no_finding() -> None:
