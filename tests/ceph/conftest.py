@@ -32,6 +32,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
                     help="run the tests on real daemons of these releases, such as 16,18,20")
     group.addoption("--ceph-every", action="store_true",
                     help="run every test on each of these releases, however long it takes")
+    group.addoption("--thrash-minutes", type=float, default=2.5, metavar="N",
+                    help="how long a cluster is thrashed")
     group.addoption("--ceph-keep", action="store_true", help="leave the clusters' files behind")
 
 

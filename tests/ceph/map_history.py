@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Dict, List, NamedTuple, Tuple
+from typing import Any, Dict, FrozenSet, List, NamedTuple, Tuple
 
 from .cluster import Cluster
 from .daemons import ClusterError
@@ -17,6 +17,7 @@ class Batch(NamedTuple):
     epoch: int
     at: float           # seconds since the epoch, by the monitor's clock
     pgids: List[str]
+    targets: FrozenSet[int] = frozenset()   # OSDs that the new items move shards to
 
 
 class MapHistory:
@@ -42,6 +43,19 @@ class MapHistory:
                 found.append(Batch(epoch, self._times[epoch], changed))
         return found
 
+    def additions(self) -> List[Batch]:
+        """The batches that brought new pairs; what only took some away moves data back."""
+        found = []
+        for batch in self.batches():
+            old, new = self._items[batch.epoch - 1], self._items[batch.epoch]
+            added = {pgid: set(new.get(pgid, ())) - set(old.get(pgid, ()))
+                     for pgid in batch.pgids}
+            pgids = [pgid for pgid in batch.pgids if added[pgid]]
+            if pgids:
+                found.append(batch._replace(pgids=pgids, targets=frozenset(
+                    target for pgid in pgids for _, target in added[pgid])))
+        return found
+
     def _newest(self) -> int:
         return self.cluster.mon_json("osd stat")["epoch"]
 
@@ -58,8 +72,14 @@ def _pairs(entry: Dict[str, Any]) -> Tuple[Tuple[int, int], ...]:
 
 def to_clean(cluster: Cluster) -> List[str]:
     """What a monitor would cancel of the present upmaps, as `osdmaptool --upmap-cleanup` says."""
+    return to_clean_at(cluster, 0)
+
+
+def to_clean_at(cluster: Cluster, epoch: int) -> List[str]:
+    """The same of an older map; 0 stands for the present one."""
     osdmap, commands = str(cluster.work / "osdmap"), cluster.work / "cleanup"
-    answer = cluster.ceph(f"osd getmap -o {osdmap}")
+    commands.unlink(missing_ok=True)
+    answer = cluster.ceph(f"osd getmap {epoch or ''} -o {osdmap}")
     if answer.rc:
         raise ClusterError(f"osd getmap: {answer.err}")
     cluster.processes.check(["osdmaptool", osdmap, "--upmap-cleanup", str(commands)])

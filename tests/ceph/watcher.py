@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional
+from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional, Sequence
 
 from .cluster import Cluster
 from .daemons import Agent, ClusterError
@@ -24,6 +24,7 @@ class Sample(NamedTuple):
     copies: int                # object copies in all
     moving: FrozenSet[str]     # PGs with misplaced objects
     troubled: Dict[str, str]   # state of the PGs that are inactive, degraded or undersized
+    utilization: Dict[int, float] = {}   # used ÷ size by OSD, as far as OSDs have reported
 
     @property
     def misplaced_ratio(self) -> float:
@@ -58,23 +59,28 @@ class Watcher:
         self._agent.close()
 
     def _sample(self) -> Optional[Sample]:
-        command = {"prefix": "pg dump", "dumpcontents": ["pgs"], "format": "json"}
+        command = {"prefix": "pg dump", "dumpcontents": ["pgs", "osds"], "format": "json"}
         try:
             answer = self._agent.ask("mgr", command, seconds=ANSWER_SECONDS)
         except (ClusterError, OSError):
             self._agent.close()
             return None
-        return sample_of(answer.json()["pg_stats"], time.time()) if answer.rc == 0 else None
+        if answer.rc:
+            return None
+        dump = answer.json()
+        return sample_of(dump["pg_stats"], time.time(), dump.get("osd_stats", []))
 
 
-def sample_of(pgs: List[Dict[str, Any]], at: float) -> Sample:
-    """The sample that the `pg_stats` of one `pg dump pgs` make."""
+def sample_of(pgs: List[Dict[str, Any]], at: float,
+              osds: Sequence[Dict[str, Any]] = ()) -> Sample:
+    """The sample that the `pg_stats` and `osd_stats` of one `pg dump` make."""
     misplaced = {pg["pgid"]: pg["stat_sum"]["num_objects_misplaced"] for pg in pgs}
     return Sample(
         at=at, misplaced=sum(misplaced.values()),
         copies=sum(pg["stat_sum"]["num_object_copies"] for pg in pgs),
         moving=frozenset(pgid for pgid, copies in misplaced.items() if copies),
-        troubled={pg["pgid"]: pg["state"] for pg in pgs if _is_troubled(pg["state"])})
+        troubled={pg["pgid"]: pg["state"] for pg in pgs if _is_troubled(pg["state"])},
+        utilization={osd["osd"]: osd["kb_used"] / osd["kb"] for osd in osds if osd.get("kb")})
 
 
 def _is_troubled(state: str) -> bool:
