@@ -188,14 +188,14 @@ class MgrModuleApi:
     def get_module_option(self, key: str, default: Any = None) -> Any:
         """Typed value; the declared default, else `default`, while it is not set."""
         option = self._option(key)
-        value = self._mgr.config.module_option(self.module_name, key)
+        value = self._mgr.module_option(self.module_name, key)
         return option.get("default", default) if value is None else value
 
     def get_module_option_ex(self, module: str, key: str, default: Any = None) -> Any:
         """Another module's option: `default` (None) while it is not set, whatever its default."""
         if module == self.module_name:
             return self.get_module_option(key, default)
-        value = self._mgr.config.module_option(module, key)
+        value = self._mgr.module_option(module, key)
         return default if value is None else value
 
     def set_module_option(self, key: str, val: Any) -> None:

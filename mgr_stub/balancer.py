@@ -6,7 +6,7 @@ It never moves a PG here. In the simulation it is off at first, so that plans ca
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from .config import Config
 from .errors import StubError, invalid
@@ -17,15 +17,18 @@ Answer = Tuple[int, str, str]
 class BuiltinBalancer:
     """The always-on module `balancer`; which methods it has differs between releases."""
 
-    def __init__(self, config: Config, release: int) -> None:
+    def __init__(self, config: Config, release: int,
+                 option: Callable[[str, str], Any]) -> None:
         self._config = config
+        #: What the running mgr has of an option.
+        self._option = option
         self._release = release
         #: How often its loop has been woken by `on` or `off`.
         self.woken = 0
 
     @property
     def active(self) -> bool:
-        value = self._config.module_option("balancer", "active")
+        value = self._option("balancer", "active")
         return True if value is None else bool(value)
 
     def remote(self, method: str, args: Tuple[Any, ...]) -> Any:

@@ -15,6 +15,7 @@ from .clock import VirtualClock, parse_timestamp
 from .cluster import Cluster
 from .crush_map import CrushMap
 from .errors import invalid
+from .log_recovery import writes_in_log
 from .osd_map import REWEIGHT_ONE, OsdMap, is_erasure
 from .pg import Flow, Pg
 from .statistics import no_statistics
@@ -68,6 +69,7 @@ def _build(state: Dict[str, Any], release: int) -> Cluster:
                       PoolUsage(pg_map.get("pool_statfs", [])), extras)
     _find_raw(cluster, state["osd_dump"].get("pg_upmap", []))
     _weigh_shards(cluster)
+    _read_logs(cluster)
     _resume_backfill(cluster)
     return cluster
 
@@ -160,6 +162,13 @@ def _weigh_shards(cluster: Cluster) -> None:
     cluster.metadata_per_object = cost
     for pg in cluster.pgs.values():
         pg.shard = cluster.weigh(pg)
+
+
+def _read_logs(cluster: Cluster) -> None:
+    """How much of each PG's life its log tells."""
+    length = cluster.log_length()
+    for pg in cluster.pgs.values():
+        pg.writes = writes_in_log(pg.stats, length)
 
 
 def _resume_backfill(cluster: Cluster) -> None:

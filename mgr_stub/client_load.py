@@ -110,6 +110,10 @@ class ClientLoad(Timer):
         else:
             objects = -pg.num_objects
         pg.num_objects += objects
+        if pg.writes is not None:
+            pg.writes += max(1, abs(objects))
+            if pg.writes >= self._cluster.log_length():
+                pg.writes = None
         pg.num_copies += objects * cluster.size_of(pg)
         old, pg.shard = pg.shard, cluster.weigh(pg)
         difference = pg.shard.minus(old)

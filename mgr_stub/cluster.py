@@ -7,6 +7,7 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
 
 from .clock import VirtualClock, format_time
 from .crush_map import CrushMap
+from .log_recovery import log_length
 from .map_change import MapChange
 from .osd_map import OsdMap, up_from_mapping
 from .pg import Pg, pg_order
@@ -54,6 +55,9 @@ class Cluster:
     pool_usage: PoolUsage
     #: Keys of the state file that the simulation only hands on (versions, pg_dump totals, ...).
     extras: Dict[str, Any]
+    #: Whether PGs peer as Ceph's do: those with a whole log are recovered (log_recovery.py), not
+    #: backfilled, and the lowest id leads where the first of `up` is new.
+    log_recovery: bool = False
     #: Bytes of metadata that an object costs on each OSD that has a shard of it.
     metadata_per_object: float = 0.0
     raw_mapping: RawMapping = field(default_factory=RawMapping)
@@ -237,6 +241,11 @@ class Cluster:
         self.revision += 1
         self.sums.clear()
 
+    def log_length(self) -> int:
+        """How many writes the logs of PGs keep, by the PG shards of a mean OSD."""
+        shards = sum(len(osds) for osds in self.map.up.values())
+        return log_length(shards / max(1, len(self.map.osds)))
+
     def weigh(self, pg: Pg) -> ShardBytes:
         """The bytes of one shard of a PG of its present size."""
         return ShardBytes(max(0, pg.num_bytes) // self.map.data_chunks(pg.pool_id),
@@ -294,7 +303,9 @@ class Cluster:
 
     def wanted_acting(self, pg: Pg) -> Mapping:
         """The acting set that the PG comes to when it peers."""
-        return acting_of(pg, self.map.up.get(pg.pgid, ()), self.size_of(pg), self.map.is_up)
+        return acting_of(pg, self.map.up.get(pg.pgid, ()), self.size_of(pg), self.min_size_of(pg),
+                         self.map.is_up,
+                         self.map.acting(pg.pgid) if self.log_recovery else None)
 
     def look_at(self, pg: Pg) -> None:
         """Notes whether the PG is at rest; to be called after all that may change its reports."""

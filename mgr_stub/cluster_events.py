@@ -34,6 +34,11 @@ def scrub(simulation: Simulation, pgid: str, seconds: float) -> None:
     simulation.appointments.at(pg.scrub_until, end)
 
 
+def set_log_recovery(simulation: Simulation, wanted: bool) -> None:
+    """Whether PGs whose log reaches back to their first object are recovered, as Ceph does."""
+    simulation.cluster.log_recovery = wanted
+
+
 def set_backfill_rate(simulation: Simulation, bytes_per_second: float) -> None:
     """What every OSD can read and write together for backfill; 0 stops all copying."""
     if bytes_per_second < 0:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from .errors import StubError, invalid
 from .options import Value, check_value, parse_value
@@ -22,6 +22,7 @@ CORE_OPTIONS: Dict[str, Tuple[str, str]] = {
     "mon_osd_down_out_interval": ("secs", "600"),
     "mon_osd_auto_mark_auto_out_in": ("bool", "true"),
     "mon_max_pg_per_osd": ("uint", "250"),
+    "osd_max_pg_per_osd_hard_ratio": ("float", "3"),
     "mon_target_pg_per_osd": ("uint", "100"),
     "osd_pool_default_size": ("uint", "3"),
 }
@@ -50,6 +51,10 @@ class Config:
         self._modules: Dict[str, Dict[str, Mapping[str, Any]]] = {}
         #: Counts the changes of Ceph's own options.
         self.version = 0
+        #: Called with (module, option, text) when `ceph config rm` takes a module's option away.
+        self.on_removal: Callable[[str, str, str], None] = lambda module, name, text: None
+        #: Called with (module, option) when one is set anew.
+        self.on_setting: Callable[[str, str], None] = lambda module, name: None
         self.declare("balancer", BALANCER_OPTIONS)
 
     def declare(self, module: str, options: List[Dict[str, Any]]) -> None:
@@ -60,7 +65,10 @@ class Config:
 
     def module_option(self, module: str, name: str) -> Any:
         """Typed value of a module's option that has been set; None while it is at its default."""
-        text = self._texts.get(_module_key(module, name))
+        return self.typed(module, name, self._texts.get(_module_key(module, name)))
+
+    def typed(self, module: str, name: str, text: Optional[str]) -> Any:
+        """The typed value of a module's option of that text; None for none."""
         if text is None or module not in self._modules:
             return None
         option = self._modules[module].get(name, {})
@@ -76,6 +84,7 @@ class Config:
         except StubError as error:
             raise invalid(f"error parsing value: {error.message}") from None
         self._texts[_module_key(module, name)] = text
+        self.on_setting(module, name)
 
     def remove_module_option(self, module: str, name: str) -> None:
         self._texts.pop(_module_key(module, name), None)
@@ -128,7 +137,10 @@ class Config:
         """`ceph config rm WHO NAME`."""
         if name.startswith("mgr/"):
             module, _, option = name[len("mgr/"):].partition("/")
+            text = self._texts.get(_module_key(module, option))
             self.remove_module_option(module, option)
+            if text is not None:
+                self.on_removal(module, option, text)
         else:
             self._texts.pop(f"{who}/{name}", None)
             self.version += 1

@@ -36,7 +36,7 @@ def retarget(cluster: Cluster, pg: Pg) -> None:
     flows: Dict[Place, Flow] = {}
     for place, source in pg.wanted_flows(up):
         kept = old.pop(place, None) or _from_behind(pg, place, source)
-        flow = kept or Flow(source, place[1], pg.shard)
+        flow = kept or _new_flow(cluster, pg, place, source)
         flow.source = _reader(cluster, pg, up, source)
         if flow.source != NONE:
             flows[place] = flow
@@ -147,6 +147,12 @@ def _reader(cluster: Cluster, pg: Pg, up: Mapping, wanted: int) -> int:
     if len(alive) < cluster.map.data_chunks(pg.pool_id):
         return NONE
     return next((osd for osd in alive if osd in up), alive[0])
+
+
+def _new_flow(cluster: Cluster, pg: Pg, place: Place, source: int) -> Flow:
+    flow = Flow(source, place[1], pg.shard)
+    flow.by_log = flow.whole_log = cluster.log_recovery and pg.writes is not None
+    return flow
 
 
 def _from_behind(pg: Pg, place: Place, source: int) -> Optional[Flow]:

@@ -38,12 +38,17 @@ class Mgr:
         self.release = simulation.cluster.release
         number, self.release_name = RELEASES[self.release]
         self.version = f"ceph version {number} (simulated) {self.release_name} (stable)"
-        self.balancer = BuiltinBalancer(simulation.config, self.release)
+        self.balancer = BuiltinBalancer(simulation.config, self.release, self.module_option)
         #: The maps that it had when the connection to the monitors was lost.
         self._last_maps: Optional[Tuple[OsdMap, CrushMap]] = None
         self.config_changed = False
         #: Does a module get readings that it cannot change, as from Ceph 21 on?
         self.shares_readings = False
+        #: Texts of module options that `ceph config rm` has taken away during this mgr's life:
+        #: a running mgr is not told of removals and goes on with them.
+        self._removed: Dict[Tuple[str, str], str] = {}
+        self.config.on_removal = self._note_removal
+        self.config.on_setting = lambda module, name: self._removed.pop((module, name), None)
         self.module: Optional[Any] = None
         self.health_checks: Dict[str, Dict[str, Any]] = {}
         self.cluster_log: List[Tuple[str, int, str]] = []
@@ -118,6 +123,18 @@ class Mgr:
                 "module": name for name in sorted(self.simulation.disabled_modules)}
         return shown
 
+    # -- options ------------------------------------------------------------------------------
+
+    def _note_removal(self, module: str, name: str, text: str) -> None:
+        self._removed[module, name] = text
+
+    def module_option(self, module: str, name: str) -> Any:
+        """The typed value that the running mgr goes by; None where none has been set."""
+        removed = self._removed.get((module, name))
+        if removed is not None:
+            return self.config.typed(module, name, removed)
+        return self.config.module_option(module, name)
+
     # -- writing ------------------------------------------------------------------------------
 
     def set_module_option(self, module: str, name: str, text: Optional[str]) -> None:
@@ -127,6 +144,7 @@ class Mgr:
             try:
                 if text is None:
                     self.config.remove_module_option(module, name)
+                    self._removed.pop((module, name), None)
                 else:
                     self.config.set_module_option(module, name, text)
             except StubError as error:

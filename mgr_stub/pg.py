@@ -29,10 +29,13 @@ def pg_order(pgid: str) -> Tuple[int, int]:
 class Flow:
     """A shard on its way: copied bytes from `source` to `target`.
 
-    With `by_log` the target has the shard but for what was written while it was down.
+    With `by_log` the target has the shard but for what was written while it was down. With
+    `whole_log` it is new and gets all of it by the PG's log; if it is `apart`, it does not serve
+    before it has all.
     """
 
-    __slots__ = ("source", "target", "shard", "copied", "landed", "rate", "by_log")
+    __slots__ = ("source", "target", "shard", "copied", "landed", "rate", "by_log", "whole_log",
+                 "apart")
 
     def __init__(self, source: int, target: int, shard: ShardBytes, copied: float = 0.0) -> None:
         self.source = source
@@ -43,6 +46,13 @@ class Flow:
         self.landed = shard.part(copied) if copied else NOTHING
         self.rate = 0.0
         self.by_log = False
+        self.whole_log = False
+        self.apart = False
+
+    @property
+    def serves(self) -> bool:
+        """Whether its target serves although it has not everything yet."""
+        return self.by_log and not self.apart
 
     @property
     def remaining(self) -> float:
@@ -72,7 +82,7 @@ class Pg:
                  "stats", "file_state", "flows", "queued", "backfilling", "toofull", "retry_at",
                  "recovered_bytes", "reported_epoch", "num_bytes", "num_objects", "omap_bytes",
                  "num_copies", "order", "created", "scrub_until", "progress", "report",
-                 "waiting")
+                 "waiting", "writes", "omap_reported")
 
     def __init__(self, pgid: str, pool_id: int, erasure: bool, stats: Dict[str, Any]) -> None:
         self.pgid = pgid
@@ -107,6 +117,10 @@ class Pg:
         self.num_copies = self.stat("num_object_copies")
         #: Whether it is new and has not peered yet.
         self.created = False
+        #: Writes in its life, as long as its log has them all; see log_recovery.py.
+        self.writes: Optional[int] = None
+        #: The omap bytes that its last deep scrub has found; None if they are known at once.
+        self.omap_reported: Optional[int] = None
         self.scrub_until = 0.0
         #: What it has reported last, as get('pg_progress') and get('pg_stats') have it, good as
         #: long as it rests; None from the moment that something happens to it.

@@ -7,8 +7,9 @@ otherwise.
 
 from __future__ import annotations
 
-from typing import Callable, List, NamedTuple
+from typing import Callable, List, NamedTuple, Optional, Sequence
 
+from .log_recovery import acting_by_log, is_by_log
 from .pg import Pg
 from .upmap import NONE, Mapping
 
@@ -20,8 +21,15 @@ class Counts(NamedTuple):
     degraded: int
 
 
-def acting_of(pg: Pg, up: Mapping, size: int, is_up: Callable[[int], bool]) -> Mapping:
-    """The OSDs that serve the PG; `up` itself where no other set would do better."""
+def acting_of(pg: Pg, up: Mapping, size: int, min_size: int, is_up: Callable[[int], bool],
+              serving_now: Optional[Mapping] = None) -> Mapping:
+    """The OSDs that serve the PG; `up` itself where no other set would do better.
+
+    `serving_now` are those that do as the PG begins to peer: their first stays it if it can.
+    Without them the old primary leads, as the simulator had it before it was compared with Ceph.
+    """
+    if is_by_log(pg):
+        return acting_by_log(pg, up, size, min_size, is_up)
     if pg.erasure:
         acting = tuple(new if _has(pg, place, new) else _alive(pg, place, is_up)
                        for place, new in enumerate(up))
@@ -33,8 +41,20 @@ def acting_of(pg: Pg, up: Mapping, size: int, is_up: Callable[[int], bool]) -> M
     serving = serving[:size]
     if not serving or set(serving) == set(up):
         return up
-    return tuple(sorted(serving, key=lambda osd: pg.held.index(osd) if osd in pg.held
-                        else len(pg.held)))
+    if serving_now is None:
+        return tuple(sorted(serving, key=lambda osd: pg.held.index(osd) if osd in pg.held
+                            else len(pg.held)))
+    leader = _leader(pg, up, serving, serving_now)
+    return (leader, *(osd for osd in serving if osd != leader))
+
+
+def _leader(pg: Pg, up: Mapping, serving: Sequence[int], serving_now: Mapping) -> int:
+    """Who of those that serve comes first: the first of `up`, else who does now, else the lowest
+    id of those with all data, as PeeringState::find_best_info has it."""
+    for osd in (*up[:1], *serving_now[:1]):
+        if osd in serving and osd in pg.held:
+            return osd
+    return min((osd for osd in serving if osd in pg.held), default=serving[0])
 
 
 def _has(pg: Pg, place: int, osd: int) -> bool:
@@ -42,7 +62,7 @@ def _has(pg: Pg, place: int, osd: int) -> bool:
     if (pg.held[place:place + 1] == (osd,)) if pg.erasure else osd in pg.held:
         return osd != NONE
     flow = pg.flows.get((place, osd))
-    return flow is not None and flow.by_log
+    return flow is not None and flow.serves
 
 
 def _alive(pg: Pg, place: int, is_up: Callable[[int], bool]) -> int:
@@ -52,6 +72,8 @@ def _alive(pg: Pg, place: int, is_up: Callable[[int], bool]) -> int:
 
 def counts_of(pg: Pg, up: Mapping, acting: Mapping, size: int) -> Counts:
     """Misplaced and degraded object copies of a PG that has peered."""
+    if is_by_log(pg):
+        return _counts_by_log(pg, up, size)
     if not pg.erasure:
         return _replicated_counts(pg, up, acting, size)
     misplaced = degraded = 0
@@ -73,6 +95,20 @@ def _replicated_counts(pg: Pg, up: Mapping, acting: Mapping, size: int) -> Count
     sources = sum(1 for osd in acting if osd not in up)
     misplaced = sum(missing[:sources]) + pg.num_objects * max(0, sources - len(missing))
     return Counts(misplaced, sum(missing[sources:]))
+
+
+def _counts_by_log(pg: Pg, up: Mapping, size: int) -> Counts:
+    """Where the log tells what is missing, copies on old members count wherever those are."""
+    if pg.erasure:
+        misplaced = sum(_missing(pg, *place) for place, flow in pg.flows.items()
+                        if flow.source in pg.held[place[0]:place[0] + 1])
+        total = sum(_missing(pg, *place) for place in pg.flows)
+        total += pg.num_objects * (size - sum(1 for osd in up if osd != NONE))
+        return Counts(misplaced, total - misplaced)
+    missing = sorted((_missing(pg, 0, osd) for osd in up), reverse=True)
+    missing[:0] = [pg.num_objects] * (size - len(up))
+    old = sum(1 for osd in pg.held if osd not in up)
+    return Counts(sum(missing[:old]), sum(missing[old:]))
 
 
 def _missing(pg: Pg, place: int, osd: int) -> int:
@@ -101,13 +137,16 @@ def state_of(pg: Pg, up: Mapping, acting: Mapping, size: int, min_size: int,
     waiting = bool(pg.flows)
     words = ["active"] if enough else []
     by_log = waiting and any(flow.by_log for flow in pg.flows.values())
+    # the word stands until the first object is recovered, even if no object is degraded
+    untouched = is_by_log(pg) and not any(flow.copied for flow in pg.flows.values())
     if enough and not waiting and not counts.degraded:
         words.append("clean")
     if by_log:
-        words.append("recovering" if pg.backfilling else "recovery_wait")
+        words.append("recovering" if pg.backfilling else
+                     "recovery_toofull" if pg.toofull else "recovery_wait")
     if len(serving) < size:
         words.append("undersized")
-    if counts.degraded:
+    if counts.degraded or untouched:
         words.append("degraded")
     if acting != up:
         words.append("remapped")

@@ -12,6 +12,7 @@ from typing import Callable, Dict, Iterable, List, NamedTuple, Tuple
 
 from .cluster import Cluster
 from .pg import Pg
+from .upmap import NONE
 
 #: Seconds after which a target that was too full is asked again (osd_backfill_retry_interval).
 RETRY_SECONDS = 30.0
@@ -46,7 +47,8 @@ def grant(cluster: Cluster, requests: Iterable[Request],
         pg.toofull = False
         if not slots.free_for(request):
             continue
-        pg.toofull = not roomy and slots.too_full(pg, ran)
+        pg.toofull = slots.stops_recovery(pg) if _by_log(pg) else (
+            not roomy and slots.too_full(pg, ran))
         if pg.toofull:
             pg.retry_at = cluster.clock.now + RETRY_SECONDS
             continue
@@ -54,6 +56,10 @@ def grant(cluster: Cluster, requests: Iterable[Request],
         slots.take(request)
         granted.append(pg)
     return granted
+
+
+def _by_log(pg: Pg) -> bool:
+    return any(flow.by_log for flow in pg.flows.values())
 
 
 def _turn(request: Request) -> Tuple[int, bool, Tuple[float, Tuple[int, int]]]:
@@ -88,6 +94,13 @@ class _Slots:
         for flow in pg.flows.values():
             to_come = flow.shard.total - flow.landed.total
             self._incoming[flow.target] = self._incoming.get(flow.target, 0.0) + to_come
+
+    def stops_recovery(self, pg: Pg) -> bool:
+        """Whether one that serves or shall have a part is above the full ratio."""
+        full = self._cluster.map.ratio("full_ratio")
+        osds = {osd for osd in self._cluster.map.acting(pg.pgid) if osd != NONE} | pg.targets()
+        return any(self._cluster.usage[osd].utilization > full for osd in osds
+                   if osd in self._cluster.usage)
 
     def too_full(self, pg: Pg, runs: bool) -> bool:
         """Whether a target refuses. One that has agreed does so only once it is too full itself."""

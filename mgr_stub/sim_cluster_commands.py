@@ -141,6 +141,14 @@ def _scrub(session: "Session", words: List[str]) -> str:
     return ""
 
 
+def _log_recovery(wanted: bool) -> Command:
+    def run(session: "Session", words: List[str]) -> str:
+        sim_words.take(words, 0, f"log-recovery {'on' if wanted else 'off'}")
+        cluster_events.set_log_recovery(session.simulation, wanted)
+        return ""
+    return run
+
+
 COMMANDS: Dict[str, Command] = {
     "osd out": _for_osds("osd out N...", osd_events.mark_out),
     "osd in": _for_osds("osd in N...", osd_events.mark_in),
@@ -163,5 +171,7 @@ COMMANDS: Dict[str, Command] = {
     "flag unset": _flag(False),
     "backfill rate": _backfill_rate,
     "peering": _peering,
+    "log-recovery on": _log_recovery(True),
+    "log-recovery off": _log_recovery(False),
     "scrub": _scrub,
 }

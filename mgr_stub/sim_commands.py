@@ -45,6 +45,7 @@ sim flag set|unset NAME           flags of the osdmap, such as noout
 sim backfill rate SIZE            bytes per second of every OSD
 sim peering SPAN                  how long PGs peer
 sim scrub PGID SPAN               the PG shows a scrub
+sim log-recovery on|off           PGs with a whole log are recovered, not backfilled, as in Ceph
 sim failover                      the mgr hands over in good order
 sim mgr fail [at POINT [COUNT]] [takeover=SPAN]
                                   the mgr dies, at once or at the COUNT-th call of the API:

@@ -39,6 +39,7 @@ def _create(cluster: Cluster, pool_id: int, count: int) -> Set[str]:
         pg = Pg(pgid, pool_id, is_erasure(pool), {"pgid": pgid, "up": [], "acting": []})
         pg.raw = pg.crush = cluster.raw_mapping.compute(topology, pool_id, position, weights)
         pg.created = True
+        pg.writes = 0
         cluster.pgs[pgid] = pg
         pg.held = cluster.mapping_of(pg, ())
         count_members(cluster, set(), cluster.members(pg))
@@ -73,6 +74,7 @@ def _split_one(cluster: Cluster, parent: Pg, positions: List[int], shares: List[
         child.raw, child.crush, child.held = parent.raw, parent.crush, parent.held
         child.reported_epoch = parent.reported_epoch
         child.recovered_bytes = 0
+        child.writes = parent.writes  # each gets the log with its head and its tail
         for name, amount in whole.items():
             part = amount * share // total
             setattr(child, name, part)
@@ -112,6 +114,7 @@ def _merge(cluster: Cluster, pool_id: int, position: int) -> Set[str]:
     source = cluster.pgs[f"{pool_id}.{position:x}"]
     target = cluster.pgs[f"{pool_id}.{parent_of(position):x}"]
     target.forget_reports()
+    target.writes = None  # a merge leaves an empty log
     for name in _AMOUNTS:
         setattr(target, name, getattr(target, name) + getattr(source, name))
     target.shard = target.shard.minus(NOTHING.minus(source.shard))

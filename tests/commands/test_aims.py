@@ -41,7 +41,7 @@ def test_option_is_the_default(any_session: Session) -> None:
     run(session, "config set mgr mgr/equilibrium/aim even")
     assert optimize(session)["aim"] == "even"
     assert optimize(session, "p --aim least-motion")["aim"] == "least-motion"
-    run(session, "config rm mgr mgr/equilibrium/aim")
+    run(session, "config rm mgr mgr/equilibrium/aim", "sim failover")
     assert optimize(session)["aim"] == "space"
 
 

@@ -99,5 +99,5 @@ def test_pool_list_holds_for_automatic_balancing(session: Session) -> None:
 def test_device_classes_option(session: Session) -> None:
     run(session, "config set mgr mgr/equilibrium/device_classes ssd")
     assert classes_of(session, optimize(session)) == {"ssd"}
-    run(session, "config rm mgr mgr/equilibrium/device_classes")
+    run(session, "config rm mgr mgr/equilibrium/device_classes", "sim failover")
     assert classes_of(session, optimize(session)) == {"hdd", "ssd"}

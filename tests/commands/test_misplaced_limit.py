@@ -87,7 +87,8 @@ def test_limit_can_be_changed_at_run_time(session: Session) -> None:
     assert watch.seen[0][0] > 0.01              # what moves already goes on ...
     sent = ask(session, "status")["execution"]["sent_moves"]
     assert watch.highest <= 0.03 and sent >= many["execution"]["sent_moves"]
-    run(session, "config rm mgr mgr/equilibrium/max_misplaced_ratio", "sim run 1m")
+    run(session, "config rm mgr mgr/equilibrium/max_misplaced_ratio", "sim failover",
+        "sim run 1m")
     assert ask(session, "status")["max_misplaced_ratio"] == 0.05
 
 

@@ -138,8 +138,27 @@ def test_options_are_typed(session: Any) -> None:
         assert session.command(f"config set mgr mgr/equilibrium/{name} '{text}'") == (0, "", "")
         got = module.get_module_option(name)
         assert got == value and type(got) is type(value)
+
+
+def test_a_running_mgr_never_hears_of_a_removal(session: Any) -> None:
+    """Seen on 16.2.15 and 20.2.4: notified, but with the old value until the mgr is another."""
+    session.command("config set mgr mgr/equilibrium/count 9")
+    before = session.module.notified
     session.command("config rm mgr mgr/equilibrium/count")
-    assert module.get_module_option("count") == 3
+    assert session.module.get_module_option("count") == 9
+    assert session.module.notified == before + 1
+    assert session.command("config get mgr mgr/equilibrium/count")[1] == "3"
+    session.command("config set mgr mgr/equilibrium/shift 1")      # another one changes nothing
+    assert session.module.get_module_option("count") == 9
+    session.failover()
+    assert session.module.get_module_option("count") == 3
+
+
+def test_a_removed_option_that_is_set_again(session: Any) -> None:
+    session.command("config set mgr mgr/equilibrium/count 9")
+    session.command("config rm mgr mgr/equilibrium/count")
+    session.command("config set mgr mgr/equilibrium/count 4")
+    assert session.module.get_module_option("count") == 4
 
 
 @pytest.mark.parametrize("name, text", [
@@ -193,6 +212,8 @@ def test_built_in_balancer(session: Any) -> None:
     assert session.command("balancer on") == (0, "", "")
     assert module.get_module_option_ex("balancer", "active") is True
     session.command("config rm mgr mgr/balancer/active")
+    session.failover()
+    module = session.module
     assert module.get_module_option_ex("balancer", "active") is None      # at its default: on
     assert json.loads(session.command("balancer status")[1])["active"] is True
     module.set_module_option_ex("balancer", "active", "false")

@@ -1,0 +1,95 @@
+"""PGs whose log reaches back to their first object: Ceph recovers new members, it does not backfill.
+
+Seen on 16.2.15 and 20.2.4. A new member of `up` lacks nothing that the log does not tell, so the PG
+asks for no backfill. A member that lacks more than osd_async_recovery_min_cost writes stays out of
+the acting set while it is filled, as long as min_size others serve; one that lacks fewer serves at
+once. `norebalance` and `nobackfill` stop neither, and the old members keep their copies until the
+PG is clean.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+from .pg import Pg
+from .upmap import NONE, Mapping
+
+#: Writes that a member may lack and still serve at once (osd_async_recovery_min_cost).
+ASYNC_MIN_COST = 100
+
+#: Log entries of all PGs of an OSD (osd_target_pg_log_entries_per_osd), and the bounds of one PG
+#: (osd_min_pg_log_entries, osd_max_pg_log_entries).
+_ENTRIES_PER_OSD = 300_000
+_FEWEST, _MOST = 250, 10_000
+
+
+def log_length(pgs_per_osd: float) -> int:
+    """How many writes the log of a PG keeps."""
+    return int(min(_MOST, max(_FEWEST, _ENTRIES_PER_OSD / max(1.0, pgs_per_osd))))
+
+
+def writes_in_log(stats: Dict[str, Any], length: int) -> Optional[int]:
+    """Writes in a PG's life if its log still has them all, else None; from its pg_stats[] record.
+
+    A record without log_start is judged by its writes, or its objects, and the length of a log.
+    """
+    start = stats.get("ondisk_log_start", stats.get("log_start"))
+    if start is not None:
+        if start != "0'0":
+            return None
+        return int(str(stats.get("version", "0'0")).partition("'")[2] or 0)
+    sums = stats.get("stat_sum", {})
+    writes = max(int(sums.get("num_write", 0)), int(sums.get("num_objects", 0)))
+    return writes if writes < length else None
+
+
+def is_by_log(pg: Pg) -> bool:
+    """Whether all that the PG copies comes to members that are new, by its log."""
+    return bool(pg.flows) and all(flow.whole_log for flow in pg.flows.values())
+
+
+def acting_by_log(pg: Pg, up: Mapping, size: int, min_size: int,
+                  is_up: Callable[[int], bool]) -> Mapping:
+    """The acting set that such a PG comes to; marks the members that are filled apart from it."""
+    costly = (pg.writes or 0) > ASYNC_MIN_COST
+    new = {place for place in pg.flows}
+    if pg.erasure:
+        acting, apart = _positions(pg, up, min_size, costly)
+    else:
+        acting, apart = _replicas(pg, up, size, min_size, is_up, costly)
+    for place in new:
+        pg.flows[place].apart = place in apart
+    return acting
+
+
+Apart = List[Tuple[int, int]]
+
+
+def _replicas(pg: Pg, up: Mapping, size: int, min_size: int, is_up: Callable[[int], bool],
+              costly: bool) -> Tuple[Mapping, Apart]:
+    """Who leads has all; then `up`, then old members; the new ones of the highest ids stay out."""
+    new = {osd for _, osd in pg.flows}
+    alive = [osd for osd in pg.held if is_up(osd)]
+    wanted = list(up)
+    if wanted and wanted[0] in new and costly and alive:
+        leader = min(alive)  # among equals Ceph takes the lowest id
+        wanted = [leader] + [osd for osd in up if osd != leader]
+    wanted += [osd for osd in alive if osd not in wanted][:max(0, size - len(wanted))]
+    apart: Apart = []
+    for osd in sorted(new, reverse=True) if costly else ():
+        if len(wanted) > min_size and osd in wanted:
+            wanted.remove(osd)
+            apart.append((0, osd))
+    return tuple(wanted), apart
+
+
+def _positions(pg: Pg, up: Mapping, min_size: int, costly: bool) -> Tuple[Mapping, Apart]:
+    """The positions of new members become holes, the highest ids first."""
+    acting = list(up)
+    apart: Apart = []
+    for position, osd in sorted(pg.flows, key=lambda place: place[1], reverse=True):
+        present = sum(1 for member in acting if member != NONE)
+        if costly and present > min_size:
+            acting[position] = NONE
+            apart.append((position, osd))
+    return tuple(acting), apart

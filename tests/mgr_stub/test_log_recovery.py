@@ -1,0 +1,127 @@
+"""PGs whose log reaches back to their first object, moved by upmap; all cases seen on real daemons.
+
+The acting sets, states and counts are those of 16.2.15 with ten OSDs (hosts of two).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, Sequence, Tuple
+
+import pytest
+
+import stub_states as clusters
+from mgr_stub.upmap import NONE
+
+REP = (2, "rep", 1, 3, 0, "")
+PAIR = (2, "pair", 1, 2, 0, "")
+EC21 = (2, "ec", 3, 3, 2, "k2m1")
+
+
+def moved(make_session: Callable[..., Any], pool: Tuple[Any, ...], before: Sequence[int],
+          pairs: Sequence[int], objects: int = 198, **more: Any) -> Any:
+    """A session in which one PG has been sent elsewhere and has peered."""
+    record = {**clusters.pg("2.0", before, objects=objects), **more}
+    state = clusters.state([record], osds=10, pools=[pool])
+    if pool is PAIR:
+        state["osd_dump"]["pools"][0]["min_size"] = 1
+    session = make_session(state)
+    session.command("sim log-recovery on")
+    # slow enough to be looked at
+    session.command("sim backfill rate 10M")
+    rc, _, error = session.command(f"osd pg-upmap-items 2.0 {' '.join(map(str, pairs))}")
+    assert rc == 0, error
+    session.command("sim run 2s")
+    return session
+
+
+def shown(session: Any) -> Dict[str, Any]:
+    return dict(session.mgr.get("pg_stats")["pg_stats"][0])
+
+
+@pytest.mark.parametrize("pool, before, pairs, up, acting, copies", [
+    (REP, [3, 1, 4], [4, 8], [3, 1, 8], [3, 1], 1),
+    (REP, [7, 3, 5], [7, 8], [8, 3, 5], [3, 5], 1),              # the primary itself
+    (REP, [9, 6, 3], [6, 4, 3, 0], [9, 4, 0], [9, 0], 2),        # min_size serves, no fewer
+    (EC21, [9, 0, 6], [6, 4], [9, 0, 4], [9, 0, NONE], 1),
+    (EC21, [6, 3, 5], [6, 8], [8, 3, 5], [NONE, 3, 5], 1),
+    (EC21, [9, 3, 7], [3, 4, 7, 0], [9, 4, 0], [9, NONE, 0], 2),
+    (PAIR, [6, 9], [9, 4], [6, 4], [6], 1),
+    (PAIR, [8, 6], [8, 4], [4, 6], [6], 1)])
+def test_new_members_are_filled_apart(make_session: Callable[..., Any], pool: Tuple[Any, ...],
+                                      before: List[int], pairs: List[int], up: List[int],
+                                      acting: List[int], copies: int) -> None:
+    session = moved(make_session, pool, before, pairs)
+    record = shown(session)
+    assert (record["up"], record["acting"]) == (up, acting)
+    assert session.mgr.get("osd_map")["pg_temp"] == [{"pgid": "2.0", "osds": acting}]
+    assert record["state"] == "active+recovering+undersized+remapped"
+    counts = record["stat_sum"]
+    assert counts["num_objects_degraded"] == 0
+    assert 198 * (copies - 1) < counts["num_objects_misplaced"] <= 198 * copies
+    source = session.cluster.usage[pairs[0]].used
+    session.command("sim run idle")
+    record = shown(session)
+    assert (record["state"], record["acting"]) == ("active+clean", up)
+    assert session.mgr.get("osd_map")["pg_temp"] == []
+    assert session.cluster.usage[pairs[0]].used < source      # its copy went with the end
+
+
+def test_few_missing_objects_are_recovered_in_place(make_session: Callable[..., Any]) -> None:
+    session = moved(make_session, REP, [5, 9, 6], [6, 2], objects=19)
+    record = shown(session)
+    assert record["acting"] == record["up"] == [5, 9, 2]
+    assert record["state"].startswith("active+recovering")
+    assert 0 < record["stat_sum"]["num_objects_misplaced"] <= 19
+    assert session.mgr.get("osd_map")["pg_temp"] == []
+
+
+@pytest.mark.parametrize("flag", ["norebalance", "nobackfill"])
+def test_flags_against_backfill_do_not_stop_it(make_session: Callable[..., Any],
+                                               flag: str) -> None:
+    state = clusters.state([clusters.pg("2.0", [6, 9, 2], objects=179)], osds=10, pools=[REP])
+    session = make_session(state)
+    session.command("sim log-recovery on")
+    session.command(f"osd set {flag}")
+    session.command("osd pg-upmap-items 2.0 2 4")
+    session.command("sim run 1h")
+    assert shown(session)["state"] == "active+clean"
+    assert shown(session)["acting"] == [6, 9, 4]
+
+
+def test_the_word_degraded_stands_until_the_first_object(make_session: Callable[..., Any]) -> None:
+    """norecover keeps it waiting: no object is degraded, the word is there, HEALTH_WARN with it."""
+    state = clusters.state([clusters.pg("2.0", [4, 6, 2], objects=201)], osds=10, pools=[REP])
+    session = make_session(state)
+    session.command("sim log-recovery on")
+    session.command("osd set norecover")
+    session.command("osd pg-upmap-items 2.0 2 8")
+    session.command("sim run 1m")
+    record = shown(session)
+    assert record["state"] == "active+recovering+undersized+degraded+remapped"
+    assert record["stat_sum"]["num_objects_degraded"] == 0
+    assert record["stat_sum"]["num_objects_misplaced"] == 201
+
+
+def test_a_trimmed_log_means_backfill(make_session: Callable[..., Any]) -> None:
+    session = moved(make_session, REP, [8, 2, 5], [8, 6], ondisk_log_start="53'177",
+                    version="53'198")
+    record = shown(session)
+    assert record["up"] == [6, 2, 5]
+    assert record["acting"] == [2, 5, 8]       # the lowest id leads where the first is new
+    assert record["state"] == "active+remapped+backfilling"
+
+
+def test_a_full_osd_stops_recovery(make_session: Callable[..., Any]) -> None:
+    """Whoever serves or is filled: `recovery_toofull` until the ratio is raised."""
+    state = clusters.state([clusters.pg("2.0", [4, 6, 2], objects=201)], osds=10, pools=[REP],
+                           total=100 * clusters.GIB)
+    session = make_session(state)
+    session.command("sim log-recovery on")
+    session.command("sim osd full-ratios 0.001 0.001 0.001")
+    session.command("osd pg-upmap-items 2.0 2 8")
+    session.command("sim run 10m")
+    assert shown(session)["state"] == (
+        "active+recovery_toofull+undersized+degraded+remapped")
+    session.command("sim osd full-ratios 0.85 0.9 0.95")
+    session.command("sim run 10m")
+    assert shown(session)["state"] == "active+clean"
