@@ -142,7 +142,7 @@ class PredictionCheck:
             return
         shards: Dict[int, Dict[str, int]] = {osd: {} for osd in known}
         for pg in paced(before.pgs.values(), _PGS_A_PIECE, self._checkpoint):
-            for osd in known.intersection(pg.acting).intersection(pg.up):
+            for osd in known.intersection(pg.home).intersection(pg.up):
                 shards[osd][pg.pgid] = pg.shard_bytes
         all_used = {osd.id: osd.used_bytes for osd in before.osds.values() if osd.has_statistics}
         highest = _highest_by_class(before)
@@ -155,7 +155,7 @@ class PredictionCheck:
         """OSD → PGs that have a shard there, or one on its way to it."""
         held: Dict[int, List[Pg]] = {osd: [] for osd in osds}
         for pg in paced(snapshot.pgs.values(), _PGS_A_PIECE, self._checkpoint):
-            for osd in held.keys() & set(pg.up + pg.acting):
+            for osd in held.keys() & set(pg.up + pg.home):
                 held[osd].append(pg)
         return held
 

@@ -254,7 +254,8 @@ def _fit(shards: Mapping[str, ShardInput], devices: Mapping[int, Osd],
          reading: Reading, pause: Callable[[], object]) -> SizeModel:
     measured = {osd.id: DeviceInput(osd.device_class, osd.used_bytes)
                 for osd in devices.values() if osd.has_statistics}
-    return fit_sizes(list(shards.values()), measured, reading.pool_stats, pause)
+    return fit_sizes(list(shards.values()), measured, reading.pool_stats, pause,
+                     reading.measured)
 
 
 def _pinned(osd_map: Mapping[str, Any]) -> Dict[str, str]:

@@ -30,3 +30,5 @@ class Reading(NamedTuple):
     stale_osds: FrozenSet[int] = frozenset()   # whose statistics have stopped coming
     #: pgid → acting set where it differs from the up set; None: to be told from pg_temp
     acting: Optional[Mapping[str, Sequence[int]]] = None
+    #: pool id → bytes per object that OSDs took beyond what was predicted (executor/prediction.py)
+    measured: Mapping[int, float] = {}

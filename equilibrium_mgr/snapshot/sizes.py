@@ -37,16 +37,18 @@ class SizeModel:
 
     `allocation_ratio`: pool → allocated ÷ logical data bytes; `bytes_per_object`: device class →
     metadata bytes per object; `class_ratio`: device class → shrink where shards exceed used bytes;
-    `classes`: OSD → device class.
+    `classes`: OSD → device class; `measured`: pool → bytes per object that OSDs took beyond all
+    that when shards came (executor/prediction.py).
     """
 
     def __init__(self, allocation_ratio: Mapping[int, float],
                  bytes_per_object: Mapping[str, float], class_ratio: Mapping[str, float],
-                 classes: Mapping[int, str]) -> None:
+                 classes: Mapping[int, str], measured: Mapping[int, float] = {}) -> None:
         self._allocation_ratio = allocation_ratio
         self._bytes_per_object = bytes_per_object
         self._class_ratio = class_ratio
         self._classes = classes
+        self._measured = measured
         # PGs share few combinations of device classes: (bytes per object, shrink) of each
         self._factors: Dict[Tuple[str, ...], Tuple[float, float]] = {}
 
@@ -61,19 +63,24 @@ class SizeModel:
                 _mean([self._class_ratio.get(c, 1.0) for c in members], 1.0))
         raw = (pg.data_bytes * self._allocation_ratio.get(pg.pool, 1.0)
                + pg.omap_bytes + pg.objects * factors[0])
-        return max(0, int(raw * factors[1]))
+        measured = self._measured.get(pg.pool, 0.0) if self._measured else 0.0
+        return max(0, int(raw * factors[1] + pg.objects * measured))
 
 
 def fit_sizes(pgs: Sequence[ShardInput], devices: Mapping[int, DeviceInput],
-              pool_stats: Iterable[Mapping[str, Any]],
-              pause: Callable[[], object] = no_pause) -> SizeModel:
-    """Fits the model to what the OSDs and pools report. OSDs without statistics are left out."""
+              pool_stats: Iterable[Mapping[str, Any]], pause: Callable[[], object] = no_pause,
+              measured: Mapping[int, float] = {}) -> SizeModel:
+    """Fits the model to what the OSDs and pools report. OSDs without statistics are left out.
+
+    `measured`: see SizeModel; what it explains is not explained a second time.
+    """
     allocation = _allocation_ratios(paced(pgs, _PGS_A_PIECE, pause), pool_stats)
     # whole bytes, and points in order: sums of ratios would depend on the order of PGs and OSDs
     data: Dict[int, int] = {osd: 0 for osd in devices}
     objects: Dict[int, int] = {osd: 0 for osd in devices}
     for pg in paced(pgs, _PGS_A_PIECE, pause):
         own = int(pg.data_bytes * allocation.get(pg.pool, 1.0)) + pg.omap_bytes
+        own += int(pg.objects * measured.get(pg.pool, 0.0)) if measured else 0
         for osd in pg.acting:
             if osd in data:
                 data[osd] += own
@@ -90,7 +97,7 @@ def fit_sizes(pgs: Sequence[ShardInput], devices: Mapping[int, DeviceInput],
         per_object[device_class] = _cost_per_object(sorted(
             (float(objects[o]), float(devices[o].used_bytes - data[o])) for o in osds))
     classes = {osd: device.device_class for osd, device in devices.items()}
-    return SizeModel(allocation, per_object, shrink, classes)
+    return SizeModel(allocation, per_object, shrink, classes, measured)
 
 
 def _allocation_ratios(pgs: Iterable[ShardInput],

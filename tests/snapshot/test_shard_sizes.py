@@ -12,6 +12,8 @@ import random
 import pytest
 from builders import GIB, MIB, Cluster, hosts
 
+from equilibrium_mgr.snapshot.build import build_snapshot
+
 
 def test_replicated_shard_is_the_pg() -> None:
     snapshot = Cluster(hosts(2)).pool(1, size=2).pg("1.0", [0, 1], num_bytes=3 * GIB).snapshot()
@@ -126,3 +128,18 @@ def test_no_osd_with_statistics_is_no_crash() -> None:
     cluster = Cluster(hosts(2)).pool(1, size=2).pg("1.0", [0, 1], num_bytes=GIB)
     cluster.without_statistics = [0, 1]
     assert cluster.snapshot().pgs["1.0"].shard_bytes == GIB
+
+
+def test_what_moves_have_shown_is_added_to_a_shard_once() -> None:
+    """Bytes per object that OSDs took when shards came; the cost of metadata keeps out of it."""
+    cluster = Cluster(hosts(2)).pool(1, size=1).pool(2, size=1)
+    for ps in range(4):
+        cluster.pg("1.%x" % ps, [ps % 2], num_bytes=0, objects=1000)
+        cluster.pg("2.%x" % ps, [ps % 2], num_bytes=GIB, objects=1000)
+    for osd in (0, 1):
+        cluster.osd(osd, used=4 * GIB)
+    reading = cluster.reading()._replace(measured={1: GIB / 1000})
+    snapshot = build_snapshot(reading)
+    assert snapshot.pgs["1.0"].shard_bytes == pytest.approx(GIB, rel=0.01)
+    assert snapshot.pgs["2.0"].shard_bytes == pytest.approx(GIB, rel=0.01)
+    assert cluster.snapshot().pgs["1.0"].shard_bytes < GIB
