@@ -1,0 +1,87 @@
+"""What moves have shown of the sizes of shards: pools that are stopped, and bytes to add.
+
+Survives the mgr; `on` and `execute` let stopped pools go on, with the sizes that were measured.
+"""
+from __future__ import annotations
+
+import math
+from typing import Any, Dict, FrozenSet, Mapping
+
+from ..report.text import format_bytes
+from .prediction import Findings, Misprediction
+
+#: Pools that are remembered; the oldest go first. A cluster has fewer pools of such a kind.
+_MOST_POOLS = 200
+
+
+class SizeCorrections:
+    """Both mappings are replaced whole: commands read them while the serve thread works."""
+
+    def __init__(self) -> None:
+        self.stopped: Mapping[int, Misprediction] = {}      # by pool id, the worst of each
+        self.bytes_per_object: Mapping[int, float] = {}     # by pool id, of each shard
+
+    def take(self, findings: Findings) -> None:
+        """Stops the pools that were mispredicted, and adds what was measured to their shards."""
+        stopped = dict(self.stopped)
+        for found in findings.mispredictions:
+            known = stopped.pop(found.pool, None)
+            stopped[found.pool] = found if known is None or _excess(found) > _excess(
+                known) else known
+        added = dict(self.bytes_per_object)
+        for pool, per_object in findings.bytes_per_object.items():
+            added[pool] = added.pop(pool, 0.0) + per_object
+        self.stopped = dict(list(stopped.items())[-_MOST_POOLS:])
+        self.bytes_per_object = dict(list(added.items())[-_MOST_POOLS:])
+
+    def allow(self) -> None:
+        """Lets all pools go on."""
+        self.stopped = {}
+
+    def keep(self, pools: FrozenSet[int]) -> None:
+        """Forgets pools that are gone: an id is never used again."""
+        if not pools.issuperset(self.bytes_per_object) or not pools.issuperset(self.stopped):
+            self.stopped = {p: found for p, found in self.stopped.items() if p in pools}
+            self.bytes_per_object = {
+                p: per_object for p, per_object in self.bytes_per_object.items() if p in pools}
+
+    def reasons(self, names: Mapping[int, str]) -> Dict[int, str]:
+        """Pool id → why nothing of it is sent, as a sentence; `names`: pool id → name."""
+        return {pool: sentence(found, names.get(pool, str(pool)))
+                for pool, found in self.stopped.items()}
+
+    def to_dict(self) -> Dict[str, Any]:
+        """For the key-value store."""
+        return {"stopped": [list(found) for found in self.stopped.values()],
+                "bytes_per_object": {str(p): v for p, v in self.bytes_per_object.items()}}
+
+    def restore(self, dump: Mapping[str, Any]) -> None:
+        """Takes over what another mgr has kept, as far as it can be understood."""
+        stopped: Dict[int, Misprediction] = {}
+        rows, added = dump.get("stopped"), dump.get("bytes_per_object")
+        for row in rows if isinstance(rows, list) else ():
+            try:
+                pool, osd, predicted, measured, found_at = row
+                stopped[int(pool)] = Misprediction(
+                    int(pool), int(osd), int(predicted), int(measured), float(found_at))
+            except (TypeError, ValueError, OverflowError):
+                continue
+        per_object: Dict[int, float] = {}
+        for pool, value in added.items() if isinstance(added, dict) else ():
+            try:
+                if math.isfinite(float(value)) and float(value) > 0.0:
+                    per_object[int(pool)] = float(value)
+            except (TypeError, ValueError, OverflowError):
+                continue
+        self.stopped, self.bytes_per_object = stopped, per_object
+
+
+def sentence(found: Misprediction, name: str) -> str:
+    """What was found, and what lets the pool go on."""
+    return ("pool '%s' took %s on osd.%d where %s were predicted; 'ceph equilibrium on' goes on"
+            " with the measured size" % (name, format_bytes(found.measured_bytes), found.osd,
+                                         format_bytes(found.predicted_bytes)))
+
+
+def _excess(found: Misprediction) -> int:
+    return found.measured_bytes - found.predicted_bytes
