@@ -102,10 +102,11 @@ class InFlightTracker:
         if self._is_clean(pg, away):
             return Place(up, False, False)
         home = _holders(pg, away.home, self._alive)
-        degraded = away.degraded or self._has_lost(away) or (lacking and home == up)
-        if home != up or degraded:
+        heard = self._is_heard(pg, away)
+        degraded = away.degraded or self._has_lost(away) or (lacking and heard and home == up)
+        if home != up or degraded or not heard:
             self._still_away[pg.pgid] = away._replace(degraded=degraded)
-        return self._judged(pg, away._replace(home=home, degraded=degraded), lacking)
+        return self._judged(pg, away._replace(home=home, degraded=degraded), lacking, heard)
 
     def _follow(self, pg: PgContext, away: Optional[_Away], last: Optional[Sequence[int]],
                 stays: bool) -> _Away:
@@ -123,6 +124,10 @@ class InFlightTracker:
         """Does a report that knows the present up set call it clean there?"""
         if "clean" not in pg.record.state or self._has_hole(pg) or not _same(pg.up, pg.acting, pg.positional):
             return False
+        return self._is_heard(pg, away)
+
+    def _is_heard(self, pg: PgContext, away: _Away) -> bool:
+        """Has the PG reported since it knows its present up set?"""
         reported, waited = pg.record.reported_epoch, self._now.taken_at - away.since
         return (reported >= away.epoch
                 or (reported > away.clean_epoch and waited > _PEERED_SECONDS)
@@ -137,14 +142,14 @@ class InFlightTracker:
         """Has a shard no OSD, most likely because one is down?"""
         return not self._all_up and (len(pg.up) < pg.size or NO_OSD in pg.up)
 
-    def _judged(self, pg: PgContext, away: _Away, lacking: bool) -> Place:
+    def _judged(self, pg: PgContext, away: _Away, lacking: bool, heard: bool) -> Place:
         up, home = pg.up, away.home
         if _same(home, up, pg.positional):
             home = up
         whole = len(home) >= pg.size and NO_OSD not in home
         moves = home is not up and (whole or "degraded" not in pg.record.state)
         lost = away.degraded and (lacking or not whole)
-        short = self._has_hole(pg) or lost or (lacking and not moves)
+        short = self._has_hole(pg) or lost or (lacking and heard and not moves)
         return Place(home, short, lacking and not short)
 
 

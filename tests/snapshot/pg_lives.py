@@ -1,0 +1,135 @@
+"""Random lives of PGs as Ceph tells them: upmaps, backfill, log recovery, OSDs that fall.
+
+Every step changes the readings of a `Cluster`; beside it stands what is true, from the history of
+events alone: where each PG's shards are, which OSDs gain or lose one, who is short of copies.
+"""
+from __future__ import annotations
+
+import random
+from collections import Counter
+from typing import Any, Dict, List
+
+from builders import GIB, NONE, Cluster, hosts
+
+from equilibrium_mgr.snapshot.reading import Reading
+
+OSDS = 10
+SENT, MOVING, SETTLED = "sent", "moving", "settled"
+#: How Ceph carries a move: by backfill, or by log recovery with the new OSD outside of the acting
+#: set or inside (seen on 16.2.15 and 20.2.4).
+BACKFILL, ASYNC, IN_PLACE = "backfill", "async", "in place"
+
+
+class Life:
+    """One PG. `home` is where it was last clean."""
+
+    def __init__(self, pgid: str, osds: List[int], positional: bool) -> None:
+        self.pgid = pgid
+        self.positional = positional
+        self.raw = list(osds)
+        self.home = list(osds)
+        self.up = list(osds)
+        self.phase = SETTLED
+        self.way = BACKFILL
+
+    def acting(self) -> List[int]:
+        if self.phase != MOVING or self.way == IN_PLACE:
+            return list(self.up)
+        if self.way == BACKFILL:
+            return list(self.home)
+        if self.positional:
+            return [u if u == h else NONE for u, h in zip(self.up, self.home)]
+        return [osd for osd in self.up if osd in self.home]
+
+    def state(self) -> str:
+        if self.phase != MOVING:
+            return "active+clean"   # the report of before, where a move has just been sent
+        return {BACKFILL: "active+remapped+backfilling",
+                ASYNC: "active+recovering+undersized+remapped",
+                IN_PLACE: "active+recovery_wait+degraded"}[self.way]
+
+
+class Lives:
+    """PGs of a replicated pool 1 and an erasure-coded pool 2."""
+
+    def __init__(self, seed: int, pgs: int = 12) -> None:
+        self.rng = random.Random(seed)
+        self.cluster = Cluster(hosts(OSDS)).pool(1, size=3).pool(2, size=4, k=3)
+        self.lives: List[Life] = []
+        for ps in range(pgs):
+            for pool, size in ((1, 3), (2, 4)):
+                life = Life("%d.%x" % (pool, ps), self.rng.sample(range(OSDS), size), pool == 2)
+                self.lives.append(life)
+                self.cluster.pg(life.pgid, life.up, num_bytes=3 * GIB, objects=30)
+        self.now = 1000.0
+
+    def step(self) -> None:
+        """One event each for some PGs, and a new map."""
+        self.cluster.epoch += 1
+        self.now += self.rng.choice((2.0, 20.0, 200.0))
+        for life in self.lives:
+            if life.phase == SENT or self.rng.random() < 0.4:   # a PG peers within seconds
+                self._advance(life)
+        self._tell()
+
+    def _advance(self, life: Life) -> None:
+        if life.phase == SETTLED:
+            self._move(life)
+        elif life.phase == SENT and life.up != life.home:
+            life.phase = MOVING
+            enough = len(set(life.up) & set(life.home)) >= 2   # can serve
+            life.way = self.rng.choice((BACKFILL, ASYNC, IN_PLACE)) if enough else BACKFILL
+            self._report(life)
+        elif life.up != life.home and self.rng.random() < 0.25:
+            self._move(life)             # once more, before it has arrived
+        elif life.up != life.home and self.rng.random() < 0.2:
+            life.up, life.phase = list(life.home), SENT    # taken back
+        else:
+            life.home, life.phase = list(life.up), SETTLED
+            self._report(life)
+
+    def _move(self, life: Life) -> None:
+        """Another OSD for one of the shards that are where they were."""
+        places = [i for i, osd in enumerate(life.up) if osd in life.home]
+        free = [osd for osd in range(OSDS) if osd not in life.up + life.home + life.raw]
+        if places and free:
+            life.up[self.rng.choice(places)] = self.rng.choice(free)
+            life.phase = SENT
+
+    def _report(self, life: Life) -> None:
+        record = self.cluster.records[life.pgid]
+        self.cluster.records[life.pgid] = record._replace(
+            state=life.state(), reported_epoch=self.cluster.epoch)
+
+    def _tell(self) -> None:
+        cluster = self.cluster
+        for life in self.lives:
+            cluster.up[life.pgid] = list(life.up)
+            cluster.items[life.pgid] = [(r, u) for r, u in zip(life.raw, life.up) if r != u]
+            acting = life.acting()
+            cluster.acting.pop(life.pgid, None)
+            if acting != life.up:
+                cluster.acting[life.pgid] = acting
+        cluster.items = {pgid: items for pgid, items in cluster.items.items() if items}
+        cluster.pg_status = {"pgs_by_pool_state": [
+            {"pool_id": pool, "pg_state_counts": [
+                {"state_name": state, "count": count} for state, count in self._states(pool)]}
+            for pool in (1, 2)]}
+
+    def _states(self, pool: int) -> List[Any]:
+        return sorted(Counter(record.state for pgid, record in self.cluster.records.items()
+                              if pgid.startswith("%d." % pool)).items())
+
+    def reading(self) -> Reading:
+        return self.cluster.reading()._replace(
+            taken_at=self.now, up={pgid: list(up) for pgid, up in self.cluster.up.items()})
+
+    def coming(self) -> Dict[int, int]:
+        """OSD → shards that it gains."""
+        return dict(Counter(osd for life in self.lives for osd in life.up
+                            if osd not in life.home))
+
+    def leaving(self) -> Dict[int, int]:
+        """OSD → shards that it loses."""
+        return dict(Counter(osd for life in self.lives for osd in life.home
+                            if osd not in life.up))

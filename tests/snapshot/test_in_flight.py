@@ -1,0 +1,255 @@
+"""What is in flight, however Ceph carries it, and what is truly short of copies."""
+from __future__ import annotations
+
+from typing import Dict, Tuple
+
+import pytest
+from builders import GIB, NONE, Cluster, hosts
+from pg_lives import ASYNC, BACKFILL, IN_PLACE, MOVING, Lives
+
+from equilibrium_mgr.snapshot.build import SnapshotBuilder, build_snapshot
+from equilibrium_mgr.snapshot.model import Snapshot
+
+
+def shards_in_flight(snapshot: Snapshot) -> Tuple[Dict[int, int], Dict[int, int]]:
+    """(coming, leaving) per OSD; every shard is 1 or 3 GiB."""
+    coming: Dict[int, int] = {}
+    leaving: Dict[int, int] = {}
+    for pg in snapshot.pgs.values():
+        gains, losses = snapshot.transfers(pg)
+        for osds, found in ((gains, coming), (losses, leaving)):
+            for osd in osds:
+                found[osd] = found.get(osd, 0) + 1
+    return coming, leaving
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_in_flight_is_what_the_history_of_events_says(seed: int) -> None:
+    lives, builder = Lives(seed), SnapshotBuilder()
+    builder.build(lives.reading())
+    ways = set()
+    for _ in range(40):
+        lives.step()
+        snapshot = builder.build(lives.reading())
+        assert shards_in_flight(snapshot) == (lives.coming(), lives.leaving())
+        ways |= {life.way for life in lives.lives if life.phase == MOVING}
+    assert ways == {BACKFILL, ASYNC, IN_PLACE}
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_bytes_in_flight_are_those_of_the_shards(seed: int) -> None:
+    lives, builder = Lives(seed), SnapshotBuilder()
+    builder.build(lives.reading())
+    for _ in range(20):
+        lives.step()
+        snapshot = builder.build(lives.reading())
+        coming = sum(osd.inbound_bytes for osd in snapshot.osds.values())
+        leaving = sum(osd.outbound_bytes for osd in snapshot.osds.values())
+        moving = snapshot.in_flight().values()
+        assert coming == leaving == sum(
+            pg.shard_bytes * len(snapshot.transfers(pg)[0]) for pg in moving)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_nobody_is_degraded_by_moves(seed: int) -> None:
+    lives, builder = Lives(seed), SnapshotBuilder()
+    builder.build(lives.reading())
+    called_so = 0
+    for _ in range(30):
+        lives.step()
+        states = builder.build(lives.reading()).pool_states
+        called_so += sum("degraded" in r.state or "undersized" in r.state
+                         for r in lives.cluster.records.values())
+        assert all(state.degraded == 0 for state in states.values())
+    assert called_so > 20
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_new_mgr_sees_what_is_in_flight_but_for_recovery_in_place(seed: int) -> None:
+    """It has no memory: acting sets and upmap items tell most of it."""
+    lives = Lives(seed)
+    for _ in range(25):
+        lives.step()
+    snapshot = build_snapshot(lives.reading())
+    for life in lives.lives:
+        if life.phase == MOVING and life.way == BACKFILL:
+            gains, losses = snapshot.transfers(snapshot.pgs[life.pgid])
+            assert (sorted(gains), sorted(losses)) == (
+                sorted(set(life.up) - set(life.home)), sorted(set(life.home) - set(life.up)))
+        elif life.phase == MOVING and life.way == ASYNC:
+            gains, losses = snapshot.transfers(snapshot.pgs[life.pgid])
+            assert set(gains) == set(life.up) - set(life.home)
+            assert set(losses) <= set(life.raw)
+        elif life.phase != MOVING:
+            assert snapshot.transfers(snapshot.pgs[life.pgid]) == ((), ())
+
+
+
+
+def moved(cluster: Cluster, pgid: str, up: Tuple[int, ...], state: str, reported: int,
+          acting: Tuple[int, ...] = ()) -> None:
+    cluster.epoch += 1
+    cluster.up = dict(cluster.up, **{pgid: list(up)})
+    cluster.acting = {pgid: list(acting)} if acting else {}
+    cluster.records[pgid] = cluster.records[pgid]._replace(state=state, reported_epoch=reported)
+
+
+def watched() -> Tuple[Cluster, SnapshotBuilder]:
+    """A PG on osd.6, osd.2 and osd.1, seen clean."""
+    cluster, builder = Cluster(hosts(8)).pool(1, size=3).pg("1.0", [6, 2, 1]), SnapshotBuilder()
+    assert not builder.build(cluster.reading()).in_flight()
+    return cluster, builder
+
+
+LOG_RECOVERY = [("active+recovering+undersized+remapped", (6, 2)),
+                ("active+recovery_wait+degraded", ()),
+                ("active+recovering+degraded", ())]
+
+
+@pytest.mark.parametrize("state, acting", LOG_RECOVERY)
+def test_log_recovery_is_a_move(state: str, acting: Tuple[int, ...]) -> None:
+    cluster, builder = watched()
+    moved(cluster, "1.0", (6, 2, 3), state, 101, acting)
+    snapshot = builder.build(cluster.reading())
+    assert snapshot.transfers(snapshot.pgs["1.0"]) == ((3,), (1,))
+    assert (snapshot.osds[3].inbound_bytes, snapshot.osds[1].outbound_bytes) == (GIB, GIB)
+    assert all(state.degraded == 0 for state in snapshot.pool_states.values())
+
+
+@pytest.mark.parametrize("state, acting", LOG_RECOVERY)
+def test_a_pg_whose_source_goes_down_meanwhile_is_short_of_copies(
+        state: str, acting: Tuple[int, ...]) -> None:
+    cluster, builder = watched()
+    moved(cluster, "1.0", (6, 2, 3), state, 101, acting)
+    builder.build(cluster.reading())
+    cluster.osd(1, up=0, state=["exists"])
+    assert builder.build(cluster.reading()).pool_states[1].degraded == 1
+    cluster.osd(1, up=1, up_from=105, state=["exists", "up"])   # it has missed writes
+    assert builder.build(cluster.reading()).pool_states[1].degraded == 1
+    moved(cluster, "1.0", (6, 2, 3), "active+clean", 110)
+    cluster.epoch = 110
+    assert not builder.build(cluster.reading()).pool_states.get(1, (0, 0))[1]
+
+
+def test_a_fallen_osd_is_filled_anew_by_another() -> None:
+    """It holds its copy no longer; the new one gains, and the PG is short of copies."""
+    cluster, builder = watched()
+    cluster.osd(1, up=0, state=["exists"], **{"in": 0, "weight": 0.0})
+    moved(cluster, "1.0", (6, 2, 3), "active+recovering+undersized+degraded+remapped", 101, (6, 2))
+    snapshot = builder.build(cluster.reading())
+    assert snapshot.transfers(snapshot.pgs["1.0"]) == ((3,), ())
+    assert snapshot.pool_states[1].degraded == 1
+
+
+def test_an_osd_that_was_down_and_comes_back_gains_nothing() -> None:
+    cluster, builder = watched()
+    cluster.osd(1, up=0, state=["exists"])
+    moved(cluster, "1.0", (6, 2), "active+undersized+degraded", 101)
+    snapshot = builder.build(cluster.reading())
+    assert snapshot.transfers(snapshot.pgs["1.0"]) == ((), ())
+    assert snapshot.pool_states[1].degraded == 1
+    cluster.osd(1, up=1, up_from=102, state=["exists", "up"])
+    moved(cluster, "1.0", (6, 2, 1), "active+recovering+degraded", 102)
+    snapshot = builder.build(cluster.reading())
+    assert snapshot.transfers(snapshot.pgs["1.0"]) == ((), ())
+    assert snapshot.pool_states[1].degraded == 1
+
+
+def test_an_osd_that_is_backfilled_is_taken_for_empty() -> None:
+    """It may have been replaced."""
+    cluster, builder = watched()
+    moved(cluster, "1.0", (6, 2, 1), "active+undersized+degraded+remapped+backfilling", 101,
+          (6, 2))
+    snapshot = builder.build(cluster.reading())
+    assert snapshot.transfers(snapshot.pgs["1.0"])[0] == (1,)
+    assert snapshot.pool_states[1].degraded == 1
+
+
+def test_a_clean_report_of_before_does_not_end_a_move() -> None:
+    cluster, builder = watched()
+    moved(cluster, "1.0", (6, 2, 3), "active+clean", 100)
+    assert builder.build(cluster.reading()).in_flight()
+    assert builder.build(cluster.reading()._replace(taken_at=1500.0)).in_flight()
+    moved(cluster, "1.0", (6, 2, 3), "active+clean", 101)
+    assert not builder.build(cluster.reading()).in_flight()
+
+
+def test_a_report_between_two_readings_is_believed_when_the_pg_must_have_peered() -> None:
+    cluster, builder = watched()
+    moved(cluster, "1.0", (6, 2, 3), "active+clean", 103)
+    cluster.epoch = 110      # the change was at 101 to 110
+    assert builder.build(cluster.reading()).in_flight()
+    assert not builder.build(cluster.reading()._replace(taken_at=1130.0)).in_flight()
+
+
+def test_a_pool_that_shares_osds_is_not_blocked_by_a_move() -> None:
+    from equilibrium_mgr.executor.guards import troubled_pools
+    cluster, builder = watched()
+    cluster.pool(2, size=2).pg("2.0", [0, 5])
+    builder.build(cluster.reading())
+    moved(cluster, "1.0", (6, 2, 3), "active+recovery_wait+degraded", 101)
+    cluster.pg_status = {"pgs_by_pool_state": [{"pool_id": 1, "pg_state_counts": [
+        {"state_name": "active+recovery_wait+degraded", "count": 1}]}]}
+    assert troubled_pools(builder.build(cluster.reading())) == {}
+
+
+def test_members_in_another_order_move_nothing() -> None:
+    cluster = Cluster(hosts(8)).pool(1, size=3).pg("1.0", [6, 2, 1], acting=[2, 6, 1])
+    assert not build_snapshot(cluster.reading()).in_flight()
+
+
+def test_a_failed_reading_does_not_disturb_the_memory() -> None:
+    cluster, builder = watched()
+    moved(cluster, "1.0", (6, 2, 3), "active+clean", 100)
+    with pytest.raises(KeyError):
+        builder.build(cluster.reading()._replace(osd_map={"epoch": 101}))
+    assert builder.build(cluster.reading()).in_flight()
+
+
+OPTIMIZED = {"flags_names": "hashpspool,ec_optimizations", "nonprimary_shards": "{1,2,3}"}
+
+
+def optimized(**fields: object) -> Cluster:
+    cluster = Cluster(hosts(10)).pool(1, size=6, k=4, **dict(OPTIMIZED, **fields))
+    return cluster.pg("1.0", [1, 5, 3, 0, 8, 6])
+
+
+def test_pg_temp_of_an_ec_optimized_pool_is_put_into_shard_order() -> None:
+    """Seen on 20.2.4: a clean PG with a pg_temp that only makes another shard primary."""
+    cluster = optimized()
+    cluster.acting["1.0"] = [1, 8, 6, 5, 3, 0]
+    snapshot = cluster.snapshot()
+    assert snapshot.pgs["1.0"].acting == snapshot.pgs["1.0"].up
+    assert not snapshot.in_flight() and not any(o.inbound_bytes for o in snapshot.osds.values())
+
+
+def test_a_move_in_an_ec_optimized_pool_is_one_shard() -> None:
+    cluster = optimized()
+    cluster.acting["1.0"] = [1, 8, 6, 9, 3, 0]     # shard 1 is still on osd.9
+    snapshot = cluster.snapshot()
+    assert snapshot.pgs["1.0"].acting == (1, 9, 3, 0, 8, 6)
+    assert snapshot.transfers(snapshot.pgs["1.0"]) == ((5,), (9,))
+
+
+def test_pg_temp_of_other_pools_is_as_it_stands() -> None:
+    cluster = optimized(flags_names="hashpspool", nonprimary_shards="{}")
+    cluster.acting["1.0"] = [1, 8, 6, 5, 3, 0]
+    assert cluster.snapshot().pgs["1.0"].acting == (1, 8, 6, 5, 3, 0)
+
+
+def test_acting_sets_of_the_reading_come_first() -> None:
+    cluster = optimized()
+    cluster.acting["1.0"] = [1, 8, 6, 5, 3, 0]
+    reading = cluster.reading()._replace(acting={"1.0": (1, 9, 3, 0, 8, 6)})
+    assert build_snapshot(reading).pgs["1.0"].acting == (1, 9, 3, 0, 8, 6)
+
+
+def test_osds_that_are_down_do_not_serve() -> None:
+    """OSDMap::_get_temp_osds: left out where shards may shift, a hole where they have positions."""
+    cluster = Cluster(hosts(9)).pool(1, size=3).pool(2, size=3, k=2)
+    cluster.pg("1.0", [6, 2, 1], acting=[6, 2, 3]).pg("2.0", [6, 2, 1], acting=[6, 3, 1])
+    cluster.pg("1.1", [6, 2, 1], acting=[3])
+    cluster.osd(3, up=0, state=["exists"])
+    pgs = cluster.snapshot().pgs
+    assert pgs["1.0"].acting == (6, 2) and pgs["2.0"].acting == (6, NONE, 1)
+    assert pgs["1.1"].acting == (6, 2, 1)
