@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional, Tuple
 
 from .planner.options import AIMS
 
@@ -93,6 +93,18 @@ OPTIONS: List[Dict[str, Any]] = [
 ]
 
 
+#: Stands for a begin_time or end_time that cannot be read.
+UNREADABLE_TIME = -1
+
+
+class Replaced(NamedTuple):
+    """An option whose value cannot be used."""
+
+    option: str
+    value: str     # as it was given
+    used: str      # what holds instead, in words
+
+
 class Settings(NamedTuple):
     """The options at one moment."""
 
@@ -111,44 +123,84 @@ class Settings(NamedTuple):
     start_delay: float                    # seconds
     relieve_while_degraded: bool
     min_gain: float                       # ratio
-    begin_time: int                       # minute of the local day, 0 to 1440
-    end_time: int                         # minute of the local day, 0 to 1440
+    begin_time: int                       # minute of the local day, 0 to 1440, or unreadable
+    end_time: int                         # likewise
     begin_weekday: int                    # 0 is Sunday, 7 as well
     end_weekday: int
+    replaced: Tuple[Replaced, ...] = ()   # values that cannot be used
 
 
 def read_settings(option: Callable[[str], Any]) -> Settings:
-    """Typed settings from the mgr's `get_module_option`. What cannot be read has its default."""
-    values = {o["name"]: _value(o, option(o["name"])) for o in OPTIONS}
-    pools = frozenset(int(p) for p in _items(values["pool_ids"]) if p.isascii() and p.isdigit())
-    limited = bool(_items(values["pool_ids"]))  # to what is readable; to nothing, if nothing is
-    values["pool_ids"] = pools if limited else None
-    values["device_classes"] = frozenset(_items(values["device_classes"])) or None
-    for name in ("begin_time", "end_time"):
-        values[name] = _minute(values[name])
-    return Settings(**values)
+    """Typed settings from the mgr's `get_module_option`.
+
+    What cannot be read never widens what may be moved: pools that cannot be read are no pools, a
+    time that cannot be read closes the window, and any other option has its default.
+    """
+    values: Dict[str, Any] = {}
+    replaced: List[Replaced] = []
+    for declared in OPTIONS:
+        name, given = declared["name"], option(declared["name"])
+        values[name], used = _READERS.get(name, _value)(declared, given)
+        if used is not None:
+            replaced.append(Replaced(name, str(given), used))
+    return Settings(**values, replaced=tuple(replaced))
 
 
-def _value(option: Dict[str, Any], value: Any) -> Any:
-    """The value in its type and range, or the default."""
-    default, kind = option["default"], option["type"]
-    if value is None:
-        return _typed(default, kind)
+#: A value, and in words what it is where the one that was given cannot be used.
+_Read = Tuple[Any, Optional[str]]
+
+
+def _value(option: Dict[str, Any], given: Any) -> _Read:
+    """In its type and range, or the default."""
+    default, kind = _typed(option["default"], option["type"]), option["type"]
+    if given is None:
+        return default, None
     try:
-        found = _typed(value, kind)
-    except (TypeError, ValueError, OverflowError):
-        return _typed(default, kind)
-    if "enum_allowed" in option and found not in option["enum_allowed"]:
-        return default
-    if option["name"] in ("begin_time", "end_time") and _minute(found) is None:
-        return default
-    if kind in ("uint", "secs", "float"):
-        return min(max(found, _typed(option["min"], kind)), _typed(option["max"], kind))
-    return found
+        found = _typed(given, kind)
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return default, "the default, %s, is used" % option["default"]
+    if found in option.get("enum_allowed", (found,)) and (
+            kind not in ("uint", "secs", "float") or option["min"] <= found <= option["max"]):
+        return found, None
+    return default, "the default, %s, is used" % option["default"]
+
+
+def _pools(_option: Dict[str, Any], given: Any) -> _Read:
+    text = str(given) if given is not None else ""
+    parts = _items(text)
+    found = frozenset(int(part) for part in parts if part.isascii() and part.isdigit())
+    if not text.strip():
+        return None, None
+    if parts and len(found) == len(set(parts)):
+        return found, None
+    ids = ",".join(str(pool) for pool in sorted(found))
+    return found, "pools are named by ids with commas between; %s" % (
+        "only %s is balanced" % ids if found else "no pool is balanced")
+
+
+def _classes(_option: Dict[str, Any], given: Any) -> _Read:
+    text = str(given) if given is not None else ""
+    if not text.strip():
+        return None, None
+    found = frozenset(_items(text))
+    return found, None if found else "it names no device class; nothing is balanced"
+
+
+def _time(option: Dict[str, Any], given: Any) -> _Read:
+    minute = _minute(str(given if given is not None else option["default"]))
+    if minute is None:
+        return UNREADABLE_TIME, "it is not of the form HHMM; no automatic move is sent"
+    return minute, None
+
+
+_READERS: Dict[str, Callable[[Dict[str, Any], Any], _Read]] = {
+    "pool_ids": _pools, "device_classes": _classes, "begin_time": _time, "end_time": _time}
 
 
 def _typed(value: Any, kind: str) -> Any:
     if kind == "bool":
+        if isinstance(value, str):
+            return {"true": True, "false": False}[value.lower()]
         return bool(value)
     if kind == "str":
         return str(value)

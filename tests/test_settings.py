@@ -5,7 +5,8 @@ from typing import Any, Dict
 
 import pytest
 
-from equilibrium_mgr.settings import OPTIONS, Settings, read_settings
+from equilibrium_mgr.executor.window import Window, is_open
+from equilibrium_mgr.settings import OPTIONS, UNREADABLE_TIME, Settings, read_settings
 
 TYPES = {"str", "int", "uint", "float", "bool", "size", "secs"}
 
@@ -23,14 +24,15 @@ def test_defaults_where_nothing_is_set() -> None:
 
 
 @pytest.mark.parametrize("text, expected", [
-    ("1,2", {1, 2}), (" 3 , 4,", {3, 4}), ("", None), (",", None), ("rbd", frozenset()),
-    ("1,x,-2", {1})])
+    ("1,2", {1, 2}), (" 3 , 4,", {3, 4}), ("", None), (" ", None), (",", frozenset()),
+    ("rbd", frozenset()), ("*", frozenset()), ("2;3", frozenset()), ("1,x,-2", {1})])
 def test_pool_ids(text: str, expected: Any) -> None:
     assert settings(pool_ids=text).pool_ids == expected
 
 
 @pytest.mark.parametrize("text, expected", [
-    ("hdd", {"hdd"}), ("hdd, ssd", {"hdd", "ssd"}), (" ", None), ("none", {"none"})])
+    ("hdd", {"hdd"}), ("hdd, ssd", {"hdd", "ssd"}), (" ", None), ("none", {"none"}),
+    (",", frozenset())])
 def test_device_classes(text: str, expected: Any) -> None:
     assert settings(device_classes=text).device_classes == expected
 
@@ -42,21 +44,55 @@ def test_given_values() -> None:
     found = settings(max_backfills_per_osd=2, max_transit_ratio=0.2, pg_cooldown=60,
                      start_delay=5, relieve_while_degraded=False, min_gain=0.01,
                      begin_time="2200", end_time="0630", begin_weekday=1, end_weekday=6)
-    assert found[9:] == (2, 0.2, 60.0, 5.0, False, 0.01, 22 * 60, 6 * 60 + 30, 1, 6)
+    assert found[9:-1] == (2, 0.2, 60.0, 5.0, False, 0.01, 22 * 60, 6 * 60 + 30, 1, 6)
 
 
 BAD_VALUES = [
-    ("max_backfills_per_osd", "many", 4), ("max_backfills_per_osd", -3, 0),
+    ("max_backfills_per_osd", "many", 4), ("max_backfills_per_osd", -3, 4),
     ("max_backfills_per_osd", float("inf"), 4), ("max_transit_ratio", "x", 0.1),
-    ("max_transit_ratio", float("nan"), 0.1), ("max_transit_ratio", 7, 1.0),
-    ("pg_cooldown", [], 3600.0), ("pg_cooldown", -1, 0.0), ("start_delay", {}, 60.0),
-    ("min_gain", "", 0.002), ("min_gain", -1.0, 0.0), ("sleep_interval", "soon", 60.0),
+    ("max_transit_ratio", float("nan"), 0.1), ("max_transit_ratio", 7, 0.1),
+    ("pg_cooldown", [], 3600.0), ("pg_cooldown", -1, 3600.0), ("start_delay", {}, 60.0),
+    ("min_gain", "", 0.002), ("min_gain", -1.0, 0.002), ("sleep_interval", "soon", 60.0),
     ("max_moves_per_round", None, 100), ("fill_limit", "full", 0.0)]
 
 
 @pytest.mark.parametrize("name, value, expected", BAD_VALUES)
 def test_bad_values(name: str, value: Any, expected: float) -> None:
-    assert getattr(settings(**{name: value}), name) == expected
+    found = settings(**{name: value})
+    assert getattr(found, name) == expected
+    assert [(one.option, one.value) for one in found.replaced] == (
+        [] if value is None else [(name, str(value))])
+
+
+@pytest.mark.parametrize("name, value, said", [
+    ("max_misplaced_ratio", float("nan"), "default, 0.0"), ("begin_time", "25:00", "no automatic"),
+    ("end_time", "2401", "no automatic"), ("begin_time", "2560", "HHMM"),
+    ("pool_ids", "*", "no pool"), ("pool_ids", "2;3", "no pool"), ("pool_ids", "2,x", "only 2"),
+    ("device_classes", ",", "nothing"), ("aim", "best", "default, space"),
+    ("active", "perhaps", "default, False")])
+def test_what_is_replaced_is_told(name: str, value: Any, said: str) -> None:
+    (found,) = settings(**{name: value}).replaced
+    assert (found.option, found.value) == (name, str(value)) and said in found.used
+
+
+#: Values that Ceph takes for some type, none of them sensible.
+_ODD = [float("nan"), float("inf"), -float("inf"), -1, 1e300, "x", "", None, [], "25:00", "*"]
+
+
+@pytest.mark.parametrize("option", OPTIONS, ids=lambda o: o["name"])
+@pytest.mark.parametrize("value", _ODD, ids=repr)
+def test_no_odd_value_lifts_a_limit(option: Dict[str, Any], value: Any) -> None:
+    """Each limit is as tight as by default, and each choice as narrow or narrower."""
+    found, usual = settings(**{option["name"]: value}), settings()
+    for name in ("max_backfills_per_osd", "max_transit_ratio", "max_misplaced_ratio",
+                 "max_moves_per_round", "fill_limit", "pg_cooldown", "start_delay", "min_gain"):
+        assert getattr(found, name) == getattr(usual, name), name
+    blank = value is None or not str(value).strip()
+    for name in ("pool_ids", "device_classes"):
+        assert getattr(found, name) is None or not blank
+        assert getattr(found, name) is not None or blank or name != option["name"]
+    if option["name"] in ("begin_time", "end_time") and value is not None:
+        assert getattr(found, option["name"]) == UNREADABLE_TIME
 
 
 @pytest.mark.parametrize("text, minute", [
@@ -65,8 +101,11 @@ def test_bad_values(name: str, value: Any, expected: float) -> None:
     ("\u0661\u0662\u0660\u0660", None)])
 def test_times_of_the_day(text: Any, minute: Any) -> None:
     found = settings(begin_time=text, end_time=text)
-    assert found.begin_time == (0 if minute is None else minute)
-    assert found.end_time == (24 * 60 if minute is None else minute)
+    expected = UNREADABLE_TIME if minute is None else minute
+    assert (found.begin_time, found.end_time) == (expected, expected)
+    if minute is None:
+        assert not any(is_open(Window(found.begin_time, end, 0, 0), hour * 3600.0)
+                       for end in (UNREADABLE_TIME, 0, 600, 24 * 60) for hour in range(24))
 
 
 def test_by_default_the_window_is_always_open() -> None:

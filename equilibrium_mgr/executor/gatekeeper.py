@@ -64,7 +64,9 @@ class Gatekeeper:
             return None
         opening = next_opening(window, now)
         if opening is None:
-            return Stop(WAITING, "outside the window of automatic balancing, which never opens",
+            unreadable = min(settings.begin_time, settings.end_time) < 0
+            return Stop(WAITING, "outside the window of automatic balancing, which never opens%s"
+                        % ("; begin_time or end_time cannot be read" if unreadable else ""),
                         window=window)
         said = time.strftime("%Y-%m-%d %H:%M", time.localtime(opening))
         return Stop(WAITING, "outside the window of automatic balancing, which opens at %s" % said,

@@ -12,7 +12,10 @@ DAY_MINUTES = 24 * 60
 
 
 class Window(NamedTuple):
-    """Begins are inclusive and ends exclusive; where both are equal there is no limit."""
+    """Begins are inclusive and ends exclusive; where both are equal there is no limit.
+
+    A negative minute is a time that nobody can read: such a window never opens.
+    """
 
     begin_minute: int    # of the local day, 0 to 1440
     end_minute: int      # of the local day, 0 to 1440; before the begin: on the next day
@@ -22,6 +25,8 @@ class Window(NamedTuple):
 
 def is_open(window: Window, now: float) -> bool:
     """May be sent at this moment? `now` is in seconds since the epoch."""
+    if min(window.begin_minute, window.end_minute) < 0:
+        return False
     local = time.localtime(now)
     minute, weekday = local.tm_hour * 60 + local.tm_min, (local.tm_wday + 1) % 7
     begin, end = window.begin_minute % DAY_MINUTES, window.end_minute % DAY_MINUTES

@@ -86,8 +86,14 @@ def test_bad_values_are_refused_or_ignored(session: Session) -> None:
     for bad in ("max_backfills_per_osd -1", "max_transit_ratio 2", "min_gain x",
                 "begin_weekday 8", "pg_cooldown soon"):
         refused(session, "config set mgr mgr/equilibrium/" + bad)
-    set_options(session, begin_time="noon", end_time="99")
+
+
+def test_a_window_that_cannot_be_read_never_opens(session: Session) -> None:
+    set_options(session, begin_time="noon")
     run(session, "equilibrium on", "sim run 2m")
+    assert state(session) == "waiting" and "begin_time" in ask(session, "status")["reason"]
+    set_options(session, begin_time="0000")
+    run(session, "sim run 2m")
     assert state(session) in ("moving", "throttled")
 
 
