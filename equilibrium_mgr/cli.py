@@ -6,7 +6,7 @@ Every handler has a return annotation, without which Ceph takes its last argumen
 """
 import errno
 import threading
-from typing import Any, Callable, FrozenSet, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, FrozenSet, List, Optional, Tuple
 
 from .compat import ReadCommand, WriteCommand
 from .executor.balancer import Balancer
@@ -20,6 +20,7 @@ from .report.answer import Answer, CommandResult, Refusal, carry_out
 from .report.evaluation import evaluate_cluster, evaluate_plan, evaluate_pool
 from .report.explain import explain
 from .report.history import report_history
+from .report.options import options_json
 from .report.plans import dump_plan, list_plans, show_plan
 from .report.state_dump import dump_state
 from .report.status import report_status
@@ -37,6 +38,7 @@ class Commands:
     gateway: Gateway
     log: Any
     next_round_at: Optional[float]
+    get_module_option: Callable[[str], Any]
     set_module_option: Callable[[str, Any], None]
     settings: Callable[[], Settings]
     shelf: PlanShelf
@@ -47,7 +49,7 @@ class Commands:
         """Show what equilibrium is doing and why"""
         return self._answer(format, lambda: report_status(
             self.balancer, self.desk, self.settings().active, self.clock(),
-            self.next_round_at))
+            self.next_round_at, self._options()))
 
     @ReadCommand("equilibrium eval")
     def _cmd_eval(self, option: Optional[str] = None, format: str = "plain") -> CommandResult:
@@ -113,12 +115,12 @@ class Commands:
     @WriteCommand("equilibrium pool add")
     def _cmd_pool_add(self, pools: List[str], format: str = "plain") -> CommandResult:
         """Limit balancing to these pools, beside those named before"""
-        return self._answer(format, lambda: self._edit_pools(set.union, pools))
+        return self._answer(format, lambda: self._add_pools(pools))
 
     @WriteCommand("equilibrium pool rm")
     def _cmd_pool_rm(self, pools: List[str], format: str = "plain") -> CommandResult:
         """Take pools off the list that balancing is limited to"""
-        return self._answer(format, lambda: self._edit_pools(set.difference, pools))
+        return self._answer(format, lambda: self._remove_pools(pools))
 
     @ReadCommand("equilibrium explain")
     def _cmd_explain(self, what: Optional[str] = None, format: str = "plain") -> CommandResult:
@@ -135,6 +137,10 @@ class Commands:
     def _cmd_dump_state(self, anonymous: bool = False, format: str = "plain") -> CommandResult:
         """Write the cluster's state as JSON, for bug reports and offline runs"""
         return self._answer(format, lambda: dump_state(self.gateway.last_reading(), anonymous))
+
+    def _options(self) -> Dict[str, Any]:
+        view = self.balancer.view
+        return options_json(self.get_module_option, view.snapshot if view is not None else None)
 
     # -- what the commands do ------------------------------------------------------------------
 
@@ -305,19 +311,39 @@ class Commands:
         pools = [names.get(pool_id, "%d (gone)" % pool_id) for pool_id in chosen]
         return Answer({"pools": pools}, "\n".join(pools))
 
-    def _edit_pools(self, edit: Callable[[Set[int], Set[int]], Set[int]],
-                    pools: List[str]) -> Answer:
-        chosen = set(self.settings().pool_ids or ())
-        chosen = edit(chosen, set(self._pool_ids(pools)))
+    def _add_pools(self, pools: List[str]) -> Answer:
+        chosen = self.settings().pool_ids or frozenset()
+        return self._limit_pools(chosen | self._pool_ids(pools))
+
+    def _remove_pools(self, pools: List[str]) -> Answer:
+        """Takes ids of pools that are gone, too."""
+        chosen = self.settings().pool_ids or frozenset()
+        known = self.gateway.pool_ids_by_name()
+        gone = {str(pool_id) for pool_id in chosen - set(known.values())} - set(known)
+        left = chosen - frozenset(int(pool) if pool in gone else self._pool_id(pool, known)
+                                  for pool in pools)
+        answer = self._limit_pools(left)
+        if chosen and not left:
+            return answer._replace(note="the list of pools is empty now: all pools are balanced"
+                                   " again")
+        return answer
+
+    def _limit_pools(self, chosen: FrozenSet[int]) -> Answer:
         self.set_module_option("pool_ids", ",".join(str(pool_id) for pool_id in sorted(chosen)))
         return self._pool_list()
 
-    def _pool_ids(self, names: List[str]) -> FrozenSet[int]:
+    def _pool_ids(self, pools: List[str]) -> FrozenSet[int]:
+        """Of pools given by their names or ids; a name goes before an id."""
         known = self.gateway.pool_ids_by_name()
-        for name in names:
-            if name not in known:
-                raise Refusal(errno.ENOENT, "no pool is named '%s'" % name)
-        return frozenset(known[name] for name in names)
+        return frozenset(self._pool_id(pool, known) for pool in pools)
+
+    @staticmethod
+    def _pool_id(pool: str, known: Dict[str, int]) -> int:
+        if pool in known:
+            return known[pool]
+        if _is_number(pool) and int(pool) in known.values():
+            return int(pool)
+        raise Refusal(errno.ENOENT, "no pool has the name or id '%s'" % pool)
 
     def _class_option(self, device_class: Optional[str]) -> Optional[FrozenSet[str]]:
         if device_class is None:
@@ -327,6 +353,10 @@ class Commands:
             raise Refusal(errno.ENOENT, "no OSD has the device class '%s'; there are: %s"
                           % (device_class, ", ".join(sorted(known))))
         return frozenset((device_class,))
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit()
 
 
 def _positive(number: Optional[int], what: str) -> Optional[int]:

@@ -15,6 +15,7 @@ from .gateway import Gateway
 from .jobs import JobThread
 from .planning import PlanningDesk
 from .report.health import health_checks
+from .scope import bad_options
 from .settings import OPTIONS, Settings, read_settings
 from .shelf import PlanShelf
 
@@ -88,7 +89,9 @@ class Module(Commands, MgrModule):
 
     def _report_health(self) -> None:
         try:
-            checks = health_checks(self.balancer, self.settings().active, self._failure)
+            settings, view = self.settings(), self.balancer.view
+            checks = health_checks(self.balancer, settings.active, self._failure, bad_options(
+                settings, view.snapshot if view is not None else None))
             if checks != self._health:
                 self.set_health_checks(checks)
                 self._health = checks

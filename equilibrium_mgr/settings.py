@@ -146,6 +146,24 @@ def read_settings(option: Callable[[str], Any]) -> Settings:
     return Settings(**values, replaced=tuple(replaced))
 
 
+class ChangedOption(NamedTuple):
+    """An option that is not at its default."""
+
+    name: str
+    value: str
+    default: str
+
+
+def changed_options(option: Callable[[str], Any]) -> List[ChangedOption]:
+    """What holds other than by default, by name; but for `active`, which is a switch."""
+    found: List[ChangedOption] = []
+    for declared in OPTIONS:
+        name, default, given = declared["name"], declared["default"], option(declared["name"])
+        if name != "active" and given is not None and given != default:
+            found.append(ChangedOption(name, str(given), str(default)))
+    return sorted(found)
+
+
 #: A value, and in words what it is where the one that was given cannot be used.
 _Read = Tuple[Any, Optional[str]]
 

@@ -11,6 +11,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 from ..gateway import Gateway, NotReady
 from ..planner.plan import PgChange, Plan
 from ..planning import PlanningDesk
+from ..scope import nothing_to_balance
 from ..settings import Settings
 from ..shelf import PlanShelf
 from ..snapshot.model import Snapshot
@@ -22,7 +23,7 @@ from .logbook import Logbook
 from .rejections import Items, recent
 from .sending import Sender
 from .sight import Sight
-from .states import BLOCKED, MOVING, OFF, PLANNING, THROTTLED, WAITING
+from .states import BLOCKED, MOVING, OFF, PLANNING, STUCK, THROTTLED, WAITING
 from .stuck import at_rest
 from .view import View
 from .walk import Walk
@@ -203,6 +204,10 @@ class Balancer:
         return self._plan_or_rest(snapshot, settings)
 
     def _plan_or_rest(self, snapshot: Snapshot, settings: Settings) -> Tuple[str, str]:
+        nothing = nothing_to_balance(settings, snapshot)
+        if nothing is not None:
+            self._logbook.end(STUCK, self._clock(), self._sight.usage)
+            return STUCK, nothing
         step = self._automatic.next(snapshot, settings, self._sender.excluded(snapshot, settings))
         if step.plan is None:
             return self._rest(step, snapshot, settings) if step.resting else self._said(step)

@@ -1,15 +1,17 @@
 """Health checks: few, stable codes, each with what cures it."""
 from __future__ import annotations
 
-from typing import Any, Dict
+from typing import Any, Dict, List, Sequence
 
 from ..executor.balancer import Balancer
 from ..executor.guards import CURE_BUILTIN
+from ..scope import BadOption, cures
 
 _DETAILS = 20
 
 
-def health_checks(balancer: Balancer, active: bool, failure: str) -> Dict[str, Any]:
+def health_checks(balancer: Balancer, active: bool, failure: str,
+                  bad: Sequence[BadOption] = ()) -> Dict[str, Any]:
     """The checks that hold now, in the shape of MgrModule.set_health_checks."""
     checks: Dict[str, Any] = {}
     view = balancer.view
@@ -24,6 +26,10 @@ def health_checks(balancer: Balancer, active: bool, failure: str) -> Dict[str, A
             "%d upmaps were not kept by the monitor" % len(rejected), len(rejected),
             ["pg %s: %s" % (pgid, item.reason)
              for pgid, item in sorted(rejected.items())[:_DETAILS]])
+    if bad:
+        checks["MGR_EQUILIBRIUM_BAD_OPTION"] = _warning(
+            "%d values of options of equilibrium cannot be used" % len(bad), len(bad),
+            [one.sentence() for one in bad[:_DETAILS]] + [cures(bad)])
     failure = failure or balancer.planning_failure() or ""
     if failure:
         checks["MGR_EQUILIBRIUM_ERROR"] = _warning(
@@ -31,5 +37,5 @@ def health_checks(balancer: Balancer, active: bool, failure: str) -> Dict[str, A
     return checks
 
 
-def _warning(summary: str, count: int, detail: list) -> Dict[str, Any]:
+def _warning(summary: str, count: int, detail: List[str]) -> Dict[str, Any]:
     return {"severity": "warning", "summary": summary, "count": count, "detail": detail}

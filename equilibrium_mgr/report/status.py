@@ -5,15 +5,18 @@ from typing import Any, Dict, List, Optional
 
 from ..executor.balancer import Balancer
 from ..executor.rejections import LIFTED_BY
+from ..executor.states import BALANCED, STUCK
 from ..planning import PlanningDesk
 from .answer import Answer
 from .evaluation import class_table, classes_json
+from .options import option_lines
 from .text import format_bytes, format_duration, format_ratio
 
 
 def report_status(balancer: Balancer, desk: PlanningDesk, active: bool, now: float,
-                  next_round_at: Optional[float]) -> Answer:
-    """Figures of the last round; reads nothing from the cluster."""
+                  next_round_at: Optional[float],
+                  options: Optional[Dict[str, Any]] = None) -> Answer:
+    """Figures of the last round; reads nothing from the cluster. `options`: of options_json."""
     making = desk.in_the_making()
     data: Dict[str, Any] = {
         "state": balancer.state, "reason": balancer.reason, "active": active,
@@ -26,6 +29,9 @@ def report_status(balancer: Balancer, desk: PlanningDesk, active: bool, now: flo
         "next_run_seconds": None if next_round_at is None else max(0.0, next_round_at - now)}
     if making and balancer.state == "off":
         data["reason"] += "; %d plan is being made" % len(making)
+    data.update(options or {})
+    if data.get("left_out") and balancer.state in (BALANCED, STUCK):
+        data["reason"] += "; left out: %s" % "; ".join(data["left_out"])
     data.update(_cluster_figures(balancer, now))
     return Answer(data, _plain(data, balancer))
 
@@ -76,6 +82,7 @@ def _plain(data: Dict[str, Any], balancer: Balancer) -> str:
     if data["last_execution"]:
         lines.append("%s, %s" % (_execution_line("last execution", data["last_execution"]),
                                  data["last_execution"]["outcome"]))
+    lines += option_lines(data)
     lines += _rejected_lines(data["rejected_upmaps"])
     if data["builtin_balancer_active"]:
         lines.append("built-in balancer: active")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Dict, Set
 
 import pytest
 
 from mgr_stub.session import Session
 
-from .asking import ask, optimize, pools_of, run, up_sets
+from .asking import ask, optimize, pools_of, refused, run, up_sets
 
 GIB = 1 << 30
 
@@ -75,8 +76,19 @@ def test_pool_list(any_session: Session) -> None:
     assert pools_of(session, optimize(session)) == {"fast"}
     assert pools_of(session, optimize(session, "p vms")) == {"vms"}   # named pools go first
     assert ask(session, "pool rm vms") == {"pools": ["fast"]}         # was not in the list
-    assert ask(session, "pool rm fast") == {"pools": []}
+    rc, out, said = session.command("equilibrium pool rm fast --format json")
+    assert (rc, json.loads(out)) == (0, {"pools": []})
+    assert "all pools" in said and "\n" not in said   # it widens what is moved
     assert len(pools_of(session, optimize(session))) > 2
+
+
+def test_pools_are_named_by_their_ids_too(any_session: Session) -> None:
+    session = any_session
+    assert ask(session, "pool add 6 vms") == {"pools": ["vms", "fast"]}
+    assert ask(session, "pool rm 2") == {"pools": ["fast"]}
+    assert pools_of(session, optimize(session, "p 2 6")) == {"vms", "fast"}
+    assert "'99'" in refused(session, "equilibrium pool rm 99")[1]
+    assert "'99'" in refused(session, "equilibrium optimize q 2 99")[1]
 
 
 def test_pool_list_survives_failover_and_pool_deletion(session: Session) -> None:

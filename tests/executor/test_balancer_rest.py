@@ -13,9 +13,10 @@ from equilibrium_mgr import planning
 from equilibrium_mgr.executor import view as view_room
 
 
-def pinned(pool: int = 1) -> Cluster:
+def pinned(pool: int = 1, beside: Any = None, classes: Any = None) -> Cluster:
     """Pool 1: twelve PGs of 5 GiB on osd.0; pool 2: two on each OSD. One pool's cannot be moved."""
-    cluster = Cluster(hosts(1, 2), {0: OSD_RULE}).pool(1, size=1).pool(2, size=1)
+    cluster = Cluster({**hosts(1, 2), **(beside or {})}, {0: OSD_RULE}, classes)
+    cluster.pool(1, size=1).pool(2, size=1)
     for ps in range(12):
         cluster.pg("1.%x" % ps, [0], num_bytes=5 * GIB, objects=10)
     for ps in range(4):
@@ -60,8 +61,20 @@ def test_pools_that_must_not_be_moved_make_nobody_stuck() -> None:
 
 def test_classes_that_must_not_be_moved_make_nobody_stuck() -> None:
     assert at_rest(pinned(), device_classes="hdd").balancer.state == "stuck"
-    elsewhere = at_rest(pinned(), device_classes="ssd").balancer
-    assert (elsewhere.state, elsewhere.reason) == ("balanced", "no move improves the placement")
+    elsewhere = at_rest(pinned(beside={"root fast": {"host f": [2]}}, classes={2: "ssd"}),
+                        device_classes="ssd").balancer
+    assert (elsewhere.state, elsewhere.reason) == (
+        "balanced", "no move improves the placement; osd.2, the fullest of class ssd, is 0.0 points"
+        " above the bound")
+
+
+@pytest.mark.parametrize("options, named", [
+    ({"device_classes": "ssd"}, "device_classes"), ({"device_classes": "HDD"}, "device_classes"),
+    ({"pool_ids": "3"}, "pool_ids"), ({"pool_ids": "abc"}, "pool_ids")])
+def test_options_that_exclude_everything_make_nobody_balanced(options: Any, named: str) -> None:
+    desk = at_rest(pinned(), **options)
+    assert desk.balancer.state == "stuck" and named in desk.balancer.reason
+    assert desk.gateway.sent == []
 
 
 def test_bound_that_cannot_be_computed_stops_nobody(mocker: Any) -> None:
@@ -116,7 +129,8 @@ def test_new_aim_ends_the_rest() -> None:
 
 
 def test_aim_that_changes_while_a_plan_is_made_is_planned_for() -> None:
-    desk = Desk(pinned(pool=2), active=True, device_classes="ssd")
+    desk = Desk(pinned(2, {"root fast": {"host f": [2]}}, {2: "ssd"}), active=True,
+                device_classes="ssd")
     desk.round()
     desk.options["aim"] = "least-motion"
     desk.jobs.run()

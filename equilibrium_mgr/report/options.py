@@ -1,0 +1,33 @@
+"""What `status` says of the options: what is not at its default, what is wrong, what is left out."""
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, Optional
+
+from ..scope import bad_options, left_out
+from ..settings import changed_options, read_settings
+from ..snapshot.model import Snapshot
+
+
+def options_json(option: Callable[[str], Any], snapshot: Optional[Snapshot]) -> Dict[str, Any]:
+    """For `status --format json`; `option` is the mgr's `get_module_option`."""
+    settings = read_settings(option)
+    bad: Dict[str, List[str]] = {}
+    for one in bad_options(settings, snapshot):
+        bad.setdefault(one.option, []).append("'%s': %s" % (one.value, one.reason))
+    return {
+        "options": [dict(changed._asdict(), bad="; ".join(bad.get(changed.name, [])) or None)
+                    for changed in changed_options(option)],
+        "left_out": left_out(settings, snapshot) if snapshot is not None else []}
+
+
+def option_lines(data: Dict[str, Any]) -> List[str]:
+    """The same for people; no line where there is nothing to say."""
+    lines: List[str] = []
+    options = data.get("options", [])
+    if options:
+        lines.append("options: %s" % ", ".join(
+            "%s=%s" % (one["name"], one["value"]) for one in options))
+    lines += ["bad option: %s is %s" % (one["name"], one["bad"]) for one in options if one["bad"]]
+    if data.get("left_out"):
+        lines.append("left out: %s" % "; ".join(data["left_out"]))
+    return lines

@@ -1,0 +1,115 @@
+"""Options that match nothing or cannot be read: never a green state, and a warning that helps."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List
+
+import pytest
+
+from mgr_stub.session import Session
+
+from .asking import ask, health, run, state, upmap_items
+
+CODE = "MGR_EQUILIBRIUM_BAD_OPTION"
+
+
+def set_option(session: Session, name: str, value: str) -> None:
+    rc, _, err = session.command_words(
+        ["config", "set", "mgr", "mgr/equilibrium/" + name, value])
+    assert rc == 0, (name, value, err)
+
+
+def warning(session: Session) -> List[str]:
+    """The lines of the health check; [] where there is none."""
+    check: Dict[str, Any] = session.mgr.health_checks.get(CODE, {})
+    if not check:
+        return []
+    assert check["severity"] == "warning" and CODE in health(session)
+    assert all("\n" not in line for line in check["detail"])
+    return list(check["detail"])
+
+
+EXCLUDING = [("pool_ids", "4711"), ("pool_ids", "abc"), ("pool_ids", "*"), ("pool_ids", "2;3"),
+             ("device_classes", "SSD"), ("device_classes", ",")]
+
+
+@pytest.mark.parametrize("name, value", EXCLUDING)
+def test_never_green_while_everything_is_excluded(session: Session, name: str, value: str) -> None:
+    set_option(session, name, value)
+    run(session, "equilibrium on", "sim run 6h")
+    status = ask(session, "status")
+    assert status["state"] == "stuck" and name in status["reason"], status["reason"]
+    assert any(name in said for said in status["left_out"])
+    assert upmap_items(session) == {}
+    lines = warning(session)
+    assert name in lines[0] and value in lines[0] and "ceph " in lines[-1]
+    shown = run(session, "equilibrium status")
+    assert "options: %s=%s" % (name, value) in shown and "left out: " in shown
+    assert "balanced" not in run(session, "equilibrium explain").split("equilibrium is")[1][:12]
+
+
+@pytest.mark.parametrize("name, value, used", [
+    ("max_misplaced_ratio", "nan", "default"), ("begin_time", "25:00", "no automatic move"),
+    ("end_time", "2401", "no automatic move"), ("begin_time", "2560", "no automatic move"),
+    ("fill_limit", "nan", "default"), ("min_gain", "nan", "default")])
+def test_what_ceph_accepts_and_nobody_can_read(session: Session, name: str, value: str,
+                                               used: str) -> None:
+    set_option(session, name, value)
+    session.round()
+    lines = warning(session)
+    assert len(lines) == 2 and name in lines[0] and value in lines[0] and used in lines[0]
+    assert "mgr/equilibrium/" + name in lines[1]
+    shown = {option["name"]: option for option in ask(session, "status")["options"]}
+    assert shown[name]["value"] == value and used in shown[name]["bad"]
+
+
+def test_what_helps_ends_it(session: Session) -> None:
+    set_option(session, "pool_ids", "1,4711")
+    set_option(session, "device_classes", "hdd,SSD")
+    session.round()
+    lines = warning(session)
+    assert any("4711" in line for line in lines) and any("SSD" in line for line in lines)
+    run(session, "equilibrium pool rm 4711", "config set mgr mgr/equilibrium/device_classes hdd")
+    session.round()
+    assert warning(session) == []
+    assert ask(session, "pool ls")["pools"] != []
+
+
+def test_the_usual_options_are_not_told(any_session: Session) -> None:
+    set_option(any_session, "start_delay", "60")   # what it is by default
+    any_session.round()
+    assert warning(any_session) == []
+    status = ask(any_session, "status")
+    assert status["options"] == [] and status["left_out"] == []
+    assert "options:" not in run(any_session, "equilibrium status")
+
+
+def test_what_is_set_is_told(session: Session) -> None:
+    set_option(session, "max_moves_per_round", "7")
+    set_option(session, "min_gain", "0.002")   # the default, set
+    shown = {option["name"]: option for option in ask(session, "status")["options"]}
+    assert set(shown) == {"start_delay", "max_moves_per_round"}
+    assert shown["max_moves_per_round"] == {
+        "name": "max_moves_per_round", "value": "7", "default": "100", "bad": None}
+    assert "options: max_moves_per_round=7, start_delay=0" in run(session, "equilibrium status")
+
+
+def test_what_an_option_leaves_out_is_told_beside_a_green_state(session: Session) -> None:
+    pools = sorted(session.module.gateway.pool_ids_by_name())
+    run(session, "equilibrium pool add %s" % pools[0], "equilibrium on", "sim run idle")
+    status = ask(session, "status")
+    assert status["state"] in ("balanced", "stuck")
+    (said,) = status["left_out"]
+    assert "pool_ids" in said and "%d of %d pools" % (len(pools) - 1, len(pools)) in said
+    assert "left out" in status["reason"]
+
+
+def test_pools_that_cannot_be_moved_are_not_green(open_session: Callable[..., Session],
+                                                  demo_state: Dict[str, Any]) -> None:
+    pool = demo_state["osd_dump"]["pools"][0]
+    pool["tiers"], pool["tier_of"] = [], 99
+    session = open_session(18, demo_state)
+    run(session, "sim run 1s", "equilibrium pool add %s" % pool["pool_name"], "equilibrium on",
+        "sim run 1h")
+    if session.module.balancer.view.snapshot.pools[pool["pool"]].immovable:
+        assert state(session) == "stuck" and pool["pool_name"] in ask(session, "status")["reason"]
