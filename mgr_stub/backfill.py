@@ -125,9 +125,8 @@ class Backfill:
     def _peer(self, pg: Pg, last: str) -> None:
         cluster = self.cluster
         now = cluster.clock.now
-        acting = cluster.wanted_acting(pg)
+        temp = cluster.wanted_temp(pg)
         self._requests.pop(pg.pgid, None)
-        temp = acting if acting != cluster.map.up.get(pg.pgid, ()) else None
         cluster.peering[pg.pgid] = Peering(now, now + self.peering_seconds, temp, last)
         cluster.look_at(pg)
 

@@ -18,6 +18,7 @@ from .errors import invalid
 from .log_recovery import writes_in_log
 from .osd_map import REWEIGHT_ONE, OsdMap, is_erasure
 from .pg import Flow, Pg
+from .primaries import in_shard_order, nonprimary_shards
 from .statistics import no_statistics
 from .upmap import Items, Mapping, apply_items, invert_items
 from .usage import OsdUsage, PoolUsage, metadata_per_object
@@ -91,7 +92,9 @@ def _osdmap(dump: Dict[str, Any], pg_stats: List[Dict[str, Any]]) -> OsdMap:
         osds={int(osd["osd"]): _osd(osd, old_weights) for osd in dump["osds"]},
         flags=frozenset(flags),
         upmap_items=items,
-        pg_temp={entry["pgid"]: tuple(entry["osds"]) for entry in dump.get("pg_temp", [])},
+        pg_temp={entry["pgid"]: in_shard_order(
+            entry["osds"], pools.get(int(entry["pgid"].partition(".")[0]), {}))
+            for entry in dump.get("pg_temp", [])},
         up={pg["pgid"]: _members(pg["up"]) for pg in pg_stats},
         min_compat_client=str(dump.get("require_min_compat_client") or "luminous"),
         modified=str(dump.get("modified", "")),
@@ -190,5 +193,8 @@ def _resume_backfill(cluster: Cluster) -> None:
                     for key, source in wanted}
         pg.queued = cluster.clock.now
         temps[pg.pgid] = pg.held
+    for pg in cluster.pgs.values():
+        if pg.movable and not pg.flows and nonprimary_shards(cluster.map.pools[pg.pool_id]):
+            temps[pg.pgid] = cluster.wanted_temp(pg) or ()
     # filling in pg_temp is part of loading, not an epoch of its own
     cluster.map = replace(cluster.map, pg_temp={k: v for k, v in temps.items() if v})

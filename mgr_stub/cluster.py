@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
 
 from .clock import VirtualClock, format_time
 from .crush_map import CrushMap
@@ -12,6 +12,7 @@ from .map_change import MapChange
 from .osd_map import OsdMap, up_from_mapping
 from .pg import Pg, pg_order
 from .pg_state import Counts, acting_of, counts_of, state_of
+from .primaries import nonprimary_shards, with_leader_first
 from .raw_mapping import RawMapping, Topology
 from .upmap import NONE, Items, Mapping, apply_items
 from .usage import NOTHING, OsdUsage, PoolUsage, ShardBytes
@@ -58,6 +59,11 @@ class Cluster:
     #: Whether PGs peer as Ceph's do: those with a whole log are recovered (log_recovery.py), not
     #: backfilled, and the lowest id leads where the first of `up` is new.
     log_recovery: bool = False
+    #: Whether PGs tell their omap only after a deep scrub (omap.py).
+    omap_by_scrub: bool = False
+    #: Called with (pool, OSD, bytes) of omap that an OSD need not hold any more; None if it is
+    #: free at once.
+    on_omap_freed: Optional[Callable[[int, int, int], None]] = None
     #: Bytes of metadata that an object costs on each OSD that has a shard of it.
     metadata_per_object: float = 0.0
     raw_mapping: RawMapping = field(default_factory=RawMapping)
@@ -101,7 +107,19 @@ class Cluster:
         if pg.raw is None:
             return self.map.up.get(pg.pgid, ())
         mapped = apply_items(pg.raw, items, self.reweight_is_out)
-        return up_from_mapping(mapped, pg.erasure, self.map)
+        up = up_from_mapping(mapped, pg.erasure, self.map)
+        if pg.erasure or not self.map.has_affinities:
+            return up
+        return with_leader_first(up, self.map.osds, self.map.pools[pg.pool_id], pg.order[1])
+
+    def wanted_temp(self, pg: Pg) -> Optional[Mapping]:
+        """The pg_temp entry that the PG comes to when it peers; None where `up` will do."""
+        acting, up = self.wanted_acting(pg), self.map.up.get(pg.pgid, ())
+        if acting != up:
+            return acting
+        unable = nonprimary_shards(self.map.pools[pg.pool_id])
+        leader = self.map.up_primary(pg.pgid) if unable else NONE
+        return up if leader in up and up.index(leader) in unable else None
 
     def topology(self) -> Topology:
         """What raw mappings follow from, now."""
@@ -124,6 +142,7 @@ class Cluster:
         for pgid, raw in raws.items():
             self.pgs[pgid].raw = raw
         touched |= set(raws) | self._served_by(_flapped(before.osds, after.osds))
+        touched |= self._served_by(_with_other_affinity(before.osds, after.osds))
         rest = self.map.rest
         if after.crush is not before.crush:
             rest = {**rest, "crush_version": int(rest.get("crush_version", 1)) + 1}
@@ -235,6 +254,13 @@ class Cluster:
         if osd in self.usage:
             self.usage[osd].add(shard)
             self.pool_usage.add(pool_id, osd, shard)
+
+    def release_shard(self, pool_id: int, osd: int, shard: ShardBytes) -> None:
+        """An OSD gives a shard away; its omap may stay on the device for a while."""
+        if self.on_omap_freed is not None and shard.omap > 0:
+            self.on_omap_freed(pool_id, osd, shard.omap)
+            shard = ShardBytes(shard.data, 0, shard.metadata)
+        self.store(pool_id, osd, NOTHING.minus(shard))
 
     def forget_sums(self) -> None:
         """The list of PGs or their bytes have changed."""
@@ -385,6 +411,13 @@ class Cluster:
 def _merged(table: Dict[str, Any], changes: Dict[str, Any]) -> Dict[str, Any]:
     merged = {**table, **changes}
     return {key: value for key, value in merged.items() if value}
+
+
+def _with_other_affinity(before: Dict[int, Dict[str, Any]],
+                         after: Dict[int, Dict[str, Any]]) -> Set[int]:
+    """OSDs whose primary affinity has changed."""
+    return {osd for osd, entry in after.items() if osd in before
+            and entry.get("primary_affinity", 1.0) != before[osd].get("primary_affinity", 1.0)}
 
 
 def _flapped(before: Dict[int, Dict[str, Any]], after: Dict[int, Dict[str, Any]]) -> Set[int]:

@@ -176,7 +176,7 @@ def _purge_behind(cluster: Cluster, pg: Pg) -> None:
 def _drop(cluster: Cluster, pg: Pg, place: Place) -> None:
     """An OSD need not hold its shard any more; one that is down notices when it comes back."""
     if cluster.map.is_up(place[1]):
-        cluster.store(pg.pool_id, place[1], NOTHING.minus(pg.shard))
+        cluster.release_shard(pg.pool_id, place[1], pg.shard)
     else:
         pg.behind[place] = pg.shard
 

@@ -53,6 +53,14 @@ def reweight(simulation: Simulation, osd: int, weight: float) -> None:
     _change(simulation, [osd], lambda entry: reweighted(entry, rounded))
 
 
+def primary_affinity(simulation: Simulation, osd: int, weight: float) -> None:
+    """As `ceph osd primary-affinity`: 0 (never leads if another can) to 1."""
+    if not 0.0 <= weight <= 1.0:
+        raise invalid(f"a primary affinity is between 0 and 1, {weight} is not")
+    rounded = int(weight * REWEIGHT_ONE) / REWEIGHT_ONE
+    _change(simulation, [osd], lambda entry: {**entry, "primary_affinity": rounded})
+
+
 def crush_reweight(simulation: Simulation, osd: int, weight: float) -> None:
     """As `ceph osd crush reweight`; 1.0 is a TiB by custom."""
     _check_exist(simulation, [osd])

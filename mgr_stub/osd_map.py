@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Dict, FrozenSet, List, Mapping as MappingType, Optional
 
+from .primaries import as_kept, has_affinities, leading_place
 from .upmap import NONE, Items, Mapping
 
 #: Type of an erasure-coded pool in the osdmap; a replicated one has 1.
@@ -77,6 +79,32 @@ class OsdMap:
         present = up_from_mapping(temp, erasure, self)
         return present if any(osd != NONE for osd in present) else self.up.get(pgid, ())
 
+    def _pool_of(self, pgid: str) -> Dict[str, Any]:
+        return self.pools[int(pgid.partition(".")[0])]
+
+    @cached_property
+    def has_affinities(self) -> bool:
+        """Whether an OSD has another primary affinity than 1."""
+        return has_affinities(self.osds)
+
+    def up_primary(self, pgid: str) -> int:
+        """Who leads the PG if `up` serves it; -1 if nobody is there."""
+        up = self.up.get(pgid, ())
+        if not self.has_affinities:
+            return primary_of(up)
+        pool = self._pool_of(pgid)
+        if not is_erasure(pool):
+            return primary_of(up)
+        place = leading_place(up, self.osds, pool, int(pgid.partition(".")[2], 16))
+        return up[place] if place >= 0 else -1
+
+    def acting_primary(self, pgid: str) -> int:
+        """Who leads the PG now."""
+        acting = self.acting(pgid)
+        if pgid not in self.pg_temp or acting == ():
+            return self.up_primary(pgid)
+        return primary_of(as_kept(acting, self._pool_of(pgid)))
+
     def pool_named(self, name: str) -> Optional[int]:
         for pool_id, pool in self.pools.items():
             if pool["pool_name"] == name:
@@ -111,7 +139,8 @@ class OsdMap:
             "osd_xinfo": _xinfo(self.rest.get("osd_xinfo", []), self.osds),
             "pg_upmap_items": [_dump_items(pgid, items)
                                for pgid, items in self.upmap_items.items()],
-            "pg_temp": [{"pgid": pgid, "osds": list(osds)} for pgid, osds in self.pg_temp.items()],
+            "pg_temp": [{"pgid": pgid, "osds": list(as_kept(osds, self._pool_of(pgid)))}
+                        for pgid, osds in self.pg_temp.items()],
         }
         if release >= 18:
             shown.setdefault("pg_upmap_primaries", [])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, List, Optional
 
 from .crush_map import CrushMap
-from .osd_map import OsdMap, pgids_of, primary_of
+from .osd_map import OsdMap, pgids_of
 
 
 class CRUSHMap:
@@ -88,13 +88,13 @@ class OSDMap:
             self._pool(pool_id)
         pgid = f"{pool_id}.{ps:x}"
         up = self._map.up.get(pgid, ())
-        primary = primary_of(up)
+        primary = self._map.up_primary(pgid) if up else -1
         if pgid not in self._map.pg_temp:  # most of them, and asked for one by one
             return {"up": list(up), "acting": list(up), "up_primary": primary,
                     "acting_primary": primary}
         acting = self._map.acting(pgid)
         return {"up": list(up), "acting": list(acting), "up_primary": primary,
-                "acting_primary": primary_of(acting)}
+                "acting_primary": self._map.acting_primary(pgid)}
 
     def pool_raw_used_rate(self, pool_id: int) -> float:
         size = float(self._pool(pool_id)["size"])

@@ -63,7 +63,9 @@ def _rule_id(simulation: Simulation, name: Optional[str], erasure: bool) -> int:
 def _entry(pool_id: int, name: str, pg_num: int, size: int, data_chunks: Optional[int],
            rule: int) -> Dict[str, Any]:
     erasure = data_chunks is not None
-    min_size = min(size, (data_chunks or 0) + 1) if erasure else size - size // 2
+    min_size = size - size // 2
+    if data_chunks is not None:
+        min_size = data_chunks + min(1, size - data_chunks - 1)
     return {"pool": pool_id, "pool_name": name, "flags": 1, "flags_names": "hashpspool",
             "type": ERASURE if erasure else _REPLICATED, "size": size, "min_size": min_size,
             "crush_rule": rule, "object_hash": 2, "pg_autoscale_mode": "off", "pg_num": pg_num,

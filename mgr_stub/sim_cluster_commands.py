@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Callable, Dict, List
 
-from . import cluster_events, osd_events, pool_events, sim_words
+from . import cluster_events, omap, osd_events, pool_events, sim_words
 from .clock import parse_span
 from .errors import invalid
 from .simulation import Simulation
@@ -35,6 +35,13 @@ def _osd_crush_reweight(session: "Session", words: List[str]) -> str:
     osd, weight = sim_words.take(words, 2, "osd crush-reweight N WEIGHT")
     osd_events.crush_reweight(session.simulation, sim_words.osd_number(osd),
                               sim_words.number(weight, "a CRUSH weight"))
+    return ""
+
+
+def _primary_affinity(session: "Session", words: List[str]) -> str:
+    osd, weight = sim_words.take(words, 2, "osd primary-affinity N WEIGHT")
+    osd_events.primary_affinity(session.simulation, sim_words.osd_number(osd),
+                                sim_words.number(weight, "a primary affinity"))
     return ""
 
 
@@ -135,6 +142,27 @@ def _peering(session: "Session", words: List[str]) -> str:
     return ""
 
 
+def _omap_by_scrub(session: "Session", words: List[str]) -> str:
+    word, = sim_words.take(words, 1, "omap-by-scrub on|off")
+    if word not in ("on", "off"):
+        raise invalid("it is: sim omap-by-scrub on|off")
+    omap.set_by_scrub(session.simulation, word == "on")
+    return ""
+
+
+def _write_omap(session: "Session", words: List[str]) -> str:
+    name, size = sim_words.take(words, 2, "write-omap POOL SIZE")
+    omap.write(session.simulation, pool_events.pool_id_of(session.simulation, name),
+               sim_words.size(size))
+    return ""
+
+
+def _deep_scrub(session: "Session", words: List[str]) -> str:
+    name, = sim_words.take(words, 1, "deep-scrub POOL")
+    omap.deep_scrub(session.simulation, pool_events.pool_id_of(session.simulation, name))
+    return ""
+
+
 def _scrub(session: "Session", words: List[str]) -> str:
     pgid, span = sim_words.take(words, 2, "scrub PGID SPAN")
     cluster_events.scrub(session.simulation, pgid, parse_span(span))
@@ -156,6 +184,7 @@ COMMANDS: Dict[str, Command] = {
     "osd up": _for_osds("osd up N...", osd_events.mark_up),
     "osd reweight": _osd_reweight,
     "osd crush-reweight": _osd_crush_reweight,
+    "osd primary-affinity": _primary_affinity,
     "osd lose": _osd_lose,
     "osd full-ratios": _full_ratios,
     "host add": _host_add,
@@ -174,4 +203,7 @@ COMMANDS: Dict[str, Command] = {
     "log-recovery on": _log_recovery(True),
     "log-recovery off": _log_recovery(False),
     "scrub": _scrub,
+    "omap-by-scrub": _omap_by_scrub,
+    "write-omap": _write_omap,
+    "deep-scrub": _deep_scrub,
 }

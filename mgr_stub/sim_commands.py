@@ -32,6 +32,7 @@ sim osd out|in|down|up N...       down ones are marked out after mon_osd_down_ou
                                   and in again when they are up
 sim osd reweight N WEIGHT         0 to 1
 sim osd crush-reweight N WEIGHT   a TiB is 1 by custom
+sim osd primary-affinity N WEIGHT 0 to 1
 sim osd lose N                    down, out, and its data gone
 sim osd full-ratios NEARFULL BACKFILLFULL FULL
 sim host add NAME COUNT SIZE [class=hdd] [under=BUCKET]
@@ -45,6 +46,9 @@ sim flag set|unset NAME           flags of the osdmap, such as noout
 sim backfill rate SIZE            bytes per second of every OSD
 sim peering SPAN                  how long PGs peer
 sim scrub PGID SPAN               the PG shows a scrub
+sim write-omap POOL SIZE          by clients, at once
+sim deep-scrub POOL               has ended: its PGs tell their omap
+sim omap-by-scrub on|off          PGs tell omap only after a deep scrub, OSDs free it late
 sim log-recovery on|off           PGs with a whole log are recovered, not backfilled, as in Ceph
 sim failover                      the mgr hands over in good order
 sim mgr fail [at POINT [COUNT]] [takeover=SPAN]

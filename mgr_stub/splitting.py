@@ -40,6 +40,7 @@ def _create(cluster: Cluster, pool_id: int, count: int) -> Set[str]:
         pg.raw = pg.crush = cluster.raw_mapping.compute(topology, pool_id, position, weights)
         pg.created = True
         pg.writes = 0
+        pg.omap_reported = 0 if cluster.omap_by_scrub else None
         cluster.pgs[pgid] = pg
         pg.held = cluster.mapping_of(pg, ())
         count_members(cluster, set(), cluster.members(pg))
@@ -75,6 +76,7 @@ def _split_one(cluster: Cluster, parent: Pg, positions: List[int], shares: List[
         child.reported_epoch = parent.reported_epoch
         child.recovered_bytes = 0
         child.writes = parent.writes  # each gets the log with its head and its tail
+        child.omap_reported = 0 if cluster.omap_by_scrub else None
         for name, amount in whole.items():
             part = amount * share // total
             setattr(child, name, part)

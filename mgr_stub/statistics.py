@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Tuple
 
+from . import omap
 from .cluster import AT_REST, Cluster, PoolSums
-from .osd_map import primary_of
 from .pg import Pg
 
 _SUMS = ("num_bytes", "num_objects", "num_omap_bytes", "num_omap_keys", "num_object_copies",
@@ -18,11 +18,12 @@ def pg_stat(cluster: Cluster, pg: Pg) -> Dict[str, Any]:
     acting = cluster.map.acting(pg.pgid)
     state, counts = cluster.reported(pg)
     sums = {**pg.stats.get("stat_sum", {}), "num_bytes": pg.num_bytes,
-            "num_objects": pg.num_objects, "num_omap_bytes": pg.omap_bytes,
+            "num_objects": pg.num_objects, "num_omap_bytes": omap.reported(pg),
             "num_object_copies": pg.num_copies, "num_objects_misplaced": counts.misplaced,
             "num_objects_degraded": counts.degraded, "num_bytes_recovered": pg.recovered()}
     return {**pg.stats, "state": state, "up": list(up), "acting": list(acting),
-            "up_primary": primary_of(up), "acting_primary": primary_of(acting),
+            "up_primary": cluster.map.up_primary(pg.pgid),
+            "acting_primary": cluster.map.acting_primary(pg.pgid),
             "reported_epoch": reported_epoch(cluster, pg), "stat_sum": sums}
 
 
@@ -99,7 +100,7 @@ def _sums_at_rest(cluster: Cluster) -> Dict[int, PoolSums]:
         total = sums[pg.pool_id].stat_sum
         total["num_bytes"] += pg.num_bytes
         total["num_objects"] += pg.num_objects
-        total["num_omap_bytes"] += pg.omap_bytes
+        total["num_omap_bytes"] += omap.reported(pg)
         total["num_omap_keys"] += pg.stat("num_omap_keys")
         total["num_object_copies"] += pg.num_copies
         if not pg.movable:
@@ -117,10 +118,13 @@ def pool_stats(cluster: Cluster) -> List[Dict[str, Any]]:
     shown = []
     for pool_id, sums in pool_sums(cluster).items():
         record = from_file.get(pool_id, {})
+        stored = dict(record.get("store_stats", {}))
+        if cluster.omap_by_scrub:
+            stored["omap_allocated"] = omap.stored(cluster, pool_id)
         shown.append({**record, "poolid": pool_id,
                       "num_pg": int(cluster.map.pools[pool_id]["pg_num"]),
                       "stat_sum": {**record.get("stat_sum", {}), **sums.stat_sum},
-                      "store_stats": dict(record.get("store_stats", {}))})
+                      "store_stats": stored})
     return shown
 
 
@@ -129,7 +133,9 @@ def osd_stats(cluster: Cluster) -> List[Dict[str, Any]]:
 
     As in Ceph an OSD that is out has an empty one, and one that is down the last that it sent.
     """
-    return [usage.dump() if is_counted(cluster, osd) else {**no_statistics(osd), "seq": 0}
+    tells_omap = not (cluster.omap_by_scrub and cluster.release < 18)
+    return [usage.dump(tells_omap) if is_counted(cluster, osd) else {
+        **no_statistics(osd), "seq": 0}
             for osd, usage in sorted(cluster.usage.items())
             if usage.total and cluster.map.exists(osd)]
 
@@ -238,15 +244,18 @@ def _df_pools(cluster: Cluster) -> List[Dict[str, Any]]:
         rate = float(pool["size"]) / cluster.map.data_chunks(pool_id)
         free = max_avail(cluster, pool_id)
         used = int(sums["num_bytes"] * rate)
-        omap = sums["num_omap_bytes"] * int(pool["size"])
+        omap_raw = sums["num_omap_bytes"] * int(pool["size"])
+        if cluster.omap_by_scrub:
+            omap_raw = record["store_stats"]["omap_allocated"]
+        omap_user = omap_raw // int(pool["size"])
         stats = {
             **from_file.get(pool_id, {}).get("stats", {}),
-            "stored": sums["num_bytes"] + sums["num_omap_bytes"],
-            "stored_data": sums["num_bytes"], "stored_omap": sums["num_omap_bytes"],
-            "objects": sums["num_objects"], "kb_used": (used + omap + 1023) // 1024,
-            "bytes_used": used + omap, "data_bytes_used": used, "omap_bytes_used": omap,
-            "percent_used": (used + omap) / max(1.0, used + omap + free * rate),
-            "max_avail": free, "avail_raw": int(free * rate), "stored_raw": used + omap,
+            "stored": sums["num_bytes"] + omap_user,
+            "stored_data": sums["num_bytes"], "stored_omap": omap_user,
+            "objects": sums["num_objects"], "kb_used": (used + omap_raw + 1023) // 1024,
+            "bytes_used": used + omap_raw, "data_bytes_used": used, "omap_bytes_used": omap_raw,
+            "percent_used": (used + omap_raw) / max(1.0, used + omap_raw + free * rate),
+            "max_avail": free, "avail_raw": int(free * rate), "stored_raw": used + omap_raw,
         }
         for key in ("quota_objects", "quota_bytes"):
             stats.setdefault(key, 0)

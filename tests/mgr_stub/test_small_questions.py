@@ -25,7 +25,7 @@ def ask(session: Session, prefix: str) -> Tuple[bool, str]:
 def test_tree_has_every_osd_with_its_weights(session: Session) -> None:
     tree = session.module.get("osd_map_tree")
     osds = {node["id"]: node for node in tree["nodes"] if node["type"] == "osd"}
-    assert set(osds) == set(session.cluster.map.osds) and tree["stray"] == []
+    assert set(osds) == set(session.cluster.map.osds) and not tree["stray"]
     assert {"device_class", "crush_weight", "exists", "status", "reweight"} <= set(osds[0])
     assert not any("~" in node["name"] for node in tree["nodes"])
     session.command("sim osd down 3")

@@ -1,0 +1,90 @@
+"""Omap as real daemons tell of it: what a deep scrub has found, and what the OSDs' stores show.
+
+Seen on 16.2.15 and 20.2.4: a PG's num_omap_bytes is 0 until its first deep scrub and then what that
+scrub found. On 20 `store_stats` of the pool and `pool_statfs` of the OSDs show it at once, on 16
+not at all. What an OSD gives away is free only after its store has been compacted.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .cluster import Cluster
+from .errors import invalid
+from .holdings import settle
+from .pg import Pg
+from .pool_entry import share_of
+from .usage import ShardBytes
+
+if TYPE_CHECKING:
+    from .simulation import Simulation
+
+#: Seconds until an OSD's store is compacted and freed omap counts as free.
+COMPACTION_SECONDS = 600.0
+
+
+def set_by_scrub(simulation: "Simulation", wanted: bool) -> None:
+    """Whether omap is told as real daemons do; what PGs report now was found by their scrubs."""
+    cluster = simulation.cluster
+    cluster.omap_by_scrub = wanted
+    for pg in cluster.pgs.values():
+        pg.omap_reported = pg.omap_bytes if wanted else None
+        pg.forget_reports()
+    cluster.on_omap_freed = (lambda pool, osd, count: _free_later(simulation, pool, osd, count)
+                             ) if wanted else None
+    cluster.forget_sums()
+
+
+def _free_later(simulation: "Simulation", pool_id: int, osd: int, count: int) -> None:
+    cluster = simulation.cluster
+    simulation.appointments.at(cluster.clock.now + COMPACTION_SECONDS, lambda: cluster.store(
+        pool_id, osd, ShardBytes(0, -count, 0)))
+
+
+def write(simulation: "Simulation", pool_id: int, count: int) -> None:
+    """Clients write so many bytes of omap (negative: delete), each PG its share by hash."""
+    cluster = simulation.cluster
+    if cluster.map.data_chunks(pool_id) > 1:
+        raise invalid("erasure-coded pools have no omap")
+    pgs = cluster.pgs_of(pool_id)
+    shares = [share_of(pg.order[1], len(pgs)) for pg in pgs]
+    for pg, share in zip(pgs, shares):
+        _grow(cluster, pg, count * share // sum(shares))
+    cluster.forget_sums()
+    simulation.backfill.changed()
+
+
+def _grow(cluster: Cluster, pg: Pg, change: int) -> None:
+    if not pg.movable:
+        return
+    settle(cluster, pg)
+    pg.forget_reports()
+    pg.omap_bytes = max(0, pg.omap_bytes + change)
+    old, pg.shard = pg.shard, cluster.weigh(pg)
+    for osd in pg.holders():
+        cluster.store(pg.pool_id, osd, pg.shard.minus(old))
+    for flow in pg.flows.values():
+        flow.resize(pg.shard)
+    settle(cluster, pg)
+
+
+def deep_scrub(simulation: "Simulation", pool_id: int) -> None:
+    """A deep scrub of all PGs of a pool has ended: they tell their omap."""
+    cluster = simulation.cluster
+    for pg in cluster.pgs_of(pool_id):
+        if pg.omap_reported is not None:
+            pg.omap_reported = pg.omap_bytes
+            pg.forget_reports()
+    cluster.forget_sums()
+
+
+def reported(pg: Pg) -> int:
+    """num_omap_bytes of the PG's statistics."""
+    return pg.omap_bytes if pg.omap_reported is None else pg.omap_reported
+
+
+def stored(cluster: Cluster, pool_id: int) -> int:
+    """omap_allocated of the pool's store_stats: on all OSDs; nothing on 16."""
+    if cluster.release < 18:
+        return 0
+    return sum(pg.omap_bytes * len(pg.holders()) for pg in cluster.pgs_of(pool_id) if pg.movable)
