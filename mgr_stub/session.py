@@ -91,7 +91,7 @@ class Session:
 
     def _start(self) -> None:
         self.jobs = InlineJobs()
-        self.mgr = Mgr(self.simulation, MODULE_NAME)
+        self.mgr = self._make_mgr()
         self.mgr.shares_readings = self._frozen
         module_class: Any = self._load_module()
         self.handlers = module_class.handlers()
@@ -107,6 +107,9 @@ class Session:
             # a mgr starts serve() as soon as it has made the module
             self.round()
             self.settle()
+
+    def _make_mgr(self) -> Mgr:
+        return Mgr(self.simulation, MODULE_NAME)
 
     def failover(self) -> None:
         """The mgr stops in good order; another one takes over with what the monitor has kept."""

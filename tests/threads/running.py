@@ -1,0 +1,206 @@
+"""A small cluster whose mgr runs in threads, brought into each state of the module."""
+from __future__ import annotations
+
+import functools
+import json
+import random
+import tempfile
+import threading
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as Late
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+from benchmark.clusters import state_of
+from benchmark.shapes import Osds, PoolPlan, fill
+
+from mgr_stub.monitor import MGR
+from mgr_stub.serve_wait import MOST_AT_ONCE
+from mgr_stub.served_session import ServedSession
+from mgr_stub.session import Session
+from scenarios import clusters
+
+from .stand_ins import HeldPlanner
+
+_RULE = "take default~hdd; chooseleaf firstn 0 host; emit"
+_SET = "config set mgr mgr/equilibrium/"
+#: Real seconds for an answer that may depend on the very thread that waits for it.
+_GRACE_SECONDS = 0.05
+_STARTING = ("equilibrium on", "equilibrium execute", _SET + "active true")
+_UPMAPS = ("osd pg-upmap-items", "osd rm-pg-upmap-items")
+
+
+@functools.lru_cache(maxsize=None)
+def _uneven() -> str:
+    """A state file's text."""
+    rng = random.Random(1)
+    osds = Osds()
+    tree = {"host h%d" % h: osds.host([rng.choice((0.25, 0.5)) for _ in range(2)])
+            for h in range(5)}
+    layout = osds.layout(tree, {0: _RULE}, [PoolPlan("rbd", 0.9, 32), PoolPlan("fs", 0.1, 8)])
+    return json.dumps(state_of(fill(layout, rng, clusters.crush_places)))
+
+
+@functools.lru_cache(maxsize=None)
+def _balanced() -> str:
+    """The same cluster when nothing is left to do."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "state.json"
+        path.write_text(_uneven())
+        session = Session.from_state(str(path), 18)
+        session.command("equilibrium on")
+        session.command("sim run 12h")
+        assert session.module.balancer.state == "balanced"
+        session.command("sim save %s" % path)
+        return path.read_text()
+
+
+class Running:
+    """The session, and what is held against it."""
+
+    def __init__(self, folder: Path, planner: HeldPlanner, errors: List[str],
+                 balanced: bool = False) -> None:
+        path = folder / "state.json"
+        path.write_text(_balanced() if balanced else _uneven())
+        self.planner = planner
+        self.session: ServedSession = ServedSession.from_state(str(path), 18)  # type: ignore
+        planner.session = self.session
+        self._errors = errors
+        self._silent_since: Optional[int] = None
+        self.command("sim backfill rate 4M")
+        for option in ("start_delay 0", "max_misplaced_ratio 0.1", "pg_cooldown 0"):
+            self.command(_SET + option)
+
+    # -- what happens -------------------------------------------------------------------------
+
+    def command(self, line: str) -> Tuple[int, str, str]:
+        answer = self.session.command(line)
+        self._hear(line, answer)
+        return answer
+
+    def post(self, line: str) -> "Future[Any]":
+        """As `command`, without waiting for the answer or for anything that comes of it."""
+        answer = self.session.post(line)
+        answer.add_done_callback(lambda future: self._hear(line, future.result()))
+        return answer
+
+    def in_between(self, line: str) -> None:
+        """As `command`, called by a thread of the module, which goes on where the answer is late."""
+        try:
+            self.post(line).result(_GRACE_SECONDS)
+        except Late:
+            pass
+
+    def _hear(self, line: str, answer: Tuple[int, str, str]) -> None:
+        if "Traceback" in answer[2]:
+            self._errors.append("'%s' raises: %s" % (line, answer[2]))
+        if line == "equilibrium off" and answer[0] == 0:
+            self._silent_since = len(self.sent())
+        elif line.startswith(_STARTING):
+            self._silent_since = None
+
+    def run(self, seconds: float) -> None:
+        self.session.run_for(seconds)
+
+    def status(self) -> Dict[str, Any]:
+        status: Dict[str, Any] = json.loads(self.command("equilibrium status --format json")[1])
+        return status
+
+    # -- what came of it ------------------------------------------------------------------------
+
+    def sent(self) -> List[str]:
+        """PGs of the upmap commands that the module has sent."""
+        return [str(entry.command["pgid"]) for entry in list(self.session.command_log)
+                if entry.sender == MGR and entry.prefix in _UPMAPS]
+
+    def is_off(self) -> bool:
+        """Whether the last that was answered of `on`, `execute` and `off` is `off`."""
+        return self._silent_since is not None
+
+    def broken(self) -> List[str]:
+        found = list(self._errors) + self.session.failures
+        if self._silent_since is not None and len(self.sent()) > self._silent_since:
+            found.append("%d commands after 'off' has answered"
+                         % (len(self.sent()) - self._silent_since))
+        if self.session.most_rounds_at_once > MOST_AT_ONCE:
+            found.append("rounds follow one another without end")
+        return found
+
+    def close(self) -> None:
+        self.planner.let_go()
+        self.session.close()
+
+
+# -- states --------------------------------------------------------------------------------------
+
+def _planning(running: Running) -> None:
+    running.planner.hold()
+    running.command("equilibrium on")
+
+
+def _moving(running: Running) -> None:
+    running.command("equilibrium on")
+
+
+def _throttled(running: Running) -> None:
+    running.command("sim backfill rate 0")
+    running.command("equilibrium on")
+    running.run(180.0)
+
+
+def _blocked(running: Running) -> None:
+    running.command("sim flag set norebalance")
+    running.command("equilibrium on")
+
+
+def _waiting(running: Running) -> None:
+    running.command(_SET + "start_delay 3600")
+    running.command("equilibrium on")
+
+
+def _resting(running: Running) -> None:
+    running.command("equilibrium on")
+
+
+STATES: Dict[str, Callable[[Running], None]] = {
+    "planning": _planning, "moving": _moving, "throttled": _throttled, "blocked": _blocked,
+    "waiting": _waiting, "balanced": _resting}
+
+
+def reach(running: Running, state: str) -> None:
+    """Brings the module into a state."""
+    STATES[state](running)
+    assert running.session.module.balancer.state == state, running.status()["reason"]
+
+
+# -- events --------------------------------------------------------------------------------------
+
+def _line(line: str) -> Callable[[Running, bool], None]:
+    def happen(running: Running, between: bool) -> None:
+        (running.in_between if between else running.command)(line)
+    return happen
+
+
+def _die(running: Running, between: bool) -> None:
+    """The mgr dies where it stands; another one begins a few seconds later."""
+    if between:
+        running.session.mgr.life.end()
+    else:
+        running.command("sim mgr fail takeover=5s")
+
+
+def _shut_down(running: Running, between: bool) -> None:
+    if not between:
+        running.session.failover()
+        return
+    threading.Thread(target=running.session.shut_down, daemon=True).start()
+
+
+#: Events for which a plan named `p` must be there.
+OF_PLANS = ("execute", "reset")
+EVENTS: Dict[str, Callable[[Running, bool], None]] = {
+    "off": _line("equilibrium off"), "on": _line("equilibrium on"),
+    "execute": _line("equilibrium execute p"), "reset": _line("equilibrium reset"),
+    "window": _line(_SET + "begin_time 1200"), "flag": _line("sim flag set nobackfill"),
+    "builtin": _line("sim balancer on"), "monitor": _line("sim mon down"),
+    "failover": _die, "shutdown": _shut_down}

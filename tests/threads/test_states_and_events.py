@@ -1,0 +1,71 @@
+"""Whatever happens in whatever state: no thread raises, spins, or sends what it must not.
+
+An event comes between two rounds, and in the middle of one, between two lines of the module
+(`--thread-moments N`).
+"""
+from __future__ import annotations
+
+import random
+from typing import Any, Callable
+
+import pytest
+
+from .running import EVENTS, OF_PLANS, STATES, Running, reach
+from .stand_ins import BetweenLines
+
+#: Lines of the module in a round, roughly.
+_LINES = 400
+_ENDS_WITHIN_SECONDS = 1.0
+#: When a plan gets ready that nobody can take up.
+_SPINS = ("off", "execute", "window", "flag", "builtin", "monitor")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "moment_seed" in metafunc.fixturenames:
+        metafunc.parametrize("moment_seed",
+                             range(metafunc.config.getoption("--thread-moments")))
+
+
+def begin(run_mgr: Callable[..., Running], state: str, event: str) -> Running:
+    running = run_mgr(state == "balanced")
+    if event in OF_PLANS:
+        running.command("equilibrium optimize p")
+    reach(running, state)
+    return running
+
+
+def go_on_and_hold(running: Running) -> None:
+    """A few minutes with a plan that is held, then with what comes of it."""
+    running.run(300.0)
+    running.planner.let_go()
+    running.run(600.0)
+    assert not running.broken()
+    running.session.close()
+    assert running.session.shutdown_seconds < _ENDS_WITHIN_SECONDS
+
+
+def _marked(state: str, event: str) -> Any:
+    spins = state == "planning" and event in _SPINS
+    return pytest.param(state, event, marks=[pytest.mark.xfail(
+        strict=True, reason="defect 1: rounds without end once the plan is ready")] * spins)
+
+
+@pytest.mark.parametrize("state, event", [_marked(state, event) for state in STATES
+                                          for event in EVENTS])
+def test_between_two_rounds(state: str, event: str, run_mgr: Callable[..., Running]) -> None:
+    running = begin(run_mgr, state, event)
+    EVENTS[event](running, False)
+    go_on_and_hold(running)
+
+
+@pytest.mark.xfail(strict=False, reason="defects 1 and 13")
+def test_in_the_middle_of_a_round(moment_seed: int, run_mgr: Callable[..., Running]) -> None:
+    rng = random.Random("moment %d" % moment_seed)
+    state, event = rng.choice(list(STATES)), rng.choice(list(EVENTS))
+    running = begin(run_mgr, state, event)
+    moment = BetweenLines(running.session)
+    moment.arm(rng.randrange(_LINES), lambda: EVENTS[event](running, True))
+    running.run(60.0)
+    print("%s while %s, at %s" % (event, state,
+                                  moment.where or "none of %d lines" % moment.disarm()))
+    go_on_and_hold(running)

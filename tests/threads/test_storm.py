@@ -1,0 +1,73 @@
+"""Random commands of an operator in one thread, while rounds run in another and plans in a third.
+
+Arguments are right and wrong; nothing raises, spins, or is sent after `off` (`--storms N`).
+"""
+from __future__ import annotations
+
+import random
+import sys
+from typing import Callable, Iterator, List
+
+import pytest
+
+from .running import Running
+
+_STEPS = 60
+_COMMANDS_A_STEP = 4
+_LONGEST_STEP_SECONDS = 120.0
+#: Real seconds after which Python hands the interpreter on; its default is 5 ms.
+_SWITCH_SECONDS = 1e-5
+_SET = "config set mgr mgr/equilibrium/"
+_NAMES = ("p", "q", "r", "p", "../x", "", "a" * 70)
+_WORDS: List[str] = [
+    "status", "status --format json", "status --format xml", "eval", "eval {plan}", "eval rbd",
+    "eval --format json", "optimize {plan}", "optimize {plan}", "optimize {plan} rbd fs",
+    "optimize {plan} nothing", "optimize {plan} --max-moves 3", "optimize {plan} --max-moves -1",
+    "optimize {plan} --max-bytes 100G", "optimize {plan} --max-bytes lots",
+    "optimize {plan} --device-class hdd", "optimize {plan} --device-class tape",
+    "optimize {plan} --aim even", "optimize {plan} --aim odd", "show {plan}",
+    "show {plan} --format json", "execute {plan}", "execute {plan}", "ls", "rm {plan}", "reset",
+    "dump {plan}", "on", "on", "on", "off", "off", "pool ls", "pool add rbd", "pool add nothing",
+    "pool rm rbd", "pool rm fs", "explain", "explain osd.1", "explain 1.0", "explain fs",
+    "explain what", "history", "dump-state", "dump-state --anonymous", "nonsense", ""]
+_OTHERS = [
+    _SET + "sleep_interval 10", _SET + "sleep_interval 60", _SET + "max_misplaced_ratio 0.05",
+    _SET + "max_misplaced_ratio 1", _SET + "min_gain 0", _SET + "aim even", _SET + "aim space",
+    _SET + "device_classes ssd", _SET + "device_classes ''", _SET + "active true",
+    "osd set norebalance", "osd unset norebalance", "balancer on", "balancer off", "osd set noout"]
+
+
+@pytest.fixture
+def quick_switches() -> Iterator[None]:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    yield
+    sys.setswitchinterval(before)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "storm_seed" in metafunc.fixturenames:
+        metafunc.parametrize("storm_seed", range(metafunc.config.getoption("--storms")))
+
+
+def line(rng: random.Random) -> str:
+    if rng.random() < 0.2:
+        return rng.choice(_OTHERS)
+    return "equilibrium " + rng.choice(_WORDS).format(plan=rng.choice(_NAMES))
+
+
+@pytest.mark.xfail(strict=False, reason="defects 1, 7 and 13")
+def test_storm(storm_seed: int, run_mgr: Callable[..., Running], quick_switches: None) -> None:
+    rng = random.Random("storm %d" % storm_seed)
+    running = run_mgr()
+    for _ in range(_STEPS):
+        lines = [line(rng) for _ in range(rng.randint(1, _COMMANDS_A_STEP))]
+        answers = [running.post(line) for line in lines]
+        running.run(rng.uniform(0.0, _LONGEST_STEP_SECONDS))
+        for answer in answers:
+            answer.result(30.0)
+        if rng.random() < 0.1:
+            running.command(rng.choice(("sim mgr fail takeover=3s", "sim failover")))
+        assert not running.broken(), "%s" % lines
+    running.session.close()
+    assert running.session.shutdown_seconds < 1.0
