@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Iterable, List, Optional
+from typing import Callable, Dict, Iterable, List, Optional, Set
 
 from .cluster import Cluster, Peering
 from .holdings import DONE, finish, retarget, settle
@@ -38,6 +38,8 @@ class Backfill:
         #: PGs that hold their slots, and those that a target was too full for, since `_plan`.
         self._granted: List[Pg] = []
         self._refused: List[Pg] = []
+        #: PGs that a flag keeps from copying although they have their slots.
+        self._stopped: Set[str] = set()
         self._replan = True
         #: Whether no target can become too full by all that is on its way there, since `_plan`.
         self._roomy = False
@@ -160,7 +162,7 @@ class Backfill:
     def _finish_complete(self) -> bool:
         """Ends the backfill of every PG whose shards have all arrived; whether there was one."""
         complete = [pg for pg in self._granted if pg.backfilling and pg.pgid in self._moving
-                    and all(flow.shard.total - flow.copied <= DONE for flow in pg.flows.values())]
+                    and pg.pgid not in self._stopped and all(flow.shard.total - flow.copied <= DONE for flow in pg.flows.values())]
         for pg in complete:
             last = self.cluster.report_of(pg)[0]
             finish(self.cluster, pg)
@@ -192,7 +194,8 @@ class Backfill:
             if not pg.backfilling and pg.pgid in self._moving:
                 settle(self.cluster, pg)  # `self.settle` does not see it any more
         self._refused = [pg for pg in self._moving.values() if pg.toofull]
-        running = [] if "norecover" in self.cluster.map.flags else self._granted
+        running = [] if "norecover" in self.cluster.map.flags else [
+            pg for pg in self._granted if pg.pgid not in self._stopped]
         self._active = [flow for pg in running for flow in pg.flows.values()
                         if flow.remaining > DONE]
         load: Dict[int, int] = {}
@@ -219,6 +222,7 @@ class Backfill:
 
     def _grant(self) -> List[Pg]:
         flags = self.cluster.map.flags
+        self._stopped.clear()
         requests: List[Request] = []
         for pg in self._moving.values():
             if pg.pgid in self.cluster.peering:
@@ -229,7 +233,9 @@ class Backfill:
                 request = self._requests[pg.pgid] = self._request(pg)
             stopped = "nobackfill" in flags and request.priority != 180 or (
                 "norebalance" in flags and request.priority == 100)
-            if stopped:
+            if stopped and self.cluster.log_recovery:
+                self._stopped.add(pg.pgid)  # real PGs take their slots, and then do nothing
+            if stopped and not self.cluster.log_recovery:
                 pg.backfilling = pg.toofull = False
             else:
                 requests.append(request)

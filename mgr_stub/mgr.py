@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 from .api import CommandResult
 from .balancer import BuiltinBalancer
 from .crush_map import CrushMap
+from .daemon_metadata import health, mgr_map, osd_metadata
 from .errors import StubError
 from .failure_points import Life
 from .install import RELEASES
@@ -100,24 +101,24 @@ class Mgr:
             "osd_map_tree": lambda: osd_tree(osdmap, crush),
             "osd_metadata": self._osd_metadata,
             "mgr_map": self._mgr_map,
+            "health": lambda: health(self.health_checks),
             "pg_ready": lambda: {"pg_ready": True},
         }
         return plain[name]() if name in plain else None
 
     def _osd_metadata(self) -> Dict[str, Dict[str, str]]:
         classes = self.cluster.crush.classes
-        return {str(osd): {"hostname": self.cluster.crush.host_of(osd) or "",
-                           "osd_objectstore": "bluestore",
-                           "ceph_version_short": RELEASES[self.release][0],
-                           "rotational": "1" if classes.get(osd, "hdd") == "hdd" else "0"}
+        version = RELEASES[self.release][0]
+        return {str(osd): osd_metadata(self.cluster.crush.host_of(osd) or "",
+                                       classes.get(osd, "hdd") == "hdd", self.release, version,
+                                       self.release_name)
                 for osd in self.cluster.map.osds}
 
     def _mgr_map(self) -> Dict[str, Any]:
         names = ["balancer", "progress"]
         if self.module is not None:
             names.append(self.module.module_name)
-        shown = {"epoch": 1, "active_name": self.mgr_id, "available": True, "standbys": [],
-                 "modules": names, "always_on_modules": {self.release_name: names[:2]}}
+        shown = mgr_map(self.mgr_id, self.release, self.release_name, names, names[:2])
         if self.release >= 20:  # the dump has one key for them all: the last one stands there
             shown["force_disabled_modules"] = {
                 "module": name for name in sorted(self.simulation.disabled_modules)}

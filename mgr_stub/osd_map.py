@@ -152,6 +152,8 @@ class OsdMap:
 def _pool_of_release(pool: Dict[str, Any], release: int) -> Dict[str, Any]:
     """Ceph 18 and later tell the read balance of replicated pools, 20 its type besides."""
     shaped = dict(pool)
+    if release >= 20:
+        shaped = {"is_stretch_pool": False, "nonprimary_shards": "{}", **shaped}
     if release < 18 or is_erasure(pool):
         shaped.pop("read_balance", None)
         return shaped

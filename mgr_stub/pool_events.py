@@ -14,6 +14,7 @@ from .map_change import MapChange
 from .monitor import Answer
 from .osd_map import ERASURE
 from .simulation import Simulation
+from .upmap import NONE
 
 _REPLICATED = 1
 
@@ -60,13 +61,32 @@ def _rule_id(simulation: Simulation, name: Optional[str], erasure: bool) -> int:
     raise StubError(errno.ENOENT, f"there is no CRUSH rule with {word} steps")
 
 
+#: What a new pool's entry has besides.
+_USUAL: Dict[str, Any] = {
+    "peering_crush_bucket_count": 0, "peering_crush_bucket_target": 0,
+    "peering_crush_bucket_barrier": 0, "peering_crush_bucket_mandatory_member": NONE,
+    "last_pg_merge_meta": {"ready_epoch": 0, "last_epoch_started": 0, "last_epoch_clean": 0,
+                           "source_pgid": "0.0", "source_version": "0'0", "target_version": "0'0"},
+    "auid": 0, "snap_mode": "selfmanaged", "snap_seq": 0, "snap_epoch": 0, "pool_snaps": [],
+    "target_max_bytes": 0, "target_max_objects": 0, "cache_target_dirty_ratio_micro": 400000,
+    "cache_target_dirty_high_ratio_micro": 600000, "cache_target_full_ratio_micro": 800000,
+    "cache_min_flush_age": 0, "cache_min_evict_age": 0, "hit_set_params": {"type": "none"},
+    "hit_set_period": 0, "hit_set_count": 0, "use_gmt_hitset": True,
+    "min_read_recency_for_promote": 0, "min_write_recency_for_promote": 0,
+    "hit_set_grade_decay_rate": 0, "hit_set_search_last_n": 0, "grade_table": [],
+    "stripe_width": 0, "expected_num_objects": 0, "fast_read": False,
+    "create_time": "2026-01-01T00:00:00.000000+0000", "last_change": "1",
+    "last_force_op_resend": "0", "last_force_op_resend_prenautilus": "0",
+    "last_force_op_resend_preluminous": "0", "removed_snaps": "[]"}
+
+
 def _entry(pool_id: int, name: str, pg_num: int, size: int, data_chunks: Optional[int],
            rule: int) -> Dict[str, Any]:
     erasure = data_chunks is not None
     min_size = size - size // 2
     if data_chunks is not None:
         min_size = data_chunks + min(1, size - data_chunks - 1)
-    return {"pool": pool_id, "pool_name": name, "flags": 1, "flags_names": "hashpspool",
+    return {**_USUAL, "pool": pool_id, "pool_name": name, "flags": 1, "flags_names": "hashpspool",
             "type": ERASURE if erasure else _REPLICATED, "size": size, "min_size": min_size,
             "crush_rule": rule, "object_hash": 2, "pg_autoscale_mode": "off", "pg_num": pg_num,
             "pg_placement_num": pg_num, "pg_placement_num_target": pg_num,

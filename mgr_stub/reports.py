@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
+from typing import Any, Callable, Deque, Dict, FrozenSet, Iterable, List, Optional, Tuple
 
 from . import statistics
 from .cluster import Cluster
+from .missing_reports import without_reports
 from .timers import Timer
 
 #: The structures of `MgrModule.get` that are made of reports.
@@ -47,6 +48,9 @@ class Reports(Timer):
         self._lag = 0.0
         self._frozen_until = 0.0
         self._frozen: Optional[_Picture] = None
+        #: OSDs that a new mgr has not heard of yet.
+        self._silent: FrozenSet[int] = frozenset()
+        self._silent_until = 0.0
         self._pictures: Deque[Tuple[float, _Picture]] = deque()
 
     def freeze(self, seconds: float) -> None:
@@ -61,6 +65,11 @@ class Reports(Timer):
         if seconds > 0:
             self._take()
 
+    def leave_gap(self, seconds: float, osds: Iterable[int]) -> None:
+        """For some time these OSDs have not reported yet, as right after a failover."""
+        self._silent = frozenset(osds)
+        self._silent_until = self._cluster.clock.now + seconds
+
     def get(self, name: str) -> Any:
         """A structure of REPORTED as the mgr has it."""
         now = self._cluster.clock.now
@@ -72,6 +81,8 @@ class Reports(Timer):
         value = REPORTED[name](self._cluster) if picture is None else picture[name]
         if picture is not None:
             value = _of_living_pools(name, value, self._cluster)
+        if now < self._silent_until:
+            value = without_reports(name, value, self._cluster, self._silent)
         return self._noisy(name, value) if self.noise else value
 
     # -- pictures -----------------------------------------------------------------------------

@@ -60,6 +60,7 @@ sim mon lose RATIO                commands of the mgr that are done but answered
 sim mon down|up                   the mgr's connection to the monitors
 sim stats freeze SPAN             nothing is reported
 sim stats lag SPAN                reports are that old
+sim stats gap SPAN N...           these OSDs have not reported yet, as after a failover
 sim stats noise RATIO             reported bytes are off by up to that
 sim clock jump SPAN               the wall clock, forward or (-1h) back
 sim balancer on|off|disable       the built-in one; without its module altogether (Ceph 20)"""

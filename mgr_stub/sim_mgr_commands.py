@@ -80,6 +80,15 @@ def _stats_lag(session: "Session", words: List[str]) -> str:
     return ""
 
 
+def _stats_gap(session: "Session", words: List[str]) -> str:
+    usage = "stats gap SPAN OSD..."
+    if len(words) < 2:
+        raise invalid(f"it is: sim {usage}")
+    session.simulation.reports.leave_gap(
+        parse_span(words[0]), [sim_words.osd_number(word) for word in words[1:]])
+    return ""
+
+
 def _stats_noise(session: "Session", words: List[str]) -> str:
     ratio, = sim_words.take(words, 1, "stats noise RATIO")
     session.simulation.reports.noise = sim_words.ratio(ratio, "RATIO")
@@ -119,6 +128,7 @@ COMMANDS: Dict[str, Command] = {
     "stats freeze": _stats_freeze,
     "stats lag": _stats_lag,
     "stats noise": _stats_noise,
+    "stats gap": _stats_gap,
     "clock jump": _clock_jump,
     "balancer on": _balancer("on"),
     "balancer off": _balancer("off"),

@@ -125,3 +125,21 @@ def test_a_full_osd_stops_recovery(make_session: Callable[..., Any]) -> None:
     session.command("sim osd full-ratios 0.85 0.9 0.95")
     session.command("sim run 10m")
     assert shown(session)["state"] == "active+clean"
+
+
+@pytest.mark.parametrize("flag", ["norebalance", "nobackfill", "norecover"])
+def test_a_flag_stops_backfill_that_has_its_slots(make_session: Callable[..., Any],
+                                                  flag: str) -> None:
+    """Real PGs say `backfilling` all the while, with nothing going on."""
+    record = {**clusters.pg("2.0", [6, 3, 4], objects=198), "ondisk_log_start": "53'177",
+              "version": "53'198"}
+    session = make_session(clusters.state([record], osds=10, pools=[REP]))
+    session.command("sim log-recovery on")
+    session.command(f"osd set {flag}")
+    session.command("osd pg-upmap-items 2.0 4 8")
+    session.command("sim run 1h")
+    assert shown(session)["state"] == "active+remapped+backfilling"
+    assert shown(session)["stat_sum"]["num_objects_misplaced"] == 198
+    session.command(f"osd unset {flag}")
+    session.command("sim run 1h")
+    assert shown(session)["acting"] == [6, 3, 8]
