@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 from mgr_module import CommandResult
 
 from .counts import Counts, WorkCounters
+from .osd_map_reader import OsdMapReader
 from .planner.plan import PgChange
 from .snapshot.build import SnapshotBuilder
 from .snapshot.model import NO_CLASS, Snapshot
@@ -16,12 +17,9 @@ from .snapshot.reading import Reading
 from .snapshot.reports import OsdReports
 from .snapshot.statistics import PgStatistics
 from .snapshot.summary import ClusterSummary
-from .summary_reader import SummaryReader
+from .summary_reader import MapGuards, SummaryReader
 from .turns import Turns
 
-#: Pools with more PGs than this are mapped in slices, so that the mgr's global lock is given up.
-MAP_WHOLE_POOL_PGS = 1000
-_MAP_SLICE_PGS = 256
 _FULL_STATISTICS_SECONDS = 3600.0
 _DEFAULT_MISPLACED_RATIO = 0.05
 _DEFAULT_BALANCER_SLEEP = 60.0
@@ -56,16 +54,22 @@ class Gateway:
         self._statistics = PgStatistics(self._turns)
         self._reports = OsdReports()
         self._statistics_read_at: Optional[float] = None
-        self._up_epoch = -1
-        self._up: Dict[str, Sequence[int]] = {}
+        self._maps = OsdMapReader(mgr, clock, self._guards, self.counters, self._turns)
         self._last_reading: Optional[Reading] = None
 
-    def snapshot(self) -> Snapshot:
-        """A fresh snapshot. Raises NotReady while the mgr lacks maps or statistics."""
+    def snapshot(self, fresh: bool = False) -> Snapshot:
+        """A snapshot of now. Raises NotReady while the mgr lacks maps or statistics.
+
+        `fresh`: with an osdmap that was dumped at this epoch, as a plan should be made from.
+        """
         with self._lock:
             self.counters.add("looks")
-            self._last_reading = self._read()
+            self._last_reading = self._read(fresh)
             return self._builder.build(self._last_reading)
+
+    def dumped_at_epoch(self, epoch: int) -> bool:
+        """Whether a snapshot of this epoch rests on a dump of the osdmap."""
+        return self._maps.dumped_at_epoch(epoch)
 
     def summary(self, with_guards: bool = False) -> ClusterSummary:
         """What costs a few milliseconds, whatever else is being read; raises NotReady.
@@ -103,6 +107,9 @@ class Gateway:
 
     def min_compat_client(self) -> str:
         """The oldest release that clients may have, as of now."""
+        guards = self._guards(self.epoch())
+        if guards is not None:
+            return guards.min_compat_client
         self.counters.add("osdmap_dumps")
         return str(self._mgr.get_osdmap().dump().get("require_min_compat_client", ""))
 
@@ -122,6 +129,8 @@ class Gateway:
         """
         results = []
         self.counters.add("mon_commands", len(changes))
+        with self._lock:
+            self._maps.sent(changes)
         for change in changes:
             result = CommandResult("")
             self._mgr.send_command(result, "mon", "", json.dumps(_command(change)), "")
@@ -174,35 +183,32 @@ class Gateway:
 
     # -- reading -----------------------------------------------------------------------------
 
-    def _read(self) -> Reading:
+    def _read(self, fresh: bool) -> Reading:
         progress = self._get("pg_progress")
         if not progress.get("pg_ready", True):
             raise NotReady("the mgr has not received the statistics of all PGs yet")
-        osdmap = self._mgr.get_osdmap()
-        osd_map = osdmap.dump()
-        self.counters.add("osdmap_dumps")
-        crush = osdmap.get_crush().dump()
-        up = self._up_sets(osdmap, osd_map)
+        pgs = progress.get("pgs", {})
+        pools = self._get("df").get("pools", [])
+        maps = self._maps.read(pgs, {pool["id"]: pool["name"] for pool in pools}, fresh)
         pool_stats = self._get("pool_stats").get("pool_stats", [])
         self._refresh_statistics(pool_stats)
-        moving = {e["pgid"] for e in osd_map.get("pg_temp", [])}
-        records = self._statistics.records(progress.get("pgs", {}), pool_stats, moving)
+        records = self._statistics.records(pgs, pool_stats, maps.acting)
         osd_stats = self._get("osd_stats").get("osd_stats", [])
         now = self._clock()
         return Reading(
-            taken_at=now, osd_map=osd_map, crush=crush, up=up, records=records,
+            taken_at=now, osd_map=maps.osd_map, crush=maps.crush, up=maps.up, records=records,
             osd_stats=osd_stats, pool_stats=pool_stats, pg_status=self._get("pg_status"),
-            max_avail=self._max_avail(), stale_osds=self._reports.stale(osd_stats, now))
+            max_avail=_max_avail(pools), stale_osds=self._reports.stale(osd_stats, now),
+            acting=maps.acting)
+
+    def _guards(self, epoch: int) -> Optional[MapGuards]:
+        return self._summaries.guards(epoch) if self.have_mon_connection() else None
 
     def _get(self, name: str) -> Mapping[str, Any]:
         value = self._mgr.get(name)
         if value is None:
             raise NotReady("the mgr has no %s yet" % name)
         return value
-
-    def _max_avail(self) -> Dict[int, int]:
-        return {p["id"]: p["stats"]["max_avail"] for p in self._get("df").get("pools", [])
-                if "max_avail" in p.get("stats", {})}
 
     def _refresh_statistics(self, pool_stats: Sequence[Mapping[str, Any]]) -> None:
         now = self._clock()
@@ -213,25 +219,9 @@ class Gateway:
         self._statistics.read_full(self._get("pg_stats").get("pg_stats", []), pool_stats)
         self._statistics_read_at = now
 
-    def _up_sets(self, osdmap: Any, osd_map: Mapping[str, Any]) -> Dict[str, Sequence[int]]:
-        if osd_map["epoch"] != self._up_epoch:
-            up: Dict[str, Sequence[int]] = {}
-            for pool in osd_map["pools"]:
-                up.update(_map_pool(osdmap, pool["pool"], pool["pg_num"]))
-                self._turns()
-            self._up, self._up_epoch = up, osd_map["epoch"]
-        return self._up
 
-
-def _map_pool(osdmap: Any, pool_id: int, pg_num: int) -> Dict[str, Sequence[int]]:
-    if pg_num <= MAP_WHOLE_POOL_PGS:
-        return osdmap.map_pool_pgs_up(pool_id)
-    up: Dict[str, Sequence[int]] = {}
-    for ps in range(pg_num):
-        if ps % _MAP_SLICE_PGS == 0:
-            time.sleep(0)
-        up["%d.%x" % (pool_id, ps)] = osdmap.pg_to_up_acting_osds(pool_id, ps)["up"]
-    return up
+def _max_avail(pools: Sequence[Mapping[str, Any]]) -> Dict[int, int]:
+    return {p["id"]: p["stats"]["max_avail"] for p in pools if "max_avail" in p.get("stats", {})}
 
 
 def _command(change: PgChange) -> Dict[str, Any]:

@@ -111,7 +111,7 @@ class PlanningDesk:
 
         def job() -> None:
             try:
-                taken = snapshot if snapshot is not None else self._gateway.snapshot()
+                taken = self._dumped(snapshot)
                 self._gateway.counters.add("plans")
                 plan = make_plan(taken, options, self._checkpoint(max_seconds, progress))
                 if not self._stopping:
@@ -147,7 +147,7 @@ class PlanningDesk:
                 return
             taken = snapshot
             try:
-                taken = taken or self._gateway.snapshot()
+                taken = self._dumped(taken)
                 self._gateway.counters.add("plans")
                 plan = make_plan(taken, comparison.options._replace(aim=aim),
                                  self._checkpoint(max_seconds, wanted))
@@ -159,6 +159,12 @@ class PlanningDesk:
                     type(error).__name__, error)))
             self._plan_next_aim(comparison, taken, max_seconds)
         self._jobs.submit("compare %s with aim %s" % (name, aim), job)
+
+    def _dumped(self, snapshot: Optional[Snapshot]) -> Snapshot:
+        """The snapshot, or a newer one where none was given or its osdmap was not dumped."""
+        if snapshot is not None and self._gateway.dumped_at_epoch(snapshot.epoch):
+            return snapshot
+        return self._gateway.snapshot(fresh=True)
 
     def _checkpoint(self, max_seconds: float,
                     now_and_then: Callable[[int], bool]) -> Callable[[int], bool]:

@@ -134,8 +134,9 @@ class Cluster:
         weights = {item["id"]: item["weight"] / 0x10000 for bucket in self.crush["buckets"]
                    for item in bucket["items"] if item["id"] >= 0}
         return {"nodes": [], "stray": [
-            {"id": osd, "type": "osd", "exists": 1, "status": "up" if entry["up"] else "down",
+            {"id": osd, "type": "osd", "exists": 1, "status": _status(entry),
              "crush_weight": weights.get(osd, 0.0), "reweight": entry["weight"],
+             "primary_affinity": entry.get("primary_affinity", 1.0),
              "device_class": ""} for osd, entry in self.osds.items()]}
 
     def pool_stats(self) -> List[Dict[str, Any]]:
@@ -160,6 +161,10 @@ class Cluster:
 
     def snapshot(self) -> Snapshot:
         return build_snapshot(self.reading())
+
+
+def _status(osd: Mapping[str, Any]) -> str:
+    return "destroyed" if "destroyed" in osd["state"] else "up" if osd["up"] else "down"
 
 
 def change_of(pgid: str, raw: Sequence[int], after: Sequence[int], before: Sequence[int] = (),

@@ -93,7 +93,10 @@ class FakeGateway:
     def counts(self) -> Counts:
         return self.counters.counts
 
-    def snapshot(self) -> Snapshot:
+    def dumped_at_epoch(self, epoch: int) -> bool:
+        return epoch == self.cluster.epoch
+
+    def snapshot(self, fresh: bool = False) -> Snapshot:
         self.looks += 1
         self.counters.add("looks")
         if self.not_ready:

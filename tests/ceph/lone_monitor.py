@@ -15,6 +15,8 @@ from .daemons import wait_for
 from .large_osdmap import make_osdmap
 from .release import Release
 
+NAMES = {16: "pacific", 18: "reef", 20: "tentacle"}
+
 PATIENCE = """
 [global]
 mon osd report timeout = 1000000
@@ -58,7 +60,8 @@ class LoneMonitor(Cluster):
 
     def _start_mon(self) -> None:
         super()._start_mon()
-        self.mon("osd require-osd-release", release="pacific", yes_i_really_mean_it=True)
+        self.mon("osd require-osd-release", release=NAMES[self.release.major],
+                 yes_i_really_mean_it=True)
         for pool in self.mon_json("osd dump")["pools"]:  # the autoscaler finds empty pools too big
             self.mon("osd pool set", pool=pool["pool_name"], var="pg_autoscale_mode", val="off")
 

@@ -1,6 +1,7 @@
 """Test-only mgr module: does equilibrium's work on a made cluster, in the mgr's own process.
 
-`ceph planner_load begin plan|look`, `ceph planner_load end`, `ceph planner_load status`.
+`ceph planner_load begin plan|look`, `ceph planner_load end`, `ceph planner_load status`,
+`ceph planner_load collector` (the garbage collector of this interpreter, and the mgr's memory).
 `plan` makes plans one after the other with equilibrium's own planning desk and job thread. `look`
 does what follows each reading of the cluster: snapshot, reachable evenness, view, report. The
 reading is READING_FILE in the folder of this module, where measure_stall.py has left it.
@@ -9,13 +10,22 @@ What it does is imported from the mgr module `equilibrium`, late: at load time e
 commands would become this module's, too. No `from __future__ import annotations` here, for Ceph
 reads the annotations of the handlers.
 """
+import gc
 import json
+import platform
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Callable, Dict, Tuple
 
-from mgr_module import CLICommand, MgrModule
+import mgr_module
+from mgr_module import MgrModule
+
+if hasattr(mgr_module, "CLICommandBase"):   # Ceph 20
+    CLICommand = mgr_module.CLICommandBase.make_registry_subtype("PlannerLoadCLICommand")
+else:
+    CLICommand = mgr_module.CLICommand
 
 READING_FILE = "reading.json"
 PLAN_SECONDS = 600.0
@@ -23,6 +33,8 @@ PLAN_SECONDS = 600.0
 
 class Module(MgrModule):
     """Runs one kind of work over and over until it is told to stop."""
+
+    CLICommand = CLICommand
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -50,6 +62,16 @@ class Module(MgrModule):
         """Rounds done since `begin`, what is done now, and why it failed"""
         return 0, json.dumps({"rounds": self._rounds, "doing": self._wanted,
                               "failure": self._failure}), ""
+
+    @CLICommand("planner_load collector")
+    def _cmd_collector(self) -> Tuple[int, str, str]:
+        """Whether the collector runs, what it has done, what it leaves out; memory in bytes"""
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        return 0, json.dumps({
+            "python": platform.python_version(), "enabled": gc.isenabled(),
+            "frozen": gc.get_freeze_count(), "thresholds": gc.get_threshold(),
+            "counts": gc.get_count(), "collections": [g["collections"] for g in gc.get_stats()],
+            "objects": len(gc.get_objects()), "rss_bytes": pages * 4096}), ""
 
     def serve(self) -> None:
         """The loop of the serve thread; returns only at shutdown."""
@@ -89,10 +111,11 @@ def planning(log: Any) -> Work:
     from equilibrium.snapshot.build import SnapshotBuilder
     snapshot = SnapshotBuilder().build(_reading())
     unused: Any = None
+    gateway: Any = SimpleNamespace(dumped_at_epoch=lambda epoch: True)
     jobs = JobThread(log)
 
     def work(going_on: Callable[[], bool]) -> None:
-        desk = PlanningDesk(unused, unused, jobs, time.time, log)
+        desk = PlanningDesk(gateway, unused, jobs, time.time, log)
         done = threading.Event()
         desk.submit_automatic(snapshot, PlanOptions(), PLAN_SECONDS, lambda plan: done.set())
         while not done.wait(0.2):

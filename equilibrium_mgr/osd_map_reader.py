@@ -1,0 +1,309 @@
+"""Reads the osdmap, and dumps it only where nothing cheaper tells what has changed.
+
+From Ceph 18 on a dump computes read balance scores with the interpreter's lock held: more than half
+a second at 1,000 OSDs. Part of the gateway: it touches the mgr API.
+"""
+from __future__ import annotations
+
+from typing import (Any, Callable, Collection, Dict, Iterator, List, Mapping, NamedTuple,
+                    Optional, Sequence, Set, Tuple)
+
+from .counts import WorkCounters
+from .planner.plan import PgChange
+from .snapshot.paced import paced
+from .summary_reader import MapGuards
+
+Osds = Tuple[int, ...]
+
+#: Pools with more PGs than this are mapped in slices, so that the mgr's global lock is given up.
+MAP_WHOLE_POOL_PGS = 1000
+_PGS_A_PIECE = 200   # between two checkpoints: about a millisecond
+_NO_OSD = 0x7FFFFFFF
+_ERASURE = 3
+#: What no cheap call tells (full ratios, a pg_num_target) is at most so old where epochs pass, in
+#: seconds; the shorter one holds where an epoch has shown no change at all.
+_REFRESH_SECONDS, _UNEXPLAINED_SECONDS = 600.0, 120.0
+#: `osd stat` leaves these out; they are set once for good.
+_HIDDEN_FLAGS = frozenset(("sortbitwise", "recovery_deletes", "purged_snapdirs", "pglog_hardlimit",
+                           "require_jewel_osds", "require_kraken_osds", "require_luminous_osds"))
+
+
+class OsdMapReading(NamedTuple):
+    """The osdmap at one epoch."""
+
+    osd_map: Mapping[str, Any]   # as OSDMap.dump() has it, brought up to date
+    crush: Mapping[str, Any]     # as CRUSHMap.dump() has it
+    up: Mapping[str, Osds]       # pgid → up set
+    acting: Mapping[str, Osds]   # pgid → acting set, of PGs whose acting set is not their up set
+
+
+class _NeedsDump(Exception):
+    """What has changed cannot be told by cheap calls."""
+
+
+class OsdMapReader:
+    """Remembers the last reading and what was sent since.
+
+    `guards` asks the monitor for the flags as of an epoch; None where it does not answer in time.
+    `pause` is called between small pieces of work.
+    """
+
+    def __init__(self, mgr: Any, clock: Callable[[], float],
+                 guards: Callable[[int], Optional[MapGuards]], counters: WorkCounters,
+                 pause: Callable[[], object]) -> None:
+        self._mgr = mgr
+        self._clock = clock
+        self._guards = guards
+        self._counters = counters
+        self._pause = pause
+        self._last: Optional[OsdMapReading] = None
+        self._dumped_at = 0.0        # seconds since the epoch
+        self._dumped_epoch = -1
+        self._pool_names: Mapping[int, str] = {}   # as `df` had them at the last dump
+        self._sent: Dict[str, PgChange] = {}       # not seen in the up sets yet
+        self._watched: Dict[str, int] = {}         # pgid → epoch of a change of its up set
+
+    def read(self, progress: Mapping[str, Mapping[str, Any]], pool_names: Mapping[int, str],
+             fresh: bool) -> OsdMapReading:
+        """The newest osdmap; `fresh` asks for one of which everything was dumped.
+
+        `progress` is get('pg_progress')['pgs'], `pool_names` are those of get('df').
+        """
+        osdmap = self._mgr.get_osdmap()
+        epoch = int(osdmap.get_epoch())
+        if self._last is not None and self._last.osd_map["epoch"] == epoch and not (
+                fresh and self._dumped_epoch != epoch):
+            return self._last
+        if self._last is None or fresh or not self._dump_is_recent(_REFRESH_SECONDS):
+            self._last = self._dumped(osdmap, pool_names)
+            return self._last
+        try:
+            self._last = self._brought_up_to_date(osdmap, self._last, progress, pool_names)
+        except _NeedsDump:
+            self._last = self._dumped(osdmap, pool_names)
+        return self._last
+
+    def sent(self, changes: Sequence[PgChange]) -> None:
+        """These upmaps are ours: where they show in the up sets, no dump is needed."""
+        self._sent = {**self._sent, **{change.pgid: change for change in changes}}
+
+    def dumped_at_epoch(self, epoch: int) -> bool:
+        """Whether the osdmap of this epoch was dumped."""
+        return self._dumped_epoch == epoch
+
+    def _dump_is_recent(self, seconds: float) -> bool:
+        return 0.0 <= self._clock() - self._dumped_at < seconds
+
+    # -- by a dump -----------------------------------------------------------------------------
+
+    def _dumped(self, osdmap: Any, pool_names: Mapping[int, str]) -> OsdMapReading:
+        self._counters.add("osdmap_dumps")
+        osd_map = osdmap.dump()
+        self._pause()
+        before = self._last
+        crush = osdmap.get_crush().dump()
+        up: Dict[str, Osds] = {}
+        for pool in osd_map["pools"]:
+            up.update(self._up_sets(osdmap, pool["pool"], pool["pg_num"]))
+        self._dumped_at, self._dumped_epoch = self._clock(), osd_map["epoch"]
+        self._pool_names = pool_names
+        self._sent = {}
+        if before is not None:
+            self._watch(osd_map["epoch"], [p for p in up if before.up.get(p) != up[p]])
+        temporary = [entry["pgid"] for entry in osd_map.get("pg_temp", ())]
+        return OsdMapReading(osd_map, crush, up, self._acting_sets(osdmap, temporary, up))
+
+    def _up_sets(self, osdmap: Any, pool_id: int, pg_num: int) -> Dict[str, Osds]:
+        """pgid → up set of one pool. The last reading's own tuples where they are the same."""
+        self._pause()
+        known: Mapping[str, Osds] = self._last.up if self._last is not None else {}
+        up: Dict[str, Osds] = {}
+        for pgid, osds in self._mapped(osdmap, pool_id, pg_num):
+            new = tuple(osds)
+            old = known.get(pgid)
+            up[pgid] = new if old is None or old != new else old
+        return up
+
+    def _mapped(self, osdmap: Any, pool_id: int,
+                pg_num: int) -> Iterator[Tuple[str, Sequence[int]]]:
+        if pg_num <= MAP_WHOLE_POOL_PGS:
+            yield from paced(osdmap.map_pool_pgs_up(pool_id).items(), _PGS_A_PIECE, self._pause)
+            return
+        for ps in paced(range(pg_num), _PGS_A_PIECE, self._pause):
+            yield f"{pool_id}.{ps:x}", osdmap.pg_to_up_acting_osds(pool_id, ps)["up"]
+
+    def _acting_sets(self, osdmap: Any, pgids: Collection[str],
+                     up: Mapping[str, Osds]) -> Dict[str, Osds]:
+        """Those of the PGs whose acting set is not their up set, in the order of the shards."""
+        acting: Dict[str, Osds] = {}
+        for pgid in paced(pgids, _PGS_A_PIECE, self._pause):
+            if pgid in up:
+                pool, ps = pgid.split(".")
+                osds = tuple(osdmap.pg_to_up_acting_osds(int(pool), int(ps, 16))["acting"])
+                if osds != up[pgid]:
+                    acting[pgid] = osds
+        return acting
+
+    # -- by cheap calls ------------------------------------------------------------------------
+
+    def _brought_up_to_date(self, osdmap: Any, last: OsdMapReading,
+                            progress: Mapping[str, Mapping[str, Any]],
+                            pool_names: Mapping[int, str]) -> OsdMapReading:
+        """Raises _NeedsDump."""
+        osd_map, epoch = last.osd_map, int(osdmap.get_epoch())
+        if pool_names != self._pool_names or osdmap.get_crush_version() != osd_map["crush_version"]:
+            raise _NeedsDump
+        flipped = flipped_osds(osd_map["osds"], self._mgr.get("osd_map_tree"))
+        for pool in osd_map["pools"]:
+            if not _same_size(osdmap, pool, osd_map):
+                raise _NeedsDump
+        up, changed = self._changed_up_sets(osdmap, last)
+        ours = self._ours(up, changed, last.up, flipped)
+        self._watch(epoch, changed)
+        acting = self._acting_sets(osdmap, self._suspects(progress, last.acting), up)
+        guards = self._guards(epoch)
+        if guards is None:
+            raise _NeedsDump
+        if not (changed or flipped or acting != last.acting or _are_new(guards, osd_map)
+                or self._dump_is_recent(_UNEXPLAINED_SECONDS)):
+            raise _NeedsDump
+        self._sent = {}
+        return OsdMapReading(_patched(osd_map, epoch, guards, flipped, ours, acting),
+                             last.crush, up, acting)
+
+    def _changed_up_sets(self, osdmap: Any,
+                         last: OsdMapReading) -> Tuple[Mapping[str, Osds], List[str]]:
+        """(all up sets, PGs whose own is another than at the last reading)."""
+        up: Dict[str, Osds] = {}
+        changed: List[str] = []
+        for pool in last.osd_map["pools"]:
+            try:
+                mapped = self._up_sets(osdmap, pool["pool"], pool["pg_num"])
+            except SystemError:   # what Ceph makes of a pool that is gone
+                raise _NeedsDump from None
+            if len(mapped) != pool["pg_num"] or (
+                    len(mapped) > MAP_WHOLE_POOL_PGS and _has_pg(osdmap, pool)):
+                raise _NeedsDump
+            changed += [pgid for pgid, osds in mapped.items() if osds is not last.up.get(pgid)]
+            up.update(mapped)
+        return (up if changed else last.up), changed
+
+    def _ours(self, up: Mapping[str, Osds], changed: Sequence[str], before: Mapping[str, Osds],
+              flipped: Collection[int]) -> List[PgChange]:
+        """What we sent, where all of it shows and no up set has changed for another reason."""
+        for pgid in changed:
+            change = self._sent.get(pgid)
+            if change is None or up[pgid] != change.up_after:
+                difference = set(up[pgid]).symmetric_difference(before[pgid])
+                if change is not None or not difference.issubset({*flipped, _NO_OSD}):
+                    raise _NeedsDump
+                if not difference:   # in another order
+                    raise _NeedsDump
+        for pgid, change in self._sent.items():
+            if up.get(pgid) != change.up_after or change.up_after == change.up_before:
+                raise _NeedsDump
+        return list(self._sent.values())
+
+    def _watch(self, epoch: int, changed: Sequence[str]) -> None:
+        """Their statistics may be older than the change, and a pg_temp follows later."""
+        for pgid in changed:
+            self._watched[pgid] = epoch
+
+    def _suspects(self, progress: Mapping[str, Mapping[str, Any]],
+                  acting: Mapping[str, Osds]) -> Set[str]:
+        """PGs whose acting set may not be their up set."""
+        self._watched = {
+            pgid: epoch for pgid, epoch in self._watched.items()
+            if pgid in progress and progress[pgid].get("reported_epoch", 0) < epoch}
+        found = {pgid for pgid, pg in paced(progress.items(), _PGS_A_PIECE, self._pause)
+                 if not _at_rest(pg.get("state", ""))}
+        return found.union(acting, self._watched)
+
+
+def flipped_osds(osds: Sequence[Mapping[str, Any]],
+                 tree: Optional[Mapping[str, Any]]) -> Dict[int, bool]:
+    """OSD → up, of those that have come up or gone down since the dump.
+
+    `tree` is get('osd_map_tree'). Raises _NeedsDump where more has changed: an OSD created,
+    destroyed or removed, a reweight, a primary affinity.
+    """
+    if tree is None:
+        raise _NeedsDump
+    now = {node["id"]: node for part in ("nodes", "stray") for node in tree.get(part, ())
+           if node["id"] >= 0 and node.get("exists", 1)}
+    if len(now) != len(osds):
+        raise _NeedsDump
+    flipped: Dict[int, bool] = {}
+    for osd in osds:
+        node = now.get(osd["osd"])
+        if node is None or _weights(osd, "weight") != _weights(node, "reweight") or (
+                (node["status"] == "destroyed") != ("destroyed" in osd.get("state", ()))):
+            raise _NeedsDump
+        if (node["status"] == "up") != bool(osd["up"]):
+            flipped[osd["osd"]] = node["status"] == "up"
+    return flipped
+
+
+def _weights(osd: Mapping[str, Any], reweight: str) -> Tuple[float, float]:
+    return round(osd[reweight], 5), round(osd.get("primary_affinity", 1.0), 5)
+
+
+def _at_rest(state: str) -> bool:
+    """Whether a PG in this state serves from its up set, at the time of its report."""
+    return state == "active+clean" or (
+        state.startswith("active+clean") and "remapped" not in state)
+
+
+def _same_size(osdmap: Any, pool: Mapping[str, Any], osd_map: Mapping[str, Any]) -> bool:
+    try:
+        rate = osdmap.pool_raw_used_rate(pool["pool"])
+    except SystemError:
+        return False
+    data = 1.0
+    if pool["type"] == _ERASURE:
+        profiles = osd_map.get("erasure_code_profiles", {})
+        data = float(profiles.get(pool["erasure_code_profile"], {}).get("k", 0) or 0)
+    return not data or abs(rate - pool["size"] / data) < 1e-6
+
+
+def _has_pg(osdmap: Any, pool: Mapping[str, Any]) -> bool:
+    """Whether a pool has a PG behind those that it had."""
+    return bool(osdmap.pg_to_up_acting_osds(pool["pool"], pool["pg_num"])["up"])
+
+
+def _are_new(guards: MapGuards, osd_map: Mapping[str, Any]) -> bool:
+    flags = frozenset(flag for flag in osd_map.get("flags", "").split(",") if flag)
+    return (guards.flags - _HIDDEN_FLAGS != flags - _HIDDEN_FLAGS
+            or guards.min_compat_client != osd_map.get("require_min_compat_client", ""))
+
+
+def _patched(osd_map: Mapping[str, Any], epoch: int, guards: MapGuards,
+             flipped: Mapping[int, bool], ours: Sequence[PgChange],
+             acting: Mapping[str, Osds]) -> Mapping[str, Any]:
+    """The dump as it would be now."""
+    hidden = _HIDDEN_FLAGS.intersection(osd_map.get("flags", "").split(","))
+    flags = sorted(guards.flags | hidden)
+    return {
+        **osd_map, "epoch": epoch, "flags": ",".join(flags), "flags_set": flags,
+        "require_min_compat_client": guards.min_compat_client,
+        "osds": [_flipped(osd, flipped) for osd in osd_map["osds"]] if flipped else osd_map["osds"],
+        "pg_upmap_items": _with_items(osd_map.get("pg_upmap_items", ()), ours),
+        "pg_temp": [{"pgid": pgid, "osds": list(osds)} for pgid, osds in acting.items()]}
+
+
+def _flipped(osd: Mapping[str, Any], flipped: Mapping[int, bool]) -> Mapping[str, Any]:
+    if osd["osd"] not in flipped:
+        return osd
+    up = flipped[osd["osd"]]
+    state = [word for word in osd.get("state", ()) if word != "up"]
+    return {**osd, "up": int(up), "state": state + ["up"] if up else state}
+
+
+def _with_items(entries: Sequence[Mapping[str, Any]],
+                changes: Sequence[PgChange]) -> Sequence[Mapping[str, Any]]:
+    if not changes:
+        return entries
+    replaced = {change.pgid for change in changes}
+    return [entry for entry in entries if entry["pgid"] not in replaced] + [
+        {"pgid": change.pgid, "mappings": [{"from": a, "to": b} for a, b in change.items]}
+        for change in changes if change.items]
