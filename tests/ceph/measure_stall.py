@@ -1,6 +1,6 @@
 """How long commands of others wait in an mgr in which equilibrium works on a large cluster.
 
-    python3 tests/ceph/measure_stall.py [--osds 1000] [--seconds 30]
+    python3 tests/ceph/measure_stall.py [--ceph 16|18|20] [--osds 1000] [--seconds 30]
 
 Starts a monitor and an mgr, no OSDs, on the map of a large cluster (lone_monitor.py), with
 equilibrium and a test-only module beside it (planner_load). Then asks `ceph balancer status`,
@@ -10,26 +10,27 @@ through one connection of the rados bindings (a `ceph` of one's own would cost 0
 idle      equilibrium is loaded and off
 planning  planner_load makes plans of the made cluster, in equilibrium's own planning desk
 looking   planner_load makes snapshots, bounds and reports of the made cluster, without a break
-polling   equilibrium reads the monitor's map and the PG statistics, and builds its snapshot, as
-          often as it can: whenever `ceph equilibrium eval` asks for a new look. The PGs' states
-          are unknown, so there is nothing to be planned.
+polling   planner_load has equilibrium's gateway read this cluster over and over, while the map
+          gets a new epoch every second. The PGs' states are unknown, so there is nothing to plan.
 
-Prints a Markdown table, milliseconds and ratios to idle (before and after, taken together). Needs
-root and Ceph 16's packages, as `pytest tests/ceph --ceph=16` does. Exit code 1 where a 99th
-percentile is more than GOAL times that at idle.
+Idle is measured before and after each of the others, and each is compared with its own two, so
+that what else runs on the machine counts on both sides. Prints a Markdown table in milliseconds.
+Needs root and the release's programs, as `pytest tests/ceph --ceph=16` does. Exit code 1 where a
+99th percentile is more than GOAL times that at idle.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from statistics import median
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Sequence
 
 _TESTS = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(_TESTS.parent), str(_TESTS)]
@@ -40,7 +41,7 @@ install(18)
 
 from benchmark.scale import large_reading  # noqa: E402
 from ceph.cluster import Cluster  # noqa: E402
-from ceph.daemons import Agent, ClusterError, wait_for  # noqa: E402
+from ceph.daemons import Agent, ClusterError  # noqa: E402
 from ceph.lone_monitor import LoneMonitor  # noqa: E402
 from ceph.release import EXIT_UNAVAILABLE, RELEASES, ReleaseUnavailable  # noqa: E402
 
@@ -51,15 +52,18 @@ COMMANDS = ("balancer status", "osd df")
 PAUSE_SECONDS = 0.02
 """Between two commands, so that they are no load of their own."""
 SETTLE_SECONDS = 10.0
-"""Before each situation is measured: the mgr starts, or the made cluster is read."""
-IDLE = ("idle", "idle again")
+"""Before work is measured: the made cluster is read."""
+CALM_SECONDS = 3.0
+"""Before idle is measured."""
+IDLE = "idle"
 GOAL = 2.0
 """The 99th percentile shall not be longer than so many times that at idle."""
 
 
 class Row(NamedTuple):
-    """How long one command took in one situation, in seconds."""
+    """How long one command took in one situation, in seconds; `turn` counts the situations."""
 
+    turn: int
     situation: str
     command: str
     seconds: List[float]
@@ -73,11 +77,12 @@ class Row(NamedTuple):
 def main(arguments: Optional[Sequence[str]] = None) -> int:
     """Measures and prints; 1 where a ratio is above GOAL, EXIT_UNAVAILABLE without the release."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--ceph", type=int, default=16, choices=sorted(RELEASES))
     parser.add_argument("--osds", type=int, default=1000, metavar="N")
     parser.add_argument("--seconds", type=float, default=30.0, metavar="S",
                         help="how long each situation is measured (default: 30)")
     options = parser.parse_args(arguments)
-    release = RELEASES[16]
+    release = RELEASES[options.ceph]
     try:
         release.prepare()
     except ReleaseUnavailable as error:
@@ -103,22 +108,26 @@ def write_reading(cluster: Cluster, osds: int) -> None:
 
 def measure(cluster: Cluster, seconds: float) -> Any:
     """(rows of every situation, notes on what was done meanwhile)."""
-    situations: Dict[str, Callable[[], Any]] = {
-        IDLE[0]: lambda: _idle(cluster), "planning": lambda: _made_work(cluster, "plan"),
-        "looking": lambda: _made_work(cluster, "look"), "polling": lambda: _polling(cluster),
-        IDLE[1]: lambda: _idle(cluster)}
+    works = {"planning": "plan", "looking": "look", "polling": "poll"}
     rows: List[Row] = []
     notes: List[str] = []
-    for name, situation in situations.items():
-        with situation() as done:
-            rows += timed(cluster, name, seconds)
-            notes.append(f"{name}: {done()}")
+
+    def idle() -> None:
+        time.sleep(CALM_SECONDS)
+        rows.extend(timed(cluster, len(rows), IDLE, seconds))
+    time.sleep(SETTLE_SECONDS)
+    idle()
+    for name, work in works.items():
+        with _made_work(cluster, work) as done:
+            rows += timed(cluster, len(rows), name, seconds)
+            notes.append(f"{name}: {done()}; load average {os.getloadavg()[0]:.1f}")
+        idle()
     return rows, notes
 
 
-def timed(cluster: Cluster, situation: str, seconds: float) -> List[Row]:
+def timed(cluster: Cluster, turn: int, situation: str, seconds: float) -> List[Row]:
     """The commands in turn over one connection, for so long."""
-    rows = [Row(situation, command, []) for command in COMMANDS]
+    rows = [Row(turn, situation, command, []) for command in COMMANDS]
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         for row in rows:
@@ -131,16 +140,11 @@ def timed(cluster: Cluster, situation: str, seconds: float) -> List[Row]:
 
 
 @contextmanager
-def _idle(cluster: Cluster) -> Iterator[Callable[[], str]]:
-    time.sleep(SETTLE_SECONDS)
-    yield lambda: "nothing was done"
-
-
-@contextmanager
 def _made_work(cluster: Cluster, work: str) -> Iterator[Callable[[], str]]:
     """planner_load at work, once it has read the made cluster."""
     assert cluster.mgr("planner_load begin", work=work).rc == 0
     time.sleep(SETTLE_SECONDS)
+    epochs = _new_epochs(cluster) if work == "poll" else nullcontext()
 
     def done() -> str:
         said = cluster.mgr_json("planner_load status")
@@ -148,60 +152,60 @@ def _made_work(cluster: Cluster, work: str) -> Iterator[Callable[[], str]]:
             raise ClusterError(said["failure"])
         return f"{said['rounds']} rounds done"
     try:
-        yield done
+        with epochs:
+            yield done
     finally:
         cluster.mgr("planner_load end")
 
 
 @contextmanager
-def _polling(cluster: Cluster) -> Iterator[Callable[[], str]]:
-    """`equilibrium eval` over and over, by a connection of its own."""
-    cluster.set_option("sleep_interval", 1)
-    wait_for("a first look", lambda: cluster.mgr("equilibrium eval").rc == 0, 120)
-    ages: List[float] = []
+def _new_epochs(cluster: Cluster) -> Iterator[None]:
+    """A new epoch of the osdmap every second, by a connection of its own."""
     over = threading.Event()
 
-    def ask() -> None:
+    def make() -> None:
         agent = Agent(cluster.processes, cluster.conf)
-        while not over.wait(0.2):
-            agent.ask("mgr", {"prefix": "equilibrium eval", "format": "json"})
-            said = agent.ask("mgr", {"prefix": "equilibrium status", "format": "json"})
-            ages.append(said.json()["snapshot_age_seconds"])
+        flag = "set"
+        while not over.wait(1.0):
+            agent.ask("mon", {"prefix": f"osd {flag}", "key": "noout"})
+            flag = "unset" if flag == "set" else "set"
         agent.close()
-    thread = threading.Thread(target=ask, daemon=True)
+    thread = threading.Thread(target=make, daemon=True)
     thread.start()
     try:
-        yield lambda: "%d looks" % sum(1 for a, b in zip(ages, ages[1:]) if b < a)
+        yield
     finally:
         over.set()
         thread.join(60)
-        cluster.set_option("sleep_interval", 60)
 
 
 def worst_ratio(rows: Sequence[Row]) -> float:
     """The largest 99th percentile as a multiple of the command's own at idle."""
-    return max(row.p99 / at_idle(rows, row.command).p99 for row in rows)
+    return max(row.p99 / at_idle(rows, row).p99 for row in rows if row.situation != IDLE)
 
 
-def at_idle(rows: Sequence[Row], command: str) -> Row:
-    """What the command took at idle, before and after the rest: what else ran here shows there."""
-    return Row("idle", command, [
-        second for row in rows if row.command == command and row.situation in IDLE
-        for second in row.seconds])
+def at_idle(rows: Sequence[Row], beside: Row) -> Row:
+    """What the same command took at idle right before and after."""
+    idle = sorted((row for row in rows if row.situation == IDLE and row.command == beside.command),
+                  key=lambda row: abs(row.turn - beside.turn))[:2]
+    return Row(beside.turn, IDLE, beside.command, [s for row in idle for s in row.seconds])
 
 
 def table(rows: Sequence[Row]) -> str:
-    """Median, 99th percentile and longest of every row as Markdown, with their ratios to idle."""
-    lines = ["| command | while | asked | median | ratio | 99th percentile | ratio | longest |",
-             "|---|---|---|---|---|---|---|---|"]
+    """Markdown: each kind of work beside idle (before and after), with ratios to both together."""
+    lines = ["| command | while | asked | median | idle | ratio | 99th percentile "
+             "| idle | ratio | longest | idle |",
+             "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|"]
     for row in sorted(rows, key=lambda row: COMMANDS.index(row.command)):
-        idle = at_idle(rows, row.command)
-        middle = median(row.seconds)
+        if row.situation == IDLE:
+            continue
+        idle = at_idle(rows, row)
+        middle, calm = median(row.seconds), median(idle.seconds)
         lines.append(
             f"| `ceph {row.command}` | {row.situation} | {len(row.seconds)} "
-            f"| {middle * 1e3:.1f} | {middle / median(idle.seconds):.1f} "
-            f"| {row.p99 * 1e3:.1f} | {row.p99 / idle.p99:.1f} "
-            f"| {max(row.seconds) * 1e3:.1f} |")
+            f"| {middle * 1e3:.1f} | {calm * 1e3:.1f} | {middle / calm:.1f} "
+            f"| {row.p99 * 1e3:.1f} | {idle.p99 * 1e3:.1f} | {row.p99 / idle.p99:.1f} "
+            f"| {max(row.seconds) * 1e3:.0f} | {max(idle.seconds) * 1e3:.0f} |")
     return "\n".join(lines)
 
 

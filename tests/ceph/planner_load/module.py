@@ -1,9 +1,10 @@
 """Test-only mgr module: does equilibrium's work on a made cluster, in the mgr's own process.
 
-`ceph planner_load begin plan|look`, `ceph planner_load end`, `ceph planner_load status`,
+`ceph planner_load begin plan|look|poll`, `ceph planner_load end`, `ceph planner_load status`,
 `ceph planner_load collector` (the garbage collector of this interpreter, and the mgr's memory).
 `plan` makes plans one after the other with equilibrium's own planning desk and job thread. `look`
-does what follows each reading of the cluster: snapshot, reachable evenness, view, report. The
+does what follows each reading of the cluster: snapshot, reachable evenness, view, report. `poll`
+has a gateway read the cluster of this mgr. The made
 reading is READING_FILE in the folder of this module, where measure_stall.py has left it.
 
 What it does is imported from the mgr module `equilibrium`, late: at load time equilibrium's
@@ -94,7 +95,8 @@ class Module(MgrModule):
         name = self._wanted
         if not name:
             return
-        work = {"plan": planning, "look": looking}[name](self.log)
+        works = {"plan": planning, "look": looking, "poll": polling}
+        work = works[name](self)
         while self._wanted == name:
             work(lambda: self._wanted == name)
             self._rounds += 1
@@ -103,19 +105,20 @@ class Module(MgrModule):
 Work = Callable[[Callable[[], bool]], None]   # one round; is told whether to go on
 
 
-def planning(log: Any) -> Work:
+def planning(mgr: Any) -> Work:
     """Plans by equilibrium's desk in its job thread, with its checkpoints and pauses."""
+    from equilibrium.counts import WorkCounters
     from equilibrium.jobs import JobThread
     from equilibrium.planner.options import PlanOptions
     from equilibrium.planning import PlanningDesk
     from equilibrium.snapshot.build import SnapshotBuilder
     snapshot = SnapshotBuilder().build(_reading())
     unused: Any = None
-    gateway: Any = SimpleNamespace(dumped_at_epoch=lambda epoch: True)
-    jobs = JobThread(log)
+    gateway: Any = SimpleNamespace(dumped_at_epoch=lambda epoch: True, counters=WorkCounters())
+    jobs = JobThread(mgr.log)
 
     def work(going_on: Callable[[], bool]) -> None:
-        desk = PlanningDesk(gateway, unused, jobs, time.time, log)
+        desk = PlanningDesk(gateway, unused, jobs, time.time, mgr.log)
         done = threading.Event()
         desk.submit_automatic(snapshot, PlanOptions(), PLAN_SECONDS, lambda plan: done.set())
         while not done.wait(0.2):
@@ -127,7 +130,7 @@ def planning(log: Any) -> Work:
     return work
 
 
-def looking(log: Any) -> Work:
+def looking(_mgr: Any) -> Work:
     """What the serve loop does with each reading, and what `eval` prints of it."""
     from equilibrium.executor.ledger import Ledger
     from equilibrium.executor.view import make_view
@@ -146,10 +149,22 @@ def looking(log: Any) -> Work:
     return work
 
 
+def polling(mgr: Any) -> Work:
+    """Equilibrium's gateway reads the mgr's own maps and statistics, and builds a snapshot."""
+    from equilibrium.gateway import Gateway
+    gateway = Gateway(mgr, time.time)
+
+    def work(_going_on: Callable[[], bool]) -> None:
+        gateway.snapshot()
+        time.sleep(0.2)
+    return work
+
+
 def _reading() -> Any:
     from equilibrium.snapshot.reading import PgRecord, Reading
     fields: Dict[str, Any] = json.loads((Path(__file__).parent / READING_FILE).read_text())
     fields["records"] = {pgid: PgRecord(*record) for pgid, record in fields["records"].items()}
+    fields["up"] = {pgid: tuple(osds) for pgid, osds in fields["up"].items()}
     fields["max_avail"] = {int(pool): size for pool, size in fields["max_avail"].items()}
     fields["stale_osds"] = frozenset(fields["stale_osds"])
     return Reading(**fields)
