@@ -56,8 +56,8 @@ class Limits:
         """Pools may have what they have now, and `slack` (a ratio) more."""
         for group in self.most_per_byte:
             self._pause()
-            self.allow(group, max(self.pressure(group, i)
-                                  for i in self._board.groups[group].osds), slack)
+            self.allow(group, max((self.pressure(group, i)
+                                   for i in self._board.groups[group].osds), default=0.0), slack)
 
     def set_water(self, osds: Sequence[int], water: float) -> None:
         """No OSD of these may pass the utilisation `water` (nor its fill limit)."""

@@ -17,13 +17,13 @@ from .in_flight import InFlightTracker, PgContext, Place
 from .model import NO_CLASS, Osd, Pg, PgStateCounts, Pool, Snapshot, UpmapItems, transfers
 from .paced import no_pause, paced
 from .reading import PgRecord, Reading
+from .shard_inputs import NO_RECORD, shard_inputs
 from .sizes import DeviceInput, ShardInput, SizeModel, fit_sizes
 from .upmap import invert_items, items_by_pg, items_for, settle_replicated
 
 _T = TypeVar("_T")
 
 _PGS_A_PIECE = 200   # between two pauses: about a millisecond
-_NO_RECORD = PgRecord(0, 0, 0, "", 1.0, 0)
 _ERASURE = 3
 #: For ratios of 0; OSDs take nearfull for a backfillfull ratio below it.
 _FULL_RATIOS = {"full_ratio": 0.95, "backfillfull_ratio": 0.85, "nearfull_ratio": 0.85}
@@ -79,7 +79,8 @@ class SnapshotBuilder:
             upmap_items=items,
             pool_states=_pool_states(reading.pg_status, tally),
             object_copies=copies,
-            misplaced_copies=reading.pg_status.get("misplaced_objects", 0),
+            misplaced_copies=(reading.pg_status.get("misplaced_objects", 0)
+                              + _unreported_misplaced(self._paced(pgs.values()), pools)),
             skipped=Counter(
                 pg.immovable for pg in self._paced(pgs.values()) if pg.immovable),
             stale_osds=reading.stale_osds.intersection(
@@ -142,13 +143,15 @@ class SnapshotBuilder:
         self._tracker.begin(reading)
         pinned = _pinned(reading.osd_map)
         is_out = _out_test(devices)
-        shards = _shard_inputs(reading, self._paced(reading.up.items()), pools, acting_of)
+        silent = frozenset(osd.id for osd in devices.values() if not osd.has_statistics)
+        shards, unknown = shard_inputs(reading, pools, frozenset(devices) - silent, acting_of,
+                                       self._pause)
         model = _fit(shards, devices, reading, self._pause)
         verdicts: Dict[str, _Verdict] = {}
         pgs: Dict[str, Pg] = {}
         for pgid, shard in self._paced(shards.items()):
             up = tuple(reading.up[pgid])
-            record = reading.records.get(pgid, _NO_RECORD)
+            record = reading.records.get(pgid, NO_RECORD)
             pool = pools[shard.pool]
             known = self._verdicts.get(pgid)
             if known is None or known.up != up or known.items != items.get(pgid, ()):
@@ -156,10 +159,11 @@ class SnapshotBuilder:
             verdicts[pgid] = known
             pgs[pgid] = Pg(
                 pgid=pgid, pool=pool.id, raw=known.raw, up=known.up, acting=tuple(shard.acting),
-                shard_bytes=model.shard_bytes(shard), objects=shard.objects,
+                shard_bytes=model.shard_bytes(shard),
+                objects=_objects(shard, pgid in unknown),
                 to_come=record.to_come, state=record.state, reported_epoch=record.reported_epoch,
-                immovable=(pinned.get(pgid) or pool.immovable or _no_statistics(record)
-                           or known.immovable),
+                immovable=(pinned.get(pgid) or pool.immovable or unknown.get(pgid)
+                           or known.immovable or _not_reported(up, silent)),
                 home=self._home(pgid, known, shard, record, pool, tally))
         self._verdicts = verdicts
         self._tracker.end()
@@ -235,19 +239,23 @@ def _usage(stats: Mapping[str, Any]) -> Tuple[int, int]:
     return size, min(size, max(0, stats.get("kb_used", 0)) * 1024)
 
 
-def _shard_inputs(reading: Reading, ups: Iterable[Tuple[str, Sequence[int]]],
-                  pools: Mapping[int, Pool], acting_of: Mapping[str, Sequence[int]]
-                  ) -> Dict[str, ShardInput]:
-    """pgid → what the size model needs; PGs of pools that are gone are left out."""
-    shards: Dict[str, ShardInput] = {}
-    for pgid, up in ups:
-        pool = pools.get(int(pgid.split(".", 1)[0]))
-        if pool is not None:
-            record = reading.records.get(pgid, _NO_RECORD)
-            shards[pgid] = ShardInput(pool.id, acting_of.get(pgid) or tuple(up),
-                                      -(-record.num_bytes // pool.data_shards),
-                                      record.omap_bytes, record.num_objects)
-    return shards
+def _objects(shard: ShardInput, unknown: bool) -> int:
+    """None only where the PG is known to hold nothing: else it would be free of every budget."""
+    holds = unknown or shard.data_bytes > 0 or shard.omap_bytes > 0
+    return max(shard.objects, 1 if holds else 0)
+
+
+def _unreported_misplaced(pgs: Iterable[Pg], pools: Mapping[int, Pool]) -> int:
+    """Object copies on their way that Ceph does not count: of PGs that nobody has reported."""
+    return sum(pg.objects * len(transfers(pg, pools[pg.pool].erasure)[0]) for pg in pgs
+               if pg.immovable == reasons.NO_STATISTICS and pg.is_moving)
+
+
+def _not_reported(up: Sequence[int], silent: FrozenSet[int]) -> Optional[str]:
+    """How full an OSD is that has not reported is as unknown as what leaves and enters it."""
+    if silent and not silent.isdisjoint(up):
+        return reasons.OSD_NOT_REPORTED
+    return None
 
 
 def _fit(shards: Mapping[str, ShardInput], devices: Mapping[int, Osd],
@@ -280,12 +288,6 @@ def _judge(pool: Pool, up: Tuple[int, ...], items: UpmapItems,
         if any(source in raw and target in raw for source, target in items):
             raw = None  # CRUSH may have chosen one OSD twice
     return _Verdict(up, items, raw or up, _immovable(pool, up, raw))
-
-
-def _no_statistics(record: PgRecord) -> Optional[str]:
-    if record is _NO_RECORD or "unknown" in record.state:
-        return reasons.NO_STATISTICS
-    return None
 
 
 def _immovable(pool: Pool, up: Tuple[int, ...], raw: Optional[Tuple[int, ...]]) -> Optional[str]:

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 NO_OSD_FOR_SHARD = "a shard has no OSD"
 NO_STATISTICS = "no statistics of the PG"
+OSD_NOT_REPORTED = "one of its OSDs has not reported its statistics"
+OMAP_UNMEASURED = "its omap has not been measured; a deep scrub tells"
 PG_NUM_CHANGING = "pg_num of the pool is changing"
 DEGRADED_STRETCH = "the cluster is in degraded stretch mode"
 CACHE_TIER = "the pool is a cache tier"
@@ -17,4 +19,5 @@ BREAKS_RULE = "its present placement breaks its CRUSH rule"
 EXCHANGED_SHARDS = "its upmap items exchange shards inside the PG"
 
 #: What is likely to be over soon; a move waits for these and is given up for the others.
-PASSING = frozenset((NO_OSD_FOR_SHARD, NO_STATISTICS, PG_NUM_CHANGING, DEGRADED_STRETCH))
+PASSING = frozenset((NO_OSD_FOR_SHARD, NO_STATISTICS, OSD_NOT_REPORTED, OMAP_UNMEASURED,
+                     PG_NUM_CHANGING, DEGRADED_STRETCH))

@@ -74,7 +74,7 @@ def fit_sizes(pgs: Sequence[ShardInput], devices: Mapping[int, DeviceInput],
 
     `measured`: see SizeModel; what it explains is not explained a second time.
     """
-    allocation = _allocation_ratios(paced(pgs, _PGS_A_PIECE, pause), pool_stats)
+    allocation = _allocation_ratios(paced(pgs, _PGS_A_PIECE, pause), pool_stats, devices)
     # whole bytes, and points in order: sums of ratios would depend on the order of PGs and OSDs
     data: Dict[int, int] = {osd: 0 for osd in devices}
     objects: Dict[int, int] = {osd: 0 for osd in devices}
@@ -100,12 +100,14 @@ def fit_sizes(pgs: Sequence[ShardInput], devices: Mapping[int, DeviceInput],
     return SizeModel(allocation, per_object, shrink, classes, measured)
 
 
-def _allocation_ratios(pgs: Iterable[ShardInput],
-                       pool_stats: Iterable[Mapping[str, Any]]) -> Dict[int, float]:
-    """Pool → bytes allocated per logical byte, where BlueStore reports it per pool."""
+def _allocation_ratios(pgs: Iterable[ShardInput], pool_stats: Iterable[Mapping[str, Any]],
+                       devices: Mapping[int, DeviceInput]) -> Dict[int, float]:
+    """Pool → bytes allocated per logical byte, where BlueStore reports it per pool. What is
+    allocated is the sum over the OSDs that have reported, so that only their shards count."""
     logical: Dict[int, int] = {}
     for pg in pgs:
-        logical[pg.pool] = logical.get(pg.pool, 0) + pg.data_bytes * len(pg.acting)
+        shards = sum([osd in devices for osd in pg.acting])
+        logical[pg.pool] = logical.get(pg.pool, 0) + pg.data_bytes * shards
     ratios: Dict[int, float] = {}
     for pool in pool_stats:
         allocated = pool.get("store_stats", {}).get("allocated", 0)

@@ -7,27 +7,13 @@ by how much the pool's objects and omap have grown since.
 from __future__ import annotations
 
 from collections import Counter
-from typing import (Any, Callable, Collection, Dict, Iterable, Mapping, NamedTuple, Sequence,
-                    Tuple)
+from typing import Any, Callable, Collection, Dict, Iterable, Mapping, NamedTuple, Sequence
 
 from .paced import no_pause, paced
+from .pool_figures import NOTHING, PgFigures, PoolFigures
 from .reading import PgRecord
 
 _PGS_A_PIECE = 200   # between two pauses: well below a millisecond
-
-
-class _Full(NamedTuple):
-    """What only the full reading tells about one PG."""
-
-    num_objects: int
-    omap_bytes: int
-
-
-class _PoolSize(NamedTuple):
-    """PGs of a pool and their logical bytes, as of now."""
-
-    pgs: int
-    bytes: int
 
 
 class _Transfer(NamedTuple):
@@ -45,65 +31,85 @@ class PgStatistics:
 
     def __init__(self, pause: Callable[[], object] = no_pause) -> None:
         self._pause = pause
-        self._full: Dict[str, _Full] = {}
-        self._pool_totals: Dict[int, _Full] = {}
+        self._full: Dict[str, PgFigures] = {}
         self._counts: Mapping[int, int] = {}      # pool → PGs of the last full reading
         self._transfers: Dict[str, _Transfer] = {}
         self._recovered: Dict[str, int] = {}   # as of the last reading, before a transfer begins
 
     def read_full(self, pg_stats: Iterable[Mapping[str, Any]],
                   pool_stats: Iterable[Mapping[str, Any]]) -> None:
-        """Takes in `get('pg_stats')['pg_stats']` and the pool statistics of the same moment."""
-        self._pool_totals = _pool_totals(pool_stats)
+        """Takes in `get('pg_stats')['pg_stats']` and the pool statistics of the same moment. What
+        no OSD has reported yet stays unknown."""
         self._full = {}
         self._transfers = {}
+        counts: Counter[int] = Counter()
+        holding = {pool["poolid"] for pool in pool_stats
+                   if pool.get("stat_sum", {}).get("num_objects", 0) > 0}
         for pg in pg_stats:
+            pool = int(pg["pgid"].split(".", 1)[0])
+            counts[pool] += 1
             stat = pg.get("stat_sum", {})
+            if _is_unreported(pg) or (not stat and pool in holding):
+                continue
             objects = max(0, stat.get("num_objects", 0))
-            self._full[pg["pgid"]] = _Full(objects, max(0, stat.get("num_omap_bytes", 0)))
+            self._full[pg["pgid"]] = PgFigures(objects, max(0, stat.get("num_omap_bytes", 0)),
+                                           stat.get("num_objects_omap", -1))
             moving = _moving(pg.get("up", ()), pg.get("acting", ()))
             if moving and objects:
                 misplaced = max(0, stat.get("num_objects_misplaced", 0))
                 self._transfers[pg["pgid"]] = _Transfer(
                     min(1.0, misplaced / (objects * moving)), stat.get("num_bytes_recovered", 0))
-        self._counts = Counter(int(pgid.split(".", 1)[0]) for pgid in self._full)
+        self._counts = counts
 
     def records(self, progress: Mapping[str, Mapping[str, Any]],
                 pool_stats: Iterable[Mapping[str, Any]],
                 moving: Collection[str]) -> Dict[str, PgRecord]:
         """pgid → record, from `get('pg_progress')['pgs']`; `moving` are the PGs with a pg_temp."""
-        totals = _pool_totals(pool_stats)
-        self._transfers = {pgid: t for pgid, t in self._transfers.items() if pgid in moving}
-        sizes = _pool_sizes(paced(progress.items(), _PGS_A_PIECE, self._pause))
-        # of PGs that were split or merged since, the last full reading tells nothing
-        resized = {pool for pool, size in sizes.items() if size.pgs != self._counts.get(pool)}
-        growth = {pool: _growth(self._pool_totals.get(pool), now) for pool, now in totals.items()}
+        pools = self._pools(progress, pool_stats)
+        transfers: Dict[str, _Transfer] = {}
         records: Dict[str, PgRecord] = {}
         for pgid, pg in paced(progress.items(), _PGS_A_PIECE, self._pause):
-            pool = int(pgid.split(".", 1)[0])
-            full = self._full.get(pgid) if pool not in resized else None
-            if full is None:
-                full = _part(totals.get(pool, _Full(0, 0)), max(0, pg.get("num_bytes", 0)),
-                             sizes[pool])
-            else:
-                objects, omap = growth.get(pool, (1.0, 1.0))
-                full = _Full(int(full.num_objects * objects), int(full.omap_bytes * omap))
+            state, num_bytes = pg.get("state", ""), max(0, pg.get("num_bytes", 0))
             to_come = 1.0
-            if pgid in moving:
-                to_come = self._to_come(pgid, pg)
-            records[pgid] = PgRecord(max(0, pg.get("num_bytes", 0)), full.num_objects,
-                                     full.omap_bytes, pg.get("state", ""), to_come,
-                                     pg.get("reported_epoch", 0))
+            if pgid in moving or "recover" in state or "backfill" in state:
+                to_come = self._to_come(pgid, pg, transfers)
+            full = NOTHING
+            if not _is_unreported(pg):
+                full = pools[int(pgid.split(".", 1)[0])].figures(self._full.get(pgid), num_bytes)
+            records[pgid] = PgRecord(num_bytes, full.num_objects, full.omap_bytes, state, to_come,
+                                     pg.get("reported_epoch", 0), full.omap_objects)
+        self._transfers = transfers
         self._recovered = {pgid: pg.get("num_bytes_recovered", 0)
                            for pgid, pg in progress.items()}
         return records
 
-    def _to_come(self, pgid: str, pg: Mapping[str, Any]) -> float:
+    def _pools(self, progress: Mapping[str, Mapping[str, Any]],
+               pool_stats: Iterable[Mapping[str, Any]]) -> Dict[int, PoolFigures]:
+        """How each pool's present totals are shared out among its PGs."""
+        counts: Counter[int] = Counter()
+        found: Dict[int, PoolFigures] = {}
+        for pgid, pg in paced(progress.items(), _PGS_A_PIECE, self._pause):
+            pool = int(pgid.split(".", 1)[0])
+            counts[pool] += 1
+            if not _is_unreported(pg):
+                if pool not in found:
+                    found[pool] = PoolFigures()
+                found[pool].add(self._full.get(pgid), max(0, pg.get("num_bytes", 0)))
+        totals = {pool["poolid"]: pool.get("stat_sum", {}) for pool in pool_stats}
+        for pool, figures in found.items():
+            # of PGs that were split or merged since, the last full reading tells nothing
+            figures.share_out(totals.get(pool), counts[pool] != self._counts.get(pool))
+        return found
+
+    def _to_come(self, pgid: str, pg: Mapping[str, Any],
+                 transfers: Dict[str, _Transfer]) -> float:
         """Ratio still to be copied: an object counts as recovered once, when all its moving shards
         have arrived (PrimaryLogPG::on_global_recover)."""
         recovered = pg.get("num_bytes_recovered", 0)
-        seen = self._transfers.setdefault(
-            pgid, _Transfer(1.0, self._recovered.get(pgid, recovered)))
+        seen = self._transfers.get(pgid)
+        if seen is None:
+            seen = _Transfer(1.0, self._recovered.get(pgid, recovered))
+        transfers[pgid] = seen
         whole = pg.get("num_bytes", 0)
         if whole <= 0:
             return seen.to_come
@@ -114,31 +120,6 @@ def _moving(up: Sequence[int], acting: Sequence[int]) -> int:
     return sum(1 for osd in up if osd not in acting)
 
 
-def _pool_totals(pool_stats: Iterable[Mapping[str, Any]]) -> Dict[int, _Full]:
-    return {p["poolid"]: _Full(max(0, p.get("stat_sum", {}).get("num_objects", 0)),
-                               max(0, p.get("stat_sum", {}).get("num_omap_bytes", 0)))
-            for p in pool_stats}
-
-
-def _growth(then: Any, now: _Full) -> Sequence[float]:
-    if then is None:
-        return 1.0, 1.0
-    return (now.num_objects / then.num_objects if then.num_objects else 1.0,
-            now.omap_bytes / then.omap_bytes if then.omap_bytes else 1.0)
-
-
-def _pool_sizes(progress: Iterable[Tuple[str, Mapping[str, Any]]]) -> Dict[int, _PoolSize]:
-    """Pool → its PGs and their bytes."""
-    found: Dict[int, _PoolSize] = {}
-    for pgid, pg in progress:
-        pool = int(pgid.split(".", 1)[0])
-        pgs, known = found.get(pool, (0, 0))
-        found[pool] = _PoolSize(pgs + 1, known + max(0, pg.get("num_bytes", 0)))
-    return found
-
-
-def _part(total: _Full, pg_bytes: int, pool: _PoolSize) -> _Full:
-    """Of a pool's totals, for a PG that no full reading has seen: by its bytes, which are known at
-    once (between two powers of 2 PGs differ by half), or the mean of PGs that have none."""
-    share, whole = (pg_bytes, pool.bytes) if pool.bytes else (1, pool.pgs)
-    return _Full(total.num_objects * share // whole, total.omap_bytes * share // whole)
+def _is_unreported(pg: Mapping[str, Any]) -> bool:
+    """Does the mgr know the PG from the osdmap alone?"""
+    return "unknown" in pg.get("state", "") or int(pg.get("reported_epoch", 1)) <= 0

@@ -78,9 +78,18 @@ def test_budget_uses_present_objects_not_those_of_the_plan() -> None:
 
 
 def test_empty_pgs_cost_nothing() -> None:
-    cluster = ten_pgs(objects=0).pg("1.a", [0, 1], objects=5)
+    cluster = Cluster(hosts(6)).pool(1, size=2).pg("1.a", [0, 1], objects=5)
+    for ps in range(10):
+        cluster.pg("1.%x" % ps, [0, 1], num_bytes=0, objects=0)
     limits = FREE._replace(max_misplaced_ratio=0.1, misplaced_copies=1)
     assert len(batch(cluster, wanted(), limits).send) == 10
+
+
+def test_pgs_that_hold_something_are_never_free() -> None:
+    """Whatever the statistics say of their objects."""
+    cluster = ten_pgs(objects=0).pg("1.a", [0, 1], objects=5)
+    limits = FREE._replace(max_misplaced_ratio=0.1, misplaced_copies=1)
+    assert len(batch(cluster, wanted(), limits).send) < 10
 
 
 def test_max_moves_per_round() -> None:

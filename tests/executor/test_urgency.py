@@ -71,7 +71,8 @@ def test_batch_relieves_first_and_keeps_the_rest_of_the_budget_for_it() -> None:
 
 
 def test_the_rest_goes_on_where_relief_is_not_held_up_by_the_throttle() -> None:
-    everything = next_batch(cluster().snapshot(), plan(), FREE, {})
+    everything = next_batch(cluster().snapshot(), plan(),
+                            FREE._replace(max_misplaced_ratio=2.0), {})
     assert len(everything.send) == 16
     made = cluster().osd(6, used=85 * GIB).osd(7, used=85 * GIB)   # its targets are full
     decision = next_batch(made.snapshot(), plan(), FREE, {})

@@ -79,21 +79,37 @@ def test_pgs_without_bytes_share_what_there_is() -> None:
     assert [(r.num_objects, r.omap_bytes) for r in now.values()] == [(5, 4), (5, 4)]
 
 
-def test_empty_pool_that_fills_up_does_not_divide_by_zero() -> None:
+def test_empty_pool_that_fills_up_is_not_empty() -> None:
     reader = Reader([pg_stat("1.0", 0)], [pool_stat(1, 0)])
-    assert reader.read({"1.0": progress()}, [pool_stat(1, 100)])["1.0"].num_objects >= 0
+    assert reader.read({"1.0": progress()}, [pool_stat(1, 100)])["1.0"].num_objects == 100
 
 
-def test_pool_that_the_full_reading_did_not_know_does_not_scale() -> None:
+def test_pool_of_few_objects_that_is_filled_is_shared_out_anew() -> None:
+    """Three objects in one PG do not put all that has come since into it."""
+    reader = Reader([pg_stat("1.0", 3), pg_stat("1.1", 0)], [pool_stat(1, 3)])
+    now = reader.read({"1.0": progress(), "1.1": progress()}, [pool_stat(1, 1000)])
+    assert [record.num_objects for record in now.values()] == [500, 500]
+
+
+def test_pool_that_had_no_statistics_at_the_full_reading() -> None:
+    """What the pool has now is what its PG has now."""
     reader = Reader([pg_stat("1.0", 10, 8)], [])
     record = reader.read({"1.0": progress()}, [pool_stat(1, 70, 70)])["1.0"]
-    assert (record.num_objects, record.omap_bytes) == (10, 8)
+    assert (record.num_objects, record.omap_bytes) == (70, 70)
 
 
 def test_pool_without_statistics() -> None:
+    """Its PG has bytes, so that it has objects."""
     reader = Reader([], [])
     assert reader.read({"3.0": progress(200)})["3.0"] == PgRecord(
-        200, 0, 0, "active+clean", 1.0, 5)
+        200, 1, 0, "active+clean", 1.0, 5)
+
+
+def test_log_recovery_without_a_pg_temp_lowers_what_is_to_come() -> None:
+    reader = Reader([pg_stat("1.0")], [pool_stat(1, 10)])
+    found = [reader.read({"1.0": progress(1000, recovered, state="active+recovering+degraded")})
+             ["1.0"].to_come for recovered in (5000, 5250, 6000)]
+    assert found == [1.0, 0.75, 0.0]
 
 
 def test_negative_figures_become_zero() -> None:

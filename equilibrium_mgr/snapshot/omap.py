@@ -1,0 +1,87 @@
+"""Omap of PGs that do not tell it.
+
+PG statistics say 0 until the PG's deep scrub, days or weeks later; the pool's own statistics
+(`store_stats.omap_allocated`, raw bytes of all copies) know at once, since Ceph 20. What the PGs do
+not tell of that is spread over them by their objects. On older releases nobody knows.
+"""
+from __future__ import annotations
+
+from typing import Any, Dict, Iterable, Mapping, NamedTuple
+
+from .reading import PgRecord
+
+#: An object with fewer bytes than this is as good as empty.
+_NEARLY_NO_BYTES = 64
+
+
+class Omap(NamedTuple):
+    """How a pool's omap is shared out."""
+
+    ratio: float = 1.0         # of what PGs tell themselves
+    per_object: float = 0.0    # bytes for each object of the PGs that do not tell
+    measured: bool = False     # the pool's own statistics tell its omap
+
+    def bytes_of(self, record: PgRecord) -> int:
+        """Omap bytes of one copy of a PG."""
+        if record.omap_bytes > 0:
+            return int(record.omap_bytes * self.ratio)
+        return int(self.per_object * omap_objects(record))
+
+
+NO_OMAP = Omap()
+
+
+class _Sum:
+    def __init__(self) -> None:
+        self.told = 0       # raw bytes, as PGs tell them
+        self.objects = 0    # copies of objects in PGs that do not tell
+
+    def add(self, record: PgRecord, copies: int) -> None:
+        if record.omap_bytes > 0:
+            self.told += record.omap_bytes * copies
+        else:
+            self.objects += omap_objects(record) * copies
+
+
+class OmapFit:
+    """Adds up what PGs tell; `fit` then gives a pool's shares."""
+
+    def __init__(self, pool_stats: Iterable[Mapping[str, Any]]) -> None:
+        self._allocated: Dict[int, int] = {
+            pool["poolid"]: pool["store_stats"]["omap_allocated"] for pool in pool_stats
+            if pool.get("store_stats", {}).get("omap_allocated", 0) > 0}
+        self._sums: Dict[int, _Sum] = {pool: _Sum() for pool in self._allocated}
+
+    def wants(self, pool: int) -> bool:
+        """Do the pool's own statistics tell its omap?"""
+        return pool in self._sums
+
+    def add(self, pool: int, record: PgRecord, copies: int) -> None:
+        """`copies`: the PG's shards on OSDs that have reported."""
+        self._sums[pool].add(record, copies)
+
+    def fit(self) -> Dict[int, Omap]:
+        """Pool → its shares; pools without statistics of their own are left out."""
+        shares: Dict[int, Omap] = {}
+        for pool, found in self._sums.items():
+            allocated = self._allocated[pool]
+            if found.objects > 0:
+                rest = max(0, allocated - found.told)
+                shares[pool] = Omap(1.0, rest / found.objects, True)
+            elif found.told > 0:   # it may have grown since the deep scrubs
+                shares[pool] = Omap(max(1.0, allocated / found.told), 0.0, True)
+        return shares
+
+
+def omap_objects(record: PgRecord) -> int:
+    """Objects that have omap; all of them where that is not told."""
+    return record.omap_objects if record.omap_objects >= 0 else record.num_objects
+
+
+def is_unmeasured(record: PgRecord, omap: Omap) -> bool:
+    """Is omap most of what the PG holds, and nobody has measured how much?"""
+    if omap.measured or record.omap_bytes > 0 or record.num_objects <= 0:
+        return False
+    if record.omap_objects >= 0:
+        return 2 * record.omap_objects > record.num_objects
+    return record.num_bytes < _NEARLY_NO_BYTES * record.num_objects

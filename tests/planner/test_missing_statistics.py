@@ -1,0 +1,35 @@
+"""A class or OSDs without statistics wait, with a reason; the rest is planned."""
+from __future__ import annotations
+
+import random
+
+import pytest
+from random_clusters import HDDS, SSDS, random_cluster
+
+from equilibrium_mgr.planner.bound import reachable
+from equilibrium_mgr.planner.planner import make_plan
+from equilibrium_mgr.snapshot import reasons
+
+
+@pytest.mark.parametrize("silent", [HDDS, SSDS, HDDS + SSDS])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_class_without_statistics_waits(seed: int, silent: list) -> None:
+    cluster = random_cluster(seed, hybrid=True)
+    cluster.without_statistics = list(silent)
+    snapshot = cluster.snapshot()
+    plan = make_plan(snapshot)
+    assert {osd for move in plan.moves for osd in (move.source, move.target)}.isdisjoint(silent)
+    assert plan.skipped["PG: " + reasons.OSD_NOT_REPORTED] > 0
+    assert bool(plan.moves) == (len(silent) < len(HDDS + SSDS))   # the other class does not wait
+    assert set(reachable(snapshot).classes) == {
+        name for name, osds in (("hdd", HDDS), ("ssd", SSDS)) if not set(osds) <= set(silent)}
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_any_osds_may_be_without_statistics(seed: int) -> None:
+    rng = random.Random(seed)
+    cluster = random_cluster(seed, hybrid=True)
+    silent = rng.sample(HDDS + SSDS, rng.randrange(1, len(HDDS + SSDS)))
+    cluster.without_statistics = silent
+    plan = make_plan(cluster.snapshot())
+    assert {osd for move in plan.moves for osd in (move.source, move.target)}.isdisjoint(silent)

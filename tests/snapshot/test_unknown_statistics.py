@@ -1,0 +1,266 @@
+"""Unreported is unknown, not empty: random pools whose statistics come late or in parts."""
+from __future__ import annotations
+
+import random
+from typing import Any, Dict, List, Mapping
+
+import pytest
+from builders import GIB, MIB, Cluster, hosts
+
+from equilibrium_mgr.snapshot import reasons
+from equilibrium_mgr.snapshot.build import build_snapshot
+from equilibrium_mgr.snapshot.model import Snapshot
+from equilibrium_mgr.snapshot.statistics import PgStatistics
+
+BYTES_ONLY, OMAP_ONLY, MIXED, EMPTY = "bytes only", "omap only", "mixed", "empty"
+
+
+class TruePool:
+    """What a pool's PGs really hold, and what the mgr gets to see of it."""
+
+    def __init__(self, rng: random.Random, pool: int) -> None:
+        self.rng, self.pool = rng, pool
+        self.kind = rng.choice((BYTES_ONLY, OMAP_ONLY, MIXED, EMPTY))
+        self.pgids = ["%d.%x" % (pool, ps) for ps in range(rng.choice((4, 8, 12)))]
+        self.objects = {pgid: 0 for pgid in self.pgids}
+        self.reported = {pgid: True for pgid in self.pgids}
+
+    def write(self, most: int) -> None:
+        for pgid in self.pgids if self.kind != EMPTY else ():
+            self.objects[pgid] += self.rng.randrange(most // 2, most + 1)
+
+    def bytes_of(self, pgid: str) -> int:
+        return self.objects[pgid] * (0 if self.kind == OMAP_ONLY else MIB)
+
+    def omap_of(self, pgid: str) -> int:
+        return self.objects[pgid] * (0 if self.kind == BYTES_ONLY else 5000)
+
+    def seen(self) -> List[str]:
+        return [pgid for pgid in self.pgids if self.reported[pgid]]
+
+    def pool_stat(self) -> Dict[str, Any]:
+        """PGs that nobody has reported count for nothing in it."""
+        return {"poolid": self.pool, "stat_sum": {
+            "num_objects": sum(self.objects[p] for p in self.seen()),
+            "num_bytes": sum(self.bytes_of(p) for p in self.seen()),
+            "num_omap_bytes": sum(self.omap_of(p) for p in self.seen())}}
+
+    def pg_stats(self) -> List[Dict[str, Any]]:
+        return [{"pgid": p, "state": "active+clean", "reported_epoch": 9, "up": [0], "acting": [0],
+                 "stat_sum": {"num_objects": self.objects[p], "num_bytes": self.bytes_of(p),
+                              "num_omap_bytes": self.omap_of(p)}}
+                if self.reported[p] else
+                {"pgid": p, "state": "unknown", "reported_epoch": 0, "up": [], "acting": [],
+                 "stat_sum": {} if self.rng.random() < 0.5 else {"num_objects": 0}}
+                for p in self.pgids]
+
+    def progress(self) -> Dict[str, Dict[str, Any]]:
+        return {p: {"num_bytes": self.bytes_of(p), "num_bytes_recovered": 0,
+                    "state": "active+clean", "reported_epoch": 9} if self.reported[p] else
+                {"num_bytes": 0, "num_bytes_recovered": 0, "state": "unknown",
+                 "reported_epoch": 0} for p in self.pgids}
+
+
+class TrueCluster:
+    """Pools through a full reading and what comes after it within the hour."""
+
+    def __init__(self, seed: int) -> None:
+        rng = random.Random(seed)
+        self.pools = [TruePool(rng, number) for number in range(1, 6)]
+        for pool in self.pools:
+            if rng.random() < 0.6:
+                pool.write(rng.choice((4, 1000)))
+            for pgid in pool.pgids:
+                pool.reported[pgid] = rng.random() < rng.choice((0.3, 1.0, 1.0))
+        self.statistics = PgStatistics()
+        self.statistics.read_full(self.pg_stats(), self.pool_stats())
+        for pool in self.pools:
+            if rng.random() < 0.7:
+                pool.write(rng.choice((4, 1000, 100_000)))
+            for pgid in pool.pgids:
+                pool.reported[pgid] = pool.reported[pgid] or rng.random() < 0.8
+
+    def pg_stats(self) -> List[Dict[str, Any]]:
+        return [stat for pool in self.pools for stat in pool.pg_stats()]
+
+    def pool_stats(self) -> List[Dict[str, Any]]:
+        return [pool.pool_stat() for pool in self.pools]
+
+    def progress(self) -> Dict[str, Dict[str, Any]]:
+        return {pgid: pg for pool in self.pools for pgid, pg in pool.progress().items()}
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_figures_of_pgs_come_to_those_of_their_pool(seed: int) -> None:
+    cluster = TrueCluster(seed)
+    records = cluster.statistics.records(cluster.progress(), cluster.pool_stats(), ())
+    for pool in cluster.pools:
+        seen, total = pool.seen(), pool.pool_stat()["stat_sum"]
+        for name, found in (("num_objects", [records[p].num_objects for p in seen]),
+                            ("num_omap_bytes", [records[p].omap_bytes for p in seen])):
+            if seen:
+                assert sum(found) == pytest.approx(total[name], rel=0.001, abs=2 * len(seen))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_nothing_that_holds_data_is_taken_for_empty(seed: int) -> None:
+    cluster = TrueCluster(seed)
+    records = cluster.statistics.records(cluster.progress(), cluster.pool_stats(), ())
+    for pool in cluster.pools:
+        for pgid in pool.pgids:
+            assert records[pgid].is_unknown == (not pool.reported[pgid])
+            if pool.reported[pgid] and pool.objects[pgid]:
+                assert records[pgid].num_objects > 0
+        if pool.kind == EMPTY:
+            assert all(records[pgid].num_objects == 0 for pgid in pool.pgids)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_order_of_dictionaries_does_not_matter(seed: int) -> None:
+    one, other = TrueCluster(seed), TrueCluster(seed)
+    progress = other.progress()
+    keys = sorted(progress, key=lambda pgid: hash((seed, pgid)))
+    assert one.statistics.records(one.progress(), one.pool_stats(), ()) == (
+        other.statistics.records({k: progress[k] for k in keys}, other.pool_stats()[::-1], ()))
+
+
+def test_pgs_that_had_not_reported_take_what_others_have_not() -> None:
+    """Half of a pool of omap is reported at the full reading, all of it later."""
+    def full(count: int) -> List[Mapping[str, Any]]:
+        return [{"pgid": "7.%x" % i, "state": "active+clean" if i < count else "unknown",
+                 "stat_sum": {"num_objects": 1000 + i, "num_omap_bytes": GIB} if i < count else {}}
+                for i in range(16)]
+    statistics = PgStatistics()
+    statistics.read_full(full(8), [{"poolid": 7, "stat_sum": {"num_objects": 8028}}])
+    now = statistics.records(
+        {"7.%x" % i: {"num_bytes": 0, "state": "active+clean", "reported_epoch": 9}
+         for i in range(16)},
+        [{"poolid": 7, "stat_sum": {"num_objects": 16028, "num_omap_bytes": 16 * GIB}}], ())
+    assert [now["7.%x" % i].num_objects for i in range(8)] == [1000 + i for i in range(8)]
+    assert {now["7.%x" % i].num_objects for i in range(8, 16)} == {1000}
+    assert {record.omap_bytes for record in now.values()} == {GIB}
+
+
+# -- what the snapshot makes of it -----------------------------------------------------------------
+
+
+def unreported() -> Cluster:
+    cluster = Cluster(hosts(4)).pool(1, size=2)
+    for ps in range(6):
+        cluster.pg("1.%x" % ps, [0, 1], num_bytes=GIB, objects=100)
+    cluster.pg("1.6", [1, 2], num_bytes=0, objects=0, state="unknown", reported=0)
+    cluster.pg("1.7", [1, 2], num_bytes=0, objects=0)
+    del cluster.records["1.7"]
+    return cluster.osd(1, used=8 * GIB).osd(2, used=2 * GIB)   # devices know what they hold
+
+
+def test_unreported_pgs_have_the_mean_and_stay() -> None:
+    snapshot = unreported().snapshot()
+    for pgid in ("1.6", "1.7"):
+        pg = snapshot.pgs[pgid]
+        assert (pg.objects, pg.shard_bytes) == (100, GIB)
+        assert pg.immovable == reasons.NO_STATISTICS
+    assert snapshot.skipped == {reasons.NO_STATISTICS: 2}
+
+
+def test_unreported_pgs_on_their_way_are_misplaced() -> None:
+    cluster = unreported()
+    cluster.acting["1.6"] = [1, 3]
+    cluster.pg_status = {"misplaced_objects": 7, "misplaced_total": 1200}
+    assert cluster.snapshot().misplaced_copies == 107
+
+
+def test_pgs_of_an_osd_that_has_not_reported_stay() -> None:
+    cluster = Cluster(hosts(4)).pool(1, size=2).pg("1.0", [0, 1]).pg("1.1", [1, 2])
+    cluster.without_statistics = [2]
+    assert cluster.snapshot().skipped == {reasons.OSD_NOT_REPORTED: 1}
+
+
+@pytest.mark.parametrize("num_bytes, omap, objects, least", [
+    (GIB, 0, 0, 1), (0, GIB, 0, 1), (0, 0, 0, 0), (GIB, 0, 7, 7)])
+def test_only_what_holds_nothing_has_no_objects(num_bytes: int, omap: int, objects: int,
+                                                least: int) -> None:
+    cluster = Cluster(hosts(2)).pool(1, size=2)
+    cluster.pg("1.0", [0, 1], num_bytes=num_bytes, omap=omap, objects=objects)
+    assert cluster.snapshot().pgs["1.0"].objects == least
+
+
+def test_what_late_osds_hold_does_not_shrink_the_others_shards() -> None:
+    """A pool's allocated bytes are those of the OSDs that have reported."""
+    cluster = Cluster(hosts(4)).pool(1, size=2)
+    cluster.pg("1.0", [0, 1], num_bytes=10 * GIB).pg("1.1", [2, 3], num_bytes=10 * GIB)
+    cluster.store_stats[1] = {"allocated": 20 * GIB}
+    cluster.without_statistics = [2, 3]
+    assert cluster.snapshot().pgs["1.0"].shard_bytes == 10 * GIB
+
+
+# -- omap ------------------------------------------------------------------------------------------
+
+
+def omap_pool(scrubbed: int, allocated: bool, pgs: int = 16, seed: int = 1) -> Cluster:
+    """Objects of 400 kB omap each, no bytes; so many PGs have been deep-scrubbed since."""
+    rng = random.Random(seed)
+    cluster = Cluster(hosts(6)).pool(1, size=3)
+    total = 0
+    used = {osd: GIB for osd in range(6)}
+    for ps in range(pgs):
+        up, objects = rng.sample(range(6), 3), rng.randrange(20, 50)
+        cluster.pg("1.%x" % ps, up, num_bytes=0, objects=objects,
+                   omap=objects * 400_000 if ps < scrubbed else 0)
+        total += 3 * objects * 400_000
+        for osd in up:
+            used[osd] += objects * 400_000
+    for osd, taken in used.items():
+        cluster.osd(osd, used=taken)
+    cluster.store_stats[1] = {"omap_allocated": total if allocated else 0}
+    return cluster
+
+
+@pytest.mark.parametrize("scrubbed", [0, 1, 8, 16])
+def test_omap_that_the_pool_tells_is_spread_over_its_pgs(scrubbed: int) -> None:
+    """As Ceph 20 does; copies are divided out."""
+    snapshot = omap_pool(scrubbed, allocated=True).snapshot()
+    for pg in snapshot.pgs.values():
+        assert pg.shard_bytes == pytest.approx(pg.objects * 400_000, rel=0.001)
+        assert pg.immovable is None
+
+
+def test_omap_that_has_grown_since_the_deep_scrubs() -> None:
+    cluster = omap_pool(16, allocated=True)
+    cluster.store_stats[1]["omap_allocated"] *= 2
+    for osd in cluster.used:
+        cluster.used[osd] *= 2
+    pg = cluster.snapshot().pgs["1.0"]
+    assert pg.shard_bytes == pytest.approx(pg.objects * 800_000, rel=0.001)
+
+
+@pytest.mark.parametrize("scrubbed", [0, 5])
+def test_omap_that_nobody_tells_makes_pgs_unknown(scrubbed: int) -> None:
+    """As Ceph 16 does."""
+    snapshot = omap_pool(scrubbed, allocated=False).snapshot()
+    assert snapshot.skipped == {reasons.OMAP_UNMEASURED: 16 - scrubbed}
+
+
+def test_objects_with_omap_tell_more_than_bytes() -> None:
+    """Of 100 objects 90 have omap, though one of the others is large; and the other way round."""
+    cluster = Cluster(hosts(3)).pool(1, size=2)
+    for ps, with_omap in ((0, 90), (1, 2), (2, 0)):
+        cluster.pg("1.%x" % ps, [0, 1], num_bytes=0 if ps == 2 else 4 * MIB, objects=100)
+        cluster.records["1.%x" % ps] = cluster.records["1.%x" % ps]._replace(
+            omap_objects=with_omap)
+    snapshot: Snapshot = build_snapshot(cluster.reading())
+    assert [pg.immovable for pg in snapshot.pgs.values()] == [
+        reasons.OMAP_UNMEASURED, None, None]
+
+
+def test_erasure_coded_pools_have_no_omap() -> None:
+    cluster = Cluster(hosts(3)).pool(1, size=3, k=2).pg("1.0", [0, 1, 2], num_bytes=0, objects=9)
+    assert cluster.snapshot().pgs["1.0"].immovable is None
+
+
+def test_the_fill_limit_sees_omap_that_no_pg_tells() -> None:
+    cluster = omap_pool(0, allocated=True)
+    cluster.acting["1.0"] = [osd for osd in range(6) if osd not in cluster.up["1.0"]]
+    snapshot = cluster.snapshot()
+    assert sum(osd.inbound_bytes for osd in snapshot.osds.values()) == pytest.approx(
+        3 * 400_000 * snapshot.pgs["1.0"].objects, rel=0.1)
