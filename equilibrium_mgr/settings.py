@@ -51,6 +51,17 @@ OPTIONS: List[Dict[str, Any]] = [
          desc="seconds after the mgr has become active in which nothing is sent",
          long_desc="After a failover statistics are still coming in, and what the last mgr has "
                    "sent may not show yet. Holds for `ceph equilibrium execute`, too."),
+    dict(name="max_wait", type="secs", default=3600, min=60, max=30 * 86400, runtime=True,
+         desc="seconds after which what holds up a plan is given up",
+         long_desc="Where nothing of a plan could go for so long (its PGs are scrubbed without end, "
+                   "a target is down, pools stay degraded, what moves does not get on), the "
+                   "changes that are left are given up with their reasons. Time in which a flag, "
+                   "the window or the built-in balancer stops everything does not count."),
+    dict(name="max_upmap_items", type="float", default=1.0, min=0.0, max=1e9, runtime=True,
+         desc="most pairs of upmap items: up to 1 per PG, above 1 in all; 0 for no limit",
+         long_desc="Every pair makes the osdmap larger, for the monitors and for each client. 0.5 "
+                   "allows one pair for two PGs, 2000 allows 2000. At the limit changes that add "
+                   "pairs wait; those that drop or only alter some go."),
     dict(name="relieve_while_degraded", type="bool", default=True, runtime=True,
          desc="empty backfillfull OSDs although PGs are degraded",
          long_desc="Degraded PGs keep everything on their OSDs from being moved, but a backfill "
@@ -121,6 +132,8 @@ class Settings(NamedTuple):
     max_transit_ratio: float              # of an OSD's size; 0: no limit
     pg_cooldown: float                    # seconds
     start_delay: float                    # seconds
+    max_wait: float                       # seconds
+    max_upmap_items: float                # pairs per PG up to 1, else in all; 0: no limit
     relieve_while_degraded: bool
     min_gain: float                       # ratio
     begin_time: int                       # minute of the local day, 0 to 1440, or unreadable

@@ -41,10 +41,12 @@ def test_given_values() -> None:
     found = settings(active=True, sleep_interval=5, max_misplaced_ratio=0.1,
                      max_moves_per_round=7, max_plan_seconds=9, fill_limit=0.8, aim="even")
     assert found[:9] == (True, 5.0, None, None, 0.1, 7, 9.0, 0.8, "even")
-    found = settings(max_backfills_per_osd=2, max_transit_ratio=0.2, pg_cooldown=60,
-                     start_delay=5, relieve_while_degraded=False, min_gain=0.01,
-                     begin_time="2200", end_time="0630", begin_weekday=1, end_weekday=6)
-    assert found[9:-1] == (2, 0.2, 60.0, 5.0, False, 0.01, 22 * 60, 6 * 60 + 30, 1, 6)
+    given = dict(max_backfills_per_osd=2, max_transit_ratio=0.2, pg_cooldown=60.0,
+                 start_delay=5.0, max_wait=7200.0, max_upmap_items=0.5,
+                 relieve_while_degraded=False, min_gain=0.01, begin_weekday=1, end_weekday=6)
+    found = settings(begin_time="2200", end_time="0630", **given)
+    assert {name: getattr(found, name) for name in given} == given
+    assert (found.begin_time, found.end_time) == (22 * 60, 6 * 60 + 30)
 
 
 BAD_VALUES = [
@@ -52,7 +54,8 @@ BAD_VALUES = [
     ("max_backfills_per_osd", float("inf"), 4), ("max_transit_ratio", "x", 0.1),
     ("max_transit_ratio", float("nan"), 0.1), ("max_transit_ratio", 7, 0.1),
     ("pg_cooldown", [], 3600.0), ("pg_cooldown", -1, 3600.0), ("start_delay", {}, 60.0),
-    ("min_gain", "", 0.002), ("min_gain", -1.0, 0.002), ("sleep_interval", "soon", 60.0),
+    ("max_wait", 1, 3600.0), ("max_wait", "long", 3600.0), ("max_upmap_items", -1, 1.0),
+    ("max_upmap_items", "all", 1.0), ("min_gain", "", 0.002), ("min_gain", -1.0, 0.002), ("sleep_interval", "soon", 60.0),
     ("max_moves_per_round", None, 100), ("fill_limit", "full", 0.0)]
 
 

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, Callable, FrozenSet, NamedTuple, Optional
+from typing import Any, Callable, FrozenSet, Mapping, NamedTuple, Optional
 
 from ..planner.options import PlanOptions
 from ..planner.plan import Plan
@@ -10,10 +10,14 @@ from ..planning import PlanningDesk
 from ..settings import Settings
 from ..snapshot.model import Snapshot
 from .backoff import Backoff
+from .guards import full_osds
 from .interval import Interval
-from .replan import Matters, data_change, drift, topology_change, what_matters
+from .replan import (Matters, data_change, drift, newly_overfull, overtaken, topology_change,
+                     what_matters)
 from .states import PLANNING, WAITING
 from .stuck import NOTHING_LEFT
+from .transit import Transit
+from .walk import Walk
 from .worth import worth
 
 #: A topology must have stood for so long before it is planned for: OSDs go out and in again.
@@ -40,6 +44,7 @@ class Excluded(NamedTuple):
     rejected: FrozenSet[str]   # the monitor would not have them moved
     cooling: FrozenSet[str]    # moved a short while ago
     seconds: float             # until the last of those is through
+    pools: Mapping[int, str] = {}   # pool → why it has to settle first; its PGs are in `cooling`
 
 
 class _Made(NamedTuple):
@@ -94,14 +99,15 @@ class Automatic:
 
     def next(self, snapshot: Snapshot, settings: Settings, excluded: Excluded) -> Step:
         """With no plan under way: a plan to take up, a rest, or a plan in the making."""
-        matters, options = self._see(snapshot), _options(settings, excluded.rejected)
+        matters = self._see(snapshot, frozenset(excluded.pools))
+        options = _options(settings, excluded.rejected)
         with self._lock:
             made, self._ready = self._ready, None
         if made is not None:
             self._backoff.succeeded()
             self._failing = False
             if _same_question(made.options, options) and not topology_change(
-                    made.matters, matters):
+                    made.matters, matters) and made.matters.left == matters.left:
                 why = worth(made.plan, snapshot, settings.min_gain)
                 if why is not None:
                     self._under_way, self._rest = made, None
@@ -112,11 +118,15 @@ class Automatic:
                                    made.cooling_seconds <= 0.0)
                 self._retry.begin(self._clock(), made.cooling_seconds)
         if self._rest is not None and self._rests_on(self._rest, matters, options,
-                                                     settings.min_gain):
-            return Step(resting=True, reason=self._rest.note)
+                                                     settings.min_gain, snapshot.nearfull_ratio):
+            return _unsettled(excluded) or Step(resting=True, reason=self._rest.note)
+        if excluded.pools and frozenset(snapshot.pools) <= frozenset(excluded.pools):
+            if not full_osds(snapshot):
+                return _unsettled(excluded) or Step()
         return self._plan(snapshot, options, matters, settings, excluded)
 
-    def out_of_date(self, snapshot: Snapshot, settings: Settings) -> Optional[Step]:
+    def out_of_date(self, snapshot: Snapshot, settings: Settings, walk: Walk,
+                    transit: Transit) -> Optional[Step]:
         """What keeps the plan under way from going on, or None."""
         made, matters = self._under_way, self._see(snapshot)
         if made is None:
@@ -127,6 +137,7 @@ class Automatic:
         if not _same_question(made.options, _options(settings, frozenset())):
             return Step(PLANNING, "the options have changed", replan=True)
         grown = data_change(made.matters, matters, settings.min_gain)
+        grown = grown or overtaken(made.matters, snapshot, transit, walk.wanted, walk.moved)
         if grown is not None and self._pace.seconds_left(self._clock()) <= 0.0:
             return Step(PLANNING, grown, replan=True)
         return None
@@ -135,11 +146,11 @@ class Automatic:
                   reason: str) -> None:
         """Nothing of a plan could be sent: the same would be planned again at once."""
         self._rest = _Rest(_options(settings, excluded.rejected), settings.min_gain,
-                           what_matters(snapshot), "no move can be made (%s)" % reason, False)
+                           what_matters(snapshot, frozenset(excluded.pools)), "no move can be made (%s)" % reason, False)
         self._retry.begin(self._clock(), PACE_SECONDS)
 
-    def _see(self, snapshot: Snapshot) -> Matters:
-        matters = what_matters(snapshot)
+    def _see(self, snapshot: Snapshot, left: FrozenSet[int] = frozenset()) -> Matters:
+        matters = what_matters(snapshot, left)
         if matters.topology != self._topology:
             if self._topology is not None:
                 self._settling.begin(self._clock(), SETTLE_SECONDS)
@@ -154,13 +165,16 @@ class Automatic:
                     seconds=left)
 
     def _rests_on(self, rest: _Rest, matters: Matters, options: PlanOptions,
-                  min_gain: float) -> bool:
+                  min_gain: float, nearfull_ratio: float) -> bool:
         if (rest.options, rest.min_gain) != (options, min_gain):
             return False  # with others there may be something to do
         now = self._clock()
         if not rest.for_good and self._retry.seconds_left(now) <= 0.0:
             return False
         if topology_change(rest.matters, matters) or drift(rest.matters, matters):
+            return False
+        if rest.matters.left != matters.left or newly_overfull(
+                rest.matters, matters.utilization, nearfull_ratio):
             return False
         grown = data_change(rest.matters, matters, min_gain)
         return grown is None or self._pace.seconds_left(now) > 0.0
@@ -190,6 +204,14 @@ class Automatic:
             self._pace.begin(now, PACE_SECONDS)
         return Step(PLANNING, "the last plan could not be made (%s); trying again" % failure
                     if failure else "a plan is being made")
+
+
+def _unsettled(excluded: Excluded) -> Optional[Step]:
+    """Nothing is to be done but for pools that are left alone until they have settled."""
+    for _, reason in sorted(excluded.pools.items()):
+        return Step(WAITING, "%s; it and the pools on its OSDs are planned for when that is through"
+                    % reason)
+    return None
 
 
 def _options(settings: Settings, rejected: FrozenSet[str]) -> PlanOptions:

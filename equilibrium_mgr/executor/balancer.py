@@ -20,6 +20,7 @@ from .batch import Decision
 from .course import Course
 from .gatekeeper import Gatekeeper
 from .logbook import Logbook
+from .passing import LOOK_SECONDS
 from .rejections import Items, recent
 from .sending import Sender
 from .sight import Sight
@@ -190,10 +191,13 @@ class Balancer:
             return OFF, "automatic balancing is off"
         stop = self._gatekeeper.stops(snapshot, settings, walk is None or not walk.name)
         if stop is not None:
+            if walk is not None:
+                walk.stall.end()
             self._sight.glance.closed, self._seconds = stop.window, stop.seconds
             return stop.state, stop.reason
         if walk is not None and not walk.name:
-            step = self._automatic.out_of_date(snapshot, settings)
+            step = self._automatic.out_of_date(snapshot, settings, walk,
+                                               self._sender.in_transit(snapshot))
             if step is not None and not step.replan:
                 return self._said(step)
             if step is not None:
@@ -245,13 +249,20 @@ class Balancer:
             self._seconds = left
             return WAITING, "the monitor took nothing of the last batch; %d s to go" % (left + 1)
         if decision.send and self._still_wanted(walk):
+            walk.stall.end()
             self._send(walk, decision.send, snapshot, settings)
             return MOVING, walk.progress(decision)
         if decision.throttled or not walk.wanted:
             self._sight.glance.await_arrivals(snapshot, ratio)
         if walk.wanted:
             self._break_deadlock(walk, snapshot, decision)
-            return (THROTTLED if decision.throttled else BLOCKED), str(decision.waiting_for)
+            self._sender.give_up_stalled(walk, decision, snapshot, settings)
+            if not walk.wanted:
+                self._sight.look_again()
+            if decision.passing:
+                self._seconds = LOOK_SECONDS
+            held = WAITING if decision.passing else BLOCKED
+            return (THROTTLED if decision.throttled else held), str(decision.waiting_for)
         if self._sender.ledger.entries:
             return MOVING, "%d PGs are on their way" % len(self._sender.ledger.entries)
         self._finish(walk, snapshot, settings)

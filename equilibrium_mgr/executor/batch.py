@@ -12,7 +12,7 @@ from ..snapshot.model import Pg, Snapshot
 from ..snapshot.reasons import PASSING
 from .room import Limits, Refusal, Room
 from .transit import Transit, transit
-from .urgency import by_urgency
+from .urgency import Reserved, by_urgency
 
 #: States of a PG that is read or rewritten anyway; a move meanwhile would make both slower.
 _BUSY_STATES = {"scrubbing": "scrubbed", "repair": "repaired", "snaptrim": "snap-trimmed"}
@@ -32,6 +32,8 @@ class Decision(NamedTuple):
     above_limit: Optional[str] = None     # the PG that goes although it alone is above the limit
     above_share: Optional[str] = None     # the PG that goes although above an OSD's share
     full: Tuple[Tuple[PgChange, str], ...] = ()   # those of `later` whose target is too full
+    waiting: Tuple[Tuple[PgChange, str], ...] = ()   # `later` with reasons, in the order looked at
+    passing: bool = False                 # something is most likely over within seconds
 
 
 def next_batch(snapshot: Snapshot, wanted: Sequence[PgChange], limits: Limits,
@@ -64,7 +66,7 @@ class _Chooser:
         self._dropped: List[Tuple[PgChange, str]] = []
         self._waiting: List[Tuple[PgChange, Refusal]] = []
         self._first_wait: Optional[Refusal] = None
-        self._relieving: Optional[int] = None   # an OSD above nearfull that the throttle makes wait
+        self._reserved = Reserved(limits.max_backfills)
 
     def look_at(self, change: PgChange, relieves: Optional[int]) -> None:
         pg = self._snapshot.pgs.get(change.pgid)
@@ -80,7 +82,7 @@ class _Chooser:
         if void is not None:
             self._dropped.append((change, void))
             return
-        refusal = self._wait(pg, change) or self._hold_back(relieves)
+        refusal = self._wait(pg, change) or self._hold_back(pg, change, relieves)
         refusal = refusal or self._room.refuses(pg, change)
         if refusal is None:
             self._room.take(pg, change)
@@ -90,7 +92,8 @@ class _Chooser:
         self._first_wait = self._first_wait or refusal
         if relieves is not None and refusal.throttle and not refusal.full:
             if change.pgid not in self._limits.cooling:
-                self._relieving = relieves
+                gains, losses = self._room.shards(pg, change)
+                self._reserved.add(relieves, gains + losses, pg.objects * change.shards)
 
     def decision(self, wanted: Sequence[PgChange]) -> Decision:
         place = {change.pgid: number for number, change in enumerate(wanted)}
@@ -100,20 +103,29 @@ class _Chooser:
             self._send, self._done, self._dropped, later,
             wait.reason if wait else None, wait.throttle if wait else False,
             self._room.above_limit, self._room.above_share,
-            tuple((change, refusal.reason) for change, refusal in self._waiting if refusal.full))
+            tuple((change, refusal.reason) for change, refusal in self._waiting if refusal.full),
+            tuple((change, refusal.reason) for change, refusal in self._waiting),
+            any(refusal.passing for _, refusal in self._waiting))
 
-    def _hold_back(self, relieves: Optional[int]) -> Optional[Refusal]:
-        """What only evens out must not take the budget of what relieves an overfull OSD."""
-        if self._relieving is None or relieves is not None:
+    def _hold_back(self, pg: Pg, change: PgChange, relieves: Optional[int]) -> Optional[Refusal]:
+        """What only evens out must not take what the relief of an overfull OSD is short of: a
+        place at its OSDs, or budget. The rest need not wait for it."""
+        if relieves is not None or self._reserved.first is None:
             return None
-        return Refusal("osd.%d is above nearfull and comes first" % self._relieving, True)
+        gains, losses = self._room.shards(pg, change)
+        first = self._reserved.sharing(gains + losses)
+        if first is None and self._room.has_moves and self._room.keeps(
+                pg, change, self._reserved.copies):
+            return None
+        return Refusal("osd.%d is above nearfull and comes first"
+                       % (self._reserved.first if first is None else first), True)
 
     def _wait(self, pg: Pg, change: PgChange) -> Optional[Refusal]:
         """What has to be over first, apart from the throttle."""
         trouble = self._troubled.get(pg.pool)
         relief = trouble is not None and self._is_relief(pg, change)
         if trouble is not None and not relief:
-            return Refusal(trouble)
+            return Refusal(trouble, passing=pg.pool in self._limits.passing)
         if pg.immovable:
             return Refusal(pg.immovable)
         if pg.is_moving or change.pgid in self._in_flight:

@@ -45,17 +45,25 @@ class Trouble(NamedTuple):
 
     reason: str
     inactive: bool   # not only degraded
+    passing: bool = False   # it has only just begun, and most likely ends within seconds
 
 
-def pool_troubles(snapshot: Snapshot) -> Dict[int, Trouble]:
-    """Pool id → the trouble on OSDs that it shares; its own before that of others."""
+def pool_troubles(snapshot: Snapshot,
+                  passing: FrozenSet[int] = frozenset()) -> Dict[int, Trouble]:
+    """Pool id → the trouble on OSDs that it shares; its own before that of others.
+
+    `passing`: pools that have had inactive PGs for a moment only, as while they peer.
+    """
     own: Dict[int, Trouble] = {}
     for pool_id, states in sorted(snapshot.pool_states.items()):
         pool = snapshot.pools.get(pool_id)
         if pool is not None and (states.inactive or states.degraded):
             what = ("%d PGs inactive" % states.inactive if states.inactive
                     else "%d PGs degraded" % states.degraded)
-            own[pool_id] = Trouble("pool '%s' has %s" % (pool.name, what), states.inactive > 0)
+            if states.inactive and pool_id in passing:
+                what += " since a moment ago"
+            own[pool_id] = Trouble("pool '%s' has %s" % (pool.name, what), states.inactive > 0,
+                                   states.inactive > 0 and pool_id in passing)
     if not own:
         return {}
     osds = _osds_of_pools(snapshot, own)
@@ -66,6 +74,18 @@ def pool_troubles(snapshot: Snapshot) -> Dict[int, Trouble]:
 def troubled_pools(snapshot: Snapshot) -> Dict[int, str]:
     """Pool id → why none of its PGs may be moved now: trouble on OSDs that it shares."""
     return {pool_id: trouble.reason for pool_id, trouble in pool_troubles(snapshot).items()}
+
+
+def unsettled_pools(snapshot: Snapshot) -> Dict[int, str]:
+    """Pool id → why it is left alone by automatic balancing: its pg_num is changing, or that of a
+    pool on its OSDs. What is planned meanwhile is void when the change is through."""
+    own = {pool.id: Trouble("pg_num of pool '%s' is changing" % pool.name, False)
+           for pool in snapshot.pools.values() if pool.immovable == reasons.PG_NUM_CHANGING}
+    if not own:
+        return {}
+    osds = _osds_of_pools(snapshot, own)
+    return {pool_id: trouble.reason for pool_id in snapshot.pools
+            for trouble in _trouble_of(pool_id, own, osds)}
 
 
 def full_osds(snapshot: Snapshot) -> FrozenSet[int]:
@@ -94,12 +114,14 @@ def _leaves_no_room(snapshot: Snapshot, osd_id: int, shard_bytes: int) -> bool:
 def _trouble_of(pool_id: int, own: Dict[int, Trouble],
                 osds: Dict[int, FrozenSet[int]]) -> List[Trouble]:
     """One trouble at most: the pool's own, or the worst and first of those that it shares."""
-    if pool_id in own and own[pool_id].inactive:
+    if pool_id in own and own[pool_id].inactive and not own[pool_id].passing:
         return [own[pool_id]]
     shared = [trouble for other, trouble in own.items()
               if other == pool_id or not osds[pool_id].isdisjoint(osds[other])]
-    worst = [trouble for trouble in shared if trouble.inactive] or shared
-    return [own.get(pool_id, worst[0])._replace(inactive=worst[0].inactive)] if worst else []
+    if not shared:
+        return []
+    worst = max(shared, key=lambda trouble: (trouble.inactive, not trouble.passing))
+    return [own.get(pool_id, worst)._replace(inactive=worst.inactive, passing=worst.passing)]
 
 
 def _osds_of_pools(snapshot: Snapshot, own: Dict[int, Trouble]) -> Dict[int, FrozenSet[int]]:

@@ -5,10 +5,12 @@ was, and guards keep moves away from it.
 """
 from __future__ import annotations
 
-from typing import Any, Dict, FrozenSet, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Dict, FrozenSet, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from ..planner.plan import PgChange
 from ..snapshot import reasons
 from ..snapshot.model import Pool, Snapshot
+from .transit import Transit, foreseen_utilization
 
 #: A pool must have grown or shrunk by this ratio of itself, by a typical shard at least, and by so
 #: much that an OSD's utilization changes by min_gain; by _LEAST_GAIN where that is less.
@@ -16,6 +18,8 @@ _POOL_RATIO = 0.05
 _LEAST_GAIN = 0.001
 #: An OSD's utilisation must differ by this much. Twice the noise of a full OSD is less.
 _UTILIZATION = 0.03
+#: So much above nearfull an OSD must be to be news: the noise of a per cent.
+_NEARFULL_MARGIN = 0.01
 
 
 class Matters(NamedTuple):
@@ -29,6 +33,7 @@ class Matters(NamedTuple):
     pg_bytes: Mapping[int, int]              # the mean of a pool
     pool_share: Mapping[int, float]          # of its bytes: utilization that they are on an OSD
     utilization: Mapping[int, float]         # of OSDs that are up, once everything has arrived
+    left: FrozenSet[int] = frozenset()       # pools that the plan leaves alone
 
     @property
     def topology(self) -> Tuple[Any, ...]:
@@ -36,7 +41,7 @@ class Matters(NamedTuple):
         return self.crush, self.osds, self.pools
 
 
-def what_matters(snapshot: Snapshot) -> Matters:
+def what_matters(snapshot: Snapshot, left: FrozenSet[int] = frozenset()) -> Matters:
     pools = snapshot.pools.values()
     return Matters(
         crush=(snapshot.crush_version, snapshot.full_ratio, snapshot.backfillfull_ratio,
@@ -48,7 +53,8 @@ def what_matters(snapshot: Snapshot) -> Matters:
         pg_bytes={pool.id: pool.stored_bytes // max(1, pool.pg_num) for pool in pools},
         pool_share=_pool_shares(snapshot),
         utilization={o.id: o.target_bytes / o.size_bytes for o in snapshot.osds.values()
-                     if o.up and o.has_statistics and o.size_bytes > 0})
+                     if o.up and o.has_statistics and o.size_bytes > 0},
+        left=left)
 
 
 def _pool_shares(snapshot: Snapshot) -> Dict[int, float]:
@@ -84,12 +90,19 @@ def topology_change(then: Matters, now: Matters) -> Optional[str]:
     """What makes other placements legal than before, as half a sentence, or None."""
     if then.topology == now.topology:
         return None
+    if (then.crush, then.osds) == (now.crush, now.osds) and _pools_but(
+            then, then.left) == _pools_but(now, then.left):
+        return None  # others have changed only
     if then.crush != now.crush:
         return "the CRUSH map or a full ratio has changed"
     for osd in sorted(set(then.osds) | set(now.osds)):
         if then.osds.get(osd) != now.osds.get(osd):
             return "osd.%d %s" % (osd, _osd_event(then.osds.get(osd), now.osds.get(osd)))
     return "the pools have changed"
+
+
+def _pools_but(matters: Matters, left: FrozenSet[int]) -> Dict[int, Tuple[Any, ...]]:
+    return {pool: what for pool, what in matters.pools.items() if pool not in left}
 
 
 def _osd_event(then: Optional[Tuple[Any, ...]], now: Optional[Tuple[Any, ...]]) -> str:
@@ -119,6 +132,38 @@ def data_change(then: Matters, now: Matters, min_gain: float) -> Optional[str]:
     return "osd.%d is up again" % back[0] if back else None
 
 
+def newly_overfull(then: Matters, levels: Mapping[int, float],
+                   nearfull_ratio: float) -> FrozenSet[int]:
+    """OSDs that were not above nearfull and now are, by more than noise; `levels`: OSD →
+    utilization once everything under way has arrived."""
+    return frozenset(osd for osd, level in levels.items()
+                     if level > nearfull_ratio + _NEARFULL_MARGIN
+                     and then.utilization.get(osd, level) <= nearfull_ratio)
+
+
+def overtaken(then: Matters, snapshot: Snapshot, transit: Transit,
+              wanted: Sequence[PgChange], moved: Mapping[int, int]) -> Optional[str]:
+    """What has become of the OSDs since a plan under way was made that it does not know of, as
+    half a sentence, or None.
+
+    `wanted`: what of the plan is still to go. `moved`: OSD → bytes that it has moved so far; what
+    has left an OSD is deleted some time later, so that drift is measured on top of these.
+    """
+    levels = {osd.id: foreseen_utilization(snapshot, transit.of(osd.id), osd.id)
+              for osd in snapshot.osds.values() if osd.up and osd.id in then.utilization}
+    overfull = newly_overfull(then, levels, snapshot.nearfull_ratio)
+    for change in wanted if overfull else ():
+        overfull -= frozenset(change.up_before) - frozenset(change.up_after)
+    if overfull:
+        return "osd.%d is above nearfull now, and the plan does not help it" % min(overfull)
+    for osd, level in sorted(levels.items()):
+        own = moved.get(osd, 0) / max(1, snapshot.osds[osd].size_bytes)
+        if snapshot.osds[osd].has_statistics and abs(
+                level - then.utilization[osd]) > _UTILIZATION + own:
+            return _drifted(osd, level, then.utilization[osd])
+    return None
+
+
 def drift(then: Matters, now: Matters) -> Optional[str]:
     """An OSD that has become fuller or emptier while nothing was sent, or None."""
     moved: Dict[int, float] = {
@@ -127,5 +172,8 @@ def drift(then: Matters, now: Matters) -> Optional[str]:
     worst = max(moved, key=lambda osd: (moved[osd], -osd), default=None)
     if worst is None or moved[worst] <= _UTILIZATION:
         return None
-    return "osd.%d is at %.1f %% instead of %.1f %%" % (
-        worst, 100.0 * now.utilization[worst], 100.0 * then.utilization[worst])
+    return _drifted(worst, now.utilization[worst], then.utilization[worst])
+
+
+def _drifted(osd: int, now: float, then: float) -> str:
+    return "osd.%d is at %.1f %% instead of %.1f %%" % (osd, 100.0 * now, 100.0 * then)

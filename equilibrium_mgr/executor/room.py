@@ -32,6 +32,7 @@ class Limits(NamedTuple):
     cooling: Mapping[str, float] = {}   # pgid → seconds for which it stays
     relief: Sequence[int] = ()    # full OSDs that may be relieved although pools are degraded
     degraded: Sequence[int] = ()  # pools that have degraded PGs in their way and nothing worse
+    passing: Sequence[int] = ()   # pools whose trouble is most likely over within seconds
 
 
 class Refusal(NamedTuple):
@@ -40,6 +41,7 @@ class Refusal(NamedTuple):
     reason: str
     throttle: bool = False   # it waits for the throttle, not for trouble to be over
     full: bool = False       # a target is too full
+    passing: bool = False    # most likely over within seconds
 
 
 class Room:
@@ -74,6 +76,16 @@ class Room:
                            % limits.max_misplaced_ratio, True)
         busy = self._too_busy(pg, shards) or self._too_early(pg, shards)
         return Refusal(busy, True) if busy is not None else None
+
+    def keeps(self, pg: Pg, change: PgChange, copies: int) -> bool:
+        """Does the change leave so many object copies of the misplaced budget to others?"""
+        own = pg.objects * change.shards
+        return own == 0 or self._misplaced + own + copies <= self._allowed
+
+    @property
+    def has_moves(self) -> bool:
+        """May another change go, as far as max_moves_per_round is concerned?"""
+        return self._moves_left > 0
 
     def take(self, pg: Pg, change: PgChange) -> None:
         """The change goes."""

@@ -12,11 +12,12 @@ from .automatic import Excluded
 from .backoff import Backoff
 from .batch import Decision, next_batch
 from .cooldown import Cooldown
-from .guards import full_osds, pool_troubles
+from .guards import Trouble, full_osds, pool_troubles, unsettled_pools
 from .ledger import Ledger
+from .passing import InactivePools
 from .rejections import Items, map_mark, still_rejected, with_rejected
 from .room import Limits
-from .transit import transit
+from .transit import Transit, transit
 from .walk import Verdict, Walk, verify
 
 _SEND_TIMEOUT_SECONDS = 30.0
@@ -32,8 +33,10 @@ class Sender:
         self._log = log
         self.ledger = Ledger()
         self.cooldown = Cooldown()
+        self.given_up = Cooldown()   # PGs whose changes have waited too long
         self.backoff = Backoff(_FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS)
         self.rejected: Items = {}
+        self._inactive = InactivePools()
         self._recalled: Optional[Dict[str, float]] = None
 
     def take_over(self, rejected: Items, sending: Dict[str, float]) -> None:
@@ -58,12 +61,22 @@ class Sender:
                     and osd.used_bytes > snapshot.nearfull_ratio * osd.size_bytes}
         left = {pgid: seconds for pgid, seconds in cooling.items() if pgid in snapshot.pgs
                 and overfull.isdisjoint(snapshot.pgs[pgid].up)}
-        return Excluded(frozenset(self.rejected), frozenset(left), max(left.values(), default=0.0))
+        left.update(self.given_up.cooling(self._clock(), settings.max_wait))
+        unsettled = unsettled_pools(snapshot)
+        full = full_osds(snapshot) if unsettled else frozenset()
+        alone = frozenset(pg.pgid for pg in snapshot.pgs.values() if pg.pool in unsettled
+                          and full.isdisjoint(pg.up)) if unsettled else frozenset()
+        return Excluded(frozenset(self.rejected), frozenset(left) | alone,
+                        max(left.values(), default=0.0), unsettled)
 
     def choose(self, walk: Walk, snapshot: Snapshot, settings: Settings,
                max_misplaced_ratio: float) -> Decision:
         """What of the walk may go now."""
-        troubles = pool_troubles(snapshot)
+        troubles = pool_troubles(snapshot, self._inactive.passing(snapshot))
+        if not walk.name:
+            unsettled = unsettled_pools(snapshot)
+            troubles.update((pool, Trouble(reason, False)) for pool, reason in unsettled.items()
+                            if pool not in troubles)
         relief = settings.relieve_while_degraded and bool(troubles)
         limits = Limits(
             max_misplaced_ratio=max_misplaced_ratio,
@@ -75,14 +88,31 @@ class Sender:
             max_transit_ratio=settings.max_transit_ratio,
             cooling=self.cooldown.cooling(self._clock(), settings.pg_cooldown),
             relief=tuple(full_osds(snapshot)) if relief else (),
-            degraded=tuple(pool for pool, trouble in troubles.items() if not trouble.inactive))
+            degraded=tuple(pool for pool, trouble in troubles.items() if not trouble.inactive),
+            passing=tuple(pool for pool, trouble in troubles.items() if trouble.passing))
         reasons = {pool: trouble.reason for pool, trouble in troubles.items()}
         decision = next_batch(snapshot, walk.wanted, limits, reasons,
-                              transit(snapshot, self.ledger.entries, self.ledger.arrivals))
+                              self.in_transit(snapshot))
         # done after all, though no answer came
         self.cooldown.note([change.pgid for change in decision.done
                             if change.pgid in walk.unanswered], self._clock())
         return decision
+
+    def give_up_stalled(self, walk: Walk, decision: Decision, snapshot: Snapshot,
+                        settings: Settings) -> None:
+        """Drops what is left of a plan of which nothing could go for `max_wait`; an automatic plan
+        leaves those PGs alone for as long."""
+        now = self._clock()
+        seconds = walk.stall.seconds(now, snapshot.misplaced_copies, decision.throttled)
+        if seconds < settings.max_wait:
+            return
+        walk.drop([(change, "waited longer than max_wait (%d s): %s" % (settings.max_wait, reason))
+                   for change, reason in decision.waiting])
+        self.given_up.note([change.pgid for change, _ in decision.waiting], now)
+
+    def in_transit(self, snapshot: Snapshot) -> Transit:
+        """What is on its way to and from every OSD."""
+        return transit(snapshot, self.ledger.entries, self.ledger.arrivals)
 
     def send(self, walk: Walk, batch: Sequence[PgChange], before: Snapshot) -> Snapshot:
         """Sends the batch and reads the map again, which alone tells what came of it."""

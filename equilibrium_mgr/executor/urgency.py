@@ -5,7 +5,7 @@ among all others its order is kept.
 """
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple, Sequence, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..planner.plan import PgChange
 from ..snapshot.model import Snapshot, shard_changes
@@ -17,6 +17,32 @@ class Ranked(NamedTuple):
 
     changes: List[PgChange]
     urgent: Dict[str, int]   # pgid → the OSD above nearfull that its change relieves
+
+
+class Reserved:
+    """What the throttle has left over for relief that has to wait: its OSDs, and the misplaced
+    budget of what of it can go at once when it may."""
+
+    def __init__(self, at_once: int) -> None:
+        """`at_once`: shards that may leave an OSD at a time; 0 means any number."""
+        self._at_once = at_once
+        self._waiting: Dict[int, int] = {}   # overfull OSD → changes that wait
+        self._osds: Dict[int, int] = {}      # OSD → the overfull one whose relief it is to serve
+        self.copies = 0                      # object copies that the relief is to misplace
+        self.first: Optional[int] = None     # the first OSD whose relief has to wait
+
+    def add(self, relieves: int, osds: Sequence[int], copies: int) -> None:
+        """A change that takes a shard off the overfull OSD `relieves` has to wait."""
+        self.first = relieves if self.first is None else self.first
+        for osd in osds:
+            self._osds.setdefault(osd, relieves)
+        waiting = self._waiting[relieves] = self._waiting.get(relieves, 0) + 1
+        if waiting <= self._at_once or not self._at_once:
+            self.copies += copies
+
+    def sharing(self, osds: Sequence[int]) -> Optional[int]:
+        """The overfull OSD whose relief waits at one of these, or None."""
+        return next((self._osds[osd] for osd in osds if osd in self._osds), None)
 
 
 def by_urgency(snapshot: Snapshot, transit: Transit, wanted: Sequence[PgChange]) -> Ranked:

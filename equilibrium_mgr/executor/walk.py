@@ -7,6 +7,7 @@ from ..gateway import Sent
 from ..planner.plan import PgChange
 from ..snapshot.model import Snapshot, shard_changes
 from .batch import Decision
+from .stall import Stall
 
 _KEPT_DROPS = 200
 _MAX_ATTEMPTS = 3
@@ -69,6 +70,8 @@ class Walk:
         self.dropped: List[Tuple[str, str]] = []   # (pgid, reason), the first of them
         self.unanswered: Dict[str, int] = {}       # pgid → attempts without an answer
         self.is_noted = False     # whether an episode counts it
+        self.stall = Stall()      # used by the serve thread alone, as is `moved`
+        self.moved: Dict[int, int] = {}   # OSD → bytes that our changes have brought or taken
 
     def note(self, decision: Decision) -> None:
         """Takes in a decision; what it sends stays wanted until `settle`."""
@@ -76,6 +79,8 @@ class Walk:
         kept.update(change.pgid for change in decision.later)
         self.wanted = [change for change in self.wanted if change.pgid in kept]
         self.done_moves += sum(change.shards for change in decision.done)
+        for change in decision.done:
+            self._count_moved(change)
         self.drop(decision.dropped)
 
     def settle(self, verdict: Verdict) -> None:
@@ -83,6 +88,7 @@ class Walk:
         self._forget(change.pgid for change in verdict.kept)
         for change in verdict.kept:
             self._count_sent(change, change.shards)
+            self._count_moved(change)
         for change, _ in verdict.rejected:
             self._count_sent(change, verdict.moving_shards.get(change.pgid, 0))
         self.drop(verdict.rejected, verdict.moving_shards)
@@ -115,6 +121,10 @@ class Walk:
     def _count_sent(self, change: PgChange, shards: int) -> None:
         self.sent_moves += shards
         self.sent_bytes += shards * change.shard_bytes
+
+    def _count_moved(self, change: PgChange) -> None:
+        for osd in set(change.up_before) ^ set(change.up_after):
+            self.moved[osd] = self.moved.get(osd, 0) + change.shard_bytes
 
     @property
     def remaining_moves(self) -> int:

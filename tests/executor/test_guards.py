@@ -7,7 +7,8 @@ import pytest
 from builders import GIB, Cluster, hosts
 
 from equilibrium_mgr.executor.guards import (cluster_guard, full_osds, pg_num_changes,
-                                             pool_troubles, troubled_pools, upmap_refused)
+                                             pool_troubles, troubled_pools, unsettled_pools,
+                                             upmap_refused)
 
 
 def cluster(**extra: Any) -> Cluster:
@@ -120,6 +121,23 @@ def test_trouble_of_a_pool_whose_rule_is_not_understood() -> None:
     small.pools[3]["crush_rule"] = 77
     small.pg_status = {"pgs_by_pool_state": [states(3, active_degraded=2)]}
     assert set(troubled_pools(small.snapshot())) == {1, 3}
+
+
+def test_inactive_for_a_moment_is_told_from_trouble() -> None:
+    small = two_classes()
+    small.pg_status = {"pgs_by_pool_state": [states(1, peering=1), states(3, down=2)]}
+    troubles = pool_troubles(small.snapshot(), frozenset((1,)))
+    assert not troubles[3].passing and not troubles[1].passing   # pool 3 is in its way
+    assert troubles[1].reason == "pool 'data' has 1 PGs inactive since a moment ago"
+    passing = pool_troubles(small.snapshot(), frozenset((1, 3)))
+    assert passing[1].passing and passing[3].passing and passing[1].inactive
+
+
+def test_pools_wait_for_a_pg_num_that_changes_on_their_osds() -> None:
+    small = two_classes().pool(3, size=2, pg_num=2, pg_num_target=4, name="split")
+    assert unsettled_pools(two_classes().snapshot()) == {}
+    assert unsettled_pools(small.snapshot()) == {
+        pool: "pg_num of pool 'split' is changing" for pool in (1, 3)}
 
 
 def test_full_osds() -> None:

@@ -1,14 +1,16 @@
-"""OSDs above nearfull come first, and nothing else takes their room in the budget."""
+"""OSDs above nearfull come first, and nothing else takes what their relief is short of."""
 from __future__ import annotations
 
 from typing import List
 
+import pytest
 from builders import GIB, Cluster, change_of, hosts
 
 from equilibrium_mgr.executor.batch import Limits, next_batch
 from equilibrium_mgr.executor.transit import transit
 from equilibrium_mgr.executor.urgency import by_urgency
 from equilibrium_mgr.planner.plan import PgChange
+from equilibrium_mgr.snapshot.model import Snapshot
 
 FREE = Limits(max_misplaced_ratio=1.0, max_moves=1000, fill_limit=0.0, misplaced_copies=0,
               in_flight=())
@@ -61,13 +63,55 @@ def test_plan_order_where_nothing_is_overfull() -> None:
     assert by_urgency(snapshot, transit(snapshot, {}), plan()).changes == plan()
 
 
-def test_batch_relieves_first_and_keeps_the_rest_of_the_budget_for_it() -> None:
-    """One move each off osd.2 and osd.3; what only evens out waits though it would fit."""
+def sent(limits: Limits, changes: List[PgChange]) -> List[str]:
+    return [change.pgid for change in
+            next_batch(cluster().snapshot(), changes, limits, {}).send]
+
+
+def test_only_what_shares_an_osd_waits_for_relief_that_waits_for_its_osds() -> None:
+    """One move each off osd.2 and osd.3 at a time; those between other OSDs go as well."""
     decision = next_batch(cluster().snapshot(), plan(), FREE._replace(max_backfills=1), {})
-    assert [change.pgid for change in decision.send] == ["1.2", "1.3"]
-    assert decision.throttled and len(decision.later) == 14
-    assert [c.pgid for c in decision.later] == [
-        c.pgid for c in plan() if c.pgid not in ("1.2", "1.3")]
+    assert [change.pgid for change in decision.send] == ["1.2", "1.3", "1.0", "1.1"]
+    to_its_target = plan()[:1] + [change_of("1.4", [0], [6])] + plan()[5:]   # where 1.6 is to go
+    assert "1.4" not in sent(FREE._replace(max_backfills=1), to_its_target[1:])
+    assert str(decision.waiting_for).endswith("(max_backfills_per_osd)")
+
+
+def with_objects() -> Snapshot:
+    """Ten copies a PG, 160 in all."""
+    snapshot = cluster().snapshot()
+    return snapshot._replace(object_copies=160, pgs={
+        pgid: pg._replace(objects=10) for pgid, pg in snapshot.pgs.items()})
+
+
+@pytest.mark.parametrize("limit, count", [
+    (0.30, 4), (0.42, 5), (0.5, 6), (1.0, 8)])    # of 160 copies, less 5 %
+def test_misplaced_budget_is_left_for_relief_that_waits(limit: float, count: int) -> None:
+    """Two shards may leave an OSD: 1.2, 1.6 and 1.3, 1.7 go, 1.a waits and needs 10 copies."""
+    limits = FREE._replace(max_backfills=2, max_misplaced_ratio=limit)
+    decision = next_batch(with_objects(), plan(), limits, {})
+    urgent = ["1.2", "1.6", "1.3", "1.7"]
+    assert [change.pgid for change in decision.send][:4] == urgent
+    assert len(decision.send) == count
+
+
+def test_nothing_else_goes_where_the_budget_is_too_small_for_relief() -> None:
+    limits = FREE._replace(max_misplaced_ratio=0.14)      # 22 copies, 21 with the margin: two
+    decision = next_batch(with_objects(), plan(), limits, {})
+    assert [change.pgid for change in decision.send] == ["1.2", "1.6"]
+    assert {reason for reason in [decision.waiting_for]} == {
+        "the misplaced ratio would come too near its limit of 0.1400"}
+
+
+def test_moves_of_a_round_go_to_relief_first() -> None:
+    assert sent(FREE._replace(max_moves=3), plan()) == ["1.2", "1.6", "1.a"]
+
+
+def test_device_class_of_its_own_does_not_wait_for_relief() -> None:
+    """What is between other OSDs goes while an OSD above nearfull gives one shard at a time."""
+    changes = [change for change in plan() if change.up_before[0] != 3]
+    found = sent(FREE._replace(max_backfills=1), changes)
+    assert {"1.0", "1.1", "1.2"} == set(found)
 
 
 def test_the_rest_goes_on_where_relief_is_not_held_up_by_the_throttle() -> None:

@@ -49,6 +49,9 @@ def s8_pool(moment: Moment, move: Outgoing) -> Iterator[str]:
         yield "goes although PGs of pool %d, which shares OSDs, are degraded" % min(degraded)
     if moment.pg_num_changes(pool):
         yield "goes although the pg_num of its pool is changing"
+    splitting = moment.sharing(pool, moment.splitting) if moment.automatic else set()
+    if splitting and not _is_relief(moment, move):
+        yield "goes although the pg_num of pool %d, which shares OSDs, is changing" % min(splitting)
     if "scrubbing" in moment.states.get(move.pgid, ""):
         yield "goes although it is being scrubbed"
 

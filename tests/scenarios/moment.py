@@ -73,6 +73,11 @@ class Moment:
         return {other for other in troubled if other == pool or (
             other in self.cluster.map.pools and not osds.isdisjoint(self.osds_of(other)))}
 
+    @property
+    def splitting(self) -> Set[int]:
+        """Pools whose pg_num changes."""
+        return {pool for pool in self.cluster.map.pools if self.pg_num_changes(pool)}
+
     def pg_num_changes(self, pool: int) -> bool:
         entry = self.cluster.map.pools[pool]
         return any(entry.get(key, entry["pg_num"]) != entry["pg_num"] for key in _PG_NUMS)

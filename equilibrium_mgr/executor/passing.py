@@ -1,0 +1,32 @@
+"""Pools whose PGs are inactive for a moment, as while they peer, told from those in trouble."""
+from __future__ import annotations
+
+from typing import Dict, FrozenSet, Optional
+
+from ..snapshot.model import Snapshot
+
+#: PGs that have been inactive for less than this may just be peering.
+PASSING_SECONDS = 30.0
+#: After this long such a pool is looked at again.
+LOOK_SECONDS = 10.0
+#: Between two looks as far apart as this anything may have happened.
+_APART_SECONDS = 180.0
+
+
+class InactivePools:
+    """Since when pools have had inactive PGs, as far as looks tell."""
+
+    def __init__(self) -> None:
+        self._since: Dict[int, float] = {}   # pool → seconds since the epoch
+        self._seen_at: Optional[float] = None
+
+    def passing(self, snapshot: Snapshot) -> FrozenSet[int]:
+        """Takes in a newer look; the pools that have been inactive for a moment only."""
+        now, earlier = snapshot.taken_at, self._seen_at
+        self._seen_at = now
+        if earlier is None or not 0.0 <= now - earlier < _APART_SECONDS:
+            self._since = {}
+        self._since = {pool: self._since.get(pool, now)
+                       for pool, states in snapshot.pool_states.items() if states.inactive}
+        return frozenset(pool for pool, since in self._since.items()
+                         if now - since < PASSING_SECONDS)
