@@ -32,6 +32,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
                     help="run the tests on real daemons of these releases, such as 16,18,20")
     group.addoption("--ceph-every", action="store_true",
                     help="run every test on each of these releases, however long it takes")
+    group.addoption("--ceph-long", action="store_true",
+                    help="run the tests that take many minutes each, too")
     group.addoption("--thrash-minutes", type=float, default=2.5, metavar="N",
                     help="how long a cluster is thrashed")
     group.addoption("--ceph-keep", action="store_true", help="leave the clusters' files behind")
@@ -39,6 +41,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "releases(*majors): Ceph releases a test runs on")
+    config.addinivalue_line("markers", "long: takes many minutes; runs with --ceph-long alone")
     config.stash[FIGURES] = []
     if _wanted(config):  # a terminated run clears up as an interrupted one does
         signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -67,6 +70,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item
 
 def _runs_there(item: pytest.Item) -> bool:
     """Whether an item is for the release that it was parametrized with."""
+    if item.get_closest_marker("long") and not item.config.getoption("--ceph-long", False):
+        return False
     mark = item.get_closest_marker("releases")
     callspec = getattr(item, "callspec", None)
     if mark is None or callspec is None or "cluster" not in callspec.params:
