@@ -15,7 +15,7 @@ from .executor.view import View
 from .gateway import Gateway, NotReady
 from .planner.options import AIMS, PlanOptions
 from .planner.plan import BadPlan, Plan
-from .planning import PlanningDesk
+from .planning import MAX_IN_THE_MAKING, PlanningDesk
 from .report.answer import Answer, CommandResult, Refusal, carry_out
 from .report.evaluation import evaluate_cluster, evaluate_plan, evaluate_pool
 from .report.explain import explain
@@ -83,14 +83,13 @@ class Commands:
 
     @WriteCommand("equilibrium rm")
     def _cmd_rm(self, plan: str, format: str = "plain") -> CommandResult:
-        """Forget a plan"""
+        """Forget a plan, or cancel one that is being made"""
         return self._answer(format, lambda: self._remove([plan]))
 
     @WriteCommand("equilibrium reset")
     def _cmd_reset(self, format: str = "plain") -> CommandResult:
-        """Forget all plans but one that is being executed"""
-        return self._answer(format, lambda: self._remove(
-            sorted(name for name in self.shelf.heads() if name != self._executing())))
+        """Forget all plans, those being made too, but for one that is being executed"""
+        return self._answer(format, self._reset)
 
     @WriteCommand("equilibrium execute")
     def _cmd_execute(self, plan: str, format: str = "plain") -> CommandResult:
@@ -197,9 +196,7 @@ class Commands:
         if not valid_plan_name(plan):
             raise Refusal(errno.EINVAL, "'%s' is no name for a plan: use up to 64 letters, digits,"
                           " '_', '.' and '-'" % plan)
-        if plan not in self.shelf.heads() and len(self.shelf.heads()) >= MAX_PLANS:
-            raise Refusal(errno.ENOSPC, "%d plans are kept already; remove some with"
-                          " 'ceph equilibrium rm'" % MAX_PLANS)
+        self._refuse_too_many(plan)
         if plan == self._executing():
             raise Refusal(errno.EBUSY, "plan '%s' is being executed" % plan)
         settings = self.settings()
@@ -213,6 +210,19 @@ class Commands:
             raise Refusal(errno.EAGAIN, self._progress(plan))
         return Answer({"plan": plan, "state": "planning", "aim": options.aim},
                       "%s: planning" % plan)
+
+    def _refuse_too_many(self, plan: str) -> None:
+        """Plans in the making count as kept: they will be."""
+        making = [name for name in self.desk.in_the_making() if name]
+        if plan in making:
+            raise Refusal(errno.EAGAIN, self._progress(plan))
+        kept = set(self.shelf.heads()).union(making)
+        if plan not in kept and len(kept) >= MAX_PLANS:
+            raise Refusal(errno.ENOSPC, "%d plans are kept or being made already; remove some with"
+                          " 'ceph equilibrium rm'" % len(kept))
+        if len(making) >= MAX_IN_THE_MAKING:
+            raise Refusal(errno.EAGAIN, "%d plans are being made or wait for it; try again when one"
+                          " is there, or cancel one with 'ceph equilibrium rm'" % len(making))
 
     def _plan(self, name: str) -> Plan:
         """A kept plan; refuses where it is being made, unknown or damaged."""
@@ -232,6 +242,8 @@ class Commands:
         progress = self.desk.in_the_making().get(name)
         if progress is None:
             return "plan '%s' is nearly made; try again" % name
+        if not progress.running:
+            return "plan '%s' waits for another one that is being made; try again" % name
         return "plan '%s' is being made: %d moves so far, %d s; try again" % (
             name, progress.moves, self.clock() - progress.started_at)
 
@@ -244,15 +256,19 @@ class Commands:
             if name == self._executing():
                 raise Refusal(errno.EBUSY, "plan '%s' is being executed; 'ceph equilibrium off'"
                               " stops it" % name)
+            cancelled = self.desk.cancel(name)
             try:
                 self.shelf.remove(name)
             except KeyError:
-                if name in self.desk.in_the_making():
-                    raise Refusal(errno.EAGAIN, self._progress(name))
-                raise Refusal(errno.ENOENT, "no plan is named '%s'" % name)
+                if not cancelled:
+                    raise Refusal(errno.ENOENT, "no plan is named '%s'" % name)
             self.desk.forget(name)
         self.wakeup.set()
         return Answer({"removed": names}, "")
+
+    def _reset(self) -> Answer:
+        names = set(self.shelf.heads()).union(self.desk.in_the_making())
+        return self._remove(sorted(names - {self._executing(), ""}))
 
     def _execute(self, name: str) -> Answer:
         plan = self._plan(name)

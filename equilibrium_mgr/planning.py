@@ -2,27 +2,21 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
-from typing import Any, Callable, Dict, NamedTuple, Optional
+from typing import Any, Callable, Dict, Optional
 
 from .comparing import FAILED, AimFigures, Comparison, ComparisonMemory, figures_of
 from .gateway import Gateway
+from .plan_queue import Failures, Making, PlanQueue, Progress
 from .planner.options import PlanOptions
 from .planner.plan import Plan
 from .planner.planner import make_plan
-from .shelf import PlanShelf
+from .shelf import MAX_PLANS, PlanShelf
 from .snapshot.model import Snapshot
 from .turns import Turns
 
-
-class Progress(NamedTuple):
-    """A plan in the making."""
-
-    plan: str
-    started_at: float  # seconds since the epoch
-    moves: int
-    aim: str
+#: Named plans that may be in the making at once: each waits for those before it.
+MAX_IN_THE_MAKING = 10
 
 
 class PlanningDesk:
@@ -39,35 +33,44 @@ class PlanningDesk:
         self._jobs = jobs
         self._clock = clock
         self._log = log
-        self._lock = threading.Lock()
-        self._making: Dict[str, Progress] = {}
-        self._failed: Dict[str, str] = {}
+        self._queue = PlanQueue()
+        self._failures = Failures(MAX_PLANS)
         self._comparisons = ComparisonMemory()
         self.last_plan: Optional[Dict[str, Any]] = None   # JSON-ready figures, for `status`
         self._stopping = False
 
     def in_the_making(self) -> Dict[str, Progress]:
-        with self._lock:
-            return dict(self._making)
+        """Name → progress of each plan that is made or waits to be; "" is the automatic one."""
+        return self._queue.progress()
 
     def failure(self, name: str) -> Optional[str]:
         """Why the last attempt to make this plan failed, or None."""
-        with self._lock:
-            return self._failed.get(name)
+        return self._failures.of(name)
 
     def submit_named(self, name: str, options: PlanOptions, max_seconds: float) -> bool:
         """Starts the making of a plan that is kept; False where one of that name is being made."""
-        def keep(plan: Plan) -> None:
-            self._comparisons.made(self._shelf.put(name, plan, self._clock()), options)
+        def keep(plan: Plan, making: Making) -> None:
+            head = self._shelf.put(name, plan, self._clock())
+            self._comparisons.made(head, options)
+            if making.cancelled and self._shelf.heads().get(name) == head:  # while it was written
+                self._shelf.remove(name)
+                self._comparisons.forget(name)
         begins = self._submit(name, None, options, max_seconds, keep)
         if begins:
             self._comparisons.drop(name)  # nobody should wait for what is void soon
         return begins
 
+    def cancel(self, name: str) -> bool:
+        """Ends the making of a plan: at once, or where it runs at its next checkpoint.
+
+        False where no plan of that name is in the making.
+        """
+        return self._queue.cancel(name)
+
     def submit_automatic(self, snapshot: Snapshot, options: PlanOptions, max_seconds: float,
                          done: Callable[[Plan], None]) -> bool:
         """Starts a plan for automatic balancing, which is handed to `done` and not kept."""
-        return self._submit("", snapshot, options, max_seconds, done)
+        return self._submit("", snapshot, options, max_seconds, lambda plan, _making: done(plan))
 
     def forget(self, name: str) -> None:
         """A plan was removed: nothing about it is worth its memory any more."""
@@ -96,40 +99,41 @@ class PlanningDesk:
         self._stopping = True
 
     def _submit(self, name: str, snapshot: Optional[Snapshot], options: PlanOptions,
-                max_seconds: float, done: Callable[[Plan], None]) -> bool:
-        with self._lock:
-            if name in self._making:
-                return False
-            self._making[name] = Progress(name, self._clock(), 0, options.aim)
-            if name:  # an automatic plan's failure shows until one succeeds
-                self._failed.pop(name, None)
-
-        def progress(moves: int) -> bool:
-            with self._lock:
-                self._making[name] = self._making[name]._replace(moves=moves)
-            return True
-
-        def job() -> None:
-            try:
-                taken = self._dumped(snapshot)
-                self._gateway.counters.add("plans")
-                plan = make_plan(taken, options, self._checkpoint(max_seconds, progress))
-                if not self._stopping:
-                    done(plan)
-                self.last_plan = _figures(name, plan, self._clock())
-                self._log.info("made plan %s: %d moves, %d bytes, %s", name or "(automatic)",
-                               len(plan.moves), plan.bytes, plan.stop_reason)
-                with self._lock:
-                    self._failed.pop(name, None)
-            except Exception as error:
-                self._log.exception("making plan %r failed", name or "automatic")
-                with self._lock:
-                    self._failed[name] = "%s: %s" % (type(error).__name__, error)
-            finally:
-                with self._lock:
-                    del self._making[name]
-        self._jobs.submit("plan %s" % (name or "automatic"), job)
+                max_seconds: float, done: Callable[[Plan, Making], None]) -> bool:
+        def make(making: Making) -> None:
+            taken = self._dumped(snapshot)
+            self._gateway.counters.add("plans")
+            plan = make_plan(taken, options, self._checkpoint(
+                max_seconds, lambda moves: self._queue.advance(making, moves)))
+            if making.cancelled:
+                return
+            if not self._stopping:
+                done(plan, making)
+            self.last_plan = _figures(name, plan, self._clock())
+            self._log.info("made plan %s: %d moves, %d bytes, %s", name or "(automatic)",
+                           len(plan.moves), plan.bytes, plan.stop_reason)
+            self._failures.forget(name)
+        if not self._queue.add(Making(Progress(name, self._clock(), 0, options.aim), make)):
+            return False
+        if name:  # an automatic plan's failure shows until one succeeds
+            self._failures.forget(name)
+        self._jobs.submit("plan %s" % (name or "automatic"), self._make_next)
         return True
+
+    def _make_next(self) -> None:
+        """A job for each plan that was submitted; which one it makes is the queue's choice."""
+        making = self._queue.take()
+        if making is None:   # the one that it was for has been cancelled
+            return
+        name = making.progress.plan
+        try:
+            making.make(making)
+        except Exception as error:
+            self._log.exception("making plan %r failed", name or "automatic")
+            if not making.cancelled:
+                self._failures.note(name, error)
+        finally:
+            self._queue.finish(making)
 
     def _plan_next_aim(self, comparison: Comparison, snapshot: Optional[Snapshot],
                        max_seconds: float) -> None:

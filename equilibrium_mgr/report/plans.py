@@ -5,7 +5,7 @@ import time
 from typing import Any, Dict, Iterable, List, Optional
 
 from ..planner.plan import Plan
-from ..planning import Progress
+from ..plan_queue import Progress
 from ..shelf import PlanHead
 from .answer import Answer
 from .text import format_bytes, table

@@ -74,15 +74,26 @@ def test_others_answer_meanwhile(session: Session, planner: SlowPlanner) -> None
 def test_the_plan_itself_gives_eagain(session: Session, planner: SlowPlanner) -> None:
     plan_slowly(session, planner)
     sent = count_commands(session)
-    for verb in ("show", "eval", "dump", "execute", "optimize", "rm"):
+    for verb in ("show", "eval", "dump", "execute", "optimize"):
         rc, text = refused(session, "equilibrium %s p" % verb)
         assert rc == -11 and "7 moves" in text and "'p'" in text
-    assert ask(session, "reset") == {"removed": []}
     assert sent == []
     planner.let_go.set()
     wait_until(lambda: not session.module.desk.in_the_making())
     assert ask(session, "show p")["moves"]
     assert [p["state"] for p in ask(session, "ls")["plans"]] == ["ready"]
+
+
+@pytest.mark.parametrize("line", ["rm p", "reset"])
+def test_it_can_be_cancelled(session: Session, planner: SlowPlanner, line: str) -> None:
+    plan_slowly(session, planner)
+    assert ask(session, line) == {"removed": ["p"]}
+    assert ask(session, "ls")["plans"] == []
+    planner.let_go.set()
+    run(session, "equilibrium optimize q")
+    wait_until(lambda: not session.module.desk.in_the_making())
+    assert [plan["plan"] for plan in ask(session, "ls")["plans"]] == ["q"]
+    assert refused(session, "equilibrium show p")[0] == -2
 
 
 def test_a_second_plan_waits_its_turn(session: Session, planner: SlowPlanner) -> None:
