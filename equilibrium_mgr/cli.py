@@ -16,6 +16,7 @@ from .gateway import Gateway, NotReady
 from .planner.options import AIMS, PlanOptions
 from .planner.plan import BadPlan, Plan
 from .planning import MAX_IN_THE_MAKING, PlanningDesk
+from .removed_options import RemovedOptions
 from .report.answer import Answer, CommandResult, Refusal, carry_out
 from .report.evaluation import evaluate_cluster, evaluate_plan, evaluate_pool
 from .report.explain import explain
@@ -38,7 +39,7 @@ class Commands:
     gateway: Gateway
     log: Any
     next_round_at: Optional[float]
-    get_module_option: Callable[[str], Any]
+    options: RemovedOptions
     set_module_option: Callable[[str, Any], None]
     settings: Callable[[], Settings]
     shelf: PlanShelf
@@ -139,7 +140,7 @@ class Commands:
 
     def _options(self) -> Dict[str, Any]:
         view = self.balancer.view
-        return options_json(self.get_module_option, view.snapshot if view is not None else None)
+        return options_json(self.options.value, view.snapshot if view is not None else None)
 
     # -- what the commands do ------------------------------------------------------------------
 

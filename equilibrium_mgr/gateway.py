@@ -4,7 +4,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set
+from typing import Any, Callable, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Set
 
 from mgr_module import CommandResult
 
@@ -23,6 +23,7 @@ from .turns import Turns
 _FULL_STATISTICS_SECONDS = 3600.0
 _DEFAULT_MISPLACED_RATIO = 0.05
 _DEFAULT_BALANCER_SLEEP = 60.0
+_CONFIG_SECONDS = 5.0
 
 
 class NotReady(RuntimeError):
@@ -120,6 +121,24 @@ class Gateway:
         """The mgr's own limit, which pg_num changes share."""
         value = self._mgr.get_ceph_option("target_max_misplaced_ratio")
         return float(value) if value is not None else _DEFAULT_MISPLACED_RATIO
+
+    def options_set(self, module: str) -> Optional[FrozenSet[str]]:
+        """Names of a module's options that are set for this mgr; None without an answer.
+
+        Some milliseconds of a monitor's time; for the serve thread, which may wait.
+        """
+        result = CommandResult("")
+        self._mgr.send_command(result, "mon", "", json.dumps(
+            {"prefix": "config get", "who": "mgr.%s" % self._mgr.get_mgr_id(), "format": "json"}),
+            "")
+        if not result.ev.wait(_CONFIG_SECONDS) or result.r:
+            return None
+        try:
+            names = [str(name) for name in json.loads(result.outb)]
+        except (TypeError, ValueError):
+            return None
+        prefix = "mgr/%s/" % module
+        return frozenset(name[len(prefix):] for name in names if name.startswith(prefix))
 
     def send(self, changes: Sequence[PgChange], timeout: float) -> List[Sent]:
         """Sends all commands at once, so that they land in one epoch, then waits for the answers.

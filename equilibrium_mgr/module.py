@@ -14,6 +14,7 @@ from .executor.balancer import Balancer
 from .gateway import Gateway
 from .jobs import JobThread
 from .planning import PlanningDesk
+from .removed_options import RemovedOptions
 from .report.health import health_checks
 from .scope import bad_options
 from .settings import OPTIONS, Settings, read_settings
@@ -37,6 +38,8 @@ class Module(Commands, MgrModule):
         self.wakeup = threading.Event()
         self.jobs = jobs if jobs is not None else JobThread(self.log)
         self.gateway = Gateway(self, clock)
+        self.options = RemovedOptions(
+            self.get_module_option, lambda: self.gateway.options_set(self.module_name), OPTIONS)
         self.shelf = PlanShelf(self)
         self.desk = PlanningDesk(self.gateway, self.shelf, self.jobs, clock, self.log)
         self.balancer = Balancer(self.gateway, self.shelf, self.desk, self, self.settings,
@@ -48,7 +51,7 @@ class Module(Commands, MgrModule):
         self._health: Optional[Dict[str, Any]] = None
 
     def settings(self) -> Settings:
-        return read_settings(self.get_module_option)
+        return read_settings(self.options.value)
 
     def set_store(self, key: str, val: Optional[str]) -> None:
         """As every module has it, counted: each write waits for a commit of the monitors."""
@@ -57,6 +60,7 @@ class Module(Commands, MgrModule):
 
     def config_notify(self) -> None:
         """An option has changed: look at it at once."""
+        self.options.want()
         self.balancer.look_again()
 
     def serve(self) -> None:
@@ -69,6 +73,7 @@ class Module(Commands, MgrModule):
     def step(self) -> float:
         """One round; never raises. Returns the seconds until the next one is due."""
         try:
+            self.options.refresh()
             delay = self.balancer.round()
             self._backoff.succeeded()
             self._failure = ""

@@ -133,6 +133,17 @@ class Config:
             raise StubError(2, f"unrecognized key '{name}'")
         return _shown(self.core(who, name))
 
+    def of_daemon(self, who: str) -> Dict[str, Dict[str, Any]]:
+        """What is set for a daemon, as `ceph config get WHO --format json` shows it."""
+        found: Dict[str, Dict[str, Any]] = {}
+        for section in ("global", who.partition(".")[0], who):
+            for key, text in self._texts.items():
+                holder, _, name = key.partition("/")
+                if holder == section:
+                    found[name] = {"value": text, "section": section, "mask": {},
+                                   "can_update_at_runtime": True}
+        return found
+
     def remove(self, who: str, name: str) -> None:
         """`ceph config rm WHO NAME`."""
         if name.startswith("mgr/"):
