@@ -29,6 +29,9 @@ from .report.text import parse_size
 from .settings import Settings
 from .shelf import MAX_PLANS, PlanShelf, valid_plan_name
 
+#: In front of a name where plans, pools and OSDs could be taken for one another.
+_PLAN, _POOL = "plan/", "pool/"
+
 
 class Commands:
     """The handlers, mixed into the module, whose parts they use."""
@@ -54,15 +57,18 @@ class Commands:
 
     @ReadCommand("equilibrium eval")
     def _cmd_eval(self, option: Optional[str] = None, format: str = "plain") -> CommandResult:
-        """Evaluate the present placement, a pool or a plan"""
+        """Evaluate the present placement, a plan or a pool (by name or id; plan/NAME and pool/NAME
+        where both have a name)"""
         return self._answer(format, lambda: self._evaluate(option))
 
     @WriteCommand("equilibrium optimize")
     def _cmd_optimize(self, plan: str, pools: Optional[List[str]] = None,
-                      max_moves: Optional[int] = None, max_bytes: Optional[str] = None,
-                      device_class: Optional[str] = None, aim: Optional[str] = None,
-                      format: str = "plain") -> CommandResult:
-        """Start making a plan, which is kept; nothing is moved"""
+                      format: str = "plain", max_moves: Optional[int] = None,
+                      max_bytes: Optional[str] = None, device_class: Optional[str] = None,
+                      aim: Optional[str] = None) -> CommandResult:
+        """Start making a plan, which is kept; nothing is moved. Pools are given by name or id.
+        Options: --max-moves N, --max-bytes SIZE (such as 500G), --device-class CLASS,
+        --aim space|even|least-motion"""
         return self._answer(format, lambda: self._optimize(
             plan, pools or [], max_moves, max_bytes, device_class, aim))
 
@@ -114,17 +120,19 @@ class Commands:
 
     @WriteCommand("equilibrium pool add")
     def _cmd_pool_add(self, pools: List[str], format: str = "plain") -> CommandResult:
-        """Limit balancing to these pools, beside those named before"""
+        """Limit balancing to these pools, beside those named before; by name or id"""
         return self._answer(format, lambda: self._add_pools(pools))
 
     @WriteCommand("equilibrium pool rm")
     def _cmd_pool_rm(self, pools: List[str], format: str = "plain") -> CommandResult:
-        """Take pools off the list that balancing is limited to"""
+        """Take pools off the list that balancing is limited to; by name or id. Without any on the
+        list all pools are balanced"""
         return self._answer(format, lambda: self._remove_pools(pools))
 
     @ReadCommand("equilibrium explain")
     def _cmd_explain(self, what: Optional[str] = None, format: str = "plain") -> CommandResult:
-        """Tell why the cluster, an OSD, a pool or a PG is not better off"""
+        """Tell why the cluster, an OSD (3 or osd.3), a pool (its name, or pool/ID) or a PG (2.1f)
+        is not better off"""
         return self._answer(format, lambda: self._explain(what))
 
     @ReadCommand("equilibrium history")
@@ -135,7 +143,8 @@ class Commands:
 
     @ReadCommand("equilibrium dump-state")
     def _cmd_dump_state(self, anonymous: bool = False, format: str = "plain") -> CommandResult:
-        """Write the cluster's state as JSON, for bug reports and offline runs"""
+        """Write the cluster's state as JSON, for bug reports and offline runs; with --anonymous
+        without names and addresses"""
         return self._answer(format, lambda: dump_state(self.gateway.last_reading(), anonymous))
 
     def _options(self) -> Dict[str, Any]:
@@ -154,16 +163,33 @@ class Commands:
                          lambda: self.log.exception("a command failed"), errno.EINVAL)
 
     def _evaluate(self, option: Optional[str]) -> Answer:
-        if option and (option in self.shelf.heads() or option in self.desk.in_the_making()):
-            return self._evaluate_plan(option)
-        view, age = self._view()
         if not option:
+            view, age = self._view()
             return evaluate_cluster(view.usage, view.bounds, view.snapshot.epoch, age)
-        if option in view.usage.pools:
-            return evaluate_pool(option, view.usage, view.snapshot.epoch, age)
-        if self.desk.failure(option):
-            self._plan(option)
+        plan = option[len(_PLAN):] if option.startswith(_PLAN) else option
+        if plan in self.shelf.heads() or plan in self.desk.in_the_making():
+            answer = self._evaluate_plan(plan)
+            if plan == option and self._find_pool(option) is not None:
+                return answer._replace(note="'%s' is a plan and a pool; 'ceph equilibrium eval"
+                                       " pool/%s' shows the pool" % (option, option))
+            return answer
+        view, age = self._view()
+        pool = self._find_pool(option)
+        if pool is not None and pool in view.usage.pools:
+            return evaluate_pool(pool, view.usage, view.snapshot.epoch, age)
+        if self.desk.failure(plan):
+            self._plan(plan)
         raise Refusal(errno.ENOENT, "'%s' is neither a plan nor a pool" % option)
+
+    def _find_pool(self, text: str) -> Optional[str]:
+        """Name of the pool that is called `text`, or `pool/` and its name or id, or by its id."""
+        known = {pool_id: name for name, pool_id in self.gateway.pool_ids_by_name().items()}
+        for wanted in (text, text[len(_POOL):] if text.startswith(_POOL) else text):
+            if wanted in known.values():
+                return wanted
+            if _is_number(wanted) and int(wanted) in known:
+                return known[int(wanted)]
+        return None
 
     def _evaluate_plan(self, name: str) -> Answer:
         plan = self._plan(name)
@@ -176,6 +202,9 @@ class Commands:
     def _explain(self, what: Optional[str]) -> Answer:
         view, age = self._view()
         answer = explain(what, view, self.balancer, self.settings(), age)
+        pool = self._find_pool(what) if what else None
+        if answer is None and pool is not None:
+            answer = explain(pool, view, self.balancer, self.settings(), age)
         if answer is None:
             raise Refusal(errno.ENOENT, "'%s' is no OSD, no pool and no PG" % what)
         return answer
@@ -306,7 +335,7 @@ class Commands:
         said = ["automatic balancing is off"]
         if stopped:
             said.append("the execution of plan '%s' was stopped" % stopped)
-        if not self.gateway.builtin_balancer_active():
+        if not self.gateway.builtin_balancer_active() and self.gateway.builtin_balancer_runs():
             said.append("the built-in balancer stays off ('ceph balancer on' brings it back)")
         return Answer({"active": False, "stopped_plan": stopped}, "; ".join(said))
 
