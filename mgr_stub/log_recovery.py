@@ -17,6 +17,9 @@ from .upmap import NONE, Mapping
 #: Writes that a member may lack and still serve at once (osd_async_recovery_min_cost).
 ASYNC_MIN_COST = 100
 
+#: Bytes of a write where nothing else is known.
+_USUAL_WRITE = 1 << 20
+
 #: Log entries of all PGs of an OSD (osd_target_pg_log_entries_per_osd), and the bounds of one PG
 #: (osd_min_pg_log_entries, osd_max_pg_log_entries).
 _ENTRIES_PER_OSD = 300_000
@@ -31,7 +34,7 @@ def log_length(pgs_per_osd: float) -> int:
 def writes_in_log(stats: Dict[str, Any], length: int) -> Optional[int]:
     """Writes in a PG's life if its log still has them all, else None; from its pg_stats[] record.
 
-    A record without log_start is judged by its writes, or its objects, and the length of a log.
+    A record without log_start is judged by its writes, objects and bytes, and a log's length.
     """
     start = stats.get("ondisk_log_start", stats.get("log_start"))
     if start is not None:
@@ -39,7 +42,8 @@ def writes_in_log(stats: Dict[str, Any], length: int) -> Optional[int]:
             return None
         return int(str(stats.get("version", "0'0")).partition("'")[2] or 0)
     sums = stats.get("stat_sum", {})
-    writes = max(int(sums.get("num_write", 0)), int(sums.get("num_objects", 0)))
+    writes = max(int(sums.get("num_write", 0)), int(sums.get("num_objects", 0)),
+                 int(sums.get("num_bytes", 0)) // _USUAL_WRITE)
     return writes if writes < length else None
 
 
@@ -49,14 +53,17 @@ def is_by_log(pg: Pg) -> bool:
 
 
 def acting_by_log(pg: Pg, up: Mapping, size: int, min_size: int,
-                  is_up: Callable[[int], bool]) -> Mapping:
+                  is_up: Callable[[int], bool], serving_now: Mapping = ()) -> Mapping:
     """The acting set that such a PG comes to; marks the members that are filled apart from it."""
     costly = (pg.writes or 0) > ASYNC_MIN_COST
     new = {place for place in pg.flows}
     if pg.erasure:
         acting, apart = _positions(pg, up, min_size, costly)
     else:
-        acting, apart = _replicas(pg, up, size, min_size, is_up, costly)
+        alive = sorted(osd for osd in pg.held if is_up(osd))
+        # among equals Ceph takes who leads now, else the lowest id
+        leader = next((osd for osd in (*serving_now[:1], *alive) if osd in alive), NONE)
+        acting, apart = _replicas(pg, up, size, min_size, alive, leader, costly)
     for place in new:
         pg.flows[place].apart = place in apart
     return acting
@@ -65,14 +72,12 @@ def acting_by_log(pg: Pg, up: Mapping, size: int, min_size: int,
 Apart = List[Tuple[int, int]]
 
 
-def _replicas(pg: Pg, up: Mapping, size: int, min_size: int, is_up: Callable[[int], bool],
+def _replicas(pg: Pg, up: Mapping, size: int, min_size: int, alive: List[int], leader: int,
               costly: bool) -> Tuple[Mapping, Apart]:
     """Who leads has all; then `up`, then old members; the new ones of the highest ids stay out."""
     new = {osd for _, osd in pg.flows}
-    alive = [osd for osd in pg.held if is_up(osd)]
     wanted = list(up)
     if wanted and wanted[0] in new and costly and alive:
-        leader = min(alive)  # among equals Ceph takes the lowest id
         wanted = [leader] + [osd for osd in up if osd != leader]
     wanted += [osd for osd in alive if osd not in wanted][:max(0, size - len(wanted))]
     apart: Apart = []

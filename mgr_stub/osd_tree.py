@@ -30,7 +30,8 @@ def _osd(osdmap: OsdMap, crush: CrushMap, osd: int) -> Dict[str, Any]:
     entry = osdmap.osds.get(osd, {})
     state = entry.get("state", ())
     status = "up" if entry.get("up") else "destroyed" if "destroyed" in state else "down"
-    return {"id": osd, "device_class": crush.classes.get(osd, ""), "type": "osd", "type_id": 0,
+    kind = {"device_class": crush.classes[osd]} if osd in crush.classes else {}
+    return {"id": osd, **kind, "type": "osd", "type_id": 0,
             "crush_weight": crush.osd_weight(osd), "depth": 2, "pool_weights": {},
             "exists": int(osdmap.exists(osd)), "status": status,
             "reweight": osdmap.reweight(osd),

@@ -29,7 +29,7 @@ def acting_of(pg: Pg, up: Mapping, size: int, min_size: int, is_up: Callable[[in
     Without them the old primary leads, as the simulator had it before it was compared with Ceph.
     """
     if is_by_log(pg):
-        return acting_by_log(pg, up, size, min_size, is_up)
+        return acting_by_log(pg, up, size, min_size, is_up, serving_now or ())
     if pg.erasure:
         acting = tuple(new if _has(pg, place, new) else _alive(pg, place, is_up)
                        for place, new in enumerate(up))
@@ -98,16 +98,19 @@ def _replicated_counts(pg: Pg, up: Mapping, acting: Mapping, size: int) -> Count
 
 
 def _counts_by_log(pg: Pg, up: Mapping, size: int) -> Counts:
-    """Where the log tells what is missing, copies on old members count wherever those are."""
+    """Where the log tells what is missing, copies on old members count wherever those are.
+
+    But only once recovery has begun: a PG that waits has not asked them yet.
+    """
     if pg.erasure:
-        misplaced = sum(_missing(pg, *place) for place, flow in pg.flows.items()
-                        if flow.source in pg.held[place[0]:place[0] + 1])
+        misplaced = sum(_missing(pg, *place) for place, flow in pg.flows.items() if pg.backfilling
+                        and flow.source in pg.held[place[0]:place[0] + 1])
         total = sum(_missing(pg, *place) for place in pg.flows)
         total += pg.num_objects * (size - sum(1 for osd in up if osd != NONE))
         return Counts(misplaced, total - misplaced)
     missing = sorted((_missing(pg, 0, osd) for osd in up), reverse=True)
     missing[:0] = [pg.num_objects] * (size - len(up))
-    old = sum(1 for osd in pg.held if osd not in up)
+    old = sum(1 for osd in pg.held if osd not in up) if pg.backfilling else 0
     return Counts(sum(missing[:old]), sum(missing[old:]))
 
 

@@ -7,6 +7,7 @@ from typing import Any, Dict, List, Tuple
 from . import omap
 from .cluster import AT_REST, Cluster, PoolSums
 from .pg import Pg
+from .upmap import NONE
 
 _SUMS = ("num_bytes", "num_objects", "num_omap_bytes", "num_omap_keys", "num_object_copies",
          "num_objects_degraded", "num_objects_misplaced")
@@ -21,10 +22,23 @@ def pg_stat(cluster: Cluster, pg: Pg) -> Dict[str, Any]:
             "num_objects": pg.num_objects, "num_omap_bytes": omap.reported(pg),
             "num_object_copies": pg.num_copies, "num_objects_misplaced": counts.misplaced,
             "num_objects_degraded": counts.degraded, "num_bytes_recovered": pg.recovered()}
-    return {**pg.stats, "state": state, "up": list(up), "acting": list(acting),
+    return {**pg.stats, **_whereabouts(cluster, pg, state),
+            "state": state, "up": list(up), "acting": list(acting),
             "up_primary": cluster.map.up_primary(pg.pgid),
             "acting_primary": cluster.map.acting_primary(pg.pgid),
             "reported_epoch": reported_epoch(cluster, pg), "stat_sum": sums}
+
+
+def _whereabouts(cluster: Cluster, pg: Pg, state: str) -> Dict[str, Any]:
+    """Who has all objects of a PG that is not clean; of a clean one nothing is told."""
+    if not pg.movable or state.startswith("active+clean") or "peering" in state:
+        return {name: [] for name in ("avail_no_missing", "object_location_counts")
+                if name in pg.stats}
+    alive = [(osd, place) for place, osd in enumerate(pg.held)
+             if osd != NONE and cluster.map.is_up(osd)]
+    names = [f"{osd}({place})" if pg.erasure else str(osd) for osd, place in sorted(alive)]
+    counts = [{"shards": ",".join(names), "objects": pg.num_objects}] if pg.num_objects else []
+    return {"avail_no_missing": names, "object_location_counts": counts}
 
 
 def reported_epoch(cluster: Cluster, pg: Pg) -> int:

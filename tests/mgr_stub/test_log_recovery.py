@@ -122,6 +122,8 @@ def test_a_full_osd_stops_recovery(make_session: Callable[..., Any]) -> None:
     session.command("sim run 10m")
     assert shown(session)["state"] == (
         "active+recovery_toofull+undersized+degraded+remapped")
+    counts = shown(session)["stat_sum"]
+    assert (counts["num_objects_degraded"], counts["num_objects_misplaced"]) == (201, 0)
     session.command("sim osd full-ratios 0.85 0.9 0.95")
     session.command("sim run 10m")
     assert shown(session)["state"] == "active+clean"
@@ -143,3 +145,26 @@ def test_a_flag_stops_backfill_that_has_its_slots(make_session: Callable[..., An
     session.command(f"osd unset {flag}")
     session.command("sim run 1h")
     assert shown(session)["acting"] == [6, 3, 8]
+
+
+def test_a_full_source_alone_stops_nothing(make_session: Callable[..., Any]) -> None:
+    """It neither serves nor is filled any more; only its copy is there until the end."""
+    state = clusters.state([clusters.pg("2.0", [4, 6, 2], objects=201)], osds=10, pools=[REP])
+    session = make_session(state)
+    session.command("sim log-recovery on")
+    usage = session.cluster.usage[2]
+    usage.used = int(usage.total * 0.97)
+    session.command("osd pg-upmap-items 2.0 2 8")
+    session.command("sim run 10m")
+    assert shown(session)["state"] == "active+clean"
+
+
+def test_a_full_osd_that_stays_stops_recovery(make_session: Callable[..., Any]) -> None:
+    state = clusters.state([clusters.pg("2.0", [4, 6, 2], objects=201)], osds=10, pools=[REP])
+    session = make_session(state)
+    session.command("sim log-recovery on")
+    usage = session.cluster.usage[6]
+    usage.used = int(usage.total * 0.97)
+    session.command("osd pg-upmap-items 2.0 2 8")
+    session.command("sim run 10m")
+    assert "recovery_toofull" in shown(session)["state"]
