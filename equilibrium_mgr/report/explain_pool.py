@@ -32,6 +32,9 @@ def explain_pool(pool: Pool, view: View, pool_ids: Optional[FrozenSet[int]]) -> 
     sentences = ["pool %s can take %s more" % (pool.name, format_bytes(space.free_bytes))]
     sentences += _limiting(space.limiting_osd, view)
     sentences += [_domain_sentence(block) for block in domains]
+    if pool.is_optimized:
+        sentences.append("with allow_ec_optimizations its shards differ in size by their position;"
+                         " they are estimated alike")
     if pool.immovable:
         sentences.append("none of its PGs can be moved: %s" % pool.immovable)
     else:

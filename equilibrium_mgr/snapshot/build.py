@@ -12,7 +12,7 @@ from ..crush.hierarchy import CrushHierarchy
 from ..crush.placement import NO_OSD, PlacementRule
 from ..crush.rule import UnsupportedRule
 from . import reasons
-from .acting import acting_sets
+from .acting import acting_sets, is_optimized
 from .in_flight import InFlightTracker, PgContext, Place
 from .model import NO_CLASS, Osd, Pg, PgStateCounts, Pool, Snapshot, UpmapItems, transfers
 from .paced import no_pause, paced
@@ -120,7 +120,8 @@ class SnapshotBuilder:
                 id=dump["pool"], name=dump["pool_name"], size=dump["size"],
                 data_shards=data_shards, erasure=erasure, rule_id=dump["crush_rule"],
                 pg_num=dump["pg_num"], stored_bytes=stored.get(dump["pool"], 0),
-                max_avail_bytes=reading.max_avail.get(dump["pool"]), rule=rule, immovable=reason)
+                max_avail_bytes=reading.max_avail.get(dump["pool"]), rule=rule, immovable=reason,
+                is_optimized=erasure and is_optimized(dump))
         return pools
 
     def _rule(self, crush: CrushHierarchy, rule_id: int, size: int,

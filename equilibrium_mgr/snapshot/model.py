@@ -58,6 +58,7 @@ class Pool(NamedTuple):
     max_avail_bytes: Optional[int]  # Ceph's own estimate, where known
     rule: Optional[PlacementRule]   # None where the rule is not understood
     immovable: Optional[str]   # why none of its PGs may move
+    is_optimized: bool = False   # allow_ec_optimizations: shards differ in size by position
 
 
 class Pg(NamedTuple):

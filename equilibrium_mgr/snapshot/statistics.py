@@ -71,8 +71,8 @@ class PgStatistics:
         for pgid, pg in paced(progress.items(), _PGS_A_PIECE, self._pause):
             state, num_bytes = pg.get("state", ""), max(0, pg.get("num_bytes", 0))
             to_come = 1.0
-            if pgid in moving or "recover" in state or "backfill" in state:
-                to_come = self._to_come(pgid, pg, transfers)
+            if pgid in moving or not ("clean" in state or _is_unreported(pg)):
+                to_come = self._to_come(pgid, pg, transfers)   # peering for a moment, too
             full = NOTHING
             if not _is_unreported(pg):
                 full = pools[int(pgid.split(".", 1)[0])].figures(self._full.get(pgid), num_bytes)

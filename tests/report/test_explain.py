@@ -264,6 +264,23 @@ def test_pool_with_some_immovable_pgs() -> None:
     assert not any("all of its" in sentence for sentence in data["sentences"])
 
 
+def test_pool_with_ec_optimizations() -> None:
+    cluster = Cluster(hosts(4)).pool(1, size=3, k=2, flags_names="hashpspool,ec_optimizations",
+                                     nonprimary_shards="{1}").pg("1.0", [0, 1, 2])
+    sentence = ("with allow_ec_optimizations its shards differ in size by their position;"
+                " they are estimated alike")
+    assert sentence in said(cluster, "pool1")
+    cluster.pools[1].update(flags_names="hashpspool", nonprimary_shards="{}")
+    assert sentence not in said(cluster, "pool1")
+
+
+def test_pool_whose_omap_nobody_has_measured() -> None:
+    cluster = Cluster(hosts(4)).pool(1, size=2)
+    cluster.pg("1.0", [0, 1], objects=9).pg("1.1", [0, 1], num_bytes=0, objects=9)
+    assert ("1 of its 2 PGs cannot be moved: its omap has not been measured; a deep scrub tells"
+            in said(cluster, "pool1"))
+
+
 def test_pool_that_cannot_be_moved_at_all() -> None:
     cluster = giant().pool(1, size=2, name="rbd", pg_num_target=64, pg_num=60)
     data = facts(cluster, "rbd")

@@ -160,6 +160,13 @@ def test_transfer_that_ended_is_forgotten() -> None:
     assert moving(reader, 1000) == 1.0      # the next transfer starts from there
 
 
+def test_a_moment_of_peering_does_not_begin_a_transfer_anew() -> None:
+    reader = Reader([pg_stat("1.0")], [pool_stat(1, 10)])
+    moving(reader, 5000)
+    assert moving(reader, 5750) == 0.25
+    assert reader.read({"1.0": progress(1000, 5750, state="peering")})["1.0"].to_come == 0.25
+
+
 def test_empty_pg_in_flight() -> None:
     reader = Reader([pg_stat("1.0", 0)], [pool_stat(1, 0)])
     record = reader.read({"1.0": progress(0)}, moving={"1.0"})["1.0"]
