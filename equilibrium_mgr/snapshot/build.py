@@ -80,7 +80,7 @@ class SnapshotBuilder:
             pool_states=_pool_states(reading.pg_status, tally),
             object_copies=copies,
             misplaced_copies=(reading.pg_status.get("misplaced_objects", 0)
-                              + _unreported_misplaced(self._paced(pgs.values()), pools)),
+                              + _unreported_misplaced(tally.unreported, pools)),
             skipped=Counter(
                 pg.immovable for pg in self._paced(pgs.values()) if pg.immovable),
             stale_osds=reading.stale_osds.intersection(
@@ -168,6 +168,8 @@ class SnapshotBuilder:
                 home=self._home(pgid, known, shard, record, pool, tally))
         self._verdicts = verdicts
         self._tracker.end()
+        tally.unreported = [pgs[pgid] for pgid, reason in unknown.items()
+                            if reason == reasons.NO_STATISTICS]
         return pgs
 
     def _home(self, pgid: str, known: _Verdict, shard: ShardInput, record: PgRecord, pool: Pool,
@@ -249,7 +251,7 @@ def _objects(shard: ShardInput, unknown: bool) -> int:
 def _unreported_misplaced(pgs: Iterable[Pg], pools: Mapping[int, Pool]) -> int:
     """Object copies on their way that Ceph does not count: of PGs that nobody has reported."""
     return sum(pg.objects * len(transfers(pg, pools[pg.pool].erasure)[0]) for pg in pgs
-               if pg.immovable == reasons.NO_STATISTICS and pg.is_moving)
+               if pg.is_moving)
 
 
 def _not_reported(up: Sequence[int], silent: FrozenSet[int]) -> Optional[str]:
@@ -331,11 +333,13 @@ def _with_transfers(devices: Mapping[int, Osd], pgs: Iterable[Pg],
 
 
 class _Tally:
-    """PGs by pool that are short of copies, and those that Ceph only calls so as they move."""
+    """PGs by pool that are short of copies, and those that Ceph only calls so as they move;
+    and the PGs that nobody has reported."""
 
     def __init__(self) -> None:
         self.short: Counter[int] = Counter()
         self.explained: Counter[int] = Counter()
+        self.unreported: List[Pg] = []
 
     def note(self, pool_id: int, place: Place) -> None:
         if place.short_of_copies:

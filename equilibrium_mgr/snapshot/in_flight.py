@@ -66,6 +66,7 @@ class InFlightTracker:
         self._alive: FrozenSet[int] = frozenset()
         self._up_from: Dict[int, int] = {}
         self._all_up = True
+        self._calm: Dict[str, bool] = {}   # states: no copies are missing
 
     def begin(self, reading: Reading) -> None:
         """Takes in which OSDs are up. What an earlier, failed round noted is forgotten."""
@@ -85,8 +86,10 @@ class InFlightTracker:
 
     def rests(self, pgid: str, up: Osds, state: str) -> bool:
         """Is there nothing to tell of a PG whose acting set is its up set? Nearly always."""
-        if pgid in self._away or _is_lacking(state) or not (
-                self._all_up or NO_OSD not in up):
+        calm = self._calm.get(state)
+        if calm is None:   # there are few different ones
+            calm = self._calm[state] = not _is_lacking(state)
+        if not calm or pgid in self._away or not (self._all_up or NO_OSD not in up):
             return False
         if self._same_up:
             return True

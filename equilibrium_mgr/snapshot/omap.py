@@ -6,7 +6,7 @@ not tell of that is spread over them by their objects. On older releases nobody 
 """
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, Mapping, NamedTuple
+from typing import Any, Collection, Dict, Iterable, Mapping, NamedTuple
 
 from .reading import PgRecord
 
@@ -19,16 +19,12 @@ class Omap(NamedTuple):
 
     ratio: float = 1.0         # of what PGs tell themselves
     per_object: float = 0.0    # bytes for each object of the PGs that do not tell
-    measured: bool = False     # the pool's own statistics tell its omap
 
     def bytes_of(self, record: PgRecord) -> int:
         """Omap bytes of one copy of a PG."""
         if record.omap_bytes > 0:
             return int(record.omap_bytes * self.ratio)
         return int(self.per_object * omap_objects(record))
-
-
-NO_OMAP = Omap()
 
 
 class _Sum:
@@ -52,24 +48,26 @@ class OmapFit:
             if pool.get("store_stats", {}).get("omap_allocated", 0) > 0}
         self._sums: Dict[int, _Sum] = {pool: _Sum() for pool in self._allocated}
 
-    def wants(self, pool: int) -> bool:
-        """Do the pool's own statistics tell its omap?"""
-        return pool in self._sums
+    @property
+    def pools(self) -> Collection[int]:
+        """Those whose own statistics tell their omap."""
+        return self._sums
 
     def add(self, pool: int, record: PgRecord, copies: int) -> None:
         """`copies`: the PG's shards on OSDs that have reported."""
         self._sums[pool].add(record, copies)
 
     def fit(self) -> Dict[int, Omap]:
-        """Pool → its shares; pools without statistics of their own are left out."""
+        """Pool → its shares."""
         shares: Dict[int, Omap] = {}
         for pool, found in self._sums.items():
             allocated = self._allocated[pool]
+            shares[pool] = Omap()
             if found.objects > 0:
                 rest = max(0, allocated - found.told)
-                shares[pool] = Omap(1.0, rest / found.objects, True)
+                shares[pool] = Omap(1.0, rest / found.objects)
             elif found.told > 0:   # it may have grown since the deep scrubs
-                shares[pool] = Omap(max(1.0, allocated / found.told), 0.0, True)
+                shares[pool] = Omap(max(1.0, allocated / found.told))
         return shares
 
 
@@ -78,9 +76,10 @@ def omap_objects(record: PgRecord) -> int:
     return record.omap_objects if record.omap_objects >= 0 else record.num_objects
 
 
-def is_unmeasured(record: PgRecord, omap: Omap) -> bool:
-    """Is omap most of what the PG holds, and nobody has measured how much?"""
-    if omap.measured or record.omap_bytes > 0 or record.num_objects <= 0:
+def is_unmeasured(record: PgRecord) -> bool:
+    """Is omap most of what the PG holds, and has it not been measured? Where the pool's own
+    statistics do not tell either, its size is unknown then."""
+    if record.omap_bytes > 0 or record.num_objects <= 0:
         return False
     if record.omap_objects >= 0:
         return 2 * record.omap_objects > record.num_objects

@@ -41,6 +41,7 @@ class PoolFigures:
         self._rules = (_Rule(1.0, 0), _Rule(1.0, 0), _Rule(1.0, 0))
         self._grown = False
         self._tells_omap_objects = False
+        self._is_still = True     # what is known of PGs still holds
 
     def add(self, full: Optional[PgFigures], num_bytes: int) -> None:
         """One PG: what it had at the full reading, if that is known, and its bytes of now."""
@@ -64,9 +65,13 @@ class PoolFigures:
             self._rule(objects, self._objects, resized),
             self._rule(max(0, totals.get("num_omap_bytes", 0)), self._omap, resized),
             self._rule(max(0, totals.get("num_objects_omap", 0)), self._omap_objects, resized))
+        self._is_still = (all(rule.factor == 1.0 for rule in self._rules)
+                          and (self._tells_omap_objects or not self._omap_objects))
 
     def figures(self, full: Optional[PgFigures], num_bytes: int) -> PgFigures:
         """Of a PG that has reported. It has no objects only where it is known to be empty."""
+        if full is not None and self._is_still and full.num_objects:
+            return full
         objects, omap, omap_objects = self._rules
         found = self._of(objects, full.num_objects if full else None, num_bytes)
         if not found and (num_bytes or (self._grown and (full is None or not full.num_objects))):

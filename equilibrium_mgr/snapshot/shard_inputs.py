@@ -9,7 +9,7 @@ from typing import Callable, Dict, FrozenSet, List, Mapping, NamedTuple, Sequenc
 
 from . import reasons
 from .model import Pool
-from .omap import NO_OMAP, OmapFit, is_unmeasured
+from .omap import Omap, OmapFit, is_unmeasured
 from .paced import paced
 from .reading import PgRecord, Reading
 from .sizes import ShardInput
@@ -31,47 +31,58 @@ def shard_inputs(reading: Reading, pools: Mapping[int, Pool], reported: FrozenSe
                  acting_of: Mapping[str, Sequence[int]],
                  pause: Callable[[], object]) -> ShardInputs:
     """PGs of pools that are gone are left out. `reported`: OSDs that have statistics."""
-    unknown: Dict[str, str] = {}
-    fit = OmapFit(reading.pool_stats)
-    for pgid, up in paced(reading.up.items(), _PGS_A_PIECE, pause):
-        pool_id = int(pgid.split(".", 1)[0])
-        record = reading.records.get(pgid, NO_RECORD)
-        if record.is_unknown:
-            unknown[pgid] = reasons.NO_STATISTICS
-        elif fit.wants(pool_id):
-            acting = acting_of.get(pgid) or up
-            fit.add(pool_id, record, sum([osd in reported for osd in acting]))
-    omap = fit.fit()
-    means = _means(reading, unknown, pause) if unknown else {}
+    omap = _omap(reading, reported, acting_of, pause)
     inputs: Dict[str, ShardInput] = {}
+    unknown: Dict[str, str] = {}
     for pgid, up in paced(reading.up.items(), _PGS_A_PIECE, pause):
         pool = pools.get(int(pgid.split(".", 1)[0]))
         if pool is None:
-            unknown.pop(pgid, None)
             continue
         record = reading.records.get(pgid, NO_RECORD)
-        if pgid in unknown:
-            record = means.get(pool.id, record)
-        elif not pool.erasure and is_unmeasured(record, omap.get(pool.id, NO_OMAP)):
+        if record.is_unknown:
+            unknown[pgid] = reasons.NO_STATISTICS
+            continue
+        omap_bytes, told = record.omap_bytes, omap.get(pool.id) if omap else None
+        if told is not None:
+            omap_bytes = told.bytes_of(record)
+        elif not pool.erasure and is_unmeasured(record):
             unknown[pgid] = reasons.OMAP_UNMEASURED
         inputs[pgid] = ShardInput(
             pool.id, acting_of.get(pgid) or tuple(up), -(-record.num_bytes // pool.data_shards),
-            omap.get(pool.id, NO_OMAP).bytes_of(record), record.num_objects)
+            omap_bytes, record.num_objects)
+    if reasons.NO_STATISTICS in unknown.values():
+        means = _means(inputs, unknown, pause)
+        for pgid in [p for p, reason in unknown.items() if reason == reasons.NO_STATISTICS]:
+            pool_id = int(pgid.split(".", 1)[0])
+            inputs[pgid] = means.get(pool_id, ShardInput(pool_id, (), 0, 0, 0))._replace(
+                acting=acting_of.get(pgid) or tuple(reading.up[pgid]))
     return ShardInputs(inputs, unknown)
 
 
-def _means(reading: Reading, unknown: Mapping[str, str],
-           pause: Callable[[], object]) -> Dict[int, PgRecord]:
+def _omap(reading: Reading, reported: FrozenSet[int], acting_of: Mapping[str, Sequence[int]],
+          pause: Callable[[], object]) -> Dict[int, Omap]:
+    """Pool → how its omap is shared out, where its own statistics tell it."""
+    fit = OmapFit(reading.pool_stats)
+    for pgid, up in paced(reading.up.items() if fit.pools else (), _PGS_A_PIECE, pause):
+        pool_id = int(pgid.split(".", 1)[0])
+        record = reading.records.get(pgid)
+        if pool_id in fit.pools and record is not None:
+            acting = acting_of.get(pgid) or up
+            fit.add(pool_id, record, sum([osd in reported for osd in acting]))
+    return fit.fit()
+
+
+def _means(inputs: Mapping[str, ShardInput], unknown: Mapping[str, str],
+           pause: Callable[[], object]) -> Dict[int, ShardInput]:
     """Pool → the mean of its PGs that have been reported; none where there is none."""
+    wanted = {int(pgid.split(".", 1)[0]) for pgid in unknown}
     known: Dict[int, List[int]] = {}
-    for pgid, record in paced(reading.records.items(), _PGS_A_PIECE, pause):
-        if pgid not in unknown and pgid in reading.up:
-            sums = known.setdefault(int(pgid.split(".", 1)[0]), [0, 0, 0, 0, 0])
+    for shard in paced(inputs.values(), _PGS_A_PIECE, pause):
+        if shard.pool in wanted:
+            sums = known.setdefault(shard.pool, [0, 0, 0, 0])
             sums[0] += 1
-            sums[1] += max(0, record.num_bytes)
-            sums[2] += max(0, record.num_objects)
-            sums[3] += max(0, record.omap_bytes)
-            sums[4] += record.omap_objects
-    return {pool: PgRecord(size // pgs, objects // pgs, omap // pgs, "", 1.0, 0,
-                           max(-1, with_omap // pgs))
-            for pool, (pgs, size, objects, omap, with_omap) in known.items()}
+            sums[1] += max(0, shard.data_bytes)
+            sums[2] += max(0, shard.omap_bytes)
+            sums[3] += max(0, shard.objects)
+    return {pool: ShardInput(pool, (), data // pgs, omap // pgs, objects // pgs)
+            for pool, (pgs, data, omap, objects) in known.items()}

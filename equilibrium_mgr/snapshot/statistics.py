@@ -70,12 +70,12 @@ class PgStatistics:
         records: Dict[str, PgRecord] = {}
         for pgid, pg in paced(progress.items(), _PGS_A_PIECE, self._pause):
             state, num_bytes = pg.get("state", ""), max(0, pg.get("num_bytes", 0))
-            to_come = 1.0
-            if pgid in moving or not ("clean" in state or _is_unreported(pg)):
-                to_come = self._to_come(pgid, pg, transfers)   # peering for a moment, too
-            full = NOTHING
-            if not _is_unreported(pg):
+            to_come, full = 1.0, NOTHING
+            is_clean = "clean" in state
+            if is_clean or not _is_unreported(pg):
                 full = pools[int(pgid.split(".", 1)[0])].figures(self._full.get(pgid), num_bytes)
+                if not is_clean or pgid in moving:   # peering for a moment, too
+                    to_come = self._to_come(pgid, pg, transfers)
             records[pgid] = PgRecord(num_bytes, full.num_objects, full.omap_bytes, state, to_come,
                                      pg.get("reported_epoch", 0), full.omap_objects)
         self._transfers = transfers
@@ -91,10 +91,11 @@ class PgStatistics:
         for pgid, pg in paced(progress.items(), _PGS_A_PIECE, self._pause):
             pool = int(pgid.split(".", 1)[0])
             counts[pool] += 1
-            if not _is_unreported(pg):
-                if pool not in found:
-                    found[pool] = PoolFigures()
-                found[pool].add(self._full.get(pgid), max(0, pg.get("num_bytes", 0)))
+            figures = found.get(pool)
+            if figures is None:
+                figures = found[pool] = PoolFigures()
+            if "clean" in pg.get("state", "") or not _is_unreported(pg):
+                figures.add(self._full.get(pgid), max(0, pg.get("num_bytes", 0)))
         totals = {pool["poolid"]: pool.get("stat_sum", {}) for pool in pool_stats}
         for pool, figures in found.items():
             # of PGs that were split or merged since, the last full reading tells nothing
