@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import json
+
 import pytest
 
 from mgr_stub.session import Session
@@ -101,4 +103,5 @@ def test_a_plan_named_as_a_pool(session: Session) -> None:
     pool = ask(session, "eval vms")
     assert "pools" in pool and "plan" not in pool
     optimize(session, "vms")
-    assert ask(session, "eval vms")["plan"] == "vms"
+    rc, out, said = session.command("equilibrium eval vms --format json")
+    assert rc == 0 and json.loads(out)["plan"] == "vms" and "eval pool/vms" in said

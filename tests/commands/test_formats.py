@@ -39,10 +39,10 @@ READS = {
     "dump-state --anonymous": {"stateversion", "osd_dump", "pg_dump", "crush_dump"},
 }
 #: Writing commands, in an order in which each can be carried out after a plan `p` is ready.
-WRITES = ["optimize q", "pool add vms backup", "pool rm vms backup", "execute p", "off", "on",
+WRITES = ["optimize q", "pool add vms backup", "pool rm vms", "execute p", "off", "on",
           "off", "rm q", "reset"]
 #: Those that have nothing to say to people.
-SILENT = {"pool ls", "rm q", "reset", "pool rm vms backup"}
+SILENT = {"pool ls", "rm q", "reset"}
 
 
 def ratio(value: Any) -> bool:
