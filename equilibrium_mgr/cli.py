@@ -165,7 +165,8 @@ class Commands:
     def _evaluate(self, option: Optional[str]) -> Answer:
         if not option:
             view, age = self._view()
-            return evaluate_cluster(view.usage, view.bounds, view.snapshot.epoch, age)
+            return evaluate_cluster(view.usage, view.bounds, view.snapshot.epoch, age,
+                                    view.classes_now)
         plan = option[len(_PLAN):] if option.startswith(_PLAN) else option
         if plan in self.shelf.heads() or plan in self.desk.in_the_making():
             answer = self._evaluate_plan(plan)

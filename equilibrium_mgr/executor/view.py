@@ -2,14 +2,15 @@
 from __future__ import annotations
 
 import logging
-from typing import Dict, FrozenSet, NamedTuple, Optional
+from typing import Dict, FrozenSet, Mapping, NamedTuple, Optional, Tuple
 
 from ..planner.bound import Reachable, reachable
-from ..planner.plan import Usage
-from ..planner.usage import snapshot_usage
+from ..planner.plan import ClassUsage, Usage
+from ..planner.usage import class_usage, snapshot_usage
 from ..snapshot.model import Snapshot
 from ..turns import Turns
 from .ledger import Ledger
+from .toofull import TooFull, find_too_full
 
 
 class View(NamedTuple):
@@ -23,6 +24,8 @@ class View(NamedTuple):
     misplaced_ratio: float
     max_misplaced_ratio: float
     builtin_active: bool
+    classes_now: Mapping[str, ClassUsage] = {}   # as OSDs report them, nothing taken as arrived
+    too_full: Tuple[TooFull, ...] = ()           # PGs that stand still for an OSD
 
     @property
     def bounds(self) -> Dict[str, float]:
@@ -42,7 +45,10 @@ def make_view(snapshot: Snapshot, reachable: Optional[Reachable], ledger: Ledger
         in_flight_moves=shards + sum(entry.shards for entry in hidden),
         in_flight_bytes=coming + sum(entry.bytes for entry in hidden),
         misplaced_ratio=misplaced_ratio(snapshot, snapshot.misplaced_copies, ledger),
-        max_misplaced_ratio=max_misplaced_ratio, builtin_active=builtin_active)
+        max_misplaced_ratio=max_misplaced_ratio, builtin_active=builtin_active,
+        classes_now=class_usage(snapshot, {
+            osd.id: osd.used_bytes for osd in snapshot.osds.values()}),
+        too_full=find_too_full(snapshot))
 
 
 def misplaced_ratio(snapshot: Snapshot, misplaced_copies: int, ledger: Ledger) -> float:

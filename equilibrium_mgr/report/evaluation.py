@@ -10,16 +10,18 @@ from .answer import Answer
 from .text import format_bytes, format_duration, format_ratio, histogram_bar, table
 
 
-def evaluate_cluster(usage: Usage, bounds: Mapping[str, float], epoch: int,
-                     age_seconds: float) -> Answer:
+def evaluate_cluster(usage: Usage, bounds: Mapping[str, float], epoch: int, age_seconds: float,
+                     now: Optional[Mapping[str, ClassUsage]] = None) -> Answer:
     """The placement as it will be once everything in flight has arrived.
 
     `bounds`: device class → the lowest highest utilisation that the rules allow, where known.
+    `now`: the classes as OSDs report them.
     """
     head = "osdmap epoch %d, seen %s ago" % (epoch, format_duration(age_seconds))
-    plain = "\n\n".join([head, class_table(usage.classes, bounds), pool_table(usage.pools)])
+    plain = "\n\n".join([head, class_table(usage.classes, bounds, now),
+                         pool_table(usage.pools)])
     return Answer({"osdmap_epoch": epoch, "snapshot_age_seconds": age_seconds,
-                   "classes": classes_json(usage.classes, bounds),
+                   "classes": classes_json(usage.classes, bounds, now),
                    "pools": pools_json(usage.pools)}, plain)
 
 
@@ -50,23 +52,37 @@ def usage_json(usage: Usage, bounds: Mapping[str, float]) -> Dict[str, Any]:
     return {"classes": classes_json(usage.classes, bounds), "pools": pools_json(usage.pools)}
 
 
-def classes_json(classes: Dict[str, ClassUsage], bounds: Mapping[str, float]) -> Dict[str, Any]:
-    return {name: dict(c._asdict(), histogram=list(c.histogram), bound=bounds.get(name))
-            for name, c in classes.items()}
+def classes_json(classes: Dict[str, ClassUsage], bounds: Mapping[str, float],
+                 now: Optional[Mapping[str, ClassUsage]] = None) -> Dict[str, Any]:
+    """With `now`, the fullest OSD as it is now beside what it will be."""
+    found: Dict[str, Any] = {}
+    for name, c in classes.items():
+        found[name] = dict(c._asdict(), histogram=list(c.histogram), bound=bounds.get(name))
+        if now is not None:
+            present = now.get(name)
+            found[name].update(max_now=present.max if present else None,
+                               fullest_osd_now=present.fullest_osd if present else None)
+    return found
 
 
 def pools_json(pools: Dict[str, PoolSpace]) -> Dict[str, Any]:
     return {name: p._asdict() for name, p in pools.items()}
 
 
-def class_table(classes: Dict[str, ClassUsage], bounds: Mapping[str, float]) -> str:
+def class_table(classes: Dict[str, ClassUsage], bounds: Mapping[str, float],
+                now: Optional[Mapping[str, ClassUsage]] = None) -> str:
+    """MAX NOW is the fullest OSD as it is; all else is once everything in flight has arrived."""
+    head = ["CLASS", "OSDS", "SIZE", "USED", "MAX NOW", "MAX", "BOUND", "MIN", "MEAN", "STDDEV",
+            "FULLEST", "0%..100%"]
     rows = [[name, str(c.osds), format_bytes(c.size_bytes), format_bytes(c.used_bytes),
+             _ratio_or_blank(now[name].max if now and name in now else None),
              format_ratio(c.max), _ratio_or_blank(bounds.get(name)), format_ratio(c.min),
              format_ratio(c.mean), format_ratio(c.stddev), "osd.%d" % c.fullest_osd,
              "|%s|" % histogram_bar(c.histogram)]
             for name, c in classes.items()]
-    return table(["CLASS", "OSDS", "SIZE", "USED", "MAX", "BOUND", "MIN", "MEAN", "STDDEV",
-                  "FULLEST", "0%..100%"], rows)
+    if now is None:
+        head, rows = head[:4] + head[5:], [row[:4] + row[5:] for row in rows]
+    return table(head, rows)
 
 
 def pool_table(pools: Dict[str, PoolSpace]) -> str:

@@ -6,6 +6,7 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 from ..executor.balancer import Balancer
 from ..executor.guards import troubled_pools
+from ..executor.toofull import sentences as too_full_sentences
 from ..executor.view import View
 from ..planner.bound import describe
 from ..settings import Settings
@@ -69,6 +70,7 @@ def _explain_cluster(sight: Sight) -> Facts:
         osd.cannot_take() for osd in snapshot.osds.values()) if reason)
     troubled = sorted(set(troubled_pools(snapshot).values()))
     sentences.append("equilibrium is %s: %s" % (sight.balancer.state, sight.balancer.reason))
+    sentences += too_full_sentences(snapshot, view.too_full)
     sentences += _limited(sight)
     sentences += ["pools wait: %s" % reason for reason in troubled]
     sentences += ["%d PGs cannot be moved: %s" % (count, reason)
@@ -84,7 +86,8 @@ def _explain_cluster(sight: Sight) -> Facts:
     return {"state": sight.balancer.state, "reason": sight.balancer.reason, "sets": sets,
             "skipped_pgs": dict(snapshot.skipped), "unusable_osds": dict(unusable),
             "troubled": troubled, "rejected_upmaps": len(sight.balancer.rejected),
-            "in_flight_moves": view.in_flight_moves}, sentences
+            "in_flight_moves": view.in_flight_moves,
+            "too_full": [entry.to_json(snapshot.full_ratio) for entry in view.too_full]}, sentences
 
 
 def _sets(view: View) -> Tuple[List[Dict[str, Any]], List[str]]:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Optional, Tuple
 
+from ..executor.toofull import sentences as too_full_sentences
 from ..executor.view import View
 from ..planner.bound import OsdSet, describe
 from ..snapshot.model import Osd, Snapshot
@@ -21,6 +22,7 @@ def explain_osd(number: int, view: View) -> Facts:
     osd_set = set_of(number, view)
     level = view.reachable.levels.get(number) if view.reachable is not None else None
     limited = _limited_pools(number, view)
+    too_full = [entry for entry in view.too_full if entry.osd == number]
     data = {
         "osd": number, "device_class": osd.device_class, "host": osd.host,
         "size_bytes": osd.size_bytes, "used_bytes": osd.used_bytes,
@@ -28,8 +30,9 @@ def explain_osd(number: int, view: View) -> Facts:
         "utilization": utilization(osd), "target_utilization": target_utilization(osd),
         "reachable": level, "set": set_json(osd_set, view.snapshot) if osd_set else None,
         "bound": osd_set.bound if osd_set else None, "cannot_take": osd.cannot_take(),
-        "limited_pools": limited}
-    sentences = [_fill(osd)]
+        "limited_pools": limited,
+        "too_full": [entry.to_json(view.snapshot.full_ratio) for entry in too_full]}
+    sentences = [_fill(osd)] + too_full_sentences(view.snapshot, too_full)
     if osd.cannot_take():
         sentences.append("no shard may go to it: it is %s" % osd.cannot_take())
     else:

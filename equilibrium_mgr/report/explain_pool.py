@@ -7,6 +7,7 @@ from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tupl
 from ..crush.placement import NO_OSD, Block
 from ..executor.guards import troubled_pools
 from ..executor.rejections import Items
+from ..executor.toofull import sentences as too_full_sentences
 from ..executor.view import View
 from ..planner.bound import describe
 from ..snapshot.model import Pg, Pool, Snapshot
@@ -56,18 +57,21 @@ def explain_pg(pg: Pg, view: View, rejected: Items) -> Facts:
     raw_known = not (items and pg.immovable and pg.raw == pg.up)
     raw = [_number(osd) for osd in pg.raw] if raw_known else None
     waits_for = troubled_pools(snapshot).get(pool.id)
+    too_full = [entry for entry in view.too_full if pg.pgid in entry.pgids]
     refused = rejected[pg.pgid].reason if pg.pgid in rejected else None
     data = {
         "pgid": pg.pgid, "pool": pool.name, "state": pg.state, "shard_bytes": pg.shard_bytes,
         "up": [_number(osd) for osd in pg.up], "acting": [_number(osd) for osd in pg.acting],
         "raw": raw, "upmap_items": [list(pair) for pair in items], "immovable": pg.immovable,
         "rejected": refused, "waits_for": waits_for,
+        "too_full": [entry.to_json(snapshot.full_ratio) for entry in too_full],
         "shards": [_shard(osd, snapshot) for osd in pg.up]}
     sentences = ["pg %s of pool %s, %s a shard, belongs on %s" % (
         pg.pgid, pool.name, format_bytes(pg.shard_bytes), _osds(pg.up))]
     sentences.append("its data is on %s and on its way" % _osds(pg.home)
                      if pg.is_moving else "its data is there")
     sentences += _origin(items, raw, pg.up)
+    sentences += too_full_sentences(snapshot, too_full)
     sentences.append("it cannot be moved: %s" % pg.immovable if pg.immovable
                      else "nothing about it forbids moving it")
     if refused:

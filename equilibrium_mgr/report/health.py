@@ -5,6 +5,7 @@ from typing import Any, Dict, List, Sequence
 
 from ..executor.balancer import Balancer
 from ..executor.guards import CURE_BUILTIN
+from ..executor.toofull import sentences
 from ..scope import BadOption, cures
 
 _DETAILS = 20
@@ -20,6 +21,11 @@ def health_checks(balancer: Balancer, active: bool, failure: str,
         checks["MGR_EQUILIBRIUM_CONFLICT"] = _warning(
             "the built-in balancer and equilibrium are both active", 1,
             ["equilibrium sends nothing meanwhile; run '%s'" % CURE_BUILTIN])
+    if wants_to_move and view is not None and view.too_full:
+        pgs = len({pgid for entry in view.too_full for pgid in entry.pgids})
+        checks["MGR_EQUILIBRIUM_TOOFULL"] = _warning(
+            "%d PGs stand still because an OSD is too full for them" % pgs, pgs,
+            sentences(view.snapshot, view.too_full[:_DETAILS]))
     rejected = balancer.recent_rejections()
     if rejected:
         checks["MGR_EQUILIBRIUM_APPLY_FAILED"] = _warning(

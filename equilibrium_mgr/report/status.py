@@ -6,6 +6,7 @@ from typing import Any, Dict, List, Optional
 from ..executor.balancer import Balancer
 from ..executor.rejections import LIFTED_BY
 from ..executor.states import BALANCED, STUCK
+from ..executor.toofull import with_too_full
 from ..planning import PlanningDesk
 from .answer import Answer
 from .evaluation import class_table, classes_json
@@ -32,6 +33,9 @@ def report_status(balancer: Balancer, desk: PlanningDesk, active: bool, now: flo
     data.update(options or {})
     if data.get("left_out") and balancer.state in (BALANCED, STUCK):
         data["reason"] += "; left out: %s" % "; ".join(data["left_out"])
+    if balancer.view is not None:
+        data["reason"] = with_too_full(balancer.state, data["reason"], balancer.view.snapshot,
+                                       balancer.view.too_full)
     data.update(_cluster_figures(balancer, now))
     return Answer(data, _plain(data, balancer))
 
@@ -41,7 +45,7 @@ def _cluster_figures(balancer: Balancer, now: float) -> Dict[str, Any]:
     remaining_bytes = walk.remaining_bytes if walk else 0
     figures: Dict[str, Any] = {
         "osdmap_epoch": None, "snapshot_age_seconds": None, "misplaced_ratio": None,
-        "max_misplaced_ratio": None, "in_flight": {"moves": 0, "bytes": 0}, "classes": {},
+        "max_misplaced_ratio": None, "in_flight": {"moves": 0, "bytes": 0}, "classes": {}, "too_full": [],
         "builtin_balancer_active": None,
         "remaining": {"moves": walk.remaining_moves if walk else 0, "bytes": remaining_bytes,
                       "eta_seconds": balancer.eta_seconds()},
@@ -53,7 +57,8 @@ def _cluster_figures(balancer: Balancer, now: float) -> Dict[str, Any]:
             "misplaced_ratio": view.misplaced_ratio,
             "max_misplaced_ratio": view.max_misplaced_ratio,
             "in_flight": {"moves": view.in_flight_moves, "bytes": view.in_flight_bytes},
-            "classes": classes_json(view.usage.classes, view.bounds),
+            "classes": classes_json(view.usage.classes, view.bounds, view.classes_now),
+            "too_full": [entry.to_json(view.snapshot.full_ratio) for entry in view.too_full],
             "builtin_balancer_active": view.builtin_active,
             "skipped": dict(view.snapshot.skipped)})
     return figures
@@ -89,7 +94,8 @@ def _plain(data: Dict[str, Any], balancer: Balancer) -> str:
     if data["next_run_seconds"] is not None:
         lines.append("next round: in %s" % format_duration(data["next_run_seconds"]))
     if balancer.view is not None:
-        lines += ["", class_table(balancer.view.usage.classes, balancer.view.bounds)]
+        lines += ["", class_table(balancer.view.usage.classes, balancer.view.bounds,
+                                  balancer.view.classes_now)]
     return "\n".join(lines)
 
 
