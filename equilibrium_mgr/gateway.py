@@ -4,7 +4,8 @@ from __future__ import annotations
 import json
 import threading
 import time
-from typing import Any, Callable, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Set
+from typing import (Any, Callable, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence,
+                    Set, Tuple)
 
 from mgr_module import CommandResult
 
@@ -139,6 +140,19 @@ class Gateway:
             return None
         prefix = "mgr/%s/" % module
         return frozenset(name[len(prefix):] for name in names if name.startswith(prefix))
+
+    def max_pg_shards(self) -> Tuple[int, int]:
+        """(PG shards per OSD at which Ceph refuses new pools, at which an OSD refuses shards);
+        0 for no limit."""
+        most = self._number_option("mon_max_pg_per_osd", 0.0)
+        return int(most), int(most * self._number_option("osd_max_pg_per_osd_hard_ratio", 0.0))
+
+    def _number_option(self, name: str, unknown: float) -> float:
+        """An option of Ceph; `unknown` where this release has none of that name."""
+        try:
+            return float(self._mgr.get_ceph_option(name))
+        except (KeyError, TypeError, ValueError):
+            return unknown
 
     def send(self, changes: Sequence[PgChange], timeout: float) -> List[Sent]:
         """Sends all commands at once, so that they land in one epoch, then waits for the answers.

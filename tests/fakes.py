@@ -84,6 +84,7 @@ class FakeGateway:
         self.connected = True
         self.builtin = False
         self.ratio = 1.0
+        self.shards_an_osd = (0, 0)
         self.looks = 0
         self.counters = WorkCounters()
         self.before_send_check: Callable[[], None] = lambda: None
@@ -138,6 +139,9 @@ class FakeGateway:
 
     def target_max_misplaced_ratio(self) -> float:
         return self.ratio
+
+    def max_pg_shards(self) -> Tuple[int, int]:
+        return self.shards_an_osd
 
     def send(self, changes: Sequence[PgChange], timeout: float) -> List[Sent]:
         self.batches.append(list(changes))

@@ -5,6 +5,8 @@ target may be relieved by other moves only.
 """
 from __future__ import annotations
 
+from collections import Counter
+from itertools import chain
 from typing import Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..planner.options import effective_fill_limit
@@ -15,6 +17,8 @@ from .transit import Transit
 #: Of the misplaced limit, as a ratio: left free for what clients write to PGs on their way, and
 #: for what the statistics of a PG do not know yet.
 _MISPLACED_MARGIN = 0.05
+#: Of the PG shards at which an OSD refuses more: what one that has too many already may get to.
+_HARD_SHARE = 0.8
 
 Shards = Tuple[Tuple[int, ...], Tuple[int, ...]]   # OSDs that gain one, OSDs that lose one
 
@@ -32,6 +36,9 @@ class Limits(NamedTuple):
     cooling: Mapping[str, float] = {}   # pgid → seconds for which it stays
     relief: Sequence[int] = ()    # full OSDs that may be relieved although pools are degraded
     degraded: Sequence[int] = ()  # pools that have degraded PGs in their way and nothing worse
+    max_shards: int = 0           # PG shards per OSD (mon_max_pg_per_osd); 0 means unlimited
+    max_shards_hard: int = 0      # at which OSDs refuse PGs; 0 means unlimited
+    max_items: int = 0            # pairs of upmap items in the map; 0 means unlimited
     passing: Sequence[int] = ()   # pools whose trouble is most likely over within seconds
 
 
@@ -57,6 +64,8 @@ class Room:
         self._moves_left = limits.max_moves
         self._fill_limit = effective_fill_limit(limits.fill_limit, snapshot.backfillfull_ratio)
         self._highest = _highest_by_class(snapshot)
+        self._shards: Optional[Counter[int]] = None   # OSD → PG shards, counted when needed
+        self._items = sum(map(len, snapshot.upmap_items.values())) if limits.max_items else 0
         self.above_limit: Optional[str] = None   # the PG that goes though alone above the limit
         self.above_share: Optional[str] = None   # the same of an OSD's share in transit
 
@@ -75,7 +84,10 @@ class Room:
             return Refusal("the misplaced ratio would come too near its limit of %.4f"
                            % limits.max_misplaced_ratio, True)
         busy = self._too_busy(pg, shards) or self._too_early(pg, shards)
-        return Refusal(busy, True) if busy is not None else None
+        if busy is not None:
+            return Refusal(busy, True)
+        many = self._too_many(change, shards)
+        return Refusal(many) if many is not None else None
 
     def keeps(self, pg: Pg, change: PgChange, copies: int) -> bool:
         """Does the change leave so many object copies of the misplaced budget to others?"""
@@ -97,9 +109,36 @@ class Room:
         if pg.objects and self._misplaced > self._limit:
             self.above_limit = change.pgid
         self._transit.add(shards[0], shards[1], pg.shard_bytes, pg.shard_bytes)
+        self._items += self._more_items(change)
+        if self._shards is not None:
+            self._shards.update(shards[0])
 
     def shards(self, pg: Pg, change: PgChange) -> Shards:
         return shard_changes(pg.up, change.up_after, self._snapshot.pools[pg.pool].erasure)
+
+    def _too_many(self, change: PgChange, shards: Shards) -> Optional[str]:
+        """PG shards on an OSD, and upmap items in the map."""
+        limits = self._limits
+        if limits.max_items and self._more_items(change) > 0:
+            if self._items + self._more_items(change) > limits.max_items:
+                return ("the osdmap has %d pairs of upmap items and must not have more than %d "
+                        "(max_upmap_items)" % (self._items, limits.max_items))
+        if not limits.max_shards:
+            return None
+        if self._shards is None:
+            self._shards = _count_shards(self._snapshot)
+        for osd in shards[0]:
+            count, most = self._shards[osd], limits.max_shards
+            if count > most and limits.max_shards_hard:   # it is above by others' doing
+                most = int(_HARD_SHARE * limits.max_shards_hard)
+            if count + 1 > most:
+                return "osd.%d has %d PG shards and must not get more than %d by moves (%s)" % (
+                    osd, count, most, "mon_max_pg_per_osd" if most == limits.max_shards
+                    else "osd_max_pg_per_osd_hard_ratio")
+        return None
+
+    def _more_items(self, change: PgChange) -> int:
+        return len(change.items) - len(self._snapshot.upmap_items.get(change.pgid, ()))
 
     def _too_full(self, pg: Pg, shards: Shards) -> Optional[str]:
         """Sources keep their copy while targets fill, so nothing that leaves is counted."""
@@ -160,6 +199,14 @@ class Room:
         """Is nothing else in transit at the OSDs? Then one change may pass the share."""
         loads = [self._transit.of(osd) for osds in shards for osd in osds]
         return not any(load.shards_in or load.shards_out for load in loads)
+
+
+def _count_shards(snapshot: Snapshot) -> Counter[int]:
+    """OSD → PG shards on it or on their way to it, and those that are still to leave it."""
+    counts: Counter[int] = Counter(chain.from_iterable(pg.up for pg in snapshot.pgs.values()))
+    for pg in snapshot.in_flight().values():
+        counts.update(osd for osd in pg.acting if osd not in pg.up)
+    return counts
 
 
 def _highest_by_class(snapshot: Snapshot) -> Dict[str, float]:

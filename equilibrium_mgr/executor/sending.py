@@ -78,6 +78,7 @@ class Sender:
             troubles.update((pool, Trouble(reason, False)) for pool, reason in unsettled.items()
                             if pool not in troubles)
         relief = settings.relieve_while_degraded and bool(troubles)
+        shards, hard = self._gateway.max_pg_shards()
         limits = Limits(
             max_misplaced_ratio=max_misplaced_ratio,
             max_moves=settings.max_moves_per_round, fill_limit=settings.fill_limit,
@@ -89,6 +90,8 @@ class Sender:
             cooling=self.cooldown.cooling(self._clock(), settings.pg_cooldown),
             relief=tuple(full_osds(snapshot)) if relief else (),
             degraded=tuple(pool for pool, trouble in troubles.items() if not trouble.inactive),
+            max_shards=shards, max_shards_hard=hard,
+            max_items=_max_items(settings.max_upmap_items, len(snapshot.pgs)),
             passing=tuple(pool for pool, trouble in troubles.items() if trouble.passing))
         reasons = {pool: trouble.reason for pool, trouble in troubles.items()}
         decision = next_batch(snapshot, walk.wanted, limits, reasons,
@@ -149,3 +152,8 @@ class Sender:
             self.rejected = with_rejected(
                 self.rejected, [(change.pgid, reason) for change, reason in verdict.rejected],
                 map_mark(snapshot), self._clock())
+
+
+def _max_items(option: float, pgs: int) -> int:
+    """Pairs of upmap items that the map may have: up to 1 the option is a ratio of the PGs."""
+    return max(1, int(option * pgs if option <= 1.0 else option)) if option > 0.0 else 0
