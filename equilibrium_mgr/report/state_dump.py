@@ -71,7 +71,8 @@ def _pg_stats(reading: Reading) -> List[Dict[str, Any]]:
 def _stat_sum(record: PgRecord, size: int, up: List[int], acting: List[int]) -> Dict[str, int]:
     moving = sum(1 for osd in up if osd not in acting)
     degraded = record.num_objects * max(0, size - len(acting)) if record.num_objects else 0
-    return {"num_bytes": record.num_bytes, "num_objects": record.num_objects,
+    omap = {"num_objects_omap": record.omap_objects} if record.omap_objects >= 0 else {}
+    return {"num_bytes": record.num_bytes, "num_objects": record.num_objects, **omap,
             "num_object_copies": record.num_objects * size,
             "num_objects_misplaced": int(record.num_objects * moving * record.to_come),
             "num_objects_degraded": degraded,

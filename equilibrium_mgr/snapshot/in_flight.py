@@ -35,7 +35,7 @@ class _Away(NamedTuple):
 
     home: Osds          # where it was last clean
     clean_epoch: int    # osdmap epoch of the last reading that saw it there
-    epoch: int          # of the first reading with its present up set
+    epoch: int          # of the first reading with its present up set; 0: every report knows it
     since: float        # when that was read, seconds since the epoch
     degraded: bool      # copies have been missing since then
 
@@ -120,8 +120,9 @@ class InFlightTracker:
         home = tuple(last) if last is not None else _guessed_home(pg, self._alive)
         if stays and pg.acting != pg.up and not _same(pg.up, pg.acting, pg.positional):
             home = _guessed_home(pg, self._alive)
-        before = self._epoch if last is not None else self._new_epoch
-        return _Away(home, before, self._new_epoch, self._now.taken_at, False)
+        if last is None:
+            return _Away(home, self._new_epoch, 0, self._now.taken_at, False)
+        return _Away(home, self._epoch, 0 if stays else self._new_epoch, self._now.taken_at, False)
 
     def _is_clean(self, pg: PgContext, away: _Away) -> bool:
         """Does a report that knows the present up set call it clean there?"""

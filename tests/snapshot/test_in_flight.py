@@ -165,6 +165,27 @@ def test_an_osd_that_is_backfilled_is_taken_for_empty() -> None:
     assert snapshot.pool_states[1].degraded == 1
 
 
+@pytest.mark.parametrize("state", ["active+undersized+degraded", "active+recovering+degraded",
+                                   "active+undersized"])
+def test_what_was_degraded_before_it_is_looked_at_is_degraded(state: str) -> None:
+    """Its report may be older than the map, whose epochs pass for other reasons."""
+    cluster = Cluster(hosts(8)).pool(1, size=3).pg("1.0", [6, 2, 1], state=state, reported=90)
+    cluster.pg_status = {"pgs_by_pool_state": [{"pool_id": 1, "pg_state_counts": [
+        {"state_name": state, "count": 1}]}]}
+    builder = SnapshotBuilder()
+    for _ in range(3):
+        assert builder.build(cluster.reading()).pool_states[1].degraded == 1
+        cluster.epoch += 1
+
+
+def test_what_becomes_degraded_where_it_is_is_degraded() -> None:
+    cluster, builder = watched()
+    cluster.epoch = 120
+    cluster.records["1.0"] = cluster.records["1.0"]._replace(
+        state="active+recovering+degraded", reported_epoch=110)
+    assert builder.build(cluster.reading()).pool_states[1].degraded == 1
+
+
 def test_a_clean_report_of_before_does_not_end_a_move() -> None:
     cluster, builder = watched()
     moved(cluster, "1.0", (6, 2, 3), "active+clean", 100)
