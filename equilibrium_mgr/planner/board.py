@@ -9,6 +9,7 @@ from typing import Callable, Dict, Iterator, List, Sequence, Set, Tuple
 
 from ..snapshot.model import Pg, Snapshot
 from ..snapshot.paced import no_pause, paced
+from ..snapshot.rows import RowList
 from .groups import Group, groups_of
 from .options import PlanOptions, effective_fill_limit
 
@@ -41,9 +42,10 @@ class Board:
                                   or o.device_class in options.device_classes for o in osds]
         #: `group_at`: pool id → group index per position
         self.groups, self.group_at = groups_of(snapshot, self.osd_ids)
-        self.pgs: List[Pg] = []
+        self.pgs: RowList[Pg] = RowList(Pg)
+        self.pool_at: List[int] = []               # PG index → pool id
         self.pg_bytes: List[int] = []
-        self.up: List[List[int]] = []              # PG index → OSD indices
+        self.up: List[Tuple[int, ...]] = []        # PG index → OSD indices
         self.start: List[Tuple[int, ...]] = []
         self.raw: List[Tuple[int, ...]] = []
         self.shards: List[List[int]] = [[] for _ in osds]  # OSD index → movable PGs on it
@@ -59,12 +61,12 @@ class Board:
 
     def group_of(self, pg: int, osd: int) -> int:
         """The group of the shard that a PG has on an OSD."""
-        groups = self.group_at[self.pgs[pg].pool]
+        groups = self.group_at[self.pool_at[pg]]
         return groups[0] if len(groups) == 1 else groups[self.up[pg].index(osd)]
 
     def blocks(self, pg: int) -> List[slice]:
         """The spans of a PG's up set that are placed under one take each."""
-        rule = self.groups[self.group_at[self.pgs[pg].pool][0]].pool.rule
+        rule = self.groups[self.group_at[self.pool_at[pg]][0]].pool.rule
         assert rule is not None
         return [slice(b.start, b.start + b.positions) for b in rule.blocks]
 
@@ -81,7 +83,7 @@ class Board:
         up = self.up[pg]
         if target in up or not self.takes[target]:
             return False
-        groups = self.group_at[self.pgs[pg].pool]
+        groups = self.group_at[self.pool_at[pg]]
         position = up.index(source)
         group = self.groups[groups[position] if len(groups) > 1 else groups[0]]
         if target not in group.members:
@@ -135,10 +137,10 @@ class Board:
         """Moves one shard; the caller has checked that it may."""
         up = self.up[pg]
         position = up.index(source)
-        groups = self.group_at[self.pgs[pg].pool]
+        groups = self.group_at[self.pool_at[pg]]
         group = self.groups[groups[position] if len(groups) > 1 else groups[0]]
         size = self.pg_bytes[pg]
-        up[position] = target
+        up = self.up[pg] = up[:position] + (target,) + up[position + 1:]
         group.counts[source] -= 1
         group.counts[target] += 1
         self.used[source] -= size
@@ -180,12 +182,13 @@ class Board:
 
     def _take_up(self, pg: Pg) -> None:
         number = len(self.pgs)
-        up = [self.index_of[osd] for osd in pg.up]
+        up = tuple([self.index_of[osd] for osd in pg.up])
         self.pgs.append(pg)
+        self.pool_at.append(pg.pool)
         self.pg_bytes.append(pg.shard_bytes)
         self.up.append(up)
-        self.start.append(tuple(up))
-        self.raw.append(tuple(self.index_of.get(osd, -1) for osd in pg.raw))
+        self.start.append(up)
+        self.raw.append(tuple([self.index_of.get(osd, -1) for osd in pg.raw]))
         for i in up:
             self.shards[i].append(number)
         for index in sorted(set(self.group_at[pg.pool])):
@@ -195,9 +198,10 @@ class Board:
 
 def _in_order(snapshot: Snapshot, pause: Callable[[], object]) -> Iterator[Pg]:
     """The PGs by pool and number, sorted pool by pool: one long sort would hold the GIL."""
-    by_pool: Dict[int, List[Pg]] = {}
+    by_pool: Dict[int, List[str]] = {}
     for pg in paced(snapshot.pgs.values(), 10 * _PGS_A_PIECE, pause):
-        by_pool.setdefault(pg.pool, []).append(pg)
+        by_pool.setdefault(pg.pool, []).append(pg.pgid)
     for pool in sorted(by_pool):
         pause()
-        yield from sorted(by_pool[pool], key=lambda pg: int(pg.pgid.split(".", 1)[1], 16))
+        for pgid in sorted(by_pool[pool], key=lambda pgid: int(pgid.split(".", 1)[1], 16)):
+            yield snapshot.pgs[pgid]

@@ -44,7 +44,7 @@ def wanted_changes(board: Board) -> List[Change]:
     changes: List[Change] = []
     for pg in sorted(board.moved):
         start, up = board.start[pg], board.up[pg]
-        groups = board.group_at[board.pgs[pg].pool]
+        groups = board.group_at[board.pool_at[pg]]
         if board.groups[groups[0]].pool.erasure:
             moves = tuple((a, b) for a, b in zip(start, up) if a != b)
         else:

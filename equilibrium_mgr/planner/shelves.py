@@ -1,13 +1,15 @@
 """What stands on an OSD, by group and by size: read once, then kept in step with the board."""
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from typing import Dict, List, Optional, Tuple
 
 from .board import Board
 
-Shards = List[Tuple[int, int]]           # (bytes, PG), sorted
-Grouped = Dict[int, Tuple[Shards, Shards]]  # group → (at their start, displaced)
+Shards = Tuple[Tuple[int, int], ...]        # (bytes, PG), sorted
+#: group → (at their start, displaced). Tuples, which the garbage collector leaves out: an OSD has
+#: one entry for each of its pools.
+Grouped = Dict[int, Tuple[Shards, Shards]]
 
 
 class Shelves:
@@ -27,19 +29,18 @@ class Shelves:
         if known is not None:
             return known
         board = self._board
-        grouped: Grouped = {}
-        sizes, start, pgs, group_at = board.pg_bytes, board.start, board.pgs, board.group_at
+        found: Dict[int, Tuple[List[Tuple[int, int]], List[Tuple[int, int]]]] = {}
+        sizes, start, group_at = board.pg_bytes, board.start, board.group_at
         for pg in board.shards[osd]:
-            at = group_at[pgs[pg].pool]
+            at = group_at[board.pool_at[pg]]
             group = at[0] if len(at) == 1 else at[board.up[pg].index(osd)]
-            pair = grouped.get(group)
+            pair = found.get(group)
             if pair is None:
-                pair = grouped[group] = ([], [])
+                pair = found[group] = ([], [])
             # one shard never follows another of its PG: an OSD of the start is the shard's own
             pair[0 if osd in start[pg] else 1].append((sizes[pg], pg))
-        for pair in grouped.values():
-            pair[0].sort()
-            pair[1].sort()
+        grouped = {group: (tuple(sorted(pair[0])), tuple(sorted(pair[1])))
+                   for group, pair in found.items()}
         self._grouped[osd] = grouped
         return grouped
 
@@ -66,11 +67,21 @@ class Shelves:
         start = self._board.start[pg]
         there = self._grouped[source]
         if there is not None:
-            pair = there[group]
-            shards = pair[0 if source in start else 1]
-            del shards[bisect_left(shards, entry)]
-            if not (pair[0] or pair[1]):
+            pair = _with(there[group], source not in start, entry, present=False)
+            if pair[0] or pair[1]:
+                there[group] = pair
+            else:
                 del there[group]
         there = self._grouped[target]
         if there is not None:
-            insort(there.setdefault(group, ([], []))[0 if target in start else 1], entry)
+            there[group] = _with(there.get(group, ((), ())), target not in start, entry,
+                                 present=True)
+
+
+def _with(pair: Tuple[Shards, Shards], displaced: bool, entry: Tuple[int, int],
+          present: bool) -> Tuple[Shards, Shards]:
+    """The pair with the entry added, or taken out."""
+    shards = pair[displaced]
+    at = bisect_left(shards, entry)
+    shards = shards[:at] + (entry,) + shards[at:] if present else shards[:at] + shards[at + 1:]
+    return (pair[0], shards) if displaced else (shards, pair[1])

@@ -17,6 +17,7 @@ from .in_flight import InFlightTracker, PgContext, Place
 from .model import NO_CLASS, Osd, Pg, PgStateCounts, Pool, Snapshot, UpmapItems, transfers
 from .paced import no_pause, paced
 from .reading import PgRecord, Reading
+from .rows import Rows
 from .shard_inputs import NO_RECORD, shard_inputs
 from .sizes import DeviceInput, ShardInput, SizeModel, fit_sizes
 from .upmap import invert_items, items_by_pg, items_for, settle_replicated
@@ -52,7 +53,7 @@ class SnapshotBuilder:
         self._crush: Optional[CrushHierarchy] = None
         self._rules: Dict[Tuple[int, int, bool], PlacementRule] = {}
         self._topology: Any = None
-        self._verdicts: Dict[str, _Verdict] = {}
+        self._verdicts: Rows[_Verdict] = Rows(_Verdict)
         self._tracker = InFlightTracker()
 
     def build(self, reading: Reading) -> Snapshot:
@@ -95,7 +96,7 @@ class SnapshotBuilder:
             self._crush = CrushHierarchy(reading.crush)
             self._crush_version = version
             self._rules = {}
-            self._verdicts = {}
+            self._verdicts = Rows(_Verdict)
         return self._crush
 
     def _pools(self, osd_map: Mapping[str, Any], crush: CrushHierarchy,
@@ -136,10 +137,10 @@ class SnapshotBuilder:
                     [osd.id for osd in devices.values() if osd.reweight <= 0.0])
         if topology != self._topology:
             self._topology = topology
-            self._verdicts = {}
+            self._verdicts = Rows(_Verdict)
 
     def _pgs(self, reading: Reading, pools: Mapping[int, Pool], items: Mapping[str, UpmapItems],
-             devices: Mapping[int, Osd], tally: "_Tally") -> Dict[str, Pg]:
+             devices: Mapping[int, Osd], tally: "_Tally") -> Rows[Pg]:
         acting_of = acting_sets(reading)
         self._tracker.begin(reading)
         pinned = _pinned(reading.osd_map)
@@ -148,16 +149,14 @@ class SnapshotBuilder:
         shards, unknown = shard_inputs(reading, pools, frozenset(devices) - silent, acting_of,
                                        self._pause)
         model = _fit(shards, devices, reading, self._pause)
-        verdicts: Dict[str, _Verdict] = {}
-        pgs: Dict[str, Pg] = {}
+        pgs: Rows[Pg] = Rows(Pg)
         for pgid, shard in self._paced(shards.items()):
             up = tuple(reading.up[pgid])
             record = reading.records.get(pgid, NO_RECORD)
             pool = pools[shard.pool]
             known = self._verdicts.get(pgid)
             if known is None or known.up != up or known.items != items.get(pgid, ()):
-                known = _judge(pool, up, items.get(pgid, ()), is_out)
-            verdicts[pgid] = known
+                known = self._verdicts[pgid] = _judge(pool, up, items.get(pgid, ()), is_out)
             pgs[pgid] = Pg(
                 pgid=pgid, pool=pool.id, raw=known.raw, up=known.up, acting=tuple(shard.acting),
                 shard_bytes=model.shard_bytes(shard),
@@ -166,7 +165,8 @@ class SnapshotBuilder:
                 immovable=(pinned.get(pgid) or pool.immovable or unknown.get(pgid)
                            or known.immovable or _not_reported(up, silent)),
                 home=self._home(pgid, known, shard, record, pool, tally))
-        self._verdicts = verdicts
+        for pgid in [pgid for pgid in self._verdicts if pgid not in shards]:
+            del self._verdicts[pgid]
         self._tracker.end()
         tally.unreported = [pgs[pgid] for pgid, reason in unknown.items()
                             if reason == reasons.NO_STATISTICS]
@@ -265,7 +265,7 @@ def _fit(shards: Mapping[str, ShardInput], devices: Mapping[int, Osd],
          reading: Reading, pause: Callable[[], object]) -> SizeModel:
     measured = {osd.id: DeviceInput(osd.device_class, osd.used_bytes)
                 for osd in devices.values() if osd.has_statistics}
-    return fit_sizes(list(shards.values()), measured, reading.pool_stats, pause,
+    return fit_sizes(shards.values(), measured, reading.pool_stats, pause,
                      reading.measured)
 
 

@@ -105,7 +105,7 @@ class Snapshot(NamedTuple):
     crush_version: int
     osds: Dict[int, Osd]
     pools: Dict[int, Pool]
-    pgs: Dict[str, Pg]
+    pgs: Mapping[str, Pg]
     upmap_items: Dict[str, UpmapItems]
     pool_states: Dict[int, PgStateCounts]
     object_copies: int                    # what Ceph's misplaced ratio divides by

@@ -12,6 +12,7 @@ from .model import Pool
 from .omap import Omap, OmapFit, is_unmeasured
 from .paced import paced
 from .reading import PgRecord, Reading
+from .rows import Rows
 from .sizes import ShardInput
 
 _PGS_A_PIECE = 200   # between two pauses: about a millisecond
@@ -23,7 +24,7 @@ NO_RECORD = PgRecord(0, 0, 0, "", 1.0, 0)
 class ShardInputs(NamedTuple):
     """`of`: pgid → input; `unknown`: pgid → why its size cannot be told."""
 
-    of: Dict[str, ShardInput]
+    of: Rows[ShardInput]
     unknown: Dict[str, str]
 
 
@@ -32,7 +33,7 @@ def shard_inputs(reading: Reading, pools: Mapping[int, Pool], reported: FrozenSe
                  pause: Callable[[], object]) -> ShardInputs:
     """PGs of pools that are gone are left out. `reported`: OSDs that have statistics."""
     omap = _omap(reading, reported, acting_of, pause)
-    inputs: Dict[str, ShardInput] = {}
+    inputs: Rows[ShardInput] = Rows(ShardInput)
     unknown: Dict[str, str] = {}
     for pgid, up in paced(reading.up.items(), _PGS_A_PIECE, pause):
         pool = pools.get(int(pgid.split(".", 1)[0]))

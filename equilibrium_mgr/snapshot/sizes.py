@@ -8,7 +8,7 @@ already occupies some) belongs to no shard and does not move.
 """
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, Callable, Collection, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
 
 from .paced import no_pause, paced
 
@@ -67,7 +67,7 @@ class SizeModel:
         return max(0, int(raw * factors[1] + pg.objects * measured))
 
 
-def fit_sizes(pgs: Sequence[ShardInput], devices: Mapping[int, DeviceInput],
+def fit_sizes(pgs: Collection[ShardInput], devices: Mapping[int, DeviceInput],
               pool_stats: Iterable[Mapping[str, Any]], pause: Callable[[], object] = no_pause,
               measured: Mapping[int, float] = {}) -> SizeModel:
     """Fits the model to what the OSDs and pools report. OSDs without statistics are left out.

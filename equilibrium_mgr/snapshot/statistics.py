@@ -12,6 +12,7 @@ from typing import Any, Callable, Collection, Dict, Iterable, Mapping, NamedTupl
 from .paced import no_pause, paced
 from .pool_figures import NOTHING, PgFigures, PoolFigures
 from .reading import PgRecord
+from .rows import Rows
 
 _PGS_A_PIECE = 200   # between two pauses: well below a millisecond
 
@@ -31,7 +32,7 @@ class PgStatistics:
 
     def __init__(self, pause: Callable[[], object] = no_pause) -> None:
         self._pause = pause
-        self._full: Dict[str, PgFigures] = {}
+        self._full: Rows[PgFigures] = Rows(PgFigures)
         self._counts: Mapping[int, int] = {}      # pool → PGs of the last full reading
         self._transfers: Dict[str, _Transfer] = {}
         self._recovered: Dict[str, int] = {}   # as of the last reading, before a transfer begins
@@ -40,7 +41,7 @@ class PgStatistics:
                   pool_stats: Iterable[Mapping[str, Any]]) -> None:
         """Takes in `get('pg_stats')['pg_stats']` and the pool statistics of the same moment. What
         no OSD has reported yet stays unknown."""
-        self._full = {}
+        self._full = Rows(PgFigures)
         self._transfers = {}
         counts: Counter[int] = Counter()
         holding = {pool["poolid"] for pool in pool_stats
@@ -63,11 +64,11 @@ class PgStatistics:
 
     def records(self, progress: Mapping[str, Mapping[str, Any]],
                 pool_stats: Iterable[Mapping[str, Any]],
-                moving: Collection[str]) -> Dict[str, PgRecord]:
+                moving: Collection[str]) -> Rows[PgRecord]:
         """pgid → record, from `get('pg_progress')['pgs']`; `moving` are the PGs with a pg_temp."""
         pools = self._pools(progress, pool_stats)
         transfers: Dict[str, _Transfer] = {}
-        records: Dict[str, PgRecord] = {}
+        records: Rows[PgRecord] = Rows(PgRecord)
         for pgid, pg in paced(progress.items(), _PGS_A_PIECE, self._pause):
             state, num_bytes = pg.get("state", ""), max(0, pg.get("num_bytes", 0))
             to_come, full = 1.0, NOTHING

@@ -43,7 +43,7 @@ DETOUR = [("1.1", 1, 2), ("1.0", 0, 1)]
 def test_one_move_takes_the_place_of_two() -> None:
     came_home, board = shortened(single_copies(*THREE), DETOUR)
     assert came_home == 1 and displaced(board) == ["1.0"]
-    assert board.up == [[2], [1]]
+    assert board.up == [(2,), (1,)]
     assert board.used == [0, 10 * GIB, 10 * GIB]
 
 

@@ -87,7 +87,7 @@ def test_none_where_nothing_helps() -> None:
 
 def test_a_squeeze_that_does_not_pay_changes_nothing() -> None:
     board = board_of([30, 20], [25, 15])
-    before = [list(up) for up in board.up]
+    before = list(board.up)
     relief, limits = relief_of(board, 0.45, 1.0)
     squeeze = Squeeze(board, relief, limits, 1.0, no_pause)
     squeeze.lower_maximum((0, 1), 0.45, worth(1.0), 0.05, 0.0)
