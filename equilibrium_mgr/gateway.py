@@ -154,6 +154,14 @@ class Gateway:
         except (KeyError, TypeError, ValueError):
             return unknown
 
+    def still_placed(self, changes: Sequence[PgChange], snapshot: Snapshot) -> List[PgChange]:
+        """The changes whose PGs are mapped now as they are in the snapshot."""
+        osdmap = self._mgr.get_osdmap()
+        if osdmap.get_epoch() == snapshot.epoch:
+            return list(changes)
+        return [change for change in changes
+                if _up_set(osdmap, change.pgid) == snapshot.pgs[change.pgid].up]
+
     def send(self, changes: Sequence[PgChange], timeout: float) -> List[Sent]:
         """Sends all commands at once, so that they land in one epoch, then waits for the answers.
 
@@ -255,6 +263,11 @@ class Gateway:
 
 def _max_avail(pools: Sequence[Mapping[str, Any]]) -> Dict[int, int]:
     return {p["id"]: p["stats"]["max_avail"] for p in pools if "max_avail" in p.get("stats", {})}
+
+
+def _up_set(osdmap: Any, pgid: str) -> Tuple[int, ...]:
+    pool, ps = pgid.split(".")
+    return tuple(osdmap.pg_to_up_acting_osds(int(pool), int(ps, 16))["up"])
 
 
 def _command(change: PgChange) -> Dict[str, Any]:

@@ -121,6 +121,10 @@ class FakeGateway:
             flags=frozenset(osd_map["flags"].split(",")) if told else None,
             min_compat_client=osd_map["require_min_compat_client"] if told else None)
 
+    def still_placed(self, changes: Sequence[PgChange], snapshot: Snapshot) -> List[PgChange]:
+        return [change for change in changes
+                if tuple(self.cluster.up.get(change.pgid, ())) == snapshot.pgs[change.pgid].up]
+
     def epoch(self) -> int:
         return self.cluster.epoch
 

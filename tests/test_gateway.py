@@ -294,6 +294,18 @@ def test_commands_in_the_monitor_s_words() -> None:
         {"prefix": "osd rm-pg-upmap-items", "format": "json", "pgid": "1.b"}]
 
 
+def test_what_moved_since_the_look_is_not_sent() -> None:
+    cluster = small()
+    gateway, mgr, _ = open_gateway(cluster)
+    snapshot = gateway.snapshot()
+    mgr.calls.clear()
+    assert gateway.still_placed(changes(3), snapshot) == changes(3) and not mgr.calls
+    cluster.epoch += 1
+    cluster.pg("1.1", [3, 0])            # by somebody else
+    assert [c.pgid for c in gateway.still_placed(changes(3), snapshot)] == ["1.0", "1.2"]
+    assert mgr.calls == {"pg_to_up_acting_osds": 3}
+
+
 def test_answers_are_handed_on() -> None:
     gateway, mgr, _ = open_gateway(small())
 

@@ -118,7 +118,13 @@ class Sender:
         return transit(snapshot, self.ledger.entries, self.ledger.arrivals)
 
     def send(self, walk: Walk, batch: Sequence[PgChange], before: Snapshot) -> Snapshot:
-        """Sends the batch and reads the map again, which alone tells what came of it."""
+        """Sends the batch and reads the map again, which alone tells what came of it.
+
+        What has moved since `before` was read waits for the next round.
+        """
+        batch = self._gateway.still_placed(batch, before)
+        if not batch:
+            return before
         now = self._clock()
         for change in batch:  # whatever happens from here on, the budget knows of it
             self.ledger.add(change, before, now)

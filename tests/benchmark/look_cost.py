@@ -1,0 +1,181 @@
+"""What equilibrium's readings cost in processor time, on made clusters of several sizes.
+
+    python3 tests/benchmark/look_cost.py [--osds 1000 3000 10000]
+
+The mgr is a stand-in that makes new lists and dicts at each call, as Ceph's does; what Ceph itself
+computes for them is not in the figures. Each is the median of three, in processor seconds:
+
+summary        what a round looks at while nothing is to be done
+look           all is read and a snapshot made; by the first, after a new epoch, without one
+report         the bounds and the view for `status` and `eval`
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any, Callable, Dict, List, Optional, Sequence
+
+_TESTS = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(_TESTS.parent), str(_TESTS)]
+
+from mgr_stub.install import install  # noqa: E402
+
+install(18)
+
+from benchmark.scale import large_reading  # noqa: E402
+
+from equilibrium_mgr.executor.ledger import Ledger  # noqa: E402
+from equilibrium_mgr.executor.view import make_view  # noqa: E402
+from equilibrium_mgr.gateway import Gateway  # noqa: E402
+from equilibrium_mgr.planner.bound import reachable  # noqa: E402
+
+POOLS = {1000: 64, 3000: 80, 10000: 100}
+TIMES = 3
+
+
+class MadeMap:
+    """An OSDMap of the made cluster."""
+
+    def __init__(self, mgr: "MadeMgr") -> None:
+        self._mgr = mgr
+
+    def get_epoch(self) -> int:
+        return self._mgr.epoch
+
+    def get_crush_version(self) -> int:
+        return 1
+
+    def dump(self) -> Dict[str, Any]:
+        return dict(json.loads(self._mgr.osd_map), epoch=self._mgr.epoch)
+
+    def get_crush(self) -> Any:
+        crush = self._mgr.reading.crush
+
+        class Crush:
+            def dump(self) -> Any:
+                return crush
+        return Crush()
+
+    def map_pool_pgs_up(self, pool: int) -> Dict[str, List[int]]:
+        return {pgid: list(up) for pgid, up in self._mgr.by_pool[pool].items()}
+
+    def pg_to_up_acting_osds(self, pool: int, ps: int) -> Dict[str, List[int]]:
+        up = self._mgr.by_pool[pool].get("%d.%x" % (pool, ps), ())
+        return {"up": list(up), "acting": list(up)}
+
+    def pool_raw_used_rate(self, _pool: int) -> float:
+        return 3.0
+
+
+class MadeMgr:
+    """As much of MgrModule as the gateway asks for."""
+
+    def __init__(self, osds: int) -> None:
+        pools = POOLS.get(osds, 64)
+        self.reading = large_reading(osds, pools)
+        self.osd_map = json.dumps(self.reading.osd_map)
+        self.epoch = 5
+        self.by_pool: Dict[int, Dict[str, Any]] = {pool: {} for pool in range(1, pools + 1)}
+        for pgid, up in self.reading.up.items():
+            self.by_pool[int(pgid.split(".")[0])][pgid] = up
+
+    def get_osdmap(self) -> MadeMap:
+        return MadeMap(self)
+
+    def get(self, name: str) -> Any:
+        return getattr(self, "_" + name)()
+
+    def _pg_progress(self) -> Any:
+        return {"pg_ready": True, "pgs": {
+            pgid: {"num_bytes_recovered": 0, "num_bytes": record.num_bytes, "reported_epoch": 5,
+                   "state": record.state} for pgid, record in self.reading.records.items()}}
+
+    def _pg_stats(self) -> Any:
+        return {"pg_stats": [
+            {"pgid": pgid, "state": record.state, "reported_epoch": 5,
+             "up": list(self.reading.up[pgid]), "acting": list(self.reading.up[pgid]),
+             "stat_sum": {"num_bytes": record.num_bytes, "num_objects": record.num_objects,
+                          "num_omap_bytes": 0}} for pgid, record in self.reading.records.items()]}
+
+    def _pool_stats(self) -> Any:
+        return {"pool_stats": [
+            {"poolid": pool, "num_pg": len(pgs), "store_stats": {}, "stat_sum": {
+                "num_objects": 50_000 * len(pgs), "num_object_copies": 150_000 * len(pgs)}}
+            for pool, pgs in self.by_pool.items()]}
+
+    def _osd_stats(self) -> Any:
+        return {"osd_stats": [dict(stats) for stats in self.reading.osd_stats]}
+
+    def _pg_status(self) -> Any:
+        return {"pgs_by_pool_state": [], "misplaced_objects": 0}
+
+    def _df(self) -> Any:
+        return {"pools": [{"id": pool, "name": "pool%d" % pool, "stats": {"max_avail": 1}}
+                          for pool in self.by_pool]}
+
+    def _osd_map_tree(self) -> Any:
+        return {"nodes": [], "stray": [
+            {"id": osd["osd"], "type": "osd", "exists": 1, "status": "up", "crush_weight": 1.0,
+             "reweight": 1.0, "primary_affinity": 1.0, "device_class": "hdd"}
+            for osd in self.reading.osd_map["osds"]]}
+
+    def send_command(self, result: Any, _service: str, _who: str, command: str, _tag: str) -> None:
+        text = "luminous\n" if "client" in command else "1 osds: 1 up, 1 in; epoch: e5\n"
+        result.complete(0, text, "")
+
+    def have_mon_connection(self) -> bool:
+        return True
+
+    def get_module_option_ex(self, _module: str, _key: str, default: Any = None) -> Any:
+        return default
+
+    def remote(self, *_arguments: Any) -> None:
+        return None
+
+
+def main(arguments: Optional[Sequence[str]] = None) -> int:
+    """Measures and prints a Markdown table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--osds", type=int, nargs="+", default=[1000, 3000, 10000])
+    options = parser.parse_args(arguments)
+    print("| OSDs | PGs | summary | first look | look, new epoch | look, same epoch | report |\n"
+          "|--:|--:|--:|--:|--:|--:|--:|")
+    for osds in options.osds:
+        print(row(osds), flush=True)
+    return 0
+
+
+def row(osds: int) -> str:
+    """One line of the table."""
+    mgr = MadeMgr(osds)
+    gateway = Gateway(mgr, time.time)
+    first = seconds(gateway.snapshot)
+
+    def new_epoch() -> None:
+        mgr.epoch += 1
+        gateway.snapshot()
+    figures = [median(seconds(lambda: gateway.summary(with_guards=True)) for _ in range(TIMES)),
+               first, median(seconds(new_epoch) for _ in range(TIMES)),
+               median(seconds(gateway.snapshot) for _ in range(TIMES))]
+    snapshot = gateway.snapshot()
+
+    def report() -> None:
+        make_view(snapshot, reachable(snapshot), Ledger(), 0.05, False)
+    figures.append(median(seconds(report) for _ in range(TIMES)))
+    return "| %d | %d | %s |" % (osds, len(snapshot.pgs),
+                                 " | ".join("%.3f" % figure for figure in figures))
+
+
+def seconds(work: Callable[[], Any]) -> float:
+    """Processor seconds of one call."""
+    started = time.process_time()
+    work()
+    return time.process_time() - started
+
+
+if __name__ == "__main__":
+    sys.exit(main())
