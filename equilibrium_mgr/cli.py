@@ -214,11 +214,12 @@ class Commands:
         """What was last seen of the cluster, and its age in seconds."""
         view = self.balancer.view
         if view is None:
-            raise Refusal(errno.EAGAIN, "the cluster has not been looked at yet (%s); try again"
-                          % self.balancer.reason)
+            self.balancer.refresh_view()
+            raise Refusal(errno.EAGAIN, "the cluster has not been looked at yet (%s); a look has"
+                          " been started, try again" % self.balancer.reason)
         age = max(0.0, self.clock() - view.snapshot.taken_at)
         if age > self.settings().sleep_interval:
-            self.balancer.look_again()  # the next answer will be fresh
+            self.balancer.refresh_view()  # the next answer will be fresh
         return view, age
 
     def _optimize(self, plan: str, pools: List[str], max_moves: Optional[int],

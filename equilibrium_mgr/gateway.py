@@ -39,6 +39,13 @@ class Sent(NamedTuple):
     message: str
 
 
+class HandedOver(NamedTuple):
+    """A command on its way to the monitor."""
+
+    change: PgChange
+    result: Any   # the mgr's CommandResult
+
+
 class Gateway:
     """Reads snapshots from the mgr and sends upmap commands through it.
 
@@ -163,22 +170,29 @@ class Gateway:
                 if _up_set(osdmap, change.pgid) == snapshot.pgs[change.pgid].up]
 
     def send(self, changes: Sequence[PgChange], timeout: float) -> List[Sent]:
-        """Sends all commands at once, so that they land in one epoch, then waits for the answers.
+        """Sends all commands at once, so that they land in one epoch, then waits for the answers."""
+        return self.answers(self.hand_over(changes), timeout)
 
-        Waits at most `timeout` seconds in all. A return code of 0 does not mean that the monitor
-        keeps the items: read the map again.
-        """
+    def hand_over(self, changes: Sequence[PgChange]) -> List[HandedOver]:
+        """Gives all commands to the mgr, which sends them; waits for nothing."""
         results = []
         self.counters.add("mon_commands", len(changes))
-        with self._lock:
-            self._maps.sent(changes)
         for change in changes:
             result = CommandResult("")
             self._mgr.send_command(result, "mon", "", json.dumps(_command(change)), "")
-            results.append(result)
+            results.append(HandedOver(change, result))
+        return results
+
+    def answers(self, sent: Sequence[HandedOver], timeout: float) -> List[Sent]:
+        """Waits for the monitor's answers, at most `timeout` seconds in all.
+
+        A return code of 0 does not mean that the monitor keeps the items: read the map again.
+        """
+        with self._lock:  # not in hand_over, which must not wait while a job reads the cluster
+            self._maps.sent([change for change, _ in sent])
         deadline = time.monotonic() + timeout
         answers = []
-        for change, result in zip(changes, results):
+        for change, result in sent:
             if result.ev.wait(max(0.0, deadline - time.monotonic())):
                 answers.append(Sent(change, result.r, result.outs or result.outb or ""))
             else:

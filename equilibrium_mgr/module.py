@@ -59,9 +59,9 @@ class Module(Commands, MgrModule):
         super().set_store(key, val)
 
     def config_notify(self) -> None:
-        """An option has changed: look at it at once."""
+        """An option may have changed: a round tells at once whether that matters."""
         self.options.want()
-        self.balancer.look_again()
+        self.wakeup.set()
 
     def serve(self) -> None:
         """The loop of the serve thread; returns only at shutdown."""

@@ -88,6 +88,8 @@ class FakeGateway:
         self.looks = 0
         self.counters = WorkCounters()
         self.before_send_check: Callable[[], None] = lambda: None
+        self.before_hand_over: Callable[[], None] = lambda: None
+        self.before_answers: Callable[[], None] = lambda: None
         self.clock: Callable[[], float] = lambda: 1000.0
 
     @property
@@ -147,10 +149,16 @@ class FakeGateway:
     def max_pg_shards(self) -> Tuple[int, int]:
         return self.shards_an_osd
 
-    def send(self, changes: Sequence[PgChange], timeout: float) -> List[Sent]:
+    def hand_over(self, changes: Sequence[PgChange]) -> List[PgChange]:
+        self.before_hand_over()
         self.batches.append(list(changes))
+        self.counters.add("mon_commands", len(changes))
+        return list(changes)
+
+    def answers(self, handed_over: Sequence[PgChange], timeout: float) -> List[Sent]:
+        self.before_answers()
         self.cluster.epoch += 1
-        return [self._answer(change) for change in changes]
+        return [self._answer(change) for change in handed_over]
 
     def _answer(self, change: PgChange) -> Sent:
         if change.pgid in self.refuses:
@@ -206,6 +214,11 @@ class Desk:
 
     def settings(self) -> Settings:
         return read_settings(self.options.get)
+
+    def look(self) -> str:
+        """A round with the look that a command asks for, whatever the state; returns that."""
+        self.balancer.refresh_view()
+        return self.round()
 
     def round(self, seconds: float = 0.0) -> str:
         """One round after a pause; returns the state. Looks in full, as after a wake-up."""

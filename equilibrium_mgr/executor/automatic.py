@@ -22,7 +22,8 @@ from .worth import worth
 
 #: A topology must have stood for so long before it is planned for: OSDs go out and in again.
 SETTLE_SECONDS = 60.0
-#: Data that grows and shrinks ends a plan or a rest no more often than this.
+#: Data that grows and shrinks ends a plan or a rest no more often than this. A plan that nobody
+#: could take up for so long is void.
 PACE_SECONDS = 600.0
 _FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS = 60.0, 3600.0
 
@@ -54,6 +55,16 @@ class _Made(NamedTuple):
     options: PlanOptions
     matters: Matters
     cooling_seconds: float     # after which it could be a better one
+    made_at: float             # seconds since the epoch
+
+
+class _Question(NamedTuple):
+    """What a plan is asked for."""
+
+    options: PlanOptions
+    matters: Matters
+    excluded: Excluded
+    era: int
 
 
 class _Rest(NamedTuple):
@@ -67,7 +78,11 @@ class _Rest(NamedTuple):
 
 
 class Automatic:
-    """Decides; the balancer carries out. Used by the serve thread, but for a plan that is ready."""
+    """Decides; the balancer carries out. Used by the serve thread, but for `forget`, which commands
+    call, and a plan that is ready, which the job thread brings.
+
+    What was found out or asked for before the last `forget` is void: `_era` tells.
+    """
 
     def __init__(self, desk: PlanningDesk, clock: Callable[[], float],
                  wake: Callable[[], None]) -> None:
@@ -75,6 +90,7 @@ class Automatic:
         self._clock = clock
         self._wake = wake
         self._lock = threading.Lock()
+        self._era = 0
         self._ready: Optional[_Made] = None
         self._under_way: Optional[_Made] = None
         self._rest: Optional[_Rest] = None
@@ -91,9 +107,22 @@ class Automatic:
         """Is there a plan that has not been looked at?"""
         return self._ready is not None
 
+    @property
+    def is_planning(self) -> bool:
+        """Is a plan in the making, or one before it that is void?"""
+        return "" in self._desk.in_the_making()
+
+    @property
+    def is_rest_over(self) -> bool:
+        """Has a rest that was not for good lasted long enough to plan again?"""
+        rest = self._rest
+        return (rest is not None and not rest.for_good
+                and self._retry.seconds_left(self._clock()) <= 0.0)
+
     def forget(self) -> None:
-        """Drops a plan that waits, and ends a rest."""
+        """Drops a plan that waits or is being made, and ends a rest."""
         with self._lock:
+            self._era += 1
             self._ready = None
             self._rest = None
 
@@ -103,27 +132,44 @@ class Automatic:
         options = _options(settings, excluded.rejected)
         with self._lock:
             made, self._ready = self._ready, None
+            rest, era = self._rest, self._era
         if made is not None:
             self._backoff.succeeded()
             self._failing = False
-            if _same_question(made.options, options) and not topology_change(
-                    made.matters, matters) and made.matters.left == matters.left:
+            if self._is_valid(made, matters, options, settings.sleep_interval):
                 why = worth(made.plan, snapshot, settings.min_gain)
                 if why is not None:
-                    self._under_way, self._rest = made, None
+                    self._under_way = made
+                    self._rest_on(None, era)
                     return Step(plan=made.plan, reason=why)
                 note = NOTHING_LEFT if not made.plan.changes else (
                     "the moves that are left gain less than min_gain (%g)" % settings.min_gain)
-                self._rest = _Rest(made.options, settings.min_gain, matters, note,
-                                   made.cooling_seconds <= 0.0)
+                rest = _Rest(made.options, settings.min_gain, matters, note,
+                             made.cooling_seconds <= 0.0)
+                self._rest_on(rest, era)
                 self._retry.begin(self._clock(), made.cooling_seconds)
-        if self._rest is not None and self._rests_on(self._rest, matters, options,
-                                                     settings.min_gain, snapshot.nearfull_ratio):
-            return _unsettled(excluded) or Step(resting=True, reason=self._rest.note)
+        if rest is not None and self._rests_on(rest, matters, options, settings.min_gain,
+                                               snapshot.nearfull_ratio):
+            return _unsettled(excluded) or Step(resting=True, reason=rest.note)
         if excluded.pools and frozenset(snapshot.pools) <= frozenset(excluded.pools):
             if not full_osds(snapshot):
                 return _unsettled(excluded) or Step()
-        return self._plan(snapshot, options, matters, settings, excluded)
+        return self._plan(snapshot, _Question(options, matters, excluded, era), settings)
+
+    def _is_valid(self, made: _Made, matters: Matters, options: PlanOptions,
+                  sleep_interval: float) -> bool:
+        """Is a plan an answer still, or has it waited for too long?"""
+        longest = max(PACE_SECONDS, 2.0 * sleep_interval)
+        return (0.0 <= self._clock() - made.made_at <= longest
+                and _same_question(made.options, options)
+                and not topology_change(made.matters, matters)
+                and made.matters.left == matters.left)
+
+    def _rest_on(self, rest: Optional[_Rest], era: Optional[int] = None) -> None:
+        """Replaces the rest, unless a command has ended the era that it was found in."""
+        with self._lock:
+            if era is None or era == self._era:
+                self._rest = rest
 
     def out_of_date(self, snapshot: Snapshot, settings: Settings, walk: Walk,
                     transit: Transit) -> Optional[Step]:
@@ -145,8 +191,9 @@ class Automatic:
     def fruitless(self, snapshot: Snapshot, settings: Settings, excluded: Excluded,
                   reason: str) -> None:
         """Nothing of a plan could be sent: the same would be planned again at once."""
-        self._rest = _Rest(_options(settings, excluded.rejected), settings.min_gain,
-                           what_matters(snapshot, frozenset(excluded.pools)), "no move can be made (%s)" % reason, False)
+        matters = what_matters(snapshot, frozenset(excluded.pools))
+        self._rest_on(_Rest(_options(settings, excluded.rejected), settings.min_gain, matters,
+                            "no move can be made (%s)" % reason, False))
         self._retry.begin(self._clock(), PACE_SECONDS)
 
     def _see(self, snapshot: Snapshot, left: FrozenSet[int] = frozenset()) -> Matters:
@@ -179,8 +226,7 @@ class Automatic:
         grown = data_change(rest.matters, matters, min_gain)
         return grown is None or self._pace.seconds_left(now) > 0.0
 
-    def _plan(self, snapshot: Snapshot, options: PlanOptions, matters: Matters,
-              settings: Settings, excluded: Excluded) -> Step:
+    def _plan(self, snapshot: Snapshot, question: _Question, settings: Settings) -> Step:
         settling = self._settle("the cluster has just changed")
         if settling is not None:
             return settling
@@ -194,16 +240,26 @@ class Automatic:
             return Step(PLANNING, "the last plan could not be made (%s); trying again in %d s"
                         % (failure, left + 1), seconds=left)
 
-        def made(plan: Plan) -> None:
-            with self._lock:
-                self._ready = _Made(plan, options, matters, excluded.seconds)
-            self._wake()
-        free = options._replace(rejected_pgs=options.rejected_pgs | excluded.cooling)
-        if self._desk.submit_automatic(snapshot, free, settings.max_plan_seconds, made):
-            self._submitted, self._rest = True, None
+        if question.era == self._era and self._submit(snapshot, question, settings):
+            self._submitted = True
+            self._rest_on(None, question.era)
             self._pace.begin(now, PACE_SECONDS)
         return Step(PLANNING, "the last plan could not be made (%s); trying again" % failure
                     if failure else "a plan is being made")
+
+    def _submit(self, snapshot: Snapshot, question: _Question, settings: Settings) -> bool:
+        """Has a plan made in the background; False while one is being made."""
+        options, excluded = question.options, question.excluded
+
+        def made(plan: Plan) -> None:
+            with self._lock:
+                if question.era != self._era:
+                    return  # asked for before `off` or `on`
+                self._ready = _Made(plan, options, question.matters, excluded.seconds,
+                                    self._clock())
+            self._wake()
+        free = options._replace(rejected_pgs=options.rejected_pgs | excluded.cooling)
+        return self._desk.submit_automatic(snapshot, free, settings.max_plan_seconds, made)
 
 
 def _unsettled(excluded: Excluded) -> Optional[Step]:

@@ -1,20 +1,24 @@
 """The controller of the serve loop: look, decide, send, verify, rest.
 
 Commands only leave wishes here (`execute`, `switch_on`, `switch_off`); all looking and sending
-happens in `round`, which the serve thread calls.
+happens in `round`, which the serve thread calls. Whatever wakes it, a round does no more than a
+summary of the cluster shows to be worth it, and batches keep their distance.
 """
 from __future__ import annotations
 
 import logging
-from typing import Any, Callable, Dict, List, Optional, Tuple
+import threading
+from contextlib import contextmanager
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 from ..gateway import Gateway, NotReady
-from ..planner.plan import PgChange, Plan
+from ..planner.plan import Plan
 from ..planning import PlanningDesk
 from ..scope import nothing_to_balance
 from ..settings import Settings
 from ..shelf import PlanShelf
 from ..snapshot.model import Snapshot
+from ..snapshot.summary import ClusterSummary
 from .automatic import Automatic, Step
 from .batch import Decision
 from .course import Course
@@ -22,12 +26,17 @@ from .gatekeeper import Gatekeeper
 from .logbook import Logbook
 from .passing import LOOK_SECONDS
 from .rejections import Items, recent
+from .round_timer import RoundTimer
 from .sending import Sender
 from .sight import Sight
 from .states import BLOCKED, MOVING, OFF, PLANNING, STUCK, THROTTLED, WAITING
 from .stuck import at_rest
 from .view import View
-from .walk import Walk
+from .walk import Walk, WalkProgress
+
+#: How soon the mgr is asked again that does not know enough yet.
+_NOT_READY_SECONDS = 5.0
+SWITCHED_OFF, STOPPED = "switched off", "stopped by 'ceph equilibrium off'"
 
 
 class Balancer:
@@ -46,15 +55,29 @@ class Balancer:
         self._sender = Sender(gateway, clock, log)
         self._sight = Sight(gateway, self._sender.ledger, clock, log)
         self._course = Course(clock, log)
-        self._automatic = Automatic(desk, clock, wake)
+        self._timer = RoundTimer(clock)
+        self._automatic = Automatic(desk, clock, self._plan_is_ready)
         self._gatekeeper = Gatekeeper(gateway, clock)
         self._logbook = Logbook(kv, log)
+        self._resuming = threading.Lock()
         self._resumed = False
+        self._stops = 0                         # of the course, when the round began
+        self._was_stopped = False               # by a guard, the last time
         self._seconds: Optional[float] = None   # after which a wait is over
-        self.state = OFF
-        self.reason = "no round has run yet"
+        self._said = (OFF, "no round has run yet")
+        self.progress: Optional[WalkProgress] = None
 
     # -- what commands read --------------------------------------------------------------------
+
+    @property
+    def state(self) -> str:
+        """One of states.py."""
+        return self._said[0]
+
+    @property
+    def reason(self) -> str:
+        """Why it is in that state, one sentence."""
+        return self._said[1]
 
     @property
     def walk(self) -> Optional[Walk]:
@@ -71,6 +94,11 @@ class Balancer:
     @view.setter
     def view(self, view: Optional[View]) -> None:
         self._sight.view = view
+
+    @property
+    def builtin_active(self) -> Optional[bool]:
+        """Was the built-in balancer on when that was last seen? None before the first time."""
+        return self._sight.builtin_active
 
     @property
     def rejected(self) -> Items:
@@ -101,13 +129,6 @@ class Balancer:
         """Why the last automatic plan could not be made, or None."""
         return self._desk.failure("")
 
-    def eta_seconds(self) -> Optional[float]:
-        """Seconds until the plan is through, at the rate seen so far; None where unknown."""
-        walk, view = self.walk, self.view
-        if walk is None or view is None:
-            return None
-        return walk.eta_seconds(self._sender.ledger.bytes_to_come(view.snapshot), self._clock())
-
     # -- wishes of commands --------------------------------------------------------------------
 
     def execute(self, name: str, plan: Plan) -> bool:
@@ -115,6 +136,8 @@ class Balancer:
         if not self._course.begin_named(name, plan.changes):
             return False
         self.rejected = {}
+        self._timer.allow_batch()
+        self._publish()
         self.look_again()
         return True
 
@@ -124,23 +147,41 @@ class Balancer:
         self.rejected = {}
         if builtin_was_active:
             self._gatekeeper.hold.begin(self._clock(), self._gateway.builtin_balancer_sleep())
+            self._sight.ask()  # what it adds from now on shows in the look after the wait
         self.look_again()
 
     def switch_off(self) -> Optional[str]:
-        """Nothing more is sent; returns the name of the plan whose execution this ended."""
+        """Nothing is sent any more once this has returned, and a successor finds nothing to go on
+        with; returns the name of the plan whose execution this ended.
+
+        Waits for the store, which is a commit of the monitors, and for nothing else: `off` that is
+        not on disk could be undone by a failover.
+        """
+        self._resume()
         self._automatic.forget()
         self.rejected = {}
-        walk = self._course.stop("stopped by 'ceph equilibrium off'")
-        self.state, self.reason = OFF, "automatic balancing is off"
-        if walk is None:
-            return None
-        self.look_again()
-        return walk.name or None
+        walk = self._course.stop(STOPPED)
+        self._enter(OFF, "automatic balancing is off", self._course.stops)
+        self._logbook.stop(SWITCHED_OFF if walk is None else STOPPED, self._clock(),
+                           self._sight.usage)
+        self._publish()
+        self._wake()
+        return walk.name or None if walk is not None else None
 
     def look_again(self) -> None:
         """Makes the next round read the whole cluster, and asks for it at once."""
         self._sight.look_again()
         self._wake()
+
+    def refresh_view(self) -> None:
+        """A command has found the view too old: has the loop look once, whatever its state."""
+        self._sight.ask()
+        self._wake()
+
+    def _plan_is_ready(self) -> None:
+        """From the job thread: an early round only where the plan can be taken up at once."""
+        if self.state == PLANNING:
+            self._wake()
 
     # -- the loop ------------------------------------------------------------------------------
 
@@ -148,58 +189,120 @@ class Balancer:
         """One round; returns the seconds until the next is due."""
         settings = self._settings()
         self._resume()
-        self._note_walks()
+        self._stops = self._course.stops
+        self._logbook.executing(self._course.executing)
         try:
             self._shelf.tidy()
-            if not self._automatic.is_ready and self._sight.nothing_new(self.state):
-                return settings.sleep_interval
-            return self._look_and_act(settings)
+            return self._decide(settings)
         finally:
-            self._note_walks()
+            self._publish()
+            self._logbook.executing(self._course.executing)
             self._logbook.rejected(self.rejected)
             self._logbook.write()
 
-    def _look_and_act(self, settings: Settings) -> float:
-        self._seconds = None
+    def _decide(self, settings: Settings) -> float:
+        """Does no more than it has to: off costs nothing, and while a guard stands or nothing has
+        changed a summary of the cluster is enough."""
+        walk, is_asked = self._drop_if_switched_off(settings), self._sight.take_request()
+        if walk is None and not settings.active:
+            self._enter(OFF, "automatic balancing is off", self._stops)
+            if is_asked:
+                self._show_to_readers(None, settings)
+            return self._timer.next_round(settings.sleep_interval)
         try:
-            snapshot = self._sight.look()
+            summary = self._sight.summary()
         except NotReady as not_ready:
-            self._enter(WAITING, str(not_ready))
-            return min(5.0, settings.sleep_interval)
+            self._enter(WAITING, str(not_ready), self._stops)
+            return self._timer.next_round(settings.sleep_interval, _NOT_READY_SECONDS)
+        stop = self._gatekeeper.stops(summary, settings, walk is None or not walk.name)
+        if stop is not None:
+            if walk is not None:
+                walk.stall.end()
+            self._was_stopped = True
+            self._enter(stop.state, stop.reason, self._stops)
+        elif self._is_due(summary, settings):
+            return self._look_and_act(summary, settings)
+        if is_asked:
+            self._show_to_readers(summary, settings)
+        if stop is None:
+            return self._timer.rest_of_round(settings.sleep_interval)
+        return self._timer.next_round(settings.sleep_interval, stop.seconds)
+
+    def _drop_if_switched_off(self, settings: Settings) -> Optional[Walk]:
+        """The walk; an automatic one ends here where `active` was switched off by its option."""
+        walk = self.walk
+        if walk is not None and not (walk.name or settings.active):
+            self._course.finish(walk, SWITCHED_OFF)
+            walk = self.walk
+        if walk is None and not settings.active:
+            self._logbook.end(SWITCHED_OFF, self._clock(), self._sight.usage)
+        return walk
+
+    def _is_due(self, summary: ClusterSummary, settings: Settings) -> bool:
+        """Is a full look due? No command and no plan makes it early, but one that can be taken up."""
+        if self._sight.view is None or self._sight.glance.look_wanted or self._was_stopped:
+            return True
+        if self.walk is None and self._automatic.is_ready:
+            return True
+        if self.walk is None and self.state == PLANNING and self._automatic.is_planning:
+            return False
+        if self._timer.is_early():
+            return False
+        return self._sight.glance.is_due(summary, settings, self.state,
+                                         self._automatic.is_rest_over)
+
+    def _look(self, summary: Optional[ClusterSummary], settings: Settings) -> Snapshot:
+        snapshot = self._sight.look(summary, settings)
         self._sender.see(snapshot)
         self._gatekeeper.hold.see(snapshot.upmap_items, self._clock(),
                                   self._gateway.builtin_balancer_sleep())
         self._sight.show(snapshot, settings)
-        self._enter(*self._act(snapshot, settings))
-        if self._automatic.is_ready:
-            return 0.0
-        seconds = self._seconds if self._seconds is not None else settings.sleep_interval
-        return min(settings.sleep_interval, max(1.0, seconds))
+        return snapshot
 
-    def _enter(self, state: str, reason: str) -> None:
+    def _show_to_readers(self, summary: Optional[ClusterSummary], settings: Settings) -> None:
+        """A look that a command has asked for; nothing is decided."""
+        wanted = self._sight.glance.look_wanted
+        try:
+            self._look(summary, settings)
+        except NotReady as not_ready:
+            self._log.info("no look at the cluster: %s", not_ready)
+        self._sight.glance.look_wanted = wanted
+
+    def _look_and_act(self, summary: ClusterSummary, settings: Settings) -> float:
+        self._seconds, self._was_stopped = None, False
+        try:
+            snapshot = self._look(summary, settings)
+        except NotReady as not_ready:
+            self._enter(WAITING, str(not_ready), self._stops)
+            return self._timer.next_round(settings.sleep_interval, _NOT_READY_SECONDS)
+        self._enter(*self._act(snapshot, settings), self._stops)
+        if self.state == PLANNING and self._automatic.is_ready:
+            self._seconds = 1.0  # made while this round ended: it can be taken up now
+        return self._timer.next_round(settings.sleep_interval, self._seconds)
+
+    def _enter(self, state: str, reason: str, stops: int) -> None:
+        """Shows a state, unless a command has stopped everything since the round began."""
+        if stops != self._course.stops:
+            return
         if state != self.state:
             self._log.info("%s: %s", state, reason)
-        self.state, self.reason = state, reason
+        self._said = (state, reason)
 
     def _act(self, snapshot: Snapshot, settings: Settings) -> Tuple[str, str]:
         walk = self.walk
-        if walk is not None and not (walk.name or settings.active):
-            self._course.finish(walk, "switched off")  # by its option
-            walk = self.walk
         if walk is None and not settings.active:
-            self._logbook.end("switched off", self._clock(), self._sight.usage)
             return OFF, "automatic balancing is off"
-        stop = self._gatekeeper.stops(snapshot, settings, walk is None or not walk.name)
+        stop = self._gatekeeper.stops_in_full(snapshot, settings, walk is None or not walk.name)
         if stop is not None:
             if walk is not None:
                 walk.stall.end()
-            self._sight.glance.closed, self._seconds = stop.window, stop.seconds
+            self._was_stopped, self._seconds = True, stop.seconds
             return stop.state, stop.reason
         if walk is not None and not walk.name:
             step = self._automatic.out_of_date(snapshot, settings, walk,
                                                self._sender.in_transit(snapshot))
             if step is not None and not step.replan:
-                return self._said(step)
+                return self._tell(step)
             if step is not None:
                 self._course.finish(walk, "given up: %s" % step.reason)
                 walk = self.walk
@@ -214,19 +317,20 @@ class Balancer:
             return STUCK, nothing
         step = self._automatic.next(snapshot, settings, self._sender.excluded(snapshot, settings))
         if step.plan is None:
-            return self._rest(step, snapshot, settings) if step.resting else self._said(step)
+            return self._rest(step, snapshot, settings) if step.resting else self._tell(step)
         walk = Walk("", step.plan.changes, self._clock())
-        if not self._course.swap(None, walk):
+        if not self._course.begin(walk, self._stops):
             return PLANNING, "a plan to execute has come in between"
         self._take_up(walk, step.reason)
         return self._advance(walk, snapshot, settings)
 
-    def _said(self, step: Step) -> Tuple[str, str]:
+    def _tell(self, step: Step) -> Tuple[str, str]:
         self._seconds = step.seconds
         return step.state, step.reason
 
     def _rest(self, step: Step, snapshot: Snapshot, settings: Settings) -> Tuple[str, str]:
         if self._sender.ledger.entries:
+            self._await_arrivals(snapshot, settings)
             return MOVING, "%d PGs are on their way" % len(self._sender.ledger.entries)
         assert self.view is not None
         # what must not be moved is in nobody's way
@@ -235,25 +339,23 @@ class Balancer:
         self._logbook.end(state, self._clock(), self._sight.usage)
         return state, said
 
+    def _await_arrivals(self, snapshot: Snapshot, settings: Settings) -> None:
+        self._sight.glance.await_arrivals(
+            snapshot, self._sight.max_misplaced_ratio(snapshot, settings))
+
     # -- sending -------------------------------------------------------------------------------
 
     def _advance(self, walk: Walk, snapshot: Snapshot, settings: Settings) -> Tuple[str, str]:
         if walk.name and not walk.is_noted:
             self._take_up(walk, "'ceph equilibrium execute'")
-        self._note_walks()
+        self._logbook.executing(self._course.executing)
         ratio = self._sight.max_misplaced_ratio(snapshot, settings)
         decision = self._sender.choose(walk, snapshot, settings, ratio)
         walk.note(decision)
-        left = self._sender.backoff.seconds_left(self._clock())
-        if decision.send and left > 0.0:
-            self._seconds = left
-            return WAITING, "the monitor took nothing of the last batch; %d s to go" % (left + 1)
-        if decision.send and self._still_wanted(walk):
-            walk.stall.end()
-            self._send(walk, decision.send, snapshot, settings)
-            return MOVING, walk.progress(decision)
+        if decision.send:
+            return self._send(walk, decision, snapshot, settings)
         if decision.throttled or not walk.wanted:
-            self._sight.glance.await_arrivals(snapshot, ratio)
+            self._await_arrivals(snapshot, settings)
         if walk.wanted:
             self._break_deadlock(walk, snapshot, decision)
             self._sender.give_up_stalled(walk, decision, snapshot, settings)
@@ -265,22 +367,38 @@ class Balancer:
             return (THROTTLED if decision.throttled else held), str(decision.waiting_for)
         if self._sender.ledger.entries:
             return MOVING, "%d PGs are on their way" % len(self._sender.ledger.entries)
-        self._finish(walk, snapshot, settings)
-        return (PLANNING, "the last plan is through") if settings.active else (
-            OFF, "plan '%s' is through" % walk.name)
+        return self._finish(walk, snapshot, settings)
 
-    def _still_wanted(self, walk: Walk) -> bool:
-        """`off` may have come from the commands' thread since the round began."""
-        return self.walk is walk and (bool(walk.name) or self._settings().active)
-
-    def _send(self, walk: Walk, batch: List[PgChange], before: Snapshot,
-              settings: Settings) -> None:
-        self._logbook.sending(batch, self._sender.cooldown, self._clock())
+    def _send(self, walk: Walk, decision: Decision, before: Snapshot,
+              settings: Settings) -> Tuple[str, str]:
+        """Sends a batch, unless one went a short while ago or everything has been stopped."""
+        left = self._sender.backoff.seconds_left(self._clock())
+        if left > 0.0:
+            self._seconds = left
+            return WAITING, "the monitor took nothing of the last batch; %d s to go" % (left + 1)
+        left = self._timer.batch_seconds()
+        if left > 0.0:
+            self._seconds = left
+            return MOVING, walk.progress(decision)
+        self._logbook.sending(decision.send, self._sender.cooldown, self._clock())
         moves, moved = walk.sent_moves, walk.sent_bytes
-        snapshot = self._sender.send(walk, batch, before)
+        snapshot = self._sender.send(walk, decision.send, before, self._permit)
+        if snapshot is None:  # a successor must not take them for sent
+            self._logbook.sending([], self._sender.cooldown, self._clock())
+            return OFF, "automatic balancing is off"
+        walk.stall.end()
+        self._timer.batch_sent(settings.sleep_interval)
         self._logbook.sent(walk.sent_moves - moves, walk.sent_bytes - moved)
         self._gatekeeper.hold.ours(snapshot.upmap_items)
         self._sight.show(snapshot, settings, same_bounds=True)
+        return MOVING, walk.progress(decision)
+
+    @contextmanager
+    def _permit(self, walk: Walk) -> Iterator[bool]:
+        """`off`, or the option, may have come from another thread since the round began; while
+        this is entered `off` has to wait."""
+        with self._course.permit(walk) as is_under_way:
+            yield is_under_way and (bool(walk.name) or self._settings().active)
 
     def _break_deadlock(self, walk: Walk, snapshot: Snapshot, decision: Decision) -> None:
         """With nothing under way what only full targets refuse is refused for ever."""
@@ -288,24 +406,31 @@ class Balancer:
             if not snapshot.misplaced_copies and not snapshot.in_flight():
                 walk.drop(decision.full)
 
-    def _finish(self, walk: Walk, snapshot: Snapshot, settings: Settings) -> None:
+    def _finish(self, walk: Walk, snapshot: Snapshot, settings: Settings) -> Tuple[str, str]:
+        """All of a walk has arrived; what comes next needs no other look."""
         if not self._course.finish(walk, "through"):
-            return
+            return PLANNING, "a plan to execute has come in between"
         if walk.name:
             self._logbook.end("through", self._clock(), self._sight.usage)
         elif not walk.sent_moves and not walk.done_moves and walk.dropped:
             self._automatic.fruitless(snapshot, settings,
                                       self._sender.excluded(snapshot, settings),
                                       walk.dropped[0][1])
-        self.look_again()
+        if not settings.active:
+            return OFF, "plan '%s' is through" % walk.name
+        return self._act(snapshot, settings)
 
     # -- memory --------------------------------------------------------------------------------
 
     def _resume(self) -> None:
         """Once: takes over from the last mgr, and goes on with the plan that it was executing."""
-        if self._resumed:
-            return
-        self._resumed = True
+        with self._resuming:
+            if self._resumed:
+                return
+            self._resumed = True
+            self._recall()
+
+    def _recall(self) -> None:
         recalled = self._logbook.recall(self._sender.cooldown, self._clock())
         self._sender.take_over(recalled.rejected, recalled.sending)
         if recalled.plan is None:
@@ -318,16 +443,20 @@ class Balancer:
             return
         walk = Walk(recalled.plan, plan.changes, self._clock())
         walk.is_noted = self._logbook.episode is not None
-        if self._course.swap(None, walk):
+        if self._course.begin(walk, self._course.stops):
             self._log.info("going on with the execution of plan %s", recalled.plan)
 
     def _take_up(self, walk: Walk, why: str) -> None:
-        self._logbook.take_up(walk.name, why, self._clock(), self._sight.usage)
+        self._logbook.take_up(walk.name, why, self._clock(), self._sight.usage,
+                              lambda: self.walk is walk)
         walk.is_noted = True
 
-    def _note_walks(self) -> None:
-        """Takes down which plan is executed, and which walks a command has ended."""
-        for walk, outcome in self._course.take_ended():
-            if walk.is_noted:
-                self._logbook.end_of(walk.name, outcome, self._clock(), self._sight.usage)
-        self._logbook.executing(self._course.executing())
+    def _publish(self) -> None:
+        """Replaces the figures of the walk that commands read."""
+        walk, view = self.walk, self.view
+        if walk is None:
+            self.progress = None
+            return
+        eta = None if view is None else walk.eta_seconds(
+            self._sender.ledger.bytes_to_come(view.snapshot), self._clock())
+        self.progress = WalkProgress(walk.name, walk.summary(), eta)

@@ -10,6 +10,7 @@ from typing import Callable, NamedTuple, Optional
 from ..gateway import Gateway
 from ..settings import Settings
 from ..snapshot.model import Snapshot
+from ..snapshot.summary import ClusterSummary
 from .guards import cluster_guard
 from .hold import BuiltinHold
 from .states import BLOCKED, WAITING
@@ -22,7 +23,6 @@ class Stop(NamedTuple):
     state: str
     reason: str
     seconds: Optional[float] = None   # after which it is over, where that is known
-    window: Optional[Window] = None   # that has to open
 
 
 class Gatekeeper:
@@ -34,8 +34,22 @@ class Gatekeeper:
         self._active_since = clock()
         self.hold = BuiltinHold()
 
-    def stops(self, snapshot: Snapshot, settings: Settings, automatic: bool) -> Optional[Stop]:
-        """The first reason, or None."""
+    def stops(self, summary: ClusterSummary, settings: Settings,
+              automatic: bool) -> Optional[Stop]:
+        """The first reason, or None; all but what only a full look can tell."""
+        return self._waits(settings, automatic) or self._guard(
+            cluster_guard(summary, summary.mon_connected, summary.builtin_active),
+            self.hold.foreseen(self._clock()))
+
+    def stops_in_full(self, snapshot: Snapshot, settings: Settings,
+                      automatic: bool) -> Optional[Stop]:
+        """As `stops`, after a full look."""
+        return self._waits(settings, automatic) or self._guard(
+            cluster_guard(snapshot, self._gateway.have_mon_connection(),
+                          self._gateway.builtin_balancer_active()),
+            self.hold.seconds_left(self._clock()))
+
+    def _waits(self, settings: Settings, automatic: bool) -> Optional[Stop]:
         if automatic:
             closed = self._closed(settings)
             if closed is not None:
@@ -46,14 +60,15 @@ class Gatekeeper:
         if left > 0.0:
             return Stop(WAITING, "the mgr has only just become active (start_delay); %d s to go"
                         % (left + 1), left)
-        guard = cluster_guard(snapshot, self._gateway.have_mon_connection(),
-                              self._gateway.builtin_balancer_active())
+        return None
+
+    @staticmethod
+    def _guard(guard: Optional[str], hold_seconds: float) -> Optional[Stop]:
         if guard is not None:
             return Stop(BLOCKED, guard)
-        left = self.hold.seconds_left(now)
-        if left > 0.0:
-            return Stop(WAITING, "the built-in balancer may be finishing; %d s to go" % (left + 1),
-                        left)
+        if hold_seconds > 0.0:
+            return Stop(WAITING, "the built-in balancer may be finishing; %d s to go"
+                        % (hold_seconds + 1), hold_seconds)
         return None
 
     def _closed(self, settings: Settings) -> Optional[Stop]:
@@ -66,8 +81,7 @@ class Gatekeeper:
         if opening is None:
             unreadable = min(settings.begin_time, settings.end_time) < 0
             return Stop(WAITING, "outside the window of automatic balancing, which never opens%s"
-                        % ("; begin_time or end_time cannot be read" if unreadable else ""),
-                        window=window)
+                        % ("; begin_time or end_time cannot be read" if unreadable else ""))
         said = time.strftime("%Y-%m-%d %H:%M", time.localtime(opening))
         return Stop(WAITING, "outside the window of automatic balancing, which opens at %s" % said,
-                    opening - now, window)
+                    opening - now)

@@ -1,59 +1,133 @@
-"""A glance that spares a full look while moves are under way or nothing is to be done."""
+"""When the whole cluster has to be read again, told from a summary that costs milliseconds."""
 from __future__ import annotations
 
-from typing import Callable, Optional
+from typing import Any, Callable, Dict, FrozenSet, NamedTuple, Optional, Tuple
 
-from ..gateway import Gateway
+from ..settings import Settings
 from ..snapshot.model import Snapshot
-from .states import BALANCED, OFF, STUCK
-from .view import View
-from .window import Window, is_open
+from ..snapshot.summary import ClusterSummary
+from .states import BALANCED, BLOCKED, STUCK
 
 #: While moves are under way, the cluster is read in full again when this share of what is
 #: misplaced (or of the limit, if that is less) has arrived, and at the latest after so many
-#: seconds.
+#: seconds. The same seconds lie between two looks where nothing is to be done.
 _STEP = 0.1
 _LONGEST_SECONDS = 600.0
+#: A summary does not show everything (pools' rules, full ratios): with another map a balanced
+#: cluster is looked at this often.
+_OTHER_MAP_SECONDS = 3600.0
+#: While nothing is to be done another topology must have stood for so long: OSDs flap.
+_SETTLE_SECONDS = 60.0
+#: An OSD's utilization must differ by this much. The noise of a full OSD, both ways, is less.
+_DRIFT = 0.02
+#: Parts of PG states that keep PGs, or all on their OSDs, from being moved.
+_TROUBLES = ("degraded", "undersized", "backfill_toofull", "recovery_toofull")
+
+
+class _Seen(NamedTuple):
+    """What the last look stands for."""
+
+    summary: ClusterSummary
+    settings: Settings
 
 
 class Glance:
-    """Remembers what the last look waits for."""
+    """Remembers the summary that the last look began with, and what that look waits for.
 
-    def __init__(self, gateway: Gateway, clock: Callable[[], float]) -> None:
-        self._gateway = gateway
+    Used by the serve thread; commands only set `look_wanted`.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
+        self._seen: Optional[_Seen] = None
         self._awaited_misplaced: Optional[int] = None
+        self._unsettled: Any = None
+        self._unsettled_since = 0.0
         self.look_wanted = False
-        self.closed: Optional[Window] = None      # automatic balancing waits for this to open
-        self.misplaced: Optional[int] = None      # object copies, where the glance has counted
 
-    def begin_look(self) -> None:
+    def begin_look(self, summary: Optional[ClusterSummary], settings: Settings) -> None:
         """What was waited for is looked at in full."""
         self.look_wanted = False
         self._awaited_misplaced = None
-        self.closed = None
+        self._unsettled = None
+        self._seen = _Seen(summary, settings) if summary is not None else None
 
     def await_arrivals(self, snapshot: Snapshot, max_misplaced_ratio: float) -> None:
-        """Until so many copies have arrived that it matters, a glance a round is enough."""
+        """Until so many copies have arrived that it matters, a summary a round is enough."""
         misplaced = snapshot.misplaced_copies
         if misplaced > 0:
             step = _STEP * min(max_misplaced_ratio * snapshot.object_copies, misplaced)
             self._awaited_misplaced = max(0, int(misplaced - step))
 
-    def nothing_new(self, view: Optional[View], state: str) -> bool:
-        """Would a full look show nothing that matters?"""
-        self.misplaced = None
-        if view is None or self.look_wanted:
+    def is_due(self, summary: ClusterSummary, settings: Settings, state: str,
+               rest_is_over: bool) -> bool:
+        """Would a full look show something that matters? `rest_is_over`: a plan may be made anew
+        although nothing has changed."""
+        seen = self._seen
+        if seen is None or self.look_wanted or settings != seen.settings:
+            return True
+        elapsed = self._clock() - seen.summary.taken_at
+        if elapsed < 0.0:
+            return True  # the clock was set back
+        if state in (BALANCED, STUCK):
+            return self._ends_rest(seen.summary, summary, elapsed, rest_is_over)
+        if elapsed >= _LONGEST_SECONDS or _topology(summary) != _topology(seen.summary) or (
+                _troubles(summary) != _troubles(seen.summary)):
+            return True
+        if state == BLOCKED:
             return False
-        if not 0.0 <= self._clock() - view.snapshot.taken_at < _LONGEST_SECONDS:
+        return (self._awaited_misplaced is None
+                or summary.misplaced_copies <= self._awaited_misplaced)
+
+    def _ends_rest(self, then: ClusterSummary, now: ClusterSummary, elapsed: float,
+                   rest_is_over: bool) -> bool:
+        settled = self._has_settled(_topology(then, False), _topology(now, False))
+        if elapsed < _LONGEST_SECONDS:
             return False
-        if self._gateway.builtin_balancer_active() != view.builtin_active:
-            return False  # switching it moves no epoch
-        if self.closed is not None and is_open(self.closed, self._clock()):
+        if settled or rest_is_over or _has_drifted(then, now):
+            return True
+        return now.epoch != then.epoch and elapsed >= _OTHER_MAP_SECONDS
+
+    def _has_settled(self, then: Any, now: Any) -> bool:
+        """Is the topology another one, and has been the same for long enough?"""
+        if now == then:
+            self._unsettled = None
             return False
-        if self.closed is not None or state in (OFF, BALANCED, STUCK):
-            return self._gateway.epoch() == view.snapshot.epoch
-        if self._awaited_misplaced is None:
-            return False
-        self.misplaced = self._gateway.misplaced_copies()
-        return self.misplaced > self._awaited_misplaced
+        if now != self._unsettled:
+            self._unsettled, self._unsettled_since = now, self._clock()
+        return not 0.0 <= self._clock() - self._unsettled_since < _SETTLE_SECONDS
+
+
+def _topology(summary: ClusterSummary, with_up: bool = True) -> Tuple[Any, ...]:
+    """Equal as long as the same placements are legal. An OSD that is down for a while changes
+    what may be sent, not what a plan would be."""
+    osds = {osd: (o.is_in, o.reweight, o.crush_weight, o.device_class, with_up and o.up)
+            for osd, o in summary.osds.items()}
+    return summary.crush_version, osds, {pool: p.pg_num for pool, p in summary.pools.items()}
+
+
+def _troubles(summary: ClusterSummary) -> Dict[int, FrozenSet[str]]:
+    """Pool id → what is the matter with its PGs, however many they are; pools without trouble are
+    left out."""
+    found: Dict[int, FrozenSet[str]] = {}
+    for pool_id, pool in summary.pools.items():
+        troubles = set()
+        for state, count in pool.states.items():
+            parts = state.split("+")
+            if count and "active" not in parts:
+                troubles.add("inactive")
+            troubles.update(part for part in parts if count and part in _TROUBLES)
+        if troubles:
+            found[pool_id] = frozenset(troubles)
+    return found
+
+
+def _has_drifted(then: ClusterSummary, now: ClusterSummary) -> bool:
+    """Has an OSD become clearly fuller or emptier?"""
+    for osd, summary in now.osds.items():
+        before = then.osds.get(osd)
+        was = before.utilization if before is not None else None
+        level = summary.utilization
+        if was is not None and level is not None and abs(level - was) > _DRIFT:
+            return True
+    return False

@@ -1,7 +1,7 @@
 """What keeps moves from being sent, each as one sentence. Some guards hold for single pools."""
 from __future__ import annotations
 
-from typing import Dict, FrozenSet, List, NamedTuple, Optional, Set
+from typing import Collection, Dict, FrozenSet, List, NamedTuple, Optional, Protocol, Set
 
 from ..snapshot import reasons
 from ..snapshot.model import Pool, Snapshot
@@ -24,15 +24,27 @@ def upmap_refused(min_compat_client: str) -> Optional[str]:
             % (min_compat_client or "unset", CURE_MIN_COMPAT))
 
 
-def cluster_guard(snapshot: Snapshot, have_mon_connection: bool,
+class MapGuards(Protocol):
+    """What of the osdmap can forbid everything: a snapshot or a summary of the cluster."""
+
+    @property
+    def flags(self) -> Optional[Collection[str]]: ...
+
+    @property
+    def min_compat_client(self) -> Optional[str]: ...
+
+
+def cluster_guard(seen: MapGuards, have_mon_connection: bool,
                   builtin_balancer_active: bool) -> Optional[str]:
     """The first reason why nothing at all may be sent, or None."""
     if not have_mon_connection:
         return "the mgr has no connection to a monitor"
-    refused = upmap_refused(snapshot.min_compat_client)
+    if seen.flags is None or seen.min_compat_client is None:
+        return "no monitor tells which flags the osdmap has"
+    refused = upmap_refused(seen.min_compat_client)
     if refused:
         return refused
-    flags = [flag for flag in _STOP_FLAGS if flag in snapshot.flags]
+    flags = [flag for flag in _STOP_FLAGS if flag in seen.flags]
     if flags:
         return "the osdmap has the flag %s" % flags[0]
     if builtin_balancer_active:

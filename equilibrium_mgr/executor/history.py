@@ -19,6 +19,16 @@ class History:
         while len(self.entries) > 1 and len(json.dumps(self.entries)) > _MOST_BYTES:
             self.entries = self.entries[1:]
 
+    def add_moves(self, started_at: float, moves: int, bytes_moved: int) -> bool:
+        """Counts what has landed after the last entry was made; False where that is another's."""
+        if not self.entries or self.entries[-1].get("started_at") != started_at:
+            return False
+        last = self.entries[-1]
+        self.entries = self.entries[:-1] + [
+            {**last, "moves": last.get("moves", 0) + moves,
+             "bytes": last.get("bytes", 0) + bytes_moved}]
+        return True
+
     def to_dict(self) -> Dict[str, Any]:
         return {"entries": self.entries}
 

@@ -29,11 +29,14 @@ class Interval:
 
     def seconds_left(self, now: float) -> float:
         """How long to wait still; 0 when it is over. Never more than the whole interval."""
+        left = self.foreseen(now)
+        if left <= 0.0:
+            self._began = None
+        return left
+
+    def foreseen(self, now: float) -> float:
+        """As `seconds_left`, for one who may yet begin the wait anew when it is over."""
         if self._began is None:
             return 0.0
         self._began = min(self._began, now)
-        left = self._seconds - (now - self._began)
-        if left <= 0.0:
-            self._began = None
-            return 0.0
-        return left
+        return max(0.0, self._seconds - (now - self._began))

@@ -94,10 +94,10 @@ class Ledger:
 
     def settle(self, snapshot: Snapshot) -> None:
         """Strikes out what has arrived or is gone."""
-        for pgid, entry in self.entries.items():
+        for pgid, entry in list(self.entries.items()):
             if entry.sent_at > snapshot.taken_at:  # the clock was set back
                 self.entries[pgid] = entry._replace(sent_at=snapshot.taken_at)
-        arrived = [pgid for pgid, entry in self.entries.items()
+        arrived = [pgid for pgid, entry in list(self.entries.items())
                    if _has_arrived(snapshot, pgid, entry)]
         now = snapshot.taken_at
         self.arrivals = [a for a in self.arrivals if 0.0 <= now - a.seen_at < _REPORTED_SECONDS]
@@ -110,13 +110,13 @@ class Ledger:
 
         They belong on top of that count: what others misplace is in the one and not in the other.
         """
-        return sum(entry.copies for pgid, entry in self.entries.items()
+        return sum(entry.copies for pgid, entry in list(self.entries.items())
                    if not _is_counted(snapshot, pgid, entry))
 
     def bytes_to_come(self, snapshot: Snapshot) -> int:
         """Bytes of what we have sent that are still to be copied."""
         return int(sum(entry.bytes * _share_to_come(snapshot, pgid)
-                       for pgid, entry in self.entries.items()))
+                       for pgid, entry in list(self.entries.items())))
 
 
 def _share_to_come(snapshot: Snapshot, pgid: str) -> float:

@@ -6,7 +6,8 @@ monitor rejected, what was moved a short while ago, and the history.
 from __future__ import annotations
 
 import logging
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+import threading
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
 from ..planner.plan import PgChange, Usage
 from .cooldown import MOST_PGS, Cooldown
@@ -25,17 +26,23 @@ class Recalled(NamedTuple):
 
 
 class Logbook:
-    """Used by the serve thread alone; `write` belongs at the end of a round."""
+    """Used by the serve thread, whose rounds end with `write`, and by `off`, which has to have
+    written what a successor reads before it answers: every call takes one lock."""
 
     def __init__(self, kv: Any, log: logging.Logger) -> None:
         self._memory = Memory(kv, log)
-        self._log = log
+        self._lock = threading.RLock()   # held while a value is written: one commit of a monitor
+        self._sent_for: Optional[Episode] = None
         self._rejected: Items = {}
         self.history = History()
         self.episode: Optional[Episode] = None
 
     def recall(self, cooldown: Cooldown, now: float) -> Recalled:
         """Reads everything, once; what cannot be read counts as not there."""
+        with self._lock:
+            return self._recall(cooldown, now)
+
+    def _recall(self, cooldown: Cooldown, now: float) -> Recalled:
         execution = self._memory.recall(EXECUTION)
         plan = execution.get("plan") if execution is not None else None
         self.history.take(self._memory.recall(HISTORY) or {})
@@ -54,51 +61,71 @@ class Logbook:
 
     # -- the episode ---------------------------------------------------------------------------
 
-    def take_up(self, plan: str, why: str, now: float, usage: Optional[Usage]) -> None:
-        """A plan begins; automatic ones follow one another in one episode."""
-        if self.episode is not None and (plan or self.episode.plan != plan):
-            self.end("given up for another plan", now, usage)
-        episode = self.episode or begin(plan, why, now, usage)
-        self.episode = episode.with_plan()
+    def take_up(self, plan: str, why: str, now: float, usage: Optional[Usage],
+                is_wanted: Callable[[], bool] = lambda: True) -> None:
+        """A plan begins, if it is wanted still; automatic ones follow one another in one episode."""
+        with self._lock:
+            if not is_wanted():
+                return
+            if self.episode is not None and (plan or self.episode.plan != plan):
+                self.end("given up for another plan", now, usage)
+            episode = self.episode or begin(plan, why, now, usage)
+            self.episode = episode.with_plan()
 
     def end(self, outcome: str, now: float, usage: Optional[Usage]) -> None:
         """The episode becomes an entry of the history."""
-        if self.episode is not None:
-            self.history.add(self.episode.entry(outcome, now, usage))
-            self._memory.note(HISTORY, self.history.to_dict())
-            self._memory.note(EPISODE, None)
-            self.episode = None
+        with self._lock:
+            if self.episode is not None:
+                self.history.add(self.episode.entry(outcome, now, usage))
+                self._memory.note(HISTORY, self.history.to_dict())
+                self._memory.note(EPISODE, None)
+                self.episode = None
 
-    def end_of(self, plan: str, outcome: str, now: float, usage: Optional[Usage]) -> None:
-        """Ends the episode if it is that of the plan."""
-        if self.episode is not None and self.episode.plan == plan:
+    def stop(self, outcome: str, now: float, usage: Optional[Usage]) -> None:
+        """`off`: a successor has nothing to go on with, and that stands in the store on return."""
+        with self._lock:
             self.end(outcome, now, usage)
+            self._memory.note(EXECUTION, None)
+            self._memory.write()
 
     # -- notes ---------------------------------------------------------------------------------
 
-    def executing(self, plan: Optional[str]) -> None:
-        """The named plan that a successor shall go on with; None for none."""
-        self._memory.note(EXECUTION, None if plan is None else {"plan": plan})
+    def executing(self, plan: Callable[[], Optional[str]]) -> None:
+        """The named plan that a successor shall go on with; None for none. Asked for under the
+        lock: what was read before `off` must not be noted after it."""
+        with self._lock:
+            name = plan()
+            self._memory.note(EXECUTION, None if name is None else {"plan": name})
 
     def sending(self, batch: Sequence[PgChange], cooldown: Cooldown, now: float) -> None:
         """Before a batch is sent: a successor must know what may be on its way unseen."""
         pgids: List[str] = [change.pgid for change in batch]
-        self._memory.note(COOLDOWN, dict(cooldown.to_dict(), sending_at=int(now),
-                                         sending=pgids[:MOST_PGS // 2]))
-        self._memory.write()
+        with self._lock:
+            self._sent_for = self.episode
+            self._memory.note(COOLDOWN, dict(cooldown.to_dict(), sending_at=int(now),
+                                             sending=pgids[:MOST_PGS // 2]))
+            self._memory.write()
 
     def sent(self, moves: int, bytes_moved: int) -> None:
-        """After a batch: so much of it was kept."""
-        if self.episode is not None and moves:
-            self.episode = self.episode.with_moves(moves, bytes_moved)
+        """After a batch: so much of it was kept. A command may have ended its episode meanwhile."""
+        with self._lock:
+            if self.episode is not None:
+                self.episode = self.episode.with_moves(moves, bytes_moved) if moves else (
+                    self.episode)
+            elif self._sent_for is not None and moves:
+                if self.history.add_moves(self._sent_for.started_at, moves, bytes_moved):
+                    self._memory.note(HISTORY, self.history.to_dict())
+            self._sent_for = None
 
     def rejected(self, items: Items) -> None:
-        if items != self._rejected:
-            self._rejected = items
-            self._memory.note(REJECTED, to_dict(items) if items else None)
+        with self._lock:
+            if items != self._rejected:
+                self._rejected = items
+                self._memory.note(REJECTED, to_dict(items) if items else None)
 
     def write(self) -> None:
         """Once at the end of a round; nothing is written where nothing has changed."""
-        if self.episode is not None:
-            self._memory.note(EPISODE, self.episode._asdict())
-        self._memory.write()
+        with self._lock:
+            if self.episode is not None:
+                self._memory.note(EPISODE, self.episode._asdict())
+            self._memory.write()

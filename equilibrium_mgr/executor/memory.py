@@ -17,7 +17,8 @@ _VERSION = 1
 
 
 class Memory:
-    """`kv` offers the mgr's get_store and set_store. Used by the serve thread alone."""
+    """`kv` offers the mgr's get_store and set_store. Its owner sees to it that one thread at a
+    time uses it."""
 
     def __init__(self, kv: Any, log: logging.Logger) -> None:
         self._kv = kv
@@ -55,8 +56,12 @@ class Memory:
         """Brings the store in line; costs nothing where nothing has changed."""
         while self._noted:
             key = next(iter(self._noted))
-            text = self._noted[key]
-            if key not in self._stands or self._stands[key] != text:
+            text = self._noted.pop(key)
+            if key in self._stands and self._stands[key] == text:
+                continue
+            try:
                 self._kv.set_store(key, text)
-                self._stands[key] = text
-            del self._noted[key]
+            except BaseException:
+                self._noted.setdefault(key, text)  # for the next attempt
+                raise
+            self._stands[key] = text

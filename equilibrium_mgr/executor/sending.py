@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import logging
-from typing import Callable, Dict, Optional, Sequence
+from typing import Callable, ContextManager, Dict, Optional, Sequence
 
 from ..gateway import Gateway
 from ..planner.plan import PgChange
@@ -117,18 +117,25 @@ class Sender:
         """What is on its way to and from every OSD."""
         return transit(snapshot, self.ledger.entries, self.ledger.arrivals)
 
-    def send(self, walk: Walk, batch: Sequence[PgChange], before: Snapshot) -> Snapshot:
+    def send(self, walk: Walk, batch: Sequence[PgChange], before: Snapshot,
+             permit: Callable[[Walk], ContextManager[bool]]) -> Optional[Snapshot]:
         """Sends the batch and reads the map again, which alone tells what came of it.
 
-        What has moved since `before` was read waits for the next round.
+        What has moved since `before` was read waits for the next round. None where it was not
+        permitted any more: the permit holds while the batch is handed over, not while a monitor is
+        waited for.
         """
         batch = self._gateway.still_placed(batch, before)
         if not batch:
             return before
         now = self._clock()
-        for change in batch:  # whatever happens from here on, the budget knows of it
-            self.ledger.add(change, before, now)
-        answers = self._gateway.send(batch, _SEND_TIMEOUT_SECONDS)
+        with permit(walk) as is_permitted:
+            if not is_permitted:
+                return None
+            for change in batch:  # whatever happens from here on, the budget knows of it
+                self.ledger.add(change, before, now)
+            handed_over = self._gateway.hand_over(batch)
+        answers = self._gateway.answers(handed_over, _SEND_TIMEOUT_SECONDS)
         snapshot = self._gateway.snapshot()
         verdict = verify(answers, snapshot)
         self._log.info("sent upmaps of %d PGs at epoch %d: %d kept, %d rejected, %d unanswered",

@@ -1,4 +1,4 @@
-"""What is seen of the cluster: full looks, the view that is made of them, and glances between."""
+"""What is seen of the cluster: full looks, the view made of them, and summaries between."""
 from __future__ import annotations
 
 import logging
@@ -9,6 +9,7 @@ from ..planner.bound import Reachable
 from ..planner.plan import Usage
 from ..settings import Settings
 from ..snapshot.model import Snapshot
+from ..snapshot.summary import ClusterSummary
 from .glance import Glance
 from .guards import pg_num_changes
 from .ledger import Ledger
@@ -23,36 +24,54 @@ class Sight:
         self._gateway = gateway
         self._ledger = ledger
         self._log = log
-        self.glance = Glance(gateway, clock)
+        self.glance = Glance(clock)
         self.view: Optional[View] = None
+        self.builtin_active: Optional[bool] = None   # when last seen; None before
+        self._is_looking = False
+        self._is_asked = False
 
-    def look(self) -> Snapshot:
+    def ask(self) -> None:
+        """A command has found the view too old: one look, unless one is under way already."""
+        if not self._is_looking:
+            self._is_asked = True
+
+    def take_request(self) -> bool:
+        """Has a command asked for a look since this was last asked?"""
+        asked, self._is_asked = self._is_asked, False
+        return asked
+
+    def summary(self) -> ClusterSummary:
+        """The cluster in brief, with what can forbid all movement; keeps the view's misplaced
+        ratio up to date. Raises NotReady."""
+        summary = self._gateway.summary(with_guards=True)
+        self.builtin_active = summary.builtin_active
+        if self.view is not None:
+            self.view = self.view._replace(misplaced_ratio=misplaced_ratio(
+                self.view.snapshot, summary.misplaced_copies, self._ledger))
+        return summary
+
+    def look(self, summary: Optional[ClusterSummary], settings: Settings) -> Snapshot:
         """Reads the whole cluster. Raises NotReady; then, as after any failure, a look is owed."""
-        self.glance.begin_look()
+        self.glance.begin_look(summary, settings)
+        self._is_looking = True
         try:
             return self._gateway.snapshot()
         except Exception:
             self.look_again()
             raise
+        finally:
+            self._is_looking = False
 
     def look_again(self) -> None:
         self.glance.look_wanted = True
-
-    def nothing_new(self, state: str) -> bool:
-        """Would a full look show nothing that matters? Keeps the misplaced ratio up to date."""
-        nothing = self.glance.nothing_new(self.view, state)
-        if self.glance.misplaced is not None and self.view is not None:
-            self.view = self.view._replace(misplaced_ratio=misplaced_ratio(
-                self.view.snapshot, self.glance.misplaced, self._ledger))
-        return nothing
 
     def show(self, snapshot: Snapshot, settings: Settings, same_bounds: bool = False) -> None:
         """Makes the view. Our own moves leave the bounds as they are."""
         bounds = self.view.reachable if same_bounds and self.view is not None else (
             bounds_of(snapshot, self._log))
+        self.builtin_active = self._gateway.builtin_balancer_active()
         self.view = make_view(snapshot, bounds, self._ledger,
-                              self.max_misplaced_ratio(snapshot, settings),
-                              self._gateway.builtin_balancer_active())
+                              self.max_misplaced_ratio(snapshot, settings), self.builtin_active)
 
     def max_misplaced_ratio(self, snapshot: Snapshot, settings: Settings) -> float:
         """While the mgr changes a pg_num it needs misplaced objects itself, below its own target:

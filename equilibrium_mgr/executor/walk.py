@@ -54,6 +54,14 @@ def _shards_moving(snapshot: Snapshot, change: PgChange) -> int:
     return min(change.shards, len(shard_changes(change.up_before, pg.up, erasure)[0]))
 
 
+class WalkProgress(NamedTuple):
+    """A walk's figures at one moment, for those who must not read what the loop changes."""
+
+    name: str                # of its plan; empty for automatic balancing
+    summary: Dict[str, Any]  # JSON-ready, see Walk.summary; not to be changed
+    eta_seconds: Optional[float]   # until it is through, at the rate seen so far; None: unknown
+
+
 class Walk:
     """The progress of one plan. An empty name stands for automatic balancing."""
 

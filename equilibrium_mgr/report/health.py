@@ -17,7 +17,7 @@ def health_checks(balancer: Balancer, active: bool, failure: str,
     checks: Dict[str, Any] = {}
     view = balancer.view
     wants_to_move = active or balancer.walk is not None
-    if wants_to_move and view is not None and view.builtin_active:
+    if wants_to_move and balancer.builtin_active:
         checks["MGR_EQUILIBRIUM_CONFLICT"] = _warning(
             "the built-in balancer and equilibrium are both active", 1,
             ["equilibrium sends nothing meanwhile; run '%s'" % CURE_BUILTIN])

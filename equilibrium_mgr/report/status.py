@@ -41,15 +41,16 @@ def report_status(balancer: Balancer, desk: PlanningDesk, active: bool, now: flo
 
 
 def _cluster_figures(balancer: Balancer, now: float) -> Dict[str, Any]:
-    view, walk = balancer.view, balancer.walk
-    remaining_bytes = walk.remaining_bytes if walk else 0
+    view, walk = balancer.view, balancer.progress
+    done = walk.summary if walk else {"remaining_moves": 0, "remaining_bytes": 0}
     figures: Dict[str, Any] = {
         "osdmap_epoch": None, "snapshot_age_seconds": None, "misplaced_ratio": None,
-        "max_misplaced_ratio": None, "in_flight": {"moves": 0, "bytes": 0}, "classes": {}, "too_full": [],
-        "builtin_balancer_active": None,
-        "remaining": {"moves": walk.remaining_moves if walk else 0, "bytes": remaining_bytes,
-                      "eta_seconds": balancer.eta_seconds()},
-        "execution": walk.summary() if walk else None}
+        "max_misplaced_ratio": None, "in_flight": {"moves": 0, "bytes": 0}, "classes": {},
+        "too_full": [],
+        "builtin_balancer_active": balancer.builtin_active,
+        "remaining": {"moves": done["remaining_moves"], "bytes": done["remaining_bytes"],
+                      "eta_seconds": walk.eta_seconds if walk else None},
+        "execution": walk.summary if walk else None}
     if view is not None:
         figures.update({
             "osdmap_epoch": view.snapshot.epoch,
@@ -59,7 +60,6 @@ def _cluster_figures(balancer: Balancer, now: float) -> Dict[str, Any]:
             "in_flight": {"moves": view.in_flight_moves, "bytes": view.in_flight_bytes},
             "classes": classes_json(view.usage.classes, view.bounds, view.classes_now),
             "too_full": [entry.to_json(view.snapshot.full_ratio) for entry in view.too_full],
-            "builtin_balancer_active": view.builtin_active,
             "skipped": dict(view.snapshot.skipped)})
     return figures
 

@@ -63,7 +63,7 @@ def open_session(tmp_path: Path) -> Iterator[Callable[..., Session]]:
 def session(open_session: Callable[..., Session]) -> Session:
     """The demo on Ceph 18, looked at once."""
     session = open_session(18)
-    session.command("sim run 1s")
+    look(session)
     return session
 
 
@@ -71,5 +71,11 @@ def session(open_session: Callable[..., Session]) -> Session:
 def any_session(request: Any, open_session: Callable[..., Session]) -> Session:
     """The demo on each release, looked at once."""
     session = open_session(request.param)
-    session.command("sim run 1s")
+    look(session)
     return session
+
+
+def look(session: Session) -> None:
+    """Switched off, the module looks at the cluster when somebody asks."""
+    session.command("sim run 1s")
+    session.command("equilibrium eval")

@@ -16,16 +16,16 @@ class Killed(BaseException):
 
 def killed_while_sending(desk: Desk, lands: bool) -> None:
     """The upmaps have gone out (and landed); the map was not read again."""
-    send = desk.gateway.send
+    answers = desk.gateway.answers
     stored: List[Dict[str, str]] = []
 
-    def die(changes: Any, timeout: float) -> Any:
+    def die(handed_over: Any, timeout: float) -> Any:
         stored.append(dict(desk.kv.values))
         if lands:
-            send(changes, timeout)
+            answers(handed_over, timeout)
         raise Killed()
     gateway: Any = desk.gateway
-    gateway.send = die
+    gateway.answers = die
     with pytest.raises(Killed):
         desk.round()
     desk.kv.values = stored[0]  # what the dying process might still have written is not there
@@ -199,14 +199,14 @@ def test_two_active_mgrs_for_a_tick() -> None:
 
 def test_items_that_another_mgr_has_set_meanwhile_are_no_rejection() -> None:
     desk = Desk(uneven())
-    send = desk.gateway.send
+    answers = desk.gateway.answers
 
-    def overtaken(changes: Any, timeout: float) -> Any:
-        answers = send(changes, timeout)
+    def overtaken(handed_over: Any, timeout: float) -> Any:
+        found = answers(handed_over, timeout)
         desk.gateway.set_items("1.0", [0], [(0, 2)])
-        return answers
+        return found
     gateway: Any = desk.gateway
-    gateway.send = overtaken
+    gateway.answers = overtaken
     desk.balancer.execute("p", kept(desk))
     desk.round()
     assert desk.balancer.rejected == {} and desk.gateway.cluster.up["1.0"] == [2]

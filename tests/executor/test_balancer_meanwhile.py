@@ -41,10 +41,10 @@ def test_execute_is_not_lost_to_an_automatic_plan(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("switched_on", [True, False])
 def test_builtin_balancer_is_noticed_in_the_next_round(switched_on: bool) -> None:
     """Switching it makes no osdmap epoch, so a glance at the epoch alone would miss it."""
-    desk = Desk(uneven())
+    desk = Desk(uneven(), active=True)
     desk.gateway.builtin = not switched_on
+    desk.balancer.refresh_view()
     desk.round()
     desk.gateway.builtin = switched_on
     desk.balancer.round()          # no wake-up, nothing else has changed
-    view = desk.balancer.view
-    assert view is not None and view.builtin_active is switched_on
+    assert desk.balancer.builtin_active is switched_on

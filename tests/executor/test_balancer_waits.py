@@ -96,7 +96,7 @@ def test_monitor_that_takes_nothing_is_left_alone_for_longer_and_longer() -> Non
     desk.round(480)
     assert desk.gateway.sent[-1] == "1.4"
     desk.gateway.arrive()
-    desk.round(1)
+    desk.round(60)
     assert desk.gateway.sent[-1] == "1.5"     # the back-off is forgotten
 
 
@@ -105,7 +105,7 @@ def test_one_refusal_among_others_is_the_pg_s_own() -> None:
     desk.gateway.refuses = {"1.0"}
     desk.balancer.execute("p", kept(desk))
     desk.round()
-    assert desk.round(1) == "moving" and desk.gateway.sent == ["1.0", "1.1", "1.2", "1.3"]
+    assert desk.round(60) == "moving" and desk.gateway.sent == ["1.0", "1.1", "1.2", "1.3"]
 
 
 def test_limits_of_the_options_hold() -> None:

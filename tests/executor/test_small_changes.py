@@ -35,7 +35,7 @@ def test_swinging_pool_of_a_mebibyte_makes_no_plan() -> None:
 
 
 def test_swinging_pool_of_a_mebibyte_ends_no_plan() -> None:
-    desk = Desk(beside_a_small_pool(), active=True, max_moves_per_round=1)
+    desk = Desk(beside_a_small_pool(), active=True, max_moves_per_round=1, sleep_interval=900)
     desk.round()
     plans = desk.jobs.run()
     for minute in range(0, 450, 15):

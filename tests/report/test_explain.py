@@ -28,7 +28,7 @@ def giant() -> Cluster:
 
 def looked_at(cluster: Cluster, **options: Any) -> Desk:
     desk = Desk(cluster, **options)
-    desk.round()
+    desk.look()
     return desk
 
 
@@ -87,7 +87,7 @@ def test_two_sets_of_osds() -> None:
 def test_what_blocks_now() -> None:
     desk = looked_at(giant(), active=True)
     desk.gateway.builtin = True
-    desk.round()
+    desk.look()
     data = answer_of(desk).data
     assert data["state"] == "blocked" and "built-in" in data["reason"]
     assert "equilibrium is blocked: %s" % data["reason"] in data["sentences"]

@@ -58,7 +58,6 @@ def lines_of(beginning: str, run_mgr: Callable[..., Running]) -> int:
     return _LINES[beginning]
 
 
-@pytest.mark.xfail(strict=False, reason="defects 1 and 7")
 @pytest.mark.parametrize("beginning", _BEGINNINGS)
 def test_nothing_is_sent_after_its_answer(beginning: str, off_seed: int,
                                           run_mgr: Callable[..., Running]) -> None:

@@ -6,7 +6,7 @@ An event comes between two rounds, and in the middle of one, between two lines o
 from __future__ import annotations
 
 import random
-from typing import Any, Callable
+from typing import Callable
 
 import pytest
 
@@ -16,8 +16,6 @@ from .stand_ins import BetweenLines
 #: Lines of the module in a round, roughly.
 _LINES = 400
 _ENDS_WITHIN_SECONDS = 1.0
-#: When a plan gets ready that nobody can take up.
-_SPINS = ("off", "execute", "window", "flag", "builtin", "monitor")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -44,13 +42,7 @@ def go_on_and_hold(running: Running) -> None:
     assert running.session.shutdown_seconds < _ENDS_WITHIN_SECONDS
 
 
-def _marked(state: str, event: str) -> Any:
-    spins = state == "planning" and event in _SPINS
-    return pytest.param(state, event, marks=[pytest.mark.xfail(
-        strict=True, reason="defect 1: rounds without end once the plan is ready")] * spins)
-
-
-@pytest.mark.parametrize("state, event", [_marked(state, event) for state in STATES
+@pytest.mark.parametrize("state, event", [(state, event) for state in STATES
                                           for event in EVENTS])
 def test_between_two_rounds(state: str, event: str, run_mgr: Callable[..., Running]) -> None:
     running = begin(run_mgr, state, event)
@@ -58,7 +50,6 @@ def test_between_two_rounds(state: str, event: str, run_mgr: Callable[..., Runni
     go_on_and_hold(running)
 
 
-@pytest.mark.xfail(strict=False, reason="defects 1 and 13")
 def test_in_the_middle_of_a_round(moment_seed: int, run_mgr: Callable[..., Running]) -> None:
     rng = random.Random("moment %d" % moment_seed)
     state, event = rng.choice(list(STATES)), rng.choice(list(EVENTS))

@@ -56,7 +56,6 @@ def line(rng: random.Random) -> str:
     return "equilibrium " + rng.choice(_WORDS).format(plan=rng.choice(_NAMES))
 
 
-@pytest.mark.xfail(strict=False, reason="defects 1, 7 and 13")
 def test_storm(storm_seed: int, run_mgr: Callable[..., Running], quick_switches: None) -> None:
     rng = random.Random("storm %d" % storm_seed)
     running = run_mgr()
