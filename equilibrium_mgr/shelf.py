@@ -16,10 +16,15 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Set, Tuple
 
 from .planner.options import AIMS
 from .planner.plan import BadPlan, Plan, plan_from_dict
+from .stored_values import conforms, fault_of_plan
 
 MAX_VALUE_BYTES = 60000
 MAX_PLANS = 100
 _HEAD_VERSION = 1
+#: A plan of a million moves has 200 parts and unpacks to 200 MB.
+_MOST_PARTS = 10_000
+_MOST_UNPACKED_BYTES = 1 << 30
+_LATEST = 1e11   # seconds since the epoch
 _PREFIX = "plan/"
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
@@ -106,10 +111,12 @@ class PlanShelf:
         if any(part is None for part in parts):
             raise BadPlan("plan '%s' is incomplete in the key-value store" % name)
         try:
-            packed = base64.b64decode("".join(parts).encode())
-            plan = plan_from_dict(json.loads(zlib.decompress(packed)))
-        except (binascii.Error, zlib.error, ValueError) as error:
+            plan = plan_from_dict(json.loads(_unpacked(base64.b64decode("".join(parts).encode()))))
+        except (binascii.Error, zlib.error, ValueError, RecursionError) as error:
             raise BadPlan("plan '%s' is damaged in the key-value store (%s)" % (name, error))
+        fault = fault_of_plan(plan)
+        if fault is not None:
+            raise BadPlan("plan '%s' is damaged in the key-value store (%s)" % (name, fault))
         with self._lock:
             self._unpacked = (head, plan)
         return plan
@@ -153,7 +160,7 @@ class PlanShelf:
             self._heads = {}
             for key, value in self._kv.get_store_prefix(_PREFIX).items():
                 head = _parse_head(value) if key.endswith("/head") else None
-                if head is not None:
+                if head is not None and key == _head_key(head.name):
                     self._heads[head.name] = head
         return self._heads
 
@@ -186,6 +193,18 @@ def _parse_head(value: str) -> Optional[PlanHead]:
         if dump["version"] != _HEAD_VERSION:
             return None
         known = {**PlanHead._field_defaults, **dump}
-        return PlanHead(**{field: known[field] for field in PlanHead._fields})
-    except (ValueError, KeyError, TypeError):
+        head = PlanHead(**{field: known[field] for field in PlanHead._fields})
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
+    sound = conforms(head, PlanHead) and valid_plan_name(head.name) and (
+        0 <= head.created_at <= _LATEST and 0 <= head.parts <= _MOST_PARTS and head.generation >= 0)
+    return head if sound else None
+
+
+def _unpacked(packed: bytes) -> bytes:
+    """Raises zlib.error for what would unpack to more than any plan is."""
+    unpacker = zlib.decompressobj()
+    plain = unpacker.decompress(packed, _MOST_UNPACKED_BYTES)
+    if not unpacker.eof:
+        raise zlib.error("it is cut off or far too large")
+    return plain
