@@ -22,6 +22,7 @@ class _Transfer(NamedTuple):
 
     to_come: float        # ratio
     recovered_bytes: int  # the PG's cumulative counter at that time
+    last: float = 1.0     # what was still to come when the PG was last active
 
 
 class PgStatistics:
@@ -75,12 +76,13 @@ class PgStatistics:
             is_clean = "clean" in state
             if is_clean or not _is_unreported(pg):
                 full = pools[int(pgid.split(".", 1)[0])].figures(self._full.get(pgid), num_bytes)
-                if not is_clean or pgid in moving:   # peering for a moment, too
-                    to_come = self._to_come(pgid, pg, transfers)
+            if pgid in moving or not is_clean and (pgid in self._transfers or full is not NOTHING):
+                to_come = self._to_come(pgid, pg, transfers)
             records[pgid] = PgRecord(num_bytes, full.num_objects, full.omap_bytes, state, to_come,
                                      pg.get("reported_epoch", 0), full.omap_objects)
         self._transfers = transfers
-        self._recovered = {pgid: pg.get("num_bytes_recovered", 0)
+        before = self._recovered   # an unreported PG's counter reads 0
+        self._recovered = {pgid: pg.get("num_bytes_recovered", 0) or before.get(pgid, 0)
                            for pgid, pg in progress.items()}
         return records
 
@@ -111,11 +113,14 @@ class PgStatistics:
         seen = self._transfers.get(pgid)
         if seen is None:
             seen = _Transfer(1.0, self._recovered.get(pgid, recovered))
-        transfers[pgid] = seen
-        whole = pg.get("num_bytes", 0)
-        if whole <= 0:
-            return seen.to_come
-        return min(1.0, max(0.0, seen.to_come - (recovered - seen.recovered_bytes) / whole))
+        whole, to_come = pg.get("num_bytes", 0), seen.to_come
+        if "active" not in pg.get("state", ""):
+            to_come = seen.last   # it peers, or its new primary has not reported (seen on 20.2.4)
+        elif whole > 0:
+            done = (recovered - seen.recovered_bytes) / whole
+            to_come = min(1.0, max(0.0, seen.to_come - done))
+        transfers[pgid] = seen._replace(last=to_come)
+        return to_come
 
 
 def _moving(up: Sequence[int], acting: Sequence[int]) -> int:

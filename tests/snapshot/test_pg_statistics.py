@@ -165,6 +165,19 @@ def test_a_moment_of_peering_does_not_begin_a_transfer_anew() -> None:
     moving(reader, 5000)
     assert moving(reader, 5750) == 0.25
     assert reader.read({"1.0": progress(1000, 5750, state="peering")})["1.0"].to_come == 0.25
+    # its new primary counts from elsewhere, or has said nothing at all
+    assert reader.read({"1.0": progress(1000, 20, state="peering")})["1.0"].to_come == 0.25
+    assert reader.read({"1.0": progress(0, 0, state="unknown", reported_epoch=0)})[
+        "1.0"].to_come == 0.25
+
+
+def test_a_pg_that_is_unknown_as_it_begins_to_move() -> None:
+    """Seen on 20.2.4: its new primary has not reported; then its counter reads 0."""
+    reader = Reader([pg_stat("1.0")], [pool_stat(1, 10)])
+    reader.read({"1.0": progress(1000, 9000)})
+    reader.read({"1.0": progress(0, 0, state="unknown", reported_epoch=0)})
+    assert moving(reader, 9000) == 1.0
+    assert moving(reader, 9500) == 0.5
 
 
 def test_empty_pg_in_flight() -> None:
