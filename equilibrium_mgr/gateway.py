@@ -21,10 +21,17 @@ from .snapshot.summary import ClusterSummary
 from .summary_reader import MapGuards, SummaryReader
 from .turns import Turns
 
-_FULL_STATISTICS_SECONDS = 3600.0
+#: Every PG's statistics are read so often while pools change, and so often where none does.
+_FULL_STATISTICS_SECONDS, _LONGEST_STATISTICS_SECONDS = 3600.0, 86_400.0
+#: Ratio by which a pool's objects or omap have to differ from those at the last full reading.
+_CHANGED_RATIO = 0.01
 _DEFAULT_MISPLACED_RATIO = 0.05
 _DEFAULT_BALANCER_SLEEP = 60.0
 _CONFIG_SECONDS = 5.0
+
+
+#: pool id → (PGs, objects, omap bytes)
+_PoolTotals = Dict[int, Tuple[int, int, int]]
 
 
 class NotReady(RuntimeError):
@@ -63,6 +70,7 @@ class Gateway:
         self._statistics = PgStatistics(self._turns)
         self._reports = OsdReports()
         self._statistics_read_at: Optional[float] = None
+        self._statistics_totals: _PoolTotals = {}
         self._maps = OsdMapReader(mgr, clock, self._guards, self.counters, self._turns)
         self._last_reading: Optional[Reading] = None
 
@@ -266,17 +274,37 @@ class Gateway:
         return value
 
     def _refresh_statistics(self, pool_stats: Sequence[Mapping[str, Any]]) -> None:
+        """Reads every PG's statistics, where those of the pools tell that it is worth its cost."""
         now = self._clock()
-        read_at = self._statistics_read_at
-        if read_at is not None and 0.0 <= now - read_at < _FULL_STATISTICS_SECONDS:
-            return
+        totals = _totals(pool_stats)
+        if self._statistics_read_at is not None:
+            age = now - self._statistics_read_at
+            if 0.0 <= age < _FULL_STATISTICS_SECONDS:
+                return
+            if 0.0 <= age < _LONGEST_STATISTICS_SECONDS and self._statistics.is_complete and (
+                    not _have_changed(self._statistics_totals, totals)):
+                return
         self.counters.add("pg_stats")
         self._statistics.read_full(self._get("pg_stats").get("pg_stats", []), pool_stats)
-        self._statistics_read_at = now
+        self._statistics_read_at, self._statistics_totals = now, totals
 
 
 def _max_avail(pools: Sequence[Mapping[str, Any]]) -> Dict[int, int]:
     return {p["id"]: p["stats"]["max_avail"] for p in pools if "max_avail" in p.get("stats", {})}
+
+
+def _totals(pool_stats: Sequence[Mapping[str, Any]]) -> _PoolTotals:
+    sums = {pool["poolid"]: pool.get("stat_sum", {}) for pool in pool_stats}
+    return {pool["poolid"]: (pool.get("num_pg", 0), sums[pool["poolid"]].get("num_objects", 0),
+                             sums[pool["poolid"]].get("num_omap_bytes", 0)) for pool in pool_stats}
+
+
+def _have_changed(then: _PoolTotals, now: _PoolTotals) -> bool:
+    """Whether a pool has come or gone, was split or merged, or holds clearly more or less."""
+    return then.keys() != now.keys() or any(
+        then[pool][0] != pgs or any(abs(a - b) > _CHANGED_RATIO * a
+                                    for a, b in zip(then[pool][1:], counts))
+        for pool, (pgs, *counts) in now.items())
 
 
 def _up_set(osdmap: Any, pgid: str) -> Tuple[int, ...]:

@@ -6,7 +6,7 @@ import json
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import pytest
-from builders import Cluster, change_of, hosts
+from builders import GIB, Cluster, change_of, hosts
 
 from equilibrium_mgr import gateway as gateway_room
 from equilibrium_mgr import summary_reader
@@ -88,8 +88,10 @@ class FakeMgr:
         progress = {pgid: {"num_bytes": r.num_bytes, "num_bytes_recovered": 0, "state": r.state,
                            "reported_epoch": r.reported_epoch}
                     for pgid, r in cluster.records.items()}
-        pg_stats = [{"pgid": pgid, "up": cluster.up.get(pgid, []), "acting": [], "stat_sum": {
-            "num_objects": r.num_objects, "num_omap_bytes": r.omap_bytes}}
+        pg_stats = [{
+            "pgid": pgid, "state": r.state, "reported_epoch": r.reported_epoch,
+            "up": cluster.up.get(pgid, []), "acting": [], "stat_sum": {
+                "num_objects": r.num_objects, "num_omap_bytes": r.omap_bytes}}
             for pgid, r in cluster.records.items()]
         return frozen({"pg_progress": {"pgs": progress, "pg_ready": self.pg_ready},
                 "pg_stats": {"pg_stats": pg_stats}, "pg_status": cluster.pg_status,
@@ -228,12 +230,46 @@ def test_pg_stats_at_most_hourly() -> None:
         clock.now = 1000.0 + 60.0 * minutes
         gateway.snapshot()
     assert mgr.calls["pg_stats"] == 1
-    clock.now = 1000.0 + 3601.0
-    gateway.snapshot()
-    assert mgr.calls["pg_stats"] == 2
     clock.now = 10.0                    # a clock set back does not freeze the statistics
     gateway.snapshot()
-    assert mgr.calls["pg_stats"] == 3
+    assert mgr.calls["pg_stats"] == 2
+
+
+@pytest.mark.parametrize("what, change, readings", [
+    ("nothing", lambda c: None, 1),
+    ("bytes", lambda c: c.pg("1.0", [0, 1], num_bytes=5 * GIB, objects=100, omap=GIB), 1),
+    ("a little", lambda c: c.pg("1.0", [0, 1], objects=101, omap=GIB), 1),
+    ("objects", lambda c: c.pg("1.0", [0, 1], objects=102, omap=GIB), 2),
+    ("omap", lambda c: c.pg("1.0", [0, 1], objects=100, omap=2 * GIB), 2),
+    ("a pool", lambda c: c.pool(3, size=2).pg("3.0", [0, 1]), 2),
+    ("a split", lambda c: c.pg("2.4", [0, 1]), 2)], ids=lambda value: str(value)[:9])
+def test_pg_stats_only_where_pools_have_changed(what: str, change: Callable[[Cluster], Any],
+                                                readings: int) -> None:
+    cluster = small()
+    cluster.pg("1.0", [0, 1], objects=100, omap=GIB)
+    gateway, mgr, clock = open_gateway(cluster)
+    gateway.snapshot()
+    change(cluster)
+    clock.now += 3599.0
+    gateway.snapshot()
+    assert mgr.calls["pg_stats"] == 1
+    clock.now += 2.0
+    gateway.snapshot()
+    assert mgr.calls["pg_stats"] == readings
+    clock.now += 86_400.0
+    gateway.snapshot()
+    assert mgr.calls["pg_stats"] == readings + 1
+
+
+def test_pg_stats_again_where_some_pgs_had_not_reported() -> None:
+    cluster = small()
+    cluster.pg("1.0", [0, 1], state="unknown", reported=0)
+    gateway, mgr, clock = open_gateway(cluster)
+    gateway.snapshot()
+    cluster.pg("1.0", [0, 1])
+    clock.now += 3601.0
+    gateway.snapshot()
+    assert mgr.calls["pg_stats"] == 2
 
 
 @pytest.mark.parametrize("name", ["pg_progress", "osd_stats", "pool_stats", "pg_status", "df",

@@ -63,6 +63,11 @@ class PgStatistics:
                     min(1.0, misplaced / (objects * moving)), stat.get("num_bytes_recovered", 0))
         self._counts = counts
 
+    @property
+    def is_complete(self) -> bool:
+        """Did the last full reading have the statistics of every PG?"""
+        return len(self._full) == sum(self._counts.values())
+
     def records(self, progress: Mapping[str, Mapping[str, Any]],
                 pool_stats: Iterable[Mapping[str, Any]],
                 moving: Collection[str]) -> Rows[PgRecord]:
