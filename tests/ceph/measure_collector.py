@@ -79,7 +79,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     print(f"Ceph {release.version}, Python {working[0]['python']}")
     print(f"without equilibrium, {options.idle_minutes:g} min: {told(without)}")
     print(f"with equilibrium on, {options.minutes:g} min: {told(working)}")
-    print(f"its work: {status.get('work', status.get('counts', {}))}")
+    print(f"at the end: {status['state']}, {status['reason']}; last plan {status['last_plan']}")
     ratio = settled(working) / settled(without)
     print(f"memory with ÷ without: {ratio:.3f}\n{failures}")
     return int(bool(failures) or ratio > GOAL or not left_alone(working))
