@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, FrozenSet, Set
 
+from mgr_stub.log_recovery import is_by_log
 from mgr_stub.session import Session
 from mgr_stub.upmap import NONE
 
@@ -37,6 +38,7 @@ class Moment:
                     self.inactive.add(pool["pool_id"])
                 elif words & {"degraded", "undersized"}:
                     self.degraded.add(pool["pool_id"])
+        self.degraded -= self._filled_by_log()
         for pg in self.cluster.restless.values():   # the osdmap tells earlier than reports
             up = self.cluster.map.up.get(pg.pgid, ())
             if NONE in up or len(up) < self.cluster.size_of(pg):
@@ -45,6 +47,21 @@ class Moment:
             pgid: pg["state"] for pgid, pg in self.reports.get("pg_progress")["pgs"].items()}
 
         self.others_misplaced = self._others_misplaced()
+
+    def _filled_by_log(self) -> Set[int]:
+        """Pools whose PGs look degraded only because Ceph fills new members by the PG's log.
+
+        Their old members have all there is; nothing is short of copies.
+        """
+        short: Set[int] = set()
+        filled: Set[int] = set()
+        for pg in self.cluster.restless.values():
+            if {"degraded", "undersized"} & set(self.cluster.state_of(pg).split("+")):
+                whole = is_by_log(pg) and sum(
+                    1 for osd in pg.holders() if self.cluster.map.is_up(osd)
+                ) >= self.cluster.size_of(pg)
+                (filled if whole else short).add(pg.pool_id)
+        return filled - short
 
     def _others_misplaced(self) -> int:
         """Copies that others have misplaced, of PGs that have told the mgr so."""
