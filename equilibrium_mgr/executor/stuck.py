@@ -4,8 +4,9 @@ from __future__ import annotations
 from typing import Dict, FrozenSet, List, NamedTuple, Optional, Tuple
 
 from ..planner.bound import Reachable
+from ..snapshot import reasons
 from ..snapshot.model import Snapshot
-from .states import BALANCED, STUCK
+from .states import BALANCED, STUCK, WAITING
 from .view import View
 
 #: Nearer than this to the bound, in utilisation, nobody would call a cluster stuck.
@@ -50,8 +51,12 @@ def at_rest(view: View, reachable: Optional[Reachable], device_classes: Optional
             reason: str) -> Tuple[str, str]:
     """The state and its sentence where nothing is sent for `reason`."""
     far = max(distances(view, reachable, device_classes), default=None)
+    skipped = view.snapshot.skipped
+    unknown = ["%d PGs wait: %s" % (skipped[why], why) for why in reasons.UNKNOWN
+               if skipped.get(why)]
+    reason = "; ".join([reason] + unknown)
     if far is None:
-        return BALANCED, reason
+        return (WAITING if unknown else BALANCED), reason
     if far.excess <= 0.0:
         return BALANCED, "%s; %s" % (reason, far.sentence())
     why = reason.replace(NOTHING_LEFT, "no legal move helps it")

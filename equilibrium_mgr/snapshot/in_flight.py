@@ -126,9 +126,8 @@ class InFlightTracker:
 
     def _is_clean(self, pg: PgContext, away: _Away) -> bool:
         """Does a report that knows the present up set call it clean there?"""
-        if "clean" not in pg.record.state or self._has_hole(pg) or not _same(pg.up, pg.acting, pg.positional):
-            return False
-        return self._is_heard(pg, away)
+        return ("clean" in pg.record.state and not self._has_hole(pg)
+                and _same(pg.up, pg.acting, pg.positional) and self._is_heard(pg, away))
 
     def _is_heard(self, pg: PgContext, away: _Away) -> bool:
         """Has the PG reported since it knows its present up set?"""

@@ -18,6 +18,9 @@ MONITOR_REJECTS = "the monitor would reject its present placement"
 BREAKS_RULE = "its present placement breaks its CRUSH rule"
 EXCHANGED_SHARDS = "its upmap items exchange shards inside the PG"
 
+#: The size of a PG, or of what is on its OSDs, cannot be told.
+UNKNOWN = (NO_STATISTICS, OSD_NOT_REPORTED, OMAP_UNMEASURED)
+
 #: What is likely to be over soon; a move waits for these and is given up for the others.
 PASSING = frozenset((NO_OSD_FOR_SHARD, NO_STATISTICS, OSD_NOT_REPORTED, OMAP_UNMEASURED,
                      PG_NUM_CHANGING, DEGRADED_STRETCH))

@@ -1,0 +1,41 @@
+"""What cannot be told is said, and never called balanced where it is all there is."""
+from __future__ import annotations
+
+from builders import GIB, Cluster, hosts
+from fakes import Desk
+
+
+def rested(cluster: Cluster) -> Desk:
+    desk = Desk(cluster, active=True)
+    for _ in range(3):
+        desk.round(61)
+        desk.jobs.run()
+    desk.round(61)
+    return desk
+
+
+def even() -> Cluster:
+    cluster = Cluster(hosts(4)).pool(1, size=2)
+    for ps in range(8):
+        cluster.pg("1.%x" % ps, [ps % 4, (ps + 1) % 4], num_bytes=GIB, objects=5)
+    return cluster
+
+
+def test_nothing_is_balanced_where_no_osd_has_reported() -> None:
+    cluster = even()
+    cluster.without_statistics = list(cluster.osds)
+    desk = rested(cluster)
+    assert desk.balancer.state == "waiting"
+    assert "8 PGs wait: one of its OSDs has not reported" in desk.balancer.reason
+
+
+def test_pgs_whose_omap_is_not_known_are_named() -> None:
+    cluster = even().pool(2, size=2).pg("2.0", [0, 1], num_bytes=0, objects=9)
+    desk = rested(cluster)
+    assert desk.balancer.state == "balanced"
+    assert "1 PGs wait: its omap has not been measured" in desk.balancer.reason
+
+
+def test_all_that_is_known_is_balanced() -> None:
+    desk = rested(even())
+    assert (desk.balancer.state, "wait" in desk.balancer.reason) == ("balanced", False)
