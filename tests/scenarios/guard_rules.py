@@ -10,7 +10,7 @@ from typing import Callable, Dict, Iterator
 from .moment import Moment
 from .under_way import Outgoing
 
-_STOP_FLAGS = ("pause", "pauserd", "pausewr", "norebalance", "nobackfill", "norecover")
+STOP_FLAGS = ("pause", "pauserd", "pausewr", "norebalance", "nobackfill", "norecover")
 _SLACK = 1e-6
 
 
@@ -28,7 +28,7 @@ def s4_misplaced(moment: Moment, move: Outgoing) -> Iterator[str]:
 
 def s8_cluster(moment: Moment, move: Outgoing) -> Iterator[str]:
     session = moment.session
-    flags = [flag for flag in _STOP_FLAGS if flag in session.mgr.maps()[0].flags]
+    flags = [flag for flag in STOP_FLAGS if flag in session.mgr.maps()[0].flags]
     if flags:
         yield "goes although the flag %s is set" % flags[0]
     if session.mgr.balancer.active:

@@ -13,6 +13,7 @@ from mgr_stub.session import Session
 from .figures import Ceiling, Figures, Repeats
 from .judge import Judge
 from .map_rules import MapRules
+from .open_walks import OpenWalks
 from .under_way import REMOVE_ITEMS, SET_ITEMS
 
 
@@ -26,6 +27,7 @@ class Watch:
         self.risen: List[str] = []   # L8
         self._map_rules = MapRules(session.cluster, self.judge)
         self._ceiling = Ceiling()
+        self._open_walks = OpenWalks()
         self._start = session.simulation.clock.now
         self._read = len(session.simulation.monitor.log)
         self._ours: Set[str] = set()
@@ -34,6 +36,8 @@ class Watch:
         """One look."""
         self.judge.look()
         self._map_rules.look()
+        for what in self._open_walks.look(session):
+            self.judge.note("L5", what)
         levels = session.cluster.utilizations()
         fresh = self._done_commands(session)
         self.figures.count(session, fresh)
