@@ -166,7 +166,7 @@ class Commands:
         if not option:
             view, age = self._view()
             return evaluate_cluster(view.usage, view.bounds, view.snapshot.epoch, age,
-                                    view.classes_now)
+                                    view.classes_now, view.snapshot)
         plan = option[len(_PLAN):] if option.startswith(_PLAN) else option
         if plan in self.shelf.heads() or plan in self.desk.in_the_making():
             answer = self._evaluate_plan(plan)
@@ -196,7 +196,8 @@ class Commands:
         plan = self._plan(name)
         settings = self.settings()
         present = PlanOptions(pool_ids=settings.pool_ids, device_classes=settings.device_classes,
-                              fill_limit=settings.fill_limit)
+                              fill_limit=settings.fill_limit,
+                              respect_weights=settings.respect_weights)
         return evaluate_plan(name, plan,
                              self.desk.compare(name, present, settings.max_plan_seconds))
 
@@ -237,7 +238,8 @@ class Commands:
             pool_ids=wanted_pools,
             device_classes=self._class_option(device_class) or settings.device_classes,
             max_moves=_positive(max_moves, "--max-moves"), max_bytes=_size_option(max_bytes),
-            fill_limit=settings.fill_limit, aim=_aim_option(aim, settings.aim))
+            fill_limit=settings.fill_limit, aim=_aim_option(aim, settings.aim),
+            respect_weights=settings.respect_weights)
         if not self.desk.submit_named(plan, options, settings.max_plan_seconds):
             raise Refusal(errno.EAGAIN, self._progress(plan))
         return Answer({"plan": plan, "state": "planning", "aim": options.aim},

@@ -262,7 +262,10 @@ class Gateway:
             taken_at=now, osd_map=maps.osd_map, crush=maps.crush, up=maps.up, records=records,
             osd_stats=osd_stats, pool_stats=pool_stats, pg_status=self._get("pg_status"),
             max_avail=_max_avail(pools), stale_osds=self._reports.stale(osd_stats, now),
-            acting=maps.acting)
+            acting=maps.acting, respect_weights=self._respect_weights())
+
+    def _respect_weights(self) -> bool:
+        return self._mgr.get_module_option("respect_weights") is not False
 
     def _guards(self, epoch: int) -> Optional[MapGuards]:
         return self._summaries.guards(epoch) if self.have_mon_connection() else None

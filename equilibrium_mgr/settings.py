@@ -101,6 +101,13 @@ OPTIONS: List[Dict[str, Any]] = [
          desc="highest utilization of an OSD by our doing; at most backfillfull_ratio less 0.02",
          long_desc="No move is planned or sent that would fill its target above this ratio, nor "
                    "above backfillfull_ratio less 0.02, where backfill stops dead."),
+    dict(name="respect_weights", type="bool", default=True, runtime=True,
+         desc="hold OSDs with a lowered reweight or CRUSH weight to that share of their size",
+         long_desc="An OSD whose CRUSH weight divided by its size, times its reweight, is more "
+                   "than 10 percent below that of OSDs like it (of its device class, root and "
+                   "size, or of its class) gets no more than that share of their bytes. Where "
+                   "CRUSH weights have nothing to do with sizes only reweights count. False "
+                   "fills OSDs by their sizes alone."),
 ]
 
 
@@ -140,6 +147,7 @@ class Settings(NamedTuple):
     end_time: int                         # likewise
     begin_weekday: int                    # 0 is Sunday, 7 as well
     end_weekday: int
+    respect_weights: bool
     replaced: Tuple[Replaced, ...] = ()   # values that cannot be used
 
 

@@ -77,6 +77,9 @@ class FakeMgr:
         self.answer: Callable[[Any], None] = lambda result: None
         self.monitor_answers = True
 
+    def get_module_option(self, name: str) -> Any:
+        return self.options.get(("equilibrium", name))
+
     def count(self, name: str) -> None:
         self.calls[name] = self.calls.get(name, 0) + 1
 

@@ -11,7 +11,9 @@ from typing import Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..planner.options import effective_fill_limit
 from ..planner.plan import PgChange
+from ..planner.shares import share_limits
 from ..snapshot.model import Osd, Pg, Snapshot, shard_changes
+from ..snapshot.weights import held_sentence
 from .transit import Transit
 
 #: Of the misplaced limit, as a ratio: left free for what clients write to PGs on their way, and
@@ -66,6 +68,7 @@ class Room:
         self._highest = _highest_by_class(snapshot)
         self._shards: Optional[Counter[int]] = None   # OSD → PG shards, counted when needed
         self._items = sum(map(len, snapshot.upmap_items.values())) if limits.max_items else 0
+        self._shares = share_limits(snapshot)
         self.above_limit: Optional[str] = None   # the PG that goes though alone above the limit
         self.above_share: Optional[str] = None   # the same of an OSD's share in transit
 
@@ -149,7 +152,15 @@ class Room:
             if self._peak(osd, pg) > self._fill_limit * osd.size_bytes:
                 return "osd.%d would pass its fill limit of %.3f meanwhile" % (
                     osd_id, self._fill_limit)
+            if self._beyond_share(osd, pg):
+                return "%s and would hold more" % held_sentence(osd)
         return None
+
+    def _beyond_share(self, osd: Osd, pg: Pg) -> bool:
+        """Would an OSD pass the share that the operator's weights, as they are now, hold it to? By
+        more than half a shard: statistics are not exact."""
+        most = self._shares.get(osd.id)
+        return most is not None and self._peak(osd, pg) - pg.shard_bytes // 2 > most
 
     def _peak(self, osd: Osd, pg: Pg) -> int:
         """Bytes on a target once all that is coming and one shard more are there."""

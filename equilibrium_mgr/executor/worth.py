@@ -4,28 +4,47 @@ from __future__ import annotations
 from typing import Dict, Optional
 
 from ..planner.plan import Plan
+from ..planner.shares import beyond_share
 from ..snapshot.model import Snapshot
+from ..snapshot.weights import held_sentence
 
 
 def worth(plan: Plan, snapshot: Snapshot, min_gain: float) -> Optional[str]:
     """Why it is, as half a sentence for the history, or None. `min_gain` is a ratio."""
     if not plan.changes:
         return None
-    return (_relief(plan, snapshot) or _lower(plan, min_gain) or _more_room(plan, min_gain)
+    return (_relief(plan, snapshot) or _share(plan, snapshot, min_gain)
+            or _lower(plan, min_gain) or _more_room(plan, min_gain)
             or (None if min_gain > 0.0 else "there are moves that improve the placement"))
 
 
 def _relief(plan: Plan, snapshot: Snapshot) -> Optional[str]:
-    leaving: Dict[int, int] = {}
-    for move in plan.moves:
-        leaving[move.source] = leaving.get(move.source, 0) + move.bytes
-        leaving[move.target] = leaving.get(move.target, 0) - move.bytes
-    for osd_id, relieved in sorted(leaving.items()):
+    for osd_id, relieved in sorted(_leaving(plan).items()):
         osd = snapshot.osds.get(osd_id)
         if osd is not None and relieved > 0 and osd.has_statistics:
             if osd.target_bytes > snapshot.nearfull_ratio * osd.size_bytes:
                 return "osd.%d is above nearfull" % osd_id
     return None
+
+
+def _share(plan: Plan, snapshot: Snapshot, min_gain: float) -> Optional[str]:
+    """An OSD holds clearly more than its operator's weights leave it."""
+    beyond = beyond_share(snapshot)
+    leaving = _leaving(plan) if beyond else {}
+    for osd_id, excess in beyond.items():
+        osd = snapshot.osds[osd_id]
+        if min(excess, leaving.get(osd_id, 0)) >= max(1.0, min_gain * osd.capacity_bytes):
+            return "%s and has more" % held_sentence(osd)
+    return None
+
+
+def _leaving(plan: Plan) -> Dict[int, int]:
+    """OSD → bytes that leave it less those that come."""
+    leaving: Dict[int, int] = {}
+    for move in plan.moves:
+        leaving[move.source] = leaving.get(move.source, 0) + move.bytes
+        leaving[move.target] = leaving.get(move.target, 0) - move.bytes
+    return leaving
 
 
 def _lower(plan: Plan, min_gain: float) -> Optional[str]:

@@ -5,7 +5,7 @@ and those that work on it (targets, descent, squeeze) use lists indexed by integ
 """
 from __future__ import annotations
 
-from typing import Callable, Dict, Iterator, List, Sequence, Set, Tuple
+from typing import Callable, Dict, Iterator, List, Mapping, Sequence, Set, Tuple
 
 from ..snapshot.model import Pg, Snapshot
 from ..snapshot.paced import no_pause, paced
@@ -34,6 +34,11 @@ class Board:
         osds = [snapshot.osds[osd] for osd in self.osd_ids]
         self.used: List[int] = [o.target_bytes for o in osds]
         self.size: List[int] = [o.size_bytes for o in osds]
+        #: less than the size where the operator's weights hold an OSD to a share of it, and what of
+        #: its used bytes that does not count
+        self.capacity: List[int] = [o.capacity_bytes for o in osds]
+        self.spared: List[int] = [o.spared_bytes if o.share < 1.0 else 0 for o in osds]
+        self.held: Dict[int, int] = {}             # OSD index → bytes that are its share
         limit = effective_fill_limit(options.fill_limit, snapshot.backfillfull_ratio)
         self.most: List[int] = [int(limit * o.size_bytes) if o.cannot_take() is None else 0
                                 for o in osds]
@@ -57,7 +62,20 @@ class Board:
         self.watchers: List[Callable[[int, int, int, int], None]] = []
         self._place(options, pause)
 
+    def hold(self, most: Mapping[int, int]) -> None:
+        """OSDs (by id) that no shard may go to beyond so many used bytes, and that are to give
+        what they hold beyond them."""
+        for osd, limit in most.items():
+            i = self.index_of.get(osd)
+            if i is not None:
+                self.held[i] = limit
+                self.most[i] = min(self.most[i], limit)
+
     # -- reading -------------------------------------------------------------------------------
+
+    def fullness(self, osd: int) -> float:
+        """Used bytes for the OSD's capacity: what OSDs are filled by."""
+        return (self.used[osd] - self.spared[osd]) / self.capacity[osd]
 
     def group_of(self, pg: int, osd: int) -> int:
         """The group of the shard that a PG has on an OSD."""

@@ -12,10 +12,11 @@ from typing import Callable, Dict, FrozenSet, Iterable, List, Mapping, NamedTupl
 from typing import Sequence, Set, Tuple
 
 from ..crush.hierarchy import OSD_TYPE
-from ..snapshot.model import Snapshot
+from ..snapshot.model import Osd, Snapshot
 from ..snapshot.paced import paced
 from .demand import OSDS_AT_ONCE, Demand, binding_domains, movable_bytes
 from .fair_levels import Basin, Part, PipeNetwork, Tier, fair_levels
+from .shares import share_levels
 
 CAPACITY = "capacity"
 FAILURE_DOMAIN = "failure domain"
@@ -54,7 +55,8 @@ class OsdSet(NamedTuple):
 
 
 class Reachable(NamedTuple):
-    """Utilisations are ratios of a device's size.
+    """Utilisations are ratios of a device's size; that of an OSD which an operator's weights hold
+    to a share of it is that share of its likes'.
 
     Where a set has several classes, only the set's bound is one: a class could be emptier than
     `classes` says if others were fuller.
@@ -124,23 +126,60 @@ def reachable(snapshot: Snapshot, fixed_pools: FrozenSet[int] = frozenset(), *,
     `checkpoint` is called every few milliseconds, for others to get their turn.
     """
     demands, on_osd = movable_bytes(snapshot, fixed_pools, checkpoint)
-    parts = {osd: Part(snapshot.osds[osd].target_bytes - moved, snapshot.osds[osd].size_bytes)
+    parts = {osd: _part(snapshot.osds[osd], moved)
              for osd, moved in paced(on_osd.items(), OSDS_AT_ONCE, checkpoint)}
     levels = {number: osd.target_bytes / osd.size_bytes
               for number, osd in paced(sorted(snapshot.osds.items()), OSDS_AT_ONCE, checkpoint)
               if osd.has_statistics and osd.size_bytes > 0}
+    most = share_levels(snapshot)
     sets: List[OsdSet] = []
     for component in _components(demands, checkpoint):
-        pipes = _build(component, parts, max(levels[osd] for osd in component.osds), checkpoint)
-        tiers = fair_levels(pipes.network, checkpoint)
-        for tier in paced(tiers, 1, checkpoint):
-            for node in tier.nodes:
-                for osd in pipes.osds_of.get(node, ()):
-                    levels[osd] = max(tier.level, parts[osd].ratio)
-        sets.append(_osd_set(snapshot, component, pipes, tiers[0], levels))
+        pipes, tiers = _solved(snapshot, component, parts, checkpoint)
+        fair = _fair(pipes, tiers, parts, checkpoint)
+        above = {osd: most[osd] / fair[osd] for osd in component.osds
+                 if osd in most and fair[osd] > most[osd] > parts[osd].ratio}
+        if above:   # their buckets would have them hold more of their size than others of theirs
+            for osd, factor in above.items():
+                parts[osd] = parts[osd]._replace(size=max(1, int(parts[osd].size * factor)))
+            pipes, tiers = _solved(snapshot, component, parts, checkpoint)
+            fair = _fair(pipes, tiers, parts, checkpoint)
+        for osd, level in fair.items():
+            levels[osd] = _utilization(snapshot.osds[osd], parts[osd], level)
+        sets.append(_osd_set(snapshot, component, pipes, tiers, levels))
     checkpoint()
     return Reachable(tuple(sorted(sets, key=lambda s: s.osds)), levels,
                      _highest_by_class(snapshot, levels))
+
+
+def _part(osd: Osd, moved: int) -> Part:
+    """What an OSD could take; one that is held to a share rises with others by its capacity."""
+    return Part(osd.target_bytes - moved - osd.spared_bytes, osd.capacity_bytes)
+
+
+def _solved(snapshot: Snapshot, component: _Component, parts: Mapping[int, Part],
+            checkpoint: Callable[[], object]) -> Tuple[_Pipes, List[Tier]]:
+    osds = [snapshot.osds[osd] for osd in component.osds]
+    ceiling = max((osd.target_bytes - osd.spared_bytes) / parts[osd.id].size for osd in osds)
+    pipes = _build(component, parts, ceiling, checkpoint)
+    return pipes, fair_levels(pipes.network, checkpoint)
+
+
+def _fair(pipes: _Pipes, tiers: Sequence[Tier], parts: Mapping[int, Part],
+          checkpoint: Callable[[], object]) -> Dict[int, float]:
+    """OSD → its level in the fairest placement, a ratio of its capacity."""
+    fair: Dict[int, float] = {}
+    for tier in paced(tiers, 1, checkpoint):
+        for node in tier.nodes:
+            for osd in pipes.osds_of.get(node, ()):
+                fair[osd] = max(tier.level, parts[osd].ratio)
+    return fair
+
+
+def _utilization(osd: Osd, part: Part, level: float) -> float:
+    """A level as a ratio of the OSD's size."""
+    if osd.share >= 1.0:
+        return level
+    return (level * part.size + osd.spared_bytes) / osd.size_bytes
 
 
 def _highest_by_class(snapshot: Snapshot, levels: Mapping[int, float]) -> Dict[str, float]:
@@ -208,15 +247,24 @@ def _alike(component: _Component, parts: Mapping[int, Part], ceiling: float,
     return groups
 
 
-def _osd_set(snapshot: Snapshot, component: _Component, pipes: _Pipes, top: Tier,
+def _osd_set(snapshot: Snapshot, component: _Component, pipes: _Pipes, tiers: Sequence[Tier],
              levels: Mapping[int, float]) -> OsdSet:
     bound = max(levels[osd] for osd in component.osds)
     at_bound = {osd for osd in component.osds if levels[osd] >= bound * (1.0 - _SAME)}
+    top = _tier_of(pipes, tiers, at_bound)
     return OsdSet(
         device_class=",".join(sorted({snapshot.osds[o].device_class for o in component.osds})),
         takes=tuple(sorted({_name(snapshot, demand.take) for demand in component.demands})),
         osds=tuple(sorted(component.osds)), bound=bound,
         binding=_binding(snapshot, component, pipes, top, at_bound, bound))
+
+
+def _tier_of(pipes: _Pipes, tiers: Sequence[Tier], osds: Set[int]) -> Tier:
+    """The highest tier with one of the OSDs; those that are held to a share may stand above it."""
+    for tier in tiers:
+        if any(not osds.isdisjoint(pipes.osds_of.get(node, ())) for node in tier.nodes):
+            return tier
+    return tiers[0]
 
 
 def _binding(snapshot: Snapshot, component: _Component, pipes: _Pipes, top: Tier,
@@ -230,7 +278,7 @@ def _binding(snapshot: Snapshot, component: _Component, pipes: _Pipes, top: Tier
             FAILURE_DOMAIN, osds,
             tuple(sorted({_name(snapshot, item).split("~")[0] for _, item in full})),
             tuple(sorted({pool for demand, _ in full for pool in demand.pools})))
-    if at_bound == component.osds:
+    if all(osd in at_bound or snapshot.osds[osd].share < 1.0 for osd in component.osds):
         return Binding(CAPACITY, osds, (), ())
     confined = [pipes.demand_of[node] for node in top.nodes if node in pipes.demand_of]
     return Binding(CAPACITY, osds, (), tuple(sorted({p for d in confined for p in d.pools})))
@@ -253,7 +301,9 @@ def _cause(osd_set: OsdSet, snapshot: Snapshot) -> str:
     if binding.kind == FIXED:
         return "so much is on %s and cannot go elsewhere" % _held_by(osd_set, snapshot)
     if not binding.pools:
-        return "every OSD would be equally full"
+        held = any(snapshot.osds[osd].share < 1.0 for osd in osd_set.osds)
+        return "every OSD would be equally full%s" % (
+            " for the share of its size that it is held to" if held else "")
     pools = _listed("pool", [snapshot.pools[pool].name for pool in binding.pools])
     if binding.kind == CAPACITY:
         return "%s may use only %s, equally full then" % (pools, _held_by(osd_set, snapshot))

@@ -26,6 +26,9 @@ moved,
   - bytes displaced
   - sum over sets  size · (top · (highest u - T) + far_top · (what of it is more than far shards))
 
+For an OSD that an operator's weights hold to a share of its size (snapshot/weights.py) T is what
+that share comes to, and caps follow its capacity; what it has beyond its share leaves at any price.
+
 The numbers below were chosen by measurement on clusters of many shapes; what they are applied to
 (levels, caps, shard sizes) comes from the cluster at hand.
 """

@@ -23,6 +23,7 @@ class PlanOptions(NamedTuple):
     rejected_pgs: FrozenSet[str] = frozenset()  # the monitor would not have them moved
     fill_limit: float = 0.0               # ratio, at most backfillfull less FILL_MARGIN; 0: that
     aim: str = AIMS[0]
+    respect_weights: bool = True          # OSDs with lowered weights are held to a share
 
 
 def effective_fill_limit(fill_limit: float, backfillfull_ratio: float) -> float:

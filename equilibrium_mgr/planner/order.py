@@ -3,6 +3,8 @@
 Always the fullest OSD of a device class gives first, to where it is lowest afterwards, and no
 target ever passes the highest utilisation of its class at that moment; where changes wait for each
 other and cannot all keep to that, none passes the highest at the start, and what would is left out.
+Where an OSD gives what it holds beyond its share, targets may rise to the highest in the end, and
+in circles by a shard more.
 Classes take turns by the share of their bytes that is through. All moves of one PG go together:
 they are one upmap entry.
 """
@@ -103,7 +105,10 @@ class _Sorter:
                 self._heaps.setdefault(self._class_of[osd], []).append((-self._level(osd), osd))
         for heap in list(self._heaps.values()) + list(self._tops.values()):
             heapq.heapify(heap)
-        self._first_tops = {name: -heap[0][0] for name, heap in self._tops.items()}
+        #: where an OSD gives what it has beyond its share, others may have to rise for it
+        self._granted = self._needed_levels(board)
+        self._first_tops = {name: max(-heap[0][0], self._granted.get(name, 0.0) + self._slack(name))
+                            for name, heap in self._tops.items()}
         self._total = {name: 0 for name in self._heaps}
         self._through = {name: 0 for name in self._heaps}
         for change in changes:
@@ -171,7 +176,21 @@ class _Sorter:
         heap = self._tops[name]
         while -heap[0][0] != self._level(heap[0][1]):
             heapq.heapreplace(heap, (-self._level(heap[0][1]), heap[0][1]))
-        return -heap[0][0]
+        return max(-heap[0][0], self._granted.get(name, 0.0))
+
+    def _needed_levels(self, board: Board) -> Dict[str, float]:
+        """Device class → the highest utilization in the end, where an OSD is beyond its share."""
+        beyond = {self._class_of[i] for i, most in board.held.items() if self._used[i] > most}
+        needed: Dict[str, float] = {}
+        for osd, name in enumerate(self._class_of):
+            if name in beyond:
+                needed[name] = max(needed.get(name, 0.0), board.used[osd] / self._size[osd])
+        return needed
+
+    def _slack(self, name: str) -> float:
+        """What a shard on its way through may lift an OSD by where all are as full as can be."""
+        return max((self._shard(number) for number, change in enumerate(self._changes)
+                    if name in self._granted and self._owner(change) == name), default=0.0)
 
     def _next(self, name: str) -> Optional[int]:
         """The next change of a class, or None where its fullest OSD has to wait."""

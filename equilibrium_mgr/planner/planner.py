@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Callable, Dict, List, Tuple
 
-from ..snapshot.model import Snapshot
+from ..snapshot.model import Snapshot, without_shares
 from ..snapshot.paced import paced
 from ..snapshot.upmap import items_for, settle_replicated
 from .attempts import best_attempt
@@ -43,6 +43,8 @@ def make_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions(),
 
     def pause() -> bool:
         return checkpoint(found[0])
+    if not options.respect_weights:
+        snapshot = without_shares(snapshot)
     fixed = (frozenset() if options.pool_ids is None
              else frozenset(snapshot.pools) - options.pool_ids)
     bounds = reachable(snapshot, fixed, checkpoint=pause)

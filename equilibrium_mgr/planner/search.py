@@ -1,7 +1,8 @@
 """The search for a better placement: a recipe of three steps over one board.
 
 1. Single moves off the fullest OSDs, at falling prices per byte (descent).
-2. What limits the pools is tightened as far as it pays (squeeze): the highest utilisation of each
+2. OSDs that an operator's weights hold to a share give what they have beyond it; then what limits
+   the pools is tightened as far as it pays (squeeze): the highest utilisation of each
    OSD set, and each pool's room on the OSD that limits it most.
 3. What was moved and turned out not to be needed is taken back (thrift), and what went through an
    OSD goes straight (detours).
@@ -21,6 +22,7 @@ from .limits import Limits
 from .objective import Weights, holds_data
 from .osd_sets import IndexedSet
 from .relief import Relief
+from .shares import limits_by_levels
 from .shelves import Shelves
 from .single_moves import SingleMoves
 from .squeeze import Squeeze
@@ -51,6 +53,7 @@ class Search:
         self._checkpoint = checkpoint
         self._stopped = False
         self.sets = [IndexedSet(board, osd_set, reachable) for osd_set in reachable.sets]
+        board.hold(limits_by_levels(board.snapshot, reachable.levels))
         levels = [reachable.levels[osd] for osd in board.osd_ids]
         tops, typical = list(levels), [0.0] * len(levels)
         for members in self.sets:
@@ -58,6 +61,9 @@ class Search:
                 tops[i], typical[i] = members.bound, members.typical
         full = board.snapshot.full_ratio
         free = [max(0.0, (full - level) * size) for level, size in zip(levels, board.size)]
+        for i, most in board.held.items():
+            tops[i] = most / board.size[i]
+            free[i] = max(0.0, full * board.capacity[i] + board.spared[i] - most)
         self._terms = Terms(board, weights, tops, free, typical, self._go_on)
         self._targets = Targets(self._terms)
         self._shelves = Shelves(board)
@@ -122,6 +128,7 @@ class Search:
         relief = Relief(self._terms, self._targets, self._shelves, self._joint_moves,
                         limits, price)
         squeeze = Squeeze(self._board, relief, limits, price, self._go_on)
+        self._lower_to_shares(squeeze, limits)
         purses = [members.excess * self._weights.room for members in self.sets]
         for what in self._weights.rounds.split():
             if self._stopped:
@@ -133,6 +140,19 @@ class Search:
                 self._lower_maxima(squeeze)
         limits.settle(0.0)
         return limits
+
+    def _lower_to_shares(self, squeeze: Squeeze, limits: Limits) -> None:
+        """What is still beyond an OSD's share leaves it, whatever it costs: an operator wants it.
+        Others may become as full for it as the bound demands."""
+        for members in self.sets:
+            held = [i for i in members.osds if i in self._board.held]
+            if not held:
+                continue
+            top = members.top(self._board)
+            limits.set_water(members.osds, max(top, members.bound + members.shard))
+            for i in held:
+                squeeze.lower_to(i, self._board.held[i], members.osds)
+            limits.set_water(members.osds, max(top, members.top(self._board)))
 
     def _make_room(self, squeeze: Squeeze, limits: Limits, purses: List[float]) -> None:
         """Every pool of an OSD set gets its part of the purse; what one leaves the next may use."""

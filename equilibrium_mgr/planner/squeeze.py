@@ -91,6 +91,26 @@ class Squeeze:
         limits.set_water(osds, max(used[i] / size[i] for i in members))
         self._given_up[osds] = len(board.changed)
 
+    def lower_to(self, osd: int, most: int, helpers: Tuple[int, ...]) -> None:
+        """Relieves an OSD until it has less than one of its shards above `most` bytes, or nothing
+        more can leave: what that costs is not asked."""
+        board = self._board
+        if not board.gives[osd]:
+            return
+        complaint = Complaint(helpers, -1, 0.0, most / board.size[osd], 0.0, 0.0)
+        self._until = board.examined + self._left_for_maxima
+        for _ in range(_EFFORT * len(board.shards[osd])):
+            sizes = sorted(board.pg_bytes[pg] for pg in board.shards[osd] if board.pg_bytes[pg])
+            if not sizes or board.used[osd] - most < sizes[len(sizes) // 2] or (
+                    board.examined >= self._until or not self._go_on()):
+                break
+            found = self._relief.find(osd, complaint)
+            if found is None:
+                break
+            self._journal.clear()
+            self._apply(found.steps)
+        self._journal.clear()
+
     def make_room(self, group: int, goal: float, worth: float, purse: float) -> float:
         """Lowers a pool's highest count of shards per free byte to the goal, or as it pays.
 

@@ -39,7 +39,7 @@ class Targets:
                 continue
             key = (id(group.osds), id(group.zone))
             if key not in shared:
-                shared[key] = _by_zone(board, group, _fullness(board))
+                shared[key] = _by_zone(board, group, board.fullness)
             self._of_group.append(shared[key])
 
     def of(self, group: int, source: int) -> List[Entry]:
@@ -61,13 +61,13 @@ class Targets:
             osds = [osd for osd in members.osds if members.joint.bucket[osd] == bucket]
             self._within[group, bucket] = _Sorted(
                 self._board, osds,
-                _cost_of(self._terms, members) if self.own else _fullness(self._board))
+                _cost_of(self._terms, members) if self.own else self._board.fullness)
         return self._within[group, bucket].entries()
 
     def among(self, osds: Tuple[int, ...]) -> List[Entry]:
-        """(utilisation, OSD) of these OSDs, the emptiest first."""
+        """(fullness, OSD) of these OSDs, the emptiest first."""
         if osds not in self._among:
-            self._among[osds] = _Sorted(self._board, osds, _fullness(self._board))
+            self._among[osds] = _Sorted(self._board, osds, self._board.fullness)
         return self._among[osds].entries()
 
 
@@ -112,7 +112,3 @@ def _by_zone(board: Board, group: Group, key: Callable[[int], float]) -> Dict[in
 def _cost_of(terms: Terms, group: Group) -> Callable[[int], float]:
     """What it costs an OSD to take a shard of mean size."""
     return lambda osd: terms.enter(group.index, osd, group.mean_bytes)
-
-
-def _fullness(board: Board) -> Callable[[int], float]:
-    return lambda osd: board.used[osd] / board.size[osd]

@@ -6,22 +6,27 @@ from typing import Any, Dict, List, Mapping, Optional
 from ..comparing import Comparison
 from ..planner.plan import ClassUsage, Plan, PoolSpace, Usage
 from .aims import aims_json, aims_table
+from ..snapshot.model import Snapshot
 from .answer import Answer
+from .held import held_json, held_sentences
 from .text import format_bytes, format_duration, format_ratio, histogram_bar, table
 
 
 def evaluate_cluster(usage: Usage, bounds: Mapping[str, float], epoch: int, age_seconds: float,
-                     now: Optional[Mapping[str, ClassUsage]] = None) -> Answer:
+                     now: Optional[Mapping[str, ClassUsage]] = None,
+                     snapshot: Optional[Snapshot] = None) -> Answer:
     """The placement as it will be once everything in flight has arrived.
 
     `bounds`: device class → the lowest highest utilisation that the rules allow, where known.
-    `now`: the classes as OSDs report them.
+    `now`: the classes as OSDs report them. `snapshot` tells which OSDs are held to a share.
     """
     head = "osdmap epoch %d, seen %s ago" % (epoch, format_duration(age_seconds))
-    plain = "\n\n".join([head, class_table(usage.classes, bounds, now),
-                         pool_table(usage.pools)])
+    held = "\n".join(held_sentences(snapshot)) if snapshot is not None else ""
+    plain = "\n\n".join([head, class_table(usage.classes, bounds, now)]
+                        + ([held] if held else []) + [pool_table(usage.pools)])
     return Answer({"osdmap_epoch": epoch, "snapshot_age_seconds": age_seconds,
                    "classes": classes_json(usage.classes, bounds, now),
+                   "held_osds": held_json(snapshot) if snapshot is not None else [],
                    "pools": pools_json(usage.pools)}, plain)
 
 

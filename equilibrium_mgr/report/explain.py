@@ -13,6 +13,7 @@ from ..settings import Settings
 from .answer import Answer
 from .explain_osd import SAME, Facts, explain_osd, set_json, target_utilization
 from .explain_pool import explain_pg, explain_pool
+from .held import held_json, held_sentences
 from .text import format_ratio
 
 #: Device classes and pools that a sentence names before it only counts the rest.
@@ -75,6 +76,7 @@ def _explain_cluster(sight: Sight) -> Facts:
     sentences += ["pools wait: %s" % reason for reason in troubled]
     sentences += ["%d PGs cannot be moved: %s" % (count, reason)
                   for reason, count in sorted(snapshot.skipped.items())]
+    sentences += held_sentences(snapshot)
     sentences += ["%d OSDs can take no shards: %s" % (count, reason)
                   for reason, count in sorted(unusable.items())]
     if sight.balancer.rejected:
@@ -85,6 +87,7 @@ def _explain_cluster(sight: Sight) -> Facts:
                          % view.in_flight_moves)
     return {"state": sight.balancer.state, "reason": sight.balancer.reason, "sets": sets,
             "skipped_pgs": dict(snapshot.skipped), "unusable_osds": dict(unusable),
+            "held_osds": held_json(snapshot),
             "troubled": troubled, "rejected_upmaps": len(sight.balancer.rejected),
             "in_flight_moves": view.in_flight_moves,
             "too_full": [entry.to_json(snapshot.full_ratio) for entry in view.too_full]}, sentences

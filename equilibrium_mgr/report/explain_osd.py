@@ -7,6 +7,7 @@ from ..executor.toofull import sentences as too_full_sentences
 from ..executor.view import View
 from ..planner.bound import OsdSet, describe
 from ..snapshot.model import Osd, Snapshot
+from ..snapshot.weights import held_sentence
 from .text import format_bytes, format_ratio
 
 #: JSON-ready facts, and the sentences that say the same.
@@ -30,12 +31,15 @@ def explain_osd(number: int, view: View) -> Facts:
         "utilization": utilization(osd), "target_utilization": target_utilization(osd),
         "reachable": level, "set": set_json(osd_set, view.snapshot) if osd_set else None,
         "bound": osd_set.bound if osd_set else None, "cannot_take": osd.cannot_take(),
+        "share": osd.share, "held_by": osd.held_by,
         "limited_pools": limited,
         "too_full": [entry.to_json(view.snapshot.full_ratio) for entry in too_full]}
     sentences = [_fill(osd)] + too_full_sentences(view.snapshot, too_full)
     if osd.cannot_take():
         sentences.append("no shard may go to it: it is %s" % osd.cannot_take())
     else:
+        if osd.share < 1.0:
+            sentences.append(held_sentence(osd))
         sentences += _reach(osd, level, osd_set, view)
     sentences.append("it limits the free space of pools: %s" % ", ".join(limited) if limited
                      else "it limits the free space of no pool that holds data")

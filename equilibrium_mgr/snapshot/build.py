@@ -21,6 +21,7 @@ from .rows import Rows
 from .shard_inputs import NO_RECORD, shard_inputs
 from .sizes import DeviceInput, ShardInput, SizeModel, fit_sizes
 from .upmap import invert_items, items_by_pg, items_for, settle_replicated
+from .weights import with_base_bytes, with_shares
 
 _T = TypeVar("_T")
 
@@ -63,6 +64,8 @@ class SnapshotBuilder:
         pools = self._pools(osd_map, crush, reading)
         items = items_by_pg(osd_map)
         devices = _devices(osd_map, crush, reading.osd_stats)
+        if reading.respect_weights:
+            devices = with_shares(devices, crush)
         self._forget_stale(pools, devices)
         tally = _Tally()
         pgs = self._pgs(reading, pools, items, devices, tally)
@@ -76,8 +79,9 @@ class SnapshotBuilder:
             nearfull_ratio=ratios["nearfull_ratio"],
             min_compat_client=osd_map.get("require_min_compat_client", ""),
             crush=crush, crush_version=osd_map.get("crush_version", 0),
-            osds=_with_transfers(devices, self._paced(pgs.values()), pools), pools=pools, pgs=pgs,
-            upmap_items=items,
+            osds=with_base_bytes(_with_transfers(devices, self._paced(pgs.values()), pools),
+                                 self._paced(pgs.values())),
+            pools=pools, pgs=pgs, upmap_items=items,
             pool_states=_pool_states(reading.pg_status, tally),
             object_copies=copies,
             misplaced_copies=(reading.pg_status.get("misplaced_objects", 0)

@@ -27,6 +27,19 @@ class Osd(NamedTuple):
     has_statistics: bool
     inbound_bytes: int   # still to come from backfills that run or wait
     outbound_bytes: int  # goes when those backfills are through
+    share: float = 1.0   # ratio of its size that the operator's weights leave it
+    held_by: str = ""    # the weights that do, where the share is below 1 (snapshot/weights.py)
+    base_bytes: int = 0  # of a held OSD: what it uses beside shards
+
+    @property
+    def capacity_bytes(self) -> int:
+        """What of its size is to be filled like others'."""
+        return self.size_bytes if self.share >= 1.0 else max(1, int(self.share * self.size_bytes))
+
+    @property
+    def spared_bytes(self) -> int:
+        """Used bytes of a held OSD that its share does not count: they cannot become less."""
+        return int((1.0 - self.share) * self.base_bytes) if self.base_bytes else 0
 
     @property
     def target_bytes(self) -> int:
@@ -44,6 +57,14 @@ class Osd(NamedTuple):
         if not self.has_statistics or self.size_bytes <= 0:
             return "without statistics"
         return None
+
+
+def without_shares(snapshot: "Snapshot") -> "Snapshot":
+    """The same cluster, its OSDs to be filled by their sizes alone."""
+    if all(osd.share >= 1.0 for osd in snapshot.osds.values()):
+        return snapshot
+    return snapshot._replace(osds={number: osd._replace(share=1.0, held_by="", base_bytes=0)
+                                   for number, osd in snapshot.osds.items()})
 
 
 class Pool(NamedTuple):

@@ -38,3 +38,4 @@ class Reading(NamedTuple):
     acting: Optional[Mapping[str, Sequence[int]]] = None
     #: pool id → bytes per object that OSDs took beyond what was predicted (executor/prediction.py)
     measured: Mapping[int, float] = {}
+    respect_weights: bool = True           # lowered weights hold OSDs to a share of their size

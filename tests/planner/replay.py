@@ -43,6 +43,12 @@ class Replay:
         return float((sum((u - mean) ** 2 for u in levels) / len(levels)) ** 0.5)
 
 
+def largest_shard_on(replay: Replay, osd: int) -> int:
+    """Bytes of the largest shard that an OSD holds; 0 where it holds none."""
+    return max((replay.snapshot.pgs[pgid].shard_bytes for pgid, up in replay.up.items()
+                if osd in up), default=0)
+
+
 def class_of(snapshot: Snapshot, osd: int) -> str:
     return snapshot.osds[osd].device_class
 

@@ -1,0 +1,64 @@
+"""How much an OSD that is held to a share of its size may hold: that share of what its likes hold.
+
+Its likes are the OSDs that the same takes of rules may use. With S the sum of their used bytes and
+C that of their capacities (size × share), each would be at the level S ÷ C if all were equally
+full for their capacity.
+"""
+from __future__ import annotations
+
+from typing import Dict, FrozenSet, List, Mapping
+
+from ..snapshot.model import Snapshot
+
+
+def share_levels(snapshot: Snapshot) -> Dict[int, float]:
+    """Held OSD → the level of its likes, a ratio of capacity. Empty, at once, where none is."""
+    held = [osd for osd in snapshot.osds.values() if osd.share < 1.0]
+    if not held:
+        return {}
+    takes = _takes(snapshot)
+    wanted = {takes[osd.id] for osd in held if osd.id in takes}
+    used: Dict[FrozenSet[int], int] = dict.fromkeys(wanted, 0)
+    capacity: Dict[FrozenSet[int], int] = dict.fromkeys(wanted, 0)
+    for number, known in takes.items():
+        osd = snapshot.osds.get(number)
+        if known in wanted and osd is not None and osd.cannot_take() is None:
+            used[known] += max(0, osd.target_bytes - osd.spared_bytes)
+            capacity[known] += osd.capacity_bytes
+    return {osd.id: used[takes[osd.id]] / capacity[takes[osd.id]] for osd in held
+            if osd.id in takes and capacity[takes[osd.id]]}
+
+
+def share_limits(snapshot: Snapshot) -> Dict[int, int]:
+    """Held OSD → the most bytes that may be in use on it by our doing."""
+    limits: Dict[int, int] = {}
+    for number, level in share_levels(snapshot).items():
+        osd = snapshot.osds[number]
+        limits[number] = int(level * osd.capacity_bytes) + osd.spared_bytes
+    return limits
+
+
+def limits_by_levels(snapshot: Snapshot, levels: Mapping[int, float]) -> Dict[int, int]:
+    """The same, and no more than in the fairest placement (levels are ratios of sizes)."""
+    return {number: min(limit, int(levels[number] * snapshot.osds[number].size_bytes))
+            for number, limit in share_limits(snapshot).items() if number in levels}
+
+
+def beyond_share(snapshot: Snapshot) -> Dict[int, int]:
+    """Held OSD → bytes beyond its limit once everything in flight has arrived; none that keep it."""
+    return {number: snapshot.osds[number].target_bytes - limit
+            for number, limit in sorted(share_limits(snapshot).items())
+            if snapshot.osds[number].target_bytes > limit}
+
+
+def _takes(snapshot: Snapshot) -> Dict[int, FrozenSet[int]]:
+    """OSD → the buckets whose OSDs the pools' rules take, of those that it is under."""
+    under: Dict[int, List[int]] = {}
+    seen = set()
+    for pool in snapshot.pools.values():
+        for block in pool.rule.blocks if pool.rule is not None else ():
+            if block.take not in seen:
+                seen.add(block.take)
+                for osd in block.weights:
+                    under.setdefault(osd, []).append(block.take)
+    return {osd: frozenset(takes) for osd, takes in under.items()}

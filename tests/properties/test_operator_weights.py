@@ -1,0 +1,172 @@
+"""An operator's weights are wishes: no plan works against them, and each of their steps is made.
+
+What an OSD may hold is computed here from what the operator meant (tests/weighted_clusters.py), not
+from the weights: its share of what all OSDs would hold if they were equally full for their shares.
+"""
+from __future__ import annotations
+
+import random
+from typing import Dict, List
+
+import pytest
+from legality import assert_legal, ended_plan
+from replay import Replay, by_change, follow_up, largest_shard_on
+from weighted_clusters import Layout, Weighted, layout, weighted
+
+from equilibrium_mgr.planner.bound import reachable
+from equilibrium_mgr.planner.options import AIMS, PlanOptions
+from equilibrium_mgr.planner.plan import Plan
+from equilibrium_mgr.snapshot.model import Snapshot
+
+_SEEDS = range(4)
+_FEW = range(2)
+
+
+def operator(seed: int) -> random.Random:
+    return random.Random("operator %d" % seed)
+
+
+def lowered(rng: random.Random, made: Layout) -> Dict[int, float]:
+    """One OSD to a quarter of them, each to a share of its own."""
+    osds = sorted(made.sizes)
+    return {osd: rng.choice((0.05, 0.1, 0.3, 0.5, 0.8))
+            for osd in rng.sample(osds, rng.randint(1, len(osds) // 4))}
+
+
+def limits(snapshot: Snapshot, shares: Dict[int, float]) -> Dict[int, float]:
+    """OSD → the bytes that the operator leaves it."""
+    capacity = {osd.id: osd.size_bytes * shares.get(osd.id, 1.0)
+                for osd in snapshot.osds.values()}
+    level = sum(osd.target_bytes for osd in snapshot.osds.values()) / sum(capacity.values())
+    return {osd: level * capacity[osd] for osd in shares}
+
+
+def assert_respected(snapshot: Snapshot, plan: Plan, shares: Dict[int, float],
+                     options: PlanOptions = PlanOptions()) -> None:
+    """No shard goes to a held OSD beyond its share, and at most one shard more stays there."""
+    assert_legal(snapshot, plan, options)
+    most = limits(snapshot, shares)
+    now = Replay(snapshot)
+    for _, moves in by_change(plan):
+        for move in moves:
+            now.move(move)
+            if move.target in most:
+                assert now.used[move.target] <= most[move.target] * (1.0 + 1e-6), move
+    for osd, limit in most.items():
+        assert now.used[osd] <= limit + largest_shard_on(now, osd), osd
+
+
+def assert_others_even(snapshot: Snapshot, plan: Plan, shares: Dict[int, float]) -> None:
+    """The fullest of the rest is within a shard of the level that all would have."""
+    capacity = sum(osd.size_bytes * shares.get(osd.id, 1.0) for osd in snapshot.osds.values())
+    level = sum(osd.target_bytes for osd in snapshot.osds.values()) / capacity
+    end = Replay(snapshot, plan.moves)
+    for osd in snapshot.osds:
+        if osd not in shares:
+            shard = largest_shard_on(end, osd) / snapshot.osds[osd].size_bytes
+            assert end.level(osd) <= level + shard, osd
+
+
+@pytest.mark.parametrize("seed", _SEEDS)
+@pytest.mark.parametrize("crush", [False, True])
+def test_held_osds_are_drained_to_their_share(seed: int, crush: bool) -> None:
+    rng = operator(seed)
+    made = layout(rng)
+    case = weighted(seed, lowered(rng, made), crush, made)
+    snapshot = case.cluster.snapshot()
+    options = PlanOptions(aim=AIMS[seed % len(AIMS)])
+    plan = ended_plan(snapshot, options)
+    assert_respected(snapshot, plan, case.shares, options)
+    if options.aim != "least-motion":
+        assert_others_even(snapshot, plan, case.shares)
+    again = ended_plan(follow_up(snapshot, plan.changes), options)
+    assert again.bytes <= 0.2 * plan.bytes
+
+
+@pytest.mark.parametrize("seed", _SEEDS)
+@pytest.mark.parametrize("crush", [False, True])
+def test_held_osds_that_are_empty_are_filled_to_their_share(seed: int, crush: bool) -> None:
+    """A new OSD with a lowered weight."""
+    rng = operator(seed)
+    made = layout(rng, 1.0)
+    shares = lowered(rng, made)
+    case = weighted(seed, shares, crush, made, empty=sorted(shares))
+    snapshot = case.cluster.snapshot()
+    plan = ended_plan(snapshot)
+    assert_respected(snapshot, plan, case.shares)
+    end = Replay(snapshot, plan.moves)
+    for osd, limit in limits(snapshot, shares).items():
+        assert end.used[osd] >= limit - 2 * typical_shard(snapshot) - 0.1 * limit, osd
+
+
+def typical_shard(snapshot: Snapshot) -> int:
+    sizes = sorted(pg.shard_bytes for pg in snapshot.pgs.values())
+    return sizes[len(sizes) * 9 // 10]
+
+
+@pytest.mark.parametrize("seed", _FEW)
+@pytest.mark.parametrize("crush", [False, True])
+@pytest.mark.parametrize("steps", [(0.7, 0.4, 0.1), (0.1, 0.4, 0.7, 1.0)])
+def test_each_step_of_a_gradual_change_is_followed(seed: int, crush: bool,
+                                                   steps: List[float]) -> None:
+    """A drain or a weight-in by steps: what one step has moved off (or onto) the OSD no plan
+    before the next one brings back."""
+    rng = operator(seed)
+    made = layout(rng, 1.0)
+    some = rng.sample(sorted(made.sizes), rng.choice((1, 1, made.each)))
+    placement: Dict[str, List[int]] = {}
+    held_before = None
+    for step in steps:
+        shares = {osd: step for osd in some} if step < 1.0 else {}
+        case = weighted(seed, shares, crush, made, empty=some if steps[0] < 0.5 else ())
+        case.cluster.up.update(placement)
+        snapshot = case.cluster.snapshot()
+        plan = ended_plan(snapshot)
+        assert_respected(snapshot, plan, shares)
+        end = Replay(snapshot, plan.moves)
+        held = sum(end.used[osd] for osd in some)
+        wanted = sum(limits(snapshot, {osd: step for osd in some}).values())
+        assert abs(held - wanted) <= len(some) * 2 * typical_shard(snapshot) + 0.1 * wanted
+        if held_before is not None:
+            assert (held < held_before) == (steps[0] > 0.5)
+        held_before = held
+        placement = {pgid: list(up) for pgid, up in end.up.items()}
+        still = ended_plan(follow_up(snapshot, plan.changes))
+        assert_respected(follow_up(snapshot, plan.changes), still, shares)
+
+
+@pytest.mark.parametrize("seed", _SEEDS)
+def test_weights_that_do_not_follow_sizes_change_nothing(seed: int) -> None:
+    """All 1.0, or any, beside what the same weights as sizes give."""
+    rng = operator(seed)
+    made = layout(rng, 0.0, (400, 800, 1600))
+    constant = weighted(seed, {}, True, made).cluster
+    by_size = weighted(seed, {}, True, made._replace(unit=1.0)).cluster
+    plan = ended_plan(by_size.snapshot())
+    assert plan.changes and ended_plan(constant.snapshot()).changes == plan.changes
+    chance = weighted(seed, {osd: rng.uniform(0.3, 3.0) for osd in made.sizes}, True, made).cluster
+    assert ended_plan(chance.snapshot()).changes == plan.changes
+
+
+@pytest.mark.parametrize("seed", _SEEDS)
+def test_the_option_fills_osds_by_their_sizes(seed: int) -> None:
+    rng = operator(seed)
+    made = layout(rng)
+    plain = weighted(seed, {}, False, made).cluster
+    held = weighted(seed, lowered(rng, made), seed % 2 == 0, made).cluster
+    options = PlanOptions(respect_weights=False)
+    assert ended_plan(held.snapshot(), options).changes == ended_plan(plain.snapshot()).changes
+
+
+@pytest.mark.parametrize("seed", _SEEDS)
+def test_the_bound_is_that_of_what_is_left(seed: int) -> None:
+    """No plan ends below it, and it is no lower than the mean by shares."""
+    rng = operator(seed)
+    made = layout(rng)
+    case: Weighted = weighted(seed, lowered(rng, made), seed % 2 == 0, made)
+    snapshot = case.cluster.snapshot()
+    bound = reachable(snapshot).classes["hdd"]
+    capacity = sum(made.sizes[osd] * case.shares.get(osd, 1.0) for osd in made.sizes)
+    level = sum(osd.target_bytes for osd in snapshot.osds.values()) / capacity
+    assert bound >= level * (1.0 - 1e-6)
+    assert bound <= ended_plan(snapshot).after.classes["hdd"].max + 1e-9

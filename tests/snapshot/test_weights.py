@@ -1,0 +1,95 @@
+"""Which OSDs count as held by the operator's weights, and to what share."""
+from __future__ import annotations
+
+from typing import Dict, Optional, Sequence
+
+import pytest
+from builders import OSD_RULE, TIB, Cluster, hosts
+
+from equilibrium_mgr.snapshot.model import Snapshot, without_shares
+from equilibrium_mgr.snapshot.weights import held_sentence
+
+#: 12 OSDs of 4 TiB
+ALIKE = [4.0] * 12
+
+
+def snapshot_of(sizes: Sequence[float], weights: Sequence[float],
+                reweights: Optional[Dict[int, float]] = None) -> Snapshot:
+    """OSDs on hosts of two; sizes are TiB."""
+    cluster = Cluster(hosts(len(sizes) // 2, 2), {0: OSD_RULE},
+                      weights=dict(enumerate(weights)))
+    for osd, size in enumerate(sizes):
+        cluster.osd(osd, size=int(size * TIB), weight=(reweights or {}).get(osd, 1.0))
+    return cluster.snapshot()
+
+
+def shares(snapshot: Snapshot) -> Dict[int, float]:
+    return {osd.id: round(osd.share, 3) for osd in snapshot.osds.values() if osd.share < 1.0}
+
+
+@pytest.mark.parametrize("reweight, share", [(1.0, None), (0.95, None), (0.91, None),
+                                             (0.85, 0.85), (0.1, 0.1), (0.0, None)])
+def test_a_lowered_reweight_is_a_share(reweight: float, share: Optional[float]) -> None:
+    found = shares(snapshot_of(ALIKE, ALIKE, {5: reweight}))
+    assert found == ({} if share is None else {5: share})
+
+
+@pytest.mark.parametrize("unit", [1.0, 0.125, 250.0])
+def test_a_lowered_crush_weight_is_a_share_in_every_unit(unit: float) -> None:
+    weights = [4.0 * unit] * 11 + [0.4 * unit]
+    assert shares(snapshot_of(ALIKE, weights)) == {11: 0.1}
+
+
+def test_both_together() -> None:
+    weights = [4.0] * 11 + [2.0]
+    snapshot = snapshot_of(ALIKE, weights, {11: 0.5, 3: 0.5})
+    assert shares(snapshot) == {3: 0.5, 11: 0.25}
+    assert held_sentence(snapshot.osds[3]) == "osd.3 is held to 50% of its size by its reweight"
+    assert held_sentence(snapshot.osds[11]) == (
+        "osd.11 is held to 25% of its size by its reweight and its CRUSH weight")
+
+
+@pytest.mark.parametrize("reweight", [0.8, 0.3])
+def test_one_reweight_for_all_is_none(reweight: float) -> None:
+    assert shares(snapshot_of(ALIKE, ALIKE, dict.fromkeys(range(12), reweight))) == {}
+
+
+def test_new_larger_osds_that_are_weighed_in_together() -> None:
+    """None of their size has its full weight yet; the others tell what a TiB weighs."""
+    sizes = [4.0] * 8 + [16.0] * 4
+    assert shares(snapshot_of(sizes, [4.0] * 8 + [1.6] * 4)) == dict.fromkeys(range(8, 12), 0.1)
+
+
+def test_more_new_osds_than_old_ones() -> None:
+    """By Ceph's convention the old ones have their size for a weight."""
+    assert shares(snapshot_of(ALIKE, [4.0] * 5 + [0.4] * 7)) == dict.fromkeys(range(5, 12), 0.1)
+
+
+@pytest.mark.parametrize("sizes, weights", [
+    ([4.0] * 9 + [8.0] * 3, [1.0] * 12),
+    ([4.0] * 4 + [8.0] * 4 + [16.0] * 4, [1.0] * 12),
+    ([4.0] * 11 + [8.0], [1.0] * 12),
+    ([4.0] * 9 + [16.0] * 3, [2.0] * 9 + [4.0] * 3),        # roots of sizes
+    ([4.0] * 12, [1.0, 5.0, 2.0, 7.0, 3.0, 1.5, 9.0, 4.0, 2.5, 6.0, 0.5, 8.0]),
+    ([4.0] * 12, [40.0] * 5 + [20.0] * 7)])                   # two speeds
+def test_weights_that_are_no_sizes_hold_nothing(sizes: Sequence[float],
+                                                weights: Sequence[float]) -> None:
+    assert shares(snapshot_of(sizes, weights)) == {}
+
+
+def test_a_drained_osd_among_constant_weights() -> None:
+    sizes = [4.0] * 6 + [8.0] * 6
+    assert shares(snapshot_of(sizes, [1.0] * 11 + [0.2])) == {11: 0.2}
+
+
+def test_what_cannot_leave_does_not_count() -> None:
+    """An empty BlueStore uses something, whatever its share."""
+    cluster = Cluster(hosts(3, 2), {0: OSD_RULE}, weights=dict.fromkeys(range(6), 4.0))
+    for osd in range(6):
+        cluster.osd(osd, size=4 * TIB, used=TIB // 100)
+    snapshot = cluster.osd(5, weight=0.1).snapshot()
+    held = snapshot.osds[5]
+    assert held.base_bytes == TIB // 100 and held.spared_bytes == int(0.9 * (TIB // 100))
+    assert held.capacity_bytes == int(held.share * 4 * TIB)
+    assert snapshot.osds[4].spared_bytes == 0 and snapshot.osds[4].capacity_bytes == 4 * TIB
+    assert not shares(without_shares(snapshot))
