@@ -197,7 +197,8 @@ class Commands:
         settings = self.settings()
         present = PlanOptions(pool_ids=settings.pool_ids, device_classes=settings.device_classes,
                               fill_limit=settings.fill_limit,
-                              respect_weights=settings.respect_weights)
+                              respect_weights=settings.respect_weights,
+                              max_upmap_items=settings.max_upmap_items)
         return evaluate_plan(name, plan,
                              self.desk.compare(name, present, settings.max_plan_seconds))
 
@@ -239,7 +240,8 @@ class Commands:
             device_classes=self._class_option(device_class) or settings.device_classes,
             max_moves=_positive(max_moves, "--max-moves"), max_bytes=_size_option(max_bytes),
             fill_limit=settings.fill_limit, aim=_aim_option(aim, settings.aim),
-            respect_weights=settings.respect_weights)
+            respect_weights=settings.respect_weights,
+            max_upmap_items=settings.max_upmap_items)
         if not self.desk.submit_named(plan, options, settings.max_plan_seconds):
             raise Refusal(errno.EAGAIN, self._progress(plan))
         return Answer({"plan": plan, "state": "planning", "aim": options.aim},

@@ -103,7 +103,7 @@ class PlanningDesk:
         def make(making: Making) -> None:
             taken = self._dumped(snapshot)
             self._gateway.counters.add("plans")
-            plan = make_plan(taken, options, self._checkpoint(
+            plan = make_plan(taken, self._within_ceph_limits(options), self._checkpoint(
                 max_seconds, lambda moves: self._queue.advance(making, moves)))
             if making.cancelled:
                 return
@@ -153,7 +153,7 @@ class PlanningDesk:
             try:
                 taken = self._dumped(taken)
                 self._gateway.counters.add("plans")
-                plan = make_plan(taken, comparison.options._replace(aim=aim),
+                plan = make_plan(taken, self._within_ceph_limits(comparison.options._replace(aim=aim)),
                                  self._checkpoint(max_seconds, wanted))
                 if not self._stopping:
                     comparison.note(aim, figures_of(plan))
@@ -169,6 +169,11 @@ class PlanningDesk:
         if snapshot is not None and self._gateway.dumped_at_epoch(snapshot.epoch):
             return snapshot
         return self._gateway.snapshot(fresh=True)
+
+    def _within_ceph_limits(self, options: PlanOptions) -> PlanOptions:
+        """With the PG shards that Ceph lets an OSD have, as of now."""
+        most, hard = self._gateway.max_pg_shards()
+        return options._replace(max_pg_shards_per_osd=most, max_pg_shards_hard=hard)
 
     def _checkpoint(self, max_seconds: float,
                     now_and_then: Callable[[int], bool]) -> Callable[[int], bool]:

@@ -273,7 +273,8 @@ def _unsettled(excluded: Excluded) -> Optional[Step]:
 def _options(settings: Settings, rejected: FrozenSet[str]) -> PlanOptions:
     return PlanOptions(pool_ids=settings.pool_ids, device_classes=settings.device_classes,
                        fill_limit=settings.fill_limit, aim=settings.aim, rejected_pgs=rejected,
-                       respect_weights=settings.respect_weights)
+                       respect_weights=settings.respect_weights,
+                       max_upmap_items=settings.max_upmap_items)
 
 
 def _same_question(one: PlanOptions, other: PlanOptions) -> bool:

@@ -9,7 +9,7 @@ from collections import Counter
 from itertools import chain
 from typing import Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from ..planner.options import effective_fill_limit
+from ..planner.options import HARD_SHARE, effective_fill_limit
 from ..planner.plan import PgChange
 from ..planner.shares import share_limits
 from ..snapshot.model import Osd, Pg, Snapshot, shard_changes
@@ -19,8 +19,6 @@ from .transit import Transit
 #: Of the misplaced limit, as a ratio: left free for what clients write to PGs on their way, and
 #: for what the statistics of a PG do not know yet.
 _MISPLACED_MARGIN = 0.05
-#: Of the PG shards at which an OSD refuses more: what one that has too many already may get to.
-_HARD_SHARE = 0.8
 
 Shards = Tuple[Tuple[int, ...], Tuple[int, ...]]   # OSDs that gain one, OSDs that lose one
 
@@ -133,7 +131,7 @@ class Room:
         for osd in shards[0]:
             count, most = self._shards[osd], limits.max_shards
             if count > most and limits.max_shards_hard:   # it is above by others' doing
-                most = int(_HARD_SHARE * limits.max_shards_hard)
+                most = int(HARD_SHARE * limits.max_shards_hard)
             if count + 1 > most:
                 return "osd.%d has %d PG shards and must not get more than %d by moves (%s)" % (
                     osd, count, most, "mon_max_pg_per_osd" if most == limits.max_shards

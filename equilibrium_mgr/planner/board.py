@@ -5,13 +5,13 @@ and those that work on it (targets, descent, squeeze) use lists indexed by integ
 """
 from __future__ import annotations
 
-from typing import Callable, Dict, Iterator, List, Mapping, Sequence, Set, Tuple
+from typing import Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ..snapshot.model import Pg, Snapshot
 from ..snapshot.paced import no_pause, paced
 from ..snapshot.rows import RowList
 from .groups import Group, groups_of
-from .options import PlanOptions, effective_fill_limit
+from .options import HARD_SHARE, PlanOptions, effective_fill_limit, upmap_pairs_left
 
 
 _PGS_A_PIECE = 500   # placed between two checkpoints: a few milliseconds
@@ -60,7 +60,14 @@ class Board:
         self.moved: Set[int] = set()               # PGs whose up set was touched
         #: told of every move after it is made: PG, source, target, group
         self.watchers: List[Callable[[int, int, int, int], None]] = []
+        #: PG shards per OSD index, those that cannot be moved included, and the most of a target
+        self.shard_counts: List[int] = [0] * len(osds)
+        self.most_shards: Optional[List[int]] = None
+        self._pairs_left = upmap_pairs_left(
+            options.max_upmap_items, len(snapshot.pgs),
+            sum(len(items) for items in snapshot.upmap_items.values()))
         self._place(options, pause)
+        self.most_shards = self._shard_limits(options)
 
     def hold(self, most: Mapping[int, int]) -> None:
         """OSDs (by id) that no shard may go to beyond so many used bytes, and that are to give
@@ -99,7 +106,7 @@ class Board:
     def legal(self, pg: int, source: int, target: int) -> bool:
         """May the shard of a PG on `source` go to `target`, and can upmap items express it?"""
         up = self.up[pg]
-        if target in up or not self.takes[target]:
+        if target in up or not self.takes[target] or not self._within(((pg, source, target),)):
             return False
         groups = self.group_at[self.pool_at[pg]]
         position = up.index(source)
@@ -124,6 +131,8 @@ class Board:
         """May several shards of one PG move at once, and can upmap items express it?"""
         pg = steps[0][0]
         up = list(self.up[pg])
+        if not self._within(steps):
+            return False
         for _, source, target in steps:
             if target in up or not self.takes[target]:
                 return False
@@ -136,6 +145,21 @@ class Board:
         assert rule is not None
         wanted = [self.osd_ids[osd] for osd in up]
         return rule.breaks(wanted) is None and rule.monitor_refuses(wanted) is None
+
+    def _within(self, steps: Sequence[Step]) -> bool:
+        """Do the targets and the osdmap keep their limits of PG shards and upmap items?"""
+        if self.most_shards is not None and any(
+                self.shard_counts[target] >= self.most_shards[target] for _, _, target in steps):
+            return False
+        if self._pairs_left is None:
+            return True
+        more = sum(self._pairs(*step) for step in steps)
+        return more <= 0 or more < self._pairs_left   # of a swap each half is asked for alone
+
+    def _pairs(self, pg: int, source: int, target: int) -> int:
+        """Pairs of upmap items that a shard's move adds; -1 where it goes back to CRUSH's OSD."""
+        raw = self.raw[pg]
+        return (source in raw) - (target in raw)
 
     def _expressible(self, pg: int, position: int, target: int, group: Group) -> bool:
         """Shards of one PG never follow each other, and items never exchange OSDs of a PG."""
@@ -159,6 +183,10 @@ class Board:
         group = self.groups[groups[position] if len(groups) > 1 else groups[0]]
         size = self.pg_bytes[pg]
         up = self.up[pg] = up[:position] + (target,) + up[position + 1:]
+        if self._pairs_left is not None:
+            self._pairs_left -= self._pairs(pg, source, target)
+        self.shard_counts[source] -= 1
+        self.shard_counts[target] += 1
         group.counts[source] -= 1
         group.counts[target] += 1
         self.used[source] -= size
@@ -177,11 +205,22 @@ class Board:
 
     # -- building ------------------------------------------------------------------------------
 
+    def _shard_limits(self, options: PlanOptions) -> Optional[List[int]]:
+        """Per OSD; those that are above the limit by others' doing have a higher one."""
+        most, hard = options.max_pg_shards_per_osd, options.max_pg_shards_hard
+        if not most:
+            return None
+        return [int(HARD_SHARE * hard) if hard and count > most else most
+                for count in self.shard_counts]
+
     def _place(self, options: PlanOptions, pause: Callable[[], object]) -> None:
         """One pass over the PGs, in an order that no dictionary decides."""
         index_of = self.index_of
         for pg in paced(_in_order(self.snapshot, pause), _PGS_A_PIECE, pause):
             groups = self.group_at.get(pg.pool)
+            for osd in pg.up:
+                if osd in index_of:
+                    self.shard_counts[index_of[osd]] += 1
             if groups is None or len(pg.up) != self.snapshot.pools[pg.pool].size:
                 continue
             movable = (pg.immovable is None and pg.pgid not in options.rejected_pgs

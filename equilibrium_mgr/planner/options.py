@@ -12,6 +12,9 @@ FILL_MARGIN = 0.02
 #: OSDs take max(backfillfull, nearfull) for backfillfull; this is nearfull's default.
 _LEAST_BACKFILLFULL = 0.85
 
+#: Of the PG shards at which an OSD refuses more: what one that has too many already may get to.
+HARD_SHARE = 0.8
+
 
 class PlanOptions(NamedTuple):
     """Limits of one plan; None means unlimited."""
@@ -24,6 +27,9 @@ class PlanOptions(NamedTuple):
     fill_limit: float = 0.0               # ratio, at most backfillfull less FILL_MARGIN; 0: that
     aim: str = AIMS[0]
     respect_weights: bool = True          # OSDs with lowered weights are held to a share
+    max_upmap_items: float = 0.0          # pairs per PG up to 1, else in all; 0: no limit
+    max_pg_shards_per_osd: int = 0        # no target gets more; 0: no limit
+    max_pg_shards_hard: int = 0           # at which OSDs refuse PGs; 0: not known
 
 
 def effective_fill_limit(fill_limit: float, backfillfull_ratio: float) -> float:
@@ -37,3 +43,12 @@ def effective_fill_limit(fill_limit: float, backfillfull_ratio: float) -> float:
         backfillfull_ratio = _LEAST_BACKFILLFULL
     most = max(0.0, backfillfull_ratio - FILL_MARGIN)
     return min(fill_limit, most) if fill_limit > 0.0 else most
+
+
+def upmap_pairs_left(max_upmap_items: float, pgs: int, present: int) -> Optional[int]:
+    """How many pairs of upmap items may be added to those present, None without a limit; below 0
+    where there are too many already."""
+    if max_upmap_items <= 0.0:
+        return None
+    most = max_upmap_items * pgs if max_upmap_items <= 1.0 else max_upmap_items
+    return int(most) - present

@@ -89,6 +89,8 @@ class _Sorter:
         self._size = board.size
         self._most = board.most
         self._used = _used_at_start(board, changes)
+        self._most_shards = board.most_shards
+        self._counts = _counts_at_start(board, changes)
         self._class_of = [board.snapshot.osds[osd].device_class for osd in board.osd_ids]
         self._changes = changes
         self._pending: Set[int] = set(range(len(changes)))
@@ -224,6 +226,8 @@ class _Sorter:
         for _, target in change.moves:
             used = self._used[target] + change.bytes
             level = used / self._size[target]
+            if self._crowds(target, 1):
+                return None
             if used > self._most[target] or level > self._top(self._class_of[target]) + 1e-12:
                 return None
             highest = max(highest, level)
@@ -246,6 +250,8 @@ class _Sorter:
             for source, target in change.moves:
                 self._used[source] -= change.bytes
                 self._used[target] += change.bytes
+                self._counts[source] -= 1
+                self._counts[target] += 1
                 for osd in (source, target):
                     heapq.heappush(self._tops[self._class_of[osd]], (-self._level(osd), osd))
                     if self._off.get(osd):
@@ -290,10 +296,17 @@ class _Sorter:
     def _overfills(self, numbers: Sequence[int]) -> bool:
         """Whether a target would pass its fill limit on the way, whatever goes first."""
         coming: Dict[int, int] = {}
+        shards: Dict[int, int] = {}
         for number in numbers:
             for _, target in self._changes[number].moves:
                 coming[target] = coming.get(target, 0) + self._changes[number].bytes
-        return any(self._used[osd] + more > self._most[osd] for osd, more in coming.items())
+                shards[target] = shards.get(target, 0) + 1
+        return any(self._used[osd] + more > self._most[osd] or self._crowds(osd, shards[osd])
+                   for osd, more in coming.items())
+
+    def _crowds(self, osd: int, more: int) -> bool:
+        """Would so many PG shards more be more than an OSD may have?"""
+        return self._most_shards is not None and self._counts[osd] + more > self._most_shards[osd]
 
 
 def _used_at_start(board: Board, changes: Sequence[Change]) -> List[int]:
@@ -303,3 +316,12 @@ def _used_at_start(board: Board, changes: Sequence[Change]) -> List[int]:
             used[source] += change.bytes
             used[target] -= change.bytes
     return used
+
+
+def _counts_at_start(board: Board, changes: Sequence[Change]) -> List[int]:
+    counts = list(board.shard_counts)
+    for change in changes:
+        for source, target in change.moves:
+            counts[source] += 1
+            counts[target] -= 1
+    return counts

@@ -10,6 +10,7 @@ from ..snapshot.upmap import items_for, settle_replicated
 from .attempts import best_attempt
 from .board import Board
 from .bound import reachable
+from .limited import limited_board
 from .options import PlanOptions
 from .order import Change, Step, in_order, wanted_changes
 from .plan import Move, PgChange, Plan
@@ -54,7 +55,14 @@ def make_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions(),
         return checkpoint(moves)
     board, finished = best_attempt(snapshot, options, bounds, note)
     steps = in_order(board, wanted_changes(board), pause)
-    stop_reason, steps = _within_limits(steps, options)
+    stop_reason, first = _within_limits(steps, options)
+    if len(first) < len(steps):
+        limited = limited_board(snapshot, options, bounds,
+                                [change for step in first for change in step.changes], note)
+        if limited is not None:
+            board = limited
+            _, first = _within_limits(in_order(board, wanted_changes(board), pause), options)
+    steps = first
     if not finished:
         stop_reason = INTERRUPTED
     used, moves, changes = _carry_out(board, steps)

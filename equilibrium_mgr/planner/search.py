@@ -65,9 +65,9 @@ class Search:
             tops[i] = most / board.size[i]
             free[i] = max(0.0, full * board.capacity[i] + board.spared[i] - most)
         self._terms = Terms(board, weights, tops, free, typical, self._go_on)
-        self._targets = Targets(self._terms)
-        self._shelves = Shelves(board)
-        self._joint_moves = JointMoves(self._terms, self._targets, self._shelves)
+        self.targets = Targets(self._terms)
+        self.shelves = Shelves(board)
+        self._joint_moves = JointMoves(self._terms, self.targets, self.shelves)
         self.data_groups = [group.index for group in board.groups
                             if group.shards and holds_data(self._terms.worth[group.index])]
 
@@ -86,11 +86,16 @@ class Search:
                 self._spare(limits)
         return not self._stopped
 
+    def relief(self, limits: Limits) -> Relief:
+        """What finds operations within the limits."""
+        return Relief(self._terms, self.targets, self.shelves, self._joint_moves, limits,
+                      self._weights.squeeze_price)
+
     def _spare(self, limits: Limits) -> None:
         """Does with fewer moves what has been reached."""
-        take_back(self._terms, self._shelves, self._joint_moves, limits, self._weights.thrift,
+        take_back(self._terms, self.shelves, self._joint_moves, limits, self._weights.thrift,
                   self._go_on)
-        detours = Detours(self._terms, self._shelves, limits, self._weights.thrift)
+        detours = Detours(self._terms, self.shelves, limits, self._weights.thrift)
         for _ in range(_DETOUR_PASSES):
             if not detours.shorten(self._go_on):
                 break
@@ -106,7 +111,7 @@ class Search:
         for number, members in enumerate(self.sets):
             for i in members.osds:
                 purse_of[i] = number
-        moves = SingleMoves(self._terms, self._targets, self._shelves)
+        moves = SingleMoves(self._terms, self.targets, self.shelves)
         descent = Descent(self._terms, moves, self._joint_moves, purses, purse_of)
         prices = self._weights.prices
         for number, price in enumerate(prices):
@@ -125,9 +130,7 @@ class Search:
         for members in self.sets:
             limits.set_water(members.osds, members.top(self._board))
         price = self._weights.squeeze_price
-        relief = Relief(self._terms, self._targets, self._shelves, self._joint_moves,
-                        limits, price)
-        squeeze = Squeeze(self._board, relief, limits, price, self._go_on)
+        squeeze = Squeeze(self._board, self.relief(limits), limits, price, self._go_on)
         self._lower_to_shares(squeeze, limits)
         purses = [members.excess * self._weights.room for members in self.sets]
         for what in self._weights.rounds.split():

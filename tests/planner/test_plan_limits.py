@@ -1,6 +1,8 @@
 """What an operator may ask of a plan: pools, classes, PGs that stay; and small oddities."""
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from builders import GIB, OSD_RULE, Cluster, hosts, single_copies
 from random_clusters import random_cluster
@@ -85,3 +87,31 @@ def test_skipped_are_counted() -> None:
     skipped = make_plan(cluster.snapshot()).skipped
     assert skipped["PG: placed by a full pg-upmap"] == 1
     assert skipped["OSD: down"] == 1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_number_of_upmap_items_is_kept(seed: int) -> None:
+    """With none to spare only shards that go back to where CRUSH has them move."""
+    snapshot = random_cluster(seed, hybrid=True).snapshot()
+    present = sum(len(items) for items in snapshot.upmap_items.values())
+    for limit in (present, present + 4, present + 20):
+        plan = make_plan(snapshot, PlanOptions(max_upmap_items=float(limit)))
+        pairs = {pgid: len(items) for pgid, items in snapshot.upmap_items.items()}
+        pairs.update({change.pgid: len(change.items) for change in plan.changes})
+        assert sum(pairs.values()) <= limit
+    assert sum(pairs.values()) > present, "nothing was added where something might be"
+    assert make_plan(snapshot, PlanOptions(max_upmap_items=1.0)).changes
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_target_gets_more_pg_shards_than_it_may_have(seed: int) -> None:
+    snapshot = random_cluster(seed).snapshot()
+    counts = Counter(osd for pg in snapshot.pgs.values() for osd in pg.up)
+    most = sorted(counts.values())[len(counts) // 2]
+    free = make_plan(snapshot)
+    plan = make_plan(snapshot, PlanOptions(max_pg_shards_per_osd=most))
+    assert plan.moves and plan.changes != free.changes
+    for move in plan.moves:
+        counts[move.source] -= 1
+        counts[move.target] += 1
+        assert counts[move.target] <= most, move
