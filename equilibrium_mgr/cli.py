@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, FrozenSet, List, Optional, Tuple
 from .compat import ReadCommand, WriteCommand
 from .executor.balancer import Balancer
 from .executor.guards import CURE_BUILTIN, upmap_refused
-from .executor.view import View
+from .executor.view import View, with_figures_of_now
 from .gateway import Gateway, NotReady
 from .planner.options import AIMS, PlanOptions
 from .planner.plan import BadPlan, Plan
@@ -51,9 +51,7 @@ class Commands:
     @ReadCommand("equilibrium status")
     def _cmd_status(self, format: str = "plain") -> CommandResult:
         """Show what equilibrium is doing and why"""
-        return self._answer(format, lambda: report_status(
-            self.balancer, self.desk, self.settings().active, self.clock(),
-            self.next_round_at, self._options()))
+        return self._answer(format, self._status)
 
     @ReadCommand("equilibrium eval")
     def _cmd_eval(self, option: Optional[str] = None, format: str = "plain") -> CommandResult:
@@ -166,7 +164,8 @@ class Commands:
         if not option:
             view, age = self._view()
             return evaluate_cluster(view.usage, view.bounds, view.snapshot.epoch, age,
-                                    view.classes_now, view.snapshot)
+                                    view.classes_now, view.snapshot,
+                                    age > self.settings().sleep_interval)
         plan = option[len(_PLAN):] if option.startswith(_PLAN) else option
         if plan in self.shelf.heads() or plan in self.desk.in_the_making():
             answer = self._evaluate_plan(plan)
@@ -213,16 +212,34 @@ class Commands:
         return answer
 
     def _view(self) -> Tuple[View, float]:
-        """What was last seen of the cluster, and its age in seconds."""
-        view = self.balancer.view
+        """What was last seen of the cluster, with figures of now, and its age in seconds."""
+        view, _ = self._seen()
         if view is None:
-            self.balancer.refresh_view()
             raise Refusal(errno.EAGAIN, "the cluster has not been looked at yet (%s); a look has"
                           " been started, try again" % self.balancer.reason)
-        age = max(0.0, self.clock() - view.snapshot.taken_at)
-        if age > self.settings().sleep_interval:
-            self.balancer.refresh_view()  # the next answer will be fresh
-        return view, age
+        return view, self._age(view)
+
+    def _seen(self) -> Tuple[Optional[View], bool]:
+        """What was last seen, with figures of now, which cost milliseconds; and whether a new look
+        has been started because that is too old."""
+        view = self.balancer.view
+        is_old = view is None or self._age(view) > self.settings().sleep_interval
+        if is_old:
+            self.balancer.refresh_view()
+        if view is not None:
+            try:
+                view = with_figures_of_now(view, self.gateway.summary())
+            except NotReady:
+                pass  # the mgr knows nothing newer
+        return view, is_old
+
+    def _age(self, view: View) -> float:
+        return max(0.0, self.clock() - view.snapshot.taken_at)
+
+    def _status(self) -> Answer:
+        view, look_started = self._seen()
+        return report_status(self.balancer, self.desk, self.settings().active, self.clock(),
+                             self.next_round_at, self._options(), view, look_started)
 
     def _optimize(self, plan: str, pools: List[str], max_moves: Optional[int],
                   max_bytes: Optional[str], device_class: Optional[str],

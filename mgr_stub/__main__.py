@@ -42,6 +42,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
         if not options.lines and not options.words:
             from .demo_run import run_demo
             return run_demo(session)
+        session.command("equilibrium status")  # switched off, the module looks when it is asked
         # a failing line does not keep the later ones from running
         codes = [_print_answer(*session.command(line)) for line in options.lines]
         if options.words:

@@ -8,6 +8,7 @@ from ..planner.bound import Reachable, reachable
 from ..planner.plan import ClassUsage, Usage
 from ..planner.usage import class_usage, snapshot_usage
 from ..snapshot.model import Snapshot
+from ..snapshot.summary import ClusterSummary
 from ..turns import Turns
 from .ledger import Ledger
 from .toofull import TooFull, find_too_full
@@ -49,6 +50,17 @@ def make_view(snapshot: Snapshot, reachable: Optional[Reachable], ledger: Ledger
         classes_now=class_usage(snapshot, {
             osd.id: osd.used_bytes for osd in snapshot.osds.values()}),
         too_full=find_too_full(snapshot))
+
+
+def with_figures_of_now(view: View, summary: ClusterSummary) -> View:
+    """How full OSDs are now, by what they have reported since the look; what is in flight, and what
+    that will come to, stays as the look has it."""
+    used: Dict[int, int] = {}
+    for osd in view.snapshot.osds.values():
+        reported = summary.osds.get(osd.id)
+        now = reported.used_bytes if reported is not None else None
+        used[osd.id] = osd.used_bytes if now is None else now
+    return view._replace(classes_now=class_usage(view.snapshot, used))
 
 
 def misplaced_ratio(snapshot: Snapshot, misplaced_copies: int, ledger: Ledger) -> float:

@@ -11,20 +11,25 @@ from .answer import Answer
 from .held import held_json, held_sentences
 from .text import format_bytes, format_duration, format_ratio, histogram_bar, table
 
+_LOOK_STARTED = "; a new look has been started"
+
 
 def evaluate_cluster(usage: Usage, bounds: Mapping[str, float], epoch: int, age_seconds: float,
                      now: Optional[Mapping[str, ClassUsage]] = None,
-                     snapshot: Optional[Snapshot] = None) -> Answer:
+                     snapshot: Optional[Snapshot] = None, look_started: bool = False) -> Answer:
     """The placement as it will be once everything in flight has arrived.
 
     `bounds`: device class → the lowest highest utilisation that the rules allow, where known.
     `now`: the classes as OSDs report them. `snapshot` tells which OSDs are held to a share.
+    `look_started`: newer figures are being made.
     """
-    head = "osdmap epoch %d, seen %s ago" % (epoch, format_duration(age_seconds))
+    head = "osdmap epoch %d, seen %s ago%s" % (
+        epoch, format_duration(age_seconds), _LOOK_STARTED if look_started else "")
     held = "\n".join(held_sentences(snapshot)) if snapshot is not None else ""
     plain = "\n\n".join([head, class_table(usage.classes, bounds, now)]
                         + ([held] if held else []) + [pool_table(usage.pools)])
     return Answer({"osdmap_epoch": epoch, "snapshot_age_seconds": age_seconds,
+                   "look_started": look_started,
                    "classes": classes_json(usage.classes, bounds, now),
                    "held_osds": held_json(snapshot) if snapshot is not None else [],
                    "pools": pools_json(usage.pools)}, plain)
@@ -66,7 +71,8 @@ def classes_json(classes: Dict[str, ClassUsage], bounds: Mapping[str, float],
         if now is not None:
             present = now.get(name)
             found[name].update(max_now=present.max if present else None,
-                               fullest_osd_now=present.fullest_osd if present else None)
+                               fullest_osd_now=present.fullest_osd if present else None,
+                               used_bytes_now=present.used_bytes if present else None)
     return found
 
 
@@ -76,10 +82,12 @@ def pools_json(pools: Dict[str, PoolSpace]) -> Dict[str, Any]:
 
 def class_table(classes: Dict[str, ClassUsage], bounds: Mapping[str, float],
                 now: Optional[Mapping[str, ClassUsage]] = None) -> str:
-    """MAX NOW is the fullest OSD as it is; all else is once everything in flight has arrived."""
+    """USED and MAX NOW, the fullest OSD, are as OSDs report them; all else is once everything in
+    flight has arrived."""
     head = ["CLASS", "OSDS", "SIZE", "USED", "MAX NOW", "MAX", "BOUND", "MIN", "MEAN", "STDDEV",
             "FULLEST", "0%..100%"]
-    rows = [[name, str(c.osds), format_bytes(c.size_bytes), format_bytes(c.used_bytes),
+    rows = [[name, str(c.osds), format_bytes(c.size_bytes),
+             format_bytes(now[name].used_bytes if now and name in now else c.used_bytes),
              _ratio_or_blank(now[name].max if now and name in now else None),
              format_ratio(c.max), _ratio_or_blank(bounds.get(name)), format_ratio(c.min),
              format_ratio(c.mean), format_ratio(c.stddev), "osd.%d" % c.fullest_osd,

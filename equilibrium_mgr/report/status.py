@@ -7,6 +7,7 @@ from ..executor.balancer import Balancer
 from ..executor.rejections import LIFTED_BY
 from ..executor.states import BALANCED, STUCK
 from ..executor.toofull import with_too_full
+from ..executor.view import View
 from ..planning import PlanningDesk
 from .answer import Answer
 from .evaluation import class_table, classes_json
@@ -16,8 +17,13 @@ from .text import format_bytes, format_duration, format_ratio
 
 def report_status(balancer: Balancer, desk: PlanningDesk, active: bool, now: float,
                   next_round_at: Optional[float],
-                  options: Optional[Dict[str, Any]] = None) -> Answer:
-    """Figures of the last round; reads nothing from the cluster. `options`: of options_json."""
+                  options: Optional[Dict[str, Any]] = None, view: Optional[View] = None,
+                  look_started: bool = False) -> Answer:
+    """Figures of the last round; reads nothing from the cluster. `options`: of options_json.
+
+    `view`: the balancer's, or that with figures of now. `look_started`: a newer one is being made.
+    """
+    view = view if view is not None else balancer.view
     making = desk.in_the_making()
     data: Dict[str, Any] = {
         "state": balancer.state, "reason": balancer.reason, "active": active,
@@ -33,15 +39,15 @@ def report_status(balancer: Balancer, desk: PlanningDesk, active: bool, now: flo
     data.update(options or {})
     if data.get("left_out") and balancer.state in (BALANCED, STUCK):
         data["reason"] += "; left out: %s" % "; ".join(data["left_out"])
-    if balancer.view is not None:
-        data["reason"] = with_too_full(balancer.state, data["reason"], balancer.view.snapshot,
-                                       balancer.view.too_full)
-    data.update(_cluster_figures(balancer, now))
-    return Answer(data, _plain(data, balancer))
+    if view is not None:
+        data["reason"] = with_too_full(balancer.state, data["reason"], view.snapshot,
+                                       view.too_full)
+    data.update(_cluster_figures(balancer, view, now), look_started=look_started)
+    return Answer(data, _plain(data, view))
 
 
-def _cluster_figures(balancer: Balancer, now: float) -> Dict[str, Any]:
-    view, walk = balancer.view, balancer.progress
+def _cluster_figures(balancer: Balancer, view: Optional[View], now: float) -> Dict[str, Any]:
+    walk = balancer.progress
     done = walk.summary if walk else {"remaining_moves": 0, "remaining_bytes": 0}
     figures: Dict[str, Any] = {
         "osdmap_epoch": None, "snapshot_age_seconds": None, "misplaced_ratio": None,
@@ -64,8 +70,13 @@ def _cluster_figures(balancer: Balancer, now: float) -> Dict[str, Any]:
     return figures
 
 
-def _plain(data: Dict[str, Any], balancer: Balancer) -> str:
+def _plain(data: Dict[str, Any], view: Optional[View]) -> str:
     lines = ["state: %s (%s)" % (data["state"], data["reason"])]
+    if data["look_started"]:
+        age = data["snapshot_age_seconds"]
+        lines.append("%s; a new look has been started" % (
+            "the cluster has not been looked at yet" if age is None
+            else "figures are %s old" % format_duration(age)))
     if data["misplaced_ratio"] is not None:
         lines.append("misplaced: %s of at most %s" % (
             format_ratio(data["misplaced_ratio"]), format_ratio(data["max_misplaced_ratio"])))
@@ -93,9 +104,8 @@ def _plain(data: Dict[str, Any], balancer: Balancer) -> str:
         lines.append("built-in balancer: active")
     if data["next_run_seconds"] is not None:
         lines.append("next round: in %s" % format_duration(data["next_run_seconds"]))
-    if balancer.view is not None:
-        lines += ["", class_table(balancer.view.usage.classes, balancer.view.bounds,
-                                  balancer.view.classes_now)]
+    if view is not None:
+        lines += ["", class_table(view.usage.classes, view.bounds, view.classes_now)]
     return "\n".join(lines)
 
 

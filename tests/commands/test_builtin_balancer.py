@@ -134,3 +134,16 @@ def test_automatic_mode_stands_still_too(beside: Session) -> None:
 def test_no_conflict_while_off(beside: Session) -> None:
     run(beside, "sim run 10m")
     assert health(beside) == {} and state(beside) == "off"
+
+
+def test_balancer_that_was_disabled_by_force_is_in_nobody_s_way(
+        open_session: Callable[..., Session]) -> None:
+    """Ceph 20: its option stays unset, which means on, but no module is there to go by it."""
+    session = open_session(20)
+    run(session, "balancer on", "sim balancer disable")
+    assert ask(session, "on")["builtin_balancer_switched_off"] is False
+    run(session, "sim run 10m")
+    assert state(session) not in ("blocked", "waiting") and health(session) == {}
+    run(session, "equilibrium off")
+    optimize(session)
+    assert ask(session, "execute p")["state"] == "executing"

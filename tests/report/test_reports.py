@@ -4,12 +4,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from builders import GIB, OSD_RULE, Cluster, hosts
 from fakes import Desk
 from random_clusters import random_cluster
 
 from equilibrium_mgr import planning
 from equilibrium_mgr.executor.rejections import Rejection
+from equilibrium_mgr.executor.view import with_figures_of_now
 from equilibrium_mgr.planner.options import PlanOptions
 from equilibrium_mgr.planner.plan import Plan
 from equilibrium_mgr.planner.planner import make_plan
@@ -184,3 +186,24 @@ def test_no_health_check_for_a_module_at_rest() -> None:
     desk.gateway.builtin = True
     desk.round()
     assert health_checks(desk.balancer, False, "") == {}
+
+
+def test_status_and_eval_show_what_osds_use_now() -> None:
+    """What has changed without an epoch and without a look; and that newer figures are coming."""
+    desk = Desk(uneven())
+    desk.look()
+    cluster = desk.gateway.cluster
+    cluster.osd(1, used=90 * GIB)
+    assert desk.balancer.view is not None
+    view = with_figures_of_now(desk.balancer.view, desk.gateway.summary())
+    answer = report_status(desk.balancer, desk.planning, False, desk.now + 300.0, None, None,
+                           view, True)
+    hdd = answer.data["classes"]["hdd"]
+    assert (hdd["fullest_osd_now"], hdd["max_now"]) == (1, pytest.approx(0.9))
+    assert hdd["used_bytes_now"] == sum(cluster.used_bytes(osd) for osd in cluster.osds)
+    assert answer.data["look_started"]
+    assert "figures are 5m old; a new look has been started" in answer.plain
+    found = evaluate_cluster(view.usage, view.bounds, 1, 300.0, view.classes_now,
+                             look_started=True)
+    assert "seen 5m ago; a new look has been started" in found.plain
+    assert found.data["classes"]["hdd"]["max_now"] == pytest.approx(0.9)
