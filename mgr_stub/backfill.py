@@ -162,7 +162,8 @@ class Backfill:
     def _finish_complete(self) -> bool:
         """Ends the backfill of every PG whose shards have all arrived; whether there was one."""
         complete = [pg for pg in self._granted if pg.backfilling and pg.pgid in self._moving
-                    and pg.pgid not in self._stopped and all(flow.shard.total - flow.copied <= DONE for flow in pg.flows.values())]
+                    and pg.pgid not in self._stopped
+                    and all(flow.shard.total - flow.copied <= DONE for flow in pg.flows.values())]
         for pg in complete:
             last = self.cluster.report_of(pg)[0]
             finish(self.cluster, pg)

@@ -1,4 +1,4 @@
-"""PGs whose log reaches back to their first object: Ceph recovers new members, it does not backfill.
+"""PGs whose log reaches back to their first object: new members are recovered, not backfilled.
 
 Seen on 16.2.15 and 20.2.4. A new member of `up` lacks nothing that the log does not tell, so the PG
 asks for no backfill. A member that lacks more than osd_async_recovery_min_cost writes stays out of

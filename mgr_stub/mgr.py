@@ -50,7 +50,7 @@ class Mgr:
         #: a running mgr is not told of removals and goes on with them.
         self._removed: Dict[Tuple[str, str], str] = {}
         self.config.on_removal = self._note_removal
-        self.config.on_setting = lambda module, name: self._removed.pop((module, name), None)
+        self.config.on_setting = self._note_setting
         self.module: Optional[Any] = None
         self.health_checks: Dict[str, Dict[str, Any]] = {}
         self.cluster_log: List[Tuple[str, int, str]] = []
@@ -130,6 +130,9 @@ class Mgr:
     def _note_removal(self, module: str, name: str, text: str) -> None:
         self._removed[module, name] = text
 
+    def _note_setting(self, module: str, name: str) -> None:
+        self._removed.pop((module, name), None)
+
     def module_option(self, module: str, name: str) -> Any:
         """The typed value that the running mgr goes by; None where none has been set."""
         removed = self._removed.get((module, name))
@@ -181,7 +184,8 @@ class Mgr:
     def _answered(self, result: CommandResult, svc_type: str, command: str) -> bool:
         """Was it a question? It needs no epoch; without a monitor it is never answered."""
         with self.lock:
-            answer = answer_to(command, self.cluster.map) if svc_type == "mon" else None
+            answer = (answer_to(command, self.cluster.map, self.release)
+                      if svc_type == "mon" else None)
             if answer is None:
                 return False
             with self.life.call("get"):

@@ -8,12 +8,15 @@ from typing import Callable, Dict, Optional
 from .osd_map import OsdMap
 
 
-def answer_to(command_json: str, osdmap: OsdMap) -> Optional[str]:
-    """The plain output of a question that the monitor knows; None for anything else."""
+def answer_to(command_json: str, osdmap: OsdMap, release: int) -> Optional[str]:
+    """The output of a question that the monitor knows; None for anything else."""
     try:
-        prefix = json.loads(command_json).get("prefix", "")
+        command = json.loads(command_json)
+        prefix = command.get("prefix", "")
     except (ValueError, AttributeError):
         return None
+    if prefix == "osd dump" and command.get("format") == "json":
+        return json.dumps(osdmap.dump(release))
     question = _QUESTIONS.get(prefix)
     return None if question is None else question(osdmap)
 
