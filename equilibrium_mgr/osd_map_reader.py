@@ -15,9 +15,11 @@ from .summary_reader import MapGuards
 
 Osds = Tuple[int, ...]
 
-#: Pools with more PGs than this are mapped in slices, so that the mgr's global lock is given up.
-MAP_WHOLE_POOL_PGS = 1000
-_PGS_A_PIECE = 200   # between two checkpoints: about a millisecond
+#: Pools with more PGs than this are mapped PG by PG, so that the interpreter's lock is given up in
+#: between: as a whole 512 PGs take 4 ms, and a command of others needs the lock several times.
+MAP_WHOLE_POOL_PGS = 64
+_MAPPED_A_PIECE = 50   # between two checkpoints: about a millisecond
+_PGS_A_PIECE = 200     # the same, of what is not mapped
 _NO_OSD = 0x7FFFFFFF
 _ERASURE = 3
 #: What no cheap call tells (full ratios, a pg_num_target) is at most so old where epochs pass, in
@@ -127,16 +129,16 @@ class OsdMapReader:
     def _mapped(self, osdmap: Any, pool_id: int,
                 pg_num: int) -> Iterator[Tuple[str, Sequence[int]]]:
         if pg_num <= MAP_WHOLE_POOL_PGS:
-            yield from paced(osdmap.map_pool_pgs_up(pool_id).items(), _PGS_A_PIECE, self._pause)
+            yield from osdmap.map_pool_pgs_up(pool_id).items()
             return
-        for ps in paced(range(pg_num), _PGS_A_PIECE, self._pause):
+        for ps in paced(range(pg_num), _MAPPED_A_PIECE, self._pause):
             yield f"{pool_id}.{ps:x}", osdmap.pg_to_up_acting_osds(pool_id, ps)["up"]
 
     def _acting_sets(self, osdmap: Any, pgids: Collection[str],
                      up: Mapping[str, Osds]) -> Dict[str, Osds]:
         """Those of the PGs whose acting set is not their up set, in the order of the shards."""
         acting: Dict[str, Osds] = {}
-        for pgid in paced(pgids, _PGS_A_PIECE, self._pause):
+        for pgid in paced(pgids, _MAPPED_A_PIECE, self._pause):
             if pgid in up:
                 pool, ps = pgid.split(".")
                 osds = tuple(osdmap.pg_to_up_acting_osds(int(pool), int(ps, 16))["acting"])

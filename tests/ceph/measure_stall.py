@@ -10,8 +10,9 @@ through one connection of the rados bindings (a `ceph` of one's own would cost 0
 idle      equilibrium is loaded and off
 planning  planner_load makes plans of the made cluster, in equilibrium's own planning desk
 looking   planner_load makes snapshots, bounds and reports of the made cluster, without a break
-polling   planner_load has equilibrium's gateway read this cluster over and over, while the map
-          gets a new epoch every second. The PGs' states are unknown, so there is nothing to plan.
+polling   planner_load has equilibrium's gateway read this cluster, a second after it has read it,
+          while the map gets a new epoch every second. The first time, with the statistics of every
+          PG and a dump, is over by then. PGs' states are unknown, so there is nothing to plan.
 
 Idle is measured before and after each of the others, and each is compared with its own two, so
 that what else runs on the machine counts on both sides. Prints a Markdown table in milliseconds.
@@ -41,7 +42,7 @@ install(18)
 
 from benchmark.scale import large_reading  # noqa: E402
 from ceph.cluster import Cluster  # noqa: E402
-from ceph.daemons import Agent, ClusterError  # noqa: E402
+from ceph.daemons import Agent, ClusterError, wait_for  # noqa: E402
 from ceph.lone_monitor import LoneMonitor  # noqa: E402
 from ceph.release import EXIT_UNAVAILABLE, RELEASES, ReleaseUnavailable  # noqa: E402
 
@@ -144,6 +145,8 @@ def _made_work(cluster: Cluster, work: str) -> Iterator[Callable[[], str]]:
     """planner_load at work, once it has read the made cluster."""
     assert cluster.mgr("planner_load begin", work=work).rc == 0
     time.sleep(SETTLE_SECONDS)
+    wait_for("a first round", lambda: work != "poll"
+             or cluster.mgr_json("planner_load status")["rounds"], 240)
     epochs = _new_epochs(cluster) if work == "poll" else nullcontext()
 
     def done() -> str:

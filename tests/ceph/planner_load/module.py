@@ -156,7 +156,7 @@ def polling(mgr: Any) -> Work:
 
     def work(_going_on: Callable[[], bool]) -> None:
         gateway.snapshot()
-        time.sleep(0.2)
+        time.sleep(1.0)
     return work
 
 
