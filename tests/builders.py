@@ -52,6 +52,7 @@ class Cluster:
         self.extra: Dict[str, Any] = {}
         self.pg_status: Dict[str, Any] = {}
         self.without_statistics: List[int] = []
+        self.measured: Mapping[int, float] = {}   # pool → bytes per object that moves have shown
         self.epoch = 100
 
     def pool(self, pool_id: int, size: int = 3, rule: int = 0, k: int = 0, name: str = "",
@@ -157,7 +158,7 @@ class Cluster:
         return Reading(taken_at=1000.0, osd_map=frozen(self.osd_map()), crush=frozen(self.crush),
                        up=self.up, records=self.records,
                        osd_stats=frozen(self.osd_stats()), pool_stats=frozen(self.pool_stats()),
-                       pg_status=frozen(self.pg_status), max_avail={})
+                       pg_status=frozen(self.pg_status), max_avail={}, measured=self.measured)
 
     def snapshot(self) -> Snapshot:
         return build_snapshot(self.reading())
