@@ -13,7 +13,7 @@ from ..conftest import FIGURES
 from ..release import RELEASES
 from .play import play
 
-SHORT_STEPS, SHORT_SECONDS = 30, 145.0
+SHORT_STEPS, SHORT_SECONDS = 30, 130.0
 """Of the stream in the usual test run; what ends first ends it."""
 MAJORS = (16, 20)
 
