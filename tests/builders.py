@@ -126,7 +126,8 @@ class Cluster:
         for osd in self.osds:
             if osd not in self.without_statistics:
                 total, used = self.sizes[osd], self.used_bytes(osd)
-                stats.append({"osd": osd, "kb": total // 1024, "kb_used": used // 1024,
+                stats.append({"osd": osd, "up_from": self.osds[osd].get("up_from", 0),
+                              "kb": total // 1024, "kb_used": used // 1024,
                               "statfs": {"total": total, "available": total - used}})
         return stats
 
