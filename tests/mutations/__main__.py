@@ -18,9 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import List, NamedTuple, Sequence
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-from catalogue import MUTATIONS, Mutation  # noqa: E402
+from catalogue import MUTATIONS, Mutation
 
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = ("equilibrium_mgr", "mgr_stub", "tests", "pyproject.toml")
