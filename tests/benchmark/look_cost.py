@@ -133,6 +133,9 @@ class MadeMgr:
     def get_module_option_ex(self, _module: str, _key: str, default: Any = None) -> Any:
         return default
 
+    def get_module_option(self, _key: str, default: Any = None) -> Any:
+        return default
+
     def remote(self, *_arguments: Any) -> None:
         return None
 

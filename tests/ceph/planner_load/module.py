@@ -21,7 +21,7 @@ from types import SimpleNamespace
 from typing import Any, Callable, Dict, Tuple
 
 import mgr_module
-from mgr_module import MgrModule
+from mgr_module import MgrModule, Option
 
 if hasattr(mgr_module, "CLICommandBase"):   # Ceph 20
     CLICommand = mgr_module.CLICommandBase.make_registry_subtype("PlannerLoadCLICommand")
@@ -36,6 +36,7 @@ class Module(MgrModule):
     """Runs one kind of work over and over until it is told to stop."""
 
     CLICommand = CLICommand
+    MODULE_OPTIONS = [Option(name="respect_weights", type="bool", default=True)]   # the gateway's
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
