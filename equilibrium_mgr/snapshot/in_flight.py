@@ -167,9 +167,15 @@ def _same(one: Osds, other: Osds, positional: bool) -> bool:
 
 def _guessed_home(pg: PgContext, alive: FrozenSet[int]) -> Osds:
     """Of a PG never seen clean: who serves it, and for a new OSD that does not serve yet the one
-    that its upmap item names, which keeps its copy until the PG is clean."""
-    source = {target: osd for osd, target in pg.items
-              if osd in alive and osd not in pg.up and osd not in pg.acting}
+    that its upmap item names, which keeps its copy until the PG is clean.
+
+    An item of long ago names an OSD that holds nothing: while copies are missing, or are filled by
+    backfill, which an OSD that leaves would serve, the new OSD has most likely lost its own.
+    """
+    state = pg.record.state
+    source = {} if "degraded" in state or "backfill" in state else {
+        target: osd for osd, target in pg.items
+        if osd in alive and osd not in pg.up and osd not in pg.acting}
     if pg.positional:
         if len(pg.acting) != len(pg.up):
             return pg.acting

@@ -178,6 +178,24 @@ def test_what_was_degraded_before_it_is_looked_at_is_degraded(state: str) -> Non
         cluster.epoch += 1
 
 
+@pytest.mark.parametrize("erasure", [False, True])
+@pytest.mark.parametrize("is_known", [False, True])
+@pytest.mark.parametrize("state", ["active+undersized+degraded+remapped+backfill_wait",
+                                   "active+recovery_wait+undersized+degraded+remapped",
+                                   "active+recovering+undersized+degraded+remapped"])
+def test_an_upmap_item_of_long_ago_makes_no_move_of_a_lost_copy(
+        state: str, is_known: bool, erasure: bool) -> None:
+    """The item's target has restarted, or has been replaced; osd.1 gave its copy away long ago."""
+    cluster, builder = Cluster(hosts(8)).pool(1, size=3, k=2 if erasure else 0), SnapshotBuilder()
+    cluster.pg("1.0", [6, 2, 3], items=[(1, 3)])
+    if is_known:
+        assert not builder.build(cluster.reading()).in_flight()
+    moved(cluster, "1.0", (6, 2, 3), state, 101, (6, 2, NONE) if erasure else (6, 2))
+    snapshot = builder.build(cluster.reading())
+    assert snapshot.pool_states[1].degraded == 1
+    assert not snapshot.osds[1].outbound_bytes
+
+
 def test_what_becomes_degraded_where_it_is_is_degraded() -> None:
     cluster, builder = watched()
     cluster.epoch = 120
