@@ -70,6 +70,13 @@ class Reports(Timer):
         self._silent = frozenset(osds)
         self._silent_until = self._cluster.clock.now + seconds
 
+    @property
+    def is_fresh(self) -> bool:
+        """Whether what is reported is the cluster as it is."""
+        frozen = self._frozen is not None and self._cluster.clock.now < self._frozen_until
+        return not (frozen or self._lag or self.noise
+                    or self._cluster.clock.now < self._silent_until)
+
     def get(self, name: str) -> Any:
         """A structure of REPORTED as the mgr has it."""
         now = self._cluster.clock.now

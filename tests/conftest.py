@@ -24,9 +24,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
                      help="check the properties of plans on N random clusters")
     parser.addoption("--event-streams", type=int, default=60, metavar="N",
                      help="how many random event streams to play, of 1 to 2 s of processor each")
-    parser.addoption("--thread-moments", type=int, default=16, metavar="N",
+    parser.addoption("--thread-moments", type=int, default=12, metavar="N",
                      help="let something happen in the middle of a round at N random moments")
-    parser.addoption("--off-moments", type=int, default=24, metavar="N",
+    parser.addoption("--off-moments", type=int, default=12, metavar="N",
                      help="switch the module off at N random moments of a round")
     parser.addoption("--storms", type=int, default=2, metavar="N",
                      help="give N random series of commands while rounds run")

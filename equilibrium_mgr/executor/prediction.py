@@ -114,12 +114,12 @@ class PredictionCheck:
         if not self._windows:
             return Findings()
         now = snapshot.taken_at
-        self._close(now, pending, snapshot)
         held = self._held(self._windows, snapshot)
         growths = [self._growth(osd, window, held[osd], snapshot, pending)
                    for osd, window in sorted(self._windows.items()) if osd in snapshot.osds
                    and snapshot.osds[osd].has_statistics and osd not in snapshot.stale_osds]
         bad = [growth for growth in growths if growth.excess > growth.threshold]
+        self._close(now, pending, snapshot)
         if not bad:
             return Findings()
         per_object = _fit([(growth.excess, growth.arrived) for growth in growths])
@@ -194,8 +194,7 @@ class PredictionCheck:
         return grown[len(grown) // 2] if grown else 0.0
 
     def _close(self, now: float, pending: Collection[str], snapshot: Snapshot) -> None:
-        """Ends windows that are settled, unjudged: there may have been no look for hours, and what
-        has grown since is others'. Those that have lasted long begin anew when sent to."""
+        """Ends windows that are settled; those that have lasted long begin anew when sent to."""
         for osd, window in list(self._windows.items()):
             if osd not in snapshot.osds:
                 del self._windows[osd]

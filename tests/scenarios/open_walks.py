@@ -24,6 +24,8 @@ class OpenWalks:
 
     def look(self, session: Session) -> List[str]:
         """What is wrong now."""
+        if session.module is None:   # the mgr is dead
+            return []
         walk, now = getattr(session.module.balancer, "walk", None), session.clock.now
         seen = None if walk is None or walk.name or _stopped(session) else (walk, walk.sent_moves)
         if seen is None or seen != self._seen:

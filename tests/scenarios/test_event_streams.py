@@ -10,7 +10,7 @@ from typing import List
 
 import pytest
 
-from . import drive, random_events, scenario
+from . import drive, random_events, scenario, truth
 from .at_rest import Rest
 
 #: One cluster to which nothing happens for so many streams.
@@ -41,6 +41,10 @@ def test_cluster_to_which_nothing_happens(quiet_seed: int, tmp_path: Path) -> No
 
 
 def _hold(played: scenario.Scenario, result: drive.Result, broken: List[str]) -> None:
+    untrue = result.watch.truth.broken
+    broken = broken + [what for what in untrue if what[:2] not in truth.PENDING]
     if broken:
         pytest.fail("\n".join(broken + ["", scenario.text_of(played)] + result.lines),
                     pytrace=False)
+    if untrue:
+        pytest.xfail("\n".join(untrue))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from . import drive, scenario
+from . import drive, scenario, truth
 
 _THRASHING = 0.10
 
@@ -18,6 +18,7 @@ def test_scenario(path: Path, tmp_path: Path, request: pytest.FixtureRequest) ->
         scenario.rewrite(path, result.lines)
         return
     assert not result.watch.broken
+    assert not [what for what in result.watch.truth.broken if what[:2] not in truth.PENDING]
     # S4 at every look, not only as something is sent: what clients write meanwhile counts as well
     assert result.watch.figures.highest_misplaced <= result.limit
     assert "\n".join(result.lines) == "\n".join(played.expected)

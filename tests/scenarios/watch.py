@@ -14,6 +14,7 @@ from .figures import Ceiling, Figures, Repeats
 from .judge import Judge
 from .map_rules import MapRules
 from .open_walks import OpenWalks
+from .truth import Truth
 from .under_way import REMOVE_ITEMS, SET_ITEMS
 
 
@@ -25,6 +26,7 @@ class Watch:
         self.repeats = Repeats()
         self.judge = Judge(session, self.repeats.see)
         self.risen: List[str] = []   # L8
+        self.truth = Truth()
         self._map_rules = MapRules(session.cluster, self.judge)
         self._ceiling = Ceiling()
         self._open_walks = OpenWalks()
@@ -38,6 +40,7 @@ class Watch:
         self._map_rules.look()
         for what in self._open_walks.look(session):
             self.judge.note("L5", what)
+        self.truth.look(session, self.judge.ours)
         levels = session.cluster.utilizations()
         fresh = self._done_commands(session)
         self.figures.count(session, fresh)

@@ -1,0 +1,127 @@
+"""What the module may cost in each state: readings of the cluster, maps, statistics and plans."""
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Callable, Dict, List, Tuple
+
+import pytest
+
+from mgr_stub import cluster_events
+from mgr_stub.session import Session
+
+from . import clusters
+from .work import Work, work_of
+
+_SEED = 1
+_MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
+_SET = "config set mgr mgr/equilibrium/"
+_MOST_LOOKS_BALANCED = 6   # an hour
+_LOOKS_A_ROUND = 1
+
+
+def open_session(folder: Path) -> Session:
+    session = clusters.session_of("random", _SEED, folder)
+    session.command(_SET + "start_delay 0")
+    session.command("sim backfill rate 1G")
+    return session
+
+
+def balanced(folder: Path) -> Session:
+    session = open_session(folder)
+    session.command("equilibrium on")
+    session.run_for(6 * _HOUR)
+    assert session.module.balancer.state == "balanced"
+    return session
+
+
+def every_minute(session: Session, seconds: float, happen: Callable[[int], None]) -> Work:
+    """Lets time pass with something in each minute of it; returns what that cost."""
+    simulation = session.simulation
+    for minute in range(int(seconds / _MINUTE)):
+        simulation.appointments.at(session.clock.now + minute * _MINUTE + 1.0,
+                                   lambda minute=minute: happen(minute))  # type: ignore[misc]
+    before = work_of(session)
+    session.run_for(seconds)
+    return work_of(session) - before
+
+
+def foreign_epoch(session: Session) -> Callable[[int], None]:
+    """Somebody's flag that concerns nobody: an epoch."""
+    return lambda minute: cluster_events.set_flag(session.simulation, "noscrub", minute % 2 == 0)
+
+
+def test_off_costs_nothing_though_an_epoch_comes_each_minute(tmp_path: Path) -> None:
+    session = open_session(tmp_path)
+    session.run_for(600.0)
+    epoch = session.cluster.map.epoch
+    work = every_minute(session, _DAY, foreign_epoch(session))
+    assert session.cluster.map.epoch > epoch + 1400
+    assert work == Work()
+
+
+_GUARDS: Dict[str, Tuple[str, str]] = {   # what stops, and the state that comes of it
+    "flag": ("sim flag set norebalance", "blocked"),
+    "window": (_SET + "begin_time 1200", "waiting"),
+    "builtin": ("sim balancer on", "blocked"),
+    "monitor": ("sim mon down", "waiting")}
+
+
+@pytest.mark.parametrize("under_way", [False, True])
+@pytest.mark.parametrize("guard", _GUARDS)
+def test_what_stands_in_the_way_is_all_that_is_looked_at(guard: str, under_way: bool,
+                                                         tmp_path: Path) -> None:
+    session = open_session(tmp_path)
+    if under_way:
+        session.command("sim backfill rate 1M")
+        session.command("equilibrium on")
+    session.command(_GUARDS[guard][0])
+    session.command("equilibrium on")
+    if guard == "builtin":
+        session.command("sim balancer on")   # again: `on` has switched it off
+    session.command("sim backfill rate 1G")
+    session.run_for(20 * _MINUTE)   # what has been sent arrives
+    assert session.module.balancer.state in ("blocked", "waiting")
+    work = every_minute(session, 4 * _HOUR, foreign_epoch(session))
+    assert work == Work()
+
+
+def test_balanced_looks_seldom(tmp_path: Path) -> None:
+    session = balanced(tmp_path)
+    work = every_minute(session, 6 * _HOUR, foreign_epoch(session))
+    assert session.module.balancer.state == "balanced"
+    assert work.looks <= 6 * _MOST_LOOKS_BALANCED
+    assert work.pg_stats <= 6
+    assert not work.plans and not work.kv_writes
+
+
+@pytest.mark.xfail(strict=True, reason="defect 9: a look before a batch and another after it")
+def test_moving_looks_once_a_round(tmp_path: Path) -> None:
+    session = open_session(tmp_path)
+    session.command("sim backfill rate 4M")
+    session.command("equilibrium on")
+    costs: List[Work] = []
+
+    def note(session: Session) -> None:
+        costs.append(work_of(session))
+    session.observers.append(note)
+    session.run_for(2 * _HOUR)
+    looks = [later.looks - earlier.looks
+             for earlier, later in zip(costs, costs[1:])]
+    assert max(looks) <= _LOOKS_A_ROUND
+    assert costs[-1].pg_stats <= 3
+
+
+def test_a_tiny_pool_that_swings_makes_no_plan(tmp_path: Path) -> None:
+    session = open_session(tmp_path)
+    session.command("sim pool create swings pg_num=8 size=3")
+    session.command("sim write swings 1M")
+    session.command("equilibrium on")
+    session.run_for(6 * _HOUR)
+    assert session.module.balancer.state == "balanced"
+    before = work_of(session)
+    for turn in range(6 * 6):
+        session.command("sim %s swings 70K" % ("delete" if turn % 2 else "write"))
+        session.run_for(600.0)
+    work = work_of(session) - before
+    assert not work.plans
+    assert work.looks <= 6 * _MOST_LOOKS_BALANCED

@@ -1,0 +1,221 @@
+"""What the module says of the cluster, held against what the simulator knows.
+
+T1 how full OSDs will be when all has arrived, T2 what is misplaced, T3 what is moving, T4 what is
+left of a plan, T5 the state, T6 `eval` says the same as `status`, T7 what is stored in pools, T8 how
+full OSDs are now.
+"""
+from __future__ import annotations
+
+import json
+from typing import Any, Callable, Dict, Iterator, List
+
+from mgr_stub.cluster import Cluster
+from mgr_stub.session import Session
+from mgr_stub.upmap import NONE
+
+from . import cluster_view
+from .under_way import UnderWay
+
+#: What sizes of shards are estimated to be: metadata is spread by objects.
+_FILL_SLACK = 0.01
+#: Ratio of all object copies; reports are rounded, and copies arrive while they are read.
+_MISPLACED_SLACK = 0.003
+_NO_CLASS = "none"
+#: A PG that has moved is believed to rest when it has said so since its map: what is wrong has to
+#: be wrong at two looks so far apart, with no pg_num changed meanwhile.
+_HEARD_SECONDS = 130.0
+_SPLIT_SECONDS = 3600.0
+#: Rules that main breaks today → the defect.
+PENDING: Dict[str, str] = {
+    "T1": "a PG that moves a second time, and was never seen at rest between, counts as arrived",
+    "T3": "a PG that came and went between two looks is on its way until it reports once more"}
+
+
+def arrived(cluster: Cluster) -> Dict[int, float]:
+    """OSD → utilization once all that is on its way has come, and what it leaves is gone."""
+    used = {osd: usage.used for osd, usage in cluster.usage.items()}
+    for pg in cluster.restless.values():
+        if not pg.movable:
+            continue
+        for osd, more in cluster_view.coming(cluster, pg).items():
+            used[osd] = used.get(osd, 0) + more
+        for osd in _leaving(cluster, pg):
+            used[osd] = used.get(osd, 0) - pg.shard.total
+    return {osd: bytes_ / cluster.usage[osd].total for osd, bytes_ in used.items()
+            if osd in cluster.usage and cluster.usage[osd].total}
+
+
+def _leaving(cluster: Cluster, pg: Any) -> List[int]:
+    up = cluster.map.up.get(pg.pgid, ())
+    if NONE in up or len(up) < cluster.size_of(pg):
+        return []   # nothing is given up while a shard has no place
+    if pg.erasure:
+        return [osd for place, osd in enumerate(pg.held)
+                if osd != NONE and up[place:place + 1] != (osd,)]
+    return [osd for osd in pg.held if osd not in up]
+
+
+class Truth:
+    """Looks where the module's view is of this very moment and reports are fresh."""
+
+    def __init__(self) -> None:
+        self.broken: List[str] = []
+        self.looks = 0
+        self._first_wrong: Dict[str, float] = {}   # rule → when it was broken first, without end
+        self._pgs = 0
+        self._split_at = float("-inf")
+
+    def look(self, session: Session, ours: UnderWay) -> None:
+        life = session.mgr.life
+        if session.module is None or life.dead or life.doom is not None:   # calls are counted
+            return
+        if not self._is_fresh(session):
+            return
+        self.looks += 1
+        status, evaluation = ask(session, "status"), ask(session, "eval")
+        for rule, check in _RULES.items():
+            for what in self._lasting(rule, session, list(check(session, ours, status,
+                                                                evaluation))):
+                if len(self.broken) < _MOST_NOTES:
+                    self.broken.append("%s: %s (at %d s, %s: %s)" % (
+                        rule, what, session.clock.elapsed(), status["state"], status["reason"]))
+
+    def _lasting(self, rule: str, session: Session, found: List[str]) -> List[str]:
+        """What is wrong for longer than a moment, where the rule allows one."""
+        if rule not in _SLOW:
+            return found
+        now = session.clock.now
+        if len(session.cluster.pgs) != self._pgs:
+            self._pgs, self._split_at = len(session.cluster.pgs), now
+        if not found or now - self._split_at < _SPLIT_SECONDS:
+            self._first_wrong.pop(rule, None)
+            return []
+        return found if now - self._first_wrong.setdefault(rule, now) > _HEARD_SECONDS else []
+
+    @staticmethod
+    def _is_fresh(session: Session) -> bool:
+        view, reports = session.module.balancer.view, session.simulation.reports
+        return (view is not None and view.snapshot.taken_at == session.clock()
+                and view.snapshot.epoch == session.cluster.map.epoch
+                and reports.is_fresh and session.mgr.mon_connected)
+
+
+def ask(session: Session, what: str) -> Dict[str, Any]:
+    """The answer of a reading command that nothing comes of."""
+    line = ["equilibrium", what, "--format", "json"]
+    code, out, message = session._module_command(line)
+    if code:
+        return {"refused": message}
+    answer: Dict[str, Any] = json.loads(out)
+    return answer
+
+
+def t1_fill(session: Session, ours: UnderWay, status: Dict[str, Any],
+            evaluation: Dict[str, Any]) -> Iterator[str]:
+    cluster, will_be = session.cluster, arrived(session.cluster)
+    for name, said in status["classes"].items():
+        members = [osd for osd in will_be
+                   if (cluster.crush.classes.get(osd) or _NO_CLASS) == name
+                   and cluster_view.may_take(cluster, osd)]
+        if not members:
+            yield "class %s has no OSD that is in" % name
+            continue
+        highest = max(will_be[osd] for osd in members)
+        if abs(highest - said["max"]) > _FILL_SLACK:
+            yield "class %s will be at %.4f at most, said is %.4f" % (name, highest, said["max"])
+
+
+def t8_now(session: Session, ours: UnderWay, status: Dict[str, Any],
+           evaluation: Dict[str, Any]) -> Iterator[str]:
+    cluster = session.cluster
+    for name, said in status["classes"].items():
+        levels = {osd: usage.utilization for osd, usage in cluster.usage.items()
+                  if (cluster.crush.classes.get(osd) or _NO_CLASS) == name
+                  and cluster.map.exists(osd) and cluster.map.reweight(osd) > 0.0}
+        alive = [level for osd, level in levels.items() if cluster_view.may_take(cluster, osd)]
+        if not alive or said.get("max_now") is None:
+            continue
+        # those that are down count or not: nobody knows what they hold
+        if min(abs(max(some) - said["max_now"]) for some in (alive, levels.values())) > _FILL_SLACK:
+            yield "class %s is at %.4f at most, said is %.4f" % (
+                name, max(alive), said["max_now"])
+
+
+def t2_misplaced(session: Session, ours: UnderWay, status: Dict[str, Any],
+                 evaluation: Dict[str, Any]) -> Iterator[str]:
+    cluster = session.cluster
+    total = max(1, cluster_view.object_copies(cluster))
+    shown = cluster_view.misplaced_copies(cluster, cluster.restless) / total
+    said = status["misplaced_ratio"]
+    if said < shown - _MISPLACED_SLACK:
+        yield "%.4f is misplaced, said is %.4f" % (shown, said)
+    if said > shown + ours.copies() / total + _MISPLACED_SLACK:
+        yield "%.4f is misplaced, %.4f ours, said is %.4f" % (shown, ours.copies() / total, said)
+
+
+def t3_moving(session: Session, ours: UnderWay, status: Dict[str, Any],
+              evaluation: Dict[str, Any]) -> Iterator[str]:
+    said = status["in_flight"]["moves"]
+    moving = sum(len(cluster_view.coming(session.cluster, pg))
+                 for pg in session.cluster.restless.values())
+    if bool(said) != bool(moving) or abs(said - moving) > max(2, moving // 5):
+        yield "%d shards are on their way, said is %d" % (moving, said)
+
+
+def t4_remaining(session: Session, ours: UnderWay, status: Dict[str, Any],
+                 evaluation: Dict[str, Any]) -> Iterator[str]:
+    done, left = status["execution"], status["remaining"]["moves"]
+    if done is None:
+        if left:
+            yield "%d moves are left of no plan" % left
+    elif left != (done["planned_moves"] - done["sent_moves"] - done["done_moves"]
+                  - done["dropped_moves"]):
+        yield "%d moves are left of %s" % (left, done)
+
+
+def t5_state(session: Session, ours: UnderWay, status: Dict[str, Any],
+             evaluation: Dict[str, Any]) -> Iterator[str]:
+    state, active = status["state"], session.module.settings().active
+    if status["active"] != active:
+        yield "it is %s, said is %s" % (active, status["active"])
+    if not active and not status["execution"] and state != "off":
+        yield "it is off, said is %s" % state
+    if state in ("balanced", "stuck", "off") and status["execution"]:
+        yield "a plan is under way"
+    if state == "balanced" and ours.moves:
+        yield "%d of our moves are on their way" % len(ours.moves)
+    if state == "balanced" and not status["reason"]:
+        yield "no reason is given"
+
+
+def t6_eval(session: Session, ours: UnderWay, status: Dict[str, Any],
+            evaluation: Dict[str, Any]) -> Iterator[str]:
+    if "refused" in evaluation:
+        yield "eval is refused: %s" % evaluation["refused"]
+        return
+    for name, said in evaluation["classes"].items():
+        here = status["classes"].get(name, {})
+        if (here.get("max"), here.get("fullest_osd")) != (said["max"], said["fullest_osd"]):
+            yield "eval and status differ in class %s" % name
+
+
+def t7_stored(session: Session, ours: UnderWay, status: Dict[str, Any],
+              evaluation: Dict[str, Any]) -> Iterator[str]:
+    cluster, stored = session.cluster, {}
+    for pg in cluster.pgs.values():
+        stored[pg.pool_id] = stored.get(pg.pool_id, 0) + pg.num_bytes
+    known = {pool["pool_id"] for pool in evaluation.get("pools", {}).values()}
+    if known != set(cluster.map.pools):
+        yield "pools %s are not told of" % sorted(set(cluster.map.pools) ^ known)
+    for name, pool in evaluation.get("pools", {}).items():
+        really = stored.get(pool["pool_id"], 0)
+        if abs(pool["stored_bytes"] - really) > 0.02 * really + (64 << 20):
+            yield "pool %s stores %d, said is %d" % (name, really, pool["stored_bytes"])
+
+
+_Rule = Callable[[Session, UnderWay, Dict[str, Any], Dict[str, Any]], Iterator[str]]
+_RULES: Dict[str, _Rule] = {
+    "T1": t1_fill, "T2": t2_misplaced, "T3": t3_moving, "T4": t4_remaining, "T5": t5_state,
+    "T6": t6_eval, "T7": t7_stored, "T8": t8_now}
+_SLOW = ("T1", "T3")
+_MOST_NOTES = 20
