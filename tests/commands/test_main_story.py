@@ -8,6 +8,7 @@ from mgr_stub.session import Session
 
 from .asking import (ask, count_commands, max_by_class, optimize, run, up_sets,
                      upmap_items)
+from .conftest import look
 
 
 def test_looking_moves_nothing(any_session: Session) -> None:
@@ -104,9 +105,15 @@ def test_eval_foresees_what_is_under_way(session: Session) -> None:
     """While moves are under way, eval tells how full the OSDs will be when they have arrived."""
     optimize(session)
     run(session, "equilibrium execute p", "sim run 2m", "equilibrium off", "sim run 61s")
+    while session.cluster.peering:  # for that moment nobody tells whether a shard has arrived
+        run(session, "sim run 1s")
     assert session.simulation.backfill.moving()
-    foreseen = ask(session, "eval")["classes"]
+    look(session)
+    foreseen = ask(session, "eval")
     run(session, "sim run idle")
-    for name, figures in ask(session, "eval")["classes"].items():
-        assert foreseen[name]["max"] == pytest.approx(figures["max"], abs=0.002)
-        assert foreseen[name]["stddev"] == pytest.approx(figures["stddev"], abs=0.002)
+    look(session)
+    even = ask(session, "eval")
+    assert not foreseen["look_started"] and not even["look_started"]
+    for name, figures in even["classes"].items():
+        assert foreseen["classes"][name]["max"] == pytest.approx(figures["max"], abs=0.002)
+        assert foreseen["classes"][name]["stddev"] == pytest.approx(figures["stddev"], abs=0.002)

@@ -10,6 +10,7 @@ import pytest
 from mgr_stub.session import Session
 
 from .asking import ask, optimize, pools_of, refused, run
+from .conftest import look
 
 
 @pytest.fixture
@@ -19,7 +20,7 @@ def odd(open_session: Callable[..., Session], demo_state: Dict[str, Any]) -> Ses
     for pool in demo_state["osd_dump"]["pools"]:
         pool["pool_name"] = names.get(pool["pool"], pool["pool_name"])
     session = open_session(18, demo_state)
-    run(session, "sim run 1s")
+    look(session)
     return session
 
 
