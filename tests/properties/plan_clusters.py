@@ -38,6 +38,8 @@ def plan_cluster(seed: int) -> Cluster:
     mishaps = rng.sample(_MISHAPS, rng.randint(0, 4))
     for mishap in mishaps:
         mishap(cluster, rng)
+    if seed % 4 == 3:
+        _weighed_down(cluster, random.Random("weights %d" % seed))
     _leave_down_osds(cluster)
     if rng.random() < 0.35:
         _make_tight(cluster, rng)
@@ -186,6 +188,19 @@ def _reweighted(cluster: Cluster, rng: random.Random) -> None:
     for osd in rng.sample(sorted(cluster.osds), 2):
         if cluster.osds[osd]["weight"] == 1.0:
             cluster.osd(osd, weight=rng.choice((0.3, 0.8)))
+
+
+def _weighed_down(cluster: Cluster, rng: random.Random) -> None:
+    """A drain, or a weight-in, by CRUSH weights: of single OSDs, or of all of a host."""
+    some = set(rng.sample(sorted(cluster.osds), 2))
+    if rng.random() < 0.3:
+        hosts = [bucket for bucket in cluster.crush["buckets"] if bucket["type_name"] == "host"]
+        some = {item["id"] for item in rng.choice(hosts)["items"] if item["id"] >= 0}
+    share = rng.choice((0.02, 0.2, 0.5, 0.9))
+    for bucket in cluster.crush["buckets"]:
+        for item in bucket["items"]:
+            if item["id"] in some:
+                item["weight"] = max(1, int(share * item["weight"]))
 
 
 def _foreign_bytes(cluster: Cluster, rng: random.Random) -> None:

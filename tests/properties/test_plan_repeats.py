@@ -45,7 +45,8 @@ def doubled(snapshot: Snapshot) -> Snapshot:
     """Behind the rounding of sizes, which halves no byte."""
     osds = {osd.id: osd._replace(size_bytes=2 * osd.size_bytes, used_bytes=2 * osd.used_bytes,
                                  inbound_bytes=2 * osd.inbound_bytes,
-                                 outbound_bytes=2 * osd.outbound_bytes)
+                                 outbound_bytes=2 * osd.outbound_bytes,
+                                 base_bytes=2 * osd.base_bytes)
             for osd in snapshot.osds.values()}
     return snapshot._replace(osds=osds, pgs={
         pgid: pg._replace(shard_bytes=2 * pg.shard_bytes) for pgid, pg in snapshot.pgs.items()})
