@@ -98,9 +98,7 @@ TWO_CLASSES = ["demo", "hybrid", "random"]
 def snapshot_of(name: str, seed: int = 1) -> Snapshot:
     """The snapshot of a named cluster; do not change it."""
     if name == "demo":
-        view = Session.from_state(None, release=18).module.balancer.view
-        assert view is not None
-        demo: Snapshot = view.snapshot
+        demo: Snapshot = Session.from_state(None, release=18).module.gateway.snapshot()
         return demo
     if name == "random":
         return random_cluster(seed, hybrid=True).snapshot()
