@@ -13,7 +13,7 @@ from typing import (Callable, Collection, Dict, Iterable, List, Mapping, NamedTu
                     Tuple)
 
 from ..planner.plan import PgChange
-from ..snapshot.model import Pg, Snapshot
+from ..snapshot.model import Osd, Pg, Snapshot
 from ..snapshot.paced import no_pause, paced
 
 _PGS_A_PIECE = 1000   # between two checkpoints: about a millisecond
@@ -115,8 +115,9 @@ class PredictionCheck:
             return Findings()
         now = snapshot.taken_at
         held = self._held(self._windows, snapshot)
-        growths = [self._growth(osd, window, held[osd], snapshot, pending)
-                   for osd, window in sorted(self._windows.items()) if osd in snapshot.osds
+        others = self._growth_of_others(snapshot)
+        growths = [self._growth(osd, held[osd], snapshot, pending, others[osd])
+                   for osd in sorted(self._windows) if osd in snapshot.osds
                    and snapshot.osds[osd].has_statistics and osd not in snapshot.stale_osds]
         bad = [growth for growth in growths if growth.excess > growth.threshold]
         self._close(now, pending, snapshot)
@@ -159,9 +160,9 @@ class PredictionCheck:
                 held[osd].append(pg)
         return held
 
-    def _growth(self, number: int, window: _Window, held: Sequence[Pg], snapshot: Snapshot,
-                pending: Collection[str]) -> _Growth:
-        osd = snapshot.osds[number]
+    def _growth(self, number: int, held: Sequence[Pg], snapshot: Snapshot,
+                pending: Collection[str], of_others: float) -> _Growth:
+        osd, window = snapshot.osds[number], self._windows[number]
         arrivals = stayed = 0
         arrived: Dict[int, int] = {}
         for pg in held:
@@ -172,26 +173,33 @@ class PredictionCheck:
                     arrived[pg.pool] = arrived.get(pg.pool, 0) + pg.objects
             else:
                 stayed += pg.shard_bytes - before
-        written = max(stayed, int(osd.size_bytes * self._growth_of_others(number, snapshot)), 0)
+        written = max(stayed, int(osd.size_bytes * of_others), 0)
         measured = osd.used_bytes - window.used_bytes
         rises = osd.used_bytes / osd.size_bytes > window.highest + _RISE_RATIO
         threshold = max(_SIZE_RATIO * osd.size_bytes, _PREDICTED_RATIO * arrivals, _NOISE_BYTES)
         return _Growth(number, arrivals + written, measured, arrived,
                        threshold / 2.0 if rises else threshold)
 
-    def _growth_of_others(self, number: int, snapshot: Snapshot) -> float:
-        """By how much the OSDs of the class grew that took nothing: the median, a ratio of size.
-
-        What clients write, and what nobody predicted, shows there as well.
+    def _growth_of_others(self, snapshot: Snapshot) -> Dict[int, float]:
+        """OSD of a window → by how much the OSDs of its class grew since that took nothing: the
+        median, a ratio of size. What clients write, and what nobody predicted, shows there as well.
         """
-        window, device_class = self._windows[number], snapshot.osds[number].device_class
-        grown = sorted(
-            (osd.used_bytes - window.all_used[osd.id]) / osd.size_bytes
-            for osd in snapshot.osds.values()
-            if osd.device_class == device_class and osd.has_statistics
-            and osd.id in window.all_used and osd.id not in self._windows
-            and not osd.inbound_bytes and not osd.outbound_bytes)
-        return grown[len(grown) // 2] if grown else 0.0
+        quiet: Dict[str, List[Osd]] = {}
+        for osd in snapshot.osds.values():
+            if osd.has_statistics and osd.id not in self._windows and not (
+                    osd.inbound_bytes or osd.outbound_bytes):
+                quiet.setdefault(osd.device_class, []).append(osd)
+        grown: Dict[Tuple[int, str], float] = {}   # windows of one batch share their beginning
+        found: Dict[int, float] = {}
+        for number, window in self._windows.items():
+            if number in snapshot.osds:
+                device_class = snapshot.osds[number].device_class
+                key = (id(window.all_used), device_class)
+                if key not in grown:
+                    self._checkpoint()
+                    grown[key] = _median_growth(quiet.get(device_class, ()), window.all_used)
+                found[number] = grown[key]
+        return found
 
     def _close(self, now: float, pending: Collection[str], snapshot: Snapshot) -> None:
         """Ends windows that are settled; those that have lasted long begin anew when sent to."""
@@ -210,6 +218,12 @@ def targets_of(changes: Iterable[PgChange]) -> Dict[str, Tuple[int, ...]]:
     """pgid → OSDs that gain a shard."""
     return {change.pgid: tuple(osd for osd in change.up_after if osd not in change.up_before)
             for change in changes}
+
+
+def _median_growth(osds: Sequence[Osd], used_before: Mapping[int, int]) -> float:
+    grown = sorted((osd.used_bytes - used_before[osd.id]) / osd.size_bytes
+                   for osd in osds if osd.id in used_before)
+    return grown[len(grown) // 2] if grown else 0.0
 
 
 def _highest_by_class(snapshot: Snapshot) -> Dict[str, float]:
