@@ -4,7 +4,6 @@ Survives the mgr; `on` and `execute` let stopped pools go on, with the sizes tha
 """
 from __future__ import annotations
 
-import math
 from typing import Any, Dict, FrozenSet, Mapping
 
 from ..report.text import format_bytes
@@ -12,6 +11,8 @@ from .prediction import Findings, Misprediction
 
 #: Pools that are remembered; the oldest go first. A cluster has fewer pools of such a kind.
 _MOST_POOLS = 200
+#: No object has taken more bytes than this on a device beyond what was believed.
+_MOST_PER_OBJECT = 1e12
 
 
 class SizeCorrections:
@@ -69,7 +70,7 @@ class SizeCorrections:
         per_object: Dict[int, float] = {}
         for pool, value in added.items() if isinstance(added, dict) else ():
             try:
-                if math.isfinite(float(value)) and float(value) > 0.0:
+                if 0.0 < float(value) <= _MOST_PER_OBJECT:
                     per_object[int(pool)] = float(value)
             except (TypeError, ValueError, OverflowError):
                 continue

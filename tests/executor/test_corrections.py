@@ -71,3 +71,10 @@ def test_what_cannot_be_understood_is_left_out(dump: Any) -> None:
     made = SizeCorrections()
     made.restore(dump)
     assert made.stopped == {} and made.bytes_per_object == {}
+
+
+def test_no_size_of_the_store_is_beyond_all_numbers() -> None:
+    """Times a PG's objects it was infinite, and no look at the cluster succeeded again."""
+    corrections = SizeCorrections()
+    corrections.restore({"bytes_per_object": {"1": 1e308, "2": 5.0, "3": float("nan")}})
+    assert corrections.bytes_per_object == {2: 5.0}
