@@ -173,12 +173,13 @@ class Commands:
                 return answer._replace(note="'%s' is a plan and a pool; 'ceph equilibrium eval"
                                        " pool/%s' shows the pool" % (option, option))
             return answer
-        view, age = self._view()
-        pool = self._find_pool(option)
-        if pool is not None and pool in view.usage.pools:
-            return evaluate_pool(pool, view.usage, view.snapshot.epoch, age)
         if self.desk.failure(plan):
             self._plan(plan)
+        pool = self._find_pool(option)
+        if pool is not None:
+            view, age = self._view()
+            if pool in view.usage.pools:
+                return evaluate_pool(pool, view.usage, view.snapshot.epoch, age)
         raise Refusal(errno.ENOENT, "'%s' is neither a plan nor a pool" % option)
 
     def _find_pool(self, text: str) -> Optional[str]:

@@ -71,6 +71,7 @@ class Gateway:
         self._reports = OsdReports()
         self._statistics_read_at: Optional[float] = None
         self._statistics_totals: _PoolTotals = {}
+        self._measured: Mapping[int, float] = {}
         self._maps = OsdMapReader(mgr, clock, self._guards, self.counters, self._turns)
         self._last_reading: Optional[Reading] = None
 
@@ -100,6 +101,10 @@ class Gateway:
     def counts(self) -> Counts:
         """The work done since the mgr became active."""
         return self.counters.counts
+
+    def use_measured(self, bytes_per_object: Mapping[int, float]) -> None:
+        """Looks from now on add so much to a pool's shards (pool id → bytes per object)."""
+        self._measured = bytes_per_object
 
     def epoch(self) -> int:
         """The osdmap's epoch as of now; costs next to nothing."""
@@ -262,7 +267,7 @@ class Gateway:
             taken_at=now, osd_map=maps.osd_map, crush=maps.crush, up=maps.up, records=records,
             osd_stats=osd_stats, pool_stats=pool_stats, pg_status=self._get("pg_status"),
             max_avail=_max_avail(pools), stale_osds=self._reports.stale(osd_stats, now),
-            acting=maps.acting, respect_weights=self._respect_weights())
+            acting=maps.acting, respect_weights=self._respect_weights(), measured=self._measured)
 
     def _respect_weights(self) -> bool:
         return self._mgr.get_module_option("respect_weights") is not False

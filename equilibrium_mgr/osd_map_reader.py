@@ -170,7 +170,8 @@ class OsdMapReader:
                 or self._dump_is_recent(_UNEXPLAINED_SECONDS)):
             raise _NeedsDump
         self._sent = {}
-        return OsdMapReading(_patched(osd_map, epoch, guards, flipped, ours, acting),
+        started = started_osds(osd_map["osds"], flipped, self._mgr.get("osd_stats"), epoch)
+        return OsdMapReading(_patched(osd_map, epoch, guards, flipped, started, ours, acting),
                              last.crush, up, acting)
 
     def _changed_up_sets(self, osdmap: Any,
@@ -246,6 +247,22 @@ def flipped_osds(osds: Sequence[Mapping[str, Any]],
     return flipped
 
 
+def started_osds(osds: Sequence[Mapping[str, Any]], flipped: Mapping[int, bool],
+                 stats: Optional[Mapping[str, Any]], epoch: int) -> Dict[int, int]:
+    """OSD → epoch since which it is up, of those that have been down since the dump.
+
+    `stats` is get('osd_stats'): an OSD that was down between two looks tells by its reports.
+    """
+    started = {osd: epoch for osd, up in flipped.items() if up}
+    told = {entry["osd"]: entry.get("up_from", 0)
+            for entry in (stats or {}).get("osd_stats", ())}
+    for osd in osds:
+        number = osd["osd"]
+        if number not in started and told.get(number, 0) > osd.get("up_from", 0):
+            started[number] = told[number]
+    return started
+
+
 def _weights(osd: Mapping[str, Any], reweight: str) -> Tuple[float, float]:
     return round(osd[reweight], 5), round(osd.get("primary_affinity", 1.0), 5)
 
@@ -280,20 +297,24 @@ def _are_new(guards: MapGuards, osd_map: Mapping[str, Any]) -> bool:
 
 
 def _patched(osd_map: Mapping[str, Any], epoch: int, guards: MapGuards,
-             flipped: Mapping[int, bool], ours: Sequence[PgChange],
-             acting: Mapping[str, Osds]) -> Mapping[str, Any]:
+             flipped: Mapping[int, bool], started: Mapping[int, int],
+             ours: Sequence[PgChange], acting: Mapping[str, Osds]) -> Mapping[str, Any]:
     """The dump as it would be now."""
     hidden = _HIDDEN_FLAGS.intersection(osd_map.get("flags", "").split(","))
     flags = sorted(guards.flags | hidden)
     return {
         **osd_map, "epoch": epoch, "flags": ",".join(flags), "flags_set": flags,
         "require_min_compat_client": guards.min_compat_client,
-        "osds": [_flipped(osd, flipped) for osd in osd_map["osds"]] if flipped else osd_map["osds"],
+        "osds": [_flipped(osd, flipped, started) for osd in osd_map["osds"]]
+        if flipped or started else osd_map["osds"],
         "pg_upmap_items": _with_items(osd_map.get("pg_upmap_items", ()), ours),
         "pg_temp": [{"pgid": pgid, "osds": list(osds)} for pgid, osds in acting.items()]}
 
 
-def _flipped(osd: Mapping[str, Any], flipped: Mapping[int, bool]) -> Mapping[str, Any]:
+def _flipped(osd: Mapping[str, Any], flipped: Mapping[int, bool],
+             started: Mapping[int, int]) -> Mapping[str, Any]:
+    if osd["osd"] in started:
+        osd = {**osd, "up_from": started[osd["osd"]]}
     if osd["osd"] not in flipped:
         return osd
     up = flipped[osd["osd"]]

@@ -23,10 +23,12 @@ _SENDER = "sim"
 
 
 def create_pool(simulation: Simulation, name: str, pg_num: int, size: int,
-                data_chunks: Optional[int] = None, rule: Optional[str] = None) -> int:
+                data_chunks: Optional[int] = None, rule: Optional[str] = None,
+                profile: Optional[str] = None) -> int:
     """A new empty pool; its id. With `data_chunks` (k) it is erasure-coded, k + m = size.
 
-    `rule` is the name of a CRUSH rule, by default the first one that fits.
+    `rule` is the name of a CRUSH rule, by default the first one that fits; `profile` an
+    erasure-code profile that there is, by default a new one of the pool's name.
     """
     osdmap = simulation.cluster.map
     if osdmap.pool_named(name) is not None:
@@ -37,12 +39,16 @@ def create_pool(simulation: Simulation, name: str, pg_num: int, size: int,
         raise invalid(f"of {size} shards k={data_chunks} cannot be data")
     pool_id = max([int(osdmap.rest.get("pool_max", 0)), *osdmap.pools], default=0) + 1
     rest: Dict[str, Any] = {"pool_max": pool_id}
-    if data_chunks is not None:
+    if data_chunks is not None and profile is None:
         rest["erasure_code_profiles"] = {
             **osdmap.rest["erasure_code_profiles"],
             name: {"k": str(data_chunks), "m": str(size - data_chunks), "plugin": "jerasure"}}
     entry = _entry(pool_id, name, pg_num, size, data_chunks,
                    _rule_id(simulation, rule, data_chunks is not None))
+    if profile is not None:
+        if profile not in osdmap.rest["erasure_code_profiles"]:
+            raise StubError(errno.ENOENT, f"there is no erasure-code profile '{profile}'")
+        entry["erasure_code_profile"] = profile
     simulation.enact(MapChange(rest=rest, pools={pool_id: entry}))
     return pool_id
 

@@ -52,6 +52,7 @@ class Cluster:
         self.extra: Dict[str, Any] = {}
         self.pg_status: Dict[str, Any] = {}
         self.without_statistics: List[int] = []
+        self.measured: Mapping[int, float] = {}   # pool → bytes per object that moves have shown
         self.epoch = 100
 
     def pool(self, pool_id: int, size: int = 3, rule: int = 0, k: int = 0, name: str = "",
@@ -125,7 +126,8 @@ class Cluster:
         for osd in self.osds:
             if osd not in self.without_statistics:
                 total, used = self.sizes[osd], self.used_bytes(osd)
-                stats.append({"osd": osd, "kb": total // 1024, "kb_used": used // 1024,
+                stats.append({"osd": osd, "up_from": self.osds[osd].get("up_from", 0),
+                              "kb": total // 1024, "kb_used": used // 1024,
                               "statfs": {"total": total, "available": total - used}})
         return stats
 
@@ -157,7 +159,7 @@ class Cluster:
         return Reading(taken_at=1000.0, osd_map=frozen(self.osd_map()), crush=frozen(self.crush),
                        up=self.up, records=self.records,
                        osd_stats=frozen(self.osd_stats()), pool_stats=frozen(self.pool_stats()),
-                       pg_status=frozen(self.pg_status), max_avail={})
+                       pg_status=frozen(self.pg_status), max_avail={}, measured=self.measured)
 
     def snapshot(self) -> Snapshot:
         return build_snapshot(self.reading())

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from builders import Cluster
 
@@ -105,6 +105,9 @@ class FakeGateway:
         if self.not_ready:
             raise NotReady(self.not_ready)
         return self.cluster.snapshot()._replace(taken_at=self.clock())
+
+    def use_measured(self, bytes_per_object: Mapping[int, float]) -> None:
+        self.cluster.measured = bytes_per_object
 
     def summary(self, with_guards: bool = False) -> ClusterSummary:
         self.counters.add("summaries")

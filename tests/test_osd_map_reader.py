@@ -163,6 +163,32 @@ def test_an_osd_comes_up_without_a_dump() -> None:
     assert "dump" not in mgr.calls and shown(seen) == shown(by_a_dump(mgr, clock))
 
 
+@pytest.mark.parametrize("is_seen_down", [False, True])
+def test_an_osd_that_was_down_meanwhile_has_missed_writes(is_seen_down: bool) -> None:
+    """Its PG moves by its log: Ceph calls it degraded anyway, only the OSD's restart tells."""
+    cluster = small()
+    gateway, mgr, _ = open_gateway(cluster)
+    change = move(cluster, "1.0", [3, 1])
+    gateway.answers(gateway.hand_over([change]), 0.0)
+    cluster.epoch += 1
+    cluster.pg("1.0", [3, 1], items=change.items, state="active+recovering+degraded",
+               reported=cluster.epoch)
+    assert gateway.snapshot().pool_states[1].degraded == 0
+    if is_seen_down:
+        cluster.epoch += 1
+        cluster.osd(0, up=0, state=["exists"])
+        gateway.snapshot()
+    cluster.epoch += 2
+    cluster.osd(0, up=1, up_from=cluster.epoch, state=["exists", "up"])
+    cluster.pg("1.0", [3, 1], items=change.items, state="active+recovering+degraded",
+               reported=cluster.epoch)
+    mgr.calls.clear()
+    assert gateway.snapshot().pool_states[1].degraded == 1
+    reading = gateway.last_reading()
+    assert reading is not None and "dump" not in mgr.calls
+    assert [o["up_from"] for o in reading.osd_map["osds"] if o["osd"] == 0] == [cluster.epoch]
+
+
 def test_a_foreign_upmap_hides_behind_no_osd_that_goes_down() -> None:
     cluster = small()
     gateway, mgr, clock = open_gateway(cluster)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from contextlib import contextmanager
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from ..gateway import Gateway, NotReady
 from ..planner.plan import Plan
@@ -24,6 +24,7 @@ from .batch import Decision
 from .course import Course
 from .gatekeeper import Gatekeeper
 from .logbook import Logbook
+from .prediction import Misprediction
 from .passing import LOOK_SECONDS
 from .rejections import Items, recent
 from .round_timer import RoundTimer
@@ -115,6 +116,11 @@ class Balancer:
         return recent(self.rejected, self._clock()) if wanted else {}
 
     @property
+    def mispredicted(self) -> Mapping[int, Misprediction]:
+        """By pool id: pools that are stopped, as their shards took more than was predicted."""
+        return self._sender.corrections.stopped
+
+    @property
     def history(self) -> List[Dict[str, Any]]:
         """Finished episodes, the newest last; JSON-ready."""
         return self._logbook.history.entries
@@ -136,6 +142,7 @@ class Balancer:
         if not self._course.begin_named(name, plan.changes):
             return False
         self.rejected = {}
+        self._sender.corrections.allow()
         self._timer.allow_batch()
         self._publish()
         self.look_again()
@@ -145,6 +152,7 @@ class Balancer:
         """Automatic balancing begins, once a built-in balancer just switched off has noticed."""
         self._automatic.forget()
         self.rejected = {}
+        self._sender.corrections.allow()
         if builtin_was_active:
             self._gatekeeper.hold.begin(self._clock(), self._gateway.builtin_balancer_sleep())
             self._sight.ask()  # what it adds from now on shows in the look after the wait
@@ -198,6 +206,7 @@ class Balancer:
             self._publish()
             self._logbook.executing(self._course.executing)
             self._logbook.rejected(self.rejected)
+            self._logbook.corrections(self._sender.corrections.to_dict())
             self._logbook.write()
 
     def _decide(self, settings: Settings) -> float:
@@ -336,6 +345,8 @@ class Balancer:
         # what must not be moved is in nobody's way
         bounds = self._sight.bounds(snapshot, settings.pool_ids)
         state, said = at_rest(self.view, bounds, settings.device_classes, step.reason)
+        if self.mispredicted:
+            state = STUCK
         self._logbook.end(state, self._clock(), self._sight.usage)
         return state, said
 
@@ -432,7 +443,7 @@ class Balancer:
 
     def _recall(self) -> None:
         recalled = self._logbook.recall(self._sender.cooldown, self._clock())
-        self._sender.take_over(recalled.rejected, recalled.sending)
+        self._sender.take_over(recalled.rejected, recalled.sending, recalled.corrections)
         if recalled.plan is None:
             return
         try:

@@ -132,6 +132,8 @@ def _is_counted(snapshot: Snapshot, pgid: str, entry: Entry) -> bool:
         return True
     if not pg.state or any(state in pg.state for state in _UNTOLD_STATES):
         return False
+    if "degraded" in pg.state:   # it waits for recovery by its log: Ceph counts that as degraded
+        return False
     if pg.reported_epoch >= entry.epoch:
         return True
     # the map that we saw the change in may be newer than the one that brought it; no PG was

@@ -1,19 +1,19 @@
 """What must outlive the process, and the account of what was done.
 
 The monitor's key-value store holds: which named plan is being executed, the episode, what the
-monitor rejected, what was moved a short while ago, and the history.
+monitor rejected, what was moved a short while ago, what moves have shown of sizes, and the history.
 """
 from __future__ import annotations
 
 import logging
 import threading
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from ..planner.plan import PgChange, Usage
 from .cooldown import MOST_PGS, Cooldown
 from .episode import Episode, begin, episode_from_dict
 from .history import History
-from .memory import COOLDOWN, EPISODE, EXECUTION, HISTORY, REJECTED, Memory
+from .memory import COOLDOWN, EPISODE, EXECUTION, HISTORY, MEASURED, REJECTED, Memory
 from .rejections import Items, from_dict, to_dict
 
 
@@ -23,6 +23,7 @@ class Recalled(NamedTuple):
     plan: Optional[str]          # a named plan whose execution was under way
     rejected: Items
     sending: Dict[str, float]    # pgid → when its upmap items were sent, or about to be
+    corrections: Mapping[str, Any] = {}   # what moves had shown of sizes
 
 
 class Logbook:
@@ -57,7 +58,8 @@ class Logbook:
         if self.episode is not None and self.episode.plan != (plan or ""):
             self.end("given up with the last mgr", now, None)
         return Recalled(plan if isinstance(plan, str) else None, self._rejected,
-                        {str(pgid): min(float(at), now) for pgid in sending})
+                        {str(pgid): min(float(at), now) for pgid in sending},
+                        self._memory.recall(MEASURED) or {})
 
     # -- the episode ---------------------------------------------------------------------------
 
@@ -122,6 +124,11 @@ class Logbook:
             if items != self._rejected:
                 self._rejected = items
                 self._memory.note(REJECTED, to_dict(items) if items else None)
+
+    def corrections(self, dump: Mapping[str, Any]) -> None:
+        """What moves have shown of sizes, as a successor shall find it; nothing if it is empty."""
+        with self._lock:
+            self._memory.note(MEASURED, dump if any(dump.values()) else None)
 
     def write(self) -> None:
         """Once at the end of a round; nothing is written where nothing has changed."""

@@ -10,8 +10,8 @@ import json
 import logging
 from typing import Any, Dict, Mapping, Optional
 
-EXECUTION, EPISODE, REJECTED, HISTORY, COOLDOWN = (
-    "execution", "episode", "rejected", "history", "cooldown")
+EXECUTION, EPISODE, REJECTED, HISTORY, COOLDOWN, MEASURED = (
+    "execution", "episode", "rejected", "history", "cooldown", "measured")
 MAX_VALUE_BYTES = 65536
 _VERSION = 1
 

@@ -114,13 +114,13 @@ class PredictionCheck:
         if not self._windows:
             return Findings()
         now = snapshot.taken_at
+        self._close(now, pending, snapshot)
         held = self._held(self._windows, snapshot)
         others = self._growth_of_others(snapshot)
         growths = [self._growth(osd, held[osd], snapshot, pending, others[osd])
                    for osd in sorted(self._windows) if osd in snapshot.osds
                    and snapshot.osds[osd].has_statistics and osd not in snapshot.stale_osds]
         bad = [growth for growth in growths if growth.excess > growth.threshold]
-        self._close(now, pending, snapshot)
         if not bad:
             return Findings()
         per_object = _fit([(growth.excess, growth.arrived) for growth in growths])
@@ -202,7 +202,8 @@ class PredictionCheck:
         return found
 
     def _close(self, now: float, pending: Collection[str], snapshot: Snapshot) -> None:
-        """Ends windows that are settled; those that have lasted long begin anew when sent to."""
+        """Ends windows that are settled, unjudged: there may have been no look for hours, and what
+        has grown since is others'. Those that have lasted long begin anew when sent to."""
         for osd, window in list(self._windows.items()):
             if osd not in snapshot.osds:
                 del self._windows[osd]

@@ -2,19 +2,22 @@
 from __future__ import annotations
 
 import logging
-from typing import Callable, ContextManager, Dict, Optional, Sequence
+from typing import Any, Callable, ContextManager, Dict, Mapping, Optional, Sequence
 
 from ..gateway import Gateway
 from ..planner.plan import PgChange
 from ..settings import Settings
 from ..snapshot.model import Snapshot
+from ..turns import Turns
 from .automatic import Excluded
 from .backoff import Backoff
 from .batch import Decision, next_batch
 from .cooldown import Cooldown
+from .corrections import SizeCorrections, sentence
 from .guards import Trouble, full_osds, pool_troubles, unsettled_pools
 from .ledger import Ledger
 from .passing import InactivePools
+from .prediction import PredictionCheck, targets_of
 from .rejections import Items, map_mark, still_rejected, with_rejected
 from .room import Limits
 from .transit import Transit, transit
@@ -36,12 +39,18 @@ class Sender:
         self.given_up = Cooldown()   # PGs whose changes have waited too long
         self.backoff = Backoff(_FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS)
         self.rejected: Items = {}
+        self.corrections = SizeCorrections()
+        self._prediction = PredictionCheck(Turns())
         self._inactive = InactivePools()
         self._recalled: Optional[Dict[str, float]] = None
 
-    def take_over(self, rejected: Items, sending: Dict[str, float]) -> None:
-        """What the last mgr left: its rejected items, and what it was sending (pgid → when)."""
+    def take_over(self, rejected: Items, sending: Dict[str, float],
+                  corrections: Mapping[str, Any]) -> None:
+        """What the last mgr left: its rejected items, what it was sending (pgid → when), and what
+        it found out about sizes."""
         self.rejected = rejected
+        self.corrections.restore(corrections)
+        self._gateway.use_measured(self.corrections.bytes_per_object)
         self._recalled = sending
         for pgid, sent_at in sending.items():  # its cooldown would have been noted afterwards
             self.cooldown.note([pgid], sent_at)
@@ -53,6 +62,18 @@ class Sender:
             self._recalled = None
         self.ledger.settle(snapshot)
         self.rejected = still_rejected(self.rejected, map_mark(snapshot), snapshot.pgs)
+        self._hold_against_predictions(snapshot)
+
+    def _hold_against_predictions(self, snapshot: Snapshot) -> None:
+        """Stops pools whose shards took more than was predicted; looks use what was measured."""
+        self.corrections.keep(frozenset(snapshot.pools))
+        findings = self._prediction.look(snapshot, self.ledger.entries)
+        if not findings.mispredictions:
+            return
+        self.corrections.take(findings)
+        self._gateway.use_measured(self.corrections.bytes_per_object)
+        for found in findings.mispredictions:
+            self._log.warning("%s", sentence(found, snapshot.pools[found.pool].name))
 
     def excluded(self, snapshot: Snapshot, settings: Settings) -> Excluded:
         """What an automatic plan must leave alone, but for PGs on OSDs above nearfull."""
@@ -63,15 +84,19 @@ class Sender:
                 and overfull.isdisjoint(snapshot.pgs[pgid].up)}
         left.update(self.given_up.cooling(self._clock(), settings.max_wait))
         unsettled = unsettled_pools(snapshot)
+        stopped = self.corrections.stopped
         full = full_osds(snapshot) if unsettled else frozenset()
         alone = frozenset(pg.pgid for pg in snapshot.pgs.values() if pg.pool in unsettled
                           and full.isdisjoint(pg.up)) if unsettled else frozenset()
+        if stopped:
+            alone |= {pg.pgid for pg in snapshot.pgs.values() if pg.pool in stopped}
         return Excluded(frozenset(self.rejected), frozenset(left) | alone,
                         max(left.values(), default=0.0), unsettled)
 
     def choose(self, walk: Walk, snapshot: Snapshot, settings: Settings,
                max_misplaced_ratio: float) -> Decision:
         """What of the walk may go now."""
+        self._drop_stopped(walk, snapshot)
         troubles = pool_troubles(snapshot, self._inactive.passing(snapshot))
         if not walk.name:
             unsettled = unsettled_pools(snapshot)
@@ -100,6 +125,13 @@ class Sender:
         self.cooldown.note([change.pgid for change in decision.done
                             if change.pgid in walk.unanswered], self._clock())
         return decision
+
+    def _drop_stopped(self, walk: Walk, snapshot: Snapshot) -> None:
+        """What a plan wants of a pool whose sizes are believed otherwise by now is void."""
+        reasons = self.corrections.reasons({p.id: p.name for p in snapshot.pools.values()})
+        if reasons:
+            pools = [(change, int(change.pgid.split(".", 1)[0])) for change in walk.wanted]
+            walk.drop([(change, reasons[pool]) for change, pool in pools if pool in reasons])
 
     def give_up_stalled(self, walk: Walk, decision: Decision, snapshot: Snapshot,
                         settings: Settings) -> None:
@@ -143,6 +175,7 @@ class Sender:
                        len(verdict.unanswered))
         walk.settle(verdict)
         self._settle(walk, batch, verdict, snapshot)
+        self._prediction.sent(targets_of(verdict.kept), before)
         moved = [change.pgid for change in verdict.kept]
         self.cooldown.note(moved + [p for p, n in verdict.moving_shards.items() if n], now)
         if verdict.kept:

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Sequence
 
 from ..executor.balancer import Balancer
+from ..executor.corrections import sentence
 from ..executor.guards import CURE_BUILTIN
 from ..executor.toofull import sentences
 from ..scope import BadOption, cures
@@ -26,6 +27,13 @@ def health_checks(balancer: Balancer, active: bool, failure: str,
         checks["MGR_EQUILIBRIUM_TOOFULL"] = _warning(
             "%d PGs stand still because an OSD is too full for them" % pgs, pgs,
             sentences(view.snapshot, view.too_full[:_DETAILS]))
+    if balancer.mispredicted:
+        names = {} if view is None else {p.id: p.name for p in view.snapshot.pools.values()}
+        checks["MGR_EQUILIBRIUM_MISPREDICTED"] = _warning(
+            "shards of %d pools took more than was predicted; they are not moved any more"
+            % len(balancer.mispredicted), len(balancer.mispredicted),
+            [sentence(found, names.get(pool, str(pool)))
+             for pool, found in sorted(balancer.mispredicted.items())[:_DETAILS]])
     rejected = balancer.recent_rejections()
     if rejected:
         checks["MGR_EQUILIBRIUM_APPLY_FAILED"] = _warning(

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Optional
 
 from ..executor.balancer import Balancer
+from ..executor.corrections import sentence
 from ..executor.rejections import LIFTED_BY
 from ..executor.states import BALANCED, STUCK
 from ..executor.toofull import with_too_full
@@ -13,6 +14,10 @@ from .answer import Answer
 from .evaluation import class_table, classes_json
 from .options import option_lines
 from .text import format_bytes, format_duration, format_ratio
+
+
+#: Stopped pools that the reason names; JSON has all of them.
+_STOPPED_SHOWN = 3
 
 
 def report_status(balancer: Balancer, desk: PlanningDesk, active: bool, now: float,
@@ -39,11 +44,23 @@ def report_status(balancer: Balancer, desk: PlanningDesk, active: bool, now: flo
     data.update(options or {})
     if data.get("left_out") and balancer.state in (BALANCED, STUCK):
         data["reason"] += "; left out: %s" % "; ".join(data["left_out"])
+    data["mispredicted"] = _mispredicted(balancer, view)
+    data["reason"] = "; ".join([data["reason"]] + [
+        entry["reason"] for entry in data["mispredicted"][:_STOPPED_SHOWN]])
     if view is not None:
         data["reason"] = with_too_full(balancer.state, data["reason"], view.snapshot,
                                        view.too_full)
     data.update(_cluster_figures(balancer, view, now), look_started=look_started)
     return Answer(data, _plain(data, view))
+
+
+def _mispredicted(balancer: Balancer, view: Optional[View]) -> List[Dict[str, Any]]:
+    """Pools that are stopped, with bytes that an OSD took and was to take."""
+    names = {} if view is None else {p.id: p.name for p in view.snapshot.pools.values()}
+    return [{"pool_id": pool, "pool": names.get(pool, str(pool)), "osd": found.osd,
+             "predicted_bytes": found.predicted_bytes, "measured_bytes": found.measured_bytes,
+             "found_at": found.found_at, "reason": sentence(found, names.get(pool, str(pool)))}
+            for pool, found in sorted(balancer.mispredicted.items())]
 
 
 def _cluster_figures(balancer: Balancer, view: Optional[View], now: float) -> Dict[str, Any]:

@@ -10,6 +10,11 @@ from typing import Any, Collection, Dict, Iterable, Mapping, NamedTuple
 
 from .reading import PgRecord
 
+#: An object has at most so many times what it has in the mean of the pool. Where few PGs do not tell
+#: and more than that is left for them, others may have grown since their deep scrubs.
+_MOST_OF_MEAN = 4.0
+#: Doubtful omap below this ratio of a PG's bytes is of no account.
+_DOUBTFUL_RATIO = 0.1
 #: An object with fewer bytes than this is as good as empty.
 _NEARLY_NO_BYTES = 64
 
@@ -19,6 +24,8 @@ class Omap(NamedTuple):
 
     ratio: float = 1.0         # of what PGs tell themselves
     per_object: float = 0.0    # bytes for each object of the PGs that do not tell
+    #: What each of those objects has if all that is left is theirs; 0 where that is not in doubt.
+    doubtful_per_object: float = 0.0
 
     def bytes_of(self, record: PgRecord) -> int:
         """Omap bytes of one copy of a PG."""
@@ -26,15 +33,23 @@ class Omap(NamedTuple):
             return int(record.omap_bytes * self.ratio)
         return int(self.per_object * omap_objects(record))
 
+    def is_unknown(self, record: PgRecord) -> bool:
+        """Is what the PG may have of omap in doubt, and much beside its bytes?"""
+        if record.omap_bytes > 0:
+            return False
+        return self.doubtful_per_object * omap_objects(record) > _DOUBTFUL_RATIO * record.num_bytes
+
 
 class _Sum:
     def __init__(self) -> None:
         self.told = 0       # raw bytes, as PGs tell them
+        self.told_objects = 0    # copies of objects in those PGs
         self.objects = 0    # copies of objects in PGs that do not tell
 
     def add(self, record: PgRecord, copies: int) -> None:
         if record.omap_bytes > 0:
             self.told += record.omap_bytes * copies
+            self.told_objects += omap_objects(record) * copies
         else:
             self.objects += omap_objects(record) * copies
 
@@ -65,7 +80,10 @@ class OmapFit:
             shares[pool] = Omap()
             if found.objects > 0:
                 rest = max(0, allocated - found.told)
-                shares[pool] = Omap(1.0, rest / found.objects)
+                most = _MOST_OF_MEAN * allocated / (found.objects + found.told_objects)
+                per_object = rest / found.objects
+                shares[pool] = Omap(1.0, per_object) if per_object <= most else Omap(
+                    1.0, most, per_object)
             elif found.told > 0:   # it may have grown since the deep scrubs
                 shares[pool] = Omap(max(1.0, allocated / found.told))
         return shares

@@ -46,6 +46,8 @@ def shard_inputs(reading: Reading, pools: Mapping[int, Pool], reported: FrozenSe
         omap_bytes, told = record.omap_bytes, omap.get(pool.id) if omap else None
         if told is not None:
             omap_bytes = told.bytes_of(record)
+            if told.is_unknown(record):
+                unknown[pgid] = reasons.OMAP_UNMEASURED
         elif not pool.erasure and is_unmeasured(record):
             unknown[pgid] = reasons.OMAP_UNMEASURED
         inputs[pgid] = ShardInput(

@@ -36,6 +36,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
                     help="run the tests that take many minutes each, too")
     group.addoption("--thrash-minutes", type=float, default=2.5, metavar="N",
                     help="how long a cluster is thrashed")
+    group.addoption("--conformance-steps", type=int, default=0, metavar="N",
+                    help="play N steps of random events beside the simulator, not a short stream")
+    group.addoption("--conformance-seed", type=int, default=1, metavar="SEED",
+                    help="which events those are")
     group.addoption("--ceph-keep", action="store_true", help="leave the clusters' files behind")
 
 

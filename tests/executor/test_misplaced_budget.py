@@ -9,6 +9,8 @@ from fakes import Desk
 from rounds import kept, small_plan, uneven
 
 from equilibrium_mgr.planner.plan import Plan
+from equilibrium_mgr.snapshot.build import SnapshotBuilder
+from equilibrium_mgr.snapshot.model import Snapshot
 from equilibrium_mgr.snapshot.reading import PgRecord
 
 LIMIT = 32    # of 120 copies, at a ratio of 0.27
@@ -88,3 +90,23 @@ def test_true_count_never_passes_the_limit(seed: int) -> None:
         if late.desk.balancer.walk is None or len(late.desk.gateway.sent) == 40:
             break
     assert len(late.desk.gateway.sent) == 40   # and it gets there
+
+
+def test_what_waits_for_recovery_by_its_log_is_misplaced_though_ceph_calls_it_degraded() -> None:
+    """`active+recovery_wait+degraded` is no misplaced copy to Ceph: no count shows our moves."""
+    desk = Desk(uneven(pgs=40, num_bytes=GIB))
+    cluster, builder, desk.gateway.ratio = desk.gateway.cluster, SnapshotBuilder(), 0.2
+    cluster.pg_status = {"misplaced_objects": 0, "misplaced_total": 400}
+
+    def look(fresh: bool = False) -> Snapshot:
+        return builder.build(cluster.reading()._replace(taken_at=desk.now))
+    desk.gateway.snapshot = look   # type: ignore[method-assign]
+    desk.balancer.execute("p", kept(desk, plan=plan_of_forty()))
+    for _ in range(6):
+        desk.round(61)
+        for pgid in desk.gateway.sent:
+            cluster.acting.pop(pgid, None)
+            cluster.records[pgid] = cluster.records[pgid]._replace(
+                state="active+recovery_wait+degraded", reported_epoch=cluster.epoch)
+        assert 10 * len(desk.gateway.sent) <= 80
+    assert desk.gateway.sent and desk.balancer.state == "throttled"

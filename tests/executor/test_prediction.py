@@ -169,6 +169,19 @@ def test_windows_end_when_settled() -> None:
     assert not story.check.is_idle
     story.look(700)
     assert story.check.is_idle
+
+
+def test_what_grows_hours_after_the_moves_is_not_ours() -> None:
+    """At rest nobody looks; the next look comes with the drift that made it."""
+    story = Story().send("1.0").arrive({2: GIB})
+    story.look(60)
+    assert story.grow({2: 30 * GIB}).look(3 * 3600) == Findings()
+
+
+def test_settled_windows_see_nothing_any_more() -> None:
+    story = Story().send("1.0").arrive({2: GIB})
+    story.look(60)
+    story.look(700)
     assert story.grow({2: 30 * GIB}).look() == Findings()
 
 

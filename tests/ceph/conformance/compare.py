@@ -1,0 +1,84 @@
+"""Where two views differ, and which differences are known, with the reason."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import Any, Dict, List, NamedTuple, Tuple
+
+PG_VALUES = ("up", "acting", "up_primary", "acting_primary", "told_up", "told_acting",
+             "misplaced", "degraded")
+
+KNOWN: Tuple[Tuple[str, str], ...] = (
+    ("get(mgr_map).always_on_modules.*", "of the simulated release alone"),
+    ("get(mgr_map).*addr*", "the simulated mgr has one address of one kind"),
+    ("get(mgr_map).force_disabled_modules*", "there only where something is disabled"),
+    ("get(osd_metadata).[*].distro_version*", "which texts there are depends on the distribution"),
+    ("get(pg_status).recovering_*", "rates of the moment: recovery has just been, or not"),
+    ("get(pg_status).*_sec: int", "rates of the moment: clients have just read or written"),
+    ("get(pg_status).num_*_recovered*", "counts of the last seconds: recovery has just been"),
+    ("get(osd_map).blocklist.*", "a real mgr that fails is blocklisted with its clients"),
+    ("get(osd_map).pools[[]].read_balance.error_message*",
+     "a sentence where primary affinities of 0 leave nothing to compute"),
+    ("get(health).*", "the real cluster has checks of its own"),
+)
+"""(pattern of a difference's place, why the stub may differ)."""
+
+
+LEFT_OUT = {"mgr_map": "available_modules"}
+"""A part of a structure that is not compared: the options of all modules that a mgr has."""
+
+
+class Difference(NamedTuple):
+    """One value that is another in the stub."""
+
+    place: str
+    real: Any
+    stub: Any
+
+    @property
+    def reason(self) -> str:
+        """Why the stub may differ there, "" if it may not."""
+        return next((why for pattern, why in KNOWN if fnmatchcase(self.place, pattern)), "")
+
+    def __str__(self) -> str:
+        return f"{self.place}: real {self.real}, stub {self.stub}"
+
+
+class Comparison(NamedTuple):
+    """How many values were compared, and those that differ."""
+
+    values: int
+    differences: List[Difference]
+
+
+def compare(real: Dict[str, Any], stub: Dict[str, Any]) -> Comparison:
+    """Two views of one moment."""
+    count, found = 0, []
+    for table, names in (("pgs", PG_VALUES), ("pools", ()), ("osds", ()), ("pg_temp", ()),
+                         ("upmap_items", ())):
+        for key in sorted({*real[table], *stub[table]}):
+            here, there = real[table].get(key), stub[table].get(key)
+            if here is None or there is None or not names:
+                count += 1
+                if here != there:
+                    found.append(Difference(f"{table}.{key}", here, there))
+                continue
+            count += len(names)
+            found += [Difference(f"{table}.{key}.{name}", here[name], there[name])
+                      for name in names if here[name] != there[name]]
+    return Comparison(count, found)
+
+
+def compare_shapes(real: Dict[str, List[str]], stub: Dict[str, List[str]]) -> Comparison:
+    """Types and keys of what get() gives."""
+    count, found = 0, []
+    for name in sorted(real):
+        without = LEFT_OUT.get(name, "-")
+        here, there = ({line for line in lines if not line.startswith(without)}
+                       for lines in (real[name], stub.get(name, ())))
+        count += len(here | there)
+        found += [Difference(f"get({name}).{line}", "there", "missing")
+                  for line in sorted(here - there)]
+        found += [Difference(f"get({name}).{line}", "missing", "there")
+                  for line in sorted(there - here)]
+    return Comparison(count, found)

@@ -1,0 +1,132 @@
+"""Plays one stream of events on both sides and compares them after every step.
+
+    python3 -m tests.ceph.conformance.play MAJOR [STEPS] [SEED]
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from pathlib import Path
+from typing import Callable, List, NamedTuple
+
+from ..release import RELEASES, Release
+from . import cluster_shape as shape
+from .compare import Comparison, Difference, compare, compare_shapes
+from .events import Event, Stream
+from .own_reading import compare_reading
+from .real_side import RealCluster
+from .stub_side import StubSide
+
+PACKAGE = Path(__file__).resolve().parents[3] / "equilibrium_mgr"
+MOST_AT_ONCE = 2
+"""Events of one step."""
+
+
+class Result(NamedTuple):
+    """What a stream has shown."""
+
+    steps: int
+    events: int
+    pgs: int
+    values: int
+    differences: List[Difference]
+    seconds: float
+
+    @property
+    def unknown(self) -> List[Difference]:
+        """Differences that nobody has given a reason for."""
+        return [difference for difference in self.differences if not difference.reason]
+
+    def __str__(self) -> str:
+        known = {difference.place for difference in self.differences if difference.reason}
+        return (f"{self.events} events in {self.steps} steps, {self.pgs} PGs and {self.values} "
+                f"values compared: {len(self.unknown)} differences, and {len(known)} places that "
+                f"differ for known reasons; {self.seconds:.0f} s")
+
+
+def play(release: Release, steps: int, seed: int, note: Callable[[str], None] = print,
+         seconds: float = float("inf"), keep: bool = False) -> Result:
+    """Begin the cluster, play the stream; `seconds` end it early, after a whole step."""
+    began = time.monotonic()
+    with RealCluster(release, PACKAGE, keep) as real:
+        real.prepare()
+        stub = StubSide(real.state(), release.major)
+        note(f"begun after {time.monotonic() - began:.0f} s")
+        try:
+            return _Game(real, stub, seed, note, began).play(steps, seconds)
+        finally:
+            stub.close()
+
+
+class _Game:
+    """Both sides, and what has been counted so far."""
+
+    def __init__(self, real: RealCluster, stub: StubSide, seed: int, note: Callable[[str], None],
+                 began: float) -> None:
+        self.real, self.stub, self.note, self.began = real, stub, note, began
+        self.stream = Stream(seed, shape.SPARES)
+        self.rng = random.Random(f"steps/{seed}")
+        self.differences: List[Difference] = []
+        self.steps = self.events = self.pgs = self.values = 0
+
+    def play(self, steps: int, seconds: float) -> Result:
+        """All steps, and one at the end in which everything is mended."""
+        view = self.stub.settle()
+        self._compare("at the beginning")
+        for number in range(steps):
+            if time.monotonic() - self.began > seconds:
+                break
+            events: List[Event] = []
+            for _ in range(self.rng.randint(1, MOST_AT_ONCE)):
+                events.append(self.stream.next(view))
+                self._do(events[-1])
+                view = self.stub.view()
+            view = self._compare(f"step {number + 1}: {'; '.join(map(str, events))}")
+        for event in self.stream.last(view):
+            self._do(event)
+        self._compare("the end: all is up, in, and allowed to move")
+        self._add("equilibrium's own reading", [compare_reading(self.real)], {})
+        return Result(self.steps, self.events, self.pgs, self.values, self.differences,
+                      time.monotonic() - self.began)
+
+    def _do(self, event: Event) -> None:
+        self.events += 1
+        real, stub = self.real.do(event), self.stub.do(event)
+        self.values += 1
+        if (real == 0) != (stub == 0):
+            self.differences.append(Difference(f"answer of {event}", real, stub))
+
+    def _compare(self, what: str) -> "dict[str, object]":
+        real, stub = self.real.settle(), self.stub.settle()
+        self.stub.adopt_objects({pgid: pg["objects"] for pgid, pg in real["pgs"].items()})
+        stub = self.stub.view()
+        shapes = self.real.mgr("probe shapes").json()
+        found = [compare(real, stub), compare_shapes(shapes, self.stub.shapes())]
+        self.steps += 1
+        self.pgs += len(real["pgs"])
+        self._add(what, found, real["pgs"])
+        return stub
+
+    def _add(self, what: str, found: "list[Comparison]", pgs: "dict[str, object]") -> None:
+        """Count and note what a comparison has found; `pgs` are shown with their differences."""
+        self.values += sum(one.values for one in found)
+        fresh = [difference for one in found for difference in one.differences]
+        self.differences += fresh
+        known = sum(1 for difference in fresh if difference.reason)
+        self.note(f"{time.monotonic() - self.began:5.0f} {what}: {len(fresh) - known} differences"
+                  + (f", {known} known" if known else "")
+                  + f" ({self.events} events, {self.pgs} PGs, {self.values} values so far)")
+        for difference in [one for one in fresh if not one.reason][:200]:
+            pgid = difference.place.split(".misplaced")[0].removeprefix("pgs.")
+            pgid = ".".join(pgid.split(".")[:2])
+            more = f"   ({pgs[pgid]})" if pgid in pgs else ""
+            self.note(f"      {difference}{more}")
+
+
+if __name__ == "__main__":
+    major, wanted_steps, wanted_seed = (
+        int(word) for word in (*sys.argv[1:], *("16", "10", "1")[len(sys.argv) - 1:]))
+    RELEASES[major].prepare()
+    print(play(RELEASES[major], wanted_steps, wanted_seed))

@@ -1,0 +1,265 @@
+"""The real daemons: begins the cluster, does events with Ceph's own commands, tells the view."""
+
+from __future__ import annotations
+
+import shutil
+import time
+import uuid
+from pathlib import Path
+from typing import Any, Dict, List
+
+from ..cluster import GIB, Cluster
+from ..daemons import ClusterError, wait_for
+from ..release import Release
+from . import cluster_shape as shape
+from .events import Event
+
+HERE = Path(__file__).resolve().parent
+PASSING = ("peering", "activating", "creating", "unknown", "premerge", "stale")
+"""States that a PG does not stay in."""
+MOVING = ("backfilling", "recovering", "backfill_wait", "recovery_wait")
+QUIET_SECONDS, QUIET_MOVING_SECONDS, QUIET_DEFERRED_SECONDS = 2.5, 6.0, 33.0
+"""So long nothing may change before a step counts as done; longer where something could move.
+
+A PG whose backfill is deferred (a reservation was refused or revoked) is `active+remapped` with
+nothing going on until osd_backfill_retry_interval, 30 s, has passed."""
+SETTLE_SECONDS = 75.0
+PAUSE_SECONDS = 0.4
+
+WRITER = """
+import rados, sys
+cluster = rados.Rados(conffile=sys.argv[1], name='client.admin')
+cluster.connect()
+for pool, count in zip(sys.argv[2::2], sys.argv[3::2]):
+    io = cluster.open_ioctx(pool)
+    waiting = []
+    for number in range(int(count)):
+        waiting.append(io.aio_write_full('o%d' % number, b'x' * 4096))
+        if len(waiting) > 60:
+            [one.wait_for_complete() for one in waiting]
+            waiting = []
+    [one.wait_for_complete() for one in waiting]
+"""
+
+FAST = ("osd_recovery_sleep_hdd", "osd_recovery_sleep_hybrid", "osd_recovery_sleep_ssd",
+        "osd_recovery_sleep_degraded_hdd", "osd_recovery_sleep_degraded_hybrid",
+        "osd_recovery_sleep_degraded_ssd")
+"""Set to 0 where the release has them: seconds between two objects."""
+
+OPTIONS: Dict[str, Dict[str, Any]] = {
+    "osd": {"osd_min_pg_log_entries": 10, "osd_max_pg_log_entries": 20, "osd_pg_log_trim_min": 1},
+    "mon": {"mon_allow_pool_delete": "true", "mon_osd_down_out_interval": 100000,
+            "mon_osd_min_in_ratio": 0.1},
+    "mgr": {"target_max_misplaced_ratio": 1.0}}
+
+
+class RealCluster(Cluster):
+    """Ten OSDs, nine of them in the CRUSH map, with the probe module beside equilibrium."""
+
+    def __init__(self, release: Release, package: Path, keep: bool = False) -> None:
+        super().__init__(release, package, keep)
+
+    def __enter__(self) -> "RealCluster":
+        super().__enter__()
+        return self
+
+    def _fill_module_folder(self, folder: Path) -> None:
+        super()._fill_module_folder(folder)
+        shutil.copytree(HERE / "probe", folder / "probe",
+                        ignore=shutil.ignore_patterns("__pycache__"))
+        for name in ("shapes.py", "view.py"):
+            shutil.copy(HERE / name, folder / "probe")
+
+    def _start_osds(self) -> None:
+        conf = ["-c", str(self.conf)]
+        sizes = [(size, host) for host, row in shape.OSD_GIB.items() for size in row]
+        sizes += [(1.0, "") for _ in shape.SPARES]
+        self.osds = [size for size, _ in sizes]
+        for number, (size, host) in enumerate(sizes):
+            unique = str(uuid.uuid4())
+            assert self.mon_json("osd new", uuid=unique)["osdid"] == number
+            if host:
+                self._place(number, size, host)
+            (self.work / f"osd.{number}").mkdir()
+            self.processes.start(f"mkfs.{number}", [
+                "ceph-osd", *conf, "-i", str(number), "--mkfs", "--osd-uuid", unique,
+                f"--bluestore_block_size={int(size * GIB)}"])
+        for number in range(len(sizes)):
+            name = f"mkfs.{number}"
+            wait_for(name, lambda: not self.processes.alive(name), 180, 0.1)
+            self.processes.running.pop(name)
+            self.start_osd(number)
+        self.wait_osds()
+
+    def _place(self, osd: int, weight: float, host: str) -> None:
+        self.mon("osd crush add", id=osd, weight=weight, args=["root=default", f"host={host}"])
+        hdd: Dict[str, Any] = {"class": "hdd", "ids": [str(osd)]}
+        self.mon("osd crush set-device-class", **hdd)
+
+    def wait_mgr(self, seconds: float = 90.0) -> str:
+        """Wait until the active mgr answers; the spare OSD is not in `osd df` yet."""
+        def answers() -> str:
+            name = self.active_mgr()
+            if not name or self.mgr("pg stat", seconds=30).rc:
+                return ""
+            nodes = self.mgr_json("osd df")["nodes"]
+            placed = len(self.osds) - len(shape.SPARES)
+            return name if len(nodes) >= placed and all(node["kb"] for node in nodes) else ""
+        return wait_for("an active mgr with statistics", answers, seconds)
+
+    # -- the beginning ---------------------------------------------------------------------------
+
+    def prepare(self) -> None:
+        """Make the pools, write to them and enable the modules."""
+        self.mgr("balancer off")
+        for name, profile in shape.PROFILES.items():
+            self.mon("osd erasure-code-profile set", name=name, profile=profile)
+        pools = shape.pools_of(self.release.major)
+        for pool in pools:
+            self.mon("osd pool create", **shape.pool_arguments(pool))
+            self.mon("osd pool application enable", pool=pool.name, app="rados")
+            if pool.optimized:
+                self.mon("osd pool set", pool=pool.name, var="allow_ec_optimizations", val="true")
+        for who, options in OPTIONS.items():
+            for name, value in options.items():
+                if who != "osd":
+                    self.mon("config set", who=who, name=name, value=str(value))
+        for name in FAST:
+            self.agent.ask("mon", {"prefix": "config set", "who": "osd", "name": name,
+                                   "value": "0"})
+        self.settle()
+        self._write([pool for pool in pools if not pool.trimmed])
+        for name, value in OPTIONS["osd"].items():
+            self.mon("config set", who="osd", name=name, value=str(value))
+        self._write([pool for pool in pools if pool.trimmed])
+        for module in ("probe", "equilibrium"):
+            self.mon("mgr module enable", module=module)
+        wait_for("both modules", self._modules_answer, 90)
+        self.settle()
+
+    def _modules_answer(self) -> bool:
+        """The mgr starts anew with each module that is enabled, and may forget a command then."""
+        try:
+            return bool(self.active_mgr()) and all(
+                self.mgr(f"{module} status", 10).rc == 0 for module in ("probe", "equilibrium"))
+        except ClusterError:
+            return False
+
+    def _write(self, pools: List[shape.PoolShape]) -> None:
+        script = self.work / "fill.py"
+        script.write_text(WRITER)
+        words = [word for pool in pools for word in (pool.name, str(pool.objects))]
+        self.processes.check(["python3", str(script), str(self.conf), *words], 120)
+
+    def state(self) -> Dict[str, Any]:
+        """The cluster as a state file has it."""
+        def read(name: str) -> Any:
+            return self.mgr("probe get", name=name).json()
+        return {"stateversion": 1, "timestamp": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime()),
+                "osd_dump": read("osd_map"), "crush_dump": read("osd_map_crush"),
+                "pg_dump": {"pg_ready": True, "pg_map": read("pg_dump")}, "df_dump": read("df")}
+
+    # -- events ----------------------------------------------------------------------------------
+
+    def do(self, event: Event) -> int:
+        """Do one event; the return code of its command."""
+        action = getattr(self, f"_do_{event.kind}", None)
+        if action is not None:
+            action(*event.values)
+            return 0
+        prefix, arguments = _command(event)
+        return self.agent.ask("mon", {"prefix": prefix, **arguments}).rc
+
+    def _do_down(self, osd: int) -> None:
+        self.processes.end(f"osd.{osd}", hard=True)
+        self.mon("osd down", ids=[str(osd)])
+
+    def _do_up(self, osd: int) -> None:
+        self.start_osd(osd)
+        wait_for(f"osd.{osd} up", lambda: self.mon_json("osd dump")["osds"][osd]["up"], 60)
+
+    def _do_add_osd(self, osd: int, host: str, weight: float) -> None:
+        self._place(osd, weight, host)
+
+    def _do_create_pool(self, name: str, pgs: int, kind: str) -> None:
+        profile = "k2m1" if kind == "erasure" else ""
+        self.mon("osd pool create", **shape.pool_arguments(
+            shape.PoolShape(name, pgs, 3, profile, 0)))
+
+    def _do_fail_mgr(self) -> None:
+        before = self.mon_json("mgr dump")
+        self.mon("mgr fail", who=before["active_name"])
+        wait_for("another active mgr",
+                 lambda: self.mon_json("mgr dump")["active_gid"] not in (0, before["active_gid"]),
+                 60)
+        wait_for("both modules", self._modules_answer, 60)
+
+    # -- what is told ----------------------------------------------------------------------------
+
+    def view(self) -> Dict[str, Any]:
+        """What the probe module sees."""
+        answer = self.mgr("probe view")
+        if answer.rc:
+            raise ClusterError(f"probe view: rc {answer.rc}: {answer.err}")
+        return dict(answer.json())
+
+    def settle(self) -> Dict[str, Any]:
+        """Wait until nothing changes any more; the last view, {} before the probe is there."""
+        since, last = time.monotonic(), ""
+        deadline = since + SETTLE_SECONDS
+        while True:
+            now, quiet = self._signature()
+            if now != last:
+                since, last = time.monotonic(), now
+            elif time.monotonic() - since >= quiet:
+                break
+            if time.monotonic() > deadline:
+                print(f"not settled after {SETTLE_SECONDS:.0f} s: {self._odd_states()}")
+                break
+            time.sleep(PAUSE_SECONDS)
+        return self.view() if self.mgr("probe status").rc == 0 else {}
+
+    def _odd_states(self) -> Dict[str, str]:
+        pgs = self.mgr_json("pg dump", dumpcontents=["pgs"])["pg_stats"]
+        return {pg["pgid"]: pg["state"] for pg in pgs if pg["state"] != "active+clean"}
+
+    def _signature(self) -> "tuple[str, float]":
+        """What may not change, and for how long; a new one each time while PGs pass through."""
+        osdmap = self.mon_json("osd dump")
+        pgs = self.mgr_json("pg dump", dumpcontents=["pgs"])["pg_stats"]
+        rows = sorted((pg["pgid"], pg["state"], pg["up"], pg["acting"],
+                       pg["stat_sum"]["num_objects_misplaced"],
+                       pg["stat_sum"]["num_objects_degraded"]) for pg in pgs)
+        words = {word for row in rows for word in row[1].split("+")}
+        wanted = sum(pool["pg_num"] for pool in osdmap["pools"])
+        passing = bool(words & set(PASSING)) or len(rows) != wanted
+        changing = any(len({pool["pg_num"], pool["pg_num_target"], pool["pg_placement_num"],
+                            pool["pg_placement_num_target"]}) > 1 for pool in osdmap["pools"])
+        deferred = any("remapped" in row[1] and not set(row[1].split("+")) & set(MOVING)
+                       for row in rows)
+        quiet = (QUIET_DEFERRED_SECONDS if deferred else
+                 QUIET_MOVING_SECONDS if changing or words & set(MOVING) else QUIET_SECONDS)
+        moment = time.monotonic() if passing else 0
+        return f"{moment} {osdmap['epoch']} {rows}", quiet
+
+
+def _command(event: Event) -> "tuple[str, Dict[str, Any]]":
+    """The monitor's command of an event."""
+    values = event.values
+    table: Dict[str, Any] = {
+        "out": lambda osd: ("osd out", {"ids": [str(osd)]}),
+        "in": lambda osd: ("osd in", {"ids": [str(osd)]}),
+        "reweight": lambda osd, weight: ("osd reweight", {"id": osd, "weight": weight}),
+        "crush_reweight": lambda osd, weight: (
+            "osd crush reweight", {"name": f"osd.{osd}", "weight": weight}),
+        "affinity": lambda osd, weight: ("osd primary-affinity", {"id": osd, "weight": weight}),
+        "remove_pool": lambda name: ("osd pool rm", {
+            "pool": name, "pool2": name, "yes_i_really_really_mean_it": True}),
+        "pg_num": lambda name, count: ("osd pool set", {
+            "pool": name, "var": "pg_num", "val": str(count)}),
+        "upmap": lambda pgid, *pairs: ("osd pg-upmap-items", {"pgid": pgid, "id": list(pairs)}),
+        "remove_upmap": lambda pgid: ("osd rm-pg-upmap-items", {"pgid": pgid}),
+        "set_flag": lambda flag: ("osd set", {"key": flag}),
+        "unset_flag": lambda flag: ("osd unset", {"key": flag})}
+    prefix, arguments = table[event.kind](*values)
+    return prefix, arguments

@@ -1,0 +1,36 @@
+"""The simulator behaves as Ceph does: one stream of events on ten real OSDs and in mgr_stub.
+
+    python -m pytest tests/ceph/conformance --ceph=16,20 --conformance-steps 60 --conformance-seed 7
+
+A short stream by default; with --conformance-steps as long as it takes.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from ..conftest import FIGURES
+from ..release import RELEASES
+from .play import play
+
+SHORT_STEPS, SHORT_SECONDS = 30, 130.0
+"""Of the stream in the usual test run; what ends first ends it."""
+MAJORS = (16, 20)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    wanted = str(metafunc.config.getoption("--ceph", "") or "").split(",")
+    metafunc.parametrize("major", [major for major in MAJORS if str(major) in wanted])
+
+
+def test_same_events_same_cluster(major: int, request: pytest.FixtureRequest) -> None:
+    config = request.config
+    steps = config.getoption("--conformance-steps")
+    seed = config.getoption("--conformance-seed")
+    result = play(RELEASES[major], steps or SHORT_STEPS, seed,
+                  seconds=float("inf") if steps else SHORT_SECONDS,
+                  keep=config.getoption("--ceph-keep"))
+    config.stash[FIGURES].append(
+        f"Ceph {RELEASES[major].version}: conformance with seed {seed}: {result}")
+    assert result.events > 5
+    assert not result.unknown, "\n".join(map(str, result.unknown[:50]))

@@ -1,0 +1,106 @@
+"""Mutation runner: `python3 tests/mutations [--only NAME…] [--jobs N] [--list] [PYTEST ARGUMENT…]`.
+
+Each mutation is made in a copy of the project of its own, the tests named run there until the first
+fails, and a line of a Markdown table says which. Without arguments the scenarios and the streams of
+events run: a rule that only its own unit test knows of is not noticed. Exit code 1 where a mutation
+goes unnoticed, 2 where one cannot be made as the code has changed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import List, NamedTuple, Sequence
+
+from catalogue import MUTATIONS, Mutation
+
+ROOT = Path(__file__).resolve().parents[2]
+COPIED = ("equilibrium_mgr", "mgr_stub", "tests", "pyproject.toml")
+TARGETS = ("tests/scenarios",)
+SECONDS = 1800
+NOTICED, UNNOTICED, STALE = "noticed", "UNNOTICED", "STALE"
+
+
+class Outcome(NamedTuple):
+    """What became of one mutation."""
+
+    mutation: Mutation
+    verdict: str
+    by: str        # the first test that failed, or why it could not be made
+
+
+def main() -> int:
+    options = _options()
+    chosen = [m for m in MUTATIONS if not options.only or m.name in options.only]
+    if options.list:
+        for mutation in chosen:
+            print(f"{mutation.name}: {mutation.rule} ({mutation.file})")
+        return 0
+    print("| rule | mutation | noticed by |\n|---|---|---|", flush=True)
+    with ThreadPoolExecutor(options.jobs) as pool:
+        outcomes = list(pool.map(lambda m: _told(_try(m, options.pytest or TARGETS)), chosen))
+    verdicts = {outcome.verdict for outcome in outcomes}
+    noticed = sum(outcome.verdict == NOTICED for outcome in outcomes)
+    print(f"\n{noticed} of {len(outcomes)} noticed")
+    return 2 if STALE in verdicts else 1 if UNNOTICED in verdicts else 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="tests/mutations", description=__doc__.split("\n")[0])
+    parser.add_argument("--only", nargs="+", default=[], metavar="NAME")
+    parser.add_argument("--jobs", type=int, default=1, help="mutations tried at once")
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("pytest", nargs="*", metavar="ARGUMENT",
+                        help="what pytest is told, tests/scenarios unless given")
+    return parser.parse_args()
+
+
+def _told(outcome: Outcome) -> Outcome:
+    mutation = outcome.mutation
+    said = outcome.by if outcome.verdict == NOTICED else f"**{outcome.verdict}** {outcome.by}"
+    print(f"| {mutation.rule} | {mutation.name} | {said} |", flush=True)
+    return outcome
+
+
+def _try(mutation: Mutation, targets: Sequence[str]) -> Outcome:
+    with tempfile.TemporaryDirectory(prefix="mutation-") as folder:
+        copy = Path(folder)
+        for name in COPIED:
+            source = ROOT / name
+            if source.is_dir():
+                shutil.copytree(source, copy / name,
+                                ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(source, copy)
+        path = copy / mutation.file
+        text = path.read_text() if path.exists() else ""
+        if text.count(mutation.old) != 1:
+            return Outcome(mutation, STALE, f"its text stands {text.count(mutation.old)} times in "
+                                            f"{mutation.file}")
+        path.write_text(text.replace(mutation.old, mutation.new))
+        return _run(mutation, copy, [*targets])
+
+
+def _run(mutation: Mutation, copy: Path, targets: List[str]) -> Outcome:
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *targets]
+    try:
+        run = subprocess.run(command, cwd=copy, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                             text=True, timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        return Outcome(mutation, NOTICED, f"no end within {SECONDS} s")
+    if run.returncode == 0:
+        return Outcome(mutation, UNNOTICED, run.stdout.strip().split("\n")[-1])
+    failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", run.stdout, re.MULTILINE)
+    if run.returncode != 1 or not failed:
+        return Outcome(mutation, STALE, run.stdout.strip()[-200:])
+    return Outcome(mutation, NOTICED, failed[0])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
