@@ -148,8 +148,10 @@ class SnapshotBuilder:
         acting_of = acting_sets(reading)
         self._tracker.begin(reading)
         pinned = _pinned(reading.osd_map)
-        is_out = _out_test(devices)
         silent = frozenset(osd.id for osd in devices.values() if not osd.has_statistics)
+        is_out = _out_test(devices)
+        # an OSD that is out is to hold nothing, and its statistics are zeros for as long
+        awaited = frozenset(osd for osd in silent if not is_out(osd))
         shards, unknown = shard_inputs(reading, pools, frozenset(devices) - silent, acting_of,
                                        self._pause)
         model = _fit(shards, devices, reading, self._pause)
@@ -167,7 +169,7 @@ class SnapshotBuilder:
                 objects=_objects(shard, pgid in unknown),
                 to_come=record.to_come, state=record.state, reported_epoch=record.reported_epoch,
                 immovable=(pinned.get(pgid) or pool.immovable or unknown.get(pgid)
-                           or known.immovable or _not_reported(up, silent)),
+                           or known.immovable or _not_reported(up, awaited)),
                 home=self._home(pgid, known, shard, record, pool, tally))
         for pgid in [pgid for pgid in self._verdicts if pgid not in shards]:
             del self._verdicts[pgid]
@@ -258,9 +260,9 @@ def _unreported_misplaced(pgs: Iterable[Pg], pools: Mapping[int, Pool]) -> int:
                if pg.is_moving)
 
 
-def _not_reported(up: Sequence[int], silent: FrozenSet[int]) -> Optional[str]:
+def _not_reported(up: Sequence[int], awaited: FrozenSet[int]) -> Optional[str]:
     """How full an OSD is that has not reported is as unknown as what leaves and enters it."""
-    if silent and not silent.isdisjoint(up):
+    if awaited and not awaited.isdisjoint(up):
         return reasons.OSD_NOT_REPORTED
     return None
 
