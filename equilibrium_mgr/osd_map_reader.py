@@ -156,6 +156,8 @@ class OsdMapReader:
         if pool_names != self._pool_names or osdmap.get_crush_version() != osd_map["crush_version"]:
             raise _NeedsDump
         flipped = flipped_osds(osd_map["osds"], self._mgr.get("osd_map_tree"))
+        if flipped and osd_map.get("stretch_mode", {}).get("stretch_mode_enabled"):
+            raise _NeedsDump   # it may have become degraded, which forbids moves
         for pool in osd_map["pools"]:
             if not _same_size(osdmap, pool, osd_map):
                 raise _NeedsDump

@@ -187,6 +187,15 @@ def test_an_osd_that_was_down_meanwhile_has_missed_writes(is_seen_down: bool) ->
     reading = gateway.last_reading()
     assert reading is not None and "dump" not in mgr.calls
     assert [o["up_from"] for o in reading.osd_map["osds"] if o["osd"] == 0] == [cluster.epoch]
+def test_a_stretched_cluster_may_be_degraded_when_an_osd_is_down() -> None:
+    cluster = small()
+    cluster.extra.update(stretch_mode={"stretch_mode_enabled": True, "degraded_stretch_mode": 0})
+    gateway, mgr, _ = open_gateway(cluster)
+    cluster.epoch += 1
+    down(cluster)
+    cluster.extra.update(stretch_mode={"stretch_mode_enabled": True, "degraded_stretch_mode": 1})
+    gateway.snapshot()
+    assert mgr.calls["dump"] == 2
 
 
 def test_a_foreign_upmap_hides_behind_no_osd_that_goes_down() -> None:
