@@ -64,7 +64,7 @@ class _Window:
         self.shards = shards          # pgid → bytes of the shard that the OSD held whole
         self.highest = highest        # utilization of the fullest OSD of its class, a ratio
         self.begun_at = begun_at
-        self.all_used = all_used      # used bytes of every OSD at that time
+        self.all_used = all_used      # used bytes of every OSD at that time, or a little before
         self.coming: Set[str] = set()     # PGs that we have sent there, arrived or not
         self.last_coming_at = begun_at
 
@@ -89,6 +89,8 @@ class PredictionCheck:
     def __init__(self, checkpoint: Callable[[], object] = no_pause) -> None:
         self._checkpoint = checkpoint
         self._windows: Dict[int, _Window] = {}
+        self._all_used: Dict[int, int] = {}
+        self._all_used_at = float("-inf")   # seconds since the epoch
 
     @property
     def is_idle(self) -> bool:
@@ -145,12 +147,21 @@ class PredictionCheck:
         for pg in paced(before.pgs.values(), _PGS_A_PIECE, self._checkpoint):
             for osd in known.intersection(pg.home).intersection(pg.up):
                 shards[osd][pg.pgid] = pg.shard_bytes
-        all_used = {osd.id: osd.used_bytes for osd in before.osds.values() if osd.has_statistics}
+        all_used = self._used_bytes(before)
         highest = _highest_by_class(before)
         for osd in known:
-            self._windows[osd] = _Window(all_used[osd], shards[osd],
+            self._windows[osd] = _Window(before.osds[osd].used_bytes, shards[osd],
                                          highest[before.osds[osd].device_class],
                                          before.taken_at, all_used)
+
+    def _used_bytes(self, before: Snapshot) -> Dict[int, int]:
+        """Used bytes of every OSD; windows that open within a while share one reading of them,
+        which is large on large clusters."""
+        if not 0.0 <= before.taken_at - self._all_used_at < _SETTLE_SECONDS:
+            self._all_used = {osd.id: osd.used_bytes for osd in before.osds.values()
+                              if osd.has_statistics}
+            self._all_used_at = before.taken_at
+        return self._all_used
 
     def _held(self, osds: Iterable[int], snapshot: Snapshot) -> Dict[int, List[Pg]]:
         """OSD → PGs that have a shard there, or one on its way to it."""

@@ -217,6 +217,17 @@ def test_what_others_grew_by_is_found_once_a_batch_not_once_an_osd(
     made, check = single_copies(*[[1]] * 40), PredictionCheck()
     before = made.snapshot()
     check.sent({"1.0": tuple(range(10))}, before)
-    check.sent({"1.1": tuple(range(10, 20))}, before)
-    check.look(before._replace(taken_at=before.taken_at + 60.0), {"1.0", "1.1"})
+    later = before._replace(taken_at=before.taken_at + 1200.0)   # with a reading of its own
+    check.sent({"1.1": tuple(range(10, 20))}, later)
+    check.look(later._replace(taken_at=later.taken_at + 60.0), {"1.0", "1.1"})
     assert searched == [20, 20]
+
+
+def test_windows_of_one_while_share_what_all_osds_used() -> None:
+    """The used bytes of 10,000 OSDs are not kept anew for each batch."""
+    check, made = PredictionCheck(), cluster()
+    for number, pgid in enumerate(made.up):
+        snapshot = made.snapshot()._replace(taken_at=1000.0 + 60 * number)
+        check.sent({pgid: (2 + number % 4,)}, snapshot)
+    windows = check._windows.values()
+    assert len(windows) == 4 and len({id(window.all_used) for window in windows}) == 1
