@@ -67,10 +67,11 @@ def play(session: Session, watch: Watch, line: str) -> None:
     if not reading:
         watch.repeats.begin()
     sent = watch.judge.sent
-    if tried:
-        attempt(session, line.partition(" ")[2])
-    else:
-        command(session, line)
+    asked = line.partition(" ")[2] if tried else line
+    if not asked.startswith("equilibrium off"):
+        watch.judge.silence.hear(asked, 0)   # what it starts may be sent before it has answered
+    code = attempt(session, asked) if tried else command(session, asked)[0]
+    watch.judge.silence.hear(asked, code)
     if reading and watch.judge.sent > sent:
         watch.judge.note("S11", "'%s' sends %d commands" % (line, watch.judge.sent - sent))
 
@@ -81,11 +82,13 @@ def command(session: Session, line: str) -> Tuple[int, str, str]:
     return answer
 
 
-def attempt(session: Session, line: str) -> None:
-    """A command that may be refused, though never by an exception."""
+def attempt(session: Session, line: str) -> int:
+    """A command that may be refused, though never by an exception; returns its last code."""
+    code = 0
     for _ in range(_ATTEMPTS):
         code, _, message = session.command(line)
         assert "Traceback" not in message, "'%s' failed: %s" % (line, message)
         if code not in (-errno.EAGAIN, -errno.ETIMEDOUT):
-            return
+            break
         session.run_for(_AGAIN_SECONDS)
+    return code

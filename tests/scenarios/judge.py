@@ -8,11 +8,14 @@ from mgr_stub.monitor import MGR
 from mgr_stub.session import Session
 
 from .guard_rules import OF_THE_MOMENT
+from .intent_rules import Silence, i1_share
 from .moment import Moment
 from .move_rules import OF_ONE_MOVE, History, s6_once
 from .under_way import REMOVE_ITEMS, SET_ITEMS, Outgoing, UnderWay, outgoing
 
 _MOST_NOTES = 20
+#: Second words of the monitor's commands that only an operator, or Ceph itself, gives.
+_CHANGING = ("set", "unset", "reweight", "crush", "out", "in", "down", "pool", "primary", "purge")
 
 
 class Judge:
@@ -27,15 +30,22 @@ class Judge:
         self._active_since = (session.clock.now, session.clock())
         self.broken: List[str] = []
         self.ours = UnderWay(session.cluster)
+        self.silence = Silence()
         self.sent = 0         # commands
         self.sent_pairs = 0   # of upmap items
         session.simulation.monitor.witnesses.append(self.see)
 
     def see(self, entry: LoggedCommand) -> None:
         """A command has just been sent, by whomever."""
-        if entry.sender != MGR or entry.prefix not in (SET_ITEMS, REMOVE_ITEMS):
+        if entry.sender != MGR:
+            return
+        if entry.prefix not in (SET_ITEMS, REMOVE_ITEMS):
+            if entry.prefix.partition(" ")[2].startswith(_CHANGING):
+                self.note("I2", "sends '%s'" % entry.prefix)
             return
         self.sent += 1
+        if self.silence.is_wanted:
+            self.note("I3", "pg %s is sent after 'off'" % entry.command.get("pgid"))
         move = outgoing(self._session.cluster, entry)
         if move is None:
             self.note("S7", "pg %s does not exist" % entry.command.get("pgid"))
@@ -51,6 +61,7 @@ class Judge:
         self.sent_pairs += max(0, len(move.items) - len(move.had))
         for rule, check in OF_ONE_MOVE.items():
             self._note_all(rule, move.pgid, list(check(moment, move)))
+        self._note_all("I1", move.pgid, list(i1_share(moment, move)))
 
     def look(self) -> None:
         """Between the rounds: what has arrived, and whether another mgr has taken over."""

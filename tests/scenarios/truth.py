@@ -19,7 +19,7 @@ from .under_way import UnderWay
 #: What sizes of shards are estimated to be: metadata is spread by objects.
 _FILL_SLACK = 0.01
 #: Ratio of all object copies; reports are rounded, and copies arrive while they are read.
-_MISPLACED_SLACK = 0.003
+_MISPLACED_SLACK = 0.005
 _NO_CLASS = "none"
 #: A PG that has moved is believed to rest when it has said so since its map: what is wrong has to
 #: be wrong at two looks so far apart, with no pg_num changed meanwhile.

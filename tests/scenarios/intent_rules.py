@@ -1,0 +1,72 @@
+"""The rules of what an operator wants, each as what is wrong with a move, or nothing.
+
+I1 an OSD whose weight was lowered gets no more than its share, I2 the module sends no command but
+upmaps, I3 nothing is sent between `off` and the next `on` or `execute`.
+"""
+from __future__ import annotations
+
+import statistics
+from typing import Dict, Iterator
+
+from mgr_stub.cluster import Cluster
+
+from . import cluster_view
+from .moment import Moment
+from .under_way import Outgoing
+
+#: Below this share of its likes an OSD counts as held back, as the module's option says.
+_HELD_BACK = 0.9
+_SLACK = 0.01
+#: Of `ceph equilibrium …`: what ends the silence after `off`.
+_STARTING = ("equilibrium on", "equilibrium execute")
+
+
+def shares(cluster: Cluster) -> Dict[int, float]:
+    """OSD → CRUSH weight by size, times reweight, against the median of its class."""
+    by_class: Dict[str, Dict[int, float]] = {}
+    for osd, usage in cluster.usage.items():
+        weight = cluster.crush.osd_weight(osd)
+        if usage.total and weight and cluster_view.may_take(cluster, osd):
+            by_class.setdefault(cluster.crush.classes.get(osd, ""), {})[osd] = weight / usage.total
+    found: Dict[int, float] = {}
+    for weights in by_class.values():
+        median = statistics.median(weights.values())
+        found.update({osd: cluster.map.reweight(osd) * min(1.0, weight / median)
+                      for osd, weight in weights.items()})
+    return found
+
+
+def i1_share(moment: Moment, move: Outgoing) -> Iterator[str]:
+    """Called with the move among those under way."""
+    cluster = moment.cluster
+    if not moment.automatic or not getattr(moment.settings, "respect_weights", True):
+        return
+    held = shares(cluster)
+    if all(held.get(osd, 1.0) >= _HELD_BACK for osd in move.gains):
+        return
+    peaks = cluster_view.peaks(cluster, moment.ours)
+    for osd in move.gains:
+        likes = [peaks[other] / cluster.usage[other].total for other, share in held.items()
+                 if share >= _HELD_BACK
+                 and cluster.crush.classes.get(other) == cluster.crush.classes.get(osd)]
+        share, size = held.get(osd, 1.0), cluster.usage[osd].total
+        if share >= _HELD_BACK or not likes:
+            continue
+        level, most = peaks[osd] / size, share * max(likes) + move.pg.shard.total / size
+        if level > most + _SLACK:
+            yield "fills osd.%d to %.3f, and it is held to %.2f of its likes" % (osd, level, share)
+
+
+class Silence:
+    """I3."""
+
+    def __init__(self) -> None:
+        self.is_wanted = False
+
+    def hear(self, line: str, code: int) -> None:
+        """A command line and what came of it."""
+        words = line[len("ceph "):] if line.startswith("ceph ") else line
+        if code == 0 and words == "equilibrium off":
+            self.is_wanted = True
+        elif words.startswith(_STARTING) or "/active" in words:
+            self.is_wanted = False

@@ -1,0 +1,57 @@
+"""Upmap items that other tools have made, legal or not: the module tidies up, and then rests."""
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Dict, Optional
+
+import pytest
+
+from mgr_stub.map_change import MapChange
+from mgr_stub.session import Session
+from mgr_stub.upmap import NONE, Items
+
+from . import clusters
+from .watch import Watch
+
+_DAY = 86400.0
+
+
+def made_by_others(session: Session, rng: random.Random) -> None:
+    """Some PGs get pairs: within the rule and against it, and without effect."""
+    cluster = session.cluster
+    osds = sorted(cluster.map.osds)
+    items: Dict[str, Optional[Items]] = {}
+    for pgid, pg in sorted(cluster.pgs.items()):
+        if pg.raw is None or rng.random() > 0.3:
+            continue
+        sources = [osd for osd in pg.raw if osd != NONE]
+        rng.shuffle(sources)
+        pairs = [(source, rng.choice(osds)) for source in sources[:rng.choice((1, 1, 2, 9))]]
+        if rng.random() < 0.1:
+            pairs.append((rng.choice(osds), rng.choice(osds)))
+        pairs = [pair for pair in pairs if pair[0] != pair[1]][:cluster.size_of(pg)]
+        items[pgid] = tuple(pairs) or None
+    session.simulation.enact(MapChange(upmap_items=items))
+
+
+def test_it_comes_to_rest(any_upmaps_seed: int, tmp_path: Path) -> None:
+    session = clusters.session_of("random", any_upmaps_seed, tmp_path)
+    session.command("config set mgr mgr/equilibrium/sleep_interval 600")
+    session.command("sim backfill rate 1G")
+    made_by_others(session, random.Random("upmaps %d" % any_upmaps_seed))
+    watch = Watch(session)
+    session.observers.append(watch)
+    session.command("equilibrium on")
+    session.run_for(_DAY)
+    sent = watch.judge.sent
+    session.run_for(_DAY)
+    assert watch.judge.sent == sent
+    assert not watch.broken
+    assert session.module.balancer.state in ("balanced", "stuck", "throttled")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "any_upmaps_seed" in metafunc.fixturenames:
+        metafunc.parametrize("any_upmaps_seed", range(-(
+            -metafunc.config.getoption("--event-streams") // 15)))
