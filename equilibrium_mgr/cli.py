@@ -33,6 +33,10 @@ from .shelf import MAX_PLANS, PlanShelf, valid_plan_name
 _PLAN, _POOL = "plan/", "pool/"
 
 
+#: Of an id that stands for a pool; Python refuses to read thousands of digits.
+_MOST_DIGITS = 19
+
+
 class Commands:
     """The handlers, mixed into the module, whose parts they use."""
 
@@ -426,7 +430,7 @@ class Commands:
 
 
 def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit()
+    return text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
 
 
 def _positive(number: Optional[int], what: str) -> Optional[int]:

@@ -123,6 +123,10 @@ class Replaced(NamedTuple):
     used: str      # what holds instead, in words
 
 
+#: Of a pool's id; Python refuses to read thousands of digits.
+_MOST_DIGITS = 19
+
+
 class Settings(NamedTuple):
     """The options at one moment."""
 
@@ -207,7 +211,8 @@ def _value(option: Dict[str, Any], given: Any) -> _Read:
 def _pools(_option: Dict[str, Any], given: Any) -> _Read:
     text = str(given) if given is not None else ""
     parts = _items(text)
-    found = frozenset(int(part) for part in parts if part.isascii() and part.isdigit())
+    found = frozenset(int(part) for part in parts
+                      if part.isascii() and part.isdigit() and len(part) <= _MOST_DIGITS)
     if not text.strip():
         return None, None
     if parts and len(found) == len(set(parts)):

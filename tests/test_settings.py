@@ -148,3 +148,7 @@ def test_declaration(option: Dict[str, Any]) -> None:
     assert option["name"] in Settings._fields
     if option["type"] in ("uint", "secs", "float"):
         assert option["min"] <= option["default"] <= option["max"]
+
+
+def test_a_pool_id_of_thousands_of_digits_is_no_pool() -> None:
+    assert read_settings({"pool_ids": "9" * 5000}.get).pool_ids == frozenset()

@@ -9,6 +9,7 @@ from collections import Counter
 from itertools import chain
 from typing import Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from ..crush.placement import NO_OSD
 from ..planner.options import HARD_SHARE, effective_fill_limit
 from ..planner.plan import PgChange
 from ..planner.shares import share_limits
@@ -214,7 +215,7 @@ def _count_shards(snapshot: Snapshot) -> Counter[int]:
     """OSD → PG shards on it or on their way to it, and those that are still to leave it."""
     counts: Counter[int] = Counter(chain.from_iterable(pg.up for pg in snapshot.pgs.values()))
     for pg in snapshot.in_flight().values():
-        counts.update(osd for osd in pg.acting if osd not in pg.up)
+        counts.update(osd for osd in pg.home if osd not in pg.up and osd != NO_OSD)
     return counts
 
 

@@ -60,8 +60,9 @@ def _explain(what: Optional[str], sight: Sight) -> Optional[Facts]:
 
 
 def _osd_number(text: str, view: View) -> Optional[int]:
-    known = text.isascii() and text.isdigit() and int(text) in view.snapshot.osds
-    return int(text) if known else None
+    # Python refuses to read thousands of digits
+    number = int(text) if text.isascii() and text.isdigit() and len(text) < 20 else -1
+    return number if number in view.snapshot.osds else None
 
 
 def _explain_cluster(sight: Sight) -> Facts:

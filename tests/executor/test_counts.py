@@ -40,6 +40,16 @@ def test_osd_never_gets_more_shards_than_mon_max_pg_per_osd() -> None:
     assert len(batch(wanted(1)).send) == 10
 
 
+def test_shards_that_are_still_to_leave_count_however_they_are_carried() -> None:
+    """Where a PG moves by its log, the OSD that loses it is in no acting set."""
+    snapshot = cluster().snapshot()
+    moving = snapshot.pgs["1.0"]._replace(up=(2,), acting=(2,), home=(1,))
+    snapshot = snapshot._replace(pgs={**snapshot.pgs, "1.0": moving})
+    decision = next_batch(snapshot, wanted(1)[1:], FREE._replace(max_shards=5, max_shards_hard=15),
+                          {})
+    assert len(decision.send) == 1
+
+
 def test_where_others_have_passed_it_the_hard_limit_is_kept_away_from() -> None:
     """osd.0 has 10 of 5: it may get to 12 of 15, at which it refuses PGs."""
     to_it = [change_of("1.%x" % ps, [1], [0]) for ps in (10,)]
