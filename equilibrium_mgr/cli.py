@@ -147,7 +147,7 @@ class Commands:
     def _cmd_dump_state(self, anonymous: bool = False, format: str = "plain") -> CommandResult:
         """Write the cluster's state as JSON, for bug reports and offline runs; with --anonymous
         without names and addresses"""
-        return self._answer(format, lambda: dump_state(self.gateway.last_reading(), anonymous))
+        return self._answer(format, lambda: self._dump_state(anonymous))
 
     def _options(self) -> Dict[str, Any]:
         view = self.balancer.view
@@ -227,16 +227,27 @@ class Commands:
     def _seen(self) -> Tuple[Optional[View], bool]:
         """What was last seen, with figures of now, which cost milliseconds; and whether a new look
         has been started because that is too old."""
-        view = self.balancer.view
-        is_old = view is None or self._age(view) > self.settings().sleep_interval
-        if is_old:
-            self.balancer.refresh_view()
+        view, is_old = self.balancer.view, self._look_where_old()
         if view is not None:
             try:
                 view = with_figures_of_now(view, self.gateway.summary())
             except NotReady:
                 pass  # the mgr knows nothing newer
         return view, is_old
+
+    def _look_where_old(self) -> bool:
+        """Starts a look where the last one is too old, or there was none."""
+        view = self.balancer.view
+        is_old = view is None or self._age(view) > self.settings().sleep_interval
+        if is_old:
+            self.balancer.refresh_view()
+        return is_old
+
+    def _dump_state(self, anonymous: bool) -> Answer:
+        """Of the last look, which has its time in it."""
+        reading = self.gateway.last_reading()
+        self._look_where_old()
+        return dump_state(reading, anonymous)
 
     def _age(self, view: View) -> float:
         return max(0.0, self.clock() - view.snapshot.taken_at)

@@ -23,7 +23,8 @@ _ADDRESS_KEYS = ("addr", "addrs", "uuid")
 def dump_state(reading: Optional[Reading], anonymous: bool) -> Answer:
     """The state file's content. Refuses while the cluster has not been read yet."""
     if reading is None:
-        raise Refusal(errno.EAGAIN, "the cluster has not been looked at yet; try again")
+        raise Refusal(errno.EAGAIN, "the cluster has not been looked at yet; a look has been"
+                      " started, try again")
     state = _state(reading)
     if anonymous:
         state = _without_names(state)

@@ -43,6 +43,12 @@ def optimize(session: Session, arguments: str = "p") -> Dict[str, Any]:
     return plan
 
 
+def until_all_have_peered(session: Session) -> None:
+    """A PG that peers for a moment does not tell what has arrived."""
+    while session.cluster.peering:
+        run(session, "sim run 1s")
+
+
 def up_sets(session: Session) -> Dict[str, List[int]]:
     return {pgid: list(up) for pgid, up in session.cluster.map.up.items()}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from typing import Any, Callable, Dict
 
@@ -9,7 +10,8 @@ import pytest
 
 from mgr_stub.session import Session
 
-from .asking import ask, optimize, run
+from .asking import ask, optimize, refused, run, until_all_have_peered
+from .conftest import look
 
 ADDRESS = "10.11.12.13"
 
@@ -21,7 +23,7 @@ def dumped(session: Session, arguments: str = "") -> Dict[str, Any]:
 
 def reopened(open_session: Callable[..., Session], state: Dict[str, Any]) -> Session:
     again = open_session(18, state)
-    run(again, "sim run 1s")
+    look(again)
     return again
 
 
@@ -53,16 +55,30 @@ def test_with_upmap_items_and_moves_under_way(
         session: Session, open_session: Callable[..., Session], arguments: str) -> None:
     optimize(session)
     run(session, "equilibrium execute p", "sim run 2m", "equilibrium off", "sim run 61s")
+    until_all_have_peered(session)
+    look(session)
     again = reopened(open_session, dumped(session, arguments))
     assert again.cluster.map.upmap_items == session.cluster.map.upmap_items
     assert again.cluster.map.up == session.cluster.map.up
     for name, figures in classes(session).items():
         for key in ("max", "min", "mean", "stddev"):
             assert classes(again)[name][key] == pytest.approx(figures[key], abs=0.002)
-    run(session, "sim run idle")
-    run(again, "sim run idle")
+    for one in (session, again):
+        run(one, "sim run idle")
+        look(one)
     for name, figures in classes(session).items():
         assert classes(again)[name]["max"] == pytest.approx(figures["max"], abs=0.002)
+
+
+@pytest.mark.parametrize("release", [16, 20])
+def test_before_the_first_look(open_session: Callable[..., Session], release: int) -> None:
+    """Switched off, nothing else starts one."""
+    session = open_session(release)
+    run(session, "sim run 1s")
+    rc, text = refused(session, "equilibrium dump-state")
+    assert rc == -errno.EAGAIN and "a look has been started" in text
+    run(session, "sim run 1s")
+    assert dumped(session)["osd_dump"]["epoch"] == session.cluster.map.epoch
 
 
 def test_formats_agree(session: Session) -> None:
@@ -103,7 +119,7 @@ def test_anonymous_tells_no_names(any_session: Session, demo_state: Dict[str, An
                                   open_session: Callable[..., Session]) -> None:
     release = any_session.mgr.release
     session = open_session(release, with_secrets(demo_state))
-    run(session, "sim run 1s")
+    look(session)
     named = run(session, "equilibrium dump-state")
     assert "secret" in named and ADDRESS in named
     text = run(session, "equilibrium dump-state --anonymous")
@@ -119,7 +135,7 @@ def test_anonymous_with_a_pool_named_as_something_else(
     """A pool may bear the name of a device class or a bucket type; only pools lose theirs."""
     demo_state["osd_dump"]["pools"][5]["pool_name"] = name
     session = open_session(18, demo_state)
-    run(session, "sim run 1s")
+    look(session)
     state = dumped(session, "--anonymous")
     assert name not in {pool["pool_name"] for pool in state["osd_dump"]["pools"]}
     again = reopened(open_session, state)

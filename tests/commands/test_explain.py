@@ -14,10 +14,11 @@ from .asking import ask, mark_out, optimize, refused, run
 
 
 def test_before_the_first_look(session: Session) -> None:
-    session.module.balancer.view = None
     for line in ("explain", "explain osd.1", "explain vms", "explain 2.1f", "explain nope"):
+        session.module.balancer.view = None  # each of them starts a look
         rc, text = refused(session, "equilibrium " + line)
         assert rc == -errno.EAGAIN and "not been looked at yet" in text
+    session.module.balancer.view = None
     assert ask(session, "status")["classes"] == {}
 
 

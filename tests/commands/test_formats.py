@@ -144,7 +144,13 @@ def test_eval_types(any_session: Session) -> None:
     for when in ("before", "after"):
         check_classes(effect[when]["classes"])
         check_pools(effect[when]["pools"])
-    assert effect["before"]["classes"] == now["classes"]
+    for name, figures in now["classes"].items():
+        present = {key: value for key, value in figures.items() if key.endswith("_now")}
+        assert ratio(present.pop("max_now")) and raw_bytes(present.pop("used_bytes_now"))
+        assert present == {"fullest_osd_now": figures["fullest_osd"]}   # nothing is in flight
+        assert effect["before"]["classes"][name] == {
+            key: value for key, value in figures.items() if not key.endswith("_now")}
+    assert set(effect["before"]["classes"]) == set(now["classes"])
     assert effect["before"]["pools"] == now["pools"]
     assert effect["moves"] == len(plan["moves"])
     assert effect["bytes"] == sum(move["bytes"] for move in plan["moves"])

@@ -6,8 +6,8 @@ import pytest
 
 from mgr_stub.session import Session
 
-from .asking import (ask, count_commands, max_by_class, optimize, run, up_sets,
-                     upmap_items)
+from .asking import (ask, count_commands, max_by_class, optimize, run, until_all_have_peered,
+                     up_sets, upmap_items)
 from .conftest import look
 
 
@@ -105,8 +105,7 @@ def test_eval_foresees_what_is_under_way(session: Session) -> None:
     """While moves are under way, eval tells how full the OSDs will be when they have arrived."""
     optimize(session)
     run(session, "equilibrium execute p", "sim run 2m", "equilibrium off", "sim run 61s")
-    while session.cluster.peering:  # for that moment nobody tells whether a shard has arrived
-        run(session, "sim run 1s")
+    until_all_have_peered(session)
     assert session.simulation.backfill.moving()
     look(session)
     foreseen = ask(session, "eval")
