@@ -6,6 +6,7 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 from ..executor.balancer import Balancer
 from ..executor.guards import troubled_pools
+from ..executor.states import STUCK
 from ..executor.toofull import sentences as too_full_sentences
 from ..executor.view import View
 from ..planner.bound import describe
@@ -14,6 +15,7 @@ from .answer import Answer
 from .explain_osd import SAME, Facts, explain_osd, set_json, target_utilization
 from .explain_pool import explain_pg, explain_pool
 from .held import held_json, held_sentences
+from .refusals import refusal_sentences, refusals
 from .text import format_ratio
 
 #: Device classes and pools that a sentence names before it only counts the rest.
@@ -73,6 +75,11 @@ def _explain_cluster(sight: Sight) -> Facts:
     troubled = sorted(set(troubled_pools(snapshot).values()))
     sentences.append("equilibrium is %s: %s" % (sight.balancer.state, sight.balancer.reason))
     sentences += too_full_sentences(snapshot, view.too_full)
+    refused = None
+    if sight.balancer.state == STUCK and sets:
+        worst = max(sets, key=lambda found: float(found["above_bound"]))
+        refused = refusals(worst["fullest_osd"], snapshot, sight.settings, sight.balancer.rejected)
+        sentences += refusal_sentences(refused)
     sentences += _limited(sight)
     sentences += ["pools wait: %s" % reason for reason in troubled]
     sentences += ["%d PGs cannot be moved: %s" % (count, reason)
@@ -88,7 +95,7 @@ def _explain_cluster(sight: Sight) -> Facts:
                          % view.in_flight_moves)
     return {"state": sight.balancer.state, "reason": sight.balancer.reason, "sets": sets,
             "skipped_pgs": dict(snapshot.skipped), "unusable_osds": dict(unusable),
-            "held_osds": held_json(snapshot),
+            "held_osds": held_json(snapshot), "refusals": refused,
             "troubled": troubled, "rejected_upmaps": len(sight.balancer.rejected),
             "in_flight_moves": view.in_flight_moves,
             "too_full": [entry.to_json(snapshot.full_ratio) for entry in view.too_full]}, sentences

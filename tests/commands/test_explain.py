@@ -175,3 +175,30 @@ def test_an_old_view_is_renewed(session: Session) -> None:
     run(session, "sim run 5m")
     assert ask(session, "explain")["snapshot_age_seconds"] > 60
     assert ask(session, "explain")["snapshot_age_seconds"] < 60
+
+
+def test_stuck_tells_what_refuses_the_shards_of_the_fullest_osd(
+        open_session: Callable[..., Session]) -> None:
+    session = open_session()
+    run(session, "config set mgr mgr/equilibrium/fill_limit 0.3", "equilibrium on", "sim run 20m")
+    assert ask(session, "status")["state"] == "stuck"
+    data = ask(session, "explain")
+    refused = data["refusals"]
+    fullest = max(data["sets"], key=lambda found: found["above_bound"])["fullest_osd"]
+    assert refused["osd"] == fullest and refused["kept"] == {}
+    held = sum(pg["up"].count(fullest) for pg in ask(session, "dump-state")["pg_dump"]["pg_map"][
+        "pg_stats"])
+    assert refused["shards"] == held > 0
+    assert max(refused["ways"], key=refused["ways"].__getitem__) == "fill_limit"
+    tried = sum(refused["ways"].values())
+    assert ("%d of %d ways for a shard of osd.%d to another OSD would fill an OSD beyond 0.3000"
+            " (fill_limit)" % (refused["ways"]["fill_limit"], tried, fullest)) in data["sentences"]
+
+
+def test_stuck_tells_which_shards_stay(open_session: Callable[..., Session],
+                                       demo_state: Dict[str, Any]) -> None:
+    session = open_session(18, pinned_cluster(demo_state))
+    run(session, "equilibrium on", "sim run 10m")
+    refused = ask(session, "explain")["refusals"]
+    assert refused["kept"] == {"placed by a full pg-upmap": refused["shards"]}
+    assert refused["ways"] == {}
