@@ -219,7 +219,7 @@ class Balancer:
                 self._show_to_readers(None, settings)
             return self._timer.next_round(settings.sleep_interval)
         try:
-            summary = self._sight.summary()
+            summary = self._sight.summary(settings)
         except NotReady as not_ready:
             self._enter(WAITING, str(not_ready), self._stops)
             return self._timer.next_round(settings.sleep_interval, _NOT_READY_SECONDS)

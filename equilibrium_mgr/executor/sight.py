@@ -40,14 +40,16 @@ class Sight:
         asked, self._is_asked = self._is_asked, False
         return asked
 
-    def summary(self) -> ClusterSummary:
+    def summary(self, settings: Settings) -> ClusterSummary:
         """The cluster in brief, with what can forbid all movement; keeps the view's misplaced
-        ratio up to date. Raises NotReady."""
+        ratio and its limit up to date. Raises NotReady."""
         summary = self._gateway.summary(with_guards=True)
         self.builtin_active = summary.builtin_active
         if self.view is not None:
-            self.view = self.view._replace(misplaced_ratio=misplaced_ratio(
-                self.view.snapshot, summary.misplaced_copies, self._ledger))
+            snapshot = self.view.snapshot
+            self.view = self.view._replace(
+                misplaced_ratio=misplaced_ratio(snapshot, summary.misplaced_copies, self._ledger),
+                max_misplaced_ratio=self.max_misplaced_ratio(snapshot, settings))
         return summary
 
     def look(self, summary: Optional[ClusterSummary], settings: Settings) -> Snapshot:
