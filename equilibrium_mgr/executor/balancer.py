@@ -251,6 +251,8 @@ class Balancer:
         """Is a full look due? No command and no plan makes it early, but one that can be taken up."""
         if self._sight.view is None or self._sight.glance.look_wanted or self._was_stopped:
             return True
+        if self.state == OFF:  # its option has just been set
+            return True
         if self.walk is None and self._automatic.is_ready:
             return True
         if self.walk is None and self.state == PLANNING and self._automatic.is_planning:
