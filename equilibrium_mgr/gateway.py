@@ -260,7 +260,7 @@ class Gateway:
         maps = self._maps.read(pgs, {pool["id"]: pool["name"] for pool in pools}, fresh)
         pool_stats = self._get("pool_stats").get("pool_stats", [])
         self._refresh_statistics(pool_stats)
-        records = self._statistics.records(pgs, pool_stats, maps.acting)
+        records = self._statistics.records(pgs, pool_stats, maps.acting, maps.up)
         osd_stats = self._get("osd_stats").get("osd_stats", [])
         now = self._clock()
         return Reading(

@@ -7,7 +7,8 @@ by how much the pool's objects and omap have grown since.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Callable, Collection, Dict, Iterable, Mapping, NamedTuple, Sequence
+from typing import (Any, Callable, Collection, Dict, Iterable, Mapping, NamedTuple, Sequence,
+                    Tuple)
 
 from .paced import no_pause, paced
 from .pool_figures import NOTHING, PgFigures, PoolFigures
@@ -23,6 +24,7 @@ class _Transfer(NamedTuple):
     to_come: float        # ratio
     recovered_bytes: int  # the PG's cumulative counter at that time
     last: float = 1.0     # what was still to come when the PG was last active
+    up: Tuple[int, ...] = ()   # where it was to go; empty where not known
 
 
 class PgStatistics:
@@ -60,7 +62,8 @@ class PgStatistics:
             if moving and objects:
                 misplaced = max(0, stat.get("num_objects_misplaced", 0))
                 self._transfers[pg["pgid"]] = _Transfer(
-                    min(1.0, misplaced / (objects * moving)), stat.get("num_bytes_recovered", 0))
+                    min(1.0, misplaced / (objects * moving)), stat.get("num_bytes_recovered", 0),
+                    up=tuple(pg.get("up", ())))
         self._counts = counts
 
     @property
@@ -69,9 +72,10 @@ class PgStatistics:
         return len(self._full) == sum(self._counts.values())
 
     def records(self, progress: Mapping[str, Mapping[str, Any]],
-                pool_stats: Iterable[Mapping[str, Any]],
-                moving: Collection[str]) -> Rows[PgRecord]:
-        """pgid → record, from `get('pg_progress')['pgs']`; `moving` are the PGs with a pg_temp."""
+                pool_stats: Iterable[Mapping[str, Any]], moving: Collection[str],
+                up_sets: Mapping[str, Sequence[int]] = {}) -> Rows[PgRecord]:
+        """pgid → record, from `get('pg_progress')['pgs']`; `moving` are the PGs with a pg_temp,
+        `up_sets` (pgid → up set) tell a movement from the next one of the same PG."""
         pools = self._pools(progress, pool_stats)
         transfers: Dict[str, _Transfer] = {}
         records: Rows[PgRecord] = Rows(PgRecord)
@@ -82,7 +86,7 @@ class PgStatistics:
             if is_clean or not _is_unreported(pg):
                 full = pools[int(pgid.split(".", 1)[0])].figures(self._full.get(pgid), num_bytes)
             if pgid in moving or not is_clean and (pgid in self._transfers or full is not NOTHING):
-                to_come = self._to_come(pgid, pg, transfers)
+                to_come = self._to_come(pgid, pg, tuple(up_sets.get(pgid, ())), transfers)
             records[pgid] = PgRecord(num_bytes, full.num_objects, full.omap_bytes, state, to_come,
                                      pg.get("reported_epoch", 0), full.omap_objects)
         self._transfers = transfers
@@ -110,21 +114,23 @@ class PgStatistics:
             figures.share_out(totals.get(pool), counts[pool] != self._counts.get(pool))
         return found
 
-    def _to_come(self, pgid: str, pg: Mapping[str, Any],
+    def _to_come(self, pgid: str, pg: Mapping[str, Any], up: Tuple[int, ...],
                  transfers: Dict[str, _Transfer]) -> float:
         """Ratio still to be copied: an object counts as recovered once, when all its moving shards
         have arrived (PrimaryLogPG::on_global_recover)."""
         recovered = pg.get("num_bytes_recovered", 0)
         seen = self._transfers.get(pgid)
         if seen is None:
-            seen = _Transfer(1.0, self._recovered.get(pgid, recovered))
+            seen = _Transfer(1.0, self._recovered.get(pgid, recovered), up=up)
+        elif up and seen.up and up != seen.up:  # what was copied before went elsewhere
+            seen = _Transfer(1.0, max(recovered, self._recovered.get(pgid, 0)), up=up)
         whole, to_come = pg.get("num_bytes", 0), seen.to_come
         if "active" not in pg.get("state", ""):
             to_come = seen.last   # it peers, or its new primary has not reported (seen on 20.2.4)
         elif whole > 0:
             done = (recovered - seen.recovered_bytes) / whole
             to_come = min(1.0, max(0.0, seen.to_come - done))
-        transfers[pgid] = seen._replace(last=to_come)
+        transfers[pgid] = seen._replace(last=to_come, up=up or seen.up)
         return to_come
 
 

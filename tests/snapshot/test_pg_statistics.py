@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Sequence
 
+import pytest
+
 from equilibrium_mgr.snapshot.reading import PgRecord
 from equilibrium_mgr.snapshot.statistics import PgStatistics
 
@@ -32,8 +34,9 @@ class Reader:
         self.pools = pools
 
     def read(self, pgs: Dict[str, Dict[str, Any]], pools: Any = None,
-             moving: Any = ()) -> Dict[str, PgRecord]:
-        return self.statistics.records(pgs, pools or self.pools, moving)
+             moving: Any = (), up: Any = ()) -> Dict[str, PgRecord]:
+        return self.statistics.records(pgs, pools or self.pools, moving,
+                                       {pgid: up for pgid in pgs} if up else {})
 
 
 def test_full_reading_gives_objects_and_omap() -> None:
@@ -184,3 +187,16 @@ def test_empty_pg_in_flight() -> None:
     reader = Reader([pg_stat("1.0", 0)], [pool_stat(1, 0)])
     record = reader.read({"1.0": progress(0)}, moving={"1.0"})["1.0"]
     assert 0.0 <= record.to_come <= 1.0
+
+
+def test_a_second_movement_of_a_pg_begins_anew() -> None:
+    """It was never seen at rest between the two: what came before went to other OSDs."""
+    reader = Reader([pg_stat("1.0", 10)], [pool_stat(1, 10)])
+    reader.read({"1.0": progress()}, up=(0, 1))
+    moving = {"state": "active+remapped+backfilling"}
+    first = reader.read({"1.0": progress(recovered=800, **moving)}, moving={"1.0"}, up=(0, 2))
+    assert first["1.0"].to_come == pytest.approx(0.2)
+    second = reader.read({"1.0": progress(recovered=900, **moving)}, moving={"1.0"}, up=(0, 3))
+    assert second["1.0"].to_come == 1.0
+    later = reader.read({"1.0": progress(recovered=1400, **moving)}, moving={"1.0"}, up=(0, 3))
+    assert later["1.0"].to_come == pytest.approx(0.5)
