@@ -47,7 +47,7 @@ def planner(session: Session, monkeypatch: pytest.MonkeyPatch) -> Iterator[SlowP
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline, "that took too long"
         time.sleep(0.005)
