@@ -21,6 +21,10 @@ _CLEARLY = 0.1
 _TIB = 1 << 40
 _CONVENTION = 1.0 / 3.0
 
+#: Where so many have exactly that (up to _SAME), it is no accident: in an exchange of hardware the new
+#: OSDs, weighed in together, may be many times as many as the old ones.
+_EXACT = 0.05
+
 #: An OSD so much larger than another one is of another size.
 _OTHER_SIZE = 1.1
 
@@ -56,7 +60,7 @@ def with_shares(devices: Mapping[int, Osd], crush: CrushHierarchy) -> Dict[int, 
         if lowest >= (1.0 - _CLEARLY) * max(d.density * d.reweight for d in members):
             continue   # nearly always
         crush_shares = _crush_shares(members)
-        usual = sorted(d.reweight for d in members)[(3 * len(members)) // 4]
+        usual = max(d.reweight for d in members)   # 1 means untouched, however few that are
         for device in members:
             by_reweight = min(1.0, device.reweight / usual)
             by_crush = crush_shares.get(device.osd, 1.0)
@@ -150,8 +154,10 @@ def _usual_density(members: Sequence[_Device],
         return None, False
     densities = [d.density for d in members]
     near_one = _near(densities, 1.0)
-    if near_one and len(near_one) >= _CONVENTION * len(members) and _few_above(
-            densities, near_one):
+    exact = sum(1 for density in near_one if abs(density - 1.0) <= _SAME)
+    is_convention = len(near_one) >= _CONVENTION * len(members) or (
+        exact >= max(_LEAST_LIKES, _EXACT * len(members)))
+    if near_one and is_convention and _few_above(densities, near_one):
         return _middle(near_one), True
     usual = _majority(densities)
     if usual is None:

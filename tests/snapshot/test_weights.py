@@ -54,6 +54,12 @@ def test_one_reweight_for_all_is_none(reweight: float) -> None:
     assert shares(snapshot_of(ALIKE, ALIKE, dict.fromkeys(range(12), reweight))) == {}
 
 
+@pytest.mark.parametrize("drained", [3, 9, 10, 11])
+def test_drain_of_all_but_few(drained: int) -> None:
+    assert shares(snapshot_of(ALIKE, ALIKE, dict.fromkeys(range(drained), 0.3))) == (
+        dict.fromkeys(range(drained), 0.3))
+
+
 def test_new_larger_osds_that_are_weighed_in_together() -> None:
     """None of their size has its full weight yet; the others tell what a TiB weighs."""
     sizes = [4.0] * 8 + [16.0] * 4
@@ -63,6 +69,14 @@ def test_new_larger_osds_that_are_weighed_in_together() -> None:
 def test_more_new_osds_than_old_ones() -> None:
     """By Ceph's convention the old ones have their size for a weight."""
     assert shares(snapshot_of(ALIKE, [4.0] * 5 + [0.4] * 7)) == dict.fromkeys(range(5, 12), 0.1)
+
+
+@pytest.mark.parametrize("size, weight", [(4.0, 0.4), (4.0, 3.0), (8.0, 0.8), (8.0, 6.0)])
+def test_hardware_is_exchanged_by_steps(size: float, weight: float) -> None:
+    """Many more new OSDs than old ones, all of them weighed in together."""
+    sizes = [4.0] * 4 + [size] * 28
+    found = shares(snapshot_of(sizes, [4.0] * 4 + [weight] * 28))
+    assert found == dict.fromkeys(range(4, 32), weight / size)
 
 
 @pytest.mark.parametrize("sizes, weights", [
