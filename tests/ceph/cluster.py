@@ -14,7 +14,7 @@ import socket
 import tempfile
 import uuid
 from pathlib import Path
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Mapping, Tuple
 
 from .daemons import Agent, Answer, ClusterError, Processes, wait_for
 from .release import Release
@@ -89,11 +89,13 @@ admin socket = {work}/$name.asok
 class Cluster:
     """One cluster of a release. `package` is linked or copied in as mgr module `equilibrium`.
 
-    `keep`: leave the files behind at the end.
+    `keep`: leave the files behind at the end. `hosts`: as HOSTS has them.
     """
 
-    def __init__(self, release: Release, package: Path, keep: bool = False) -> None:
+    def __init__(self, release: Release, package: Path, keep: bool = False,
+                 hosts: Mapping[str, Tuple[float, ...]] = HOSTS) -> None:
         self.release = release
+        self.hosts = hosts
         self.package = package
         self.keep = keep
         self.work = Path(tempfile.mkdtemp(prefix=f"eq-ceph{release.major}-")).resolve()
@@ -197,8 +199,8 @@ class Cluster:
 
     def _start_osds(self) -> None:
         conf = ["-c", str(self.conf)]
-        self.osds = [size for sizes in HOSTS.values() for size in sizes]
-        hosts = [host for host, sizes in HOSTS.items() for _ in sizes]
+        self.osds = [size for sizes in self.hosts.values() for size in sizes]
+        hosts = [host for host, sizes in self.hosts.items() for _ in sizes]
         made = []
         for number, (size, host) in enumerate(zip(self.osds, hosts)):
             unique = str(uuid.uuid4())
@@ -364,6 +366,14 @@ class Cluster:
                 found += [line.strip() for line in log
                           if 'File "' in line and "/equilibrium/" in line]
         return "\n".join(found[-20:])
+
+    def mispredictions(self) -> List[str]:
+        """What the module logged of shards that took more than it had predicted."""
+        found: List[str] = []
+        for path in sorted(self.work.glob("mgr.*.log")):
+            with open(path, errors="replace") as log:
+                found += [line.strip() for line in log if "were predicted" in line]
+        return found
 
     def module_log(self, lines: int = 60) -> str:
         """What the mgrs logged about the module or about any failure, last lines."""

@@ -138,10 +138,11 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
         figures.append(f"Ceph {release.version}: cluster of {len(made.osds)} OSDs filled after "
                        f"{time.monotonic() - started:.0f} s: {before}")
         yield made
-        failures = made.module_failures()
+        failures, alarms = made.module_failures(), made.mispredictions()
     figures.append(f"Ceph {release.version}: all its tests took "
                    f"{time.monotonic() - started:.0f} s")
     assert not failures, f"the module raised exceptions on Ceph {release.version}:\n{failures}"
+    assert not alarms, f"sizes are known here, yet on Ceph {release.version}: {alarms}"
 
 
 @pytest.fixture

@@ -1,0 +1,88 @@
+"""A pool with `allow_ec_optimizations`: its pg_temp is kept primary first, and may stay for ever."""
+
+from __future__ import annotations
+
+from typing import Callable, Iterator
+
+import pytest
+
+from . import workload
+from .cluster import Cluster
+from .commands import equilibrium, equilibrium_json, ready_plan, status
+from .daemons import wait_for
+
+pytestmark = pytest.mark.releases(20)
+
+POOL, PROFILE = "optimized", "eq42"
+MEBIBYTES = 160
+NEVER_PRIMARY = (0, 3, 7)
+PATIENCE_SECONDS = 120
+
+
+@pytest.fixture(scope="module")
+def optimized(cluster: Cluster) -> Iterator[Cluster]:
+    """4+2 over ten OSDs, three of which shall not lead."""
+    equilibrium(cluster, "off")
+    equilibrium(cluster, "reset")
+    cluster.mon("osd erasure-code-profile set", name=PROFILE,
+                profile=["k=4", "m=2", "crush-failure-domain=osd"])
+    cluster.mon("osd pool create", pool=POOL, pg_num=16, pgp_num=16, pool_type="erasure",
+                erasure_code_profile=PROFILE)
+    cluster.mon("osd pool application enable", pool=POOL, app="rados")
+    cluster.mon("osd pool set", pool=POOL, var="allow_ec_optimizations", val="true")
+    workload.wait_clean(cluster)
+    workload.write(cluster, POOL, MEBIBYTES)
+    for osd in NEVER_PRIMARY:
+        cluster.mon("osd primary-affinity", id=osd, weight=0.0)
+    workload.wait_clean(cluster)
+    yield cluster
+    equilibrium(cluster, "off")
+    for osd in NEVER_PRIMARY:
+        cluster.mon("osd primary-affinity", id=osd, weight=1.0)
+    cluster.mon("config set", who="mon", name="mon_allow_pool_delete", value="true")
+    cluster.mon("osd pool delete", pool=POOL, pool2=POOL, yes_i_really_really_mean_it=True)
+    workload.wait_clean(cluster)
+
+
+def test_nothing_moves_while_all_is_clean(
+        optimized: Cluster, figure: Callable[[str], None]) -> None:
+    pool = pool_id(optimized)
+    kept = [entry["pgid"] for entry in optimized.mon_json("osd dump")["pg_temp"]]
+    seen = looked_at(optimized)
+    figure(f"EC-optimised 4+2: pg_temp of {len(kept)} PGs kept while clean, of which "
+           f"{sum(pgid.startswith(f'{pool}.') for pgid in kept)} of the pool's 16; "
+           f"{seen['in_flight']} in flight, misplaced {seen['misplaced_ratio']}")
+    assert any(pgid.startswith(f"{pool}.") for pgid in kept), "affinity left no pg_temp"
+    assert seen["in_flight"] == {"moves": 0, "bytes": 0} and seen["misplaced_ratio"] == 0.0
+
+
+def test_a_plan_is_carried_out_to_the_predicted_up_sets(
+        optimized: Cluster, figure: Callable[[str], None]) -> None:
+    plan = ready_plan(optimized, "optimized", pools=[POOL], aim="even")
+    assert plan["moves"], plan
+    assert equilibrium(optimized, "execute", plan="optimized").rc == 0
+    wait_for("the plan's end", lambda: status(optimized)["state"] == "off", PATIENCE_SECONDS)
+    workload.wait_clean(optimized)
+    up = workload.up_sets(optimized)
+    done = equilibrium_json(optimized, "status")["last_execution"]
+    figure(f"EC-optimised 4+2: {len(plan['moves'])} moves of {len(plan['predicted_up'])} PGs, all "
+           f"up sets as predicted; {done}")
+    assert {pgid: up[pgid] for pgid in plan["predicted_up"]} == plan["predicted_up"]
+    assert looked_at(optimized)["in_flight"] == {"moves": 0, "bytes": 0}
+
+
+def pool_id(cluster: Cluster) -> int:
+    """The pool's id."""
+    return next(pool["pool"] for pool in cluster.mon_json("osd dump")["pools"]
+                if pool["pool_name"] == POOL)
+
+
+def looked_at(cluster: Cluster) -> "dict[str, object]":
+    """The module's status after a look of now."""
+    def fresh() -> "dict[str, object]":
+        now = status(cluster)
+        age = now["snapshot_age_seconds"]
+        return now if age is not None and age < 2.0 else {}
+    epoch = cluster.mon_json("osd stat")["epoch"]
+    return wait_for("a look of now", lambda: (
+        fresh() if (status(cluster)["osdmap_epoch"] or 0) >= epoch else {}), 60)

@@ -1,0 +1,61 @@
+"""Options that are removed again, help that can be followed, a built-in balancer forced off."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import pytest
+
+from . import workload
+from .cluster import Cluster
+from .commands import equilibrium, ready_plan, status
+from .daemons import wait_for
+
+pytestmark = pytest.mark.releases(16, 20)
+
+REMOVED_SECONDS = 90.0
+
+
+def test_a_removed_option_is_noticed(cluster: Cluster, figure: Callable[[str], None]) -> None:
+    before = status(cluster)["max_misplaced_ratio"]
+    cluster.set_option("max_misplaced_ratio", 0.31)
+    wait_for("the option", lambda: limit(cluster) == 0.31, 30)
+    cluster.mon("config rm", who="mgr", name="mgr/equilibrium/max_misplaced_ratio")
+    try:
+        wait_for("the default", lambda: limit(cluster) not in (0.31, None), REMOVED_SECONDS, 0.5)
+        figure(f"`config rm` of max_misplaced_ratio: {before} -> 0.31 -> {limit(cluster)}")
+    finally:
+        cluster.set_option("max_misplaced_ratio", before)
+        wait_for("the option", lambda: limit(cluster) == before, 30)
+
+
+def limit(cluster: Cluster) -> Any:
+    """What `status` says is in force, after a look."""
+    return status(cluster)["max_misplaced_ratio"]
+
+
+def test_help_names_the_options_as_they_are_typed(cluster: Cluster) -> None:
+    said = cluster.ceph("equilibrium optimize --help")
+    assert "--max-moves" in said.out + said.err, said
+
+
+@pytest.mark.releases(20)
+def test_a_forced_off_balancer_is_not_active(cluster: Cluster) -> None:
+    """Ceph 20 can switch off modules that are always on; their options stay."""
+    workload.wait_clean(cluster)
+    cluster.mgr("balancer on")
+    cluster.mon("mgr module force disable", module="balancer", yes_i_really_mean_it=True)
+    try:
+        cluster.wait_mgr()
+        cluster.wait_module()
+        wait_for("not active", lambda: status(cluster)["builtin_balancer_active"] is False, 30)
+        plan = ready_plan(cluster, "forced", max_moves=1)
+        answer = equilibrium(cluster, "execute", plan="forced")
+        assert answer.rc == 0, (plan["moves"], answer)
+        wait_for("the plan's end", lambda: status(cluster)["state"] == "off", 60)
+    finally:
+        cluster.mon("mgr module enable", module="balancer")
+        cluster.wait_mgr()
+        cluster.wait_module()
+        cluster.mgr("balancer off")
+        workload.wait_clean(cluster)
