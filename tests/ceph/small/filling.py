@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import shutil
+import time
 from pathlib import Path
 from typing import Any, Dict, List
 
 from .. import workload
-from ..cluster import Cluster
+from ..cluster import GIB, Cluster
 
 WRITER = Path(__file__).resolve().parent / "objects.py"
+DELETED_SECONDS = 6.0
 
 
 def make_pool(cluster: Cluster, name: str, size: int = 3, pgs: int = 8) -> None:
@@ -33,11 +35,15 @@ def delete_pool(cluster: Cluster, name: str) -> None:
 
 
 def compacted_usage(cluster: Cluster) -> Dict[int, int]:
-    """Bytes used by OSD once RocksDB has nothing left to tidy up."""
-    for osd in range(len(cluster.osds)):
-        cluster.ceph(f"tell osd.{osd} compact", 120)
-    workload.settled_usage(cluster)
-    return {node["id"]: node["kb_used"] << 10 for node in cluster.mgr_json("osd df")["nodes"]}
+    """Bytes used by OSD once RocksDB has nothing left to tidy up.
+
+    PGs that have left are deleted little by little, and logs end with the next compaction."""
+    for _ in range(2):
+        time.sleep(DELETED_SECONDS)
+        for osd in range(len(cluster.osds)):
+            cluster.ceph(f"tell osd.{osd} compact", 120)
+    usage = workload.settled_usage(cluster).utilization
+    return {osd: int(ratio * cluster.osds[osd] * GIB) for osd, ratio in usage.items()}
 
 
 def unclean(cluster: Cluster) -> List[Dict[str, Any]]:
