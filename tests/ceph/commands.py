@@ -55,6 +55,21 @@ def ready_plan(cluster: Cluster, plan: str, **arguments: Any) -> Dict[str, Any]:
     return wait_ready(cluster, plan)
 
 
+def execute(cluster: Cluster, plan: str, seconds: float) -> Dict[str, Any]:
+    """Hand a plan over and wait until it is through and nothing is in flight; how it ended.
+
+    The state is `off` until the next round takes the plan up, too."""
+    answer = equilibrium(cluster, "execute", plan=plan)
+    assert answer.rc == 0, answer
+
+    def through() -> Dict[str, Any]:
+        now = status(cluster)
+        ended: Dict[str, Any] = now["last_execution"] or {}
+        return ended if (ended.get("plan") == plan and now["execution"] is None
+                         and not now["in_flight"]["moves"]) else {}
+    return wait_for(f"plan {plan} through", through, seconds)
+
+
 def assert_refused(answer: Answer, *wanted: int) -> None:
     """The answer is a negative errno and one sentence, no traceback."""
     assert answer.rc < 0 and (not wanted or answer.rc in [-number for number in wanted]), answer

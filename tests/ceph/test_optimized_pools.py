@@ -8,7 +8,7 @@ import pytest
 
 from . import workload
 from .cluster import Cluster
-from .commands import equilibrium, equilibrium_json, ready_plan, status
+from .commands import equilibrium, execute, ready_plan, status
 from .daemons import wait_for
 
 pytestmark = pytest.mark.releases(20)
@@ -60,11 +60,9 @@ def test_a_plan_is_carried_out_to_the_predicted_up_sets(
         optimized: Cluster, figure: Callable[[str], None]) -> None:
     plan = ready_plan(optimized, "optimized", pools=[POOL], aim="even")
     assert plan["moves"], plan
-    assert equilibrium(optimized, "execute", plan="optimized").rc == 0
-    wait_for("the plan's end", lambda: status(optimized)["state"] == "off", PATIENCE_SECONDS)
+    done = execute(optimized, "optimized", PATIENCE_SECONDS)
     workload.wait_clean(optimized)
     up = workload.up_sets(optimized)
-    done = equilibrium_json(optimized, "status")["last_execution"]
     figure(f"EC-optimised 4+2: {len(plan['moves'])} moves of {len(plan['predicted_up'])} PGs, all "
            f"up sets as predicted; {done}")
     assert {pgid: up[pgid] for pgid in plan["predicted_up"]} == plan["predicted_up"]

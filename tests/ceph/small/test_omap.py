@@ -8,7 +8,7 @@ import pytest
 
 from .. import workload
 from ..cluster import GIB, Cluster
-from ..commands import equilibrium, ready_plan, status
+from ..commands import equilibrium, execute, ready_plan, status
 from ..daemons import ClusterError, wait_for
 from .filling import compacted_usage, delete_pool, make_pool, write
 
@@ -68,7 +68,8 @@ def test_a_pool_of_omap_alone(
         assert plan["moves"] == [], plan
         return
     assert plan["moves"], explained
-    execute(cluster, "omap")
+    execute(cluster, "omap", PATIENCE_SECONDS)
+    workload.wait_clean(cluster, PATIENCE_SECONDS)
     after = compacted_usage(cluster)
     off = {osd: (after[osd] - predicted) / (cluster.osds[osd] * GIB)
            for osd, predicted in predicted_usage(before, plan).items()}
@@ -121,13 +122,6 @@ def fresh_look(cluster: Cluster) -> None:
     equilibrium(cluster, "reset")
     wait_for("a look of now", lambda: 0 <= (
         status(cluster)["snapshot_age_seconds"] or 99.0) < 2.0, 60)
-
-
-def execute(cluster: Cluster, plan: str) -> None:
-    """The plan is through and all its data is where it belongs."""
-    assert equilibrium(cluster, "execute", plan=plan).rc == 0
-    wait_for("the plan's end", lambda: status(cluster)["state"] == "off", PATIENCE_SECONDS)
-    workload.wait_clean(cluster, PATIENCE_SECONDS)
 
 
 def wait_rest(cluster: Cluster) -> Dict[str, Any]:
