@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, Callable
 
 import pytest
@@ -21,9 +22,11 @@ def test_a_removed_option_is_noticed(cluster: Cluster, figure: Callable[[str], N
     cluster.set_option("max_misplaced_ratio", 0.31)
     wait_for("the option", lambda: limit(cluster) == 0.31, 30)
     cluster.mon("config rm", who="mgr", name="mgr/equilibrium/max_misplaced_ratio")
+    removed = time.monotonic()
     try:
         wait_for("the default", lambda: limit(cluster) not in (0.31, None), REMOVED_SECONDS, 0.5)
-        figure(f"`config rm` of max_misplaced_ratio: {before} -> 0.31 -> {limit(cluster)}")
+        figure(f"`config rm` of max_misplaced_ratio: {before} -> 0.31 -> {limit(cluster)} after "
+               f"{time.monotonic() - removed:.1f} s")
     finally:
         cluster.set_option("max_misplaced_ratio", before)
         wait_for("the option", lambda: limit(cluster) == before, 30)
