@@ -66,6 +66,7 @@ class _Window:
         self.begun_at = begun_at
         self.all_used = all_used      # used bytes of every OSD at that time, or a little before
         self.coming: Set[str] = set()     # PGs that we have sent there, arrived or not
+        self.guests: Dict[str, int] = {}  # pgid → bytes of each shard that has come since
         self.last_coming_at = begun_at
 
 
@@ -174,16 +175,18 @@ class PredictionCheck:
     def _growth(self, number: int, held: Sequence[Pg], snapshot: Snapshot,
                 pending: Collection[str], of_others: float) -> _Growth:
         osd, window = snapshot.osds[number], self._windows[number]
-        arrivals = stayed = 0
+        stayed = 0
         arrived: Dict[int, int] = {}
         for pg in held:
             before = window.shards.get(pg.pgid)
             if before is None:
-                arrivals += pg.shard_bytes   # on its way: all of it may be there already
+                # on its way: all of it may be there already
+                window.guests[pg.pgid] = max(pg.shard_bytes, window.guests.get(pg.pgid, 0))
                 if pg.pgid in window.coming and pg.pgid not in pending:
                     arrived[pg.pool] = arrived.get(pg.pool, 0) + pg.objects
             else:
                 stayed += pg.shard_bytes - before
+        arrivals = sum(window.guests.values())   # those that have left again are deleted slowly
         written = max(stayed, int(osd.size_bytes * of_others), 0)
         measured = osd.used_bytes - window.used_bytes
         rises = osd.used_bytes / osd.size_bytes > window.highest + _RISE_RATIO

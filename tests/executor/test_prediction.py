@@ -133,6 +133,15 @@ def test_foreign_shards_that_come_as_well_are_expected() -> None:
     assert story.arrive({2: 9 * GIB}).look() == Findings()
 
 
+def test_foreign_shards_that_have_come_and_left_may_still_be_there() -> None:
+    """As while an OSD is out for a while: it takes its shards back, and osd.2 deletes slowly."""
+    story = Story().send("1.0")
+    story.cluster.pg("1.d", [2], num_bytes=8 * GIB, objects=10)
+    assert story.grow({2: 8 * GIB}).look() == Findings()
+    story.cluster.up["1.d"] = [3]
+    assert story.arrive({2: GIB}).look() == Findings()
+
+
 def test_only_the_pool_that_explains_it_is_concerned() -> None:
     """osd.2 takes of both pools, osd.3 of the first alone, as predicted."""
     story = Story(cluster(pools=2))
