@@ -259,8 +259,10 @@ class Balancer:
             return False
         if self._timer.is_early():
             return False
-        return self._sight.glance.is_due(summary, settings, self.state,
-                                         self._automatic.is_rest_over)
+        state = self.state
+        if state == WAITING and self.walk is None and self._seconds is None:
+            state = BLOCKED   # for what the cluster does: its pg_num changes, OSDs do not report
+        return self._sight.glance.is_due(summary, settings, state, self._automatic.is_rest_over)
 
     def _look(self, summary: Optional[ClusterSummary], settings: Settings) -> Snapshot:
         snapshot = self._sight.look(summary, settings)
@@ -282,11 +284,12 @@ class Balancer:
     def _look_and_act(self, summary: ClusterSummary, settings: Settings) -> float:
         self._seconds, self._was_stopped = None, False
         try:
-            snapshot = self._look(summary, settings)
+            said = self._act(self._look(summary, settings), settings)
         except NotReady as not_ready:
+            self._sight.look_again()
             self._enter(WAITING, str(not_ready), self._stops)
             return self._timer.next_round(settings.sleep_interval, _NOT_READY_SECONDS)
-        self._enter(*self._act(snapshot, settings), self._stops)
+        self._enter(*said, self._stops)
         if self.state == PLANNING and self._automatic.is_ready:
             self._seconds = 1.0  # made while this round ended: it can be taken up now
         return self._timer.next_round(settings.sleep_interval, self._seconds)
@@ -395,23 +398,33 @@ class Balancer:
             return MOVING, walk.progress(decision)
         self._logbook.sending(decision.send, self._sender.cooldown, self._clock())
         moves, moved = walk.sent_moves, walk.sent_bytes
-        snapshot = self._sender.send(walk, decision.send, before, self._permit)
+        self._timer.batch_sent(settings.sleep_interval)   # whatever the answers
+        snapshot = self._sender.send(walk, decision.send, before,
+                                     lambda walk: self._permit(walk, settings))
         if snapshot is None:  # a successor must not take them for sent
             self._logbook.sending([], self._sender.cooldown, self._clock())
-            return OFF, "automatic balancing is off"
+            return self._not_permitted()
         walk.stall.end()
-        self._timer.batch_sent(settings.sleep_interval)
         self._logbook.sent(walk.sent_moves - moves, walk.sent_bytes - moved)
         self._gatekeeper.hold.ours(snapshot.upmap_items)
         self._sight.show(snapshot, settings, same_bounds=True)
         return MOVING, walk.progress(decision)
 
     @contextmanager
-    def _permit(self, walk: Walk) -> Iterator[bool]:
-        """`off`, or the option, may have come from another thread since the round began; while
-        this is entered `off` has to wait."""
+    def _permit(self, walk: Walk, settings: Settings) -> Iterator[bool]:
+        """`off`, or another option, may have come from another thread since the round began;
+        while this is entered `off` has to wait."""
         with self._course.permit(walk) as is_under_way:
-            yield is_under_way and (bool(walk.name) or self._settings().active)
+            now = self._settings()
+            yield is_under_way and (bool(walk.name) or now.active) and (
+                now._replace(active=settings.active) == settings)
+
+    def _not_permitted(self) -> Tuple[str, str]:
+        if not self._settings().active and self.walk is None:
+            return OFF, "automatic balancing is off"
+        self._timer.allow_batch()
+        self.look_again()
+        return PLANNING, "the options have changed, or a plan to execute has come in between"
 
     def _break_deadlock(self, walk: Walk, snapshot: Snapshot, decision: Decision) -> None:
         """With nothing under way what only full targets refuse is refused for ever."""

@@ -72,7 +72,8 @@ class Glance:
         if state in (BALANCED, STUCK):
             return self._ends_rest(seen.summary, summary, elapsed, rest_is_over)
         if elapsed >= _LONGEST_SECONDS or _topology(summary) != _topology(seen.summary) or (
-                _troubles(summary) != _troubles(seen.summary)):
+                _troubles(summary) != _troubles(seen.summary)) or (
+                _unreported(summary) != _unreported(seen.summary)):
             return True
         if state == BLOCKED:
             return False
@@ -84,7 +85,8 @@ class Glance:
         settled = self._has_settled(_topology(then, False), _topology(now, False))
         if elapsed < _LONGEST_SECONDS:
             return False
-        if settled or rest_is_over or _has_drifted(then, now):
+        if settled or rest_is_over or _has_drifted(then, now) or _unreported(then) - (
+                _unreported(now)):
             return True
         return now.epoch != then.epoch and elapsed >= _OTHER_MAP_SECONDS
 
@@ -120,6 +122,12 @@ def _troubles(summary: ClusterSummary) -> Dict[int, FrozenSet[str]]:
         if troubles:
             found[pool_id] = frozenset(troubles)
     return found
+
+
+def _unreported(summary: ClusterSummary) -> FrozenSet[int]:
+    """OSDs that data could be on and that have not told how full they are."""
+    return frozenset(osd for osd, o in summary.osds.items()
+                     if o.up and o.is_in and o.utilization is None)
 
 
 def _has_drifted(then: ClusterSummary, now: ClusterSummary) -> bool:

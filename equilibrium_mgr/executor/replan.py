@@ -34,6 +34,7 @@ class Matters(NamedTuple):
     pool_share: Mapping[int, float]          # of its bytes: utilization that they are on an OSD
     utilization: Mapping[int, float]         # of OSDs that are up, once everything has arrived
     left: FrozenSet[int] = frozenset()       # pools that the plan leaves alone
+    unknown: int = 0                         # PGs of which nobody knows how much they hold
 
     @property
     def topology(self) -> Tuple[Any, ...]:
@@ -54,7 +55,7 @@ def what_matters(snapshot: Snapshot, left: FrozenSet[int] = frozenset()) -> Matt
         pool_share=_pool_shares(snapshot),
         utilization={o.id: o.target_bytes / o.size_bytes for o in snapshot.osds.values()
                      if o.up and o.has_statistics and o.size_bytes > 0},
-        left=left)
+        left=left, unknown=sum(snapshot.skipped.get(why, 0) for why in reasons.UNKNOWN))
 
 
 def _pool_shares(snapshot: Snapshot) -> Dict[int, float]:
@@ -129,7 +130,14 @@ def data_change(then: Matters, now: Matters, min_gain: float) -> Optional[str]:
             if change * now.pool_share.get(pool, 0.0) >= least:
                 return "pool %d has %s" % (pool, "grown" if stored > before else "shrunk")
     back = sorted(then.down & frozenset(now.osds) - now.down)
-    return "osd.%d is up again" % back[0] if back else None
+    if back:
+        return "osd.%d is up again" % back[0]
+    # by half at least: deep scrubs tell it PG by PG, for weeks
+    if now.unknown * 2 <= then.unknown and then.unknown:
+        return "%d PGs have told how much they hold" % (then.unknown - now.unknown)
+    told = sorted(osd for osd in now.utilization if osd not in then.utilization
+                  and osd in then.osds and then.osds[osd][0])
+    return "osd.%d has reported its statistics" % told[0] if told else None
 
 
 def newly_overfull(then: Matters, levels: Mapping[int, float],

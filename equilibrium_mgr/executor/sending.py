@@ -4,17 +4,18 @@ from __future__ import annotations
 import logging
 from typing import Any, Callable, ContextManager, Dict, Mapping, Optional, Sequence
 
-from ..gateway import Gateway
+from ..gateway import Gateway, NotReady
 from ..planner.plan import PgChange
 from ..settings import Settings
-from ..snapshot.model import Snapshot
+from ..snapshot.model import Osd, Snapshot
+from ..snapshot.summary import OsdSummary
 from ..turns import Turns
 from .automatic import Excluded
 from .backoff import Backoff
 from .batch import Decision, next_batch
 from .cooldown import Cooldown
 from .corrections import SizeCorrections, sentence
-from .guards import Trouble, full_osds, pool_troubles, unsettled_pools
+from .guards import Trouble, cluster_guard, full_osds, pool_troubles, unsettled_pools
 from .ledger import Ledger
 from .passing import InactivePools
 from .prediction import PredictionCheck, targets_of
@@ -158,7 +159,7 @@ class Sender:
         waited for.
         """
         batch = self._gateway.still_placed(batch, before)
-        if not batch:
+        if not batch or self._is_out_of_date(batch, before):
             return before
         now = self._clock()
         with permit(walk) as is_permitted:
@@ -167,8 +168,12 @@ class Sender:
             for change in batch:  # whatever happens from here on, the budget knows of it
                 self.ledger.add(change, before, now)
             handed_over = self._gateway.hand_over(batch)
-        answers = self._gateway.answers(handed_over, _SEND_TIMEOUT_SECONDS)
-        snapshot = self._gateway.snapshot()
+        try:
+            answers = self._gateway.answers(handed_over, _SEND_TIMEOUT_SECONDS)
+            snapshot = self._gateway.snapshot()
+        except NotReady:   # as while a pool is created: what came of the batch shows later
+            walk.note_unanswered(batch)
+            raise
         verdict = verify(answers, snapshot)
         self._log.info("sent upmaps of %d PGs at epoch %d: %d kept, %d rejected, %d unanswered",
                        len(batch), snapshot.epoch, len(verdict.kept), len(verdict.rejected),
@@ -184,6 +189,18 @@ class Sender:
             self.backoff.failed(self._clock())
         return snapshot
 
+    def _is_out_of_date(self, batch: Sequence[PgChange], before: Snapshot) -> bool:
+        """Has an operator set a flag, or changed CRUSH or a target's weight, since the look? It
+        takes seconds in a large cluster; to ask takes milliseconds, and only for another epoch."""
+        if self._gateway.epoch() == before.epoch:
+            return False
+        now = self._gateway.summary(with_guards=True)
+        targets = {osd for change in batch for osd in change.up_after}
+        return (cluster_guard(now, now.mon_connected, now.builtin_active) is not None
+                or now.crush_version != before.crush_version
+                or any(_is_weighed_otherwise(before.osds.get(osd), now.osds.get(osd))
+                       for osd in targets))
+
     def _settle(self, walk: Walk, batch: Sequence[PgChange], verdict: Verdict,
                 snapshot: Snapshot) -> None:
         self.ledger.landed(batch, snapshot.epoch)
@@ -198,6 +215,12 @@ class Sender:
             self.rejected = with_rejected(
                 self.rejected, [(change.pgid, reason) for change, reason in verdict.rejected],
                 map_mark(snapshot), self._clock())
+
+
+def _is_weighed_otherwise(then: Optional[Osd], now: Optional[OsdSummary]) -> bool:
+    if then is None or now is None:
+        return True
+    return then.is_in != now.is_in or (now.is_in and abs(then.reweight - now.reweight) > 0.001)
 
 
 def _max_items(option: float, pgs: int) -> int:

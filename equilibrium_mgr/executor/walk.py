@@ -102,11 +102,15 @@ class Walk:
         self.drop(verdict.rejected, verdict.moving_shards)
         self.drop([(change, "somebody else has set other upmap items")
                    for change in verdict.overtaken])
-        for change in verdict.unanswered:
-            self.unanswered[change.pgid] = self.unanswered.get(change.pgid, 0) + 1
+        self.note_unanswered(verdict.unanswered)
         self.drop([(change, "no answer from the monitor in %d attempts" % _MAX_ATTEMPTS)
                    for change in verdict.unanswered
                    if self.unanswered[change.pgid] >= _MAX_ATTEMPTS])
+
+    def note_unanswered(self, changes: Iterable[PgChange]) -> None:
+        """What became of these is not known yet."""
+        for change in changes:
+            self.unanswered[change.pgid] = self.unanswered.get(change.pgid, 0) + 1
 
     def drop(self, given_up: Sequence[Tuple[PgChange, str]],
              moving_shards: Mapping[str, int] = {}) -> None:

@@ -39,3 +39,32 @@ def test_pgs_whose_omap_is_not_known_are_named() -> None:
 def test_all_that_is_known_is_balanced() -> None:
     desk = rested(even())
     assert (desk.balancer.state, "wait" in desk.balancer.reason) == ("balanced", False)
+
+
+def test_what_becomes_known_ends_a_rest() -> None:
+    """A plan that was made while nothing was known is no answer for good."""
+    cluster = Cluster(hosts(4)).pool(1, size=2)
+    for ps in range(8):
+        cluster.pg("1.%x" % ps, [0, 1], num_bytes=5 * GIB, objects=5)
+    cluster.without_statistics = list(cluster.osds)
+    desk = rested(cluster)
+    cluster.without_statistics = []
+    for _ in range(3):
+        desk.round(601)
+        desk.jobs.run()
+    desk.round(61)
+    assert desk.gateway.sent
+
+
+def test_omap_that_is_measured_ends_a_rest() -> None:
+    cluster = Cluster(hosts(4)).pool(1, size=2)
+    for ps in range(8):
+        cluster.pg("1.%x" % ps, [0, 1], num_bytes=0, objects=5)
+    desk = rested(cluster)
+    for ps in range(8):
+        cluster.pg("1.%x" % ps, [0, 1], num_bytes=0, objects=5, omap=5 * GIB)
+    for _ in range(3):
+        desk.round(601)
+        desk.jobs.run()
+    desk.round(61)
+    assert desk.gateway.sent

@@ -154,3 +154,21 @@ def test_moving_costs_one_look_a_round_at_most() -> None:
     batches = len(desk.gateway.batches)
     assert batches == 6 and desk.gateway.counts.looks <= 60 + batches
     assert desk.gateway.counts.plans == 0
+
+
+@pytest.mark.parametrize("why", ["pg_num", "no reports"])
+def test_wait_for_the_cluster_is_looked_at_every_ten_minutes(why: str) -> None:
+    """A change of pg_num takes days; OSDs may not report for as long."""
+    cluster = uneven()
+    if why == "pg_num":
+        cluster.pools[1]["pg_num_target"] = 32
+    else:
+        cluster.without_statistics = list(cluster.osds)
+    desk = Desk(cluster, active=True)
+    loop = Loop(desk).run(1800, lambda _minute: (desk.jobs.run(), None)[1])
+    before = desk.gateway.counts
+    loop.run(3 * 3600, epochs(cluster))
+    assert desk.balancer.state == "waiting" and spent(desk, before).looks <= 3 * 6 + 1
+    cluster.without_statistics, cluster.pools[1]["pg_num_target"] = [], 12
+    loop.run(1300, lambda _minute: (desk.jobs.run(), None)[1])
+    assert desk.gateway.sent
