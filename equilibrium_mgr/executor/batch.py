@@ -34,6 +34,7 @@ class Decision(NamedTuple):
     full: Tuple[Tuple[PgChange, str], ...] = ()   # those of `later` whose target is too full
     waiting: Tuple[Tuple[PgChange, str], ...] = ()   # `later` with reasons, in the order looked at
     passing: bool = False                 # something is most likely over within seconds
+    holds_up: bool = False                # whether the throttle holds anything up
 
 
 def next_batch(snapshot: Snapshot, wanted: Sequence[PgChange], limits: Limits,
@@ -105,7 +106,8 @@ class _Chooser:
             self._room.above_limit, self._room.above_share,
             tuple((change, refusal.reason) for change, refusal in self._waiting if refusal.full),
             tuple((change, refusal.reason) for change, refusal in self._waiting),
-            any(refusal.passing for _, refusal in self._waiting))
+            any(refusal.passing for _, refusal in self._waiting),
+            any(refusal.throttle for _, refusal in self._waiting))
 
     def _hold_back(self, pg: Pg, change: PgChange, relieves: Optional[int]) -> Optional[Refusal]:
         """What only evens out must not take what the relief of an overfull OSD is short of: a

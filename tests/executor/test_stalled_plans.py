@@ -107,3 +107,18 @@ def test_drift_counts_during_a_plan(used: int, plans: int) -> None:
     desk.round(660)
     desk.round(60)
     assert desk.jobs.run() == plans
+
+
+@pytest.mark.parametrize("arrives, gives_up", [(True, False), (False, True)])
+def test_what_the_throttle_holds_up_is_kept_behind_what_only_waits(arrives: bool,
+                                                                   gives_up: bool) -> None:
+    """The first PG is scrubbed for hours; meanwhile large PGs arrive that the others wait for."""
+    desk = Desk(uneven())
+    desk.gateway.ratio = 0.05
+    desk.balancer.execute("p", kept(desk, plan=small_plan(3)))
+    scrubbed(desk, "1.0")
+    for look in range(100):
+        desk.gateway.cluster.pg_status = {
+            "misplaced_objects": 5000 - look * arrives, "misplaced_total": 10000}
+        desk.round(600)
+    assert (desk.balancer.walk is None) == gives_up and not desk.gateway.sent
