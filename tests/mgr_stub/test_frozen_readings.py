@@ -63,7 +63,9 @@ def test_or_what_is_plain_as_of_ceph_16_to_20(make_session: Callable[..., Sessio
 
 def test_a_life_of_the_module_with_plain_readings() -> None:
     session = Session.from_state(None, 18, frozen=False)
-    for line in ("equilibrium eval", "equilibrium optimize p", "equilibrium execute p", "sim run 1h",
+    session.command("equilibrium eval")     # begins a look
+    for line in ("sim run 1s", "equilibrium eval", "equilibrium optimize p",
+                 "equilibrium execute p", "sim run 1h",
                  "equilibrium explain", "equilibrium status", "equilibrium dump-state"):
         rc, out, err = session.command(line)
         assert (rc, err) == (0, "") and "Traceback" not in out, line
