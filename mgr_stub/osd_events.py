@@ -42,7 +42,8 @@ def mark_up(simulation: Simulation, osds: Iterable[int]) -> None:
     """
     comes_in = "noin" not in simulation.cluster.map.flags and bool(
         simulation.config.core("mon", "mon_osd_auto_mark_auto_out_in"))
-    _change(simulation, osds, lambda entry: marked_up(entry, comes_in))
+    epoch = simulation.cluster.map.epoch + 1
+    _change(simulation, osds, lambda entry: marked_up(entry, comes_in, epoch))
 
 
 def reweight(simulation: Simulation, osd: int, weight: float) -> None:
@@ -117,6 +118,7 @@ def add_host(simulation: Simulation, name: str, count: int, size: int, device_cl
     pattern: Dict[str, Any] = next(iter(cluster.map.osds.values()), {})
     entries = {osd: {**pattern, "osd": osd, "uuid": f"00000000-0000-4000-8000-{osd:012x}",
                      "up": 1, "in": 1, "weight": 1.0, "old_weight": 0.0,
+                     "up_from": cluster.map.epoch + 1,
                      "state": ["exists", "up"]} for osd in osds}
     for osd in osds:
         cluster.usage[osd] = OsdUsage(empty_record(osd, size))

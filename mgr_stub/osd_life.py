@@ -84,8 +84,14 @@ def marked_down(entry: Dict[str, Any]) -> Dict[str, Any]:
     return {**entry, "up": 0, "state": [word for word in entry["state"] if word != "up"]}
 
 
-def marked_up(entry: Dict[str, Any], comes_in: bool) -> Dict[str, Any]:
-    """The osdmap's entry of an OSD, with the OSD up; with `comes_in` the monitor's out ends."""
-    down = marked_down(entry)
-    started = {**down, "up": 1, "state": down["state"] + ["up"]}
+def marked_up(entry: Dict[str, Any], comes_in: bool, epoch: int) -> Dict[str, Any]:
+    """The osdmap's entry of an OSD, with the OSD up; with `comes_in` the monitor's out ends.
+
+    `epoch` is the one that has it up first: where it has been down, that is its `up_from`.
+    """
+    if entry["up"]:
+        started = entry
+    else:
+        down = marked_down(entry)
+        started = {**down, "up": 1, "up_from": epoch, "state": down["state"] + ["up"]}
     return marked_in(started) if comes_in and AUTO_OUT in entry["state"] else started

@@ -148,10 +148,16 @@ def osd_stats(cluster: Cluster) -> List[Dict[str, Any]]:
     As in Ceph an OSD that is out has an empty one, and one that is down the last that it sent.
     """
     tells_omap = not (cluster.omap_by_scrub and cluster.release < 18)
-    return [usage.dump(tells_omap) if is_counted(cluster, osd) else {
+    return [{**usage.dump(tells_omap), **_start_of(cluster, osd)} if is_counted(cluster, osd) else {
         **no_statistics(osd), "seq": 0}
             for osd, usage in sorted(cluster.usage.items())
             if usage.total and cluster.map.exists(osd)]
+
+
+def _start_of(cluster: Cluster, osd: int) -> Dict[str, int]:
+    """The epoch since which an OSD is up, as it reports it itself, if the map tells one."""
+    entry = cluster.map.osds[osd]
+    return {"up_from": entry["up_from"]} if "up_from" in entry else {}
 
 
 def is_counted(cluster: Cluster, osd: int) -> bool:

@@ -42,6 +42,18 @@ def test_raw_follows_crush(session: Any, line: str) -> None:
     check_accounts(session)
 
 
+def test_an_osd_that_starts_again_tells_since_when_it_is_up(session: Any) -> None:
+    """In the map and, as the mgr hears of it without a dump, in what the OSD reports."""
+    run(session, "sim osd down 3", "sim osd up 3")
+    epoch = session.mgr.get("osd_map")["epoch"]
+    assert session.mgr.get("osd_map")["osds"][3]["up_from"] == epoch
+    told = {record["osd"]: record.get("up_from", 0)
+            for record in session.mgr.get("osd_stats")["osd_stats"]}
+    assert told[3] == epoch and told[4] < epoch
+    run(session, "osd set noout", "sim osd up 3", "sim run 1h")   # it is up as it is
+    assert session.mgr.get("osd_map")["osds"][3]["up_from"] == epoch
+
+
 def test_out_and_in_again(session: Any) -> None:
     before = raw_of(session.cluster), used(session)
     run(session, "sim osd out 3", "sim run idle")
