@@ -1,4 +1,4 @@
-"""A pool with `allow_ec_optimizations`: its pg_temp is kept primary first, and may stay for ever."""
+"""A pool with `allow_ec_optimizations`: its pg_temp is primary first, and may stay for ever."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small cluster for pools whose sizes Ceph tells late or not at all: an OSD of 2 GiB or so a host."""
+"""A small cluster for pools whose sizes Ceph tells late or not at all: one OSD a host."""
 
 from __future__ import annotations
 

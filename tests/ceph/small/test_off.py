@@ -1,4 +1,4 @@
-"""`off` at random moments, each followed at once by a failover: nothing is sent after its answer."""
+"""`off` at random moments, each followed at once by a failover: nothing is sent afterwards."""
 
 from __future__ import annotations
 
