@@ -259,6 +259,8 @@ class Balancer:
             return False
         if self._timer.is_early():
             return False
+        if self._sender.has_suspects:
+            return True
         state = self.state
         if state == WAITING and self.walk is None and self._seconds is None:
             state = BLOCKED   # for what the cluster does: its pg_num changes, OSDs do not report
@@ -392,6 +394,9 @@ class Balancer:
         if left > 0.0:
             self._seconds = left
             return WAITING, "the monitor took nothing of the last batch; %d s to go" % (left + 1)
+        if self._sender.has_suspects:
+            return THROTTLED, ("an OSD seems to have taken more than was predicted; it is looked at"
+                               " once more first")
         left = self._timer.batch_seconds()
         if left > 0.0:
             self._seconds = left

@@ -20,6 +20,9 @@ _PGS_A_PIECE = 1000   # between two checkpoints: about a millisecond
 
 #: An OSD that has taken nothing for so long has reported and compacted what it took.
 _SETTLE_SECONDS = 600.0
+#: What an OSD took too much has to show for so long: it reports every few seconds, and the mgr may
+#: have its figures a minute late.
+_CONFIRM_SECONDS = 90.0
 #: A window is begun anew after so long, so that what clients write does not add up in it.
 _LONGEST_SECONDS = 6 * 3600.0
 
@@ -90,6 +93,7 @@ class PredictionCheck:
     def __init__(self, checkpoint: Callable[[], object] = no_pause) -> None:
         self._checkpoint = checkpoint
         self._windows: Dict[int, _Window] = {}
+        self._suspects: Dict[int, float] = {}   # OSD → since when it has grown too much
         self._all_used: Dict[int, int] = {}
         self._all_used_at = float("-inf")   # seconds since the epoch
 
@@ -97,6 +101,11 @@ class PredictionCheck:
     def is_idle(self) -> bool:
         """True where no OSD is being watched."""
         return not self._windows
+
+    @property
+    def has_suspects(self) -> bool:
+        """True where another look has to confirm that an OSD took too much."""
+        return bool(self._suspects)
 
     def sent(self, targets_by_pg: Mapping[str, Sequence[int]], before: Snapshot) -> None:
         """A batch goes: opens windows for its targets with `before` as their beginning.
@@ -115,6 +124,7 @@ class PredictionCheck:
     def look(self, snapshot: Snapshot, pending: Collection[str]) -> Findings:
         """Judges every window; `pending` are PGs that have been sent and have not arrived."""
         if not self._windows:
+            self._suspects = {}
             return Findings()
         now = snapshot.taken_at
         self._close(now, pending, snapshot)
@@ -123,7 +133,9 @@ class PredictionCheck:
         growths = [self._growth(osd, held[osd], snapshot, pending, others[osd])
                    for osd in sorted(self._windows) if osd in snapshot.osds
                    and snapshot.osds[osd].has_statistics and osd not in snapshot.stale_osds]
-        bad = [growth for growth in growths if growth.excess > growth.threshold]
+        bad = self._confirmed(
+            [growth for growth in growths if growth.excess > growth.threshold and growth.arrived],
+            now)
         if not bad:
             return Findings()
         per_object = _fit([(growth.excess, growth.arrived) for growth in growths])
@@ -134,9 +146,16 @@ class PredictionCheck:
         return Findings(tuple(found), {pool: per_object[pool] for pool in pools
                                        if per_object.get(pool, 0.0) > 0.0})
 
+    def _confirmed(self, bad: Sequence[_Growth], now: float) -> List[_Growth]:
+        """Those that have been so for a while: a single report may come late, or out of turn."""
+        since = {growth.osd: min(now, self._suspects.get(growth.osd, now)) for growth in bad}
+        confirmed = [growth for growth in bad if now - since[growth.osd] >= _CONFIRM_SECONDS]
+        self._suspects = {} if confirmed else since
+        return confirmed
+
     def forget(self) -> None:
         """Ends all windows: sizes are believed otherwise now."""
-        self._windows = {}
+        self._windows, self._suspects = {}, {}
 
     # -- windows -------------------------------------------------------------------------------
 

@@ -65,6 +65,11 @@ class Sender:
         self.rejected = still_rejected(self.rejected, map_mark(snapshot), snapshot.pgs)
         self._hold_against_predictions(snapshot)
 
+    @property
+    def has_suspects(self) -> bool:
+        """Has an OSD taken too much, by a report that the next look has to confirm?"""
+        return self._prediction.has_suspects
+
     def _hold_against_predictions(self, snapshot: Snapshot) -> None:
         """Stops pools whose shards took more than was predicted; looks use what was measured."""
         self.corrections.keep(frozenset(snapshot.pools))
