@@ -11,6 +11,8 @@ from .prediction import Findings, Misprediction
 
 #: Pools that are remembered; the oldest go first. A cluster has fewer pools of such a kind.
 _MOST_POOLS = 200
+#: Sizes that were measured are believed for a week.
+_BELIEVED_SECONDS = 7 * 86400.0
 #: No object has taken more bytes than this on a device beyond what was believed.
 _MOST_PER_OBJECT = 1e12
 
@@ -21,6 +23,7 @@ class SizeCorrections:
     def __init__(self) -> None:
         self.stopped: Mapping[int, Misprediction] = {}      # by pool id, the worst of each
         self.bytes_per_object: Mapping[int, float] = {}     # by pool id, of each shard
+        self.measured_at = 0.0   # the newest of them, seconds since the epoch
 
     def take(self, findings: Findings) -> None:
         """Stops the pools that were mispredicted, and adds what was measured to their shards."""
@@ -32,6 +35,8 @@ class SizeCorrections:
         added = dict(self.bytes_per_object)
         for pool, per_object in findings.bytes_per_object.items():
             added[pool] = added.pop(pool, 0.0) + per_object
+        self.measured_at = max([self.measured_at]
+                               + [found.found_at for found in findings.mispredictions])
         self.stopped = dict(list(stopped.items())[-_MOST_POOLS:])
         self.bytes_per_object = dict(list(added.items())[-_MOST_POOLS:])
 
@@ -39,8 +44,11 @@ class SizeCorrections:
         """Lets all pools go on."""
         self.stopped = {}
 
-    def keep(self, pools: FrozenSet[int]) -> None:
-        """Forgets pools that are gone: an id is never used again."""
+    def keep(self, pools: FrozenSet[int], now: float) -> None:
+        """Forgets pools that are gone, whose ids are never used again, and sizes that were measured
+        long ago: a wrong one must not stay for ever, and a right one is found again."""
+        if self.bytes_per_object and now - self.measured_at > _BELIEVED_SECONDS:
+            self.bytes_per_object = {}
         if not pools.issuperset(self.bytes_per_object) or not pools.issuperset(self.stopped):
             self.stopped = {p: found for p, found in self.stopped.items() if p in pools}
             self.bytes_per_object = {
@@ -53,7 +61,8 @@ class SizeCorrections:
 
     def to_dict(self) -> Dict[str, Any]:
         """For the key-value store."""
-        return {"stopped": [list(found) for found in self.stopped.values()],
+        return {"measured_at": self.measured_at,
+                "stopped": [list(found) for found in self.stopped.values()],
                 "bytes_per_object": {str(p): v for p, v in self.bytes_per_object.items()}}
 
     def restore(self, dump: Mapping[str, Any]) -> None:
@@ -74,6 +83,8 @@ class SizeCorrections:
                     per_object[int(pool)] = float(value)
             except (TypeError, ValueError, OverflowError):
                 continue
+        at = dump.get("measured_at")
+        self.measured_at = float(at) if isinstance(at, (int, float)) else 0.0
         self.stopped, self.bytes_per_object = stopped, per_object
 
 

@@ -128,7 +128,8 @@ class Logbook:
     def corrections(self, dump: Mapping[str, Any]) -> None:
         """What moves have shown of sizes, as a successor shall find it; nothing if it is empty."""
         with self._lock:
-            self._memory.note(MEASURED, dump if any(dump.values()) else None)
+            told = dump.get("stopped") or dump.get("bytes_per_object")
+            self._memory.note(MEASURED, dump if told else None)
 
     def write(self) -> None:
         """Once at the end of a round; nothing is written where nothing has changed."""

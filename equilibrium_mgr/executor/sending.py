@@ -72,7 +72,8 @@ class Sender:
 
     def _hold_against_predictions(self, snapshot: Snapshot) -> None:
         """Stops pools whose shards took more than was predicted; looks use what was measured."""
-        self.corrections.keep(frozenset(snapshot.pools))
+        self.corrections.keep(frozenset(snapshot.pools), snapshot.taken_at)
+        self._gateway.use_measured(self.corrections.bytes_per_object)
         findings = self._prediction.look(snapshot, self.ledger.entries)
         if not findings.mispredictions:
             return

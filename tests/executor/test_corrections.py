@@ -53,7 +53,7 @@ def test_readers_keep_what_they_have() -> None:
 
 def test_pools_that_are_gone_are_forgotten() -> None:
     made = corrections(FOUND)
-    made.keep(frozenset((1, 2)))
+    made.keep(frozenset((1, 2)), 1000.0)
     assert made.stopped == {} and made.bytes_per_object == {}
 
 
@@ -62,6 +62,7 @@ def test_another_mgr_takes_it_over() -> None:
     again.restore(json.loads(json.dumps(made.to_dict())))
     assert again.stopped == made.stopped
     assert again.bytes_per_object == made.bytes_per_object
+    assert again.measured_at == 1000.0
 
 
 @pytest.mark.parametrize("dump", [
@@ -78,3 +79,11 @@ def test_no_size_of_the_store_is_beyond_all_numbers() -> None:
     corrections = SizeCorrections()
     corrections.restore({"bytes_per_object": {"1": 1e308, "2": 5.0, "3": float("nan")}})
     assert corrections.bytes_per_object == {2: 5.0}
+
+
+def test_what_was_measured_is_believed_for_a_week() -> None:
+    made = corrections(FOUND)
+    made.keep(frozenset((7,)), 1000.0 + 6 * 86400)
+    assert made.bytes_per_object == {7: 100.0}
+    made.keep(frozenset((7,)), 1000.0 + 8 * 86400)
+    assert made.bytes_per_object == {} and set(made.stopped) == {7}
