@@ -60,9 +60,15 @@ def crush(osds: int, per_host: int = 2) -> Dict[str, Any]:
 
 
 def pg(pgid: str, up: Sequence[int], acting: Optional[Sequence[int]] = None, objects: int = 256,
-       state: str = "active+clean", omap: int = 0, misplaced: int = 0) -> Dict[str, Any]:
-    """A pg_stats[] record of `objects` objects of 4 MiB."""
+       state: str = "active+clean", omap: int = 0, misplaced: int = 0,
+       log_start: str = "53'177") -> Dict[str, Any]:
+    """A pg_stats[] record of `objects` objects of 4 MiB.
+
+    Its log does not reach back to its first object, so new members are filled by backfill; with
+    `log_start` "0'0" it does.
+    """
     return {"pgid": pgid, "state": state, "up": list(up), "acting": list(acting or up),
+            "ondisk_log_start": log_start, "version": f"53'{objects}",
             "stat_sum": {"num_bytes": objects * OBJECT, "num_objects": objects,
                          "num_object_copies": objects * len(up), "num_omap_bytes": omap,
                          "num_objects_misplaced": misplaced, "num_objects_degraded": 0}}
