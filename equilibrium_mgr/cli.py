@@ -203,8 +203,10 @@ class Commands:
                               fill_limit=settings.fill_limit,
                               respect_weights=settings.respect_weights,
                               max_upmap_items=settings.max_upmap_items)
+        view = self.balancer.view
         return evaluate_plan(name, plan,
-                             self.desk.compare(name, present, settings.max_plan_seconds))
+                             self.desk.compare(name, present, settings.max_plan_seconds),
+                             view.snapshot.epoch if view is not None else None)
 
     def _explain(self, what: Optional[str]) -> Answer:
         view, age = self._view()
@@ -230,7 +232,7 @@ class Commands:
         view, is_old = self.balancer.view, self._look_where_old()
         if view is not None:
             try:
-                view = with_figures_of_now(view, self.gateway.summary())
+                view = with_figures_of_now(view, self.gateway.summary(), self.balancer.ledger)
             except NotReady:
                 pass  # the mgr knows nothing newer
         return view, is_old

@@ -14,6 +14,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
 from ..gateway import Gateway, NotReady
 from ..planner.plan import Plan
 from ..planning import PlanningDesk
+from ..report.text import format_time
 from ..scope import nothing_to_balance
 from ..settings import Settings
 from ..shelf import PlanShelf
@@ -23,6 +24,7 @@ from .automatic import Automatic, Step
 from .batch import Decision
 from .course import Course
 from .gatekeeper import Gatekeeper
+from .ledger import Ledger
 from .logbook import Logbook
 from .prediction import Misprediction
 from .passing import LOOK_SECONDS
@@ -100,6 +102,11 @@ class Balancer:
     def builtin_active(self) -> Optional[bool]:
         """Was the built-in balancer on when that was last seen? None before the first time."""
         return self._sight.builtin_active
+
+    @property
+    def ledger(self) -> Ledger:
+        """What we have sent and not seen arrive."""
+        return self._sender.ledger
 
     @property
     def rejected(self) -> Items:
@@ -351,7 +358,8 @@ class Balancer:
         assert self.view is not None
         # what must not be moved is in nobody's way
         bounds = self._sight.bounds(snapshot, settings.pool_ids)
-        state, said = at_rest(self.view, bounds, settings.device_classes, step.reason)
+        state, said = at_rest(self.view, bounds, settings.device_classes, step.reason,
+                              settings.pool_ids is not None)
         if self.mispredicted:
             state = STUCK
         self._logbook.end(state, self._clock(), self._sight.usage)
@@ -393,7 +401,8 @@ class Balancer:
         left = self._sender.backoff.seconds_left(self._clock())
         if left > 0.0:
             self._seconds = left
-            return WAITING, "the monitor took nothing of the last batch; %d s to go" % (left + 1)
+            return WAITING, "the monitor took nothing of the last batch; the next goes at %s" % (
+                format_time(self._clock() + left))
         if self._sender.has_suspects:
             return THROTTLED, ("an OSD seems to have taken more than was predicted; it is looked at"
                                " once more first")

@@ -8,6 +8,7 @@ import time
 from typing import Callable, NamedTuple, Optional
 
 from ..gateway import Gateway
+from ..report.text import format_time
 from ..settings import Settings
 from ..snapshot.model import Snapshot
 from ..snapshot.summary import ClusterSummary
@@ -58,17 +59,16 @@ class Gatekeeper:
         self._active_since = min(self._active_since, now)  # the clock may have been set back
         left = settings.start_delay - (now - self._active_since)
         if left > 0.0:
-            return Stop(WAITING, "the mgr has only just become active (start_delay); %d s to go"
-                        % (left + 1), left)
+            return Stop(WAITING, "the mgr has only just become active (start_delay);"
+                        " nothing is sent before %s" % format_time(now + left), left)
         return None
 
-    @staticmethod
-    def _guard(guard: Optional[str], hold_seconds: float) -> Optional[Stop]:
+    def _guard(self, guard: Optional[str], hold_seconds: float) -> Optional[Stop]:
         if guard is not None:
             return Stop(BLOCKED, guard)
         if hold_seconds > 0.0:
-            return Stop(WAITING, "the built-in balancer may be finishing; %d s to go"
-                        % (hold_seconds + 1), hold_seconds)
+            return Stop(WAITING, "the built-in balancer may be finishing; nothing is sent before %s"
+                        % format_time(self._clock() + hold_seconds), hold_seconds)
         return None
 
     def _closed(self, settings: Settings) -> Optional[Stop]:

@@ -23,9 +23,11 @@ class Distance(NamedTuple):
     osd: int
     device_class: str
 
-    def sentence(self) -> str:
-        return "osd.%d, the fullest of class %s, is %.1f points above the bound" % (
-            self.osd, self.device_class, max(0.0, 100.0 * self.above))
+    def sentence(self, limited: bool = False) -> str:
+        """`limited`: the bound is that of the pools that may be moved, not that of all."""
+        return "osd.%d, the fullest of class %s, is %.1f points above %s" % (
+            self.osd, self.device_class, max(0.0, 100.0 * self.above),
+            "what moves of the pools in pool_ids could reach" if limited else "the bound")
 
 
 def distances(view: View, reachable: Optional[Reachable],
@@ -48,8 +50,9 @@ def distances(view: View, reachable: Optional[Reachable],
 
 
 def at_rest(view: View, reachable: Optional[Reachable], device_classes: Optional[FrozenSet[str]],
-            reason: str) -> Tuple[str, str]:
-    """The state and its sentence where nothing is sent for `reason`."""
+            reason: str, limited: bool = False) -> Tuple[str, str]:
+    """The state and its sentence where nothing is sent for `reason`. `limited`: `reachable` is what
+    moves of some pools alone could reach."""
     far = max(distances(view, reachable, device_classes), default=None)
     skipped = view.snapshot.skipped
     unknown = ["%d PGs wait: %s" % (skipped[why], why) for why in reasons.UNKNOWN
@@ -58,9 +61,10 @@ def at_rest(view: View, reachable: Optional[Reachable], device_classes: Optional
     if far is None:
         return (WAITING if unknown else BALANCED), reason
     if far.excess <= 0.0:
-        return BALANCED, "%s; %s" % (reason, far.sentence())
+        return BALANCED, "%s; %s" % (reason, far.sentence(limited))
     why = reason.replace(NOTHING_LEFT, "no legal move helps it")
-    return STUCK, "%s, and %s; 'ceph equilibrium explain' tells why" % (far.sentence(), why)
+    return STUCK, "%s, and %s; 'ceph equilibrium explain' tells why" % (
+        far.sentence(limited), why)
 
 
 def _mean_shard_bytes(snapshot: Snapshot, osds: FrozenSet[int]) -> Dict[int, float]:

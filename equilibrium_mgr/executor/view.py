@@ -52,15 +52,17 @@ def make_view(snapshot: Snapshot, reachable: Optional[Reachable], ledger: Ledger
         too_full=find_too_full(snapshot))
 
 
-def with_figures_of_now(view: View, summary: ClusterSummary) -> View:
-    """How full OSDs are now, by what they have reported since the look; what is in flight, and what
-    that will come to, stays as the look has it."""
+def with_figures_of_now(view: View, summary: ClusterSummary, ledger: Ledger) -> View:
+    """How full OSDs are now, by what they have reported since the look, and what is misplaced; what
+    is in flight, and what that will come to, stays as the look has it."""
     used: Dict[int, int] = {}
     for osd in view.snapshot.osds.values():
         reported = summary.osds.get(osd.id)
         now = reported.used_bytes if reported is not None else None
         used[osd.id] = osd.used_bytes if now is None else now
-    return view._replace(classes_now=class_usage(view.snapshot, used))
+    return view._replace(
+        classes_now=class_usage(view.snapshot, used),
+        misplaced_ratio=misplaced_ratio(view.snapshot, summary.misplaced_copies, ledger))
 
 
 def misplaced_ratio(snapshot: Snapshot, misplaced_copies: int, ledger: Ledger) -> float:

@@ -42,11 +42,16 @@ def evaluate_pool(name: str, usage: Usage, epoch: int, age_seconds: float) -> An
                    "pools": pools_json(pools)}, pool_table(pools))
 
 
-def evaluate_plan(name: str, plan: Plan, comparison: Optional[Comparison] = None) -> Answer:
-    """A plan's effect: the same figures before and after, what they cost, and the other aims'."""
+def evaluate_plan(name: str, plan: Plan, comparison: Optional[Comparison] = None,
+                  epoch: Optional[int] = None) -> Answer:
+    """A plan's effect: the same figures before and after, what they cost, and the other aims'.
+    `epoch`: of the osdmap that was seen last."""
     head = "plan %s, aim %s: %d moves, %s, %s of pool space gained (%s)" % (
         name, plan.aim, len(plan.moves), format_bytes(plan.bytes),
         format_bytes(plan.gained_bytes), plan.stop_reason)
+    if epoch is not None and epoch > plan.epoch:
+        head += ("\nmade at osdmap epoch %d, now it is %d: what stands before the arrows, and as"
+                 " FREE BEFORE, is of then" % (plan.epoch, epoch))
     plain = "\n\n".join([head, _class_changes(plan), _pool_changes(plan.before, plan.after),
                          aims_table(plan, comparison), skipped_text(plan.skipped)])
     data = {"plan": name, "aim": plan.aim, "osdmap_epoch": plan.epoch, "moves": len(plan.moves),

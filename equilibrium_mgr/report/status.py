@@ -5,6 +5,7 @@ from typing import Any, Dict, List, Optional
 
 from ..executor.balancer import Balancer
 from ..executor.corrections import sentence
+from ..executor.guards import pg_num_changes
 from ..executor.rejections import LIFTED_BY
 from ..executor.states import BALANCED, STUCK
 from ..executor.toofull import with_too_full
@@ -18,6 +19,7 @@ from .text import format_bytes, format_duration, format_ratio
 
 #: Stopped pools that the reason names; JSON has all of them.
 _STOPPED_SHOWN = 3
+_PG_NUM = " (a pg_num is changing: half of target_max_misplaced_ratio is left to that)"
 
 
 def report_status(balancer: Balancer, desk: PlanningDesk, active: bool, now: float,
@@ -95,8 +97,9 @@ def _plain(data: Dict[str, Any], view: Optional[View]) -> str:
             "the cluster has not been looked at yet" if age is None
             else "figures are %s old" % format_duration(age)))
     if data["misplaced_ratio"] is not None:
-        lines.append("misplaced: %s of at most %s" % (
-            format_ratio(data["misplaced_ratio"]), format_ratio(data["max_misplaced_ratio"])))
+        lines.append("misplaced: %s of at most %s%s" % (
+            format_ratio(data["misplaced_ratio"]), format_ratio(data["max_misplaced_ratio"]),
+            _PG_NUM if view is not None and pg_num_changes(view.snapshot) else ""))
         flight = data["in_flight"]
         lines.append("in flight: %d moves, %s" % (flight["moves"], format_bytes(flight["bytes"])))
     remaining = data["remaining"]

@@ -1,7 +1,9 @@
 """Numbers and tables as Ceph prints them, and sizes as Ceph reads them."""
 from __future__ import annotations
 
+import math
 import re
+import time
 from typing import List, Optional, Sequence
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
@@ -46,6 +48,11 @@ def format_duration(seconds: Optional[float]) -> str:
             parts.append("%d%s" % (left // size, unit))
             left %= size
     return "".join(parts[:2])
+
+
+def format_time(epoch_seconds: float) -> str:
+    """Rounded up to a second. For what is said once and read later, when a countdown is wrong."""
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(math.ceil(epoch_seconds)))
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:

@@ -115,6 +115,12 @@ def test_bound_of_a_plan_before_and_after() -> None:
     assert answer.plain.count("0.1234") == 1 and "BOUND" in answer.plain
 
 
+def test_figures_of_a_plan_are_those_of_its_epoch() -> None:
+    assert "made at osdmap" not in evaluate_plan("p", PLAN, epoch=PLAN.epoch).plain
+    assert "\nmade at osdmap epoch 100, now it is 107: what stands before the arrows" in (
+        evaluate_plan("p", PLAN, epoch=107).plain)
+
+
 def test_aim_in_what_is_shown_dumped_and_listed() -> None:
     shown, dumped = show_plan("p", PLAN), dump_plan("p", PLAN)
     assert shown.plain.startswith("# plan p, aim even, made at osdmap epoch 100: ")

@@ -194,14 +194,16 @@ def test_status_and_eval_show_what_osds_use_now() -> None:
     desk.look()
     cluster = desk.gateway.cluster
     cluster.osd(1, used=90 * GIB)
-    assert desk.balancer.view is not None
-    view = with_figures_of_now(desk.balancer.view, desk.gateway.summary())
+    cluster.pg_status["misplaced_objects"] = 12
+    assert desk.balancer.view is not None and desk.balancer.view.misplaced_ratio == 0.0
+    view = with_figures_of_now(desk.balancer.view, desk.gateway.summary(), desk.balancer.ledger)
     answer = report_status(desk.balancer, desk.planning, False, desk.now + 300.0, None, None,
                            view, True)
     hdd = answer.data["classes"]["hdd"]
     assert (hdd["fullest_osd_now"], hdd["max_now"]) == (1, pytest.approx(0.9))
     assert hdd["used_bytes_now"] == sum(cluster.used_bytes(osd) for osd in cluster.osds)
     assert answer.data["look_started"]
+    assert answer.data["misplaced_ratio"] == 12 / view.snapshot.object_copies
     assert "figures are 5m old; a new look has been started" in answer.plain
     found = evaluate_cluster(view.usage, view.bounds, 1, 300.0, view.classes_now,
                              look_started=True)

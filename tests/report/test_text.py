@@ -6,8 +6,12 @@ from typing import Any, Optional
 
 import pytest
 
-from equilibrium_mgr.report.text import (format_bytes, format_duration, histogram_bar, parse_size,
-                                         table)
+from equilibrium_mgr.report.text import (format_bytes, format_duration, format_time,
+                                         histogram_bar, parse_size, table)
+
+
+def test_time_is_never_too_early() -> None:
+    assert format_time(1000.2) == "1970-01-01 00:16:41 UTC"
 
 
 @pytest.mark.parametrize("count, text", [
