@@ -2,7 +2,8 @@
 
 Seen on 16.2.15 and 20.2.4: a PG's num_omap_bytes is 0 until its first deep scrub and then what that
 scrub found. On 20 `store_stats` of the pool and `pool_statfs` of the OSDs show it at once, on 16
-not at all. What an OSD gives away is free only after its store has been compacted.
+when RocksDB has written it out; here that never happens on 16. What an OSD gives away is free only
+after its store has been compacted.
 """
 
 from __future__ import annotations

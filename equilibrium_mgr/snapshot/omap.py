@@ -1,8 +1,9 @@
 """Omap of PGs that do not tell it.
 
 PG statistics say 0 until the PG's deep scrub, days or weeks later; the pool's own statistics
-(`store_stats.omap_allocated`, raw bytes of all copies) know at once, since Ceph 20. What the PGs do
-not tell of that is spread over them by their objects. On older releases nobody knows.
+(`store_stats.omap_allocated`, raw bytes of all copies) know at once on Ceph 20, and on 16.2.15 as
+soon as the OSDs' RocksDB has written it out: nobody knows of what its memtables still hold. What the
+PGs do not tell of that is spread over them by their objects.
 """
 from __future__ import annotations
 
