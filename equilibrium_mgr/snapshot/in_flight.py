@@ -8,6 +8,7 @@ of that set lose what OSDs of the present one gain.
 """
 from __future__ import annotations
 
+import math
 from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..crush.placement import NO_OSD
@@ -38,6 +39,8 @@ class _Away(NamedTuple):
     epoch: int          # of the first reading with its present up set; 0: every report knows it
     since: float        # when that was read, seconds since the epoch
     degraded: bool      # copies have been missing since then
+    old_epoch: int = 0          # osdmap epoch of the last reading with another up set
+    old_at: float = math.inf    # when that was read, seconds since the epoch
 
 
 class PgContext(NamedTuple):
@@ -58,6 +61,7 @@ class InFlightTracker:
     def __init__(self) -> None:
         self._up: Mapping[str, Sequence[int]] = {}   # of the last reading
         self._epoch = -1
+        self._read_at = 0.0   # when that was, seconds since the epoch
         self._same_up = False   # since the last reading no up set can have changed
         self._away: Dict[str, _Away] = {}
         self._now: Reading = _NOTHING
@@ -80,7 +84,7 @@ class InFlightTracker:
 
     def end(self) -> None:
         """All PGs have been placed: the next reading is compared with this one."""
-        self._up, self._epoch = self._now.up, self._new_epoch
+        self._up, self._epoch, self._read_at = self._now.up, self._new_epoch, self._now.taken_at
         self._away, self._still_away = self._still_away, {}
         self._now = _NOTHING
 
@@ -116,13 +120,15 @@ class InFlightTracker:
         """The memory of a PG that moves, or begins to."""
         if away is not None:
             return away if stays else away._replace(
-                epoch=self._new_epoch, since=self._now.taken_at)
+                epoch=self._new_epoch, since=self._now.taken_at, old_epoch=self._epoch,
+                old_at=self._read_at)
         home = tuple(last) if last is not None else _guessed_home(pg, self._alive)
         if stays and pg.acting != pg.up and not _same(pg.up, pg.acting, pg.positional):
             home = _guessed_home(pg, self._alive)
         if last is None:
             return _Away(home, self._new_epoch, 0, self._now.taken_at, False)
-        return _Away(home, self._epoch, 0 if stays else self._new_epoch, self._now.taken_at, False)
+        return _Away(home, self._epoch, 0 if stays else self._new_epoch, self._now.taken_at, False,
+                     self._epoch, self._read_at)
 
     def _is_clean(self, pg: PgContext, away: _Away) -> bool:
         """Does a report that knows the present up set call it clean there?"""
@@ -130,9 +136,14 @@ class InFlightTracker:
                 and _same(pg.up, pg.acting, pg.positional) and self._is_heard(pg, away))
 
     def _is_heard(self, pg: PgContext, away: _Away) -> bool:
-        """Has the PG reported since it knows its present up set?"""
+        """Has the PG reported since it knows its present up set?
+
+        It may have moved and arrived long before this reading, when nobody looked.
+        """
         reported, waited = pg.record.reported_epoch, self._now.taken_at - away.since
         return (reported >= away.epoch
+                or (reported > away.old_epoch
+                    and self._now.taken_at - away.old_at > _PEERED_SECONDS)
                 or (reported > away.clean_epoch and waited > _PEERED_SECONDS)
                 or not 0.0 <= waited <= _BELIEVE_AFTER_SECONDS)
 

@@ -221,6 +221,21 @@ def test_a_report_between_two_readings_is_believed_when_the_pg_must_have_peered(
     assert not builder.build(cluster.reading()._replace(taken_at=1130.0)).in_flight()
 
 
+def test_what_moved_and_arrived_while_nobody_looked_is_not_on_its_way() -> None:
+    """Off for an hour: a plan made now must not count the PG's bytes as still to come."""
+    cluster, builder = watched()
+    moved(cluster, "1.0", (6, 2, 3), "active+clean", 103)
+    cluster.epoch = 110
+    assert not builder.build(cluster.reading()._replace(taken_at=4600.0)).in_flight()
+
+
+def test_what_moves_since_a_moment_ago_is_on_its_way_though_nobody_looked_for_long() -> None:
+    """Its report is as old as the last look: it says nothing of the new up set."""
+    cluster, builder = watched()
+    moved(cluster, "1.0", (6, 2, 3), "active+clean", 100)
+    assert builder.build(cluster.reading()._replace(taken_at=4600.0)).in_flight()
+
+
 def test_a_pool_that_shares_osds_is_not_blocked_by_a_move() -> None:
     from equilibrium_mgr.executor.guards import troubled_pools
     cluster, builder = watched()
