@@ -5,6 +5,7 @@ from collections import Counter
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 from ..executor.balancer import Balancer
+from ..executor.corrections import sentence
 from ..executor.guards import troubled_pools
 from ..executor.states import STUCK
 from ..executor.toofull import sentences as too_full_sentences
@@ -53,7 +54,8 @@ def _explain(what: Optional[str], sight: Sight) -> Optional[Facts]:
             return explain_osd(osd, view)
     for pool in snapshot.pools.values():
         if pool.name == what:
-            return explain_pool(pool, view, sight.settings.pool_ids)
+            return explain_pool(pool, view, sight.settings.pool_ids,
+                                _stopped(sight).get(pool.id))
     osd = _osd_number(what, view)
     if osd is not None:
         return explain_osd(osd, view)
@@ -81,6 +83,8 @@ def _explain_cluster(sight: Sight) -> Facts:
         refused = refusals(worst["fullest_osd"], snapshot, sight.settings, sight.balancer.rejected)
         sentences += refusal_sentences(refused)
     sentences += _limited(sight)
+    stopped = _stopped(sight)
+    sentences += [reason for _, reason in sorted(stopped.items())]
     sentences += ["pools wait: %s" % reason for reason in troubled]
     sentences += ["%d PGs cannot be moved: %s" % (count, reason)
                   for reason, count in sorted(snapshot.skipped.items())]
@@ -96,9 +100,17 @@ def _explain_cluster(sight: Sight) -> Facts:
     return {"state": sight.balancer.state, "reason": sight.balancer.reason, "sets": sets,
             "skipped_pgs": dict(snapshot.skipped), "unusable_osds": dict(unusable),
             "held_osds": held_json(snapshot), "refusals": refused,
+            "mispredicted": [stopped[pool] for pool in sorted(stopped)],
             "troubled": troubled, "rejected_upmaps": len(sight.balancer.rejected),
             "in_flight_moves": view.in_flight_moves,
             "too_full": [entry.to_json(snapshot.full_ratio) for entry in view.too_full]}, sentences
+
+
+def _stopped(sight: Sight) -> Dict[int, str]:
+    """Pool id → why the closed loop has stopped it, with the command that lets it go on."""
+    pools = sight.view.snapshot.pools
+    return {pool: sentence(found, pools[pool].name)
+            for pool, found in sight.balancer.mispredicted.items() if pool in pools}
 
 
 def _sets(view: View) -> Tuple[List[Dict[str, Any]], List[str]]:

@@ -15,8 +15,10 @@ from .explain_osd import Facts, set_of, target_utilization, utilization
 from .text import format_bytes, format_ratio
 
 
-def explain_pool(pool: Pool, view: View, pool_ids: Optional[FrozenSet[int]]) -> Facts:
-    """`pool_ids`: the pools that balancing is limited to, None for all. Bytes are bytes."""
+def explain_pool(pool: Pool, view: View, pool_ids: Optional[FrozenSet[int]],
+                 stopped: Optional[str] = None) -> Facts:
+    """`pool_ids`: the pools that balancing is limited to, None for all; `stopped`: why the closed
+    loop has stopped this one. Bytes are bytes."""
     snapshot = view.snapshot
     space = view.usage.pools[pool.name]
     pgs = [pg for pg in snapshot.pgs.values() if pg.pool == pool.id]
@@ -29,7 +31,7 @@ def explain_pool(pool: Pool, view: View, pool_ids: Optional[FrozenSet[int]]) -> 
         "free_bytes": space.free_bytes, "max_avail_bytes": space.max_avail_bytes,
         "limiting_osd": space.limiting_osd, "rule_id": pool.rule_id, "failure_domains": domains,
         "immovable": pool.immovable, "immovable_pgs": immovable, "waits_for": waits_for,
-        "excluded": excluded}
+        "excluded": excluded, "stopped": stopped}
     sentences = ["pool %s can take %s more" % (pool.name, format_bytes(space.free_bytes))]
     sentences += _limiting(space.limiting_osd, view)
     sentences += [_domain_sentence(block) for block in domains]
@@ -40,6 +42,8 @@ def explain_pool(pool: Pool, view: View, pool_ids: Optional[FrozenSet[int]]) -> 
         sentences.append("none of its PGs can be moved: %s" % pool.immovable)
     else:
         sentences += _immovable_sentences(immovable, len(pgs))
+    if stopped:
+        sentences.append("nothing of it is moved: %s" % stopped)
     if waits_for:
         sentences.append("nothing of it is moved for now: %s" % waits_for)
     if excluded:

@@ -2,12 +2,14 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Optional
 
+import pytest
 from builders import GIB
 from fakes import Desk
 from rounds import kept, small_plan, successor, uneven
 
+from equilibrium_mgr.report.explain import explain
 from equilibrium_mgr.report.health import health_checks
 from equilibrium_mgr.report.status import report_status
 
@@ -78,6 +80,15 @@ def test_status_and_health_tell_by_how_much_and_what_helps() -> None:
     assert told["mispredicted"][0]["measured_bytes"] == 10 * GIB
     check = health_checks(desk.balancer, True, "")[CODE]
     assert check["severity"] == "warning" and "ceph equilibrium on" in check["detail"][0]
+
+
+@pytest.mark.parametrize("what", [None, "pool1"])
+def test_explain_tells_it_too(what: Optional[str]) -> None:
+    desk = stopped()
+    assert desk.balancer.view is not None
+    answer = explain(what, desk.balancer.view, desk.balancer, desk.settings(), 0.0)
+    assert answer is not None
+    assert "pool 'pool1' took 10.0 GiB" in answer.plain and "ceph equilibrium on" in answer.plain
 
 
 def test_planning_uses_what_was_measured() -> None:
