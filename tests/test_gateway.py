@@ -51,9 +51,6 @@ class FakeMap:
         up = self._mgr.cluster.up.get(pgid, [])
         return {"up": up, "acting": self._mgr.cluster.acting.get(pgid, up)}
 
-    def get_crush_version(self) -> int:
-        return int(self._mgr.cluster.osd_map()["crush_version"])
-
     def pool_raw_used_rate(self, pool_id: int) -> float:
         if pool_id not in self._mgr.cluster.pools:
             raise SystemError("returned NULL without setting an exception")

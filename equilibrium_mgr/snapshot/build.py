@@ -5,8 +5,8 @@ One odd PG, OSD or rule never spoils the rest: it becomes immovable with a reaso
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional
-from typing import Sequence, Tuple, TypeVar
+from typing import (Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple,
+                    Optional, Sequence, Tuple, TypeVar)
 
 from ..crush.hierarchy import CrushHierarchy
 from ..crush.placement import NO_OSD, PlacementRule

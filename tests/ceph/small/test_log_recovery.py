@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple
+from typing import Callable, Iterator, List, NamedTuple
 
 import pytest
 

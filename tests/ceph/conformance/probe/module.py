@@ -1,6 +1,6 @@
 """Test-only mgr module: what the API of a real mgr gives, and how it is shaped."""
 import json
-from typing import Any, Tuple
+from typing import Tuple
 
 from mgr_module import MgrModule
 
