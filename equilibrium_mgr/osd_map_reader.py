@@ -305,7 +305,7 @@ def _patched(osd_map: Mapping[str, Any], epoch: int, guards: MapGuards,
     hidden = _HIDDEN_FLAGS.intersection(osd_map.get("flags", "").split(","))
     flags = sorted(guards.flags | hidden)
     return {
-        **osd_map, "epoch": epoch, "flags": ",".join(flags), "flags_set": flags,
+        **osd_map, "epoch": epoch, "modified": "", "flags": ",".join(flags), "flags_set": flags,
         "require_min_compat_client": guards.min_compat_client,
         "osds": [_flipped(osd, flipped, started) for osd in osd_map["osds"]]
         if flipped or started else osd_map["osds"],

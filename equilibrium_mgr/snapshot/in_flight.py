@@ -9,6 +9,7 @@ of that set lose what OSDs of the present one gain.
 from __future__ import annotations
 
 import math
+from datetime import datetime
 from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..crush.placement import NO_OSD
@@ -18,6 +19,8 @@ from .reading import PgRecord, Reading
 #: A PG publishes its state within seconds of peering: after this long a report of an epoch between
 #: two readings counts as one of the newer map, and after the longer time any report does.
 _PEERED_SECONDS = 120.0
+#: A PG that has to move has peered after so long, and has a pg_temp.
+_SHOWN_SECONDS = 20.0
 _BELIEVE_AFTER_SECONDS = 600.0
 
 Osds = Tuple[int, ...]
@@ -62,6 +65,7 @@ class InFlightTracker:
         self._up: Mapping[str, Sequence[int]] = {}   # of the last reading
         self._epoch = -1
         self._read_at = 0.0   # when that was, seconds since the epoch
+        self._map_age = 0.0   # seconds since the osdmap was changed, as far as known
         self._same_up = False   # since the last reading no up set can have changed
         self._away: Dict[str, _Away] = {}
         self._now: Reading = _NOTHING
@@ -81,6 +85,7 @@ class InFlightTracker:
         self._now, self._new_epoch = reading, reading.osd_map["epoch"]
         self._same_up = reading.up is self._up and self._new_epoch == self._epoch
         self._still_away = {}
+        self._map_age = _age(reading)
 
     def end(self) -> None:
         """All PGs have been placed: the next reading is compared with this one."""
@@ -138,12 +143,14 @@ class InFlightTracker:
     def _is_heard(self, pg: PgContext, away: _Away) -> bool:
         """Has the PG reported since it knows its present up set?
 
-        It may have moved and arrived long before this reading, when nobody looked.
+        It may have moved and arrived before this reading, when nobody looked. Where the osdmap has
+        stood for longer than a PG needs to peer, one that moves shows it by its acting set.
         """
         reported, waited = pg.record.reported_epoch, self._now.taken_at - away.since
         return (reported >= away.epoch
-                or (reported > away.old_epoch
-                    and self._now.taken_at - away.old_at > _PEERED_SECONDS)
+                or (reported > away.old_epoch and (
+                    self._map_age > _SHOWN_SECONDS
+                    or self._now.taken_at - away.old_at > _PEERED_SECONDS))
                 or (reported > away.clean_epoch and waited > _PEERED_SECONDS)
                 or not 0.0 <= waited <= _BELIEVE_AFTER_SECONDS)
 
@@ -165,6 +172,16 @@ class InFlightTracker:
         lost = away.degraded and (lacking or not whole)
         short = self._has_hole(pg) or lost or (lacking and heard and not moves)
         return Place(home, short, lacking and not short)
+
+
+def _age(reading: Reading) -> float:
+    """Seconds since the osdmap was changed, 0 where that is not known (no dump of this epoch)."""
+    try:
+        changed = datetime.strptime(str(reading.osd_map.get("modified", "")),
+                                    "%Y-%m-%dT%H:%M:%S.%f%z")
+    except ValueError:
+        return 0.0
+    return reading.taken_at - changed.timestamp()
 
 
 def _is_lacking(state: str) -> bool:

@@ -1,6 +1,7 @@
 """What is in flight, however Ceph carries it, and what is truly short of copies."""
 from __future__ import annotations
 
+from datetime import datetime, timezone
 from typing import Dict, Tuple
 
 import pytest
@@ -227,6 +228,20 @@ def test_what_moved_and_arrived_while_nobody_looked_is_not_on_its_way() -> None:
     moved(cluster, "1.0", (6, 2, 3), "active+clean", 103)
     cluster.epoch = 110
     assert not builder.build(cluster.reading()._replace(taken_at=4600.0)).in_flight()
+
+
+@pytest.mark.parametrize("age, moves", [(5, True), (60, False)])
+def test_what_arrived_between_two_looks_is_told_by_the_age_of_the_map(
+        age: int, moves: bool) -> None:
+    """Upmaps were taken away and all has come, within a minute; then a plan is asked for."""
+    cluster, builder = watched()
+    moved(cluster, "1.0", (6, 2, 3), "active+clean", 103)
+    cluster.epoch = 110
+    now = 1060.0
+    cluster.extra["modified"] = datetime.fromtimestamp(now - age, timezone.utc).strftime(
+        "%Y-%m-%dT%H:%M:%S.%f+0000")
+    snapshot = builder.build(cluster.reading()._replace(taken_at=now))
+    assert bool(snapshot.in_flight()) == moves
 
 
 def test_what_moves_since_a_moment_ago_is_on_its_way_though_nobody_looked_for_long() -> None:
