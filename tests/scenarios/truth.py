@@ -27,8 +27,11 @@ _HEARD_SECONDS = 130.0
 _SPLIT_SECONDS = 3600.0
 #: Rules that main breaks today → the defect.
 PENDING: Dict[str, str] = {
-    "T1": "a PG that moves a second time, and was never seen at rest between, counts as arrived",
-    "T3": "a PG that came and went between two looks is on its way until it reports once more"}
+    "T1": "what is still to come of a PG that moves again, or is recovered by its log, is estimated"
+          " too high or too low",
+    "T2": "PGs that came and went between two looks count as misplaced until they report once more",
+    "T3": "a PG that came and went between two looks is on its way until it reports once more",
+    "T5": "as T3, in the state"}
 
 
 def arrived(cluster: Cluster) -> Dict[int, float]:
