@@ -99,7 +99,7 @@ def test_a_made_cluster_as_a_state_file_is_the_same_cluster(tmp_path: Path) -> N
     cluster = make_cluster("giant-host")
     path = tmp_path / "state.json"
     path.write_text(json.dumps(state_of(cluster)))
-    read, made = Session.from_state(str(path)).module.balancer.view.snapshot, cluster.snapshot()
+    read, made = Session.from_state(str(path)).module.gateway.snapshot(), cluster.snapshot()
     assert {o.id: (o.size_bytes, o.used_bytes) for o in read.osds.values()} == {
         o.id: (o.size_bytes, o.used_bytes) for o in made.osds.values()}
     assert all((pg.raw, pg.up) == (made.pgs[pgid].raw, made.pgs[pgid].up)
