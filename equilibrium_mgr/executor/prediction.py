@@ -153,10 +153,6 @@ class PredictionCheck:
         self._suspects = {} if confirmed else since
         return confirmed
 
-    def forget(self) -> None:
-        """Ends all windows: sizes are believed otherwise now."""
-        self._windows, self._suspects = {}, {}
-
     # -- windows -------------------------------------------------------------------------------
 
     def _open(self, osds: Set[int], before: Snapshot) -> None:

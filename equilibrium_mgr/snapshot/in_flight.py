@@ -19,9 +19,9 @@ from .reading import PgRecord, Reading
 #: A PG publishes its state within seconds of peering: after this long a report of an epoch between
 #: two readings counts as one of the newer map, and after the longer time any report does.
 _PEERED_SECONDS = 120.0
+_BELIEVE_AFTER_SECONDS = 600.0
 #: A PG that has to move has peered after so long, and has a pg_temp.
 _SHOWN_SECONDS = 20.0
-_BELIEVE_AFTER_SECONDS = 600.0
 
 Osds = Tuple[int, ...]
 
