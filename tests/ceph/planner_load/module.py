@@ -115,7 +115,8 @@ def planning(mgr: Any) -> Work:
     from equilibrium.snapshot.build import SnapshotBuilder
     snapshot = SnapshotBuilder().build(_reading())
     unused: Any = None
-    gateway: Any = SimpleNamespace(dumped_at_epoch=lambda epoch: True, counters=WorkCounters())
+    gateway: Any = SimpleNamespace(dumped_at_epoch=lambda epoch: True, counters=WorkCounters(),
+                                   max_pg_shards=lambda: (0, 0))
     jobs = JobThread(mgr.log)
 
     def work(going_on: Callable[[], bool]) -> None:
