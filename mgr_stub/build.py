@@ -16,7 +16,7 @@ from .cluster import Cluster
 from .crush_map import CrushMap
 from .errors import invalid
 from .log_recovery import writes_in_log
-from .osd_map import REWEIGHT_ONE, OsdMap, is_erasure
+from .osd_map import RELEASES, REWEIGHT_ONE, OsdMap, is_erasure
 from .pg import Flow, Pg
 from .primaries import in_shard_order, nonprimary_shards
 from .statistics import no_statistics
@@ -31,7 +31,7 @@ _OWN_KEYS = {"epoch", "modified", "flags", "flags_set", "require_min_compat_clie
 _USUAL: Dict[str, Any] = {
     "fsid": "00000000-0000-0000-0000-000000000000", "full_ratio": 0.95,
     "backfillfull_ratio": 0.9, "nearfull_ratio": 0.85, "crush_version": 1, "pool_max": 0,
-    "min_compat_client": "luminous", "require_osd_release": "pacific", "osd_xinfo": [],
+    "min_compat_client": "luminous", "osd_xinfo": [],
     "pg_upmap": [], "primary_temp": [], "blocklist": {}, "range_blocklist": {},
     "erasure_code_profiles": {}, "removed_snaps_queue": [], "new_removed_snaps": [],
     "new_purged_snaps": [], "crush_node_flags": {}, "device_class_flags": {},
@@ -56,6 +56,7 @@ def build_cluster(state: Dict[str, Any], release: int, name: str = "state file")
 def _build(state: Dict[str, Any], release: int) -> Cluster:
     pg_map = state["pg_dump"]["pg_map"]
     osdmap = _osdmap(state["osd_dump"], pg_map["pg_stats"])
+    osdmap.rest["require_osd_release"] = RELEASES[release - 1]   # as after an upgrade
     pgs = _pgs(pg_map["pg_stats"], osdmap)
     usage = {int(r["osd"]): OsdUsage(_with_statfs(r)) for r in pg_map["osd_stats"]}
     for osd in osdmap.osds:

@@ -61,6 +61,8 @@ class Cluster:
     log_recovery: bool = False
     #: Whether PGs tell their omap only after a deep scrub (omap.py).
     omap_by_scrub: bool = False
+    #: Before Ceph 18: OSD → pool id → bytes of omap that its RocksDB has written out (omap.py).
+    omap_written: Dict[int, Dict[int, int]] = field(default_factory=dict)
     #: Called with (pool, OSD, bytes) of omap that an OSD need not hold any more; None if it is
     #: free at once.
     on_omap_freed: Optional[Callable[[int, int, int], None]] = None

@@ -1,14 +1,15 @@
 """Omap as real daemons tell of it: what a deep scrub has found, and what the OSDs' stores show.
 
 Seen on 16.2.15 and 20.2.4: a PG's num_omap_bytes is 0 until its first deep scrub and then what that
-scrub found. On 20 `store_stats` of the pool and `pool_statfs` of the OSDs show it at once, on 16
-when RocksDB has written it out; here that never happens on 16. What an OSD gives away is free only
+scrub found. `store_stats` of the pool and `pool_statfs` of the OSDs show what RocksDB has written
+out: on 20 soon, on 16 OSD by OSD when 256 MiB have come together or somebody has the store
+compacted (`compact`), which shows here what the OSD held then. What an OSD gives away is free only
 after its store has been compacted.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Dict, Iterable
 
 from .cluster import Cluster
 from .errors import invalid
@@ -28,6 +29,7 @@ def set_by_scrub(simulation: "Simulation", wanted: bool) -> None:
     """Whether omap is told as real daemons do; what PGs report now was found by their scrubs."""
     cluster = simulation.cluster
     cluster.omap_by_scrub = wanted
+    cluster.omap_written = {osd: _held(cluster, osd) for osd in cluster.usage}
     for pg in cluster.pgs.values():
         pg.omap_reported = pg.omap_bytes if wanted else None
         pg.forget_reports()
@@ -84,8 +86,33 @@ def reported(pg: Pg) -> int:
     return pg.omap_bytes if pg.omap_reported is None else pg.omap_reported
 
 
-def stored(cluster: Cluster, pool_id: int) -> int:
-    """omap_allocated of the pool's store_stats: on all OSDs; nothing on 16."""
-    if cluster.release < 18:
+def compact(simulation: "Simulation", osds: Iterable[int]) -> None:
+    """The stores of some OSDs are compacted: before Ceph 18 they tell of omap that they hold now."""
+    cluster = simulation.cluster
+    for osd in osds:
+        cluster.omap_written[osd] = _held(cluster, osd)
+    cluster.forget_sums()
+
+
+def _held(cluster: Cluster, osd: int) -> Dict[int, int]:
+    """Pool id → bytes of omap of the shards that an OSD holds whole."""
+    held: Dict[int, int] = {}
+    for pg in cluster.pgs.values():
+        if pg.movable and osd in pg.holders():
+            held[pg.pool_id] = held.get(pg.pool_id, 0) + pg.omap_bytes
+    return held
+
+
+def hidden(cluster: Cluster, osd: int) -> int:
+    """Bytes of omap on an OSD that its statistics count as metadata: not written out yet."""
+    if cluster.release >= 18 or not cluster.omap_by_scrub:
         return 0
+    return max(0, sum(_held(cluster, osd).values())
+               - sum(cluster.omap_written.get(osd, {}).values()))
+
+
+def stored(cluster: Cluster, pool_id: int) -> int:
+    """omap_allocated of the pool's store_stats, on all OSDs: as far as it has been written out."""
+    if cluster.release < 18:
+        return sum(written.get(pool_id, 0) for written in cluster.omap_written.values())
     return sum(pg.omap_bytes * len(pg.holders()) for pg in cluster.pgs_of(pool_id) if pg.movable)

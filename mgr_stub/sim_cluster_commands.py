@@ -206,4 +206,5 @@ COMMANDS: Dict[str, Command] = {
     "omap-by-scrub": _omap_by_scrub,
     "write-omap": _write_omap,
     "deep-scrub": _deep_scrub,
+    "compact": _for_osds("compact N...", omap.compact),
 }

@@ -147,9 +147,8 @@ def osd_stats(cluster: Cluster) -> List[Dict[str, Any]]:
 
     As in Ceph an OSD that is out has an empty one, and one that is down the last that it sent.
     """
-    tells_omap = not (cluster.omap_by_scrub and cluster.release < 18)
-    return [{**usage.dump(tells_omap), **_start_of(cluster, osd)} if is_counted(cluster, osd) else {
-        **no_statistics(osd), "seq": 0}
+    return [{**usage.dump(omap.hidden(cluster, osd)), **_start_of(cluster, osd)}
+            if is_counted(cluster, osd) else {**no_statistics(osd), "seq": 0}
             for osd, usage in sorted(cluster.usage.items())
             if usage.total and cluster.map.exists(osd)]
 

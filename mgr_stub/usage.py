@@ -96,18 +96,18 @@ class OsdUsage:
     def count_pg(self, difference: int) -> None:
         self._pgs += difference
 
-    def statfs(self, tells_omap: bool = True) -> Dict[str, int]:
-        """The statfs figures now; never negative. New omap may count as metadata."""
+    def statfs(self, hidden_omap: int = 0) -> Dict[str, int]:
+        """The statfs figures now; never negative. Hidden omap counts as metadata."""
         file = self._record["statfs"]
         now = {key: int(file.get(key, 0)) for key in _STATFS_KEYS}
         now["available"] -= self._changed()
         now["allocated"] += self._data
         now["data_stored"] += self._data
-        now["omap_allocated"] += self._omap if tells_omap else 0
-        now["internal_metadata"] += self._metadata + (0 if tells_omap else self._omap)
+        now["omap_allocated"] += self._omap - hidden_omap
+        now["internal_metadata"] += self._metadata + hidden_omap
         return {key: max(0, value) for key, value in now.items()}
 
-    def dump(self, tells_omap: bool = True) -> Dict[str, Any]:
+    def dump(self, hidden_omap: int = 0) -> Dict[str, Any]:
         """The osd_stats[] record now; equal to the file's while nothing has moved."""
         changed = self._changed()
         if not changed and not self._pgs:
@@ -115,11 +115,11 @@ class OsdUsage:
         now = dict(self._record)
         for key, delta in (("kb_used", changed), ("kb_avail", -changed),
                            ("kb_used_data", self._data),
-                           ("kb_used_omap", self._omap if tells_omap else 0),
-                           ("kb_used_meta", self._metadata + (0 if tells_omap else self._omap))):
+                           ("kb_used_omap", self._omap - hidden_omap),
+                           ("kb_used_meta", self._metadata + hidden_omap)):
             now[key] = max(0, int(self._record.get(key, 0)) + _kilobytes(delta))
         now["num_pgs"] = max(0, int(self._record.get("num_pgs", 0)) + self._pgs)
-        now["statfs"] = {**self._record["statfs"], **self.statfs(tells_omap)}
+        now["statfs"] = {**self._record["statfs"], **self.statfs(hidden_omap)}
         return now
 
 

@@ -1,9 +1,11 @@
 """Omap of PGs that do not tell it.
 
 PG statistics say 0 until the PG's deep scrub, days or weeks later; the pool's own statistics
-(`store_stats.omap_allocated`, raw bytes of all copies) know at once on Ceph 20, and on 16.2.15 as
-soon as the OSDs' RocksDB has written it out: nobody knows of what its memtables still hold. What the
-PGs do not tell of that is spread over them by their objects.
+(`store_stats.omap_allocated`, raw bytes of all copies) tell what the OSDs' RocksDB has written
+out, and nothing of what its write buffers hold. Since Ceph 18 those are small (16 MiB, not 256),
+and that is as good as all. What the PGs do not tell of it is spread over them by their objects.
+Before Ceph 18 it is the least that they can have: it counts, but a PG of little but omap stays
+until its deep scrub.
 """
 from __future__ import annotations
 
@@ -11,6 +13,9 @@ from typing import Any, Collection, Dict, Iterable, Mapping, NamedTuple
 
 from .reading import PgRecord
 
+#: Releases by `require_osd_release` whose OSDs write omap out 256 MiB at a time and up to 1 GiB late
+#: (bluestore_rocksdb_options: write_buffer_size, max_total_wal_size).
+_TOLD_LATE = frozenset(("luminous", "mimic", "nautilus", "octopus", "pacific", "quincy"))
 #: An object has at most so many times what it has in the mean of the pool. Where few PGs do not tell
 #: and more than that is left for them, others may have grown since their deep scrubs.
 _MOST_OF_MEAN = 4.0
@@ -95,9 +100,14 @@ def omap_objects(record: PgRecord) -> int:
     return record.omap_objects if record.omap_objects >= 0 else record.num_objects
 
 
+def is_told_late(osd_map: Mapping[str, Any]) -> bool:
+    """Do pools' statistics know of omap only when much of it has come together on an OSD?"""
+    return osd_map.get("require_osd_release", "") in _TOLD_LATE
+
+
 def is_unmeasured(record: PgRecord) -> bool:
     """Is omap most of what the PG holds, and has it not been measured? Where the pool's own
-    statistics do not tell either, its size is unknown then."""
+    statistics do not tell either, or late, its size is unknown then."""
     if record.omap_bytes > 0 or record.num_objects <= 0:
         return False
     if record.omap_objects >= 0:

@@ -9,7 +9,7 @@ from typing import Callable, Dict, FrozenSet, List, Mapping, NamedTuple, Sequenc
 
 from . import reasons
 from .model import Pool
-from .omap import Omap, OmapFit, is_unmeasured
+from .omap import Omap, OmapFit, is_told_late, is_unmeasured
 from .paced import paced
 from .reading import PgRecord, Reading
 from .rows import Rows
@@ -33,6 +33,7 @@ def shard_inputs(reading: Reading, pools: Mapping[int, Pool], reported: FrozenSe
                  pause: Callable[[], object]) -> ShardInputs:
     """PGs of pools that are gone are left out. `reported`: OSDs that have statistics."""
     omap = _omap(reading, reported, acting_of, pause)
+    told_late = is_told_late(reading.osd_map)
     inputs: Rows[ShardInput] = Rows(ShardInput)
     unknown: Dict[str, str] = {}
     for pgid, up in paced(reading.up.items(), _PGS_A_PIECE, pause):
@@ -46,7 +47,7 @@ def shard_inputs(reading: Reading, pools: Mapping[int, Pool], reported: FrozenSe
         omap_bytes, told = record.omap_bytes, omap.get(pool.id) if omap else None
         if told is not None:
             omap_bytes = told.bytes_of(record)
-            if told.is_unknown(record):
+            if told.is_unknown(record) or (told_late and is_unmeasured(record)):
                 unknown[pgid] = reasons.OMAP_UNMEASURED
         elif not pool.erasure and is_unmeasured(record):
             unknown[pgid] = reasons.OMAP_UNMEASURED

@@ -56,3 +56,18 @@ def test_it_moves_all_the_same_and_is_freed_late(session: Any) -> None:
     assert session.cluster.usage[2].used - used[2] > -1.5 * GIB      # data and metadata
     session.command(f"sim run {int(omap.COMPACTION_SECONDS)}s")
     assert session.cluster.usage[2].used - used[2] < -3 * GIB
+
+
+def test_what_rocksdb_has_written_out_is_told(session: Any, release: int) -> None:
+    """Of three copies those on two OSDs; what comes later is hidden again."""
+    session.command("sim compact 0 1")
+    known = told(session)
+    assert known["osd"] == 2 * GIB
+    assert known["store"] == (12 if release >= 18 else 4) * GIB
+    session.command("sim write-omap rep 4G")
+    assert told(session)["osd"] == (4 if release >= 18 else 2) * GIB
+
+
+def test_the_map_tells_the_release_of_the_osds(session: Any, release: int) -> None:
+    assert session.mgr.get("osd_map")["require_osd_release"] == {
+        16: "pacific", 20: "tentacle"}[release]

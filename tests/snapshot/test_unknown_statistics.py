@@ -259,6 +259,29 @@ def test_omap_that_nobody_tells_makes_pgs_unknown(scrubbed: int) -> None:
     assert snapshot.skipped == {reasons.OMAP_UNMEASURED: 16 - scrubbed}
 
 
+@pytest.mark.parametrize("scrubbed", [0, 5])
+@pytest.mark.parametrize("written_out", [0.2, 0.5, 1.0])
+@pytest.mark.parametrize("release, late", [
+    ("octopus", True), ("pacific", True), ("quincy", True), ("reef", False), ("tentacle", False)])
+def test_omap_that_osds_tell_late_is_the_least_that_it_can_be(
+        release: str, late: bool, written_out: float, scrubbed: int) -> None:
+    """Before Ceph 18 some hundred MiB on each OSD wait to be written out, none tells which."""
+    cluster = omap_pool(scrubbed, allocated=True)
+    cluster.extra["require_osd_release"] = release
+    allocated = cluster.store_stats[1]["omap_allocated"]
+    cluster.store_stats[1]["omap_allocated"] = int(allocated * written_out)
+    snapshot = cluster.snapshot()
+    assert snapshot.skipped == ({reasons.OMAP_UNMEASURED: 16 - scrubbed} if late else {})
+
+
+def test_what_osds_tell_late_of_omap_still_counts() -> None:
+    """As less than nothing is known of it, and the fill limit sees it."""
+    cluster = omap_pool(0, allocated=True)
+    cluster.extra["require_osd_release"] = "pacific"
+    for pg in cluster.snapshot().pgs.values():
+        assert pg.shard_bytes == pytest.approx(pg.objects * 400_000, rel=0.001)
+
+
 def test_objects_with_omap_tell_more_than_bytes() -> None:
     """Of 100 objects 90 have omap, though one of the others is large; and the other way round."""
     cluster = Cluster(hosts(3)).pool(1, size=2)
