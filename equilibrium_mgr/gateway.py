@@ -10,7 +10,7 @@ from typing import (Any, Callable, Dict, FrozenSet, List, Mapping, NamedTuple, O
 from mgr_module import CommandResult
 
 from .counts import Counts, WorkCounters
-from .osd_map_reader import OsdMapReader
+from .osd_map_reader import OsdMapReader, modified_at
 from .planner.plan import PgChange
 from .snapshot.build import SnapshotBuilder
 from .snapshot.model import NO_CLASS, Snapshot
@@ -267,7 +267,8 @@ class Gateway:
             taken_at=now, osd_map=maps.osd_map, crush=maps.crush, up=maps.up, records=records,
             osd_stats=osd_stats, pool_stats=pool_stats, pg_status=self._get("pg_status"),
             max_avail=_max_avail(pools), stale_osds=self._reports.stale(osd_stats, now),
-            acting=maps.acting, respect_weights=self._respect_weights(), measured=self._measured)
+            acting=maps.acting, respect_weights=self._respect_weights(), measured=self._measured,
+            changed_at=modified_at(maps.osd_map))
 
     def _respect_weights(self) -> bool:
         return self._mgr.get_module_option("respect_weights") is not False

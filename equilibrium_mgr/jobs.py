@@ -19,18 +19,26 @@ class JobThread:
         self._log = log
         self._queue: "queue.Queue[Optional[Tuple[str, Job]]]" = queue.Queue()
         self._thread: Optional[threading.Thread] = None
+        self._starting = threading.Lock()   # commands and the serve thread both submit
+        self._is_over = threading.Event()
 
     def submit(self, name: str, job: Job) -> None:
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="eq-jobs", daemon=True)
-            self._thread.start()
+        with self._starting:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="eq-jobs", daemon=True)
+                self._thread.start()
         self._queue.put((name, job))
+
+    def wait(self, seconds: float) -> bool:
+        """For a job that has to wait; False at once where the module shuts down."""
+        return not self._is_over.wait(seconds)
 
     def settle(self) -> None:
         """Nothing: whoever has submitted jobs does not wait for them."""
 
     def stop(self, timeout: float = 5.0) -> None:
         """Ends the thread after the running job; waits at most `timeout` seconds for it."""
+        self._is_over.set()
         if self._thread is not None:
             self._queue.put(None)
             self._thread.join(timeout)

@@ -5,6 +5,7 @@ a second at 1,000 OSDs. Part of the gateway: it touches the mgr API.
 """
 from __future__ import annotations
 
+from datetime import datetime
 from typing import (Any, Callable, Collection, Dict, Iterator, List, Mapping, NamedTuple,
                     Optional, Sequence, Set, Tuple)
 
@@ -223,6 +224,15 @@ class OsdMapReader:
         found = {pgid for pgid, pg in paced(progress.items(), _PGS_A_PIECE, self._pause)
                  if not _at_rest(pg.get("state", ""))}
         return found.union(acting, self._watched)
+
+
+def modified_at(osd_map: Mapping[str, Any]) -> Optional[float]:
+    """When this epoch was made, in seconds since the epoch; None where it was not dumped."""
+    try:
+        return datetime.strptime(str(osd_map.get("modified", "")),
+                                 "%Y-%m-%dT%H:%M:%S.%f%z").timestamp()
+    except ValueError:
+        return None
 
 
 def flipped_osds(osds: Sequence[Mapping[str, Any]],

@@ -17,13 +17,15 @@ from .turns import Turns
 
 #: Named plans that may be in the making at once: each waits for those before it.
 MAX_IN_THE_MAKING = 10
+#: How often a plan waits for PGs that have just been remapped; the map of a busy cluster never rests.
+_MOST_WAITS = 3
 
 
 class PlanningDesk:
     """Hands plans to the job thread and keeps account of them.
 
-    `jobs` has `submit(name, job)` and `settle()`; the thread is the mgr's, the simulator runs
-    jobs inline.
+    `jobs` has `submit(name, job)`, `wait(seconds)` and `settle()`; the thread is the mgr's, the
+    simulator runs jobs inline.
     """
 
     def __init__(self, gateway: Gateway, shelf: PlanShelf, jobs: Any,
@@ -165,10 +167,19 @@ class PlanningDesk:
         self._jobs.submit("compare %s with aim %s" % (name, aim), job)
 
     def _dumped(self, snapshot: Optional[Snapshot]) -> Snapshot:
-        """The snapshot, or a newer one where none was given or its osdmap was not dumped."""
-        if snapshot is not None and self._gateway.dumped_at_epoch(snapshot.epoch):
-            return snapshot
-        return self._gateway.snapshot(fresh=True)
+        """The snapshot, or a newer one where none was given or its osdmap was not dumped.
+
+        Where PGs were remapped a moment ago it is not known yet whether their data has to move: a
+        plan waits until it is, some seconds.
+        """
+        if snapshot is None or not self._gateway.dumped_at_epoch(snapshot.epoch):
+            snapshot = self._gateway.snapshot(fresh=True)
+        for _ in range(_MOST_WAITS):
+            if snapshot.unsettled_seconds <= 0.0 or not self._jobs.wait(
+                    snapshot.unsettled_seconds + 1.0):
+                break
+            snapshot = self._gateway.snapshot(fresh=True)
+        return snapshot
 
     def _within_ceph_limits(self, options: PlanOptions) -> PlanOptions:
         """With the PG shards that Ceph lets an OSD have, as of now."""

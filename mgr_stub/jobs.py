@@ -18,6 +18,10 @@ class InlineJobs:
         """Runs what is pending: no virtual time passes, so a handler may have it done at once."""
         self.run_pending()
 
+    def wait(self, seconds: float) -> bool:
+        """False: no time passes while a job runs."""
+        return False
+
     def stop(self) -> None:
         """Forgets what has not run yet."""
         self._queue.clear()

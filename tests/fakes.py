@@ -53,12 +53,20 @@ class InlineJobs:
 
     def __init__(self) -> None:
         self.waiting: List[Tuple[str, Callable[[], None]]] = []
+        self.waited: List[float] = []
+        self.is_over = False
 
     def submit(self, name: str, job: Callable[[], None]) -> None:
         self.waiting.append((name, job))
 
     def settle(self) -> None:
         """As the mgr's own jobs: nobody waits."""
+
+    def wait(self, seconds: float) -> bool:
+        """A job has to wait: here that is only noted."""
+        if not self.is_over:
+            self.waited.append(seconds)
+        return not self.is_over
 
     def stop(self) -> None:
         self.waiting = []
@@ -91,6 +99,7 @@ class FakeGateway:
         self.before_hand_over: Callable[[], None] = lambda: None
         self.before_answers: Callable[[], None] = lambda: None
         self.clock: Callable[[], float] = lambda: 1000.0
+        self.unsettled: List[float] = []   # of the next looks, in seconds
 
     @property
     def counts(self) -> Counts:
@@ -104,7 +113,9 @@ class FakeGateway:
         self.counters.add("looks")
         if self.not_ready:
             raise NotReady(self.not_ready)
-        return self.cluster.snapshot()._replace(taken_at=self.clock())
+        unsettled = self.unsettled.pop(0) if self.unsettled else 0.0
+        return self.cluster.snapshot()._replace(
+            taken_at=self.clock(), unsettled_seconds=unsettled)
 
     def use_measured(self, bytes_per_object: Mapping[int, float]) -> None:
         self.cluster.measured = bytes_per_object

@@ -43,6 +43,40 @@ def test_submit_does_not_wait() -> None:
     jobs.stop()
 
 
+def test_jobs_submitted_at_once_by_two_threads_run_in_one() -> None:
+    for _ in range(50):
+        jobs, both = JobThread(LOG), threading.Barrier(2)
+        threads: List[int] = []
+
+        def submit(jobs: JobThread = jobs, both: threading.Barrier = both,
+                   threads: List[int] = threads) -> None:
+            both.wait(PATIENCE)
+            jobs.submit("job", lambda: threads.append(threading.get_ident()))
+        others = [threading.Thread(target=submit) for _ in range(2)]
+        for thread in others:
+            thread.start()
+        for thread in others:
+            thread.join(PATIENCE)
+        done = threading.Event()
+        jobs.submit("last", done.set)
+        assert done.wait(PATIENCE)
+        jobs.stop()
+        assert len(threads) == 2 and len(set(threads)) == 1
+
+
+def test_a_waiting_job_goes_on_when_the_thread_is_stopped() -> None:
+    jobs, begun = JobThread(LOG), threading.Event()
+    answers: List[bool] = []
+
+    def job() -> None:
+        begun.set()
+        answers.append(jobs.wait(PATIENCE))
+    jobs.submit("waits", job)
+    assert begun.wait(PATIENCE)
+    jobs.stop()
+    assert answers == [False]
+
+
 def test_failing_job_does_not_end_the_thread() -> None:
     jobs, done = JobThread(LOG), threading.Event()
 

@@ -63,6 +63,33 @@ def test_automatic_plan_is_handed_over_and_not_kept() -> None:
     assert desk.shelf.heads() == {} and desk.gateway.looks == 0
 
 
+def test_a_plan_waits_until_remapped_pgs_show_whether_they_move() -> None:
+    desk = open_desk()
+    desk.gateway.unsettled = [20.0, 3.0]
+    desk.planning.submit_named("p", OPTIONS, 10.0)
+    desk.jobs.run()
+    assert desk.jobs.waited == [21.0, 4.0] and desk.gateway.looks == 3
+    assert set(desk.shelf.heads()) == {"p"}
+
+
+def test_a_plan_does_not_wait_for_ever_for_a_map_that_never_rests() -> None:
+    desk = open_desk()
+    desk.gateway.unsettled = [20.0] * 99
+    desk.planning.submit_named("p", OPTIONS, 10.0)
+    desk.jobs.run()
+    assert len(desk.jobs.waited) == 3 and set(desk.shelf.heads()) == {"p"}
+
+
+def test_a_plan_waits_no_longer_than_the_module_lives() -> None:
+    desk = open_desk()
+    desk.gateway.unsettled = [20.0] * 99
+    desk.planning.submit_named("p", OPTIONS, 10.0)
+    desk.jobs.is_over = True
+    desk.planning.stop()
+    desk.jobs.run()
+    assert desk.gateway.looks == 1 and desk.shelf.heads() == {}
+
+
 def test_stopped_desk_keeps_nothing() -> None:
     desk = open_desk()
     desk.planning.submit_named("p", OPTIONS, 10.0)

@@ -9,19 +9,18 @@ of that set lose what OSDs of the present one gain.
 from __future__ import annotations
 
 import math
-from datetime import datetime
 from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..crush.placement import NO_OSD
 from .model import UpmapItems
 from .reading import PgRecord, Reading
 
-#: A PG publishes its state within seconds of peering: after this long a report of an epoch between
-#: two readings counts as one of the newer map, and after the longer time any report does.
-_PEERED_SECONDS = 120.0
-_BELIEVE_AFTER_SECONDS = 600.0
 #: A PG that has to move has peered after so long, and has a pg_temp.
 _SHOWN_SECONDS = 20.0
+#: A PG publishes its state within seconds of peering: after this long a report counts that was late
+#: already when its up set changed, and after the longer time any report does.
+_PEERED_SECONDS = 120.0
+_BELIEVE_AFTER_SECONDS = 600.0
 
 Osds = Tuple[int, ...]
 
@@ -66,6 +65,7 @@ class InFlightTracker:
         self._epoch = -1
         self._read_at = 0.0   # when that was, seconds since the epoch
         self._map_age = 0.0   # seconds since the osdmap was changed, as far as known
+        self._unsettled = 0.0
         self._same_up = False   # since the last reading no up set can have changed
         self._away: Dict[str, _Away] = {}
         self._now: Reading = _NOTHING
@@ -85,7 +85,14 @@ class InFlightTracker:
         self._now, self._new_epoch = reading, reading.osd_map["epoch"]
         self._same_up = reading.up is self._up and self._new_epoch == self._epoch
         self._still_away = {}
-        self._map_age = _age(reading)
+        changed_at = reading.changed_at
+        self._map_age = reading.taken_at - changed_at if changed_at is not None else 0.0
+        self._unsettled = 0.0
+
+    @property
+    def unsettled_seconds(self) -> float:
+        """Seconds until acting sets tell of every PG whether it has to move; 0 where they do."""
+        return self._unsettled
 
     def end(self) -> None:
         """All PGs have been placed: the next reading is compared with this one."""
@@ -111,6 +118,7 @@ class InFlightTracker:
         known, last = self._away.get(pg.pgid), self._up.get(pg.pgid)
         stays = last is not None and tuple(last) == up
         away = self._follow(pg, known, last, stays)
+        self._note_unsettled(pg, away)
         if self._is_clean(pg, away):
             return Place(up, False, False)
         home = _holders(pg, away.home, self._alive)
@@ -143,16 +151,27 @@ class InFlightTracker:
     def _is_heard(self, pg: PgContext, away: _Away) -> bool:
         """Has the PG reported since it knows its present up set?
 
-        It may have moved and arrived before this reading, when nobody looked. Where the osdmap has
-        stood for longer than a PG needs to peer, one that moves shows it by its acting set.
+        It may have moved and arrived before the first reading of that set, when nobody looked. Once
+        the set has stood for longer than a PG needs to peer, one that moves shows it by its acting
+        set; where nobody has looked for long, the set has most likely stood for so long.
         """
         reported, waited = pg.record.reported_epoch, self._now.taken_at - away.since
         return (reported >= away.epoch
                 or (reported > away.old_epoch and (
-                    self._map_age > _SHOWN_SECONDS
+                    self._seconds_known(away) > _SHOWN_SECONDS
                     or self._now.taken_at - away.old_at > _PEERED_SECONDS))
                 or (reported > away.clean_epoch and waited > _PEERED_SECONDS)
                 or not 0.0 <= waited <= _BELIEVE_AFTER_SECONDS)
+
+    def _note_unsettled(self, pg: PgContext, away: _Away) -> None:
+        """Is it not yet known whether the PG has to move? Neither by a report nor by its acting
+        set, so soon after its up set has changed."""
+        if pg.record.reported_epoch < away.epoch and _same(pg.up, pg.acting, pg.positional):
+            self._unsettled = max(self._unsettled, _SHOWN_SECONDS - self._seconds_known(away))
+
+    def _seconds_known(self, away: _Away) -> float:
+        """Seconds that a PG has had its present up set, at least."""
+        return max(self._map_age, self._now.taken_at - away.since)
 
     def _has_lost(self, away: _Away) -> bool:
         """Is an OSD that held a copy down, or has it been since the PG was clean?"""
@@ -172,16 +191,6 @@ class InFlightTracker:
         lost = away.degraded and (lacking or not whole)
         short = self._has_hole(pg) or lost or (lacking and heard and not moves)
         return Place(home, short, lacking and not short)
-
-
-def _age(reading: Reading) -> float:
-    """Seconds since the osdmap was changed, 0 where that is not known (no dump of this epoch)."""
-    try:
-        changed = datetime.strptime(str(reading.osd_map.get("modified", "")),
-                                    "%Y-%m-%dT%H:%M:%S.%f%z")
-    except ValueError:
-        return 0.0
-    return reading.taken_at - changed.timestamp()
 
 
 def _is_lacking(state: str) -> bool:

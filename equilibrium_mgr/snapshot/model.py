@@ -133,6 +133,8 @@ class Snapshot(NamedTuple):
     misplaced_copies: int                 # as pg_status reports them
     skipped: Mapping[str, int]            # reason → PGs that cannot be moved for it
     stale_osds: FrozenSet[int] = frozenset()   # up, but silent for too long
+    #: seconds until PGs that were remapped a moment ago have shown whether they have to move
+    unsettled_seconds: float = 0.0
 
     def in_flight(self) -> Dict[str, Pg]:
         """PGs whose data is not (yet) where `up` wants it."""

@@ -39,3 +39,4 @@ class Reading(NamedTuple):
     #: pool id → bytes per object that OSDs took beyond what was predicted (executor/prediction.py)
     measured: Mapping[int, float] = {}
     respect_weights: bool = True           # lowered weights hold OSDs to a share of their size
+    changed_at: Optional[float] = None     # of the osdmap's epoch, seconds since the epoch

@@ -1,7 +1,6 @@
 """What is in flight, however Ceph carries it, and what is truly short of copies."""
 from __future__ import annotations
 
-from datetime import datetime, timezone
 from typing import Dict, Tuple
 
 import pytest
@@ -238,10 +237,31 @@ def test_what_arrived_between_two_looks_is_told_by_the_age_of_the_map(
     moved(cluster, "1.0", (6, 2, 3), "active+clean", 103)
     cluster.epoch = 110
     now = 1060.0
-    cluster.extra["modified"] = datetime.fromtimestamp(now - age, timezone.utc).strftime(
-        "%Y-%m-%dT%H:%M:%S.%f+0000")
-    snapshot = builder.build(cluster.reading()._replace(taken_at=now))
+    snapshot = builder.build(cluster.reading()._replace(taken_at=now, changed_at=now - age))
     assert bool(snapshot.in_flight()) == moves
+    assert (snapshot.unsettled_seconds > 0.0) == moves
+
+
+def test_how_long_it_takes_until_a_remapped_pg_shows_whether_it_moves() -> None:
+    cluster, builder = watched()
+    moved(cluster, "1.0", (6, 2, 3), "active+clean", 103)
+    cluster.epoch = 110
+    first = builder.build(cluster.reading()._replace(taken_at=1060.0, changed_at=1050.0))
+    assert first.unsettled_seconds == 10.0
+    cluster.epoch = 111      # the map goes on, and tells nothing of this PG
+    later = builder.build(cluster.reading()._replace(taken_at=1075.0, changed_at=1074.0))
+    assert later.unsettled_seconds == 5.0 and later.in_flight()
+    last = builder.build(cluster.reading()._replace(taken_at=1081.0, changed_at=1080.0))
+    assert last.unsettled_seconds == 0.0 and not last.in_flight()
+
+
+def test_a_pg_that_moves_by_its_acting_set_is_settled() -> None:
+    cluster, builder = watched()
+    moved(cluster, "1.0", (6, 2, 3), "active+clean", 103)
+    cluster.acting["1.0"] = [6, 2, 1]
+    cluster.epoch = 110
+    snapshot = builder.build(cluster.reading()._replace(taken_at=1060.0, changed_at=1059.0))
+    assert snapshot.in_flight() and snapshot.unsettled_seconds == 0.0
 
 
 def test_what_moves_since_a_moment_ago_is_on_its_way_though_nobody_looked_for_long() -> None:
