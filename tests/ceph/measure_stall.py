@@ -80,6 +80,8 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--ceph", type=int, default=16, choices=sorted(RELEASES))
     parser.add_argument("--osds", type=int, default=1000, metavar="N")
+    parser.add_argument("--why", action="store_true",
+                        help="tell where the interpreter's lock was held for long; costs some time")
     parser.add_argument("--seconds", type=float, default=30.0, metavar="S",
                         help="how long each situation is measured (default: 30)")
     options = parser.parse_args(arguments)
@@ -93,7 +95,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         write_reading(cluster, options.osds)
         cluster.enable("equilibrium")
         cluster.enable(PLANNER_LOAD.name)
-        rows, notes = measure(cluster, options.seconds)
+        rows, notes = measure(cluster, options.seconds, options.why)
         failures = cluster.module_failures()
     print(f"Ceph {release.version}, {options.osds} OSDs, milliseconds\n\n{table(rows)}\n")
     print("\n".join(notes + ([failures] if failures else [])))
@@ -107,7 +109,7 @@ def write_reading(cluster: Cluster, osds: int) -> None:
     path.write_text(json.dumps(reading, default=list))
 
 
-def measure(cluster: Cluster, seconds: float) -> Any:
+def measure(cluster: Cluster, seconds: float, why: bool = False) -> Any:
     """(rows of every situation, notes on what was done meanwhile)."""
     works = {"planning": "plan", "looking": "look", "polling": "poll"}
     rows: List[Row] = []
@@ -115,15 +117,31 @@ def measure(cluster: Cluster, seconds: float) -> Any:
 
     def idle() -> None:
         time.sleep(CALM_SECONDS)
+        if why:
+            cluster.mgr("planner_load stalls")
         rows.extend(timed(cluster, len(rows), IDLE, seconds))
+        notes.extend(explained(cluster, IDLE) if why else ())
     time.sleep(SETTLE_SECONDS)
     idle()
     for name, work in works.items():
         with _made_work(cluster, work) as done:
+            if why:
+                cluster.mgr("planner_load stalls")
             rows += timed(cluster, len(rows), name, seconds)
+            notes += explained(cluster, name) if why else []
             notes.append(f"{name}: {done()}; load average {os.getloadavg()[0]:.1f}")
         idle()
     return rows, notes
+
+
+def explained(cluster: Cluster, situation: str) -> List[str]:
+    """Where the interpreter's lock was held for long, and how long the collector took."""
+    told = cluster.mgr_json("planner_load stalls")
+    lines = [f"{situation}: the lock was late {told['waits']} times, {told['waited']:.2f} s in all; "
+             f"{told['collections']} collections took {told['collecting']:.2f} s, the longest "
+             + ", ".join(f"{s:.3f} s (generation {g})" for s, g in told["longest_collections"][:5])]
+    return lines + [f"    {seconds:.3f} s: {'; '.join(places)}"
+                    for seconds, places in told["longest_waits"]]
 
 
 def timed(cluster: Cluster, turn: int, situation: str, seconds: float) -> List[Row]:
