@@ -44,8 +44,6 @@ def executed(cluster: Cluster) -> Executed:
     workload.clear_upmaps(cluster)
     before = workload.settled_usage(cluster)
     up_before = workload.up_sets(cluster)
-    # what moved and arrived between two looks counts as moving for up to two minutes
-    wait_for("nothing in flight", lambda: not status(cluster)["in_flight"]["moves"], 150, pause=3.0)
     dump = ready_plan(cluster, "p")
     prediction = equilibrium_json(cluster, "eval", option="p")
     answer = equilibrium(cluster, "execute", plan="p")

@@ -1,7 +1,7 @@
 """L6, L7, L12: how near plans come to what could be had, and at what price."""
 from __future__ import annotations
 
-from typing import Sequence
+from typing import Mapping, Sequence
 
 import pytest
 from benchmark.scoring import data_pools
@@ -22,13 +22,14 @@ _EFFICIENCY = {"least-motion": 0.8, "space": 0.65, "even": 0.45}
 
 def test_l6_l7_figures(case: Planned, corpus: Corpus) -> None:
     """Collected here, judged below; no class ends below its bound or above its start."""
-    plan, osds = case.plan, case.snapshot.osds
+    plan = case.plan
     end = Replay(case.snapshot, plan.moves)
     bounds = reachable(movable_part(case.snapshot)).classes
     drains = beyond_share(case.snapshot)   # by an operator's weights: that may cost the others
     needed = 0
     for name, usage in plan.after.classes.items():
         start = plan.before.classes[name].max
+        needed += needed_bytes(case.snapshot, end, name, usage.max, drains)
         if drains:   # the others become as full for it as their bound demands, and a shard more
             shard = largest_shard(case.snapshot, end, usage.fullest_osd)
             assert usage.max <= max(start, bounds[name], plan.bounds[name]) + shard + _SAME
@@ -39,10 +40,6 @@ def test_l6_l7_figures(case: Planned, corpus: Corpus) -> None:
             corpus.classes.append(ClassFigures(
                 case.seed, name, start, usage.max, bounds[name],
                 largest_shard(case.snapshot, end, usage.fullest_osd)))
-        for osd in end.levels(name):
-            excess = osds[osd].target_bytes - int(usage.max * osds[osd].size_bytes) - 1
-            needed += least_shed([pg.shard_bytes for pg in case.snapshot.pgs.values()
-                                  if osd in pg.up], excess)
     rooms = {space.pool_id: (space.free_bytes, plan.after.pools[name].free_bytes)
              for name, space in plan.before.pools.items()}
     corpus.clusters[case.seed] = ClusterFigures(
@@ -57,6 +54,22 @@ def movable_part(snapshot: Snapshot) -> Snapshot:
     return snapshot._replace(pgs={
         pgid: pg for pgid, pg in snapshot.pgs.items() if pg.immovable is None
         and all(snapshot.osds[osd].has_statistics for osd in pg.up)})
+
+
+def needed_bytes(snapshot: Snapshot, end: Replay, name: str, highest: float,
+                 drains: Mapping[int, int]) -> int:
+    """What the OSDs of a class must give, by whole shards, for none to end higher than that, and
+    for those beyond their share to get as near to it as they got."""
+    needed = 0
+    for number, level in end.levels(name).items():
+        osd = snapshot.osds[number]
+        allowed = int(highest * osd.size_bytes) + 1
+        if number in drains:
+            share = osd.target_bytes - drains[number]
+            allowed = min(allowed, max(share, int(level * osd.size_bytes) + 1))
+        needed += least_shed([pg.shard_bytes for pg in snapshot.pgs.values() if number in pg.up],
+                             osd.target_bytes - allowed)
+    return needed
 
 
 def least_shed(shards: Sequence[int], excess: int) -> int:
