@@ -1,10 +1,10 @@
-"""What equilibrium leaves of the garbage collector of its neighbours, and of the mgr's memory.
+"""What equilibrium leaves of the garbage collector of its neighbors, and of the mgr's memory.
 
-    python3 tests/ceph/measure_collector.py [--ceph 20] [--minutes 30] [--idle-minutes 5]
+    python3 tests/ceph/measure_collector.py [--ceph 20] [--minutes 30]
 
-Ten real OSDs, and an mgr with the test-only module planner_load, which from Ceph 20 on shares the
-interpreter, and so the collector, with all others. First the mgr without equilibrium, then, after
-the restart that enabling a module is, with it switched on while an OSD's reweight changes every
+Two clusters of ten real OSDs beside each other, the same data in both, and in both an mgr with the
+test-only module planner_load, which from Ceph 20 on shares the interpreter, and so the collector,
+with all others. In the second equilibrium is switched on. In both an OSD's reweight changes every
 minute, so that there is always something to plan and to move. planner_load tells each half minute
 what the collector has done, how many objects it leaves out (`gc.get_freeze_count()`) and how much
 memory the mgr has. Exit code 1 where anything is frozen, the collector is off, its counts stand
@@ -54,8 +54,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     """Measures and prints; 1 where something is not as it shall be."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--ceph", type=int, default=20, choices=sorted(RELEASES))
-    parser.add_argument("--minutes", type=float, default=30.0, help="with equilibrium")
-    parser.add_argument("--idle-minutes", type=float, default=5.0, help="without")
+    parser.add_argument("--minutes", type=float, default=30.0)
     options = parser.parse_args(arguments)
     release = RELEASES[options.ceph]
     try:
@@ -63,38 +62,50 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     except ReleaseUnavailable as error:
         print(error, file=sys.stderr)
         return EXIT_UNAVAILABLE
-    with Neighbors(release, PACKAGE) as cluster:
-        workload.make_pools(cluster)
-        for pool, mebibytes in (("rep", 400), ("ec", 300)):
-            workload.write(cluster, pool, mebibytes)
-        cluster.enable(PLANNER_LOAD.name)
-        without = samples(cluster, options.idle_minutes, working=False)
-        cluster.enable("equilibrium")
-        cluster.hurry()
-        cluster.set_option("sleep_interval", 5)
-        cluster.mgr("equilibrium on")
-        working = samples(cluster, options.minutes, working=True)
-        status = cluster.mgr_json("equilibrium status")
-        failures = cluster.module_failures()
-    print(f"Ceph {release.version}, Python {working[0]['python']}")
-    print(f"without equilibrium, {options.idle_minutes:g} min: {told(without)}")
-    print(f"with equilibrium on, {options.minutes:g} min: {told(working)}")
+    with Neighbors(release, PACKAGE) as plain, Neighbors(release, PACKAGE) as balanced:
+        for cluster in (plain, balanced):
+            fill(cluster)
+        switch_on(balanced)
+        without, working = samples((plain, balanced), options.minutes)
+        status = balanced.mgr_json("equilibrium status")
+        failures = balanced.module_failures()
+    print(f"Ceph {release.version}, Python {working[0]['python']}, {options.minutes:g} minutes")
+    print(f"without equilibrium: {told(without)}")
+    print(f"with equilibrium on: {told(working)}")
     print(f"at the end: {status['state']}, {status['reason']}; last plan {status['last_plan']}")
     ratio = settled(working) / settled(without)
     print(f"memory with ÷ without: {ratio:.3f}\n{failures}")
     return int(bool(failures) or ratio > GOAL or not left_alone(working))
 
 
-def samples(cluster: Cluster, minutes: float, working: bool) -> List[Sample]:
-    """What planner_load says every half minute, for so long."""
-    found = [cluster.mgr_json("planner_load collector")]
+def fill(cluster: Cluster) -> None:
+    """Pools, some data, and planner_load."""
+    workload.make_pools(cluster)
+    for pool, mebibytes in (("rep", 400), ("ec", 300)):
+        workload.write(cluster, pool, mebibytes)
+    cluster.enable(PLANNER_LOAD.name)
+
+
+def switch_on(cluster: Cluster) -> None:
+    """Equilibrium, in a hurry."""
+    cluster.enable("equilibrium")
+    cluster.hurry()
+    cluster.set_option("sleep_interval", 5)
+    cluster.mgr("equilibrium on")
+
+
+def samples(clusters: Sequence[Cluster], minutes: float) -> List[List[Sample]]:
+    """What planner_load says of each cluster every half minute, for so long."""
+    found = [[cluster.mgr_json("planner_load collector")] for cluster in clusters]
     until = time.monotonic() + 60.0 * minutes
+    turn = 0
     while time.monotonic() < until:
-        if working and len(found) % 2:
-            weight = "0.7" if len(found) % 4 == 1 else "1.0"
-            cluster.mon("osd reweight", id=3, weight=float(weight))
+        turn += 1
+        for cluster, told_so_far in zip(clusters, found):
+            if turn % 2:
+                cluster.mon("osd reweight", id=3, weight=0.7 if turn % 4 == 1 else 1.0)
+            told_so_far.append(cluster.mgr_json("planner_load collector"))
         time.sleep(SAMPLE_SECONDS)
-        found.append(cluster.mgr_json("planner_load collector"))
     return found
 
 
