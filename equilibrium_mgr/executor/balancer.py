@@ -149,7 +149,8 @@ class Balancer:
         if not self._course.begin_named(name, plan.changes):
             return False
         self.rejected = {}
-        self._sender.corrections.allow()
+        self._sender.corrections.allow(
+            frozenset(int(change.pgid.split(".", 1)[0]) for change in plan.changes))
         self._timer.allow_batch()
         self._publish()
         self.look_again()

@@ -1,10 +1,11 @@
 """What moves have shown of the sizes of shards: pools that are stopped, and bytes to add.
 
-Survives the mgr; `on` and `execute` let stopped pools go on, with the sizes that were measured.
+Survives the mgr. `on` lets stopped pools go on with the sizes that were measured, and `execute` those
+of its plan.
 """
 from __future__ import annotations
 
-from typing import Any, Dict, FrozenSet, Mapping
+from typing import Any, Dict, FrozenSet, Mapping, Optional
 
 from ..report.text import format_bytes
 from .prediction import Findings, Misprediction
@@ -40,9 +41,10 @@ class SizeCorrections:
         self.stopped = dict(list(stopped.items())[-_MOST_POOLS:])
         self.bytes_per_object = dict(list(added.items())[-_MOST_POOLS:])
 
-    def allow(self) -> None:
-        """Lets all pools go on."""
-        self.stopped = {}
+    def allow(self, pools: Optional[FrozenSet[int]] = None) -> None:
+        """Lets pools go on, all of them where none are named."""
+        self.stopped = {} if pools is None else {
+            pool: found for pool, found in self.stopped.items() if pool not in pools}
 
     def keep(self, pools: FrozenSet[int], now: float) -> None:
         """Forgets pools that are gone, whose ids are never used again, and sizes that were measured

@@ -36,8 +36,8 @@ _RISE_RATIO = 0.005
 
 #: A pool that explains less than this ratio of an OSD's excess is not concerned.
 _CONCERNED_RATIO = 0.25
-#: Rounds of the fit, which settles in a few: each pool in turn takes what others leave unexplained.
-_FIT_ROUNDS = 50
+#: Rounds of the fit: what remains for pools that explain nothing halves with nearly each of them.
+_FIT_ROUNDS = 100
 
 
 class Misprediction(NamedTuple):
@@ -269,19 +269,22 @@ def _highest_by_class(snapshot: Snapshot) -> Dict[str, float]:
 def _fit(points: Sequence[Tuple[int, Mapping[int, int]]]) -> Dict[int, float]:
     """Pool → bytes per object, none below 0, that explain the excess of OSDs best.
 
-    Least squares over (excess, pool → objects that have come), one pool after the other.
+    Expectation maximization over (excess, pool → objects that have come): each OSD's excess is
+    given to its pools in proportion to what each explains so far, beginning with as much for every
+    object. Where OSDs do not tell pools apart, each has as much as it brought objects.
     """
-    pools = sorted({pool for _, arrived in points for pool, count in arrived.items() if count})
-    fitted = {pool: 0.0 for pool in pools}
-    left = [float(excess) for excess, _ in points]
-    weight = {pool: sum(arrived.get(pool, 0) ** 2 for _, arrived in points) for pool in pools}
+    pools = {pool for _, arrived in points for pool, count in arrived.items() if count}
+    fitted = dict.fromkeys(pools, 1.0)
+    objects = {pool: sum(arrived.get(pool, 0) for _, arrived in points) for pool in pools}
     for _ in range(_FIT_ROUNDS):
-        for pool in pools:
-            counts = [arrived.get(pool, 0) for _, arrived in points]
-            step = sum(rest * count for rest, count in zip(left, counts)) / weight[pool]
-            step = max(step, -fitted[pool])
-            fitted[pool] += step
-            left = [rest - step * count for rest, count in zip(left, counts)]
+        shares = dict.fromkeys(pools, 0.0)
+        for excess, arrived in points:
+            explained = sum(fitted[pool] * count for pool, count in arrived.items() if count)
+            if explained > 0.0 and excess > 0:
+                for pool, count in arrived.items():
+                    if count:
+                        shares[pool] += excess * fitted[pool] * count / explained
+        fitted = {pool: share / objects[pool] for pool, share in shares.items()}
     return fitted
 
 

@@ -145,7 +145,8 @@ class Sender:
         """Drops what is left of a plan of which nothing could go for `max_wait`; an automatic plan
         leaves those PGs alone for as long."""
         now = self._clock()
-        seconds = walk.stall.seconds(now, snapshot.misplaced_copies, decision.holds_up)
+        seconds = walk.stall.seconds(now, snapshot.misplaced_copies, decision.holds_up,
+                                     settings.sleep_interval)
         if seconds < settings.max_wait:
             return
         walk.drop([(change, "waited longer than max_wait (%d s): %s" % (settings.max_wait, reason))

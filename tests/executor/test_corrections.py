@@ -44,6 +44,12 @@ def test_an_operator_lets_pools_go_on_with_the_measured_size() -> None:
     assert made.stopped == {} and made.bytes_per_object == {7: 100.0}
 
 
+def test_a_plan_lets_no_pool_go_on_but_its_own() -> None:
+    made = corrections(FOUND, FOUND._replace(pool=8))
+    made.allow(frozenset({8, 9}))
+    assert set(made.stopped) == {7} and set(made.bytes_per_object) == {7, 8}
+
+
 def test_readers_keep_what_they_have() -> None:
     made = corrections(FOUND)
     stopped, added = made.stopped, made.bytes_per_object

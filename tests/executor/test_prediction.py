@@ -164,6 +164,16 @@ def test_only_the_pool_that_explains_it_is_concerned() -> None:
     assert found.bytes_per_object[2] == pytest.approx(4 * GIB / 1000, rel=0.01)
 
 
+def test_a_small_pool_is_not_blamed_for_what_a_large_one_brought() -> None:
+    """One OSD took a PG of each: the excess is that of a thousand objects, not of ten."""
+    made = cluster(pools=2)
+    for pgid in [pgid for pgid in made.records if pgid.startswith("1.")]:
+        made.records[pgid] = made.records[pgid]._replace(num_objects=10)
+    found = Story(made).send("1.0", "2.0").arrive({2: 10 * GIB}).confirm()
+    assert {m.pool for m in found.mispredictions} == {2}
+    assert found.bytes_per_object[2] == pytest.approx(8 * GIB / 1000, rel=0.05)
+
+
 def test_rise_of_the_highest_utilization_alarms_sooner() -> None:
     """An excess that would pass elsewhere does not where the OSD becomes the fullest by it."""
     small = 400 * MIB   # below .5 % of 100 GiB, above half of that

@@ -90,6 +90,13 @@ def test_time_in_which_everything_is_stopped_does_not_count() -> None:
     assert desk.balancer.walk is not None and desk.balancer.walk.remaining_moves
 
 
+def test_a_clock_that_jumps_ahead_gives_nothing_up() -> None:
+    desk = one_waits(max_wait=3600)
+    desk.round(60)
+    desk.round(8 * 3600)     # ntp found the hour
+    assert desk.balancer.walk is not None and desk.balancer.walk.remaining_moves
+
+
 def drifting(used: int, **options: Any) -> Desk:
     """One move a round; osd.2 is filled by somebody while they go."""
     desk = Desk(uneven(), active=True, max_moves_per_round=1, **options)
