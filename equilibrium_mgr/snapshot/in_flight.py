@@ -117,7 +117,7 @@ class InFlightTracker:
         up, lacking = pg.up, _is_lacking(pg.record.state)
         known, last = self._away.get(pg.pgid), self._up.get(pg.pgid)
         stays = last is not None and tuple(last) == up
-        away = self._follow(pg, known, last, stays)
+        away = self._completed(pg, self._follow(pg, known, last, stays))
         self._note_unsettled(pg, away)
         if self._is_clean(pg, away):
             return Place(up, False, False)
@@ -142,6 +142,14 @@ class InFlightTracker:
             return _Away(home, self._new_epoch, 0, self._now.taken_at, False)
         return _Away(home, self._epoch, 0 if stays else self._new_epoch, self._now.taken_at, False,
                      self._epoch, self._read_at)
+
+    def _completed(self, pg: PgContext, away: _Away) -> _Away:
+        """A home that was guessed while copies seemed to be missing, with who holds them: once Ceph
+        counts none as degraded, an OSD that the PG is to leave has what the new one lacks."""
+        if "degraded" in pg.record.state or _whole(away.home, pg.size):
+            return away
+        home = _guessed_home(pg, self._alive)
+        return away._replace(home=home) if _whole(home, pg.size) else away
 
     def _is_clean(self, pg: PgContext, away: _Away) -> bool:
         """Does a report that knows the present up set call it clean there?"""
@@ -186,7 +194,7 @@ class InFlightTracker:
         up, home = pg.up, away.home
         if _same(home, up, pg.positional):
             home = up
-        whole = len(home) >= pg.size and NO_OSD not in home
+        whole = _whole(home, pg.size)
         moves = home is not up and (whole or "degraded" not in pg.record.state)
         lost = away.degraded and (lacking or not whole)
         short = self._has_hole(pg) or lost or (lacking and heard and not moves)
@@ -196,6 +204,11 @@ class InFlightTracker:
 def _is_lacking(state: str) -> bool:
     """Does Ceph call the PG short of copies, or of OSDs in its acting set?"""
     return "degraded" in state or "undersized" in state
+
+
+def _whole(home: Osds, size: int) -> bool:
+    """Does every shard have an OSD that holds it?"""
+    return len(home) >= size and NO_OSD not in home
 
 
 def _same(one: Osds, other: Osds, positional: bool) -> bool:

@@ -179,6 +179,20 @@ def test_what_was_degraded_before_it_is_looked_at_is_degraded(state: str) -> Non
 
 
 @pytest.mark.parametrize("erasure", [False, True])
+def test_a_new_mgr_learns_where_a_shard_leaves_once_nothing_is_degraded(erasure: bool) -> None:
+    """A PG that waits for recovery by its log looks as if it had lost a copy; when that has begun,
+    Ceph counts the old member's copies, and the upmap item tells who that is."""
+    cluster, builder = Cluster(hosts(8)).pool(1, size=3, k=2 if erasure else 0), SnapshotBuilder()
+    cluster.pg("1.0", [6, 2, 3], acting=[6, 2, NONE] if erasure else [6, 2], items=[(1, 3)],
+               state="active+recovery_wait+undersized+degraded+remapped", reported=101)
+    builder.build(cluster.reading())
+    cluster.records["1.0"] = cluster.records["1.0"]._replace(
+        state="active+recovering+undersized+remapped", reported_epoch=102)
+    snapshot = builder.build(cluster.reading())
+    assert snapshot.transfers(snapshot.pgs["1.0"]) == ((3,), (1,))
+
+
+@pytest.mark.parametrize("erasure", [False, True])
 @pytest.mark.parametrize("is_known", [False, True])
 @pytest.mark.parametrize("state", ["active+undersized+degraded+remapped+backfill_wait",
                                    "active+recovery_wait+undersized+degraded+remapped",
