@@ -58,7 +58,7 @@ class Cluster:
     extras: Dict[str, Any]
     #: Whether PGs peer as Ceph's do: those with a whole log are recovered (log_recovery.py), not
     #: backfilled, and the lowest id leads where the first of `up` is new.
-    log_recovery: bool = False
+    log_recovery: bool = True
     #: Whether PGs tell their omap only after a deep scrub (omap.py).
     omap_by_scrub: bool = False
     #: Before Ceph 18: OSD → pool id → bytes of omap that its RocksDB has written out (omap.py).

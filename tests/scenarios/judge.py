@@ -9,7 +9,7 @@ from mgr_stub.session import Session
 
 from .guard_rules import OF_THE_MOMENT
 from .intent_rules import Silence, i1_share
-from .moment import Moment
+from .moment import Lacking, Moment
 from .move_rules import OF_ONE_MOVE, History, s6_once
 from .under_way import REMOVE_ITEMS, SET_ITEMS, Outgoing, UnderWay, outgoing
 
@@ -25,6 +25,7 @@ class Judge:
         self._session = session
         self._tell = tell   # of every move
         self._history = History()
+        self._lacking = Lacking()
         self._moment: Optional[Tuple[Tuple[Any, ...], Moment]] = None
         self._mgr: Any = session.mgr
         self._active_since = (session.clock.now, session.clock())
@@ -66,6 +67,7 @@ class Judge:
     def look(self) -> None:
         """Between the rounds: what has arrived, and whether another mgr has taken over."""
         self.ours.settle()
+        self._lacking.look(self._session.cluster)
         if self._session.mgr is not self._mgr:
             self._mgr = self._session.mgr
             self._active_since = (self._session.clock.now, self._session.clock())
@@ -80,7 +82,7 @@ class Judge:
         mark = (session.clock.now, session.cluster.map, session.module)
         if self._moment is None or self._moment[0] != mark:
             self.ours.settle()
-            self._moment = mark, Moment(session, self.ours)
+            self._moment = mark, Moment(session, self.ours, self._lacking)
         return self._moment[1]
 
     def _judge_start(self) -> None:

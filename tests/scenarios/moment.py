@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, FrozenSet, Set
 
-from mgr_stub.log_recovery import is_by_log
+from mgr_stub.cluster import Cluster
 from mgr_stub.session import Session
 from mgr_stub.upmap import NONE
 
@@ -13,10 +13,36 @@ from .under_way import UnderWay
 _PG_NUMS = ("pg_num_target", "pg_num_pending", "pg_placement_num", "pg_placement_num_target")
 
 
+def is_lacking(state: str) -> bool:
+    """Does Ceph call the PG short of copies, or of OSDs that serve it?"""
+    return not {"degraded", "undersized"}.isdisjoint(state.split("+"))
+
+
+class Lacking:
+    """PGs that look short of copies, now and when they last did: reports may be old."""
+
+    def __init__(self) -> None:
+        self._whole: Dict[str, bool] = {}
+        self.now: Set[str] = set()
+
+    def look(self, cluster: Cluster) -> None:
+        """Notes of each that looks so whether as many OSDs as it wants have all of it."""
+        self.now = {pg.pgid for pg in cluster.restless.values()
+                    if is_lacking(cluster.state_of(pg))}
+        for pgid in self.now:
+            pg = cluster.pgs[pgid]
+            holders = sum(1 for osd in pg.holders() if cluster.map.is_up(osd))
+            self._whole[pgid] = holders >= cluster.size_of(pg)
+
+    def was_whole(self, pgid: str) -> bool:
+        """Did it only look so, as far as anybody has seen?"""
+        return self._whole.get(pgid, False)
+
+
 class Moment:
     """Made anew for each batch; what of the batch was sent before is in `ours` by then."""
 
-    def __init__(self, session: Session, ours: UnderWay) -> None:
+    def __init__(self, session: Session, ours: UnderWay, lacking: Lacking) -> None:
         self.session = session
         self.cluster = session.cluster
         self.ours = ours
@@ -38,30 +64,23 @@ class Moment:
                     self.inactive.add(pool["pool_id"])
                 elif words & {"degraded", "undersized"}:
                     self.degraded.add(pool["pool_id"])
-        self.degraded -= self._filled_by_log()
+        self.states: Dict[str, str] = {
+            pgid: pg["state"] for pgid, pg in self.reports.get("pg_progress")["pgs"].items()}
+        self.degraded -= self._only_look_so(lacking)
         for pg in self.cluster.restless.values():   # the osdmap tells earlier than reports
             up = self.cluster.map.up.get(pg.pgid, ())
             if NONE in up or len(up) < self.cluster.size_of(pg):
                 self.degraded.add(pg.pool_id)
-        self.states: Dict[str, str] = {
-            pgid: pg["state"] for pgid, pg in self.reports.get("pg_progress")["pgs"].items()}
-
         self.others_misplaced = self._others_misplaced()
 
-    def _filled_by_log(self) -> Set[int]:
-        """Pools whose PGs look degraded only because Ceph fills new members by the PG's log.
-
-        Their old members have all there is; nothing is short of copies.
-        """
-        short: Set[int] = set()
-        filled: Set[int] = set()
-        for pg in self.cluster.restless.values():
-            if {"degraded", "undersized"} & set(self.cluster.state_of(pg).split("+")):
-                whole = is_by_log(pg) and sum(
-                    1 for osd in pg.holders() if self.cluster.map.is_up(osd)
-                ) >= self.cluster.size_of(pg)
-                (filled if whole else short).add(pg.pool_id)
-        return filled - short
+    def _only_look_so(self, lacking: Lacking) -> Set[int]:
+        """Pools whose PGs were told to be degraded only because Ceph fills new members by the PGs'
+        logs: their old members have, or had then, all there is."""
+        lacking.look(self.cluster)
+        told = {pgid for pgid, state in self.states.items() if is_lacking(state)}
+        short = {self.cluster.pgs[pgid].pool_id for pgid in told | lacking.now
+                 if pgid in self.cluster.pgs and not lacking.was_whole(pgid)}
+        return self.degraded - short
 
     def _others_misplaced(self) -> int:
         """Copies that others have misplaced, of PGs that have told the mgr so."""
