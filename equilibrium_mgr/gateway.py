@@ -63,12 +63,12 @@ class Gateway:
         self._mgr = mgr
         self._clock = clock
         self.counters = WorkCounters()
-        self._summaries = SummaryReader(mgr, self._get, clock, self.counters)
+        self._reports = OsdReports()
+        self._summaries = SummaryReader(mgr, self._get, clock, self.counters, self._reports)
         self._lock = threading.Lock()
         self._turns = Turns()   # all modules share one interpreter
         self._builder = SnapshotBuilder(self._turns)
         self._statistics = PgStatistics(self._turns)
-        self._reports = OsdReports()
         self._statistics_read_at: Optional[float] = None
         self._statistics_totals: _PoolTotals = {}
         self._measured: Mapping[int, float] = {}

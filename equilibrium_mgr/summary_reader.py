@@ -14,6 +14,7 @@ from typing import Any, Callable, FrozenSet, List, NamedTuple, Optional, Sequenc
 from mgr_module import CommandResult
 
 from .counts import WorkCounters
+from .snapshot.reports import OsdReports
 from .snapshot.summary import (
     ClusterSummary, SummaryReading, object_copies, summarize_osds, summarize_pools)
 
@@ -34,11 +35,12 @@ class SummaryReader:
     """Safe to be used from any thread. `read` is the gateway's way to a structure of the mgr."""
 
     def __init__(self, mgr: Any, read: Callable[[str], Any], clock: Callable[[], float],
-                 counters: WorkCounters) -> None:
+                 counters: WorkCounters, reports: OsdReports) -> None:
         self._mgr = mgr
         self._read = read
         self._clock = clock
         self._counters = counters
+        self._reports = reports
         self._lock = threading.Lock()
         self._guards: Optional[MapGuards] = None
 
@@ -52,12 +54,15 @@ class SummaryReader:
         reading = SummaryReading(
             tree=self._read("osd_map_tree"), osd_stats=self._read("osd_stats")["osd_stats"],
             pool_stats=self._read("pool_stats")["pool_stats"], pg_status=self._read("pg_status"))
+        now, osds = self._clock(), summarize_osds(reading)
         return ClusterSummary(
-            taken_at=self._clock(), epoch=epoch, crush_version=int(osdmap.get_crush_version()),
-            osds=summarize_osds(reading), pools=summarize_pools(reading),
+            taken_at=now, epoch=epoch, crush_version=int(osdmap.get_crush_version()),
+            osds=osds, pools=summarize_pools(reading),
             misplaced_copies=int(reading.pg_status.get("misplaced_objects", 0)),
             object_copies=object_copies(reading), mon_connected=connected,
             builtin_active=builtin_active,
+            stale_osds=frozenset(osd for osd in self._reports.stale(reading.osd_stats, now)
+                                 if osd in osds and osds[osd].up),
             flags=guards.flags if guards is not None else None,
             min_compat_client=guards.min_compat_client if guards is not None else None)
 

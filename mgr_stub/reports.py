@@ -47,6 +47,7 @@ class Reports(Timer):
         self.noise = 0.0
         self._lag = 0.0
         self._frozen_until = 0.0
+        self._frozen_since = 0.0
         self._frozen: Optional[_Picture] = None
         #: OSDs that a new mgr has not heard of yet.
         self._silent: FrozenSet[int] = frozenset()
@@ -56,6 +57,7 @@ class Reports(Timer):
     def freeze(self, seconds: float) -> None:
         """Nothing is reported for some time; 0 ends that."""
         self._frozen = self._picture() if seconds > 0 else None
+        self._frozen_since = self._cluster.clock.now
         self._frozen_until = self._cluster.clock.now + seconds
 
     def lag(self, seconds: float) -> None:
@@ -76,6 +78,13 @@ class Reports(Timer):
         frozen = self._frozen is not None and self._cluster.clock.now < self._frozen_until
         return not (frozen or self._lag or self.noise
                     or self._cluster.clock.now < self._silent_until)
+
+    @property
+    def frozen_seconds(self) -> float:
+        """For how long nothing has been reported; 0 where reports come."""
+        now = self._cluster.clock.now
+        is_frozen = self._frozen is not None and now < self._frozen_until
+        return now - self._frozen_since if is_frozen else 0.0
 
     def get(self, name: str) -> Any:
         """A structure of REPORTED as the mgr has it."""

@@ -13,6 +13,10 @@ _SUMS = ("num_bytes", "num_objects", "num_omap_bytes", "num_omap_keys", "num_obj
          "num_objects_degraded", "num_objects_misplaced")
 
 
+#: Between two reports of an OSD (mgr_stats_period).
+_REPORT_SECONDS = 5.0
+
+
 def pg_stat(cluster: Cluster, pg: Pg) -> Dict[str, Any]:
     """The pg_stats[] record of a PG now."""
     up = cluster.map.up.get(pg.pgid, ())
@@ -147,10 +151,21 @@ def osd_stats(cluster: Cluster) -> List[Dict[str, Any]]:
 
     As in Ceph an OSD that is out has an empty one, and one that is down the last that it sent.
     """
-    return [{**usage.dump(omap.hidden(cluster, osd)), **_start_of(cluster, osd)}
+    return [_osd_stat(cluster, osd, usage.dump(omap.hidden(cluster, osd)))
             if is_counted(cluster, osd) else {**no_statistics(osd), "seq": 0}
             for osd, usage in sorted(cluster.usage.items())
             if usage.total and cluster.map.exists(osd)]
+
+
+def _osd_stat(cluster: Cluster, osd: int, record: Dict[str, Any]) -> Dict[str, Any]:
+    """With the epoch since which the OSD is up, and the number of its newest report: as in Ceph
+    that is higher with each."""
+    entry = cluster.map.osds[osd]
+    reports = int(cluster.clock.elapsed() / _REPORT_SECONDS) if entry.get("up") else 0
+    numbers = {}
+    if reports or "seq" in record:
+        numbers["seq"] = int(record.get("seq", int(entry.get("up_from", 0)) << 32)) + reports
+    return {**record, **_start_of(cluster, osd), **numbers}
 
 
 def _start_of(cluster: Cluster, osd: int) -> Dict[str, int]:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Sequence, Set, Tuple
 
 from builders import Cluster
 
@@ -100,6 +100,7 @@ class FakeGateway:
         self.before_answers: Callable[[], None] = lambda: None
         self.clock: Callable[[], float] = lambda: 1000.0
         self.unsettled: List[float] = []   # of the next looks, in seconds
+        self.silent: FrozenSet[int] = frozenset()   # OSDs that have stopped reporting
 
     @property
     def counts(self) -> Counts:
@@ -115,7 +116,7 @@ class FakeGateway:
             raise NotReady(self.not_ready)
         unsettled = self.unsettled.pop(0) if self.unsettled else 0.0
         return self.cluster.snapshot()._replace(
-            taken_at=self.clock(), unsettled_seconds=unsettled)
+            taken_at=self.clock(), unsettled_seconds=unsettled, stale_osds=self.silent)
 
     def use_measured(self, bytes_per_object: Mapping[int, float]) -> None:
         self.cluster.measured = bytes_per_object
@@ -135,7 +136,8 @@ class FakeGateway:
             misplaced_copies=self.misplaced_copies(), object_copies=object_copies(reading),
             mon_connected=self.connected, builtin_active=self.builtin,
             flags=frozenset(osd_map["flags"].split(",")) if told else None,
-            min_compat_client=osd_map["require_min_compat_client"] if told else None)
+            min_compat_client=osd_map["require_min_compat_client"] if told else None,
+            stale_osds=self.silent)
 
     def still_placed(self, changes: Sequence[PgChange], snapshot: Snapshot) -> List[PgChange]:
         return [change for change in changes

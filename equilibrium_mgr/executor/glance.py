@@ -73,7 +73,8 @@ class Glance:
             return self._ends_rest(seen.summary, summary, elapsed, rest_is_over)
         if elapsed >= _LONGEST_SECONDS or _topology(summary) != _topology(seen.summary) or (
                 _troubles(summary) != _troubles(seen.summary)) or (
-                _unreported(summary) != _unreported(seen.summary)):
+                _unreported(summary) != _unreported(seen.summary)) or (
+                summary.stale_osds != seen.summary.stale_osds):
             return True
         if state == BLOCKED:
             return False
@@ -86,7 +87,7 @@ class Glance:
         if elapsed < _LONGEST_SECONDS:
             return False
         if settled or rest_is_over or _has_drifted(then, now) or _unreported(then) - (
-                _unreported(now)):
+                _unreported(now)) or now.stale_osds != then.stale_osds:
             return True
         return now.epoch != then.epoch and elapsed >= _OTHER_MAP_SECONDS
 

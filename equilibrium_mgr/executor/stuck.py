@@ -11,6 +11,8 @@ from .view import View
 
 #: Nearer than this to the bound, in utilisation, nobody would call a cluster stuck.
 _NEAR = 0.01
+#: OSDs that a sentence names.
+_NAMED = 3
 #: Why nothing is sent where a plan found nothing to do.
 NOTHING_LEFT = "no move improves the placement"
 
@@ -57,14 +59,33 @@ def at_rest(view: View, reachable: Optional[Reachable], device_classes: Optional
     skipped = view.snapshot.skipped
     unknown = ["%d PGs wait: %s" % (skipped[why], why) for why in reasons.UNKNOWN
                if skipped.get(why)]
-    reason = "; ".join([reason] + unknown)
+    silent = _silence(view.snapshot)
+    reason = "; ".join([reason] + unknown + silent)
     if far is None:
-        return (WAITING if unknown else BALANCED), reason
+        return (WAITING if unknown or silent else BALANCED), reason
     if far.excess <= 0.0:
-        return BALANCED, "%s; %s" % (reason, far.sentence(limited))
+        return (WAITING if _nobody_reports(view.snapshot) else BALANCED), "%s; %s" % (
+            reason, far.sentence(limited))
     why = reason.replace(NOTHING_LEFT, "no legal move helps it")
     return STUCK, "%s, and %s; 'ceph equilibrium explain' tells why" % (
         far.sentence(limited), why)
+
+
+def _silence(snapshot: Snapshot) -> List[str]:
+    """Which OSDs have stopped reporting, as a sentence; empty where none has."""
+    silent = ["osd.%d" % osd for osd in sorted(snapshot.stale_osds)]
+    if not silent:
+        return []
+    named = ", ".join(silent[:_NAMED])
+    if len(silent) > _NAMED:
+        named += " and %d more" % (len(silent) - _NAMED)
+    return ["the figures of %d OSDs are old, they have stopped reporting: %s" % (
+        len(silent), named)]
+
+
+def _nobody_reports(snapshot: Snapshot) -> bool:
+    up = {osd.id for osd in snapshot.osds.values() if osd.up}
+    return bool(snapshot.stale_osds) and up <= snapshot.stale_osds
 
 
 def _mean_shard_bytes(snapshot: Snapshot, osds: FrozenSet[int]) -> Dict[int, float]:

@@ -11,7 +11,7 @@ _STALE_SECONDS = 120.0
 
 
 class OsdReports:
-    """The last sequence number of every OSD and when it was first seen."""
+    """The last sequence number of every OSD and when it was first seen. For any thread."""
 
     def __init__(self) -> None:
         self._last: Dict[int, Tuple[int, float]] = {}

@@ -37,6 +37,34 @@ def test_pgs_whose_omap_is_not_known_are_named() -> None:
     assert "1 PGs wait: its omap has not been measured" in desk.balancer.reason
 
 
+def test_balanced_by_figures_that_nobody_renews_is_not_balanced() -> None:
+    desk = rested(even())
+    assert desk.balancer.state == "balanced"
+    desk.gateway.silent = frozenset(range(4))
+    looks = desk.gateway.looks
+    for _ in range(12):      # without a new epoch of the osdmap, too
+        desk.now += 61
+        desk.balancer.round()
+    assert desk.balancer.state == "waiting" and desk.gateway.looks == looks + 1
+    assert ("the figures of 4 OSDs are old, they have stopped reporting: osd.0, osd.1, osd.2 and 1"
+            " more" in desk.balancer.reason)
+    desk.gateway.silent = frozenset()
+    for _ in range(2):
+        desk.now += 61
+        desk.balancer.round()
+    assert desk.balancer.state == "balanced" and "reporting" not in desk.balancer.reason
+
+
+def test_one_silent_osd_is_named_in_a_balanced_cluster() -> None:
+    desk = rested(even())
+    desk.gateway.silent = frozenset((2,))
+    for _ in range(12):
+        desk.now += 61
+        desk.balancer.round()
+    assert desk.balancer.state == "balanced"
+    assert "stopped reporting: osd.2" in desk.balancer.reason
+
+
 def test_all_that_is_known_is_balanced() -> None:
     desk = rested(even())
     assert (desk.balancer.state, "wait" in desk.balancer.reason) == ("balanced", False)

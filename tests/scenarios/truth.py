@@ -2,7 +2,7 @@
 
 T1 how full OSDs will be when all has arrived, T2 what is misplaced, T3 what is moving, T4 what is
 left of a plan, T5 the state, T6 `eval` says the same as `status`, T7 what is stored in pools, T8 how
-full OSDs are now.
+full OSDs are now, T9 that statistics stand still.
 """
 from __future__ import annotations
 
@@ -25,13 +25,12 @@ _NO_CLASS = "none"
 #: be wrong at two looks so far apart, with no pg_num changed meanwhile.
 _HEARD_SECONDS = 130.0
 _SPLIT_SECONDS = 3600.0
+#: OSDs that report nothing are seen after two minutes, and looked at ten minutes after another look.
+_FROZEN_SECONDS = 900.0
 #: Rules that main breaks today → the defect.
 PENDING: Dict[str, str] = {
     "T1": "what is still to come of a PG that moves again, or is recovered by its log, is estimated"
-          " too high or too low",
-    "T2": "PGs that came and went between two looks count as misplaced until they report once more",
-    "T3": "a PG that came and went between two looks is on its way until it reports once more",
-    "T5": "as T3, in the state"}
+          " too high or too low"}
 
 
 def arrived(cluster: Cluster) -> Dict[int, float]:
@@ -72,6 +71,7 @@ class Truth:
         life = session.mgr.life
         if session.module is None or life.dead or life.doom is not None:   # calls are counted
             return
+        self._look_at_frozen(session)
         if not self._is_fresh(session):
             return
         self.looks += 1
@@ -82,6 +82,16 @@ class Truth:
                 if len(self.broken) < _MOST_NOTES:
                     self.broken.append("%s: %s (at %d s, %s: %s)" % (
                         rule, what, session.clock.elapsed(), status["state"], status["reason"]))
+
+    def _look_at_frozen(self, session: Session) -> None:
+        """T9: who rests on figures that nobody has renewed for long says so."""
+        seconds = session.simulation.reports.frozen_seconds
+        if seconds < _FROZEN_SECONDS or not session.cluster.usage:
+            return
+        status = ask(session, "status")
+        if status["state"] == "balanced":
+            self.broken.append("T9: nothing has been reported for %d s, said is %s: %s" % (
+                seconds, status["state"], status["reason"]))
 
     def _lasting(self, rule: str, session: Session, found: List[str]) -> List[str]:
         """What is wrong for longer than a moment, where the rule allows one."""
