@@ -78,13 +78,15 @@ def fit_sizes(pgs: Collection[ShardInput], devices: Mapping[int, DeviceInput],
     # whole bytes, and points in order: sums of ratios would depend on the order of PGs and OSDs
     data: Dict[int, int] = {osd: 0 for osd in devices}
     objects: Dict[int, int] = {osd: 0 for osd in devices}
+    explained: Dict[int, int] = {osd: 0 for osd in devices}   # by `measured`
     for pg in paced(pgs, _PGS_A_PIECE, pause):
         own = int(pg.data_bytes * allocation.get(pg.pool, 1.0)) + pg.omap_bytes
-        own += int(pg.objects * measured.get(pg.pool, 0.0)) if measured else 0
+        more = int(pg.objects * measured.get(pg.pool, 0.0)) if measured else 0
         for osd in pg.acting:
             if osd in data:
                 data[osd] += own
                 objects[osd] += pg.objects
+                explained[osd] += more
     by_class: Dict[str, List[int]] = {}
     for osd, device in devices.items():
         by_class.setdefault(device.device_class, []).append(osd)
@@ -92,10 +94,12 @@ def fit_sizes(pgs: Collection[ShardInput], devices: Mapping[int, DeviceInput],
     shrink: Dict[str, float] = {}
     for device_class, osds in by_class.items():
         used = sum(devices[o].used_bytes for o in osds)
+        # what one pool's shards took that have come may be more than its others take: that must
+        # not make the shards of all other pools look smaller
         whole = sum(data[o] for o in osds)
         shrink[device_class] = min(1.0, used / whole) if whole > 0 else 1.0
         per_object[device_class] = _cost_per_object(sorted(
-            (float(objects[o]), float(devices[o].used_bytes - data[o])) for o in osds))
+            (float(objects[o]), float(devices[o].used_bytes - data[o] - explained[o])) for o in osds))
     classes = {osd: device.device_class for osd, device in devices.items()}
     return SizeModel(allocation, per_object, shrink, classes, measured)
 

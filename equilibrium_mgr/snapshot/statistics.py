@@ -60,9 +60,11 @@ class PgStatistics:
                                            stat.get("num_objects_omap", -1))
             moving = _moving(pg.get("up", ()), pg.get("acting", ()))
             if moving and objects:
-                misplaced = max(0, stat.get("num_objects_misplaced", 0))
+                # copies that no OSD has any more are to come as well, and count as degraded alone
+                missing = (max(0, stat.get("num_objects_misplaced", 0))
+                           + max(0, stat.get("num_objects_degraded", 0)))
                 self._transfers[pg["pgid"]] = _Transfer(
-                    min(1.0, misplaced / (objects * moving)), stat.get("num_bytes_recovered", 0),
+                    min(1.0, missing / (objects * moving)), stat.get("num_bytes_recovered", 0),
                     up=tuple(pg.get("up", ())))
         self._counts = counts
 

@@ -200,3 +200,12 @@ def test_a_second_movement_of_a_pg_begins_anew() -> None:
     assert second["1.0"].to_come == 1.0
     later = reader.read({"1.0": progress(recovered=1400, **moving)}, moving={"1.0"}, up=(0, 3))
     assert later["1.0"].to_come == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("misplaced, degraded, to_come", [(0, 10, 1.0), (0, 4, .4), (3, 4, .7)])
+def test_copies_that_no_osd_has_are_still_to_come(misplaced: int, degraded: int,
+                                                  to_come: float) -> None:
+    """As after an OSD was lost: a full reading in the middle must not take them for arrived."""
+    stat = pg_stat("1.0", 10, up=(2, 1), acting=(1,), num_objects_misplaced=misplaced,
+                   num_objects_degraded=degraded)
+    assert moving(Reader([stat], [pool_stat(1, 10)]), 0) == pytest.approx(to_come)

@@ -143,3 +143,15 @@ def test_what_moves_have_shown_is_added_to_a_shard_once() -> None:
     assert snapshot.pgs["1.0"].shard_bytes == pytest.approx(GIB, rel=0.01)
     assert snapshot.pgs["2.0"].shard_bytes == pytest.approx(GIB, rel=0.01)
     assert cluster.snapshot().pgs["1.0"].shard_bytes < GIB
+
+
+def test_what_one_pool_took_does_not_make_anothers_shards_smaller() -> None:
+    """Only those of its shards that have come take more: its others still take what they did."""
+    cluster = Cluster(hosts(2)).pool(1, size=1).pool(2, size=1)
+    for ps in range(4):
+        cluster.pg("1.%x" % ps, [ps % 2], num_bytes=GIB, objects=1000)
+        cluster.pg("2.%x" % ps, [ps % 2], num_bytes=GIB, objects=1000)
+    cluster.osd(0, used=6 * GIB).osd(1, used=4 * GIB)
+    snapshot = build_snapshot(cluster.reading()._replace(measured={1: 2 * GIB / 1000}))
+    assert snapshot.pgs["2.0"].shard_bytes == pytest.approx(GIB, rel=0.01)
+    assert snapshot.pgs["1.0"].shard_bytes == pytest.approx(3 * GIB, rel=0.01)
