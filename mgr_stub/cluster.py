@@ -63,6 +63,9 @@ class Cluster:
     omap_by_scrub: bool = False
     #: Before Ceph 18: OSD → pool id → bytes of omap that its RocksDB has written out (omap.py).
     omap_written: Dict[int, Dict[int, int]] = field(default_factory=dict)
+    #: Pool → ratio of its data that a copy takes beyond that on the OSD where it arrives, for good:
+    #: what was sparse or shared is written out.
+    swelling: Dict[int, float] = field(default_factory=dict)
     #: Called with (pool, OSD, bytes) of omap that an OSD need not hold any more; None if it is
     #: free at once.
     on_omap_freed: Optional[Callable[[int, int, int], None]] = None

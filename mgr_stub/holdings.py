@@ -7,7 +7,7 @@ from typing import Dict, Optional, Set
 from .cluster import Cluster
 from .pg import Flow, Pg, Place
 from .upmap import NONE, Mapping
-from .usage import NOTHING
+from .usage import NOTHING, ShardBytes
 
 #: Less than this many bytes to go counts as nothing.
 DONE = 0.5
@@ -62,6 +62,9 @@ def finish(cluster: Cluster, pg: Pg) -> None:
     pg.recovered_bytes += pg.num_bytes
     pg.flows = {}
     pg.backfilling = False
+    more = int(cluster.swelling.get(pg.pool_id, 0.0) * pg.shard.data)
+    for _, osd in arrived if more else ():
+        cluster.store(pg.pool_id, osd, ShardBytes(more, 0, 0))
     hold_mapped(cluster, pg, arrived)
     count_members(cluster, before, cluster.members(pg))
 

@@ -52,6 +52,8 @@ class Reports(Timer):
         #: OSDs that a new mgr has not heard of yet.
         self._silent: FrozenSet[int] = frozenset()
         self._silent_until = 0.0
+        #: OSD that hangs → since when, until when, and its last report.
+        self._hanging: Dict[int, Tuple[float, float, Dict[str, Any]]] = {}
         self._pictures: Deque[Tuple[float, _Picture]] = deque()
 
     def freeze(self, seconds: float) -> None:
@@ -72,11 +74,31 @@ class Reports(Timer):
         self._silent = frozenset(osds)
         self._silent_until = self._cluster.clock.now + seconds
 
+    def hang(self, seconds: float, osds: Iterable[int]) -> None:
+        """These OSDs report nothing for some time; the mgr keeps their last statistics."""
+        self._settle()
+        last = {record["osd"]: record for record in self.get("osd_stats")["osd_stats"]}
+        now = self._cluster.clock.now
+        self._hanging.update({osd: (now, now + seconds, last[osd]) for osd in osds if osd in last})
+
+    @property
+    def unreported(self) -> FrozenSet[int]:
+        """OSDs that the mgr has no statistics of."""
+        return self._silent if self._cluster.clock.now < self._silent_until else frozenset()
+
+    @property
+    def hanging_since(self) -> Dict[int, float]:
+        """OSD → the moment since which it does not report, though the mgr has heard of it."""
+        now = self._cluster.clock.now
+        if self._frozen is not None and now < self._frozen_until:
+            return dict.fromkeys(self._cluster.map.osds, self._frozen_since)
+        return {osd: since for osd, (since, until, _) in self._hanging.items() if now < until}
+
     @property
     def is_fresh(self) -> bool:
         """Whether what is reported is the cluster as it is."""
         frozen = self._frozen is not None and self._cluster.clock.now < self._frozen_until
-        return not (frozen or self._lag or self.noise
+        return not (frozen or self._lag or self.noise or self.hanging_since
                     or self._cluster.clock.now < self._silent_until)
 
     @property
@@ -97,9 +119,17 @@ class Reports(Timer):
         value = REPORTED[name](self._cluster) if picture is None else picture[name]
         if picture is not None:
             value = _of_living_pools(name, value, self._cluster)
+        if self._hanging and name in ("osd_stats", "pg_dump"):
+            value = {**value, "osd_stats": self._with_hanging(value["osd_stats"])}
         if now < self._silent_until:
             value = without_reports(name, value, self._cluster, self._silent)
         return self._noisy(name, value) if self.noise else value
+
+    def _with_hanging(self, records: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
+        """With the last record of each OSD that hangs."""
+        now = self._cluster.clock.now
+        last = {osd: record for osd, (_, until, record) in self._hanging.items() if now < until}
+        return [last.get(record["osd"], record) for record in records]
 
     # -- pictures -----------------------------------------------------------------------------
 

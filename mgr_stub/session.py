@@ -16,7 +16,7 @@ from . import mon_commands, sim_commands
 from .build import build_cluster
 from .balancer import try_command
 from .errors import StubError, invalid
-from .failure_points import Doom, MgrDied
+from .failure_points import Doom, Meanwhile, MgrDied
 from .handlers import find_handler, parse_words
 from .install import install
 from .jobs import InlineJobs
@@ -68,6 +68,8 @@ class Session:
         self._load_module = load_module
         #: Called after every round of the module, and every virtual minute while something moves.
         self.observers: List[Callable[["Session"], None]] = []
+        #: Told of every command line that came in the middle of a round, and of its return code.
+        self.listeners: List[Callable[[str, int], None]] = []
         # without this Python prints a module's warnings to stderr, where the answers go
         logging.getLogger(MODULE_NAME).addHandler(logging.NullHandler())
         logging.getLogger("equilibrium_mgr").addHandler(logging.NullHandler())
@@ -136,6 +138,17 @@ class Session:
         """
         self.mgr.life.doom = Doom(call, after, count)
         self._takeover = takeover
+
+    def come_between(self, call: str, after: bool, count: int, line: str) -> None:
+        """A command line is run in the middle of what the module does: at the `count`-th call of
+        the API from now on, before or after its effect."""
+        self.mgr.life.meanwhile.append(
+            Meanwhile(call, after, count, lambda: self._run_between(line)))
+
+    def _run_between(self, line: str) -> None:
+        code = self._dispatch(shlex.split(line))[0]
+        for listener in self.listeners:
+            listener(line, code)
 
     @contextmanager
     def _mortal(self) -> Iterator[None]:

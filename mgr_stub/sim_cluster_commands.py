@@ -122,6 +122,13 @@ def _grow(session: "Session", words: List[str]) -> str:
     return ""
 
 
+def _swell(session: "Session", words: List[str]) -> str:
+    name, ratio = sim_words.take(words, 2, "swell POOL RATIO")
+    session.cluster.swelling[pool_events.pool_id_of(session.simulation, name)] = (
+        sim_words.number(ratio, "RATIO"))
+    return ""
+
+
 def _flag(wanted: bool) -> Command:
     def run(session: "Session", words: List[str]) -> str:
         name, = sim_words.take(words, 1, f"flag {'set' if wanted else 'unset'} NAME")
@@ -196,6 +203,7 @@ COMMANDS: Dict[str, Command] = {
     "write": _write,
     "delete": _delete,
     "grow": _grow,
+    "swell": _swell,
     "flag set": _flag(True),
     "flag unset": _flag(False),
     "backfill rate": _backfill_rate,

@@ -42,6 +42,7 @@ sim pool rm NAME
 sim pool pg_num NAME N            the mgr goes there step by step
 sim write|delete POOL SIZE        by clients, at once
 sim grow POOL SIZE/SPAN           by clients, all the time: 10G/1h; 0 stops
+sim swell POOL RATIO              copies take so much more where they arrive than where they were
 sim flag set|unset NAME           flags of the osdmap, such as noout
 sim backfill rate SIZE            bytes per second of every OSD
 sim peering SPAN                  how long PGs peer
@@ -55,6 +56,7 @@ sim failover                      the mgr hands over in good order
 sim mgr fail [at POINT [COUNT]] [takeover=SPAN]
                                   the mgr dies, at once or at the COUNT-th call of the API:
                                   before- or after- send, store, map, get
+sim meanwhile POINT COUNT COMMAND  a command at that call, in the middle of a round
 sim mon delay SPAN                epochs come so much after the mgr's commands
 sim mon reject RATIO              commands of the mgr that are refused
 sim mon lose RATIO                commands of the mgr that are done but answered wrongly or never
@@ -62,6 +64,7 @@ sim mon down|up                   the mgr's connection to the monitors
 sim stats freeze SPAN             nothing is reported
 sim stats lag SPAN                reports are that old
 sim stats gap SPAN N...           these OSDs have not reported yet, as after a failover
+sim stats hang SPAN N...          these OSDs are up and report nothing new
 sim stats noise RATIO             reported bytes are off by up to that
 sim clock jump SPAN               the wall clock, forward or (-1h) back
 sim balancer on|off|disable       the built-in one; without its module altogether (Ceph 20)"""

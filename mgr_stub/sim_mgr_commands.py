@@ -42,6 +42,21 @@ def _mgr_fail(session: "Session", words: List[str]) -> str:
     return ""
 
 
+def _meanwhile(session: "Session", words: List[str]) -> str:
+    """Another thread's work, an operator's or the cluster's, in the middle of a round."""
+    if len(words) < 3:
+        raise invalid("it is: sim meanwhile POINT COUNT COMMAND")
+    try:
+        call, after = point_of(words[0])
+    except ValueError:
+        raise invalid(f"'{words[0]}' is no point of the API") from None
+    if call == "send_command":
+        raise invalid("a batch is handed over in one piece; take after-map, which comes before it")
+    session.come_between(call, after, sim_words.whole(words[1], "COUNT"),
+                         " ".join(words[2:]))
+    return ""
+
+
 def _mon_delay(session: "Session", words: List[str]) -> str:
     span, = sim_words.take(words, 1, "mon delay SECONDS")
     session.simulation.monitor.faults.delay = parse_span(span)
@@ -89,6 +104,14 @@ def _stats_gap(session: "Session", words: List[str]) -> str:
     return ""
 
 
+def _stats_hang(session: "Session", words: List[str]) -> str:
+    if len(words) < 2:
+        raise invalid("it is: sim stats hang SPAN OSD...")
+    session.simulation.reports.hang(
+        parse_span(words[0]), [sim_words.osd_number(word) for word in words[1:]])
+    return ""
+
+
 def _stats_noise(session: "Session", words: List[str]) -> str:
     ratio, = sim_words.take(words, 1, "stats noise RATIO")
     session.simulation.reports.noise = sim_words.ratio(ratio, "RATIO")
@@ -120,6 +143,7 @@ def _balancer_disable(session: "Session", words: List[str]) -> str:
 COMMANDS: Dict[str, Command] = {
     "failover": _failover,
     "mgr fail": _mgr_fail,
+    "meanwhile": _meanwhile,
     "mon delay": _mon_delay,
     "mon reject": _mon_reject,
     "mon lose": _mon_lose,
@@ -129,6 +153,7 @@ COMMANDS: Dict[str, Command] = {
     "stats lag": _stats_lag,
     "stats noise": _stats_noise,
     "stats gap": _stats_gap,
+    "stats hang": _stats_hang,
     "clock jump": _clock_jump,
     "balancer on": _balancer("on"),
     "balancer off": _balancer("off"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Callable
+from typing import Any, Callable, List, Tuple
 
 import stub_states as clusters
 
@@ -31,3 +31,54 @@ def test_health_is_json_within(make_session: Callable[..., Any]) -> None:
     session = make_session(clusters.state([clusters.pg("2.0", [0, 1, 2])]))
     assert json.loads(session.mgr.get("health")["json"]) == {
         "status": "HEALTH_OK", "checks": {}, "mutes": []}
+
+
+def numbers(session: Any) -> List[int]:
+    return [record["seq"] for record in session.mgr.get("osd_stats")["osd_stats"]]
+
+
+def test_reports_are_numbered_and_those_that_hang_keep_theirs(
+        make_session: Callable[..., Any]) -> None:
+    session = make_session(clusters.state([clusters.pg("2.0", [0, 1, 2])]))
+    session.command("sim stats hang 10m 1")
+    before = numbers(session)
+    session.command("sim run 5m")
+    assert [now > then for now, then in zip(numbers(session), before)] == [
+        True, False, True, True, True, True]
+    assert session.simulation.reports.hanging_since == {1: session.clock.now - 300.0}
+    session.command("sim run 5m")
+    assert all(now > then for now, then in zip(numbers(session), before))
+
+
+def test_frozen_and_late_reports_have_the_numbers_of_their_time(
+        make_session: Callable[..., Any]) -> None:
+    session = make_session(clusters.state([clusters.pg("2.0", [0, 1, 2])]))
+    session.command("sim stats freeze 10m")
+    before = numbers(session)
+    session.command("sim run 9m")
+    assert numbers(session) == before
+    session.command("sim stats freeze 0")
+    session.command("sim stats lag 5m")
+    late = numbers(session)
+    session.command("sim run 10s")
+    assert late[0] < numbers(session)[0]
+
+
+def test_a_shard_swells_where_it_arrives(make_session: Callable[..., Any]) -> None:
+    session = make_session(clusters.state([clusters.pg("2.0", [0, 1, 2])]))
+    usage, shard = session.cluster.usage[4], session.cluster.pgs["2.0"].shard.data
+    before = usage.used
+    for line in ("sim swell rep 0.5", "osd pg-upmap-items 2.0 2 4", "sim run 1h"):
+        assert session.command(line)[0] == 0
+    assert usage.used - before >= int(1.5 * shard)
+
+
+def test_something_happens_in_the_middle_of_a_call(make_session: Callable[..., Any]) -> None:
+    session = make_session(clusters.state([clusters.pg("2.0", [0, 1, 2])]))
+    told: List[Tuple[str, int]] = []
+    session.listeners.append(lambda line, code: told.append((line, code)))
+    session.command("sim meanwhile before-get 2 sim flag set norebalance")
+    assert "norebalance" not in session.mgr.get("osd_map")["flags"]
+    assert not told
+    assert "norebalance" in session.mgr.get("osd_map")["flags"]
+    assert told == [("sim flag set norebalance", 0)]

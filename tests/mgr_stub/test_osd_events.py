@@ -260,7 +260,9 @@ def test_crush_that_cannot_be_computed(make_session: MakeSession) -> None:
     ("sim host add x 1 1T under=nowhere", 22), ("sim host add default 1 1T", 22),
     ("sim host down nowhere", 2), ("sim flag set dance", 22), ("sim flag set", 22),
     ("sim scrub 9.0 1m", 2), ("sim scrub 1.0", 22), ("sim backfill rate fast", 22),
-    ("sim peering 0", 22), ("sim balancer dance", 22), ("sim help me", 22)])
+    ("sim peering 0", 22), ("sim balancer dance", 22), ("sim help me", 22),
+    ("sim stats hang 1m", 22), ("sim swell rbd", 22), ("sim swell nowhere 1", 2),
+    ("sim meanwhile before-send 1 sim flag set noout", 22), ("sim meanwhile 1 off", 22)])
 def test_bad_input(session: Any, line: str, code: int) -> None:
     before = session.cluster.map
     rc, out, err = session.command(line)
