@@ -1,8 +1,12 @@
-"""The mutations: each takes out one rule of safety. `old` stands exactly once in its file."""
+"""The mutations: each takes out one rule of safety. `old` stands exactly once in its file.
+
+A rule that is enforced in two independent places is taken out of both, and is called `…-anywhere`:
+one of the places alone keeps what is sent right.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple, Tuple
+from typing import List, NamedTuple, Tuple
 
 BATCH = "equilibrium_mgr/executor/batch.py"
 THROTTLE = "equilibrium_mgr/executor/room.py"
@@ -13,6 +17,27 @@ LOOP = "equilibrium_mgr/executor/balancer.py"
 LEDGER = "equilibrium_mgr/executor/ledger.py"
 BUILD = "equilibrium_mgr/snapshot/build.py"
 RULE = "equilibrium_mgr/crush/placement.py"
+COURSE = "equilibrium_mgr/executor/course.py"
+LOGBOOK = "equilibrium_mgr/executor/logbook.py"
+GATEWAY = "equilibrium_mgr/gateway.py"
+TOOFULL = "equilibrium_mgr/executor/toofull.py"
+BOARD = "equilibrium_mgr/planner/board.py"
+MONITOR = "equilibrium_mgr/crush/monitor.py"
+TRACKER = "equilibrium_mgr/snapshot/in_flight.py"
+TRANSIT = "equilibrium_mgr/executor/transit.py"
+OPTIONS = "equilibrium_mgr/planner/options.py"
+SIGHT = "equilibrium_mgr/executor/sight.py"
+WALK = "equilibrium_mgr/executor/walk.py"
+SIZES = "equilibrium_mgr/snapshot/sizes.py"
+AUTOMATIC = "equilibrium_mgr/executor/automatic.py"
+
+
+class Edit(NamedTuple):
+    """One place."""
+
+    file: str
+    old: str
+    new: str
 
 
 class Mutation(NamedTuple):
@@ -20,94 +45,754 @@ class Mutation(NamedTuple):
 
     name: str
     rule: str     # of safety, in a few words
-    file: str
-    old: str
-    new: str
+    edits: Tuple[Edit, ...]
+    likely: Tuple[str, ...]   # what pytest is told first, below tests/; `scenario:` and its name
+
+
+def targets(likely: str) -> List[str]:
+    """What pytest is told."""
+    return [_FILE % word[len(_SCENARIO):] if word.startswith(_SCENARIO) else
+            word if word.startswith("-") or "/" not in word else "tests/" + word
+            for word in likely.split()]
+
+
+_SCENARIO = "scenario:"
+_FILE = "tests/scenarios/test_scenarios.py::test_scenario[%s]"
 
 
 MUTATIONS: Tuple[Mutation, ...] = (
-    Mutation("no-window", "nothing outside the window", GATES,
-             "            if closed is not None:\n                return closed\n",
-             "            if closed is not None:\n                pass\n"),
-    Mutation("no-start-delay", "nothing within start_delay of a failover", GATES,
-             "        if left > 0.0:\n            return Stop(WAITING, \"the mgr has only",
-             "        if False:\n            return Stop(WAITING, \"the mgr has only"),
-    Mutation("no-hold", "nothing while the built-in balancer may be finishing", GATES,
-             "        if hold_seconds > 0.0:\n", "        if False:\n"),
-    Mutation("no-monitor-guard", "nothing without a monitor", GUARDS,
-             "    if not have_mon_connection:\n", "    if False:\n"),
-    Mutation("no-min-compat-guard", "nothing for clients before luminous", GUARDS,
-             "    if refused:\n        return refused\n", "    if refused:\n        pass\n"),
-    Mutation("no-flags-guard", "nothing under norebalance, nobackfill, norecover, pause", GUARDS,
-             "    if flags:\n", "    if False:\n"),
-    Mutation("no-builtin-guard", "nothing while the built-in balancer is on", GUARDS,
-             "    if builtin_balancer_active:\n", "    if False:\n"),
-    Mutation("no-degraded-guard", "degraded and inactive PGs keep pools waiting", BATCH,
-             "        if trouble is not None and not relief:\n", "        if False:\n"),
-    Mutation("no-shared-osds-guard", "so do those of pools on the same OSDs", GUARDS,
-             "              if other == pool_id or not osds[pool_id].isdisjoint(osds[other])]\n",
-             "              if other == pool_id]\n"),
-    Mutation("relief-of-anything", "only full OSDs are relieved while PGs are degraded", BATCH,
-             "                and all(osd in self._limits.relief for osd in losses)\n", ""),
-    Mutation("no-immovable-guard", "what cannot be judged is not moved", BATCH,
-             "        if pg.immovable:\n            return Refusal(pg.immovable)\n", ""),
-    Mutation("no-arrival-guard", "a PG on its way is not moved again", BATCH,
-             "        if pg.is_moving or change.pgid in self._in_flight:\n", "        if False:\n"),
-    Mutation("no-target-guard", "no target that is down, out or without statistics", BATCH,
-             "            if obstacle is not None:\n                return Refusal(\"osd.%d is %s\"",
-             "            if False:\n                return Refusal(\"osd.%d is %s\""),
-    Mutation("no-silence-guard", "nothing to or from an OSD that does not report", BATCH,
-             "            if osd_id in self._snapshot.stale_osds:\n", "            if False:\n"),
-    Mutation("no-scrub-guard", "a PG being scrubbed, repaired, trimmed stays", BATCH,
-             "            if state in states:\n", "            if False:\n"),
-    Mutation("no-cooldown", "a PG that was moved stays for pg_cooldown", BATCH,
-             "        if seconds <= 0.0:\n", "        if True:\n"),
-    Mutation("no-raw-check", "another raw mapping voids a change", BATCH,
-             "    if pg.immovable is None and pg.raw != change.raw:\n", "    if False:\n"),
-    Mutation("no-up-check", "another's move voids a change", BATCH,
-             "    if pg.immovable is None and pg.up != change.up_before:\n", "    if False:\n"),
-    Mutation("no-legality-check", "what has become illegal is not sent", BATCH,
-             "    if broken:\n        return \"no longer legal", "    if False:\n        return \"no"
-             " longer legal"),
-    Mutation("no-fill-limit", "no target passes its fill limit", THROTTLE,
-             "            if self._peak(osd, pg) > self._fill_limit * osd.size_bytes:\n",
-             "            if False:\n"),
-    Mutation("no-nearfull-check", "no target above nearfull", THROTTLE,
-             "            if osd.used_bytes >= self._snapshot.nearfull_ratio * osd.size_bytes:\n",
-             "            if False:\n"),
-    Mutation("no-share-check", "no target beyond its operator's weight", THROTTLE,
-             "            if self._beyond_share(osd, pg):\n", "            if False:\n"),
-    Mutation("no-move-limit", "no more than max_moves_per_round", THROTTLE,
-             "        if self._moves_left < limits.max_moves and change.shards > self._moves_left:"
-             "\n", "        if False:\n"),
-    Mutation("no-misplaced-limit", "the misplaced limit", THROTTLE,
-             "        if self._misplaced > 0 and copies > 0 and self._misplaced + copies > "
-             "self._allowed:\n", "        if False:\n"),
-    Mutation("no-unseen-copies", "what Ceph cannot show yet counts", LEDGER,
-             "                   if not _is_counted(snapshot, pgid, entry))\n",
-             "                   if False)\n"),
-    Mutation("no-backfill-cap", "max_backfills_per_osd", THROTTLE,
-             "                if (load.shards_in if into else load.shards_out) >= most:\n",
-             "                if False:\n"),
-    Mutation("no-transit-cap", "max_transit_ratio", THROTTLE,
-             "        if busy is None or self._alone(shards):\n", "        if True:\n"),
-    Mutation("no-item-bound", "max_upmap_items", THROTTLE,
-             "            if self._items + self._more_items(change) > limits.max_items:\n",
-             "            if False:\n"),
-    Mutation("no-shard-bound", "mon_max_pg_per_osd", THROTTLE,
-             "            if count + 1 > most:\n", "            if False:\n"),
-    Mutation("off-is-not-asked", "nothing after `off` has answered", SENDING,
-             "            if not is_permitted:\n                return None\n", ""),
-    Mutation("rejected-again", "what the monitor dropped is not sent again", SENDING,
-             "        return Excluded(frozenset(self.rejected), ",
-             "        return Excluded(frozenset(), "),
-    Mutation("unknown-is-movable", "what has not been reported is not moved", BUILD,
-             "pool.immovable or unknown.get(pgid)\n", "pool.immovable\n"),
-    Mutation("illegal-starts", "PGs that break their rule are left alone", BUILD,
-             "    if broken:\n        return reasons.BREAKS_RULE\n", ""),
-    Mutation("no-domain-check", "failure domains are kept", RULE,
-             "            if not self._enters(domain, block, up, position, bucket):\n"
-             "                return False\n", ""),
-    Mutation("no-size-correction", "pools whose sizes were mispredicted are stopped", SENDING,
-             "        if not findings.mispredictions:\n", "        if True:\n"),
+    # -- the guards, in the order in which design.md 6 has them
+    Mutation(
+        "off-is-not-obeyed",
+        "an automatic plan ends where `active` is switched off by its option", (
+            Edit(LOOP,
+                 "        if walk is not None and not (walk.name or settings.active):\n",
+                 "        if False:\n"),
+            Edit(LOOP,
+                 "            yield is_under_way and (bool(walk.name) or now.active) and (\n",
+                 "            yield is_under_way and (\n"),),
+        ("scenario:off_meanwhile",)),
+    Mutation(
+        "off-is-not-asked",
+        "nothing after `off` has answered", (
+            Edit(SENDING,
+                 "            if not is_permitted:\n"
+                 "                return None\n",
+                 ""),),
+        ("threads/test_off_is_final.py", "scenario:off_meanwhile",)),
+    Mutation(
+        "off-leaves-the-plan",
+        "`off` stops the plan under way", (
+            Edit(COURSE,
+                 "            self._stops += 1\n"
+                 "            walk, self.walk = self.walk, None\n",
+                 "            walk = self.walk\n"),),
+        ("scenario:off_meanwhile",)),
+    Mutation(
+        "off-is-forgotten",
+        "no successor takes up what `off` has stopped", (
+            Edit(LOGBOOK,
+                 "            self._memory.note(EXECUTION, None)\n"
+                 "            self._memory.write()\n",
+                 "            pass\n"),),
+        ("scenario:off_executing",)),
+    Mutation(
+        "options-are-not-asked",
+        "nothing under options that do not hold any more", (
+            Edit(LOOP,
+                 "(bool(walk.name) or now.active) and (\n"
+                 "                now._replace(active=settings.active) == settings)\n",
+                 "(bool(walk.name) or now.active)\n"),),
+        ("scenario:off_meanwhile",)),
+    Mutation(
+        "no-window",
+        "nothing outside the window", (
+            Edit(GATES,
+                 "            if closed is not None:\n"
+                 "                return closed\n",
+                 "            if closed is not None:\n"
+                 "                pass\n"),),
+        ("scenario:guard_window",)),
+    Mutation(
+        "no-start-delay",
+        "nothing within start_delay of a failover", (
+            Edit(GATES,
+                 "        if left > 0.0:\n"
+                 "            return Stop(WAITING, \"the mgr has only",
+                 "        if False:\n"
+                 "            return Stop(WAITING, \"the mgr has only"),),
+        ("scenario:guard_start",)),
+    Mutation(
+        "no-hold",
+        "nothing while the built-in balancer may be finishing", (
+            Edit(GATES,
+                 "        if hold_seconds > 0.0:\n",
+                 "        if False:\n"),),
+        ("scenario:guard_monitor",)),
+    Mutation(
+        "no-monitor-guard",
+        "nothing without a monitor", (
+            Edit(GUARDS,
+                 "    if not have_mon_connection:\n",
+                 "    if False:\n"),),
+        ("scenario:guard_monitor",)),
+    Mutation(
+        "no-min-compat-guard",
+        "nothing for clients before luminous", (
+            Edit(GUARDS,
+                 "    if refused:\n"
+                 "        return refused\n",
+                 "    if refused:\n"
+                 "        pass\n"),),
+        ("scenario:guard_old_clients",)),
+    Mutation(
+        "no-flags-guard",
+        "nothing under norebalance, nobackfill, norecover, pause", (
+            Edit(GUARDS,
+                 "    if flags:\n",
+                 "    if False:\n"),),
+        ("scenario:guard_flags",)),
+    Mutation(
+        "no-builtin-guard",
+        "nothing while the built-in balancer is on", (
+            Edit(GUARDS,
+                 "    if builtin_balancer_active:\n",
+                 "    if False:\n"),),
+        ("scenario:guard_monitor",)),
+    Mutation(
+        "no-second-look",
+        "flags, weights and CRUSH are asked once more before a batch", (
+            Edit(SENDING,
+                 "        if self._gateway.epoch() == before.epoch:\n",
+                 "        if True:\n"),),
+        ("scenario:guard_flags scenario:guard_meanwhile",)),
+    Mutation(
+        "no-second-placing",
+        "a PG mapped otherwise since the look waits", (
+            Edit(GATEWAY,
+                 "        if osdmap.get_epoch() == snapshot.epoch:\n",
+                 "        if True:\n"),),
+        ("scenario:guard_meanwhile",)),
+    Mutation(
+        "no-degraded-guard",
+        "degraded and inactive PGs keep pools waiting", (
+            Edit(BATCH,
+                 "        if trouble is not None and not relief:\n",
+                 "        if False:\n"),),
+        ("scenario:guard_shared_osds",)),
+    Mutation(
+        "no-shared-osds-guard",
+        "so do those of pools on the same OSDs", (
+            Edit(GUARDS,
+                 "              if other == pool_id or not osds[pool_id].isdisjoint(osds[other])]\n",
+                 "              if other == pool_id]\n"),),
+        ("scenario:guard_shared_osds",)),
+    Mutation(
+        "no-inactive-guard",
+        "inactive PGs keep pools waiting", (
+            Edit(GUARDS,
+                 "(states.inactive or states.degraded):\n",
+                 "states.degraded:\n"),),
+        ("scenario:guard_inactive",)),
+    Mutation(
+        "relief-of-anything",
+        "only full OSDs are relieved while PGs are degraded", (
+            Edit(BATCH,
+                 "                and all(osd in self._limits.relief for osd in losses)\n",
+                 ""),),
+        ("scenario:toofull",)),
+    Mutation(
+        "relief-while-inactive",
+        "nothing is relieved while PGs are inactive", (
+            Edit(SENDING,
+                 "            degraded=tuple(pool for pool, trouble in troubles.items() if not "
+                 "trouble.inactive),\n",
+                 "            degraded=tuple(troubles),\n"),),
+        ("scenario:guard_inactive",)),
+    Mutation(
+        "no-toofull-relief",
+        "OSDs that a backfill waits for are relieved", (
+            Edit(GUARDS,
+                 "        if \"backfill_toofull\" in pg.state:\n",
+                 "        if False:\n"),
+            Edit(GUARDS,
+                 "            and osd.used_bytes >= snapshot.backfillfull_ratio * osd.size_bytes}\n",
+                 "            and False}\n"),),
+        ("scenario:relief_of_toofull",)),
+    Mutation(
+        "toofull-is-not-told",
+        "PGs in toofull are told with their OSD", (
+            Edit(TOOFULL,
+                 "        if \"toofull\" not in pg.state:\n",
+                 "        if True:\n"),),
+        ("scenario:relief_of_toofull",)),
+    Mutation(
+        "no-pg-num-guard",
+        "nothing of a pool whose pg_num changes, nor on its OSDs", (
+            Edit(GUARDS,
+                 "           for pool in snapshot.pools.values() if pool.immovable == "
+                 "reasons.PG_NUM_CHANGING}\n",
+                 "           for pool in ()}\n"),),
+        ("scenario:guard_pg_num",)),
+    Mutation(
+        "pg-num-is-no-transition",
+        "a pool whose pg_num changes is not moved, by name either", (
+            Edit(BUILD,
+                 "        return reasons.PG_NUM_CHANGING\n",
+                 "        return None\n"),),
+        ("scenario:guard_pg_num scenario:guard_execute",)),
+    Mutation(
+        "no-immovable-guard",
+        "what cannot be judged is not moved", (
+            Edit(BATCH,
+                 "        if pg.immovable:\n"
+                 "            return Refusal(pg.immovable)\n",
+                 ""),),
+        ("scenario:guard_execute scenario:guard_reports",)),
+    Mutation(
+        "no-arrival-guard",
+        "a PG on its way is not moved again", (
+            Edit(BATCH,
+                 "        if pg.is_moving or change.pgid in self._in_flight:\n",
+                 "        if False:\n"),),
+        ("scenario:guard_arrival",)),
+    Mutation(
+        "no-target-guard",
+        "no target that is down, out or without statistics", (
+            Edit(BATCH,
+                 "            if obstacle is not None:\n"
+                 "                return Refusal(\"osd.%d is %s\"",
+                 "            if False:\n"
+                 "                return Refusal(\"osd.%d is %s\""),),
+        ("scenario:guard_targets",)),
+    Mutation(
+        "no-silence-guard",
+        "nothing to or from an OSD that does not report", (
+            Edit(BATCH,
+                 "            if osd_id in self._snapshot.stale_osds:\n",
+                 "            if False:\n"),),
+        ("scenario:guard_reports",)),
+    Mutation(
+        "no-scrub-guard",
+        "a PG being scrubbed, repaired, trimmed stays", (
+            Edit(BATCH,
+                 "            if state in states:\n",
+                 "            if False:\n"),),
+        ("scenario:guard_scrub",)),
+    Mutation(
+        "no-cooldown",
+        "a PG that was moved stays for pg_cooldown", (
+            Edit(BATCH,
+                 "        if seconds <= 0.0:\n",
+                 "        if True:\n"),),
+        ("scenario:guard_cooldown",)),
+    Mutation(
+        "no-cooldown-anywhere",
+        "no plan and no batch moves a PG again within pg_cooldown", (
+            Edit(BATCH,
+                 "        if seconds <= 0.0:\n",
+                 "        if True:\n"),
+            Edit(SENDING,
+                 "        left = {pgid: seconds for pgid, seconds in cooling.items() if pgid in "
+                 "snapshot.pgs\n",
+                 "        left = {pgid: seconds for pgid, seconds in () if pgid in snapshot.pgs\n"),),
+        ("scenario:guard_cooldown",)),
+    Mutation(
+        "wait-for-ever",
+        "what holds up a plan for max_wait is given up", (
+            Edit(SENDING,
+                 "        if seconds < settings.max_wait:\n",
+                 "        if True:\n"),),
+        ("scenario:endless_scrub",)),
+    Mutation(
+        "no-deadlock",
+        "what only full targets refuse for ever is given up", (
+            Edit(LOOP,
+                 "                walk.drop(decision.full)\n",
+                 "                pass\n"),
+            Edit(SENDING,
+                 "        if seconds < settings.max_wait:\n",
+                 "        if True:\n"),),
+        ("scenario:limit_of_fill",)),
+    # -- legality
+    Mutation(
+        "no-raw-check",
+        "another raw mapping voids a change", (
+            Edit(BATCH,
+                 "    if pg.immovable is None and pg.raw != change.raw:\n",
+                 "    if False:\n"),),
+        ("scenario:guard_execute",)),
+    Mutation(
+        "no-up-check",
+        "another's move voids a change", (
+            Edit(BATCH,
+                 "    if pg.immovable is None and pg.up != change.up_before:\n",
+                 "    if False:\n"),),
+        ("scenario:guard_execute",)),
+    Mutation(
+        "no-raw-nor-up-check",
+        "what others have moved or CRUSH maps otherwise voids a change", (
+            Edit(BATCH,
+                 "    if pg.immovable is None and pg.raw != change.raw:\n",
+                 "    if False:\n"),
+            Edit(BATCH,
+                 "    if pg.immovable is None and pg.up != change.up_before:\n",
+                 "    if False:\n"),),
+        ("scenario:guard_execute",)),
+    Mutation(
+        "no-legality-check",
+        "what has become illegal is not sent", (
+            Edit(BATCH,
+                 "    if broken:\n"
+                 "        return \"no longer legal",
+                 "    if False:\n"
+                 "        return \"no longer legal"),),
+        ("scenario:guard_execute",)),
+    Mutation(
+        "illegal-starts",
+        "PGs that break their rule are left alone", (
+            Edit(BUILD,
+                 "    if broken:\n"
+                 "        return reasons.BREAKS_RULE\n",
+                 ""),),
+        ("scenarios/test_from_any_upmaps.py",)),
+    Mutation(
+        "no-domain-check",
+        "failure domains are kept", (
+            Edit(RULE,
+                 "            if not self._enters(domain, block, up, position, bucket):\n"
+                 "                return False\n",
+                 ""),),
+        ("scenario:racks",)),
+    Mutation(
+        "no-domain-check-anywhere",
+        "failure domains, in plans and before sending", (
+            Edit(RULE,
+                 "            if not self._enters(domain, block, up, position, bucket):\n"
+                 "                return False\n",
+                 ""),
+            Edit(RULE,
+                 "        return self.breaks(wanted) is None and self._monitor.refuses(wanted) "
+                 "is None\n",
+                 "        return True\n"),
+            Edit(BOARD,
+                 "                if bucket[other] == wanted and other != source:\n",
+                 "                if False:\n"),
+            Edit(BOARD,
+                 "        return rule.breaks(wanted) is None and rule.monitor_refuses(wanted) is "
+                 "None\n",
+                 "        return True\n"),
+            Edit(BATCH,
+                 "    if broken:\n"
+                 "        return \"no longer legal",
+                 "    if False:\n"
+                 "        return \"no longer legal"),),
+        ("scenario:guard_flags",)),
+    Mutation(
+        "groups-are-not-checked",
+        "neighbouring shards of an EC pool share a bucket, others do not", (
+            Edit(RULE,
+                 "        if seen.setdefault(bucket, group) != group:\n",
+                 "        if False:\n"),
+            Edit(RULE,
+                 "            return \"one group of shards spans two buckets of type %s\" % "
+                 "domain.type_name\n",
+                 "            return None\n"),),
+        ("scenarios/test_from_any_upmaps.py", "scenario:racks",)),
+    Mutation(
+        "counts-are-not-checked",
+        "shards spread over buckets as the rule does it", (
+            Edit(RULE,
+                 "        if sizes != given or len(sizes) > domain.buckets_per_parent:\n",
+                 "        if False:\n"),),
+        ("scenarios/test_from_any_upmaps.py", "scenario:racks",)),
+    Mutation(
+        "monitor-is-not-foreseen",
+        "what the monitor would cancel is not planned or sent", (
+            Edit(MONITOR,
+                 "        for osd in up:\n"
+                 "            if self._weights.get(osd, 0.0) <= 0.0:\n",
+                 "        return None\n"
+                 "        for osd in up:\n"
+                 "            if self._weights.get(osd, 0.0) <= 0.0:\n"),),
+        ("scenarios/test_from_any_upmaps.py", "scenario:hybrid scenario:guard_execute",)),
+    Mutation(
+        "takes-are-not-checked",
+        "targets are in the rule's take", (
+            Edit(RULE,
+                 "                if osd not in block.weights:\n"
+                 "                    return",
+                 "                if False:\n"
+                 "                    return"),
+            Edit(RULE,
+                 "        if osd in up or osd not in block.weights:\n",
+                 "        if osd in up:\n"),
+            Edit(BOARD,
+                 "        if target not in group.members:\n"
+                 "            return False\n"
+                 "        if not self",
+                 "        if not self"),
+            Edit(MONITOR,
+                 "        for osd in up:\n"
+                 "            if self._weights.get(osd, 0.0) <= 0.0:\n",
+                 "        return None\n"
+                 "        for osd in up:\n"
+                 "            if self._weights.get(osd, 0.0) <= 0.0:\n"),),
+        ("scenario:guard_execute scenario:hybrid",)),
+    Mutation(
+        "exchanges-are-planned",
+        "items never exchange OSDs of one PG", (
+            Edit(BOARD,
+                 "        for known in (self.start[pg], self.raw[pg]):\n",
+                 "        for known in ():\n"),),
+        ("scenarios/test_event_streams.py",)),
+    Mutation(
+        "pools-of-others",
+        "only pools in pool_ids are planned for", (
+            Edit(BOARD,
+                 "                       and (options.pool_ids is None or pg.pool in "
+                 "options.pool_ids))\n",
+                 "                       )\n"),),
+        ("scenario:scope",)),
+    Mutation(
+        "classes-of-others",
+        "only device classes in device_classes are planned for", (
+            Edit(BOARD,
+                 "                                  or o.device_class in options.device_classes "
+                 "for o in osds]\n",
+                 "                                  or True for o in osds]\n"),),
+        ("scenario:scope",)),
+    Mutation(
+        "immovable-is-planned",
+        "what must not be moved is not planned", (
+            Edit(BOARD,
+                 "            movable = (pg.immovable is None and pg.pgid not in "
+                 "options.rejected_pgs\n",
+                 "            movable = (pg.pgid not in options.rejected_pgs\n"),),
+        ("scenarios/test_from_any_upmaps.py", "scenario:guard_reports",)),
+    Mutation(
+        "immovable-anywhere",
+        "what must not be moved is neither planned nor sent", (
+            Edit(BOARD,
+                 "            movable = (pg.immovable is None and pg.pgid not in "
+                 "options.rejected_pgs\n",
+                 "            movable = (pg.pgid not in options.rejected_pgs\n"),
+            Edit(BATCH,
+                 "        if pg.immovable:\n"
+                 "            return Refusal(pg.immovable)\n",
+                 ""),
+            Edit(BATCH,
+                 "        if void is None and pg.immovable not in PASSING:\n"
+                 "            void = pg.immovable\n",
+                 ""),),
+        ("scenarios/test_from_any_upmaps.py", "scenario:guard_reports",)),
+    # -- fill and budgets
+    Mutation(
+        "no-fill-limit",
+        "no target passes its fill limit", (
+            Edit(THROTTLE,
+                 "            if self._peak(osd, pg) > self._fill_limit * osd.size_bytes:\n",
+                 "            if False:\n"),),
+        ("scenario:limit_of_fill",)),
+    Mutation(
+        "no-fill-limit-anywhere",
+        "no target passes its fill limit, in plans and before sending", (
+            Edit(THROTTLE,
+                 "            if self._peak(osd, pg) > self._fill_limit * osd.size_bytes:\n",
+                 "            if False:\n"),
+            Edit(BOARD,
+                 "        self.most: List[int] = [int(limit * o.size_bytes) if",
+                 "        self.most: List[int] = [int(9 * o.size_bytes) if"),),
+        ("scenario:limit_of_fill",)),
+    Mutation(
+        "what-comes-is-not-counted",
+        "what is on its way to a target counts for its fill limit", (
+            Edit(THROTTLE,
+                 "        return osd.used_bytes + load.bytes_in + load.landed_bytes + "
+                 "pg.shard_bytes\n",
+                 "        return osd.used_bytes + pg.shard_bytes\n"),),
+        ("scenario:limit_of_fill",)),
+    Mutation(
+        "what-landed-is-not-counted",
+        "what has just arrived counts before the OSD reports it", (
+            Edit(THROTTLE,
+                 "load.bytes_in + load.landed_bytes + pg",
+                 "load.bytes_in + pg"),),
+        ("scenario:limit_of_fill_late",)),
+    Mutation(
+        "no-nearfull-check",
+        "no target above nearfull", (
+            Edit(THROTTLE,
+                 "            if osd.used_bytes >= self._snapshot.nearfull_ratio * osd.size_bytes:\n",
+                 "            if False:\n"),),
+        ("scenario:limit_of_fill",)),
+    Mutation(
+        "fullest-of-all",
+        "an OSD that gives and takes does not become the fullest", (
+            Edit(THROTTLE,
+                 "            if self._transit.of(osd_id).shards_out and self._peak(osd, pg) > "
+                 "highest:\n",
+                 "            if False:\n"),),
+        ("scenarios/test_event_streams.py -k nothing",)),
+    Mutation(
+        "no-share-check",
+        "no target beyond its operator's weight", (
+            Edit(THROTTLE,
+                 "            if self._beyond_share(osd, pg):\n",
+                 "            if False:\n"),),
+        ("scenario:share_of_weights",)),
+    Mutation(
+        "no-shares",
+        "an operator's weights are capacity", (
+            Edit(BUILD,
+                 "        if reading.respect_weights:\n",
+                 "        if False:\n"),),
+        ("scenario:share_of_weights",)),
+    Mutation(
+        "shares-are-not-planned",
+        "plans give an OSD no more than its share", (
+            Edit(BOARD,
+                 "                self.held[i] = limit\n"
+                 "                self.most[i] = min(self.most[i], limit)\n",
+                 "                pass\n"),),
+        ("scenario:share_of_weights",)),
+    Mutation(
+        "no-move-limit",
+        "no more than max_moves_per_round", (
+            Edit(THROTTLE,
+                 "        if self._moves_left < limits.max_moves and change.shards > "
+                 "self._moves_left:\n",
+                 "        if False:\n"),),
+        ("scenario:limit_of_a_round",)),
+    Mutation(
+        "no-misplaced-limit",
+        "the misplaced limit", (
+            Edit(THROTTLE,
+                 "        if self._misplaced > 0 and copies > 0 and self._misplaced + copies > "
+                 "self._allowed:\n",
+                 "        if False:\n"),),
+        ("scenario:limit_of_misplaced",)),
+    Mutation(
+        "no-unseen-copies",
+        "what Ceph cannot show yet counts", (
+            Edit(LEDGER,
+                 "                   if not _is_counted(snapshot, pgid, entry))\n",
+                 "                   if False)\n"),),
+        ("scenario:limit_of_misplaced",)),
+    Mutation(
+        "no-ledger",
+        "what is sent is entered before it goes", (
+            Edit(SENDING,
+                 "            for change in batch:  # whatever happens from here on, the budget "
+                 "knows of it\n"
+                 "                self.ledger.add(change, before, now)\n",
+                 ""),
+            Edit(LEDGER,
+                 "        for change in batch:\n"
+                 "            self.entries[change.pgid] = "
+                 "self.entries[change.pgid]._replace(epoch=epoch)\n",
+                 "        return\n"),
+            Edit(LEDGER,
+                 "        entry = self.entries.pop(change.pgid)\n"
+                 "        if shards:\n",
+                 "        entry = self.entries.pop(change.pgid, None)\n"
+                 "        if shards and entry:\n"),),
+        ("scenario:limit_of_misplaced scenario:limit_of_a_round",)),
+    Mutation(
+        "arrives-at-once",
+        "what was sent has arrived when a report of its map says so", (
+            Edit(LEDGER,
+                 "    if pg.is_moving or any(state in pg.state for state in _MOVING_STATES):\n"
+                 "        return False\n"
+                 "    return (pg.reported_epoch >= entry.epoch\n"
+                 "            or snapshot.taken_at - entry.sent_at > _BELIEVE_AFTER_SECONDS)",
+                 "    return not pg.is_moving"),),
+        ("scenario:limit_of_misplaced",)),
+    Mutation(
+        "rests-at-once",
+        "a PG rests where a report of its present map calls it clean", (
+            Edit(TRACKER,
+                 "        return (\"clean\" in pg.record.state and not self._has_hole(pg)\n"
+                 "                and _same(pg.up, pg.acting, pg.positional) and "
+                 "self._is_heard(pg, away))\n",
+                 "        return _same(pg.up, pg.acting, pg.positional)\n"),),
+        ("scenario:limit_of_misplaced scenario:limit_of_fill_late",)),
+    Mutation(
+        "nothing-recalled",
+        "a new mgr counts what the last one has just sent", (
+            Edit(SENDING,
+                 "            self.ledger.recall(self._recalled, snapshot, self._clock())\n",
+                 ""),),
+        ("scenario:limit_after_death",)),
+    Mutation(
+        "no-backfill-cap",
+        "max_backfills_per_osd", (
+            Edit(THROTTLE,
+                 "                if (load.shards_in if into else load.shards_out) >= most:\n",
+                 "                if False:\n"),),
+        ("scenario:limit_of_a_round",)),
+    Mutation(
+        "no-transit-cap",
+        "max_transit_ratio", (
+            Edit(THROTTLE,
+                 "        if busy is None or self._alone(shards):\n",
+                 "        if True:\n"),),
+        ("scenario:limit_of_a_round",)),
+    Mutation(
+        "hidden-transit",
+        "what was sent and does not show yet is in transit", (
+            Edit(TRANSIT,
+                 "        if hidden is not None and not hidden.is_moving:\n",
+                 "        if False:\n"),),
+        ("scenario:limit_of_misplaced",)),
+    Mutation(
+        "no-item-bound",
+        "max_upmap_items", (
+            Edit(THROTTLE,
+                 "            if self._items + self._more_items(change) > limits.max_items:\n",
+                 "            if False:\n"),),
+        ("scenario:limit_of_items",)),
+    Mutation(
+        "no-item-bound-anywhere",
+        "max_upmap_items, in plans and before sending", (
+            Edit(THROTTLE,
+                 "            if self._items + self._more_items(change) > limits.max_items:\n",
+                 "            if False:\n"),
+            Edit(OPTIONS,
+                 "    if max_upmap_items <= 0.0:\n",
+                 "    if True:\n"),),
+        ("scenario:limit_of_items",)),
+    Mutation(
+        "no-shard-bound",
+        "mon_max_pg_per_osd", (
+            Edit(THROTTLE,
+                 "            if count + 1 > most:\n",
+                 "            if False:\n"),),
+        ("scenario:limit_of_shards",)),
+    Mutation(
+        "no-shard-bound-anywhere",
+        "mon_max_pg_per_osd, in plans and before sending", (
+            Edit(THROTTLE,
+                 "            if count + 1 > most:\n",
+                 "            if False:\n"),
+            Edit(BOARD,
+                 "        if not most:\n"
+                 "            return None\n",
+                 "        if True:\n"
+                 "            return None\n"),),
+        ("scenario:limit_of_shards",)),
+    Mutation(
+        "pg-num-gets-no-budget",
+        "half of the mgr's own misplaced target is left to a pg_num that changes", (
+            Edit(SIGHT,
+                 "        return min(limit, target / 2.0) if pg_num_changes(snapshot) else limit\n",
+                 "        return limit\n"),),
+        ("scenario:guard_pg_num",)),
+    # -- what is known
+    Mutation(
+        "unknown-is-movable",
+        "what has not been reported is not moved", (
+            Edit(BUILD,
+                 "pool.immovable or unknown.get(pgid)\n",
+                 "pool.immovable\n"),),
+        ("scenario:guard_reports",)),
+    Mutation(
+        "unreported-osds",
+        "nothing of PGs on OSDs that have not reported", (
+            Edit(BUILD,
+                 "    if awaited and not awaited.isdisjoint(up):\n",
+                 "    if False:\n"),),
+        ("scenario:guard_reports",)),
+    Mutation(
+        "unknown-weighs-nothing",
+        "what has not been reported counts as its pool's mean", (
+            Edit(BUILD,
+                 "                objects=_objects(shard, pgid in unknown),\n",
+                 "                objects=shard.objects if pgid not in unknown else 0,\n"),
+            Edit(BUILD,
+                 "                              + _unreported_misplaced(tally.unreported, pools)),\n",
+                 "                              ),\n"),),
+        ("scenario:limit_after_death",)),
+    Mutation(
+        "answers-are-believed",
+        "only what stands in the map was taken", (
+            Edit(WALK,
+                 "        if present == change.items:\n",
+                 "        if present == change.items or sent.returncode == 0:\n"),),
+        ("scenario:mon_drops",)),
+    Mutation(
+        "rejected-again",
+        "what the monitor dropped is not sent again", (
+            Edit(SENDING,
+                 "        return Excluded(frozenset(self.rejected), ",
+                 "        return Excluded(frozenset(), "),),
+        ("scenario:guard_monitor",)),
+    Mutation(
+        "no-backoff",
+        "a pause after a batch of which nothing was taken", (
+            Edit(SENDING,
+                 "            self.backoff.failed(self._clock())\n",
+                 "            pass\n"),),
+        ("scenario:guard_monitor",)),
+    Mutation(
+        "no-size-correction",
+        "pools whose sizes were mispredicted are stopped", (
+            Edit(SENDING,
+                 "        if not findings.mispredictions:\n",
+                 "        if True:\n"),),
+        ("scenario:swelling",)),
+    Mutation(
+        "stopped-is-sent",
+        "what a plan wants of a stopped pool is void", (
+            Edit(SENDING,
+                 "            walk.drop([(change, reasons[pool]) for change, pool in pools if "
+                 "pool in reasons])\n",
+                 "            pass\n"),),
+        ("scenario:swelling scenario:swelling_execute",)),
+    Mutation(
+        "stopped-is-planned",
+        "nothing is planned of a stopped pool", (
+            Edit(SENDING,
+                 "            alone |= {pg.pgid for pg in snapshot.pgs.values() if pg.pool in "
+                 "stopped}\n",
+                 "            pass\n"),),
+        ("scenario:swelling",)),
+    Mutation(
+        "stop-is-forgotten",
+        "another mgr keeps to the stop", (
+            Edit(SENDING,
+                 "        self.corrections.restore(corrections)\n",
+                 ""),),
+        ("scenario:swelling",)),
+    Mutation(
+        "measured-is-not-used",
+        "looks use the sizes that were measured", (
+            Edit(SIZES,
+                 "        return max(0, int(raw * factors[1] + pg.objects * measured))\n",
+                 "        return max(0, int(raw * factors[1]))\n"),),
+        ("scenario:swelling_execute",)),
+    Mutation(
+        "suspects-are-fed",
+        "nothing goes while an OSD seems to have taken too much", (
+            Edit(LOOP,
+                 "        if self._sender.has_suspects:\n"
+                 "            return THROTTLED",
+                 "        if False:\n"
+                 "            return THROTTLED"),),
+        ("scenario:swelling",)),
+    Mutation(
+        "settling-is-not-awaited",
+        "a topology has to stand for a minute before it is planned for", (
+            Edit(AUTOMATIC,
+                 "                self._settling.begin(self._clock(), SETTLE_SECONDS)\n",
+                 "                pass\n"),),
+        ("scenario:flapping",)),
+    Mutation(
+        "old-plans-go-on",
+        "a plan ends where the topology has become another one", (
+            Edit(AUTOMATIC,
+                 "        if change is not None:\n"
+                 "            return self._settle(change) or Step(PLANNING, change, replan=True)\n",
+                 ""),),
+        ("scenario:guard_cooldown",)),
 )

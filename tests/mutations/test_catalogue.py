@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Dict
 
 import pytest
 
-from .catalogue import MUTATIONS, Mutation
+from .catalogue import MUTATIONS, Mutation, targets
 
 ROOT = Path(__file__).resolve().parents[2]
+FILES = ROOT / "tests/scenarios/files"
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=[m.name for m in MUTATIONS])
 def test_what_a_mutation_replaces_stands_there_once(mutation: Mutation) -> None:
-    text = (ROOT / mutation.file).read_text()
-    assert text.count(mutation.old) == 1
-    compile(text.replace(mutation.old, mutation.new), mutation.file, "exec")
+    texts: Dict[str, str] = {}
+    for edit in mutation.edits:
+        text = texts.get(edit.file, (ROOT / edit.file).read_text())
+        assert text.count(edit.old) == 1
+        texts[edit.file] = text.replace(edit.old, edit.new)
+        compile(texts[edit.file], edit.file, "exec")
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=[m.name for m in MUTATIONS])
+def test_what_is_likely_to_notice_is_there(mutation: Mutation) -> None:
+    for target in targets(" ".join(mutation.likely)):
+        path, _, name = target.partition("::")
+        assert "/" not in path or (ROOT / path).exists()
+        if "test_scenario[" in name:
+            assert (FILES / (name[len("test_scenario["):-1] + ".txt")).exists()
 
 
 def test_names_are_unique() -> None:

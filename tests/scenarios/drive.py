@@ -9,6 +9,7 @@ from mgr_stub.session import Session
 
 from . import clusters, outcome
 from .scenario import TRY, Scenario
+from .truth import ask
 from .watch import Watch
 
 _DEFAULT_LIMIT = 0.05
@@ -25,6 +26,7 @@ class Result(NamedTuple):
     limit: float     # the misplaced ratio that was allowed
     watch: Watch
     session: Session
+    status: str = ""   # what `status` says at the end
 
 
 def run(scenario: Scenario, folder: Path,
@@ -48,7 +50,8 @@ def run(scenario: Scenario, folder: Path,
     if before is not None:
         before("", session, watch)
     limit = float(dict(scenario.options).get("max_misplaced_ratio", _DEFAULT_LIMIT))
-    found = Result(outcome.lines(session, watch, limit), limit, watch, session)
+    status = "" if session.module is None else str(ask(session, "status").get("reason"))
+    found = Result(outcome.lines(session, watch, limit), limit, watch, session, status)
     session.close()
     return found
 
@@ -68,6 +71,7 @@ def play(session: Session, watch: Watch, line: str) -> None:
         watch.repeats.begin()
     sent = watch.judge.sent
     asked = line.partition(" ")[2] if tried else line
+    watch.judge.answers.before(asked)
     if not asked.startswith("equilibrium off"):
         watch.judge.silence.hear(asked, 0)   # what it starts may be sent before it has answered
     code = attempt(session, asked) if tried else command(session, asked)[0]

@@ -11,6 +11,7 @@ from .moment import Moment
 from .under_way import Outgoing
 
 STOP_FLAGS = ("pause", "pauserd", "pausewr", "norebalance", "nobackfill", "norecover")
+_OLD_CLIENTS = ("", "firefly", "hammer", "jewel")
 _SLACK = 1e-6
 
 
@@ -31,6 +32,8 @@ def s8_cluster(moment: Moment, move: Outgoing) -> Iterator[str]:
     flags = [flag for flag in STOP_FLAGS if flag in session.mgr.maps()[0].flags]
     if flags:
         yield "goes although the flag %s is set" % flags[0]
+    if session.mgr.maps()[0].min_compat_client in _OLD_CLIENTS:
+        yield "goes although clients before luminous are allowed"
     if session.mgr.balancer.active:
         yield "goes although the built-in balancer is active"
     if not session.mgr.mon_connected:

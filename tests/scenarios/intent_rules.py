@@ -1,18 +1,21 @@
 """The rules of what an operator wants, each as what is wrong with a move, or nothing.
 
 I1 an OSD whose weight was lowered gets no more than its share, I2 the module sends no command but
-upmaps, I3 nothing is sent between `off` and the next `on` or `execute`.
+upmaps, I3 nothing is sent between `off` and the next `on` or `execute`, I4 a plan leaves alone what
+somebody else has moved since it is under way.
 """
 from __future__ import annotations
 
 import statistics
-from typing import Dict, Iterator
+from typing import Any, Dict, Iterator
 
 from mgr_stub.cluster import Cluster
+from mgr_stub.mon_faults import LoggedCommand
+from mgr_stub.session import Session
 
 from . import cluster_view
 from .moment import Moment
-from .under_way import Outgoing
+from .under_way import REMOVE_ITEMS, SET_ITEMS, Outgoing
 
 #: Below this share of its likes an OSD counts as held back, as the module's option says.
 _HELD_BACK = 0.9
@@ -70,3 +73,29 @@ class Silence:
             self.is_wanted = True
         elif words.startswith(_STARTING) or "/active" in words:
             self.is_wanted = False
+
+
+class Others:
+    """I4."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._moved: Dict[str, float] = {}   # pgid → when somebody else has set its items
+        self._walk: Any = None
+        self._since = 0.0
+        self.pairs = 0   # of upmap items that they have set
+
+    def see(self, entry: LoggedCommand) -> None:
+        """A command that is not ours."""
+        if entry.prefix in (SET_ITEMS, REMOVE_ITEMS):
+            self._moved[str(entry.command.get("pgid"))] = entry.sent_at
+            self.pairs += len(entry.command.get("id", ())) // 2
+
+    def judge(self, move: Outgoing) -> Iterator[str]:
+        walk = self._session.module.balancer.walk
+        if walk is not self._walk:
+            self._walk, self._since = walk, move.entry.sent_at
+        at = self._moved.get(move.pgid)
+        if at is not None and at > self._since:
+            yield "is moved although somebody else has moved it %d s ago" % (
+                move.entry.sent_at - at)

@@ -8,8 +8,10 @@ from mgr_stub.monitor import MGR
 from mgr_stub.session import Session
 
 from .guard_rules import OF_THE_MOMENT
-from .intent_rules import Silence, i1_share
+from .intent_rules import Others, Silence, i1_share
+from .limit_rules import OF_LIMITS
 from .moment import Lacking, Moment
+from .monitor_rules import Answers
 from .move_rules import OF_ONE_MOVE, History, s6_once
 from .under_way import REMOVE_ITEMS, SET_ITEMS, Outgoing, UnderWay, outgoing
 
@@ -32,6 +34,8 @@ class Judge:
         self.broken: List[str] = []
         self.ours = UnderWay(session.cluster)
         self.silence = Silence()
+        self.answers = Answers(session)
+        self.others = Others(session)
         self.sent = 0         # commands
         self.sent_pairs = 0   # of upmap items
         session.simulation.monitor.witnesses.append(self.see)
@@ -39,6 +43,7 @@ class Judge:
     def see(self, entry: LoggedCommand) -> None:
         """A command has just been sent, by whomever."""
         if entry.sender != MGR:
+            self.others.see(entry)
             return
         if entry.prefix not in (SET_ITEMS, REMOVE_ITEMS):
             if entry.prefix.partition(" ")[2].startswith(_CHANGING):
@@ -60,8 +65,11 @@ class Judge:
         self.ours.add(move)
         self._history.add(move)
         self.sent_pairs += max(0, len(move.items) - len(move.had))
-        for rule, check in OF_ONE_MOVE.items():
+        for rule, check in {**OF_ONE_MOVE, **OF_LIMITS}.items():
             self._note_all(rule, move.pgid, list(check(moment, move)))
+        for rule, what in list(self.answers.judge(move)):
+            self._note_all(rule, move.pgid, [what])
+        self._note_all("I4", move.pgid, list(self.others.judge(move)))
         self._note_all("I1", move.pgid, list(i1_share(moment, move)))
 
     def look(self) -> None:
@@ -82,7 +90,8 @@ class Judge:
         mark = (session.clock.now, session.cluster.map, session.module)
         if self._moment is None or self._moment[0] != mark:
             self.ours.settle()
-            self._moment = mark, Moment(session, self.ours, self._lacking)
+            self._moment = mark, Moment(session, self.ours, self._lacking,
+                                        self._active_since[0])
         return self._moment[1]
 
     def _judge_start(self) -> None:

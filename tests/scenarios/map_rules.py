@@ -32,7 +32,8 @@ class MapRules:
             return
         for what in self._not_kept():
             self._judge.note("S13", what)
-        count, most = _count(self._cluster), self._first + self._judge.sent_pairs
+        count, most = _count(self._cluster), (
+            self._first + self._judge.sent_pairs + self._judge.others.pairs)
         if count > most:
             self._judge.note("S14", "%d pairs in the map, %d were there or sent" % (count, most))
         stale, earlier = self._count_stale(), self._stale

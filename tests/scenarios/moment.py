@@ -1,7 +1,8 @@
 """The moment at which the module sends: what holds, and what the mgr has been told of it."""
 from __future__ import annotations
 
-from typing import Any, Dict, FrozenSet, Set
+from collections import Counter
+from typing import Any, Dict, FrozenSet, Optional, Set
 
 from mgr_stub.cluster import Cluster
 from mgr_stub.session import Session
@@ -42,13 +43,17 @@ class Lacking:
 class Moment:
     """Made anew for each batch; what of the batch was sent before is in `ours` by then."""
 
-    def __init__(self, session: Session, ours: UnderWay, lacking: Lacking) -> None:
+    def __init__(self, session: Session, ours: UnderWay, lacking: Lacking,
+                 active_since: float = 0.0) -> None:
         self.session = session
         self.cluster = session.cluster
         self.ours = ours
+        self.active_since = active_since   # of this mgr, by the clock that never jumps
         self.settings: Any = session.module.settings()
         self.automatic = not getattr(session.module.balancer.walk, "name", "")
         self.reports = session.simulation.reports
+        self._levels: Optional[Dict[int, float]] = None
+        self._pg_shards: Optional[Counter[int]] = None
         status = self.reports.get("pg_status")
         self.misplaced = int(status.get("misplaced_objects", 0))
         # late reports have the pools' old sizes
@@ -121,6 +126,26 @@ class Moment:
     def is_full(self, osd: int, ratio: float) -> bool:
         """Is the OSD above a ratio, as far as reports with their noise can tell?"""
         return self.cluster.usage[osd].utilization * (1.0 + self.reports.noise) >= ratio
+
+    def reported_level(self, osd: int) -> float:
+        """The OSD's utilization as the mgr has been told."""
+        if self._levels is None:
+            self._levels = {}
+            for record in self.reports.get("osd_stats")["osd_stats"]:
+                total, free = record["statfs"]["total"], record["statfs"]["available"]
+                self._levels[record["osd"]] = (total - free) / total if total else 0.0
+        return self._levels.get(osd, 0.0)
+
+    @property
+    def pg_shards(self) -> "Counter[int]":
+        """OSD → PG shards on it or on their way to it, and those that are still to leave it."""
+        if self._pg_shards is None:
+            osdmap = self.cluster.map
+            self._pg_shards = Counter(osd for up in osdmap.up.values() for osd in up)
+            for pg in self.cluster.restless.values():
+                self._pg_shards.update(osd for osd in pg.held
+                                       if osd not in osdmap.up.get(pg.pgid, ()))
+        return self._pg_shards
 
     def refuses_backfill(self, osd: int) -> bool:
         """Is it too full, or does a backfill wait for it because it is?"""

@@ -7,6 +7,8 @@
     at 2h sim osd out 3
     at 3h try equilibrium execute p   what may be refused
     run 3d                            how long it goes on
+    must ends stuck                   what a line of the outcome has to match, from its beginning
+    must status: .*predicted          the same of what `status` says at the end
     ---
     hdd: highest 0.870 -> 0.652 …     the outcome, line by line (tests/scenarios/outcome.py)
 
@@ -15,8 +17,9 @@ review.
 """
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Tuple
+from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 from mgr_stub.clock import parse_span
 
@@ -44,13 +47,19 @@ class Scenario(NamedTuple):
     events: Tuple[Event, ...]
     seconds: float
     expected: Tuple[str, ...]
+    musts: Tuple[str, ...] = ()   # regular expressions
+
+    def missed(self, lines: Sequence[str]) -> List[str]:
+        """What has to be in an outcome and is not."""
+        return [must for must in self.musts if not any(re.match(must, line) for line in lines)]
 
 
 def read(path: Path) -> Scenario:
     """Reads a scenario file. Raises ValueError for a line that it does not know."""
     head, _, tail = path.read_text().partition(_DASHES + "\n")
     description: List[str] = []
-    words_of: Dict[str, List[str]] = {"cluster": [], "option": [], "at": [], "run": []}
+    words_of: Dict[str, List[str]] = {"cluster": [], "option": [], "at": [], "run": [],
+                                      "must": []}
     for line in head.splitlines():
         if line.startswith("#"):
             description.append(line[1:].strip())
@@ -65,7 +74,8 @@ def read(path: Path) -> Scenario:
         options=tuple(_pair(option) for option in words_of["option"]),
         events=tuple(sorted((_event(text) for text in words_of["at"]), key=lambda e: e.at)),
         seconds=parse_span(words_of["run"][0]),
-        expected=tuple(line for line in tail.splitlines() if line.strip()))
+        expected=tuple(line for line in tail.splitlines() if line.strip()),
+        musts=tuple(words_of["must"]))
 
 
 def text_of(scenario: Scenario) -> str:

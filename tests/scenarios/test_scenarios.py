@@ -18,6 +18,8 @@ def test_scenario(path: Path, tmp_path: Path, request: pytest.FixtureRequest) ->
     assert not [what for what in result.watch.truth.broken if what[:2] not in truth.PENDING]
     # S4 at every look, not only as something is sent: what clients write meanwhile counts as well
     assert result.watch.figures.highest_misplaced <= result.limit
+    said = result.lines + ["status: " + result.status]
+    assert not played.missed(said), "\n".join(said)
     if request.config.getoption("--rewrite-scenarios"):
         scenario.rewrite(path, result.lines)
         return

@@ -69,7 +69,7 @@ class Truth:
 
     def look(self, session: Session, ours: UnderWay) -> None:
         life = session.mgr.life
-        if session.module is None or life.dead or life.doom is not None:   # calls are counted
+        if session.module is None or life.dead or life.counts_calls:
             return
         self._look_at_frozen(session)
         if not self._is_fresh(session):

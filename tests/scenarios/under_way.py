@@ -81,6 +81,20 @@ class UnderWay:
         return {target: flow.missing for (_, target), flow in move.pg.flows.items()
                 if target in move.gains}
 
+    def bytes_at(self, osd: int, into: bool) -> int:
+        """Bytes that our moves are still to bring to an OSD, or to take from it."""
+        found = 0.0
+        for move in self.moves.values():
+            here = move.gains if into else move.losses
+            if osd not in here:
+                continue
+            flowing = self.flowing(move)
+            waits = move.entry.returncode is None and not flowing
+            part = 1.0 if waits else (flowing.get(osd, 0.0) if into else max(flowing.values(),
+                                                                             default=0.0))
+            found += part * move.pg.shard.total
+        return int(found)
+
     def copies(self) -> int:
         """Object copies that we have misplaced."""
         return sum(self._copies(move) for move in self.moves.values())

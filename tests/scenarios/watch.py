@@ -33,6 +33,7 @@ class Watch:
         self._start = session.simulation.clock.now
         self._read = len(session.simulation.monitor.log)
         self._ours: Set[str] = set()
+        session.listeners.append(self._hear)
 
     def __call__(self, session: Session) -> None:
         """One look."""
@@ -48,6 +49,11 @@ class Watch:
                       if pgid in session.cluster.restless}
         self.figures.measure(session, self._ours, levels)
         self.risen += self._ceiling.passed(session, self.judge.ours, levels)
+
+    def _hear(self, line: str, code: int) -> None:
+        """A command that came in the middle of a round."""
+        self.judge.answers.before(line)
+        self.judge.silence.hear(line, code)
 
     @property
     def broken(self) -> List[str]:

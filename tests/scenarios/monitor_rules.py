@@ -1,0 +1,84 @@
+"""What the monitor has answered, and what the built-in balancer may still be doing.
+
+S18 what was not kept is not sent again while the map is the same in what matters, S20 nothing is
+sent before a built-in balancer that `on` has switched off has noticed, S21 after a batch of which
+nothing was taken there is a pause.
+"""
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+from mgr_stub.mon_faults import LoggedCommand
+from mgr_stub.session import Session
+
+from .under_way import Outgoing
+
+#: The first pause after a batch of which nothing was taken.
+_PAUSE_SECONDS = 60.0
+#: Of `ceph equilibrium …`: what makes everything worth asking again.
+_ASKING = ("equilibrium on", "equilibrium off", "equilibrium execute", "equilibrium reset")
+_ON = "equilibrium on"
+
+
+class Answers:
+    """S18, S20 and S21 of one run."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._refused: Dict[str, Tuple[Any, LoggedCommand]] = {}   # pgid → mgr, what was sent
+        self._batch: List[LoggedCommand] = []
+        self._batch_at = (0.0, 0.0)       # of the clock that never jumps, and of the wall's
+        self._switched_at: Optional[Tuple[float, float]] = None   # likewise
+
+    def before(self, line: str) -> None:
+        """A command line is about to be given."""
+        words = line[len("ceph "):] if line.startswith("ceph ") else line
+        if words.startswith(_ASKING):
+            self._refused, self._batch = {}, []
+        module = self._session.module
+        if words == _ON and self._session.mgr.balancer.active and module is not None:
+            self._switched_at = self._now()
+
+    def judge(self, move: Outgoing) -> Iterator[Tuple[str, str]]:
+        """(rule, what is wrong) with a move at its sending."""
+        session, entry = self._session, move.entry
+        if self._switched_at is not None:
+            waited = self._since(self._switched_at)
+            if waited < session.module.gateway.builtin_balancer_sleep():
+                yield "S20", "is sent %d s after the built-in balancer was switched off" % waited
+        if self._batch and self._batch[0].sent_at != entry.sent_at:
+            waited = self._since(self._batch_at)
+            if all(map(_is_refused, self._batch)) and waited < _PAUSE_SECONDS:
+                yield "S21", "is sent %d s after a batch of which nothing was taken" % waited
+            self._batch = []
+        self._note_refused()
+        mark, last = self._refused.get(move.pgid, (None, None))
+        if last is not None and mark == self._mark():
+            yield "S18", "is sent again although it was refused (%s)" % last.message
+        if not self._batch:
+            self._batch_at = self._now()
+        self._batch.append(entry)
+        self._refused[move.pgid] = self._mark(), entry
+
+    def _now(self) -> Tuple[float, float]:
+        return self._session.clock.now, self._session.clock()
+
+    def _since(self, moment: Tuple[float, float]) -> float:
+        """Seconds; a clock that is set forward may end a wait."""
+        return max(now - then for now, then in zip(self._now(), moment))
+
+    def _note_refused(self) -> None:
+        self._refused = {pgid: (mark, entry) for pgid, (mark, entry) in self._refused.items()
+                         if entry.returncode is None or _is_refused(entry)}
+
+    def _mark(self) -> Tuple[Any, ...]:
+        """Another one where the monitor may judge otherwise, or another mgr has begun."""
+        osdmap = self._session.cluster.map
+        return (self._session.mgr, self._session.cluster.crush,
+                {osd: entry["weight"] for osd, entry in osdmap.osds.items()})
+
+
+def _is_refused(entry: LoggedCommand) -> bool:
+    """Did the monitor say no, at once and to the mgr itself?"""
+    told: Optional[Tuple[int, str, str]] = entry.answer
+    return bool(entry.returncode) and told is not None and entry.done_at == entry.sent_at
