@@ -17,6 +17,7 @@ LOOP = "equilibrium_mgr/executor/balancer.py"
 LEDGER = "equilibrium_mgr/executor/ledger.py"
 BUILD = "equilibrium_mgr/snapshot/build.py"
 RULE = "equilibrium_mgr/crush/placement.py"
+SUMMARIES = "equilibrium_mgr/summary_reader.py"
 COURSE = "equilibrium_mgr/executor/course.py"
 LOGBOOK = "equilibrium_mgr/executor/logbook.py"
 GATEWAY = "equilibrium_mgr/gateway.py"
@@ -87,7 +88,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "            self._stops += 1\n"
                  "            walk, self.walk = self.walk, None\n",
                  "            walk = self.walk\n"),),
-        ("scenario:off_meanwhile",)),
+        ("scenario:off_executing",)),
     Mutation(
         "off-is-forgotten",
         "no successor takes up what `off` has stopped", (
@@ -95,7 +96,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "            self._memory.note(EXECUTION, None)\n"
                  "            self._memory.write()\n",
                  "            pass\n"),),
-        ("scenario:off_executing",)),
+        ("threads/test_off_is_final.py",)),
     Mutation(
         "options-are-not-asked",
         "nothing under options that do not hold any more", (
@@ -135,6 +136,20 @@ MUTATIONS: Tuple[Mutation, ...] = (
             Edit(GUARDS,
                  "    if not have_mon_connection:\n",
                  "    if False:\n"),),
+        ("scenario:guard_monitor",)),
+    Mutation(
+        "no-monitor-guard-anywhere",
+        "nothing without a monitor, whether it is asked for flags or not", (
+            Edit(GUARDS,
+                 "    if not have_mon_connection:\n",
+                 "    if False:\n"),
+            Edit(GATEWAY,
+                 "        return self._summaries.guards(epoch) if self.have_mon_connection() "
+                 "else None\n",
+                 "        return self._summaries.guards(epoch)\n"),
+            Edit(SUMMARIES,
+                 "        guards = self.guards(epoch) if with_guards and connected else None\n",
+                 "        guards = self.guards(epoch) if with_guards else None\n"),),
         ("scenario:guard_monitor",)),
     Mutation(
         "no-min-compat-guard",
@@ -285,7 +300,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
             Edit(BATCH,
                  "        if seconds <= 0.0:\n",
                  "        if True:\n"),),
-        ("scenario:guard_cooldown",)),
+        ("scenario:guard_cooldown_execute",)),
     Mutation(
         "no-cooldown-anywhere",
         "no plan and no batch moves a PG again within pg_cooldown", (
@@ -363,7 +378,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "            if not self._enters(domain, block, up, position, bucket):\n"
                  "                return False\n",
                  ""),),
-        ("scenario:racks",)),
+        ("scenario:domains scenario:two_classes",)),
     Mutation(
         "no-domain-check-anywhere",
         "failure domains, in plans and before sending", (
@@ -387,7 +402,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "        return \"no longer legal",
                  "    if False:\n"
                  "        return \"no longer legal"),),
-        ("scenario:guard_flags",)),
+        ("scenario:guard_flags scenario:domains",)),
     Mutation(
         "groups-are-not-checked",
         "neighbouring shards of an EC pool share a bucket, others do not", (
@@ -398,14 +413,14 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "            return \"one group of shards spans two buckets of type %s\" % "
                  "domain.type_name\n",
                  "            return None\n"),),
-        ("scenarios/test_from_any_upmaps.py", "scenario:racks",)),
+        ("scenarios/test_from_any_upmaps.py", "scenario:domains",)),
     Mutation(
         "counts-are-not-checked",
         "shards spread over buckets as the rule does it", (
             Edit(RULE,
                  "        if sizes != given or len(sizes) > domain.buckets_per_parent:\n",
                  "        if False:\n"),),
-        ("scenarios/test_from_any_upmaps.py", "scenario:racks",)),
+        ("scenarios/test_from_any_upmaps.py", "scenario:domains",)),
     Mutation(
         "monitor-is-not-foreseen",
         "what the monitor would cancel is not planned or sent", (
@@ -415,7 +430,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "        return None\n"
                  "        for osd in up:\n"
                  "            if self._weights.get(osd, 0.0) <= 0.0:\n"),),
-        ("scenarios/test_from_any_upmaps.py", "scenario:hybrid scenario:guard_execute",)),
+        ("scenarios/test_from_any_upmaps.py", "scenario:two_classes scenario:guard_execute",)),
     Mutation(
         "takes-are-not-checked",
         "targets are in the rule's take", (
@@ -438,7 +453,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "        return None\n"
                  "        for osd in up:\n"
                  "            if self._weights.get(osd, 0.0) <= 0.0:\n"),),
-        ("scenario:guard_execute scenario:hybrid",)),
+        ("scenario:guard_execute scenario:two_classes",)),
     Mutation(
         "exchanges-are-planned",
         "items never exchange OSDs of one PG", (

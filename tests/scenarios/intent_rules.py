@@ -80,22 +80,20 @@ class Others:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._moved: Dict[str, float] = {}   # pgid → when somebody else has set its items
-        self._walk: Any = None
-        self._since = 0.0
+        self._moved: Dict[str, Any] = {}   # pgid → the plan that was under way as they moved it
         self.pairs = 0   # of upmap items that they have set
 
     def see(self, entry: LoggedCommand) -> None:
         """A command that is not ours."""
         if entry.prefix in (SET_ITEMS, REMOVE_ITEMS):
-            self._moved[str(entry.command.get("pgid"))] = entry.sent_at
+            self._moved[str(entry.command.get("pgid"))] = self._walk()
             self.pairs += len(entry.command.get("id", ())) // 2
 
     def judge(self, move: Outgoing) -> Iterator[str]:
-        walk = self._session.module.balancer.walk
-        if walk is not self._walk:
-            self._walk, self._since = walk, move.entry.sent_at
-        at = self._moved.get(move.pgid)
-        if at is not None and at > self._since:
-            yield "is moved although somebody else has moved it %d s ago" % (
-                move.entry.sent_at - at)
+        walk = self._walk()
+        if walk is not None and self._moved.get(move.pgid) is walk:
+            yield "is moved although somebody else has moved it since the plan was made"
+
+    def _walk(self) -> Any:
+        module = self._session.module
+        return None if module is None else module.balancer.walk

@@ -2,7 +2,7 @@
 
 T1 how full OSDs will be when all has arrived, T2 what is misplaced, T3 what is moving, T4 what is
 left of a plan, T5 the state, T6 `eval` says the same as `status`, T7 what is stored in pools, T8 how
-full OSDs are now, T9 that statistics stand still.
+full OSDs are now, T9 that statistics stand still, T10 what waits for an OSD that is too full.
 """
 from __future__ import annotations
 
@@ -226,9 +226,18 @@ def t7_stored(session: Session, ours: UnderWay, status: Dict[str, Any],
             yield "pool %s stores %d, said is %d" % (name, really, pool["stored_bytes"])
 
 
+def t10_too_full(session: Session, ours: UnderWay, status: Dict[str, Any],
+                 evaluation: Dict[str, Any]) -> Iterator[str]:
+    progress = session.simulation.reports.get("pg_progress")["pgs"]
+    waiting = sorted(pgid for pgid, pg in progress.items() if "toofull" in pg["state"])
+    told = {pgid for entry in status["too_full"] for pgid in entry["pgids"]}
+    if waiting and not told.intersection(waiting):
+        yield "pg %s waits for an OSD that is too full, told are %s" % (waiting[0], sorted(told))
+
+
 _Rule = Callable[[Session, UnderWay, Dict[str, Any], Dict[str, Any]], Iterator[str]]
 _RULES: Dict[str, _Rule] = {
     "T1": t1_fill, "T2": t2_misplaced, "T3": t3_moving, "T4": t4_remaining, "T5": t5_state,
-    "T6": t6_eval, "T7": t7_stored, "T8": t8_now}
+    "T6": t6_eval, "T7": t7_stored, "T8": t8_now, "T10": t10_too_full}
 _SLOW = ("T1", "T3")
 _MOST_NOTES = 20
