@@ -13,7 +13,8 @@
     hdd: highest 0.870 -> 0.652 …     the outcome, line by line (tests/scenarios/outcome.py)
 
 With `--rewrite-scenarios` pytest writes the outcome it sees below the dashes: the diff is the
-review.
+review. A file without dashes records nothing: it is there for a rule that must hold, whatever the
+figures are.
 """
 from __future__ import annotations
 
@@ -48,6 +49,7 @@ class Scenario(NamedTuple):
     seconds: float
     expected: Tuple[str, ...]
     musts: Tuple[str, ...] = ()   # regular expressions
+    is_recorded: bool = True      # are there expectations at all?
 
     def missed(self, lines: Sequence[str]) -> List[str]:
         """What has to be in an outcome and is not."""
@@ -56,7 +58,7 @@ class Scenario(NamedTuple):
 
 def read(path: Path) -> Scenario:
     """Reads a scenario file. Raises ValueError for a line that it does not know."""
-    head, _, tail = path.read_text().partition(_DASHES + "\n")
+    head, dashes, tail = path.read_text().partition(_DASHES + "\n")
     description: List[str] = []
     words_of: Dict[str, List[str]] = {"cluster": [], "option": [], "at": [], "run": [],
                                       "must": []}
@@ -75,7 +77,7 @@ def read(path: Path) -> Scenario:
         events=tuple(sorted((_event(text) for text in words_of["at"]), key=lambda e: e.at)),
         seconds=parse_span(words_of["run"][0]),
         expected=tuple(line for line in tail.splitlines() if line.strip()),
-        musts=tuple(words_of["must"]))
+        musts=tuple(words_of["must"]), is_recorded=bool(dashes))
 
 
 def text_of(scenario: Scenario) -> str:

@@ -20,6 +20,8 @@ def test_scenario(path: Path, tmp_path: Path, request: pytest.FixtureRequest) ->
     assert result.watch.figures.highest_misplaced <= result.limit
     said = result.lines + ["status: " + result.status]
     assert not played.missed(said), "\n".join(said)
+    if not played.is_recorded:
+        return
     if request.config.getoption("--rewrite-scenarios"):
         scenario.rewrite(path, result.lines)
         return
