@@ -9,6 +9,7 @@
     run 3d                            how long it goes on
     must ends stuck                   what a line of the outcome has to match, from its beginning
     must status: .*predicted          the same of what `status` says at the end
+    pending T2                        a rule of truth that the module breaks here today
     ---
     hdd: highest 0.870 -> 0.652 …     the outcome, line by line (tests/scenarios/outcome.py)
 
@@ -50,6 +51,7 @@ class Scenario(NamedTuple):
     expected: Tuple[str, ...]
     musts: Tuple[str, ...] = ()   # regular expressions
     is_recorded: bool = True      # are there expectations at all?
+    pending: Tuple[str, ...] = ()   # rules of truth
 
     def missed(self, lines: Sequence[str]) -> List[str]:
         """What has to be in an outcome and is not."""
@@ -61,7 +63,7 @@ def read(path: Path) -> Scenario:
     head, dashes, tail = path.read_text().partition(_DASHES + "\n")
     description: List[str] = []
     words_of: Dict[str, List[str]] = {"cluster": [], "option": [], "at": [], "run": [],
-                                      "must": []}
+                                      "must": [], "pending": []}
     for line in head.splitlines():
         if line.startswith("#"):
             description.append(line[1:].strip())
@@ -77,7 +79,8 @@ def read(path: Path) -> Scenario:
         events=tuple(sorted((_event(text) for text in words_of["at"]), key=lambda e: e.at)),
         seconds=parse_span(words_of["run"][0]),
         expected=tuple(line for line in tail.splitlines() if line.strip()),
-        musts=tuple(words_of["must"]), is_recorded=bool(dashes))
+        musts=tuple(words_of["must"]), is_recorded=bool(dashes),
+        pending=tuple(words_of["pending"]))
 
 
 def text_of(scenario: Scenario) -> str:
