@@ -155,6 +155,15 @@ def test_full_reading_tells_how_far_a_transfer_is() -> None:
     assert abs(moving(reader, 900) - 0.2) < 1e-9
 
 
+def test_full_reading_of_a_pg_that_has_lost_a_copy_tells_that_all_of_it_is_to_come() -> None:
+    """Its objects are degraded, not misplaced: the OSD looked as if nothing would come to it."""
+    stat = pg_stat("1.0", 10, up=(2, 1), acting=(1,), num_objects_degraded=10,
+                   num_bytes_recovered=500)
+    reader = Reader([stat], [pool_stat(1, 10)])
+    waits = progress(1000, 500, state="active+recovery_wait+undersized+degraded+remapped")
+    assert reader.read({"1.0": waits}, moving={"1.0"}, up=(2, 1))["1.0"].to_come == 1.0
+
+
 def test_transfer_that_ended_is_forgotten() -> None:
     reader = Reader([pg_stat("1.0")], [pool_stat(1, 10)])
     moving(reader, 0)
