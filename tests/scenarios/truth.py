@@ -29,8 +29,11 @@ _SPLIT_SECONDS = 3600.0
 _FROZEN_SECONDS = 900.0
 #: Rules that main breaks today → the defect.
 PENDING: Dict[str, str] = {
-    "T1": "what is still to come of a PG that moves again, or is recovered by its log, is estimated"
-          " too high or too low"}
+    "T1": "as T3; and what is still to come of a PG that moves a second time is an estimate",
+    "T2": "our move of a PG that has lost a copy since is still held against the limit, while Ceph"
+          " counts it as degraded",
+    "T3": "a disk that comes back empty under its old id, while the PGs' logs are whole, is taken"
+          " for one that has what it had"}
 
 
 def arrived(cluster: Cluster) -> Dict[int, float]:
