@@ -62,7 +62,7 @@ class SummaryReader:
             object_copies=object_copies(reading), mon_connected=connected,
             builtin_active=builtin_active,
             stale_osds=frozenset(osd for osd in self._reports.stale(reading.osd_stats, now)
-                                 if osd in osds and osds[osd].up),
+                                 if osd in osds and osds[osd].up and osds[osd].is_in),
             flags=guards.flags if guards is not None else None,
             min_compat_client=guards.min_compat_client if guards is not None else None)
 

@@ -89,7 +89,7 @@ class SnapshotBuilder:
             skipped=Counter(
                 pg.immovable for pg in self._paced(pgs.values()) if pg.immovable),
             stale_osds=reading.stale_osds.intersection(
-                osd.id for osd in devices.values() if osd.up),
+                osd.id for osd in devices.values() if osd.up and osd.is_in),
             unsettled_seconds=self._tracker.unsettled_seconds)
 
     def _paced(self, items: Iterable[_T]) -> Iterator[_T]:

@@ -132,7 +132,7 @@ class Snapshot(NamedTuple):
     object_copies: int                    # what Ceph's misplaced ratio divides by
     misplaced_copies: int                 # as pg_status reports them
     skipped: Mapping[str, int]            # reason → PGs that cannot be moved for it
-    stale_osds: FrozenSet[int] = frozenset()   # up, but silent for too long
+    stale_osds: FrozenSet[int] = frozenset()   # up and in, but silent for too long
     #: seconds until PGs that were remapped a moment ago have shown whether they have to move
     unsettled_seconds: float = 0.0
 

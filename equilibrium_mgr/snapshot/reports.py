@@ -1,6 +1,7 @@
 """Which OSDs have stopped reporting their statistics although the monitor calls them up.
 
-An OSD sends a report every few seconds, each with a higher sequence number (`seq`).
+An OSD sends a report every few seconds, each with a higher sequence number (`seq`). Of one that is
+out the mgr takes nothing in: that is no silence.
 """
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class ClusterSummary(NamedTuple):
     builtin_active: bool         # the built-in balancer runs and is switched on
     flags: Optional[FrozenSet[str]] = None    # of the osdmap; None where nobody asked, or no answer
     min_compat_client: Optional[str] = None   # as the flags
-    stale_osds: FrozenSet[int] = frozenset()  # up, but silent for too long
+    stale_osds: FrozenSet[int] = frozenset()  # up and in, but silent for too long
 
     @property
     def misplaced_ratio(self) -> float:

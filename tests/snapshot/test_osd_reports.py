@@ -3,6 +3,10 @@ from __future__ import annotations
 
 from typing import Any, Dict, List
 
+import pytest
+from builders import Cluster, hosts
+
+from equilibrium_mgr.snapshot.build import build_snapshot
 from equilibrium_mgr.snapshot.reports import OsdReports
 
 
@@ -38,3 +42,14 @@ def test_clock_that_is_set_back() -> None:
     reports.stale(stats(osd0=2), 9005.0)
     assert reports.stale(stats(osd0=2), 5400.0) == frozenset()
     assert reports.stale(stats(osd0=2), 5521.0) == frozenset((0,))
+
+
+@pytest.mark.parametrize("state, counts", [
+    ({}, True), ({"in": 0, "weight": 0.0}, False), ({"state": ["exists"], "up": 0}, False)])
+def test_only_an_osd_that_is_up_and_in_can_be_silent(state: Dict[str, Any],
+                                                     counts: bool) -> None:
+    """Of an OSD that is out the mgr takes nothing in, and PGs have to leave it all the same."""
+    cluster = Cluster(hosts(4)).pool(1, size=2).pg("1.0", [0, 1])
+    cluster.osd(3, **state)
+    reading = cluster.reading()._replace(stale_osds=frozenset((3,)))
+    assert bool(build_snapshot(reading).stale_osds) == counts
