@@ -84,7 +84,7 @@ def _silence(snapshot: Snapshot) -> List[str]:
 
 
 def _nobody_reports(snapshot: Snapshot) -> bool:
-    up = {osd.id for osd in snapshot.osds.values() if osd.up}
+    up = {osd.id for osd in snapshot.osds.values() if osd.up and osd.is_in}
     return bool(snapshot.stale_osds) and up <= snapshot.stale_osds
 
 
