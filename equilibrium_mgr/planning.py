@@ -6,7 +6,7 @@ import time
 from typing import Any, Callable, Dict, Optional
 
 from .comparing import FAILED, AimFigures, Comparison, ComparisonMemory, figures_of
-from .gateway import Gateway
+from .gateway import Gateway, NotReady
 from .plan_queue import Failures, Making, PlanQueue, Progress
 from .planner.options import PlanOptions
 from .planner.plan import Plan
@@ -178,7 +178,10 @@ class PlanningDesk:
             if snapshot.unsettled_seconds <= 0.0 or not self._jobs.wait(
                     snapshot.unsettled_seconds + 1.0):
                 break
-            snapshot = self._gateway.snapshot(fresh=True)
+            try:
+                snapshot = self._gateway.snapshot(fresh=True)
+            except NotReady:   # as while a pool is created; the snapshot at hand will do
+                break
         return snapshot
 
     def _within_ceph_limits(self, options: PlanOptions) -> PlanOptions:

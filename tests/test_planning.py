@@ -80,6 +80,19 @@ def test_a_plan_does_not_wait_for_ever_for_a_map_that_never_rests() -> None:
     assert len(desk.jobs.waited) == 3 and set(desk.shelf.heads()) == {"p"}
 
 
+def test_a_plan_that_waits_makes_do_with_what_it_has_when_the_mgr_is_not_ready() -> None:
+    desk = open_desk()
+    desk.gateway.unsettled = [20.0]
+
+    def wait(_seconds: float) -> bool:
+        desk.gateway.not_ready = "a pool is being created"
+        return True
+    desk.jobs.wait = wait  # type: ignore[method-assign]
+    desk.planning.submit_named("p", OPTIONS, 10.0)
+    desk.jobs.run()
+    assert set(desk.shelf.heads()) == {"p"} and desk.planning.failure("p") is None
+
+
 def test_a_plan_waits_no_longer_than_the_module_lives() -> None:
     desk = open_desk()
     desk.gateway.unsettled = [20.0] * 99

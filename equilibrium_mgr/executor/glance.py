@@ -73,8 +73,7 @@ class Glance:
             return self._ends_rest(seen.summary, summary, elapsed, rest_is_over)
         if elapsed >= _LONGEST_SECONDS or _topology(summary) != _topology(seen.summary) or (
                 _troubles(summary) != _troubles(seen.summary)) or (
-                _unreported(summary) != _unreported(seen.summary)) or (
-                summary.stale_osds != seen.summary.stale_osds):
+                _unreported(summary) != _unreported(seen.summary)):
             return True
         if state == BLOCKED:
             return False

@@ -38,6 +38,8 @@ _RISE_RATIO = 0.005
 _CONCERNED_RATIO = 0.25
 #: Rounds of the fit: what remains for pools that explain nothing halves with nearly each of them.
 _FIT_ROUNDS = 100
+#: The fit is through when no round changes a pool's part by more than this ratio.
+_SETTLED_RATIO = 0.001
 
 
 class Misprediction(NamedTuple):
@@ -138,7 +140,8 @@ class PredictionCheck:
             now)
         if not bad:
             return Findings()
-        per_object = _fit([(growth.excess, growth.arrived) for growth in growths])
+        per_object = _fit([(_clear_excess(growth), growth.arrived) for growth in growths],
+                          self._checkpoint)
         found = [misprediction for growth in bad
                  for misprediction in _concerned(growth, per_object, now)]
         pools = {misprediction.pool for misprediction in found}
@@ -266,7 +269,13 @@ def _highest_by_class(snapshot: Snapshot) -> Dict[str, float]:
     return highest
 
 
-def _fit(points: Sequence[Tuple[int, Mapping[int, int]]]) -> Dict[int, float]:
+def _clear_excess(growth: _Growth) -> int:
+    """Bytes beyond the prediction; what may be ordinary growth counts as none."""
+    return growth.excess if growth.excess > growth.threshold / 2.0 else 0
+
+
+def _fit(points: Sequence[Tuple[int, Mapping[int, int]]],
+         checkpoint: Callable[[], object]) -> Dict[int, float]:
     """Pool → bytes per object, none below 0, that explain the excess of OSDs best.
 
     Expectation maximization over (excess, pool → objects that have come): each OSD's excess is
@@ -277,7 +286,8 @@ def _fit(points: Sequence[Tuple[int, Mapping[int, int]]]) -> Dict[int, float]:
     fitted = dict.fromkeys(pools, 1.0)
     objects = {pool: sum(arrived.get(pool, 0) for _, arrived in points) for pool in pools}
     for _ in range(_FIT_ROUNDS):
-        shares = dict.fromkeys(pools, 0.0)
+        checkpoint()
+        before, shares = fitted, dict.fromkeys(pools, 0.0)
         for excess, arrived in points:
             explained = sum(fitted[pool] * count for pool, count in arrived.items() if count)
             if explained > 0.0 and excess > 0:
@@ -285,6 +295,9 @@ def _fit(points: Sequence[Tuple[int, Mapping[int, int]]]) -> Dict[int, float]:
                     if count:
                         shares[pool] += excess * fitted[pool] * count / explained
         fitted = {pool: share / objects[pool] for pool, share in shares.items()}
+        if all(abs(fitted[pool] - before[pool]) <= _SETTLED_RATIO * before[pool]
+               for pool in pools):
+            break
     return fitted
 
 

@@ -120,6 +120,8 @@ class InFlightTracker:
         away = self._completed(pg, self._follow(pg, known, last, stays))
         self._note_unsettled(pg, away)
         if self._is_clean(pg, away):
+            if pg.record.reported_epoch < away.epoch and self._is_recent(away):
+                self._still_away[pg.pgid] = away   # believed, but it may yet show that it moves
             return Place(up, False, False)
         home = _holders(pg, away.home, self._alive)
         heard = self._is_heard(pg, away)
@@ -146,7 +148,8 @@ class InFlightTracker:
     def _completed(self, pg: PgContext, away: _Away) -> _Away:
         """A home that was guessed while copies seemed to be missing, with who holds them: once Ceph
         counts none as degraded, an OSD that the PG is to leave has what the new one lacks."""
-        if "degraded" in pg.record.state or _whole(away.home, pg.size):
+        state = pg.record.state   # as long as it peers it says nothing of missing copies
+        if "degraded" in state or not _is_told(state) or _whole(away.home, pg.size):
             return away
         home = _guessed_home(pg, self._alive)
         return away._replace(home=home) if _whole(home, pg.size) else away
@@ -171,11 +174,17 @@ class InFlightTracker:
                 or (reported > away.clean_epoch and waited > _PEERED_SECONDS)
                 or not 0.0 <= waited <= _BELIEVE_AFTER_SECONDS)
 
+    def _is_recent(self, away: _Away) -> bool:
+        """Was its present up set first read a short while ago?"""
+        return 0.0 <= self._now.taken_at - away.since <= _PEERED_SECONDS
+
     def _note_unsettled(self, pg: PgContext, away: _Away) -> None:
         """Is it not yet known whether the PG has to move? Neither by a report nor by its acting
         set, so soon after its up set has changed."""
         if pg.record.reported_epoch < away.epoch and _same(pg.up, pg.acting, pg.positional):
-            self._unsettled = max(self._unsettled, _SHOWN_SECONDS - self._seconds_known(away))
+            seconds = _SHOWN_SECONDS - self._seconds_known(away)
+            # no more than that where the clock was set back
+            self._unsettled = max(self._unsettled, min(seconds, _SHOWN_SECONDS))
 
     def _seconds_known(self, away: _Away) -> float:
         """Seconds that a PG has had its present up set, at least."""
@@ -206,6 +215,11 @@ def _is_lacking(state: str) -> bool:
     return "degraded" in state or "undersized" in state
 
 
+def _is_told(state: str) -> bool:
+    """Has the PG peered, so that its state tells of copies that are missing?"""
+    return "active" in state and "stale" not in state
+
+
 def _whole(home: Osds, size: int) -> bool:
     """Does every shard have an OSD that holds it?"""
     return len(home) >= size and NO_OSD not in home
@@ -223,7 +237,7 @@ def _guessed_home(pg: PgContext, alive: FrozenSet[int]) -> Osds:
     backfill, which an OSD that leaves would serve, the new OSD has most likely lost its own.
     """
     state = pg.record.state
-    source = {} if "degraded" in state or "backfill" in state else {
+    source = {} if "degraded" in state or "backfill" in state or not _is_told(state) else {
         target: osd for osd, target in pg.items
         if osd in alive and osd not in pg.up and osd not in pg.acting}
     if pg.positional:

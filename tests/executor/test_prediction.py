@@ -174,6 +174,21 @@ def test_a_small_pool_is_not_blamed_for_what_a_large_one_brought() -> None:
     assert found.bytes_per_object[2] == pytest.approx(8 * GIB / 1000, rel=0.05)
 
 
+def test_ordinary_growth_elsewhere_tells_nothing_of_a_small_pool() -> None:
+    """Two OSDs that took of the small pool alone grew by less than would alarm."""
+    made = cluster(pools=2)
+    for pgid in [pgid for pgid in made.records if pgid.startswith("1.")]:
+        made.records[pgid] = made.records[pgid]._replace(num_objects=10, num_bytes=MIB)
+    story = Story(made)
+    before = made.snapshot()._replace(taken_at=story.now)
+    sent = {"1.0": (2,), "2.0": (2,), "1.1": (3,), "1.2": (4,)}
+    story.check.sent(sent, before)
+    for pgid, targets in sent.items():
+        made.up[pgid] = list(targets)
+    found = story.arrive({2: 9 * GIB, 3: 200 * MIB, 4: 200 * MIB}).confirm()
+    assert {m.pool for m in found.mispredictions} == {2}
+
+
 def test_rise_of_the_highest_utilization_alarms_sooner() -> None:
     """An excess that would pass elsewhere does not where the OSD becomes the fullest by it."""
     small = 400 * MIB   # below .5 % of 100 GiB, above half of that

@@ -49,7 +49,7 @@ def test_balanced_by_figures_that_nobody_renews_is_not_balanced() -> None:
     assert ("the figures of 4 OSDs are old, they have stopped reporting: osd.0, osd.1, osd.2 and 1"
             " more" in desk.balancer.reason)
     desk.gateway.silent = frozenset()
-    for _ in range(2):
+    for _ in range(11):
         desk.now += 61
         desk.balancer.round()
     assert desk.balancer.state == "balanced" and "reporting" not in desk.balancer.reason

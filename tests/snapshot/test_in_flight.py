@@ -269,6 +269,47 @@ def test_how_long_it_takes_until_a_remapped_pg_shows_whether_it_moves() -> None:
     assert last.unsettled_seconds == 0.0 and not last.in_flight()
 
 
+@pytest.mark.parametrize("meanwhile", ["remapped+peering", "unknown", "activating+remapped",
+                                       "stale+active+undersized+remapped"])
+@pytest.mark.parametrize("told_first", [True, False])
+def test_a_lost_copy_stays_lost_while_its_pg_peers(meanwhile: str, told_first: bool) -> None:
+    """osd.6 was replaced; long ago its PGs were upmapped to it from osd.1, which holds nothing."""
+    lost = "active+undersized+degraded+remapped+backfill_wait"
+    cluster, builder = Cluster(hosts(8)).pool(1, size=3), SnapshotBuilder()
+    cluster.pg("1.0", [6, 2, 3], acting=[2, 3], items=[(1, 6)], state=lost)
+    for epoch, state in enumerate([lost] * told_first + [meanwhile, lost, lost], cluster.epoch):
+        cluster.epoch = epoch
+        cluster.records["1.0"] = cluster.records["1.0"]._replace(
+            state=state, reported_epoch=epoch)
+        snapshot = builder.build(cluster.reading())
+        assert snapshot.osds[1].outbound_bytes == 0
+    assert snapshot.pool_states[1].degraded == 1
+
+
+def test_a_clock_that_is_set_back_does_not_keep_plans_waiting() -> None:
+    cluster, builder = watched()
+    moved(cluster, "1.0", (6, 2, 3), "active+clean", 103)
+    cluster.epoch = 110
+    builder.build(cluster.reading()._replace(taken_at=9000.0, changed_at=8999.0))
+    cluster.epoch = 111
+    snapshot = builder.build(cluster.reading()._replace(taken_at=5400.0, changed_at=9001.0))
+    assert snapshot.unsettled_seconds <= 20.0
+
+
+def test_what_was_believed_to_have_arrived_may_yet_show_that_it_moves() -> None:
+    """Nobody has looked for long; the PG reported, and was upmapped a moment ago."""
+    cluster, builder = watched()
+    moved(cluster, "1.0", (6, 2, 3), "active+clean", 103)
+    cluster.epoch = 104
+    first = builder.build(cluster.reading()._replace(taken_at=4600.0, changed_at=4597.0))
+    assert first.unsettled_seconds > 0.0
+    cluster.records["1.0"] = cluster.records["1.0"]._replace(
+        state="active+recovering+degraded", reported_epoch=104)
+    later = builder.build(cluster.reading()._replace(taken_at=4621.0, changed_at=4597.0))
+    assert later.transfers(later.pgs["1.0"]) == ((3,), (1,))
+    assert later.pool_states.get(1) is None or later.pool_states[1].degraded == 0
+
+
 def test_a_pg_that_moves_by_its_acting_set_is_settled() -> None:
     cluster, builder = watched()
     moved(cluster, "1.0", (6, 2, 3), "active+clean", 103)
