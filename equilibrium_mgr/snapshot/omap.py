@@ -4,8 +4,9 @@ PG statistics say 0 until the PG's deep scrub, days or weeks later; the pool's o
 (`store_stats.omap_allocated`, raw bytes of all copies) tell what the OSDs' RocksDB has written
 out, and nothing of what its write buffers hold. Since Ceph 18 those are small (16 MiB, not 256),
 and that is as good as all. What the PGs do not tell of it is spread over them by their objects.
-Before Ceph 18 it is the least that they can have: it counts, but a PG of little but omap stays
-until its deep scrub.
+Before Ceph 18 it is the least that they can have: it counts, but a PG of which more than a few
+objects have omap stays until its deep scrub. There OSDs give omap that has left back late as well,
+so that one plan after the other would take more from them.
 """
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from typing import Any, Collection, Dict, Iterable, Mapping, NamedTuple
 
 from .reading import PgRecord
 
-#: Releases by `require_osd_release` whose OSDs write omap out 256 MiB at a time and up to 1 GiB late
+#: Releases by `require_osd_release` whose OSDs write omap out 256 MiB at a time, up to 1 GiB late
 #: (bluestore_rocksdb_options: write_buffer_size, max_total_wal_size).
 _TOLD_LATE = frozenset(("luminous", "mimic", "nautilus", "octopus", "pacific", "quincy"))
 #: An object has at most so many times what it has in the mean of the pool. Where few PGs do not tell
@@ -21,6 +22,9 @@ _TOLD_LATE = frozenset(("luminous", "mimic", "nautilus", "octopus", "pacific", "
 _MOST_OF_MEAN = 4.0
 #: Doubtful omap below this ratio of a PG's bytes is of no account.
 _DOUBTFUL_RATIO = 0.1
+#: Omap is much of what a PG holds where more than this ratio of its objects have any; and where it
+#: is told late, so that no later plan would put a mistake right. An image has one or two of thousands.
+_MOSTLY_OMAP, _MUCH_OMAP_TOLD_LATE = 0.5, 0.1
 #: An object with fewer bytes than this is as good as empty.
 _NEARLY_NO_BYTES = 64
 
@@ -105,11 +109,12 @@ def is_told_late(osd_map: Mapping[str, Any]) -> bool:
     return osd_map.get("require_osd_release", "") in _TOLD_LATE
 
 
-def is_unmeasured(record: PgRecord) -> bool:
-    """Is omap most of what the PG holds, and has it not been measured? Where the pool's own
+def is_unmeasured(record: PgRecord, told_late: bool) -> bool:
+    """Is omap much of what the PG holds, and has it not been measured? Where the pool's own
     statistics do not tell either, or late, its size is unknown then."""
     if record.omap_bytes > 0 or record.num_objects <= 0:
         return False
     if record.omap_objects >= 0:
-        return 2 * record.omap_objects > record.num_objects
+        least = _MUCH_OMAP_TOLD_LATE if told_late else _MOSTLY_OMAP
+        return record.omap_objects > least * record.num_objects
     return record.num_bytes < _NEARLY_NO_BYTES * record.num_objects

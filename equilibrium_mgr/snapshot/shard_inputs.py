@@ -47,9 +47,10 @@ def shard_inputs(reading: Reading, pools: Mapping[int, Pool], reported: FrozenSe
         omap_bytes, told = record.omap_bytes, omap.get(pool.id) if omap else None
         if told is not None:
             omap_bytes = told.bytes_of(record)
-            if told.is_unknown(record) or (told_late and is_unmeasured(record)):
+            if told.is_unknown(record) or (
+                    told_late and is_unmeasured(record, told_late)):
                 unknown[pgid] = reasons.OMAP_UNMEASURED
-        elif not pool.erasure and is_unmeasured(record):
+        elif not pool.erasure and is_unmeasured(record, told_late):
             unknown[pgid] = reasons.OMAP_UNMEASURED
         inputs[pgid] = ShardInput(
             pool.id, acting_of.get(pgid) or tuple(up), -(-record.num_bytes // pool.data_shards),

@@ -294,6 +294,23 @@ def test_objects_with_omap_tell_more_than_bytes() -> None:
         reasons.OMAP_UNMEASURED, None, None]
 
 
+@pytest.mark.parametrize("release, unmeasured", [("pacific", [0, 1]), ("tentacle", [])])
+@pytest.mark.parametrize("told", [0, 100 * MIB])
+def test_a_part_of_the_objects_with_omap_is_enough_where_it_is_told_late(
+        release: str, unmeasured: List[int], told: int) -> None:
+    """Seen on 16.2.15: 100 objects of 325 had 80 MB of omap, the others 22 MB of bytes."""
+    cluster = Cluster(hosts(3)).pool(1, size=2)
+    cluster.extra["require_osd_release"] = release
+    cluster.store_stats[1] = {"omap_allocated": told}
+    for ps, with_omap, omap in ((0, 100, 0), (1, 40, 0), (2, 3, 0), (3, 100, 80 * MIB)):
+        cluster.pg("1.%x" % ps, [0, 1], num_bytes=22 * MIB, objects=325, omap=omap)
+        cluster.records["1.%x" % ps] = cluster.records["1.%x" % ps]._replace(
+            omap_objects=with_omap)
+    pgs = cluster.snapshot().pgs
+    assert [ps for ps in range(4) if pgs["1.%x" % ps].immovable == reasons.OMAP_UNMEASURED
+            ] == unmeasured
+
+
 def test_erasure_coded_pools_have_no_omap() -> None:
     cluster = Cluster(hosts(3)).pool(1, size=3, k=2).pg("1.0", [0, 1, 2], num_bytes=0, objects=9)
     assert cluster.snapshot().pgs["1.0"].immovable is None
