@@ -66,7 +66,9 @@ class Ledger:
         for pgid, sent_at in moved.items():
             pg = snapshot.pgs.get(pgid)
             recent = 0.0 <= now - sent_at <= _RECALL_SECONDS
-            if pg is None or pg.is_moving or not recent or pgid in self.entries:
+            # reports may be older than the map that shows it moving, and Ceph's count with them
+            is_told = pg is not None and pg.is_moving and "remapped" in pg.state
+            if pg is None or is_told or not recent or pgid in self.entries:
                 continue
             pairs = [p for p in snapshot.upmap_items.get(pgid, ()) if p[1] in pg.up] or [(-1, -1)]
             self.entries[pgid] = Entry(

@@ -102,8 +102,17 @@ def test_recalled_pg_counts_until_it_has_reported() -> None:
 @pytest.mark.parametrize("moving, sent_at", [(True, 990.0), (False, 800.0), (False, 1100.0)])
 def test_recall_of_what_shows_or_is_long_over(moving: bool, sent_at: float) -> None:
     ours = Ledger()
-    ours.recall({"1.0": sent_at}, after_sending(moving=moving).snapshot(), 1000.0)
+    state = "active+remapped+backfilling" if moving else "active+clean"
+    ours.recall({"1.0": sent_at}, after_sending(state, moving=moving).snapshot(), 1000.0)
     assert ours.entries == {}
+
+
+def test_recall_of_what_the_map_shows_and_reports_do_not() -> None:
+    """The PG has its pg_temp, and Ceph's count of misplaced objects is as old as its state."""
+    ours = Ledger()
+    snapshot = after_sending(moving=True).snapshot()
+    ours.recall({"1.0": 990.0}, snapshot, 1000.0)
+    assert ours.unseen_copies(snapshot) == 10
 
 
 def test_what_ceph_cannot_show_yet_is_added_to_its_count() -> None:

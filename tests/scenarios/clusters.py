@@ -22,6 +22,7 @@ _EC = "take default~hdd; chooseleaf indep 0 host; emit"
 _SSD_FIRST = ("take default~ssd; chooseleaf firstn 1 host; emit;"
               "take default~hdd; chooseleaf firstn -1 host; emit")
 _RACK_PAIRS = "take default~hdd; choose indep 3 rack; chooseleaf indep 2 host; emit"
+_NESTED = "take default~hdd; choose indep 2 rack; choose indep 2 host; choose indep 1 osd; emit"
 _WEIGHT_ONE = 0x10000
 
 
@@ -60,6 +61,15 @@ def _racks(rng: random.Random) -> Layout:
         PoolPlan("ec", 0.85, 256, size=6, rule=1, k=4), PoolPlan("rbd", 0.15, 128)])
 
 
+def _nested(rng: random.Random) -> Layout:
+    """A pool whose rule chooses hosts below racks: the monitor keeps no upmap of it."""
+    osds = Osds()
+    tree = {"rack r%d" % r: {"host r%dh%d" % (r, h): osds.host([rng.choice((0.25, 0.5))] * 2)
+                             for h in range(2)} for r in range(3)}
+    return osds.layout(tree, {0: _HDD, 1: _NESTED}, [
+        PoolPlan("ec", 0.7, 64, size=4, rule=1, k=2), PoolPlan("rbd", 0.3, 32)])
+
+
 def _erasure(rng: random.Random) -> Layout:
     """4+2 on seven hosts."""
     osds = Osds()
@@ -70,7 +80,7 @@ def _erasure(rng: random.Random) -> Layout:
 
 LAYOUTS: Dict[str, Callable[[random.Random], Layout]] = {
     "random": random_cluster.layout, "small": _small, "giant": _giant, "hybrid": _hybrid,
-    "racks": _racks, "erasure": _erasure}
+    "racks": _racks, "erasure": _erasure, "nested": _nested}
 
 
 def make(name: str, seed: int) -> Cluster:

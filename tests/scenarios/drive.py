@@ -35,7 +35,7 @@ def run(scenario: Scenario, folder: Path,
 
     Raises AssertionError for a command that fails.
     """
-    session = clusters.session_of(scenario.cluster, scenario.seed, folder)
+    session = clusters.session_of(scenario.cluster, scenario.seed, folder, scenario.release)
     for name, value in scenario.options:
         command(session, "config set mgr mgr/equilibrium/%s %s" % (name, value))
     watch = Watch(session)

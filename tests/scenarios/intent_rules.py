@@ -42,7 +42,7 @@ def shares(cluster: Cluster) -> Dict[int, float]:
 def i1_share(moment: Moment, move: Outgoing) -> Iterator[str]:
     """Called with the move among those under way."""
     cluster = moment.cluster
-    if not moment.automatic or not getattr(moment.settings, "respect_weights", True):
+    if not getattr(moment.settings, "respect_weights", True):
         return
     held = shares(cluster)
     if all(held.get(osd, 1.0) >= _HELD_BACK for osd in move.gains):

@@ -74,6 +74,7 @@ class Judge:
 
     def look(self) -> None:
         """Between the rounds: what has arrived, and whether another mgr has taken over."""
+        self.answers.look()
         self.ours.settle()
         self._lacking.look(self._session.cluster)
         if self._session.mgr is not self._mgr:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Callable, Dict, Iterator
 
+from mgr_stub import omap
+
 from . import cluster_view
 from .moment import Moment
 from .under_way import Outgoing
@@ -76,6 +78,8 @@ def s17_reports(moment: Moment, move: Outgoing) -> Iterator[str]:
     reports, now = moment.reports, moment.session.clock.now
     if moment.cluster.map.acting_primary(move.pgid) in reports.unreported:
         yield "is moved though nobody has reported it"
+    if moment.cluster.release < 18 and omap.reported(move.pg) < move.pg.omap_bytes // 2:
+        yield "is moved though most of its omap has not been told"
     since = reports.hanging_since
     for osd in move.gains + move.losses:
         if osd in reports.unreported and cluster_view.may_take(moment.cluster, osd):

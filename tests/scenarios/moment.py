@@ -96,8 +96,9 @@ class Moment:
     @property
     def misplaced_limit(self) -> float:
         """The misplaced ratio that the operator allows now."""
-        return float(self.settings.max_misplaced_ratio
-                     or self.session.module.gateway.target_max_misplaced_ratio())
+        target = float(self.session.module.gateway.target_max_misplaced_ratio())
+        limit = float(self.settings.max_misplaced_ratio or target)
+        return min(limit, target / 2.0) if self.splitting else limit   # the mgr needs the rest
 
     def osds_of(self, pool: int) -> FrozenSet[int]:
         """OSDs that the pool's PGs are on or go to."""

@@ -2,11 +2,12 @@
 
 S18 what was not kept is not sent again while the map is the same in what matters, S20 nothing is
 sent before a built-in balancer that `on` has switched off has noticed, S21 after a batch of which
-nothing was taken there is a pause.
+nothing was taken there is a pause,
+S22 nothing of a pool goes that the closed loop has stopped, by whichever mgr.
 """
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 
 from mgr_stub.mon_faults import LoggedCommand
 from mgr_stub.session import Session
@@ -27,6 +28,7 @@ class Answers:
         self._session = session
         self._refused: Dict[str, Tuple[Any, LoggedCommand]] = {}   # pgid → mgr, what was sent
         self._batch: List[LoggedCommand] = []
+        self._stopped: Set[int] = set()   # pools
         self._batch_at = (0.0, 0.0)       # of the clock that never jumps, and of the wall's
         self._switched_at: Optional[Tuple[float, float]] = None   # likewise
 
@@ -34,10 +36,15 @@ class Answers:
         """A command line is about to be given."""
         words = line[len("ceph "):] if line.startswith("ceph ") else line
         if words.startswith(_ASKING):
-            self._refused, self._batch = {}, []
+            self._refused, self._batch, self._stopped = {}, [], set()
         module = self._session.module
         if words == _ON and self._session.mgr.balancer.active and module is not None:
             self._switched_at = self._now()
+
+    def look(self) -> None:
+        """After a round: which pools are stopped by now."""
+        if self._session.module is not None:
+            self._stopped.update(self._session.module.balancer.mispredicted)
 
     def judge(self, move: Outgoing) -> Iterator[Tuple[str, str]]:
         """(rule, what is wrong) with a move at its sending."""
@@ -51,6 +58,8 @@ class Answers:
             if all(map(_is_refused, self._batch)) and waited < _PAUSE_SECONDS:
                 yield "S21", "is sent %d s after a batch of which nothing was taken" % waited
             self._batch = []
+        if move.pg.pool_id in self._stopped:
+            yield "S22", "is sent although its pool has been stopped"
         self._note_refused()
         mark, last = self._refused.get(move.pgid, (None, None))
         if last is not None and mark == self._mark():

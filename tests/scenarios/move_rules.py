@@ -11,7 +11,7 @@ from typing import Callable, Dict, Iterator
 from mgr_stub import upmap
 from mgr_stub.upmap import NONE
 
-from . import cluster_view
+from . import cluster_view, crush_rules
 from .moment import Moment
 from .under_way import Outgoing
 
@@ -41,6 +41,12 @@ class History:
 
 
 def s1_rule(moment: Moment, move: Outgoing) -> Iterator[str]:
+    cluster = moment.cluster
+    found = cluster.map.pools[move.pg.pool_id]
+    wrong = crush_rules.breaks(cluster.crush, int(found["crush_rule"]), int(found["size"]),
+                               move.up_after)
+    if wrong:
+        yield "is sent to %s: %s" % (move.up_after, wrong)
     view = moment.session.module.balancer.view
     pool = view.snapshot.pools.get(move.pg.pool_id) if view is not None else None
     if pool is None or pool.rule is None:

@@ -10,6 +10,7 @@
     must ends stuck                   what a line of the outcome has to match, from its beginning
     must status: .*predicted          the same of what `status` says at the end
     pending T2                        a rule of truth that the module breaks here today
+    release 16                        Ceph's, 18 unless told otherwise
     ---
     hdd: highest 0.870 -> 0.652 …     the outcome, line by line (tests/scenarios/outcome.py)
 
@@ -52,6 +53,7 @@ class Scenario(NamedTuple):
     musts: Tuple[str, ...] = ()   # regular expressions
     is_recorded: bool = True      # are there expectations at all?
     pending: Tuple[str, ...] = ()   # rules of truth
+    release: int = 18
 
     def missed(self, lines: Sequence[str]) -> List[str]:
         """What has to be in an outcome and is not."""
@@ -63,7 +65,7 @@ def read(path: Path) -> Scenario:
     head, dashes, tail = path.read_text().partition(_DASHES + "\n")
     description: List[str] = []
     words_of: Dict[str, List[str]] = {"cluster": [], "option": [], "at": [], "run": [],
-                                      "must": [], "pending": []}
+                                      "must": [], "pending": [], "release": []}
     for line in head.splitlines():
         if line.startswith("#"):
             description.append(line[1:].strip())
@@ -80,7 +82,8 @@ def read(path: Path) -> Scenario:
         seconds=parse_span(words_of["run"][0]),
         expected=tuple(line for line in tail.splitlines() if line.strip()),
         musts=tuple(words_of["must"]), is_recorded=bool(dashes),
-        pending=tuple(words_of["pending"]))
+        pending=tuple(words_of["pending"]),
+        release=int((words_of["release"] or ["18"])[0]))
 
 
 def text_of(scenario: Scenario) -> str:

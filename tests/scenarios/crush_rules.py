@@ -1,0 +1,51 @@
+"""Whether CRUSH could give an up set, told from the simulated map alone: not in the module's words."""
+from __future__ import annotations
+
+from math import prod
+from typing import List, Optional, Sequence, Tuple
+
+from mgr_stub.crush_map import CrushMap
+
+_OSD = "osd"
+
+
+def breaks(crush: CrushMap, rule_id: int, size: int, up: Sequence[int]) -> Optional[str]:
+    """What is wrong with an up set of a rule, or None; take … emit by take … emit."""
+    levels: List[Tuple[str, int]] = []
+    take, start, indep = 0, 0, False
+    for step in crush.rules[rule_id]["steps"]:
+        op = str(step["op"])
+        if op == "take":
+            take, levels = int(step["item"]), []
+        elif op.startswith("choose"):
+            num, indep = int(step["num"]), op.endswith("indep")
+            levels.append((step["type"], num if num > 0 else num + size))
+        elif op == "emit":
+            end = min(size, start + prod(num for _, num in levels))
+            wrong = _block(crush, rule_id, take, levels, indep, up[start:end])
+            if wrong:
+                return wrong
+            start = end
+    return "osds %s hold two shards" % (tuple(up),) if len(set(up)) < len(up) else None
+
+
+def _block(crush: CrushMap, rule_id: int, take: int, levels: Sequence[Tuple[str, int]],
+           indep: bool, members: Sequence[int]) -> Optional[str]:
+    weights = crush.weights_below(take)
+    for osd in members:
+        if weights.get(osd, 0.0) <= 0.0:
+            return "osd.%d is not below what the rule takes" % osd
+    for level, (kind, _) in enumerate(levels):
+        if kind == _OSD:
+            continue
+        buckets = [crush.parent_of_type(osd, kind, rule_id) for osd in members]
+        below = prod(num for _, num in levels[level + 1:])
+        most = prod(num for _, num in levels[:level + 1])
+        if len(set(buckets)) > most:
+            return "%d buckets of type %s, the rule chooses %d" % (len(set(buckets)), kind, most)
+        if max(map(buckets.count, buckets)) > below:
+            return "more than %d shards in one bucket of type %s" % (below, kind)
+        groups = [set(buckets[i:i + below]) for i in range(0, len(buckets), below)]
+        if indep and max(map(len, groups)) > 1:
+            return "neighbouring shards in different buckets of type %s" % kind
+    return None
