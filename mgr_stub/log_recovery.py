@@ -9,7 +9,7 @@ PG is clean.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from .pg import Pg
 from .upmap import NONE, Mapping
@@ -63,10 +63,18 @@ def acting_by_log(pg: Pg, up: Mapping, size: int, min_size: int,
         alive = sorted(osd for osd in pg.held if is_up(osd))
         # among equals Ceph takes who leads now, else the lowest id
         leader = next((osd for osd in (*serving_now[:1], *alive) if osd in alive), NONE)
-        acting, apart = _replicas(pg, up, size, min_size, alive, leader, costly)
+        acting, apart = _replicas(pg, up, size, min_size, in_turn(alive, serving_now), leader,
+                                  costly)
     for place in new:
         pg.flows[place].apart = place in apart
     return acting
+
+
+def in_turn(osds: Sequence[int], serving_now: Mapping) -> List[int]:
+    """OSDs outside of `up` as Ceph asks them to serve: those that do now, in their order, then the
+    lowest ids (PeeringState::calc_replicated_acting)."""
+    serving = [osd for osd in serving_now if osd in osds]
+    return serving + sorted(set(osds) - set(serving))
 
 
 Apart = List[Tuple[int, int]]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Callable, List, NamedTuple, Optional, Sequence
 
-from .log_recovery import acting_by_log, is_by_log
+from .log_recovery import acting_by_log, in_turn, is_by_log
 from .pg import Pg
 from .upmap import NONE, Mapping
 
@@ -37,15 +37,19 @@ def acting_of(pg: Pg, up: Mapping, size: int, min_size: int, is_up: Callable[[in
     serving = [osd for osd in up if _has(pg, 0, osd)]
     if len(serving) == len(up) == size:
         return up
-    serving += [osd for osd in pg.held if is_up(osd) and osd not in serving]
-    serving = serving[:size]
-    if not serving or set(serving) == set(up):
-        return up
+    others = [osd for osd in pg.held if is_up(osd) and osd not in serving]
     if serving_now is None:
+        serving = (serving + others)[:size]
+        if not serving or set(serving) == set(up):
+            return up
         return tuple(sorted(serving, key=lambda osd: pg.held.index(osd) if osd in pg.held
                             else len(pg.held)))
+    serving += in_turn(others, serving_now)
+    if not serving:
+        return up
     leader = _leader(pg, up, serving, serving_now)
-    return (leader, *(osd for osd in serving if osd != leader))
+    serving = [leader, *(osd for osd in serving if osd != leader)][:size]
+    return up if set(serving) == set(up) else tuple(serving)
 
 
 def _leader(pg: Pg, up: Mapping, serving: Sequence[int], serving_now: Mapping) -> int:

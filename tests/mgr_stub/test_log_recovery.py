@@ -10,6 +10,8 @@ from typing import Any, Callable, Dict, List, Sequence, Tuple
 import pytest
 
 import stub_states as clusters
+from mgr_stub.pg import Pg
+from mgr_stub.pg_state import acting_of
 from mgr_stub.upmap import NONE
 
 REP = (2, "rep", 1, 3, 0, "")
@@ -114,6 +116,18 @@ def test_a_trimmed_log_means_backfill(make_session: Callable[..., Any]) -> None:
     assert record["up"] == [6, 2, 5]
     assert record["acting"] == [2, 5, 8]       # the lowest id leads where the first is new
     assert record["state"] == "active+remapped+backfilling"
+
+
+@pytest.mark.parametrize("serving_now, acting", [
+    ((2, 4, 7), (9, 2, 4)),     # those that serve, in their order
+    ((4, 7, 2), (9, 2, 4)),
+    ((2, 7, 4), (9, 2, 7)),
+    ((9, 2), (9, 2, 4))])       # then who else has a copy, the lowest id first
+def test_who_fills_a_hole(serving_now: Tuple[int, ...], acting: Tuple[int, ...]) -> None:
+    """osd.9 has arrived, a third member is down: one of two old ones stays (seen on 20.2.4)."""
+    pg = Pg("2.0", 2, False, clusters.pg("2.0", [2, 7, 4]))
+    pg.held = (9, 2, 7, 4)
+    assert acting_of(pg, (9, 2), 3, 2, lambda osd: osd != 0, serving_now) == acting
 
 
 def test_a_full_osd_stops_recovery(make_session: Callable[..., Any]) -> None:
