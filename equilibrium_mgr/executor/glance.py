@@ -88,6 +88,8 @@ class Glance:
         if settled or rest_is_over or _has_drifted(then, now) or _unreported(then) - (
                 _unreported(now)) or now.stale_osds != then.stale_osds:
             return True
+        if _tells_more_omap(then, now):
+            return True
         return now.epoch != then.epoch and elapsed >= _OTHER_MAP_SECONDS
 
     def _has_settled(self, then: Any, now: Any) -> bool:
@@ -128,6 +130,14 @@ def _unreported(summary: ClusterSummary) -> FrozenSet[int]:
     """OSDs that data could be on and that have not told how full they are."""
     return frozenset(osd for osd, o in summary.osds.items()
                      if o.up and o.is_in and o.utilization is None)
+
+
+def _tells_more_omap(then: ClusterSummary, now: ClusterSummary) -> bool:
+    """Have deep scrubs found omap of a pool that could make an OSD clearly fuller?"""
+    sizes = [osd.size_bytes for osd in now.osds.values() if osd.size_bytes]
+    least = _DRIFT * min(sizes, default=0)
+    return any(pool.omap_bytes - then.pools[pool_id].omap_bytes > least
+               for pool_id, pool in now.pools.items() if pool_id in then.pools)
 
 
 def _has_drifted(then: ClusterSummary, now: ClusterSummary) -> bool:

@@ -36,6 +36,7 @@ class PoolSummary(NamedTuple):
     stored_bytes: int            # logical bytes of its objects
     objects: int
     states: Mapping[str, int]    # PG state as Ceph names it (`active+clean`) → PGs
+    omap_bytes: int = 0          # of one copy, as deep scrubs have found it
 
 
 class ClusterSummary(NamedTuple):
@@ -102,7 +103,8 @@ def summarize_pools(reading: SummaryReading) -> Mapping[int, PoolSummary]:
         pools[pool_id] = PoolSummary(
             pg_num=int(pool.get("num_pg", 0)), stored_bytes=max(0, int(sums.get("num_bytes", 0))),
             objects=max(0, int(sums.get("num_objects", 0))),
-            states=states.get(pool_id, MappingProxyType({})))
+            states=states.get(pool_id, MappingProxyType({})),
+            omap_bytes=max(0, int(sums.get("num_omap_bytes", 0))))
     return MappingProxyType(pools)
 
 

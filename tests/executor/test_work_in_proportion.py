@@ -114,6 +114,21 @@ def test_osd_that_fills_up_ends_a_rest() -> None:
     assert spent(desk, before).looks >= 1 and desk.balancer.state == "planning"
 
 
+def test_deep_scrub_that_tells_of_omap_ends_a_rest() -> None:
+    """The PGs were left alone for it, and nothing else changes: neither epoch nor utilization."""
+    cluster = uneven(num_bytes=0)
+    cluster.osd(0, used=60 * GIB)
+    desk = at_rest(cluster)
+    assert desk.balancer.state == "stuck"
+    before = desk.gateway.counts
+    Loop(desk).run(3600)
+    assert spent(desk, before).looks == 0
+    for pgid, record in cluster.records.items():
+        cluster.records[pgid] = record._replace(omap_bytes=5 * GIB)
+    Loop(desk).run(660)
+    assert spent(desk, before).looks >= 1 and desk.balancer.state == "planning"
+
+
 def test_osd_that_is_out_for_good_ends_a_rest() -> None:
     desk = at_rest(uneven())
     desk.gateway.cluster.osd(2, **{"in": 0, "weight": 0.0})
