@@ -24,12 +24,15 @@ if TYPE_CHECKING:
 #: Seconds until an OSD's store is compacted and freed omap counts as free.
 COMPACTION_SECONDS = 600.0
 
+#: Omap of an object in a pool that holds nothing else.
+OBJECT_OMAP_BYTES = 1 << 20
+
 
 def set_by_scrub(simulation: "Simulation", wanted: bool) -> None:
     """Whether omap is told as real daemons do; what PGs report now was found by their scrubs."""
     cluster = simulation.cluster
     cluster.omap_by_scrub = wanted
-    cluster.omap_written = {osd: _held(cluster, osd) for osd in cluster.usage}
+    cluster.omap_written = _held(cluster)
     for pg in cluster.pgs.values():
         pg.omap_reported = pg.omap_bytes if wanted else None
         pg.forget_reports()
@@ -63,12 +66,24 @@ def _grow(cluster: Cluster, pg: Pg, change: int) -> None:
     settle(cluster, pg)
     pg.forget_reports()
     pg.omap_bytes = max(0, pg.omap_bytes + change)
+    if not pg.num_bytes:
+        _count_objects(cluster, pg)
     old, pg.shard = pg.shard, cluster.weigh(pg)
     for osd in pg.holders():
         cluster.store(pg.pool_id, osd, pg.shard.minus(old))
     for flow in pg.flows.values():
         flow.resize(pg.shard)
     settle(cluster, pg)
+
+
+def _count_objects(cluster: Cluster, pg: Pg) -> None:
+    """A PG without any bytes has objects of keys alone."""
+    before, pg.num_objects = pg.num_objects, -(-pg.omap_bytes // OBJECT_OMAP_BYTES)
+    pg.num_copies = pg.num_objects * cluster.size_of(pg)
+    if pg.writes is not None:
+        pg.writes += max(1, abs(pg.num_objects - before))
+        if pg.writes >= cluster.log_length():
+            pg.writes = None
 
 
 def deep_scrub(simulation: "Simulation", pool_id: int) -> None:
@@ -89,26 +104,28 @@ def reported(pg: Pg) -> int:
 def compact(simulation: "Simulation", osds: Iterable[int]) -> None:
     """The stores of some OSDs are compacted: before Ceph 18 they tell of omap that they hold now."""
     cluster = simulation.cluster
+    held = _held(cluster)
     for osd in osds:
-        cluster.omap_written[osd] = _held(cluster, osd)
+        cluster.omap_written[osd] = held.get(osd, {})
     cluster.forget_sums()
 
 
-def _held(cluster: Cluster, osd: int) -> Dict[int, int]:
-    """Pool id → bytes of omap of the shards that an OSD holds whole."""
-    held: Dict[int, int] = {}
+def _held(cluster: Cluster) -> Dict[int, Dict[int, int]]:
+    """OSD → pool id → bytes of omap of the shards that it holds whole."""
+    held: Dict[int, Dict[int, int]] = {}
     for pg in cluster.pgs.values():
-        if pg.movable and osd in pg.holders():
-            held[pg.pool_id] = held.get(pg.pool_id, 0) + pg.omap_bytes
+        for osd in pg.holders() if pg.omap_bytes and pg.movable else ():
+            pools = held.setdefault(osd, {})
+            pools[pg.pool_id] = pools.get(pg.pool_id, 0) + pg.omap_bytes
     return held
 
 
-def hidden(cluster: Cluster, osd: int) -> int:
-    """Bytes of omap on an OSD that its statistics count as metadata: not written out yet."""
+def hidden(cluster: Cluster) -> Dict[int, int]:
+    """OSD → bytes of omap that its statistics count as metadata: not written out yet."""
     if cluster.release >= 18 or not cluster.omap_by_scrub:
-        return 0
-    return max(0, sum(_held(cluster, osd).values())
-               - sum(cluster.omap_written.get(osd, {}).values()))
+        return {}
+    return {osd: max(0, sum(pools.values()) - sum(cluster.omap_written.get(osd, {}).values()))
+            for osd, pools in _held(cluster).items()}
 
 
 def stored(cluster: Cluster, pool_id: int) -> int:

@@ -11,6 +11,7 @@ from .cluster import Cluster, MapChange
 from .config import Config
 from .mon_store import MonStore
 from .monitor import Monitor
+from .omap import set_by_scrub
 from .osd_life import DownOut
 from .pg_num import PgNumSteps
 from .reports import Reports
@@ -46,6 +47,7 @@ class Simulation:
         self.disabled_modules: Set[str] = set()
         self.timers: List[Timer] = [
             self.appointments, DownOut(self), PgNumSteps(self), self.load, self.reports]
+        set_by_scrub(self, True)
 
     def reseed(self, seed: int) -> None:
         """Begins the randomness anew."""

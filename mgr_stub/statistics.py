@@ -152,7 +152,8 @@ def osd_stats(cluster: Cluster) -> List[Dict[str, Any]]:
     As in Ceph an OSD that is out has an empty one but for its number (ClusterState::ingest_pgstats),
     and one that is down the last that it sent.
     """
-    return [_osd_stat(cluster, osd, usage.dump(omap.hidden(cluster, osd)))
+    hidden = omap.hidden(cluster)
+    return [_osd_stat(cluster, osd, usage.dump(hidden.get(osd, 0)))
             if is_counted(cluster, osd) else _osd_stat(cluster, osd, {**no_statistics(osd), "seq": 0})
             for osd, usage in sorted(cluster.usage.items())
             if usage.total and cluster.map.exists(osd)]

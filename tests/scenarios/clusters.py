@@ -78,9 +78,27 @@ def _erasure(rng: random.Random) -> Layout:
                                                  PoolPlan("meta", 0.002, 16)])
 
 
+def _logs(rng: random.Random) -> Layout:
+    """Devices so small that each PG's log has all its writes: Ceph moves them by log recovery."""
+    osds = Osds()
+    tree = {"host h%d" % h: osds.host([rng.choice((0.2, 0.4)) for _ in range(4)])
+            for h in range(8)}
+    return osds.layout(tree, {0: _HDD, 1: _EC}, [
+        PoolPlan("rbd", 0.6, 384), PoolPlan("ec", 0.4, 128, size=6, rule=1, k=4)])
+
+
+def _index(rng: random.Random) -> Layout:
+    """Small SSDs that hold one pool of nearly nothing but omap, once that has been written."""
+    osds = Osds()
+    tree = {"host h%d" % h: osds.host([rng.choice((4, 8)) for _ in range(2)])
+            + osds.host([rng.choice((0.5, 1.0)) for _ in range(2)], "ssd") for h in range(8)}
+    return osds.layout(tree, {0: _HDD, 1: _SSD}, [
+        PoolPlan("cold", 1.0, 256), PoolPlan("index", 0.0, 128, rule=1)])
+
+
 LAYOUTS: Dict[str, Callable[[random.Random], Layout]] = {
     "random": random_cluster.layout, "small": _small, "giant": _giant, "hybrid": _hybrid,
-    "racks": _racks, "erasure": _erasure, "nested": _nested}
+    "racks": _racks, "erasure": _erasure, "nested": _nested, "logs": _logs, "index": _index}
 
 
 def make(name: str, seed: int) -> Cluster:
