@@ -235,7 +235,7 @@ class RealCluster(Cluster):
         passing = bool(words & set(PASSING)) or len(rows) != wanted
         changing = any(len({pool["pg_num"], pool["pg_num_target"], pool["pg_placement_num"],
                             pool["pg_placement_num_target"]}) > 1 for pool in osdmap["pools"])
-        deferred = any("remapped" in row[1] and not set(row[1].split("+")) & set(MOVING)
+        deferred = any("remapped" in row[1] and not set(row[1].split("+")) & {*MOVING, "clean"}
                        for row in rows)
         quiet = (QUIET_DEFERRED_SECONDS if deferred else
                  QUIET_MOVING_SECONDS if changing or words & set(MOVING) else QUIET_SECONDS)
