@@ -81,7 +81,7 @@ def _erasure(rng: random.Random) -> Layout:
 def _logs(rng: random.Random) -> Layout:
     """Devices so small that each PG's log has all its writes: Ceph moves them by log recovery."""
     osds = Osds()
-    tree = {"host h%d" % h: osds.host([rng.choice((0.2, 0.4)) for _ in range(4)])
+    tree = {"host h%d" % h: osds.host([rng.choice((0.1, 0.2)) for _ in range(4)])
             for h in range(8)}
     return osds.layout(tree, {0: _HDD, 1: _EC}, [
         PoolPlan("rbd", 0.6, 384), PoolPlan("ec", 0.4, 128, size=6, rule=1, k=4)])
