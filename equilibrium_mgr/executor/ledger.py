@@ -77,6 +77,19 @@ class Ledger:
                 tuple(target for _, target in pairs if target >= 0),
                 tuple(source for source, _ in pairs if source >= 0))
 
+    def recall_waiting(self, snapshot: Snapshot) -> None:
+        """Enters what an upmap item has moved, of whatever age, and waits for recovery by its log:
+        Ceph counts such copies as degraded, and none of them as misplaced."""
+        for pgid, pg in snapshot.in_flight().items():
+            if pgid in self.entries or "degraded" not in pg.state:
+                continue
+            gains, losses = snapshot.transfers(pg)
+            moved = {target for _, target in snapshot.upmap_items.get(pgid, ())}
+            if gains and moved.issuperset(gains) and len(losses) == len(gains):
+                self.entries[pgid] = Entry(
+                    pg.objects * len(gains), len(gains), pg.shard_bytes * len(gains),
+                    snapshot.epoch, snapshot.taken_at, gains, losses)
+
     def landed(self, batch: Sequence[PgChange], epoch: int) -> None:
         """The map of this epoch shows the batch: older reports say nothing of it."""
         for change in batch:

@@ -60,6 +60,7 @@ class Sender:
         """Takes in a newer map: what has arrived, and what may be asked for again."""
         if self._recalled is not None:
             self.ledger.recall(self._recalled, snapshot, self._clock())
+            self.ledger.recall_waiting(snapshot)
             self._recalled = None
         self.ledger.settle(snapshot)
         self.rejected = still_rejected(self.rejected, map_mark(snapshot), snapshot.pgs)

@@ -244,3 +244,18 @@ def test_work_of_a_large_plan_grows_with_its_changes_not_with_their_square() -> 
                                 half if outcome == "overtaken" else []))
         assert len(walk.wanted) == count // 2, outcome
         assert Counted.compared <= 10 * count, (outcome, Counted.compared)
+
+
+def test_another_mgr_s_moves_that_wait_for_recovery_by_their_log_are_recalled() -> None:
+    """However long ago they were sent: Ceph counts them as degraded, and nobody else as misplaced."""
+    cluster = Cluster(hosts(8)).pool(1, size=3).pg(
+        "1.0", [6, 2, 3], acting=[6, 2, 1], items=[(1, 3)], objects=10,
+        state="active+recovery_wait+degraded+remapped")
+    ours = Ledger()
+    ours.recall_waiting(cluster.snapshot())
+    assert ours.unseen_copies(cluster.snapshot()) == 10
+    cluster.pg("1.0", [6, 2, 3], acting=[6, 2, 1], items=[(1, 3)], objects=10,
+               state="active+remapped+backfilling")
+    others = Ledger()
+    others.recall_waiting(cluster.snapshot())
+    assert ours.unseen_copies(cluster.snapshot()) == others.unseen_copies(cluster.snapshot()) == 0
