@@ -247,7 +247,7 @@ def test_work_of_a_large_plan_grows_with_its_changes_not_with_their_square() -> 
 
 
 def test_another_mgr_s_moves_that_wait_for_recovery_by_their_log_are_recalled() -> None:
-    """However long ago they were sent: Ceph counts them as degraded, and nobody else as misplaced."""
+    """However long ago they were sent: Ceph counts them as degraded, nobody else as misplaced."""
     cluster = Cluster(hosts(8)).pool(1, size=3).pg(
         "1.0", [6, 2, 3], acting=[6, 2, 1], items=[(1, 3)], objects=10,
         state="active+recovery_wait+degraded+remapped")
