@@ -144,13 +144,16 @@ def test_a_mixed_pool(
     finally:
         equilibrium(cluster, "off")
         cluster.set_option("max_misplaced_ratio", 1.0)
-    after = compacted_usage(cluster)
+    if cluster.release.major < 20:
+        # nothing has moved; a compaction alone raises what 16 counts as used: .324 to .479 here
+        assert workload.upmap_items(cluster) == {}
+        after = used(workload.settled_usage(cluster), cluster)
+    else:
+        after = compacted_usage(cluster)
     figure(f"mixed pool, {told >> 20} MiB of omap told: {len(workload.upmap_items(cluster))} PGs "
            f"with upmaps; {now['state']}: {now['reason']}; {found}; "
            f"{levels(cluster, before, after)}")
     assert highest(cluster, after) <= highest(cluster, before) + NOISE
-    if cluster.release.major < 20:
-        assert workload.upmap_items(cluster) == {}
 
 
 def used(usage: workload.Usage, cluster: Cluster) -> Dict[int, int]:
