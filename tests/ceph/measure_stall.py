@@ -97,6 +97,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         write_reading(cluster, options.osds)
         cluster.enable("equilibrium")
         cluster.enable(PLANNER_LOAD.name)
+        cluster.mgr("balancer off")   # as in service; its own rounds stall others, too
         rows, notes = measure(cluster, options.seconds, options.why)
         failures = cluster.module_failures()
     print(f"Ceph {release.version}, {options.osds} OSDs, milliseconds\n\n{table(rows)}\n")
