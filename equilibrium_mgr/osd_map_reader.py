@@ -5,6 +5,7 @@ a second at 1,000 OSDs. Part of the gateway: it touches the mgr API.
 """
 from __future__ import annotations
 
+from collections import Counter
 from datetime import datetime
 from typing import (Any, Callable, Collection, Dict, Iterator, List, Mapping, NamedTuple,
                     Optional, Sequence, Set, Tuple)
@@ -74,8 +75,8 @@ class OsdMapReader:
         """
         osdmap = self._mgr.get_osdmap()
         epoch = int(osdmap.get_epoch())
-        if self._last is not None and self._last.osd_map["epoch"] == epoch and not (
-                fresh and self._dumped_epoch != epoch):
+        if self._last is not None and self._last.osd_map["epoch"] == epoch and (
+                self._dumped_epoch == epoch or not fresh and self._has_same_pgs(progress)):
             return self._last
         if self._last is None or fresh or not self._dump_is_recent(_REFRESH_SECONDS):
             self._last = self._dumped(osdmap, pool_names)
@@ -156,6 +157,8 @@ class OsdMapReader:
         osd_map, epoch = last.osd_map, int(osdmap.get_epoch())
         if pool_names != self._pool_names or osdmap.get_crush_version() != osd_map["crush_version"]:
             raise _NeedsDump
+        if not self._has_same_pgs(progress):
+            raise _NeedsDump
         flipped = flipped_osds(osd_map["osds"], self._mgr.get("osd_map_tree"))
         if flipped and osd_map.get("stretch_mode", {}).get("stretch_mode_enabled"):
             raise _NeedsDump   # it may have become degraded, which forbids moves
@@ -177,6 +180,17 @@ class OsdMapReader:
         return OsdMapReading(_patched(osd_map, epoch, guards, flipped, started, ours, acting),
                              last.crush, up, acting)
 
+    def _has_same_pgs(self, progress: Mapping[str, Mapping[str, Any]]) -> bool:
+        """Has every pool as many PGs as at the last reading? The mgr makes a record of each as soon
+        as it has the osdmap; mapping a PG tells nothing, as Ceph folds the number of one that is not
+        there onto one that is."""
+        counts: Counter[str] = Counter()
+        for pgid in paced(progress, _PGS_A_PIECE, self._pause):
+            counts[pgid.split(".", 1)[0]] += 1
+        assert self._last is not None
+        return counts == {str(pool["pool"]): pool["pg_num"]
+                          for pool in self._last.osd_map["pools"]}
+
     def _changed_up_sets(self, osdmap: Any,
                          last: OsdMapReading) -> Tuple[Mapping[str, Osds], List[str]]:
         """(all up sets, PGs whose own is another than at the last reading)."""
@@ -187,8 +201,7 @@ class OsdMapReader:
                 mapped = self._up_sets(osdmap, pool["pool"], pool["pg_num"])
             except SystemError:   # what Ceph makes of a pool that is gone
                 raise _NeedsDump from None
-            if len(mapped) != pool["pg_num"] or (
-                    len(mapped) > MAP_WHOLE_POOL_PGS and _has_pg(osdmap, pool)):
+            if len(mapped) != pool["pg_num"]:
                 raise _NeedsDump
             changed += [pgid for pgid, osds in mapped.items() if osds is not last.up.get(pgid)]
             up.update(mapped)
@@ -295,11 +308,6 @@ def _same_size(osdmap: Any, pool: Mapping[str, Any], osd_map: Mapping[str, Any])
         profiles = osd_map.get("erasure_code_profiles", {})
         data = float(profiles.get(pool["erasure_code_profile"], {}).get("k", 0) or 0)
     return not data or abs(rate - pool["size"] / data) < 1e-6
-
-
-def _has_pg(osdmap: Any, pool: Mapping[str, Any]) -> bool:
-    """Whether a pool has a PG behind those that it had."""
-    return bool(osdmap.pg_to_up_acting_osds(pool["pool"], pool["pg_num"])["up"])
 
 
 def _are_new(guards: MapGuards, osd_map: Mapping[str, Any]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, List, Optional
 
+from .crush.placement_seed import stable_mod
 from .crush_map import CrushMap
 from .osd_map import OsdMap, pgids_of
 
@@ -86,6 +87,9 @@ class OSDMap:
     def pg_to_up_acting_osds(self, pool_id: int, ps: int) -> Dict[str, Any]:
         if pool_id not in self._map.pools:
             self._pool(pool_id)
+        pg_num = int(self._map.pools[pool_id]["pg_num"])
+        if ps >= pg_num:   # folded as Ceph does (raw_pg_to_pg): there is no PG that is not mapped
+            ps = stable_mod(ps, pg_num)
         pgid = f"{pool_id}.{ps:x}"
         up = self._map.up.get(pgid, ())
         primary = self._map.up_primary(pgid) if up else -1

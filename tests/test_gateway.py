@@ -12,6 +12,7 @@ from equilibrium_mgr import gateway as gateway_room
 from equilibrium_mgr import summary_reader
 from equilibrium_mgr.counts import Counts
 from equilibrium_mgr.gateway import Gateway, NotReady
+from mgr_stub.crush.placement_seed import stable_mod
 from mgr_stub.frozen import frozen
 
 
@@ -47,7 +48,8 @@ class FakeMap:
 
     def pg_to_up_acting_osds(self, pool_id: int, ps: int) -> Dict[str, Any]:
         self._mgr.count("pg_to_up_acting_osds")
-        pgid = "%d.%x" % (pool_id, ps)
+        pg_num = self._mgr.cluster.pools[pool_id]["pg_num"]
+        pgid = "%d.%x" % (pool_id, stable_mod(ps, pg_num))   # as Ceph does: none is not there
         up = self._mgr.cluster.up.get(pgid, [])
         return {"up": up, "acting": self._mgr.cluster.acting.get(pgid, up)}
 

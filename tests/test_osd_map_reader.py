@@ -9,6 +9,7 @@ from builders import NONE, Cluster, change_of, hosts
 from scenarios import clusters, random_events
 from test_gateway import Clock, FakeMgr
 
+from equilibrium_mgr import osd_map_reader
 from equilibrium_mgr.gateway import Gateway, NotReady
 from equilibrium_mgr.snapshot.reading import Reading
 
@@ -125,8 +126,12 @@ CHANGES: List[Tuple[str, Mutation, bool]] = [
 ]
 
 
+@pytest.mark.parametrize("whole_pools", [64, 0])   # 0: PG by PG, as pools of many PGs are mapped
 @pytest.mark.parametrize("name, mutate, dumps", CHANGES, ids=[c[0] for c in CHANGES])
-def test_one_look_later_it_is_as_a_dump_has_it(name: str, mutate: Mutation, dumps: bool) -> None:
+def test_one_look_later_it_is_as_a_dump_has_it(
+        name: str, mutate: Mutation, dumps: bool, whole_pools: int,
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(osd_map_reader, "MAP_WHOLE_POOL_PGS", whole_pools)
     cluster = small()
     gateway, mgr, clock = open_gateway(cluster)
     cluster.epoch += 1
