@@ -90,23 +90,24 @@ class Reports(Timer):
     def hanging_since(self) -> Dict[int, float]:
         """OSD → the moment since which it does not report, though the mgr has heard of it."""
         now = self._cluster.clock.now
-        if self._frozen is not None and now < self._frozen_until:
+        if self._is_frozen:
             return dict.fromkeys(self._cluster.map.osds, self._frozen_since)
         return {osd: since for osd, (since, until, _) in self._hanging.items() if now < until}
 
     @property
     def is_fresh(self) -> bool:
         """Whether what is reported is the cluster as it is."""
-        frozen = self._frozen is not None and self._cluster.clock.now < self._frozen_until
-        return not (frozen or self._lag or self.noise or self.hanging_since
+        return not (self._is_frozen or self._lag or self.noise or self.hanging_since
                     or self._cluster.clock.now < self._silent_until)
 
     @property
     def frozen_seconds(self) -> float:
         """For how long nothing has been reported; 0 where reports come."""
-        now = self._cluster.clock.now
-        is_frozen = self._frozen is not None and now < self._frozen_until
-        return now - self._frozen_since if is_frozen else 0.0
+        return self._cluster.clock.now - self._frozen_since if self._is_frozen else 0.0
+
+    @property
+    def _is_frozen(self) -> bool:
+        return self._frozen is not None and self._cluster.clock.now < self._frozen_until
 
     def get(self, name: str) -> Any:
         """A structure of REPORTED as the mgr has it."""
