@@ -21,6 +21,9 @@ class MonFaults:
     reject_ratio: float = 0.0
     #: Share of the commands that are done but whose answer is an error, or never comes.
     lose_ratio: float = 0.0
+    #: Share of the PGs whose upmap items are dropped though the answer is 0, as where the monitor's
+    #: own check of a rule says no; always the same PGs.
+    drop_ratio: float = 0.0
     connected: bool = True
 
     def refusal(self) -> Optional[Answer]:
@@ -29,6 +32,10 @@ class MonFaults:
             return None
         code = self.rng.choice((errno.EINVAL, errno.EPERM))
         return -code, "", "refused by the simulation"
+
+    def drops(self, pgid: str) -> bool:
+        """Whether upmap items that a mgr sends for a PG do not stay in the map."""
+        return self.drop_ratio > 0 and random.Random(f"drop/{pgid}").random() < self.drop_ratio
 
     def loses(self) -> bool:
         """Whether the answer to the next command is lost."""
@@ -55,6 +62,8 @@ class LoggedCommand:
     message: str = ""
     #: The epoch that had it.
     epoch: int = 0
+    #: Whether the map of that epoch had the upmap items as they were sent.
+    kept: bool = True
     #: What the sender was told, if anything; not always what is true.
     answer: Optional[Answer] = field(default=None)
 

@@ -137,6 +137,8 @@ class Monitor:
                 continue
             refusal = self.faults.refusal() if item.from_mgr else None
             answer = refusal or self._run(item.entry.command, change)
+            if item.from_mgr and pgid in change.upmap_items and self.faults.drops(pgid):
+                change.upmap_items[pgid] = None
             if pgid and answer[0] == 0:
                 touched.add(pgid)
             answers.append(self._answer(item, answer))
@@ -154,9 +156,18 @@ class Monitor:
             entry.done_at, entry.epoch = self.cluster.clock.now, self.cluster.map.epoch
             entry.returncode, entry.message = answer[0], answer[2]
             entry.answer = given
+            entry.kept = self._keeps(entry.command)
             if given is not None:
                 item.done(*given)
         return tell
+
+    def _keeps(self, command: Dict[str, Any]) -> bool:
+        """Whether the map has what a command to set upmap items asks for."""
+        if command.get("prefix") != "osd pg-upmap-items":
+            return True
+        numbers = [int(number) for number in command.get("id", [])]
+        pairs = tuple(zip(numbers[::2], numbers[1::2]))
+        return self.cluster.map.upmap_items.get(str(command.get("pgid", "")), ()) == pairs
 
     def _run(self, command: Dict[str, Any], change: MapChange) -> Answer:
         handler = self._handlers.get(str(command.get("prefix", "")))

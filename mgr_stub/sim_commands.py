@@ -60,6 +60,7 @@ sim meanwhile POINT COUNT COMMAND  a command at that call, in the middle of a ro
 sim mon delay SPAN                epochs come so much after the mgr's commands
 sim mon reject RATIO              commands of the mgr that are refused
 sim mon lose RATIO                commands of the mgr that are done but answered wrongly or never
+sim mon drop RATIO                PGs whose upmap items it drops, answering 0 all the same
 sim mon down|up                   the mgr's connection to the monitors
 sim stats freeze SPAN             nothing is reported
 sim stats lag SPAN                reports are that old

@@ -75,6 +75,12 @@ def _mon_lose(session: "Session", words: List[str]) -> str:
     return ""
 
 
+def _mon_drop(session: "Session", words: List[str]) -> str:
+    ratio, = sim_words.take(words, 1, "mon drop RATIO")
+    session.simulation.monitor.faults.drop_ratio = sim_words.ratio(ratio, "RATIO")
+    return ""
+
+
 def _mon_connection(connected: bool) -> Command:
     def run(session: "Session", words: List[str]) -> str:
         sim_words.take(words, 0, f"mon {'up' if connected else 'down'}")
@@ -147,6 +153,7 @@ COMMANDS: Dict[str, Command] = {
     "mon delay": _mon_delay,
     "mon reject": _mon_reject,
     "mon lose": _mon_lose,
+    "mon drop": _mon_drop,
     "mon down": _mon_connection(False),
     "mon up": _mon_connection(True),
     "stats freeze": _stats_freeze,

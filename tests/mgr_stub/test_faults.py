@@ -145,6 +145,20 @@ def test_lost_answers(session: Any) -> None:
     assert {entry.answer is None for entry in session.command_log} == {True, False}
 
 
+def test_dropped_items(session: Any) -> None:
+    run(session, "sim mon drop 0.5")
+    for _ in range(2):   # always the same PGs
+        answers = [session.module.mon_command(upmap(f"2.{n}", 2, 4))[0] for n in range(6)]
+        assert answers == [0] * 6
+        kept = set(session.cluster.map.upmap_items)
+        assert 0 < len(kept) < 6
+        assert [entry.kept for entry in session.command_log[-6:]] == [
+            f"2.{n}" in kept for n in range(6)]
+    run(session, "sim mon drop 0")
+    assert session.module.mon_command(upmap("2.0", 2, 5))[0] == 0
+    assert session.cluster.map.upmap_items["2.0"] == ((2, 5),) and session.command_log[-1].kept
+
+
 def test_no_connection(session: Any) -> None:
     run(session, "sim mon down")
     assert not session.module.have_mon_connection()
@@ -241,7 +255,7 @@ def test_the_builtin_balancer(session: Any) -> None:
     "sim mgr fail at before-lunch", "sim mgr fail at before-send 0",
     "sim mgr fail at before-send x", "sim mgr fail takeover=soon", "sim mgr fail after=1s",
     "sim mon", "sim mon delay", "sim mon delay long", "sim mon reject", "sim mon reject 2",
-    "sim mon lose x", "sim mon down now", "sim stats", "sim stats freeze", "sim stats lag x",
+    "sim mon lose x", "sim mon drop", "sim mon drop 2", "sim mon down now", "sim stats", "sim stats freeze", "sim stats lag x",
     "sim stats noise -1", "sim clock", "sim clock jump", "sim clock jump -x", "sim failover x"])
 def test_bad_input(session: Any, line: str) -> None:
     rc, out, err = session.command(line)

@@ -70,7 +70,6 @@ NOT_NOTICED: Dict[str, str] = {
     "rests-at-once": "the simulator's PGs have a pg_temp before a batch can follow",
     "pg-num-gets-no-budget": "what a pg_num moves has filled the budget in what is played",
     "unknown-weighs-nothing": "PGs that nobody has reported are not moved either",
-    "answers-are-believed": "nothing played has the monitor drop items and answer 0",
     "measured-is-not-used": "the next misprediction stops the pool again",
     "suspects-are-fed": "the stop comes 90 seconds later",
 }
@@ -716,7 +715,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
             Edit(WALK,
                  "        if present == change.items:\n",
                  "        if present == change.items or sent.returncode == 0:\n"),),
-        ("scenario:mon_drops",)),
+        ("scenario:mon_drops_items",)),
     Mutation(
         "rejected-again",
         "what the monitor dropped is not sent again", (

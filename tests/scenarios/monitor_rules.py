@@ -63,7 +63,8 @@ class Answers:
         self._note_refused()
         mark, last = self._refused.get(move.pgid, (None, None))
         if last is not None and mark == self._mark():
-            yield "S18", "is sent again although it was refused (%s)" % last.message
+            yield "S18", "is sent again although it was %s (%s)" % (
+                "refused" if last.returncode else "not kept", last.message)
         if not self._batch:
             self._batch_at = self._now()
         self._batch.append(entry)
@@ -88,6 +89,7 @@ class Answers:
 
 
 def _is_refused(entry: LoggedCommand) -> bool:
-    """Did the monitor say no, at once and to the mgr itself?"""
+    """Did the monitor say no, or keep something else, at once and so that the mgr could know it?"""
     told: Optional[Tuple[int, str, str]] = entry.answer
-    return bool(entry.returncode) and told is not None and entry.done_at == entry.sent_at
+    return ((bool(entry.returncode) or not entry.kept)
+            and told is not None and entry.done_at == entry.sent_at)

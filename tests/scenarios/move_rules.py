@@ -34,7 +34,7 @@ class History:
         """By the wall clock, or by the virtual one where that was set back; infinite where it was
         never moved."""
         last = self._last.get(pgid)
-        if last is None or last.entry.returncode != 0 or not last.gains:
+        if last is None or last.entry.returncode != 0 or not (last.gains and last.entry.kept):
             return float("inf")
         return max(moment.cluster.clock() - last.sent_at,
                    moment.session.clock.now - last.entry.sent_at)
