@@ -12,6 +12,7 @@ from .map_change import MapChange
 from .osd_map import OsdMap, up_from_mapping
 from .pg import Pg, pg_order
 from .pg_state import Counts, acting_of, counts_of, state_of
+from .pins import with_primary
 from .primaries import nonprimary_shards, with_leader_first
 from .raw_mapping import RawMapping, Topology
 from .upmap import NONE, Items, Mapping, apply_items
@@ -105,13 +106,24 @@ class Cluster:
         """Raw mapping and upmap items of a PG, OSDs that are down among it."""
         if pg.raw is None:
             return self.map.up.get(pg.pgid, ())
-        return apply_items(pg.raw, self.map.upmap_items.get(pg.pgid, ()), self.reweight_is_out)
+        return self._with_items(pg, self.map.upmap_items.get(pg.pgid, ()))
+
+    def base_of(self, pg: Pg) -> Mapping:
+        """What upmap items are applied to: a full pg_upmap, or else what CRUSH gives."""
+        full = self.map.full_upmaps.get(pg.pgid)
+        if full is None or any(self.reweight_is_out(osd) for osd in full):
+            return pg.raw or ()
+        return full
+
+    def _with_items(self, pg: Pg, items: Items) -> Mapping:
+        return with_primary(apply_items(self.base_of(pg), items, self.reweight_is_out),
+                            self.map.chosen_primaries.get(pg.pgid), self.reweight_is_out)
 
     def mapping_of(self, pg: Pg, items: Items) -> Mapping:
         """The up set of a PG under some items; PGs without a known raw mapping keep theirs."""
         if pg.raw is None:
             return self.map.up.get(pg.pgid, ())
-        mapped = apply_items(pg.raw, items, self.reweight_is_out)
+        mapped = self._with_items(pg, items)
         up = up_from_mapping(mapped, pg.erasure, self.map)
         if pg.erasure or not self.map.has_affinities:
             return up
@@ -220,14 +232,14 @@ class Cluster:
             updates["flags"] = change.flags
         if change.min_compat_client is not None:
             updates["min_compat_client"] = change.min_compat_client
-        if change.rest:
-            updates["rest"] = {**self.map.rest, **change.rest}
+        if change.rest:   # up sets follow full pg_upmaps
+            self.map = replace(self.map, rest={**self.map.rest, **change.rest})
         for name, entries in (("upmap_items", change.upmap_items), ("pg_temp", change.pg_temp)):
             alive = {pgid: value for pgid, value in entries.items() if pgid in self.pgs}
             if alive:
                 updates[name] = _merged(updates.get(name, getattr(self.map, name)), alive)
         touched = set(touched)
-        changed = self._remap(touched.union(change.upmap_items), updates)
+        changed = self._remap(touched.union(change.upmap_items, change.remapped), updates)
         self.map = self.map.next(**updates)
         return sorted((pgid for pgid in touched.union(changed) if pgid in self.pgs), key=pg_order)
 

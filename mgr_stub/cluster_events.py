@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from typing import Any, Dict
 
 from .errors import StubError, invalid
 from .map_change import MapChange
@@ -17,6 +18,23 @@ def set_flag(simulation: Simulation, name: str, wanted: bool = True) -> None:
     names = {"pauserd", "pausewr"} if name == "pause" else {name}
     flags = simulation.cluster.map.flags
     simulation.enact(MapChange(flags=flags | names if wanted else flags - names))
+
+
+#: What the osdmap says of a cluster of two sites.
+_STRETCH: Dict[str, Dict[str, Any]] = {
+    "off": {"stretch_mode_enabled": False, "stretch_bucket_count": 0},
+    "healthy": {}, "degraded": {"degraded_stretch_mode": 1},
+    "recovering": {"degraded_stretch_mode": 1, "recovering_stretch_mode": 1}}
+
+
+def set_stretch_mode(simulation: Simulation, name: str) -> None:
+    """What the monitors make of two sites, whatever their OSDs do: they come to it seconds after
+    these, and leave it last of all."""
+    if name not in _STRETCH:
+        raise invalid(f"stretch mode is one of {', '.join(_STRETCH)}")
+    simulation.enact(MapChange(rest={"stretch_mode": {
+        "stretch_mode_enabled": True, "stretch_bucket_count": 2, "degraded_stretch_mode": 0,
+        "recovering_stretch_mode": 0, "stretch_mode_bucket": 0, **_STRETCH[name]}}))
 
 
 def scrub(simulation: Simulation, pgid: str, seconds: float) -> None:

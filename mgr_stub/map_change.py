@@ -22,6 +22,8 @@ class MapChange:
     crush: Optional[Dict[str, Any]] = None
     #: Other keys of the dump: full ratios, erasure-code profiles.
     rest: Dict[str, Any] = field(default_factory=dict)
+    #: PGs whose full pg_upmap or chosen primary is another one in `rest`.
+    remapped: Set[str] = field(default_factory=set)
     flags: Optional[FrozenSet[str]] = None
     min_compat_client: Optional[str] = None
     #: A command that changes nothing but makes an epoch all the same.

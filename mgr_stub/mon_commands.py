@@ -60,6 +60,15 @@ def _upmap_items(mgr: Mgr, words: List[str], _: bool) -> Answer:
                        "id": [_osd_number(word) for word in words[1:]]})
 
 
+def _pin(prefix: str) -> Callable[[Mgr, List[str], bool], Answer]:
+    def run(mgr: Mgr, words: List[str], _: bool) -> Answer:
+        if len(words) < 2:
+            raise invalid(f"Invalid command: {prefix} needs a PG and OSDs")
+        return _send(mgr, {"prefix": prefix, "pgid": words[0],
+                           "id": [_osd_number(word) for word in words[1:]]})
+    return run
+
+
 def _one_argument(prefix: str, name: str) -> Callable[[Mgr, List[str], bool], Answer]:
     def run(mgr: Mgr, words: List[str], _: bool) -> Answer:
         plain = [word for word in words if not word.startswith("--yes-i-really")]
@@ -122,6 +131,10 @@ def _health(mgr: Mgr, _: List[str], wanted_json: bool) -> Answer:
 _HANDLERS: Dict[str, Callable[[Mgr, List[str], bool], Answer]] = {
     "osd pg-upmap-items": _upmap_items,
     "osd rm-pg-upmap-items": _one_argument("osd rm-pg-upmap-items", "pgid"),
+    "osd pg-upmap": _pin("osd pg-upmap"),
+    "osd rm-pg-upmap": _one_argument("osd rm-pg-upmap", "pgid"),
+    "osd pg-upmap-primary": _pin("osd pg-upmap-primary"),
+    "osd rm-pg-upmap-primary": _one_argument("osd rm-pg-upmap-primary", "pgid"),
     "osd set-require-min-compat-client": _one_argument(
         "osd set-require-min-compat-client", "version"),
     "osd set": _one_argument("osd set", "key"),

@@ -8,7 +8,7 @@ import random
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, FrozenSet, List, Optional, Set, Tuple
 
-from . import upmap
+from . import pins, upmap
 from .cluster import Cluster, MapChange
 from .errors import StubError, invalid
 from .mon_faults import LoggedCommand, MonFaults
@@ -72,6 +72,14 @@ class Monitor:
         self._handlers: Dict[str, Callable[[Dict[str, Any], MapChange], str]] = {
             "osd pg-upmap-items": self._set_items,
             "osd rm-pg-upmap-items": self._remove_items,
+            "osd pg-upmap": lambda command, change: pins.place(
+                cluster, self._checked_pg(command), _osds(command), change),
+            "osd rm-pg-upmap": lambda command, change: pins.remove(
+                cluster, pins.FULL, self._checked_pg(command), change),
+            "osd pg-upmap-primary": lambda command, change: pins.choose_primary(
+                cluster, self._checked_pg(command), _osds(command)[0], change),
+            "osd rm-pg-upmap-primary": lambda command, change: pins.remove(
+                cluster, pins.PRIMARIES, self._checked_pg(command), change),
             "osd set-require-min-compat-client": self._set_min_compat_client,
             "osd set": self._set_flag,
             "osd unset": self._unset_flag,
@@ -184,6 +192,8 @@ class Monitor:
         Entries that neither they nor the map under them have changed since need no second look.
         """
         entries: Dict[str, Optional[Items]] = dict(change.upmap_items)
+        if change.rest or change.removed_pools or change.moves_data:
+            pins.clean(self.cluster, change)
         if self._clean_everything or change.removed_pools or change.moves_data:
             entries = {**self.cluster.map.upmap_items, **entries}
         self._clean_everything = False
@@ -210,7 +220,7 @@ class Monitor:
             # without a raw mapping nothing can be judged: old entries stay, new ones do not
             return cluster.map.upmap_items.get(pgid, ())
         return upmap.clean(cluster.crush, int(pool["crush_rule"]), int(pool["size"]), pg.raw,
-                           items, self._reweight)
+                           items, self._reweight, cluster.base_of(pg))
 
     def _reweight(self, osd: int) -> float:
         return self.cluster.map.reweight(osd)
@@ -326,3 +336,12 @@ class Monitor:
             keys = ("pg_num_pending",)  # the PGs get ready to merge first
         change.pools[pool_id] = {**pool, **dict.fromkeys(keys, int(text))}
         return f"set pool {pool_id} {variable} to {text}"
+
+
+def _osds(command: Dict[str, Any]) -> List[int]:
+    """The OSDs that a command names; one alone comes without a list."""
+    named = command.get("id", [])
+    osds = [int(osd) for osd in (named if isinstance(named, list) else [named])]
+    if not osds:
+        raise invalid("it names no OSD")
+    return osds

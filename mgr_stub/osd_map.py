@@ -54,6 +54,17 @@ class OsdMap:
         """The following epoch with some fields replaced."""
         return replace(self, epoch=self.epoch + 1, **changes)
 
+    @cached_property
+    def full_upmaps(self) -> Dict[str, Mapping]:
+        """PGs that somebody has placed in full (pg_upmap)."""
+        return {entry["pgid"]: tuple(entry["osds"]) for entry in self.rest.get("pg_upmap", [])}
+
+    @cached_property
+    def chosen_primaries(self) -> Dict[str, int]:
+        """PGs whose primary somebody has chosen (pg_upmap_primaries, since Ceph 18)."""
+        return {entry["pgid"]: entry["primary_osd"]
+                for entry in self.rest.get("pg_upmap_primaries", [])}
+
     def exists(self, osd: int) -> bool:
         return osd in self.osds
 

@@ -102,6 +102,21 @@ def _entry(pool_id: int, name: str, pg_num: int, size: int, data_chunks: Optiona
             "options": {}, "application_metadata": {}}
 
 
+def set_tier(simulation: Simulation, name: str, base: Optional[str]) -> None:
+    """As `ceph osd tier add BASE NAME`: makes one pool the cache tier of another; None ends that."""
+    pools = simulation.cluster.map.pools
+    pool_id = pool_id_of(simulation, name)
+    base_id = pool_id_of(simulation, base) if base is not None else -1
+    if base_id == pool_id:
+        raise invalid("a pool is not its own cache tier")
+    changed = {pool_id: {**pools[pool_id], "tier_of": base_id}}
+    for other_id in {base_id, int(pools[pool_id].get("tier_of", -1))} - {-1}:
+        tiers = [tier for tier in pools[other_id].get("tiers", []) if tier != pool_id]
+        changed[other_id] = {**pools[other_id],
+                             "tiers": tiers + ([pool_id] if other_id == base_id else [])}
+    simulation.enact(MapChange(pools=changed))
+
+
 def remove_pool(simulation: Simulation, name: str) -> None:
     """As `ceph osd pool rm`; its bytes are free at once."""
     _command(simulation, {"prefix": "osd pool rm", "pool": name})

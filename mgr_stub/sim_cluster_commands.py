@@ -103,6 +103,18 @@ def _pool_pg_num(session: "Session", words: List[str]) -> str:
     return ""
 
 
+def _pool_tier(session: "Session", words: List[str]) -> str:
+    name, base = sim_words.take(words, 2, "pool tier NAME BASE|-")
+    pool_events.set_tier(session.simulation, name, None if base == "-" else base)
+    return ""
+
+
+def _stretch(session: "Session", words: List[str]) -> str:
+    name, = sim_words.take(words, 1, "stretch off|healthy|degraded|recovering")
+    cluster_events.set_stretch_mode(session.simulation, name)
+    return ""
+
+
 def _write(session: "Session", words: List[str]) -> str:
     name, size = sim_words.take(words, 2, "write POOL SIZE")
     wanted = sim_words.size(size)
@@ -200,6 +212,8 @@ COMMANDS: Dict[str, Command] = {
     "pool create": _pool_create,
     "pool rm": _pool_rm,
     "pool pg_num": _pool_pg_num,
+    "pool tier": _pool_tier,
+    "stretch": _stretch,
     "write": _write,
     "delete": _delete,
     "grow": _grow,

@@ -40,6 +40,9 @@ sim host down|up NAME             all its OSDs
 sim pool create NAME pg_num=N size=S [k=K] [rule=NAME]
 sim pool rm NAME
 sim pool pg_num NAME N            the mgr goes there step by step
+sim pool tier NAME BASE           the pool becomes a cache tier; of - it is none any more
+sim stretch off|healthy|degraded|recovering
+                                  what the osdmap says of a cluster of two sites
 sim write|delete POOL SIZE        by clients, at once
 sim grow POOL SIZE/SPAN           by clients, all the time: 10G/1h; 0 stops
 sim swell POOL RATIO              copies take so much more where they arrive than where they were

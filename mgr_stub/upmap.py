@@ -97,12 +97,15 @@ def _check_step(crush: CrushMap, rule_id: int, operation: str, type_name: str, n
 
 
 def clean(crush: CrushMap, rule_id: int, size: int, raw: Sequence[int], items: Items,
-          reweight: Callable[[int], float]) -> Items:
-    """What OSDMap::check_pg_upmaps leaves of the items; empty means that the entry is removed."""
+          reweight: Callable[[int], float], base: Optional[Sequence[int]] = None) -> Items:
+    """What OSDMap::check_pg_upmaps leaves of the items; empty means that the entry is removed.
+
+    `base` is a full pg_upmap in place of `raw`, which the sources are looked for in all the same.
+    """
     def is_out(osd: int) -> bool:
         return reweight(osd) <= 0
 
-    up = apply_items(raw, items, is_out)
+    up = apply_items(raw if base is None else base, items, is_out)
     if verify(crush, rule_id, size, up) is not None:
         return ()
     weights = crush.rule_weights(rule_id)

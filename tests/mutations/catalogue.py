@@ -29,6 +29,7 @@ TRANSIT = "equilibrium_mgr/executor/transit.py"
 OPTIONS = "equilibrium_mgr/planner/options.py"
 SIGHT = "equilibrium_mgr/executor/sight.py"
 WALK = "equilibrium_mgr/executor/walk.py"
+SHARDS = "equilibrium_mgr/snapshot/shard_inputs.py"
 SIZES = "equilibrium_mgr/snapshot/sizes.py"
 AUTOMATIC = "equilibrium_mgr/executor/automatic.py"
 
@@ -476,6 +477,45 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "            void = pg.immovable\n",
                  ""),),
         ("scenario:guard_reports",)),
+    Mutation(
+        "full-upmaps-are-moved",
+        "a PG that somebody has placed in full stays", (
+            Edit(BUILD,
+                 "    pinned = {e[\"pgid\"]: reasons.FULL_UPMAP for e in osd_map.get(\"pg_upmap\", [])}\n",
+                 "    pinned: Dict[str, str] = {}\n"),),
+        ("scenario:pinned",)),
+    Mutation(
+        "chosen-primaries-are-moved",
+        "a PG whose primary somebody has chosen stays", (
+            Edit(BUILD,
+                 "    for entry in osd_map.get(\"pg_upmap_primaries\", []):\n",
+                 "    for entry in ():\n"),),
+        ("scenario:pinned",)),
+    Mutation(
+        "cache-tiers-are-moved",
+        "nothing of a cache tier is moved", (
+            Edit(BUILD,
+                 "        return reasons.CACHE_TIER\n",
+                 "        return None\n"),),
+        ("scenario:cache_tier",)),
+    Mutation(
+        "stretch-mode-is-not-asked",
+        "nothing while a site of a stretched cluster is gone or coming back", (
+            Edit(BUILD,
+                 "        return reasons.DEGRADED_STRETCH\n",
+                 "        return None\n"),),
+        ("scenario:stretch",)),
+    Mutation(
+        "unmeasured-omap-is-moved",
+        "before Ceph 18 nothing goes of PGs whose omap has not been measured", (
+            Edit(SHARDS,
+                 "            if told.is_unknown(record) or (\n"
+                 "                    told_late and is_unmeasured(record, told_late)):\n",
+                 "            if told.is_unknown(record):\n"),
+            Edit(SHARDS,
+                 "        elif not pool.erasure and is_unmeasured(record, told_late):\n",
+                 "        elif False:\n"),),
+        ("scenario:omap_16",)),
     # -- fill and budgets
     Mutation(
         "no-fill-limit",

@@ -38,6 +38,9 @@ def s8_cluster(moment: Moment, move: Outgoing) -> Iterator[str]:
         yield "goes although the built-in balancer is active"
     if not session.mgr.mon_connected:
         yield "goes without a connection to a monitor"
+    stretch = moment.cluster.map.rest.get("stretch_mode", {})
+    if stretch.get("degraded_stretch_mode") or stretch.get("recovering_stretch_mode"):
+        yield "goes although a site of the stretched cluster is gone, or only coming back"
     if moment.automatic and not _is_open(moment):
         yield "goes outside the window"
 
@@ -50,6 +53,8 @@ def s8_pool(moment: Moment, move: Outgoing) -> Iterator[str]:
     degraded = moment.sharing(pool, moment.degraded)
     if degraded and not _is_relief(moment, move):
         yield "goes although PGs of pool %d, which shares OSDs, are degraded" % min(degraded)
+    if int(moment.cluster.map.pools[pool].get("tier_of", -1)) >= 0:
+        yield "goes although its pool is a cache tier, which is filled and emptied all the time"
     if moment.pg_num_changes(pool):
         yield "goes although the pg_num of its pool is changing"
     splitting = moment.sharing(pool, moment.splitting) if moment.automatic else set()

@@ -2,7 +2,8 @@
 
 I1 an OSD whose weight was lowered gets no more than its share, I2 the module sends no command but
 upmaps, I3 nothing is sent between `off` and the next `on` or `execute`, I4 a plan leaves alone what
-somebody else has moved since it is under way.
+somebody else has moved since it is under way, I5 a PG that somebody has placed in full, or whose
+primary somebody has chosen, stays.
 """
 from __future__ import annotations
 
@@ -58,6 +59,14 @@ def i1_share(moment: Moment, move: Outgoing) -> Iterator[str]:
         level, most = peaks[osd] / size, share * max(likes) + move.pg.shard.total / size
         if level > most + _SLACK:
             yield "fills osd.%d to %.3f, and it is held to %.2f of its likes" % (osd, level, share)
+
+
+def i5_pinned(moment: Moment, move: Outgoing) -> Iterator[str]:
+    osdmap = moment.cluster.map
+    if move.pgid in osdmap.full_upmaps:
+        yield "is moved although somebody has placed it in full (pg-upmap)"
+    if move.pgid in osdmap.chosen_primaries:
+        yield "is moved although somebody has chosen its primary (pg-upmap-primary)"
 
 
 class Silence:

@@ -8,7 +8,7 @@ from mgr_stub.monitor import MGR
 from mgr_stub.session import Session
 
 from .guard_rules import OF_THE_MOMENT
-from .intent_rules import Others, Silence, i1_share
+from .intent_rules import Others, Silence, i1_share, i5_pinned
 from .limit_rules import OF_LIMITS
 from .moment import Lacking, Moment
 from .monitor_rules import Answers
@@ -71,6 +71,7 @@ class Judge:
             self._note_all(rule, move.pgid, [what])
         self._note_all("I4", move.pgid, list(self.others.judge(move)))
         self._note_all("I1", move.pgid, list(i1_share(moment, move)))
+        self._note_all("I5", move.pgid, list(i5_pinned(moment, move)))
 
     def look(self) -> None:
         """Between the rounds: what has arrived, and whether another mgr has taken over."""
