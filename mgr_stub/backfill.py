@@ -84,8 +84,10 @@ class Backfill:
         """PGs tell their state to the mgr, as they do once they have peered."""
         for pgid in pgids:
             if pgid in self.cluster.pgs:
-                self.cluster.pgs[pgid].reported_epoch = self.cluster.map.epoch
-                self.cluster.look_at(self.cluster.pgs[pgid])
+                pg = self.cluster.pgs[pgid]
+                pg.reported_epoch = self.cluster.map.epoch
+                self.cluster.look_at(pg)
+                self.cluster.note_interval(pg)
 
     # -- reactions to a new epoch --------------------------------------------------------------
 
@@ -108,6 +110,7 @@ class Backfill:
     def retarget(self, pg: Pg) -> None:
         """The PG peers anew and copies what its up set needs."""
         last = self.cluster.report_of(pg)[0]
+        pg.intervals = pg.intervals or (pg.held,)
         retarget(self.cluster, pg)
         if pg.flows:
             self._moving[pg.pgid] = pg

@@ -60,6 +60,8 @@ class Cluster:
     #: Whether PGs peer as Ceph's do: those with a whole log are recovered (log_recovery.py), not
     #: backfilled, and the lowest id leads where the first of `up` is new.
     log_recovery: bool = True
+    #: Entries of a PG's log that a backfill copies at most (osd_max_pg_log_entries).
+    most_log_entries: int = 10_000
     #: Whether PGs tell their omap only after a deep scrub (omap.py).
     omap_by_scrub: bool = False
     #: Before Ceph 18: OSD → pool id → bytes of omap that its RocksDB has written out (omap.py).
@@ -344,8 +346,35 @@ class Cluster:
 
     # -- what PGs report ----------------------------------------------------------------------
 
+    def note_interval(self, pg: Pg) -> None:
+        """The PG has peered: who serves writes from now on, until it is clean, may be needed."""
+        acting = self.map.acting(pg.pgid)
+        present = sum(1 for osd in acting if osd != NONE)
+        if self.blockers_of(pg):
+            return
+        if not pg.flows and present == self.size_of(pg):
+            pg.intervals = ()
+        elif acting not in pg.intervals and present >= self.min_size_of(pg):
+            pg.intervals += (acting,)
+
+    def blockers_of(self, pg: Pg) -> Set[int]:
+        """OSDs that are down and without which the PG cannot know its last writes.
+
+        Of every set that has served writes since the PG was clean as many have to be up as its
+        data can be read from (PeeringState::build_prior, PastIntervals::PriorSet).
+        """
+        blockers: Set[int] = set()
+        for members in pg.intervals:
+            down = {osd for osd in members if osd != NONE and not self.map.is_up(osd)}
+            alive = sum(1 for osd in members if osd != NONE) - len(down)
+            if down and alive < self.map.data_chunks(pg.pool_id):
+                blockers |= {osd for osd in down if self.map.exists(osd)}
+        return blockers
+
     def wanted_acting(self, pg: Pg) -> Mapping:
-        """The acting set that the PG comes to when it peers."""
+        """The acting set that the PG comes to when it peers; one that is `down` asks for none."""
+        if self.blockers_of(pg):
+            return self.map.acting(pg.pgid)
         return acting_of(pg, self.map.up.get(pg.pgid, ()), self.size_of(pg), self.min_size_of(pg),
                          self.map.is_up,
                          self.map.acting(pg.pgid) if self.log_recovery else None)
@@ -393,6 +422,8 @@ class Cluster:
         if peering is not None:
             return self._peering_state(pg, peering), counts
         up, acting = self.map.up.get(pg.pgid, ()), self.map.acting(pg.pgid)
+        if any(self.map.is_up(osd) for osd in acting) and self.blockers_of(pg):
+            return "down" if acting == up else "down+remapped", counts
         state = state_of(pg, up, acting, self.size_of(pg), self.min_size_of(pg), self.map.is_up,
                          counts)
         return state + "+scrubbing" if pg.scrub_until > self.clock.now else state, counts
@@ -418,6 +449,8 @@ class Cluster:
         up, acting = self.map.up.get(pg.pgid, ()), self.map.acting(pg.pgid)
         if acting == up and not pg.flows and not any(osd in pg.held for osd in up):
             return _NO_COUNTS  # nobody has the data, or nobody that has it is up
+        if self.blockers_of(pg):
+            return _NO_COUNTS
         return counts_of(pg, up, acting, self.size_of(pg))
 
     def misplaced_of(self, pg: Pg) -> int:

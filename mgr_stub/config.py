@@ -16,6 +16,7 @@ CORE_OPTIONS: Dict[str, Tuple[str, str]] = {
     "log_file": ("str", ""),
     "osd_max_backfills": ("uint", "1"),
     "osd_recovery_max_active": ("uint", "0"),
+    "osd_max_pg_log_entries": ("uint", "10000"),
     "mon_osd_full_ratio": ("float", "0.95"),
     "mon_osd_backfillfull_ratio": ("float", "0.9"),
     "mon_osd_nearfull_ratio": ("float", "0.85"),

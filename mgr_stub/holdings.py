@@ -34,10 +34,11 @@ def retarget(cluster: Cluster, pg: Pg) -> None:
     up = cluster.map.up.get(pg.pgid, ())
     old, pg.flows = pg.flows, {}
     flows: Dict[Place, Flow] = {}
+    waits = bool(cluster.blockers_of(pg))
     for place, source in pg.wanted_flows(up):
         kept = old.pop(place, None) or _from_behind(pg, place, source)
         flow = kept or _new_flow(cluster, pg, place, source)
-        flow.source = _reader(cluster, pg, up, source)
+        flow.source = NONE if waits else _reader(cluster, pg, up, source)
         if flow.source != NONE:
             flows[place] = flow
         else:  # nobody is left to copy from
@@ -59,6 +60,10 @@ def finish(cluster: Cluster, pg: Pg) -> None:
     settle(cluster, pg)
     before = cluster.members(pg)
     arrived = set(pg.flows)
+    copied = {flow.target for flow in pg.flows.values() if not flow.by_log}
+    leader = cluster.map.acting_primary(pg.pgid)
+    if leader in pg.later_logs or pg.log_entries > cluster.most_log_entries:
+        pg.later_logs |= copied
     pg.recovered_bytes += pg.num_bytes
     pg.flows = {}
     pg.backfilling = False
@@ -66,6 +71,7 @@ def finish(cluster: Cluster, pg: Pg) -> None:
     for _, osd in arrived if more else ():
         cluster.store(pg.pool_id, osd, ShardBytes(more, 0, 0))
     hold_mapped(cluster, pg, arrived)
+    pg.later_logs &= {*pg.held, *(osd for _, osd in pg.behind)}
     count_members(cluster, before, cluster.members(pg))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Set, Tuple
+from typing import Any, Dict, FrozenSet, List, Optional, Set, Tuple
 
 from .upmap import NONE, Mapping
 from .usage import NOTHING, ShardBytes
@@ -82,7 +82,7 @@ class Pg:
                  "stats", "file_state", "flows", "queued", "backfilling", "toofull", "retry_at",
                  "recovered_bytes", "reported_epoch", "num_bytes", "num_objects", "omap_bytes",
                  "num_copies", "order", "created", "scrub_until", "progress", "report",
-                 "waiting", "writes", "omap_reported")
+                 "waiting", "writes", "omap_reported", "log_entries", "later_logs", "intervals")
 
     def __init__(self, pgid: str, pool_id: int, erasure: bool, stats: Dict[str, Any]) -> None:
         self.pgid = pgid
@@ -119,6 +119,12 @@ class Pg:
         self.created = False
         #: Writes in its life, as long as its log has them all; see log_recovery.py.
         self.writes: Optional[int] = None
+        #: Entries of its log; those whose log begins later, for a backfill has copied the newest
+        #: of them alone.
+        self.log_entries = int(stats.get("ondisk_log_size", stats.get("log_size", 0)))
+        self.later_logs: FrozenSet[int] = frozenset()
+        #: Who has served writes since the PG was clean, its members at that time first of all.
+        self.intervals: Tuple[Mapping, ...] = ()
         #: The omap bytes that its last deep scrub has found; None if they are known at once.
         self.omap_reported: Optional[int] = None
         self.scrub_until = 0.0

@@ -47,18 +47,22 @@ def acting_of(pg: Pg, up: Mapping, size: int, min_size: int, is_up: Callable[[in
     serving += in_turn(others, serving_now)
     if not serving:
         return up
-    leader = _leader(pg, up, serving, serving_now)
+    leader = _leader(pg, up, serving, serving_now, is_up)
     serving = [leader, *(osd for osd in serving if osd != leader)][:size]
     return up if set(serving) == set(up) else tuple(serving)
 
 
-def _leader(pg: Pg, up: Mapping, serving: Sequence[int], serving_now: Mapping) -> int:
-    """Who of those that serve comes first: the first of `up`, else who does now, else the lowest
-    id of those with all data, as PeeringState::find_best_info has it."""
-    for osd in (*up[:1], *serving_now[:1]):
-        if osd in serving and osd in pg.held:
-            return osd
-    return min((osd for osd in serving if osd in pg.held), default=serving[0])
+def _leader(pg: Pg, up: Mapping, serving: Sequence[int], serving_now: Mapping,
+            is_up: Callable[[int], bool]) -> int:
+    """Who leads: the first of `up` if it has the data, else who has the longest log.
+
+    Among equals it is who leads now, then the lowest id (PeeringState::find_best_info). Whoever
+    arrived by backfill may have a shorter log than the others, until the next write.
+    """
+    if up and up[0] in serving and up[0] in pg.held:
+        return up[0]
+    return min((osd for osd in pg.held if is_up(osd)), default=serving[0],
+               key=lambda osd: (osd in pg.later_logs, osd not in serving_now[:1], osd))
 
 
 def _has(pg: Pg, place: int, osd: int) -> bool:

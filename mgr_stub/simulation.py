@@ -97,6 +97,7 @@ class Simulation:
         """Lets virtual time pass: backfill, peering, what else is due, and the epochs they make."""
         if self._limits_version != self.config.version:
             self._limits_version, self._limits = self.config.version, {}
+            self.cluster.most_log_entries = int(self.config.core("osd", "osd_max_pg_log_entries"))
             self.backfill.changed()
         self.commit()
         end = self.clock.now + seconds

@@ -76,6 +76,8 @@ def _split_one(cluster: Cluster, parent: Pg, positions: List[int], shares: List[
         child.reported_epoch = parent.reported_epoch
         child.recovered_bytes = 0
         child.writes = parent.writes  # each gets the log with its head and its tail
+        child.later_logs, child.intervals = parent.later_logs, parent.intervals
+        child.log_entries = parent.log_entries * share // total
         child.omap_reported = 0 if cluster.omap_by_scrub else None
         for name, amount in whole.items():
             part = amount * share // total
@@ -87,6 +89,7 @@ def _split_one(cluster: Cluster, parent: Pg, positions: List[int], shares: List[
         cluster.pgs[pgid] = child
         count_members(cluster, set(), cluster.members(child))
         touched.add(pgid)
+    parent.log_entries = parent.log_entries * own // total
     for child in (cluster.pgs[pgid] for pgid in touched - {parent.pgid}):
         parent.shard = parent.shard.minus(child.shard)
         parent.behind = {place: there.minus(child.behind[place])
@@ -116,7 +119,8 @@ def _merge(cluster: Cluster, pool_id: int, position: int) -> Set[str]:
     source = cluster.pgs[f"{pool_id}.{position:x}"]
     target = cluster.pgs[f"{pool_id}.{parent_of(position):x}"]
     target.forget_reports()
-    target.writes = None  # a merge leaves an empty log
+    target.writes, target.log_entries = None, 0  # a merge leaves an empty log
+    target.later_logs = frozenset()
     for name in _AMOUNTS:
         setattr(target, name, getattr(target, name) + getattr(source, name))
     target.shard = target.shard.minus(NOTHING.minus(source.shard))

@@ -26,7 +26,9 @@ def pg_stat(cluster: Cluster, pg: Pg) -> Dict[str, Any]:
             "num_objects": pg.num_objects, "num_omap_bytes": omap.reported(pg),
             "num_object_copies": pg.num_copies, "num_objects_misplaced": counts.misplaced,
             "num_objects_degraded": counts.degraded, "num_bytes_recovered": pg.recovered()}
-    return {**pg.stats, **_whereabouts(cluster, pg, state),
+    blockers = sorted(cluster.blockers_of(pg)) if "down" in state.split("+") else []
+    told = {"blocked_by": blockers} if blockers or "blocked_by" in pg.stats else {}
+    return {**pg.stats, **_whereabouts(cluster, pg, state), **told,
             "state": state, "up": list(up), "acting": list(acting),
             "up_primary": cluster.map.up_primary(pg.pgid),
             "acting_primary": cluster.map.acting_primary(pg.pgid),
@@ -35,7 +37,8 @@ def pg_stat(cluster: Cluster, pg: Pg) -> Dict[str, Any]:
 
 def _whereabouts(cluster: Cluster, pg: Pg, state: str) -> Dict[str, Any]:
     """Who has all objects of a PG that is not clean; of a clean one nothing is told."""
-    if not pg.movable or state.startswith("active+clean") or "peering" in state:
+    words = state.split("+")
+    if not pg.movable or {"down", "peering"} & set(words) or words[:2] == ["active", "clean"]:
         return {name: [] for name in ("avail_no_missing", "object_location_counts")
                 if name in pg.stats}
     alive = [(osd, place) for place, osd in enumerate(pg.held)

@@ -10,6 +10,9 @@ OSD_GIB: Dict[str, Tuple[float, ...]] = {
     "h0": (1.0, 1.5), "h1": (1.0, 1.0), "h2": (1.5, 1.0), "h3": (2.0, 1.0), "h4": (1.0,)}
 """Sizes in GiB and CRUSH weights; nine OSDs by host, numbered in this order."""
 
+MOST_LOG_ENTRIES = 20
+"""Of a PG's log while the pools are written whose logs shall not reach back."""
+
 SPARES = (9,)
 """OSDs that run from the start and come into the CRUSH map later."""
 

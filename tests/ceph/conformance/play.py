@@ -1,6 +1,8 @@
 """Plays one stream of events on both sides and compares them after every step.
 
-    python3 -m tests.ceph.conformance.play MAJOR [STEPS] [SEED]
+    python3 -m tests.ceph.conformance.play MAJOR [STEPS] [SEED] [FILE]
+
+With FILE the real side is recorded, and recording.py compares it again.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ import random
 import sys
 import time
 from pathlib import Path
-from typing import Callable, List, NamedTuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 from ..release import RELEASES, Release
 from . import cluster_shape as shape
@@ -17,6 +19,7 @@ from .compare import Comparison, Difference, compare, compare_shapes
 from .events import Event, Stream
 from .own_reading import compare_reading
 from .real_side import RealCluster
+from .recording import Recording
 from .stub_side import StubSide
 
 PACKAGE = Path(__file__).resolve().parents[3] / "equilibrium_mgr"
@@ -24,6 +27,8 @@ MOST_AT_ONCE = 2
 """Events of one step."""
 LEAST_EVENTS = 6
 """With fewer a stream shows next to nothing."""
+MOST_QUERIED = 8
+"""PGs of a step that are asked why they differ."""
 _LATEST_SECONDS = 240.0
 """So much later than asked for it ends all the same."""
 
@@ -51,17 +56,21 @@ class Result(NamedTuple):
 
 
 def play(release: Release, steps: int, seed: int, note: Callable[[str], None] = print,
-         seconds: float = float("inf"), keep: bool = False) -> Result:
+         seconds: float = float("inf"), keep: bool = False, record: Optional[Path] = None
+         ) -> Result:
     """Begin the cluster, play the stream; `seconds` end it early, after a whole step that makes
-    LEAST_EVENTS full: a busy machine takes longer for them."""
+    LEAST_EVENTS full: a busy machine takes longer for them. `record`: where the real side goes."""
     began = time.monotonic()
     with RealCluster(release, PACKAGE, keep) as real:
         real.prepare()
-        stub = StubSide(real.state(), release.major)
+        recording = Recording(release.major, real.state())
+        stub = StubSide(recording.state, release.major)
         note(f"begun after {time.monotonic() - began:.0f} s")
         try:
-            return _Game(real, stub, seed, note, began).play(steps, seconds)
+            return _Game(real, stub, seed, note, began, recording).play(steps, seconds)
         finally:
+            if record is not None:
+                recording.save(record)
             stub.close()
 
 
@@ -69,8 +78,9 @@ class _Game:
     """Both sides, and what has been counted so far."""
 
     def __init__(self, real: RealCluster, stub: StubSide, seed: int, note: Callable[[str], None],
-                 began: float) -> None:
+                 began: float, recording: Recording) -> None:
         self.real, self.stub, self.note, self.began = real, stub, note, began
+        self.recording = recording
         self.stream = Stream(seed, shape.SPARES)
         self.rng = random.Random(f"steps/{seed}")
         self.differences: List[Difference] = []
@@ -101,6 +111,7 @@ class _Game:
         self.events += 1
         real, stub = self.real.do(event), self.stub.do(event)
         self.values += 1
+        self.recording.event(event, real)
         if (real == 0) != (stub == 0):
             self.differences.append(Difference(f"answer of {event}", real, stub))
 
@@ -110,10 +121,19 @@ class _Game:
         stub = self.stub.view()
         shapes = self.real.mgr("probe shapes").json()
         found = [compare(real, stub), compare_shapes(shapes, self.stub.shapes())]
+        self.recording.step(what, real, shapes, self._details(found[0].differences))
         self.steps += 1
         self.pgs += len(real["pgs"])
         self._add(what, found, real["pgs"])
         return stub
+
+    def _details(self, differences: List[Difference]) -> Dict[str, Any]:
+        """What the real PGs that differ tell of their members and logs."""
+        pgids = {".".join(one.place.split(".")[1:3]) for one in differences
+                 if one.place.startswith("pgs.")}
+        answers = {pgid: self.real.ceph(f"pg {pgid} query", 30.0)
+                   for pgid in sorted(pgids)[:MOST_QUERIED]}
+        return {pgid: answer.json() for pgid, answer in answers.items() if answer.rc == 0}
 
     def _add(self, what: str, found: "list[Comparison]", pgs: "dict[str, object]") -> None:
         """Count and note what a comparison has found; `pgs` are shown with their differences."""
@@ -133,6 +153,7 @@ class _Game:
 
 if __name__ == "__main__":
     major, wanted_steps, wanted_seed = (
-        int(word) for word in (*sys.argv[1:], *("16", "10", "1")[len(sys.argv) - 1:]))
+        int(word) for word in (*sys.argv[1:4], *("16", "10", "1")[len(sys.argv[1:4]):]))
     RELEASES[major].prepare()
-    print(play(RELEASES[major], wanted_steps, wanted_seed))
+    print(play(RELEASES[major], wanted_steps, wanted_seed,
+               record=Path(sys.argv[4]) if len(sys.argv) > 4 else None))

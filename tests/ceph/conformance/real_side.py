@@ -47,7 +47,8 @@ FAST = ("osd_recovery_sleep_hdd", "osd_recovery_sleep_hybrid", "osd_recovery_sle
 """Set to 0 where the release has them: seconds between two objects."""
 
 OPTIONS: Dict[str, Dict[str, Any]] = {
-    "osd": {"osd_min_pg_log_entries": 10, "osd_max_pg_log_entries": 20, "osd_pg_log_trim_min": 1},
+    "osd": {"osd_min_pg_log_entries": 10, "osd_max_pg_log_entries": shape.MOST_LOG_ENTRIES,
+            "osd_pg_log_trim_min": 1},
     "mon": {"mon_allow_pool_delete": "true", "mon_osd_down_out_interval": 100000,
             "mon_osd_min_in_ratio": 0.1},
     "mgr": {"target_max_misplaced_ratio": 1.0}}

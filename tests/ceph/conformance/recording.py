@@ -1,0 +1,114 @@
+"""What the real side of a stream has shown, kept in a file, and the stub held against it again.
+
+    python3 -m tests.ceph.conformance.play 16 24 9 FILE    plays, and writes the file
+    python3 -m tests.ceph.conformance.recording FILE...    compares without real daemons
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from pathlib import Path
+from typing import Any, Callable, Dict, List, NamedTuple, Tuple
+
+from .compare import Comparison, Difference, compare, compare_shapes
+from .events import Event
+from .stub_side import StubSide
+
+Step = Dict[str, Any]
+"""`events` with the return codes of the real commands, then the real `view` and `shapes`."""
+
+
+class Recording:
+    """A stream as it is played; `save` keeps it."""
+
+    def __init__(self, major: int, state: Dict[str, Any]) -> None:
+        self.major, self.state = major, state
+        self.steps: List[Step] = []
+        self._events: List[Tuple[str, Tuple[Any, ...], int]] = []
+
+    def event(self, event: Event, code: int) -> None:
+        """An event and what the real command has returned."""
+        self._events.append((event.kind, event.values, code))
+
+    def step(self, name: str, view: Dict[str, Any], shapes: Dict[str, Any],
+             details: Any = None) -> None:
+        """What is there after the events so far; `details` are for those who look for a cause."""
+        self.steps.append({"name": name, "events": self._events, "view": view, "shapes": shapes,
+                           "details": details})
+        self._events = []
+
+    def save(self, path: Path) -> None:
+        """Write all of it."""
+        with gzip.open(path, "wt") as file:
+            json.dump({"major": self.major, "state": self.state, "steps": self.steps}, file)
+
+    @classmethod
+    def load(cls, path: Path) -> "Recording":
+        """What `save` has written."""
+        with gzip.open(path, "rt") as file:
+            content = json.load(file)
+        made = cls(content["major"], content["state"])
+        made.steps = content["steps"]
+        return made
+
+
+class Replay(NamedTuple):
+    """What one recording gives."""
+
+    events: int
+    pgs: int
+    values: int
+    differences: List[Difference]
+
+    def __str__(self) -> str:
+        unknown = sum(1 for difference in self.differences if not difference.reason)
+        return (f"{self.events} events, {self.pgs} PGs and {self.values} values compared: "
+                f"{unknown} differences")
+
+
+def replay(recording: Recording, note: Callable[[str], None] = print) -> Replay:
+    """The stub does what the real cluster has done; compared after each step."""
+    stub = StubSide(recording.state, recording.major)
+    events = pgs = values = 0
+    differences: List[Difference] = []
+    try:
+        stub.settle()
+        for step in recording.steps:
+            fresh: List[Difference] = []
+            for kind, arguments, code in step["events"]:
+                event = Event(kind, tuple(arguments))
+                events, values = events + 1, values + 1
+                answer = stub.do(event)
+                if (answer == 0) != (code == 0):
+                    fresh.append(Difference(f"answer of {event}", code, answer))
+            for found in _compare(stub, step):
+                values += found.values
+                fresh += found.differences
+            pgs += len(step["view"]["pgs"])
+            differences += fresh
+            _tell(note, step, [one for one in fresh if not one.reason])
+    finally:
+        stub.close()
+    return Replay(events, pgs, values, differences)
+
+
+def _compare(stub: StubSide, step: Step) -> List[Comparison]:
+    stub.settle()
+    real = step["view"]
+    stub.adopt_objects({pgid: pg["objects"] for pgid, pg in real["pgs"].items()})
+    return [compare(real, stub.view()), compare_shapes(step["shapes"], stub.shapes())]
+
+
+def _tell(note: Callable[[str], None], step: Step, unknown: List[Difference]) -> None:
+    note(f"{step['name']}: {len(unknown)} differences")
+    for difference in unknown:
+        pgid = ".".join(difference.place.split(".")[1:3])
+        state = step["view"]["pgs"].get(pgid, {}).get("state", "")
+        note(f"      {difference}" + (f"   ({state})" if state else ""))
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        print(f"{name}: {replay(Recording.load(Path(name)))}")

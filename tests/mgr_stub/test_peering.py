@@ -1,0 +1,92 @@
+"""Who leads a PG, and when it is `down`: as seen on 16.2.15 and 20.2.4."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List
+
+import pytest
+
+import stub_states as clusters
+from mgr_stub.pg import Pg
+from mgr_stub.pg_state import acting_of
+from mgr_stub.upmap import NONE
+
+REP = (2, "rep", 1, 3, 0, "")
+EC21 = (2, "ec", 3, 3, 2, "k2m1")
+
+
+def one(make_session: Callable[..., Any], up: List[int], pool: Any = REP, entries: int = 21) -> Any:
+    """A session with one PG and a trimmed log of `entries`, of which a backfill copies 20."""
+    record = {**clusters.pg("2.0", up, objects=198), "ondisk_log_size": entries, "blocked_by": []}
+    session = make_session(clusters.state([record], osds=10, pools=[pool]))
+    session.command("config set osd osd_max_pg_log_entries 20")
+    session.command("osd set noout")
+    return session
+
+
+def shown(session: Any) -> Dict[str, Any]:
+    return dict(session.mgr.get("pg_stats")["pg_stats"][0])
+
+
+def do(session: Any, *lines: str) -> Dict[str, Any]:
+    """Commands one after the other, each peered and copied; what the PG tells at the end."""
+    for line in lines:
+        rc, _, error = session.command(line)
+        assert rc == 0, error
+        session.command("sim run 1h")
+    return shown(session)
+
+
+@pytest.mark.parametrize("entries, acting", [(21, [5, 8, 3]), (20, [3, 5, 8])])
+def test_who_arrived_by_backfill_leads_last(make_session: Callable[..., Any], entries: int,
+                                            acting: List[int]) -> None:
+    """Its log is shorter than the others' where those had more entries than a backfill copies."""
+    session = one(make_session, [1, 5, 8], entries=entries)
+    record = do(session, "osd pg-upmap-items 2.0 1 3")
+    assert record["acting"] == [3, 5, 8]        # the first of up leads all the same
+    record = do(session, "osd set norebalance", "osd pg-upmap-items 2.0 1 4")
+    assert (record["up"], record["acting"]) == ([4, 5, 8], acting)
+
+
+def test_a_write_makes_logs_equal(make_session: Callable[..., Any]) -> None:
+    session = one(make_session, [1, 5, 8])
+    do(session, "osd pg-upmap-items 2.0 1 3")
+    session.simulation.load._resize(session.cluster.pgs["2.0"], 4 << 20)
+    record = do(session, "osd set norebalance", "osd pg-upmap-items 2.0 1 4")
+    assert record["acting"] == [3, 5, 8]
+
+
+def test_among_equal_logs_who_serves_now_leads() -> None:
+    pg = Pg("2.0", 2, False, clusters.pg("2.0", [7, 2, 4]))
+    assert acting_of(pg, (9, 2, 4), 3, 2, lambda osd: True, (7, 2, 4)) == (7, 2, 4)
+    pg.later_logs = frozenset((7,))
+    assert acting_of(pg, (9, 2, 4), 3, 2, lambda osd: True, (7, 2, 4)) == (2, 4, 7)
+
+
+def test_fewer_than_k_are_down(make_session: Callable[..., Any]) -> None:
+    """Nothing counts as degraded while nobody knows the last writes."""
+    session = one(make_session, [2, 8, 6], EC21)
+    record = do(session, "sim osd down 2 8")
+    assert (record["state"], record["blocked_by"]) == ("down", [2, 8])
+    assert record["up"] == record["acting"] == [NONE, NONE, 6]
+    assert record["stat_sum"]["num_objects_degraded"] == 0
+    record = do(session, "sim osd up 2")
+    assert (record["state"], record["blocked_by"]) == ("active+undersized+degraded", [])
+    assert record["stat_sum"]["num_objects_degraded"] == 198
+    assert do(session, "sim osd up 8")["state"] == "active+clean"
+
+
+def test_who_missed_writes_does_not_help(make_session: Callable[..., Any]) -> None:
+    """osd.8 and osd.6 may have taken writes that osd.2 has not: it takes one of them, too."""
+    session = one(make_session, [2, 8, 6], EC21)
+    assert do(session, "sim osd down 2", "sim osd down 8")["state"] == "down"
+    record = do(session, "sim osd up 2")
+    assert (record["state"], record["blocked_by"]) == ("down", [8])
+    assert do(session, "sim osd up 8")["state"] == "active+clean"
+
+
+def test_replicas_that_alone_took_writes(make_session: Callable[..., Any]) -> None:
+    session = one(make_session, [2, 8, 6])
+    record = do(session, "sim osd down 2", "sim osd down 8 6", "sim osd up 2")
+    assert (record["state"], record["blocked_by"]) == ("down", [6, 8])
+    assert do(session, "sim osd up 6")["state"] == "active+undersized+degraded"
