@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 from typing import Any, Dict, Mapping, Sequence
 
+from .osd_map import RELEASES
+
 #: Texts that every OSD tells of itself.
 _OSD_TEXTS = (
     "arch", "back_addr", "back_iface", "bluefs", "bluefs_dedicated_db", "bluefs_dedicated_wal",
@@ -40,14 +42,20 @@ def osd_metadata(host: str, rotational: bool, release: int, version: str,
             "rotational": "1" if rotational else "0"}
 
 
-def mgr_map(name: str, release: int, release_name: str, modules: Sequence[str],
+def _first_told(release: int) -> int:
+    """The oldest release whose always-on modules the mgr map of a release tells."""
+    return 14 if release <= 16 else 15
+
+
+def mgr_map(name: str, release: int, modules: Sequence[str],
             always_on: Sequence[str]) -> Dict[str, Any]:
     """The map of mgrs with one active and none that stands by."""
     shown: Dict[str, Any] = {
         "epoch": 1, "active_gid": 4100, "active_name": name, "active_addrs": _ADDRESSES,
         "active_mgr_features": 0, "available": True, "standbys": [], "modules": list(modules),
         "available_modules": [], "services": {}, "last_failure_osd_epoch": 0,
-        "always_on_modules": {release_name: list(always_on)},
+        "always_on_modules": {
+            known: list(always_on) for known in RELEASES[_first_told(release) - 1:release]},
         "active_clients": [{"name": "devicehealth", **_ADDRESSES}],
         "active_addr": "127.0.0.1:6800", "active_change": "2026-01-01T00:00:00.000000+0000"}
     if release >= 20:

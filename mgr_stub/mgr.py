@@ -119,7 +119,7 @@ class Mgr:
         names = ["balancer", "progress"]
         if self.module is not None:
             names.append(self.module.module_name)
-        shown = mgr_map(self.mgr_id, self.release, self.release_name, names, names[:2])
+        shown = mgr_map(self.mgr_id, self.release, names, names[:2])
         if self.release >= 20:  # the dump has one key for them all: the last one stands there
             shown["force_disabled_modules"] = {
                 "module": name for name in sorted(self.simulation.disabled_modules)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from fnmatch import fnmatchcase
 from typing import Any, Dict, List, NamedTuple, Tuple
 
@@ -9,13 +10,14 @@ PG_VALUES = ("up", "acting", "up_primary", "acting_primary", "told_up", "told_ac
              "misplaced", "degraded")
 
 KNOWN: Tuple[Tuple[str, str], ...] = (
-    ("get(mgr_map).always_on_modules.*", "of the simulated release alone"),
     ("get(mgr_map).*addr*", "the simulated mgr has one address of one kind"),
     ("get(mgr_map).force_disabled_modules*", "there only where something is disabled"),
     ("get(osd_metadata).[*].distro_version*", "which texts there are depends on the distribution"),
     ("get(pg_status).recovering_*", "rates of the moment: recovery has just been, or not"),
     ("get(pg_status).*_sec: int", "rates of the moment: clients have just read or written"),
     ("get(pg_status).num_*_recovered*", "counts of the last seconds: recovery has just been"),
+    ("get(*).*op_queue_age_hist.histogram*",
+     "there while operations wait in an OSD's queue, at the moment of its report"),
     ("get(osd_map).blocklist.*", "a real mgr that fails is blocklisted with its clients"),
     ("get(osd_map).pools[[]].read_balance.error_message*",
      "a sentence where primary affinities of 0 leave nothing to compute"),
@@ -49,6 +51,13 @@ class Comparison(NamedTuple):
 
     values: int
     differences: List[Difference]
+
+
+def allowed(differences: List[Difference]) -> str:
+    """How many differences each reason covers, as the end of a sentence."""
+    counts = Counter(difference.reason for difference in differences if difference.reason)
+    shown = "; ".join(f"{count}: {reason}" for reason, count in sorted(counts.items()))
+    return f", and allowed ones ({shown})" if shown else ""
 
 
 def compare(real: Dict[str, Any], stub: Dict[str, Any]) -> Comparison:

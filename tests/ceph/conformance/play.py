@@ -15,7 +15,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 from ..release import RELEASES, Release
 from . import cluster_shape as shape
-from .compare import Comparison, Difference, compare, compare_shapes
+from .compare import Comparison, Difference, allowed, compare, compare_shapes
 from .events import Event, Stream
 from .own_reading import compare_reading
 from .real_side import RealCluster
@@ -49,10 +49,9 @@ class Result(NamedTuple):
         return [difference for difference in self.differences if not difference.reason]
 
     def __str__(self) -> str:
-        known = {difference.place for difference in self.differences if difference.reason}
         return (f"{self.events} events in {self.steps} steps, {self.pgs} PGs and {self.values} "
-                f"values compared: {len(self.unknown)} differences, and {len(known)} places that "
-                f"differ for known reasons; {self.seconds:.0f} s")
+                f"values compared: {len(self.unknown)} differences{allowed(self.differences)}; "
+                f"{self.seconds:.0f} s")
 
 
 def play(release: Release, steps: int, seed: int, note: Callable[[str], None] = print,
@@ -121,13 +120,13 @@ class _Game:
         stub = self.stub.view()
         shapes = self.real.mgr("probe shapes").json()
         found = [compare(real, stub), compare_shapes(shapes, self.stub.shapes())]
-        self.recording.step(what, real, shapes, self._details(found[0].differences))
+        self.recording.step(what, real, shapes, self._queries(found[0].differences))
         self.steps += 1
         self.pgs += len(real["pgs"])
         self._add(what, found, real["pgs"])
         return stub
 
-    def _details(self, differences: List[Difference]) -> Dict[str, Any]:
+    def _queries(self, differences: List[Difference]) -> Dict[str, Any]:
         """What the real PGs that differ tell of their members and logs."""
         pgids = {".".join(one.place.split(".")[1:3]) for one in differences
                  if one.place.startswith("pgs.")}

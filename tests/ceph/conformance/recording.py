@@ -1,18 +1,20 @@
 """What the real side of a stream has shown, kept in a file, and the stub held against it again.
 
-    python3 -m tests.ceph.conformance.play 16 24 9 FILE    plays, and writes the file
+    python3 -m tests.ceph.conformance.play 16 18 9 FILE    plays, and writes the file
     python3 -m tests.ceph.conformance.recording FILE...    compares without real daemons
+
+Those in `recorded` are compared in every test run.
 """
 
 from __future__ import annotations
 
-import gzip
 import json
+import lzma
 import sys
 from pathlib import Path
 from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
-from .compare import Comparison, Difference, compare, compare_shapes
+from .compare import Comparison, Difference, allowed, compare, compare_shapes
 from .events import Event
 from .stub_side import StubSide
 
@@ -33,21 +35,21 @@ class Recording:
         self._events.append((event.kind, event.values, code))
 
     def step(self, name: str, view: Dict[str, Any], shapes: Dict[str, Any],
-             details: Any = None) -> None:
-        """What is there after the events so far; `details` are for those who look for a cause."""
+             queries: Dict[str, Any]) -> None:
+        """What is there after the events so far; `queries` of PGs that differ tell the cause."""
         self.steps.append({"name": name, "events": self._events, "view": view, "shapes": shapes,
-                           "details": details})
+                           "queries": queries})
         self._events = []
 
     def save(self, path: Path) -> None:
         """Write all of it."""
-        with gzip.open(path, "wt") as file:
+        with lzma.open(path, "wt") as file:
             json.dump({"major": self.major, "state": self.state, "steps": self.steps}, file)
 
     @classmethod
     def load(cls, path: Path) -> "Recording":
         """What `save` has written."""
-        with gzip.open(path, "rt") as file:
+        with lzma.open(path, "rt") as file:
             content = json.load(file)
         made = cls(content["major"], content["state"])
         made.steps = content["steps"]
@@ -63,9 +65,13 @@ class Replay(NamedTuple):
     differences: List[Difference]
 
     def __str__(self) -> str:
-        unknown = sum(1 for difference in self.differences if not difference.reason)
         return (f"{self.events} events, {self.pgs} PGs and {self.values} values compared: "
-                f"{unknown} differences")
+                f"{len(self.unknown)} differences{allowed(self.differences)}")
+
+    @property
+    def unknown(self) -> List[Difference]:
+        """Differences that nobody has given a reason for."""
+        return [difference for difference in self.differences if not difference.reason]
 
 
 def replay(recording: Recording, note: Callable[[str], None] = print) -> Replay:

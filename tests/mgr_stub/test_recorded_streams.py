@@ -1,0 +1,33 @@
+"""Streams of events as real clusters have answered them, held against the simulator in each run.
+
+New ones: `python3 -m tests.ceph.conformance.play MAJOR STEPS SEED FILE`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import List
+
+import pytest
+
+from tests.ceph.conformance.recording import Recording, replay
+
+FOLDER = Path(__file__).resolve().parents[1] / "ceph" / "conformance" / "recorded"
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.xz")), ids=lambda path: path.name[:-8])
+def test_as_the_real_cluster(path: Path) -> None:
+    said: List[str] = []
+    result = replay(Recording.load(path), said.append)
+    assert result.events >= 20 and result.values >= 25_000
+    assert not result.unknown, "\n".join(said)
+
+
+def test_a_difference_is_told() -> None:
+    recording = Recording.load(FOLDER / "ceph16-seed9.json.xz")
+    pg = recording.steps[0]["view"]["pgs"]["2.0"]
+    pg["acting"] = list(reversed(pg["acting"]))
+    del recording.steps[1:]
+    said: List[str] = []
+    assert [one.place for one in replay(recording, said.append).unknown] == ["pgs.2.0.acting"]
+    assert "pgs.2.0.acting" in said[1] and pg["state"] in said[1]
