@@ -64,8 +64,6 @@ _FILE = "tests/scenarios/test_scenarios.py::test_scenario[%s]"
 
 #: Mutations that no scenario and no stream notices yet, and the likely reason: none is proved.
 NOT_NOTICED: Dict[str, str] = {
-    "groups-are-not-checked-anywhere": "a plan's targets come from zones, a fourth place that keeps"
-                                       " groups of shards together",
     "exchanges-are-planned": "nothing played so far makes shards of one PG trade places",
     "hidden-transit": "what is in flight is told from remembered up sets as well",
     "rests-at-once": "the simulator's PGs have a pg_temp before a batch can follow",
@@ -414,7 +412,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "    if broken:\n"
                  "        return reasons.BREAKS_RULE\n",
                  ""),),
-        ("scenario:domains",)),
+        ("scenario:domains_broken",)),
     Mutation(
         "monitor-is-not-foreseen",
         "what the monitor would cancel is not planned or sent", (
