@@ -64,7 +64,6 @@ _FILE = "tests/scenarios/test_scenarios.py::test_scenario[%s]"
 
 #: Mutations that no scenario and no stream notices yet, and the likely reason: none is proved.
 NOT_NOTICED: Dict[str, str] = {
-    "exchanges-are-planned": "nothing played so far makes shards of one PG trade places",
     "hidden-transit": "what is in flight is told from remembered up sets as well",
     "rests-at-once": "the simulator's PGs have a pg_temp before a batch can follow",
     "pg-num-gets-no-budget": "what a pg_num moves has filled the budget in what is played",
@@ -442,7 +441,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
             Edit(BOARD,
                  "        for known in (self.start[pg], self.raw[pg]):\n",
                  "        for known in ():\n"),),
-        ("scenario:domains scenario:two_classes", "scenarios/test_event_streams.py -k nothing",)),
+        ("scenario:exchanges",)),
     Mutation(
         "pools-of-others",
         "only pools in pool_ids are planned for", (
