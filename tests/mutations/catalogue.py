@@ -64,7 +64,6 @@ _FILE = "tests/scenarios/test_scenarios.py::test_scenario[%s]"
 
 #: Mutations that no scenario and no stream notices yet, and the likely reason: none is proved.
 NOT_NOTICED: Dict[str, str] = {
-    "hidden-transit": "what is in flight is told from remembered up sets as well",
     "rests-at-once": "the simulator's PGs have a pg_temp before a batch can follow",
     "pg-num-gets-no-budget": "what a pg_num moves has filled the budget in what is played",
     "unknown-weighs-nothing": "PGs that nobody has reported are not moved either",
@@ -674,7 +673,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
             Edit(TRANSIT,
                  "        if hidden is not None and not hidden.is_moving:\n",
                  "        if False:\n"),),
-        ("scenario:limit_of_transit scenario:limit_of_misplaced",)),
+        ("scenario:transit_after_death",)),
     Mutation(
         "no-item-bound",
         "max_upmap_items", (
