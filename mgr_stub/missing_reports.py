@@ -1,7 +1,7 @@
 """What a new mgr shows while some OSDs have not reported to it yet.
 
 It says `pg_ready` all the same. PGs that one of them leads are `unknown` with nothing in them, the
-sums of the pools lack them, and those OSDs have no statistics.
+sums of the pools and of what is misplaced lack them, and those OSDs have no statistics.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Dict, FrozenSet, List, Mapping
 
 from .cluster import Cluster
+from .pg import Pg
 
 _UNKNOWN = "unknown"
 
@@ -64,11 +65,38 @@ def _status(value: Mapping[str, Any], cluster: Cluster, silent: FrozenSet[int]) 
     unknown = [pg for pg in cluster.pgs.values() if not _is_told(cluster, pg.pgid, silent)]
     if not unknown:
         return dict(value)
-    counts = {row["state_name"]: row["count"] for row in value["pgs_by_state"]}
-    for pg in unknown:
-        counts[cluster.state_of(pg)] -= 1
-        counts[_UNKNOWN] = counts.get(_UNKNOWN, 0) + 1
-    return {**value, "unknown_pgs_ratio": len(unknown) / len(cluster.pgs),
+    by_pool = [{**entry, "pg_state_counts": _recounted(
+        entry["pg_state_counts"], cluster,
+        [pg for pg in unknown if pg.pool_id == entry["pool_id"]])}
+        for entry in value["pgs_by_pool_state"]]
+    return {**_without_trouble(value, cluster, unknown),
+            "unknown_pgs_ratio": len(unknown) / len(cluster.pgs),
             "num_objects": value["num_objects"] - sum(pg.num_objects for pg in unknown),
-            "pgs_by_state": [{"state_name": state, "count": count}
-                             for state, count in counts.items() if count > 0]}
+            "pgs_by_state": _recounted(value["pgs_by_state"], cluster, unknown),
+            "pgs_by_pool_state": by_pool}
+
+
+def _recounted(rows: List[Dict[str, Any]], cluster: Cluster,
+               unknown: List[Pg]) -> List[Dict[str, Any]]:
+    """PGs by state, with some that nobody has reported."""
+    counts = {row["state_name"]: row["count"] for row in rows}
+    for pg in unknown:
+        counts[cluster.state_of(pg)] = counts.get(cluster.state_of(pg), 0) - 1
+        counts[_UNKNOWN] = counts.get(_UNKNOWN, 0) + 1
+    return [{"state_name": state, "count": count} for state, count in counts.items() if count > 0]
+
+
+def _without_trouble(value: Any, cluster: Cluster, unknown: List[Pg]) -> Dict[str, Any]:
+    """What is misplaced and degraded, less what PGs that nobody has reported have of it."""
+    shown = dict(value)
+    copies = sum(pg.num_copies for pg in unknown)
+    hidden = [cluster.reported(pg)[1] for pg in unknown]
+    for name, less in (("misplaced", sum(counts.misplaced for counts in hidden)),
+                       ("degraded", sum(counts.degraded for counts in hidden))):
+        count = shown.pop(f"{name}_objects", 0) - less
+        total = shown.pop(f"{name}_total", 0) - copies
+        shown.pop(f"{name}_ratio", None)
+        if count > 0:
+            shown.update({f"{name}_objects": count, f"{name}_total": total,
+                          f"{name}_ratio": count / total if total > 0 else 1.0})
+    return shown

@@ -21,10 +21,27 @@ def test_some_osds_have_not_reported(make_session: Callable[..., Any]) -> None:
     assert 1 not in {record["osd"] for record in get("osd_stats")["osd_stats"]}
     assert get("pool_stats")["pool_stats"][0]["stat_sum"]["num_objects"] == 256
     assert get("pg_status")["unknown_pgs_ratio"] == 0.5
+    assert get("pg_status")["pgs_by_pool_state"][0]["pg_state_counts"] == [
+        {"state_name": "active+clean", "count": 1}, {"state_name": "unknown", "count": 1}]
     session.command("sim run 10s")
     assert get("pg_progress")["pgs"]["2.1"]["state"] == "active+clean"
     assert len(get("osd_stats")["osd_stats"]) == 6
     assert "unknown_pgs_ratio" not in get("pg_status")
+
+
+def test_what_is_misplaced_of_pgs_that_nobody_has_reported_does_not_count(
+        make_session: Callable[..., Any]) -> None:
+    session = make_session(clusters.state([clusters.pg("2.0", [0, 1, 2]),
+                                           clusters.pg("2.1", [1, 0, 3])]))
+    for line in ("osd pg-upmap-items 2.0 2 4", "osd pg-upmap-items 2.1 3 5", "sim run 5s"):
+        assert session.command(line)[0] == 0
+    both = session.mgr.get("pg_status")
+    session.command("sim stats gap 10s 1")
+    one = session.mgr.get("pg_status")
+    assert 0 < one["misplaced_objects"] < both["misplaced_objects"]
+    assert one["misplaced_total"] * 2 == both["misplaced_total"]
+    session.command("sim stats gap 10s 0 1")
+    assert "misplaced_objects" not in session.mgr.get("pg_status")
 
 
 def test_health_is_json_within(make_session: Callable[..., Any]) -> None:

@@ -66,7 +66,6 @@ _FILE = "tests/scenarios/test_scenarios.py::test_scenario[%s]"
 NOT_NOTICED: Dict[str, str] = {
     "rests-at-once": "the simulator's PGs have a pg_temp before a batch can follow",
     "pg-num-gets-no-budget": "what a pg_num moves has filled the budget in what is played",
-    "unknown-weighs-nothing": "PGs that nobody has reported are not moved either",
     "measured-is-not-used": "the next misprediction stops the pool again",
     "suspects-are-fed": "the stop comes 90 seconds later",
 }
@@ -744,7 +743,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
             Edit(BUILD,
                  "                              + _unreported_misplaced(tally.unreported, pools)),\n",
                  "                              ),\n"),),
-        ("scenario:limit_after_death",)),
+        ("scenario:unknown_misplaced",)),
     Mutation(
         "answers-are-believed",
         "only what stands in the map was taken", (
