@@ -66,6 +66,10 @@ class Cluster:
     omap_by_scrub: bool = False
     #: Before Ceph 18: OSD → pool id → bytes of omap that its RocksDB has written out (omap.py).
     omap_written: Dict[int, Dict[int, int]] = field(default_factory=dict)
+    #: (pool id, OSD) → bytes of omap that has left the OSD and that its RocksDB still holds (omap.py),
+    #: and after how many seconds that is compacted.
+    uncompacted: Dict[Tuple[int, int], int] = field(default_factory=dict)
+    compaction_seconds: float = 600.0
     #: Pool → ratio of its data that a copy takes beyond that on the OSD where it arrives, for good:
     #: what was sparse or shared is written out.
     swelling: Dict[int, float] = field(default_factory=dict)

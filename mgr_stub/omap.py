@@ -4,7 +4,7 @@ Seen on 16.2.15 and 20.2.4: a PG's num_omap_bytes is 0 until its first deep scru
 scrub found. `store_stats` of the pool and `pool_statfs` of the OSDs show what RocksDB has written
 out: on 20 soon, on 16 OSD by OSD when 256 MiB have come together or somebody has the store
 compacted (`compact`), which shows here what the OSD held then. What an OSD gives away is free only
-after its store has been compacted.
+after its store has been compacted, and counts as its pool's omap until then.
 """
 
 from __future__ import annotations
@@ -20,9 +20,6 @@ from .usage import ShardBytes
 
 if TYPE_CHECKING:
     from .simulation import Simulation
-
-#: Seconds until an OSD's store is compacted and freed omap counts as free.
-COMPACTION_SECONDS = 600.0
 
 #: Omap of an object in a pool that holds nothing else.
 OBJECT_OMAP_BYTES = 1 << 20
@@ -42,9 +39,19 @@ def set_by_scrub(simulation: "Simulation", wanted: bool) -> None:
 
 
 def _free_later(simulation: "Simulation", pool_id: int, osd: int, count: int) -> None:
-    cluster = simulation.cluster
-    simulation.appointments.at(cluster.clock.now + COMPACTION_SECONDS, lambda: cluster.store(
-        pool_id, osd, ShardBytes(0, -count, 0)))
+    cluster, place = simulation.cluster, (pool_id, osd)
+    cluster.uncompacted[place] = cluster.uncompacted.get(place, 0) + count
+    simulation.appointments.at(cluster.clock.now + cluster.compaction_seconds,
+                               lambda: _give_back(cluster, pool_id, osd, count))
+
+
+def _give_back(cluster: Cluster, pool_id: int, osd: int, most: int) -> None:
+    """So much of what has left is free now, unless it is already."""
+    count = min(most, cluster.uncompacted.get((pool_id, osd), 0))
+    if count > 0:
+        cluster.uncompacted[pool_id, osd] -= count
+        cluster.store(pool_id, osd, ShardBytes(0, -count, 0))
+        cluster.forget_sums()
 
 
 def write(simulation: "Simulation", pool_id: int, count: int) -> None:
@@ -102,11 +109,15 @@ def reported(pg: Pg) -> int:
 
 
 def compact(simulation: "Simulation", osds: Iterable[int]) -> None:
-    """The stores of some OSDs are compacted: before Ceph 18 they tell of omap that they hold now."""
+    """The stores of some OSDs are compacted: what has left is free, and before Ceph 18 they tell of
+    omap that they hold now."""
     cluster = simulation.cluster
     held = _held(cluster)
     for osd in osds:
         cluster.omap_written[osd] = held.get(osd, {})
+        for pool_id, number in list(cluster.uncompacted):
+            if number == osd:
+                _give_back(cluster, pool_id, osd, cluster.uncompacted[pool_id, osd])
     cluster.forget_sums()
 
 
@@ -132,4 +143,6 @@ def stored(cluster: Cluster, pool_id: int) -> int:
     """omap_allocated of the pool's store_stats, on all OSDs: as far as it has been written out."""
     if cluster.release < 18:
         return sum(written.get(pool_id, 0) for written in cluster.omap_written.values())
-    return sum(pg.omap_bytes * len(pg.holders()) for pg in cluster.pgs_of(pool_id) if pg.movable)
+    gone = sum(count for (pool, _), count in cluster.uncompacted.items() if pool == pool_id)
+    return gone + sum(pg.omap_bytes * len(pg.holders()) for pg in cluster.pgs_of(pool_id)
+                      if pg.movable)

@@ -182,6 +182,12 @@ def _deep_scrub(session: "Session", words: List[str]) -> str:
     return ""
 
 
+def _compaction(session: "Session", words: List[str]) -> str:
+    span, = sim_words.take(words, 1, "compaction SPAN")
+    session.cluster.compaction_seconds = parse_span(span)
+    return ""
+
+
 def _scrub(session: "Session", words: List[str]) -> str:
     pgid, span = sim_words.take(words, 2, "scrub PGID SPAN")
     cluster_events.scrub(session.simulation, pgid, parse_span(span))
@@ -229,4 +235,5 @@ COMMANDS: Dict[str, Command] = {
     "write-omap": _write_omap,
     "deep-scrub": _deep_scrub,
     "compact": _for_osds("compact N...", omap.compact),
+    "compaction": _compaction,
 }

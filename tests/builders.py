@@ -45,6 +45,7 @@ class Cluster:
         self.pools: Dict[int, Dict[str, Any]] = {}
         self.profiles: Dict[str, Dict[str, str]] = {}
         self.store_stats: Dict[int, Dict[str, int]] = {}
+        self.omap_reported: Dict[int, int] = {}   # by OSD
         self.up: Dict[str, List[int]] = {}
         self.acting: Dict[str, List[int]] = {}
         self.items: Dict[str, List[Tuple[int, int]]] = {}
@@ -128,7 +129,8 @@ class Cluster:
                 total, used = self.sizes[osd], self.used_bytes(osd)
                 stats.append({"osd": osd, "up_from": self.osds[osd].get("up_from", 0),
                               "kb": total // 1024, "kb_used": used // 1024,
-                              "statfs": {"total": total, "available": total - used}})
+                              "statfs": {"total": total, "available": total - used,
+                                         "omap_allocated": self.omap_reported.get(osd, 0)}})
         return stats
 
     def osd_map_tree(self) -> Dict[str, Any]:

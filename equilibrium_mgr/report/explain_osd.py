@@ -28,6 +28,7 @@ def explain_osd(number: int, view: View) -> Facts:
         "osd": number, "device_class": osd.device_class, "host": osd.host,
         "size_bytes": osd.size_bytes, "used_bytes": osd.used_bytes,
         "inbound_bytes": osd.inbound_bytes, "outbound_bytes": osd.outbound_bytes,
+        "uncompacted_bytes": osd.uncompacted_bytes,
         "utilization": utilization(osd), "target_utilization": target_utilization(osd),
         "reachable": level, "set": set_json(osd_set, view.snapshot) if osd_set else None,
         "bound": osd_set.bound if osd_set else None, "cannot_take": osd.cannot_take(),
@@ -35,6 +36,10 @@ def explain_osd(number: int, view: View) -> Facts:
         "limited_pools": limited,
         "too_full": [entry.to_json(view.snapshot.full_ratio) for entry in too_full]}
     sentences = [_fill(osd)] + too_full_sentences(view.snapshot, too_full)
+    if osd.uncompacted_bytes:
+        sentences.append("%s of that are omap that has left it, free once its RocksDB has"
+                         " compacted; 'ceph tell osd.%d compact' does that at once"
+                         % (format_bytes(osd.uncompacted_bytes), number))
     if osd.cannot_take():
         sentences.append("no shard may go to it: it is %s" % osd.cannot_take())
     else:

@@ -14,12 +14,14 @@ from ..crush.rule import UnsupportedRule
 from . import reasons
 from .acting import acting_sets, is_optimized
 from .in_flight import InFlightTracker, PgContext, Place
-from .model import NO_CLASS, Osd, Pg, PgStateCounts, Pool, Snapshot, UpmapItems, transfers
+from .model import (NO_CLASS, Osd, Pg, PgStateCounts, Pool, Snapshot, UpmapItems, shard_changes,
+                    transfers)
 from .paced import no_pause, paced
 from .reading import PgRecord, Reading
 from .rows import Rows
 from .shard_inputs import NO_RECORD, shard_inputs
 from .sizes import DeviceInput, ShardInput, SizeModel, fit_sizes
+from .uncompacted import UncompactedOmap, reported_omap
 from .upmap import invert_items, items_by_pg, items_for, settle_replicated
 from .weights import with_base_bytes, with_shares
 
@@ -56,6 +58,7 @@ class SnapshotBuilder:
         self._topology: Any = None
         self._verdicts: Rows[_Verdict] = Rows(_Verdict)
         self._tracker = InFlightTracker()
+        self._uncompacted = UncompactedOmap()
 
     def build(self, reading: Reading) -> Snapshot:
         """Understands one reading. Raises KeyError where maps lack what every Ceph map has."""
@@ -79,8 +82,9 @@ class SnapshotBuilder:
             nearfull_ratio=ratios["nearfull_ratio"],
             min_compat_client=osd_map.get("require_min_compat_client", ""),
             crush=crush, crush_version=osd_map.get("crush_version", 0),
-            osds=with_base_bytes(_with_transfers(devices, self._paced(pgs.values()), pools),
-                                 self._paced(pgs.values())),
+            osds=with_base_bytes(
+                _with_transfers(devices, self._paced(pgs.values()), pools,
+                                self._uncompacted.of_osds()), self._paced(pgs.values())),
             pools=pools, pgs=pgs, upmap_items=items,
             pool_states=_pool_states(reading.pg_status, tally),
             object_copies=copies,
@@ -154,8 +158,8 @@ class SnapshotBuilder:
         # an OSD that is out is to hold nothing, and its statistics are zeros for as long
         awaited = frozenset(osd for osd in silent if not is_out(osd))
         shards, unknown = shard_inputs(reading, pools, frozenset(devices) - silent, acting_of,
-                                       self._pause)
-        model = _fit(shards, devices, reading, self._pause)
+                                       self._pause, self._uncompacted.of_pools())
+        model = _fit(shards, devices, reading, self._pause, self._uncompacted.of_osds())
         pgs: Rows[Pg] = Rows(Pg)
         for pgid, shard in self._paced(shards.items()):
             up = tuple(reading.up[pgid])
@@ -175,6 +179,8 @@ class SnapshotBuilder:
         for pgid in [pgid for pgid in self._verdicts if pgid not in shards]:
             del self._verdicts[pgid]
         self._tracker.end()
+        self._uncompacted.settle(self._omap_held(shards, pgs), reported_omap(reading.osd_stats)
+                                 if self._uncompacted.osds else {})
         tally.unreported = [pgs[pgid] for pgid, reason in unknown.items()
                             if reason == reasons.NO_STATISTICS]
         return pgs
@@ -188,7 +194,23 @@ class SnapshotBuilder:
         place = self._tracker.place(
             PgContext(pgid, up, acting, known.items, record, pool.size, pool.erasure))
         tally.note(pool.id, place)
+        if place.left and shard.omap_bytes:
+            # by what the PG itself tells, as the pool's figure still counts both copies
+            self._uncompacted.note(pool.id, shard_changes(place.left, up, pool.erasure)[1],
+                                   record.omap_bytes or shard.omap_bytes)
         return place.home
+
+    def _omap_held(self, shards: Mapping[str, ShardInput],
+                   pgs: Mapping[str, Pg]) -> Dict[int, int]:
+        """OSD → omap bytes of its PGs, of OSDs that may hold more."""
+        held = dict.fromkeys(self._uncompacted.osds, 0)
+        for pgid, shard in self._paced(shards.items() if held else ()):
+            if shard.omap_bytes:
+                pg = pgs[pgid]
+                # what comes is reported as it arrives
+                for osd in held.keys() & {*pg.home, *pg.up}:
+                    held[osd] += shard.omap_bytes
+        return held
 
 
 def build_snapshot(reading: Reading) -> Snapshot:
@@ -269,8 +291,10 @@ def _not_reported(up: Sequence[int], awaited: FrozenSet[int]) -> Optional[str]:
 
 
 def _fit(shards: Mapping[str, ShardInput], devices: Mapping[int, Osd],
-         reading: Reading, pause: Callable[[], object]) -> SizeModel:
-    measured = {osd.id: DeviceInput(osd.device_class, osd.used_bytes)
+         reading: Reading, pause: Callable[[], object],
+         uncompacted: Mapping[int, int]) -> SizeModel:
+    measured = {osd.id: DeviceInput(osd.device_class, max(
+        0, osd.used_bytes - uncompacted.get(osd.id, 0)))
                 for osd in devices.values() if osd.has_statistics}
     return fit_sizes(shards.values(), measured, reading.pool_stats, pause,
                      reading.measured)
@@ -321,8 +345,8 @@ def _immovable(pool: Pool, up: Tuple[int, ...], raw: Optional[Tuple[int, ...]]) 
     return None
 
 
-def _with_transfers(devices: Mapping[int, Osd], pgs: Iterable[Pg],
-                    pools: Mapping[int, Pool]) -> Dict[int, Osd]:
+def _with_transfers(devices: Mapping[int, Osd], pgs: Iterable[Pg], pools: Mapping[int, Pool],
+                    uncompacted: Mapping[int, int]) -> Dict[int, Osd]:
     # whole bytes: sums of ratios would depend on the order of the PGs
     inbound: Dict[int, int] = {}
     outbound: Dict[int, int] = {}
@@ -335,7 +359,8 @@ def _with_transfers(devices: Mapping[int, Osd], pgs: Iterable[Pg],
         for osd in losses:
             outbound[osd] = outbound.get(osd, 0) + pg.shard_bytes
     return {osd.id: osd._replace(inbound_bytes=inbound.get(osd.id, 0),
-                                 outbound_bytes=outbound.get(osd.id, 0))
+                                 outbound_bytes=outbound.get(osd.id, 0),
+                                 uncompacted_bytes=uncompacted.get(osd.id, 0))
             for osd in devices.values()}
 
 

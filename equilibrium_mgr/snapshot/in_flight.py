@@ -31,6 +31,7 @@ class Place(NamedTuple):
     home: Osds            # OSDs that hold them; the up set itself where nothing moves
     short_of_copies: bool    # copies are missing that nobody moves
     explained: bool       # Ceph calls it degraded or undersized, and it is only on its way
+    left: Osds = ()       # where it was until it arrived, since the last reading
 
 
 class _Away(NamedTuple):
@@ -122,7 +123,8 @@ class InFlightTracker:
         if self._is_clean(pg, away):
             if pg.record.reported_epoch < away.epoch and self._is_recent(away):
                 self._still_away[pg.pgid] = away   # believed, but it may yet show that it moves
-            return Place(up, False, False)
+                return Place(up, False, False)
+            return Place(up, False, False, away.home)
         home = _holders(pg, away.home, self._alive)
         heard = self._is_heard(pg, away)
         degraded = away.degraded or self._has_lost(away) or (lacking and heard and home == up)

@@ -30,6 +30,7 @@ class Osd(NamedTuple):
     share: float = 1.0   # ratio of its size that the operator's weights leave it
     held_by: str = ""    # the weights that do, where the share is below 1 (snapshot/weights.py)
     base_bytes: int = 0  # of a held OSD: what it uses beside shards
+    uncompacted_bytes: int = 0   # omap that has left it and is free once RocksDB has compacted
 
     @property
     def capacity_bytes(self) -> int:
@@ -43,8 +44,9 @@ class Osd(NamedTuple):
 
     @property
     def target_bytes(self) -> int:
-        """Used bytes once everything in flight has arrived."""
-        return max(0, self.used_bytes + self.inbound_bytes - self.outbound_bytes)
+        """Used bytes once everything in flight has arrived, and RocksDB has compacted."""
+        return max(0, self.used_bytes + self.inbound_bytes - self.outbound_bytes
+                   - self.uncompacted_bytes)
 
     def cannot_take(self) -> Optional[str]:
         """Why no shard may go to this OSD, or None."""

@@ -67,9 +67,12 @@ class _Sum:
 class OmapFit:
     """Adds up what PGs tell; `fit` then gives a pool's shares."""
 
-    def __init__(self, pool_stats: Iterable[Mapping[str, Any]]) -> None:
+    def __init__(self, pool_stats: Iterable[Mapping[str, Any]],
+                 uncompacted: Mapping[int, int] = {}) -> None:
+        """`uncompacted`: pool id → bytes that are counted and that no PG holds any more."""
         self._allocated: Dict[int, int] = {
-            pool["poolid"]: pool["store_stats"]["omap_allocated"] for pool in pool_stats
+            pool["poolid"]: max(1, pool["store_stats"]["omap_allocated"]
+                                - uncompacted.get(pool["poolid"], 0)) for pool in pool_stats
             if pool.get("store_stats", {}).get("omap_allocated", 0) > 0}
         self._sums: Dict[int, _Sum] = {pool: _Sum() for pool in self._allocated}
 

@@ -29,10 +29,11 @@ class ShardInputs(NamedTuple):
 
 
 def shard_inputs(reading: Reading, pools: Mapping[int, Pool], reported: FrozenSet[int],
-                 acting_of: Mapping[str, Sequence[int]],
-                 pause: Callable[[], object]) -> ShardInputs:
-    """PGs of pools that are gone are left out. `reported`: OSDs that have statistics."""
-    omap = _omap(reading, reported, acting_of, pause)
+                 acting_of: Mapping[str, Sequence[int]], pause: Callable[[], object],
+                 uncompacted: Mapping[int, int] = {}) -> ShardInputs:
+    """PGs of pools that are gone are left out. `reported`: OSDs that have statistics;
+    `uncompacted`: pool id → omap bytes that its statistics count and no PG holds any more."""
+    omap = _omap(reading, reported, acting_of, pause, uncompacted)
     told_late = is_told_late(reading.osd_map)
     inputs: Rows[ShardInput] = Rows(ShardInput)
     unknown: Dict[str, str] = {}
@@ -65,9 +66,9 @@ def shard_inputs(reading: Reading, pools: Mapping[int, Pool], reported: FrozenSe
 
 
 def _omap(reading: Reading, reported: FrozenSet[int], acting_of: Mapping[str, Sequence[int]],
-          pause: Callable[[], object]) -> Dict[int, Omap]:
+          pause: Callable[[], object], uncompacted: Mapping[int, int]) -> Dict[int, Omap]:
     """Pool → how its omap is shared out, where its own statistics tell it."""
-    fit = OmapFit(reading.pool_stats)
+    fit = OmapFit(reading.pool_stats, uncompacted)
     for pgid, up in paced(reading.up.items() if fit.pools else (), _PGS_A_PIECE, pause):
         pool_id = int(pgid.split(".", 1)[0])
         record = reading.records.get(pgid)

@@ -7,8 +7,6 @@ from typing import Any, Callable, Dict
 import pytest
 
 import stub_states as clusters
-from mgr_stub import omap
-
 GIB = 1 << 30
 
 
@@ -54,8 +52,24 @@ def test_it_moves_all_the_same_and_is_freed_late(session: Any) -> None:
     session.command("sim run 5m")
     assert session.cluster.usage[3].used - used[3] > 2 * GIB
     assert session.cluster.usage[2].used - used[2] > -1.5 * GIB      # data and metadata
-    session.command(f"sim run {int(omap.COMPACTION_SECONDS)}s")
+    session.command(f"sim run {int(session.cluster.compaction_seconds)}s")
     assert session.cluster.usage[2].used - used[2] < -3 * GIB
+
+
+def test_what_has_left_counts_until_the_store_is_compacted(session: Any, release: int) -> None:
+    session.command("sim compaction 1d")
+    session.command("sim compact 0 1 2 3 4 5")
+    before, used = told(session)["store"], session.cluster.usage[2].used
+    session.command("osd pg-upmap-items 2.0 2 3")
+    session.command("sim run 1h")
+    if release >= 18:
+        assert told(session)["store"] == before + 2 * GIB
+    assert session.cluster.usage[2].used - used > -1.5 * GIB
+    session.command("sim compact 2")
+    assert session.cluster.usage[2].used - used < -2.5 * GIB
+    session.command("sim run 2d")
+    assert session.cluster.usage[2].used >= 0 and told(session)["store"] == (
+        before if release >= 18 else before - 2 * GIB)
 
 
 def test_what_rocksdb_has_written_out_is_told(session: Any, release: int) -> None:

@@ -1,0 +1,74 @@
+"""Omap that has left an OSD and that its RocksDB has not given back yet.
+
+A PG's keys are deleted when its shard has gone, but their space is free only once RocksDB has
+compacted the files that hold them: after minutes on a busy OSD, and never by itself on an idle one
+(16.2.15 and 20.2.4; `ceph tell osd.N compact` does it at once). Until then the OSD reports what it
+held before. Who took that for what it holds would take still more from it, and would give it back
+when it has been compacted.
+
+An OSD's own figure for omap tells when it is over: what it reports beyond the omap of the PGs that it
+holds, at most what has left it. That is known of moves since the mgr became active; of earlier ones
+the OSD's report is believed.
+"""
+from __future__ import annotations
+
+from typing import Any, Dict, Iterable, Mapping, Set, Tuple
+
+
+class UncompactedOmap:
+    """`note` what leaves while a reading is understood, then `settle`."""
+
+    def __init__(self) -> None:
+        self._left: Dict[Tuple[int, int], int] = {}   # (pool id, OSD) → bytes at most
+        self._just_left: Dict[Tuple[int, int], int] = {}   # since the last reading
+
+    @property
+    def osds(self) -> Set[int]:
+        """Those that may hold any."""
+        return {osd for _, osd in self._left} | {osd for _, osd in self._just_left}
+
+    def of_pools(self) -> Dict[int, int]:
+        """Pool id → bytes on all OSDs, which the pool's own statistics count as its omap."""
+        return _summed((pool, count) for (pool, _), count in self._left.items())
+
+    def of_osds(self) -> Dict[int, int]:
+        """OSD → bytes."""
+        return _summed((osd, count) for (_, osd), count in self._left.items())
+
+    def note(self, pool: int, osds: Iterable[int], omap_bytes: int) -> None:
+        """A shard with so much omap has left these OSDs."""
+        if omap_bytes > 0:
+            for osd in osds:
+                key = pool, osd
+                self._just_left[key] = self._just_left.get(key, 0) + omap_bytes
+
+    def settle(self, held: Mapping[int, int], reported: Mapping[int, int]) -> None:
+        """What OSDs have given back is forgotten. `held`: OSD → omap bytes of the PGs there;
+        `reported`: the same as the OSD has it."""
+        most = {osd: max(0, reported.get(osd, 0) - held.get(osd, 0)) for osd in self.osds}
+        left = self.of_osds()
+        for (pool, osd), count in self._left.items():
+            if left[osd] > most[osd]:
+                self._left[pool, osd] = count * most[osd] // left[osd]
+        # what has just left may not be in the figures of its pool: only the OSD's whole omap limits it
+        for (pool, osd), count in self._just_left.items():
+            self._left[pool, osd] = self._left.get((pool, osd), 0) + min(
+                count, reported.get(osd, 0))
+        self._left = {key: count for key, count in self._left.items() if count > 0}
+        self._just_left = {}
+
+
+def reported_omap(osd_stats: Iterable[Mapping[str, Any]]) -> Dict[int, int]:
+    """OSD → bytes of omap as it reports them."""
+    found: Dict[int, int] = {}
+    for stats in osd_stats:
+        in_statfs = (stats.get("statfs") or {}).get("omap_allocated", 0)
+        found[stats["osd"]] = max(0, in_statfs or stats.get("kb_used_omap", 0) * 1024)
+    return found
+
+
+def _summed(parts: Iterable[Tuple[int, int]]) -> Dict[int, int]:
+    sums: Dict[int, int] = {}
+    for key, count in parts:
+        sums[key] = sums.get(key, 0) + count
+    return sums
