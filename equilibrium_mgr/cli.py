@@ -403,17 +403,21 @@ class Commands:
         return self._limit_pools(chosen | self._pool_ids(pools))
 
     def _remove_pools(self, pools: List[str]) -> Answer:
-        """Takes ids of pools that are gone, too."""
+        """Takes ids of pools that are gone, too. Refuses to leave an empty list, which would mean
+        all pools: a command that takes a pool out never has more of them balanced."""
+        if self.settings().pool_ids is None:
+            self._pool_ids(pools)   # for what is no pool at all
+            return self._pool_list()
         chosen = self.settings().pool_ids or frozenset()
         known = self.gateway.pool_ids_by_name()
         gone = {str(pool_id) for pool_id in chosen - set(known.values())} - set(known)
         left = chosen - frozenset(int(pool) if pool in gone else self._pool_id(pool, known)
                                   for pool in pools)
-        answer = self._limit_pools(left)
-        if chosen and not left:
-            return answer._replace(note="the list of pools is empty now: all pools are balanced"
-                                   " again")
-        return answer
+        if not left:
+            raise Refusal(errno.EPERM, "no pool would be left in pool_ids, and an empty list means"
+                          " all pools; 'ceph config rm mgr mgr/equilibrium/pool_ids' has all of"
+                          " them balanced, 'ceph equilibrium pool add' another one instead")
+        return self._limit_pools(left)
 
     def _limit_pools(self, chosen: FrozenSet[int]) -> Answer:
         self.set_module_option("pool_ids", ",".join(str(pool_id) for pool_id in sorted(chosen)))

@@ -56,11 +56,14 @@ class HandedOver(NamedTuple):
 class Gateway:
     """Reads snapshots from the mgr and sends upmap commands through it.
 
-    `mgr` is the MgrModule. Safe to use from the serve thread and the job thread at once.
+    `mgr` is the MgrModule, `option` tells equilibrium's own options (RemovedOptions.value). Safe to
+    use from the serve thread and the job thread at once.
     """
 
-    def __init__(self, mgr: Any, clock: Callable[[], float]) -> None:
+    def __init__(self, mgr: Any, clock: Callable[[], float],
+                 option: Callable[[str], Any] = lambda name: None) -> None:
         self._mgr = mgr
+        self._option = option
         self._clock = clock
         self.counters = WorkCounters()
         self._reports = OsdReports()
@@ -74,6 +77,7 @@ class Gateway:
         self._measured: Mapping[int, float] = {}
         self._maps = OsdMapReader(mgr, clock, self._guards, self.counters, self._turns)
         self._last_reading: Optional[Reading] = None
+        self._builtin_was_active = False   # when it was last asked for
 
     def snapshot(self, fresh: bool = False) -> Snapshot:
         """A snapshot of now. Raises NotReady while the mgr lacks maps or statistics.
@@ -140,8 +144,9 @@ class Gateway:
 
     def target_max_misplaced_ratio(self) -> float:
         """The mgr's own limit, which pg_num changes share."""
-        value = self._mgr.get_ceph_option("target_max_misplaced_ratio")
-        return float(value) if value is not None else _DEFAULT_MISPLACED_RATIO
+        value = self._number_option("target_max_misplaced_ratio", _DEFAULT_MISPLACED_RATIO)
+        # Ceph takes any float for it, nan and a percentage among them
+        return value if 0.0 <= value <= 1.0 else _DEFAULT_MISPLACED_RATIO
 
     def options_set(self, module: str) -> Optional[FrozenSet[str]]:
         """Names of a module's options that are set for this mgr; None without an answer.
@@ -222,7 +227,14 @@ class Gateway:
         value = self._mgr.get_module_option_ex("balancer", "active")
         wanted = value is None or (
             value if isinstance(value, bool) else str(value).lower() in ("true", "1", "yes"))
-        return wanted and self.builtin_balancer_runs()
+        active = wanted and self.builtin_balancer_runs()
+        self._builtin_was_active = self._builtin_was_active or active
+        return active
+
+    def take_builtin_was_active(self) -> bool:
+        """Has the built-in balancer been seen on since this was last asked?"""
+        was_active, self._builtin_was_active = self._builtin_was_active, False
+        return was_active
 
     def builtin_balancer_runs(self) -> bool:
         """Is the built-in balancer's module there? ImportError is what the mgr says of no other."""
@@ -271,7 +283,7 @@ class Gateway:
             changed_at=modified_at(maps.osd_map))
 
     def _respect_weights(self) -> bool:
-        return self._mgr.get_module_option("respect_weights") is not False
+        return self._option("respect_weights") is not False
 
     def _guards(self, epoch: int) -> Optional[MapGuards]:
         return self._summaries.guards(epoch) if self.have_mon_connection() else None

@@ -24,9 +24,10 @@ _MAPPED_A_PIECE = 50   # between two checkpoints: about a millisecond
 _PGS_A_PIECE = 200     # the same, of what is not mapped
 _NO_OSD = 0x7FFFFFFF
 _ERASURE = 3
-#: What no cheap call tells (full ratios, a pg_num_target) is at most so old where epochs pass, in
-#: seconds; the shorter one holds where an epoch has shown no change at all.
-_REFRESH_SECONDS, _UNEXPLAINED_SECONDS = 600.0, 120.0
+#: What no cheap call tells (full ratios, a pg_num_target, full pg_upmaps) is at most so old where
+#: epochs pass, in seconds; the shorter one holds where an epoch has shown no change at all, and
+#: where none has passed since one that was not dumped.
+_REFRESH_SECONDS, _UNEXPLAINED_SECONDS = 300.0, 120.0
 #: `osd stat` leaves these out; they are set once for good.
 _HIDDEN_FLAGS = frozenset(("sortbitwise", "recovery_deletes", "purged_snapdirs", "pglog_hardlimit",
                            "require_jewel_osds", "require_kraken_osds", "require_luminous_osds"))
@@ -76,7 +77,8 @@ class OsdMapReader:
         osdmap = self._mgr.get_osdmap()
         epoch = int(osdmap.get_epoch())
         if self._last is not None and self._last.osd_map["epoch"] == epoch and (
-                self._dumped_epoch == epoch or not fresh and self._has_same_pgs(progress)):
+                self._dumped_epoch == epoch or not fresh and self._has_same_pgs(progress)
+                and self._dump_is_recent(_UNEXPLAINED_SECONDS)):
             return self._last
         if self._last is None or fresh or not self._dump_is_recent(_REFRESH_SECONDS):
             self._last = self._dumped(osdmap, pool_names)

@@ -16,9 +16,10 @@ class BadOption(NamedTuple):
     option: str
     value: str     # as it was given, or the part of it that is wrong
     reason: str    # what is wrong with it, and what holds instead
+    is_all: bool = False   # nothing of the option's list is right
 
     def sentence(self) -> str:
-        return "%s is '%s': %s" % self
+        return "%s is '%s': %s" % self[:3]
 
 
 def bad_options(settings: Settings, snapshot: Optional[Snapshot]) -> List[BadOption]:
@@ -26,8 +27,10 @@ def bad_options(settings: Settings, snapshot: Optional[Snapshot]) -> List[BadOpt
     found = [BadOption(*replaced) for replaced in settings.replaced]
     if snapshot is None:
         return found
-    for pool_id in sorted((settings.pool_ids or frozenset()) - set(snapshot.pools)):
-        found.append(BadOption("pool_ids", str(pool_id), "no pool has this id"))
+    chosen = settings.pool_ids or frozenset()
+    for pool_id in sorted(chosen - set(snapshot.pools)):
+        found.append(BadOption("pool_ids", str(pool_id), "no pool has this id",
+                               chosen.isdisjoint(snapshot.pools)))
     if settings.device_classes is not None:
         classes = _classes(snapshot)
         found += [BadOption("device_classes", name, "no OSD has this device class; there are: %s"
@@ -37,10 +40,13 @@ def bad_options(settings: Settings, snapshot: Optional[Snapshot]) -> List[BadOpt
 
 
 def cures(bad: Sequence[BadOption]) -> str:
-    """The command that helps, in one line."""
+    """The command that helps, in one line; none has more balanced than before unasked."""
     gone = [one.value for one in bad if one.option == "pool_ids" and one.value.isdigit()]
     if gone and len(gone) == len(bad):
-        return "run 'ceph equilibrium pool rm %s'" % " ".join(gone[:_SHOWN])
+        if not bad[0].is_all:
+            return "run 'ceph equilibrium pool rm %s'" % " ".join(gone[:_SHOWN])
+        return ("run 'ceph equilibrium pool add POOL' with a pool that is to be balanced, or"
+                " 'ceph config rm mgr mgr/equilibrium/pool_ids' to have all of them balanced")
     names = sorted({one.option for one in bad})
     name = names[0] if len(names) == 1 else "OPTION"
     return ("run 'ceph config set mgr mgr/equilibrium/%s VALUE' with a value that fits, or"

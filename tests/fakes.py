@@ -91,6 +91,7 @@ class FakeGateway:
         self.not_ready = ""
         self.connected = True
         self.builtin = False
+        self.builtin_was_active = False
         self.ratio = 1.0
         self.shards_an_osd = (0, 0)
         self.looks = 0
@@ -130,11 +131,12 @@ class FakeGateway:
         reading = SummaryReading(cluster.osd_map_tree(), cluster.osd_stats(),
                                  cluster.pool_stats(), cluster.pg_status)
         told = with_guards and self.connected
+        builtin_active = self.builtin_balancer_active()
         return ClusterSummary(
             taken_at=self.clock(), epoch=cluster.epoch, crush_version=osd_map["crush_version"],
             osds=summarize_osds(reading), pools=summarize_pools(reading),
             misplaced_copies=self.misplaced_copies(), object_copies=object_copies(reading),
-            mon_connected=self.connected, builtin_active=self.builtin,
+            mon_connected=self.connected, builtin_active=builtin_active,
             flags=frozenset(osd_map["flags"].split(",")) if told else None,
             min_compat_client=osd_map["require_min_compat_client"] if told else None,
             stale_osds=self.silent)
@@ -154,7 +156,12 @@ class FakeGateway:
         return self.connected
 
     def builtin_balancer_active(self) -> bool:
+        self.builtin_was_active = self.builtin_was_active or self.builtin
         return self.builtin
+
+    def take_builtin_was_active(self) -> bool:
+        was_active, self.builtin_was_active = self.builtin_was_active, False
+        return was_active
 
     def builtin_balancer_sleep(self) -> float:
         return 60.0

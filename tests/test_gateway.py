@@ -408,6 +408,14 @@ def test_options_of_the_mgr_have_ceph_s_defaults() -> None:
     assert gateway.builtin_balancer_sleep() == 10.0
 
 
+@pytest.mark.parametrize("value", ["nan", "-1", "5", "inf", None])
+def test_a_misplaced_ratio_that_cannot_be_one_is_the_default(value: Optional[str]) -> None:
+    """Ceph takes any float for it; with nan no comparison would ever stop anything."""
+    gateway, mgr, _ = open_gateway(small())
+    mgr.ceph_options["target_max_misplaced_ratio"] = value
+    assert gateway.target_max_misplaced_ratio() == 0.05
+
+
 def test_cheap_questions_of_commands_dump_no_map() -> None:
     cluster = small()
     cluster.crush["devices"][0]["class"] = "ssd"

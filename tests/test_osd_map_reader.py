@@ -300,7 +300,30 @@ def test_what_no_cheap_call_tells_is_seen_before_long() -> None:
         clock.now += 60.0
         cluster.pg("1.1", [1, 2], acting=[minute % 2 + 3, 2], state="active+remapped")
         gateway.snapshot()
-    assert gateway.snapshot().full_ratio == 0.98 and mgr.calls["dump"] == 1
+    assert gateway.snapshot().full_ratio == 0.98
+    assert mgr.calls["dump"] == 2        # one in five minutes
+
+
+@pytest.mark.parametrize("looks_apart", [30.0, 200.0, 3600.0])
+def test_what_an_operator_sets_between_two_looks_is_seen_though_no_epoch_follows(
+        looks_apart: float) -> None:
+    """`osd set-backfillfull-ratio` shows in no cheap call, and may make the last epoch for days."""
+    cluster = small()
+    gateway, mgr, clock = open_gateway(cluster)
+    cluster.epoch += 1
+    cluster.extra["backfillfull_ratio"] = 0.7
+    seconds = 0.0
+    while seconds < 130.0:
+        clock.now += looks_apart
+        seconds += looks_apart
+        now(gateway)
+    clock.now += looks_apart
+    assert gateway.snapshot().backfillfull_ratio == 0.7
+    mgr.calls.clear()
+    for _ in range(20):   # and once is enough
+        clock.now += looks_apart
+        now(gateway)
+    assert mgr.calls.get("dump", 0) == 0
 
 
 def test_acting_sets_of_pgs_whose_reports_are_late() -> None:

@@ -1,10 +1,12 @@
 """`ceph config rm` takes effect although the mgr is never told of it."""
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Callable, Dict, FrozenSet, List, Optional
 
 import pytest
 
+import equilibrium_mgr
 from equilibrium_mgr.removed_options import RemovedOptions
 from mgr_stub.session import Session
 
@@ -98,3 +100,23 @@ def test_in_a_running_mgr(release: int) -> None:
     session.command("sim run 2h")
     assert session.mgr.calls["config get"] == asked <= 6
     session.close()
+
+
+def test_what_is_removed_counts_for_readings_too() -> None:
+    """The gateway asks for `respect_weights` with each look, apart from the settings."""
+    session = Session.from_state(None, 18)
+    session.command("sim osd reweight 3 0.3")
+    for command, share in (("set mgr mgr/equilibrium/respect_weights false", 1.0),
+                           ("rm mgr mgr/equilibrium/respect_weights", 0.3)):
+        session.command(f"config {command}")
+        session.command("sim run 2m")
+        snapshot = session.module.gateway.snapshot()
+        assert snapshot.osds[3].share == pytest.approx(share, abs=0.01)
+
+
+def test_nobody_but_these_asks_the_mgr_for_options() -> None:
+    """The mgr itself goes on with what was removed: whoever asks it past RemovedOptions is wrong."""
+    package = Path(equilibrium_mgr.__file__).parent
+    asking = {file.name for file in package.rglob("*.py")
+              if "get_module_option(" in file.read_text() or "get_module_option)" in file.read_text()}
+    assert asking <= {"module.py"}

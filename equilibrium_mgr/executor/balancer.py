@@ -150,7 +150,7 @@ class Balancer:
             return False
         self.rejected = {}
         self._sender.corrections.allow(
-            frozenset(int(change.pgid.split(".", 1)[0]) for change in plan.changes))
+            self._clock(), frozenset(int(change.pgid.split(".", 1)[0]) for change in plan.changes))
         self._timer.allow_batch()
         self._publish()
         self.look_again()
@@ -160,7 +160,7 @@ class Balancer:
         """Automatic balancing begins, once a built-in balancer just switched off has noticed."""
         self._automatic.forget()
         self.rejected = {}
-        self._sender.corrections.allow()
+        self._sender.corrections.allow(self._clock())
         if builtin_was_active:
             self._gatekeeper.hold.begin(self._clock(), self._gateway.builtin_balancer_sleep())
             self._sight.ask()  # what it adds from now on shows in the look after the wait
@@ -206,13 +206,13 @@ class Balancer:
         settings = self._settings()
         self._resume()
         self._stops = self._course.stops
-        self._logbook.executing(self._course.executing)
+        self._logbook.executing(self._course.executing, self._clock())
         try:
             self._shelf.tidy()
             return self._decide(settings)
         finally:
             self._publish()
-            self._logbook.executing(self._course.executing)
+            self._logbook.executing(self._course.executing, self._clock())
             self._logbook.rejected(self.rejected)
             self._logbook.corrections(self._sender.corrections.to_dict())
             self._logbook.write()
@@ -375,7 +375,7 @@ class Balancer:
     def _advance(self, walk: Walk, snapshot: Snapshot, settings: Settings) -> Tuple[str, str]:
         if walk.name and not walk.is_noted:
             self._take_up(walk, "'ceph equilibrium execute'")
-        self._logbook.executing(self._course.executing)
+        self._logbook.executing(self._course.executing, self._clock())
         ratio = self._sight.max_misplaced_ratio(snapshot, settings)
         decision = self._sender.choose(walk, snapshot, settings, ratio)
         walk.note(decision)

@@ -16,6 +16,8 @@ from .urgency import Reserved, by_urgency
 
 #: States of a PG that is read or rewritten anyway; a move meanwhile would make both slower.
 _BUSY_STATES = {"scrubbing": "scrubbed", "repair": "repaired", "snaptrim": "snap-trimmed"}
+#: States of a PG of which nobody knows which copies are good: none of them is given up now.
+_DOUBTFUL_STATES = ("inconsistent", "failed_repair", "stale")
 #: What keeps an OSD from taking shards for a moment only; a change waits for these.
 _PASSING_OSD = frozenset(("down", "without statistics"))
 
@@ -144,6 +146,9 @@ class _Chooser:
         for state, words in _BUSY_STATES.items():
             if state in states:
                 return Refusal("pg %s is being %s" % (change.pgid, words))
+        for state in _DOUBTFUL_STATES:
+            if state in states:
+                return Refusal("pg %s is %s" % (change.pgid, state))
         return self._cooldown(change.pgid, losses)
 
     def _is_relief(self, pg: Pg, change: PgChange) -> bool:

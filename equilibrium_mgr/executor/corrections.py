@@ -41,16 +41,21 @@ class SizeCorrections:
         self.stopped = dict(list(stopped.items())[-_MOST_POOLS:])
         self.bytes_per_object = dict(list(added.items())[-_MOST_POOLS:])
 
-    def allow(self, pools: Optional[FrozenSet[int]] = None) -> None:
-        """Lets pools go on, all of them where none are named."""
+    def allow(self, now: float, pools: Optional[FrozenSet[int]] = None) -> None:
+        """Lets pools go on with the sizes that were measured, all of them where none are named.
+        These sizes are believed for as long again, however long the pools were stopped."""
+        if self.stopped:
+            self.measured_at = now
         self.stopped = {} if pools is None else {
             pool: found for pool, found in self.stopped.items() if pool not in pools}
 
     def keep(self, pools: FrozenSet[int], now: float) -> None:
         """Forgets pools that are gone, whose ids are never used again, and sizes that were measured
-        long ago: a wrong one must not stay for ever, and a right one is found again."""
+        long ago: a wrong one must not stay for ever, and a right one is found again. Those of
+        stopped pools stay: it is what they shall go on with."""
         if self.bytes_per_object and now - self.measured_at > _BELIEVED_SECONDS:
-            self.bytes_per_object = {}
+            self.bytes_per_object = {pool: per_object for pool, per_object
+                                     in self.bytes_per_object.items() if pool in self.stopped}
         if not pools.issuperset(self.bytes_per_object) or not pools.issuperset(self.stopped):
             self.stopped = {p: found for p, found in self.stopped.items() if p in pools}
             self.bytes_per_object = {

@@ -38,6 +38,7 @@ class Gatekeeper:
     def stops(self, summary: ClusterSummary, settings: Settings,
               automatic: bool) -> Optional[Stop]:
         """The first reason, or None; all but what only a full look can tell."""
+        self._note_builtin(summary.builtin_active)
         return self._waits(settings, automatic) or self._guard(
             cluster_guard(summary, summary.mon_connected, summary.builtin_active),
             self.hold.foreseen(self._clock()))
@@ -45,10 +46,17 @@ class Gatekeeper:
     def stops_in_full(self, snapshot: Snapshot, settings: Settings,
                       automatic: bool) -> Optional[Stop]:
         """As `stops`, after a full look."""
+        builtin_active = self._gateway.builtin_balancer_active()
+        self._note_builtin(builtin_active)
         return self._waits(settings, automatic) or self._guard(
-            cluster_guard(snapshot, self._gateway.have_mon_connection(),
-                          self._gateway.builtin_balancer_active()),
+            cluster_guard(snapshot, self._gateway.have_mon_connection(), builtin_active),
             self.hold.seconds_left(self._clock()))
+
+    def _note_builtin(self, is_active: bool) -> None:
+        """The wait begins when the built-in balancer is first seen off, whoever switched it off."""
+        if not is_active and self._gateway.take_builtin_was_active() and not (
+                self.hold.foreseen(self._clock())):
+            self.hold.begin(self._clock(), self._gateway.builtin_balancer_sleep())
 
     def _waits(self, settings: Settings, automatic: bool) -> Optional[Stop]:
         if automatic:

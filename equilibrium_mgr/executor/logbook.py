@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..planner.plan import PgChange, Usage
 from .cooldown import MOST_PGS, Cooldown
@@ -15,6 +15,11 @@ from .episode import Episode, begin, episode_from_dict
 from .history import History
 from .memory import COOLDOWN, EPISODE, EXECUTION, HISTORY, MEASURED, REJECTED, Memory
 from .rejections import Items, from_dict, to_dict
+
+
+#: That a plan is being executed is noted anew so often, and of no use when it is so old: nobody who
+#: enables the module weeks later expects an execution to go on by itself.
+_NOTED_SECONDS, _VOID_SECONDS = 3600.0, 86400.0
 
 
 class Recalled(NamedTuple):
@@ -44,8 +49,7 @@ class Logbook:
             return self._recall(cooldown, now)
 
     def _recall(self, cooldown: Cooldown, now: float) -> Recalled:
-        execution = self._memory.recall(EXECUTION)
-        plan = execution.get("plan") if execution is not None else None
+        plan, was_long_ago = _execution(self._memory.recall(EXECUTION) or {}, now)
         self.history.take(self._memory.recall(HISTORY) or {})
         episode = self._memory.recall(EPISODE)
         self.episode = episode_from_dict(episode) if episode is not None else None
@@ -55,9 +59,11 @@ class Logbook:
         at, sending = moved.get("sending_at"), moved.get("sending")
         if not isinstance(at, (int, float)) or not isinstance(sending, list):
             at, sending = now, []
-        if self.episode is not None and self.episode.plan != (plan or ""):
+        if was_long_ago:
+            self.end("given up: equilibrium has not run for more than a day", now, None)
+        elif self.episode is not None and self.episode.plan != (plan or ""):
             self.end("given up with the last mgr", now, None)
-        return Recalled(plan if isinstance(plan, str) else None, self._rejected,
+        return Recalled(plan, self._rejected,
                         {str(pgid): min(float(at), now) for pgid in sending},
                         self._memory.recall(MEASURED) or {})
 
@@ -92,12 +98,13 @@ class Logbook:
 
     # -- notes ---------------------------------------------------------------------------------
 
-    def executing(self, plan: Callable[[], Optional[str]]) -> None:
+    def executing(self, plan: Callable[[], Optional[str]], now: float) -> None:
         """The named plan that a successor shall go on with; None for none. Asked for under the
         lock: what was read before `off` must not be noted after it."""
         with self._lock:
             name = plan()
-            self._memory.note(EXECUTION, None if name is None else {"plan": name})
+            self._memory.note(EXECUTION, None if name is None else {
+                "plan": name, "at": int(now - now % _NOTED_SECONDS)})
 
     def sending(self, batch: Sequence[PgChange], cooldown: Cooldown, now: float) -> None:
         """Before a batch is sent: a successor must know what may be on its way unseen."""
@@ -137,3 +144,13 @@ class Logbook:
             if self.episode is not None:
                 self._memory.note(EPISODE, self.episode._asdict())
             self._memory.write()
+
+
+def _execution(noted: Mapping[str, Any], now: float) -> Tuple[Optional[str], bool]:
+    """(the named plan that was being executed, whether one was and that is too long ago)."""
+    plan, at = noted.get("plan"), noted.get("at", now)   # older releases noted no time
+    if not isinstance(plan, str):
+        return None, False
+    if isinstance(at, (int, float)) and now - at > _VOID_SECONDS:
+        return None, True
+    return plan, False

@@ -34,7 +34,28 @@ def test_execute_is_refused(beside_any: Session) -> None:
     assert rc == -1 and "ceph balancer off" in text
     run(beside_any, "sim run 20m")
     assert sent == [] and state(beside_any) == "off"
-    run(beside_any, "balancer off", "equilibrium execute p")
+    run(beside_any, "balancer off", "equilibrium execute p", "sim run 299s")
+    assert sent == []   # it may be sending its last batch still
+    assert "built-in balancer" in ask(beside_any, "status")["reason"]
+    run(beside_any, "sim run 62s")
+    assert sent
+
+
+def test_what_an_operator_switches_off_is_waited_for(beside: Session) -> None:
+    """As the health check tells one to; `on` is not the only way."""
+    run(beside, "config set mgr mgr/equilibrium/active true", "sim run 5m")
+    sent = count_commands(beside)
+    assert state(beside) == "blocked"
+    run(beside, "balancer off", "sim run 290s")
+    assert sent == [] and state(beside) == "waiting"
+    run(beside, "sim run 90s")
+    assert sent
+
+
+def test_one_that_has_been_off_for_long_is_not_waited_for(session: Session) -> None:
+    optimize(session)
+    sent = count_commands(session)
+    run(session, "equilibrium execute p")
     assert sent
 
 
@@ -107,7 +128,7 @@ def test_switched_on_in_the_middle(beside: Session) -> None:
     assert status["builtin_balancer_active"] is True
     conflict = health(beside)["MGR_EQUILIBRIUM_CONFLICT"]
     assert "ceph balancer off" in "\n".join(conflict["detail"])
-    run(beside, "balancer off", "sim run idle")
+    run(beside, "balancer off", "sim run 6m", "sim run idle")
     assert sent and health(beside) == {}
     assert upmap_items(beside) == plan["upmap_items"]
     assert ask(beside, "status")["last_execution"]["outcome"] == "through"

@@ -173,3 +173,22 @@ def test_a_damaged_plan_is_not_resumed(session: Session, how: str) -> None:
     run(session, "sim run 30m")
     assert sent == [] and ask(session, "status")["execution"] is None
     assert "MGR_EQUILIBRIUM_ERROR" not in session.mgr.health_checks
+
+
+@pytest.mark.parametrize("hours, goes_on", [(1, True), (23, True), (30, False), (24 * 30, False)])
+def test_who_enables_the_module_much_later_starts_nothing(session: Session, hours: int,
+                                                          goes_on: bool) -> None:
+    """`ceph mgr module disable` in the middle of an execution, and `enable` after a while."""
+    run(session, "config set mgr mgr/equilibrium/max_moves_per_round 3")
+    optimize(session)
+    run(session, "equilibrium execute p", "sim run 4m")
+    sent = count_commands(session)
+    session.module.shutdown()
+    session.clock.jump(hours * 3600.0)
+    run(session, "sim failover", "sim run 10m")
+    assert bool(sent) is goes_on
+    assert state(session) != "off" if goes_on else state(session) == "off"
+    if not goes_on:
+        episode, = ask(session, "history")["episodes"]
+        assert "has not run" in episode["outcome"]
+        assert ask(session, "ls")["plans"]   # it is kept, and can be executed anew

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from typing import Any, Dict, Set
 
@@ -9,7 +10,7 @@ import pytest
 
 from mgr_stub.session import Session
 
-from .asking import ask, optimize, pools_of, refused, run, up_sets
+from .asking import ask, health, optimize, pools_of, refused, run, up_sets
 
 GIB = 1 << 30
 
@@ -76,10 +77,30 @@ def test_pool_list(any_session: Session) -> None:
     assert pools_of(session, optimize(session)) == {"fast"}
     assert pools_of(session, optimize(session, "p vms")) == {"vms"}   # named pools go first
     assert ask(session, "pool rm vms") == {"pools": ["fast"]}         # was not in the list
-    rc, out, said = session.command("equilibrium pool rm fast --format json")
-    assert (rc, json.loads(out)) == (0, {"pools": []})
-    assert "all pools" in said and "\n" not in said   # it widens what is moved
+    rc, said = refused(session, "equilibrium pool rm fast")   # it would widen what is moved
+    assert rc == -errno.EPERM and "all pools" in said and "\n" not in said
+    assert ask(session, "pool ls") == {"pools": ["fast"]}
+    run(session, "config rm mgr mgr/equilibrium/pool_ids", "sim run 1s")
     assert len(pools_of(session, optimize(session))) > 2
+
+
+@pytest.mark.parametrize("value, removed", [("9999", "9999"), ("fast", "fast"), ("fast", "vms")])
+def test_a_list_of_no_pool_never_becomes_one_of_all(session: Session, value: str,
+                                                    removed: str) -> None:
+    """What the health check names is followed to the letter, and so is what looks right."""
+    run(session, f"config set mgr mgr/equilibrium/pool_ids {value}", "equilibrium on",
+        "sim run 5m")
+    before = up_sets(session)
+    session.command(f"equilibrium pool rm {removed}")
+    assert f"equilibrium pool rm {removed}" not in json.dumps(health(session))
+    run(session, "sim run 20m")
+    assert session.module.settings().pool_ids is not None and up_sets(session) == before
+
+
+def test_removing_from_no_list_changes_nothing(session: Session) -> None:
+    assert ask(session, "pool rm fast") == {"pools": []}
+    assert refused(session, "equilibrium pool rm nope")[0] == -errno.ENOENT
+    assert session.module.settings().pool_ids is None
 
 
 def test_pools_are_named_by_their_ids_too(any_session: Session) -> None:

@@ -10,6 +10,7 @@ from equilibrium_mgr.executor.corrections import SizeCorrections
 from equilibrium_mgr.executor.prediction import Findings, Misprediction
 
 MIB = 1 << 20
+DAY = 86400.0
 FOUND = Misprediction(pool=7, osd=3, predicted_bytes=9 * MIB, measured_bytes=264 * MIB,
                       found_at=1000.0)
 
@@ -40,13 +41,13 @@ def test_the_worst_osd_is_named() -> None:
 
 def test_an_operator_lets_pools_go_on_with_the_measured_size() -> None:
     made = corrections(FOUND)
-    made.allow()
+    made.allow(1000.0)
     assert made.stopped == {} and made.bytes_per_object == {7: 100.0}
 
 
 def test_a_plan_lets_no_pool_go_on_but_its_own() -> None:
     made = corrections(FOUND, FOUND._replace(pool=8))
-    made.allow(frozenset({8, 9}))
+    made.allow(1000.0, frozenset({8, 9}))
     assert set(made.stopped) == {7} and set(made.bytes_per_object) == {7, 8}
 
 
@@ -89,7 +90,19 @@ def test_no_size_of_the_store_is_beyond_all_numbers() -> None:
 
 def test_what_was_measured_is_believed_for_a_week() -> None:
     made = corrections(FOUND)
-    made.keep(frozenset((7,)), 1000.0 + 6 * 86400)
+    made.allow(FOUND.found_at)
+    made.keep(frozenset((7,)), FOUND.found_at + 6 * DAY)
     assert made.bytes_per_object == {7: 100.0}
-    made.keep(frozenset((7,)), 1000.0 + 8 * 86400)
-    assert made.bytes_per_object == {} and set(made.stopped) == {7}
+    made.keep(frozenset((7,)), FOUND.found_at + 8 * DAY)
+    assert made.bytes_per_object == {}
+
+
+def test_a_stopped_pool_goes_on_with_its_size_however_late() -> None:
+    """`on` says so, and the operator may be on holiday for more than a week."""
+    made = corrections(FOUND)
+    made.keep(frozenset({7}), FOUND.found_at + 20 * DAY)
+    made.allow(FOUND.found_at + 20 * DAY)
+    made.keep(frozenset({7}), FOUND.found_at + 21 * DAY)
+    assert made.bytes_per_object == {7: 100.0}
+    made.keep(frozenset({7}), FOUND.found_at + 30 * DAY)
+    assert made.bytes_per_object == {}

@@ -166,6 +166,16 @@ def test_busy_pgs_wait(state: str, words: str) -> None:
     assert decision.waiting_for == "pg 1.0 is being %s" % words and not decision.throttled
 
 
+@pytest.mark.parametrize("state, word", [
+    ("active+clean+inconsistent", "inconsistent"), ("active+clean+failed_repair", "failed_repair"),
+    ("stale+active+clean", "stale")])
+def test_pgs_of_which_nobody_knows_the_good_copies_stay(state: str, word: str) -> None:
+    cluster = pgs(2).pg("1.0", [0, 1], objects=10, state=state)
+    decision = batch(cluster, wanted([2, 3]))
+    assert sent(decision) == ["1.1"] and decision.later == wanted([2])
+    assert decision.waiting_for == "pg 1.0 is %s" % word
+
+
 @pytest.mark.parametrize("state", ["active+clean+snaptrim_wait", "active+clean+snaptrim_error",
                                    "active+clean+laggy"])
 def test_pgs_that_may_stay_so_for_long_do_not(state: str) -> None:
