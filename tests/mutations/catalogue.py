@@ -65,7 +65,6 @@ _FILE = "tests/scenarios/test_scenarios.py::test_scenario[%s]"
 #: Mutations that no scenario and no stream notices yet, and the likely reason: none is proved.
 NOT_NOTICED: Dict[str, str] = {
     "rests-at-once": "the simulator's PGs have a pg_temp before a batch can follow",
-    "pg-num-gets-no-budget": "what a pg_num moves has filled the budget in what is played",
     "measured-is-not-used": "the next misprediction stops the pool again",
     "suspects-are-fed": "the stop comes 90 seconds later",
 }
@@ -715,7 +714,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
             Edit(SIGHT,
                  "        return min(limit, target / 2.0) if pg_num_changes(snapshot) else limit\n",
                  "        return limit\n"),),
-        ("scenario:guard_pg_num",)),
+        ("scenario:pg_num_budget",)),
     # -- what is known
     Mutation(
         "unknown-is-movable-anywhere",
