@@ -83,6 +83,7 @@ class _Growth(NamedTuple):
     measured: int
     arrived: Mapping[int, int]   # pool id → objects that have come
     threshold: float             # bytes of excess that are clearly too many
+    hidden: int = 0   # bytes that may hide excess: still to come, or gone with what has left
 
     @property
     def excess(self) -> int:
@@ -140,8 +141,8 @@ class PredictionCheck:
             now)
         if not bad:
             return Findings()
-        per_object = _fit([(_clear_excess(growth), growth.arrived) for growth in growths],
-                          self._checkpoint)
+        per_object = _fit([(_clear_excess(growth), growth.arrived) for growth in growths
+                           if _tells(growth)], self._checkpoint)
         found = [misprediction for growth in bad
                  for misprediction in _concerned(growth, per_object, now)]
         pools = {misprediction.pool for misprediction in found}
@@ -193,24 +194,29 @@ class PredictionCheck:
     def _growth(self, number: int, held: Sequence[Pg], snapshot: Snapshot,
                 pending: Collection[str], of_others: float) -> _Growth:
         osd, window = snapshot.osds[number], self._windows[number]
-        stayed = 0
+        stayed = hidden = 0
         arrived: Dict[int, int] = {}
         for pg in held:
             before = window.shards.get(pg.pgid)
             if before is None:
                 # on its way: all of it may be there already
                 window.guests[pg.pgid] = max(pg.shard_bytes, window.guests.get(pg.pgid, 0))
+                if pg.pgid in pending or number not in pg.home:
+                    hidden += window.guests[pg.pgid]
                 if pg.pgid in window.coming and pg.pgid not in pending:
                     arrived[pg.pool] = arrived.get(pg.pool, 0) + pg.objects
             else:
                 stayed += pg.shard_bytes - before
+        here = {pg.pgid for pg in held}
+        hidden += sum(size for shards in (window.shards, window.guests)
+                      for pgid, size in shards.items() if pgid not in here)
         arrivals = sum(window.guests.values())   # those that have left again are deleted slowly
         written = max(stayed, int(osd.size_bytes * of_others), 0)
         measured = osd.used_bytes - window.used_bytes
         rises = osd.used_bytes / osd.size_bytes > window.highest + _RISE_RATIO
         threshold = max(_SIZE_RATIO * osd.size_bytes, _PREDICTED_RATIO * arrivals, _NOISE_BYTES)
         return _Growth(number, arrivals + written, measured, arrived,
-                       threshold / 2.0 if rises else threshold)
+                       threshold / 2.0 if rises else threshold, hidden)
 
     def _growth_of_others(self, snapshot: Snapshot) -> Dict[int, float]:
         """OSD of a window → by how much the OSDs of its class grew since that took nothing: the
@@ -272,6 +278,13 @@ def _highest_by_class(snapshot: Snapshot) -> Dict[str, float]:
 def _clear_excess(growth: _Growth) -> int:
     """Bytes beyond the prediction; what may be ordinary growth counts as none."""
     return growth.excess if growth.excess > growth.threshold / 2.0 else 0
+
+
+def _tells(growth: _Growth) -> bool:
+    """Does the OSD tell of sizes? Not where an excess may be hidden: what is still to come has been
+    foretold already, and what has left may have made room."""
+    return (_clear_excess(growth) > 0 or not growth.hidden
+            or growth.excess + growth.hidden <= 0)
 
 
 def _fit(points: Sequence[Tuple[int, Mapping[int, int]]],

@@ -164,6 +164,31 @@ def test_only_the_pool_that_explains_it_is_concerned() -> None:
     assert found.bytes_per_object[2] == pytest.approx(4 * GIB / 1000, rel=0.01)
 
 
+def test_what_is_still_to_come_elsewhere_tells_nothing_of_sizes() -> None:
+    story = Story().send("1.0", "1.1")
+    before = story.cluster.snapshot()._replace(taken_at=story.now)
+    for pgid, osd in (("1.2", 3), ("1.3", 3), ("1.4", 4)):
+        story.check.sent({pgid: (osd,)}, before)
+        story.cluster.acting[pgid], story.cluster.up[pgid] = story.cluster.up[pgid], [osd]
+    story.pending = ["1.3"]   # of osd.3 nobody can tell: it may have grown by both, or by one alone
+    for pgid in ("1.0", "1.1", "1.2", "1.4"):
+        story.cluster.acting.pop(pgid)
+    story.grow({2: 4 * GIB, 3: 2 * GIB, 4: 2 * GIB})
+    found = story.confirm()
+    assert found.bytes_per_object[1] == pytest.approx(GIB / 1000, rel=0.01)
+
+
+def test_an_osd_that_has_given_shards_away_tells_nothing_of_sizes() -> None:
+    story = Story().send("1.0", "1.1")
+    before = story.cluster.snapshot()._replace(taken_at=story.now)
+    story.check.sent({"1.2": (1,)}, before)
+    story.cluster.up["1.2"] = [1]
+    story.cluster.up["1.5"] = [5]   # and what it had is free already
+    story.arrive({2: 4 * GIB, 1: GIB})
+    found = story.confirm()
+    assert found.bytes_per_object[1] == pytest.approx(GIB / 1000, rel=0.01)
+
+
 def test_a_small_pool_is_not_blamed_for_what_a_large_one_brought() -> None:
     """One OSD took a PG of each: the excess is that of a thousand objects, not of ten."""
     made = cluster(pools=2)

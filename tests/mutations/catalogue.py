@@ -65,7 +65,6 @@ _FILE = "tests/scenarios/test_scenarios.py::test_scenario[%s]"
 #: Mutations that no scenario and no stream notices yet, and the likely reason: none is proved.
 NOT_NOTICED: Dict[str, str] = {
     "rests-at-once": "the simulator's PGs have a pg_temp before a batch can follow",
-    "measured-is-not-used": "the next misprediction stops the pool again",
     "suspects-are-fed": "the stop comes 90 seconds later",
 }
 
@@ -804,7 +803,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
             Edit(SIZES,
                  "        return max(0, int(raw * factors[1] + pg.objects * measured))\n",
                  "        return max(0, int(raw * factors[1]))\n"),),
-        ("scenario:swelling_execute",)),
+        ("scenario:swelling_again",)),
     Mutation(
         "suspects-are-fed",
         "nothing goes while an OSD seems to have taken too much", (
