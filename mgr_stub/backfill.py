@@ -112,11 +112,17 @@ class Backfill:
         last = self.cluster.report_of(pg)[0]
         pg.intervals = pg.intervals or (pg.held,)
         retarget(self.cluster, pg)
+        if pg.flows and pg.writes == 0 and self.cluster.log_recovery:
+            finish(self.cluster, pg)  # who has nothing lacks nothing
         if pg.flows:
             self._moving[pg.pgid] = pg
         else:
             self._moving.pop(pg.pgid, None)
         self._peer(pg, last)
+        sets = self.cluster.map.up.get(pg.pgid, ()), self.cluster.map.acting(pg.pgid)
+        if sets != pg.sets:
+            pg.sets = sets
+            pg.unmarked = self.cluster.leads_unmarked(pg, self.cluster.peering[pg.pgid].temp)
         self._replan = True
 
     def changed(self) -> None:

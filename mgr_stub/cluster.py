@@ -9,11 +9,11 @@ from .clock import VirtualClock, format_time
 from .crush_map import CrushMap
 from .log_recovery import log_length
 from .map_change import MapChange
-from .osd_map import OsdMap, up_from_mapping
+from .osd_map import OsdMap, primary_of, up_from_mapping
 from .pg import Pg, pg_order
 from .pg_state import Counts, acting_of, counts_of, state_of
 from .pins import with_primary
-from .primaries import nonprimary_shards, with_leader_first
+from .primaries import as_kept, nonprimary_shards, with_leader_first
 from .raw_mapping import RawMapping, Topology
 from .upmap import NONE, Items, Mapping, apply_items
 from .usage import NOTHING, OsdUsage, PoolUsage, ShardBytes
@@ -350,6 +350,18 @@ class Cluster:
 
     # -- what PGs report ----------------------------------------------------------------------
 
+    def leads_unmarked(self, pg: Pg, temp: Optional[Mapping]) -> bool:
+        """Whether an OSD that is new to the PG comes to lead it by a pg_temp entry alone.
+
+        Seen on 20.2.4: it begins without the mark of being remapped (PeeringState::init), which
+        a change of the sets would set, and once it is clean it counts nothing as misplaced.
+        """
+        if not temp or pg.pgid not in self.map.pg_temp:
+            return False
+        leader = primary_of(as_kept(temp, self.map.pools[pg.pool_id]))
+        return leader != self.map.acting_primary(pg.pgid) and any(
+            flow.fresh for flow in pg.flows.values() if flow.target == leader)
+
     def note_interval(self, pg: Pg) -> None:
         """The PG has peered: who serves writes from now on, until it is clean, may be needed."""
         acting = self.map.acting(pg.pgid)
@@ -453,7 +465,7 @@ class Cluster:
         up, acting = self.map.up.get(pg.pgid, ()), self.map.acting(pg.pgid)
         if acting == up and not pg.flows and not any(osd in pg.held for osd in up):
             return _NO_COUNTS  # nobody has the data, or nobody that has it is up
-        if self.blockers_of(pg):
+        if self.blockers_of(pg) or pg.unmarked and not pg.flows and NONE not in acting:
             return _NO_COUNTS
         return counts_of(pg, up, acting, self.size_of(pg))
 

@@ -38,6 +38,7 @@ def retarget(cluster: Cluster, pg: Pg) -> None:
     for place, source in pg.wanted_flows(up):
         kept = old.pop(place, None) or _from_behind(pg, place, source)
         flow = kept or _new_flow(cluster, pg, place, source)
+        flow.fresh = kept is None
         flow.source = NONE if waits else _reader(cluster, pg, up, source)
         if flow.source != NONE:
             flows[place] = flow

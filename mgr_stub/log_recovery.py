@@ -9,6 +9,7 @@ PG is clean.
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from .pg import Pg
@@ -58,7 +59,7 @@ def acting_by_log(pg: Pg, up: Mapping, size: int, min_size: int,
     costly = (pg.writes or 0) > ASYNC_MIN_COST
     new = {place for place in pg.flows}
     if pg.erasure:
-        acting, apart = _positions(pg, up, min_size, costly)
+        acting, apart = _positions(pg, up, min_size, costly, is_up)
     else:
         alive = sorted(osd for osd in pg.held if is_up(osd))
         # among equals Ceph takes who leads now, else the lowest id
@@ -96,9 +97,11 @@ def _replicas(pg: Pg, up: Mapping, size: int, min_size: int, alive: List[int], l
     return tuple(wanted), apart
 
 
-def _positions(pg: Pg, up: Mapping, min_size: int, costly: bool) -> Tuple[Mapping, Apart]:
-    """The positions of new members become holes, the highest ids first."""
-    acting = list(up)
+def _positions(pg: Pg, up: Mapping, min_size: int, costly: bool,
+               is_up: Callable[[int], bool]) -> Tuple[Mapping, Apart]:
+    """The positions of new members become holes, the highest ids first; old members fill others."""
+    acting = [old if new == NONE and old != NONE and is_up(old) else new
+              for new, old in zip_longest(up, pg.held[:len(up)], fillvalue=NONE)]
     apart: Apart = []
     for position, osd in sorted(pg.flows, key=lambda place: place[1], reverse=True):
         present = sum(1 for member in acting if member != NONE)

@@ -35,7 +35,7 @@ class Flow:
     """
 
     __slots__ = ("source", "target", "shard", "copied", "landed", "rate", "by_log", "whole_log",
-                 "apart")
+                 "apart", "fresh")
 
     def __init__(self, source: int, target: int, shard: ShardBytes, copied: float = 0.0) -> None:
         self.source = source
@@ -48,6 +48,8 @@ class Flow:
         self.by_log = False
         self.whole_log = False
         self.apart = False
+        #: Whether the target has had nothing of the PG until its up set changed last.
+        self.fresh = False
 
     @property
     def serves(self) -> bool:
@@ -82,7 +84,8 @@ class Pg:
                  "stats", "file_state", "flows", "queued", "backfilling", "toofull", "retry_at",
                  "recovered_bytes", "reported_epoch", "num_bytes", "num_objects", "omap_bytes",
                  "num_copies", "order", "created", "scrub_until", "progress", "report",
-                 "waiting", "writes", "omap_reported", "log_entries", "later_logs", "intervals")
+                 "waiting", "writes", "omap_reported", "log_entries", "later_logs", "intervals",
+                 "unmarked", "sets")
 
     def __init__(self, pgid: str, pool_id: int, erasure: bool, stats: Dict[str, Any]) -> None:
         self.pgid = pgid
@@ -125,6 +128,10 @@ class Pg:
         self.later_logs: FrozenSet[int] = frozenset()
         #: Who has served writes since the PG was clean, its members at that time first of all.
         self.intervals: Tuple[Mapping, ...] = ()
+        #: Whether it says nothing of being remapped: its leader was new when it came to lead.
+        self.unmarked = False
+        #: Its up and acting sets as it began to peer last.
+        self.sets: Tuple[Mapping, Mapping] = ((), ())
         #: The omap bytes that its last deep scrub has found; None if they are known at once.
         self.omap_reported: Optional[int] = None
         self.scrub_until = 0.0

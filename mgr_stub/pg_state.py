@@ -81,7 +81,7 @@ def _alive(pg: Pg, place: int, is_up: Callable[[int], bool]) -> int:
 def counts_of(pg: Pg, up: Mapping, acting: Mapping, size: int) -> Counts:
     """Misplaced and degraded object copies of a PG that has peered."""
     if is_by_log(pg):
-        return _counts_by_log(pg, up, size)
+        return _counts_by_log(pg, up, acting, size)
     if not pg.erasure:
         return _replicated_counts(pg, up, acting, size)
     misplaced = degraded = 0
@@ -105,7 +105,7 @@ def _replicated_counts(pg: Pg, up: Mapping, acting: Mapping, size: int) -> Count
     return Counts(misplaced, sum(missing[sources:]))
 
 
-def _counts_by_log(pg: Pg, up: Mapping, size: int) -> Counts:
+def _counts_by_log(pg: Pg, up: Mapping, acting: Mapping, size: int) -> Counts:
     """Where the log tells what is missing, copies on old members count wherever those are.
 
     But only once recovery has begun: a PG that waits has not asked them yet.
@@ -113,9 +113,13 @@ def _counts_by_log(pg: Pg, up: Mapping, size: int) -> Counts:
     if pg.erasure:
         misplaced = sum(_missing(pg, *place) for place, flow in pg.flows.items() if pg.backfilling
                         and flow.source in pg.held[place[0]:place[0] + 1])
-        total = sum(_missing(pg, *place) for place in pg.flows)
-        total += pg.num_objects * (size - sum(1 for osd in up if osd != NONE))
-        return Counts(misplaced, total - misplaced)
+        degraded = sum(_missing(pg, *place) for place in pg.flows) - misplaced
+        for here, there in zip(up, acting):
+            if here == NONE != there:
+                misplaced += pg.num_objects
+            elif here == NONE:
+                degraded += pg.num_objects
+        return Counts(misplaced, degraded)
     missing = sorted((_missing(pg, 0, osd) for osd in up), reverse=True)
     missing[:0] = [pg.num_objects] * (size - len(up))
     old = sum(1 for osd in pg.held if osd not in up) if pg.backfilling else 0
@@ -159,7 +163,7 @@ def state_of(pg: Pg, up: Mapping, acting: Mapping, size: int, min_size: int,
         words.append("undersized")
     if counts.degraded or untouched:
         words.append("degraded")
-    if acting != up:
+    if acting != up and not pg.unmarked:
         words.append("remapped")
     if waiting and not by_log:
         words.append("backfilling" if pg.backfilling else

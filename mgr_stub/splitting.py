@@ -119,7 +119,8 @@ def _merge(cluster: Cluster, pool_id: int, position: int) -> Set[str]:
     source = cluster.pgs[f"{pool_id}.{position:x}"]
     target = cluster.pgs[f"{pool_id}.{parent_of(position):x}"]
     target.forget_reports()
-    target.writes, target.log_entries = None, 0  # a merge leaves an empty log
+    # a merge leaves an empty log, which is a whole one where nothing has ever been written
+    target.writes, target.log_entries = 0 if target.writes == source.writes == 0 else None, 0
     target.later_logs = frozenset()
     for name in _AMOUNTS:
         setattr(target, name, getattr(target, name) + getattr(source, name))

@@ -10,9 +10,10 @@ from typing import Any, Callable, Dict, List, Sequence, Tuple
 import pytest
 
 import stub_states as clusters
-from mgr_stub.pg import Pg
-from mgr_stub.pg_state import acting_of
+from mgr_stub.pg import Flow, Pg
+from mgr_stub.pg_state import acting_of, counts_of
 from mgr_stub.upmap import NONE
+from mgr_stub.usage import ShardBytes
 
 REP = (2, "rep", 1, 3, 0, "")
 PAIR = (2, "pair", 1, 2, 0, "")
@@ -185,3 +186,29 @@ def test_a_full_osd_that_stays_stops_recovery(make_session: Callable[..., Any]) 
     session.command("osd pg-upmap-items 2.0 2 8")
     session.command("sim run 10m")
     assert "recovery_toofull" in shown(session)["state"]
+
+
+def test_who_has_nothing_lacks_nothing(make_session: Callable[..., Any]) -> None:
+    """A PG that has never been written to serves from its new members at once."""
+    session = make_session(one_with_whole_log([4, 6, 2], objects=0))
+    for line in ("osd set norecover", "osd set nobackfill", "osd pg-upmap-items 2.0 2 8"):
+        session.command(line)
+    session.command("sim run 5s")
+    record = shown(session)
+    assert (record["state"], record["acting"]) == ("active+clean", [4, 6, 8])
+    assert session.mgr.get("osd_map")["pg_temp"] == []
+
+
+def test_an_old_member_fills_a_hole_of_up() -> None:
+    """CRUSH finds nobody for the last shard: its old OSD serves it, and that is misplaced."""
+    pg = Pg("2.0", 2, True, clusters.pg("2.0", [7, 8, 4], objects=47))
+    pg.writes = 47
+    pg.flows = {(0, 5): Flow(7, 5, ShardBytes(470, 0, 0))}
+    pg.flows[0, 5].by_log = pg.flows[0, 5].whole_log = True
+    up = (5, 8, NONE)
+    acting = acting_of(pg, up, 3, 2, lambda osd: True, (7, 8, 4))
+    assert acting == (5, 8, 4)
+    assert counts_of(pg, up, acting, 3) == (47, 47)
+    pg.backfilling = True
+    assert counts_of(pg, up, acting, 3) == (94, 0)
+    assert acting_of(pg, up, 3, 2, lambda osd: osd != 4, (7, 8, 4)) == up

@@ -46,6 +46,9 @@ FAST = ("osd_recovery_sleep_hdd", "osd_recovery_sleep_hybrid", "osd_recovery_sle
         "osd_recovery_sleep_degraded_ssd")
 """Set to 0 where the release has them: seconds between two objects."""
 
+REPORTS = ("osd_pg_stat_report_interval_max", "osd_pg_stat_report_interval_max_epochs")
+"""Set to 1 where the release has them: a PG reports anew with each epoch."""
+
 OPTIONS: Dict[str, Dict[str, Any]] = {
     "osd": {"osd_min_pg_log_entries": 10, "osd_max_pg_log_entries": shape.MOST_LOG_ENTRIES,
             "osd_pg_log_trim_min": 1},
@@ -125,9 +128,11 @@ class RealCluster(Cluster):
             for name, value in options.items():
                 if who != "osd":
                     self.mon("config set", who=who, name=name, value=str(value))
-        for name in FAST:
+        perhaps = {**dict.fromkeys(FAST, "0"), **dict.fromkeys(REPORTS, "1"),
+                   "osd_max_backfills": str(shape.MAX_BACKFILLS)}
+        for name, value in perhaps.items():
             self.agent.ask("mon", {"prefix": "config set", "who": "osd", "name": name,
-                                   "value": "0"})
+                                   "value": value})
         self.settle()
         self._write([pool for pool in pools if not pool.trimmed])
         for name, value in OPTIONS["osd"].items():
@@ -205,7 +210,19 @@ class RealCluster(Cluster):
         return dict(answer.json())
 
     def settle(self) -> Dict[str, Any]:
-        """Wait until nothing changes any more; the last view, {} before the probe is there."""
+        """Wait until nothing changes any more; the last view, {} before the probe is there.
+
+        A PG that recovers, but may not, does not report what it hears of old members: it does
+        with the next epoch.
+        """
+        self._wait_quiet()
+        if any("recover" in state for state in self._odd_states().values()):
+            for command in ("osd set", "osd unset"):
+                self.mon(command, key="nodeep-scrub")
+            self._wait_quiet()
+        return self.view() if self.mgr("probe status").rc == 0 else {}
+
+    def _wait_quiet(self) -> None:
         since, last = time.monotonic(), ""
         deadline = since + SETTLE_SECONDS
         while True:
@@ -218,7 +235,6 @@ class RealCluster(Cluster):
                 print(f"not settled after {SETTLE_SECONDS:.0f} s: {self._odd_states()}")
                 break
             time.sleep(PAUSE_SECONDS)
-        return self.view() if self.mgr("probe status").rc == 0 else {}
 
     def _odd_states(self) -> Dict[str, str]:
         pgs = self.mgr_json("pg dump", dumpcontents=["pgs"])["pg_stats"]

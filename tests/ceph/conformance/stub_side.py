@@ -15,7 +15,7 @@ from mgr_stub.session import Session
 from mgr_stub.simulation import Simulation
 
 from . import shapes, view
-from .cluster_shape import MOST_LOG_ENTRIES
+from .cluster_shape import MAX_BACKFILLS, MOST_LOG_ENTRIES
 from .events import Event
 
 QUIET_SECONDS = 60.0
@@ -35,6 +35,7 @@ class StubSide:
         self.session.command("sim log-recovery on")
         self.session.command("config set mon mon_osd_down_out_interval 1000000000")
         self.session.command("config set mgr target_max_misplaced_ratio 1")
+        self.session.command(f"config set osd osd_max_backfills {MAX_BACKFILLS}")
         self.session.command(f"config set osd osd_max_pg_log_entries {MOST_LOG_ENTRIES}")
         for name in self.simulation.backfill.bytes_per_second:
             self.simulation.backfill.bytes_per_second[name] = RATE
