@@ -65,7 +65,6 @@ _FILE = "tests/scenarios/test_scenarios.py::test_scenario[%s]"
 #: Mutations that no scenario and no stream notices yet, and the likely reason: none is proved.
 NOT_NOTICED: Dict[str, str] = {
     "rests-at-once": "the simulator's PGs have a pg_temp before a batch can follow",
-    "suspects-are-fed": "the stop comes 90 seconds later",
 }
 
 
@@ -812,5 +811,5 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "            return THROTTLED",
                  "        if False:\n"
                  "            return THROTTLED"),),
-        ("scenario:swelling",)),
+        ("scenario:swelling_fast",)),
 )
