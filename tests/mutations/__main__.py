@@ -22,7 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import List, NamedTuple, Sequence
 
-from catalogue import MUTATIONS, NOT_NOTICED, Mutation, targets
+from catalogue import MUTATIONS, Mutation, targets
 
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = ("equilibrium_mgr", "mgr_stub", "tests", "pyproject.toml")
@@ -81,8 +81,7 @@ def _runs(mutation: Mutation, options: argparse.Namespace) -> List[List[str]]:
 
 def _told(outcome: Outcome) -> Outcome:
     mutation = outcome.mutation
-    why = NOT_NOTICED.get(mutation.name, outcome.by)
-    said = outcome.by if outcome.verdict == NOTICED else f"**{outcome.verdict}** {why}"
+    said = outcome.by if outcome.verdict == NOTICED else f"**{outcome.verdict}** {outcome.by}"
     print(f"| {mutation.rule} | {mutation.name} | {said} |", flush=True)
     return outcome
 

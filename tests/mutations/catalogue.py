@@ -6,7 +6,7 @@ one of the places alone keeps what is sent right.
 
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple, Tuple
+from typing import List, NamedTuple, Tuple
 
 BATCH = "equilibrium_mgr/executor/batch.py"
 THROTTLE = "equilibrium_mgr/executor/room.py"
@@ -60,12 +60,6 @@ def targets(likely: str) -> List[str]:
 
 _SCENARIO = "scenario:"
 _FILE = "tests/scenarios/test_scenarios.py::test_scenario[%s]"
-
-
-#: Mutations that no scenario and no stream notices yet, and the likely reason: none is proved.
-NOT_NOTICED: Dict[str, str] = {
-    "rests-at-once": "the simulator's PGs have a pg_temp before a batch can follow",
-}
 
 
 #: The monitor is taken to keep whatever it is sent.
@@ -641,7 +635,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "                and _same(pg.up, pg.acting, pg.positional) and "
                  "self._is_heard(pg, away))\n",
                  "        return _same(pg.up, pg.acting, pg.positional)\n"),),
-        ("scenario:limit_of_misplaced scenario:limit_of_fill_late scenario:limit_of_transit",)),
+        ("scenario:few_writes",)),
     Mutation(
         "nothing-recalled",
         "a new mgr counts what the last one has just sent", (
