@@ -294,8 +294,10 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "no-scrub-guard",
         "a PG being scrubbed, repaired, trimmed stays", (
             Edit(BATCH,
-                 "            if state in states:\n",
-                 "            if False:\n"),),
+                 "            if state in states:\n"
+                 "                return Refusal(\"pg %s is being",
+                 "            if False:\n"
+                 "                return Refusal(\"pg %s is being"),),
         ("scenario:guard_scrub",)),
     Mutation(
         "no-cooldown",
