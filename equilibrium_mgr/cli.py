@@ -203,10 +203,9 @@ class Commands:
                               fill_limit=settings.fill_limit,
                               respect_weights=settings.respect_weights,
                               max_upmap_items=settings.max_upmap_items)
-        view = self.balancer.view
         return evaluate_plan(name, plan,
                              self.desk.compare(name, present, settings.max_plan_seconds),
-                             view.snapshot.epoch if view is not None else None)
+                             self.gateway.epoch())
 
     def _explain(self, what: Optional[str]) -> Answer:
         view, age = self._view()

@@ -23,7 +23,6 @@ MAP_WHOLE_POOL_PGS = 64
 _MAPPED_A_PIECE = 50   # between two checkpoints: about a millisecond
 _PGS_A_PIECE = 200     # the same, of what is not mapped
 _NO_OSD = 0x7FFFFFFF
-_ERASURE = 3
 #: What no cheap call tells (full ratios, a pg_num_target, full pg_upmaps) is at most so old where
 #: epochs pass, in seconds; the shorter one holds where an epoch has shown no change at all, and
 #: where none has passed since one that was not dumped.
@@ -64,6 +63,7 @@ class OsdMapReader:
         self._last: Optional[OsdMapReading] = None
         self._dumped_at = 0.0        # seconds since the epoch
         self._dumped_epoch = -1
+        self._rates: Dict[int, float] = {}         # pool id → raw bytes a byte takes, at the dump
         self._pool_names: Mapping[int, str] = {}   # as `df` had them at the last dump
         self._sent: Dict[str, PgChange] = {}       # not seen in the up sets yet
         self._watched: Dict[str, int] = {}         # pgid → epoch of a change of its up set
@@ -111,6 +111,8 @@ class OsdMapReader:
         up: Dict[str, Osds] = {}
         for pool in osd_map["pools"]:
             up.update(self._up_sets(osdmap, pool["pool"], pool["pg_num"]))
+        self._rates = {pool["pool"]: osdmap.pool_raw_used_rate(pool["pool"])
+                       for pool in osd_map["pools"]}
         self._dumped_at, self._dumped_epoch = self._clock(), osd_map["epoch"]
         self._pool_names = pool_names
         self._sent = {}
@@ -164,9 +166,8 @@ class OsdMapReader:
         flipped = flipped_osds(osd_map["osds"], self._mgr.get("osd_map_tree"))
         if flipped and osd_map.get("stretch_mode", {}).get("stretch_mode_enabled"):
             raise _NeedsDump   # it may have become degraded, which forbids moves
-        for pool in osd_map["pools"]:
-            if not _same_size(osdmap, pool, osd_map):
-                raise _NeedsDump
+        if any(_raw_used_rate(osdmap, pool) != rate for pool, rate in self._rates.items()):
+            raise _NeedsDump   # another size
         up, changed = self._changed_up_sets(osdmap, last)
         ours = self._ours(up, changed, last.up, flipped)
         self._watch(epoch, changed)
@@ -300,16 +301,13 @@ def _at_rest(state: str) -> bool:
         state.startswith("active+clean") and "remapped" not in state)
 
 
-def _same_size(osdmap: Any, pool: Mapping[str, Any], osd_map: Mapping[str, Any]) -> bool:
+def _raw_used_rate(osdmap: Any, pool: int) -> float:
+    """Raw bytes that a byte in the pool takes; Ceph's own figure, for plugins have formulas of their
+    own. Raises _NeedsDump where the pool is gone."""
     try:
-        rate = osdmap.pool_raw_used_rate(pool["pool"])
+        return float(osdmap.pool_raw_used_rate(pool))
     except SystemError:
-        return False
-    data = 1.0
-    if pool["type"] == _ERASURE:
-        profiles = osd_map.get("erasure_code_profiles", {})
-        data = float(profiles.get(pool["erasure_code_profile"], {}).get("k", 0) or 0)
-    return not data or abs(rate - pool["size"] / data) < 1e-6
+        raise _NeedsDump from None
 
 
 def _are_new(guards: MapGuards, osd_map: Mapping[str, Any]) -> bool:

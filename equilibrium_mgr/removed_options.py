@@ -28,7 +28,8 @@ class RemovedOptions:
     def value(self, name: str) -> Any:
         """None for an option that is at its default, or was removed and has not been set since."""
         value, removed = self._mgr_value(name), self._removed
-        return None if name in removed and removed[name] == value else value
+        # by its text: nan is not equal to itself
+        return None if name in removed and str(removed[name]) == str(value) else value
 
     def want(self) -> None:
         """Some option may have been removed."""

@@ -30,7 +30,8 @@ OPTIONS: List[Dict[str, Any]] = [
     dict(name="max_misplaced_ratio", type="float", default=0.0, min=0.0, max=1.0, runtime=True,
          desc="largest ratio of misplaced object copies; 0 for target_max_misplaced_ratio",
          long_desc="No batch is sent that would lift the cluster's misplaced ratio above this, "
-                   "whoever misplaced the rest. 0 takes the mgr's own target_max_misplaced_ratio."),
+                   "whoever misplaced the rest. 0 takes the mgr's own target_max_misplaced_ratio, "
+                   "and so does anything below 0.000001: Ceph keeps six decimals."),
     dict(name="max_moves_per_round", type="uint", default=100, min=1, max=10000, runtime=True,
          desc="most shard moves sent in one round",
          long_desc="A second brake beside the misplaced ratio. One PG's moves stay together."),
@@ -42,7 +43,7 @@ OPTIONS: List[Dict[str, Any]] = [
          desc="largest share of an OSD's size on its way to it, or from it; 0 for no limit",
          long_desc="The bytes still to be copied to an OSD, and those from it, are each kept under "
                    "this ratio of its size. A single change that is above it may go where nothing "
-                   "else is in transit at its OSDs."),
+                   "else is in transit at its OSDs. Ceph keeps six decimals: less is 0."),
     dict(name="pg_cooldown", type="secs", default=3600, min=0, max=30 * 86400, runtime=True,
          desc="seconds for which a PG that was moved is left where it is",
          long_desc="Counted from the sending of its upmap items. OSDs above nearfull_ratio are "

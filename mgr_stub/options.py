@@ -68,7 +68,7 @@ def _parse_uint(text: str) -> int:
 
 def _parse_float(text: str) -> float:
     try:
-        return float(text)
+        return float(f"{float(text):f}")   # six decimals are kept, as seen on 20.2.4
     except ValueError:
         raise invalid(f"Expected option value to be a number, got '{text}'") from None
 

@@ -101,5 +101,5 @@ class OSDMap:
                 "acting_primary": self._map.acting_primary(pgid)}
 
     def pool_raw_used_rate(self, pool_id: int) -> float:
-        size = float(self._pool(pool_id)["size"])
-        return size / self._map.data_chunks(pool_id)
+        self._pool(pool_id)
+        return self._map.raw_used_rate(pool_id)

@@ -56,7 +56,8 @@ class FakeMap:
     def pool_raw_used_rate(self, pool_id: int) -> float:
         if pool_id not in self._mgr.cluster.pools:
             raise SystemError("returned NULL without setting an exception")
-        return float(self._mgr.cluster.pools[pool_id]["size"])
+        # half of a pool's size, as of plugins whose local parities are in no formula
+        return float(self._mgr.cluster.pools[pool_id]["size"]) * self._mgr.raw_used_factor
 
 
 class FakeMgr:
@@ -75,6 +76,7 @@ class FakeMgr:
         self.sent: List[Dict[str, Any]] = []
         self.answer: Callable[[Any], None] = lambda result: None
         self.monitor_answers = True
+        self.raw_used_factor = 1.0
 
     def get_module_option(self, name: str) -> Any:
         return self.options.get(("equilibrium", name))

@@ -326,6 +326,22 @@ def test_what_an_operator_sets_between_two_looks_is_seen_though_no_epoch_follows
     assert mgr.calls.get("dump", 0) == 0
 
 
+def test_a_pool_whose_raw_use_is_not_size_by_k_makes_no_dump_each_time() -> None:
+    """Plugin lrc: k 4, m 2 and l 3 are 8 shards, and Ceph's figure for them is 1.5."""
+    cluster = small()
+    gateway, mgr, clock = open_gateway(cluster)
+    mgr.raw_used_factor = 0.75
+    cluster.epoch += 1
+    clock.now += 700.0
+    now(gateway)         # a dump, which brings the figure
+    mgr.calls.clear()
+    for _ in range(4):
+        cluster.epoch += 1
+        clock.now += 20.0
+        now(gateway)
+    assert mgr.calls.get("dump", 0) == 0
+
+
 def test_acting_sets_of_pgs_whose_reports_are_late() -> None:
     """On Ceph 20 statistics may be a minute old: `active+clean` is what was true then."""
     cluster = small()

@@ -120,3 +120,13 @@ def test_nobody_but_these_asks_the_mgr_for_options() -> None:
     asking = {file.name for file in package.rglob("*.py")
               if "get_module_option(" in file.read_text() or "get_module_option)" in file.read_text()}
     assert asking <= {"module.py"}
+
+
+def test_a_removed_nan_is_gone() -> None:
+    """Ceph takes it for a float; the health check's own cure has to end the warning."""
+    mgr = Mgr()
+    mgr.held["limit"], mgr.stands = float("nan"), frozenset(("limit",))
+    mgr.notified()
+    mgr.stands = frozenset()
+    mgr.notified()
+    assert mgr.options.value("limit") is None

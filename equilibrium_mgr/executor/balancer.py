@@ -145,13 +145,22 @@ class Balancer:
     # -- wishes of commands --------------------------------------------------------------------
 
     def execute(self, name: str, plan: Plan) -> bool:
-        """Hands a plan to the loop; False while another named plan is being executed."""
-        if not self._course.begin_named(name, plan.changes):
+        """Hands a plan to the loop; False while another named plan is being executed.
+
+        Waits for the store, as `off` does: a successor goes on with what has been answered to.
+        """
+        self._resume()
+        walk = self.walk
+        if walk is not None and walk.name:
             return False
-        self.rejected = {}
+        # before a round can see the plan: it would drop what belongs to a stopped pool
         self._sender.corrections.allow(
             self._clock(), frozenset(int(change.pgid.split(".", 1)[0]) for change in plan.changes))
+        self.rejected = {}
+        if not self._course.begin_named(name, plan.changes):
+            return False
         self._timer.allow_batch()
+        self._logbook.execute(self._course.executing, self._clock())
         self._publish()
         self.look_again()
         return True
@@ -392,9 +401,12 @@ class Balancer:
                 self._seconds = LOOK_SECONDS
             held = WAITING if decision.passing else BLOCKED
             return (THROTTLED if decision.throttled else held), str(decision.waiting_for)
-        if self._sender.ledger.entries:
-            return MOVING, "%d PGs are on their way" % len(self._sender.ledger.entries)
-        return self._finish(walk, snapshot, settings)
+        under_way = len(self._sender.ledger.entries)
+        if under_way and not self._sender.has_stalled(walk, snapshot, settings):
+            return MOVING, "%d PGs are on their way" % under_way
+        return self._finish(walk, snapshot, settings, "through" if not under_way else
+                            "through; %d PGs have been on their way for longer than max_wait"
+                            % under_way)
 
     def _send(self, walk: Walk, decision: Decision, before: Snapshot,
               settings: Settings) -> Tuple[str, str]:
@@ -447,18 +459,22 @@ class Balancer:
             if not snapshot.misplaced_copies and not snapshot.in_flight():
                 walk.drop(decision.full)
 
-    def _finish(self, walk: Walk, snapshot: Snapshot, settings: Settings) -> Tuple[str, str]:
-        """All of a walk has arrived; what comes next needs no other look."""
-        if not self._course.finish(walk, "through"):
+    def _finish(self, walk: Walk, snapshot: Snapshot, settings: Settings,
+                outcome: str) -> Tuple[str, str]:
+        """All of a walk has arrived, or nothing more is to be waited for; what comes next needs no
+        other look."""
+        if not walk.sent_moves and not walk.done_moves and walk.dropped:
+            outcome = "given up: %s" % walk.dropped[0][1]
+        if not self._course.finish(walk, outcome):
             return PLANNING, "a plan to execute has come in between"
         if walk.name:
-            self._logbook.end("through", self._clock(), self._sight.usage)
+            self._logbook.end(outcome, self._clock(), self._sight.usage)
         elif not walk.sent_moves and not walk.done_moves and walk.dropped:
             self._automatic.fruitless(snapshot, settings,
                                       self._sender.excluded(snapshot, settings),
                                       walk.dropped[0][1])
         if not settings.active:
-            return OFF, "plan '%s' is through" % walk.name
+            return OFF, "plan '%s' is %s" % (walk.name, outcome)
         return self._act(snapshot, settings)
 
     # -- memory --------------------------------------------------------------------------------

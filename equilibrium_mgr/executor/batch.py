@@ -5,10 +5,11 @@ and what has become senseless or illegal is dropped with its reason.
 """
 from __future__ import annotations
 
-from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..planner.plan import PgChange
 from ..snapshot.model import Pg, Snapshot
+from ..snapshot.paced import no_pause, paced
 from ..snapshot.reasons import PASSING
 from .room import Limits, Refusal, Room
 from .transit import Transit, transit
@@ -16,8 +17,7 @@ from .urgency import Reserved, by_urgency
 
 #: States of a PG that is read or rewritten anyway; a move meanwhile would make both slower.
 _BUSY_STATES = {"scrubbing": "scrubbed", "repair": "repaired", "snaptrim": "snap-trimmed"}
-#: States of a PG of which nobody knows which copies are good: none of them is given up now.
-_DOUBTFUL_STATES = ("inconsistent", "failed_repair", "stale")
+_CHANGES_A_PIECE = 40   # looked at between two checkpoints: about a millisecond
 #: What keeps an OSD from taking shards for a moment only; a change waits for these.
 _PASSING_OSD = frozenset(("down", "without statistics"))
 
@@ -37,19 +37,22 @@ class Decision(NamedTuple):
     waiting: Tuple[Tuple[PgChange, str], ...] = ()   # `later` with reasons, in the order looked at
     passing: bool = False                 # something is most likely over within seconds
     holds_up: bool = False                # whether the throttle holds anything up
+    cools: bool = False                   # whether something waits for its pg_cooldown alone
 
 
 def next_batch(snapshot: Snapshot, wanted: Sequence[PgChange], limits: Limits,
-               troubled: Mapping[int, str], on_its_way: Optional[Transit] = None) -> Decision:
+               troubled: Mapping[int, str], on_its_way: Optional[Transit] = None,
+               checkpoint: Callable[[], object] = no_pause) -> Decision:
     """Chooses what may be sent without passing a limit.
 
     `on_its_way` is what moves already, our own unseen moves included; it is used up. Changes that
-    a limit holds back do not keep those behind them from being looked at.
+    a limit holds back do not keep those behind them from being looked at. `checkpoint` is called
+    between small pieces of work.
     """
     on_its_way = on_its_way if on_its_way is not None else transit(snapshot, {})
     chooser = _Chooser(snapshot, limits, troubled, Room(snapshot, limits, on_its_way))
     ranked = by_urgency(snapshot, on_its_way, wanted)
-    for change in ranked.changes:
+    for change in paced(ranked.changes, _CHANGES_A_PIECE, checkpoint):
         chooser.look_at(change, ranked.urgent.get(change.pgid))
     return chooser.decision(wanted)
 
@@ -109,7 +112,8 @@ class _Chooser:
             tuple((change, refusal.reason) for change, refusal in self._waiting if refusal.full),
             tuple((change, refusal.reason) for change, refusal in self._waiting),
             any(refusal.passing for _, refusal in self._waiting),
-            any(refusal.throttle for _, refusal in self._waiting))
+            any(refusal.throttle for _, refusal in self._waiting),
+            any(refusal.cools for _, refusal in self._waiting))
 
     def _hold_back(self, pg: Pg, change: PgChange, relieves: Optional[int]) -> Optional[Refusal]:
         """What only evens out must not take what the relief of an overfull OSD is short of: a
@@ -146,9 +150,6 @@ class _Chooser:
         for state, words in _BUSY_STATES.items():
             if state in states:
                 return Refusal("pg %s is being %s" % (change.pgid, words))
-        for state in _DOUBTFUL_STATES:
-            if state in states:
-                return Refusal("pg %s is %s" % (change.pgid, state))
         return self._cooldown(change.pgid, losses)
 
     def _is_relief(self, pg: Pg, change: PgChange) -> bool:
@@ -168,7 +169,7 @@ class _Chooser:
             if osd is not None and osd.used_bytes > self._snapshot.nearfull_ratio * osd.size_bytes:
                 return None
         return Refusal("pg %s was moved a short while ago; %d s of pg_cooldown to go"
-                       % (pgid, seconds + 1), throttle=True)
+                       % (pgid, seconds + 1), throttle=True, cools=True)
 
 
 def _is_done(snapshot: Snapshot, pg: Pg, change: PgChange) -> bool:

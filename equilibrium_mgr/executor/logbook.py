@@ -96,6 +96,12 @@ class Logbook:
             self._memory.note(EXECUTION, None)
             self._memory.write()
 
+    def execute(self, plan: Callable[[], Optional[str]], now: float) -> None:
+        """`execute`: a successor goes on with it, and that stands in the store on return."""
+        with self._lock:
+            self.executing(plan, now)
+            self._memory.write()
+
     # -- notes ---------------------------------------------------------------------------------
 
     def executing(self, plan: Callable[[], Optional[str]], now: float) -> None:

@@ -50,6 +50,7 @@ class Refusal(NamedTuple):
     throttle: bool = False   # it waits for the throttle, not for trouble to be over
     full: bool = False       # a target is too full
     passing: bool = False    # most likely over within seconds
+    cools: bool = False      # its PG was moved a short while ago (pg_cooldown)
 
 
 class Room:

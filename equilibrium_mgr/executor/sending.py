@@ -41,7 +41,8 @@ class Sender:
         self.backoff = Backoff(_FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS)
         self.rejected: Items = {}
         self.corrections = SizeCorrections()
-        self._prediction = PredictionCheck(Turns())
+        self._turns = Turns()
+        self._prediction = PredictionCheck(self._turns)
         self._inactive = InactivePools()
         self._recalled: Optional[Dict[str, float]] = None
 
@@ -128,7 +129,7 @@ class Sender:
             passing=tuple(pool for pool, trouble in troubles.items() if trouble.passing))
         reasons = {pool: trouble.reason for pool, trouble in troubles.items()}
         decision = next_batch(snapshot, walk.wanted, limits, reasons,
-                              self.in_transit(snapshot))
+                              self.in_transit(snapshot), self._turns)
         # done after all, though no answer came
         self.cooldown.note([change.pgid for change in decision.done
                             if change.pgid in walk.unanswered], self._clock())
@@ -146,6 +147,8 @@ class Sender:
         """Drops what is left of a plan of which nothing could go for `max_wait`; an automatic plan
         leaves those PGs alone for as long."""
         now = self._clock()
+        if decision.cools:   # that ends by itself, and may be set to be longer than max_wait
+            walk.stall.end()
         seconds = walk.stall.seconds(now, snapshot.misplaced_copies, decision.holds_up,
                                      settings.sleep_interval)
         if seconds < settings.max_wait:
@@ -153,6 +156,13 @@ class Sender:
         walk.drop([(change, "waited longer than max_wait (%d s): %s" % (settings.max_wait, reason))
                    for change, reason in decision.waiting])
         self.given_up.note([change.pgid for change, _ in decision.waiting], now)
+
+    def has_stalled(self, walk: Walk, snapshot: Snapshot, settings: Settings) -> bool:
+        """Has nothing arrived for `max_wait` of a plan that has sent all it wants? A PG may stand in
+        backfill_toofull or miss an object for ever, and keep no other plan from being made."""
+        seconds = walk.stall.seconds(self._clock(), snapshot.misplaced_copies, True,
+                                     settings.sleep_interval)
+        return seconds >= settings.max_wait
 
     def in_transit(self, snapshot: Snapshot) -> Transit:
         """What is on its way to and from every OSD."""

@@ -61,7 +61,7 @@ def with_figures_of_now(view: View, summary: ClusterSummary, ledger: Ledger) -> 
         now = reported.used_bytes if reported is not None else None
         used[osd.id] = osd.used_bytes if now is None else now
     return view._replace(
-        classes_now=class_usage(view.snapshot, used),
+        classes_now=class_usage(view.snapshot, used), builtin_active=summary.builtin_active,
         misplaced_ratio=misplaced_ratio(view.snapshot, summary.misplaced_copies, ledger))
 
 

@@ -78,7 +78,7 @@ def _cluster_figures(balancer: Balancer, view: Optional[View], now: float) -> Di
         "execution": walk.summary if walk else None}
     if view is not None:
         figures.update({
-            "osdmap_epoch": view.snapshot.epoch,
+            "osdmap_epoch": view.snapshot.epoch, "builtin_balancer_active": view.builtin_active,
             "snapshot_age_seconds": max(0.0, now - view.snapshot.taken_at),
             "misplaced_ratio": view.misplaced_ratio,
             "max_misplaced_ratio": view.max_misplaced_ratio,

@@ -174,7 +174,8 @@ class SnapshotBuilder:
                 objects=_objects(shard, pgid in unknown),
                 to_come=record.to_come, state=record.state, reported_epoch=record.reported_epoch,
                 immovable=(pinned.get(pgid) or pool.immovable or unknown.get(pgid)
-                           or known.immovable or _not_reported(up, awaited)),
+                           or known.immovable or _not_reported(up, awaited)
+                           or _in_doubt(record.state)),
                 home=self._home(pgid, known, shard, record, pool, tally))
         for pgid in [pgid for pgid in self._verdicts if pgid not in shards]:
             del self._verdicts[pgid]
@@ -288,6 +289,13 @@ def _not_reported(up: Sequence[int], awaited: FrozenSet[int]) -> Optional[str]:
     if awaited and not awaited.isdisjoint(up):
         return reasons.OSD_NOT_REPORTED
     return None
+
+
+def _in_doubt(state: str) -> Optional[str]:
+    """Why no copy of a PG in this state should be given up."""
+    if "inconsistent" in state or "failed_repair" in state:
+        return reasons.INCONSISTENT
+    return reasons.STALE if "stale" in state else None
 
 
 def _fit(shards: Mapping[str, ShardInput], devices: Mapping[int, Osd],

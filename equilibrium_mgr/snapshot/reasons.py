@@ -5,6 +5,8 @@ NO_OSD_FOR_SHARD = "a shard has no OSD"
 NO_STATISTICS = "no statistics of the PG"
 OSD_NOT_REPORTED = "one of its OSDs has not reported its statistics"
 OMAP_UNMEASURED = "its omap has not been measured; a deep scrub tells"
+INCONSISTENT = "its copies differ, and nobody knows which are good; 'ceph pg repair' is for that"
+STALE = "nobody has reported it for too long"
 PG_NUM_CHANGING = "pg_num of the pool is changing"
 DEGRADED_STRETCH = "the cluster is in degraded stretch mode"
 CACHE_TIER = "the pool is a cache tier"
@@ -23,4 +25,4 @@ UNKNOWN = (NO_STATISTICS, OSD_NOT_REPORTED, OMAP_UNMEASURED)
 
 #: What is likely to be over soon; a move waits for these and is given up for the others.
 PASSING = frozenset((NO_OSD_FOR_SHARD, NO_STATISTICS, OSD_NOT_REPORTED, OMAP_UNMEASURED,
-                     PG_NUM_CHANGING, DEGRADED_STRETCH))
+                     INCONSISTENT, STALE, PG_NUM_CHANGING, DEGRADED_STRETCH))

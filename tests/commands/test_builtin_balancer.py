@@ -168,3 +168,11 @@ def test_balancer_that_was_disabled_by_force_is_in_nobody_s_way(
     run(session, "equilibrium off")
     optimize(session)
     assert ask(session, "execute p")["state"] == "executing"
+
+
+def test_status_tells_whether_it_is_on_now(session: Session) -> None:
+    """Not when the cluster was last looked at: that may be long ago while nothing is balanced."""
+    run(session, "equilibrium status", "sim run 2m", "balancer on")
+    assert ask(session, "status")["builtin_balancer_active"] is True
+    run(session, "balancer off")
+    assert ask(session, "status")["builtin_balancer_active"] is False

@@ -244,7 +244,7 @@ def test_pool_deleted_before_its_moves() -> None:
     for _ in range(3):
         desk.round(60)
     last = desk.balancer.last_walk or {}
-    assert last["outcome"] == "through" and desk.gateway.sent == []
+    assert last["outcome"] == "given up: its pool or PG is gone" and desk.gateway.sent == []
     assert last["dropped"][0] == {"pgid": "1.0", "reason": "its pool or PG is gone"}
 
 

@@ -129,3 +129,52 @@ def test_what_the_throttle_holds_up_is_kept_behind_what_only_waits(arrives: bool
             "misplaced_objects": 5000 - look * arrives, "misplaced_total": 10000}
         desk.round(600)
     assert (desk.balancer.walk is None) == gives_up and not desk.gateway.sent
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+def test_one_pg_that_never_arrives_keeps_nothing_else_from_being_balanced(is_named: bool) -> None:
+    """Missing an object, or in backfill_toofull: of the plan all has gone, and one is never clean."""
+    desk = Desk(uneven(pgs=24), active=True, max_misplaced_ratio=1.0, max_wait=3600)
+    if is_named:
+        desk.balancer.execute("p", kept(desk, plan=small_plan(1)))
+        desk.round(60)
+    else:
+        desk.round(60)
+        desk.jobs.run()
+        desk.round(60)
+    stuck = desk.gateway.sent[0]
+    desk.gateway.arrive()
+    cluster = desk.gateway.cluster
+    cluster.acting[stuck] = [0]
+    cluster.records[stuck] = cluster.records[stuck]._replace(
+        state="active+backfill_toofull+remapped", reported_epoch=10 ** 6)
+    cluster.pg_status = {"misplaced_objects": 10, "misplaced_total": 240}
+    for _ in range(30):
+        desk.round(300)
+        desk.jobs.run()
+    assert desk.balancer.walk is None or desk.balancer.walk.name == ""
+    assert len(desk.gateway.sent) > 1   # the others are balanced
+    assert desk.balancer.execute("q", small_plan(2))
+
+
+def test_a_cooldown_longer_than_max_wait_gives_nothing_up() -> None:
+    desk = Desk(uneven(), max_misplaced_ratio=1.0, pg_cooldown=86400, max_wait=3600)
+    desk.round(60)
+    desk.balancer._sender.cooldown.note(["1.%x" % n for n in range(4)], desk.now)
+    desk.balancer.execute("p", kept(desk))
+    for _ in range(200):
+        desk.round(300)
+    assert desk.balancer.walk is not None and not desk.balancer.walk.dropped
+    for _ in range(100):
+        desk.round(300)
+    assert len(desk.gateway.sent) == 4
+
+
+def test_a_plan_of_which_nothing_went_is_not_called_through() -> None:
+    desk = Desk(uneven())
+    desk.gateway.cluster.osd(1, state=["exists"], up=0)
+    desk.balancer.execute("p", kept(desk, plan=small_plan(2)))
+    for _ in range(70):
+        desk.round(60)
+    last = desk.balancer.last_walk
+    assert last is not None and last["outcome"].startswith("given up: waited longer than max_wait")

@@ -11,6 +11,8 @@ from equilibrium_mgr.executor.batch import Decision, Limits, next_batch
 from equilibrium_mgr.executor.ledger import Entry, Ledger
 from equilibrium_mgr.executor.transit import transit
 from equilibrium_mgr.planner.plan import PgChange
+from equilibrium_mgr.planner.planner import make_plan
+from equilibrium_mgr.snapshot import reasons
 
 FREE = Limits(max_misplaced_ratio=1.0, max_moves=1000, fill_limit=0.0, misplaced_copies=0,
               in_flight=())
@@ -166,14 +168,16 @@ def test_busy_pgs_wait(state: str, words: str) -> None:
     assert decision.waiting_for == "pg 1.0 is being %s" % words and not decision.throttled
 
 
-@pytest.mark.parametrize("state, word", [
-    ("active+clean+inconsistent", "inconsistent"), ("active+clean+failed_repair", "failed_repair"),
-    ("stale+active+clean", "stale")])
-def test_pgs_of_which_nobody_knows_the_good_copies_stay(state: str, word: str) -> None:
+@pytest.mark.parametrize("state, reason", [
+    ("active+clean+inconsistent", reasons.INCONSISTENT),
+    ("active+clean+scrubbing+deep+inconsistent", reasons.INCONSISTENT),
+    ("active+clean+failed_repair", reasons.INCONSISTENT), ("stale+active+clean", reasons.STALE)])
+def test_pgs_of_which_nobody_knows_the_good_copies_stay(state: str, reason: str) -> None:
     cluster = pgs(2).pg("1.0", [0, 1], objects=10, state=state)
     decision = batch(cluster, wanted([2, 3]))
     assert sent(decision) == ["1.1"] and decision.later == wanted([2])
-    assert decision.waiting_for == "pg 1.0 is %s" % word
+    assert decision.waiting_for == reason
+    assert "1.0" not in {move.pgid for move in make_plan(cluster.snapshot()).moves}
 
 
 @pytest.mark.parametrize("state", ["active+clean+snaptrim_wait", "active+clean+snaptrim_error",
