@@ -219,22 +219,25 @@ class Commands:
 
     def _view(self) -> Tuple[View, float]:
         """What was last seen of the cluster, with figures of now, and its age in seconds."""
+        self._look_where_old()
         view, _ = self._seen()
         if view is None:
             raise Refusal(errno.EAGAIN, "the cluster has not been looked at yet (%s); a look has"
                           " been started, try again" % self.balancer.reason)
         return view, self._age(view)
 
-    def _seen(self) -> Tuple[Optional[View], bool]:
-        """What was last seen, with figures of now, which cost milliseconds; and whether a new look
-        has been started because that is too old."""
-        view, is_old = self.balancer.view, self._look_where_old()
-        if view is not None:
-            try:
-                view = with_figures_of_now(view, self.gateway.summary(), self.balancer.ledger)
-            except NotReady:
-                pass  # the mgr knows nothing newer
-        return view, is_old
+    def _seen(self) -> Tuple[Optional[View], Optional[str]]:
+        """What was last seen, with figures of now, which cost milliseconds; and what has come since
+        that speaks against a rest."""
+        view = self.balancer.view
+        if view is None:
+            return None, None
+        try:
+            summary = self.gateway.summary()
+        except NotReady:   # the mgr knows nothing newer
+            return view, None
+        return (with_figures_of_now(view, summary, self.balancer.ledger),
+                self.balancer.news(summary))
 
     def _look_where_old(self) -> bool:
         """Starts a look where the last one is too old, or there was none."""
@@ -254,9 +257,10 @@ class Commands:
         return max(0.0, self.clock() - view.snapshot.taken_at)
 
     def _status(self) -> Answer:
-        view, look_started = self._seen()
+        look_started = self._look_where_old()
+        view, news = self._seen()
         return report_status(self.balancer, self.desk, self.settings().active, self.clock(),
-                             self.next_round_at, self._options(), view, look_started)
+                             self.next_round_at, self._options(), view, look_started, news)
 
     def _optimize(self, plan: str, pools: List[str], max_moves: Optional[int],
                   max_bytes: Optional[str], device_class: Optional[str],

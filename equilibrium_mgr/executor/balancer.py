@@ -24,6 +24,7 @@ from .automatic import Automatic, Step
 from .batch import Decision
 from .course import Course
 from .gatekeeper import Gatekeeper
+from .glance import news
 from .ledger import Ledger
 from .logbook import Logbook
 from .prediction import Misprediction
@@ -32,7 +33,7 @@ from .rejections import Items, recent
 from .round_timer import RoundTimer
 from .sending import Sender
 from .sight import Sight
-from .states import BLOCKED, MOVING, OFF, PLANNING, STUCK, THROTTLED, WAITING
+from .states import BALANCED, BLOCKED, MOVING, OFF, PLANNING, STUCK, THROTTLED, WAITING
 from .stuck import at_rest
 from .view import View
 from .walk import Walk, WalkProgress
@@ -68,6 +69,7 @@ class Balancer:
         self._was_stopped = False               # by a guard, the last time
         self._seconds: Optional[float] = None   # after which a wait is over
         self._said = (OFF, "no round has run yet")
+        self._decided_on: Optional[ClusterSummary] = None   # what `_said` was decided on
         self.progress: Optional[WalkProgress] = None
 
     # -- what commands read --------------------------------------------------------------------
@@ -137,6 +139,14 @@ class Balancer:
         """The episode under way; JSON-ready."""
         episode = self._logbook.episode
         return episode._asdict() if episode is not None else None
+
+    def news(self, summary: ClusterSummary) -> Optional[str]:
+        """What has come since the cluster was called balanced or stuck that speaks against that, or
+        None: it is looked at again within ten minutes, and people are told at once."""
+        decided_on = self._decided_on
+        if decided_on is None or self.state not in (BALANCED, STUCK):
+            return None
+        return news(decided_on, summary)
 
     def planning_failure(self) -> Optional[str]:
         """Why the last automatic plan could not be made, or None."""
@@ -309,6 +319,7 @@ class Balancer:
             self._enter(WAITING, str(not_ready), self._stops)
             return self._timer.next_round(settings.sleep_interval, _NOT_READY_SECONDS)
         self._enter(*said, self._stops)
+        self._decided_on = summary
         if self.state == PLANNING and self._automatic.is_ready:
             self._seconds = 1.0  # made while this round ended: it can be taken up now
         return self._timer.next_round(settings.sleep_interval, self._seconds)

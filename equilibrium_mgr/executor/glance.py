@@ -102,6 +102,27 @@ class Glance:
         return not 0.0 <= self._clock() - self._unsettled_since < _SETTLE_SECONDS
 
 
+def news(then: ClusterSummary, now: ClusterSummary) -> Optional[str]:
+    """What has come since that speaks against a rest, as half a sentence, or None."""
+    before = _troubles(then)
+    for pool, troubles in sorted(_troubles(now).items()):
+        new = troubles - before.get(pool, frozenset())
+        if new:
+            return "pool %d has %s PGs now" % (pool, sorted(new)[0])
+    for osd in sorted(then.osds.keys() | now.osds.keys()):
+        old, new_one = then.osds.get(osd), now.osds.get(osd)
+        if old is None or new_one is None:
+            return "osd.%d is %s" % (osd, "new" if old is None else "gone")
+        if old.up and not new_one.up or old.is_in != new_one.is_in:
+            return "osd.%d is %s now" % (osd, "in" if new_one.is_in and not old.is_in else
+                                         "out" if old.is_in and not new_one.is_in else "down")
+        if (old.reweight, old.crush_weight) != (new_one.reweight, new_one.crush_weight):
+            return "osd.%d has another weight now" % osd
+    if now.misplaced_copies > then.misplaced_copies:
+        return "%d object copies are misplaced now" % now.misplaced_copies
+    return None
+
+
 def _topology(summary: ClusterSummary, with_up: bool = True) -> Tuple[Any, ...]:
     """Equal as long as the same placements are legal. An OSD that is down for a while changes
     what may be sent, not what a plan would be."""

@@ -7,7 +7,7 @@ from ..executor.balancer import Balancer
 from ..executor.corrections import sentence
 from ..executor.guards import pg_num_changes
 from ..executor.rejections import LIFTED_BY
-from ..executor.states import BALANCED, STUCK
+from ..executor.states import BALANCED, STUCK, WAITING
 from ..executor.toofull import with_too_full
 from ..executor.view import View
 from ..planning import PlanningDesk
@@ -25,10 +25,11 @@ _PG_NUM = " (a pg_num is changing: half of target_max_misplaced_ratio is left to
 def report_status(balancer: Balancer, desk: PlanningDesk, active: bool, now: float,
                   next_round_at: Optional[float],
                   options: Optional[Dict[str, Any]] = None, view: Optional[View] = None,
-                  look_started: bool = False) -> Answer:
+                  look_started: bool = False, news: Optional[str] = None) -> Answer:
     """Figures of the last round; reads nothing from the cluster. `options`: of options_json.
 
     `view`: the balancer's, or that with figures of now. `look_started`: a newer one is being made.
+    `news`: what has come since and speaks against a rest.
     """
     view = view if view is not None else balancer.view
     making = desk.in_the_making()
@@ -52,6 +53,10 @@ def report_status(balancer: Balancer, desk: PlanningDesk, active: bool, now: flo
     if view is not None:
         data["reason"] = with_too_full(balancer.state, data["reason"], view.snapshot,
                                        view.too_full)
+    if news is not None:
+        data["state"] = WAITING
+        data["reason"] = "%s, which is looked at within ten minutes; before: %s (%s)" % (
+            news, balancer.state, data["reason"])
     data.update(_cluster_figures(balancer, view, now), look_started=look_started)
     return Answer(data, _plain(data, view))
 
