@@ -242,6 +242,7 @@ class Balancer:
         walk, is_asked = self._drop_if_switched_off(settings), self._sight.take_request()
         if walk is None and not settings.active:
             self._enter(OFF, "automatic balancing is off", self._stops)
+            self._gatekeeper.watch_builtin()
             if is_asked:
                 self._show_to_readers(None, settings)
             return self._timer.next_round(settings.sleep_interval)

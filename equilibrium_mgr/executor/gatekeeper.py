@@ -52,6 +52,11 @@ class Gatekeeper:
             cluster_guard(snapshot, self._gateway.have_mon_connection(), builtin_active),
             self.hold.seconds_left(self._clock()))
 
+    def watch_builtin(self) -> None:
+        """For rounds in which nothing is asked: an operator may switch the built-in balancer off by
+        hand, and equilibrium on a moment later."""
+        self._note_builtin(self._gateway.builtin_balancer_active())
+
     def _note_builtin(self, is_active: bool) -> None:
         """The wait begins when the built-in balancer is first seen off, whoever switched it off."""
         if not is_active and self._gateway.take_builtin_was_active() and not (

@@ -141,6 +141,20 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "        if False:\n"),),
         ("scenario:guard_monitor",)),
     Mutation(
+        "hold-after-on-alone",
+        "nothing while the built-in balancer may be finishing, whoever has switched it off", (
+            Edit(GATES,
+                 "        if not is_active and self._gateway.take_builtin_was_active() and not (\n",
+                 "        if False and not (\n"),),
+        ("scenario:guard_builtin",)),
+    Mutation(
+        "builtin-is-not-watched",
+        "nor where that was while equilibrium was off", (
+            Edit(LOOP,
+                 "            self._gatekeeper.watch_builtin()\n",
+                 ""),),
+        ("scenario:guard_builtin_by_hand",)),
+    Mutation(
         "no-monitor-guard-anywhere",
         "nothing without a monitor, whether it is asked for flags or not", (
             Edit(GUARDS,
@@ -300,6 +314,15 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "                return Refusal(\"pg %s is being"),),
         ("scenario:guard_scrub",)),
     Mutation(
+        "doubtful-pgs-are-moved",
+        "a PG whose copies are inconsistent or could not be repaired stays", (
+            Edit(BATCH,
+                 "        for state in _DOUBTFUL_STATES:\n"
+                 "            if state in states:\n",
+                 "        for state in _DOUBTFUL_STATES:\n"
+                 "            if False:\n"),),
+        ("scenario:guard_doubtful",)),
+    Mutation(
         "no-cooldown",
         "a PG that was moved stays for pg_cooldown", (
             Edit(BATCH,
@@ -334,6 +357,13 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "        if seconds < settings.max_wait:\n",
                  "        if True:\n"),),
         ("scenario:limit_of_fill",)),
+    Mutation(
+        "old-executions-go-on",
+        "an execution that nobody has noted for a day is over", (
+            Edit(LOGBOOK,
+                 "    if isinstance(at, (int, float)) and now - at > _VOID_SECONDS:\n",
+                 "    if False:\n"),),
+        ("scenario:old_execution",)),
     # -- legality
     Mutation(
         "no-up-check",
@@ -493,6 +523,13 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "        return reasons.DEGRADED_STRETCH\n",
                  "        return None\n"),),
         ("scenario:stretch",)),
+    Mutation(
+        "omap-that-has-left-is-forgotten",
+        "omap that has left an OSD is leaving until its RocksDB has compacted", (
+            Edit(BUILD,
+                 "        if place.left and shard.omap_bytes:\n",
+                 "        if False:\n"),),
+        ("scenario:omap_late",)),
     Mutation(
         "unmeasured-omap-is-moved",
         "before Ceph 18 nothing goes of PGs whose omap has not been measured", (

@@ -1,7 +1,7 @@
 """What the monitor has answered, and what the built-in balancer may still be doing.
 
 S18 what was not kept is not sent again while the map is the same in what matters, S20 nothing is
-sent before a built-in balancer that `on` has switched off has noticed, S21 after a batch of which
+sent before a built-in balancer that anybody has switched off has noticed, S21 after a batch of which
 nothing was taken there is a pause,
 S22 nothing of a pool goes that the closed loop has stopped, by whichever mgr.
 """
@@ -19,6 +19,10 @@ _PAUSE_SECONDS = 60.0
 #: Of `ceph equilibrium …`: what makes everything worth asking again.
 _ASKING = ("equilibrium on", "equilibrium off", "equilibrium execute", "equilibrium reset")
 _ON = "equilibrium on"
+#: What switches the built-in balancer on and off.
+_BUILTIN_ON, _BUILTIN_OFF = "sim balancer on", "sim balancer off"
+#: Rounds of the module after which it has seen the built-in balancer at work.
+_SEEN_ROUNDS = 2
 
 
 class Answers:
@@ -31,6 +35,7 @@ class Answers:
         self._stopped: Set[int] = set()   # pools
         self._batch_at = (0.0, 0.0)       # of the clock that never jumps, and of the wall's
         self._switched_at: Optional[Tuple[float, float]] = None   # likewise
+        self._builtin_since = session.clock.now   # on, if it is on at all
 
     def before(self, line: str) -> None:
         """A command line is about to be given."""
@@ -38,8 +43,17 @@ class Answers:
         if words.startswith(_ASKING):
             self._refused, self._batch, self._stopped = {}, [], set()
         module = self._session.module
-        if words == _ON and self._session.mgr.balancer.active and module is not None:
+        is_active = self._session.mgr.balancer.active
+        if words == _BUILTIN_ON and not is_active:
+            self._builtin_since = self._session.clock.now
+        if is_active and module is not None and (
+                words == _ON or words == _BUILTIN_OFF and self._has_been_seen(module)):
             self._switched_at = self._now()
+
+    def _has_been_seen(self, module: Any) -> bool:
+        """Has the built-in balancer been on for long enough for the module to know of it?"""
+        return bool(self._session.clock.now - self._builtin_since
+                    > _SEEN_ROUNDS * module.settings().sleep_interval)
 
     def look(self) -> None:
         """After a round: which pools are stopped by now."""
