@@ -403,7 +403,7 @@ class Cluster:
         at_rest = not pg.movable or (
             not pg.flows and pg.held == up and pg.pgid not in self.peering
             and pg.pgid not in self.map.pg_temp and len(up) == self.size_of(pg)
-            and NONE not in up and pg.scrub_until <= self.clock.now)
+            and NONE not in up and pg.scrub_until <= self.clock.now and not pg.inconsistent)
         if at_rest:
             self.restless.pop(pg.pgid, None)
         else:
@@ -442,6 +442,7 @@ class Cluster:
             return "down" if acting == up else "down+remapped", counts
         state = state_of(pg, up, acting, self.size_of(pg), self.min_size_of(pg), self.map.is_up,
                          counts)
+        state += "+inconsistent" if pg.inconsistent else ""
         return state + "+scrubbing" if pg.scrub_until > self.clock.now else state, counts
 
     def _peering_state(self, pg: Pg, peering: Peering) -> str:

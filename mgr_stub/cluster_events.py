@@ -52,6 +52,16 @@ def scrub(simulation: Simulation, pgid: str, seconds: float) -> None:
     simulation.appointments.at(pg.scrub_until, end)
 
 
+def set_inconsistent(simulation: Simulation, pgid: str, wanted: bool) -> None:
+    """A deep scrub has found copies that differ; nothing but a repair ends that."""
+    cluster = simulation.cluster
+    pg = cluster.pgs.get(pgid)
+    if pg is None:
+        raise StubError(errno.ENOENT, f"pg {pgid} does not exist")
+    pg.inconsistent = wanted
+    cluster.look_at(pg)
+
+
 def set_log_recovery(simulation: Simulation, wanted: bool) -> None:
     """Whether PGs whose log reaches back to their first object are recovered, as Ceph does."""
     simulation.cluster.log_recovery = wanted

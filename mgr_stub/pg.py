@@ -83,8 +83,8 @@ class Pg:
     __slots__ = ("pgid", "pool_id", "erasure", "raw", "crush", "pinned", "held", "behind", "shard",
                  "stats", "file_state", "flows", "queued", "backfilling", "toofull", "retry_at",
                  "recovered_bytes", "reported_epoch", "num_bytes", "num_objects", "omap_bytes",
-                 "num_copies", "order", "created", "scrub_until", "progress", "report",
-                 "waiting", "writes", "omap_reported", "log_entries", "later_logs", "intervals",
+                 "num_copies", "order", "created", "scrub_until", "inconsistent", "progress",
+                 "report", "waiting", "writes", "omap_reported", "log_entries", "later_logs", "intervals",
                  "unmarked", "sets")
 
     def __init__(self, pgid: str, pool_id: int, erasure: bool, stats: Dict[str, Any]) -> None:
@@ -135,6 +135,8 @@ class Pg:
         #: The omap bytes that its last deep scrub has found; None if they are known at once.
         self.omap_reported: Optional[int] = None
         self.scrub_until = 0.0
+        #: Whether a deep scrub has found copies that differ.
+        self.inconsistent = False
         #: What it has reported last, as get('pg_progress') and get('pg_stats') have it, good as
         #: long as it rests; None from the moment that something happens to it.
         self.progress: Optional[Dict[str, Any]] = None

@@ -194,6 +194,14 @@ def _scrub(session: "Session", words: List[str]) -> str:
     return ""
 
 
+def _inconsistent(session: "Session", words: List[str]) -> str:
+    pgid, word = sim_words.take(words, 2, "inconsistent PGID on|off")
+    if word not in ("on", "off"):
+        raise invalid("it is: sim inconsistent PGID on|off")
+    cluster_events.set_inconsistent(session.simulation, pgid, word == "on")
+    return ""
+
+
 def _log_recovery(wanted: bool) -> Command:
     def run(session: "Session", words: List[str]) -> str:
         sim_words.take(words, 0, f"log-recovery {'on' if wanted else 'off'}")
@@ -231,6 +239,7 @@ COMMANDS: Dict[str, Command] = {
     "log-recovery on": _log_recovery(True),
     "log-recovery off": _log_recovery(False),
     "scrub": _scrub,
+    "inconsistent": _inconsistent,
     "omap-by-scrub": _omap_by_scrub,
     "write-omap": _write_omap,
     "deep-scrub": _deep_scrub,

@@ -50,6 +50,7 @@ sim flag set|unset NAME           flags of the osdmap, such as noout
 sim backfill rate SIZE            bytes per second of every OSD
 sim peering SPAN                  how long PGs peer
 sim scrub PGID SPAN               the PG shows a scrub
+sim inconsistent PGID on|off      a scrub has found copies that differ; they are repaired
 sim write-omap POOL SIZE          by clients, at once
 sim deep-scrub POOL               has ended: its PGs tell their omap
 sim compact N...                  their stores: what omap has left is free, Ceph 16 tells the rest

@@ -159,6 +159,13 @@ def test_dropped_items(session: Any) -> None:
     assert session.cluster.map.upmap_items["2.0"] == ((2, 5),) and session.command_log[-1].kept
 
 
+def test_copies_that_differ(session: Any) -> None:
+    run(session, "sim inconsistent 2.0 on")
+    assert session.mgr.get("pg_progress")["pgs"]["2.0"]["state"] == "active+clean+inconsistent"
+    run(session, "sim inconsistent 2.0 off")
+    assert session.mgr.get("pg_progress")["pgs"]["2.0"]["state"] == "active+clean"
+
+
 def test_no_connection(session: Any) -> None:
     run(session, "sim mon down")
     assert not session.module.have_mon_connection()
@@ -255,8 +262,10 @@ def test_the_builtin_balancer(session: Any) -> None:
     "sim mgr fail at before-lunch", "sim mgr fail at before-send 0",
     "sim mgr fail at before-send x", "sim mgr fail takeover=soon", "sim mgr fail after=1s",
     "sim mon", "sim mon delay", "sim mon delay long", "sim mon reject", "sim mon reject 2",
-    "sim mon lose x", "sim mon drop", "sim mon drop 2", "sim mon down now", "sim stats", "sim stats freeze", "sim stats lag x",
-    "sim stats noise -1", "sim clock", "sim clock jump", "sim clock jump -x", "sim failover x"])
+    "sim mon lose x", "sim mon drop", "sim mon drop 2", "sim mon down now",
+    "sim stats", "sim stats freeze", "sim stats lag x",
+    "sim stats noise -1", "sim clock", "sim clock jump", "sim clock jump -x",
+    "sim inconsistent 2.0", "sim inconsistent 2.0 maybe", "sim failover x"])
 def test_bad_input(session: Any, line: str) -> None:
     rc, out, err = session.command(line)
     assert (rc, out) == (-22, "") and err and "\n" not in err

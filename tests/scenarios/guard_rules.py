@@ -60,6 +60,8 @@ def s8_pool(moment: Moment, move: Outgoing) -> Iterator[str]:
     splitting = moment.sharing(pool, moment.splitting) if moment.automatic else set()
     if splitting and not _is_relief(moment, move):
         yield "goes although the pg_num of pool %d, which shares OSDs, is changing" % min(splitting)
+    if "inconsistent" in moment.states.get(move.pgid, ""):
+        yield "goes although its copies differ, and nobody knows which are good"
     if "scrubbing" in moment.states.get(move.pgid, ""):
         yield "goes although it is being scrubbed"
 
