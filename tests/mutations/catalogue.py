@@ -316,11 +316,9 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "doubtful-pgs-are-moved",
         "a PG whose copies are inconsistent or could not be repaired stays", (
-            Edit(BATCH,
-                 "        for state in _DOUBTFUL_STATES:\n"
-                 "            if state in states:\n",
-                 "        for state in _DOUBTFUL_STATES:\n"
-                 "            if False:\n"),),
+            Edit(BUILD,
+                 "        return reasons.INCONSISTENT\n",
+                 "        return None\n"),),
         ("scenario:guard_doubtful",)),
     Mutation(
         "no-cooldown",
