@@ -663,7 +663,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "    return (pg.reported_epoch >= entry.epoch\n"
                  "            or snapshot.taken_at - entry.sent_at > _BELIEVE_AFTER_SECONDS)",
                  "    return not pg.is_moving"),),
-        ("scenario:limit_of_fill_late",)),
+        ("scenario:transit_after_death",)),
     Mutation(
         "rests-at-once",
         "a PG rests where a report of its present map calls it clean", (
