@@ -48,7 +48,8 @@ def main() -> int:
     chosen = [m for m in MUTATIONS if not options.only or m.name in options.only]
     if options.list:
         for mutation in chosen:
-            print(f"{mutation.name}: {mutation.rule} ({mutation.file})")
+            files = ", ".join(sorted({edit.file for edit in mutation.edits}))
+            print(f"{mutation.name}: {mutation.rule} ({files})")
         return 0
     print("| rule | mutation | noticed by |\n|---|---|---|", flush=True)
     with ThreadPoolExecutor(options.jobs) as pool:
