@@ -28,6 +28,7 @@ _CHANGED_RATIO = 0.01
 _DEFAULT_MISPLACED_RATIO = 0.05
 _DEFAULT_BALANCER_SLEEP = 60.0
 _CONFIG_SECONDS = 5.0
+_GIB = 1 << 30
 
 
 #: pool id → (PGs, objects, omap bytes)
@@ -280,10 +281,14 @@ class Gateway:
             osd_stats=osd_stats, pool_stats=pool_stats, pg_status=self._get("pg_status"),
             max_avail=_max_avail(pools), stale_osds=self._reports.stale(osd_stats, now),
             acting=maps.acting, respect_weights=self._respect_weights(), measured=self._measured,
-            changed_at=modified_at(maps.osd_map))
+            min_omap_osd_bytes=self._min_omap_osd_bytes(), changed_at=modified_at(maps.osd_map))
 
     def _respect_weights(self) -> bool:
         return self._option("respect_weights") is not False
+
+    def _min_omap_osd_bytes(self) -> int:
+        gib = self._mgr.get_module_option("min_omap_osd_size")
+        return int(gib * _GIB) if isinstance(gib, (int, float)) and 0.0 < gib < 1e9 else 0
 
     def _guards(self, epoch: int) -> Optional[MapGuards]:
         return self._summaries.guards(epoch) if self.have_mon_connection() else None

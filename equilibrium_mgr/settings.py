@@ -109,6 +109,12 @@ OPTIONS: List[Dict[str, Any]] = [
                    "size, or of its class) gets no more than that share of their bytes. Where "
                    "CRUSH weights have nothing to do with sizes only reweights count. False "
                    "fills OSDs by their sizes alone."),
+    dict(name="min_omap_osd_size", type="float", default=50.0, min=0.0, max=1e6, runtime=True,
+         desc="GiB of the smallest OSDs whose PGs with omap are moved; 0 for all",
+         long_desc="RocksDB's log and the files that it writes as it compacts take up to half a GiB "
+                   "of an OSD, whatever it holds, and come and go. Where that is more than 1 "
+                   "percent of an OSD, moving omap makes nothing more even that lasts, and may fill "
+                   "the fullest OSD further. OSDs above nearfull_ratio are relieved all the same."),
 ]
 
 
@@ -153,6 +159,7 @@ class Settings(NamedTuple):
     begin_weekday: int                    # 0 is Sunday, 7 as well
     end_weekday: int
     respect_weights: bool
+    min_omap_osd_size: float              # GiB
     replaced: Tuple[Replaced, ...] = ()   # values that cannot be used
 
 

@@ -16,6 +16,7 @@ from .acting import acting_sets, is_optimized
 from .in_flight import InFlightTracker, PgContext, Place
 from .model import (NO_CLASS, Osd, Pg, PgStateCounts, Pool, Snapshot, UpmapItems, shard_changes,
                     transfers)
+from .omap import is_much
 from .paced import no_pause, paced
 from .reading import PgRecord, Reading
 from .rows import Rows
@@ -160,6 +161,7 @@ class SnapshotBuilder:
         shards, unknown = shard_inputs(reading, pools, frozenset(devices) - silent, acting_of,
                                        self._pause, self._uncompacted.of_pools())
         model = _fit(shards, devices, reading, self._pause, self._uncompacted.of_osds())
+        small = _small_osds(devices, reading)
         pgs: Rows[Pg] = Rows(Pg)
         for pgid, shard in self._paced(shards.items()):
             up = tuple(reading.up[pgid])
@@ -175,7 +177,9 @@ class SnapshotBuilder:
                 to_come=record.to_come, state=record.state, reported_epoch=record.reported_epoch,
                 immovable=(pinned.get(pgid) or pool.immovable or unknown.get(pgid)
                            or known.immovable or _not_reported(up, awaited)
-                           or _in_doubt(record.state)),
+                           or _in_doubt(record.state)
+                           or (_omap_on_small_osd(shard, up, devices, reading)
+                               if small and not small.isdisjoint(up) else None)),
                 home=self._home(pgid, known, shard, record, pool, tally))
         for pgid in [pgid for pgid in self._verdicts if pgid not in shards]:
             del self._verdicts[pgid]
@@ -282,6 +286,23 @@ def _unreported_misplaced(pgs: Iterable[Pg], pools: Mapping[int, Pool]) -> int:
     """Object copies on their way that Ceph does not count: of PGs that nobody has reported."""
     return sum(pg.objects * len(transfers(pg, pools[pg.pool].erasure)[0]) for pg in pgs
                if pg.is_moving)
+
+
+def _small_osds(devices: Mapping[int, Osd], reading: Reading) -> FrozenSet[int]:
+    """On which omap cannot be told from RocksDB's own files."""
+    return frozenset(osd.id for osd in devices.values() if osd.has_statistics
+                     and osd.size_bytes < reading.min_omap_osd_bytes)
+
+
+def _omap_on_small_osd(shard: ShardInput, up: Sequence[int], devices: Mapping[int, Osd],
+                       reading: Reading) -> Optional[str]:
+    """Why a PG on a small OSD stays, unless one of its OSDs has to be relieved."""
+    nearfull = reading.osd_map.get("nearfull_ratio") or _FULL_RATIOS["nearfull_ratio"]
+    if not is_much(shard.omap_bytes, shard.data_bytes) or any(
+            osd in devices and devices[osd].used_bytes > nearfull * devices[osd].size_bytes
+            for osd in up):
+        return None
+    return reasons.OMAP_ON_SMALL_OSD
 
 
 def _not_reported(up: Sequence[int], awaited: FrozenSet[int]) -> Optional[str]:

@@ -22,6 +22,8 @@ _TOLD_LATE = frozenset(("luminous", "mimic", "nautilus", "octopus", "pacific", "
 _MOST_OF_MEAN = 4.0
 #: Doubtful omap below this ratio of a PG's bytes is of no account.
 _DOUBTFUL_RATIO = 0.1
+#: Known omap above this ratio of a PG's bytes is much of it.
+_MUCH_OMAP_RATIO = 0.1
 #: Omap is much of what a PG holds where more than this ratio of its objects have any; and where it
 #: is told late, so that no later plan would put a mistake right. An image has one or two of thousands.
 _MOSTLY_OMAP, _MUCH_OMAP_TOLD_LATE = 0.5, 0.1
@@ -105,6 +107,11 @@ class OmapFit:
 def omap_objects(record: PgRecord) -> int:
     """Objects that have omap; all of them where that is not told."""
     return record.omap_objects if record.omap_objects >= 0 else record.num_objects
+
+
+def is_much(omap_bytes: int, data_bytes: int) -> bool:
+    """Is so much omap of account beside so many bytes of objects?"""
+    return omap_bytes > _MUCH_OMAP_RATIO * data_bytes
 
 
 def is_told_late(osd_map: Mapping[str, Any]) -> bool:

@@ -39,4 +39,6 @@ class Reading(NamedTuple):
     #: pool id → bytes per object that OSDs took beyond what was predicted (executor/prediction.py)
     measured: Mapping[int, float] = {}
     respect_weights: bool = True           # lowered weights hold OSDs to a share of their size
+    #: PGs with omap on smaller OSDs stay: RocksDB's own files come and go by more than that is worth
+    min_omap_osd_bytes: int = 0
     changed_at: Optional[float] = None     # of the osdmap's epoch, seconds since the epoch

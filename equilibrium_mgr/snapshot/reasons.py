@@ -7,6 +7,8 @@ OSD_NOT_REPORTED = "one of its OSDs has not reported its statistics"
 OMAP_UNMEASURED = "its omap has not been measured; a deep scrub tells"
 INCONSISTENT = "its copies differ, and nobody knows which are good; 'ceph pg repair' is for that"
 STALE = "nobody has reported it for too long"
+OMAP_ON_SMALL_OSD = ("its omap cannot be told from RocksDB's own files on OSDs smaller than"
+                     " min_omap_osd_size")
 PG_NUM_CHANGING = "pg_num of the pool is changing"
 DEGRADED_STRETCH = "the cluster is in degraded stretch mode"
 CACHE_TIER = "the pool is a cache tier"

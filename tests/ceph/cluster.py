@@ -89,13 +89,16 @@ admin socket = {work}/$name.asok
 class Cluster:
     """One cluster of a release. `package` is linked or copied in as mgr module `equilibrium`.
 
-    `keep`: leave the files behind at the end. `hosts`: as HOSTS has them.
+    `keep`: leave the files behind at the end. `hosts`: as HOSTS has them. `osd_options`: more of
+    Ceph's options for the OSDs.
     """
 
     def __init__(self, release: Release, package: Path, keep: bool = False,
-                 hosts: Mapping[str, Tuple[float, ...]] = HOSTS) -> None:
+                 hosts: Mapping[str, Tuple[float, ...]] = HOSTS,
+                 osd_options: Mapping[str, str] = {}) -> None:
         self.release = release
         self.hosts = hosts
+        self.osd_options = osd_options
         self.package = package
         self.keep = keep
         self.work = Path(tempfile.mkdtemp(prefix=f"eq-ceph{release.major}-")).resolve()
@@ -141,7 +144,8 @@ class Cluster:
         self.fsid = str(uuid.uuid4())
         self.port = _free_port()
         self.conf.write_text(CONF.format(
-            fsid=self.fsid, port=self.port, work=self.work, block=GIB))
+            fsid=self.fsid, port=self.port, work=self.work, block=GIB)
+            + "".join(f"{name} = {value}\n" for name, value in self.osd_options.items()))
         (self.work / "crash").mkdir()
         shutil.copy(HERE / "agent.py", self.work)
         self._fill_module_folder(self.work / "modules")
