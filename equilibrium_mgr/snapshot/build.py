@@ -60,6 +60,8 @@ class SnapshotBuilder:
         self._verdicts: Rows[_Verdict] = Rows(_Verdict)
         self._tracker = InFlightTracker()
         self._uncompacted = UncompactedOmap()
+        #: pgid → (bytes of omap, all that RocksDB holds of a shard) as its move was first seen
+        self._omap_moving: Dict[str, Tuple[int, int]] = {}
 
     def build(self, reading: Reading) -> Snapshot:
         """Understands one reading. Raises KeyError where maps lack what every Ceph map has."""
@@ -180,9 +182,10 @@ class SnapshotBuilder:
                            or _in_doubt(record.state)
                            or (_omap_on_small_osd(shard, up, devices, reading)
                                if small and not small.isdisjoint(up) else None)),
-                home=self._home(pgid, known, shard, record, pool, tally))
+                home=self._home(pgid, known, shard, record, pool, tally, model))
         for pgid in [pgid for pgid in self._verdicts if pgid not in shards]:
             del self._verdicts[pgid]
+            self._omap_moving.pop(pgid, None)
         self._tracker.end()
         self._uncompacted.settle(self._omap_held(shards, pgs), reported_omap(reading.osd_stats)
                                  if self._uncompacted.osds else {})
@@ -191,7 +194,7 @@ class SnapshotBuilder:
         return pgs
 
     def _home(self, pgid: str, known: _Verdict, shard: ShardInput, record: PgRecord, pool: Pool,
-              tally: "_Tally") -> Tuple[int, ...]:
+              tally: "_Tally", model: SizeModel) -> Tuple[int, ...]:
         """Where the PG's shards are; what Ceph says of missing copies is judged on the way."""
         up, acting = known.up, tuple(shard.acting)
         if acting == up and len(up) >= pool.size and self._tracker.rests(pgid, up, record.state):
@@ -199,10 +202,16 @@ class SnapshotBuilder:
         place = self._tracker.place(
             PgContext(pgid, up, acting, known.items, record, pool.size, pool.erasure))
         tally.note(pool.id, place)
-        if place.left and shard.omap_bytes:
-            # by what the PG itself tells, as the pool's figure still counts both copies
-            self._uncompacted.note(pool.id, shard_changes(place.left, up, pool.erasure)[1],
-                                   record.omap_bytes or shard.omap_bytes)
+        if shard.omap_bytes:
+            if place.home is not up:
+                # later on what devices and the pool's figure hold is the new copy as well
+                self._omap_moving.setdefault(pgid, (
+                    shard.omap_bytes, model.shard_bytes(shard) - shard.data_bytes))
+            elif place.left:
+                omap_bytes, db_bytes = self._omap_moving.pop(pgid, (
+                    record.omap_bytes or shard.omap_bytes, 0))
+                self._uncompacted.note(pool.id, shard_changes(place.left, up, pool.erasure)[1],
+                                       omap_bytes, db_bytes)
         return place.home
 
     def _omap_held(self, shards: Mapping[str, ShardInput],
