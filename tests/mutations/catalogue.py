@@ -525,8 +525,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "omap-that-has-left-is-forgotten",
         "omap that has left an OSD is leaving until its RocksDB has compacted", (
             Edit(BUILD,
-                 "        if place.left and shard.omap_bytes:\n",
-                 "        if False:\n"),),
+                 "        if shard.omap_bytes:\n            if place.home",
+                 "        if False:\n            if place.home"),),
         ("scenario:omap_late",)),
     Mutation(
         "unmeasured-omap-is-moved",
