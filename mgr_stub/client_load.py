@@ -115,6 +115,7 @@ class ClientLoad(Timer):
             if pg.writes >= self._cluster.log_length():
                 pg.writes = None
         pg.later_logs = frozenset()  # all logs are cut at the same entry again
+        pg.spare = frozenset()
         pg.num_copies += objects * cluster.size_of(pg)
         old, pg.shard = pg.shard, cluster.weigh(pg)
         difference = pg.shard.minus(old)

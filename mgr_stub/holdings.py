@@ -32,6 +32,7 @@ def retarget(cluster: Cluster, pg: Pg) -> None:
     before = cluster.members(pg)
     recovered = pg.recovered()
     up = cluster.map.up.get(pg.pgid, ())
+    _take_back(cluster, pg, up)
     old, pg.flows = pg.flows, {}
     flows: Dict[Place, Flow] = {}
     waits = bool(cluster.blockers_of(pg))
@@ -79,8 +80,23 @@ def finish(cluster: Cluster, pg: Pg) -> None:
 def hold_mapped(cluster: Cluster, pg: Pg, arrived: Set[Place]) -> None:
     """Orders the holders as the PG is mapped; shards that nobody needs any more go.
 
-    A replica outside of the mapping stays as long as the PG lacks one, as in Ceph.
+    As in Ceph they stay, and may serve, as long as the PG is not clean.
     """
+    _hold_mapped(cluster, pg, arrived)
+    acting = cluster.wanted_acting(pg)
+    if len(acting) < cluster.size_of(pg) or NONE in acting:
+        return
+    if not pg.erasure:
+        for osd in set(pg.held) - {*acting, *cluster.mapped(pg)}:
+            _set_aside(pg, (0, osd))
+            pg.held = tuple(member for member in pg.held if member != osd)
+    for place in [place for place in pg.spare if cluster.map.is_up(place[1])]:
+        if place in pg.behind:
+            cluster.release_shard(pg.pool_id, place[1], pg.behind.pop(place))
+        pg.spare -= {place}
+
+
+def _hold_mapped(cluster: Cluster, pg: Pg, arrived: Set[Place]) -> None:
     up = cluster.map.up.get(pg.pgid, ())
     whole = len(up) == cluster.size_of(pg) and NONE not in up
     mapped = up if whole else cluster.mapped(pg)
@@ -89,7 +105,7 @@ def hold_mapped(cluster: Cluster, pg: Pg, arrived: Set[Place]) -> None:
         for place, osd in enumerate(mapped):
             if (place, osd) in arrived and held[place] != osd:
                 if held[place] != NONE:
-                    _drop(cluster, pg, (place, held[place]))
+                    _set_aside(pg, (place, held[place]))
                 held[place] = osd
         pg.held = tuple(held)
         return
@@ -97,7 +113,7 @@ def hold_mapped(cluster: Cluster, pg: Pg, arrived: Set[Place]) -> None:
     others = [osd for osd in pg.held if osd not in mine]
     if whole and len(mine) == len(up):
         for osd in others:
-            _drop(cluster, pg, (0, osd))
+            _set_aside(pg, (0, osd))
         others = []
     pg.held = tuple(mine + others)
 
@@ -105,6 +121,7 @@ def hold_mapped(cluster: Cluster, pg: Pg, arrived: Set[Place]) -> None:
 def missed_writes(cluster: Cluster, pg: Pg) -> None:
     """Clients are about to write: holders that are down fall behind."""
     before = cluster.members(pg)
+    pg.spare = frozenset()
     for place, osd in enumerate(pg.held):
         if osd != NONE and not cluster.map.is_up(osd):
             pg.behind[(place if pg.erasure else 0, osd)] = pg.shard
@@ -179,16 +196,39 @@ def _from_behind(pg: Pg, place: Place, source: int) -> Optional[Flow]:
 
 def _purge_behind(cluster: Cluster, pg: Pg) -> None:
     """Old shards on OSDs that are up again and not wanted go."""
-    for place in [place for place in pg.behind if cluster.map.is_up(place[1])]:
+    for place in [place for place in pg.behind
+                  if cluster.map.is_up(place[1]) and place not in pg.spare]:
         cluster.store(pg.pool_id, place[1], NOTHING.minus(pg.behind.pop(place)))
 
 
-def _drop(cluster: Cluster, pg: Pg, place: Place) -> None:
-    """An OSD need not hold its shard any more; one that is down notices when it comes back."""
-    if cluster.map.is_up(place[1]):
-        cluster.release_shard(pg.pool_id, place[1], pg.shard)
-    else:
-        pg.behind[place] = pg.shard
+def _set_aside(pg: Pg, place: Place) -> None:
+    """An OSD need not hold its shard any more; it has it until the PG is clean."""
+    pg.behind[place] = pg.shard
+    pg.spare |= {place}
+
+
+def _take_back(cluster: Cluster, pg: Pg, up: Mapping) -> None:
+    """Whole copies that had been set aside are held again where they are wanted or missed."""
+    is_up = cluster.map.is_up
+    pg.spare &= pg.behind.keys()
+    for place in sorted(place for place in pg.spare if is_up(place[1])):
+        position, osd = place
+        if not pg.erasure:
+            alive = sum(1 for member in pg.held if is_up(member))
+            if osd not in up and alive >= cluster.size_of(pg):
+                continue
+            pg.held += (osd,)
+        else:
+            held = list(pg.held) + [NONE] * (position + 1 - len(pg.held))
+            here = held[position]
+            if here != NONE and is_up(here) and up[position:position + 1] != (osd,):
+                continue
+            if here != NONE:
+                _set_aside(pg, (position, here))
+            held[position] = osd
+            pg.held = tuple(held)
+        del pg.behind[place]
+        pg.spare -= {place}
 
 
 def _drop_landed(cluster: Cluster, pg: Pg, flow: Flow) -> None:

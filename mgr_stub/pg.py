@@ -84,8 +84,8 @@ class Pg:
                  "stats", "file_state", "flows", "queued", "backfilling", "toofull", "retry_at",
                  "recovered_bytes", "reported_epoch", "num_bytes", "num_objects", "omap_bytes",
                  "num_copies", "order", "created", "scrub_until", "inconsistent", "progress",
-                 "report", "waiting", "writes", "omap_reported", "log_entries", "later_logs", "intervals",
-                 "unmarked", "sets")
+                 "report", "waiting", "writes", "omap_reported", "log_entries", "later_logs",
+                 "intervals", "unmarked", "sets", "spare")
 
     def __init__(self, pgid: str, pool_id: int, erasure: bool, stats: Dict[str, Any]) -> None:
         self.pgid = pgid
@@ -103,6 +103,9 @@ class Pg:
         self.held: Mapping = tuple(stats.get("acting", ()))
         #: What OSDs still have of it that are down and have missed writes or are not wanted.
         self.behind: Dict[Place, ShardBytes] = {}
+        #: Those of `behind` that lack nothing: not wanted, but kept until the PG is clean, or for
+        #: as long as their OSDs are down.
+        self.spare: FrozenSet[Place] = frozenset()
         self.shard = NOTHING
         #: The copies under way.
         self.flows: Dict[Place, Flow] = {}

@@ -77,6 +77,7 @@ def _split_one(cluster: Cluster, parent: Pg, positions: List[int], shares: List[
         child.recovered_bytes = 0
         child.writes = parent.writes  # each gets the log with its head and its tail
         child.later_logs, child.intervals = parent.later_logs, parent.intervals
+        child.spare = parent.spare
         child.log_entries = parent.log_entries * share // total
         child.omap_reported = 0 if cluster.omap_by_scrub else None
         for name, amount in whole.items():
@@ -121,7 +122,7 @@ def _merge(cluster: Cluster, pool_id: int, position: int) -> Set[str]:
     target.forget_reports()
     # a merge leaves an empty log, which is a whole one where nothing has ever been written
     target.writes, target.log_entries = 0 if target.writes == source.writes == 0 else None, 0
-    target.later_logs = frozenset()
+    target.later_logs, target.spare = frozenset(), frozenset()
     for name in _AMOUNTS:
         setattr(target, name, getattr(target, name) + getattr(source, name))
     target.shard = target.shard.minus(NOTHING.minus(source.shard))

@@ -90,3 +90,42 @@ def test_replicas_that_alone_took_writes(make_session: Callable[..., Any]) -> No
     record = do(session, "sim osd down 2", "sim osd down 8 6", "sim osd up 2")
     assert (record["state"], record["blocked_by"]) == ("down", [6, 8])
     assert do(session, "sim osd up 6")["state"] == "active+undersized+degraded"
+
+
+def test_a_copy_that_nobody_wants_any_more_serves_where_one_is_missed(
+        make_session: Callable[..., Any]) -> None:
+    """osd.4 was down while the PG went on without it; its copy is whole (20.2.4, seed 42)."""
+    session = one(make_session, [2, 9, 4])
+    do(session, "sim osd down 4", "osd pg-upmap-items 2.0 4 6")
+    assert shown(session)["acting"] == [2, 9, 6]
+    do(session, "sim osd down 2")
+    record = do(session, "sim osd up 4")
+    assert (record["up"], record["acting"]) == ([9, 6], [9, 6, 4])
+    assert record["state"] == "active+clean+remapped"
+    counts = record["stat_sum"]
+    assert (counts["num_objects_misplaced"], counts["num_objects_degraded"]) == (198, 0)
+    used = session.cluster.usage[4].used
+    assert do(session, "sim osd up 2")["acting"] == [2, 9, 6]
+    assert session.cluster.usage[4].used < used
+
+
+def test_a_clean_pg_drops_what_does_not_serve(make_session: Callable[..., Any]) -> None:
+    """osd.1 had to be filled anew although the PG lacked a member all the while."""
+    session = one(make_session, [8, 2, 1])
+    do(session, "sim osd down 2", "osd pg-upmap-items 2.0 1 7")
+    record = shown(session)
+    assert (record["up"], record["acting"]) == ([8, 7], [8, 7, 1])
+    record = do(session, "osd pg-upmap-items 2.0 1 7 8 5")
+    assert (record["up"], record["acting"]) == ([5, 7], [5, 7, 8])
+    assert sorted(session.cluster.pgs["2.0"].holders()) == [2, 5, 7, 8]    # osd.2 is down
+
+
+def test_an_undersized_pg_keeps_shards_that_it_has_left(make_session: Callable[..., Any]) -> None:
+    """Back where it was, there is nothing to copy (20.2.4, seed 42)."""
+    session = one(make_session, [2, 8, 6], EC21)
+    do(session, "sim osd down 6", "osd pg-upmap-items 2.0 2 4")
+    do(session, "osd set norecover", "osd set nobackfill")
+    record = do(session, "osd rm-pg-upmap-items 2.0")
+    assert record["up"] == record["acting"] == [2, 8, NONE]
+    assert record["state"] == "active+undersized+degraded"
+    assert record["stat_sum"]["num_objects_misplaced"] == 0

@@ -15,7 +15,7 @@ from . import cluster_shape as shape
 from .events import Event
 
 HERE = Path(__file__).resolve().parent
-PASSING = ("peering", "activating", "creating", "unknown", "premerge", "stale")
+PASSING = ("peering", "activating", "creating", "unknown", "premerge", "stale", "wait", "laggy")
 """States that a PG does not stay in."""
 MOVING = ("backfilling", "recovering", "backfill_wait", "recovery_wait")
 QUIET_SECONDS, QUIET_MOVING_SECONDS, QUIET_DEFERRED_SECONDS = 2.5, 6.0, 33.0
@@ -23,7 +23,7 @@ QUIET_SECONDS, QUIET_MOVING_SECONDS, QUIET_DEFERRED_SECONDS = 2.5, 6.0, 33.0
 
 A PG whose backfill is deferred (a reservation was refused or revoked) is `active+remapped` with
 nothing going on until osd_backfill_retry_interval, 30 s, has passed."""
-SETTLE_SECONDS = 75.0
+SETTLE_SECONDS = 180.0
 PAUSE_SECONDS = 0.4
 
 WRITER = """
@@ -66,6 +66,13 @@ class RealCluster(Cluster):
     def __enter__(self) -> "RealCluster":
         super().__enter__()
         return self
+
+    def _write_files(self) -> None:
+        super()._write_files()
+        lines = self.conf.read_text().splitlines()
+        slots = [f"osd max backfills = {shape.MAX_BACKFILLS}" if "max backfills" in line else line
+                 for line in lines]
+        self.conf.write_text("\n".join(slots) + "\n")
 
     def _fill_module_folder(self, folder: Path) -> None:
         super()._fill_module_folder(folder)
@@ -128,8 +135,7 @@ class RealCluster(Cluster):
             for name, value in options.items():
                 if who != "osd":
                     self.mon("config set", who=who, name=name, value=str(value))
-        perhaps = {**dict.fromkeys(FAST, "0"), **dict.fromkeys(REPORTS, "1"),
-                   "osd_max_backfills": str(shape.MAX_BACKFILLS)}
+        perhaps = {**dict.fromkeys(FAST, "0"), **dict.fromkeys(REPORTS, "1")}
         for name, value in perhaps.items():
             self.agent.ask("mon", {"prefix": "config set", "who": "osd", "name": name,
                                    "value": value})
@@ -249,7 +255,10 @@ class RealCluster(Cluster):
                        pg["stat_sum"]["num_objects_degraded"]) for pg in pgs)
         words = {word for row in rows for word in row[1].split("+")}
         wanted = sum(pool["pg_num"] for pool in osdmap["pools"])
-        passing = bool(words & set(PASSING)) or len(rows) != wanted
+        here = {osd["osd"] for osd in osdmap["osds"] if osd["up"]}
+        passing = len(rows) != wanted or any(
+            set(row[1].split("+")) & set(PASSING) and here.intersection(row[2], row[3])
+            for row in rows)  # nobody is left to report those that stay stale
         changing = any(len({pool["pg_num"], pool["pg_num_target"], pool["pg_placement_num"],
                             pool["pg_placement_num_target"]}) > 1 for pool in osdmap["pools"])
         deferred = any("remapped" in row[1] and not set(row[1].split("+")) & {*MOVING, "clean"}
