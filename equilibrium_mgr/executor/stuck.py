@@ -67,6 +67,9 @@ def at_rest(view: View, reachable: Optional[Reachable], device_classes: Optional
         return (WAITING if _nobody_reports(view.snapshot) else BALANCED), "%s; %s" % (
             reason, far.sentence(limited))
     why = reason.replace(NOTHING_LEFT, "no legal move helps it")
+    held = skipped.get(reasons.OMAP_ON_SMALL_OSD)
+    if held:
+        why += "; %d PGs stay: %s" % (held, reasons.OMAP_ON_SMALL_OSD)
     return STUCK, "%s, and %s; 'ceph equilibrium explain' tells why" % (
         far.sentence(limited), why)
 

@@ -44,6 +44,7 @@ class _Away(NamedTuple):
     degraded: bool      # copies have been missing since then
     old_epoch: int = 0          # osdmap epoch of the last reading with another up set
     old_at: float = math.inf    # when that was read, seconds since the epoch
+    believed: bool = False      # it has been taken for arrived
 
 
 class PgContext(NamedTuple):
@@ -122,9 +123,9 @@ class InFlightTracker:
         self._note_unsettled(pg, away)
         if self._is_clean(pg, away):
             if pg.record.reported_epoch < away.epoch and self._is_recent(away):
-                self._still_away[pg.pgid] = away   # believed, but it may yet show that it moves
-                return Place(up, False, False)
-            return Place(up, False, False, away.home)
+                # it may yet show that it moves
+                self._still_away[pg.pgid] = away._replace(believed=True)
+            return Place(up, False, False, () if away.believed else away.home)
         home = _holders(pg, away.home, self._alive)
         heard = self._is_heard(pg, away)
         degraded = away.degraded or self._has_lost(away) or (lacking and heard and home == up)

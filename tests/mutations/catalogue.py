@@ -529,6 +529,13 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "        if False:\n            if place.home"),),
         ("scenario:omap_late",)),
     Mutation(
+        "omap-on-small-osds-is-moved",
+        "omap stays on OSDs whose RocksDB comes and goes by more", (
+            Edit(BUILD,
+                 "        small = _small_osds(devices, reading)\n",
+                 "        small: FrozenSet[int] = frozenset()\n"),),
+        ("scenario:omap_small",)),
+    Mutation(
         "unmeasured-omap-is-moved",
         "before Ceph 18 nothing goes of PGs whose omap has not been measured", (
             Edit(SHARDS,
