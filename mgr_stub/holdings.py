@@ -125,11 +125,10 @@ def missed_writes(cluster: Cluster, pg: Pg) -> None:
     for place, osd in enumerate(pg.held):
         if osd != NONE and not cluster.map.is_up(osd):
             pg.behind[(place if pg.erasure else 0, osd)] = pg.shard
-    gone = {osd for _, osd in pg.behind}
     if pg.erasure:
-        pg.held = tuple(NONE if osd in gone else osd for osd in pg.held)
+        pg.held = tuple(NONE if place in pg.behind else place[1] for place in enumerate(pg.held))
     else:
-        pg.held = tuple(osd for osd in pg.held if osd not in gone)
+        pg.held = tuple(osd for osd in pg.held if (0, osd) not in pg.behind)
     count_members(cluster, before, cluster.members(pg))
 
 
@@ -227,7 +226,7 @@ def _take_back(cluster: Cluster, pg: Pg, up: Mapping) -> None:
                 _set_aside(pg, (position, here))
             held[position] = osd
             pg.held = tuple(held)
-        del pg.behind[place]
+        cluster.store(pg.pool_id, osd, pg.shard.minus(pg.behind.pop(place)))
         pg.spare -= {place}
 
 

@@ -129,3 +129,16 @@ def test_an_undersized_pg_keeps_shards_that_it_has_left(make_session: Callable[.
     assert record["up"] == record["acting"] == [2, 8, NONE]
     assert record["state"] == "active+undersized+degraded"
     assert record["stat_sum"]["num_objects_misplaced"] == 0
+
+
+def test_a_write_takes_no_shard_of_an_osd_that_has_another_set_aside(
+        make_session: Callable[..., Any]) -> None:
+    session = one(make_session, [2, 8, 6], EC21)
+    do(session, "sim osd down 6", "osd pg-upmap-items 2.0 2 4")
+    pg = session.cluster.pgs["2.0"]
+    assert set(pg.behind) == {(0, 2)} and pg.held == (4, 8, 6)
+    pg.behind[1, 4] = pg.shard
+    session.simulation.load._resize(pg, 4 << 20)
+    assert pg.held == (4, 8, NONE)
+    record = do(session, "sim osd up 6")
+    assert (record["state"], record["acting"]) == ("active+clean", [4, 8, 6])
