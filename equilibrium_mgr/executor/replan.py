@@ -35,6 +35,7 @@ class Matters(NamedTuple):
     utilization: Mapping[int, float]         # of OSDs that are up, once everything has arrived
     left: FrozenSet[int] = frozenset()       # pools that the plan leaves alone
     unknown: int = 0                         # PGs of which nobody knows how much they hold
+    held: int = 0                            # PGs that stay until somebody lets them go
 
     @property
     def topology(self) -> Tuple[Any, ...]:
@@ -55,7 +56,8 @@ def what_matters(snapshot: Snapshot, left: FrozenSet[int] = frozenset()) -> Matt
         pool_share=_pool_shares(snapshot),
         utilization={o.id: o.target_bytes / o.size_bytes for o in snapshot.osds.values()
                      if o.up and o.has_statistics and o.size_bytes > 0},
-        left=left, unknown=sum(snapshot.skipped.get(why, 0) for why in reasons.UNKNOWN))
+        left=left, unknown=sum(snapshot.skipped.get(why, 0) for why in reasons.UNKNOWN),
+        held=sum(snapshot.skipped.get(why, 0) for why in reasons.LIFTED))
 
 
 def _pool_shares(snapshot: Snapshot) -> Dict[int, float]:
@@ -135,6 +137,8 @@ def data_change(then: Matters, now: Matters, min_gain: float) -> Optional[str]:
     # by half at least: deep scrubs tell it PG by PG, for weeks
     if now.unknown * 2 <= then.unknown and then.unknown:
         return "%d PGs have told how much they hold" % (then.unknown - now.unknown)
+    if now.held * 2 <= then.held and then.held:
+        return "%d PGs may be moved again" % (then.held - now.held)
     told = sorted(osd for osd in now.utilization if osd not in then.utilization
                   and osd in then.osds and then.osds[osd][0])
     return "osd.%d has reported its statistics" % told[0] if told else None

@@ -25,6 +25,9 @@ EXCHANGED_SHARDS = "its upmap items exchange shards inside the PG"
 #: The size of a PG, or of what is on its OSDs, cannot be told.
 UNKNOWN = (NO_STATISTICS, OSD_NOT_REPORTED, OMAP_UNMEASURED)
 
+#: What somebody may end for single PGs, by a repair, a command or an option: a plan is worth it then.
+LIFTED = (INCONSISTENT, FULL_UPMAP, UPMAP_PRIMARY, OMAP_ON_SMALL_OSD)
+
 #: What is likely to be over soon; a move waits for these and is given up for the others.
 PASSING = frozenset((NO_OSD_FOR_SHARD, NO_STATISTICS, OSD_NOT_REPORTED, OMAP_UNMEASURED,
                      INCONSISTENT, STALE, PG_NUM_CHANGING, DEGRADED_STRETCH))

@@ -154,3 +154,11 @@ def test_few_pgs_make_a_change_felt() -> None:
     """500 MiB in one PG are all on one OSD."""
     one, other = with_small_pool(0, pgs=1), with_small_pool(500 * MIB, pgs=1)
     assert data_change(one, other, MIN_GAIN) == "pool 2 has grown"
+
+
+def test_pgs_that_somebody_has_let_go_are_worth_a_plan() -> None:
+    held = quiet()
+    held.extra["pg_upmap"] = [{"pgid": pgid, "osds": up} for pgid, up in list(held.up.items())[:2]]
+    then, now = what_matters(held.snapshot()), what_matters(quiet().snapshot())
+    assert data_change(then, now, 0.0) == "2 PGs may be moved again"
+    assert data_change(now, then, 0.0) is None   # nothing is gained by another plan

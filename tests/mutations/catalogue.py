@@ -536,6 +536,13 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "        small: FrozenSet[int] = frozenset()\n"),),
         ("scenario:omap_small",)),
     Mutation(
+        "held-pgs-stay-for-ever",
+        "a rest ends when PGs may be moved again that somebody had held back", (
+            Edit("equilibrium_mgr/executor/replan.py",
+                 "    if now.held * 2 <= then.held and then.held:\n",
+                 "    if False:\n"),),
+        ("scenario:omap_freed",)),
+    Mutation(
         "unmeasured-omap-is-moved",
         "before Ceph 18 nothing goes of PGs whose omap has not been measured", (
             Edit(SHARDS,

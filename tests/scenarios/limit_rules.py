@@ -1,7 +1,7 @@
 """The rules of the module's own limits and of what it cannot know, each as what is wrong with a move.
 
 S2 no target is nearfull, S5 bytes in transit and moves a round, S15 pairs of upmap items in the map,
-S16 PG shards per OSD, S17 nothing to or from an OSD that does not report.
+S16 PG shards per OSD, S17 nothing to or from an OSD that does not report, and no omap on OSDs too small to tell it.
 """
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ _TRANSIT_SLACK = 0.01
 _HARD_SHARE = 0.8
 #: An OSD is silent after this long; it is looked at at least so often while a plan is under way.
 _SILENT_SECONDS, _LOOKS_SECONDS = 120.0, 600.0
+_GIB = 1 << 30
 
 
 def s2_nearfull(moment: Moment, move: Outgoing) -> Iterator[str]:
@@ -90,6 +91,19 @@ def s17_reports(moment: Moment, move: Outgoing) -> Iterator[str]:
             yield "is moved to or from osd.%d, silent for %d s" % (osd, now - since[osd])
 
 
+def s17_small(moment: Moment, move: Outgoing) -> Iterator[str]:
+    """RocksDB's own files come and go by more than a small OSD's omap."""
+    cluster, least = moment.cluster, moment.settings.min_omap_osd_size * _GIB
+    nearfull = cluster.map.ratio("nearfull_ratio")
+    if move.pg.omap_bytes <= move.pg.shard.data or any(
+            moment.is_full(osd, nearfull) for osd in move.up_before):
+        return
+    for osd in move.up_before:
+        if cluster.usage[osd].total < least:
+            yield "is moved though most of it is omap, and osd.%d is small" % osd
+
+
 OF_LIMITS: Dict[str, Callable[[Moment, Outgoing], Iterator[str]]] = {
     "S2": s2_nearfull, "S5 transit": s5_transit, "S5 round": s5_round, "S15": s15_items,
-    "S16": s16_shards, "S17": s17_reports}
+    "S16": s16_shards, "S17": s17_reports,
+    "S17 small": s17_small}
