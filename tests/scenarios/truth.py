@@ -7,7 +7,7 @@ full OSDs are now, T9 that statistics stand still, T10 what waits for an OSD tha
 from __future__ import annotations
 
 import json
-from typing import Any, Callable, Dict, Iterator, List
+from typing import Any, Callable, Dict, Iterable, Iterator, List
 
 from mgr_stub.cluster import Cluster
 from mgr_stub.session import Session
@@ -34,6 +34,15 @@ PENDING: Dict[str, str] = {
           " counts it as degraded",
     "T3": "a disk that comes back empty under its old id, while the PGs' logs are whole, is taken"
           " for one that has what it had"}
+
+#: Of those the ones that are broken only after such an event of a stream.
+_PENDING_AFTER: Dict[str, str] = {"T3": "sim osd lose "}
+
+
+def is_pending(rule: str, lines: Iterable[str]) -> bool:
+    """Does main break the rule today by a cause that is among these lines of a stream?"""
+    cause = _PENDING_AFTER.get(rule, "")
+    return rule in PENDING and any(line.startswith(cause) for line in lines)
 
 
 def arrived(cluster: Cluster) -> Dict[int, float]:
