@@ -12,6 +12,7 @@ from mgr_module import CommandResult
 from .counts import Counts, WorkCounters
 from .osd_map_reader import OsdMapReader, modified_at
 from .planner.plan import PgChange
+from .settings import Settings, default_settings
 from .snapshot.build import SnapshotBuilder
 from .snapshot.model import NO_CLASS, Snapshot
 from .snapshot.reading import Reading
@@ -57,14 +58,14 @@ class HandedOver(NamedTuple):
 class Gateway:
     """Reads snapshots from the mgr and sends upmap commands through it.
 
-    `mgr` is the MgrModule, `option` tells equilibrium's own options (RemovedOptions.value). Safe to
-    use from the serve thread and the job thread at once.
+    `mgr` is the MgrModule, `settings` tells equilibrium's own options. Safe to use from the serve
+    thread and the job thread at once.
     """
 
     def __init__(self, mgr: Any, clock: Callable[[], float],
-                 option: Callable[[str], Any] = lambda name: None) -> None:
+                 settings: Callable[[], Settings] = default_settings) -> None:
         self._mgr = mgr
-        self._option = option
+        self._settings = settings
         self._clock = clock
         self.counters = WorkCounters()
         self._reports = OsdReports()
@@ -275,20 +276,14 @@ class Gateway:
         self._refresh_statistics(pool_stats)
         records = self._statistics.records(pgs, pool_stats, maps.acting, maps.up)
         osd_stats = self._get("osd_stats").get("osd_stats", [])
-        now = self._clock()
+        now, settings = self._clock(), self._settings()
         return Reading(
             taken_at=now, osd_map=maps.osd_map, crush=maps.crush, up=maps.up, records=records,
             osd_stats=osd_stats, pool_stats=pool_stats, pg_status=self._get("pg_status"),
             max_avail=_max_avail(pools), stale_osds=self._reports.stale(osd_stats, now),
-            acting=maps.acting, respect_weights=self._respect_weights(), measured=self._measured,
-            min_omap_osd_bytes=self._min_omap_osd_bytes(), changed_at=modified_at(maps.osd_map))
-
-    def _respect_weights(self) -> bool:
-        return self._option("respect_weights") is not False
-
-    def _min_omap_osd_bytes(self) -> int:
-        gib = self._mgr.get_module_option("min_omap_osd_size")
-        return int(gib * _GIB) if isinstance(gib, (int, float)) and 0.0 < gib < 1e9 else 0
+            acting=maps.acting, respect_weights=settings.respect_weights, measured=self._measured,
+            min_omap_osd_bytes=int(settings.min_omap_osd_size * _GIB),
+            changed_at=modified_at(maps.osd_map))
 
     def _guards(self, epoch: int) -> Optional[MapGuards]:
         return self._summaries.guards(epoch) if self.have_mon_connection() else None

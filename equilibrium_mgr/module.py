@@ -37,7 +37,7 @@ class Module(Commands, MgrModule):
         self.clock = clock
         self.wakeup = threading.Event()
         self.jobs = jobs if jobs is not None else JobThread(self.log)
-        self.gateway = Gateway(self, clock, lambda name: self.options.value(name))
+        self.gateway = Gateway(self, clock, self.settings)
         self.options = RemovedOptions(
             self.get_module_option, lambda: self.gateway.options_set(self.module_name), OPTIONS)
         self.shelf = PlanShelf(self)

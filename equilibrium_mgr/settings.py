@@ -179,6 +179,11 @@ def read_settings(option: Callable[[str], Any]) -> Settings:
     return Settings(**values, replaced=tuple(replaced))
 
 
+def default_settings() -> Settings:
+    """What holds where nothing is set."""
+    return read_settings(lambda name: None)
+
+
 class ChangedOption(NamedTuple):
     """An option that is not at its default."""
 
