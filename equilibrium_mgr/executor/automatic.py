@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, Callable, FrozenSet, Mapping, NamedTuple, Optional
+from typing import Any, Callable, FrozenSet, NamedTuple, Optional
 
 from ..planner.options import PlanOptions
 from ..planner.plan import Plan
@@ -10,6 +10,7 @@ from ..planning import PlanningDesk
 from ..settings import Settings
 from ..snapshot.model import Snapshot
 from .backoff import Backoff
+from .cooldown import Excluded
 from .guards import full_osds
 from .interval import Interval
 from .replan import (Matters, data_change, drift, newly_overfull, overtaken, topology_change,
@@ -37,15 +38,6 @@ class Step(NamedTuple):
     resting: bool = False      # then the reason tells why
     replan: bool = False       # the plan under way is out of date
     seconds: Optional[float] = None  # after which there will be more to say
-
-
-class Excluded(NamedTuple):
-    """PGs that a plan must leave alone."""
-
-    rejected: FrozenSet[str]   # the monitor would not have them moved
-    cooling: FrozenSet[str]    # moved a short while ago
-    seconds: float             # until the last of those is through
-    pools: Mapping[int, str] = {}   # pool → why it has to settle first; its PGs are in `cooling`
 
 
 class _Made(NamedTuple):

@@ -1,7 +1,7 @@
 """PGs that we moved a short while ago and leave where they are, so that nothing goes to and fro."""
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, Mapping
+from typing import Any, Dict, FrozenSet, Iterable, Mapping, NamedTuple
 
 #: More PGs than this are not remembered: with pgid and time they have to fit into one stored value.
 MOST_PGS = 2000
@@ -40,3 +40,12 @@ class Cooldown:
     def _forget_oldest(self) -> None:
         for pgid in list(self.moved)[:max(0, len(self.moved) - MOST_PGS)]:
             del self.moved[pgid]
+
+
+class Excluded(NamedTuple):
+    """PGs that a plan must leave alone."""
+
+    rejected: FrozenSet[str]   # the monitor would not have them moved
+    cooling: FrozenSet[str]    # moved a short while ago
+    seconds: float             # until the last of those is through
+    pools: Mapping[int, str] = {}   # pool → why it has to settle first; its PGs are in `cooling`

@@ -10,10 +10,9 @@ from ..settings import Settings
 from ..snapshot.model import Osd, Snapshot
 from ..snapshot.summary import OsdSummary
 from ..turns import Turns
-from .automatic import Excluded
 from .backoff import Backoff
 from .batch import Decision, next_batch
-from .cooldown import Cooldown
+from .cooldown import Cooldown, Excluded
 from .corrections import SizeCorrections, sentence
 from .guards import Trouble, cluster_guard, full_osds, pool_troubles, unsettled_pools
 from .ledger import Ledger
