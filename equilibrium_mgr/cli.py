@@ -410,7 +410,8 @@ class Commands:
         all pools: a command that takes a pool out never has more of them balanced."""
         if self.settings().pool_ids is None:
             self._pool_ids(pools)   # for what is no pool at all
-            return self._pool_list()
+            raise Refusal(errno.EINVAL, "pool_ids is empty, and all pools are balanced; run 'ceph"
+                          " equilibrium pool add' with those that are to be")
         chosen = self.settings().pool_ids or frozenset()
         known = self.gateway.pool_ids_by_name()
         gone = {str(pool_id) for pool_id in chosen - set(known.values())} - set(known)

@@ -417,8 +417,8 @@ class Balancer:
         if under_way and not self._sender.has_stalled(walk, snapshot, settings):
             return MOVING, "%d PGs are on their way" % under_way
         return self._finish(walk, snapshot, settings, "through" if not under_way else
-                            "through; %d PGs have been on their way for longer than max_wait"
-                            % under_way)
+                            "given up: nothing of %d PGs on their way has arrived for max_wait (%d s)"
+                            % (under_way, settings.max_wait))
 
     def _send(self, walk: Walk, decision: Decision, before: Snapshot,
               settings: Settings) -> Tuple[str, str]:
@@ -500,7 +500,8 @@ class Balancer:
             self._recall()
 
     def _recall(self) -> None:
-        recalled = self._logbook.recall(self._sender.cooldown, self._clock())
+        recalled = self._logbook.recall(self._sender.cooldown, self._clock(),
+                                        self._settings().sleep_interval)
         self._sender.take_over(recalled.rejected, recalled.sending, recalled.corrections)
         if recalled.plan is None:
             return

@@ -43,13 +43,15 @@ class Logbook:
         self.history = History()
         self.episode: Optional[Episode] = None
 
-    def recall(self, cooldown: Cooldown, now: float) -> Recalled:
-        """Reads everything, once; what cannot be read counts as not there."""
+    def recall(self, cooldown: Cooldown, now: float, sleep_interval: float = 0.0) -> Recalled:
+        """Reads everything, once; what cannot be read counts as not there. The last mgr made notes
+        no more often than every `sleep_interval` seconds."""
         with self._lock:
-            return self._recall(cooldown, now)
+            return self._recall(cooldown, now, sleep_interval)
 
-    def _recall(self, cooldown: Cooldown, now: float) -> Recalled:
-        plan, was_long_ago = _execution(self._memory.recall(EXECUTION) or {}, now)
+    def _recall(self, cooldown: Cooldown, now: float, sleep_interval: float) -> Recalled:
+        plan, was_long_ago = _execution(self._memory.recall(EXECUTION) or {}, now, max(
+            _VOID_SECONDS, 2.0 * sleep_interval + _NOTED_SECONDS))
         self.history.take(self._memory.recall(HISTORY) or {})
         episode = self._memory.recall(EPISODE)
         self.episode = episode_from_dict(episode) if episode is not None else None
@@ -152,11 +154,12 @@ class Logbook:
             self._memory.write()
 
 
-def _execution(noted: Mapping[str, Any], now: float) -> Tuple[Optional[str], bool]:
+def _execution(noted: Mapping[str, Any], now: float,
+               void_seconds: float) -> Tuple[Optional[str], bool]:
     """(the named plan that was being executed, whether one was and that is too long ago)."""
     plan, at = noted.get("plan"), noted.get("at", now)   # older releases noted no time
     if not isinstance(plan, str):
         return None, False
-    if isinstance(at, (int, float)) and now - at > _VOID_SECONDS:
+    if isinstance(at, (int, float)) and now - at > void_seconds:
         return None, True
     return plan, False

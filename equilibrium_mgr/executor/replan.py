@@ -162,6 +162,7 @@ def overtaken(then: Matters, snapshot: Snapshot, transit: Transit,
     has left an OSD is deleted some time later, so that drift is measured on top of these.
     """
     levels = {osd.id: foreseen_utilization(snapshot, transit.of(osd.id), osd.id)
+              - osd.uncompacted_bytes / max(1, osd.size_bytes)
               for osd in snapshot.osds.values() if osd.up and osd.id in then.utilization}
     overfull = newly_overfull(then, levels, snapshot.nearfull_ratio)
     for change in wanted if overfull else ():

@@ -159,7 +159,8 @@ class Sender:
     def has_stalled(self, walk: Walk, snapshot: Snapshot, settings: Settings) -> bool:
         """Has nothing arrived for `max_wait` of a plan that has sent all it wants? A PG may stand in
         backfill_toofull or miss an object for ever, and keep no other plan from being made."""
-        seconds = walk.stall.seconds(self._clock(), snapshot.misplaced_copies, True,
+        # by bytes: of what moves by log recovery Ceph counts nothing as misplaced
+        seconds = walk.stall.seconds(self._clock(), self.ledger.bytes_to_come(snapshot), True,
                                      settings.sleep_interval)
         return seconds >= settings.max_wait
 

@@ -14,22 +14,22 @@ class Stall:
     def __init__(self) -> None:
         self._last: Optional[float] = None   # when the last look was
         self._waited = 0.0    # seconds
-        self._misplaced = 0   # object copies, at the last look
+        self._to_come = 0     # at the last look
 
     def end(self) -> None:
         """Something has gone, or nothing was allowed to go at all."""
         self._last = None
 
-    def seconds(self, now: float, misplaced: int, throttled: bool, sleep_interval: float) -> float:
+    def seconds(self, now: float, to_come: int, throttled: bool, sleep_interval: float) -> float:
         """Takes in a look at which nothing could go; for how long that has been so.
 
-        Where the throttle holds changes up (`throttled`), what arrives meanwhile makes room: the
-        wait begins anew as `misplaced` falls. Rounds are `sleep_interval` seconds apart.
+        Where what arrives makes room (`throttled`) the wait begins anew as `to_come` falls, which is
+        object copies or bytes. Rounds are `sleep_interval` seconds apart.
         """
-        if self._last is None or (throttled and misplaced < self._misplaced):
+        if self._last is None or (throttled and to_come < self._to_come):
             self._waited = 0.0
         else:
             longest = max(_LONGEST_SECONDS, 2.0 * sleep_interval)
             self._waited += min(max(0.0, now - self._last), longest)
-        self._last, self._misplaced = now, misplaced
+        self._last, self._to_come = now, to_come
         return self._waited

@@ -221,9 +221,10 @@ class SnapshotBuilder:
         for pgid, shard in self._paced(shards.items() if held else ()):
             if shard.omap_bytes:
                 pg = pgs[pgid]
-                # what comes is reported as it arrives
                 for osd in held.keys() & {*pg.home, *pg.up}:
-                    held[osd] += shard.omap_bytes
+                    # what comes is reported as it arrives
+                    there = 1.0 if osd in pg.home else 1.0 - pg.to_come
+                    held[osd] += int(there * shard.omap_bytes)
         return held
 
 

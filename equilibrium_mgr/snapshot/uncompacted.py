@@ -27,6 +27,7 @@ class UncompactedOmap:
     def __init__(self) -> None:
         self._left: Dict[Tuple[int, int], int] = {}   # (pool id, OSD) → bytes at most
         self._just_left: Dict[Tuple[int, int], int] = {}   # since the last reading
+        self._highest: Dict[int, int] = {}   # OSD → the most it has reported since omap left it
         self._with: Dict[Tuple[int, int], float] = {}   # bytes on the device for each of those
 
     @property
@@ -57,6 +58,13 @@ class UncompactedOmap:
         `reported`: the same as the OSD has it."""
         most = {osd: max(0, reported.get(osd, 0) - held.get(osd, 0)) for osd in self.osds}
         left = _summed((osd, count) for (_, osd), count in self._left.items())
+        # by how much the OSD's figure falls tells whatever PGs are believed to hold
+        self._highest = {osd: max(self._highest.get(osd, 0), reported.get(osd, 0)) for osd in most}
+        for osd, count in left.items():
+            fallen = self._highest[osd] - reported.get(osd, 0)
+            if fallen >= (1.0 - _ESTIMATED) * count:
+                most[osd] = min(most[osd], max(0, count - fallen))
+                self._highest[osd] = reported.get(osd, 0)
         for (pool, osd), count in self._left.items():
             if (1.0 - _ESTIMATED) * left[osd] > most[osd]:
                 self._left[pool, osd] = count * most[osd] // left[osd]

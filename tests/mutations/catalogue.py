@@ -359,7 +359,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "old-executions-go-on",
         "an execution that nobody has noted for a day is over", (
             Edit(LOGBOOK,
-                 "    if isinstance(at, (int, float)) and now - at > _VOID_SECONDS:\n",
+                 "    if isinstance(at, (int, float)) and now - at > void_seconds:\n",
                  "    if False:\n"),),
         ("scenario:old_execution",)),
     # -- legality

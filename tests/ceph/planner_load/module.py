@@ -96,8 +96,7 @@ class Module(MgrModule):
     """Runs one kind of work over and over until it is told to stop."""
 
     CLICommand = CLICommand
-    MODULE_OPTIONS = [Option(name="respect_weights", type="bool", default=True),   # the gateway's
-                      Option(name="min_omap_osd_size", type="float", default=0.0)]
+    MODULE_OPTIONS: List[Option] = []
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
