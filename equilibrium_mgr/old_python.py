@@ -3,7 +3,7 @@
 Written for Python 3.6, as `__init__.py` is.
 """
 import sys
-from typing import Any, List, Tuple
+from typing import Tuple
 
 from mgr_module import MgrModule
 

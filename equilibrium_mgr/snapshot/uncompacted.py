@@ -21,6 +21,7 @@ _ESTIMATED = 0.3
 #: What RocksDB holds beside the omap itself of a shard is no more than this ratio of it.
 _MOST_BESIDE = 0.5
 
+
 class UncompactedOmap:
     """`note` what leaves while a reading is understood, then `settle`."""
 
