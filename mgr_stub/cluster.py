@@ -12,8 +12,7 @@ from .map_change import MapChange
 from .osd_map import OsdMap, primary_of, up_from_mapping
 from .pg import Pg, pg_order
 from .pg_state import Counts, acting_of, counts_of, state_of
-from .pins import with_primary
-from .primaries import as_kept, nonprimary_shards, with_leader_first
+from .primaries import as_kept, nonprimary_shards, with_leader_first, with_primary
 from .raw_mapping import RawMapping, Topology
 from .upmap import NONE, Items, Mapping, apply_items
 from .usage import NOTHING, OsdUsage, PoolUsage, ShardBytes

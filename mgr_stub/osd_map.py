@@ -133,13 +133,11 @@ class OsdMap:
     def raw_used_rate(self, pool_id: int) -> float:
         """Raw bytes that Ceph says a byte in the pool takes: by k and m of the profile, whatever else
         a plugin such as lrc adds."""
-        pool = self.pools[pool_id]
+        pool, data = self.pools[pool_id], self.data_chunks(pool_id)
         if not is_erasure(pool):
             return float(pool["size"])
         profile = self.rest["erasure_code_profiles"][pool["erasure_code_profile"]]
-        data = int(profile["k"])
-        coding = int(profile.get("m", int(pool["size"]) - data))
-        return (data + coding) / data
+        return (data + int(profile.get("m", int(pool["size"]) - data))) / data
 
     def ratio(self, name: str) -> float:
         """`full_ratio`, `backfillfull_ratio` or `nearfull_ratio`."""

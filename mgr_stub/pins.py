@@ -1,36 +1,22 @@
 """PGs whose placement or primary somebody has fixed: `pg_upmap` and `pg_upmap_primaries`.
 
 A full pg_upmap stands in for what CRUSH gives, and upmap items are applied to it; a chosen primary
-changes places with the first OSD (OSDMap::_apply_upmap). Neither holds while its OSDs are out.
+changes places with the first OSD (primaries.py). Neither holds while its OSDs are out.
 """
 
 from __future__ import annotations
 
 import errno
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional
+from typing import Any, Dict, List, Optional
 
 from . import upmap
+from .cluster import Cluster
 from .errors import StubError, invalid
 from .map_change import MapChange
 from .pg import pg_order
-from .upmap import Mapping
-
-if TYPE_CHECKING:
-    from .cluster import Cluster
 
 FULL, PRIMARIES = "pg_upmap", "pg_upmap_primaries"   # keys of the osdmap dump
 Table = List[Dict[str, Any]]
-
-
-def with_primary(mapping: Mapping, primary: Optional[int],
-                 is_out: Callable[[int], bool]) -> Mapping:
-    """The mapping with a chosen primary in front, where it is a member and not out."""
-    if primary is None or primary not in mapping or is_out(primary):
-        return mapping
-    swapped = list(mapping)
-    place = swapped.index(primary)
-    swapped[0], swapped[place] = primary, swapped[0]
-    return tuple(swapped)
 
 
 def place(cluster: Cluster, pgid: str, osds: List[int], change: MapChange) -> str:

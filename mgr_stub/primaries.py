@@ -1,4 +1,4 @@
-"""Who leads a PG: primary affinity, and pools in which some shards cannot lead.
+"""Who leads a PG: a primary somebody has chosen, primary affinity, and shards that cannot lead.
 
 The affinity's dice are those of OSDMap::_apply_primary_affinity. In a pool with EC optimizations
 (Ceph 20) the shards in `nonprimary_shards` cannot lead; where `up` would have one of them do it,
@@ -8,7 +8,7 @@ first; `acting`, wherever it is told, is in the order of the shards.
 
 from __future__ import annotations
 
-from typing import Any, Dict, FrozenSet, List, Mapping as MappingType, Sequence
+from typing import Any, Callable, Dict, FrozenSet, List, Mapping as MappingType, Optional, Sequence
 
 from .crush.hashes import hash2
 from .crush.placement_seed import has_hashpspool, placement_seed
@@ -18,6 +18,18 @@ from .upmap import NONE, Mapping
 _ALWAYS = 0x10000
 
 Osds = MappingType[int, MappingType[str, Any]]
+
+
+def with_primary(mapping: Mapping, primary: Optional[int],
+                 is_out: Callable[[int], bool]) -> Mapping:
+    """The mapping with a chosen primary in front, where it is a member and not out
+    (pg_upmap_primaries, OSDMap::_apply_upmap)."""
+    if primary is None or primary not in mapping or is_out(primary):
+        return mapping
+    swapped = list(mapping)
+    place = swapped.index(primary)
+    swapped[0], swapped[place] = primary, swapped[0]
+    return tuple(swapped)
 
 
 def has_affinities(osds: Osds) -> bool:

@@ -56,7 +56,7 @@ class FakeMap:
     def pool_raw_used_rate(self, pool_id: int) -> float:
         if pool_id not in self._mgr.cluster.pools:
             raise SystemError("returned NULL without setting an exception")
-        # half of a pool's size, as of plugins whose local parities are in no formula
+        # not always a pool's size by its data shards: plugin lrc leaves its local parities out
         return float(self._mgr.cluster.pools[pool_id]["size"]) * self._mgr.raw_used_factor
 
 

@@ -475,16 +475,17 @@ class Balancer:
                 outcome: str) -> Tuple[str, str]:
         """All of a walk has arrived, or nothing more is to be waited for; what comes next needs no
         other look."""
-        if not walk.sent_moves and not walk.done_moves and walk.dropped:
-            outcome = "given up: %s" % walk.dropped[0][1]
+        in_vain = walk.dropped[0][1] if walk.dropped and not (
+            walk.sent_moves or walk.done_moves) else None
+        if in_vain is not None:
+            outcome = "given up: %s" % in_vain
         if not self._course.finish(walk, outcome):
             return PLANNING, "a plan to execute has come in between"
         if walk.name:
             self._logbook.end(outcome, self._clock(), self._sight.usage)
-        elif not walk.sent_moves and not walk.done_moves and walk.dropped:
+        elif in_vain is not None:
             self._automatic.fruitless(snapshot, settings,
-                                      self._sender.excluded(snapshot, settings),
-                                      walk.dropped[0][1])
+                                      self._sender.excluded(snapshot, settings), in_vain)
         if not settings.active:
             return OFF, "plan '%s' is %s" % (walk.name, outcome)
         return self._act(snapshot, settings)

@@ -60,8 +60,6 @@ class SnapshotBuilder:
         self._verdicts: Rows[_Verdict] = Rows(_Verdict)
         self._tracker = InFlightTracker()
         self._uncompacted = UncompactedOmap()
-        #: pgid → (bytes of omap, all that RocksDB holds of a shard) as its move was first seen
-        self._omap_moving: Dict[str, Tuple[int, int]] = {}
 
     def build(self, reading: Reading) -> Snapshot:
         """Understands one reading. Raises KeyError where maps lack what every Ceph map has."""
@@ -77,7 +75,7 @@ class SnapshotBuilder:
         pgs = self._pgs(reading, pools, items, devices, tally)
         copies = reading.pg_status.get("misplaced_total") or sum(
             pg.objects * pools[pg.pool].size for pg in self._paced(pgs.values()))
-        ratios = {name: osd_map.get(name) or default for name, default in _FULL_RATIOS.items()}
+        ratios = _full_ratios(osd_map)
         return Snapshot(
             epoch=osd_map["epoch"], taken_at=reading.taken_at, fsid=osd_map.get("fsid", ""),
             flags=tuple(sorted(f for f in osd_map.get("flags", "").split(",") if f)),
@@ -164,6 +162,7 @@ class SnapshotBuilder:
                                        self._pause, self._uncompacted.of_pools())
         model = _fit(shards, devices, reading, self._pause, self._uncompacted.of_osds())
         small = _small_osds(devices, reading)
+        nearfull = _full_ratios(reading.osd_map)["nearfull_ratio"]
         pgs: Rows[Pg] = Rows(Pg)
         for pgid, shard in self._paced(shards.items()):
             up = tuple(reading.up[pgid])
@@ -180,13 +179,13 @@ class SnapshotBuilder:
                 immovable=(pinned.get(pgid) or pool.immovable or unknown.get(pgid)
                            or known.immovable or _not_reported(up, awaited)
                            or _in_doubt(record.state)
-                           or (_omap_on_small_osd(shard, up, devices, reading)
+                           or (_omap_on_small_osd(shard, up, devices, nearfull)
                                if small and not small.isdisjoint(up) else None)),
                 home=self._home(pgid, known, shard, record, pool, tally, model))
         for pgid in [pgid for pgid in self._verdicts if pgid not in shards]:
             del self._verdicts[pgid]
-            self._omap_moving.pop(pgid, None)
         self._tracker.end()
+        self._uncompacted.keep(shards)
         self._uncompacted.settle(self._omap_held(shards, pgs), reported_omap(reading.osd_stats)
                                  if self._uncompacted.osds else {})
         tally.unreported = [pgs[pgid] for pgid, reason in unknown.items()
@@ -204,14 +203,12 @@ class SnapshotBuilder:
         tally.note(pool.id, place)
         if shard.omap_bytes:
             if place.home is not up:
-                # later on what devices and the pool's figure hold is the new copy as well
-                self._omap_moving.setdefault(pgid, (
-                    shard.omap_bytes, model.shard_bytes(shard) - shard.data_bytes))
+                self._uncompacted.sets_out(pgid, shard.omap_bytes,
+                                           model.shard_bytes(shard) - shard.data_bytes)
             elif place.left:
-                omap_bytes, db_bytes = self._omap_moving.pop(pgid, (
-                    record.omap_bytes or shard.omap_bytes, 0))
-                self._uncompacted.note(pool.id, shard_changes(place.left, up, pool.erasure)[1],
-                                       omap_bytes, db_bytes)
+                self._uncompacted.arrived(
+                    pgid, pool.id, shard_changes(place.left, up, pool.erasure)[1],
+                    record.omap_bytes or shard.omap_bytes)
         return place.home
 
     def _omap_held(self, shards: Mapping[str, ShardInput],
@@ -231,6 +228,11 @@ class SnapshotBuilder:
 def build_snapshot(reading: Reading) -> Snapshot:
     """A single snapshot, where there is no earlier one to learn from."""
     return SnapshotBuilder().build(reading)
+
+
+def _full_ratios(osd_map: Mapping[str, Any]) -> Dict[str, float]:
+    """full_ratio, backfillfull_ratio and nearfull_ratio; a usual one where the map has 0."""
+    return {name: osd_map.get(name) or default for name, default in _FULL_RATIOS.items()}
 
 
 def _data_shards(dump: Mapping[str, Any], profiles: Mapping[str, Mapping[str, Any]],
@@ -305,9 +307,8 @@ def _small_osds(devices: Mapping[int, Osd], reading: Reading) -> FrozenSet[int]:
 
 
 def _omap_on_small_osd(shard: ShardInput, up: Sequence[int], devices: Mapping[int, Osd],
-                       reading: Reading) -> Optional[str]:
+                       nearfull: float) -> Optional[str]:
     """Why a PG on a small OSD stays, unless one of its OSDs has to be relieved."""
-    nearfull = reading.osd_map.get("nearfull_ratio") or _FULL_RATIOS["nearfull_ratio"]
     if not is_much(shard.omap_bytes, shard.data_bytes) or any(
             osd in devices and devices[osd].used_bytes > nearfull * devices[osd].size_bytes
             for osd in up):

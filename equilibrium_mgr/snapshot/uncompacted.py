@@ -12,7 +12,7 @@ the OSD's report is believed.
 """
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, Mapping, Set, Tuple
+from typing import Any, Container, Dict, Iterable, Mapping, Set, Tuple
 
 #: Of what has left, an OSD's figure may fall short by so much (a ratio) although nothing is free: that
 #: keys are deleted is written, too, and RocksDB only estimates the sizes of ranges (16.2.15: 52 MiB
@@ -23,9 +23,11 @@ _MOST_BESIDE = 0.5
 
 
 class UncompactedOmap:
-    """`note` what leaves while a reading is understood, then `settle`."""
+    """While a reading is understood PGs set out and arrive; then `keep` and `settle`."""
 
     def __init__(self) -> None:
+        #: pgid → (bytes of omap, all that RocksDB holds of a shard) as its move was first seen
+        self._moving: Dict[str, Tuple[int, int]] = {}
         self._left: Dict[Tuple[int, int], int] = {}   # (pool id, OSD) → bytes at most
         self._just_left: Dict[Tuple[int, int], int] = {}   # since the last reading
         self._highest: Dict[int, int] = {}   # OSD → the most it has reported since omap left it
@@ -44,15 +46,25 @@ class UncompactedOmap:
         """OSD → bytes on its device."""
         return _summed((key[1], int(count * self._with[key])) for key, count in self._left.items())
 
-    def note(self, pool: int, osds: Iterable[int], omap_bytes: int, db_bytes: int = 0) -> None:
-        """A shard with so much omap has left these OSDs, and so many bytes of it were RocksDB's:
-        what its objects cost beside their own bytes is compacted with it."""
+    def sets_out(self, pgid: str, omap_bytes: int, db_bytes: int) -> None:
+        """A PG moves. The first figures count: later on what devices and the pool's figure hold is
+        the new copy as well. `db_bytes`: all of a shard that is RocksDB's."""
+        self._moving.setdefault(pgid, (omap_bytes, db_bytes))
+
+    def arrived(self, pgid: str, pool: int, left: Iterable[int], omap_bytes: int) -> None:
+        """Its shards have left these OSDs; `omap_bytes` where nobody has seen it set out. What its
+        objects cost beside their own bytes is compacted with it."""
+        omap_bytes, db_bytes = self._moving.pop(pgid, (omap_bytes, 0))
         if omap_bytes > 0:
             beside = min(_MOST_BESIDE, max(0.0, db_bytes / omap_bytes - 1.0))
-            for osd in osds:
+            for osd in left:
                 key = pool, osd
                 self._just_left[key] = self._just_left.get(key, 0) + omap_bytes
                 self._with[key] = 1.0 + beside
+
+    def keep(self, pgids: Container[str]) -> None:
+        """Forgets the moves of PGs that are gone."""
+        self._moving = {pgid: sizes for pgid, sizes in self._moving.items() if pgid in pgids}
 
     def settle(self, held: Mapping[int, int], reported: Mapping[int, int]) -> None:
         """What OSDs have given back is forgotten. `held`: OSD → omap bytes of the PGs there;
