@@ -9,15 +9,16 @@ import threading
 from typing import Any, Callable, Dict, FrozenSet, List, Optional, Tuple
 
 from .compat import ReadCommand, WriteCommand
-from .executor.balancer import Balancer
-from .executor.guards import CURE_BUILTIN, upmap_refused
-from .executor.view import View, with_figures_of_now
-from .gateway import Gateway, NotReady
-from .planner.options import AIMS, PlanOptions
-from .planner.plan import BadPlan, Plan
-from .planning import MAX_IN_THE_MAKING, PlanningDesk
+from .control.balancer import Balancer
+from .execution.guards import CURE_BUILTIN, upmap_refused
+from .gateway.gateway import Gateway, NotReady
+from .observation.cluster_view import ClusterView, with_figures_of_now
+from .plan.model import BadPlan, Plan
+from .plan.options import AIMS, PlanOptions
+from .plan.store import MAX_PLANS, PlanStore, valid_plan_name
+from .plan_service.plan_service import MAX_IN_THE_MAKING, PlanService
 from .removed_options import RemovedOptions
-from .report.answer import Answer, CommandResult, Refusal, carry_out
+from .report.command_answer import CommandAnswer, CommandResult, CommandError, run_command
 from .report.evaluation import evaluate_cluster, evaluate_plan, evaluate_pool
 from .report.explain import explain
 from .report.history import report_history
@@ -25,9 +26,8 @@ from .report.options import options_json
 from .report.plans import dump_plan, list_plans, show_plan
 from .report.state_dump import dump_state
 from .report.status import report_status
-from .report.text import parse_size
+from .runtime.formatting import parse_size
 from .settings import Settings
-from .shelf import MAX_PLANS, PlanShelf, valid_plan_name
 
 #: In front of a name where plans, pools and OSDs could be taken for one another.
 _PLAN, _POOL = "plan/", "pool/"
@@ -42,14 +42,14 @@ class Commands:
 
     balancer: Balancer
     clock: Callable[[], float]
-    desk: PlanningDesk
+    plan_service: PlanService
     gateway: Gateway
     log: Any
     next_round_at: Optional[float]
     options: RemovedOptions
     set_module_option: Callable[[str, Any], None]
     settings: Callable[[], Settings]
-    shelf: PlanShelf
+    plan_store: PlanStore
     wakeup: threading.Event
 
     @ReadCommand("equilibrium status")
@@ -88,7 +88,7 @@ class Commands:
     def _cmd_ls(self, format: str = "plain") -> CommandResult:
         """List the plans that are kept or in the making"""
         return self._answer(format, lambda: list_plans(
-            self.shelf.heads().values(), self.desk.in_the_making(), self._executing()))
+            self.plan_store.heads().values(), self.plan_service.in_the_making(), self._executing()))
 
     @WriteCommand("equilibrium rm")
     def _cmd_rm(self, plan: str, format: str = "plain") -> CommandResult:
@@ -155,36 +155,36 @@ class Commands:
 
     # -- what the commands do ------------------------------------------------------------------
 
-    def _answer(self, output_format: str, command: Callable[[], Answer]) -> CommandResult:
-        def ready() -> Answer:
+    def _answer(self, output_format: str, command: Callable[[], CommandAnswer]) -> CommandResult:
+        def ready() -> CommandAnswer:
             try:
                 return command()
             except NotReady as not_ready:
-                raise Refusal(errno.EAGAIN, "%s; try again" % not_ready)
-        return carry_out(ready, output_format,
+                raise CommandError(errno.EAGAIN, f"{not_ready}; try again")
+        return run_command(ready, output_format,
                          lambda: self.log.exception("a command failed"), errno.EINVAL)
 
-    def _evaluate(self, option: Optional[str]) -> Answer:
+    def _evaluate(self, option: Optional[str]) -> CommandAnswer:
         if not option:
             view, age = self._view()
             return evaluate_cluster(view.usage, view.bounds, view.snapshot.epoch, age,
                                     view.classes_now, view.snapshot,
                                     age > self.settings().sleep_interval)
         plan = option[len(_PLAN):] if option.startswith(_PLAN) else option
-        if plan in self.shelf.heads() or plan in self.desk.in_the_making():
+        if plan in self.plan_store.heads() or plan in self.plan_service.in_the_making():
             answer = self._evaluate_plan(plan)
             if plan == option and self._find_pool(option) is not None:
                 return answer._replace(note="'%s' is a plan and a pool; 'ceph equilibrium eval"
                                        " pool/%s' shows the pool" % (option, option))
             return answer
-        if self.desk.failure(plan):
+        if self.plan_service.failure(plan):
             self._plan(plan)
         pool = self._find_pool(option)
         if pool is not None:
             view, age = self._view()
             if pool in view.usage.pools:
                 return evaluate_pool(pool, view.usage, view.snapshot.epoch, age)
-        raise Refusal(errno.ENOENT, "'%s' is neither a plan nor a pool" % option)
+        raise CommandError(errno.ENOENT, f"'{option}' is neither a plan nor a pool")
 
     def _find_pool(self, text: str) -> Optional[str]:
         """Name of the pool that is called `text`, or `pool/` and its name or id, or by its id."""
@@ -196,7 +196,7 @@ class Commands:
                 return known[int(wanted)]
         return None
 
-    def _evaluate_plan(self, name: str) -> Answer:
+    def _evaluate_plan(self, name: str) -> CommandAnswer:
         plan = self._plan(name)
         settings = self.settings()
         present = PlanOptions(pool_ids=settings.pool_ids, device_classes=settings.device_classes,
@@ -204,29 +204,29 @@ class Commands:
                               respect_weights=settings.respect_weights,
                               max_upmap_items=settings.max_upmap_items)
         return evaluate_plan(name, plan,
-                             self.desk.compare(name, present, settings.max_plan_seconds),
+                             self.plan_service.compare(name, present, settings.max_plan_seconds),
                              self.gateway.epoch())
 
-    def _explain(self, what: Optional[str]) -> Answer:
+    def _explain(self, what: Optional[str]) -> CommandAnswer:
         view, age = self._view()
         answer = explain(what, view, self.balancer, self.settings(), age)
         pool = self._find_pool(what) if what else None
         if answer is None and pool is not None:
             answer = explain(pool, view, self.balancer, self.settings(), age)
         if answer is None:
-            raise Refusal(errno.ENOENT, "'%s' is no OSD, no pool and no PG" % what)
+            raise CommandError(errno.ENOENT, f"'{what}' is no OSD, no pool and no PG")
         return answer
 
-    def _view(self) -> Tuple[View, float]:
+    def _view(self) -> Tuple[ClusterView, float]:
         """What was last seen of the cluster, with figures of now, and its age in seconds."""
         self._look_where_old()
         view, _ = self._seen()
         if view is None:
-            raise Refusal(errno.EAGAIN, "the cluster has not been looked at yet (%s); a look has"
+            raise CommandError(errno.EAGAIN, "the cluster has not been looked at yet (%s); a look has"
                           " been started, try again" % self.balancer.reason)
         return view, self._age(view)
 
-    def _seen(self) -> Tuple[Optional[View], Optional[str]]:
+    def _seen(self) -> Tuple[Optional[ClusterView], Optional[str]]:
         """What was last seen, with figures of now, which cost milliseconds; and what has come since
         that speaks against a rest."""
         view = self.balancer.view
@@ -236,7 +236,7 @@ class Commands:
             summary = self.gateway.summary()
         except NotReady:   # the mgr knows nothing newer
             return view, None
-        return (with_figures_of_now(view, summary, self.balancer.ledger),
+        return (with_figures_of_now(view, summary, self.balancer.pending),
                 self.balancer.news(summary))
 
     def _look_where_old(self) -> bool:
@@ -247,30 +247,30 @@ class Commands:
             self.balancer.refresh_view()
         return is_old
 
-    def _dump_state(self, anonymous: bool) -> Answer:
+    def _dump_state(self, anonymous: bool) -> CommandAnswer:
         """Of the last look, which has its time in it."""
         reading = self.gateway.last_reading()
         self._look_where_old()
         return dump_state(reading, anonymous)
 
-    def _age(self, view: View) -> float:
+    def _age(self, view: ClusterView) -> float:
         return max(0.0, self.clock() - view.snapshot.taken_at)
 
-    def _status(self) -> Answer:
+    def _status(self) -> CommandAnswer:
         look_started = self._look_where_old()
         view, news = self._seen()
-        return report_status(self.balancer, self.desk, self.settings().active, self.clock(),
+        return report_status(self.balancer, self.plan_service, self.settings().active, self.clock(),
                              self.next_round_at, self._options(), view, look_started, news)
 
     def _optimize(self, plan: str, pools: List[str], max_moves: Optional[int],
                   max_bytes: Optional[str], device_class: Optional[str],
-                  aim: Optional[str]) -> Answer:
+                  aim: Optional[str]) -> CommandAnswer:
         if not valid_plan_name(plan):
-            raise Refusal(errno.EINVAL, "'%s' is no name for a plan: use up to 64 letters, digits,"
+            raise CommandError(errno.EINVAL, "'%s' is no name for a plan: use up to 64 letters, digits,"
                           " '_', '.' and '-'" % plan)
         self._refuse_too_many(plan)
         if plan == self._executing():
-            raise Refusal(errno.EBUSY, "plan '%s' is being executed" % plan)
+            raise CommandError(errno.EBUSY, f"plan '{plan}' is being executed")
         settings = self.settings()
         wanted_pools = self._pool_ids(pools) if pools else settings.pool_ids
         options = PlanOptions(
@@ -280,87 +280,87 @@ class Commands:
             fill_limit=settings.fill_limit, aim=_aim_option(aim, settings.aim),
             respect_weights=settings.respect_weights,
             max_upmap_items=settings.max_upmap_items)
-        if not self.desk.submit_named(plan, options, settings.max_plan_seconds):
-            raise Refusal(errno.EAGAIN, self._progress(plan))
-        return Answer({"plan": plan, "state": "planning", "aim": options.aim},
-                      "%s: planning" % plan)
+        if not self.plan_service.submit_named(plan, options, settings.max_plan_seconds):
+            raise CommandError(errno.EAGAIN, self._progress(plan))
+        return CommandAnswer({"plan": plan, "state": "planning", "aim": options.aim},
+                      f"{plan}: planning")
 
     def _refuse_too_many(self, plan: str) -> None:
         """Plans in the making count as kept: they will be."""
-        making = [name for name in self.desk.in_the_making() if name]
+        making = [name for name in self.plan_service.in_the_making() if name]
         if plan in making:
-            raise Refusal(errno.EAGAIN, self._progress(plan))
-        kept = set(self.shelf.heads()).union(making)
+            raise CommandError(errno.EAGAIN, self._progress(plan))
+        kept = set(self.plan_store.heads()).union(making)
         if plan not in kept and len(kept) >= MAX_PLANS:
-            raise Refusal(errno.ENOSPC, "%d plans are kept or being made already; remove some with"
+            raise CommandError(errno.ENOSPC, "%d plans are kept or being made already; remove some with"
                           " 'ceph equilibrium rm'" % len(kept))
         if len(making) >= MAX_IN_THE_MAKING:
-            raise Refusal(errno.EAGAIN, "%d plans are being made or wait for it; try again when one"
+            raise CommandError(errno.EAGAIN, "%d plans are being made or wait for it; try again when one"
                           " is there, or cancel one with 'ceph equilibrium rm'" % len(making))
 
     def _plan(self, name: str) -> Plan:
         """A kept plan; refuses where it is being made, unknown or damaged."""
-        if name in self.desk.in_the_making():
-            raise Refusal(errno.EAGAIN, self._progress(name))
-        failure = self.desk.failure(name)
+        if name in self.plan_service.in_the_making():
+            raise CommandError(errno.EAGAIN, self._progress(name))
+        failure = self.plan_service.failure(name)
         try:
-            return self.shelf.get(name)
+            return self.plan_store.get(name)
         except KeyError:
             if failure:
-                raise Refusal(errno.ENOENT, "plan '%s' could not be made (%s)" % (name, failure))
-            raise Refusal(errno.ENOENT, "no plan is named '%s'" % name)
+                raise CommandError(errno.ENOENT, f"plan '{name}' could not be made ({failure})")
+            raise CommandError(errno.ENOENT, f"no plan is named '{name}'")
         except BadPlan as bad:
-            raise Refusal(errno.EIO, "%s; remove it with 'ceph equilibrium rm %s'" % (bad, name))
+            raise CommandError(errno.EIO, f"{bad}; remove it with 'ceph equilibrium rm {name}'")
 
     def _progress(self, name: str) -> str:
-        progress = self.desk.in_the_making().get(name)
+        progress = self.plan_service.in_the_making().get(name)
         if progress is None:
-            return "plan '%s' is nearly made; try again" % name
+            return f"plan '{name}' is nearly made; try again"
         if not progress.running:
-            return "plan '%s' waits for another one that is being made; try again" % name
+            return f"plan '{name}' waits for another one that is being made; try again"
         return "plan '%s' is being made: %d moves so far, %d s; try again" % (
             name, progress.moves, self.clock() - progress.started_at)
 
     def _executing(self) -> Optional[str]:
-        walk = self.balancer.walk
-        return walk.name if walk is not None and walk.name else None
+        execution = self.balancer.execution
+        return execution.name if execution is not None and execution.name else None
 
-    def _remove(self, names: List[str]) -> Answer:
+    def _remove(self, names: List[str]) -> CommandAnswer:
         for name in names:
             if name == self._executing():
-                raise Refusal(errno.EBUSY, "plan '%s' is being executed; 'ceph equilibrium off'"
+                raise CommandError(errno.EBUSY, "plan '%s' is being executed; 'ceph equilibrium off'"
                               " stops it" % name)
-            cancelled = self.desk.cancel(name)
+            cancelled = self.plan_service.cancel(name)
             try:
-                self.shelf.remove(name)
+                self.plan_store.remove(name)
             except KeyError:
                 if not cancelled:
-                    raise Refusal(errno.ENOENT, "no plan is named '%s'" % name)
-            self.desk.forget(name)
+                    raise CommandError(errno.ENOENT, f"no plan is named '{name}'")
+            self.plan_service.forget(name)
         self.wakeup.set()
-        return Answer({"removed": names}, "")
+        return CommandAnswer({"removed": names}, "")
 
-    def _reset(self) -> Answer:
-        names = set(self.shelf.heads()).union(self.desk.in_the_making())
+    def _reset(self) -> CommandAnswer:
+        names = set(self.plan_store.heads()).union(self.plan_service.in_the_making())
         return self._remove(sorted(names - {self._executing(), ""}))
 
-    def _execute(self, name: str) -> Answer:
+    def _execute(self, name: str) -> CommandAnswer:
         plan = self._plan(name)
         if self.gateway.builtin_balancer_active():
-            raise Refusal(errno.EPERM, "the built-in balancer is active; run '%s' first"
+            raise CommandError(errno.EPERM, "the built-in balancer is active; run '%s' first"
                           % CURE_BUILTIN)
         self._refuse_old_clients()
         self._refuse_lost_pools(name, plan)
         if not plan.changes:
-            return Answer({"plan": name, "state": "through", "moves": 0},
-                          "%s: nothing to move" % name)
+            return CommandAnswer({"plan": name, "state": "through", "moves": 0},
+                          f"{name}: nothing to move")
         if not self.balancer.execute(name, plan):
-            raise Refusal(errno.EBUSY, "plan '%s' is being executed; 'ceph equilibrium off' stops"
+            raise CommandError(errno.EBUSY, "plan '%s' is being executed; 'ceph equilibrium off' stops"
                           " it" % self._executing())
-        return Answer({"plan": name, "state": "executing", "moves": len(plan.moves)},
-                      "%s: executing %d moves" % (name, len(plan.moves)))
+        return CommandAnswer({"plan": name, "state": "executing", "moves": len(plan.moves)},
+                      f"{name}: executing {len(plan.moves)} moves")
 
-    def _switch_on(self) -> Answer:
+    def _switch_on(self) -> CommandAnswer:
         self._refuse_old_clients()
         builtin_was_active = self.gateway.builtin_balancer_active()
         if builtin_was_active:
@@ -370,47 +370,47 @@ class Commands:
         said = ["automatic balancing is on"]
         if builtin_was_active:
             said.append("the built-in balancer was switched off")
-        return Answer({"active": True, "builtin_balancer_switched_off": builtin_was_active},
+        return CommandAnswer({"active": True, "builtin_balancer_switched_off": builtin_was_active},
                       "; ".join(said))
 
-    def _switch_off(self) -> Answer:
+    def _switch_off(self) -> CommandAnswer:
         self.set_module_option("active", "false")
         stopped = self.balancer.switch_off()
         said = ["automatic balancing is off"]
         if stopped:
-            said.append("the execution of plan '%s' was stopped" % stopped)
+            said.append(f"the execution of plan '{stopped}' was stopped")
         if not self.gateway.builtin_balancer_active() and self.gateway.builtin_balancer_runs():
             said.append("the built-in balancer stays off ('ceph balancer on' brings it back)")
-        return Answer({"active": False, "stopped_plan": stopped}, "; ".join(said))
+        return CommandAnswer({"active": False, "stopped_plan": stopped}, "; ".join(said))
 
     def _refuse_old_clients(self) -> None:
         refused = upmap_refused(self.gateway.min_compat_client())
         if refused:
-            raise Refusal(errno.EPERM, refused)
+            raise CommandError(errno.EPERM, refused)
 
     def _refuse_lost_pools(self, name: str, plan: Plan) -> None:
         known = set(self.gateway.pool_ids_by_name().values())
         gone = {int(change.pgid.split(".")[0]) for change in plan.changes} - known
         if gone:
-            raise Refusal(errno.ENOENT, "plan '%s' moves PGs of pool %s, which is gone; make a new"
+            raise CommandError(errno.ENOENT, "plan '%s' moves PGs of pool %s, which is gone; make a new"
                           " plan" % (name, ", ".join(str(pool) for pool in sorted(gone))))
 
-    def _pool_list(self) -> Answer:
+    def _pool_list(self) -> CommandAnswer:
         names = {pool_id: name for name, pool_id in self.gateway.pool_ids_by_name().items()}
         chosen = sorted(self.settings().pool_ids or ())
-        pools = [names.get(pool_id, "%d (gone)" % pool_id) for pool_id in chosen]
-        return Answer({"pools": pools}, "\n".join(pools))
+        pools = [names.get(pool_id, f"{pool_id} (gone)") for pool_id in chosen]
+        return CommandAnswer({"pools": pools}, "\n".join(pools))
 
-    def _add_pools(self, pools: List[str]) -> Answer:
+    def _add_pools(self, pools: List[str]) -> CommandAnswer:
         chosen = self.settings().pool_ids or frozenset()
         return self._limit_pools(chosen | self._pool_ids(pools))
 
-    def _remove_pools(self, pools: List[str]) -> Answer:
+    def _remove_pools(self, pools: List[str]) -> CommandAnswer:
         """Takes ids of pools that are gone, too. Refuses to leave an empty list, which would mean
         all pools: a command that takes a pool out never has more of them balanced."""
         if self.settings().pool_ids is None:
             self._pool_ids(pools)   # for what is no pool at all
-            raise Refusal(errno.EINVAL, "pool_ids is empty, and all pools are balanced; run 'ceph"
+            raise CommandError(errno.EINVAL, "pool_ids is empty, and all pools are balanced; run 'ceph"
                           " equilibrium pool add' with those that are to be")
         chosen = self.settings().pool_ids or frozenset()
         known = self.gateway.pool_ids_by_name()
@@ -418,12 +418,12 @@ class Commands:
         left = chosen - frozenset(int(pool) if pool in gone else self._pool_id(pool, known)
                                   for pool in pools)
         if not left:
-            raise Refusal(errno.EPERM, "no pool would be left in pool_ids, and an empty list means"
+            raise CommandError(errno.EPERM, "no pool would be left in pool_ids, and an empty list means"
                           " all pools; 'ceph config rm mgr mgr/equilibrium/pool_ids' has all of"
                           " them balanced, 'ceph equilibrium pool add' another one instead")
         return self._limit_pools(left)
 
-    def _limit_pools(self, chosen: FrozenSet[int]) -> Answer:
+    def _limit_pools(self, chosen: FrozenSet[int]) -> CommandAnswer:
         self.set_module_option("pool_ids", ",".join(str(pool_id) for pool_id in sorted(chosen)))
         return self._pool_list()
 
@@ -438,14 +438,14 @@ class Commands:
             return known[pool]
         if _is_number(pool) and int(pool) in known.values():
             return int(pool)
-        raise Refusal(errno.ENOENT, "no pool has the name or id '%s'" % pool)
+        raise CommandError(errno.ENOENT, f"no pool has the name or id '{pool}'")
 
     def _class_option(self, device_class: Optional[str]) -> Optional[FrozenSet[str]]:
         if device_class is None:
             return None
         known = self.gateway.device_classes()
         if device_class not in known:
-            raise Refusal(errno.ENOENT, "no OSD has the device class '%s'; there are: %s"
+            raise CommandError(errno.ENOENT, "no OSD has the device class '%s'; there are: %s"
                           % (device_class, ", ".join(sorted(known))))
         return frozenset((device_class,))
 
@@ -456,7 +456,7 @@ def _is_number(text: str) -> bool:
 
 def _positive(number: Optional[int], what: str) -> Optional[int]:
     if number is not None and number < 1:
-        raise Refusal(errno.EINVAL, "%s must be at least 1" % what)
+        raise CommandError(errno.EINVAL, f"{what} must be at least 1")
     return number
 
 
@@ -464,7 +464,7 @@ def _aim_option(text: Optional[str], default: str) -> str:
     if text is None:
         return default
     if text not in AIMS:
-        raise Refusal(errno.EINVAL, "--aim '%s' is not known; use one of %s"
+        raise CommandError(errno.EINVAL, "--aim '%s' is not known; use one of %s"
                       % (text, ", ".join(AIMS)))
     return text
 
@@ -474,5 +474,5 @@ def _size_option(text: Optional[str]) -> Optional[int]:
         return None
     size = parse_size(text)
     if not size:
-        raise Refusal(errno.EINVAL, "--max-bytes '%s' is no size; write it like 500G or 1T" % text)
+        raise CommandError(errno.EINVAL, f"--max-bytes '{text}' is no size; write it like 500G or 1T")
     return size

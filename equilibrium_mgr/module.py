@@ -9,16 +9,16 @@ from mgr_module import MgrModule, Option
 
 from .cli import Commands
 from .compat import Registry
-from .executor.backoff import Backoff
-from .executor.balancer import Balancer
-from .gateway import Gateway
-from .jobs import JobThread
-from .planning import PlanningDesk
+from .control.balancer import Balancer
+from .control.balancing_scope import bad_options
+from .gateway.gateway import Gateway
+from .plan.store import PlanStore
+from .plan_service.plan_service import PlanService
 from .removed_options import RemovedOptions
 from .report.health import health_checks
-from .scope import bad_options
+from .runtime.backoff import Backoff
+from .runtime.job_thread import JobThread
 from .settings import OPTIONS, Settings, read_settings
-from .shelf import PlanShelf
 
 _FIRST_BACKOFF_SECONDS = 15.0
 _LONGEST_BACKOFF_SECONDS = 600.0
@@ -40,9 +40,9 @@ class Module(Commands, MgrModule):
         self.gateway = Gateway(self, clock, self.settings)
         self.options = RemovedOptions(
             self.get_module_option, lambda: self.gateway.options_set(self.module_name), OPTIONS)
-        self.shelf = PlanShelf(self)
-        self.desk = PlanningDesk(self.gateway, self.shelf, self.jobs, clock, self.log)
-        self.balancer = Balancer(self.gateway, self.shelf, self.desk, self, self.settings,
+        self.plan_store = PlanStore(self)
+        self.plan_service = PlanService(self.gateway, self.plan_store, self.jobs, clock, self.log)
+        self.balancer = Balancer(self.gateway, self.plan_store, self.plan_service, self, self.settings,
                                  clock, self.wakeup.set, self.log)
         self.next_round_at: Optional[float] = None
         self._stopping = False
@@ -79,7 +79,7 @@ class Module(Commands, MgrModule):
             self._failure = ""
         except Exception as error:
             self.log.exception("a round of equilibrium failed")
-            self._failure = "%s: %s" % (type(error).__name__, error)
+            self._failure = f"{type(error).__name__}: {error}"
             delay = self._backoff.failed(self.clock())
         self.next_round_at = self.clock() + delay
         self._report_health()
@@ -88,7 +88,7 @@ class Module(Commands, MgrModule):
     def shutdown(self) -> None:
         """Ends the serve loop and a plan in the making."""
         self._stopping = True
-        self.desk.stop()
+        self.plan_service.stop()
         self.wakeup.set()
         self.jobs.stop()
 

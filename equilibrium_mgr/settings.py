@@ -5,7 +5,7 @@ import math
 import re
 from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional, Tuple
 
-from .planner.options import AIMS
+from .plan.options import AIMS
 
 OPTIONS: List[Dict[str, Any]] = [
     dict(name="active", type="bool", default=False, runtime=True,
@@ -24,7 +24,7 @@ OPTIONS: List[Dict[str, Any]] = [
     dict(name="aim", type="str", default=AIMS[0], enum_allowed=list(AIMS), runtime=True,
          desc="what plans are for: space, even or least-motion",
          long_desc="space: the most free space for the pools that hold data, for few bytes moved. "
-                   "even: the lowest and most equal utilisation of the OSDs, whatever bytes that "
+                   "even: the lowest and most equal utilization of the OSDs, whatever bytes that "
                    "moves. least-motion: most of the gain for a fraction of the bytes. "
                    "`ceph equilibrium eval <plan>` compares the three."),
     dict(name="max_misplaced_ratio", type="float", default=0.0, min=0.0, max=1.0, runtime=True,
@@ -71,7 +71,7 @@ OPTIONS: List[Dict[str, Any]] = [
                    "are allowed meanwhile; nothing else is, and nothing while PGs are inactive."),
     dict(name="min_gain", type="float", default=0.002, min=0.0, max=1.0, runtime=True,
          desc="gain below which an automatic plan is not worth its moves",
-         long_desc="An automatic plan is carried out where it lowers the highest utilisation of a "
+         long_desc="An automatic plan is carried out where it lowers the highest utilization of a "
                    "device class by at least this ratio, or gives a pool that holds data room for "
                    "so much more of what it could hold, or relieves an OSD above nearfull_ratio. "
                    "Otherwise the cluster counts as balanced. 0 takes every plan."),
@@ -214,11 +214,11 @@ def _value(option: Dict[str, Any], given: Any) -> _Read:
     try:
         found = _typed(given, kind)
     except (KeyError, TypeError, ValueError, OverflowError):
-        return default, "the default, %s, is used" % option["default"]
+        return default, f"the default, {option['default']}, is used"
     if found in option.get("enum_allowed", (found,)) and (
             kind not in ("uint", "secs", "float") or option["min"] <= found <= option["max"]):
         return found, None
-    return default, "the default, %s, is used" % option["default"]
+    return default, f"the default, {option['default']}, is used"
 
 
 def _pools(_option: Dict[str, Any], given: Any) -> _Read:

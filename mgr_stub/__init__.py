@@ -1,6 +1,6 @@
 """The ceph-mgr without Ceph: a stand-in for `mgr_module` over a simulated cluster.
 
-`mgr_stub.install.install(release)` puts the stand-in into `sys.modules`, `mgr_stub.session.Session`
+`mgr_stub.mgr.install.install(release)` puts the stand-in into `sys.modules`, `mgr_stub.console.session.Session`
 runs command lines against it, `python3 -m mgr_stub` is both for the shell. Importing this package
 does neither.
 """

@@ -7,10 +7,10 @@ import os
 import sys
 from typing import List, Optional
 
-from . import garbage
+from .console.session import Session
 from .errors import StubError, error_name
-from .install import RELEASES
-from .session import Session
+from .mgr import garbage_collection as garbage
+from .mgr.install import RELEASES
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -40,7 +40,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
         return _print_answer(error.code, "", error.message)
     try:
         if not options.lines and not options.words:
-            from .demo_run import run_demo
+            from .console.demo_run import run_demo
             return run_demo(session)
         session.command("equilibrium status")  # switched off, the module looks when it is asked
         # a failing line does not keep the later ones from running

@@ -2,19 +2,33 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
+from typing import Iterator
 
 import pytest
 
-_REPOSITORY = str(Path(__file__).resolve().parent.parent)
-if _REPOSITORY not in sys.path:
-    sys.path.insert(0, _REPOSITORY)
-
-from mgr_stub.garbage import search_seldom  # noqa: E402
-from mgr_stub.install import install  # noqa: E402
+from mgr_stub.mgr.garbage_collection import search_seldom
+from mgr_stub.mgr.install import install
 
 install(18)
 search_seldom()
+
+_RELOADED = ("mgr_module", "equilibrium_mgr")
+
+
+@pytest.fixture(autouse=True)
+def own_mgr_module() -> Iterator[None]:
+    """Sessions of another release import the package anew; other tests do not see that."""
+    before = dict(sys.modules)
+    yield
+    if all(sys.modules.get(name) is before.get(name) for name in _RELOADED):
+        return
+    for name in [name for name in sys.modules if _is_reloaded(name)]:
+        del sys.modules[name]
+    sys.modules.update({name: module for name, module in before.items() if _is_reloaded(name)})
+
+
+def _is_reloaded(name: str) -> bool:
+    return name.partition(".")[0] in _RELOADED
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from .hierarchy import OSD_TYPE, CrushHierarchy
-from .monitor import MonitorCheck
 from .rule import TakeBlock, parse_rule
+from .upmap_check import UpmapCheck
 
 #: What Ceph puts into an up set where a shard has no OSD (CRUSH_ITEM_NONE).
 NO_OSD = 0x7FFFFFFF
@@ -52,7 +52,7 @@ class Block:
 class PlacementRule:
     """The legality of up sets for pools of one rule and size.
 
-    `positional` is for erasure-coded pools: there CRUSH gives each group of neighbouring positions
+    `positional` is for erasure-coded pools: there CRUSH gives each group of neighboring positions
     one bucket. In replicated pools only the set counts.
     Raises UnsupportedRule where the rule is not understood.
     """
@@ -62,7 +62,7 @@ class PlacementRule:
         self.size = pool_size
         self.positional = positional
         self.blocks = [Block(crush, block) for block in parse_rule(rule, pool_size)]
-        self._monitor = MonitorCheck(crush, rule, pool_size)
+        self._monitor = UpmapCheck(crush, rule, pool_size)
         self._block_at = [block for block in self.blocks for _ in range(block.positions)]
         #: False for one take that gives each bucket one shard: keeping those apart is all there
         #: is to check then, for CRUSH and for the monitor
@@ -99,7 +99,7 @@ class PlacementRule:
             members = block.members(up)
             for osd in members:
                 if osd not in block.weights:
-                    return "osd.%d cannot be chosen by the rule at that position" % osd
+                    return f"osd.{osd} cannot be chosen by the rule at that position"
             parent: Optional[Domain] = None
             for domain in block.domains:
                 reason = (_breaks_groups(domain, members) if self.positional
@@ -143,16 +143,16 @@ class PlacementRule:
 
 
 def _breaks_groups(domain: Domain, members: Sequence[int]) -> Optional[str]:
-    """Neighbouring positions share a bucket, different groups do not (indep)."""
+    """Neighboring positions share a bucket, different groups do not (indep)."""
     size = domain.shards_per_bucket
     seen: Dict[int, int] = {}
     for index, osd in enumerate(members):
         group = index // size
         bucket = domain.bucket_of[osd]
         if seen.setdefault(bucket, group) != group:
-            return "two groups of shards share one %s" % domain.type_name
+            return f"two groups of shards share one {domain.type_name}"
         if domain.bucket_of[members[group * size]] != bucket:
-            return "one group of shards spans two buckets of type %s" % domain.type_name
+            return f"one group of shards spans two buckets of type {domain.type_name}"
     return None
 
 

@@ -73,9 +73,9 @@ def parse_rule(rule: Mapping[str, Any], pool_size: int) -> List[TakeBlock]:
                 placed += block.positions
             take, levels = None, []
         elif op not in _TUNING_STEPS:
-            raise UnsupportedRule("the rule has the unknown step %s" % op)
+            raise UnsupportedRule(f"the rule has the unknown step {op}")
     if placed < pool_size:
-        raise UnsupportedRule("the rule places %d of %d shards" % (placed, pool_size))
+        raise UnsupportedRule(f"the rule places {placed} of {pool_size} shards")
     return blocks
 
 

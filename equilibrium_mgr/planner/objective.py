@@ -1,8 +1,8 @@
-"""What the planner minimises, in one place.
+"""What the planner minimizes, in one place.
 
-With u an OSD's utilisation, C its size, T the lowest utilisation that the rules allow the fullest
-OSD of its set (planner/bound.py), c a pool's shards on the OSD and cap the count at which the OSD
-would limit the pool's free space (planner/room.py), the planner minimises, in bytes × utilisation²:
+With u an OSD's utilization, C its size, T the lowest utilization that the rules allow the fullest
+OSD of its set (planner/bound/lower_bound.py), c a pool's shards on the OSD and cap the count at which the OSD
+would limit the pool's free space (planner/state/apportionment.py), the planner minimizes, in bytes × utilization²:
 
     sum over OSDs            C · (u - T)² · (1 if u > T else below)
   + sum over pools and OSDs  counts · weight(pool) · C · max(0, c / cap - 1)²
@@ -12,21 +12,21 @@ would limit the pool's free space (planner/room.py), the planner minimises, in b
     where far_worth takes the place of worth for what is more than `far` shards above T
   - price · room_worth · weight(pool) · (raw bytes that the pool's free space takes)
 
-The first line evens out utilisation and pulls hardest at what is above the reachable level; the
+The first line evens out utilization and pulls hardest at what is above the reachable level; the
 second stands for the pools' predicted free space, as far as single OSDs can tell. Moving one shard
 changes both for two OSDs only, so that every candidate is computed in constant time. The third and
 fourth are what it costs: each upmap entry makes a PG peer again and is checked by the monitors at
 every epoch, however little it moves. The last two price what no single OSD tells; they decide how
-far the squeeze goes (planner/squeeze.py).
+far the squeeze goes (planner/search/tightening.py).
 
-Where several searches are compared (planner/attempts.py), a finished placement is worth, in bytes
+Where several searches are compared (planner/multi_start.py), a finished placement is worth, in bytes
 moved,
 
     room · (free space that the data pools gain)  +  worst_room · (that of the one that gains least)
   - bytes displaced
   - sum over sets  size · (top · (highest u - T) + far_top · (what of it is more than far shards))
 
-For an OSD that an operator's weights hold to a share of its size (snapshot/weights.py) T is what
+For an OSD that an operator's weights hold to a share of its size (snapshot/operator_weights.py) T is what
 that share comes to, and caps follow its capacity; what it has beyond its share leaves at any price.
 
 The numbers below were chosen by measurement on clusters of many shapes; what they are applied to
@@ -47,7 +47,7 @@ class Weights(NamedTuple):
     """What an aim sets. Prices and worths are per byte."""
 
     below: float = 0.1            # how much OSDs below the reachable level count
-    counts: float = 0.03          # pools' shard counts against utilisation
+    counts: float = 0.03          # pools' shard counts against utilization
     slack: float = 0.03           # a ratio of the cap that is not worth a move
     prices: Tuple[float, ...] = (0.30, 0.10, 0.03, 0.01, 0.004)  # of displacing, by and by
     per_move: float = 0.002
@@ -61,14 +61,14 @@ class Weights(NamedTuple):
     room_worth: float = 0.6       # bytes moved that a byte of one pool's raw space is worth
     room: float = 0.15            # bytes that may move for it: a ratio of those in excess
     goal: float = 0.25            # how near the bound is near enough, in typical shards per OSD
-    step: float = 0.25            # how far the highest utilisation sinks at once, likewise
+    step: float = 0.25            # how far the highest utilization sinks at once, likewise
     lift: float = 0.0059          # how far above the bound it may rise again to make room
     loosen: float = 0.01          # of a pool's room that may go again for a lower maximum
     trouble: float = 0.5          # an operation's cost beside its bytes, in steps
     thrift: float = 0.02          # what a byte that need not move is worth in the end
 
 
-class Appraised(NamedTuple):
+class ScoreWeights(NamedTuple):
     """What finished placements are compared by. Bytes moved that a byte is worth."""
 
     room: float = 0.25            # of the data pools' free space
@@ -100,10 +100,10 @@ AIM_WEIGHTS: Dict[str, Tuple[Weights, ...]] = {
 }
 
 #: Per aim what its results are compared by.
-AIM_APPRAISED: Dict[str, Appraised] = {
-    "space": Appraised(),
-    "even": Appraised(room=0.0, worst_room=0.0, top=20.0),
-    "least-motion": Appraised(),
+AIM_SCORE_WEIGHTS: Dict[str, ScoreWeights] = {
+    "space": ScoreWeights(),
+    "even": ScoreWeights(room=0.0, worst_room=0.0, top=20.0),
+    "least-motion": ScoreWeights(),
 }
 
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 from collections import Counter
 from typing import Callable, Dict, List, Tuple
 
+from ..plan.model import Move, PgChange, Plan
+from ..plan.options import PlanOptions
+from ..plan.usage import placement_usage, snapshot_usage
+from ..runtime.checkpoints import with_checkpoints
 from ..snapshot.model import Snapshot, without_shares
-from ..snapshot.paced import paced
-from ..snapshot.upmap import items_for, settle_replicated
-from .attempts import best_attempt
-from .board import Board
-from .bound import reachable
-from .limited import limited_board
-from .options import PlanOptions
-from .order import Change, Step, in_order, wanted_changes
-from .plan import Move, PgChange, Plan
-from .usage import placement_usage, snapshot_usage
+from ..snapshot.upmap_items import items_for, settle_replicated
+from .bound.lower_bound import reachable
+from .limited_search import limited_placement
+from .move_order import Change, ChangeGroup, order_changes, wanted_changes
+from .multi_start import multi_start_search
+from .state.placement_state import PlacementState
 
 #: Asked between small pieces of work; False ends the search with what it has.
 Checkpoint = Callable[[int], bool]
@@ -53,31 +53,31 @@ def make_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions(),
     def note(moves: int) -> bool:
         found[0] = moves
         return checkpoint(moves)
-    board, finished = best_attempt(snapshot, options, bounds, note)
-    steps = in_order(board, wanted_changes(board), pause)
+    placement, finished = multi_start_search(snapshot, options, bounds, note)
+    steps = order_changes(placement, wanted_changes(placement), pause)
     stop_reason, first = _within_limits(steps, options)
     if len(first) < len(steps):
-        limited = limited_board(snapshot, options, bounds,
+        limited = limited_placement(snapshot, options, bounds,
                                 [change for step in first for change in step.changes], note)
         if limited is not None:
-            board = limited
-            _, first = _within_limits(in_order(board, wanted_changes(board), pause), options)
+            placement = limited
+            _, first = _within_limits(order_changes(placement, wanted_changes(placement), pause), options)
     steps = first
     if not finished:
         stop_reason = INTERRUPTED
-    used, moves, changes = _carry_out(board, steps)
+    used, moves, changes = _carry_out(placement, steps)
     changed = {change.pgid: change.up_after for change in changes}
     before = snapshot_usage(snapshot, pause)
     after = placement_usage(snapshot, used, (
         (pg.pool, changed.get(pg.pgid, pg.up))
-        for pg in paced(snapshot.pgs.values(), _PGS_A_PIECE, pause)))
+        for pg in with_checkpoints(snapshot.pgs.values(), _PGS_A_PIECE, pause)))
     return Plan(epoch=snapshot.epoch, stop_reason=stop_reason, moves=tuple(moves),
                 changes=tuple(changes), before=before, after=after,
                 skipped=_skipped(snapshot), min_compat_client=snapshot.min_compat_client,
                 aim=options.aim, bounds=bounds.classes)
 
 
-def _within_limits(steps: List[Step], options: PlanOptions) -> Tuple[str, List[Step]]:
+def _within_limits(steps: List[ChangeGroup], options: PlanOptions) -> Tuple[str, List[ChangeGroup]]:
     """The first steps of the whole plan that keep the limits; moves of no bytes are free."""
     moves = spent = 0
     for number, step in enumerate(steps):
@@ -90,39 +90,39 @@ def _within_limits(steps: List[Step], options: PlanOptions) -> Tuple[str, List[S
     return CONVERGED, steps
 
 
-def _carry_out(board: Board, steps: List[Step]) -> Tuple[Dict[int, int], List[Move],
+def _carry_out(placement: PlacementState, steps: List[ChangeGroup]) -> Tuple[Dict[int, int], List[Move],
                                                          List[PgChange]]:
     """Used bytes per OSD id after the steps, and the moves and changes as others see them."""
-    used = {osd.id: osd.target_bytes for osd in board.snapshot.osds.values()}
+    used = {osd.id: osd.target_bytes for osd in placement.snapshot.osds.values()}
     moves: List[Move] = []
     changes: List[PgChange] = []
     for step in steps:
         for change in step.changes:
-            moves += _moves(board, change, used)
-            changes.append(_pg_change(board, change))
+            moves += _moves(placement, change, used)
+            changes.append(_pg_change(placement, change))
     return used, moves, changes
 
 
-def _moves(board: Board, change: Change, used: Dict[int, int]) -> List[Move]:
-    pg = board.pgs[change.pg]
+def _moves(placement: PlacementState, change: Change, used: Dict[int, int]) -> List[Move]:
+    pg = placement.pgs[change.pg]
     done: List[Move] = []
     for a, b in change.moves:
-        source, target = board.osd_ids[a], board.osd_ids[b]
+        source, target = placement.osd_ids[a], placement.osd_ids[b]
         before = used[source], used[target]
         used[source] -= change.bytes
         used[target] += change.bytes
         done.append(Move(
             pgid=pg.pgid, source=source, target=target, bytes=change.bytes, objects=pg.objects,
-            source_before=before[0] / board.size[a], source_after=used[source] / board.size[a],
-            target_before=before[1] / board.size[b], target_after=used[target] / board.size[b]))
+            source_before=before[0] / placement.size[a], source_after=used[source] / placement.size[a],
+            target_before=before[1] / placement.size[b], target_after=used[target] / placement.size[b]))
     return done
 
 
-def _pg_change(board: Board, change: Change) -> PgChange:
-    pg = board.pgs[change.pg]
-    pool = board.snapshot.pools[pg.pool]
+def _pg_change(placement: PlacementState, change: Change) -> PgChange:
+    pg = placement.pgs[change.pg]
+    pool = placement.snapshot.pools[pg.pool]
     assert pool.rule is not None
-    wanted = tuple(board.osd_ids[i] for i in board.up[change.pg])
+    wanted = tuple(placement.osd_ids[i] for i in placement.up[change.pg])
     if not pool.erasure:
         wanted = settle_replicated(pg.raw, wanted, pool.rule)
     return PgChange(pgid=pg.pgid, raw=pg.raw, up_before=pg.up, up_after=wanted,
@@ -132,9 +132,9 @@ def _pg_change(board: Board, change: Change) -> PgChange:
 
 def _skipped(snapshot: Snapshot) -> Dict[str, int]:
     """Reasons why PGs and OSDs stay out of the plan, counted."""
-    skipped = Counter({"PG: %s" % reason: n for reason, n in snapshot.skipped.items()})
+    skipped = Counter({f"PG: {reason}": n for reason, n in snapshot.skipped.items()})
     for osd in snapshot.osds.values():
         reason = osd.cannot_take()
         if reason:
-            skipped["OSD: %s" % reason] += 1
+            skipped[f"OSD: {reason}"] += 1
     return dict(sorted(skipped.items()))

@@ -1,1 +1,4 @@
-"""What operators see: tables and JSON, made from snapshots, plans and the state of balancing."""
+"""What operators see: tables and JSON, made from snapshots, plans and the state of balancing.
+
+May import control and what is below it.
+"""

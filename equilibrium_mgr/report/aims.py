@@ -3,28 +3,28 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Optional
 
-from ..comparing import FAILED, PLANNING, READY, AimFigures, Comparison, figures_of
-from ..planner.options import AIMS
-from ..planner.plan import Plan
-from .text import format_bytes, format_ratio, table
+from ..plan.aim_comparison import FAILED, PLANNING, READY, AimFigures, AimComparison, figures_of
+from ..plan.model import Plan
+from ..plan.options import AIMS
+from ..runtime.formatting import format_bytes, format_ratio, table
 
 
-def aims_json(plan: Plan, comparison: Optional[Comparison]) -> Dict[str, Any]:
+def aims_json(plan: Plan, comparison: Optional[AimComparison]) -> Dict[str, Any]:
     """The plan's own aim and those compared with it; figures are null until they are there."""
     return {aim: figures._asdict() for aim, figures in _figures(plan, comparison).items()}
 
 
-def aims_table(plan: Plan, comparison: Optional[Comparison]) -> str:
+def aims_table(plan: Plan, comparison: Optional[AimComparison]) -> str:
     """One line an aim, and what there is to say about those that have no figures."""
     aims = _figures(plan, comparison)
     classes = list(plan.after.classes)
     rows = [_row(aim + (" (this plan)" if aim == plan.aim else ""), figures, classes)
             for aim, figures in aims.items() if figures.state == READY]
-    header = ["AIM"] + ["MAX %s" % name for name in classes] + ["GAINED", "BYTES", "MOVES"]
+    header = ["AIM"] + [f"MAX {name}" for name in classes] + ["GAINED", "BYTES", "MOVES"]
     return "\n".join([table(header, rows)] + _notes(plan, aims, comparison))
 
 
-def _figures(plan: Plan, comparison: Optional[Comparison]) -> Dict[str, AimFigures]:
+def _figures(plan: Plan, comparison: Optional[AimComparison]) -> Dict[str, AimFigures]:
     """In the order of AIMS; an aim that this release does not know comes last."""
     known = dict(comparison.aims) if comparison is not None else {}
     known[plan.aim] = figures_of(plan)
@@ -39,12 +39,12 @@ def _row(aim: str, figures: AimFigures, classes: List[str]) -> List[str]:
 
 
 def _notes(plan: Plan, aims: Dict[str, AimFigures],
-           comparison: Optional[Comparison]) -> List[str]:
+           comparison: Optional[AimComparison]) -> List[str]:
     notes: List[str] = []
     planning = [aim for aim, figures in aims.items() if figures.state == PLANNING]
     if planning:
-        notes.append("%s: being planned; ask again" % ", ".join(planning))
-    notes += ["%s: could not be planned (%s); ask again" % (aim, figures.failure)
+        notes.append(f"{', '.join(planning)}: being planned; ask again")
+    notes += [f"{aim}: could not be planned ({figures.failure}); ask again"
               for aim, figures in aims.items() if figures.state == FAILED]
     epochs = sorted({figures.osdmap_epoch for figures in aims.values()
                      if figures.osdmap_epoch is not None} - {plan.epoch})

@@ -3,23 +3,23 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, Optional
 
-from ..comparing import Comparison
-from ..planner.plan import ClassUsage, Plan, PoolSpace, Usage
-from .aims import aims_json, aims_table
+from ..plan.aim_comparison import AimComparison
+from ..plan.model import ClassUsage, Plan, PoolSpace, Usage
+from ..runtime.formatting import format_bytes, format_duration, format_ratio, histogram_bar, table
 from ..snapshot.model import Snapshot
-from .answer import Answer
-from .held import held_json, held_sentences
-from .text import format_bytes, format_duration, format_ratio, histogram_bar, table
+from .aims import aims_json, aims_table
+from .command_answer import CommandAnswer
+from .held_osds import held_json, held_sentences
 
 _LOOK_STARTED = "; a new look has been started"
 
 
 def evaluate_cluster(usage: Usage, bounds: Mapping[str, float], epoch: int, age_seconds: float,
                      now: Optional[Mapping[str, ClassUsage]] = None,
-                     snapshot: Optional[Snapshot] = None, look_started: bool = False) -> Answer:
+                     snapshot: Optional[Snapshot] = None, look_started: bool = False) -> CommandAnswer:
     """The placement as it will be once everything in flight has arrived.
 
-    `bounds`: device class → the lowest highest utilisation that the rules allow, where known.
+    `bounds`: device class → the lowest highest utilization that the rules allow, where known.
     `now`: the classes as OSDs report them. `snapshot` tells which OSDs are held to a share.
     `look_started`: newer figures are being made.
     """
@@ -28,22 +28,22 @@ def evaluate_cluster(usage: Usage, bounds: Mapping[str, float], epoch: int, age_
     held = "\n".join(held_sentences(snapshot)) if snapshot is not None else ""
     plain = "\n\n".join([head, class_table(usage.classes, bounds, now)]
                         + ([held] if held else []) + [pool_table(usage.pools)])
-    return Answer({"osdmap_epoch": epoch, "snapshot_age_seconds": age_seconds,
+    return CommandAnswer({"osdmap_epoch": epoch, "snapshot_age_seconds": age_seconds,
                    "look_started": look_started,
                    "classes": classes_json(usage.classes, bounds, now),
                    "held_osds": held_json(snapshot) if snapshot is not None else [],
                    "pools": pools_json(usage.pools)}, plain)
 
 
-def evaluate_pool(name: str, usage: Usage, epoch: int, age_seconds: float) -> Answer:
+def evaluate_pool(name: str, usage: Usage, epoch: int, age_seconds: float) -> CommandAnswer:
     """One pool's free space and what limits it."""
     pools = {name: usage.pools[name]}
-    return Answer({"osdmap_epoch": epoch, "snapshot_age_seconds": age_seconds,
+    return CommandAnswer({"osdmap_epoch": epoch, "snapshot_age_seconds": age_seconds,
                    "pools": pools_json(pools)}, pool_table(pools))
 
 
-def evaluate_plan(name: str, plan: Plan, comparison: Optional[Comparison] = None,
-                  epoch: Optional[int] = None) -> Answer:
+def evaluate_plan(name: str, plan: Plan, comparison: Optional[AimComparison] = None,
+                  epoch: Optional[int] = None) -> CommandAnswer:
     """A plan's effect: the same figures before and after, what they cost, and the other aims'.
     `epoch`: of the osdmap that was seen last."""
     head = "plan %s, aim %s: %d moves, %s, %s of pool space gained (%s)" % (
@@ -60,7 +60,7 @@ def evaluate_plan(name: str, plan: Plan, comparison: Optional[Comparison] = None
             "before": usage_json(plan.before, plan.bounds),
             "after": usage_json(plan.after, plan.bounds), "aims": aims_json(plan, comparison),
             "options_known": comparison is not None and comparison.options_known}
-    return Answer(data, plain.rstrip())
+    return CommandAnswer(data, plain.rstrip())
 
 
 def usage_json(usage: Usage, bounds: Mapping[str, float]) -> Dict[str, Any]:
@@ -95,8 +95,8 @@ def class_table(classes: Dict[str, ClassUsage], bounds: Mapping[str, float],
              format_bytes(now[name].used_bytes if now and name in now else c.used_bytes),
              _ratio_or_blank(now[name].max if now and name in now else None),
              format_ratio(c.max), _ratio_or_blank(bounds.get(name)), format_ratio(c.min),
-             format_ratio(c.mean), format_ratio(c.stddev), "osd.%d" % c.fullest_osd,
-             "|%s|" % histogram_bar(c.histogram)]
+             format_ratio(c.mean), format_ratio(c.stddev), f"osd.{c.fullest_osd}",
+             f"|{histogram_bar(c.histogram)}|"]
             for name, c in classes.items()]
     if now is None:
         head, rows = head[:4] + head[5:], [row[:4] + row[5:] for row in rows]
@@ -114,7 +114,7 @@ def skipped_text(skipped: Dict[str, int]) -> str:
     """What stayed out of the plan, one reason a line."""
     if not skipped:
         return ""
-    return "\n".join(["not moved:"] + ["  %6d  %s" % (count, reason)
+    return "\n".join(["not moved:"] + [f"  {count:6}  {reason}"
                                        for reason, count in sorted(skipped.items())])
 
 
@@ -122,7 +122,7 @@ def _class_changes(plan: Plan) -> str:
     rows: List[List[str]] = []
     for name, new in plan.after.classes.items():
         old = plan.before.classes[name]
-        highest, *others = ["%s -> %s" % (format_ratio(a), format_ratio(b)) for a, b in (
+        highest, *others = [f"{format_ratio(a)} -> {format_ratio(b)}" for a, b in (
             (old.max, new.max), (old.min, new.min), (old.mean, new.mean),
             (old.stddev, new.stddev))]
         rows.append([name, str(new.osds), highest, _ratio_or_blank(plan.bounds.get(name)),
@@ -139,7 +139,7 @@ def _pool_changes(before: Usage, after: Usage) -> str:
 
 
 def _osd(osd: Optional[int]) -> str:
-    return "" if osd is None else "osd.%d" % osd
+    return "" if osd is None else f"osd.{osd}"
 
 
 def _ratio_or_blank(ratio: Optional[float]) -> str:

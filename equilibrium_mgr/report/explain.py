@@ -4,116 +4,116 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
-from ..executor.balancer import Balancer
-from ..executor.corrections import sentence
-from ..executor.guards import troubled_pools
-from ..executor.states import STUCK
-from ..executor.toofull import sentences as too_full_sentences
-from ..executor.view import View
-from ..planner.bound import describe
+from ..control.balancer import Balancer
+from ..execution.guards import troubled_pools
+from ..execution.size_corrections import sentence
+from ..observation.cluster_view import ClusterView
+from ..observation.states import STUCK
+from ..observation.too_full import sentences as too_full_sentences
+from ..planner.bound.lower_bound import describe
+from ..runtime.formatting import format_ratio
 from ..settings import Settings
-from .answer import Answer
+from .command_answer import CommandAnswer
 from .explain_osd import SAME, Facts, explain_osd, set_json, target_utilization
 from .explain_pool import explain_pg, explain_pool
-from .held import held_json, held_sentences
-from .refusals import refusal_sentences, refusals
-from .text import format_ratio
+from .held_osds import held_json, held_sentences
+from .target_refusals import refusal_sentences, refusals
 
 #: Device classes and pools that a sentence names before it only counts the rest.
 _NAMES_SHOWN = 10
 
 
-class Sight(NamedTuple):
+class ExplainContext(NamedTuple):
     """What an explanation is made from; nothing is read from the cluster for it."""
 
-    view: View
+    view: ClusterView
     balancer: Balancer
     settings: Settings
 
 
-def explain(what: Optional[str], view: View, balancer: Balancer, settings: Settings,
-            age_seconds: float) -> Optional[Answer]:
+def explain(what: Optional[str], view: ClusterView, balancer: Balancer, settings: Settings,
+            age_seconds: float) -> Optional[CommandAnswer]:
     """Of the cluster, or of the OSD, pool or PG called `what`; None where there is none such."""
-    facts = _explain(what, Sight(view, balancer, settings))
+    facts = _explain(what, ExplainContext(view, balancer, settings))
     if facts is None:
         return None
     data, sentences = facts
     data.update({"osdmap_epoch": view.snapshot.epoch, "snapshot_age_seconds": age_seconds,
                  "sentences": sentences})
-    return Answer(data, "\n".join(sentences))
+    return CommandAnswer(data, "\n".join(sentences))
 
 
-def _explain(what: Optional[str], sight: Sight) -> Optional[Facts]:
+def _explain(what: Optional[str], context: ExplainContext) -> Optional[Facts]:
     """A pool may have a number for a name; `osd.` in front makes an OSD of it."""
-    view, snapshot = sight.view, sight.view.snapshot
+    view, snapshot = context.view, context.view.snapshot
     if not what:
-        return _explain_cluster(sight)
+        return _explain_cluster(context)
     if what.startswith("osd."):
         osd = _osd_number(what[len("osd."):], view)
         if osd is not None:
             return explain_osd(osd, view)
     for pool in snapshot.pools.values():
         if pool.name == what:
-            return explain_pool(pool, view, sight.settings.pool_ids,
-                                _stopped(sight).get(pool.id))
+            return explain_pool(pool, view, context.settings.pool_ids,
+                                _stopped(context).get(pool.id))
     osd = _osd_number(what, view)
     if osd is not None:
         return explain_osd(osd, view)
     pg = snapshot.pgs.get(what.lower())
-    return explain_pg(pg, view, sight.balancer.rejected) if pg is not None else None
+    return explain_pg(pg, view, context.balancer.rejected) if pg is not None else None
 
 
-def _osd_number(text: str, view: View) -> Optional[int]:
+def _osd_number(text: str, view: ClusterView) -> Optional[int]:
     # Python refuses to read thousands of digits
     number = int(text) if text.isascii() and text.isdigit() and len(text) < 20 else -1
     return number if number in view.snapshot.osds else None
 
 
-def _explain_cluster(sight: Sight) -> Facts:
-    view, snapshot = sight.view, sight.view.snapshot
+def _explain_cluster(context: ExplainContext) -> Facts:
+    view, snapshot = context.view, context.view.snapshot
     sets, sentences = _sets(view)
     unusable = Counter(reason for reason in (
         osd.cannot_take() for osd in snapshot.osds.values()) if reason)
     troubled = sorted(set(troubled_pools(snapshot).values()))
-    sentences.append("equilibrium is %s: %s" % (sight.balancer.state, sight.balancer.reason))
+    sentences.append(f"equilibrium is {context.balancer.state}: {context.balancer.reason}")
     sentences += too_full_sentences(snapshot, view.too_full)
     refused = None
-    if sight.balancer.state == STUCK and sets:
+    if context.balancer.state == STUCK and sets:
         worst = max(sets, key=lambda found: float(found["above_bound"]))
-        refused = refusals(worst["fullest_osd"], snapshot, sight.settings, sight.balancer.rejected)
+        refused = refusals(worst["fullest_osd"], snapshot, context.settings, context.balancer.rejected)
         sentences += refusal_sentences(refused)
-    sentences += _limited(sight)
-    stopped = _stopped(sight)
+    sentences += _limited(context)
+    stopped = _stopped(context)
     sentences += [reason for _, reason in sorted(stopped.items())]
-    sentences += ["pools wait: %s" % reason for reason in troubled]
-    sentences += ["%d PGs cannot be moved: %s" % (count, reason)
+    sentences += [f"pools wait: {reason}" for reason in troubled]
+    sentences += [f"{count} PGs cannot be moved: {reason}"
                   for reason, count in sorted(snapshot.skipped.items())]
     sentences += held_sentences(snapshot)
-    sentences += ["%d OSDs can take no shards: %s" % (count, reason)
+    sentences += [f"{count} OSDs can take no shards: {reason}"
                   for reason, count in sorted(unusable.items())]
-    if sight.balancer.rejected:
+    if context.balancer.rejected:
         sentences.append("%d PGs stay where they are because the monitor did not keep their upmaps"
-                         % len(sight.balancer.rejected))
+                         % len(context.balancer.rejected))
     if view.in_flight_moves:
         sentences.append("%d moves are under way; all figures take them as arrived"
                          % view.in_flight_moves)
-    return {"state": sight.balancer.state, "reason": sight.balancer.reason, "sets": sets,
+    return {"state": context.balancer.state, "reason": context.balancer.reason, "sets": sets,
             "skipped_pgs": dict(snapshot.skipped), "unusable_osds": dict(unusable),
             "held_osds": held_json(snapshot), "refusals": refused,
             "mispredicted": [stopped[pool] for pool in sorted(stopped)],
-            "troubled": troubled, "rejected_upmaps": len(sight.balancer.rejected),
+            "troubled": troubled, "rejected_upmaps": len(context.balancer.rejected),
             "in_flight_moves": view.in_flight_moves,
             "too_full": [entry.to_json(snapshot.full_ratio) for entry in view.too_full]}, sentences
 
 
-def _stopped(sight: Sight) -> Dict[int, str]:
+def _stopped(context: ExplainContext) -> Dict[int, str]:
     """Pool id → why the closed loop has stopped it, with the command that lets it go on."""
-    pools = sight.view.snapshot.pools
+    pools = context.view.snapshot.pools
     return {pool: sentence(found, pools[pool].name)
-            for pool, found in sight.balancer.mispredicted.items() if pool in pools}
+            for pool, found in context.balancer.mispredicted.items() if pool in pools}
 
 
-def _sets(view: View) -> Tuple[List[Dict[str, Any]], List[str]]:
+def _sets(view: ClusterView) -> Tuple[List[Dict[str, Any]], List[str]]:
     """What holds for each set of OSDs that data can move between."""
     snapshot = view.snapshot
     if view.reachable is None:
@@ -134,16 +134,16 @@ def _sets(view: View) -> Tuple[List[Dict[str, Any]], List[str]]:
     return found, sentences
 
 
-def _limited(sight: Sight) -> List[str]:
+def _limited(context: ExplainContext) -> List[str]:
     """What the operator keeps from being moved."""
     sentences: List[str] = []
-    if sight.settings.pool_ids is not None:
-        pools = sight.view.snapshot.pools
+    if context.settings.pool_ids is not None:
+        pools = context.view.snapshot.pools
         sentences.append("balancing is limited to pools: %s" % _named(
-            pools[pool].name for pool in sorted(sight.settings.pool_ids) if pool in pools))
-    if sight.settings.device_classes is not None:
+            pools[pool].name for pool in sorted(context.settings.pool_ids) if pool in pools))
+    if context.settings.device_classes is not None:
         sentences.append("balancing is limited to device classes: %s" % _named(
-            sorted(sight.settings.device_classes)))
+            sorted(context.settings.device_classes)))
     return sentences
 
 
@@ -151,4 +151,4 @@ def _named(names: Iterable[str]) -> str:
     known = list(names)
     more = len(known) - _NAMES_SHOWN
     shown = ", ".join(known[:_NAMES_SHOWN]) or "none that is there"
-    return "%s and %d more" % (shown, more) if more > 0 else shown
+    return f"{shown} and {more} more" if more > 0 else shown

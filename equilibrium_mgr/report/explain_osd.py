@@ -3,22 +3,22 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Optional, Tuple
 
-from ..executor.toofull import sentences as too_full_sentences
-from ..executor.view import View
-from ..planner.bound import OsdSet, describe
+from ..observation.cluster_view import ClusterView
+from ..observation.too_full import sentences as too_full_sentences
+from ..planner.bound.lower_bound import OsdSet, describe
+from ..runtime.formatting import format_bytes, format_ratio
 from ..snapshot.model import Osd, Snapshot
-from ..snapshot.weights import held_sentence
-from .text import format_bytes, format_ratio
+from ..snapshot.operator_weights import held_sentence
 
 #: JSON-ready facts, and the sentences that say the same.
 Facts = Tuple[Dict[str, Any], List[str]]
 
-#: Utilisations nearer than this are the same to people.
+#: Utilizations nearer than this are the same to people.
 SAME = 0.0005
 
 
-def explain_osd(number: int, view: View) -> Facts:
-    """Bytes are bytes, utilisations ratios of the OSD's size."""
+def explain_osd(number: int, view: ClusterView) -> Facts:
+    """Bytes are bytes, utilizations ratios of the OSD's size."""
     osd = view.snapshot.osds[number]
     osd_set = set_of(number, view)
     level = view.reachable.levels.get(number) if view.reachable is not None else None
@@ -41,12 +41,12 @@ def explain_osd(number: int, view: View) -> Facts:
                          " compacted; 'ceph tell osd.%d compact' does that at once"
                          % (format_bytes(osd.uncompacted_bytes), number))
     if osd.cannot_take():
-        sentences.append("no shard may go to it: it is %s" % osd.cannot_take())
+        sentences.append(f"no shard may go to it: it is {osd.cannot_take()}")
     else:
         if osd.share < 1.0:
             sentences.append(held_sentence(osd))
         sentences += _reach(osd, level, osd_set, view)
-    sentences.append("it limits the free space of pools: %s" % ", ".join(limited) if limited
+    sentences.append(f"it limits the free space of pools: {', '.join(limited)}" if limited
                      else "it limits the free space of no pool that holds data")
     return data, sentences
 
@@ -61,7 +61,7 @@ def target_utilization(osd: Osd) -> Optional[float]:
     return osd.target_bytes / osd.size_bytes if osd.has_statistics else None
 
 
-def set_of(osd: int, view: View) -> Optional[OsdSet]:
+def set_of(osd: int, view: ClusterView) -> Optional[OsdSet]:
     """The OSDs with which it can exchange data, or None."""
     if view.reachable is not None:
         for osd_set in view.reachable.sets:
@@ -85,7 +85,7 @@ def _fill(osd: Osd) -> str:
     named = "osd.%d (class %s, %s)" % (osd.id, osd.device_class, "host %s" % osd.host
                                        if osd.host else "no host")
     if now is None or then is None:
-        return "%s has no statistics" % named
+        return f"{named} has no statistics"
     said = "%s has %s of %s in use: %s" % (named, format_bytes(osd.used_bytes),
                                            format_bytes(osd.size_bytes), format_ratio(now))
     if not osd.inbound_bytes and not osd.outbound_bytes:
@@ -96,23 +96,22 @@ def _fill(osd: Osd) -> str:
 
 
 def _reach(osd: Osd, level: Optional[float], osd_set: Optional[OsdSet],
-           view: View) -> List[str]:
+           view: ClusterView) -> List[str]:
     then = target_utilization(osd)
     if view.reachable is None or then is None:
         return []
     if osd_set is None or level is None:
         return ["no pool that holds data may use it"]
-    said = "in the most even placement that the rules allow it would be at %s" % format_ratio(level)
+    said = f"in the most even placement that the rules allow it would be at {format_ratio(level)}"
     if abs(then - level) >= SAME:
-        said += ", %.1f points %s" % (100.0 * abs(then - level),
-                                      "lower" if level < then else "higher")
+        said += f", {100.0 * abs(then - level):.1f} points {'lower' if level < then else 'higher'}"
     sentences = [said, describe(osd_set, view.snapshot)]
     if osd.id in osd_set.binding.osds and len(osd_set.binding.osds) < len(osd_set.osds):
         sentences.append("it is one of the OSDs that stand at this bound")
     return sentences
 
 
-def _limited_pools(osd: int, view: View) -> List[str]:
+def _limited_pools(osd: int, view: ClusterView) -> List[str]:
     """Names of the pools with data whose free space ends where this OSD is full."""
     return [name for name, space in view.usage.pools.items()
             if space.limiting_osd == osd and space.stored_bytes > 0]

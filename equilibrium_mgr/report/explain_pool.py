@@ -5,17 +5,17 @@ from collections import Counter
 from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
 from ..crush.placement import NO_OSD, Block
-from ..executor.guards import troubled_pools
-from ..executor.rejections import Items
-from ..executor.toofull import sentences as too_full_sentences
-from ..executor.view import View
-from ..planner.bound import describe
+from ..execution.guards import troubled_pools
+from ..execution.rejections import Items
+from ..observation.cluster_view import ClusterView
+from ..observation.too_full import sentences as too_full_sentences
+from ..planner.bound.lower_bound import describe
+from ..runtime.formatting import format_bytes, format_ratio
 from ..snapshot.model import Pg, Pool, Snapshot
 from .explain_osd import Facts, set_of, target_utilization, utilization
-from .text import format_bytes, format_ratio
 
 
-def explain_pool(pool: Pool, view: View, pool_ids: Optional[FrozenSet[int]],
+def explain_pool(pool: Pool, view: ClusterView, pool_ids: Optional[FrozenSet[int]],
                  stopped: Optional[str] = None) -> Facts:
     """`pool_ids`: the pools that balancing is limited to, None for all; `stopped`: why the closed
     loop has stopped this one. Bytes are bytes."""
@@ -32,27 +32,27 @@ def explain_pool(pool: Pool, view: View, pool_ids: Optional[FrozenSet[int]],
         "limiting_osd": space.limiting_osd, "rule_id": pool.rule_id, "failure_domains": domains,
         "immovable": pool.immovable, "immovable_pgs": immovable, "waits_for": waits_for,
         "excluded": excluded, "stopped": stopped}
-    sentences = ["pool %s can take %s more" % (pool.name, format_bytes(space.free_bytes))]
+    sentences = [f"pool {pool.name} can take {format_bytes(space.free_bytes)} more"]
     sentences += _limiting(space.limiting_osd, view)
     sentences += [_domain_sentence(block) for block in domains]
     if pool.is_optimized:
         sentences.append("with allow_ec_optimizations its shards differ in size by their position;"
                          " they are estimated alike")
     if pool.immovable:
-        sentences.append("none of its PGs can be moved: %s" % pool.immovable)
+        sentences.append(f"none of its PGs can be moved: {pool.immovable}")
     else:
         sentences += _immovable_sentences(immovable, len(pgs))
     if stopped:
-        sentences.append("nothing of it is moved: %s" % stopped)
+        sentences.append(f"nothing of it is moved: {stopped}")
     if waits_for:
-        sentences.append("nothing of it is moved for now: %s" % waits_for)
+        sentences.append(f"nothing of it is moved for now: {waits_for}")
     if excluded:
         sentences.append("automatic balancing leaves it alone: it is limited to other pools"
                          " ('ceph equilibrium pool ls')")
     return data, sentences
 
 
-def explain_pg(pg: Pg, view: View, rejected: Items) -> Facts:
+def explain_pg(pg: Pg, view: ClusterView, rejected: Items) -> Facts:
     """`rejected`: of which PGs the monitor did not keep the upmap items."""
     snapshot = view.snapshot
     pool = snapshot.pools[pg.pool]
@@ -72,21 +72,21 @@ def explain_pg(pg: Pg, view: View, rejected: Items) -> Facts:
         "shards": [_shard(osd, snapshot) for osd in pg.up]}
     sentences = ["pg %s of pool %s, %s a shard, belongs on %s" % (
         pg.pgid, pool.name, format_bytes(pg.shard_bytes), _osds(pg.up))]
-    sentences.append("its data is on %s and on its way" % _osds(pg.home)
+    sentences.append(f"its data is on {_osds(pg.home)} and on its way"
                      if pg.is_moving else "its data is there")
     sentences += _origin(items, raw, pg.up)
     sentences += too_full_sentences(snapshot, too_full)
-    sentences.append("it cannot be moved: %s" % pg.immovable if pg.immovable
+    sentences.append(f"it cannot be moved: {pg.immovable}" if pg.immovable
                      else "nothing about it forbids moving it")
     if refused:
-        sentences.append("it is left alone until CRUSH changes: %s" % refused)
+        sentences.append(f"it is left alone until CRUSH changes: {refused}")
     if waits_for:
-        sentences.append("it is not moved for now: %s" % waits_for)
+        sentences.append(f"it is not moved for now: {waits_for}")
     sentences += [_shard_sentence(osd, snapshot) for osd in pg.up]
     return data, sentences
 
 
-def _limiting(number: Optional[int], view: View) -> List[str]:
+def _limiting(number: Optional[int], view: ClusterView) -> List[str]:
     if number is None:
         return ["no OSD with statistics holds any of it"]
     osd = view.snapshot.osds[number]
@@ -99,14 +99,14 @@ def _limiting(number: Optional[int], view: View) -> List[str]:
 def _domains(block: Block, snapshot: Snapshot) -> Dict[str, Any]:
     """What one take of a rule keeps apart."""
     take = block.take
-    return {"take": "osd.%d" % take if take >= 0 else snapshot.crush.buckets[take].name,
+    return {"take": f"osd.{take}" if take >= 0 else snapshot.crush.buckets[take].name,
             "shards": block.positions,
             "domains": [{"type": domain.type_name, "most_shards": domain.shards_per_bucket}
                         for domain in block.domains]}
 
 
 def _domain_sentence(block: Mapping[str, Any]) -> str:
-    limits = ["%d per %s" % (domain["most_shards"], domain["type"])
+    limits = [f"{domain['most_shards']} per {domain['type']}"
               for domain in block["domains"]] or ["1 per OSD"]
     return "%d shard%s of each PG under %s, at most %s" % (
         block["shards"], "" if block["shards"] == 1 else "s", block["take"],
@@ -115,8 +115,8 @@ def _domain_sentence(block: Mapping[str, Any]) -> str:
 
 def _immovable_sentences(immovable: Mapping[str, int], pgs: int) -> List[str]:
     if not immovable:
-        return ["all of its %d PGs can be moved" % pgs]
-    return ["%d of its %d PGs cannot be moved: %s" % (count, pgs, reason)
+        return [f"all of its {pgs} PGs can be moved"]
+    return [f"{count} of its {pgs} PGs cannot be moved: {reason}"
             for reason, count in sorted(immovable.items())]
 
 
@@ -126,9 +126,9 @@ def _origin(items: Sequence[Tuple[int, int]], raw: Optional[Sequence[Optional[in
         return ["CRUSH itself places it so; it has no upmap items"]
     shown = ", ".join("osd.%d to osd.%d" % pair for pair in items)
     if raw is None:
-        return ["it has upmap items: %s; what CRUSH alone would give is not known" % shown]
+        return [f"it has upmap items: {shown}; what CRUSH alone would give is not known"]
     if list(raw) == [_number(osd) for osd in up]:
-        return ["CRUSH itself places it so; its upmap items have no effect: %s" % shown]
+        return [f"CRUSH itself places it so; its upmap items have no effect: {shown}"]
     return ["upmap items place it so: %s; CRUSH alone would have it on %s" % (
         shown, _osds([NO_OSD if osd is None else osd for osd in raw]))]
 
@@ -138,7 +138,7 @@ def _number(osd: int) -> Optional[int]:
 
 
 def _osds(numbers: Sequence[int]) -> str:
-    return ", ".join("no OSD" if number == NO_OSD else "osd.%d" % number
+    return ", ".join("no OSD" if number == NO_OSD else f"osd.{number}"
                      for number in numbers) or "no OSD"
 
 
@@ -152,5 +152,5 @@ def _shard_sentence(number: int, snapshot: Snapshot) -> str:
     osd = snapshot.osds.get(number)
     then = target_utilization(osd) if osd else None
     if then is None:
-        return "%s: utilisation not known" % _osds([number])
-    return "osd.%d: %s" % (number, format_ratio(then))
+        return f"{_osds([number])}: utilization not known"
+    return f"osd.{number}: {format_ratio(then)}"

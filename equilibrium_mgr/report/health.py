@@ -3,11 +3,11 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Sequence
 
-from ..executor.balancer import Balancer
-from ..executor.corrections import sentence
-from ..executor.guards import CURE_BUILTIN
-from ..executor.toofull import sentences
-from ..scope import BadOption, cures
+from ..control.balancer import Balancer
+from ..control.balancing_scope import BadOption, cures
+from ..execution.guards import CURE_BUILTIN
+from ..execution.size_corrections import sentence
+from ..observation.too_full import sentences
 
 _DETAILS = 20
 
@@ -17,15 +17,15 @@ def health_checks(balancer: Balancer, active: bool, failure: str,
     """The checks that hold now, in the shape of MgrModule.set_health_checks."""
     checks: Dict[str, Any] = {}
     view = balancer.view
-    wants_to_move = active or balancer.walk is not None
+    wants_to_move = active or balancer.execution is not None
     if wants_to_move and balancer.builtin_active:
         checks["MGR_EQUILIBRIUM_CONFLICT"] = _warning(
             "the built-in balancer and equilibrium are both active", 1,
-            ["equilibrium sends nothing meanwhile; run '%s'" % CURE_BUILTIN])
+            [f"equilibrium sends nothing meanwhile; run '{CURE_BUILTIN}'"])
     if wants_to_move and view is not None and view.too_full:
         pgs = len({pgid for entry in view.too_full for pgid in entry.pgids})
         checks["MGR_EQUILIBRIUM_TOOFULL"] = _warning(
-            "%d PGs stand still because an OSD is too full for them" % pgs, pgs,
+            f"{pgs} PGs stand still because an OSD is too full for them", pgs,
             sentences(view.snapshot, view.too_full[:_DETAILS]))
     if balancer.mispredicted:
         names = {} if view is None else {p.id: p.name for p in view.snapshot.pools.values()}
@@ -37,12 +37,12 @@ def health_checks(balancer: Balancer, active: bool, failure: str,
     rejected = balancer.recent_rejections()
     if rejected:
         checks["MGR_EQUILIBRIUM_APPLY_FAILED"] = _warning(
-            "%d upmaps were not kept by the monitor" % len(rejected), len(rejected),
-            ["pg %s: %s" % (pgid, item.reason)
+            f"{len(rejected)} upmaps were not kept by the monitor", len(rejected),
+            [f"pg {pgid}: {item.reason}"
              for pgid, item in sorted(rejected.items())[:_DETAILS]])
     if bad:
         checks["MGR_EQUILIBRIUM_BAD_OPTION"] = _warning(
-            "%d values of options of equilibrium cannot be used" % len(bad), len(bad),
+            f"{len(bad)} values of options of equilibrium cannot be used", len(bad),
             [one.sentence() for one in bad[:_DETAILS]] + [cures(bad)])
     failure = failure or balancer.planning_failure() or ""
     if failure:

@@ -4,15 +4,15 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
-from .answer import Answer
-from .text import format_bytes, format_duration, table
+from ..runtime.formatting import format_bytes, format_duration, table
+from .command_answer import CommandAnswer
 
 _UNDER_WAY = "under way"
 _HEADER = ("STARTED (UTC)", "PLAN", "TOOK", "PLANS", "MOVES", "BYTES", "MAX UTILISATION", "OUTCOME")
 
 
 def report_history(entries: Sequence[Mapping[str, Any]], episode: Optional[Mapping[str, Any]],
-                   now: float) -> Answer:
+                   now: float) -> CommandAnswer:
     """Finished episodes and the one under way, the newest last.
 
     The entries may come from another version of equilibrium: what is missing stays empty.
@@ -22,10 +22,10 @@ def report_history(entries: Sequence[Mapping[str, Any]], episode: Optional[Mappi
         episodes.append(dict(episode, plan=episode["plan"] or "automatic", ended_at=None,
                              outcome=_UNDER_WAY, max_after={}))
     if not episodes:
-        return Answer({"episodes": []}, "nothing has been moved yet")
+        return CommandAnswer({"episodes": []}, "nothing has been moved yet")
     rows = [_row(entry, now) for entry in episodes]
-    whys = ["  %s  %s" % (row[0], entry.get("why", "")) for row, entry in zip(rows, episodes)]
-    return Answer({"episodes": episodes},
+    whys = [f"  {row[0]}  {entry.get('why', '')}" for row, entry in zip(rows, episodes)]
+    return CommandAnswer({"episodes": episodes},
                   "\n".join([table(_HEADER, rows, left=2), "", "why:"] + whys))
 
 
@@ -55,7 +55,7 @@ def _maxima(before: Any, after: Any) -> str:
 
 
 def _ratio(value: Any) -> str:
-    return "%.3f" % value if isinstance(value, (int, float)) else "?"
+    return f"{value:.3f}" if isinstance(value, (int, float)) else "?"
 
 
 def _number(entry: Mapping[str, Any], key: str) -> Optional[float]:

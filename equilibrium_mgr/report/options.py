@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, List, Optional
 
-from ..scope import bad_options, left_out
+from ..control.balancing_scope import bad_options, left_out
 from ..settings import changed_options, read_settings
 from ..snapshot.model import Snapshot
 
@@ -13,7 +13,7 @@ def options_json(option: Callable[[str], Any], snapshot: Optional[Snapshot]) -> 
     settings = read_settings(option)
     bad: Dict[str, List[str]] = {}
     for one in bad_options(settings, snapshot):
-        bad.setdefault(one.option, []).append("'%s': %s" % (one.value, one.reason))
+        bad.setdefault(one.option, []).append(f"'{one.value}': {one.reason}")
     return {
         "options": [dict(changed._asdict(), bad="; ".join(bad.get(changed.name, [])) or None)
                     for changed in changed_options(option)],
@@ -27,7 +27,7 @@ def option_lines(data: Dict[str, Any]) -> List[str]:
     if options:
         lines.append("options: %s" % ", ".join(
             "%s=%s" % (one["name"], one["value"]) for one in options))
-    lines += ["bad option: %s is %s" % (one["name"], one["bad"]) for one in options if one["bad"]]
+    lines += [f"bad option: {one['name']} is {one['bad']}" for one in options if one["bad"]]
     if data.get("left_out"):
-        lines.append("left out: %s" % "; ".join(data["left_out"]))
+        lines.append(f"left out: {'; '.join(data['left_out'])}")
     return lines

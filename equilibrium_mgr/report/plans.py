@@ -4,23 +4,23 @@ from __future__ import annotations
 import time
 from typing import Any, Dict, Iterable, List, Optional
 
-from ..planner.plan import Plan
-from ..plan_queue import Progress
-from ..shelf import PlanHead
-from .answer import Answer
-from .text import format_bytes, table
+from ..plan.model import Plan
+from ..plan.store import PlanHead
+from ..plan_service.plan_queue import PlanProgress
+from ..runtime.formatting import format_bytes, table
+from .command_answer import CommandAnswer
 
 
-def show_plan(name: str, plan: Plan) -> Answer:
+def show_plan(name: str, plan: Plan) -> CommandAnswer:
     """The plan as shell lines that an operator can read, keep and run."""
     commands = [change.command() for change in plan.changes]
-    return Answer({"plan": name, "aim": plan.aim, "osdmap_epoch": plan.epoch,
+    return CommandAnswer({"plan": name, "aim": plan.aim, "osdmap_epoch": plan.epoch,
                    "moves": moves_json(plan), "bytes": plan.bytes,
                    "gained_bytes": plan.gained_bytes, "commands": commands},
                   "\n".join(_comment(name, plan) + commands))
 
 
-def dump_plan(name: str, plan: Plan) -> Answer:
+def dump_plan(name: str, plan: Plan) -> CommandAnswer:
     """Everything the plan holds, as JSON in either format."""
     data = {
         "plan": name, "aim": plan.aim, "osdmap_epoch": plan.epoch,
@@ -32,11 +32,11 @@ def dump_plan(name: str, plan: Plan) -> Answer:
         "predicted_up": {c.pgid: list(c.up_after) for c in plan.changes},
         "before": _usage(plan.to_dict()["before"]), "after": _usage(plan.to_dict()["after"]),
         "skipped": plan.skipped}
-    return Answer(data, "\n".join(_comment(name, plan) + _detail(plan)))
+    return CommandAnswer(data, "\n".join(_comment(name, plan) + _detail(plan)))
 
 
-def list_plans(heads: Iterable[PlanHead], making: Dict[str, Progress],
-               executing: Optional[str]) -> Answer:
+def list_plans(heads: Iterable[PlanHead], making: Dict[str, PlanProgress],
+               executing: Optional[str]) -> CommandAnswer:
     """Kept plans and plans in the making."""
     plans: List[Dict[str, Any]] = []
     for head in sorted(heads, key=lambda h: h.name):
@@ -57,7 +57,7 @@ def list_plans(heads: Iterable[PlanHead], making: Dict[str, Progress],
              _size(p["gained_bytes"]), str(p["osdmap_epoch"] or ""), p["created"]] for p in plans]
     plain = table(["PLAN", "STATE", "AIM", "MOVES", "BYTES", "GAINED", "EPOCH", "CREATED"], rows,
                   left=3) if rows else ""
-    return Answer({"plans": plans}, plain)
+    return CommandAnswer({"plans": plans}, plain)
 
 
 def moves_json(plan: Plan) -> List[Dict[str, Any]]:
@@ -73,16 +73,16 @@ def _comment(name: str, plan: Plan) -> List[str]:
         name, plan.aim, plan.epoch, len(plan.moves), format_bytes(plan.bytes))]
     for device_class, after in plan.after.classes.items():
         before = plan.before.classes[device_class]
-        lines.append("# class %s: highest utilisation %.4f -> %.4f, stddev %.4f -> %.4f" % (
+        lines.append("# class %s: highest utilization %.4f -> %.4f, stddev %.4f -> %.4f" % (
             device_class, before.max, after.max, before.stddev, after.stddev))
-    lines.append("# predicted pool space gained: %s" % format_bytes(plan.gained_bytes))
+    lines.append(f"# predicted pool space gained: {format_bytes(plan.gained_bytes)}")
     return lines
 
 
 def _detail(plan: Plan) -> List[str]:
-    rows = [[m.pgid, "osd.%d" % m.source, "osd.%d" % m.target, format_bytes(m.bytes),
-             "%.4f -> %.4f" % (m.source_before, m.source_after),
-             "%.4f -> %.4f" % (m.target_before, m.target_after)] for m in plan.moves]
+    rows = [[m.pgid, f"osd.{m.source}", f"osd.{m.target}", format_bytes(m.bytes),
+             f"{m.source_before:.4f} -> {m.source_after:.4f}",
+             f"{m.target_before:.4f} -> {m.target_after:.4f}"] for m in plan.moves]
     return [table(["PG", "FROM", "TO", "BYTES", "FROM UTILISATION", "TO UTILISATION"], rows)]
 
 

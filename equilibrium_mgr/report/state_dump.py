@@ -9,9 +9,9 @@ import json
 import time
 from typing import Any, Dict, List, Mapping, Optional
 
-from ..snapshot.acting import acting_sets
+from ..snapshot.acting_sets import acting_sets
 from ..snapshot.reading import PgRecord, Reading
-from .answer import Answer, Refusal
+from .command_answer import CommandAnswer, CommandError
 
 STATE_VERSION = 1
 #: Parts of the osdmap whose keys are names or addresses; placement needs none of them.
@@ -20,15 +20,15 @@ _NAME_KEYS = ("name", "pool_name", "item_name", "rule_name")
 _ADDRESS_KEYS = ("addr", "addrs", "uuid")
 
 
-def dump_state(reading: Optional[Reading], anonymous: bool) -> Answer:
+def dump_state(reading: Optional[Reading], anonymous: bool) -> CommandAnswer:
     """The state file's content. Refuses while the cluster has not been read yet."""
     if reading is None:
-        raise Refusal(errno.EAGAIN, "the cluster has not been looked at yet; a look has been"
+        raise CommandError(errno.EAGAIN, "the cluster has not been looked at yet; a look has been"
                       " started, try again")
     state = _state(reading)
     if anonymous:
         state = _without_names(state)
-    return Answer(state, json.dumps(state, separators=(",", ":")))
+    return CommandAnswer(state, json.dumps(state, separators=(",", ":")))
 
 
 def _state(reading: Reading) -> Dict[str, Any]:
@@ -96,7 +96,7 @@ def _osd_df(reading: Reading) -> List[Dict[str, Any]]:
         osd = stats["osd"]
         kb = stats.get("kb", 0)
         nodes.append({
-            "id": osd, "name": "osd.%d" % osd, "type": "osd", "type_id": 0,
+            "id": osd, "name": f"osd.{osd}", "type": "osd", "type_id": 0,
             "crush_weight": weights.get(osd, 0.0),
             "reweight": float(states.get(osd, {}).get("weight", 1.0)),
             "kb": kb, "kb_used": stats.get("kb_used", 0), "kb_avail": stats.get("kb_avail", 0),
@@ -150,15 +150,15 @@ def _df(reading: Reading) -> Dict[str, Any]:
 def _without_names(state: Dict[str, Any]) -> Dict[str, Any]:
     """The same state with pools, buckets and profiles numbered, and no trace of machines."""
     osd_dump = state["osd_dump"]
-    names: Dict[str, str] = {p["pool_name"]: "pool%d" % p["pool"] for p in osd_dump["pools"]}
-    profiles = {name: "profile%d" % number for number, name in enumerate(
+    names: Dict[str, str] = {p["pool_name"]: f"pool{p['pool']}" for p in osd_dump["pools"]}
+    profiles = {name: f"profile{number}" for number, name in enumerate(
         sorted(osd_dump.get("erasure_code_profiles", {})))}
     for bucket in state["crush_dump"].get("buckets", []):
         base, shadow, _ = bucket["name"].partition("~")
         if not shadow:
-            names[base] = "%s%d" % (bucket["type_name"], -bucket["id"])
+            names[base] = f"{bucket['type_name']}{-bucket['id']}"
     for rule in state["crush_dump"].get("rules", []):
-        names.setdefault(rule.get("rule_name", ""), "rule%d" % rule["rule_id"])
+        names.setdefault(rule.get("rule_name", ""), f"rule{rule['rule_id']}")
     anonymous = _rename(state, names)
     anonymous["crush_dump"]["types"] = state["crush_dump"].get("types", [])
     anonymous["osd_dump"]["erasure_code_profiles"] = {

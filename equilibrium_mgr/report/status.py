@@ -3,18 +3,18 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Optional
 
-from ..executor.balancer import Balancer
-from ..executor.corrections import sentence
-from ..executor.guards import pg_num_changes
-from ..executor.rejections import LIFTED_BY
-from ..executor.states import BALANCED, STUCK, WAITING
-from ..executor.toofull import with_too_full
-from ..executor.view import View
-from ..planning import PlanningDesk
-from .answer import Answer
+from ..control.balancer import Balancer
+from ..execution.guards import pg_num_changes
+from ..execution.rejections import LIFTED_BY
+from ..execution.size_corrections import sentence
+from ..observation.cluster_view import ClusterView
+from ..observation.states import BALANCED, STUCK, WAITING
+from ..observation.too_full import with_too_full
+from ..plan_service.plan_service import PlanService
+from ..runtime.formatting import format_bytes, format_duration, format_ratio
+from .command_answer import CommandAnswer
 from .evaluation import class_table, classes_json
 from .options import option_lines
-from .text import format_bytes, format_duration, format_ratio
 
 
 #: Stopped pools that the reason names; JSON has all of them.
@@ -22,31 +22,31 @@ _STOPPED_SHOWN = 3
 _PG_NUM = " (a pg_num is changing: half of target_max_misplaced_ratio is left to that)"
 
 
-def report_status(balancer: Balancer, desk: PlanningDesk, active: bool, now: float,
+def report_status(balancer: Balancer, plan_service: PlanService, active: bool, now: float,
                   next_round_at: Optional[float],
-                  options: Optional[Dict[str, Any]] = None, view: Optional[View] = None,
-                  look_started: bool = False, news: Optional[str] = None) -> Answer:
+                  options: Optional[Dict[str, Any]] = None, view: Optional[ClusterView] = None,
+                  look_started: bool = False, news: Optional[str] = None) -> CommandAnswer:
     """Figures of the last round; reads nothing from the cluster. `options`: of options_json.
 
     `view`: the balancer's, or that with figures of now. `look_started`: a newer one is being made.
     `news`: what has come since and speaks against a rest.
     """
     view = view if view is not None else balancer.view
-    making = desk.in_the_making()
+    making = plan_service.in_the_making()
     data: Dict[str, Any] = {
         "state": balancer.state, "reason": balancer.reason, "active": active,
         "planning": [{"plan": p.plan or "automatic", "aim": p.aim, "moves": p.moves,
                       "seconds": max(0.0, now - p.started_at)} for p in making.values()],
-        "last_plan": desk.last_plan, "last_execution": balancer.last_walk,
+        "last_plan": plan_service.last_plan, "last_execution": balancer.last_execution,
         "episode": balancer.episode,
         "rejected_upmaps": [{"pgid": pgid, "reason": item.reason, "lifted_by": LIFTED_BY}
                             for pgid, item in sorted(balancer.rejected.items())],
         "next_run_seconds": None if next_round_at is None else max(0.0, next_round_at - now)}
     if making and balancer.state == "off":
-        data["reason"] += "; %d plan is being made" % len(making)
+        data["reason"] += f"; {len(making)} plan is being made"
     data.update(options or {})
     if data.get("left_out") and balancer.state in (BALANCED, STUCK):
-        data["reason"] += "; left out: %s" % "; ".join(data["left_out"])
+        data["reason"] += f"; left out: {'; '.join(data['left_out'])}"
     data["mispredicted"] = _mispredicted(balancer, view)
     data["reason"] = "; ".join([data["reason"]] + [
         entry["reason"] for entry in data["mispredicted"][:_STOPPED_SHOWN]])
@@ -58,10 +58,10 @@ def report_status(balancer: Balancer, desk: PlanningDesk, active: bool, now: flo
         data["reason"] = "%s, which is looked at within ten minutes; before: %s (%s)" % (
             news, balancer.state, data["reason"])
     data.update(_cluster_figures(balancer, view, now), look_started=look_started)
-    return Answer(data, _plain(data, view))
+    return CommandAnswer(data, _plain(data, view))
 
 
-def _mispredicted(balancer: Balancer, view: Optional[View]) -> List[Dict[str, Any]]:
+def _mispredicted(balancer: Balancer, view: Optional[ClusterView]) -> List[Dict[str, Any]]:
     """Pools that are stopped, with bytes that an OSD took and was to take."""
     names = {} if view is None else {p.id: p.name for p in view.snapshot.pools.values()}
     return [{"pool_id": pool, "pool": names.get(pool, str(pool)), "osd": found.osd,
@@ -70,17 +70,17 @@ def _mispredicted(balancer: Balancer, view: Optional[View]) -> List[Dict[str, An
             for pool, found in sorted(balancer.mispredicted.items())]
 
 
-def _cluster_figures(balancer: Balancer, view: Optional[View], now: float) -> Dict[str, Any]:
-    walk = balancer.progress
-    done = walk.summary if walk else {"remaining_moves": 0, "remaining_bytes": 0}
+def _cluster_figures(balancer: Balancer, view: Optional[ClusterView], now: float) -> Dict[str, Any]:
+    execution = balancer.progress
+    done = execution.summary if execution else {"remaining_moves": 0, "remaining_bytes": 0}
     figures: Dict[str, Any] = {
         "osdmap_epoch": None, "snapshot_age_seconds": None, "misplaced_ratio": None,
         "max_misplaced_ratio": None, "in_flight": {"moves": 0, "bytes": 0}, "classes": {},
         "too_full": [],
         "builtin_balancer_active": balancer.builtin_active,
         "remaining": {"moves": done["remaining_moves"], "bytes": done["remaining_bytes"],
-                      "eta_seconds": walk.eta_seconds if walk else None},
-        "execution": walk.summary if walk else None}
+                      "eta_seconds": execution.eta_seconds if execution else None},
+        "execution": execution.summary if execution else None}
     if view is not None:
         figures.update({
             "osdmap_epoch": view.snapshot.epoch, "builtin_balancer_active": view.builtin_active,
@@ -94,8 +94,8 @@ def _cluster_figures(balancer: Balancer, view: Optional[View], now: float) -> Di
     return figures
 
 
-def _plain(data: Dict[str, Any], view: Optional[View]) -> str:
-    lines = ["state: %s (%s)" % (data["state"], data["reason"])]
+def _plain(data: Dict[str, Any], view: Optional[ClusterView]) -> str:
+    lines = [f"state: {data['state']} ({data['reason']})"]
     if data["look_started"]:
         age = data["snapshot_age_seconds"]
         lines.append("%s; a new look has been started" % (
@@ -106,7 +106,7 @@ def _plain(data: Dict[str, Any], view: Optional[View]) -> str:
             format_ratio(data["misplaced_ratio"]), format_ratio(data["max_misplaced_ratio"]),
             _PG_NUM if view is not None and pg_num_changes(view.snapshot) else ""))
         flight = data["in_flight"]
-        lines.append("in flight: %d moves, %s" % (flight["moves"], format_bytes(flight["bytes"])))
+        lines.append(f"in flight: {flight['moves']} moves, {format_bytes(flight['bytes'])}")
     remaining = data["remaining"]
     if data["execution"]:
         eta = format_duration(remaining["eta_seconds"])
@@ -128,7 +128,7 @@ def _plain(data: Dict[str, Any], view: Optional[View]) -> str:
     if data["builtin_balancer_active"]:
         lines.append("built-in balancer: active")
     if data["next_run_seconds"] is not None:
-        lines.append("next round: in %s" % format_duration(data["next_run_seconds"]))
+        lines.append(f"next round: in {format_duration(data['next_run_seconds'])}")
     if view is not None:
         lines += ["", class_table(view.usage.classes, view.bounds, view.classes_now)]
     return "\n".join(lines)
@@ -143,5 +143,5 @@ def _execution_line(what: str, execution: Dict[str, Any]) -> str:
 def _rejected_lines(rejected: List[Dict[str, str]]) -> List[str]:
     if not rejected:
         return []
-    shown = ["  %s: %s" % (r["pgid"], r["reason"]) for r in rejected[:10]]
-    return ["rejected upmaps: %d, until %s" % (len(rejected), LIFTED_BY)] + shown
+    shown = [f"  {r['pgid']}: {r['reason']}" for r in rejected[:10]]
+    return [f"rejected upmaps: {len(rejected)}, until {LIFTED_BY}"] + shown

@@ -1,1 +1,4 @@
-"""What the cluster is: an immutable picture of one osdmap epoch, built from plain dictionaries."""
+"""What the cluster is: an immutable picture of one osdmap epoch, built from plain dictionaries.
+
+May import crush and runtime.
+"""

@@ -28,7 +28,7 @@ class Osd(NamedTuple):
     inbound_bytes: int   # still to come from backfills that run or wait
     outbound_bytes: int  # goes when those backfills are through
     share: float = 1.0   # ratio of its size that the operator's weights leave it
-    held_by: str = ""    # the weights that do, where the share is below 1 (snapshot/weights.py)
+    held_by: str = ""    # the weights that do, where the share is below 1 (snapshot/operator_weights.py)
     base_bytes: int = 0  # of a held OSD: what it uses beside shards
     uncompacted_bytes: int = 0   # omap that has left it and is free once RocksDB has compacted
 
@@ -160,7 +160,7 @@ def shard_changes(before: Tuple[int, ...], after: Tuple[int, ...],
                   positional: bool) -> Tuple[Tuple[int, ...], Tuple[int, ...]]:
     """(OSDs that gain a shard, OSDs that lose one) between two sets of one PG, pair by pair.
 
-    Positions count in erasure-coded pools, where a shard is not its neighbour.
+    Positions count in erasure-coded pools, where a shard is not its neighbor.
     """
     if positional:
         changed = [(a, b) for a, b in zip(before, after) if a != b]

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Callable, Dict, FrozenSet, List, Mapping, NamedTuple, Sequence
 
-from . import reasons
+from ..runtime.checkpoints import with_checkpoints
+from ..runtime.row_store import Rows
+from . import immovable_reasons as reasons
 from .model import Pool
 from .omap import Omap, OmapFit, is_told_late, is_unmeasured
-from .paced import paced
 from .reading import PgRecord, Reading
-from .rows import Rows
-from .sizes import ShardInput
+from .shard_sizes import ShardInput
 
 _PGS_A_PIECE = 200   # between two pauses: about a millisecond
 
@@ -29,15 +29,15 @@ class ShardInputs(NamedTuple):
 
 
 def shard_inputs(reading: Reading, pools: Mapping[int, Pool], reported: FrozenSet[int],
-                 acting_of: Mapping[str, Sequence[int]], pause: Callable[[], object],
+                 acting_of: Mapping[str, Sequence[int]], checkpoint: Callable[[], object],
                  uncompacted: Mapping[int, int] = {}) -> ShardInputs:
     """PGs of pools that are gone are left out. `reported`: OSDs that have statistics;
     `uncompacted`: pool id → omap bytes that its statistics count and no PG holds any more."""
-    omap = _omap(reading, reported, acting_of, pause, uncompacted)
+    omap = _omap(reading, reported, acting_of, checkpoint, uncompacted)
     told_late = is_told_late(reading.osd_map)
     inputs: Rows[ShardInput] = Rows(ShardInput)
     unknown: Dict[str, str] = {}
-    for pgid, up in paced(reading.up.items(), _PGS_A_PIECE, pause):
+    for pgid, up in with_checkpoints(reading.up.items(), _PGS_A_PIECE, checkpoint):
         pool = pools.get(int(pgid.split(".", 1)[0]))
         if pool is None:
             continue
@@ -57,7 +57,7 @@ def shard_inputs(reading: Reading, pools: Mapping[int, Pool], reported: FrozenSe
             pool.id, acting_of.get(pgid) or tuple(up), -(-record.num_bytes // pool.data_shards),
             omap_bytes, record.num_objects)
     if reasons.NO_STATISTICS in unknown.values():
-        means = _means(inputs, unknown, pause)
+        means = _means(inputs, unknown, checkpoint)
         for pgid in [p for p, reason in unknown.items() if reason == reasons.NO_STATISTICS]:
             pool_id = int(pgid.split(".", 1)[0])
             inputs[pgid] = means.get(pool_id, ShardInput(pool_id, (), 0, 0, 0))._replace(
@@ -66,10 +66,10 @@ def shard_inputs(reading: Reading, pools: Mapping[int, Pool], reported: FrozenSe
 
 
 def _omap(reading: Reading, reported: FrozenSet[int], acting_of: Mapping[str, Sequence[int]],
-          pause: Callable[[], object], uncompacted: Mapping[int, int]) -> Dict[int, Omap]:
+          checkpoint: Callable[[], object], uncompacted: Mapping[int, int]) -> Dict[int, Omap]:
     """Pool → how its omap is shared out, where its own statistics tell it."""
     fit = OmapFit(reading.pool_stats, uncompacted)
-    for pgid, up in paced(reading.up.items() if fit.pools else (), _PGS_A_PIECE, pause):
+    for pgid, up in with_checkpoints(reading.up.items() if fit.pools else (), _PGS_A_PIECE, checkpoint):
         pool_id = int(pgid.split(".", 1)[0])
         record = reading.records.get(pgid)
         if pool_id in fit.pools and record is not None:
@@ -79,11 +79,11 @@ def _omap(reading: Reading, reported: FrozenSet[int], acting_of: Mapping[str, Se
 
 
 def _means(inputs: Mapping[str, ShardInput], unknown: Mapping[str, str],
-           pause: Callable[[], object]) -> Dict[int, ShardInput]:
+           checkpoint: Callable[[], object]) -> Dict[int, ShardInput]:
     """Pool → the mean of its PGs that have been reported; none where there is none."""
     wanted = {int(pgid.split(".", 1)[0]) for pgid in unknown}
     known: Dict[int, List[int]] = {}
-    for shard in paced(inputs.values(), _PGS_A_PIECE, pause):
+    for shard in with_checkpoints(inputs.values(), _PGS_A_PIECE, checkpoint):
         if shard.pool in wanted:
             sums = known.setdefault(shard.pool, [0, 0, 0, 0])
             sums[0] += 1

@@ -1,6 +1,6 @@
 """CRUSH's logarithm, 2^44 * log2(x + 1) for a 16-bit x, in fixed point as Ceph computes it.
 
-Ceph adds two table entries, one for the upper 8 bits of the normalised x and one for what is left.
+Ceph adds two table entries, one for the upper 8 bits of the normalized x and one for what is left.
 Most entries follow a formula; those of the second table that do not are listed here as they are:
 every cluster has been placed by them, so they are right by definition.
 """

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from .choose import Chooser
-from .steps import (Step, Tries, check_no_local_tries, steps_of, tries_of, type_ids_of)
+from .steps import Step, Tries, check_no_local_tries, steps_of, tries_of, type_ids_of
 from .tree import Tree, choose_args_for
 
 #: 16.16 reweights by OSD id (0x10000 = in, 0 = out); OSDs that are missing count as out.

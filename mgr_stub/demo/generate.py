@@ -13,8 +13,8 @@ import os
 import sys
 from typing import Any, Dict, List, Tuple
 
-from ..build import build_cluster
-from ..save import save_state
+from ..state.cluster_builder import build_cluster
+from ..state.state_writer import save_state
 
 GIB = 1 << 30
 OBJECT_BYTES = 4 << 20

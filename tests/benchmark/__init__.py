@@ -1,6 +1,6 @@
 """The benchmark: what equilibrium makes of clusters of many shapes, and what others make of them.
 
-    python3 tests/benchmark --help
+    python3 -m tests.benchmark --help
 
 Nothing is installed and pytest collects nothing here. Every cluster is measured in a process of
 its own, one after the other, so that neither time nor memory of one shows in another. Figures of

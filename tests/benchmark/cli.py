@@ -23,7 +23,7 @@ _HERE = Path(__file__).resolve().parent
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python3 tests/benchmark",
+        prog="python3 -m tests.benchmark",
         description="Plans on clusters of many shapes and judges the plans: the demo cluster, "
                     "made ones, and those in given folders. Beside it, where osdmaptool is "
                     "installed and a folder has an osdmap, the built-in balancer.")
@@ -117,15 +117,15 @@ def _do(job: Dict[str, Any]) -> Dict[str, Any]:
 def _in_process(job: Dict[str, Any], name: str,
                 failures: Dict[str, str]) -> Optional[Dict[str, Any]]:
     """The job's result from a new process; a failure is printed and noted."""
-    done = subprocess.run([sys.executable, str(_HERE), "--job", json.dumps(job)],
+    done = subprocess.run([sys.executable, "-m", "tests.benchmark", "--job", json.dumps(job)],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           universal_newlines=True, check=False)
     if done.returncode == 0:
         result: Dict[str, Any] = json.loads(done.stdout)
         return result
-    reason = (done.stderr.strip() or "ended with code %d" % done.returncode)
+    reason = (done.stderr.strip() or f"ended with code {done.returncode}")
     failures[name] = reason
-    print("\n%s: FAILED: %s" % (name, reason.splitlines()[-1]), file=sys.stderr, flush=True)
+    print(f"\n{name}: FAILED: {reason.splitlines()[-1]}", file=sys.stderr, flush=True)
     return None
 
 

@@ -6,10 +6,10 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
-from mgr_stub.session import DEMO_STATE, Session
+from mgr_stub.console.session import DEMO_STATE, Session
 
-from builders import Cluster
 from equilibrium_mgr.snapshot.model import Snapshot
+from tests.support.unit_cluster import Cluster
 
 from .shapes import BYTES_PER_OBJECT, FIXED_BYTES, SHAPES, make_cluster
 
@@ -48,7 +48,7 @@ class Source(NamedTuple):
             return make_cluster(self.name).snapshot()
         view = Session.from_state(str(path), release=18).module.balancer.view
         if view is None:
-            raise RuntimeError("%s: the module could not read this cluster" % path)
+            raise RuntimeError(f"{path}: the module could not read this cluster")
         snapshot: Snapshot = view.snapshot
         return snapshot
 
@@ -72,7 +72,7 @@ def find_sources(folders: Sequence[str], only: Sequence[str]) -> List[Source]:
     for folder in folders:
         path = Path(folder).resolve()
         if not (path / STATE_NAME).exists():
-            raise ValueError("%s: there is no %s" % (folder, STATE_NAME))
+            raise ValueError(f"{folder}: there is no {STATE_NAME}")
         sources.append(Source(path.name, GIVEN, str(path)))
     wanted = [source for source in sources if not only or any(
         fnmatch(source.name, word) or source.kind == word for word in only)]

@@ -1,6 +1,6 @@
 """What equilibrium's readings cost in processor time, on made clusters of several sizes.
 
-    python3 tests/benchmark/look_cost.py [--osds 1000 3000 10000]
+    python3 -m tests.benchmark.look_cost [--osds 1000 3000 10000]
 
 The mgr is a stand-in that makes new lists and dicts at each call, as Ceph's does; what Ceph itself
 computes for them is not in the figures. Each is the median of three, in processor seconds:
@@ -15,23 +15,19 @@ import argparse
 import json
 import sys
 import time
-from pathlib import Path
 from statistics import median
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
-_TESTS = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(_TESTS.parent), str(_TESTS)]
-
-from mgr_stub.install import install  # noqa: E402
+from mgr_stub.mgr.install import install  # noqa: E402
 
 install(18)
 
-from benchmark.scale import large_reading  # noqa: E402
+from tests.benchmark.scale import large_reading  # noqa: E402
 
-from equilibrium_mgr.executor.ledger import Ledger  # noqa: E402
-from equilibrium_mgr.executor.view import make_view  # noqa: E402
-from equilibrium_mgr.gateway import Gateway  # noqa: E402
-from equilibrium_mgr.planner.bound import reachable  # noqa: E402
+from equilibrium_mgr.execution.pending_moves import PendingMoves  # noqa: E402
+from equilibrium_mgr.gateway.gateway import Gateway  # noqa: E402
+from equilibrium_mgr.observation.cluster_view import make_view  # noqa: E402
+from equilibrium_mgr.planner.bound.lower_bound import reachable  # noqa: E402
 
 POOLS = {1000: 64, 3000: 80, 10000: 100}
 TIMES = 3
@@ -64,7 +60,7 @@ class MadeMap:
         return {pgid: list(up) for pgid, up in self._mgr.by_pool[pool].items()}
 
     def pg_to_up_acting_osds(self, pool: int, ps: int) -> Dict[str, List[int]]:
-        up = self._mgr.by_pool[pool].get("%d.%x" % (pool, ps), ())
+        up = self._mgr.by_pool[pool].get(f"{pool}.{ps:x}", ())
         return {"up": list(up), "acting": list(up)}
 
     def pool_raw_used_rate(self, _pool: int) -> float:
@@ -114,7 +110,7 @@ class MadeMgr:
         return {"pgs_by_pool_state": [], "misplaced_objects": 0}
 
     def _df(self) -> Any:
-        return {"pools": [{"id": pool, "name": "pool%d" % pool, "stats": {"max_avail": 1}}
+        return {"pools": [{"id": pool, "name": f"pool{pool}", "stats": {"max_avail": 1}}
                           for pool in self.by_pool]}
 
     def _osd_map_tree(self) -> Any:
@@ -167,7 +163,7 @@ def row(osds: int) -> str:
     snapshot = gateway.snapshot()
 
     def report() -> None:
-        make_view(snapshot, reachable(snapshot), Ledger(), 0.05, False)
+        make_view(snapshot, reachable(snapshot), PendingMoves(), 0.05, False)
     figures.append(median(seconds(report) for _ in range(TIMES)))
     return "| %d | %d | %s |" % (osds, len(snapshot.pgs),
                                  " | ".join("%.3f" % figure for figure in figures))

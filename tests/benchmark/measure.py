@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Dict, Mapping, Tuple
 
-from equilibrium_mgr.planner.plan import Plan
+from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.snapshot.model import Snapshot, UpmapItems
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Any, Dict
 
-from equilibrium_mgr.planner import options
-from equilibrium_mgr.planner.options import PlanOptions
+from equilibrium_mgr.plan import options
+from equilibrium_mgr.plan.options import PlanOptions
 
 
 def plan_options(aim: str) -> PlanOptions:
@@ -13,6 +13,6 @@ def plan_options(aim: str) -> PlanOptions:
         return PlanOptions()
     known = tuple(getattr(options, "AIMS", ()))
     if aim not in known:
-        raise ValueError("%r is none of the aims (%s)" % (aim, ", ".join(known)))
+        raise ValueError(f"{aim!r} is none of the aims ({', '.join(known)})")
     fields: Dict[str, Any] = {"aim": aim}
     return PlanOptions(**fields)

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
-from oracle.ceph_tools import read_commands, version
+from tests.oracle.ceph_tools import read_commands, version
 
 Pairs = Dict[str, List[Tuple[int, int]]]  # pgid → (from, to); an empty list takes the entry away
 
@@ -36,7 +36,7 @@ def release() -> Optional[str]:
 
 
 def balance(osdmap: Path, limit: float) -> Run:
-    """Lets the built-in balancer optimise all pools; it is killed after `limit` seconds.
+    """Lets the built-in balancer optimize all pools; it is killed after `limit` seconds.
 
     The tool draws lots among equals, so that another run may end differently.
     """
@@ -52,7 +52,7 @@ def balance(osdmap: Path, limit: float) -> Run:
             done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                   universal_newlines=True, timeout=limit, check=False)
         except subprocess.TimeoutExpired:
-            return Run(time.perf_counter() - start, None, "killed after %g s" % limit, True)
+            return Run(time.perf_counter() - start, None, f"killed after {limit:g} s", True)
         seconds = time.perf_counter() - start
         if done.returncode != 0:
             return Run(seconds, None, "failed with code %d: %s"

@@ -19,7 +19,7 @@ class Peer(NamedTuple):
     """One recorded plan."""
 
     setting: str
-    highest: Dict[str, float]       # device class → utilisation of its fullest OSD, a ratio
+    highest: Dict[str, float]       # device class → utilization of its fullest OSD, a ratio
     gained_data_bytes: float
     gained_all_bytes: float
     worst_data_pool_bytes: float
@@ -41,7 +41,7 @@ def read_peers(folder: Path) -> Dict[str, Peer]:
 
 
 def read_bound(folder: Path) -> Dict[str, float]:
-    """Device class → lowest reachable highest utilisation, where bound.json tells."""
+    """Device class → lowest reachable highest utilization, where bound.json tells."""
     path = folder / "bound.json"
     return dict(json.loads(path.read_text())) if path.exists() else {}
 

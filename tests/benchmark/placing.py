@@ -45,8 +45,7 @@ class Placer:
         straws = sorted((self._rng.expovariate(weight), item)
                         for item, weight in self._candidates[key] if item not in barred)
         if len(straws) < count:
-            raise NotEnoughBuckets("%d of type %s wanted, %d there"
-                                   % (count, type_name, len(straws)))
+            raise NotEnoughBuckets(f"{count} of type {type_name} wanted, {len(straws)} there")
         return [item for _, item in straws[:count]]
 
     def _choose(self, step: Mapping[str, Any], parents: Sequence[int], size: int,

@@ -8,14 +8,14 @@ from .peers import BUILT_IN, Peer, best_jj
 TIB = 1 << 40
 MIB = 1 << 20
 NOTHING = "-"
-_SAME = 1e-6   # utilisations that differ by less are the same
+_SAME = 1e-6   # utilizations that differ by less are the same
 Result = Mapping[str, Any]   # as measure.measure returns it
 Column = Tuple[str, Optional[Mapping[str, Any]]]
 
 
 def highest_text(ratio: Optional[float]) -> str:
-    """A utilisation in percent."""
-    return NOTHING if ratio is None else "%.2f %%" % (100.0 * ratio)
+    """A utilization in percent."""
+    return NOTHING if ratio is None else f"{100.0 * ratio:.2f} %"
 
 
 def tib_text(count: float, signed: bool = False) -> str:
@@ -24,7 +24,7 @@ def tib_text(count: float, signed: bool = False) -> str:
 
 
 def seconds_text(seconds: Optional[float]) -> str:
-    return NOTHING if seconds is None else "%.2f" % seconds
+    return NOTHING if seconds is None else f"{seconds:.2f}"
 
 
 class _Row(NamedTuple):
@@ -45,25 +45,25 @@ _BROKEN = _Row("PGs that break a rule", "broken_pgs", str)
 _TIME = (
     _Row("seconds to plan", "seconds", seconds_text),
     _Row("seconds, state file to plan", "whole_run_seconds", seconds_text),
-    _Row("peak memory (MiB)", "peak_bytes", lambda count: "%.0f" % (count / MIB)))
+    _Row("peak memory (MiB)", "peak_bytes", lambda count: f"{count / MIB:.0f}"))
 
 
 def cluster_table(result: Result) -> str:
     """Everything about one cluster, in lines."""
     title = "%s: %d OSDs, %d pools, %d PGs, %d shards" % (
         result["name"], result["osds"], result["pools"], result["pgs"], result["shards"])
-    lines = [title + (" (%s)" % result["description"] if result.get("description") else "")]
+    lines = [title + (f" ({result['description']})" if result.get("description") else "")]
     columns: List[Column] = [("start", result["start"]), ("equilibrium", result["equilibrium"])]
     tool = result.get("osdmaptool")
     if tool is not None:
         columns.append(("osdmaptool", tool))
-    columns += [("%s*" % name, peer) for name, peer in result.get("peers", {}).items()
+    columns += [(f"{name}*", peer) for name, peer in result.get("peers", {}).items()
                 if name == BUILT_IN or name.startswith("jj")]
     bounds = [("bound", result["bounds"]), ("bound.json", result.get("given_bounds", {}))]
     bounds = [(name, bound) for name, bound in bounds if bound]
     rows = [[""] + [name for name, _ in columns] + [name for name, _ in bounds]]
     for device_class in result["start"]["highest"]:
-        rows.append(["highest utilisation, " + device_class]
+        rows.append(["highest utilization, " + device_class]
                     + [highest_text((column or {}).get("highest", {}).get(device_class))
                        for _, column in columns]
                     + [highest_text(bound.get(device_class)) for _, bound in bounds])
@@ -86,14 +86,13 @@ def _cell(row: _Row, column: Optional[Mapping[str, Any]]) -> str:
 
 def _notes(result: Result) -> List[str]:
     own = result["equilibrium"]
-    notes = ["stopped: %s; data pools: %s" % (own["stop_reason"],
-                                              _shortened(result["data_pools"]))]
+    notes = [f"stopped: {own['stop_reason']}; data pools: {_shortened(result['data_pools'])}"]
     if len(own["all_seconds"]) > 1:
         notes.append("seconds to plan: median of %d runs, %.2f to %.2f" % (
             len(own["all_seconds"]), min(own["all_seconds"]), max(own["all_seconds"])))
     tool = result.get("osdmaptool")
     if tool is not None and tool["problem"]:
-        notes.append("osdmaptool: %s" % tool["problem"])
+        notes.append(f"osdmaptool: {tool['problem']}")
     if "seconds_ratio" in result:
         notes.append("equilibrium took %s%.3g times as long as osdmaptool" % (
             "less than " if tool and tool["problem"] else "", result["seconds_ratio"]))
@@ -111,7 +110,7 @@ def _notes(result: Result) -> List[str]:
 
 def _shortened(names: Sequence[str]) -> str:
     shown = ", ".join(names[:8])
-    return shown + (" and %d more" % (len(names) - 8) if len(names) > 8 else "")
+    return shown + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
 
 def scale_table(result: Result) -> str:
@@ -120,17 +119,17 @@ def scale_table(result: Result) -> str:
         result["osds"], result["shards"], result["pools"])],
         ["first snapshot (s)", seconds_text(result["first_snapshot_seconds"])],
         ["next snapshot (s)", seconds_text(result["next_snapshot_seconds"])],
-        ["first %d moves after (s)" % result["first_moves"],
+        [f"first {result['first_moves']} moves after (s)",
          seconds_text(result["first_moves_seconds"])],
         ["whole plan (s)", seconds_text(result["plan_seconds"])],
         ["longest between checkpoints (s)",
-         "%.3f" % result["longest_between_checkpoints_seconds"]],
+         f"{result['longest_between_checkpoints_seconds']:.3f}"],
         ["moves", str(result["moves"])], ["moved (TiB)", tib_text(result["bytes"])],
         ["stopped", result["stop_reason"] + (
-            " (limit of %g s)" % result["limit_seconds"] if result["ended_by_limit"] else "")]]
+            f" (limit of {result['limit_seconds']:g} s)" if result["ended_by_limit"] else "")]]
     for name, ratio in result["before"].items():
         bound = result["bounds"].get(name)
-        rows.append(["highest utilisation, " + name, "%s -> %s%s" % (
+        rows.append(["highest utilization, " + name, "%s -> %s%s" % (
             highest_text(ratio), highest_text(result["after"][name]),
             ", bound " + highest_text(bound) if bound is not None else "")])
     rows.append(["peak memory (MiB)", "%.0f, of it %.0f before planning" % (
@@ -143,7 +142,7 @@ def week_table(result: Result) -> str:
     by = result["seconds_by"]
     rows = [["OSDs, PGs, shards, pools", "%d, %d, %d, %d" % (
         result["osds"], result["pgs"], result["shards"], result["pools"])],
-        ["virtual days", "%.1f" % (result["virtual_seconds"] / 86400.0)],
+        ["virtual days", f"{result['virtual_seconds'] / 86400.0:.1f}"],
         ["making the cluster (s)", seconds_text(result["setup_seconds"])],
         ["in all (s)", seconds_text(result["seconds"])],
         ["in the simulator (s)", seconds_text(by["simulator"])],
@@ -153,15 +152,15 @@ def week_table(result: Result) -> str:
         ["full looks", str(result["looks"])], ["upmap commands", str(result["commands"])],
         ["ends", result["state"]]]
     for name, ratio in result["before"].items():
-        rows.append(["highest utilisation, " + name, "%s -> %s" % (
+        rows.append(["highest utilization, " + name, "%s -> %s" % (
             highest_text(ratio), highest_text(result["after"][name]))])
-    rows.append(["peak memory (MiB)", "%.0f" % (result["peak_bytes"] / MIB)])
+    rows.append(["peak memory (MiB)", f"{result['peak_bytes'] / MIB:.0f}"])
     return _titled("a simulated week, processor seconds", rows)
 
 
 def _titled(title: str, rows: Sequence[Sequence[str]]) -> str:
     width = max(len(row[0]) for row in rows)
-    return "\n".join([title] + ["  %s  %s" % (row[0].ljust(width), row[1]) for row in rows])
+    return "\n".join([title] + [f"  {row[0].ljust(width)}  {row[1]}" for row in rows])
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> List[str]:
@@ -189,12 +188,12 @@ def markdown_table(results: Sequence[Result], peers_version: str = "") -> str:
         columns = (result["start"], built_in, jj, result["equilibrium"])
         suffixes = ("", "\\*" if recorded else "", "\\*" if best else "", "")
         bounds = result.get("given_bounds") or result["bounds"]
-        name = "**%s**" % result["name"]
+        name = f"**{result['name']}**"
         for device_class in result["start"]["highest"]:
             cells = [highest_text((c or {}).get("highest", {}).get(device_class))
                      for c in columns]
             cells[2] += broken
-            lines.append(_line(name, "highest %s" % device_class, cells,
+            lines.append(_line(name, f"highest {device_class}", cells,
                                highest_text(bounds.get(device_class))))
             name = ""
         for title, row in (("data pools, TiB", _GAINED[0]), ("moved, TiB", _COST[0])):
@@ -204,15 +203,15 @@ def markdown_table(results: Sequence[Result], peers_version: str = "") -> str:
         times = [_cell(_TIME[0], c) + (suffix if c else "")
                  for c, suffix in zip(columns, suffixes)]
         if tool.get("killed"):
-            times[1] = "> %g" % tool["limit_seconds"] if built_in is None else (
-                "%s, here > %g" % (times[1], tool["limit_seconds"]))
+            times[1] = f"> {tool['limit_seconds']:g}" if built_in is None else (
+                f"{times[1]}, here > {tool['limit_seconds']:g}")
         lines.append(_line("", "seconds", [""] + times[1:]))
     lines += [""] + _legend(marks, peers_version)
     return "\n".join(lines)
 
 
 def _line(name: str, title: str, cells: Sequence[str], bound: str = "") -> str:
-    return "| %s |" % " | ".join([name, title] + list(cells) + [bound])
+    return f"| {' | '.join([name, title] + list(cells) + [bound])} |"
 
 
 def _built_in(result: Result) -> Tuple[Optional[Mapping[str, Any]], bool]:
@@ -225,7 +224,7 @@ def _built_in(result: Result) -> Tuple[Optional[Mapping[str, Any]], bool]:
 
 
 def _legend(marks: Any, peers_version: str) -> List[str]:
-    lines = ["Highest utilisation per device class (the bound is the lowest that the CRUSH rules "
+    lines = ["Highest utilization per device class (the bound is the lowest that the CRUSH rules "
              "allow), growth of the predicted free space of pools with at least 1 % of the bytes, "
              "bytes moved, upmap items in the osdmap afterwards, seconds to plan. The built-in "
              "balancer is run as `osdmaptool --upmap --upmap-deviation 1`."]

@@ -9,10 +9,10 @@ from bisect import bisect
 from itertools import accumulate
 from typing import Any, Dict, List, Optional
 
-from builders import GIB, TIB
+from tests.support.unit_cluster import GIB, TIB
 
 from equilibrium_mgr.planner.planner import make_plan
-from equilibrium_mgr.snapshot.build import SnapshotBuilder
+from equilibrium_mgr.snapshot.builder import SnapshotBuilder
 from equilibrium_mgr.snapshot.reading import PgRecord, Reading
 
 from .options import plan_options
@@ -42,7 +42,7 @@ def large_reading(osds: int = OSDS, pools: int = POOLS, seed: int = 1) -> Readin
         {"id": bucket["id"], "weight": sum(item["weight"] for item in bucket["items"])}
         for bucket in buckets]})
     crush = {
-        "devices": [{"id": osd, "name": "osd.%d" % osd, "class": "hdd"} for osd in range(osds)],
+        "devices": [{"id": osd, "name": f"osd.{osd}", "class": "hdd"} for osd in range(osds)],
         "types": [{"type_id": 0, "name": "osd"}, {"type_id": 1, "name": "host"},
                   {"type_id": 11, "name": "root"}],
         "buckets": buckets, "choose_args": {},
@@ -54,7 +54,7 @@ def large_reading(osds: int = OSDS, pools: int = POOLS, seed: int = 1) -> Readin
         "epoch": 5, "crush_version": 1, "require_min_compat_client": "luminous",
         "osds": [{"osd": osd, "up": 1, "in": 1, "weight": 1.0, "state": ["exists", "up"]}
                  for osd in range(osds)],
-        "pools": [{"pool": pool, "pool_name": "pool%d" % pool, "type": 1, "size": _SIZE,
+        "pools": [{"pool": pool, "pool_name": f"pool{pool}", "type": 1, "size": _SIZE,
                    "crush_rule": 0, "pg_num": pg_num} for pool in range(1, pools + 1)],
         "pg_upmap_items": []}
     stats = [{"osd": osd, "statfs": {"total": sizes[osd], "available": sizes[osd] - used[osd]}}
@@ -65,7 +65,7 @@ def large_reading(osds: int = OSDS, pools: int = POOLS, seed: int = 1) -> Readin
 
 def _host(number: int, sizes: List[int]) -> Dict[str, Any]:
     osds = range(number * _PER_HOST, min((number + 1) * _PER_HOST, len(sizes)))
-    return {"id": -2 - number, "name": "h%d" % number, "type_id": 1, "type_name": "host",
+    return {"id": -2 - number, "name": f"h{number}", "type_id": 1, "type_name": "host",
             "items": [{"id": osd, "weight": sizes[osd] // TIB * 0x10000} for osd in osds]}
 
 
@@ -82,7 +82,7 @@ def _place(rng: random.Random, sizes: List[int], pools: int) -> Any:
                 osd = bisect(summed, rng.random() * summed[-1])
                 if all(osd // _PER_HOST != other // _PER_HOST for other in members):
                     members.append(osd)
-            pgid = "%d.%x" % (pool, ps)
+            pgid = f"{pool}.{ps:x}"
             up[pgid] = members
             records[pgid] = PgRecord(int(rng.gauss(_PG_GIB, 2) * GIB), 50_000, 0, "active+clean",
                                      1.0, 5)

@@ -1,4 +1,4 @@
-"""Judges placements from outside: upmap items in, utilisation, free space and cost out.
+"""Judges placements from outside: upmap items in, utilization, free space and cost out.
 
 Nothing of the planner's own arithmetic is used. A pool's free space is what can still be written
 to it before its first OSD reaches full_ratio, new data being spread evenly over the pool's shards.
@@ -11,7 +11,7 @@ from typing import Dict, Iterable, Mapping, NamedTuple, Tuple
 
 from equilibrium_mgr.crush.placement import NO_OSD
 from equilibrium_mgr.snapshot.model import Pg, Snapshot, UpmapItems, shard_changes
-from equilibrium_mgr.snapshot.upmap import apply_items
+from equilibrium_mgr.snapshot.upmap_items import apply_items
 
 DATA_POOL_SHARE = 0.01
 UpSets = Mapping[str, Tuple[int, ...]]   # pgid → up set
@@ -20,14 +20,14 @@ UpSets = Mapping[str, Tuple[int, ...]]   # pgid → up set
 class Fill(NamedTuple):
     """A placement on its own."""
 
-    highest: Dict[str, float]   # device class → utilisation of its fullest OSD, a ratio
+    highest: Dict[str, float]   # device class → utilization of its fullest OSD, a ratio
     free: Dict[int, float]      # pool id → bytes that still fit
 
 
 class Score(NamedTuple):
     """A placement against the one before it. Bytes are signed: a pool can lose space."""
 
-    highest: Dict[str, float]       # device class → utilisation of its fullest OSD, a ratio
+    highest: Dict[str, float]       # device class → utilization of its fullest OSD, a ratio
     gained_data_bytes: float        # free space of the data pools, summed
     gained_all_bytes: float         # free space of all pools, summed
     worst_data_pool_bytes: float    # of the data pool that gained least
@@ -68,7 +68,7 @@ def changed_items(snapshot: Snapshot, changes: Iterable[Tuple[str, UpmapItems]]
 
 
 def fill(snapshot: Snapshot, up: UpSets) -> Fill:
-    """Utilisation and free space once everything has arrived where `up` wants it."""
+    """Utilization and free space once everything has arrived where `up` wants it."""
     used = {osd.id: float(osd.target_bytes) for osd in snapshot.osds.values()}
     counts: Dict[int, Dict[int, int]] = {pool: {} for pool in snapshot.pools}
     for pgid, pg in snapshot.pgs.items():

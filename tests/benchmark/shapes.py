@@ -8,11 +8,11 @@ from __future__ import annotations
 import random
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
-from builders import GIB, TIB, Cluster
+from tests.support.unit_cluster import GIB, TIB, Cluster
 from .placing import Placer
 
 SEED = 1
-HIGHEST_FILL = 0.87        # utilisation of the fullest OSD, a ratio
+HIGHEST_FILL = 0.87        # utilization of the fullest OSD, a ratio
 FIXED_BYTES = 2 * GIB      # what an empty OSD uses
 BYTES_PER_OBJECT = 600     # metadata on each OSD that holds a shard of it
 OBJECT_BYTES = 4 << 20
@@ -84,7 +84,7 @@ def _metadata_pools(rule: int = 0) -> List[PoolPlan]:
 
 def _uneven_hosts(rng: random.Random) -> Layout:
     osds = Osds()
-    hosts = {"host h%d" % h: osds.host([rng.choice((4, 8, 12, 16))
+    hosts = {f"host h{h}": osds.host([rng.choice((4, 8, 12, 16))
                                         for _ in range(rng.randint(4, 12))]) for h in range(12)}
     pools = [PoolPlan("rbd", 0.6, 1024), PoolPlan("cephfs_data", 0.4, 512)]
     return Layout({"root default": hosts}, osds.tib, osds.classes, {0: _HDD_HOSTS},
@@ -93,7 +93,7 @@ def _uneven_hosts(rng: random.Random) -> Layout:
 
 def _ec_tight(rng: random.Random) -> Layout:
     osds = Osds()
-    hosts = {"host h%d" % h: osds.host([rng.choice((8, 8, 16)) for _ in range(10)])
+    hosts = {f"host h{h}": osds.host([rng.choice((8, 8, 16)) for _ in range(10)])
              for h in range(6)}
     pools = [PoolPlan("ec", 1.0, 1024, size=6, rule=1, k=4)]
     return Layout({"root default": hosts}, osds.tib, osds.classes,
@@ -102,14 +102,14 @@ def _ec_tight(rng: random.Random) -> Layout:
 
 def _many_pools(rng: random.Random) -> Layout:
     osds = Osds()
-    hosts = {"host h%d" % h: osds.host([rng.choice((4, 8)) for _ in range(8)]) for h in range(10)}
-    pools = [PoolPlan("tenant%d" % n, rng.lognormvariate(0.0, 0.8), 32) for n in range(120)]
+    hosts = {f"host h{h}": osds.host([rng.choice((4, 8)) for _ in range(8)]) for h in range(10)}
+    pools = [PoolPlan(f"tenant{n}", rng.lognormvariate(0.0, 0.8), 32) for n in range(120)]
     return Layout({"root default": hosts}, osds.tib, osds.classes, {0: _HDD_HOSTS}, pools)
 
 
 def _giant_host(rng: random.Random) -> Layout:
     osds = Osds()
-    hosts = {"host h%d" % h: osds.host([rng.choice((4, 8)) for _ in range(6)]) for h in range(5)}
+    hosts = {f"host h{h}": osds.host([rng.choice((4, 8)) for _ in range(6)]) for h in range(5)}
     hosts["host giant"] = osds.host([12] * 24)
     pools = [PoolPlan("rbd", 0.7, 512), PoolPlan("backup", 0.3, 256)]
     return Layout({"root default": hosts}, osds.tib, osds.classes, {0: _HDD_HOSTS},
@@ -120,7 +120,7 @@ def _hybrid(rng: random.Random) -> Layout:
     osds = Osds()
     hosts = {}
     for h in range(10):
-        hosts["host h%d" % h] = (osds.host([rng.choice((8, 12, 16)) for _ in range(8)])
+        hosts[f"host h{h}"] = (osds.host([rng.choice((8, 12, 16)) for _ in range(8)])
                                  + osds.host([rng.choice((4, 8)) for _ in range(3)], "ssd"))
     rules = {0: _HDD_HOSTS, 1: _SSD_HOSTS,
              2: "take default~ssd; chooseleaf firstn 1 host; emit;"
@@ -133,7 +133,7 @@ def _hybrid(rng: random.Random) -> Layout:
 
 def _rack_ec(rng: random.Random) -> Layout:
     osds = Osds()
-    racks = {"rack r%d" % r: {"host r%dh%d" % (r, h): osds.host(
+    racks = {f"rack r{r}": {f"host r{r}h{h}": osds.host(
         [rng.choice((8, 12, 16)) for _ in range(rng.randint(4, 7))]) for h in range(3)}
         for r in range(6)}
     rules = {0: _HDD_HOSTS,
@@ -145,8 +145,8 @@ def _rack_ec(rng: random.Random) -> Layout:
 
 def _grown(rng: random.Random) -> Layout:
     osds = Osds()
-    hosts = {"host h%d" % h: osds.host([rng.choice((8, 12)) for _ in range(8)]) for h in range(10)}
-    new = ["host new%d" % h for h in range(2)]
+    hosts = {f"host h{h}": osds.host([rng.choice((8, 12)) for _ in range(8)]) for h in range(10)}
+    new = [f"host new{h}" for h in range(2)]
     hosts.update({name: osds.host([16] * 8) for name in new})
     pools = [PoolPlan("rbd", 0.6, 1024), PoolPlan("cephfs_data", 0.4, 512)]
     return Layout({"root default": hosts}, osds.tib, osds.classes, {0: _HDD_HOSTS},
@@ -167,7 +167,7 @@ SHAPES: Dict[str, Shape] = {
 
 def make_cluster(name: str, seed: int = SEED) -> Cluster:
     """The cluster of a shape with its data. Raises KeyError for a name that is none."""
-    rng = random.Random("%s/%d" % (name, seed))
+    rng = random.Random(f"{name}/{seed}")
     return fill(SHAPES[name].layout(rng), rng)
 
 
@@ -184,7 +184,7 @@ def fill(layout: Layout, rng: random.Random,
         cluster.pool(number, size=pool.size, rule=pool.rule, k=pool.k, name=pool.name,
                      pg_num=pool.pg_num)
         for ps in range(pool.pg_num):
-            pgid = "%d.%x" % (number, ps)
+            pgid = f"{number}.{ps:x}"
             placed[pgid] = (places(number, ps) if places is not None
                             else placer.place(pool.rule, pool.size))
             weights[pgid] = pool.share / pool.pg_num * max(0.1, rng.gauss(1.0, _SPREAD))

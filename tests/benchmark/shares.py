@@ -7,15 +7,15 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, Callable, Dict, Iterator, Tuple
 from unittest import mock
 
-from mgr_stub.handlers import Handler
-from mgr_stub.jobs import InlineJobs
-from mgr_stub.mgr import Mgr
-from mgr_stub.osd_map_api import CRUSHMap, OSDMap
+from mgr_stub.console.inline_jobs import InlineJobs
+from mgr_stub.mgr.handlers import Handler
+from mgr_stub.mgr.mgr import Mgr
+from mgr_stub.mgr.osd_map_api import CRUSHMap, OSDMap
 
-from equilibrium_mgr import planning
-from equilibrium_mgr.executor import view
-from equilibrium_mgr.gateway import Gateway
+from equilibrium_mgr.gateway.gateway import Gateway
 from equilibrium_mgr.module import Module
+from equilibrium_mgr.observation import cluster_view as view
+from equilibrium_mgr.plan_service import plan_service as planning
 
 SIMULATOR, MODULE, PLANNER, BOUNDS = "simulator", "module", "planner", "bounds"
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
 from mgr_stub.clock import parse_span
-from mgr_stub.session import Session
+from mgr_stub.console.session import Session
 
-from scenarios.clusters import crush_places
+from tests.scenarios.clusters import crush_places
 
 from .clusters import state_of
 from .scale import peak_bytes
@@ -38,7 +38,7 @@ _EC = "take default~hdd; chooseleaf indep 0 host; emit"
 def _layout(rng: random.Random, hosts: int) -> Layout:
     """Devices of three sizes; 9,248 PGs with 33,888 shards on 30 hosts, and less in proportion."""
     osds = Osds()
-    tree = {"host h%d" % h: osds.host([rng.choice((8, 12, 16)) for _ in range(_PER_HOST)])
+    tree = {f"host h{h}": osds.host([rng.choice((8, 12, 16)) for _ in range(_PER_HOST)])
             for h in range(hosts)}
     pools = [PoolPlan("rbd", 0.45, 4096), PoolPlan("cephfs", 0.2, 2048),
              PoolPlan("backup", 0.3, 2048, size=6, rule=1, k=4), PoolPlan("rgw", 0.05, 1024),
@@ -49,7 +49,7 @@ def _layout(rng: random.Random, hosts: int) -> Layout:
 
 def session_of(hosts: int, folder: Path) -> Session:
     """A simulated mgr on such a cluster; `folder` is for the state file."""
-    rng = random.Random("week/%d" % SEED)
+    rng = random.Random(f"week/{SEED}")
     path = folder / "state.json"
     path.write_text(json.dumps(state_of(fill(_layout(rng, hosts), rng, crush_places))))
     return Session.from_state(str(path), release=18, seed=SEED)
@@ -64,12 +64,12 @@ def play(session: Session, span: str = SPAN) -> None:
             return
         code, _, problem = session.command(line)
         if code:
-            raise RuntimeError("'%s' failed: %s" % (line, problem))
+            raise RuntimeError(f"'{line}' failed: {problem}")
     session.run_until(end)
 
 
 def measure_week(hosts: int = HOSTS, span: str = SPAN) -> Dict[str, Any]:
-    """Processor seconds by whose they are, utilisations and bytes, ready for JSON."""
+    """Processor seconds by whose they are, utilizations and bytes, ready for JSON."""
     begun = time.process_time()
     with tempfile.TemporaryDirectory() as folder:
         session = session_of(hosts, Path(folder))

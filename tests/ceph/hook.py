@@ -11,11 +11,11 @@ import time
 from pathlib import Path
 from typing import Any, Callable
 
-from . import jobs, shelf  # type: ignore  # those of the package it is copied into
+from . import jobs, plan_store  # type: ignore  # those of the package it is copied into
 
 HERE = Path(__file__).resolve().parent
 _submit = jobs.JobThread.submit
-_put = shelf.PlanShelf.put
+_put = plan_store.PlanStore.put
 
 
 def _number(name: str) -> float:
@@ -34,7 +34,7 @@ def _slowed(self: jobs.JobThread, name: str, job: Callable[[], None]) -> None:
     _submit(self, name, run)
 
 
-def _grown(self: shelf.PlanShelf, name: str, plan: Any, created_at: float) -> Any:
+def _grown(self: plan_store.PlanStore, name: str, plan: Any, created_at: float) -> Any:
     wanted = int(_number("grow.moves"))
     if wanted:
         noise = random.Random(0)  # digits that do not compress away
@@ -45,4 +45,4 @@ def _grown(self: shelf.PlanShelf, name: str, plan: Any, created_at: float) -> An
 
 
 jobs.JobThread.submit = _slowed
-shelf.PlanShelf.put = _grown
+plan_store.PlanStore.put = _grown

@@ -10,9 +10,9 @@ import struct
 from pathlib import Path
 from typing import List
 
-from oracle.binary_osdmap import (
+from tests.oracle.binary_osdmap import (
     FULL_WEIGHT, OSD_EXISTS, OSD_UP, BinaryOSDMap, UnexpectedEncoding, make_pool)
-from oracle.ceph_tools import run_tool
+from tests.oracle.ceph_tools import run_tool
 
 OSDS_PER_HOST = 20
 POOLS = 64

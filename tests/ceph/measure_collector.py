@@ -1,6 +1,6 @@
 """What equilibrium leaves of the garbage collector of its neighbors, and of the mgr's memory.
 
-    python3 tests/ceph/measure_collector.py [--ceph 20] [--minutes 30]
+    python3 -m tests.ceph.measure_collector [--ceph 20] [--minutes 30]
 
 Two clusters of ten real OSDs beside each other, the same data in both, and in both an mgr with the
 test-only module planner_load, which from Ceph 20 on shares the interpreter, and so the collector,
@@ -20,16 +20,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Dict, List, Optional, Sequence
 
-_TESTS = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(_TESTS.parent), str(_TESTS)]
-
-from mgr_stub.install import install  # noqa: E402
+from mgr_stub.mgr.install import install  # noqa: E402
 
 install(18)
 
-from ceph import workload  # noqa: E402
-from ceph.cluster import Cluster, copy_package  # noqa: E402
-from ceph.release import EXIT_UNAVAILABLE, RELEASES, ReleaseUnavailable  # noqa: E402
+from tests.ceph import workload  # noqa: E402
+from tests.ceph.cluster import Cluster, copy_package  # noqa: E402
+from tests.ceph.release import EXIT_UNAVAILABLE, RELEASES, ReleaseUnavailable  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
 PACKAGE = HERE.parents[1] / "equilibrium_mgr"

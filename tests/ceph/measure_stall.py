@@ -1,6 +1,6 @@
 """How long commands of others wait in an mgr in which equilibrium works on a large cluster.
 
-    python3 tests/ceph/measure_stall.py [--ceph 16|18|20] [--osds 1000] [--seconds 30]
+    python3 -m tests.ceph.measure_stall [--ceph 16|18|20] [--osds 1000] [--seconds 30]
 
 Starts a monitor and an mgr, no OSDs, on the map of a large cluster (lone_monitor.py), with
 equilibrium and a test-only module beside it (planner_load). Then asks `ceph balancer status`,
@@ -8,7 +8,7 @@ which a Python module answers, and `ceph osd df`, which the mgr itself answers, 
 through one connection of the rados bindings (a `ceph` of one's own would cost 0.3 s a time):
 
 idle      equilibrium is loaded and off
-planning  planner_load makes plans of the made cluster, in equilibrium's own planning desk
+planning  planner_load makes plans of the made cluster, in equilibrium's own plan service
 looking   planner_load makes snapshots, bounds and reports of the made cluster, without a break
 polling   planner_load has equilibrium's gateway read this cluster, a second after it has read it,
           while the map gets a new epoch every second. The first time, with the statistics of every
@@ -35,18 +35,15 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Sequence
 
-_TESTS = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(_TESTS.parent), str(_TESTS)]
-
-from mgr_stub.install import install  # noqa: E402
+from mgr_stub.mgr.install import install  # noqa: E402
 
 install(18)
 
-from benchmark.scale import large_reading  # noqa: E402
-from ceph.cluster import Cluster  # noqa: E402
-from ceph.daemons import Agent, ClusterError, wait_for  # noqa: E402
-from ceph.lone_monitor import LoneMonitor  # noqa: E402
-from ceph.release import EXIT_UNAVAILABLE, RELEASES, ReleaseUnavailable  # noqa: E402
+from tests.benchmark.scale import large_reading  # noqa: E402
+from tests.ceph.cluster import Cluster  # noqa: E402
+from tests.ceph.daemons import Agent, ClusterError, wait_for  # noqa: E402
+from tests.ceph.lone_monitor import LoneMonitor  # noqa: E402
+from tests.ceph.release import EXIT_UNAVAILABLE, RELEASES, ReleaseUnavailable  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
 PACKAGE = HERE.parents[1] / "equilibrium_mgr"

@@ -21,7 +21,7 @@ BATCH_SECONDS = 90
 class Story:
     """From an unequal cluster on; the tests that share one are its chapters, in order.
 
-    `predicted` is the utilisation of the fullest OSD that a plan for the beginning foretells.
+    `predicted` is the utilization of the fullest OSD that a plan for the beginning foretells.
     """
 
     def __init__(self, cluster: Cluster) -> None:

@@ -14,7 +14,7 @@ from .conftest import MAX_MISPLACED
 from .daemons import wait_for
 
 HIGHEST_TOLERANCE = 0.01
-"""The real highest utilisation may differ from the predicted by this much.
+"""The real highest utilization may differ from the predicted by this much.
 
 One PG shard is 3 to 7 % of a small OSD here; BlueStore's own data grows and shrinks beside it."""
 DEVIATION_TOLERANCE = 0.005

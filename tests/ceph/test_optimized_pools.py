@@ -49,7 +49,7 @@ def test_nothing_moves_while_all_is_clean(
     pool = pool_id(optimized)
     kept = [entry["pgid"] for entry in optimized.mon_json("osd dump")["pg_temp"]]
     seen = looked_at(optimized)
-    figure(f"EC-optimised 4+2: pg_temp of {len(kept)} PGs kept while clean, of which "
+    figure(f"EC-optimized 4+2: pg_temp of {len(kept)} PGs kept while clean, of which "
            f"{sum(pgid.startswith(f'{pool}.') for pgid in kept)} of the pool's 16; "
            f"{seen['in_flight']} in flight, misplaced {seen['misplaced_ratio']}")
     assert any(pgid.startswith(f"{pool}.") for pgid in kept), "affinity left no pg_temp"
@@ -63,7 +63,7 @@ def test_a_plan_is_carried_out_to_the_predicted_up_sets(
     done = execute(optimized, "optimized", PATIENCE_SECONDS)
     workload.wait_clean(optimized)
     up = workload.up_sets(optimized)
-    figure(f"EC-optimised 4+2: {len(plan['moves'])} moves of {len(plan['predicted_up'])} PGs, all "
+    figure(f"EC-optimized 4+2: {len(plan['moves'])} moves of {len(plan['predicted_up'])} PGs, all "
            f"up sets as predicted; {done}")
     assert {pgid: up[pgid] for pgid in plan["predicted_up"]} == plan["predicted_up"]
     assert looked_at(optimized)["in_flight"] == {"moves": 0, "bytes": 0}

@@ -32,12 +32,12 @@ class Usage(NamedTuple):
 
     @property
     def highest(self) -> float:
-        """Utilisation of the fullest OSD."""
+        """Utilization of the fullest OSD."""
         return max(self.utilization.values())
 
     @property
     def variance(self) -> float:
-        """Variance of the utilisation over the OSDs."""
+        """Variance of the utilization over the OSDs."""
         return pvariance(self.utilization.values())
 
     def __str__(self) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any, Callable, Dict, List, Set, Tuple
 
-from mgr_stub.session import Session
+from mgr_stub.console.session import Session
 
 Items = Tuple[Tuple[int, int], ...]
 
 
 def ask(session: Session, line: str) -> Any:
     """The JSON answer of a command that must succeed."""
-    rc, out, err = session.command("equilibrium %s --format json" % line)
+    rc, out, err = session.command(f"equilibrium {line} --format json")
     assert (rc, err) == (0, ""), (line, rc, err)
     return json.loads(out)
 
@@ -110,7 +110,7 @@ def health(session: Session) -> Dict[str, Any]:
 
 
 def max_by_class(session: Session) -> Dict[str, float]:
-    """Highest utilisation per class, as the OSDs report it."""
+    """Highest utilization per class, as the OSDs report it."""
     return {name: max(used.values()) for name, used in session.cluster.utilizations().items()}
 
 

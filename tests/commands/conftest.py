@@ -4,30 +4,17 @@ from __future__ import annotations
 
 import copy
 import json
-import sys
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
 import pytest
 
-from mgr_stub.session import DEMO_STATE, Session
-from mgr_stub.state_file import read_state
+from mgr_stub.console.session import DEMO_STATE, Session
+from mgr_stub.state.state_file import read_state
 
 _DEMO = read_state(DEMO_STATE)
 #: Devices are so many times as fast here: fewer rounds to the end, quicker tests.
 _HASTE = 5
-
-
-@pytest.fixture(autouse=True)
-def own_mgr_module() -> Iterator[None]:
-    """Sessions of another release import the package anew; other tests shall not see that."""
-    def ours(name: str) -> bool:
-        return name.partition(".")[0] in ("mgr_module", "equilibrium_mgr")
-    saved = {name: module for name, module in sys.modules.items() if ours(name)}
-    yield
-    for name in [name for name in sys.modules if ours(name)]:
-        del sys.modules[name]
-    sys.modules.update(saved)
 
 
 @pytest.fixture
@@ -45,7 +32,7 @@ def open_session(tmp_path: Path) -> Iterator[Callable[..., Session]]:
              **arguments: Any) -> Session:
         path = None
         if state is not None:
-            path = str(tmp_path / ("state%d.json" % len(opened)))
+            path = str(tmp_path / (f"state{len(opened)}.json"))
             Path(path).write_text(json.dumps(state))
         session = Session.from_state(path, release=release, **arguments)
         speeds = session.simulation.backfill.bytes_per_second

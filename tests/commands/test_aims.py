@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, Iterator, List
 
 import pytest
 
-from mgr_stub.session import Session
+from mgr_stub.console.session import Session
 
 from .asking import ask, optimize, refused, run
 
@@ -18,13 +18,13 @@ AIMS = ["space", "even", "least-motion"]
 
 def test_aim_of_a_plan_is_told_everywhere(any_session: Session) -> None:
     for aim in AIMS:
-        answer = ask(any_session, "optimize %s --aim %s" % (aim, aim))
+        answer = ask(any_session, f"optimize {aim} --aim {aim}")
         assert answer == {"plan": aim, "state": "planning", "aim": aim}
         assert ask(any_session, "dump " + aim)["aim"] == aim
         assert ask(any_session, "show " + aim)["aim"] == aim
         assert ask(any_session, "eval " + aim)["aim"] == aim
         first = run(any_session, "equilibrium show " + aim).splitlines()[0]
-        assert first.startswith("# plan %s, aim %s, " % (aim, aim))
+        assert first.startswith(f"# plan {aim}, aim {aim}, ")
     assert {p["plan"]: p["aim"] for p in ask(any_session, "ls")["plans"]} == {a: a for a in AIMS}
     assert ask(any_session, "status")["last_plan"]["aim"] == AIMS[-1]
 
@@ -63,7 +63,7 @@ def test_option_holds_for_automatic_plans(session: Session,
 
 def note_aims(monkeypatch: pytest.MonkeyPatch) -> List[str]:
     """The aims of the plans that are made from now on, in their order."""
-    planning = importlib.import_module("equilibrium_mgr.planning")
+    planning = importlib.import_module("equilibrium_mgr.plan_service.plan_service")
     asked: List[str] = []
     make_plan = planning.make_plan
 
@@ -122,7 +122,7 @@ def test_comparison_is_made_once(session: Session, monkeypatch: pytest.MonkeyPat
 
 
 def test_memory_is_bounded(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    names = ["p%d" % number for number in range(12)]
+    names = [f"p{number}" for number in range(12)]
     for name in names:
         optimize(session, name + " --max-moves 1")
         ask(session, "eval " + name)
@@ -159,7 +159,7 @@ def test_plan_of_an_older_map(session: Session) -> None:
 
 def test_a_comparison_that_fails(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     optimize(session)
-    planning = importlib.import_module("equilibrium_mgr.planning")
+    planning = importlib.import_module("equilibrium_mgr.plan_service.plan_service")
     make_plan = planning.make_plan
 
     def fail(snapshot: Any, options: Any, checkpoint: Any) -> Any:
@@ -203,13 +203,13 @@ def threaded(open_session: Callable[..., Session]) -> Session:
     """Plan `p` is ready; jobs run in the module's own thread."""
     session = open_session(18, threads=True)
     run(session, "sim run 1s", "equilibrium optimize p")
-    wait_until(lambda: not session.module.desk.in_the_making())
+    wait_until(lambda: not session.module.plan_service.in_the_making())
     return session
 
 
 @pytest.fixture
 def slow(threaded: Session, monkeypatch: pytest.MonkeyPatch) -> Iterator[SlowAims]:
-    planning = importlib.import_module("equilibrium_mgr.planning")
+    planning = importlib.import_module("equilibrium_mgr.plan_service.plan_service")
     planner = SlowAims(planning.make_plan)
     monkeypatch.setattr(planning, "make_plan", planner)
     yield planner
@@ -256,7 +256,7 @@ def test_removal_ends_a_comparison(threaded: Session, slow: SlowAims) -> None:
     run(threaded, "equilibrium rm p")
     wait_until(lambda: slow.ended == 1)
     run(threaded, "equilibrium optimize p")
-    wait_until(lambda: not threaded.module.desk.in_the_making())
+    wait_until(lambda: not threaded.module.plan_service.in_the_making())
     assert slow.ended == 1
 
 
@@ -265,7 +265,7 @@ def test_a_new_plan_of_the_name_does_not_wait_for_a_comparison(
     states(threaded)
     assert slow.started.wait(10)
     run(threaded, "equilibrium optimize p")
-    wait_until(lambda: not threaded.module.desk.in_the_making())
+    wait_until(lambda: not threaded.module.plan_service.in_the_making())
     assert slow.ended == 1
 
 
@@ -292,5 +292,5 @@ def test_a_plan_in_the_making_is_not_compared(threaded: Session, slow: SlowAims)
     assert slow.started.wait(10)
     assert refused(threaded, "equilibrium eval p")[0] == -11
     slow.let_go.set()
-    wait_until(lambda: not threaded.module.desk.in_the_making())
+    wait_until(lambda: not threaded.module.plan_service.in_the_making())
     assert ask(threaded, "eval p")["aim"] == "even"

@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, Iterator, List
 
 import pytest
 
-from mgr_stub.session import Session
+from mgr_stub.console.session import Session
 
 from .asking import run
 

@@ -7,12 +7,12 @@ import json
 
 import pytest
 
-from mgr_stub.session import Session
+from mgr_stub.console.session import Session
 
 from .asking import ask, count_commands, optimize, refused, run, upmap_items
 
 LINES = [
-    *(("%s nope" % verb, errno.ENOENT, "nope") for verb in (
+    *((f"{verb} nope", errno.ENOENT, "nope") for verb in (
         "show", "dump", "eval", "execute", "rm")),
     ("optimize q nope", errno.ENOENT, "nope"),
     ("optimize q vms nope", errno.ENOENT, "nope"),
@@ -21,16 +21,16 @@ LINES = [
     ("pool rm nope", errno.ENOENT, "nope"),
     ("optimize q --device-class nvme", errno.ENOENT, "nvme"),
     ("optimize q --device-class ''", errno.ENOENT, "class"),
-    *(("optimize q --max-bytes=%s" % size, errno.EINVAL, "max-bytes") for size in (
+    *((f"optimize q --max-bytes={size}", errno.EINVAL, "max-bytes") for size in (
         "12X", "-5", "abc", "0", "''", "1..5T", "T", "1e400", "9" * 400, "nan")),
-    *(("optimize q --max-moves=%s" % count, errno.EINVAL, "max") for count in (
+    *((f"optimize q --max-moves={count}", errno.EINVAL, "max") for count in (
         "0", "-3", "abc", "1.5", "''")),
-    *(("optimize %s" % name, errno.EINVAL, "name") for name in (
+    *((f"optimize {name}", errno.EINVAL, "name") for name in (
         "''", "'a b'", "a/b", "../p", "p%", "x" * 65, "'p\n'", "pl\u00e4n", "'p;rm'")),
-    *(("optimize q --aim=%s" % aim, errno.EINVAL, "aim") for aim in (
+    *((f"optimize q --aim={aim}", errno.EINVAL, "aim") for aim in (
         "evenly", "''", "Space", "space,even")),
     ("optimize q --aim", errno.EINVAL, "aim"), ("explain nope", errno.ENOENT, "nope"),
-    *(("explain %s" % what, errno.ENOENT, "no OSD") for what in (
+    *((f"explain {what}", errno.ENOENT, "no OSD") for what in (
         "osd.24", "24", "osd.x", "-1", "99.0", "2.ffff", "2.", "\u00b2", "host0")),
     ("explain osd.1 osd.2", errno.EINVAL, "osd.2"),
     *((verb, errno.EINVAL, "plan") for verb in ("optimize", "show", "dump", "execute", "rm")),
@@ -60,7 +60,7 @@ def test_bad_options(any_session: Session) -> None:
             ("max_misplaced_ratio", "much"), ("sleep_interval", "0"), ("active", "perhaps"),
             ("max_moves_per_round", "0"), ("fill_limit", "1.5"), ("max_plan_seconds", "0"),
             ("aim", "evenly")):
-        line = "config set mgr mgr/equilibrium/%s %s" % (name, value)
+        line = f"config set mgr mgr/equilibrium/{name} {value}"
         assert refused(any_session, line)[0] == -errno.EINVAL, line
     assert any_session.command("equilibrium status")[0] == 0
 
@@ -70,7 +70,7 @@ def test_bad_options(any_session: Session) -> None:
     ("device_classes", "nvme,,")])
 def test_options_that_name_nothing(session: Session, name: str, value: str) -> None:
     """Texts that the monitor cannot check: no crash, and nothing moves that was not named."""
-    run(session, "config set mgr mgr/equilibrium/%s '%s'" % (name, value), "sim run 5m")
+    run(session, f"config set mgr mgr/equilibrium/{name} '{value}'", "sim run 5m")
     ask(session, "status")
     ask(session, "pool ls")
     assert optimize(session)["moves"] == []
@@ -88,9 +88,9 @@ def test_removing_twice(session: Session) -> None:
 
 def test_too_many_plans(session: Session) -> None:
     optimize(session, "p0")
-    plan = session.module.shelf.get("p0")
+    plan = session.module.plan_store.get("p0")
     for number in range(1, 100):
-        session.module.shelf.put("p%d" % number, plan, session.clock())
+        session.module.plan_store.put(f"p{number}", plan, session.clock())
     rc, text = refused(session, "equilibrium optimize one-more")
     assert rc == -errno.ENOSPC and "rm" in text
     optimize(session, "p7")                     # a name that is there may be made again

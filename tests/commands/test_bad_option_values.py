@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, List
 
 import pytest
 
-from mgr_stub.session import Session
+from mgr_stub.console.session import Session
 
 from .asking import ask, health, run, state, upmap_items
 
@@ -44,7 +44,7 @@ def test_never_green_while_everything_is_excluded(session: Session, name: str, v
     lines = warning(session)
     assert name in lines[0] and value in lines[0] and "ceph " in lines[-1]
     shown = run(session, "equilibrium status")
-    assert "options: %s=%s" % (name, value) in shown and "left out: " in shown
+    assert f"options: {name}={value}" in shown and "left out: " in shown
     assert "balanced" not in run(session, "equilibrium explain").split("equilibrium is")[1][:12]
 
 
@@ -96,11 +96,11 @@ def test_what_is_set_is_told(session: Session) -> None:
 
 def test_what_an_option_leaves_out_is_told_beside_a_green_state(session: Session) -> None:
     pools = sorted(session.module.gateway.pool_ids_by_name())
-    run(session, "equilibrium pool add %s" % pools[0], "equilibrium on", "sim run idle")
+    run(session, f"equilibrium pool add {pools[0]}", "equilibrium on", "sim run idle")
     status = ask(session, "status")
     assert status["state"] in ("balanced", "stuck")
     (said,) = status["left_out"]
-    assert "pool_ids" in said and "%d of %d pools" % (len(pools) - 1, len(pools)) in said
+    assert "pool_ids" in said and f"{len(pools) - 1} of {len(pools)} pools" in said
     assert "left out" in status["reason"]
 
 
@@ -109,7 +109,7 @@ def test_pools_that_cannot_be_moved_are_not_green(open_session: Callable[..., Se
     pool = demo_state["osd_dump"]["pools"][0]
     pool["tiers"], pool["tier_of"] = [], 99
     session = open_session(18, demo_state)
-    run(session, "sim run 1s", "equilibrium pool add %s" % pool["pool_name"], "equilibrium on",
+    run(session, "sim run 1s", f"equilibrium pool add {pool['pool_name']}", "equilibrium on",
         "sim run 1h")
     if session.module.balancer.view.snapshot.pools[pool["pool"]].immovable:
         assert state(session) == "stuck" and pool["pool_name"] in ask(session, "status")["reason"]

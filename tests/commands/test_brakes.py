@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Tuple
 
 from equilibrium_mgr.snapshot.model import shard_changes
-from mgr_stub.session import Session
+from mgr_stub.console.session import Session
 
 from .asking import ask, optimize, refused, run, state
 
@@ -101,7 +101,7 @@ def test_failovers_at_odd_moments_leave_legal_upmaps_only(session: Session) -> N
     """Every upmap in the map is one that the monitor keeps, and the end is a rest."""
     run(session, "equilibrium on")
     for seconds in (1, 61, 2, 59, 60, 7, 120):
-        run(session, "sim run %ds" % seconds, "sim failover")
+        run(session, f"sim run {seconds}s", "sim failover")
         assert "MGR_EQUILIBRIUM_ERROR" not in session.mgr.health_checks
     run(session, "sim run idle")
     assert state(session) == "balanced" and ask(session, "status")["rejected_upmaps"] == []

@@ -6,7 +6,7 @@ from typing import Any, Callable
 
 import pytest
 
-from mgr_stub.session import Session
+from mgr_stub.console.session import Session
 
 from .asking import ask, count_commands, health, optimize, refused, run, state, upmap_items
 

@@ -43,11 +43,11 @@ def test_demo_and_seed() -> None:
 def test_plan_and_save_are_reproducible(tmp_path: Path, release: int) -> None:
     results = []
     for number in range(2):
-        saved = tmp_path / ("%d.json" % number)
+        saved = tmp_path / (f"{number}.json")
         result = stub("--release", release, *(word for line in (
             "equilibrium optimize p", "equilibrium show p", "equilibrium dump p --format json",
             "equilibrium execute p", "sim run idle", "equilibrium status",
-            "sim save %s" % saved) for word in ("-c", line)))
+            f"sim save {saved}") for word in ("-c", line)))
         assert (result.returncode, result.stderr) == (0, "")
         results.append((result.stdout, saved.read_text()))
     assert results[0] == results[1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Set
 
-from mgr_stub.session import Session
+from mgr_stub.console.session import Session
 
 from .asking import (ask, at_first_upmap, count_commands, health, mark_out, misplaced_ratio,
                      optimize, pools_of, refused, run, up_sets, upmap_items)
@@ -135,7 +135,7 @@ def test_somebody_else_moves_a_pg_of_the_plan(session: Session) -> None:
     hosts = {osd // 4 for osd in plan["predicted_up"][pgid]}
     other = next(osd for osd in range(24) if osd // 4 not in hosts and osd % 4 != 3) \
         if target % 4 != 3 else next(o for o in range(3, 24, 4) if o // 4 not in hosts)
-    run(session, "osd pg-upmap-items %s %d %d" % (pgid, source, other))
+    run(session, f"osd pg-upmap-items {pgid} {source} {other}")
     assert upmap_items(session)[pgid] == [[source, other]]
     before = up_sets(session)
     run(session, "equilibrium execute p", "sim run idle")

@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict
 
 import pytest
 
-from mgr_stub.session import Session
+from mgr_stub.console.session import Session
 
 from .asking import ask, optimize, refused, run, until_all_have_peered
 from .conftest import look
@@ -92,7 +92,7 @@ def with_secrets(state: Dict[str, Any]) -> Dict[str, Any]:
     osd_map["fsid"] = "5ec2e7f5-1d00-4000-8000-000000000001"
     profiles = osd_map["erasure_code_profiles"]
     for pool in osd_map["pools"]:
-        pool["pool_name"] = "secret-pool-%d" % pool["pool"]
+        pool["pool_name"] = f"secret-pool-{pool['pool']}"
         if pool["erasure_code_profile"]:
             profiles[pool["pool_name"]] = profiles.pop(pool["erasure_code_profile"])
             pool["erasure_code_profile"] = pool["pool_name"]
@@ -100,12 +100,12 @@ def with_secrets(state: Dict[str, Any]) -> Dict[str, Any]:
         name, tilde, device_class = bucket["name"].partition("~")
         bucket["name"] = "secret-" + name + tilde + device_class
     for rule in crush["rules"]:
-        rule["rule_name"] = "secret-pool-2_rule_%d" % rule["rule_id"]
+        rule["rule_name"] = f"secret-pool-2_rule_{rule['rule_id']}"
         for step in rule["steps"]:
             if step["op"] == "take":
                 step["item_name"] = "secret-" + step["item_name"]
     for osd in osd_map["osds"]:
-        osd["uuid"] = "5ec2e7f5-1d00-4000-8000-1%011d" % osd["osd"]
+        osd["uuid"] = f"5ec2e7f5-1d00-4000-8000-1{int(osd['osd']):011}"
         for key in ("public_addr", "cluster_addr", "heartbeat_back_addr"):
             osd[key] = ADDRESS + ":6800/1"
         osd["public_addrs"] = {"addrvec": [{"type": "v2", "addr": ADDRESS + ":6800", "nonce": 1}]}
@@ -146,5 +146,5 @@ def test_saved_by_the_simulation(session: Session, open_session: Callable[..., S
                                  tmp_path: Any) -> None:
     """`sim save` writes the same layout."""
     path = tmp_path / "saved.json"
-    run(session, "sim save %s" % path)
+    run(session, f"sim save {path}")
     same_evaluation(session, reopened(open_session, json.loads(path.read_text())))

@@ -1,4 +1,4 @@
-"""`explain`, and the bound beside the highest utilisation, on the simulated cluster."""
+"""`explain`, and the bound beside the highest utilization, on the simulated cluster."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict
 
 import pytest
 
-from mgr_stub.session import Session
+from mgr_stub.console.session import Session
 
 from .asking import ask, mark_out, optimize, refused, run
 
@@ -33,15 +33,15 @@ def test_bounds_in_status_and_eval(any_session: Session) -> None:
         assert bound <= effect["after"]["classes"][name]["max"] < now[name]["max"]
     for line in ("status", "eval", "eval p"):
         text = run(session, "equilibrium " + line)
-        assert "BOUND" in text and "%.4f" % plan["bounds"]["hdd"] in text
+        assert "BOUND" in text and f"{plan['bounds']['hdd']:.4f}" in text
 
 
 def test_bound_survives_a_failover_and_is_unknown_in_older_plans(session: Session) -> None:
     bounds = optimize(session)["bounds"]
     run(session, "sim failover")
     assert ask(session, "eval p")["after"]["classes"]["hdd"]["bound"] == bounds["hdd"]
-    old = session.module.shelf.get("p")._replace(bounds={})
-    session.module.shelf.put("p", old, session.clock())
+    old = session.module.plan_store.get("p")._replace(bounds={})
+    session.module.plan_store.put("p", old, session.clock())
     assert ask(session, "eval p")["after"]["classes"]["hdd"]["bound"] is None
     header, row = [line for line in run(session, "equilibrium eval p").splitlines()
                    if line.startswith(("CLASS", "hdd"))]
@@ -103,7 +103,7 @@ def test_stuck(open_session: Callable[..., Session], demo_state: Dict[str, Any])
                      status["reason"])
     data = ask(session, "explain")
     (reason, count), = data["skipped_pgs"].items()
-    assert "%d PGs cannot be moved: %s" % (count, reason) in data["sentences"]
+    assert f"{count} PGs cannot be moved: {reason}" in data["sentences"]
     assert any(status["reason"] in sentence for sentence in data["sentences"])
     pool = ask(session, "explain vms")
     assert pool["immovable_pgs"] == {reason: pool["pgs"]}
@@ -129,7 +129,7 @@ def test_osd_while_moves_are_under_way_and_when_it_is_out(session: Session) -> N
     osd = ask(session, "eval")["classes"]["hdd"]["fullest_osd"]
     data = ask(session, "explain osd.6")
     assert data["outbound_bytes"] > 0 and data["target_utilization"] < data["utilization"]
-    assert ask(session, "explain osd.%d" % osd)["target_utilization"] == pytest.approx(
+    assert ask(session, f"explain osd.{osd}")["target_utilization"] == pytest.approx(
         ask(session, "eval")["classes"]["hdd"]["max"])
     mark_out(session, 6)
     run(session, "sim run 3m")

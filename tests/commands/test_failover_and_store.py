@@ -8,7 +8,7 @@ from typing import Any, List
 
 import pytest
 
-from mgr_stub.session import Session
+from mgr_stub.console.session import Session
 
 from .asking import ask, count_commands, optimize, refused, run, state, up_sets
 
@@ -27,14 +27,14 @@ def parts(session: Session, name: str) -> List[str]:
 def big_plan(session: Session, name: str = "big") -> Any:
     """Puts a plan that does not fit into one value, however well it is compressed."""
     optimize(session, "small")
-    plan = session.module.shelf.get("small")
+    plan = session.module.plan_store.get("small")
     draw = random.Random(1)
     moves = [plan.moves[0]._replace(
-        pgid="2.%x" % draw.randrange(128), bytes=draw.randrange(1 << 40), **{
+        pgid=f"2.{draw.randrange(128):x}", bytes=draw.randrange(1 << 40), **{
             field: draw.random() for field in ("source_before", "source_after", "target_before",
                                                "target_after")}) for _ in range(6000)]
     big = plan._replace(moves=tuple(moves))
-    session.module.shelf.put(name, big, session.clock())
+    session.module.plan_store.put(name, big, session.clock())
     return big
 
 
@@ -58,7 +58,7 @@ def test_a_big_plan_survives_too(session: Session) -> None:
     assert max(sizes) <= 60000
     assert sum(sizes) > 65536 and len(parts(session, "big")) > 1
     run(session, "sim failover")
-    assert session.module.shelf.get("big") == big
+    assert session.module.plan_store.get("big") == big
     assert [p["moves"] for p in ask(session, "ls")["plans"]] == [6000, len(
         ask(session, "show small")["moves"])]
 
@@ -148,7 +148,7 @@ def test_a_damaged_plan(session: Session, how: str) -> None:
     optimize(session, "bad")
     damage(session, how)
     for verb in ("show", "eval", "dump", "execute"):
-        rc, text = refused(session, "equilibrium %s bad" % verb)
+        rc, text = refused(session, f"equilibrium {verb} bad")
         assert rc == -2 or rc == -5 and "rm bad" in text
     assert ask(session, "dump good") == good
     assert "good" in [p["plan"] for p in ask(session, "ls")["plans"]]

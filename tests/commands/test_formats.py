@@ -7,7 +7,7 @@ from typing import Any, Dict
 
 import pytest
 
-from mgr_stub.session import Session
+from mgr_stub.console.session import Session
 
 from .asking import ask, optimize, refused, run
 
@@ -62,7 +62,7 @@ def test_reads_in_every_format(any_session: Session) -> None:
     for line, keys in READS.items():
         answers = {}
         for name in ("plain", "json", "json-pretty"):
-            rc, out, err = any_session.command("equilibrium %s --format %s" % (line, name))
+            rc, out, err = any_session.command(f"equilibrium {line} --format {name}")
             assert (rc, err) == (0, ""), line
             answers[name] = out
         compact = json.loads(answers["json"])
@@ -78,7 +78,7 @@ def test_reads_in_every_format(any_session: Session) -> None:
 def test_writes_in_every_format(any_session: Session, form: str) -> None:
     optimize(any_session)
     for line in WRITES:
-        rc, out, err = any_session.command("equilibrium %s --format %s" % (line, form))
+        rc, out, err = any_session.command(f"equilibrium {line} --format {form}")
         assert (rc, err) == (0, ""), line
         if form == "plain":
             assert bool(out.strip()) == (line not in SILENT), line
@@ -91,7 +91,7 @@ def test_other_formats(session: Session, form: str) -> None:
     optimize(session)
     plans = ask(session, "ls")
     for line in list(READS) + WRITES:
-        rc, text = refused(session, "equilibrium %s --format %s" % (line, form))
+        rc, text = refused(session, f"equilibrium {line} --format {form}")
         assert rc == -22 and "format" in text, line
     assert ask(session, "ls") == plans
     assert not ask(session, "status")["active"]
@@ -166,7 +166,7 @@ def test_plan_types(any_session: Session) -> None:
     for move in shown["moves"]:
         assert isinstance(move["pgid"], str) and raw_bytes(move["bytes"])
         assert {move["from"], move["to"]} <= set(range(24))
-        assert all(ratio(move["%s_utilization_%s" % (end, when)])
+        assert all(ratio(move[f"{end}_utilization_{when}"])
                    for end in ("from", "to") for when in ("before", "after"))
         assert move["from_utilization_after"] < move["from_utilization_before"]
         assert move["to_utilization_after"] > move["to_utilization_before"]

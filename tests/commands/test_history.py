@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any, Dict
 
 from equilibrium_mgr.report.history import report_history
-from mgr_stub.session import Session
+from mgr_stub.console.session import Session
 
 from .asking import ask, optimize, run
 
@@ -33,7 +33,7 @@ def test_an_executed_plan_is_told_while_it_runs_and_afterwards(session: Session)
         assert abs(highest - before[name]["max"]) < 1e-3
         assert abs(told["max_after"][name] - after[name]["max"]) < 1e-3
     plain = run(session, "equilibrium history")
-    assert "'ceph equilibrium execute'" in plain and "->" in plain and "%d" % told["moves"] in plain
+    assert "'ceph equilibrium execute'" in plain and "->" in plain and f"{told['moves']}" in plain
 
 
 def test_history_survives_the_mgr(session: Session) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Dict, Set
 
 import pytest
 
-from mgr_stub.session import Session
+from mgr_stub.console.session import Session
 
 from .asking import ask, health, optimize, pools_of, refused, run, up_sets
 
@@ -22,7 +22,7 @@ def classes_of(session: Session, plan: Dict[str, Any]) -> Set[str]:
 
 @pytest.mark.parametrize("count", [1, 7])
 def test_max_moves(session: Session, count: int) -> None:
-    plan = optimize(session, "p --max-moves %d" % count)
+    plan = optimize(session, f"p --max-moves {count}")
     assert 0 < len(plan["moves"]) <= count
     assert sum(len(items) for items in plan["upmap_items"].values()) <= count
 

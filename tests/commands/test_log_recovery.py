@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, Tuple
 
 import pytest
 
-from mgr_stub.session import Session
+from mgr_stub.console.session import Session
 
 from .asking import ask, optimize, run, up_sets
 
@@ -15,7 +15,7 @@ def by_log(state: Dict[str, Any], writes: Tuple[int, ...]) -> Dict[str, Any]:
     """The logs of all PGs reach back to their first object; so many writes, in turn."""
     for number, pg in enumerate(state["pg_dump"]["pg_map"]["pg_stats"]):
         pg["ondisk_log_start"] = pg["log_start"] = "0'0"
-        pg["version"] = "0'%d" % writes[number % len(writes)]
+        pg["version"] = f"0'{writes[number % len(writes)]}"
     return state
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mgr_stub.session import Session
+from mgr_stub.console.session import Session
 
 from .asking import (ask, count_commands, max_by_class, optimize, run, until_all_have_peered,
                      up_sets, upmap_items)
@@ -87,7 +87,7 @@ def test_items_that_do_harm_are_removed(session: Session) -> None:
     # six PGs from osd.8 to osd.13, which is on another host: the one gets too empty, the other full
     spoilt = [pgid for pgid, up in up_sets(session).items() if pgid.startswith("2.")
               and pgid not in even and 8 in up and not {12, 13, 14, 15} & set(up)][:6]
-    run(session, *("osd pg-upmap-items %s 8 13" % pgid for pgid in spoilt))
+    run(session, *(f"osd pg-upmap-items {pgid} 8 13" for pgid in spoilt))
     run(session, "sim run idle")
     run(session, "config set mgr mgr/equilibrium/pg_cooldown 0")
     plan = optimize(session, "repair")

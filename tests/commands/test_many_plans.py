@@ -8,7 +8,7 @@ from typing import Any, Callable, Iterator
 
 import pytest
 
-from mgr_stub.session import Session
+from mgr_stub.console.session import Session
 
 from .asking import ask, refused, run
 
@@ -38,17 +38,17 @@ def wait_until(true: Callable[[], Any]) -> None:
 
 
 def test_few_plans_are_in_the_making_at_once(held: Session) -> None:
-    answers = [held.command("equilibrium optimize q%d" % number)[0] for number in range(30)]
+    answers = [held.command(f"equilibrium optimize q{number}")[0] for number in range(30)]
     accepted = answers.count(0)
     assert 1 < accepted <= 10 and answers == [0] * accepted + [-errno.EAGAIN] * (30 - accepted)
     assert "being made" in refused(held, "equilibrium optimize other")[1]
     run(held, "equilibrium rm q0", "equilibrium optimize other")
-    assert making(held) == {"q%d" % number for number in range(1, accepted)} | {"other"}
+    assert making(held) == {f"q{number}" for number in range(1, accepted)} | {"other"}
 
 
 def test_those_in_the_making_count_as_kept(held: Session, mocker: Any) -> None:
     mocker.patch("equilibrium_mgr.cli.MAX_PLANS", 3)
-    run(held, *("equilibrium optimize q%d" % number for number in range(3)))
+    run(held, *(f"equilibrium optimize q{number}" for number in range(3)))
     assert refused(held, "equilibrium optimize q3")[0] == -errno.ENOSPC
     assert refused(held, "equilibrium optimize q2")[0] == -errno.EAGAIN    # is being made already
 
@@ -57,7 +57,7 @@ def test_rm_cancels(held: Session) -> None:
     run(held, "equilibrium optimize p", "equilibrium optimize q", "equilibrium rm p")
     assert making(held) == {"q"}
     held.release.set()   # type: ignore[attr-defined]
-    wait_until(lambda: not held.module.desk.in_the_making())
+    wait_until(lambda: not held.module.plan_service.in_the_making())
     assert [plan["plan"] for plan in ask(held, "ls")["plans"]] == ["q"]
     assert refused(held, "equilibrium rm p")[0] == -errno.ENOENT
 
@@ -74,7 +74,7 @@ def test_reset_cancels_all(held: Session) -> None:
 def test_a_plan_that_is_made_again_goes_with_the_one_that_is_kept(held: Session) -> None:
     held.release.set()   # type: ignore[attr-defined]
     run(held, "equilibrium optimize p")
-    wait_until(lambda: not held.module.desk.in_the_making())
+    wait_until(lambda: not held.module.plan_service.in_the_making())
     again = threading.Event()
     held.module.jobs.submit("hold", again.wait)
     run(held, "equilibrium optimize p", "equilibrium rm p")

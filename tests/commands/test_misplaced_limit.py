@@ -6,8 +6,8 @@ from typing import List, Tuple
 
 import pytest
 
-from mgr_stub.session import Session
-from mgr_stub.sim_commands import status_of
+from mgr_stub.console.session import Session
+from mgr_stub.console.sim_commands import status_of
 
 from .asking import ask, mark_out, misplaced_ratio, optimize, run, up_sets
 
@@ -38,8 +38,8 @@ class Watch:
 @pytest.mark.parametrize("limit, moves", [(0.05, 80), (0.02, 40), (0.005, 20)])
 def test_execution_keeps_the_limit(any_session: Session, limit: float, moves: int) -> None:
     session = any_session
-    run(session, "config set mgr target_max_misplaced_ratio %s" % limit)
-    plan = optimize(session, "p --max-moves %d" % moves)
+    run(session, f"config set mgr target_max_misplaced_ratio {limit}")
+    plan = optimize(session, f"p --max-moves {moves}")
     before = up_sets(session)
     watch = Watch(session)
     run(session, "equilibrium execute p")
@@ -102,7 +102,7 @@ def test_room_taken_by_others_counts(session: Session) -> None:
             pgid, " ".join("%d %d" % tuple(pair) for pair in items)))
     run(session, "sim run 5s")
     foreign = status_of(session)["misplaced_ratio"]
-    run(session, "config set mgr mgr/equilibrium/max_misplaced_ratio %s" % (foreign * 0.9))
+    run(session, f"config set mgr mgr/equilibrium/max_misplaced_ratio {foreign * 0.9}")
     watch = Watch(session)
     run(session, "equilibrium execute p")
     status = ask(session, "status")

@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, List
 
 import pytest
 
-from mgr_stub.session import Session
+from mgr_stub.console.session import Session
 
 from .asking import ask, optimize, pools_of, refused, run
 from .conftest import look
@@ -25,7 +25,7 @@ def odd(open_session: Callable[..., Session], demo_state: Dict[str, Any]) -> Ses
 
 
 def noted(session: Session, line: str) -> List[Any]:
-    rc, out, err = session.command("equilibrium %s --format json" % line)
+    rc, out, err = session.command(f"equilibrium {line} --format json")
     assert rc == 0 and "\n" not in err, (rc, err)
     return [json.loads(out), err]
 

@@ -6,7 +6,7 @@ from typing import List
 
 import pytest
 
-from mgr_stub.session import Session
+from mgr_stub.console.session import Session
 
 from .asking import ask, run, state
 

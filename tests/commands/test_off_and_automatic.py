@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict
 
 import pytest
 
-from mgr_stub.session import Session
+from mgr_stub.console.session import Session
 
 from .asking import (ask, count_commands, max_by_class, optimize, refused, run, state, up_sets,
                      upmap_items)

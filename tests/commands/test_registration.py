@@ -7,7 +7,7 @@ from typing import Any, Callable
 
 import pytest
 
-from mgr_stub.session import Session
+from mgr_stub.console.session import Session
 
 READ = {"status", "eval", "show", "dump", "ls", "pool ls", "dump-state", "explain", "history"}
 WRITE = {"optimize", "rm", "reset", "execute", "on", "off", "pool add", "pool rm"}

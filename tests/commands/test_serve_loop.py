@@ -8,7 +8,7 @@ from typing import Any, List
 
 import pytest
 
-from mgr_stub.session import Session
+from mgr_stub.console.session import Session
 
 from .asking import ask, count_commands, health, optimize, run, state, upmap_items
 

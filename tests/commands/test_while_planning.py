@@ -9,7 +9,7 @@ from typing import Any, Callable, Iterator
 
 import pytest
 
-from mgr_stub.session import Session
+from mgr_stub.console.session import Session
 
 from .asking import ask, count_commands, refused, run, state
 
@@ -39,7 +39,7 @@ def session(open_session: Callable[..., Session]) -> Session:
 
 @pytest.fixture
 def planner(session: Session, monkeypatch: pytest.MonkeyPatch) -> Iterator[SlowPlanner]:
-    planning = importlib.import_module("equilibrium_mgr.planning")
+    planning = importlib.import_module("equilibrium_mgr.plan_service.plan_service")
     slow = SlowPlanner(planning.make_plan)
     monkeypatch.setattr(planning, "make_plan", slow)
     yield slow
@@ -56,7 +56,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 def plan_slowly(session: Session, planner: SlowPlanner, name: str = "p") -> None:
     run(session, "equilibrium optimize " + name)
     assert planner.started.wait(10)
-    wait_until(lambda: session.module.desk.in_the_making()[name].moves == 7)
+    wait_until(lambda: session.module.plan_service.in_the_making()[name].moves == 7)
 
 
 def test_others_answer_meanwhile(session: Session, planner: SlowPlanner) -> None:
@@ -75,11 +75,11 @@ def test_the_plan_itself_gives_eagain(session: Session, planner: SlowPlanner) ->
     plan_slowly(session, planner)
     sent = count_commands(session)
     for verb in ("show", "eval", "dump", "execute", "optimize"):
-        rc, text = refused(session, "equilibrium %s p" % verb)
+        rc, text = refused(session, f"equilibrium {verb} p")
         assert rc == -11 and "7 moves" in text and "'p'" in text
     assert sent == []
     planner.let_go.set()
-    wait_until(lambda: not session.module.desk.in_the_making())
+    wait_until(lambda: not session.module.plan_service.in_the_making())
     assert ask(session, "show p")["moves"]
     assert [p["state"] for p in ask(session, "ls")["plans"]] == ["ready"]
 
@@ -91,7 +91,7 @@ def test_it_can_be_cancelled(session: Session, planner: SlowPlanner, line: str) 
     assert ask(session, "ls")["plans"] == []
     planner.let_go.set()
     run(session, "equilibrium optimize q")
-    wait_until(lambda: not session.module.desk.in_the_making())
+    wait_until(lambda: not session.module.plan_service.in_the_making())
     assert [plan["plan"] for plan in ask(session, "ls")["plans"]] == ["q"]
     assert refused(session, "equilibrium show p")[0] == -2
 
@@ -101,7 +101,7 @@ def test_a_second_plan_waits_its_turn(session: Session, planner: SlowPlanner) ->
     assert ask(session, "optimize q") == {"plan": "q", "state": "planning", "aim": "space"}
     assert refused(session, "equilibrium show q")[0] == -11
     planner.let_go.set()
-    wait_until(lambda: not session.module.desk.in_the_making())
+    wait_until(lambda: not session.module.plan_service.in_the_making())
     assert ask(session, "show q")["moves"] == ask(session, "show p")["moves"]
 
 
@@ -109,12 +109,12 @@ def test_an_old_plan_is_kept_until_the_new_one_is_made(
         session: Session, planner: SlowPlanner) -> None:
     planner.let_go.set()
     run(session, "equilibrium optimize p --max-moves 3")
-    wait_until(lambda: not session.module.desk.in_the_making())
+    wait_until(lambda: not session.module.plan_service.in_the_making())
     planner.let_go.clear()
     plan_slowly(session, planner)
     assert [p["state"] for p in ask(session, "ls")["plans"]] == ["planning"]
     session.close()
-    assert len(session.module.shelf.get("p").moves) == 3
+    assert len(session.module.plan_store.get("p").moves) == 3
 
 
 def test_shutdown_ends_it(session: Session, planner: SlowPlanner) -> None:
@@ -131,7 +131,7 @@ def test_max_plan_seconds_ends_it(session: Session, planner: SlowPlanner) -> Non
     """What was found until then is kept, and says why it ends there."""
     run(session, "config set mgr mgr/equilibrium/max_plan_seconds 1")
     plan_slowly(session, planner)
-    wait_until(lambda: not session.module.desk.in_the_making())
+    wait_until(lambda: not session.module.plan_service.in_the_making())
     plan = ask(session, "dump p")
     assert plan["stop_reason"] != "converged"
 
@@ -144,7 +144,7 @@ def test_an_automatic_plan_in_the_making(session: Session, planner: SlowPlanner)
     assert state(session) == "planning" and sent == []
     assert [p["plan"] for p in ask(session, "status")["planning"]] == ["automatic"]
     planner.let_go.set()
-    wait_until(lambda: not session.module.desk.in_the_making())
+    wait_until(lambda: not session.module.plan_service.in_the_making())
     run(session, "sim run 1m")
     assert sent
 
@@ -155,11 +155,11 @@ def test_off_while_an_automatic_plan_is_made(session: Session, planner: SlowPlan
     assert planner.started.wait(10)
     run(session, "equilibrium off")
     planner.let_go.set()
-    wait_until(lambda: not session.module.desk.in_the_making())
+    wait_until(lambda: not session.module.plan_service.in_the_making())
     run(session, "sim run 5m")
     assert sent == [] and state(session) == "off"
     run(session, "equilibrium on", "sim run 1s")
-    wait_until(lambda: not session.module.desk.in_the_making())
+    wait_until(lambda: not session.module.plan_service.in_the_making())
     run(session, "sim run 2m")
     assert sent
 
@@ -168,10 +168,10 @@ def test_a_plan_that_fails(session: Session, planner: SlowPlanner,
                            monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any) -> None:
         raise RuntimeError("boom\nand more")
-    monkeypatch.setattr(importlib.import_module("equilibrium_mgr.planning"), "make_plan", fail)
+    monkeypatch.setattr(importlib.import_module("equilibrium_mgr.plan_service.plan_service"), "make_plan", fail)
     run(session, "equilibrium optimize p")
-    wait_until(lambda: not session.module.desk.in_the_making())
+    wait_until(lambda: not session.module.plan_service.in_the_making())
     for verb in ("show", "eval", "dump", "execute"):
-        rc, text = refused(session, "equilibrium %s p" % verb)
+        rc, text = refused(session, f"equilibrium {verb} p")
         assert rc == -2 and "boom" in text
     assert ask(session, "ls") == {"plans": []}

@@ -6,8 +6,8 @@ from itertools import combinations, permutations
 from typing import Any, Dict, FrozenSet, Iterator, List, Set, Tuple
 
 import pytest
-from crush_maps import crush_map
-from strict_crush import monitor_keeps, possible_up_sets
+from tests.support.crush_maps import crush_map
+from tests.support.strict_crush import monitor_keeps, possible_up_sets
 
 from equilibrium_mgr.crush.hierarchy import CrushHierarchy
 from equilibrium_mgr.crush.placement import PlacementRule
@@ -40,9 +40,9 @@ def random_tree(rng: random.Random) -> Tuple[Dict[str, Any], int]:
         rack: Dict[str, List[int]] = {}
         for h in range(rng.randint(2, 3) if r < 2 else 2):
             osds = 2 if r else rng.randint(2, 3)
-            rack["host h%d%d" % (r, h)] = list(range(count, count + osds))
+            rack[f"host h{r}{h}"] = list(range(count, count + osds))
             count += osds
-        root["rack r%d" % r] = rack
+        root[f"rack r{r}"] = rack
     if rng.random() < 0.5:
         root["host lone"] = [count, count + 1]
         count += 2
@@ -88,7 +88,7 @@ def flat(member: Tuple[Any, ...]) -> List[int]:
 @pytest.mark.parametrize("text, size, erasure", SHAPES)
 @pytest.mark.parametrize("seed", range(3))
 def test_breaks_and_allows(text: str, size: int, erasure: bool, seed: int) -> None:
-    rng = random.Random("%s %d %s %d" % (text, size, erasure, seed))
+    rng = random.Random(f"{text} {size} {erasure} {seed}")
     tree, osds = random_tree(rng)
     dump = crush_map(tree, {0: text.format(f="indep" if erasure else "firstn")},
                      with_spread_classes(tree))

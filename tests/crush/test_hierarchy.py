@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Dict
 
-from builders import hosts
-from crush_maps import crush_map
+from tests.support.crush_maps import crush_map
+from tests.support.unit_cluster import hosts
 
 from equilibrium_mgr.crush.hierarchy import CrushHierarchy
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 from typing import Any, Dict, List, Sequence
 
 import pytest
-from builders import NONE, hosts
-from crush_maps import crush_map
+from tests.support.crush_maps import crush_map
+from tests.support.unit_cluster import NONE, hosts
 
 from equilibrium_mgr.crush.hierarchy import CrushHierarchy
 from equilibrium_mgr.crush.placement import PlacementRule
@@ -15,7 +15,7 @@ def racks(count: int, hosts_each: int, osds_each: int = 1) -> Dict[str, Any]:
     """OSDs are numbered rack by rack, host by host."""
     numbers = iter(range(count * hosts_each * osds_each))
     return {"root default": {
-        "rack r%d" % r: {"host h%d%d" % (r, h): [next(numbers) for _ in range(osds_each)]
+        f"rack r{r}": {f"host h{r}{h}": [next(numbers) for _ in range(osds_each)]
                          for h in range(hosts_each)} for r in range(count)}}
 
 
@@ -52,7 +52,7 @@ def test_three_by_two_over_five_racks_erasure_coded() -> None:
     rule = placement(racks(5, 3), "take default; choose indep 3 rack; chooseleaf indep 2 host;"
                      " emit", 6, erasure=True)
     up = [0, 1, 3, 4, 6, 7]
-    assert allowed(rule, up, 0, 15) == [2]           # its neighbour keeps it in the rack
+    assert allowed(rule, up, 0, 15) == [2]           # its neighbor keeps it in the rack
     assert rule.breaks([0, 3, 1, 4, 6, 7])           # the same OSDs, groups torn apart
     assert rule.breaks([0, 1, 3, 4, 6, 9])           # four racks
     assert rule.breaks([0, 1, 2, 3, 4, 6])           # 3 + 2 + 1
@@ -91,7 +91,7 @@ def test_last_group_of_one_may_leave_its_rack() -> None:
 
 
 def test_firstn_zero_by_two_over_two_sites() -> None:
-    tree = {"root default": {"datacenter d%d" % d: {"host h%d%d" % (d, h): [3 * d + h]
+    tree = {"root default": {f"datacenter d{d}": {f"host h{d}{h}": [3 * d + h]
                                                     for h in range(3)} for d in range(2)}}
     rule = placement(tree, "take default; choose firstn 0 datacenter; chooseleaf firstn 2 host;"
                      " emit", 4)
@@ -158,7 +158,7 @@ def test_osd_without_crush_weight_is_no_target() -> None:
 
 @pytest.mark.parametrize("step", ["firstn", "indep"])
 def test_single_level_positions_are_free_in_both(step: str) -> None:
-    rule = placement(hosts(4), "take default; chooseleaf %s 0 host; emit" % step, 3,
+    rule = placement(hosts(4), f"take default; chooseleaf {step} 0 host; emit", 3,
                      erasure=step == "indep")
     assert rule.breaks([2, 0, 1]) is None
     assert allowed(rule, [2, 0, 1], 1, 4) == [3]

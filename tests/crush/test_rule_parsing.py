@@ -4,8 +4,8 @@ from __future__ import annotations
 from typing import Any, Dict, List, Tuple
 
 import pytest
-from builders import hosts
-from crush_maps import crush_map
+from tests.support.crush_maps import crush_map
+from tests.support.unit_cluster import hosts
 
 from equilibrium_mgr.crush.rule import TakeBlock, UnsupportedRule, parse_rule
 

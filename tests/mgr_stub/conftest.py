@@ -2,34 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from typing import Any, Callable, Dict, Iterator, List
 
 import pytest
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [path for path in (HERE, os.path.dirname(os.path.dirname(HERE)))
-                if path not in sys.path]
-
-from crush_cluster import crush_state  # noqa: E402
-from mgr_stub import install  # noqa: E402
-from mgr_stub.build import build_cluster  # noqa: E402
-from mgr_stub.session import Session  # noqa: E402
-from mgr_stub.simulation import Simulation  # noqa: E402
-from stub_states import load_fake  # noqa: E402
-
-
-@pytest.fixture(autouse=True)
-def own_mgr_module() -> Iterator[None]:
-    """Every test leaves sys.modules as it found it."""
-    saved = {name: module for name, module in sys.modules.items()
-             if name.partition(".")[0] in ("mgr_module", "equilibrium_mgr")}
-    yield
-    for name in [n for n in sys.modules
-                 if n.partition(".")[0] in ("mgr_module", "equilibrium_mgr", "fake_module")]:
-        del sys.modules[name]
-    sys.modules.update(saved)
+from mgr_stub.console.session import Session
+from mgr_stub.mgr import install
+from mgr_stub.simulation.simulation import Simulation
+from mgr_stub.state.cluster_builder import build_cluster
+from tests.support.crush_cluster import crush_state
+from tests.support.stub_states import load_fake
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import List
 
-from mgr_stub.session import Session
+from mgr_stub.console.session import Session
 
 #: Flags that stop backfills, and one that does not.
 _FLAGS = ("norebalance", "nobackfill", "norecover", "noscrub")

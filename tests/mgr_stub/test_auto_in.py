@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Callable, List, Tuple
 
-from crush_cluster import check_accounts, raw_of, run, states, used
-from mgr_stub.state_file import read_state
+from mgr_stub.state.state_file import read_state
+from tests.support.crush_cluster import check_accounts, raw_of, run, states, used
 
 MakeSession = Callable[..., Any]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any, Dict, List, Optional
 
-import crush_cases
+from tests.support import crush_cases
 import pytest
 
 from mgr_stub.crush.edit import with_host, with_osd_weight, without_osd
@@ -40,7 +40,7 @@ def check(dump: Dict[str, Any], classes: Optional[List[str]] = None) -> None:
                     assert item["id"] >= 0 or weight == sum(sets[item["id"]][position])
     names = set(buckets(dump))
     plain = {name for name in names if "~" not in name}
-    assert names - plain == {"%s~%s" % (name, word) for name in plain
+    assert names - plain == {f"{name}~{word}" for name in plain
                              for word in classes or ["hdd", "ssd"]}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Tuple
 
-import crush_cases
+from tests.support import crush_cases
 import pytest
 
 from mgr_stub.crush.choose import NONE
@@ -28,7 +28,7 @@ def test_every_rule_as_crushtool(name: str, rule: int) -> None:
 def test_pools_as_osdmaptool() -> None:
     dump, reweights = crush_cases.cases()["reweighted"]
     mapper = Mapper(dump)
-    mapped = {"%d.%x" % (pool["pool"], seed): list(raw_pg_to_osds(
+    mapped = {f"{pool['pool']}.{seed:x}": list(raw_pg_to_osds(
         mapper, pool, seed, list(reweights.values()), lambda osd: osd != crush_cases.MISSING))
         for pool in crush_cases.POOLS for seed in range(pool["pg_num"])}
     assert mapped == GOLDEN["pools"]

@@ -7,8 +7,8 @@ from typing import Any, Callable, Dict, List
 
 import pytest
 
-import stub_states as clusters
-from crush_cluster import RBD, crush_state, run
+from tests.support import stub_states as clusters
+from tests.support.crush_cluster import RBD, crush_state, run
 
 MakeSession = Callable[..., Any]
 
@@ -99,7 +99,7 @@ def test_dying_in_a_handler_and_in_a_job(session: Any) -> None:
 
 
 def test_a_dead_mgr_reaches_nothing(session: Any) -> None:
-    from mgr_stub.failure_points import MgrDied
+    from mgr_stub.mgr.failure_points import MgrDied
     old = session.module
     run(session, "sim mgr fail takeover=1s")
     for call in (lambda: old.get("df"), old.get_osdmap, lambda: old.set_store("a", "b"),

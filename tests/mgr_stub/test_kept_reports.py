@@ -7,10 +7,10 @@ from typing import Any, Callable, Dict
 
 import pytest
 
-from crush_cluster import crush_state
-from mgr_stub.cluster import Cluster
-from mgr_stub.reports import REPORTED
-from random_days import next_line, pause
+from mgr_stub.cluster.cluster import Cluster
+from mgr_stub.simulation.reports import REPORTED
+from tests.mgr_stub.random_days import next_line, pause
+from tests.support.crush_cluster import crush_state
 
 MakeSession = Callable[..., Any]
 

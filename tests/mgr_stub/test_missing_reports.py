@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Callable, List, Tuple
 
-import stub_states as clusters
+from tests.support import stub_states as clusters
 
 
 def test_some_osds_have_not_reported(make_session: Callable[..., Any]) -> None:

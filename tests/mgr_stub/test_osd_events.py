@@ -7,10 +7,10 @@ from typing import Any, Callable, Dict
 
 import pytest
 
-import stub_states
-from crush_cluster import (EC, GIB, RBD, TIB, check_accounts, crush_state, raw_of, recompute_raw,
-                           run, states, used)
-from mgr_stub import osd_events
+from tests.support import stub_states
+from mgr_stub.events import osd_events
+from tests.support.crush_cluster import (
+    EC, GIB, RBD, TIB, check_accounts, crush_state, raw_of, recompute_raw, run, states, used)
 
 MakeSession = Callable[..., Any]
 
@@ -226,7 +226,7 @@ def test_made_mappings_change_only_where_crush_does(make_session: MakeSession) -
 
 def test_a_file_with_an_osd_down_heals(make_session: MakeSession, state: Dict[str, Any],
                                        tmp_path: Any) -> None:
-    from mgr_stub.state_file import read_state
+    from mgr_stub.state.state_file import read_state
     first = make_session(state)
     run(first, "sim flag set noout", "sim osd down 3", "sim run 5s",
         f"sim save {tmp_path / 'sick.json'}")
@@ -287,7 +287,7 @@ def test_flags_and_scrubs(session: Any) -> None:
 
 
 def test_help_names_every_command(session: Any) -> None:
-    from mgr_stub.sim_commands import _COMMANDS
+    from mgr_stub.console.sim_commands import _COMMANDS
     text, = run(session, "sim help")
     for name in _COMMANDS:
         assert name.split()[0] in text and name.split()[-1] in text

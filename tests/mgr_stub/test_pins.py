@@ -6,8 +6,8 @@ from typing import Any, Callable, Dict, Tuple
 
 import pytest
 
-import stub_states as clusters
-from crush_cluster import crush_state
+from tests.support import stub_states as clusters
+from tests.support.crush_cluster import crush_state
 
 Make = Callable[..., Any]
 
@@ -38,7 +38,7 @@ def test_a_full_upmap_stands_in_for_crush(placed: Tuple[Any, str]) -> None:
     assert session.cluster.map.up[pgid] == wanted
     dump = session.cluster.map.dump(18)
     assert dump["pg_upmap"] == [{"pgid": pgid, "osds": list(wanted)}]
-    assert session.command("sim osd reweight %d 0" % wanted[-1])[0] == 0   # it is out
+    assert session.command(f"sim osd reweight {wanted[-1]} 0")[0] == 0   # it is out
     assert session.cluster.map.dump(18)["pg_upmap"] == []
     assert session.cluster.map.up[pgid][:-1] == before[:-1]
 

@@ -10,9 +10,9 @@ from typing import Any, Callable, Dict, Tuple
 
 import pytest
 
-from crush_cluster import GIB, check_accounts, crush_state
-from mgr_stub.backfill import Backfill
-from random_days import next_line, pause
+from mgr_stub.simulation.backfill import Backfill
+from tests.mgr_stub.random_days import next_line, pause
+from tests.support.crush_cluster import GIB, check_accounts, crush_state
 
 MakeSession = Callable[..., Any]
 

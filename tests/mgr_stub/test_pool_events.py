@@ -6,9 +6,9 @@ from typing import Any, Callable, Dict, List
 
 import pytest
 
-from crush_cluster import (EC, GIB, RBD, check_accounts, crush_state, raw_of, recompute_raw, run,
-                           states, used)
-from mgr_stub.pool_entry import parent_of, share_of
+from mgr_stub.cluster.pool_entry import parent_of, share_of
+from tests.support.crush_cluster import (
+    EC, GIB, RBD, check_accounts, crush_state, raw_of, recompute_raw, run, states, used)
 
 MakeSession = Callable[..., Any]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict
 
-import stub_states as clusters
+from tests.support import stub_states as clusters
 
 EC42 = (2, "ec", 3, 6, 2, "k4m2")
 

@@ -6,9 +6,9 @@ from typing import Any, Callable, Dict, List
 
 import pytest
 
-import stub_states as clusters
-from crush_cluster import RBD, check_accounts, crush_state, run, states
-from mgr_stub.reservations import RETRY_SECONDS
+from tests.support import stub_states as clusters
+from mgr_stub.simulation.reservations import RETRY_SECONDS
+from tests.support.crush_cluster import RBD, check_accounts, crush_state, run, states
 
 MakeSession = Callable[..., Any]
 PG_BYTES = 256 * clusters.OBJECT

@@ -7,8 +7,8 @@ from typing import Any, Tuple
 
 import pytest
 
-from mgr_stub.api import CommandResult
-from mgr_stub.session import Session
+from mgr_stub.console.session import Session
+from mgr_stub.mgr.api import CommandResult
 
 
 @pytest.fixture(name="session", params=[16, 20])
@@ -36,7 +36,7 @@ def test_tree_has_every_osd_with_its_weights(session: Session) -> None:
 def test_questions_make_no_epoch_and_no_entry_in_the_log(session: Session) -> None:
     epoch, entries = session.cluster.map.epoch, len(session.command_log)
     answered, stat = ask(session, "osd stat")
-    assert answered and stat.startswith("%d osds: " % len(session.cluster.map.osds))
+    assert answered and stat.startswith(f"{len(session.cluster.map.osds)} osds: ")
     assert "flags" not in stat
     assert ask(session, "osd get-require-min-compat-client") == (True, "luminous\n")
     assert (session.cluster.map.epoch, len(session.command_log)) == (epoch, entries)

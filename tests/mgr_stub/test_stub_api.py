@@ -9,9 +9,9 @@ from typing import Any, Callable, List, Optional
 
 import pytest
 
-import stub_states as clusters
-from mgr_stub import install
-from mgr_stub.handlers import describe_function, parse_words
+from tests.support import stub_states as clusters
+from mgr_stub.mgr import install
+from mgr_stub.mgr.handlers import describe_function, parse_words
 
 RELEASES = [16, 18, 20]
 
@@ -24,7 +24,7 @@ def session(request: Any, make_session: Callable[..., Any]) -> Any:
 def test_nothing_is_installed_by_importing() -> None:
     sys.modules.pop("mgr_module", None)
     importlib.reload(importlib.import_module("mgr_stub"))
-    importlib.import_module("mgr_stub.session")
+    importlib.import_module("mgr_stub.console.session")
     assert "mgr_module" not in sys.modules
 
 
@@ -85,7 +85,7 @@ def test_arguments(session: Any, line: str, answer: List[Any]) -> None:
     ("equilibrium echo a --number x", "x is not valid for number(<int>)"),
     ("equilibrium echo a --nonsense 3", "unused arguments: ['--nonsense']"),
     ("equilibrium echo a --number", "--number needs a value"),
-    ("equilibrium noformat --colour green", "green is not valid for colour(<red|blue>)"),
+    ("equilibrium noformat --color green", "green is not valid for color(<red|blue>)"),
     ("equilibrium nonsense", "no valid command found: equilibrium nonsense"),
     ("nonsense", "no valid command found: nonsense"),
     ("", "no valid command found"),

@@ -6,10 +6,10 @@ from typing import Any, Callable, Dict
 
 import pytest
 
-import stub_states as clusters
-from mgr_stub import backfill, statistics
-from mgr_stub.build import build_cluster
-from mgr_stub.simulation import Simulation
+from tests.support import stub_states as clusters
+from mgr_stub.simulation import backfill, statistics
+from mgr_stub.simulation.simulation import Simulation
+from mgr_stub.state.cluster_builder import build_cluster
 
 PG_BYTES = 256 * clusters.OBJECT
 SECONDS = PG_BYTES / backfill.BYTES_PER_SECOND["hdd"]
@@ -208,7 +208,7 @@ def test_pool_removed_in_the_middle_of_a_backfill(make_session: Callable[..., An
 
 
 def test_metadata_per_object_is_the_slope() -> None:
-    from mgr_stub.usage import metadata_per_object
+    from mgr_stub.cluster.usage import metadata_per_object
     assert metadata_per_object([(100, 5000 + 60000), (300, 5000 + 180000)]) == pytest.approx(600)
     assert metadata_per_object([(0, 10), (10, 50)]) == 4.0
     assert metadata_per_object([(10, 50)]) == 5.0

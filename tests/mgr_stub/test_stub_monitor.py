@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict
 
 import pytest
 
-import stub_states as clusters
+from tests.support import stub_states as clusters
 
 
 def six_pgs() -> Dict[str, Any]:

@@ -6,9 +6,9 @@ from typing import Any, Callable
 
 import pytest
 
-import stub_states as clusters
-from mgr_stub.build import build_cluster
-from mgr_stub.upmap import NONE, apply_items, invert_items
+from tests.support import stub_states as clusters
+from mgr_stub.cluster.upmap import NONE, apply_items, invert_items
+from mgr_stub.state.cluster_builder import build_cluster
 
 
 def nobody(_: int) -> bool:

@@ -8,30 +8,30 @@ from __future__ import annotations
 
 from typing import List, NamedTuple, Tuple
 
-BATCH = "equilibrium_mgr/executor/batch.py"
-THROTTLE = "equilibrium_mgr/executor/room.py"
-GUARDS = "equilibrium_mgr/executor/guards.py"
-GATES = "equilibrium_mgr/executor/gatekeeper.py"
-SENDING = "equilibrium_mgr/executor/sending.py"
-LOOP = "equilibrium_mgr/executor/balancer.py"
-LEDGER = "equilibrium_mgr/executor/ledger.py"
-BUILD = "equilibrium_mgr/snapshot/build.py"
+BATCH = "equilibrium_mgr/execution/batch_selection.py"
+THROTTLE = "equilibrium_mgr/execution/throttle.py"
+GUARDS = "equilibrium_mgr/execution/guards.py"
+GATES = "equilibrium_mgr/control/cluster_guards.py"
+SENDING = "equilibrium_mgr/execution/dispatcher.py"
+LOOP = "equilibrium_mgr/control/balancer.py"
+LEDGER = "equilibrium_mgr/execution/pending_moves.py"
+BUILD = "equilibrium_mgr/snapshot/builder.py"
 RULE = "equilibrium_mgr/crush/placement.py"
-SUMMARIES = "equilibrium_mgr/summary_reader.py"
-COURSE = "equilibrium_mgr/executor/course.py"
-LOGBOOK = "equilibrium_mgr/executor/logbook.py"
-GATEWAY = "equilibrium_mgr/gateway.py"
-TOOFULL = "equilibrium_mgr/executor/toofull.py"
-BOARD = "equilibrium_mgr/planner/board.py"
-MONITOR = "equilibrium_mgr/crush/monitor.py"
+SUMMARIES = "equilibrium_mgr/gateway/summary_reader.py"
+COURSE = "equilibrium_mgr/execution/execution_slot.py"
+LOGBOOK = "equilibrium_mgr/control/journal.py"
+GATEWAY = "equilibrium_mgr/gateway/gateway.py"
+TOOFULL = "equilibrium_mgr/observation/too_full.py"
+BOARD = "equilibrium_mgr/planner/state/placement_state.py"
+MONITOR = "equilibrium_mgr/crush/upmap_check.py"
 TRACKER = "equilibrium_mgr/snapshot/in_flight.py"
-TRANSIT = "equilibrium_mgr/executor/transit.py"
-OPTIONS = "equilibrium_mgr/planner/options.py"
-SIGHT = "equilibrium_mgr/executor/sight.py"
-WALK = "equilibrium_mgr/executor/walk.py"
+TRANSIT = "equilibrium_mgr/execution/osd_traffic.py"
+OPTIONS = "equilibrium_mgr/plan/options.py"
+SIGHT = "equilibrium_mgr/observation/observer.py"
+WALK = "equilibrium_mgr/execution/execution.py"
 SHARDS = "equilibrium_mgr/snapshot/shard_inputs.py"
-SIZES = "equilibrium_mgr/snapshot/sizes.py"
-AUTOMATIC = "equilibrium_mgr/executor/automatic.py"
+SIZES = "equilibrium_mgr/snapshot/shard_sizes.py"
+AUTOMATIC = "equilibrium_mgr/control/auto_planner.py"
 
 
 class Edit(NamedTuple):
@@ -77,10 +77,10 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "off-is-not-obeyed",
         "an automatic plan ends where `active` is switched off by its option", (
             Edit(LOOP,
-                 "        if walk is not None and not (walk.name or settings.active):\n",
+                 "        if execution is not None and not (execution.name or settings.active):\n",
                  "        if False:\n"),
             Edit(LOOP,
-                 "            yield is_under_way and (bool(walk.name) or now.active) and (\n",
+                 "            yield is_under_way and (bool(execution.name) or now.active) and (\n",
                  "            yield is_under_way and (\n"),),
         ("scenario:off_meanwhile",)),
     Mutation(
@@ -96,8 +96,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "`off` stops the plan under way", (
             Edit(COURSE,
                  "            self._stops += 1\n"
-                 "            walk, self.walk = self.walk, None\n",
-                 "            walk = self.walk\n"),),
+                 "            execution, self.execution = self.execution, None\n",
+                 "            execution = self.execution\n"),),
         ("scenario:off_executing",)),
     Mutation(
         "off-is-forgotten",
@@ -111,9 +111,9 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "options-are-not-asked",
         "nothing under options that do not hold any more", (
             Edit(LOOP,
-                 "(bool(walk.name) or now.active) and (\n"
+                 "(bool(execution.name) or now.active) and (\n"
                  "                now._replace(active=settings.active) == settings)\n",
-                 "(bool(walk.name) or now.active)\n"),),
+                 "(bool(execution.name) or now.active)\n"),),
         ("scenario:off_meanwhile",)),
     Mutation(
         "no-window",
@@ -129,9 +129,9 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "nothing within start_delay of a failover", (
             Edit(GATES,
                  "        if left > 0.0:\n"
-                 "            return Stop(WAITING, \"the mgr has only",
+                 "            return ActiveGuard(WAITING, \"the mgr has only",
                  "        if False:\n"
-                 "            return Stop(WAITING, \"the mgr has only"),),
+                 "            return ActiveGuard(WAITING, \"the mgr has only"),),
         ("scenario:guard_start",)),
     Mutation(
         "no-hold",
@@ -151,7 +151,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "builtin-is-not-watched",
         "nor where that was while equilibrium was off", (
             Edit(LOOP,
-                 "            self._gatekeeper.watch_builtin()\n",
+                 "            self._guards.watch_builtin()\n",
                  ""),),
         ("scenario:guard_builtin_by_hand",)),
     Mutation(
@@ -278,7 +278,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "what cannot be judged is not moved", (
             Edit(BATCH,
                  "        if pg.immovable:\n"
-                 "            return Refusal(pg.immovable)\n",
+                 "            return Deferral(pg.immovable)\n",
                  ""),),
         ("scenario:guard_execute scenario:guard_reports",)),
     Mutation(
@@ -293,9 +293,9 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "no target that is down, out or without statistics", (
             Edit(BATCH,
                  "            if obstacle is not None:\n"
-                 "                return Refusal(\"osd.%d is %s\"",
+                 "                return Deferral(f\"osd.{osd_id} is {obstacle}\"",
                  "            if False:\n"
-                 "                return Refusal(\"osd.%d is %s\""),),
+                 "                return Deferral(f\"osd.{osd_id} is {obstacle}\""),),
         ("scenario:guard_targets",)),
     Mutation(
         "no-silence-guard",
@@ -309,9 +309,9 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "a PG being scrubbed, repaired, trimmed stays", (
             Edit(BATCH,
                  "            if state in states:\n"
-                 "                return Refusal(\"pg %s is being",
+                 "                return Deferral(f\"pg {change.pgid} is being",
                  "            if False:\n"
-                 "                return Refusal(\"pg %s is being"),),
+                 "                return Deferral(f\"pg {change.pgid} is being"),),
         ("scenario:guard_scrub",)),
     Mutation(
         "doubtful-pgs-are-moved",
@@ -349,7 +349,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "no-deadlock",
         "what only full targets refuse for ever is given up", (
             Edit(LOOP,
-                 "                walk.drop(decision.full)\n",
+                 "                execution.drop(decision.full)\n",
                  "                pass\n"),
             Edit(SENDING,
                  "        if seconds < settings.max_wait:\n",
@@ -385,9 +385,9 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "what has become illegal is not sent", (
             Edit(BATCH,
                  "    if broken:\n"
-                 "        return \"no longer legal",
+                 "        return f\"no longer legal",
                  "    if False:\n"
-                 "        return \"no longer legal"),),
+                 "        return f\"no longer legal"),),
         ("scenario:guard_execute",)),
     Mutation(
         "no-domain-check-anywhere",
@@ -409,13 +409,13 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "        return True\n"),
             Edit(BATCH,
                  "    if broken:\n"
-                 "        return \"no longer legal",
+                 "        return f\"no longer legal",
                  "    if False:\n"
-                 "        return \"no longer legal"),),
+                 "        return f\"no longer legal"),),
         ("scenario:guard_flags scenario:domains",)),
     Mutation(
         "groups-are-not-checked-anywhere",
-        "neighbouring shards of an EC pool share a bucket, others do not", (
+        "neighboring shards of an EC pool share a bucket, others do not", (
             Edit(RULE,
                  "        if seen.setdefault(bucket, group) != group:\n",
                  "        if False:\n"),
@@ -486,7 +486,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "            movable = (pg.pgid not in options.rejected_pgs\n"),
             Edit(BATCH,
                  "        if pg.immovable:\n"
-                 "            return Refusal(pg.immovable)\n",
+                 "            return Deferral(pg.immovable)\n",
                  ""),
             Edit(BATCH,
                  "        if void is None and pg.immovable not in PASSING:\n"
@@ -538,7 +538,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "held-pgs-stay-for-ever",
         "a rest ends when PGs may be moved again that somebody had held back", (
-            Edit("equilibrium_mgr/executor/replan.py",
+            Edit("equilibrium_mgr/control/plan_validity.py",
                  "    if now.held * 2 <= then.held and then.held:\n",
                  "    if False:\n"),),
         ("scenario:omap_freed",)),
@@ -650,12 +650,12 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "                   if False)\n"),),
         ("scenario:limit_of_misplaced",)),
     Mutation(
-        "no-ledger",
+        "no-pending",
         "what is sent is entered before it goes", (
             Edit(SENDING,
                  "            for change in batch:  # whatever happens from here on, the budget "
                  "knows of it\n"
-                 "                self.ledger.add(change, before, now)\n",
+                 "                self.pending.add(change, before, now)\n",
                  ""),
             Edit(LEDGER,
                  "        for change in batch:\n"
@@ -691,7 +691,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "nothing-recalled",
         "a new mgr counts what the last one has just sent", (
             Edit(SENDING,
-                 "            self.ledger.recall(self._recalled, snapshot, self._clock())\n",
+                 "            self.pending.recall(self._recalled, snapshot, self._clock())\n",
                  ""),),
         ("scenario:limit_after_death",)),
     Mutation(
@@ -797,8 +797,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "rejected-again",
         "what the monitor dropped is not sent again", (
             Edit(SENDING,
-                 "        return Excluded(frozenset(self.rejected), ",
-                 "        return Excluded(frozenset(), "),),
+                 "        return ExcludedPgs(frozenset(self.rejected), ",
+                 "        return ExcludedPgs(frozenset(), "),),
         ("scenario:guard_monitor",)),
     Mutation(
         "no-backoff",
@@ -818,7 +818,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "stopped-is-sent",
         "what a plan wants of a stopped pool is void", (
             Edit(SENDING,
-                 "            walk.drop([(change, reasons[pool]) for change, pool in pools if "
+                 "            execution.drop([(change, reasons[pool]) for change, pool in pools if "
                  "pool in reasons])\n",
                  "            pass\n"),),
         ("scenario:swelling_execute",)),
@@ -826,7 +826,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "stopped-anywhere",
         "nothing of a stopped pool is planned or sent", (
             Edit(SENDING,
-                 "            walk.drop([(change, reasons[pool]) for change, pool in pools if "
+                 "            execution.drop([(change, reasons[pool]) for change, pool in pools if "
                  "pool in reasons])\n",
                  "            pass\n"),
             Edit(SENDING,
@@ -852,7 +852,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "suspects-are-fed",
         "nothing goes while an OSD seems to have taken too much", (
             Edit(LOOP,
-                 "        if self._sender.has_suspects:\n"
+                 "        if self._dispatcher.has_suspects:\n"
                  "            return THROTTLED",
                  "        if False:\n"
                  "            return THROTTLED"),),

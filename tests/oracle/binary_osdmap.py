@@ -159,7 +159,7 @@ class BinaryOSDMap:
                        for pool in sorted(self.pool_names))
         numbers.append(struct.pack("<iIi", self.pool_max, self.flags, self.max_osd))
         for values in (self.states, self.weights):
-            numbers.append(struct.pack("<I%dI" % len(values), len(values), *values))
+            numbers.append(struct.pack(f"<I{len(values)}I", len(values), *values))
         client = (self.head + b"".join(numbers) + self.middle + _encode_profiles(self.profiles)
                   + struct.pack("<I", 0) + _encode_items(self.items) + self.tail)
         version, compat, client_version, client_compat = self.versions

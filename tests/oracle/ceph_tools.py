@@ -126,5 +126,5 @@ def read_commands(path: Path) -> Pairs:
         elif "rm-pg-upmap-items" in words:
             found[words[words.index("rm-pg-upmap-items") + 1]] = []
         elif words:
-            raise ToolFailed("unexpected line from osdmaptool: %r" % line)
+            raise ToolFailed(f"unexpected line from osdmaptool: {line!r}")
     return found

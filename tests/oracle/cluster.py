@@ -101,7 +101,7 @@ def _add_pools(spec: ClusterSpec, osdmap: BinaryOSDMap, folder: Path) -> None:
     for number, pool in enumerate(spec.pools, start=1):
         profile: Optional[str] = None
         if pool.k:
-            profile = "ec%d%d" % (pool.k, pool.size - pool.k)
+            profile = f"ec{pool.k}{pool.size - pool.k}"
             osdmap.profiles[profile] = {
                 "k": str(pool.k), "m": str(pool.size - pool.k), "plugin": "jerasure",
                 "technique": "reed_sol_van"}
@@ -118,12 +118,12 @@ def _check_dump(spec: ClusterSpec, osd_dump: Mapping[str, Any]) -> None:
         wanted = {
             "pool_name": pool.name, "size": pool.size, "type": 3 if pool.k else 1,
             "crush_rule": spec.topology.rule_id(pool.rule), "stripe_width": pool.k * 4096,
-            "erasure_code_profile": "ec%d%d" % (pool.k, pool.size - pool.k) if pool.k else ""}
+            "erasure_code_profile": f"ec{pool.k}{pool.size - pool.k}" if pool.k else ""}
         wanted.update(dict.fromkeys(
             ("pg_num", "pg_placement_num", "pg_num_target", "pg_placement_num_target",
              "pg_num_pending"), pool.pg_num))
         for key, value in wanted.items():
-            assert dumped[key] == value, "%s of %s: %r" % (key, pool.name, dumped[key])
+            assert dumped[key] == value, f"{key} of {pool.name}: {dumped[key]!r}"
     for dumped in osd_dump["osds"]:
         osd = dumped["osd"]
         assert dumped["up"] == (osd not in spec.down) and dumped["in"] == (osd not in spec.out)

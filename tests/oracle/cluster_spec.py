@@ -51,14 +51,14 @@ class ClusterSpec:
 
     def rule(self, *steps: str, erasure: bool = False, name: Optional[str] = None) -> str:
         """Adds a rule; its name. `steps` without the closing emit."""
-        rule_name = name or "rule%d" % len(self.topology.rules)
+        rule_name = name or f"rule{len(self.topology.rules)}"
         self.topology.rules.append(Rule(rule_name, steps + ("emit",), erasure))
         return rule_name
 
     def pool(self, rule: str, size: int, pg_num: int, k: int = 0, share: float = 1.0,
              omap: bool = False, rejected: bool = False, irregular: bool = False) -> None:
         """Adds a pool."""
-        self.pools.append(PoolSpec("pool%d" % (len(self.pools) + 1), rule, size, pg_num, k,
+        self.pools.append(PoolSpec(f"pool{len(self.pools) + 1}", rule, size, pg_num, k,
                                    share, omap, rejected, irregular))
 
     def osd_size(self, osd: int) -> int:
@@ -77,8 +77,8 @@ def make_spec(shape_name: str, shape: Shape, variant: str, seed: int) -> Cluster
     out, one with a reweight below 1, one of zero CRUSH weight, sometimes a weight-set, an OSD
     down, a free id, an OSD outside the tree.
     """
-    rng = random.Random("%s/%s/%d" % (shape_name, variant, seed))
-    spec = ClusterSpec("%s-%s-%d" % (shape_name, variant, seed), Topology(rng))
+    rng = random.Random(f"{shape_name}/{variant}/{seed}")
+    spec = ClusterSpec(f"{shape_name}-{variant}-{seed}", Topology(rng))
     shape(spec)
     if variant != "plain":
         spec.prior_share = rng.choice((0.1, 0.25, 0.5))

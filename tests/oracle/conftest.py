@@ -66,5 +66,5 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Says how much was checked, so that an empty run cannot pass for a good one."""
     if WANTED and _tally:
         counts: Dict[str, int] = dict(_tally)
-        terminalreporter.section("oracle: osdmaptool %s" % version())
+        terminalreporter.section(f"oracle: osdmaptool {version()}")
         terminalreporter.line(", ".join("%s: %d" % count for count in counts.items()))

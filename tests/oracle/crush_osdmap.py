@@ -41,7 +41,7 @@ def make_osdmap(pools: Sequence[CrushPool], crush: Path, reweights: Sequence[int
                      for osd in range(len(reweights))]
     for pool_id, pool in enumerate(pools, start=1):
         osdmap.pools[pool_id] = _encoded(template, pool)
-        osdmap.pool_names[pool_id] = "pool%d" % pool_id
+        osdmap.pool_names[pool_id] = f"pool{pool_id}"
     osdmap.pool_max = len(pools)
     osdmap.write(path)
     for pool, dumped in zip(pools, dump_osdmap(path)["pools"]):

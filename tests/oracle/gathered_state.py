@@ -33,7 +33,7 @@ def invent_content(cluster: Cluster, age: int) -> Dict[str, PGContent]:
 
     Less than that where the fullest OSD would pass HIGHEST_FILL. Another `age`, other sizes.
     """
-    rng = random.Random("%s at %d" % (cluster.spec.name, age))
+    rng = random.Random(f"{cluster.spec.name} at {age}")
     weight_of = {}
     for pgid in sorted(cluster.pgs):
         pool = cluster.pool_spec(pgid)
@@ -88,7 +88,7 @@ def gathered_state(cluster: Cluster, age: int = 0) -> Dict[str, Any]:
 
 def write_state(cluster: Cluster, age: int = 0) -> Path:
     """Writes the state as plain JSON beside the cluster's map; the path."""
-    path = cluster.path.with_name("state-%d.json" % age)
+    path = cluster.path.with_name(f"state-{age}.json")
     path.write_text(json.dumps(gathered_state(cluster, age)))
     return path
 
@@ -123,7 +123,7 @@ def _stat_sum(contents: List[PGContent], size: int) -> Dict[str, int]:
 
 def _pool_stats(cluster: Cluster, content: Dict[str, PGContent]) -> List[Dict[str, Any]]:
     return [{"poolid": number, "num_pg": pool.pg_num, "stat_sum": _stat_sum(
-        [content[pgid] for pgid in content if pgid.startswith("%d." % number)], pool.size)}
+        [content[pgid] for pgid in content if pgid.startswith(f"{number}.")], pool.size)}
         for number, pool in enumerate(cluster.spec.pools, start=1)]
 
 
@@ -161,7 +161,7 @@ def _osd_df(cluster: Cluster, reports: List[Dict[str, Any]]) -> List[Dict[str, A
     for stats in reports:
         osd = stats["osd"]
         nodes.append({
-            "id": osd, "name": "osd.%d" % osd, "type": "osd", "type_id": 0, "depth": 2,
+            "id": osd, "name": f"osd.{osd}", "type": "osd", "type_id": 0, "depth": 2,
             "device_class": topology.classes[osd] or "", "crush_weight": topology.weights[osd],
             "reweight": 0.0 if osd in cluster.spec.out else cluster.spec.reweights.get(osd, 1.0),
             "kb": stats["kb"], "kb_used": stats["kb_used"], "kb_used_data": stats["kb_used_data"],
@@ -191,7 +191,7 @@ def _df(cluster: Cluster, reports: List[Dict[str, Any]],
                 for name, osds in _class_osds(cluster).items()}
     pools = []
     for number, pool in enumerate(cluster.spec.pools, start=1):
-        held = [content[pgid] for pgid in content if pgid.startswith("%d." % number)]
+        held = [content[pgid] for pgid in content if pgid.startswith(f"{number}.")]
         stored = sum(one.num_bytes for one in held)
         used = stored * pool.size // (pool.k or 1)
         pools.append({"name": pool.name, "id": number, "stats": {

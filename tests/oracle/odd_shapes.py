@@ -47,9 +47,9 @@ def rejected_zones(spec: ClusterSpec) -> None:
     """Two takes that both choose two zones: the monitor counts four and cancels every item."""
     root = spec.topology.root()
     for zone in range(2):
-        bucket = root.add("zone%d" % zone, "zone")
+        bucket = root.add(f"zone{zone}", "zone")
         for number in range(3):
-            host = spec.topology.host(bucket, "z%d-h%d" % (zone, number), 4, ALIKE)
+            host = spec.topology.host(bucket, f"z{zone}-h{number}", 4, ALIKE)
             for _ in range(3):
                 spec.topology.osd(host, 1.0, "ssd")
     spec.pool(spec.rule("take default class ssd", "choose firstn 2 type zone",
@@ -88,8 +88,8 @@ def second_tree(spec: ClusterSpec) -> None:
     hosts(spec, spec.topology.root(), 6, 4, UNEQUAL)
     other = spec.topology.root("other")
     for number in range(4):
-        shelf = other.add("shelf%d" % number, "rack")
-        shelf.children.extend(range(number, 24, 4))
+        plan_store = other.add(f"shelf{number}", "rack")
+        plan_store.children.extend(range(number, 24, 4))
     spec.pool(spec.rule("take default", "chooseleaf firstn 0 type host"), 3, 64)
     spec.pool(spec.rule("take other", "chooseleaf firstn 0 type rack"), 3, 48)
 
@@ -106,9 +106,9 @@ def types_upside_down(spec: ClusterSpec) -> None:
     """Datacenters below racks: the monitor does not find them and keeps whatever it is given."""
     root = spec.topology.root()
     for rack in range(3):
-        bucket = root.add("r%d" % rack, "rack")
+        bucket = root.add(f"r{rack}", "rack")
         for number in range(2):
-            hosts(spec, bucket.add("r%d-d%d" % (rack, number), "datacenter"), 1, 4, UNEQUAL)
+            hosts(spec, bucket.add(f"r{rack}-d{number}", "datacenter"), 1, 4, UNEQUAL)
     spec.pool(spec.rule("take default", "chooseleaf firstn 0 type datacenter"), 3, 64)
     spec.pool(spec.rule(*EC_TRIES, "take default", "choose indep 3 type datacenter",
                         "chooseleaf indep 2 type osd", erasure=True), 6, 32, k=4)

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any, Dict, NamedTuple, Optional, Tuple
 
-from mgr_stub.session import Session
+from mgr_stub.console.session import Session
 
 from .binary_osdmap import Items
 
@@ -29,22 +29,22 @@ def open_session(state: Path) -> Session:
 def command(session: Session, line: str) -> str:
     """Runs one command that has to succeed; its output."""
     rc, out, err = session.command(line)
-    assert rc == 0, "%s: rc %d: %s" % (line, rc, err)
+    assert rc == 0, f"{line}: rc {rc}: {err}"
     return out
 
 
 def plan(session: Session, name: str = "p") -> Planned:
     """Has a plan made by the module's own commands."""
-    command(session, "equilibrium optimize %s" % name)
-    dump = json.loads(command(session, "equilibrium dump %s --format json" % name))
-    shown = json.loads(command(session, "equilibrium show %s --format json" % name))
+    command(session, f"equilibrium optimize {name}")
+    dump = json.loads(command(session, f"equilibrium dump {name} --format json"))
+    shown = json.loads(command(session, f"equilibrium show {name} --format json"))
     items = {pgid: [(pair[0], pair[1]) for pair in pairs]
              for pgid, pairs in dump["upmap_items"].items()}
     predicted = {pgid: tuple(up) for pgid, up in dump["predicted_up"].items()}
     return Planned(items, predicted, len(shown["moves"]), dump)
 
 
-class Judgement(NamedTuple):
+class Judgment(NamedTuple):
     """The package's word on one move: the items it would send and the up set it expects."""
 
     items: Tuple[Tuple[int, int], ...]
@@ -56,24 +56,24 @@ class PackageLegality:
 
     def __init__(self, session: Session) -> None:
         # the package can be imported only once a session has put mgr_module in its place
-        options = importlib.import_module("equilibrium_mgr.planner.options").PlanOptions()
-        board = importlib.import_module("equilibrium_mgr.planner.board").Board
-        self._upmap = importlib.import_module("equilibrium_mgr.snapshot.upmap")
+        options = importlib.import_module("equilibrium_mgr.plan.options").PlanOptions()
+        placement = importlib.import_module("equilibrium_mgr.planner.state.placement_state").PlacementState
+        self._upmap = importlib.import_module("equilibrium_mgr.snapshot.upmap_items")
         self.snapshot: Any = session.module.gateway.snapshot()
-        self._board: Any = board(self.snapshot, options)
-        self._number = {pg.pgid: number for number, pg in enumerate(self._board.pgs)}
+        self._placement: Any = placement(self.snapshot, options)
+        self._number = {pg.pgid: number for number, pg in enumerate(self._placement.pgs)}
 
-    def judge(self, pgid: str, position: int, target: int) -> Optional[Judgement]:
+    def judge(self, pgid: str, position: int, target: int) -> Optional[Judgment]:
         """None where the package would not make this move."""
         pg = self.snapshot.pgs[pgid]
         pool = self.snapshot.pools[pg.pool]
         if pg.immovable or pool.rule is None or self.snapshot.osds[target].cannot_take():
             return None
-        index_of = self._board.index_of
-        if pgid not in self._number or not self._board.legal(
+        index_of = self._placement.index_of
+        if pgid not in self._number or not self._placement.legal(
                 self._number[pgid], index_of[pg.up[position]], index_of[target]):
             return None
         wanted = pg.up[:position] + (target,) + pg.up[position + 1:]
         if not pool.erasure:
             wanted = self._upmap.settle_replicated(pg.raw, wanted, pool.rule)
-        return Judgement(tuple(self._upmap.items_for(pg.raw, wanted)), tuple(wanted))
+        return Judgment(tuple(self._upmap.items_for(pg.raw, wanted)), tuple(wanted))

@@ -67,14 +67,14 @@ class RandomMap:
     def text(self) -> str:
         """The map in the text format of crushtool."""
         lines = ["tunable %s %d" % item for item in self.tunables.items()]
-        lines += ["device %d osd.%d%s" % (osd, osd, " class " + name if name else "")
+        lines += [f"device {osd} osd.{osd}{' class ' + name if name else ''}"
                   for osd, name in self.classes.items()]
         lines += ["type %d %s" % item for item in _TYPES.items()]
         for node in self.nodes:
             lines.append("%s %s {\n id -%d" % (node.kind, node.name, node.number))
-            lines += [" id -%d class %s" % (number, name) for name, number in node.shadows.items()]
+            lines += [f" id -{number} class {name}" for name, number in node.shadows.items()]
             lines.append(" alg straw2\n hash 0")
-            lines += [" item %s weight %.5f" % (_name(item), weight)
+            lines += [f" item {_name(item)} weight {weight:.5f}"
                       for item, weight in node.items]
             lines.append("}")
         for number, (kind, steps) in enumerate(self.rules):
@@ -96,9 +96,9 @@ class RandomMap:
         sizes = rng.choice(((1.0,), (1.0, 2.0, 4.0), (0.5, 7.27, 14.55, 18.19)))
         for root_number in range(rng.choice((1, 1, 2))):
             levels = rng.choice((("host",), ("rack", "host"), ("row", "rack", "host"), ()))
-            root = self._subtree("root%d" % root_number, "root", levels, ids, used, sizes)
+            root = self._subtree(f"root{root_number}", "root", levels, ids, used, sizes)
             if levels[:1] == ("rack",) and rng.random() < 0.3:
-                lone = self._subtree("root%d-lone" % root_number, "host", (), ids, used, sizes)
+                lone = self._subtree(f"root{root_number}-lone", "host", (), ids, used, sizes)
                 root.items.insert(rng.randrange(len(root.items) + 1), (lone, lone.weight()))
             self.nodes.remove(root)
             self.nodes.append(root)
@@ -113,7 +113,7 @@ class RandomMap:
         rng, node = self.rng, Node(name, kind, next(self._numbers))
         if levels:
             for number in range(rng.randint(1, 5 if len(levels) > 1 else 7)):
-                child = self._subtree("%s-%s%d" % (name, levels[0], number), levels[0],
+                child = self._subtree(f"{name}-{levels[0]}{number}", levels[0],
                                       levels[1:], ids, used, sizes)
                 odd = rng.random() < 0.1  # weights need not be the sum of those below
                 node.items.append((child, rng.uniform(0, 50) if odd else child.weight()))
@@ -134,7 +134,7 @@ class RandomMap:
         classes = sorted({name for name in self.classes.values() if name})
         if device_class is None and classes and self.rng.random() < 0.4:
             device_class = self.rng.choice(classes)
-        return "take %s%s" % (root.name, " class " + device_class if device_class else "")
+        return f"take {root.name}{' class ' + device_class if device_class else ''}"
 
     def _make_rules(self) -> None:
         rng = self.rng
@@ -147,7 +147,7 @@ class RandomMap:
                 elif words == "take-any":
                     words = self._take(rng.choice(self.nodes))
                 elif words == "take-osd":
-                    words = "take osd.%d" % rng.choice(sorted(self.classes))
+                    words = f"take osd.{rng.choice(sorted(self.classes))}"
                 steps.append(words)
             if rng.random() < 0.5:
                 steps[:0] = rng.sample(_SETTINGS, rng.randint(1, 3))
@@ -172,17 +172,17 @@ class RandomMap:
 
     def _arguments(self, node: Node, positions: int) -> str:
         rng = self.rng
-        sets = [" ".join("%.5f" % (weight * rng.uniform(0.5, 1.5) if rng.random() < 0.95 else 0)
+        sets = [" ".join(f"{(weight * rng.uniform(0.5, 1.5) if rng.random() < 0.95 else 0):.5f}"
                          for _, weight in node.items) for _ in range(positions)]
         text = "{ bucket_id -%d weight_set [ %s ]" % (
             node.number, " ".join("[ %s ]" % weights for weights in sets))
         if rng.random() < 0.3 and not self._as_grown:
-            text += " ids [ %s ]" % " ".join(str(rng.randint(-500, 500)) for _ in node.items)
+            text += f" ids [ {' '.join((str(rng.randint(-500, 500)) for _ in node.items))} ]"
         return text + " }"
 
 
 def _name(item: object) -> str:
-    return item.name if isinstance(item, Node) else "osd.%s" % item
+    return item.name if isinstance(item, Node) else f"osd.{item}"
 
 
 def _tunables(rng: random.Random) -> Dict[str, int]:

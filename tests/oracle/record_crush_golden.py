@@ -1,6 +1,6 @@
-"""Records tests/mgr_stub/crush_golden.json with the installed crushtool and osdmaptool.
+"""Records tests/support/crush_golden.json with the installed crushtool and osdmaptool.
 
-    cd tests && PYTHONPATH=.:mgr_stub python -m oracle.record_crush_golden
+    python3 -m tests.oracle.record_crush_golden
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Dict, List
 
-import crush_cases
+from tests.support import crush_cases
 
 from .ceph_tools import compile_crush, map_pgs, run_tool
 from .crush_osdmap import CrushPool, make_osdmap
@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def _one_line(found: "re.Match[str]") -> str:
-    return "[%s]" % " ".join(found.group(1).split())
+    return f"[{' '.join(found.group(1).split())}]"
 
 
 def _mappings(binary: Path, rule: int, count: int, reweights: Dict[int, int]) -> List[List[int]]:
@@ -64,9 +64,9 @@ def _text(dump: Dict[str, Any]) -> str:
     """The text format of a dump; shadow buckets stand with the ones that they shadow."""
     tunables = {**_TUNABLES, **dump.get("tunables", {})}
     lines = ["tunable %s %d" % item for item in tunables.items()]
-    lines += ["device %d osd.%d class %s" % (device["id"], device["id"], device["class"])
+    lines += [f"device {device['id']} osd.{device['id']} class {device['class']}"
               for device in dump["devices"]]
-    lines += ["type %d %s" % (entry["type_id"], entry["name"]) for entry in dump["types"]]
+    lines += [f"type {entry['type_id']} {entry['name']}" for entry in dump["types"]]
     names = {bucket["id"]: bucket["name"] for bucket in dump["buckets"]}
     for bucket in reversed(dump["buckets"]):  # numbered from the root down
         if "~" not in bucket["name"]:
@@ -84,7 +84,7 @@ def _text(dump: Dict[str, Any]) -> str:
 
 def _bucket(bucket: Dict[str, Any], names: Dict[int, str]) -> List[str]:
     lines = ["%s %s {\n id %d" % (bucket["type_name"], bucket["name"], bucket["id"])]
-    lines += [" id %d class %s" % (number, name.partition("~")[2])
+    lines += [f" id {number} class {name.partition('~')[2]}"
               for number, name in names.items() if name.startswith(bucket["name"] + "~")]
     lines.append(" alg straw2\n hash 0")
     lines += [" item %s weight %.5f" % (names.get(item["id"], "osd.%d" % item["id"]),
@@ -95,17 +95,17 @@ def _bucket(bucket: Dict[str, Any], names: Dict[int, str]) -> List[str]:
 def _step(step: Dict[str, Any]) -> str:
     if step["op"] == "take":
         name, _, device_class = step["item_name"].partition("~")
-        return "take %s%s" % (name, " class " + device_class if device_class else "")
+        return f"take {name}{' class ' + device_class if device_class else ''}"
     if step["op"].startswith("choose"):
-        return "%s %d type %s" % (step["op"].replace("_", " "), step["num"], step["type"])
-    return "%s %s" % (step["op"], step.get("num", ""))
+        return f"{step['op'].replace('_', ' ')} {step['num']} type {step['type']}"
+    return f"{step['op']} {step.get('num', '')}"
 
 
 def _arguments(entry: Dict[str, Any]) -> str:
     text = "{ bucket_id %d weight_set [ %s ]" % (entry["bucket_id"], " ".join(
         "[ %s ]" % " ".join("%.5f" % weight for weight in row) for row in entry["weight_set"]))
     if "ids" in entry:
-        text += " ids [ %s ]" % " ".join(map(str, entry["ids"]))
+        text += f" ids [ {' '.join(map(str, entry['ids']))} ]"
     return text + " }"
 
 

@@ -15,13 +15,13 @@ ALIKE = (2.0, 2.0, 2.5)
 def hosts(spec: ClusterSpec, parent: Bucket, count: int, osds: int,
           sizes: Sequence[float] = ALIKE, device_class: Optional[str] = "hdd") -> None:
     for number in range(count):
-        spec.topology.host(parent, "%s-h%d" % (parent.name, number), osds, sizes, device_class)
+        spec.topology.host(parent, f"{parent.name}-h{number}", osds, sizes, device_class)
 
 
 def racks(spec: ClusterSpec, parent: Bucket, count: int, hosts_each: int, osds: int,
           sizes: Sequence[float] = ALIKE) -> None:
     for number in range(count):
-        hosts(spec, parent.add("%s-r%d" % (parent.name, number), "rack"), hosts_each, osds, sizes)
+        hosts(spec, parent.add(f"{parent.name}-r{number}", "rack"), hosts_each, osds, sizes)
 
 
 def replicated_host(spec: ClusterSpec) -> None:
@@ -139,7 +139,7 @@ def hybrid(spec: ClusterSpec) -> None:
     """One copy on SSD, the others on HDD, hosts hold both; next to plain pools of each class."""
     root = spec.topology.root()
     for number in range(6):
-        host = spec.topology.host(root, "h%d" % number, 3, UNEQUAL)
+        host = spec.topology.host(root, f"h{number}", 3, UNEQUAL)
         for _ in range(2):
             spec.topology.osd(host, spec.rng.choice((0.5, 1.0)), "ssd")
     spec.pool(spec.rule("take default class ssd", "chooseleaf firstn 1 type host", "emit",
@@ -174,7 +174,7 @@ def classless(spec: ClusterSpec) -> None:
     """OSDs without a device class beside classes; rules with and without a class."""
     root = spec.topology.root()
     for number in range(6):
-        host = spec.topology.host(root, "h%d" % number, 3, UNEQUAL)
+        host = spec.topology.host(root, f"h{number}", 3, UNEQUAL)
         spec.topology.osd(host, 2.0, None)
         if number % 2:
             spec.topology.osd(host, 1.0, "nvme")

@@ -55,7 +55,7 @@ class StrictRules:
                 blocks.append(Block(take, tuple(levels), length))
                 left -= length
             elif not operation.startswith("set_"):
-                raise ValueError("a step this check does not know: %s" % operation)
+                raise ValueError(f"a step this check does not know: {operation}")
         return blocks
 
     def fault(self, rule_id: int, size: int, raw: Sequence[int], wanted: Sequence[int],
@@ -63,7 +63,7 @@ class StrictRules:
         """Why `wanted` could not have come from the rule, or None.
 
         Where CRUSH found fewer buckets than the rule asks for (`raw` shows it), the set may keep
-        the shape of `raw`. `positional`: neighbouring positions make a group, as in erasure-coded
+        the shape of `raw`. `positional`: neighboring positions make a group, as in erasure-coded
         pools; else any order of the members of a block will do.
         """
         if len(wanted) != size or ITEM_NONE in wanted:
@@ -78,24 +78,24 @@ class StrictRules:
             fault = self._block_fault(block, members, before, positional)
             if fault:
                 return fault
-        return None if position == size else "the rule gives %d members" % position
+        return None if position == size else f"the rule gives {position} members"
 
     def _block_fault(self, block: Block, members: Sequence[int], before: Sequence[int],
                      positional: bool) -> Optional[str]:
         for osd in members:
             if osd not in self._under(block.take):
-                return "osd.%d is not under the take" % osd
+                return f"osd.{osd} is not under the take"
             if not self._weight(block.take, osd):
-                return "osd.%d has no weight under the take" % osd
+                return f"osd.{osd} has no weight under the take"
         shape = self._shape(block.take, block.levels, members)
         if shape is None:
-            return "%s: a bucket of the rule is missing above an OSD" % (list(members),)
+            return f"{list(members)}: a bucket of the rule is missing above an OSD"
         ideal = _ideal_shape(block.levels, block.length)
         if shape != ideal and shape != self._shape(block.take, block.levels, before):
-            return "%s is grouped as %s, the rule gives %s" % (list(members), shape, ideal)
+            return f"{list(members)} is grouped as {shape}, the rule gives {ideal}"
         if positional and not self._in_order(block.take, block.levels, members):
             if self._in_order(block.take, block.levels, before):
-                return "%s: positions of one bucket do not stand together" % (list(members),)
+                return f"{list(members)}: positions of one bucket do not stand together"
         return None
 
     def _in_order(self, parent: int, levels: Sequence[Level], members: Sequence[int]) -> bool:

@@ -18,7 +18,7 @@ MAPS = 80
 @pytest.mark.parametrize("number", range(MAPS))
 def test_crushtool_changes_the_map_alike(number: int, tmp_path: Path,
                                          tally: Counter[str]) -> None:
-    made = RandomMap("crush edit %d" % number, as_grown=True)
+    made = RandomMap(f"crush edit {number}", as_grown=True)
     binary = compile_crush(made.text(), tmp_path)
     ours, rng = dump_crush(binary), made.rng
     for turn in range(6):
@@ -28,17 +28,17 @@ def test_crushtool_changes_the_map_alike(number: int, tmp_path: Path,
         weight = rng.choice((0.0, 1.0, rng.uniform(0, 20)))
         if kind in ("weight", "remove") and placed:
             osd = rng.choice(placed)
-            options: List[Any] = (["--reweight-item", "osd.%d" % osd, weight]
-                                  if kind == "weight" else ["--remove-item", "osd.%d" % osd])
+            options: List[Any] = (["--reweight-item", f"osd.{osd}", weight]
+                                  if kind == "weight" else ["--remove-item", f"osd.{osd}"])
             ours = (with_osd_weight(ours, osd, weight) if kind == "weight"
                     else without_osd(ours, osd))
         else:
             osd = rng.choice([free for free in range(made.max_osd + 5) if free not in placed])
             parent = rng.choice([node for node in made.nodes if node.kind != "host"])
-            host = "new%d" % turn
+            host = f"new{turn}"
             if kind == "more":
                 parent, host = _a_host(ours, made)
-            options = ["--add-item", osd, weight, "osd.%d" % osd, "--loc", "host", host,
+            options = ["--add-item", osd, weight, f"osd.{osd}", "--loc", "host", host,
                        "--loc", parent.kind, parent.name]
             # crushtool cannot set a class, but the map knows those of OSDs in no bucket
             known = {device["id"]: device.get("class") for device in ours["devices"]}

@@ -25,7 +25,7 @@ _MAPPING = re.compile(r"^CRUSH rule \d+ x (\d+) \[([^\]]*)\]", re.M)
 @pytest.mark.parametrize("number", range(MAPS * SEEDS))
 def test_osdmaptool_maps_every_pg_alike(number: int, tmp_path: Path,
                                         tally: Counter[str]) -> None:
-    made = RandomMap("crush %d" % number)
+    made = RandomMap(f"crush {number}")
     binary = compile_crush(made.text(), tmp_path)
     reweights = made.reweights()
     missing = {osd for osd in range(made.max_osd) if made.rng.random() < 0.03}
@@ -48,13 +48,13 @@ def test_osdmaptool_maps_every_pg_alike(number: int, tmp_path: Path,
 @pytest.mark.parametrize("number", range(0, MAPS * SEEDS, 5))
 def test_crushtool_maps_every_input_alike(number: int, tmp_path: Path,
                                           tally: Counter[str]) -> None:
-    made = RandomMap("crush inputs %d" % number)
+    made = RandomMap(f"crush inputs {number}")
     binary = compile_crush(made.text(), tmp_path)
     dump = dump_crush(binary)
     mapper, reweights = Mapper(dump), _short_reweights(made, dump)
     options: List[object] = []
     for osd, weight in reweights.items():
-        options += ["--weight", osd, "%.6f" % (weight / 0x10000)]
+        options += ["--weight", osd, f"{weight / 65536:.6f}"]
     different = []
     for rule in range(len(made.rules)):
         if made.gives_buckets(rule):

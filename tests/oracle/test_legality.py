@@ -11,9 +11,8 @@ from typing import Counter, Dict, List, Optional, Tuple
 from .binary_osdmap import Items, merge_items
 from .cluster import Cluster, judge
 from .gathered_state import write_state
-from .planner_seam import Judgement, PackageLegality, open_session
-from .random_moves import (Move, pairs_for, random_moves, settled, strictly_legal, wanted_up,
-                           whole)
+from .planner_seam import Judgment, PackageLegality, open_session
+from .random_moves import Move, pairs_for, random_moves, settled, strictly_legal, wanted_up, whole
 from .strict_rule import StrictRules
 
 ROUNDS = 3  # every PG of the cluster is moved once in each
@@ -52,13 +51,13 @@ def _package(cluster: Cluster) -> PackageLegality:
         session.close()
 
 
-def _check_allowed(cluster: Cluster, allowed: Dict[str, Tuple[Move, Judgement]]) -> None:
+def _check_allowed(cluster: Cluster, allowed: Dict[str, Tuple[Move, Judgment]]) -> None:
     rules = StrictRules(cluster.crush_dump)
     items = merge_items(cluster.items, {pgid: judged.items
                                         for pgid, (_, judged) in allowed.items()})
     verdict = judge(cluster, items)
     for pgid, (move, judged) in allowed.items():
-        text = "%s with %s -> %s" % (move, cluster.pgs[pgid], judged)
+        text = f"{move} with {cluster.pgs[pgid]} -> {judged}"
         assert pgid not in verdict.cleaned, "the monitor cancels " + text
         assert verdict.pgs[pgid].up == judged.up, "not as predicted: " + text
         assert strictly_legal(cluster, rules, pgid, judged.up), "CRUSH never gives " + text
@@ -80,7 +79,7 @@ def _check_refused(cluster: Cluster, refused: List[Move]) -> None:
     verdict = judge(cluster, merge_items(cluster.items, items))
     for pgid, move in legal.items():
         kept = pgid not in verdict.cleaned and move.target in verdict.pgs[pgid].up
-        assert not kept, "the package refuses %s of %s" % (move, cluster.pgs[pgid])
+        assert not kept, f"the package refuses {move} of {cluster.pgs[pgid]}"
 
 
 def _legal_pairs(cluster: Cluster, rules: StrictRules,

@@ -7,8 +7,7 @@ from typing import Counter, Dict, List, Tuple
 
 from .cluster import Cluster
 from .gathered_state import gathered_state
-from .random_moves import (Move, pairs_for, random_moves, strictly_legal, survivors, wanted_up,
-                           whole)
+from .random_moves import Move, pairs_for, random_moves, strictly_legal, survivors, wanted_up, whole
 from .strict_rule import StrictRules
 
 

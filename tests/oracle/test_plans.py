@@ -26,7 +26,7 @@ def test_plan_is_kept_and_maps_as_predicted(cluster: Cluster, tally: Counter[str
 
 
 def test_predicted_utilization(cluster: Cluster, tally: Counter[str]) -> None:
-    """The highest utilisation of each class after the plan, from osdmaptool's up sets."""
+    """The highest utilization of each class after the plan, from osdmaptool's up sets."""
     if cluster.spec.down:
         return  # a down OSD reports nothing
     planned = _plan(cluster, 0)
@@ -38,7 +38,7 @@ def test_predicted_utilization(cluster: Cluster, tally: Counter[str]) -> None:
             highest[name] = max(highest.get(name, 0.0), stats["kb_used"] / stats["kb"])
     predicted = {name: usage["max"] for name, usage in planned.dump["after"]["classes"].items()}
     assert predicted == pytest.approx(highest, abs=0.002)
-    tally["predicted utilisations"] += len(predicted)
+    tally["predicted utilizations"] += len(predicted)
 
 
 def test_executed_plan_ends_where_osdmaptool_maps_it(cluster: Cluster,
@@ -50,7 +50,7 @@ def test_executed_plan_ends_where_osdmaptool_maps_it(cluster: Cluster,
     session = open_session(write_state(cluster))
     try:
         planned = plan(session)
-        for line in ("equilibrium execute p", "sim run idle", "sim save %s" % saved):
+        for line in ("equilibrium execute p", "sim run idle", f"sim save {saved}"):
             command(session, line)
     finally:
         session.close()
@@ -122,10 +122,10 @@ def _check_form(cluster: Cluster, planned: Planned, pgid: str) -> None:
 def _check_rule(cluster: Cluster, planned: Planned, pgid: str) -> None:
     """The new up set could have come from the rule, on OSDs fit to take a shard."""
     pool, up = cluster.pool_spec(pgid), planned.predicted_up[pgid]
-    assert whole(cluster, pgid) and ITEM_NONE not in up, "%s: a short PG was moved" % pgid
+    assert whole(cluster, pgid) and ITEM_NONE not in up, f"{pgid}: a short PG was moved"
     fault = StrictRules(cluster.crush_dump).fault(
         cluster.spec.topology.rule_id(pool.rule), pool.size, cluster.pgs[pgid].raw, up, pool.k > 0)
-    assert fault is None, "%s: %s" % (pgid, fault)
+    assert fault is None, f"{pgid}: {fault}"
     gained = set(up) - set(cluster.pgs[pgid].up)
     assert all(cluster.usable(osd) for osd in gained), (pgid, gained)
 

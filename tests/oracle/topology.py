@@ -93,8 +93,8 @@ class Topology:
             lines.append("%s %s {\n id -%d\n alg straw2\n hash 0" % (
                 bucket.kind, bucket.name, number))
             for child in bucket.children:
-                name = "osd.%d" % child if isinstance(child, int) else child.name
-                lines.append(" item %s weight %.5f" % (name, self.weight(child)))
+                name = f"osd.{child}" if isinstance(child, int) else child.name
+                lines.append(f" item {name} weight {self.weight(child):.5f}")
             lines.append("}")
         for number, rule in enumerate(self.rules):
             lines.append("rule %s {\n id %d\n type %s\n min_size 1\n max_size 20" % (
@@ -123,7 +123,7 @@ def with_weight_set(binary: Path, crush_dump: Dict[str, Any], rng: random.Random
     """
     blocks = []
     for bucket in crush_dump["buckets"]:
-        weights = " ".join("%.3f" % (item["weight"] / 0x10000 * rng.uniform(0.8, 1.2))
+        weights = " ".join(f"{item['weight'] / 65536 * rng.uniform(0.8, 1.2):.3f}"
                            for item in bucket["items"])
         if weights:
             blocks.append(" {\n  bucket_id %d\n  weight_set [\n   [ %s ]\n  ]\n }"

@@ -1,15 +1,15 @@
-"""The lowest possible highest utilisation: closed forms, hand-made cases, certificates."""
+"""The lowest possible highest utilization: closed forms, hand-made cases, certificates."""
 from __future__ import annotations
 
 import random
 from typing import Dict, FrozenSet, List, Sequence, Tuple
 
 import pytest
-from builders import GIB, HOST_RULE, OSD_RULE, Cluster, hosts
-from random_clusters import random_cluster, shuffled
+from tests.support.random_clusters import random_cluster, shuffled
+from tests.support.unit_cluster import GIB, HOST_RULE, OSD_RULE, Cluster, hosts
 
 from equilibrium_mgr.crush.placement import Block, PlacementRule
-from equilibrium_mgr.planner.bound import OsdSet, Reachable, describe, reachable
+from equilibrium_mgr.planner.bound.lower_bound import OsdSet, UtilizationBounds, describe, reachable
 from equilibrium_mgr.snapshot.model import Snapshot
 
 SKEWED_RULES = {
@@ -28,8 +28,8 @@ SKEWED_SIZES = {0: 3, 1: 5, 2: 2, 3: 4, 4: 6, 5: 3, 6: 2, 7: 2}
 def fill(cluster: Cluster, pool: int, ups: Sequence[Sequence[int]], gib: int = 1) -> Cluster:
     """PGs of a pool, one per up set, with shards of as many GiB."""
     for ps, up in enumerate(ups):
-        k = cluster.profiles.get("profile%d" % pool, {}).get("k", "1")
-        cluster.pg("%d.%x" % (pool, ps), up, num_bytes=gib * GIB * int(k))
+        k = cluster.profiles.get(f"profile{pool}", {}).get("k", "1")
+        cluster.pg(f"{pool}.{ps:x}", up, num_bytes=gib * GIB * int(k))
     return cluster
 
 
@@ -47,7 +47,7 @@ def skewed_cluster(seed: int) -> Cluster:
     for rack in range(rng.choice((3, 4))):
         for host in range(rng.randint(2, 4)):
             count = rng.randint(2, 5)
-            racks.setdefault("rack r%d" % rack, {})["host h%d-%d" % (rack, host)] = list(
+            racks.setdefault(f"rack r{rack}", {})[f"host h{rack}-{host}"] = list(
                 range(osds, osds + count))
             osds += count
     classes = {osd: "ssd" for osd in range(osds) if rng.random() < 0.3}
@@ -63,7 +63,7 @@ def skewed_cluster(seed: int) -> Cluster:
         for ps in range(rng.choice((3, 12))):
             up = random_up(rng, rule)
             if up:
-                cluster.pg("%d.%x" % (number, ps), up, num_bytes=rng.randrange(1, 30 * GIB))
+                cluster.pg(f"{number}.{ps:x}", up, num_bytes=rng.randrange(1, 30 * GIB))
     for osd in range(osds):
         if rng.random() < 0.2:   # something that is of no pool
             cluster.osd(osd, used=cluster.used_bytes(osd) + rng.randrange(GIB))
@@ -162,7 +162,7 @@ class Rows:
                 for osd, level in level_of.items() if osd in self.size}
 
 
-def assert_certified(snapshot: Snapshot, result: Reachable) -> None:
+def assert_certified(snapshot: Snapshot, result: UtilizationBounds) -> None:
     """The levels can be reached, and no group of the fullest OSDs could hold less together.
 
     Together this makes them the lexicographically fairest (Fujishige 1980).

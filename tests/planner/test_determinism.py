@@ -11,24 +11,23 @@ from pathlib import Path
 from typing import Any, Dict
 
 import pytest
-from made_clusters import plan_of_cluster, snapshot_of
-from random_clusters import random_cluster, shuffled
+from tests.support.made_clusters import plan_of_cluster, snapshot_of
+from tests.support.random_clusters import random_cluster, shuffled
 
-from equilibrium_mgr.planner.options import AIMS, PlanOptions
-from equilibrium_mgr.planner.plan import Plan
+from equilibrium_mgr.plan.model import Plan
+from equilibrium_mgr.plan.options import AIMS, PlanOptions
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.snapshot.model import Snapshot
 
-_HERE = Path(__file__).resolve().parent
+_REPOSITORY = Path(__file__).resolve().parents[2]
 _NAMES = ["demo", "hybrid", "racks", "many-pools", "random"]
 
 #: Run in another process; prints a plan's fingerprint per cluster.
 _SCRIPT = """
 import sys
-sys.path[:0] = sys.argv[1].split(":")
-import conftest
-import test_determinism
-for name in sys.argv[2:]:
+import tests.conftest
+from tests.planner import test_determinism
+for name in sys.argv[1:]:
     print(test_determinism.fingerprint(test_determinism.plan_of_cluster(name)))
 """
 
@@ -69,10 +68,9 @@ def test_order_of_the_readings_dictionaries_does_not_matter(seed: int) -> None:
 
 @pytest.mark.parametrize("hash_seed", ["1", "4711"])
 def test_another_process_makes_the_same_plan(hash_seed: str) -> None:
-    paths = ":".join(str(path) for path in (_HERE, _HERE.parent, _HERE.parent.parent))
     told = subprocess.run(
-        [sys.executable, "-c", _SCRIPT, paths] + _NAMES, check=True, capture_output=True,
-        text=True, env=dict(os.environ, PYTHONHASHSEED=hash_seed)).stdout.split()
+        [sys.executable, "-c", _SCRIPT] + _NAMES, check=True, capture_output=True,
+        text=True, cwd=_REPOSITORY, env=dict(os.environ, PYTHONHASHSEED=hash_seed)).stdout.split()
     assert told == [fingerprint(plan_of_cluster(name)) for name in _NAMES]
 
 

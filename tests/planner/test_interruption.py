@@ -4,12 +4,12 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, List, Tuple
 
 import pytest
-from legality import assert_legal
-from made_clusters import plan_of_cluster, snapshot_of
-from replay import Replay, classes_of
+from tests.support.made_clusters import plan_of_cluster, snapshot_of
+from tests.support.plan_legality import assert_legal
+from tests.support.replay import Replay, classes_of
 
-from equilibrium_mgr.planner.options import PlanOptions
-from equilibrium_mgr.planner.plan import Plan
+from equilibrium_mgr.plan.model import Plan
+from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.snapshot.model import Pg
 
@@ -122,8 +122,8 @@ def test_the_checkpoint_is_asked_while_the_pgs_are_loaded() -> None:
     pgs = Counted(snapshot.pgs)
     for number in range(1100):  # more PGs, of no bytes
         some = pgs["1.0"]
-        pgs["1.%x" % (0x1000 + number)] = some._replace(
-            pgid="1.%x" % (0x1000 + number), shard_bytes=0, objects=0, raw=some.raw, up=some.up)
+        pgs[f"1.{4096 + number:x}"] = some._replace(
+            pgid=f"1.{4096 + number:x}", shard_bytes=0, objects=0, raw=some.raw, up=some.up)
     gaps: List[int] = []
     seen = 0
 
@@ -135,4 +135,4 @@ def test_the_checkpoint_is_asked_while_the_pgs_are_loaded() -> None:
         return not moves
     make_plan(snapshot._replace(pgs=pgs), PlanOptions(), until_the_first_move)
     assert sum(gaps) >= len(pgs) == 1500
-    assert len(gaps) >= sum(gaps) / 500, "%d calls, %d PGs" % (len(gaps), sum(gaps))
+    assert len(gaps) >= sum(gaps) / 500, f"{len(gaps)} calls, {sum(gaps)} PGs"

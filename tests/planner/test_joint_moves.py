@@ -4,17 +4,17 @@ from __future__ import annotations
 from typing import Dict, List
 
 import pytest
-from builders import GIB, Cluster
-from legality import assert_legal, ended_plan
+from tests.support.plan_legality import assert_legal, ended_plan
+from tests.support.unit_cluster import GIB, Cluster
 
-from equilibrium_mgr.planner.board import Board
-from equilibrium_mgr.planner.joint_moves import JointMoves
-from equilibrium_mgr.planner.options import PlanOptions
-from equilibrium_mgr.planner.plan import Plan
-from equilibrium_mgr.planner.shelves import Shelves
-from equilibrium_mgr.planner.targets import Targets
-from equilibrium_mgr.planner.terms import Terms
+from equilibrium_mgr.plan.model import Plan
+from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.objective import Weights
+from equilibrium_mgr.planner.search.joint_moves import JointMoves
+from equilibrium_mgr.planner.state.cost_model import CostModel
+from equilibrium_mgr.planner.state.placement_state import PlacementState
+from equilibrium_mgr.planner.state.shard_index import ShardIndex
+from equilibrium_mgr.planner.state.target_index import TargetIndex
 
 _EC = "take default; choose indep 2 rack; chooseleaf indep 2 host; emit"
 _COPIES = "take default; choose firstn 2 rack; chooseleaf firstn 2 host; emit"
@@ -22,7 +22,7 @@ _COPIES = "take default; choose firstn 2 rack; chooseleaf firstn 2 host; emit"
 
 def racks(count: int) -> Dict[str, object]:
     """Racks of three hosts with one OSD each: OSDs 0 to 2 in rack r0, and so on."""
-    return {"root default": {"rack r%d" % rack: {"host r%dh%d" % (rack, host): [3 * rack + host]
+    return {"root default": {f"rack r{rack}": {f"host r{rack}h{host}": [3 * rack + host]
                                                  for host in range(3)} for rack in range(count)}}
 
 
@@ -32,7 +32,7 @@ def two_full_racks(rule: str, count: int = 4) -> Cluster:
     cluster = Cluster(racks(count), {0: rule}).pool(1, size=4, k=k)
     for ps in range(12):
         first, second = ps % 3, (ps + 1) % 3
-        cluster.pg("1.%x" % ps, [first, second, 3 + first, 3 + second], num_bytes=k * 4 * GIB)
+        cluster.pg(f"1.{ps:x}", [first, second, 3 + first, 3 + second], num_bytes=k * 4 * GIB)
     return cluster
 
 
@@ -57,47 +57,47 @@ def test_both_shards_of_a_rack_go_to_one_other_rack(rule: str) -> None:
 
 
 def test_where_all_racks_are_in_use_there_is_none() -> None:
-    board = Board(two_full_racks(_EC, count=2).snapshot(), PlanOptions())
-    assert board.groups[0].joint is None
+    placement = PlacementState(two_full_racks(_EC, count=2).snapshot(), PlanOptions())
+    assert placement.groups[0].joint is None
 
 
-def moves_of(board: Board) -> JointMoves:
-    count = len(board.size)
-    terms = Terms(board, Weights(counts=0.0), [0.1] * count, [float(s) for s in board.size],
+def moves_of(placement: PlacementState) -> JointMoves:
+    count = len(placement.size)
+    costs = CostModel(placement, Weights(counts=0.0), [0.1] * count, [float(s) for s in placement.size],
                   [0.0] * count, lambda: True)
-    return JointMoves(terms, Targets(terms), Shelves(board))
+    return JointMoves(costs, TargetIndex(costs), ShardIndex(placement))
 
 
 def test_the_gain_is_what_the_single_moves_would_gain_one_after_the_other() -> None:
-    board = Board(two_full_racks(_EC).snapshot(), PlanOptions())
-    joint = moves_of(board)
+    placement = PlacementState(two_full_racks(_EC).snapshot(), PlanOptions())
+    joint = moves_of(placement)
     steps = next(joint.of(0))
     together = joint.gain(steps, 0.001)
     apart = 0.0
     for step in steps:
         apart += joint.gain((step,), 0.001)
-        board.move(*step)
+        placement.move(*step)
     assert together == pytest.approx(apart) and together > 0.0
 
 
 def test_displaced_together_they_go_home_together() -> None:
-    board = Board(two_full_racks(_EC).snapshot(), PlanOptions())
-    joint = moves_of(board)
+    placement = PlacementState(two_full_racks(_EC).snapshot(), PlanOptions())
+    joint = moves_of(placement)
     steps = next(joint.of(0))
-    assert joint.home(steps[0][0], steps[0][1], board.groups[0]) == ()
+    assert joint.home(steps[0][0], steps[0][1], placement.groups[0]) == ()
     for step in steps:
-        board.move(*step)
-    home = joint.home(steps[0][0], steps[0][2], board.groups[0])
+        placement.move(*step)
+    home = joint.home(steps[0][0], steps[0][2], placement.groups[0])
     assert sorted(home) == sorted((pg, target, source) for pg, source, target in steps)
-    assert board.legal_together(home)
-    assert not any(board.legal(*step) for step in home)
+    assert placement.legal_together(home)
+    assert not any(placement.legal(*step) for step in home)
 
 
 def test_two_shards_never_share_a_host_of_the_new_rack() -> None:
-    board = Board(two_full_racks(_EC).snapshot(), PlanOptions())
-    for steps in moves_of(board).of(0):
+    placement = PlacementState(two_full_racks(_EC).snapshot(), PlanOptions())
+    for steps in moves_of(placement).of(0):
         targets = [target for _, _, target in steps]
         assert len(set(targets)) == 2 and len({target // 3 for target in targets}) == 1
-        assert board.legal_together(steps)
+        assert placement.legal_together(steps)
         same = (steps[0], (steps[1][0], steps[1][1], steps[0][2]))
-        assert not board.legal_together(same)
+        assert not placement.legal_together(same)

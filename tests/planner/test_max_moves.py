@@ -10,13 +10,13 @@ import random
 from typing import Dict, List, Sequence
 
 import pytest
-from builders import GIB, Cluster, single_copies
-from legality import assert_legal, ended_plan
-from made_clusters import TWO_CLASSES, plan_of_cluster, snapshot_of
-from replay import Replay, changed_bytes
+from tests.support.made_clusters import TWO_CLASSES, plan_of_cluster, snapshot_of
+from tests.support.plan_legality import assert_legal, ended_plan
+from tests.support.replay import Replay, changed_bytes
+from tests.support.unit_cluster import GIB, Cluster, single_copies
 
-from equilibrium_mgr.planner.options import PlanOptions
-from equilibrium_mgr.planner.plan import PgChange, Plan
+from equilibrium_mgr.plan.model import PgChange, Plan
+from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.snapshot.model import Snapshot
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 import random
 
 import pytest
-from random_clusters import HDDS, SSDS, random_cluster
+from tests.support.random_clusters import HDDS, SSDS, random_cluster
 
-from equilibrium_mgr.planner.bound import reachable
+from equilibrium_mgr.planner.bound.lower_bound import reachable
 from equilibrium_mgr.planner.planner import make_plan
-from equilibrium_mgr.snapshot import reasons
+from equilibrium_mgr.snapshot import immovable_reasons as reasons
 
 
 @pytest.mark.parametrize("silent", [HDDS, SSDS, HDDS + SSDS])

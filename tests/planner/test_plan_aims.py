@@ -2,14 +2,14 @@
 from __future__ import annotations
 
 import pytest
-from made_clusters import NAMES, plan_of_cluster, snapshot_of
-from replay import median_size, typical_shard
+from tests.support.made_clusters import NAMES, plan_of_cluster, snapshot_of
+from tests.support.replay import median_size, typical_shard
 
 _SAME = 1e-9
 
 
 def hardly(name: str, device_class: str) -> float:
-    """A twentieth of a typical shard, in utilisation: chance decides below that."""
+    """A twentieth of a typical shard, in utilization: chance decides below that."""
     snapshot = snapshot_of(name)
     return 0.05 * typical_shard(snapshot, device_class) / median_size(snapshot, device_class)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 from functools import lru_cache
 
 import pytest
-from legality import assert_legal, ended_plan, moved
-from made_clusters import NAMES, plan_of_cluster, snapshot_of
-from oracle.strict_rule import StrictRules
-from rule_shapes import RULE_SHAPES, TROUBLES, make
+from tests.oracle.strict_rule import StrictRules
+from tests.support.made_clusters import NAMES, plan_of_cluster, snapshot_of
+from tests.support.plan_legality import assert_legal, ended_plan, moved
+from tests.support.rule_shapes import RULE_SHAPES, TROUBLES, make
 
-from equilibrium_mgr.planner.options import AIMS, PlanOptions
-from equilibrium_mgr.planner.plan import Plan
+from equilibrium_mgr.plan.model import Plan
+from equilibrium_mgr.plan.options import AIMS, PlanOptions
 from equilibrium_mgr.snapshot.model import Snapshot
 
 SHAPES_WITH_TROUBLES = [(shape, trouble) for shape in RULE_SHAPES for trouble in TROUBLES]

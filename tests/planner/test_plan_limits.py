@@ -4,10 +4,10 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from builders import GIB, OSD_RULE, Cluster, hosts, single_copies
-from random_clusters import random_cluster
+from tests.support.random_clusters import random_cluster
+from tests.support.unit_cluster import GIB, OSD_RULE, Cluster, hosts, single_copies
 
-from equilibrium_mgr.planner.options import FILL_MARGIN, PlanOptions, effective_fill_limit
+from equilibrium_mgr.plan.options import FILL_MARGIN, PlanOptions, effective_fill_limit
 from equilibrium_mgr.planner.planner import make_plan
 
 ALL = make_plan(random_cluster(1).snapshot())
@@ -31,7 +31,7 @@ def test_pools_that_stay_do_not_hide_the_others() -> None:
     cluster = Cluster(hosts(1, 3), {0: OSD_RULE, 1: "take default; choosemsr indep 2 osd; emit"})
     cluster.pool(1, size=2, rule=1).pg("1.0", [0, 1]).pool(2, size=1).pg("2.0", [])
     for ps in range(1, 4):
-        cluster.pg("2.%x" % ps, [0], num_bytes=10 * GIB)
+        cluster.pg(f"2.{ps:x}", [0], num_bytes=10 * GIB)
     plan = make_plan(cluster.snapshot())
     assert len(plan.moves) == 2 and sum(plan.skipped.values()) == 2
 
@@ -46,7 +46,7 @@ def test_filtered_pools_still_count_as_load() -> None:
     """Only pool 1 may move, but the OSD filled by pool 2 is no place for it."""
     cluster = Cluster(hosts(1, 3), {0: OSD_RULE}).pool(1, size=1).pool(2, size=1)
     for ps in range(3):
-        cluster.pg("1.%x" % ps, [0], num_bytes=10 * GIB)
+        cluster.pg(f"1.{ps:x}", [0], num_bytes=10 * GIB)
     cluster.pg("2.0", [1], num_bytes=60 * GIB)
     plan = make_plan(cluster.snapshot(), PlanOptions(pool_ids=frozenset((1,))))
     assert {move.target for move in plan.moves} == {2}

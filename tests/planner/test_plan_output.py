@@ -5,14 +5,14 @@ import json
 from typing import Any, Callable, Dict
 
 import pytest
-from builders import GIB, Cluster, hosts
-from random_clusters import random_cluster
-from replay import Replay
+from tests.support.random_clusters import random_cluster
+from tests.support.replay import Replay
+from tests.support.unit_cluster import GIB, Cluster, hosts
 
-from equilibrium_mgr.planner.plan import BadPlan, PgChange, Plan, plan_from_dict
+from equilibrium_mgr.plan.model import BadPlan, PgChange, Plan, plan_from_dict
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.snapshot.model import Snapshot
-from equilibrium_mgr.snapshot.upmap import apply_items
+from equilibrium_mgr.snapshot.upmap_items import apply_items
 
 
 def never_out(_osd: int) -> bool:
@@ -55,7 +55,7 @@ def test_odd_items_of_one_pg_do_not_spoil_the_plan() -> None:
     cluster = Cluster(hosts(1, 8), rules).pool(1, size=3)
     cluster.pg("1.0", [5, 0, 2], num_bytes=9 * GIB, items=[(0, 5), (1, 0)])
     for ps in range(1, 6):
-        cluster.pg("1.%x" % ps, [3 + ps % 2, 6 + ps % 2, 2], num_bytes=8 * GIB)
+        cluster.pg(f"1.{ps:x}", [3 + ps % 2, 6 + ps % 2, 2], num_bytes=8 * GIB)
     snapshot = cluster.snapshot()
     changes = make_plan(snapshot).changes
     assert changes

@@ -4,11 +4,11 @@ from __future__ import annotations
 from typing import Any, Dict, List, Tuple
 
 import pytest
-from builders import GIB, OSD_RULE, Cluster, hosts, single_copies
-from legality import assert_legal, ended_plan
+from tests.support.plan_legality import assert_legal, ended_plan
+from tests.support.unit_cluster import GIB, OSD_RULE, Cluster, hosts, single_copies
 
-from equilibrium_mgr.planner.options import PlanOptions
-from equilibrium_mgr.planner.plan import Plan
+from equilibrium_mgr.plan.model import Plan
+from equilibrium_mgr.plan.options import PlanOptions
 
 Step = Tuple[str, int, int]   # (pgid, source, target)
 
@@ -57,7 +57,7 @@ def test_emptiest_legal_target() -> None:
     """osd.5 is emptiest, but its host holds the other copy already."""
     cluster = Cluster(hosts(3, 2)).pool(1, size=2)
     for ps in range(4):
-        cluster.pg("1.%x" % ps, [0, 4], num_bytes=8 * GIB)
+        cluster.pg(f"1.{ps:x}", [0, 4], num_bytes=8 * GIB)
     cluster.osd(2, used=5 * GIB).osd(3, used=3 * GIB).osd(1, used=9 * GIB).osd(5, used=0)
     first = steps(cluster)
     assert first and all(target // 2 != 2 for _, source, target in first if source // 2 == 0)
@@ -75,7 +75,7 @@ def test_stuck_class_does_not_end_the_others() -> None:
     cluster.pool(1, size=1, rule=0).pool(2, size=1, rule=1)
     cluster.pg("1.0", [0], num_bytes=50 * GIB)           # no place would be any better
     for ps in range(4):
-        cluster.pg("2.%x" % ps, [2], num_bytes=5 * GIB)
+        cluster.pg(f"2.{ps:x}", [2], num_bytes=5 * GIB)
     plan = planned(cluster)
     assert [(m.source, m.target) for m in plan.moves] == [(2, 3), (2, 3)]
 

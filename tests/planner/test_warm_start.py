@@ -4,8 +4,9 @@ from __future__ import annotations
 from typing import Dict, Tuple
 
 import pytest
-from made_clusters import NAMES, plan_of_cluster, snapshot_of
-from replay import Replay, changed_bytes, first_part, follow_up, median_size, typical_shard
+from tests.support.made_clusters import NAMES, plan_of_cluster, snapshot_of
+from tests.support.replay import (
+    Replay, changed_bytes, first_part, follow_up, median_size, typical_shard)
 
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.snapshot.model import Snapshot
@@ -58,7 +59,7 @@ def test_planning_again_on_the_way_costs_nothing(name: str, parts: int) -> None:
     for device_class, usage in plan.after.classes.items():
         shard = typical_shard(snapshot, device_class) / median_size(snapshot, device_class)
         assert highest[device_class] <= usage.max + 0.5 * shard
-    assert moved <= 1.03 * plan.bytes, "%.3f of the bytes" % (moved / plan.bytes)
+    assert moved <= 1.03 * plan.bytes, f"{moved / plan.bytes:.3f} of the bytes"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -69,7 +70,7 @@ def test_a_finished_plan_leaves_nothing_to_do(name: str) -> None:
     for change in again.changes:
         if change.pgid in done:
             left = set(done[change.pgid].up_before) - set(done[change.pgid].up_after)
-            assert not left & set(change.up_after), "%s goes back" % change.pgid
+            assert not left & set(change.up_after), f"{change.pgid} goes back"
     # a few whole shards are all that may be left to try
     assert again.bytes <= 0.02 * plan.bytes or len(again.changes) <= 3, (
-        "%.3f of the bytes in %d changes" % (again.bytes / plan.bytes, len(again.changes)))
+        f"{again.bytes / plan.bytes:.3f} of the bytes in {len(again.changes)} changes")

@@ -7,18 +7,12 @@ before the next.
 """
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any, Iterator, List
 
 import pytest
 
-_PLANNER = str(Path(__file__).resolve().parent.parent / "planner")
-if _PLANNER not in sys.path:
-    sys.path.insert(0, _PLANNER)
-
-from corpus import Corpus  # noqa: E402
-from planned import Planned  # noqa: E402
+from tests.properties.corpus import Corpus
+from tests.properties.planned import Planned
 
 _CORPUS = pytest.StashKey[Corpus]()
 
@@ -35,7 +29,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     step = marker.args[0] if marker is not None else 1
     seeds = range(0, metafunc.config.getoption("--random-clusters"), step)
     metafunc.parametrize("case", seeds, indirect=True, scope="session",
-                         ids=["cluster%d" % seed for seed in seeds])
+                         ids=[f"cluster{seed}" for seed in seeds])
 
 
 def pytest_collection_modifyitems(items: List[pytest.Item]) -> None:

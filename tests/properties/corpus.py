@@ -8,17 +8,17 @@ _SHOWN = 10
 
 
 class ClassFigures(NamedTuple):
-    """One device class of one cluster. Utilisations are ratios."""
+    """One device class of one cluster. Utilizations are ratios."""
 
     cluster: int
     name: str
     start: float
     end: float
     bound: float          # of what can be moved: the rest stays where it is
-    shard: float          # what the largest shard on the fullest OSD adds to its utilisation
+    shard: float          # what the largest shard on the fullest OSD adds to its utilization
 
     @property
-    def realised(self) -> float:
+    def realized(self) -> float:
         """The share of the way to the bound; 1 where there is none to go."""
         way = self.start - self.bound
         return 1.0 if way < 1e-9 else (self.start - self.end) / way
@@ -53,8 +53,8 @@ class Corpus:
         self.worth_again: Dict[Tuple[int, int], bool] = {}  # the same, of the n-th plan
         self.at_once: Dict[int, bool] = {}     # cluster → its moves cannot all be sent at once
 
-    def realised(self) -> float:
-        """The share of all utilisation that could be taken off the fullest OSDs."""
+    def realized(self) -> float:
+        """The share of all utilization that could be taken off the fullest OSDs."""
         way = sum(max(0.0, f.start - f.bound) for f in self.classes)
         return sum(f.start - f.end for f in self.classes) / way if way else 1.0
 
@@ -66,12 +66,12 @@ class Corpus:
 
     def behind(self) -> List[ClassFigures]:
         """Neither 95 % of the way to the bound nor within one shard of it."""
-        return [f for f in self.classes if f.realised < 0.95 and not f.near]
+        return [f for f in self.classes if f.realized < 0.95 and not f.near]
 
     def lines(self) -> Iterator[str]:
         if self.classes:
             yield "random clusters: %.1f %% of the way to the bound, %d classes, %d behind" % (
-                100 * self.realised(), len(self.classes), len(self.behind()))
+                100 * self.realized(), len(self.classes), len(self.behind()))
             for f in self.behind()[:_SHOWN]:
                 yield "  cluster %d, %s: %.4f -> %.4f, bound %.4f, a shard is %.4f" % (
                     f.cluster, f.name, f.start, f.end, f.bound, f.shard)
@@ -90,8 +90,7 @@ class Corpus:
                 "%d: %d" % (n, list(self.rounds.values()).count(n))
                 for n in sorted(set(self.rounds.values())))
         if self.examined:
-            yield "candidates per search, shard and OSD: at most %.1f" % max(
-                self.examined.values())
+            yield f"candidates per search, shard and OSD: at most {max(self.examined.values()):.1f}"
         for name, worth in (("first", list(self.worth.values())),
                             ("further", list(self.worth_again.values()))):
             if worth:

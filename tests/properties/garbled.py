@@ -9,10 +9,10 @@ import copy
 import random
 from typing import Any, Callable, Dict, List, Tuple
 
-from builders import NONE, Cluster
+from tests.support.unit_cluster import NONE, Cluster
 
+from equilibrium_mgr.snapshot.pg_statistics import PgStatistics
 from equilibrium_mgr.snapshot.reading import Reading
-from equilibrium_mgr.snapshot.statistics import PgStatistics
 
 _ODD_STATES = ("", "unknown", "wibble", "active+wobbling", "stale+incomplete", "+", "creating")
 

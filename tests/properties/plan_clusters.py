@@ -8,10 +8,10 @@ from __future__ import annotations
 import random
 from typing import Any, Callable, Dict, List, Sequence, Tuple
 
-from benchmark.shapes import Layout, Osds, PoolPlan, fill
-from builders import GIB, NONE, Cluster
-from random_clusters import random_cluster
-from rule_shapes import RULE_SHAPES, TROUBLES, make
+from tests.benchmark.shapes import Layout, Osds, PoolPlan, fill
+from tests.support.random_clusters import random_cluster
+from tests.support.rule_shapes import RULE_SHAPES, TROUBLES, make
+from tests.support.unit_cluster import GIB, NONE, Cluster
 
 _HDD = "take default~hdd; chooseleaf firstn 0 host; emit"
 _SSD = "take default~ssd; chooseleaf firstn 0 host; emit"
@@ -27,7 +27,7 @@ _TOPS = (0.5, 0.65, 0.75, 0.82, 0.87, 0.87, 0.89, 0.92, 0.96)
 
 def plan_cluster(seed: int) -> Cluster:
     """6 to 40 OSDs, 30 to 400 PGs; no two seeds are alike."""
-    rng = random.Random("plan cluster %d" % seed)
+    rng = random.Random(f"plan cluster {seed}")
     kind = rng.random()
     if kind < 0.5:
         cluster = make(rng.choice(sorted(RULE_SHAPES)), rng.choice(TROUBLES), seed)
@@ -39,7 +39,7 @@ def plan_cluster(seed: int) -> Cluster:
     for mishap in mishaps:
         mishap(cluster, rng)
     if seed % 4 == 3:
-        _weighed_down(cluster, random.Random("weights %d" % seed))
+        _weighed_down(cluster, random.Random(f"weights {seed}"))
     _leave_down_osds(cluster)
     if rng.random() < 0.35:
         _make_tight(cluster, rng)
@@ -52,14 +52,14 @@ def plan_cluster(seed: int) -> Cluster:
 
 def _hosts(rng: random.Random, osds: Osds, sizes: Sequence[float], most: int = 8,
            prefix: str = "h", least: int = 4) -> Dict[str, List[int]]:
-    return {"host %s%d" % (prefix, number): osds.host(
+    return {f"host {prefix}{number}": osds.host(
         [rng.choice(sizes) for _ in range(rng.randint(2, 5))])
         for number in range(rng.randint(least, most))}
 
 
 def _pools(rng: random.Random, most: int = 3, name: str = "data",
            **fields: Any) -> List[PoolPlan]:
-    return [PoolPlan("%s%d" % (name, number), rng.lognormvariate(0.0, 0.7),
+    return [PoolPlan(f"{name}{number}", rng.lognormvariate(0.0, 0.7),
                      rng.choice((16, 24, 32, 64)), **fields)
             for number in range(rng.randint(1, most))]
 
@@ -84,7 +84,7 @@ def _erasure(rng: random.Random) -> Layout:
 def _two_classes(rng: random.Random) -> Layout:
     """A pool that is on both, and one or two of each class alone."""
     osds = Osds()
-    tree = {"host h%d" % h: osds.host([rng.choice((8, 12)) for _ in range(3)])
+    tree = {f"host h{h}": osds.host([rng.choice((8, 12)) for _ in range(3)])
             + osds.host([rng.choice((4, 8)) for _ in range(2)], "ssd") for h in range(6)}
     return osds.layout(tree, {0: _HDD, 1: _SSD, 2: _SSD_FIRST}, [
         PoolPlan("mixed", 0.4, 48, rule=2), PoolPlan("fast", 0.1, 16, size=2, rule=1)]
@@ -94,7 +94,7 @@ def _two_classes(rng: random.Random) -> Layout:
 def _racks(rng: random.Random) -> Layout:
     """Two shards in each of two racks of three or four; a replicated pool beside it."""
     osds = Osds()
-    tree = {"rack r%d" % r: _hosts(rng, osds, (8, 12), 3, "r%dh" % r, 2)
+    tree = {f"rack r{r}": _hosts(rng, osds, (8, 12), 3, f"r{r}h", 2)
             for r in range(rng.choice((3, 4)))}
     return osds.layout(tree, {0: _HDD, 1: _RACK_PAIRS}, [
         PoolPlan("ec", 0.8, 64, size=4, rule=1, k=2), PoolPlan("rbd", 0.2, 32)])
@@ -112,7 +112,7 @@ def _tenants(rng: random.Random) -> Layout:
     """Many pools of few PGs."""
     osds = Osds()
     tree = _hosts(rng, osds, (4, 8))
-    return osds.layout(tree, {0: _HDD}, [PoolPlan("tenant%d" % n, rng.lognormvariate(0.0, 0.8), 8)
+    return osds.layout(tree, {0: _HDD}, [PoolPlan(f"tenant{n}", rng.lognormvariate(0.0, 0.8), 8)
                                          for n in range(rng.randint(6, 16))])
 
 
@@ -137,12 +137,12 @@ def _empty_pools(cluster: Cluster, rng: random.Random) -> None:
     """Pools that hold nothing, placed like one that holds something."""
     model = rng.choice(sorted(cluster.pools))
     ups = [list(up) for pgid, up in sorted(cluster.up.items())
-           if pgid.startswith("%d." % model) and pgid not in cluster.items]
+           if pgid.startswith(f"{model}.") and pgid not in cluster.items]
     fields = {key: value for key, value in cluster.pools[model].items() if "num" not in key}
     for pool in range(50, 50 + rng.randint(1, 3)):
-        cluster.pools[pool] = dict(fields, pool=pool, pool_name="empty%d" % pool)
+        cluster.pools[pool] = dict(fields, pool=pool, pool_name=f"empty{pool}")
         for ps in range(min(8, len(ups))):
-            cluster.pg("%d.%x" % (pool, ps), rng.choice(ups), num_bytes=0)
+            cluster.pg(f"{pool}.{ps:x}", rng.choice(ups), num_bytes=0)
 
 
 def _useless_items(cluster: Cluster, rng: random.Random) -> None:
@@ -214,7 +214,7 @@ def _compressed(cluster: Cluster, rng: random.Random) -> None:
     """A pool that occupies less than it stores, or pads it."""
     pool = rng.choice(sorted(cluster.pools))
     stored = sum(cluster.shard_bytes(pgid) * len(up) for pgid, up in cluster.up.items()
-                 if pgid.startswith("%d." % pool))
+                 if pgid.startswith(f"{pool}."))
     cluster.store_stats[pool] = {"allocated": int(rng.choice((0.6, 1.1)) * stored)}
 
 

@@ -6,15 +6,15 @@ from functools import cached_property
 from typing import List, NamedTuple
 from unittest import mock
 
-from builders import Cluster
-from legality import ended_plan
-from plan_clusters import plan_cluster
-from replay import follow_up
+from tests.properties.plan_clusters import plan_cluster
+from tests.support.plan_legality import ended_plan
+from tests.support.replay import follow_up
+from tests.support.unit_cluster import Cluster
 
-from equilibrium_mgr.planner import attempts
-from equilibrium_mgr.planner.board import Board
-from equilibrium_mgr.planner.options import PlanOptions
-from equilibrium_mgr.planner.plan import Plan
+from equilibrium_mgr.plan.model import Plan
+from equilibrium_mgr.plan.options import PlanOptions
+from equilibrium_mgr.planner import multi_start as attempts
+from equilibrium_mgr.planner.state.placement_state import PlacementState
 from equilibrium_mgr.snapshot.model import Snapshot
 
 _AIMS = ("space",) * 5 + ("even",) * 2 + ("least-motion",) * 3
@@ -36,7 +36,7 @@ class Planned:
 
     def rng(self, what: str) -> random.Random:
         """Chance for one property, whichever others are tested."""
-        return random.Random("%s %d" % (what, self.seed))
+        return random.Random(f"{what} {self.seed}")
 
     @cached_property
     def cluster(self) -> Cluster:
@@ -70,12 +70,12 @@ class Planned:
 
 
 def planned_with_effort(snapshot: Snapshot, options: PlanOptions) -> Effort:
-    boards: List[Board] = []
+    placements: List[PlacementState] = []
 
-    class Noted(Board):
+    class Noted(PlacementState):
         def __init__(self, *args: object) -> None:
             super().__init__(*args)  # type: ignore[arg-type]
-            boards.append(self)
-    with mock.patch.object(attempts, "Board", Noted):
+            placements.append(self)
+    with mock.patch.object(attempts, "PlacementState", Noted):
         plan = ended_plan(snapshot, options)
-    return Effort(plan, sum(board.examined for board in boards))
+    return Effort(plan, sum(placement.examined for placement in placements))

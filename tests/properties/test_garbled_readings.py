@@ -4,15 +4,15 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from builders import GIB, OSD_RULE, Cluster, hosts
-from garbled import garbled
-from legality import assert_legal, ended_plan
-from planned import Planned
+from tests.properties.garbled import garbled
+from tests.properties.planned import Planned
+from tests.support.plan_legality import assert_legal, ended_plan
+from tests.support.unit_cluster import GIB, OSD_RULE, Cluster, hosts
 
-from equilibrium_mgr.planner.options import PlanOptions
-from equilibrium_mgr.planner.usage import class_usage
-from equilibrium_mgr.snapshot import reasons
-from equilibrium_mgr.snapshot.build import build_snapshot
+from equilibrium_mgr.plan.options import PlanOptions
+from equilibrium_mgr.plan.usage import class_usage
+from equilibrium_mgr.snapshot import immovable_reasons as reasons
+from equilibrium_mgr.snapshot.builder import build_snapshot
 
 #: One search only: what it meets is what matters.
 _OPTIONS = PlanOptions(aim="least-motion")
@@ -28,7 +28,7 @@ def test_s15_a_garbled_reading_is_planned_without_what_is_garbled(case: Planned)
     assert_legal(snapshot, plan, _OPTIONS)
     stay = Counter(pg.immovable for pg in snapshot.pgs.values() if pg.immovable)
     assert {reason: n for reason, n in plan.skipped.items() if reason.startswith("PG: ")} == {
-        "PG: %s" % reason: n for reason, n in stay.items()}, ways
+        f"PG: {reason}": n for reason, n in stay.items()}, ways
     for move in plan.moves:
         assert snapshot.pgs[move.pgid].immovable is None, ways
     assert all(pg.shard_bytes >= 0 for pg in snapshot.pgs.values()), ways
@@ -51,11 +51,11 @@ def test_s15_pgs_and_osds_that_do_not_report_are_named(case: Planned) -> None:
     assert not unknown & {move.pgid for move in plan.moves}
     counted = sum(1 for pgid in unknown
                   if snapshot.pgs[pgid].immovable == reasons.NO_STATISTICS)
-    assert counted and plan.skipped["PG: %s" % reasons.NO_STATISTICS] >= counted
+    assert counted and plan.skipped[f"PG: {reasons.NO_STATISTICS}"] >= counted
 
 
 def test_s15_an_osd_may_report_less_than_is_moved_off_it() -> None:
-    """What is left is less than nothing; tables of utilisation take that for empty."""
+    """What is left is less than nothing; tables of utilization take that for empty."""
     snapshot = odd_one(used=9 * GIB).snapshot()
     used = {osd.id: osd.used_bytes for osd in snapshot.osds.values()}
     for left in (-1 * GIB, -21 * GIB):
@@ -76,7 +76,7 @@ def odd_one(used: int) -> Cluster:
     cluster = Cluster(hosts(1, 4), {0: OSD_RULE}).pool(1, size=1).osd(0, size=10 * GIB, used=used)
     cluster.pg("1.0", [0], num_bytes=30 * GIB)
     for ps in range(1, 41):
-        cluster.pg("1.%x" % ps, [1 + ps % 2], num_bytes=10 * GIB)
+        cluster.pg(f"1.{ps:x}", [1 + ps % 2], num_bytes=10 * GIB)
     for osd in range(1, 4):
         cluster.osd(osd, size=400 * GIB)
     return cluster

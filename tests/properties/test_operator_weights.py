@@ -1,6 +1,6 @@
 """An operator's weights are wishes: no plan works against them, and each of their steps is made.
 
-What an OSD may hold is computed here from what the operator meant (tests/weighted_clusters.py), not
+What an OSD may hold is computed here from what the operator meant (tests/support/weighted_clusters.py), not
 from the weights: its share of what all OSDs would hold if they were equally full for their shares.
 """
 from __future__ import annotations
@@ -9,13 +9,13 @@ import random
 from typing import Dict, List
 
 import pytest
-from legality import assert_legal, ended_plan
-from replay import Replay, by_change, follow_up, largest_shard_on
-from weighted_clusters import Layout, Weighted, layout, weighted
+from tests.support.plan_legality import assert_legal, ended_plan
+from tests.support.replay import Replay, by_change, follow_up, largest_shard_on
+from tests.support.weighted_clusters import Layout, Weighted, layout, weighted
 
-from equilibrium_mgr.planner.bound import reachable
-from equilibrium_mgr.planner.options import AIMS, PlanOptions
-from equilibrium_mgr.planner.plan import Plan
+from equilibrium_mgr.plan.model import Plan
+from equilibrium_mgr.plan.options import AIMS, PlanOptions
+from equilibrium_mgr.planner.bound.lower_bound import reachable
 from equilibrium_mgr.snapshot.model import Snapshot
 
 _SEEDS = range(4)
@@ -23,7 +23,7 @@ _FEW = range(2)
 
 
 def operator(seed: int) -> random.Random:
-    return random.Random("operator %d" % seed)
+    return random.Random(f"operator {seed}")
 
 
 def lowered(rng: random.Random, made: Layout) -> Dict[int, float]:

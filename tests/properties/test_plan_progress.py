@@ -4,19 +4,19 @@ from __future__ import annotations
 from typing import Any, Dict, List, Tuple
 
 import pytest
-from corpus import Corpus
-from legality import ended_plan
-from planned import Planned
-from replay import Replay, by_change, follow_up
-from worth import go_on, objective, worth_rises
+from tests.properties.corpus import Corpus
+from tests.properties.planned import Planned
+from tests.properties.worth import go_on, objective, worth_rises
+from tests.support.plan_legality import ended_plan
+from tests.support.replay import Replay, by_change, follow_up
 
-from equilibrium_mgr.planner.board import Board
-from equilibrium_mgr.planner.bound import reachable
-from equilibrium_mgr.planner.descent import Descent
+from equilibrium_mgr.plan.weight_shares import beyond_share
+from equilibrium_mgr.planner.bound.lower_bound import reachable
 from equilibrium_mgr.planner.objective import AIM_WEIGHTS
-from equilibrium_mgr.planner.search import Search
-from equilibrium_mgr.planner.shares import beyond_share
-from equilibrium_mgr.planner.squeeze import Squeeze
+from equilibrium_mgr.planner.search.descent import Descent
+from equilibrium_mgr.planner.search.search import Search
+from equilibrium_mgr.planner.search.tightening import Tightening
+from equilibrium_mgr.planner.state.placement_state import PlacementState
 from equilibrium_mgr.snapshot.model import Snapshot
 
 _SAME = 1e-9
@@ -29,7 +29,7 @@ _LOOKS = 8
 
 
 def test_l1_a_plan_improves_what_it_is_for(case: Planned, corpus: Corpus) -> None:
-    """The highest utilisation of a class, the evenness of one, the room of a pool, or what an OSD
+    """The highest utilization of a class, the evenness of one, the room of a pool, or what an OSD
     holds beyond the share that an operator's weights leave it. What it is worth as a whole, its bytes paid, may yet be less than nothing: that is reported."""
     plan = case.plan
     if not plan.changes:
@@ -51,9 +51,9 @@ def test_l1_every_step_of_the_descent_lowers_the_objective(case: Planned, mocker
     take_best = Descent._take_best
 
     def checked(self: Descent, source: int, price: float) -> List[int]:
-        before = objective(self._terms, price)
+        before = objective(self._costs, price)
         touched = take_best(self, source, price)
-        gain = before - objective(self._terms, price)
+        gain = before - objective(self._costs, price)
         assert gain > 0.0 if touched else gain == 0.0
         steps.append(gain)
         return touched
@@ -66,27 +66,27 @@ def test_l1_every_step_of_the_descent_lowers_the_objective(case: Planned, mocker
 def test_l1_what_the_squeeze_keeps_pays(case: Planned, mocker: Any) -> None:
     """What the objective loses is less than the price of the bytes that the lower limit is
     worth."""
-    sink = Squeeze._sink
+    sink = Tightening._sink
 
-    def checked(self: Squeeze, sinking: Any) -> bool:
-        terms, price = self._relief._terms, self._price
-        before = objective(terms, price)
+    def checked(self: Tightening, sinking: Any) -> bool:
+        costs, price = self._repair._costs, self._price
+        before = objective(costs, price)
         whole = sink(self, sinking)
-        lost = objective(terms, price) - before
+        lost = objective(costs, price) - before
         if self._journal:
             reached = max([sinking.wanted] + [sinking.level_of(i) for _, i in sinking.above])
             assert lost < price * sinking.space(reached) + 1.0
         else:
             assert abs(lost) <= 1e-9 * before
         return whole
-    mocker.patch.object(Squeeze, "_sink", checked)
+    mocker.patch.object(Tightening, "_sink", checked)
     search_once(case)
 
 
 def search_once(case: Planned) -> None:
     """The first of the searches, without the others."""
-    board = Board(case.snapshot, case.options)
-    assert Search(board, reachable(case.snapshot), AIM_WEIGHTS[case.options.aim][0], go_on).run()
+    placement = PlacementState(case.snapshot, case.options)
+    assert Search(placement, reachable(case.snapshot), AIM_WEIGHTS[case.options.aim][0], go_on).run()
 
 
 @pytest.mark.every(4)
@@ -106,12 +106,12 @@ def test_l2_repeated_planning_comes_to_rest(case: Planned, corpus: Corpus) -> No
             return
         if placement(snapshot) in seen and case.options.aim == "even":
             pytest.xfail("plans for evenness may take back what the ones before have done")
-        assert placement(snapshot) not in seen, "plan %d comes back to where one began" % number
+        assert placement(snapshot) not in seen, f"plan {number} comes back to where one began"
         seen.append(placement(snapshot))
         corpus.worth_again[case.seed, number] = worth_rises(snapshot, case.options, plan)
         snapshot = follow_up(snapshot, plan.changes)
         plan = ended_plan(snapshot, case.options)
-    assert not plan.changes, "%d plans and no end" % _ROUNDS
+    assert not plan.changes, f"{_ROUNDS} plans and no end"
 
 
 def placement(snapshot: Snapshot) -> Dict[str, Tuple[int, ...]]:
@@ -126,7 +126,7 @@ def test_l5_no_byte_is_moved_twice(case: Planned) -> None:
     assert net == case.plan.bytes == sum(move.bytes for move in case.plan.moves)
 
 
-def test_l8_the_highest_utilisation_never_rises_on_the_way(case: Planned) -> None:
+def test_l8_the_highest_utilization_never_rises_on_the_way(case: Planned) -> None:
     """Per device class, after every change of the emitted order. Where an OSD gives what it holds
     beyond its share, the others may rise to what the plan ends with, and a shard more."""
     now = Replay(case.snapshot)

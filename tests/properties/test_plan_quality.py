@@ -4,15 +4,15 @@ from __future__ import annotations
 from typing import Mapping, Sequence
 
 import pytest
-from benchmark.scoring import data_pools
-from corpus import ClassFigures, ClusterFigures, Corpus
-from legality import ended_plan
-from planned import Planned
-from replay import Replay
+from tests.benchmark.scoring import data_pools
+from tests.properties.corpus import ClassFigures, ClusterFigures, Corpus
+from tests.properties.planned import Planned
+from tests.support.plan_legality import ended_plan
+from tests.support.replay import Replay
 
-from equilibrium_mgr.planner.bound import reachable
-from equilibrium_mgr.planner.plan import Plan
-from equilibrium_mgr.planner.shares import beyond_share
+from equilibrium_mgr.plan.model import Plan
+from equilibrium_mgr.plan.weight_shares import beyond_share
+from equilibrium_mgr.planner.bound.lower_bound import reachable
 from equilibrium_mgr.snapshot.model import Snapshot
 
 _SAME = 1e-9
@@ -97,16 +97,16 @@ def test_the_least_that_whole_shards_shed() -> None:
     assert least_shed([300, 500, 400], 1100) == 1200
 
 
-def test_l6_realised_gain_of_all_clusters(corpus: Corpus) -> None:
+def test_l6_realized_gain_of_all_clusters(corpus: Corpus) -> None:
     """All together 95 % of the way to the bound, and nearly each within one shard of it."""
     skip_where_few(corpus)
-    assert corpus.realised() >= 0.95
+    assert corpus.realized() >= 0.95
     assert len(corpus.behind()) <= 0.02 * len(corpus.classes)
 
 
 @pytest.mark.parametrize("aim", sorted(_EFFICIENCY))
 def test_l6_bytes_efficiency_of_all_clusters(corpus: Corpus, aim: str) -> None:
-    """Against what the highest utilisation alone would have needed. Room for pools and evenness
+    """Against what the highest utilization alone would have needed. Room for pools and evenness
     cost bytes as well, so that only the aim of least motion is held to the catalogue's 0.8."""
     skip_where_few(corpus)
     assert corpus.bytes_efficiency(aim) >= _EFFICIENCY[aim]
@@ -114,7 +114,7 @@ def test_l6_bytes_efficiency_of_all_clusters(corpus: Corpus, aim: str) -> None:
 
 def skip_where_few(corpus: Corpus) -> None:
     if len(corpus.clusters) < _ENOUGH:
-        pytest.skip("of %d clusters nothing can be said in general" % len(corpus.clusters))
+        pytest.skip(f"of {len(corpus.clusters)} clusters nothing can be said in general")
 
 
 @pytest.mark.every(16)

@@ -4,13 +4,13 @@ from __future__ import annotations
 from typing import List, Tuple
 
 import pytest
-from legality import ended_plan
-from planned import Planned
-from random_clusters import shuffled
-from replay import Replay
-from unrelated_root import with_unrelated_root
+from tests.properties.planned import Planned
+from tests.properties.unrelated_root import with_unrelated_root
+from tests.support.plan_legality import ended_plan
+from tests.support.random_clusters import shuffled
+from tests.support.replay import Replay
 
-from equilibrium_mgr.planner.plan import Plan
+from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.snapshot.model import Snapshot
 
 _SAME = 1e-9

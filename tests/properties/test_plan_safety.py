@@ -1,21 +1,18 @@
 """S1, S2, S3, S7, S9, L4: no plan asks for anything that it must not."""
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Dict, Tuple
 
 import pytest
-from corpus import Corpus
-from legality import assert_legal, ended_plan
-from oracle.strict_rule import StrictRules
-from planned import Planned
-from replay import Replay, by_change
+from tests.oracle.strict_rule import StrictRules
+from tests.properties.corpus import Corpus
+from tests.properties.planned import Planned
+from tests.support.plan_legality import assert_legal, ended_plan
+from tests.support.replay import Replay, by_change
 
-from equilibrium_mgr.planner.options import FILL_MARGIN
+from equilibrium_mgr.plan.options import FILL_MARGIN
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "crush"))
-from strict_crush import monitor_keeps  # noqa: E402
+from tests.support.strict_crush import monitor_keeps
 
 
 def test_everything_that_single_plans_are_held_to(case: Planned) -> None:
@@ -57,7 +54,7 @@ def test_s2_targets_are_up_and_in_and_have_weight(case: Planned) -> None:
 def test_s3_no_target_passes_its_fill_limit_in_the_emitted_order(case: Planned) -> None:
     """The planner's promise: each change's data has arrived, and its sources are free, before the
     next one goes; what was in flight before has arrived. That sources hold their copy until then
-    is for the executor, who sends only so much at once (executor/room.py)."""
+    is for the executor, who sends only so much at once (execution/throttle.py)."""
     ratio = case.snapshot.backfillfull_ratio - FILL_MARGIN
     now = Replay(case.snapshot)
     for change, moves in by_change(case.plan):

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, Sequence
 
-from builders import GIB, MIB, Cluster
-from crush_maps import crush_map
+from tests.support.crush_maps import crush_map
+from tests.support.unit_cluster import GIB, MIB, Cluster
 
 _FIRST_OSD = 900
 _FIRST_BUCKET = -900
@@ -16,7 +16,7 @@ def with_unrelated_root(cluster: Cluster, device_class: str, mib: Sequence[int])
     """Three hosts of two OSDs; single copies of so many MiB, in turn, eight per OSD and value."""
     osds = list(range(_FIRST_OSD, _FIRST_OSD + 2 * len(mib)))
     added = crush_map(
-        {"root elsewhere": {"host e%d" % number: osds[2 * number:2 * number + 2]
+        {"root elsewhere": {f"host e{number}": osds[2 * number:2 * number + 2]
                             for number in range(len(mib))}},
         {_RULE: "take elsewhere; choose firstn 0 osd; emit"},
         {osd: device_class for osd in osds})
@@ -32,7 +32,7 @@ def with_unrelated_root(cluster: Cluster, device_class: str, mib: Sequence[int])
     cluster.pool(_POOL, size=1, rule=_RULE)
     for ps in range(8 * len(osds)):
         osd = osds[ps % len(osds)]
-        cluster.pg("%d.%x" % (_POOL, ps), [osd], num_bytes=mib[(osd - _FIRST_OSD) // 2] * MIB)
+        cluster.pg(f"{_POOL}.{ps:x}", [osd], num_bytes=mib[(osd - _FIRST_OSD) // 2] * MIB)
     return cluster
 
 

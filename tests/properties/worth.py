@@ -5,14 +5,14 @@ from where it takes them; sums and differences are made here.
 """
 from __future__ import annotations
 
-from equilibrium_mgr.planner.appraisal import free_room, value
-from equilibrium_mgr.planner.board import Board
-from equilibrium_mgr.planner.bound import reachable
-from equilibrium_mgr.planner.objective import AIM_APPRAISED, AIM_WEIGHTS
-from equilibrium_mgr.planner.options import PlanOptions
-from equilibrium_mgr.planner.plan import Plan
-from equilibrium_mgr.planner.search import Search
-from equilibrium_mgr.planner.terms import Terms
+from equilibrium_mgr.plan.model import Plan
+from equilibrium_mgr.plan.options import PlanOptions
+from equilibrium_mgr.planner.bound.lower_bound import reachable
+from equilibrium_mgr.planner.objective import AIM_SCORE_WEIGHTS, AIM_WEIGHTS
+from equilibrium_mgr.planner.placement_score import free_room, value
+from equilibrium_mgr.planner.search.search import Search
+from equilibrium_mgr.planner.state.cost_model import CostModel
+from equilibrium_mgr.planner.state.placement_state import PlacementState
 from equilibrium_mgr.snapshot.model import Snapshot
 
 
@@ -20,21 +20,21 @@ def go_on(_moves: int) -> bool:
     return True
 
 
-def objective(terms: Terms, price: float) -> float:
-    """In bytes × utilisation²: the first four lines of planner/objective.py."""
-    board, weights = terms.board, terms.weights
+def objective(costs: CostModel, price: float) -> float:
+    """In bytes × utilization²: the first four lines of planner/objective.py."""
+    placement, weights = costs.placement, costs.weights
     total = 0.0
-    for osd, size in enumerate(board.size):
-        over = board.used[osd] / size - terms.level[osd]
+    for osd, size in enumerate(placement.size):
+        over = placement.used[osd] / size - costs.level[osd]
         total += size * over ** 2 * (1.0 if over > 0.0 else weights.below)
-    for group in board.groups:
+    for group in placement.groups:
         for osd in group.osds:
-            over = max(0.0, group.counts[osd] / terms.caps[group.index][osd] - 1.0)
-            total += weights.counts * terms.worth[group.index] * board.size[osd] * over ** 2
-    for pg, up in enumerate(board.up):
+            over = max(0.0, group.counts[osd] / costs.caps[group.index][osd] - 1.0)
+            total += weights.counts * costs.worth[group.index] * placement.size[osd] * over ** 2
+    for pg, up in enumerate(placement.up):
         for osd in up:
-            if osd not in board.start[pg]:
-                total += price * board.pg_bytes[pg] + terms.per_move[osd]
+            if osd not in placement.start[pg]:
+                total += price * placement.pg_bytes[pg] + costs.per_move[osd]
     return total
 
 
@@ -43,15 +43,15 @@ def worth_rises(snapshot: Snapshot, options: PlanOptions, plan: Plan) -> bool:
     fixed = (frozenset() if options.pool_ids is None
              else frozenset(snapshot.pools) - options.pool_ids)
     weights = AIM_WEIGHTS[options.aim][0]
-    board = Board(snapshot, options)
-    search = Search(board, reachable(snapshot, fixed), weights, go_on)
-    room = free_room(board, search.data_groups)
+    placement = PlacementState(snapshot, options)
+    search = Search(placement, reachable(snapshot, fixed), weights, go_on)
+    room = free_room(placement, search.data_groups)
 
     def worth() -> float:
-        return value(board, search.sets, search.data_groups, room, weights,
-                     AIM_APPRAISED[options.aim])
+        return value(placement, search.sets, search.data_groups, room, weights,
+                     AIM_SCORE_WEIGHTS[options.aim])
     before = worth()
-    number = {pg.pgid: index for index, pg in enumerate(board.pgs)}
+    number = {pg.pgid: index for index, pg in enumerate(placement.pgs)}
     for move in plan.moves:
-        board.move(number[move.pgid], board.index_of[move.source], board.index_of[move.target])
+        placement.move(number[move.pgid], placement.index_of[move.source], placement.index_of[move.target])
     return worth() > before

@@ -5,17 +5,17 @@ import json
 from typing import Any, Dict, List, Optional
 
 import pytest
-from random_clusters import random_cluster
+from tests.support.random_clusters import random_cluster
 
-from equilibrium_mgr.comparing import AimFigures, Comparison, figures_of
-from equilibrium_mgr.planner.options import PlanOptions
-from equilibrium_mgr.planner.plan import Plan
+from equilibrium_mgr.plan.aim_comparison import AimFigures, AimComparison, figures_of
+from equilibrium_mgr.plan.model import Plan
+from equilibrium_mgr.plan.options import PlanOptions
+from equilibrium_mgr.plan.store import PlanHead
+from equilibrium_mgr.plan.usage import snapshot_usage
+from equilibrium_mgr.plan_service.plan_service import PlanProgress
 from equilibrium_mgr.planner.planner import make_plan
-from equilibrium_mgr.planner.usage import snapshot_usage
 from equilibrium_mgr.report.evaluation import class_table, evaluate_cluster, evaluate_plan
 from equilibrium_mgr.report.plans import dump_plan, list_plans, show_plan
-from equilibrium_mgr.planning import Progress
-from equilibrium_mgr.shelf import PlanHead
 
 PLAN: Plan = make_plan(random_cluster(1).snapshot())._replace(
     aim="even", bounds={"hdd": 0.1234})
@@ -24,14 +24,14 @@ HEAD = PlanHead("p", 0.0, 100, 1, 1, 1, "converged", 1, 1, "even")
 
 
 def comparison(space: AimFigures = SPACE, least: AimFigures = SPACE,
-               known: bool = True) -> Comparison:
-    made = Comparison(HEAD, PlanOptions(), known)
+               known: bool = True) -> AimComparison:
+    made = AimComparison(HEAD, PlanOptions(), known)
     made.note("space", space)
     made.note("least-motion", least)
     return made
 
 
-def aims_lines(compared: Optional[Comparison]) -> List[str]:
+def aims_lines(compared: Optional[AimComparison]) -> List[str]:
     """The aims' table of `eval <plan>` and the lines under it."""
     parts = evaluate_plan("p", PLAN, compared).plain.split("\n\n")
     return next(part for part in parts if part.startswith("AIM")).split("\n")
@@ -42,7 +42,7 @@ def test_one_line_an_aim_in_their_order() -> None:
     assert lines[0].split() == ["AIM", "MAX", "hdd", "MAX", "ssd", "GAINED", "BYTES", "MOVES"]
     assert lines[1].split() == ["space", "0.7500", "0.5000", "3.00", "GiB", "2.00", "GiB", "17"]
     assert lines[2].split()[:3] == ["even", "(this", "plan)"]
-    assert lines[2].split()[3] == "%.4f" % PLAN.after.classes["hdd"].max
+    assert lines[2].split()[3] == f"{PLAN.after.classes['hdd'].max:.4f}"
     assert lines[2].split()[-1] == str(len(PLAN.moves))
     assert lines[3].split()[0] == "least-motion" and len(lines) == 4
 
@@ -96,7 +96,7 @@ def test_figures_of_a_plan() -> None:
         len(PLAN.moves), PLAN.bytes, PLAN.gained_bytes)
 
 
-def test_bound_beside_the_highest_utilisation() -> None:
+def test_bound_beside_the_highest_utilization() -> None:
     usage = snapshot_usage(random_cluster(1).snapshot())
     header, hdd, ssd = class_table(usage.classes, {"hdd": 0.1234}).split("\n")
     titles = header.split()
@@ -127,7 +127,7 @@ def test_aim_in_what_is_shown_dumped_and_listed() -> None:
     assert dumped.plain.startswith("# plan p, aim even,")
     assert shown.data["aim"] == dumped.data["aim"] == "even"
     assert dumped.data["bounds"] == {"hdd": 0.1234}
-    making = {"q": Progress("q", 0.0, 5, "least-motion"), "p": Progress("p", 0.0, 5, "space")}
+    making = {"q": PlanProgress("q", 0.0, 5, "least-motion"), "p": PlanProgress("p", 0.0, 5, "space")}
     listed = list_plans([HEAD], making, None)
     assert [(p["plan"], p["aim"]) for p in listed.data["plans"]] == [
         ("p", "even"), ("q", "least-motion")]      # the figures of p are still the old plan's

@@ -7,15 +7,16 @@ from typing import Callable, List
 
 import pytest
 
-from equilibrium_mgr.report.answer import Answer, CommandResult, Refusal, carry_out
+from equilibrium_mgr.report.command_answer import (
+    CommandAnswer, CommandResult, CommandError, run_command)
 
 
-def run(command: Callable[[], Answer], output_format: str = "plain") -> CommandResult:
-    return carry_out(command, output_format, lambda: None, errno.EINVAL)
+def run(command: Callable[[], CommandAnswer], output_format: str = "plain") -> CommandResult:
+    return run_command(command, output_format, lambda: None, errno.EINVAL)
 
 
-def hello() -> Answer:
-    return Answer({"b": [1], "a": None}, "hello", "a note")
+def hello() -> CommandAnswer:
+    return CommandAnswer({"b": [1], "a": None}, "hello", "a note")
 
 
 def test_plain_and_json() -> None:
@@ -28,14 +29,14 @@ def test_plain_and_json() -> None:
 
 
 def test_nothing_to_say_is_no_empty_line() -> None:
-    assert run(lambda: Answer({}, "")) == (0, "", "")
+    assert run(lambda: CommandAnswer({}, "")) == (0, "", "")
 
 
 @pytest.mark.parametrize("output_format", ["xml", "", "JSON", "json "])
 def test_unknown_format_runs_nothing(output_format: str) -> None:
     ran: List[int] = []
 
-    def command() -> Answer:
+    def command() -> CommandAnswer:
         ran.append(1)
         return hello()
     code, out, said = run(command, output_format)
@@ -45,8 +46,8 @@ def test_unknown_format_runs_nothing(output_format: str) -> None:
 
 @pytest.mark.parametrize("number", [errno.ENOENT, -errno.ENOENT])
 def test_refusal_is_a_negative_errno_and_a_sentence(number: int) -> None:
-    def refuse() -> Answer:
-        raise Refusal(number, "no plan is named 'x'")
+    def refuse() -> CommandAnswer:
+        raise CommandError(number, "no plan is named 'x'")
     assert run(refuse) == (-errno.ENOENT, "", "no plan is named 'x'")
 
 
@@ -56,9 +57,9 @@ def test_refusal_is_a_negative_errno_and_a_sentence(number: int) -> None:
 def test_unexpected_exception_is_one_sentence(error: Exception, output_format: str) -> None:
     logged: List[int] = []
 
-    def fail() -> Answer:
+    def fail() -> CommandAnswer:
         raise error
-    code, out, said = carry_out(fail, output_format, lambda: logged.append(1), errno.EINVAL)
+    code, out, said = run_command(fail, output_format, lambda: logged.append(1), errno.EINVAL)
     assert code < 0 and out == "" and logged == [1]
     assert type(error).__name__ in said and "Traceback" not in said
     assert "\n" not in said

@@ -5,11 +5,11 @@ import json
 from typing import Any, Dict, List
 
 import pytest
-from builders import GIB, NONE, OSD_RULE, Cluster, hosts
-from fakes import Desk
+from tests.support.fakes import Harness
+from tests.support.unit_cluster import GIB, NONE, OSD_RULE, Cluster, hosts
 
-from equilibrium_mgr.executor.rejections import Rejection
-from equilibrium_mgr.report.answer import Answer
+from equilibrium_mgr.execution.rejections import Rejection
+from equilibrium_mgr.report.command_answer import CommandAnswer
 from equilibrium_mgr.report.explain import explain
 
 HDD_RULE = "take default~hdd; chooseleaf firstn 0 host; emit"
@@ -22,20 +22,20 @@ def giant() -> Cluster:
     """Three hosts of 100 GiB, one of 900; two copies of 60 GiB, 50 of them on osd.0."""
     cluster = Cluster(hosts(4)).osd(3, size=900 * GIB).pool(1, size=2, name="rbd")
     for ps in range(60):
-        cluster.pg("1.%x" % ps, [0, 3] if ps < 50 else [1, 3], GIB)
+        cluster.pg(f"1.{ps:x}", [0, 3] if ps < 50 else [1, 3], GIB)
     return cluster
 
 
-def looked_at(cluster: Cluster, **options: Any) -> Desk:
-    desk = Desk(cluster, **options)
-    desk.look()
-    return desk
+def looked_at(cluster: Cluster, **options: Any) -> Harness:
+    harness = Harness(cluster, **options)
+    harness.look()
+    return harness
 
 
-def answer_of(desk: Desk, what: str = "") -> Answer:
-    view = desk.balancer.view
+def answer_of(harness: Harness, what: str = "") -> CommandAnswer:
+    view = harness.balancer.view
     assert view is not None
-    answer = explain(what or None, view, desk.balancer, desk.settings(), 3.0)
+    answer = explain(what or None, view, harness.balancer, harness.settings(), 3.0)
     assert answer is not None
     data = json.loads(json.dumps(answer.data))
     assert data["sentences"] == answer.plain.split("\n") and data["osdmap_epoch"] == 100
@@ -85,12 +85,12 @@ def test_two_sets_of_osds() -> None:
 
 
 def test_what_blocks_now() -> None:
-    desk = looked_at(giant(), active=True)
-    desk.gateway.builtin = True
-    desk.look()
-    data = answer_of(desk).data
+    harness = looked_at(giant(), active=True)
+    harness.gateway.builtin = True
+    harness.look()
+    data = answer_of(harness).data
     assert data["state"] == "blocked" and "built-in" in data["reason"]
-    assert "equilibrium is blocked: %s" % data["reason"] in data["sentences"]
+    assert f"equilibrium is blocked: {data['reason']}" in data["sentences"]
 
 
 def test_counters_by_reason() -> None:
@@ -110,9 +110,9 @@ def test_pools_in_trouble_rejected_pgs_and_moves_under_way() -> None:
     cluster.pg_status = {"pgs_by_pool_state": [
         {"pool_id": 1, "pg_state_counts": [{"state_name": "active+degraded", "count": 2}]}]}
     cluster.acting["1.0"] = [1, 3]
-    desk = looked_at(cluster)
-    desk.balancer.rejected = {"1.4": Rejection("the monitor dropped its upmap items", 5)}
-    data = answer_of(desk).data
+    harness = looked_at(cluster)
+    harness.balancer.rejected = {"1.4": Rejection("the monitor dropped its upmap items", 5)}
+    data = answer_of(harness).data
     assert (data["troubled"], data["rejected_upmaps"], data["in_flight_moves"]) == (
         ["pool 'rbd' has 2 PGs degraded"], 1, 1)
     assert "pools wait: pool 'rbd' has 2 PGs degraded" in data["sentences"]
@@ -133,7 +133,7 @@ def test_limits_that_the_operator_has_set() -> None:
 def test_long_lists_of_names_are_cut_short() -> None:
     cluster = Cluster(hosts(1))
     for number in range(12):
-        cluster.pool(number, size=1, name="p%02d" % number)
+        cluster.pool(number, size=1, name=f"p{number:02}")
     limited = next(s for s in said(cluster, pool_ids=",".join(map(str, range(12))))
                    if "limited to pools" in s)
     assert limited.endswith("p08, p09 and 2 more")
@@ -142,7 +142,7 @@ def test_long_lists_of_names_are_cut_short() -> None:
 def test_cluster_without_data_and_without_a_bound(mocker: Any) -> None:
     empty = facts(Cluster(hosts(2)))
     assert empty["sets"] == [] and "no pool has data" in empty["sentences"][0]
-    mocker.patch("equilibrium_mgr.executor.view.reachable", side_effect=KeyError("x"))
+    mocker.patch("equilibrium_mgr.observation.cluster_view.reachable", side_effect=KeyError("x"))
     for what in ("", "osd.0", "rbd", "1.0"):
         sentences = said(giant(), what)
         assert not any("cannot be below" in s for s in sentences)
@@ -200,7 +200,7 @@ def test_osd_with_transfers() -> None:
 def test_osd_that_can_take_no_shards(fields: Dict[str, Any], reason: str) -> None:
     data = facts(giant().osd(2, **fields), "osd.2")
     assert data["cannot_take"] == reason and data["set"] is None
-    assert "no shard may go to it: it is %s" % reason in data["sentences"]
+    assert f"no shard may go to it: it is {reason}" in data["sentences"]
     assert not any("may use it" in sentence for sentence in data["sentences"])
 
 
@@ -257,7 +257,7 @@ def test_failure_domains_in_words() -> None:
 
 def test_pool_with_some_immovable_pgs() -> None:
     cluster = giant()
-    cluster.extra["pg_upmap"] = [{"pgid": "1.%x" % ps, "osds": [0, 3]} for ps in range(3)]
+    cluster.extra["pg_upmap"] = [{"pgid": f"1.{ps:x}", "osds": [0, 3]} for ps in range(3)]
     data = facts(cluster, "rbd")
     assert data["immovable_pgs"] == {"placed by a full pg-upmap": 3} and data["immovable"] is None
     assert "3 of its 60 PGs cannot be moved: placed by a full pg-upmap" in data["sentences"]
@@ -363,7 +363,7 @@ def test_pg_without_an_osd_for_a_shard() -> None:
     assert data["up"] == [0, None] and data["shards"][1] == {
         "osd": None, "utilization": None, "target_utilization": None}
     assert data["immovable"] == "a shard has no OSD"
-    assert "no OSD: utilisation not known" in data["sentences"]
+    assert "no OSD: utilization not known" in data["sentences"]
 
 
 def test_pg_whose_raw_mapping_is_not_known() -> None:
@@ -382,13 +382,13 @@ def test_pg_that_the_monitor_would_not_have_moved_and_one_that_waits() -> None:
     cluster = giant()
     cluster.pg_status = {"pgs_by_pool_state": [
         {"pool_id": 1, "pg_state_counts": [{"state_name": "active+degraded", "count": 2}]}]}
-    desk = looked_at(cluster)
-    desk.balancer.rejected = {"1.4": Rejection("the monitor dropped its upmap items", 5)}
-    data = answer_of(desk, "1.4").data
+    harness = looked_at(cluster)
+    harness.balancer.rejected = {"1.4": Rejection("the monitor dropped its upmap items", 5)}
+    data = answer_of(harness, "1.4").data
     assert data["rejected"] == "the monitor dropped its upmap items"
     assert any("until CRUSH changes: the monitor dropped" in s for s in data["sentences"])
     assert "it is not moved for now: pool 'rbd' has 2 PGs degraded" in data["sentences"]
-    assert answer_of(desk, "1.5").data["rejected"] is None
+    assert answer_of(harness, "1.5").data["rejected"] is None
 
 
 # -- names -----------------------------------------------------------------------------------------
@@ -396,9 +396,9 @@ def test_pg_that_the_monitor_would_not_have_moved_and_one_that_waits() -> None:
 @pytest.mark.parametrize("what", ["osd.4", "4", "osd.", "osd.x", "-1", "\u0662", "1.ff", "1.",
                                   "RBD", "h0", "1.0 "])
 def test_unknown_names(what: str) -> None:
-    desk = looked_at(giant())
-    assert desk.balancer.view is not None
-    assert explain(what, desk.balancer.view, desk.balancer, desk.settings(), 0.0) is None
+    harness = looked_at(giant())
+    assert harness.balancer.view is not None
+    assert explain(what, harness.balancer.view, harness.balancer, harness.settings(), 0.0) is None
 
 
 def test_pool_named_as_a_number() -> None:

@@ -5,17 +5,17 @@ import json
 from typing import Any
 
 import pytest
-from builders import GIB, OSD_RULE, Cluster, hosts
-from fakes import Desk
-from random_clusters import random_cluster
+from tests.support.fakes import Harness
+from tests.support.random_clusters import random_cluster
+from tests.support.unit_cluster import GIB, OSD_RULE, Cluster, hosts
 
-from equilibrium_mgr import planning
-from equilibrium_mgr.executor.rejections import Rejection
-from equilibrium_mgr.executor.view import with_figures_of_now
-from equilibrium_mgr.planner.options import PlanOptions
-from equilibrium_mgr.planner.plan import Plan
+from equilibrium_mgr.execution.rejections import Rejection
+from equilibrium_mgr.observation.cluster_view import with_figures_of_now
+from equilibrium_mgr.plan.model import Plan
+from equilibrium_mgr.plan.options import PlanOptions
+from equilibrium_mgr.plan.usage import snapshot_usage
+from equilibrium_mgr.plan_service import plan_service as planning
 from equilibrium_mgr.planner.planner import make_plan
-from equilibrium_mgr.planner.usage import snapshot_usage
 from equilibrium_mgr.report.evaluation import (evaluate_cluster, evaluate_plan, evaluate_pool,
                                                skipped_text)
 from equilibrium_mgr.report.health import health_checks
@@ -73,26 +73,26 @@ def test_skipped_reasons_one_a_line() -> None:
 def uneven() -> Cluster:
     cluster = Cluster(hosts(1, 2), {0: OSD_RULE}).pool(1, size=1)
     for ps in range(4):
-        cluster.pg("1.%x" % ps, [0], num_bytes=5 * GIB, objects=10)
+        cluster.pg(f"1.{ps:x}", [0], num_bytes=5 * GIB, objects=10)
     return cluster
 
 
 def test_status_before_the_first_round() -> None:
-    desk = Desk(uneven())
-    data = report_status(desk.balancer, desk.planning, False, desk.now, None).data
+    harness = Harness(uneven())
+    data = report_status(harness.balancer, harness.planning, False, harness.now, None).data
     assert data["state"] == "off" and data["osdmap_epoch"] is None
     assert data["classes"] == {} and data["execution"] is None
     json.dumps(data)
 
 
 def test_status_while_a_plan_is_executed() -> None:
-    desk = Desk(uneven(), max_moves_per_round=1)
+    harness = Harness(uneven(), max_moves_per_round=1)
     plan = make_plan(uneven().snapshot())
-    desk.shelf.put("p", plan, 1.0)
-    desk.balancer.execute("p", plan)
-    desk.round()
-    answer = report_status(desk.balancer, desk.planning, False, desk.now + 5,
-                           desk.now + 60)
+    harness.plan_store.put("p", plan, 1.0)
+    harness.balancer.execute("p", plan)
+    harness.round()
+    answer = report_status(harness.balancer, harness.planning, False, harness.now + 5,
+                           harness.now + 60)
     data = json.loads(json.dumps(answer.data))
     assert data["state"] == "moving" and data["execution"]["plan"] == "p"
     assert data["execution"]["sent_moves"] == 1 == data["in_flight"]["moves"]
@@ -104,23 +104,23 @@ def test_status_while_a_plan_is_executed() -> None:
 
 
 def test_status_tells_of_a_plan_in_the_making() -> None:
-    desk = Desk(uneven(), active=True)
-    desk.round()
-    data = report_status(desk.balancer, desk.planning, True, desk.now + 7,
+    harness = Harness(uneven(), active=True)
+    harness.round()
+    data = report_status(harness.balancer, harness.planning, True, harness.now + 7,
                          None).data
     assert [(p["plan"], p["seconds"]) for p in data["planning"]] == [("automatic", 7)]
-    desk.jobs.run()
-    said = report_status(desk.balancer, desk.planning, True, desk.now + 7, None)
+    harness.jobs.run()
+    said = report_status(harness.balancer, harness.planning, True, harness.now + 7, None)
     assert said.data["planning"] == [] and said.data["last_plan"]["plan"] == "automatic"
     assert "last plan made: automatic" in said.plain
 
 
 def test_list_of_plans() -> None:
-    desk = Desk(uneven())
-    desk.shelf.put("b", PLAN, 0.0)
-    desk.shelf.put("a", PLAN, 0.0)
-    desk.planning.submit_named("c", PlanOptions(), 10.0)
-    data = list_plans(desk.shelf.heads().values(), desk.planning.in_the_making(), "b").data
+    harness = Harness(uneven())
+    harness.plan_store.put("b", PLAN, 0.0)
+    harness.plan_store.put("a", PLAN, 0.0)
+    harness.planning.submit_named("c", PlanOptions(), 10.0)
+    data = list_plans(harness.plan_store.heads().values(), harness.planning.in_the_making(), "b").data
     assert [(p["plan"], p["state"]) for p in data["plans"]] == [
         ("a", "ready"), ("b", "executing"), ("c", "planning")]
     assert data["plans"][0]["moves"] == len(PLAN.moves)
@@ -128,11 +128,11 @@ def test_list_of_plans() -> None:
 
 
 def test_health_checks_in_the_mgr_s_shape() -> None:
-    desk = Desk(uneven(), active=True)
-    desk.gateway.builtin = True
-    desk.round()
-    desk.balancer.rejected = {"1.%x" % ps: Rejection("dropped", 5, 1e9) for ps in range(50)}
-    checks = health_checks(desk.balancer, True, "KeyError: 'x'")
+    harness = Harness(uneven(), active=True)
+    harness.gateway.builtin = True
+    harness.round()
+    harness.balancer.rejected = {f"1.{ps:x}": Rejection("dropped", 5, 1e9) for ps in range(50)}
+    checks = health_checks(harness.balancer, True, "KeyError: 'x'")
     assert len(checks) == 3
     for check in checks.values():
         assert check["severity"] == "warning" and isinstance(check["detail"], list)
@@ -141,18 +141,18 @@ def test_health_checks_in_the_mgr_s_shape() -> None:
 
 
 def test_automatic_plan_that_cannot_be_made_is_told(mocker: Any) -> None:
-    desk = Desk(uneven(), active=True)
+    harness = Harness(uneven(), active=True)
     broken = mocker.patch.object(planning, "make_plan", side_effect=KeyError("osd.7"))
-    desk.round()
-    desk.jobs.run()
-    desk.round(60)
-    assert "KeyError" in desk.balancer.reason
-    assert "KeyError" in health_checks(desk.balancer, True, "")["MGR_EQUILIBRIUM_ERROR"][
+    harness.round()
+    harness.jobs.run()
+    harness.round(60)
+    assert "KeyError" in harness.balancer.reason
+    assert "KeyError" in health_checks(harness.balancer, True, "")["MGR_EQUILIBRIUM_ERROR"][
         "detail"][0]
     mocker.stop(broken)
-    desk.jobs.run()
-    desk.round(60)
-    assert health_checks(desk.balancer, True, "") == {}
+    harness.jobs.run()
+    harness.round(60)
+    assert health_checks(harness.balancer, True, "") == {}
 
 
 def test_stuck_names_the_class_that_is_stuck() -> None:
@@ -160,44 +160,44 @@ def test_stuck_names_the_class_that_is_stuck() -> None:
     rules = {0: "take default~hdd; choose firstn 0 osd; emit"}
     cluster = Cluster(hosts(1, 4), rules, classes={2: "ssd", 3: "ssd"}).pool(1, size=1)
     for ps in range(10):
-        cluster.pg("1.%x" % ps, [0], 5 * GIB)
+        cluster.pg(f"1.{ps:x}", [0], 5 * GIB)
     cluster.extra["pg_upmap"] = [{"pgid": pgid, "osds": [0]} for pgid in cluster.up]
-    desk = Desk(cluster, active=True)
-    desk.round()
-    desk.jobs.run()
-    assert desk.round() == "stuck"
-    assert "osd.0" in desk.balancer.reason and "hdd" in desk.balancer.reason
+    harness = Harness(cluster, active=True)
+    harness.round()
+    harness.jobs.run()
+    assert harness.round() == "stuck"
+    assert "osd.0" in harness.balancer.reason and "hdd" in harness.balancer.reason
 
 
 def test_bytes_in_flight_before_ceph_notices() -> None:
-    desk = Desk(uneven())
+    harness = Harness(uneven())
     plan = make_plan(uneven().snapshot())
-    desk.shelf.put("p", plan, 1.0)
-    desk.balancer.execute("p", plan)
-    desk.round()
-    desk.gateway.cluster.acting.clear()
-    desk.round(1)
-    data = report_status(desk.balancer, desk.planning, False, desk.now, None).data
+    harness.plan_store.put("p", plan, 1.0)
+    harness.balancer.execute("p", plan)
+    harness.round()
+    harness.gateway.cluster.acting.clear()
+    harness.round(1)
+    data = report_status(harness.balancer, harness.planning, False, harness.now, None).data
     assert data["in_flight"] == {"moves": len(plan.moves), "bytes": plan.bytes}
 
 
 def test_no_health_check_for_a_module_at_rest() -> None:
-    desk = Desk(uneven())
-    desk.gateway.builtin = True
-    desk.round()
-    assert health_checks(desk.balancer, False, "") == {}
+    harness = Harness(uneven())
+    harness.gateway.builtin = True
+    harness.round()
+    assert health_checks(harness.balancer, False, "") == {}
 
 
 def test_status_and_eval_show_what_osds_use_now() -> None:
     """What has changed without an epoch and without a look; and that newer figures are coming."""
-    desk = Desk(uneven())
-    desk.look()
-    cluster = desk.gateway.cluster
+    harness = Harness(uneven())
+    harness.look()
+    cluster = harness.gateway.cluster
     cluster.osd(1, used=90 * GIB)
     cluster.pg_status["misplaced_objects"] = 12
-    assert desk.balancer.view is not None and desk.balancer.view.misplaced_ratio == 0.0
-    view = with_figures_of_now(desk.balancer.view, desk.gateway.summary(), desk.balancer.ledger)
-    answer = report_status(desk.balancer, desk.planning, False, desk.now + 300.0, None, None,
+    assert harness.balancer.view is not None and harness.balancer.view.misplaced_ratio == 0.0
+    view = with_figures_of_now(harness.balancer.view, harness.gateway.summary(), harness.balancer.pending)
+    answer = report_status(harness.balancer, harness.planning, False, harness.now + 300.0, None, None,
                            view, True)
     hdd = answer.data["classes"]["hdd"]
     assert (hdd["fullest_osd_now"], hdd["max_now"]) == (1, pytest.approx(0.9))

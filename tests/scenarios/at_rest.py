@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import List
 
-from mgr_stub.session import Session
+from mgr_stub.console.session import Session
 
 from . import cluster_view
 from .watch import Watch
@@ -25,7 +25,7 @@ class Rest:
         if line == NOISE or not line:
             why = why_not(session)
             if why:
-                self.broken.append("L2: %s" % why)
+                self.broken.append(f"L2: {why}")
         if not line and self._noisy and watch.judge.sent > self._sent:
             self.broken.append("L3: %d commands, for noise of the statistics alone"
                                % (watch.judge.sent - self._sent))
@@ -40,7 +40,7 @@ def why_not(session: Session) -> str:
     throttled: all that could be moved would go to OSDs that are too full.
     """
     balancer = session.module.balancer
-    said = "it is %s: %s" % (balancer.state, balancer.reason)
+    said = f"it is {balancer.state}: {balancer.reason}"
     if balancer.state in ("balanced", "stuck"):
         return ""
     if not session.simulation.idle():

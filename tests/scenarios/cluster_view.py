@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from typing import Dict, Iterable, Set, Tuple
 
-from mgr_stub.cluster import Cluster
-from mgr_stub.pg import Pg
-from mgr_stub.upmap import NONE
+from mgr_stub.cluster.cluster import Cluster
+from mgr_stub.cluster.pg import Pg
+from mgr_stub.cluster.upmap import NONE
 
 from .under_way import UnderWay, changes
 
@@ -68,7 +68,7 @@ def transit(cluster: Cluster, ours: UnderWay) -> Tuple[Pairs, Pairs]:
 
 
 def fill_limit(cluster: Cluster) -> float:
-    """The utilisation that no OSD may pass by the module's doing, with default options."""
+    """The utilization that no OSD may pass by the module's doing, with default options."""
     return cluster.map.ratio("backfillfull_ratio") - _FILL_MARGIN
 
 

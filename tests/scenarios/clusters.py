@@ -6,13 +6,13 @@ import random
 from pathlib import Path
 from typing import Callable, Dict, List
 
-from benchmark.clusters import state_of
-from benchmark.shapes import Layout, Osds, PoolPlan, fill
-from builders import Cluster
+from tests.benchmark.clusters import state_of
+from tests.benchmark.shapes import Layout, Osds, PoolPlan, fill
+from tests.support.unit_cluster import Cluster
 
+from mgr_stub.console.session import Session
 from mgr_stub.crush.mapper import Mapper
 from mgr_stub.crush.pool_mapping import raw_pg_to_osds
-from mgr_stub.session import Session
 
 from . import random_cluster
 
@@ -29,7 +29,7 @@ _WEIGHT_ONE = 0x10000
 def _small(rng: random.Random) -> Layout:
     """8 hosts of 4 devices, two data pools and a small one."""
     osds = Osds()
-    tree = {"host h%d" % h: osds.host([rng.choice((4, 8)) for _ in range(4)]) for h in range(8)}
+    tree = {f"host h{h}": osds.host([rng.choice((4, 8)) for _ in range(4)]) for h in range(8)}
     return osds.layout(tree, {0: _HDD}, [PoolPlan("rbd", 0.7, 512), PoolPlan("fs", 0.3, 256),
                                          PoolPlan("meta", 0.002, 16, omap_bytes=64 << 20)])
 
@@ -37,7 +37,7 @@ def _small(rng: random.Random) -> Layout:
 def _giant(rng: random.Random) -> Layout:
     """One host larger than three copies can fill."""
     osds = Osds()
-    tree = {"host h%d" % h: osds.host([rng.choice((4, 8)) for _ in range(4)]) for h in range(5)}
+    tree = {f"host h{h}": osds.host([rng.choice((4, 8)) for _ in range(4)]) for h in range(5)}
     tree["host giant"] = osds.host([12] * 10)
     return osds.layout(tree, {0: _HDD}, [PoolPlan("rbd", 0.7, 512), PoolPlan("fs", 0.3, 256)])
 
@@ -45,7 +45,7 @@ def _giant(rng: random.Random) -> Layout:
 def _hybrid(rng: random.Random) -> Layout:
     """One copy on SSD and two on HDD, beside pools of one class."""
     osds = Osds()
-    tree = {"host h%d" % h: osds.host([rng.choice((8, 12)) for _ in range(4)])
+    tree = {f"host h{h}": osds.host([rng.choice((8, 12)) for _ in range(4)])
             + osds.host([4, 4], "ssd") for h in range(8)}
     return osds.layout(tree, {0: _HDD, 1: _SSD, 2: _SSD_FIRST}, [
         PoolPlan("hybrid", 0.5, 512, rule=2), PoolPlan("cold", 0.4, 256),
@@ -55,7 +55,7 @@ def _hybrid(rng: random.Random) -> Layout:
 def _racks(rng: random.Random) -> Layout:
     """Erasure-coded 4+2 with two shards in each of three of five racks."""
     osds = Osds()
-    tree = {"rack r%d" % r: {"host r%dh%d" % (r, h): osds.host([rng.choice((4, 8))] * 3)
+    tree = {f"rack r{r}": {f"host r{r}h{h}": osds.host([rng.choice((4, 8))] * 3)
                              for h in range(3)} for r in range(5)}
     return osds.layout(tree, {0: _HDD, 1: _RACK_PAIRS}, [
         PoolPlan("ec", 0.85, 256, size=6, rule=1, k=4), PoolPlan("rbd", 0.15, 128)])
@@ -64,7 +64,7 @@ def _racks(rng: random.Random) -> Layout:
 def _nested(rng: random.Random) -> Layout:
     """A pool whose rule chooses hosts below racks: the monitor keeps no upmap of it."""
     osds = Osds()
-    tree = {"rack r%d" % r: {"host r%dh%d" % (r, h): osds.host([rng.choice((0.25, 0.5))] * 2)
+    tree = {f"rack r{r}": {f"host r{r}h{h}": osds.host([rng.choice((0.25, 0.5))] * 2)
                              for h in range(2)} for r in range(3)}
     return osds.layout(tree, {0: _HDD, 1: _NESTED}, [
         PoolPlan("ec", 0.7, 64, size=4, rule=1, k=2), PoolPlan("rbd", 0.3, 32)])
@@ -73,7 +73,7 @@ def _nested(rng: random.Random) -> Layout:
 def _erasure(rng: random.Random) -> Layout:
     """4+2 on seven hosts."""
     osds = Osds()
-    tree = {"host h%d" % h: osds.host([rng.choice((4, 8)) for _ in range(4)]) for h in range(7)}
+    tree = {f"host h{h}": osds.host([rng.choice((4, 8)) for _ in range(4)]) for h in range(7)}
     return osds.layout(tree, {0: _HDD, 1: _EC}, [PoolPlan("ec", 1.0, 384, size=6, rule=1, k=4),
                                                  PoolPlan("meta", 0.002, 16)])
 
@@ -81,7 +81,7 @@ def _erasure(rng: random.Random) -> Layout:
 def _logs(rng: random.Random) -> Layout:
     """Devices so small that each PG's log has all its writes: Ceph moves them by log recovery."""
     osds = Osds()
-    tree = {"host h%d" % h: osds.host([rng.choice((0.1, 0.2)) for _ in range(4)])
+    tree = {f"host h{h}": osds.host([rng.choice((0.1, 0.2)) for _ in range(4)])
             for h in range(8)}
     return osds.layout(tree, {0: _HDD, 1: _EC}, [
         PoolPlan("rbd", 0.6, 384), PoolPlan("ec", 0.4, 128, size=6, rule=1, k=4)])
@@ -90,7 +90,7 @@ def _logs(rng: random.Random) -> Layout:
 def _index(rng: random.Random) -> Layout:
     """Small SSDs that hold one pool of nearly nothing but omap, once that has been written."""
     osds = Osds()
-    tree = {"host h%d" % h: osds.host([rng.choice((4, 8)) for _ in range(2)])
+    tree = {f"host h{h}": osds.host([rng.choice((4, 8)) for _ in range(2)])
             + osds.host([rng.choice((0.5, 1.0)) for _ in range(2)], "ssd") for h in range(8)}
     return osds.layout(tree, {0: _HDD, 1: _SSD}, [
         PoolPlan("cold", 1.0, 256), PoolPlan("index", 0.0, 128, rule=1)])
@@ -113,7 +113,7 @@ def layout_of(name: str, seed: int) -> Layout:
 
 
 def _rng(name: str, seed: int) -> random.Random:
-    return random.Random("%s/%d" % (name, seed))
+    return random.Random(f"{name}/{seed}")
 
 
 def crush_places(cluster: Cluster) -> Callable[[int, int], List[int]]:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from equilibrium_mgr import turns
+from equilibrium_mgr.runtime import time_slice as turns
 
 
 @pytest.fixture(autouse=True)

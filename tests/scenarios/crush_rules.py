@@ -4,7 +4,7 @@ from __future__ import annotations
 from math import prod
 from typing import List, Optional, Sequence, Tuple
 
-from mgr_stub.crush_map import CrushMap
+from mgr_stub.cluster.crush_map import CrushMap
 
 _OSD = "osd"
 
@@ -26,7 +26,7 @@ def breaks(crush: CrushMap, rule_id: int, size: int, up: Sequence[int]) -> Optio
             if wrong:
                 return wrong
             start = end
-    return "osds %s hold two shards" % (tuple(up),) if len(set(up)) < len(up) else None
+    return f"osds {tuple(up)} hold two shards" if len(set(up)) < len(up) else None
 
 
 def _block(crush: CrushMap, rule_id: int, take: int, levels: Sequence[Tuple[str, int]],
@@ -34,7 +34,7 @@ def _block(crush: CrushMap, rule_id: int, take: int, levels: Sequence[Tuple[str,
     weights = crush.weights_below(take)
     for osd in members:
         if weights.get(osd, 0.0) <= 0.0:
-            return "osd.%d is not below what the rule takes" % osd
+            return f"osd.{osd} is not below what the rule takes"
     for level, (kind, _) in enumerate(levels):
         if kind == _OSD:
             continue
@@ -42,10 +42,10 @@ def _block(crush: CrushMap, rule_id: int, take: int, levels: Sequence[Tuple[str,
         below = prod(num for _, num in levels[level + 1:])
         most = prod(num for _, num in levels[:level + 1])
         if len(set(buckets)) > most:
-            return "%d buckets of type %s, the rule chooses %d" % (len(set(buckets)), kind, most)
+            return f"{len(set(buckets))} buckets of type {kind}, the rule chooses {most}"
         if max(map(buckets.count, buckets)) > below:
-            return "more than %d shards in one bucket of type %s" % (below, kind)
+            return f"more than {below} shards in one bucket of type {kind}"
         groups = [set(buckets[i:i + below]) for i in range(0, len(buckets), below)]
         if indep and max(map(len, groups)) > 1:
-            return "neighbouring shards in different buckets of type %s" % kind
+            return f"neighboring shards in different buckets of type {kind}"
     return None

@@ -5,7 +5,7 @@ import errno
 from pathlib import Path
 from typing import Callable, List, NamedTuple, Optional, Tuple
 
-from mgr_stub.session import Session
+from mgr_stub.console.session import Session
 
 from . import clusters, outcome
 from .scenario import TRY, Scenario
@@ -37,7 +37,7 @@ def run(scenario: Scenario, folder: Path,
     """
     session = clusters.session_of(scenario.cluster, scenario.seed, folder, scenario.release)
     for name, value in scenario.options:
-        command(session, "config set mgr mgr/equilibrium/%s %s" % (name, value))
+        command(session, f"config set mgr mgr/equilibrium/{name} {value}")
     watch = Watch(session)
     session.observers.append(watch)
     start = session.simulation.clock.now
@@ -77,12 +77,12 @@ def play(session: Session, watch: Watch, line: str) -> None:
     code = attempt(session, asked) if tried else command(session, asked)[0]
     watch.judge.silence.hear(asked, code)
     if reading and watch.judge.sent > sent:
-        watch.judge.note("S11", "'%s' sends %d commands" % (line, watch.judge.sent - sent))
+        watch.judge.note("S11", f"'{line}' sends {watch.judge.sent - sent} commands")
 
 
 def command(session: Session, line: str) -> Tuple[int, str, str]:
     answer = session.command(line)
-    assert answer[0] == 0, "'%s' failed: %s" % (line, answer[2])
+    assert answer[0] == 0, f"'{line}' failed: {answer[2]}"
     return answer
 
 
@@ -91,7 +91,7 @@ def attempt(session: Session, line: str) -> int:
     code = 0
     for _ in range(_ATTEMPTS):
         code, _, message = session.command(line)
-        assert "Traceback" not in message, "'%s' failed: %s" % (line, message)
+        assert "Traceback" not in message, f"'{line}' failed: {message}"
         if code not in (-errno.EAGAIN, -errno.ETIMEDOUT):
             break
         session.run_for(_AGAIN_SECONDS)

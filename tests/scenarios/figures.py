@@ -3,13 +3,13 @@ from __future__ import annotations
 
 from typing import Dict, List, Set, Tuple
 
-from mgr_stub.session import Session
+from mgr_stub.console.session import Session
 
 from . import cluster_view
 from .thrashing import trend_discounted_variation
 from .under_way import Outgoing, UnderWay
 
-#: Virtual seconds between two entries of the utilisation series.
+#: Virtual seconds between two entries of the utilization series.
 _SERIES_SECONDS = 600.0
 #: What metadata may add, as a ratio of an OSD.
 _ROUNDING = 1e-4
@@ -68,7 +68,7 @@ class Figures:
 
 
 class Ceiling:
-    """L8: while nothing but the module moves data, no class's highest utilisation rises."""
+    """L8: while nothing but the module moves data, no class's highest utilization rises."""
 
     def __init__(self) -> None:
         self._ceilings: Dict[str, float] = {}
@@ -111,5 +111,5 @@ class Repeats:
     def see(self, move: Outgoing) -> None:
         for osd in move.losses:
             if (move.pgid, osd) in self._placed:
-                self.found.append("pg %s leaves osd.%d, where it was put" % (move.pgid, osd))
+                self.found.append(f"pg {move.pgid} leaves osd.{osd}, where it was put")
         self._placed.update((move.pgid, osd) for osd in move.gains)

@@ -31,7 +31,7 @@ def s8_cluster(moment: Moment, move: Outgoing) -> Iterator[str]:
     session = moment.session
     flags = [flag for flag in STOP_FLAGS if flag in session.mgr.maps()[0].flags]
     if flags:
-        yield "goes although the flag %s is set" % flags[0]
+        yield f"goes although the flag {flags[0]} is set"
     if session.mgr.maps()[0].min_compat_client in _OLD_CLIENTS:
         yield "goes although clients before luminous are allowed"
     if session.mgr.balancer.active:
@@ -49,17 +49,17 @@ def s8_pool(moment: Moment, move: Outgoing) -> Iterator[str]:
     pool = move.pg.pool_id
     inactive = moment.sharing(pool, moment.inactive)
     if inactive:
-        yield "goes although PGs of pool %d, which shares OSDs, are inactive" % min(inactive)
+        yield f"goes although PGs of pool {min(inactive)}, which shares OSDs, are inactive"
     degraded = moment.sharing(pool, moment.degraded)
     if degraded and not _is_relief(moment, move):
-        yield "goes although PGs of pool %d, which shares OSDs, are degraded" % min(degraded)
+        yield f"goes although PGs of pool {min(degraded)}, which shares OSDs, are degraded"
     if int(moment.cluster.map.pools[pool].get("tier_of", -1)) >= 0:
         yield "goes although its pool is a cache tier, which is filled and emptied all the time"
     if moment.pg_num_changes(pool):
         yield "goes although the pg_num of its pool is changing"
     splitting = moment.sharing(pool, moment.splitting) if moment.automatic else set()
     if splitting and not _is_relief(moment, move):
-        yield "goes although the pg_num of pool %d, which shares OSDs, is changing" % min(splitting)
+        yield f"goes although the pg_num of pool {min(splitting)}, which shares OSDs, is changing"
     if "inconsistent" in moment.states.get(move.pgid, ""):
         yield "goes although its copies differ, and nobody knows which are good"
     if "scrubbing" in moment.states.get(move.pgid, ""):

@@ -10,9 +10,9 @@ from __future__ import annotations
 import statistics
 from typing import Any, Dict, Iterator
 
-from mgr_stub.cluster import Cluster
-from mgr_stub.mon_faults import LoggedCommand
-from mgr_stub.session import Session
+from mgr_stub.cluster.cluster import Cluster
+from mgr_stub.console.session import Session
+from mgr_stub.monitor.mon_faults import LoggedCommand
 
 from . import cluster_view
 from .moment import Moment
@@ -58,7 +58,7 @@ def i1_share(moment: Moment, move: Outgoing) -> Iterator[str]:
             continue
         level, most = peaks[osd] / size, share * max(likes) + move.pg.shard.total / size
         if level > most + _SLACK:
-            yield "fills osd.%d to %.3f, and it is held to %.2f of its likes" % (osd, level, share)
+            yield f"fills osd.{osd} to {level:.3f}, and it is held to {share:.2f} of its likes"
 
 
 def i5_pinned(moment: Moment, move: Outgoing) -> Iterator[str]:
@@ -95,14 +95,14 @@ class Others:
     def see(self, entry: LoggedCommand) -> None:
         """A command that is not ours."""
         if entry.prefix in (SET_ITEMS, REMOVE_ITEMS):
-            self._moved[str(entry.command.get("pgid"))] = self._walk()
+            self._moved[str(entry.command.get("pgid"))] = self._execution()
             self.pairs += len(entry.command.get("id", ())) // 2
 
     def judge(self, move: Outgoing) -> Iterator[str]:
-        walk = self._walk()
-        if walk is not None and self._moved.get(move.pgid) is walk:
+        execution = self._execution()
+        if execution is not None and self._moved.get(move.pgid) is execution:
             yield "is moved although somebody else has moved it since the plan was made"
 
-    def _walk(self) -> Any:
+    def _execution(self) -> Any:
         module = self._session.module
-        return None if module is None else module.balancer.walk
+        return None if module is None else module.balancer.execution

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from typing import Any, Callable, List, Optional, Tuple
 
-from mgr_stub.mon_faults import LoggedCommand
-from mgr_stub.monitor import MGR
-from mgr_stub.session import Session
+from mgr_stub.console.session import Session
+from mgr_stub.monitor.mon_faults import LoggedCommand
+from mgr_stub.monitor.monitor import MGR
 
 from .guard_rules import OF_THE_MOMENT
 from .intent_rules import Others, Silence, i1_share, i5_pinned
@@ -47,14 +47,14 @@ class Judge:
             return
         if entry.prefix not in (SET_ITEMS, REMOVE_ITEMS):
             if entry.prefix.partition(" ")[2].startswith(_CHANGING):
-                self.note("I2", "sends '%s'" % entry.prefix)
+                self.note("I2", f"sends '{entry.prefix}'")
             return
         self.sent += 1
         if self.silence.is_wanted:
-            self.note("I3", "pg %s is sent after 'off'" % entry.command.get("pgid"))
+            self.note("I3", f"pg {entry.command.get('pgid')} is sent after 'off'")
         move = outgoing(self._session.cluster, entry)
         if move is None:
-            self.note("S7", "pg %s does not exist" % entry.command.get("pgid"))
+            self.note("S7", f"pg {entry.command.get('pgid')} does not exist")
             return
         self._judge_start()
         moment = self._now()
@@ -84,7 +84,7 @@ class Judge:
 
     def note(self, rule: str, what: str) -> None:
         if len(self.broken) < _MOST_NOTES:
-            self.broken.append("%s: %s (at %d s)" % (rule, what, self._session.clock.elapsed()))
+            self.broken.append(f"{rule}: {what} (at {int(self._session.clock.elapsed())} s)")
 
     def _now(self) -> Moment:
         """The same for all of a batch."""
@@ -104,8 +104,8 @@ class Judge:
             since = (session.clock.now, session.clock())
         waited = max(session.clock.now - since[0], session.clock() - since[1])
         if waited < session.module.settings().start_delay:
-            self.note("S8", "sends %d s after the mgr has become active" % waited)
+            self.note("S8", f"sends {int(waited)} s after the mgr has become active")
 
     def _note_all(self, rule: str, pgid: str, found: List[str]) -> None:
         for what in found:
-            self.note(rule, "pg %s %s" % (pgid, what))
+            self.note(rule, f"pg {pgid} {what}")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Callable, Dict, Iterator
 
-from mgr_stub import omap
+from mgr_stub.simulation import omap
 
 from . import cluster_view
 from .moment import Moment
@@ -26,7 +26,7 @@ def s2_nearfull(moment: Moment, move: Outgoing) -> Iterator[str]:
     nearfull = moment.cluster.map.ratio("nearfull_ratio")
     for osd in move.gains:
         if moment.reported_level(osd) >= nearfull:
-            yield "goes to osd.%d, which is nearfull" % osd
+            yield f"goes to osd.{osd}, which is nearfull"
 
 
 def s5_transit(moment: Moment, move: Outgoing) -> Iterator[str]:
@@ -39,7 +39,7 @@ def s5_transit(moment: Moment, move: Outgoing) -> Iterator[str]:
         for osd in move.gains if into else move.losses:
             level = moment.ours.bytes_at(osd, into) / moment.cluster.usage[osd].total
             if level > ratio + _TRANSIT_SLACK:
-                yield "makes it %.3f of osd.%d in transit, at most %.3f may" % (level, osd, ratio)
+                yield f"makes it {level:.3f} of osd.{osd} in transit, at most {ratio:.3f} may"
 
 
 def s5_round(moment: Moment, move: Outgoing) -> Iterator[str]:
@@ -48,7 +48,7 @@ def s5_round(moment: Moment, move: Outgoing) -> Iterator[str]:
                if other.entry.sent_at == move.entry.sent_at]
     moves = sum(max(len(other.gains), len(other.losses)) for other in at_once)
     if len(at_once) > 1 and moves > most:
-        yield "makes it %d moves in one round, at most %d may" % (moves, most)
+        yield f"makes it {moves} moves in one round, at most {most} may"
 
 
 def s15_items(moment: Moment, move: Outgoing) -> Iterator[str]:
@@ -61,7 +61,7 @@ def s15_items(moment: Moment, move: Outgoing) -> Iterator[str]:
     pairs = sum(len(found) for found in items.values())
     most = max(1, int(option * len(moment.cluster.pgs) if option <= 1.0 else option))
     if pairs > most:
-        yield "makes it %d pairs of upmap items, at most %d may be" % (pairs, most)
+        yield f"makes it {pairs} pairs of upmap items, at most {most} may be"
 
 
 def s16_shards(moment: Moment, move: Outgoing) -> Iterator[str]:
@@ -72,7 +72,7 @@ def s16_shards(moment: Moment, move: Outgoing) -> Iterator[str]:
         coming = sum(1 for other in moment.ours.moves.values()
                      if other.entry.returncode is None and osd in other.gains)
         if here + coming > most:
-            yield "makes it %d PG shards on osd.%d, at most %d may be" % (here + coming, osd, most)
+            yield f"makes it {here + coming} PG shards on osd.{osd}, at most {most} may be"
 
 
 def s17_reports(moment: Moment, move: Outgoing) -> Iterator[str]:
@@ -84,11 +84,11 @@ def s17_reports(moment: Moment, move: Outgoing) -> Iterator[str]:
     since = reports.hanging_since
     for osd in move.gains + move.losses:
         if osd in reports.unreported and cluster_view.may_take(moment.cluster, osd):
-            yield "is moved to or from osd.%d, which has not reported" % osd
+            yield f"is moved to or from osd.{osd}, which has not reported"
         looks = max(_LOOKS_SECONDS, moment.settings.sleep_interval)
         if osd in since and now - max(since[osd], moment.active_since) > (
                 _SILENT_SECONDS + 2 * looks):
-            yield "is moved to or from osd.%d, silent for %d s" % (osd, now - since[osd])
+            yield f"is moved to or from osd.{osd}, silent for {int(now - since[osd])} s"
 
 
 def s17_small(moment: Moment, move: Outgoing) -> Iterator[str]:
@@ -100,7 +100,7 @@ def s17_small(moment: Moment, move: Outgoing) -> Iterator[str]:
         return
     for osd in move.up_before:
         if cluster.usage[osd].total < least:
-            yield "is moved though most of it is omap, and osd.%d is small" % osd
+            yield f"is moved though most of it is omap, and osd.{osd} is small"
 
 
 OF_LIMITS: Dict[str, Callable[[Moment, Outgoing], Iterator[str]]] = {

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any, Iterator, Optional, Tuple
 
-from mgr_stub import upmap
-from mgr_stub.cluster import Cluster
-from mgr_stub.upmap import Items
+from mgr_stub.cluster import upmap
+from mgr_stub.cluster.cluster import Cluster
+from mgr_stub.cluster.upmap import Items
 
 from .judge import Judge
 
@@ -35,25 +35,25 @@ class MapRules:
         count, most = _count(self._cluster), (
             self._first + self._judge.sent_pairs + self._judge.others.pairs)
         if count > most:
-            self._judge.note("S14", "%d pairs in the map, %d were there or sent" % (count, most))
+            self._judge.note("S14", f"{count} pairs in the map, {most} were there or sent")
         stale, earlier = self._count_stale(), self._stale
         self._stale = stale
         only_ours = before is not None and all(a is b for a, b in zip(before[1:], seen[1:]))
         if only_ours and stale > earlier:
-            self._judge.note("S14", "%d pairs without effect, %d before" % (stale, earlier))
+            self._judge.note("S14", f"{stale} pairs without effect, {earlier} before")
 
     def _not_kept(self) -> Iterator[str]:
         cluster = self._cluster
         for pgid, items in cluster.map.upmap_items.items():
             pg = cluster.pgs.get(pgid)
             if pg is None:
-                yield "pg %s is gone and has upmap items" % pgid
+                yield f"pg {pgid} is gone and has upmap items"
             elif pg.raw is not None:
                 pool = cluster.map.pools[pg.pool_id]
                 kept = upmap.clean(cluster.crush, int(pool["crush_rule"]), int(pool["size"]),
                                    pg.raw, items, cluster.map.reweight)
                 if kept != items or len(items) > int(pool["size"]):
-                    yield "pg %s has %s, cleaning would keep %s" % (pgid, items, kept)
+                    yield f"pg {pgid} has {items}, cleaning would keep {kept}"
 
     def _count_stale(self) -> int:
         """Pairs that move nothing."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Dict, FrozenSet, Optional, Set
 
-from mgr_stub.cluster import Cluster
-from mgr_stub.session import Session
-from mgr_stub.upmap import NONE
+from mgr_stub.cluster.cluster import Cluster
+from mgr_stub.cluster.upmap import NONE
+from mgr_stub.console.session import Session
 
 from . import cluster_view
 from .under_way import UnderWay
@@ -50,7 +50,7 @@ class Moment:
         self.ours = ours
         self.active_since = active_since   # of this mgr, by the clock that never jumps
         self.settings: Any = session.module.settings()
-        self.automatic = not getattr(session.module.balancer.walk, "name", "")
+        self.automatic = not getattr(session.module.balancer.execution, "name", "")
         self.reports = session.simulation.reports
         self._levels: Optional[Dict[int, float]] = None
         self._pg_shards: Optional[Counter[int]] = None

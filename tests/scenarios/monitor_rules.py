@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 
-from mgr_stub.mon_faults import LoggedCommand
-from mgr_stub.session import Session
+from mgr_stub.console.session import Session
+from mgr_stub.monitor.mon_faults import LoggedCommand
 
 from .under_way import Outgoing
 
@@ -66,11 +66,11 @@ class Answers:
         if self._switched_at is not None:
             waited = self._since(self._switched_at)
             if waited < session.module.gateway.builtin_balancer_sleep():
-                yield "S20", "is sent %d s after the built-in balancer was switched off" % waited
+                yield "S20", f"is sent {int(waited)} s after the built-in balancer was switched off"
         if self._batch and self._batch[0].sent_at != entry.sent_at:
             waited = self._since(self._batch_at)
             if all(map(_is_refused, self._batch)) and waited < _PAUSE_SECONDS:
-                yield "S21", "is sent %d s after a batch of which nothing was taken" % waited
+                yield "S21", f"is sent {int(waited)} s after a batch of which nothing was taken"
             self._batch = []
         if move.pg.pool_id in self._stopped:
             yield "S22", "is sent although its pool has been stopped"

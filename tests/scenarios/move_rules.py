@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Callable, Dict, Iterator
 
-from mgr_stub import upmap
-from mgr_stub.upmap import NONE
+from mgr_stub.cluster import upmap
+from mgr_stub.cluster.upmap import NONE
 
 from . import cluster_view, crush_rules
 from .moment import Moment
@@ -46,23 +46,23 @@ def s1_rule(moment: Moment, move: Outgoing) -> Iterator[str]:
     wrong = crush_rules.breaks(cluster.crush, int(found["crush_rule"]), int(found["size"]),
                                move.up_after)
     if wrong:
-        yield "is sent to %s: %s" % (move.up_after, wrong)
+        yield f"is sent to {move.up_after}: {wrong}"
     view = moment.session.module.balancer.view
     pool = view.snapshot.pools.get(move.pg.pool_id) if view is not None else None
     if pool is None or pool.rule is None:
         return
     reason = pool.rule.breaks(move.up_after)
     if reason:
-        yield "is sent to %s: %s" % (move.up_after, reason)
+        yield f"is sent to {move.up_after}: {reason}"
 
 
 def s2_targets(moment: Moment, move: Outgoing) -> Iterator[str]:
     cluster = moment.cluster
     if len(move.up_after) != cluster.size_of(move.pg) or NONE in move.up_after:
-        yield "is moved while a shard has no OSD: %s" % (move.up_after,)
+        yield f"is moved while a shard has no OSD: {move.up_after}"
     for osd in move.gains:
         if not cluster_view.may_take(cluster, osd):
-            yield "goes to osd.%d, which is down or out" % osd
+            yield f"goes to osd.{osd}, which is down or out"
 
 
 def s3_fill(moment: Moment, move: Outgoing) -> Iterator[str]:
@@ -74,7 +74,7 @@ def s3_fill(moment: Moment, move: Outgoing) -> Iterator[str]:
     for osd in move.gains:
         level = peaks[osd] / cluster.usage[osd].total
         if level > limit * (1.0 + moment.reports.noise) + _SLACK:
-            yield "may fill osd.%d to %.4f of %.4f" % (osd, level, limit)
+            yield f"may fill osd.{osd} to {level:.4f} of {limit:.4f}"
 
 
 def s5_backfills(moment: Moment, move: Outgoing) -> Iterator[str]:
@@ -85,7 +85,7 @@ def s5_backfills(moment: Moment, move: Outgoing) -> Iterator[str]:
         for osd in osds if most else ():
             count = sum(1 for _, other in moving if other == osd)
             if count > most:
-                yield "makes it %d shards %s osd.%d, at most %d may" % (count, words, osd, most)
+                yield f"makes it {count} shards {words} osd.{osd}, at most {most} may"
 
 
 def s6_once(moment: Moment, move: Outgoing, history: History) -> Iterator[str]:
@@ -98,7 +98,7 @@ def s6_once(moment: Moment, move: Outgoing, history: History) -> Iterator[str]:
     seconds = history.seconds_since(moment, move.pgid)
     nearfull = moment.cluster.map.ratio("nearfull_ratio")
     if seconds < cooldown and not any(moment.is_full(osd, nearfull) for osd in move.losses):
-        yield "is moved again after %d s" % seconds
+        yield f"is moved again after {int(seconds)} s"
 
 
 def s7_items(moment: Moment, move: Outgoing) -> Iterator[str]:
@@ -106,17 +106,17 @@ def s7_items(moment: Moment, move: Outgoing) -> Iterator[str]:
     if not items and not move.had:
         yield "has no items that could be removed"
     if len(items) > moment.cluster.size_of(move.pg):
-        yield "gets %d pairs, more than it has shards" % len(items)
+        yield f"gets {len(items)} pairs, more than it has shards"
     sources, targets = [pair[0] for pair in items], [pair[1] for pair in items]
     if len(set(sources)) < len(sources) or len(set(targets)) < len(targets):
-        yield "has an OSD in two pairs: %s" % (items,)
+        yield f"has an OSD in two pairs: {items}"
     for source, target in items:
         if source not in raw:
-            yield "moves from osd.%d, which CRUSH did not choose: %s" % (source, raw)
+            yield f"moves from osd.{source}, which CRUSH did not choose: {raw}"
         if target in raw:
-            yield "moves to osd.%d, which CRUSH has chosen already: %s" % (target, raw)
+            yield f"moves to osd.{target}, which CRUSH has chosen already: {raw}"
     if items == move.had or not (move.gains or move.losses):
-        yield "is sent what changes nothing: %s" % (items,)
+        yield f"is sent what changes nothing: {items}"
 
 
 def s9_scope(moment: Moment, move: Outgoing) -> Iterator[str]:
@@ -128,7 +128,7 @@ def s9_scope(moment: Moment, move: Outgoing) -> Iterator[str]:
     classes = moment.cluster.crush.classes
     for osd in move.gains + move.losses if settings.device_classes is not None else ():
         if classes.get(osd, "none") not in settings.device_classes:
-            yield "moves on osd.%d, whose class is not in device_classes" % osd
+            yield f"moves on osd.{osd}, whose class is not in device_classes"
 
 
 def s13_kept(moment: Moment, move: Outgoing) -> Iterator[str]:
@@ -137,7 +137,7 @@ def s13_kept(moment: Moment, move: Outgoing) -> Iterator[str]:
     kept = upmap.clean(cluster.crush, int(pool["crush_rule"]), int(pool["size"]), move.raw,
                        move.items, cluster.map.reweight)
     if kept != move.items:
-        yield "is sent %s, of which the monitor would keep %s" % (move.items, kept)
+        yield f"is sent {move.items}, of which the monitor would keep {kept}"
 
 
 #: Looked at with the move among those under way.

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import List
 
-from mgr_stub.session import Session
+from mgr_stub.console.session import Session
 
 from . import cluster_view
 from .watch import Watch
@@ -24,10 +24,10 @@ def lines(session: Session, watch: Watch, limit: float) -> List[str]:
     found.append("moved: %.2f TiB in %d shards by %d commands, the last after %.1f h" % (
         figures.moved_bytes / _TIB, figures.moved_shards, figures.commands,
         figures.last_command_at / 3600.0))
-    found.append("misplaced by us: at most %.4f of %.4f" % (figures.highest_misplaced, limit))
+    found.append(f"misplaced by us: at most {figures.highest_misplaced:.4f} of {limit:.4f}")
     found.append("fill: at most %.3f of %.3f" % (
         figures.highest_fill, cluster_view.fill_limit(session.cluster)))
-    found.append("thrashing: at most %.1f %%" % (100.0 * figures.thrashing()))
-    found.append("upmap items: %d" % sum(len(i) for i in session.cluster.map.upmap_items.values()))
-    found.append("ends %s: %s" % (balancer.state, balancer.reason))
-    return found + ["BROKEN %s" % text for text in watch.broken]
+    found.append(f"thrashing: at most {100.0 * figures.thrashing():.1f} %")
+    found.append(f"upmap items: {sum((len(i) for i in session.cluster.map.upmap_items.values()))}")
+    found.append(f"ends {balancer.state}: {balancer.reason}")
+    return found + [f"BROKEN {text}" for text in watch.broken]

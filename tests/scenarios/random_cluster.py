@@ -4,7 +4,7 @@ from __future__ import annotations
 import random
 from typing import Any, Callable, Dict, List, Sequence
 
-from benchmark.shapes import Layout, Osds, PoolPlan
+from tests.benchmark.shapes import Layout, Osds, PoolPlan
 
 SSD = "ssd"
 _RULES = {
@@ -17,7 +17,7 @@ _RULES = {
        "take default~hdd; chooseleaf firstn -1 host; emit",
 }
 _SIZES_TIB = (0.25, 0.375, 0.5)
-#: The fullest OSD's utilisation: roomy, usual, and nearfull.
+#: The fullest OSD's utilization: roomy, usual, and nearfull.
 _FILLS = (0.5, 0.7, 0.8, 0.87)
 _OMAP_BYTES = 16 << 20
 
@@ -48,21 +48,21 @@ def _erasure(rng: random.Random) -> Layout:
 
 def _racks(rng: random.Random) -> Layout:
     osds = Osds()
-    tree = {"rack r%d" % rack: _hosts(rng, osds, 2, (2,), "r%d" % rack) for rack in range(4)}
+    tree = {f"rack r{rack}": _hosts(rng, osds, 2, (2,), f"r{rack}") for rack in range(4)}
     return _finish(rng, osds, tree, (0, 2), [
         PoolPlan("rbd", 0.7, 64, rule=2), PoolPlan("fs", 0.3, 32)][:rng.randint(1, 2)])
 
 
 def _rack_pairs(rng: random.Random) -> Layout:
     osds = Osds()
-    tree = {"rack r%d" % rack: _hosts(rng, osds, 3, (1, 2), "r%d" % rack) for rack in range(3)}
+    tree = {f"rack r{rack}": _hosts(rng, osds, 3, (1, 2), f"r{rack}") for rack in range(3)}
     return _finish(rng, osds, tree, (0, 3), [
         PoolPlan("ec", 0.8, 64, size=4, rule=3, k=2), PoolPlan("rbd", 0.2, 32)])
 
 
 def _hybrid(rng: random.Random) -> Layout:
     osds = Osds()
-    tree = {"host h%d" % host: osds.host([rng.choice(_SIZES_TIB) for _ in range(2)])
+    tree = {f"host h{host}": osds.host([rng.choice(_SIZES_TIB) for _ in range(2)])
             + osds.host([0.25], SSD) for host in range(rng.randint(5, 6))}
     return _finish(rng, osds, tree, (0, 4, 5), [
         PoolPlan("hybrid", 0.5, 64, rule=5), PoolPlan("fast", 0.1, 16, rule=4),
@@ -71,7 +71,7 @@ def _hybrid(rng: random.Random) -> Layout:
 
 def _two_classes(rng: random.Random) -> Layout:
     osds = Osds()
-    tree = {"host h%d" % host: osds.host([rng.choice(_SIZES_TIB) for _ in range(2)])
+    tree = {f"host h{host}": osds.host([rng.choice(_SIZES_TIB) for _ in range(2)])
             + osds.host([0.25, 0.25][:rng.randint(1, 2)], SSD) for host in range(5)}
     return _finish(rng, osds, tree, (0, 4), [
         PoolPlan("cold", 0.8, 64), PoolPlan("fast", 0.2, 32, rule=4),
@@ -84,7 +84,7 @@ _KINDS: Sequence[Callable[[random.Random], Layout]] = (
 
 def _hosts(rng: random.Random, osds: Osds, count: int, osds_each: Sequence[int],
            prefix: str = "") -> Dict[str, List[int]]:
-    return {"host %sh%d" % (prefix, host): osds.host(
+    return {f"host {prefix}h{host}": osds.host(
         [rng.choice(_SIZES_TIB) for _ in range(rng.choice(osds_each))]) for host in range(count)}
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from typing import Callable, Dict, List, Sequence, Tuple
 
-from benchmark.shapes import Layout
+from tests.benchmark.shapes import Layout
 
 from . import clusters
 from .scenario import Event, Scenario
@@ -64,11 +64,11 @@ Kind = Callable[[Stream], List[str]]
 
 def scenario(seed: int) -> Scenario:
     """The stream of a seed, with its healing, as a scenario."""
-    rng = random.Random("events/%d" % seed)
+    rng = random.Random(f"events/{seed}")
     interval = rng.choice(_INTERVALS)
     layout = clusters.layout_of(CLUSTER, seed)
     stream = Stream(rng, layout)
-    events = [Event(0.0, _OUT + "sleep_interval %d" % interval),
+    events = [Event(0.0, _OUT + f"sleep_interval {interval}"),
               Event(0.0, "sim backfill rate " + rng.choice(_RATES)),
               Event(0.0, "equilibrium on")]
     stream.heal(_USUAL_RATE)
@@ -82,12 +82,12 @@ def scenario(seed: int) -> Scenario:
     healed = events[-1].at + rng.choice((20 * MINUTE, 2 * HOUR))
     events += [Event(healed + 10.0 * n, line) for n, line in enumerate(
         list(stream.heals) + [_OUT + "sleep_interval 600", "try equilibrium on"])]
-    return _ended("event stream %d" % seed, seed, events, _tight_limits(rng, layout))
+    return _ended(f"event stream {seed}", seed, events, _tight_limits(rng, layout))
 
 
 def quiet(seed: int) -> Scenario:
     """The cluster of a seed, and nothing happens to it."""
-    return _ended("random cluster %d" % seed, seed, [Event(0.0, "equilibrium on")])
+    return _ended(f"random cluster {seed}", seed, [Event(0.0, "equilibrium on")])
 
 
 def _tight_limits(rng: random.Random, layout: Layout) -> Options:
@@ -98,7 +98,7 @@ def _tight_limits(rng: random.Random, layout: Layout) -> Options:
     if rng.random() < 0.4:
         limits.append(("max_transit_ratio", "0"))
     if rng.random() < 0.3:
-        limits.append(("fill_limit", "%.2f" % (layout.highest_fill * rng.uniform(0.75, 0.9))))
+        limits.append(("fill_limit", f"{layout.highest_fill * rng.uniform(0.75, 0.9):.2f}"))
     return tuple(limits)
 
 
@@ -115,27 +115,27 @@ def _ended(name: str, seed: int, events: List[Event], options: Options = ()) -> 
 
 def _osd_out(stream: Stream) -> List[str]:
     osd = stream.rng.choice(stream.osds)
-    stream.heal("sim osd in %d" % osd)
-    return ["sim osd out %d" % osd]
+    stream.heal(f"sim osd in {osd}")
+    return [f"sim osd out {osd}"]
 
 
 def _osd_in(stream: Stream) -> List[str]:
-    return ["sim osd in %d" % stream.rng.choice(stream.osds)]
+    return [f"sim osd in {stream.rng.choice(stream.osds)}"]
 
 
 def _osd_down(stream: Stream) -> List[str]:
     osd = stream.rng.choice(stream.osds)
-    stream.heal("sim osd up %d" % osd, "sim osd in %d" % osd)
-    return ["sim osd down %d" % osd]
+    stream.heal(f"sim osd up {osd}", f"sim osd in {osd}")
+    return [f"sim osd down {osd}"]
 
 
 def _osd_up(stream: Stream) -> List[str]:
-    return ["sim osd up %d" % stream.rng.choice(stream.osds)]
+    return [f"sim osd up {stream.rng.choice(stream.osds)}"]
 
 
 def _flapping(stream: Stream) -> List[str]:
     osd = stream.rng.choice(stream.osds)
-    return ["sim osd down %d" % osd, "sim osd up %d" % osd]
+    return [f"sim osd down {osd}", f"sim osd up {osd}"]
 
 
 def _osd_reweight(stream: Stream) -> List[str]:
@@ -153,8 +153,8 @@ def _osd_lose(stream: Stream) -> List[str]:
         return _osd_reweight(stream)   # two of them may be too much for a pool's size
     stream.lost = True
     osd = stream.rng.choice(stream.osds)
-    stream.heal("sim osd up %d" % osd, "sim osd in %d" % osd)
-    return ["sim osd lose %d" % osd]
+    stream.heal(f"sim osd up {osd}", f"sim osd in {osd}")
+    return [f"sim osd lose {osd}"]
 
 
 def _full_ratios(stream: Stream) -> List[str]:
@@ -165,7 +165,7 @@ def _full_ratios(stream: Stream) -> List[str]:
 def _host_add(stream: Stream) -> List[str]:
     rng = stream.rng
     stream.made += 1
-    where = " under=%s" % rng.choice(stream.racks) if stream.racks else ""
+    where = f" under={rng.choice(stream.racks)}" if stream.racks else ""
     return ["sim host add new%d %d %s%s" % (
         stream.made, rng.randint(1, 2), rng.choice(("256G", "512G")), where)]
 
@@ -184,10 +184,10 @@ def _host_up(stream: Stream) -> List[str]:
 
 def _pool_create(stream: Stream) -> List[str]:
     stream.made += 1
-    name, pg_num = "new%d" % stream.made, stream.rng.choice((8, 16))
+    name, pg_num = f"new{stream.made}", stream.rng.choice((8, 16))
     stream.pools.append(name)
     stream.pg_nums[name], stream.pool_bytes[name] = pg_num, 0
-    return ["sim pool create %s pg_num=%d size=3" % (name, pg_num), "sim write %s 20G" % name]
+    return [f"sim pool create {name} pg_num={pg_num} size=3", f"sim write {name} 20G"]
 
 
 def _pool_rm(stream: Stream) -> List[str]:
@@ -195,7 +195,7 @@ def _pool_rm(stream: Stream) -> List[str]:
         return _delete(stream)
     name = stream.rng.choice(stream.pools)
     stream.pools.remove(name)
-    for line in [line for line in stream.heals if line.startswith("sim grow %s " % name)]:
+    for line in [line for line in stream.heals if line.startswith(f"sim grow {name} ")]:
         del stream.heals[line]
     return ["sim pool rm " + name]
 
@@ -205,24 +205,24 @@ def _pg_num(stream: Stream) -> List[str]:
     now = stream.pg_nums[name]
     wanted = now * 2 if now <= 64 and stream.rng.random() < 0.6 else max(4, now // 2)
     stream.pg_nums[name] = wanted
-    return ["sim pool pg_num %s %d" % (name, wanted)]
+    return [f"sim pool pg_num {name} {wanted}"]
 
 
 def _write(stream: Stream) -> List[str]:
     name = stream.rng.choice(stream.pools)
-    return ["sim write %s %dG" % (name, stream.rng.choice((5, 20, 60)))]
+    return [f"sim write {name} {stream.rng.choice((5, 20, 60))}G"]
 
 
 def _delete(stream: Stream) -> List[str]:
     name = stream.rng.choice(stream.pools)
     part = int(stream.pool_bytes[name] * stream.rng.choice((0.1, 0.4))) >> 30
-    return ["sim delete %s %dG" % (name, max(1, part))]
+    return [f"sim delete {name} {max(1, part)}G"]
 
 
 def _grow(stream: Stream) -> List[str]:
     name = stream.rng.choice(stream.pools)
-    stream.heal("sim grow %s 0" % name)
-    return ["sim grow %s %s" % (name, stream.rng.choice(("1G/1h", "8G/1h")))]
+    stream.heal(f"sim grow {name} 0")
+    return [f"sim grow {name} {stream.rng.choice(('1G/1h', '8G/1h'))}"]
 
 
 # -- flags and speeds -----------------------------------------------------------------------------
@@ -250,7 +250,7 @@ def _peering(stream: Stream) -> List[str]:
 def _scrub(stream: Stream) -> List[str]:
     if stream.first_pool not in stream.pools:
         return _failover(stream)
-    return ["sim scrub 1.%x %s" % (number, stream.rng.choice(("10m", "3h")))
+    return [f"sim scrub 1.{number:x} {stream.rng.choice(('10m', '3h'))}"
             for number in stream.rng.sample(range(4), 2)]
 
 
@@ -303,17 +303,17 @@ def _builtin(stream: Stream) -> List[str]:
 def _option(stream: Stream) -> List[str]:
     name, values = stream.rng.choice(_OPTIONS)
     if name in _DEFAULTS:
-        stream.heal("%s%s %s" % (_OUT, name, _DEFAULTS[name]))
-    return ["%s%s %s" % (_OUT, name, stream.rng.choice(values))]
+        stream.heal(f"{_OUT}{name} {_DEFAULTS[name]}")
+    return [f"{_OUT}{name} {stream.rng.choice(values)}"]
 
 
 def _pool_ids(stream: Stream) -> List[str]:
-    stream.heal("%spool_ids ''" % _OUT)
-    return ["%spool_ids %d" % (_OUT, stream.rng.randint(1, len(stream.pools)))]
+    stream.heal(f"{_OUT}pool_ids ''")
+    return [f"{_OUT}pool_ids {stream.rng.randint(1, len(stream.pools))}"]
 
 
 def _classes(stream: Stream) -> List[str]:
-    stream.heal("%sdevice_classes ''" % _OUT)
+    stream.heal(f"{_OUT}device_classes ''")
     return [_OUT + "device_classes " + stream.rng.choice(("hdd", "ssd"))]
 
 
@@ -327,14 +327,14 @@ def _on(stream: Stream) -> List[str]:
 
 def _read(stream: Stream) -> List[str]:
     stream.made += 1
-    plan = "look%d" % stream.made
+    plan = f"look{stream.made}"
     return ["try equilibrium " + line for line in (
         "status", "eval", "optimize " + plan, "show " + plan, "eval " + plan, "explain", "ls")]
 
 
 def _execute(stream: Stream) -> List[str]:
     stream.made += 1
-    plan = "plan%d" % stream.made
+    plan = f"plan{stream.made}"
     return ["try equilibrium off", "try equilibrium optimize " + plan,
             "try equilibrium execute " + plan]
 

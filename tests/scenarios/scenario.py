@@ -72,7 +72,7 @@ def read(path: Path) -> Scenario:
         elif line.strip():
             key, _, rest = line.partition(" ")
             if key not in words_of:
-                raise ValueError("%s: what does '%s' mean?" % (path.name, line))
+                raise ValueError(f"{path.name}: what does '{line}' mean?")
             words_of[key].append(rest.strip())
     cluster, _, seed = words_of["cluster"][0].partition(" seed=")
     return Scenario(
@@ -89,11 +89,11 @@ def read(path: Path) -> Scenario:
 def text_of(scenario: Scenario) -> str:
     """The scenario as a file without an outcome."""
     lines = ["# " + scenario.description,
-             "cluster %s seed=%d" % (scenario.cluster, scenario.seed)]
+             f"cluster {scenario.cluster} seed={scenario.seed}"]
     lines += ["option %s %s" % option for option in scenario.options]
     lines += ["at %s %s" % ("%ds" % event.at if event.at else "0", event.line)
               for event in scenario.events]
-    return "\n".join(lines + ["run %ds" % scenario.seconds, _DASHES, ""])
+    return "\n".join(lines + [f"run {int(scenario.seconds)}s", _DASHES, ""])
 
 
 def rewrite(path: Path, outcome: List[str]) -> None:

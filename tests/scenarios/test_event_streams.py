@@ -32,12 +32,12 @@ def test_event_stream(stream_seed: int, tmp_path: Path) -> None:
 
 
 def test_cluster_to_which_nothing_happens(quiet_seed: int, tmp_path: Path) -> None:
-    """L4 no shard is moved twice; L8 the highest utilisation does not rise."""
+    """L4 no shard is moved twice; L8 the highest utilization does not rise."""
     played, rest = random_events.quiet(quiet_seed), Rest()
     result = drive.run(played, tmp_path, rest.see)
     _hold(played, result, result.watch.broken + rest.broken
-          + ["L4: %s" % what for what in result.watch.repeats.found]
-          + ["L8: %s" % what for what in result.watch.risen])
+          + [f"L4: {what}" for what in result.watch.repeats.found]
+          + [f"L8: {what}" for what in result.watch.risen])
 
 
 def _hold(played: scenario.Scenario, result: drive.Result, broken: List[str]) -> None:

@@ -7,9 +7,9 @@ from typing import Dict, Optional
 
 import pytest
 
-from mgr_stub.map_change import MapChange
-from mgr_stub.session import Session
-from mgr_stub.upmap import NONE, Items
+from mgr_stub.cluster.map_change import MapChange
+from mgr_stub.cluster.upmap import NONE, Items
+from mgr_stub.console.session import Session
 
 from . import clusters
 from .watch import Watch
@@ -39,7 +39,7 @@ def test_it_comes_to_rest(any_upmaps_seed: int, tmp_path: Path) -> None:
     session = clusters.session_of("random", any_upmaps_seed, tmp_path)
     session.command("config set mgr mgr/equilibrium/sleep_interval 600")
     session.command("sim backfill rate 1G")
-    made_by_others(session, random.Random("upmaps %d" % any_upmaps_seed))
+    made_by_others(session, random.Random(f"upmaps {any_upmaps_seed}"))
     watch = Watch(session)
     session.observers.append(watch)
     session.command("equilibrium on")

@@ -13,7 +13,7 @@ _HOURS = 12
 _POINTS = [when + "-" + what for what in ("get", "map", "send", "store")
            for when in ("before", "after")]
 _COUNTS = {"before": 1, "after": 4}
-#: The highest utilisation may end so much higher than without the death: a new plan of the rest.
+#: The highest utilization may end so much higher than without the death: a new plan of the rest.
 _SAME = 0.005
 
 
@@ -38,7 +38,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> float:
 @pytest.mark.parametrize("point", _POINTS)
 def test_the_successor_finishes(point: str, undisturbed: float, tmp_path: Path) -> None:
     count = _COUNTS[point.partition("-")[0]]
-    result = drive.run(story("%s %d" % (point, count)), tmp_path)
+    result = drive.run(story(f"{point} {count}"), tmp_path)
     assert not result.watch.broken
     assert result.session.module.balancer.state == "balanced", result.lines
     assert highest(result) <= undisturbed + _SAME

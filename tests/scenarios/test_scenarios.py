@@ -32,7 +32,7 @@ def test_scenario(path: Path, tmp_path: Path, request: pytest.FixtureRequest) ->
         # visible, not hidden: OSDs near the level exchange shards for their pools' room, and what
         # events themselves move there and back is in the figure as well
         assert dict(played.options).get("aim") != "least-motion"
-        pytest.xfail("an OSD's utilisation thrashes by %.0f %%" % (100.0 * thrashing))
+        pytest.xfail(f"an OSD's utilization thrashes by {100.0 * thrashing:.0f} %")
 
 
 @pytest.mark.parametrize("path", scenario.all_files()[:1], ids=lambda path: path.stem)

@@ -6,8 +6,8 @@ from typing import Callable, Dict, List, Tuple
 
 import pytest
 
-from mgr_stub import cluster_events
-from mgr_stub.session import Session
+from mgr_stub.console.session import Session
+from mgr_stub.events import cluster_events
 
 from . import clusters
 from .work import Work, work_of
@@ -120,7 +120,7 @@ def test_a_tiny_pool_that_swings_makes_no_plan(tmp_path: Path) -> None:
     assert session.module.balancer.state == "balanced"
     before = work_of(session)
     for turn in range(6 * 6):
-        session.command("sim %s swings 70K" % ("delete" if turn % 2 else "write"))
+        session.command(f"sim {'delete' if turn % 2 else 'write'} swings 70K")
         session.run_for(600.0)
     work = work_of(session) - before
     assert not work.plans

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from typing import Any, Callable, Dict, Iterable, Iterator, List
 
-from mgr_stub.cluster import Cluster
-from mgr_stub.session import Session
-from mgr_stub.upmap import NONE
+from mgr_stub.cluster.cluster import Cluster
+from mgr_stub.cluster.upmap import NONE
+from mgr_stub.console.session import Session
 
 from . import cluster_view
 from .under_way import UnderWay
@@ -146,11 +146,11 @@ def t1_fill(session: Session, ours: UnderWay, status: Dict[str, Any],
                    if (cluster.crush.classes.get(osd) or _NO_CLASS) == name
                    and cluster_view.may_take(cluster, osd)]
         if not members:
-            yield "class %s has no OSD that is in" % name
+            yield f"class {name} has no OSD that is in"
             continue
         highest = max(will_be[osd] for osd in members)
         if abs(highest - said["max"]) > _FILL_SLACK:
-            yield "class %s will be at %.4f at most, said is %.4f" % (name, highest, said["max"])
+            yield f"class {name} will be at {highest:.4f} at most, said is {said['max']:.4f}"
 
 
 def t8_now(session: Session, ours: UnderWay, status: Dict[str, Any],
@@ -165,8 +165,7 @@ def t8_now(session: Session, ours: UnderWay, status: Dict[str, Any],
             continue
         # those that are down count or not: nobody knows what they hold
         if min(abs(max(some) - said["max_now"]) for some in (alive, levels.values())) > _FILL_SLACK:
-            yield "class %s is at %.4f at most, said is %.4f" % (
-                name, max(alive), said["max_now"])
+            yield f"class {name} is at {max(alive):.4f} at most, said is {said['max_now']:.4f}"
 
 
 def t2_misplaced(session: Session, ours: UnderWay, status: Dict[str, Any],
@@ -176,9 +175,9 @@ def t2_misplaced(session: Session, ours: UnderWay, status: Dict[str, Any],
     shown = cluster_view.misplaced_copies(cluster, cluster.restless) / total
     said = status["misplaced_ratio"]
     if said < shown - _MISPLACED_SLACK:
-        yield "%.4f is misplaced, said is %.4f" % (shown, said)
+        yield f"{shown:.4f} is misplaced, said is {said:.4f}"
     if said > shown + ours.copies() / total + _MISPLACED_SLACK:
-        yield "%.4f is misplaced, %.4f ours, said is %.4f" % (shown, ours.copies() / total, said)
+        yield f"{shown:.4f} is misplaced, {ours.copies() / total:.4f} ours, said is {said:.4f}"
 
 
 def t3_moving(session: Session, ours: UnderWay, status: Dict[str, Any],
@@ -187,7 +186,7 @@ def t3_moving(session: Session, ours: UnderWay, status: Dict[str, Any],
     moving = sum(len(cluster_view.coming(session.cluster, pg))
                  for pg in session.cluster.restless.values())
     if bool(said) != bool(moving) or abs(said - moving) > max(2, moving // 5):
-        yield "%d shards are on their way, said is %d" % (moving, said)
+        yield f"{moving} shards are on their way, said is {said}"
 
 
 def t4_remaining(session: Session, ours: UnderWay, status: Dict[str, Any],
@@ -195,23 +194,23 @@ def t4_remaining(session: Session, ours: UnderWay, status: Dict[str, Any],
     done, left = status["execution"], status["remaining"]["moves"]
     if done is None:
         if left:
-            yield "%d moves are left of no plan" % left
+            yield f"{left} moves are left of no plan"
     elif left != (done["planned_moves"] - done["sent_moves"] - done["done_moves"]
                   - done["dropped_moves"]):
-        yield "%d moves are left of %s" % (left, done)
+        yield f"{left} moves are left of {done}"
 
 
 def t5_state(session: Session, ours: UnderWay, status: Dict[str, Any],
              evaluation: Dict[str, Any]) -> Iterator[str]:
     state, active = status["state"], session.module.settings().active
     if status["active"] != active:
-        yield "it is %s, said is %s" % (active, status["active"])
+        yield f"it is {active}, said is {status['active']}"
     if not active and not status["execution"] and state != "off":
-        yield "it is off, said is %s" % state
+        yield f"it is off, said is {state}"
     if state in ("balanced", "stuck", "off") and status["execution"]:
         yield "a plan is under way"
     if state == "balanced" and ours.moves:
-        yield "%d of our moves are on their way" % len(ours.moves)
+        yield f"{len(ours.moves)} of our moves are on their way"
     if state == "balanced" and not status["reason"]:
         yield "no reason is given"
 
@@ -219,12 +218,12 @@ def t5_state(session: Session, ours: UnderWay, status: Dict[str, Any],
 def t6_eval(session: Session, ours: UnderWay, status: Dict[str, Any],
             evaluation: Dict[str, Any]) -> Iterator[str]:
     if "refused" in evaluation:
-        yield "eval is refused: %s" % evaluation["refused"]
+        yield f"eval is refused: {evaluation['refused']}"
         return
     for name, said in evaluation["classes"].items():
         here = status["classes"].get(name, {})
         if (here.get("max"), here.get("fullest_osd")) != (said["max"], said["fullest_osd"]):
-            yield "eval and status differ in class %s" % name
+            yield f"eval and status differ in class {name}"
 
 
 def t7_stored(session: Session, ours: UnderWay, status: Dict[str, Any],
@@ -234,11 +233,11 @@ def t7_stored(session: Session, ours: UnderWay, status: Dict[str, Any],
         stored[pg.pool_id] = stored.get(pg.pool_id, 0) + pg.num_bytes
     known = {pool["pool_id"] for pool in evaluation.get("pools", {}).values()}
     if known != set(cluster.map.pools):
-        yield "pools %s are not told of" % sorted(set(cluster.map.pools) ^ known)
+        yield f"pools {sorted(set(cluster.map.pools) ^ known)} are not told of"
     for name, pool in evaluation.get("pools", {}).items():
         really = stored.get(pool["pool_id"], 0)
         if abs(pool["stored_bytes"] - really) > 0.02 * really + (64 << 20):
-            yield "pool %s stores %d, said is %d" % (name, really, pool["stored_bytes"])
+            yield f"pool {name} stores {really}, said is {pool['stored_bytes']}"
 
 
 def t10_too_full(session: Session, ours: UnderWay, status: Dict[str, Any],
@@ -247,7 +246,7 @@ def t10_too_full(session: Session, ours: UnderWay, status: Dict[str, Any],
     waiting = sorted(pgid for pgid, pg in progress.items() if "toofull" in pg["state"])
     told = {pgid for entry in status["too_full"] for pgid in entry["pgids"]}
     if waiting and not told.intersection(waiting):
-        yield "pg %s waits for an OSD that is too full, told are %s" % (waiting[0], sorted(told))
+        yield f"pg {waiting[0]} waits for an OSD that is too full, told are {sorted(told)}"
 
 
 _Rule = Callable[[Session, UnderWay, Dict[str, Any], Dict[str, Any]], Iterator[str]]

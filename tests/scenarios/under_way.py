@@ -3,10 +3,10 @@ from __future__ import annotations
 
 from typing import Dict, NamedTuple, Optional, Tuple
 
-from mgr_stub.cluster import Cluster
-from mgr_stub.mon_faults import LoggedCommand
-from mgr_stub.pg import Pg
-from mgr_stub.upmap import NONE, Items, Mapping
+from mgr_stub.cluster.cluster import Cluster
+from mgr_stub.cluster.pg import Pg
+from mgr_stub.cluster.upmap import NONE, Items, Mapping
+from mgr_stub.monitor.mon_faults import LoggedCommand
 
 SET_ITEMS, REMOVE_ITEMS = "osd pg-upmap-items", "osd rm-pg-upmap-items"
 Osds = Tuple[int, ...]

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import List, Set
 
-from mgr_stub.monitor import MGR
-from mgr_stub.session import Session
+from mgr_stub.console.session import Session
+from mgr_stub.monitor.monitor import MGR
 
 from .figures import Ceiling, Figures, Repeats
 from .judge import Judge
 from .map_rules import MapRules
-from .open_walks import OpenWalks
+from .open_executions import OpenWalks
 from .truth import Truth
 from .under_way import REMOVE_ITEMS, SET_ITEMS
 

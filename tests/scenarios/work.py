@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, NamedTuple
 
-from mgr_stub.session import Session
+from mgr_stub.console.session import Session
 
 
 class Work(NamedTuple):

@@ -9,7 +9,7 @@ import random
 from collections import Counter
 from typing import Any, Dict, List
 
-from builders import GIB, NONE, Cluster, hosts
+from tests.support.unit_cluster import GIB, NONE, Cluster, hosts
 
 from equilibrium_mgr.snapshot.reading import Reading
 
@@ -58,7 +58,7 @@ class Lives:
         self.lives: List[Life] = []
         for ps in range(pgs):
             for pool, size in ((1, 3), (2, 4)):
-                life = Life("%d.%x" % (pool, ps), self.rng.sample(range(OSDS), size), pool == 2)
+                life = Life(f"{pool}.{ps:x}", self.rng.sample(range(OSDS), size), pool == 2)
                 self.lives.append(life)
                 self.cluster.pg(life.pgid, life.up, num_bytes=3 * GIB, objects=30)
         self.now = 1000.0
@@ -118,7 +118,7 @@ class Lives:
 
     def _states(self, pool: int) -> List[Any]:
         return sorted(Counter(record.state for pgid, record in self.cluster.records.items()
-                              if pgid.startswith("%d." % pool)).items())
+                              if pgid.startswith(f"{pool}.")).items())
 
     def reading(self) -> Reading:
         return self.cluster.reading()._replace(

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any, Dict
 
 import pytest
-from builders import HOST_RULE, NONE, Cluster, hosts
+from tests.support.unit_cluster import HOST_RULE, NONE, Cluster, hosts
 
 
 def one_pg(size: int = 2, count: int = 4, **pool: Any) -> Cluster:
@@ -97,7 +97,7 @@ def test_placement_that_the_monitor_would_reject() -> None:
 
 
 def test_placement_that_only_crush_would_not_give() -> None:
-    racks = {"root default": {"rack r%d" % r: list(range(4 * r, 4 * r + 4)) for r in range(3)}}
+    racks = {"root default": {f"rack r{r}": list(range(4 * r, 4 * r + 4)) for r in range(3)}}
     rules = {0: "take default; choose indep 3 rack; choose indep 2 osd; emit"}
     cluster = Cluster(racks, rules).pool(1, size=6, k=4)
     cluster.pg("1.0", [0, 1, 2, 4, 5, 8]).pg("1.1", [0, 1, 4, 5, 8, 9])

@@ -4,10 +4,10 @@ from __future__ import annotations
 from typing import Dict, Tuple
 
 import pytest
-from builders import GIB, NONE, Cluster, hosts
-from pg_lives import ASYNC, BACKFILL, IN_PLACE, MOVING, Lives
+from tests.snapshot.pg_lives import ASYNC, BACKFILL, IN_PLACE, MOVING, Lives
+from tests.support.unit_cluster import GIB, NONE, Cluster, hosts
 
-from equilibrium_mgr.snapshot.build import SnapshotBuilder, build_snapshot
+from equilibrium_mgr.snapshot.builder import SnapshotBuilder, build_snapshot
 from equilibrium_mgr.snapshot.model import Snapshot
 
 
@@ -327,7 +327,7 @@ def test_what_moves_since_a_moment_ago_is_on_its_way_though_nobody_looked_for_lo
 
 
 def test_a_pool_that_shares_osds_is_not_blocked_by_a_move() -> None:
-    from equilibrium_mgr.executor.guards import troubled_pools
+    from equilibrium_mgr.execution.guards import troubled_pools
     cluster, builder = watched()
     cluster.pool(2, size=2).pg("2.0", [0, 5])
     builder.build(cluster.reading())

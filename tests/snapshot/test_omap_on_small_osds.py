@@ -4,10 +4,10 @@ from __future__ import annotations
 from typing import Dict, Optional
 
 import pytest
-from builders import GIB, MIB, Cluster, hosts
+from tests.support.unit_cluster import GIB, MIB, Cluster, hosts
 
-from equilibrium_mgr.snapshot import reasons
-from equilibrium_mgr.snapshot.build import build_snapshot
+from equilibrium_mgr.snapshot import immovable_reasons as reasons
+from equilibrium_mgr.snapshot.builder import build_snapshot
 
 SMALL = reasons.OMAP_ON_SMALL_OSD
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 from typing import Any, Dict, List
 
 import pytest
-from builders import Cluster, hosts
+from tests.support.unit_cluster import Cluster, hosts
 
-from equilibrium_mgr.snapshot.build import build_snapshot
-from equilibrium_mgr.snapshot.reports import OsdReports
+from equilibrium_mgr.snapshot.builder import build_snapshot
+from equilibrium_mgr.snapshot.osd_reports import OsdReports
 
 
 def stats(**seq: int) -> List[Dict[str, Any]]:

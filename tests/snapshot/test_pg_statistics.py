@@ -5,8 +5,8 @@ from typing import Any, Dict, List, Sequence
 
 import pytest
 
+from equilibrium_mgr.snapshot.pg_statistics import PgStatistics
 from equilibrium_mgr.snapshot.reading import PgRecord
-from equilibrium_mgr.snapshot.statistics import PgStatistics
 
 
 def pg_stat(pgid: str, objects: int = 10, omap: int = 0, up: Sequence[int] = (0, 1),
@@ -64,13 +64,13 @@ def test_pg_that_no_full_reading_saw_gets_the_mean() -> None:
 
 
 def test_pgs_that_were_merged_since_the_full_reading_have_the_mean() -> None:
-    reader = Reader([pg_stat("1.%x" % n, 10, 8) for n in range(4)], [pool_stat(1, 40, 32)])
+    reader = Reader([pg_stat(f"1.{n:x}", 10, 8) for n in range(4)], [pool_stat(1, 40, 32)])
     now = reader.read({"1.0": progress(), "1.1": progress()}, [pool_stat(1, 40, 32)])
     assert [(r.num_objects, r.omap_bytes) for r in now.values()] == [(20, 16), (20, 16)]
 
 
 def test_pgs_that_were_split_since_the_full_reading_have_their_part_by_bytes() -> None:
-    reader = Reader([pg_stat("1.%x" % n, 20, 8) for n in range(2)], [pool_stat(1, 40, 16)])
+    reader = Reader([pg_stat(f"1.{n:x}", 20, 8) for n in range(2)], [pool_stat(1, 40, 16)])
     now = reader.read({"1.0": progress(500), "1.1": progress(1000), "1.2": progress(500)},
                       [pool_stat(1, 40, 16)])
     assert [(r.num_objects, r.omap_bytes) for r in now.values()] == [(10, 4), (20, 8), (10, 4)]

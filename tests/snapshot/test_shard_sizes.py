@@ -10,9 +10,9 @@ from __future__ import annotations
 import random
 
 import pytest
-from builders import GIB, MIB, Cluster, hosts
+from tests.support.unit_cluster import GIB, MIB, Cluster, hosts
 
-from equilibrium_mgr.snapshot.build import build_snapshot
+from equilibrium_mgr.snapshot.builder import build_snapshot
 
 
 def test_replicated_shard_is_the_pg() -> None:
@@ -41,7 +41,7 @@ def metadata_cluster(per_object: int, base: int, seed: int = 1) -> Cluster:
     rng = random.Random(seed)
     cluster = Cluster(hosts(6)).pool(1, size=2)
     for ps in range(20):
-        cluster.pg("1.%x" % ps, rng.sample(range(6), 2), num_bytes=rng.randint(1, 4) * GIB,
+        cluster.pg(f"1.{ps:x}", rng.sample(range(6), 2), num_bytes=rng.randint(1, 4) * GIB,
                    objects=rng.randint(0, 5000), omap=rng.randint(0, 900) * MIB)
     for osd in range(6):
         objects = sum(cluster.records[p].num_objects for p, up in cluster.up.items() if osd in up)
@@ -76,8 +76,8 @@ def test_shards_of_a_class_never_exceed_what_it_uses(seed: int) -> None:
 def test_compressed_pool_shrinks_by_its_own_ratio() -> None:
     cluster = Cluster(hosts(4)).pool(1, size=2).pool(2, size=3)
     for ps in range(4):
-        cluster.pg("1.%x" % ps, [ps, (ps + 1) % 4], num_bytes=8 * GIB)
-        cluster.pg("2.%x" % ps, [ps, (ps + 1) % 4, (ps + 2) % 4], num_bytes=2 * GIB)
+        cluster.pg(f"1.{ps:x}", [ps, (ps + 1) % 4], num_bytes=8 * GIB)
+        cluster.pg(f"2.{ps:x}", [ps, (ps + 1) % 4, (ps + 2) % 4], num_bytes=2 * GIB)
     cluster.store_stats = {1: {"allocated": 4 * 2 * 4 * GIB}, 2: {"allocated": 4 * 3 * 2 * GIB}}
     for osd in range(4):
         cluster.osd(osd, used=2 * 4 * GIB + 3 * 2 * GIB)
@@ -134,8 +134,8 @@ def test_what_moves_have_shown_is_added_to_a_shard_once() -> None:
     """Bytes per object that OSDs took when shards came; the cost of metadata keeps out of it."""
     cluster = Cluster(hosts(2)).pool(1, size=1).pool(2, size=1)
     for ps in range(4):
-        cluster.pg("1.%x" % ps, [ps % 2], num_bytes=0, objects=1000)
-        cluster.pg("2.%x" % ps, [ps % 2], num_bytes=GIB, objects=1000)
+        cluster.pg(f"1.{ps:x}", [ps % 2], num_bytes=0, objects=1000)
+        cluster.pg(f"2.{ps:x}", [ps % 2], num_bytes=GIB, objects=1000)
     for osd in (0, 1):
         cluster.osd(osd, used=4 * GIB)
     reading = cluster.reading()._replace(measured={1: GIB / 1000})
@@ -149,8 +149,8 @@ def test_what_one_pool_took_does_not_make_anothers_shards_smaller() -> None:
     """Only those of its shards that have come take more: its others still take what they did."""
     cluster = Cluster(hosts(2)).pool(1, size=1).pool(2, size=1)
     for ps in range(4):
-        cluster.pg("1.%x" % ps, [ps % 2], num_bytes=GIB, objects=1000)
-        cluster.pg("2.%x" % ps, [ps % 2], num_bytes=GIB, objects=1000)
+        cluster.pg(f"1.{ps:x}", [ps % 2], num_bytes=GIB, objects=1000)
+        cluster.pg(f"2.{ps:x}", [ps % 2], num_bytes=GIB, objects=1000)
     cluster.osd(0, used=6 * GIB).osd(1, used=4 * GIB)
     snapshot = build_snapshot(cluster.reading()._replace(measured={1: 2 * GIB / 1000}))
     assert snapshot.pgs["2.0"].shard_bytes == pytest.approx(GIB, rel=0.01)

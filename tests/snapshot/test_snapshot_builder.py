@@ -5,10 +5,10 @@ import random
 from typing import Any, Dict
 
 import pytest
-from builders import Cluster
-from random_clusters import HDDS, random_cluster
+from tests.support.random_clusters import HDDS, random_cluster
+from tests.support.unit_cluster import Cluster
 
-from equilibrium_mgr.snapshot.build import SnapshotBuilder, build_snapshot
+from equilibrium_mgr.snapshot.builder import SnapshotBuilder, build_snapshot
 from equilibrium_mgr.snapshot.model import Snapshot
 
 

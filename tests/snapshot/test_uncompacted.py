@@ -4,11 +4,11 @@ from __future__ import annotations
 from typing import Tuple
 
 import pytest
-from builders import GIB, OSD_RULE, Cluster, hosts
+from tests.support.unit_cluster import GIB, OSD_RULE, Cluster, hosts
 
-from equilibrium_mgr.planner.options import PlanOptions
+from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.planner import make_plan
-from equilibrium_mgr.snapshot.build import SnapshotBuilder, build_snapshot
+from equilibrium_mgr.snapshot.builder import SnapshotBuilder, build_snapshot
 
 OMAP = 4 * GIB
 PGS = 8
@@ -18,7 +18,7 @@ def omap_cluster() -> Cluster:
     """Eight PGs of 4 GiB of omap: six on osd.0, two on osd.1; osd.2 is empty."""
     cluster = Cluster(hosts(1, 3), {0: OSD_RULE}).pool(1, size=1)
     for ps in range(PGS):
-        cluster.pg("1.%x" % ps, [int(ps >= 6)], num_bytes=0, objects=1000, omap=OMAP)
+        cluster.pg(f"1.{ps:x}", [int(ps >= 6)], num_bytes=0, objects=1000, omap=OMAP)
     report(cluster, 0, 6), report(cluster, 1, 2), report(cluster, 2, 0)
     return cluster
 
@@ -34,7 +34,7 @@ def moved(shards: int = 3) -> Tuple[Cluster, SnapshotBuilder]:
     """So many went from osd.0 to osd.2 and have arrived; osd.0 has given nothing back."""
     cluster, builder = omap_cluster(), SnapshotBuilder()
     builder.build(cluster.reading())
-    pgids = ["1.%x" % ps for ps in range(shards)]
+    pgids = [f"1.{ps:x}" for ps in range(shards)]
     for pgid in pgids:
         cluster.pg(pgid, [2], num_bytes=0, objects=1000, omap=OMAP, items=[(0, 2)], acting=[0],
                    state="active+remapped+backfilling", reported=101)
@@ -126,7 +126,7 @@ def test_an_osd_that_tells_nothing_of_omap_is_believed(told: bool) -> None:
 def test_bytes_of_objects_are_free_at_once() -> None:
     cluster, builder = omap_cluster(), SnapshotBuilder()
     for ps in range(PGS):
-        cluster.pg("1.%x" % ps, [int(ps >= 6)], num_bytes=OMAP, objects=1000)
+        cluster.pg(f"1.{ps:x}", [int(ps >= 6)], num_bytes=OMAP, objects=1000)
     builder.build(cluster.reading())
     cluster.pg("1.0", [2], num_bytes=OMAP, objects=1000, items=[(0, 2)], reported=102)
     cluster.epoch = 102
@@ -137,10 +137,10 @@ def expanded(told: bool, growth: float) -> Tuple[Cluster, SnapshotBuilder]:
     """100 PGs on ten OSDs; two new OSDs have got two from each, and nothing is compacted yet."""
     cluster, builder = Cluster(hosts(1, 12), {0: OSD_RULE}).pool(1, size=1), SnapshotBuilder()
     for ps in range(100):
-        cluster.pg("1.%x" % ps, [ps % 10], num_bytes=0, objects=1000, omap=OMAP)
+        cluster.pg(f"1.{ps:x}", [ps % 10], num_bytes=0, objects=1000, omap=OMAP)
     told_of(cluster, told, growth, 0)
     builder.build(cluster.reading())
-    moves = {"1.%x" % ps: (ps % 10, 10 + ps % 2) for ps in range(20)}
+    moves = {f"1.{ps:x}": (ps % 10, 10 + ps % 2) for ps in range(20)}
     for pgid, (source, target) in moves.items():
         cluster.pg(pgid, [target], num_bytes=0, objects=1000, omap=OMAP, items=[(source, target)],
                    acting=[source], state="active+remapped+backfilling", reported=101)

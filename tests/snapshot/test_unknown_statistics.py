@@ -5,12 +5,12 @@ import random
 from typing import Any, Dict, List, Mapping
 
 import pytest
-from builders import GIB, MIB, Cluster, hosts
+from tests.support.unit_cluster import GIB, MIB, Cluster, hosts
 
-from equilibrium_mgr.snapshot import reasons
-from equilibrium_mgr.snapshot.build import build_snapshot
+from equilibrium_mgr.snapshot import immovable_reasons as reasons
+from equilibrium_mgr.snapshot.builder import build_snapshot
 from equilibrium_mgr.snapshot.model import Snapshot
-from equilibrium_mgr.snapshot.statistics import PgStatistics
+from equilibrium_mgr.snapshot.pg_statistics import PgStatistics
 
 BYTES_ONLY, OMAP_ONLY, MIXED, EMPTY = "bytes only", "omap only", "mixed", "empty"
 
@@ -21,7 +21,7 @@ class TruePool:
     def __init__(self, rng: random.Random, pool: int) -> None:
         self.rng, self.pool = rng, pool
         self.kind = rng.choice((BYTES_ONLY, OMAP_ONLY, MIXED, EMPTY))
-        self.pgids = ["%d.%x" % (pool, ps) for ps in range(rng.choice((4, 8, 12)))]
+        self.pgids = [f"{pool}.{ps:x}" for ps in range(rng.choice((4, 8, 12)))]
         self.objects = {pgid: 0 for pgid in self.pgids}
         self.reported = {pgid: True for pgid in self.pgids}
 
@@ -127,17 +127,17 @@ def test_the_order_of_dictionaries_does_not_matter(seed: int) -> None:
 def test_pgs_that_had_not_reported_take_what_others_have_not() -> None:
     """Half of a pool of omap is reported at the full reading, all of it later."""
     def full(count: int) -> List[Mapping[str, Any]]:
-        return [{"pgid": "7.%x" % i, "state": "active+clean" if i < count else "unknown",
+        return [{"pgid": f"7.{i:x}", "state": "active+clean" if i < count else "unknown",
                  "stat_sum": {"num_objects": 1000 + i, "num_omap_bytes": GIB} if i < count else {}}
                 for i in range(16)]
     statistics = PgStatistics()
     statistics.read_full(full(8), [{"poolid": 7, "stat_sum": {"num_objects": 8028}}])
     now = statistics.records(
-        {"7.%x" % i: {"num_bytes": 0, "state": "active+clean", "reported_epoch": 9}
+        {f"7.{i:x}": {"num_bytes": 0, "state": "active+clean", "reported_epoch": 9}
          for i in range(16)},
         [{"poolid": 7, "stat_sum": {"num_objects": 16028, "num_omap_bytes": 16 * GIB}}], ())
-    assert [now["7.%x" % i].num_objects for i in range(8)] == [1000 + i for i in range(8)]
-    assert {now["7.%x" % i].num_objects for i in range(8, 16)} == {1000}
+    assert [now[f"7.{i:x}"].num_objects for i in range(8)] == [1000 + i for i in range(8)]
+    assert {now[f"7.{i:x}"].num_objects for i in range(8, 16)} == {1000}
     assert {record.omap_bytes for record in now.values()} == {GIB}
 
 
@@ -147,7 +147,7 @@ def test_pgs_that_had_not_reported_take_what_others_have_not() -> None:
 def unreported() -> Cluster:
     cluster = Cluster(hosts(4)).pool(1, size=2)
     for ps in range(6):
-        cluster.pg("1.%x" % ps, [0, 1], num_bytes=GIB, objects=100)
+        cluster.pg(f"1.{ps:x}", [0, 1], num_bytes=GIB, objects=100)
     cluster.pg("1.6", [1, 2], num_bytes=0, objects=0, state="unknown", reported=0)
     cluster.pg("1.7", [1, 2], num_bytes=0, objects=0)
     del cluster.records["1.7"]
@@ -205,7 +205,7 @@ def omap_pool(scrubbed: int, allocated: bool, pgs: int = 16, seed: int = 1) -> C
     used = {osd: GIB for osd in range(6)}
     for ps in range(pgs):
         up, objects = rng.sample(range(6), 3), rng.randrange(20, 50)
-        cluster.pg("1.%x" % ps, up, num_bytes=0, objects=objects,
+        cluster.pg(f"1.{ps:x}", up, num_bytes=0, objects=objects,
                    omap=objects * 400_000 if ps < scrubbed else 0)
         total += 3 * objects * 400_000
         for osd in up:
@@ -286,8 +286,8 @@ def test_objects_with_omap_tell_more_than_bytes() -> None:
     """Of 100 objects 90 have omap, though one of the others is large; and the other way round."""
     cluster = Cluster(hosts(3)).pool(1, size=2)
     for ps, with_omap in ((0, 90), (1, 2), (2, 0)):
-        cluster.pg("1.%x" % ps, [0, 1], num_bytes=0 if ps == 2 else 4 * MIB, objects=100)
-        cluster.records["1.%x" % ps] = cluster.records["1.%x" % ps]._replace(
+        cluster.pg(f"1.{ps:x}", [0, 1], num_bytes=0 if ps == 2 else 4 * MIB, objects=100)
+        cluster.records[f"1.{ps:x}"] = cluster.records[f"1.{ps:x}"]._replace(
             omap_objects=with_omap)
     snapshot: Snapshot = build_snapshot(cluster.reading())
     assert [pg.immovable for pg in snapshot.pgs.values()] == [
@@ -303,11 +303,11 @@ def test_a_part_of_the_objects_with_omap_is_enough_where_it_is_told_late(
     cluster.extra["require_osd_release"] = release
     cluster.store_stats[1] = {"omap_allocated": told}
     for ps, with_omap, omap in ((0, 100, 0), (1, 40, 0), (2, 3, 0), (3, 100, 80 * MIB)):
-        cluster.pg("1.%x" % ps, [0, 1], num_bytes=22 * MIB, objects=325, omap=omap)
-        cluster.records["1.%x" % ps] = cluster.records["1.%x" % ps]._replace(
+        cluster.pg(f"1.{ps:x}", [0, 1], num_bytes=22 * MIB, objects=325, omap=omap)
+        cluster.records[f"1.{ps:x}"] = cluster.records[f"1.{ps:x}"]._replace(
             omap_objects=with_omap)
     pgs = cluster.snapshot().pgs
-    assert [ps for ps in range(4) if pgs["1.%x" % ps].immovable == reasons.OMAP_UNMEASURED
+    assert [ps for ps in range(4) if pgs[f"1.{ps:x}"].immovable == reasons.OMAP_UNMEASURED
             ] == unmeasured
 
 

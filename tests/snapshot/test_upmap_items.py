@@ -5,13 +5,13 @@ import random
 from typing import List, Tuple
 
 import pytest
-from builders import hosts
-from crush_maps import crush_map
+from tests.support.crush_maps import crush_map
+from tests.support.unit_cluster import hosts
 
 from equilibrium_mgr.crush.hierarchy import CrushHierarchy
 from equilibrium_mgr.crush.placement import PlacementRule
-from equilibrium_mgr.snapshot.upmap import (apply_items, invert_items, items_by_pg, items_for,
-                                            settle_replicated)
+from equilibrium_mgr.snapshot.upmap_items import (
+    apply_items, invert_items, items_by_pg, items_for, settle_replicated)
 
 Items = List[Tuple[int, int]]
 

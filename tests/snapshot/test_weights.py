@@ -4,10 +4,10 @@ from __future__ import annotations
 from typing import Dict, Optional, Sequence
 
 import pytest
-from builders import OSD_RULE, TIB, Cluster, hosts
+from tests.support.unit_cluster import OSD_RULE, TIB, Cluster, hosts
 
 from equilibrium_mgr.snapshot.model import Snapshot, without_shares
-from equilibrium_mgr.snapshot.weights import held_sentence
+from equilibrium_mgr.snapshot.operator_weights import held_sentence
 
 #: 12 OSDs of 4 TiB
 ALIKE = [4.0] * 12

@@ -8,7 +8,7 @@ from typing import Callable, Iterator, List
 
 import pytest
 
-from equilibrium_mgr import turns
+from equilibrium_mgr.runtime import time_slice as turns
 
 from .running import Running
 from .stand_ins import HeldPlanner
@@ -29,7 +29,7 @@ class _Errors(logging.Handler):
 def run_mgr(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Running]]:
     """Starts a mgr on the small cluster."""
     monkeypatch.setattr(turns, "_YIELD_SECONDS", 0.0)
-    planning = importlib.import_module("equilibrium_mgr.planning")
+    planning = importlib.import_module("equilibrium_mgr.plan_service.plan_service")
     make_plan = planning.make_plan
     started: List[Running] = []
     errors: List[str] = []

@@ -11,14 +11,14 @@ from concurrent.futures import TimeoutError as Late
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from benchmark.clusters import state_of
-from benchmark.shapes import Osds, PoolPlan, fill
+from tests.benchmark.clusters import state_of
+from tests.benchmark.shapes import Osds, PoolPlan, fill
 
-from mgr_stub.monitor import MGR
-from mgr_stub.serve_wait import MOST_AT_ONCE
-from mgr_stub.served_session import ServedSession
-from mgr_stub.session import Session
-from scenarios import clusters
+from mgr_stub.console.serve_wait import MOST_AT_ONCE
+from mgr_stub.console.served_session import ServedSession
+from mgr_stub.console.session import Session
+from mgr_stub.monitor.monitor import MGR
+from tests.scenarios import clusters
 
 from .stand_ins import HeldPlanner
 
@@ -35,7 +35,7 @@ def _uneven() -> str:
     """A state file's text."""
     rng = random.Random(1)
     osds = Osds()
-    tree = {"host h%d" % h: osds.host([rng.choice((0.25, 0.5)) for _ in range(2)])
+    tree = {f"host h{h}": osds.host([rng.choice((0.25, 0.5)) for _ in range(2)])
             for h in range(5)}
     layout = osds.layout(tree, {0: _RULE}, [PoolPlan("rbd", 0.9, 32), PoolPlan("fs", 0.1, 8)])
     return json.dumps(state_of(fill(layout, rng, clusters.crush_places)))
@@ -51,7 +51,7 @@ def _balanced() -> str:
         session.command("equilibrium on")
         session.command("sim run 12h")
         assert session.module.balancer.state == "balanced"
-        session.command("sim save %s" % path)
+        session.command(f"sim save {path}")
         return path.read_text()
 
 
@@ -93,7 +93,7 @@ class Running:
 
     def _hear(self, line: str, answer: Tuple[int, str, str]) -> None:
         if "Traceback" in answer[2]:
-            self._errors.append("'%s' raises: %s" % (line, answer[2]))
+            self._errors.append(f"'{line}' raises: {answer[2]}")
         if line == "equilibrium off" and answer[0] == 0:
             self._silent_since = len(self.sent())
         elif line.startswith(_STARTING):

@@ -5,8 +5,8 @@ import sys
 import threading
 from typing import Any, Callable, Optional, Set, Tuple
 
-from mgr_stub.failure_points import MgrDied
-from mgr_stub.served_session import ServedSession
+from mgr_stub.console.served_session import ServedSession
+from mgr_stub.mgr.failure_points import MgrDied
 
 _POLL_SECONDS = 0.002
 #: The module's files in whose lines another thread may come in between.
@@ -75,8 +75,7 @@ class BetweenLines:
             self._lines.add((frame.f_code, frame.f_lineno))
             if len(self._lines) > self._at:
                 action, self._action = self._action, None
-                self.where = "%s:%d" % (frame.f_code.co_filename.rpartition("/")[2],
-                                        frame.f_lineno)
+                self.where = f"{frame.f_code.co_filename.rpartition('/')[2]}:{frame.f_lineno}"
                 sys.settrace(None)
                 action()
         return self._line

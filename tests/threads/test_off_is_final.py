@@ -61,7 +61,7 @@ def lines_of(beginning: str, run_mgr: Callable[..., Running]) -> int:
 @pytest.mark.parametrize("beginning", _BEGINNINGS)
 def test_nothing_is_sent_after_its_answer(beginning: str, off_seed: int,
                                           run_mgr: Callable[..., Running]) -> None:
-    rng = random.Random("off %d" % off_seed)
+    rng = random.Random(f"off {off_seed}")
     line = rng.randrange(lines_of(beginning, run_mgr))
     fails = rng.random() < 0.7
     running = run_mgr()
@@ -76,5 +76,5 @@ def test_nothing_is_sent_after_its_answer(beginning: str, off_seed: int,
     running.run(_SOON)
     running.command("sim backfill rate 1G")
     running.run(900.0)
-    assert not running.broken(), "off at %s%s" % (moment.where, ", the mgr dies" if fails else "")
-    assert running.session.module.balancer.walk is None or not running.is_off()
+    assert not running.broken(), f"off at {moment.where}{', the mgr dies' if fails else ''}"
+    assert running.session.module.balancer.execution is None or not running.is_off()

@@ -51,7 +51,7 @@ def test_between_two_rounds(state: str, event: str, run_mgr: Callable[..., Runni
 
 
 def test_in_the_middle_of_a_round(moment_seed: int, run_mgr: Callable[..., Running]) -> None:
-    rng = random.Random("moment %d" % moment_seed)
+    rng = random.Random(f"moment {moment_seed}")
     state, event = rng.choice(list(STATES)), rng.choice(list(EVENTS))
     running = begin(run_mgr, state, event)
     moment = BetweenLines(running.session)

@@ -57,7 +57,7 @@ def line(rng: random.Random) -> str:
 
 
 def test_storm(storm_seed: int, run_mgr: Callable[..., Running], quick_switches: None) -> None:
-    rng = random.Random("storm %d" % storm_seed)
+    rng = random.Random(f"storm {storm_seed}")
     running = run_mgr()
     for _ in range(_STEPS):
         lines = [line(rng) for _ in range(rng.randint(1, _COMMANDS_A_STEP))]
@@ -67,6 +67,6 @@ def test_storm(storm_seed: int, run_mgr: Callable[..., Running], quick_switches:
             answer.result(30.0)
         if rng.random() < 0.1:
             running.command(rng.choice(("sim mgr fail takeover=3s", "sim failover")))
-        assert not running.broken(), "%s" % lines
+        assert not running.broken(), f"{lines}"
     running.session.close()
     assert running.session.shutdown_seconds < 1.0

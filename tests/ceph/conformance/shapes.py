@@ -15,17 +15,17 @@ _DATA = re.compile(r"-?\d+(\.[0-9a-f]+)?$|.*:\d+/\d+$")
 def shape_of(value: Any) -> Set[str]:
     """One line for each path that ends in a plain value; empty lists and dicts tell nothing."""
     lines: Set[str] = set()
-    _walk(value, "", lines)
+    _execution(value, "", lines)
     return lines
 
 
-def _walk(value: Any, path: str, lines: Set[str]) -> None:
+def _execution(value: Any, path: str, lines: Set[str]) -> None:
     if isinstance(value, dict):
         for key, inner in value.items():
             name = "*" if _DATA.match(str(key)) else str(key)
-            _walk(inner, "%s.%s" % (path, name) if path else name, lines)
+            _execution(inner, f"{path}.{name}" if path else name, lines)
     elif isinstance(value, (list, tuple)):
         for inner in value:
-            _walk(inner, path + "[]", lines)
+            _execution(inner, path + "[]", lines)
     else:
-        lines.add("%s: %s" % (path, type(value).__name__))
+        lines.add(f"{path}: {type(value).__name__}")

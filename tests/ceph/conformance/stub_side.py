@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any, Callable, Dict, List
 
-from mgr_stub import osd_events, pool_events
-from mgr_stub.build import build_cluster
+from mgr_stub.cluster.map_change import MapChange
+from mgr_stub.console.session import Session
 from mgr_stub.crush.edit import with_host
 from mgr_stub.errors import StubError
-from mgr_stub.install import install
-from mgr_stub.map_change import MapChange
-from mgr_stub.session import Session
-from mgr_stub.simulation import Simulation
+from mgr_stub.events import osd_events, pool_events
+from mgr_stub.mgr.install import install
+from mgr_stub.simulation.simulation import Simulation
+from mgr_stub.state.cluster_builder import build_cluster
 
 from . import shapes, view
 from .cluster_shape import MAX_BACKFILLS, MOST_LOG_ENTRIES

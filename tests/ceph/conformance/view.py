@@ -22,7 +22,7 @@ def view_of(module: Any) -> Dict[str, Any]:
     pgs = {}
     for pool in dump["pools"]:
         for position in range(pool["pg_num"]):
-            pgid = "%d.%x" % (pool["pool"], position)
+            pgid = f"{pool['pool']}.{position:x}"
             pgs[pgid] = _pg(osdmap.pg_to_up_acting_osds(pool["pool"], position),
                             stats.get(pgid, {}))
     return {

@@ -3,7 +3,7 @@
 `ceph planner_load begin plan|look|poll`, `ceph planner_load end`, `ceph planner_load status`,
 `ceph planner_load collector` (the garbage collector of this interpreter, and the mgr's memory),
 `ceph planner_load stalls` (how long the interpreter's lock was not to be had, and why).
-`plan` makes plans one after the other with equilibrium's own planning desk and job thread. `look`
+`plan` makes plans one after the other with equilibrium's own plan service and job thread. `look`
 does what follows each reading of the cluster: snapshot, reachable evenness, view, report. `poll`
 has a gateway read the cluster of this mgr. The made
 reading is READING_FILE in the folder of this module, where measure_stall.py has left it.
@@ -151,7 +151,7 @@ class Module(MgrModule):
                 self._work()
             except Exception as error:
                 self.log.exception("the made work failed")
-                self._failure = "%s: %s" % (type(error).__name__, error)
+                self._failure = f"{type(error).__name__}: {error}"
 
     def shutdown(self) -> None:
         """Ends the loop."""
@@ -175,12 +175,12 @@ Work = Callable[[Callable[[], bool]], None]   # one round; is told whether to go
 
 
 def planning(mgr: Any) -> Work:
-    """Plans by equilibrium's desk in its job thread, with its checkpoints and pauses."""
-    from equilibrium.counts import WorkCounters
-    from equilibrium.jobs import JobThread
-    from equilibrium.planner.options import PlanOptions
-    from equilibrium.planning import PlanningDesk
-    from equilibrium.snapshot.build import SnapshotBuilder
+    """Plans by equilibrium's plan service in its job thread, with its checkpoints and pauses."""
+    from equilibrium.plan.options import PlanOptions
+    from equilibrium.plan_service.plan_service import PlanService
+    from equilibrium.runtime.job_thread import JobThread
+    from equilibrium.runtime.work_counters import WorkCounters
+    from equilibrium.snapshot.builder import SnapshotBuilder
     snapshot = SnapshotBuilder().build(_reading())
     unused: Any = None
     gateway: Any = SimpleNamespace(dumped_at_epoch=lambda epoch: True, counters=WorkCounters(),
@@ -188,40 +188,40 @@ def planning(mgr: Any) -> Work:
     jobs = JobThread(mgr.log)
 
     def work(going_on: Callable[[], bool]) -> None:
-        desk = PlanningDesk(gateway, unused, jobs, time.time, mgr.log)
+        service = PlanService(gateway, unused, jobs, time.time, mgr.log)
         done = threading.Event()
-        desk.submit_automatic(snapshot, PlanOptions(), PLAN_SECONDS, lambda plan: done.set())
+        service.submit_automatic(snapshot, PlanOptions(), PLAN_SECONDS, lambda plan: done.set())
         while not done.wait(0.2):
             if not going_on():
-                desk.stop()
+                service.stop()
                 return
-            if desk.failure(""):
-                raise RuntimeError(desk.failure(""))
+            if service.failure(""):
+                raise RuntimeError(service.failure(""))
     return work
 
 
 def looking(_mgr: Any) -> Work:
     """What the serve loop does with each reading, and what `eval` prints of it."""
-    from equilibrium.executor.ledger import Ledger
-    from equilibrium.executor.view import make_view
-    from equilibrium.planner.bound import reachable
+    from equilibrium.execution.pending_moves import PendingMoves
+    from equilibrium.observation.cluster_view import make_view
+    from equilibrium.planner.bound.lower_bound import reachable
     from equilibrium.report.evaluation import evaluate_cluster
-    from equilibrium.snapshot.build import SnapshotBuilder
-    from equilibrium.turns import Turns
-    turns, reading = Turns(), _reading()
+    from equilibrium.runtime.time_slice import TimeSlice
+    from equilibrium.snapshot.builder import SnapshotBuilder
+    turns, reading = TimeSlice(), _reading()
     builder = SnapshotBuilder(turns)
 
     def work(_going_on: Callable[[], bool]) -> None:
         snapshot = builder.build(reading)
         bounds = reachable(snapshot, frozenset(), checkpoint=lambda: turns())
-        view = make_view(snapshot, bounds, Ledger(), 0.05, False)
+        view = make_view(snapshot, bounds, PendingMoves(), 0.05, False)
         evaluate_cluster(view.usage, view.bounds, snapshot.epoch, 0.0)
     return work
 
 
 def polling(mgr: Any) -> Work:
     """Equilibrium's gateway reads the mgr's own maps and statistics, and builds a snapshot."""
-    from equilibrium.gateway import Gateway
+    from equilibrium.gateway.gateway import Gateway
     gateway = Gateway(mgr, time.time)
 
     def work(_going_on: Callable[[], bool]) -> None:

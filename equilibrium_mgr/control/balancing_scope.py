@@ -1,0 +1,92 @@
+"""What the options leave to be balanced, and what they name in vain."""
+from __future__ import annotations
+
+from typing import List, NamedTuple, Optional, Sequence, Set
+
+from ..settings import Settings
+from ..snapshot.model import Snapshot
+
+#: Names that a sentence shows before it only counts the rest.
+_SHOWN = 10
+
+
+class BadOption(NamedTuple):
+    """An option that does not do what was meant."""
+
+    option: str
+    value: str     # as it was given, or the part of it that is wrong
+    reason: str    # what is wrong with it, and what holds instead
+    is_all: bool = False   # nothing of the option's list is right
+
+    def sentence(self) -> str:
+        return "%s is '%s': %s" % self[:3]
+
+
+def bad_options(settings: Settings, snapshot: Optional[Snapshot]) -> List[BadOption]:
+    """Values that cannot be read, and names that match nothing where the cluster is known."""
+    found = [BadOption(*replaced) for replaced in settings.replaced]
+    if snapshot is None:
+        return found
+    chosen = settings.pool_ids or frozenset()
+    for pool_id in sorted(chosen - set(snapshot.pools)):
+        found.append(BadOption("pool_ids", str(pool_id), "no pool has this id",
+                               chosen.isdisjoint(snapshot.pools)))
+    if settings.device_classes is not None:
+        classes = _classes(snapshot)
+        found += [BadOption("device_classes", name, "no OSD has this device class; there are: %s"
+                            % _named(sorted(classes)))
+                  for name in sorted(settings.device_classes - classes)]
+    return found
+
+
+def cures(bad: Sequence[BadOption]) -> str:
+    """The command that helps, in one line; none has more balanced than before unasked."""
+    gone = [one.value for one in bad if one.option == "pool_ids" and one.value.isdigit()]
+    if gone and len(gone) == len(bad):
+        if not bad[0].is_all:
+            return f"run 'ceph equilibrium pool rm {' '.join(gone[:_SHOWN])}'"
+        return ("run 'ceph equilibrium pool add POOL' with a pool that is to be balanced, or"
+                " 'ceph config rm mgr mgr/equilibrium/pool_ids' to have all of them balanced")
+    names = sorted({one.option for one in bad})
+    name = names[0] if len(names) == 1 else "OPTION"
+    return ("run 'ceph config set mgr mgr/equilibrium/%s VALUE' with a value that fits, or"
+            " 'ceph config rm mgr mgr/equilibrium/%s' for the default" % (name, name))
+
+
+def nothing_to_balance(settings: Settings, snapshot: Snapshot) -> Optional[str]:
+    """Why the options leave nothing to be moved, or None."""
+    chosen = settings.pool_ids
+    if chosen is not None:
+        pools = [snapshot.pools[pool_id] for pool_id in sorted(chosen & set(snapshot.pools))]
+        if not pools:
+            return "nothing can be moved: the option pool_ids names no pool that there is"
+        if all(pool.immovable for pool in pools):
+            return "nothing can be moved: of the pools in pool_ids, %s" % _named(
+                ["'%s' stays (%s)" % (pool.name, pool.immovable) for pool in pools])
+    if settings.device_classes is not None and not settings.device_classes & _classes(snapshot):
+        return "nothing can be moved: the option device_classes names no class that an OSD has"
+    return None
+
+
+def left_out(settings: Settings, snapshot: Snapshot) -> List[str]:
+    """What the options keep from being moved, a sentence for each."""
+    found: List[str] = []
+    if settings.pool_ids is not None:
+        others = set(snapshot.pools) - settings.pool_ids
+        if others:
+            found.append(f"pool_ids leaves out {len(others)} of {len(snapshot.pools)} pools")
+    if settings.device_classes is not None:
+        classes = _classes(snapshot) - settings.device_classes
+        if classes:
+            found.append(f"device_classes leaves out the OSDs of class {_named(sorted(classes))}")
+    return found
+
+
+def _classes(snapshot: Snapshot) -> Set[str]:
+    return {osd.device_class for osd in snapshot.osds.values()}
+
+
+def _named(names: List[str]) -> str:
+    more = len(names) - _SHOWN
+    shown = ", ".join(names[:_SHOWN]) or "none"
+    return f"{shown} and {more} more" if more > 0 else shown

@@ -1,0 +1,166 @@
+"""What must outlive the process, and the account of what was done.
+
+The monitor's key-value store holds: which named plan is being executed, the episode, what the
+monitor rejected, what was moved a short while ago, what moves have shown of sizes, and the history.
+"""
+from __future__ import annotations
+
+import logging
+import threading
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from ..execution.cooldown import MOST_PGS, Cooldown
+from ..execution.rejections import Items, from_dict, to_dict
+from ..plan.model import PgChange, Usage
+from ..runtime.buffered_kv_store import (
+    COOLDOWN, EPISODE, EXECUTION, HISTORY, MEASURED, REJECTED, BufferedKvStore)
+from .episode import Episode, begin, episode_from_dict
+from .history import History
+
+
+#: That a plan is being executed is noted anew so often, and of no use when it is so old: nobody who
+#: enables the module weeks later expects an execution to go on by itself.
+_NOTED_SECONDS, _VOID_SECONDS = 3600.0, 86400.0
+
+
+class RecoveredState(NamedTuple):
+    """What the last mgr left behind."""
+
+    plan: Optional[str]          # a named plan whose execution was under way
+    rejected: Items
+    sending: Dict[str, float]    # pgid → when its upmap items were sent, or about to be
+    corrections: Mapping[str, Any] = {}   # what moves had shown of sizes
+
+
+class Journal:
+    """Used by the serve thread, whose rounds end with `write`, and by `off`, which has to have
+    written what a successor reads before it answers: every call takes one lock."""
+
+    def __init__(self, kv: Any, log: logging.Logger) -> None:
+        self._memory = BufferedKvStore(kv, log)
+        self._lock = threading.RLock()   # held while a value is written: one commit of a monitor
+        self._sent_for: Optional[Episode] = None
+        self._rejected: Items = {}
+        self.history = History()
+        self.episode: Optional[Episode] = None
+
+    def recall(self, cooldown: Cooldown, now: float, sleep_interval: float = 0.0) -> RecoveredState:
+        """Reads everything, once; what cannot be read counts as not there. The last mgr made notes
+        no more often than every `sleep_interval` seconds."""
+        with self._lock:
+            return self._recall(cooldown, now, sleep_interval)
+
+    def _recall(self, cooldown: Cooldown, now: float, sleep_interval: float) -> RecoveredState:
+        plan, was_long_ago = _execution(self._memory.recall(EXECUTION) or {}, now, max(
+            _VOID_SECONDS, 2.0 * sleep_interval + _NOTED_SECONDS))
+        self.history.take(self._memory.recall(HISTORY) or {})
+        episode = self._memory.recall(EPISODE)
+        self.episode = episode_from_dict(episode) if episode is not None else None
+        self._rejected = from_dict(self._memory.recall(REJECTED) or {})
+        moved = self._memory.recall(COOLDOWN) or {}
+        cooldown.take(moved)
+        at, sending = moved.get("sending_at"), moved.get("sending")
+        if not isinstance(at, (int, float)) or not isinstance(sending, list):
+            at, sending = now, []
+        if was_long_ago:
+            self.end("given up: equilibrium has not run for more than a day", now, None)
+        elif self.episode is not None and self.episode.plan != (plan or ""):
+            self.end("given up with the last mgr", now, None)
+        return RecoveredState(plan, self._rejected,
+                        {str(pgid): min(float(at), now) for pgid in sending},
+                        self._memory.recall(MEASURED) or {})
+
+    # -- the episode ---------------------------------------------------------------------------
+
+    def take_up(self, plan: str, why: str, now: float, usage: Optional[Usage],
+                is_wanted: Callable[[], bool] = lambda: True) -> None:
+        """A plan begins, if it is wanted still; automatic ones follow one another in one episode."""
+        with self._lock:
+            if not is_wanted():
+                return
+            if self.episode is not None and (plan or self.episode.plan != plan):
+                self.end("given up for another plan", now, usage)
+            episode = self.episode or begin(plan, why, now, usage)
+            self.episode = episode.with_plan()
+
+    def end(self, outcome: str, now: float, usage: Optional[Usage]) -> None:
+        """The episode becomes an entry of the history."""
+        with self._lock:
+            if self.episode is not None:
+                self.history.add(self.episode.entry(outcome, now, usage))
+                self._memory.note(HISTORY, self.history.to_dict())
+                self._memory.note(EPISODE, None)
+                self.episode = None
+
+    def stop(self, outcome: str, now: float, usage: Optional[Usage]) -> None:
+        """`off`: a successor has nothing to go on with, and that stands in the store on return."""
+        with self._lock:
+            self.end(outcome, now, usage)
+            self._memory.note(EXECUTION, None)
+            self._memory.write()
+
+    def execute(self, plan: Callable[[], Optional[str]], now: float) -> None:
+        """`execute`: a successor goes on with it, and that stands in the store on return."""
+        with self._lock:
+            self.executing(plan, now)
+            self._memory.write()
+
+    # -- notes ---------------------------------------------------------------------------------
+
+    def executing(self, plan: Callable[[], Optional[str]], now: float) -> None:
+        """The named plan that a successor shall go on with; None for none. Asked for under the
+        lock: what was read before `off` must not be noted after it."""
+        with self._lock:
+            name = plan()
+            self._memory.note(EXECUTION, None if name is None else {
+                "plan": name, "at": int(now - now % _NOTED_SECONDS)})
+
+    def sending(self, batch: Sequence[PgChange], cooldown: Cooldown, now: float) -> None:
+        """Before a batch is sent: a successor must know what may be on its way unseen."""
+        pgids: List[str] = [change.pgid for change in batch]
+        with self._lock:
+            self._sent_for = self.episode
+            self._memory.note(COOLDOWN, dict(cooldown.to_dict(), sending_at=int(now),
+                                             sending=pgids[:MOST_PGS // 2]))
+            self._memory.write()
+
+    def sent(self, moves: int, bytes_moved: int) -> None:
+        """After a batch: so much of it was kept. A command may have ended its episode meanwhile."""
+        with self._lock:
+            if self.episode is not None:
+                self.episode = self.episode.with_moves(moves, bytes_moved) if moves else (
+                    self.episode)
+            elif self._sent_for is not None and moves:
+                if self.history.add_moves(self._sent_for.started_at, moves, bytes_moved):
+                    self._memory.note(HISTORY, self.history.to_dict())
+            self._sent_for = None
+
+    def rejected(self, items: Items) -> None:
+        with self._lock:
+            if items != self._rejected:
+                self._rejected = items
+                self._memory.note(REJECTED, to_dict(items) if items else None)
+
+    def corrections(self, dump: Mapping[str, Any]) -> None:
+        """What moves have shown of sizes, as a successor shall find it; nothing if it is empty."""
+        with self._lock:
+            told = dump.get("stopped") or dump.get("bytes_per_object")
+            self._memory.note(MEASURED, dump if told else None)
+
+    def write(self) -> None:
+        """Once at the end of a round; nothing is written where nothing has changed."""
+        with self._lock:
+            if self.episode is not None:
+                self._memory.note(EPISODE, self.episode._asdict())
+            self._memory.write()
+
+
+def _execution(noted: Mapping[str, Any], now: float,
+               void_seconds: float) -> Tuple[Optional[str], bool]:
+    """(the named plan that was being executed, whether one was and that is too long ago)."""
+    plan, at = noted.get("plan"), noted.get("at", now)   # older releases noted no time
+    if not isinstance(plan, str):
+        return None, False
+    if isinstance(at, (int, float)) and now - at > void_seconds:
+        return None, True
+    return plan, False

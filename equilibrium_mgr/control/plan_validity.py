@@ -1,0 +1,192 @@
+"""What of a snapshot matters to a plan, as plain values that two moments can be compared by.
+
+Noise of a per cent never counts, nor does an OSD that is down but still in: its data is where it
+was, and guards keep moves away from it.
+"""
+from __future__ import annotations
+
+from typing import Any, Dict, FrozenSet, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from ..execution.osd_traffic import OsdTraffic, predicted_utilization
+from ..plan.model import PgChange
+from ..snapshot import immovable_reasons as reasons
+from ..snapshot.model import Pool, Snapshot
+
+#: A pool must have grown or shrunk by this ratio of itself, by a typical shard at least, and by so
+#: much that an OSD's utilization changes by min_gain; by _LEAST_GAIN where that is less.
+_POOL_RATIO = 0.05
+_LEAST_GAIN = 0.001
+#: An OSD's utilization must differ by this much. Twice the noise of a full OSD is less.
+_UTILIZATION = 0.03
+#: So much above nearfull an OSD must be to be news: the noise of a per cent.
+_NEARFULL_MARGIN = 0.01
+
+
+class ClusterFingerprint(NamedTuple):
+    """The parts of a snapshot that a plan rests on."""
+
+    crush: Tuple[Any, ...]                   # CRUSH version, and what counts as full
+    osds: Mapping[int, Tuple[Any, ...]]      # in, reweight, destroyed
+    pools: Mapping[int, Tuple[Any, ...]]     # pg_num, size, rule, why immovable
+    down: FrozenSet[int]
+    pool_bytes: Mapping[int, int]
+    pg_bytes: Mapping[int, int]              # the mean of a pool
+    pool_share: Mapping[int, float]          # of its bytes: utilization that they are on an OSD
+    utilization: Mapping[int, float]         # of OSDs that are up, once everything has arrived
+    left: FrozenSet[int] = frozenset()       # pools that the plan leaves alone
+    unknown: int = 0                         # PGs of which nobody knows how much they hold
+    held: int = 0                            # PGs that stay until somebody lets them go
+
+    @property
+    def topology(self) -> Tuple[Any, ...]:
+        """Equal as long as the same placements are legal."""
+        return self.crush, self.osds, self.pools
+
+
+def fingerprint(snapshot: Snapshot, left: FrozenSet[int] = frozenset()) -> ClusterFingerprint:
+    pools = snapshot.pools.values()
+    return ClusterFingerprint(
+        crush=(snapshot.crush_version, snapshot.full_ratio, snapshot.backfillfull_ratio,
+               snapshot.nearfull_ratio),
+        osds={o.id: (o.is_in, o.reweight, o.destroyed) for o in snapshot.osds.values()},
+        pools={pool.id: _pool(pool) for pool in pools},
+        down=frozenset(o.id for o in snapshot.osds.values() if o.is_in and not o.up),
+        pool_bytes={pool.id: pool.stored_bytes for pool in pools},
+        pg_bytes={pool.id: pool.stored_bytes // max(1, pool.pg_num) for pool in pools},
+        pool_share=_pool_shares(snapshot),
+        utilization={o.id: o.target_bytes / o.size_bytes for o in snapshot.osds.values()
+                     if o.up and o.has_statistics and o.size_bytes > 0},
+        left=left, unknown=sum(snapshot.skipped.get(why, 0) for why in reasons.UNKNOWN),
+        held=sum(snapshot.skipped.get(why, 0) for why in reasons.LIFTED))
+
+
+def _pool_shares(snapshot: Snapshot) -> Dict[int, float]:
+    """Pool → utilization of an OSD that one byte stored in the pool stands for, where its shards
+    are spread evenly; pools whose rule is not understood are left out.
+
+    Works from the rules alone: counting a million shards in every look would cost too much.
+    """
+    spread: Dict[Tuple[int, int, bool], Tuple[int, float]] = {}   # OSDs, their mean size
+    shares: Dict[int, float] = {}
+    for pool in snapshot.pools.values():
+        if pool.rule is None or pool.pg_num <= 0:
+            continue
+        key = pool.rule_id, pool.size, pool.erasure
+        if key not in spread:
+            sizes = [snapshot.osds[osd].size_bytes for osd in set(pool.rule.osds())
+                     if osd in snapshot.osds and snapshot.osds[osd].has_statistics]
+            spread[key] = len(sizes), sum(sizes) / len(sizes) if sizes else 0.0
+        osds, size_bytes = spread[key]
+        if osds and size_bytes > 0.0:
+            shards_an_osd = -(-pool.pg_num * pool.size // osds)   # a whole one at least
+            shares[pool.id] = shards_an_osd / (pool.pg_num * pool.data_shards * size_bytes)
+    return shares
+
+
+def _pool(pool: Pool) -> Tuple[Any, ...]:
+    # pg_num changes step by step; that it is changing is enough to know until it is through
+    changing = pool.immovable == reasons.PG_NUM_CHANGING
+    return 0 if changing else pool.pg_num, pool.size, pool.rule_id, pool.immovable
+
+
+def topology_change(then: ClusterFingerprint, now: ClusterFingerprint) -> Optional[str]:
+    """What makes other placements legal than before, as half a sentence, or None."""
+    if then.topology == now.topology:
+        return None
+    if (then.crush, then.osds) == (now.crush, now.osds) and _pools_but(
+            then, then.left) == _pools_but(now, then.left):
+        return None  # others have changed only
+    if then.crush != now.crush:
+        return "the CRUSH map or a full ratio has changed"
+    for osd in sorted(set(then.osds) | set(now.osds)):
+        if then.osds.get(osd) != now.osds.get(osd):
+            return f"osd.{osd} {_osd_event(then.osds.get(osd), now.osds.get(osd))}"
+    return "the pools have changed"
+
+
+def _pools_but(matters: ClusterFingerprint, left: FrozenSet[int]) -> Dict[int, Tuple[Any, ...]]:
+    return {pool: what for pool, what in matters.pools.items() if pool not in left}
+
+
+def _osd_event(then: Optional[Tuple[Any, ...]], now: Optional[Tuple[Any, ...]]) -> str:
+    if then is None:
+        return "is new"
+    if now is None:
+        return "is gone"
+    if then[0] != now[0]:
+        return "is in again" if now[0] else "is out"
+    return "has another weight"
+
+
+def data_change(then: ClusterFingerprint, now: ClusterFingerprint, min_gain: float) -> Optional[str]:
+    """What has grown or shrunk by more than noise, as half a sentence, or None.
+
+    A small pool may swing as it likes: what counts is what that means for the OSDs (`min_gain`,
+    utilization).
+    """
+    least = max(min_gain, _LEAST_GAIN)
+    for pool, stored in sorted(now.pool_bytes.items()):
+        before = then.pool_bytes.get(pool, 0)
+        change = abs(stored - before)
+        if change > max(_POOL_RATIO * before, then.pg_bytes.get(pool, 0)):
+            if change * now.pool_share.get(pool, 0.0) >= least:
+                return f"pool {pool} has {'grown' if stored > before else 'shrunk'}"
+    back = sorted(then.down & frozenset(now.osds) - now.down)
+    if back:
+        return f"osd.{back[0]} is up again"
+    # by half at least: deep scrubs tell it PG by PG, for weeks
+    if now.unknown * 2 <= then.unknown and then.unknown:
+        return f"{then.unknown - now.unknown} PGs have told how much they hold"
+    if now.held * 2 <= then.held and then.held:
+        return f"{then.held - now.held} PGs may be moved again"
+    told = sorted(osd for osd in now.utilization if osd not in then.utilization
+                  and osd in then.osds and then.osds[osd][0])
+    return f"osd.{told[0]} has reported its statistics" if told else None
+
+
+def newly_overfull(then: ClusterFingerprint, levels: Mapping[int, float],
+                   nearfull_ratio: float) -> FrozenSet[int]:
+    """OSDs that were not above nearfull and now are, by more than noise; `levels`: OSD →
+    utilization once everything under way has arrived."""
+    return frozenset(osd for osd, level in levels.items()
+                     if level > nearfull_ratio + _NEARFULL_MARGIN
+                     and then.utilization.get(osd, level) <= nearfull_ratio)
+
+
+def overtaken(then: ClusterFingerprint, snapshot: Snapshot, transit: OsdTraffic,
+              wanted: Sequence[PgChange], moved: Mapping[int, int]) -> Optional[str]:
+    """What has become of the OSDs since a plan under way was made that it does not know of, as
+    half a sentence, or None.
+
+    `wanted`: what of the plan is still to go. `moved`: OSD → bytes that it has moved so far; what
+    has left an OSD is deleted some time later, so that drift is measured on top of these.
+    """
+    levels = {osd.id: predicted_utilization(snapshot, transit.of(osd.id), osd.id)
+              - osd.uncompacted_bytes / max(1, osd.size_bytes)
+              for osd in snapshot.osds.values() if osd.up and osd.id in then.utilization}
+    overfull = newly_overfull(then, levels, snapshot.nearfull_ratio)
+    for change in wanted if overfull else ():
+        overfull -= frozenset(change.up_before) - frozenset(change.up_after)
+    if overfull:
+        return f"osd.{min(overfull)} is above nearfull now, and the plan does not help it"
+    for osd, level in sorted(levels.items()):
+        own = moved.get(osd, 0) / max(1, snapshot.osds[osd].size_bytes)
+        if snapshot.osds[osd].has_statistics and abs(
+                level - then.utilization[osd]) > _UTILIZATION + own:
+            return _drifted(osd, level, then.utilization[osd])
+    return None
+
+
+def drift(then: ClusterFingerprint, now: ClusterFingerprint) -> Optional[str]:
+    """An OSD that has become fuller or emptier while nothing was sent, or None."""
+    moved: Dict[int, float] = {
+        osd: abs(ratio - then.utilization[osd])
+        for osd, ratio in now.utilization.items() if osd in then.utilization}
+    worst = max(moved, key=lambda osd: (moved[osd], -osd), default=None)
+    if worst is None or moved[worst] <= _UTILIZATION:
+        return None
+    return _drifted(worst, now.utilization[worst], then.utilization[worst])
+
+
+def _drifted(osd: int, now: float, then: float) -> str:
+    return f"osd.{osd} is at {100.0 * now:.1f} % instead of {100.0 * then:.1f} %"

@@ -1,0 +1,92 @@
+"""Whether a monitor keeps an upmap: its own check, which differs from what CRUSH can produce.
+
+The rules are those of CrushWrapper::verify_upmap and OSDMap::check_pg_upmaps (Ceph 16 to 20): more
+lenient than CRUSH in places (the number of shards per bucket of a `choose` step is not looked at)
+and stricter in others (buckets are counted over the whole up set, so nested `choose` rules and
+hybrid `choose` rules are always refused).
+"""
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple
+
+from .hierarchy import OSD_TYPE, CrushHierarchy
+from .rule import resolved_num
+
+
+class UpmapCheck:
+    """The monitor's verdict on up sets of pools that use one rule."""
+
+    def __init__(self, crush: CrushHierarchy, rule: Mapping[str, Any], pool_size: int) -> None:
+        self._crush = crush
+        self._steps: List[Mapping[str, Any]] = list(rule.get("steps", []))
+        self._size = pool_size
+        self._takes = sorted({s["item"] for s in self._steps if s.get("op") == "take"})
+        self._parents: Dict[str, Dict[int, int]] = {
+            s["type"]: self._parents_of_type(s["type"]) for s in self._steps
+            if s.get("op", "").startswith("choose") and s["type"] != OSD_TYPE}
+        self._weights: Dict[int, float] = {}
+        for take in self._takes:
+            self._weights.update(crush.subtree(take).weights)
+
+    def refuses(self, up: Sequence[int]) -> Optional[str]:
+        """Why the monitor would cancel an upmap with this result, or None where it keeps it."""
+        for osd in up:
+            if self._weights.get(osd, 0.0) <= 0.0:
+                return f"osd.{osd} has no weight under the rule"
+        cursor = 0
+        take = 0
+        nums: Dict[str, int] = {}
+        for step in self._steps:
+            op = step.get("op", "")
+            if op == "take":
+                take = step["item"]
+            elif op.startswith("choose"):
+                # two choose steps of one type count once: the monitor keeps the first
+                nums.setdefault(step["type"], resolved_num(step["num"], self._size))
+                reason = self._refuses_buckets(step, up)
+                if reason:
+                    return reason
+            elif op == "emit":
+                cursor, reason = self._refuses_subtree(take, nums, up, cursor)
+                if reason:
+                    return reason
+                take, nums = 0, {}
+        return None
+
+    def _refuses_buckets(self, step: Mapping[str, Any], up: Sequence[int]) -> Optional[str]:
+        type_name = step["type"]
+        if type_name == OSD_TYPE:
+            return None
+        parent_of = self._parents[type_name]
+        parents = [parent_of[osd] for osd in up if osd in parent_of]
+        distinct: Set[int] = set(parents)
+        if step["op"].startswith("chooseleaf"):
+            if len(distinct) < len(parents):
+                return f"two shards in one {type_name}"
+        elif len(distinct) > resolved_num(step["num"], self._size):
+            return "shards in %d buckets of type %s, the monitor allows %d" % (
+                len(distinct), type_name, resolved_num(step["num"], self._size))
+        return None
+
+    def _refuses_subtree(self, take: int, nums: Mapping[str, int], up: Sequence[int],
+                         cursor: int) -> Tuple[int, Optional[str]]:
+        if take >= 0:
+            return cursor, None
+        count = 1
+        for num in nums.values():
+            count *= num
+        inside = self._crush.subtree(take).weights
+        end = min(len(up), cursor + count)
+        for osd in up[cursor:end]:
+            if osd not in inside:
+                return end, f"osd.{osd} is outside the part of the tree that the rule takes"
+        return end, None
+
+    def _parents_of_type(self, type_name: str) -> Dict[int, int]:
+        """OSD → the first bucket of the type under any take (CrushWrapper::get_parent_of_type)."""
+        parents: Dict[int, int] = {}
+        for take in self._takes:
+            for bucket in self._crush.buckets_of_type(take, type_name):
+                for osd in self._crush.subtree(bucket).weights:
+                    parents.setdefault(osd, bucket)
+        return parents

@@ -1,0 +1,246 @@
+"""Sends a batch, holds the answers against the map, and keeps account of what is on its way."""
+from __future__ import annotations
+
+import logging
+from typing import Any, Callable, ContextManager, Dict, Mapping, Optional, Sequence
+
+from ..gateway.cluster_summary import OsdSummary
+from ..gateway.gateway import Gateway, NotReady
+from ..plan.model import PgChange
+from ..runtime.backoff import Backoff
+from ..runtime.time_slice import TimeSlice
+from ..settings import Settings
+from ..snapshot.model import Osd, Snapshot
+from .batch_selection import Decision, next_batch
+from .cooldown import Cooldown, ExcludedPgs
+from .execution import BatchResult, Execution, verify
+from .guards import PoolBlock, cluster_guard, full_osds, blocked_pools, unsettled_pools
+from .inactive_pools import InactivePools
+from .osd_traffic import OsdTraffic, transit
+from .pending_moves import PendingMoves
+from .prediction import PredictionCheck, targets_of
+from .rejections import Items, map_mark, still_rejected, with_rejected
+from .size_corrections import SizeCorrections, sentence
+from .throttle import ThrottleLimits
+
+_SEND_TIMEOUT_SECONDS = 30.0
+_FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS = 60.0, 3600.0
+
+
+class UpmapDispatcher:
+    """The only one that sends. `rejected` is replaced whole: commands read it."""
+
+    def __init__(self, gateway: Gateway, clock: Callable[[], float], log: logging.Logger) -> None:
+        self._gateway = gateway
+        self._clock = clock
+        self._log = log
+        self.pending = PendingMoves()
+        self.cooldown = Cooldown()
+        self.given_up = Cooldown()   # PGs whose changes have waited too long
+        self.backoff = Backoff(_FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS)
+        self.rejected: Items = {}
+        self.corrections = SizeCorrections()
+        self._turns = TimeSlice()
+        self._prediction = PredictionCheck(self._turns)
+        self._inactive = InactivePools()
+        self._recalled: Optional[Dict[str, float]] = None
+
+    def take_over(self, rejected: Items, sending: Dict[str, float],
+                  corrections: Mapping[str, Any]) -> None:
+        """What the last mgr left: its rejected items, what it was sending (pgid → when), and what
+        it found out about sizes."""
+        self.rejected = rejected
+        self.corrections.restore(corrections)
+        self._gateway.use_measured(self.corrections.bytes_per_object)
+        self._recalled = sending
+        for pgid, sent_at in sending.items():  # its cooldown would have been noted afterwards
+            self.cooldown.note([pgid], sent_at)
+
+    def see(self, snapshot: Snapshot) -> None:
+        """Takes in a newer map: what has arrived, and what may be asked for again."""
+        if self._recalled is not None:
+            self.pending.recall(self._recalled, snapshot, self._clock())
+            self.pending.recall_waiting(snapshot)
+            self._recalled = None
+        self.pending.settle(snapshot)
+        self.rejected = still_rejected(self.rejected, map_mark(snapshot), snapshot.pgs)
+        self._hold_against_predictions(snapshot)
+
+    @property
+    def has_suspects(self) -> bool:
+        """Has an OSD taken too much, by a report that the next look has to confirm?"""
+        return self._prediction.has_suspects
+
+    def _hold_against_predictions(self, snapshot: Snapshot) -> None:
+        """Stops pools whose shards took more than was predicted; looks use what was measured."""
+        self.corrections.keep(frozenset(snapshot.pools), snapshot.taken_at)
+        self._gateway.use_measured(self.corrections.bytes_per_object)
+        findings = self._prediction.look(snapshot, self.pending.entries)
+        if not findings.mispredictions:
+            return
+        self.corrections.take(findings)
+        self._gateway.use_measured(self.corrections.bytes_per_object)
+        for found in findings.mispredictions:
+            self._log.warning("%s", sentence(found, snapshot.pools[found.pool].name))
+
+    def excluded(self, snapshot: Snapshot, settings: Settings) -> ExcludedPgs:
+        """What an automatic plan must leave alone, but for PGs on OSDs above nearfull."""
+        cooling = self.cooldown.cooling(self._clock(), settings.pg_cooldown)
+        overfull = {osd.id for osd in snapshot.osds.values() if osd.has_statistics
+                    and osd.used_bytes > snapshot.nearfull_ratio * osd.size_bytes}
+        left = {pgid: seconds for pgid, seconds in cooling.items() if pgid in snapshot.pgs
+                and overfull.isdisjoint(snapshot.pgs[pgid].up)}
+        left.update(self.given_up.cooling(self._clock(), settings.max_wait))
+        unsettled = unsettled_pools(snapshot)
+        stopped = self.corrections.stopped
+        full = full_osds(snapshot) if unsettled else frozenset()
+        alone = frozenset(pg.pgid for pg in snapshot.pgs.values() if pg.pool in unsettled
+                          and full.isdisjoint(pg.up)) if unsettled else frozenset()
+        if stopped:
+            alone |= {pg.pgid for pg in snapshot.pgs.values() if pg.pool in stopped}
+        return ExcludedPgs(frozenset(self.rejected), frozenset(left) | alone,
+                        max(left.values(), default=0.0), unsettled)
+
+    def choose(self, execution: Execution, snapshot: Snapshot, settings: Settings,
+               max_misplaced_ratio: float) -> Decision:
+        """What of the walk may go now."""
+        self._drop_stopped(execution, snapshot)
+        troubles = blocked_pools(snapshot, self._inactive.passing(snapshot))
+        if not execution.name:
+            unsettled = unsettled_pools(snapshot)
+            troubles.update((pool, PoolBlock(reason, False)) for pool, reason in unsettled.items()
+                            if pool not in troubles)
+        relief = settings.relieve_while_degraded and bool(troubles)
+        shards, hard = self._gateway.max_pg_shards()
+        limits = ThrottleLimits(
+            max_misplaced_ratio=max_misplaced_ratio,
+            max_moves=settings.max_moves_per_round, fill_limit=settings.fill_limit,
+            misplaced_copies=(snapshot.misplaced_copies
+                              + self.pending.unseen_copies(snapshot)),
+            in_flight=tuple(p for p in self.pending.entries if p not in execution.unanswered),
+            max_backfills=settings.max_backfills_per_osd,
+            max_transit_ratio=settings.max_transit_ratio,
+            cooling=self.cooldown.cooling(self._clock(), settings.pg_cooldown),
+            relief=tuple(full_osds(snapshot)) if relief else (),
+            degraded=tuple(pool for pool, trouble in troubles.items() if not trouble.inactive),
+            max_shards=shards, max_shards_hard=hard,
+            max_items=_max_items(settings.max_upmap_items, len(snapshot.pgs)),
+            passing=tuple(pool for pool, trouble in troubles.items() if trouble.passing))
+        reasons = {pool: trouble.reason for pool, trouble in troubles.items()}
+        decision = next_batch(snapshot, execution.wanted, limits, reasons,
+                              self.in_transit(snapshot), self._turns)
+        # done after all, though no answer came
+        self.cooldown.note([change.pgid for change in decision.done
+                            if change.pgid in execution.unanswered], self._clock())
+        return decision
+
+    def _drop_stopped(self, execution: Execution, snapshot: Snapshot) -> None:
+        """What a plan wants of a pool whose sizes are believed otherwise by now is void."""
+        reasons = self.corrections.reasons({p.id: p.name for p in snapshot.pools.values()})
+        if reasons:
+            pools = [(change, int(change.pgid.split(".", 1)[0])) for change in execution.wanted]
+            execution.drop([(change, reasons[pool]) for change, pool in pools if pool in reasons])
+
+    def give_up_stalled(self, execution: Execution, decision: Decision, snapshot: Snapshot,
+                        settings: Settings) -> None:
+        """Drops what is left of a plan of which nothing could go for `max_wait`; an automatic plan
+        leaves those PGs alone for as long."""
+        now = self._clock()
+        if decision.cools:   # that ends by itself, and may be set to be longer than max_wait
+            execution.stall.end()
+        seconds = execution.stall.seconds(now, snapshot.misplaced_copies, decision.holds_up,
+                                     settings.sleep_interval)
+        if seconds < settings.max_wait:
+            return
+        execution.drop([(change, f"waited longer than max_wait ({int(settings.max_wait)} s): {reason}")
+                   for change, reason in decision.waiting])
+        self.given_up.note([change.pgid for change, _ in decision.waiting], now)
+
+    def has_stalled(self, execution: Execution, snapshot: Snapshot, settings: Settings) -> bool:
+        """Has nothing arrived for `max_wait` of a plan that has sent all it wants? A PG may stand in
+        backfill_toofull or miss an object for ever, and keep no other plan from being made."""
+        # by bytes: of what moves by log recovery Ceph counts nothing as misplaced
+        seconds = execution.stall.seconds(self._clock(), self.pending.bytes_to_come(snapshot), True,
+                                     settings.sleep_interval)
+        return seconds >= settings.max_wait
+
+    def in_transit(self, snapshot: Snapshot) -> OsdTraffic:
+        """What is on its way to and from every OSD."""
+        return transit(snapshot, self.pending.entries, self.pending.arrivals)
+
+    def send(self, execution: Execution, batch: Sequence[PgChange], before: Snapshot,
+             permit: Callable[[Execution], ContextManager[bool]]) -> Optional[Snapshot]:
+        """Sends the batch and reads the map again, which alone tells what came of it.
+
+        What has moved since `before` was read waits for the next round. None where it was not
+        permitted any more: the permit holds while the batch is handed over, not while a monitor is
+        waited for.
+        """
+        batch = self._gateway.still_placed(batch, before)
+        if not batch or self._is_out_of_date(batch, before):
+            return before
+        now = self._clock()
+        with permit(execution) as is_permitted:
+            if not is_permitted:
+                return None
+            for change in batch:  # whatever happens from here on, the budget knows of it
+                self.pending.add(change, before, now)
+            handed_over = self._gateway.hand_over(batch)
+        try:
+            answers = self._gateway.answers(handed_over, _SEND_TIMEOUT_SECONDS)
+            snapshot = self._gateway.snapshot()
+        except NotReady:   # as while a pool is created: what came of the batch shows later
+            execution.note_unanswered(batch)
+            raise
+        verdict = verify(answers, snapshot)
+        self._log.info("sent upmaps of %d PGs at epoch %d: %d kept, %d rejected, %d unanswered",
+                       len(batch), snapshot.epoch, len(verdict.kept), len(verdict.rejected),
+                       len(verdict.unanswered))
+        execution.settle(verdict)
+        self._settle(execution, batch, verdict, snapshot)
+        self._prediction.sent(targets_of(verdict.kept), before)
+        moved = [change.pgid for change in verdict.kept]
+        self.cooldown.note(moved + [p for p, n in verdict.moving_shards.items() if n], now)
+        if verdict.kept:
+            self.backoff.succeeded()
+        else:  # a single refusal is the PG's, a whole batch of them the monitor's
+            self.backoff.failed(self._clock())
+        return snapshot
+
+    def _is_out_of_date(self, batch: Sequence[PgChange], before: Snapshot) -> bool:
+        """Has an operator set a flag, or changed CRUSH or a target's weight, since the look? It
+        takes seconds in a large cluster; to ask takes milliseconds, and only for another epoch."""
+        if self._gateway.epoch() == before.epoch:
+            return False
+        now = self._gateway.summary(with_guards=True)
+        targets = {osd for change in batch for osd in change.up_after}
+        return (cluster_guard(now, now.mon_connected, now.builtin_active) is not None
+                or now.crush_version != before.crush_version
+                or any(_is_weighed_otherwise(before.osds.get(osd), now.osds.get(osd))
+                       for osd in targets))
+
+    def _settle(self, execution: Execution, batch: Sequence[PgChange], verdict: BatchResult,
+                snapshot: Snapshot) -> None:
+        self.pending.landed(batch, snapshot.epoch)
+        wanted = {change.pgid for change in execution.wanted} if verdict.unanswered else ()
+        for change in verdict.unanswered:
+            if change.pgid not in wanted:  # given up
+                self.pending.remove(change)
+        for change, reason in verdict.rejected:
+            self.pending.reduce(change, verdict.moving_shards.get(change.pgid, 0))
+            self._log.warning("pg %s stays where it is: %s", change.pgid, reason)
+        if verdict.rejected:
+            self.rejected = with_rejected(
+                self.rejected, [(change.pgid, reason) for change, reason in verdict.rejected],
+                map_mark(snapshot), self._clock())
+
+
+def _is_weighed_otherwise(then: Optional[Osd], now: Optional[OsdSummary]) -> bool:
+    if then is None or now is None:
+        return True
+    return then.is_in != now.is_in or (now.is_in and abs(then.reweight - now.reweight) > 0.001)
+
+
+def _max_items(option: float, pgs: int) -> int:
+    """Pairs of upmap items that the map may have: up to 1 the option is a ratio of the PGs."""
+    return max(1, int(option * pgs if option <= 1.0 else option)) if option > 0.0 else 0

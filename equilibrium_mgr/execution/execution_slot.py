@@ -1,0 +1,84 @@
+"""The walk under way, which the loop and the commands replace under one lock."""
+from __future__ import annotations
+
+import logging
+import threading
+from contextlib import contextmanager
+from typing import Any, Callable, Dict, Iterator, Optional, Sequence
+
+from ..plan.model import PgChange
+from .execution import Execution
+
+
+class ExecutionSlot:
+    """At most one walk at a time; a named one takes the place of an automatic one.
+
+    A batch is handed to the mgr under the same lock that `stop` takes, so that nothing is sent
+    once `stop` has returned. Nobody waits for a monitor with the lock held.
+    """
+
+    def __init__(self, clock: Callable[[], float], log: logging.Logger) -> None:
+        self._clock = clock
+        self._log = log
+        self._lock = threading.Lock()
+        self._stops = 0
+        self.execution: Optional[Execution] = None
+        self.last: Optional[Dict[str, Any]] = None   # the last one's figures, JSON-ready
+
+    @property
+    def stops(self) -> int:
+        """How often a command has stopped everything; a round that began before one is void."""
+        return self._stops
+
+    def begin_named(self, name: str, changes: Sequence[PgChange]) -> bool:
+        """False while another named plan is on its way."""
+        with self._lock:
+            if self.execution is not None and self.execution.name:
+                return False
+            self.execution = Execution(name, changes, self._clock())
+        return True
+
+    def begin(self, execution: Execution, stops: int) -> bool:
+        """The loop takes up a walk; False where there is one, or a command has stopped everything
+        since `stops` was read."""
+        with self._lock:
+            if self.execution is not None or self._stops != stops:
+                return False
+            self.execution = execution
+            return True
+
+    def finish(self, execution: Execution, outcome: str) -> bool:
+        """The loop ends the walk; False where a command was faster."""
+        with self._lock:
+            if self.execution is not execution:
+                return False
+            self.execution = None
+        self._remember(execution, outcome)
+        return True
+
+    def stop(self, outcome: str) -> Optional[Execution]:
+        """A command ends whatever walk there is, and gets it. Waits while a batch is being handed
+        over, which takes milliseconds."""
+        with self._lock:
+            self._stops += 1
+            execution, self.execution = self.execution, None
+        if execution is not None:
+            self._remember(execution, outcome)
+        return execution
+
+    @contextmanager
+    def permit(self, execution: Execution) -> Iterator[bool]:
+        """To hand a batch of the walk over within; False where it has been ended. No command can
+        end it meanwhile."""
+        with self._lock:
+            yield self.execution is execution
+
+    def executing(self) -> Optional[str]:
+        """The name of the plan that is being executed, or None."""
+        execution = self.execution
+        return execution.name if execution is not None and execution.name else None
+
+    def _remember(self, execution: Execution, outcome: str) -> None:
+        self._log.info("plan %s %s: %d of %d moves sent, %d dropped", execution.name or "(automatic)",
+                       outcome, execution.sent_moves, execution.planned_moves, execution.dropped_moves)
+        self.last = dict(execution.summary(), outcome=outcome, ended_at=self._clock())

@@ -1,0 +1,167 @@
+"""Our own account of what was sent and has not been seen complete.
+
+Right after an upmap is sent the acting set still equals the up set and `pg_status` reads low, so
+the misplaced budget cannot rest on Ceph's number alone: what it cannot show yet is added to it.
+"""
+from __future__ import annotations
+
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from ..plan.model import PgChange
+from ..snapshot.model import Snapshot, shard_changes
+
+#: A PG that looks settled but never reported at a newer epoch is believed after this long.
+_BELIEVE_AFTER_SECONDS = 600.0
+#: After this long a PG has peered, and Ceph shows what is misplaced.
+_RECALL_SECONDS = 120.0
+#: After this long an OSD has reported what has come to it.
+_REPORTED_SECONDS = 60.0
+#: While a PG is in one of these its report says nothing of what is misplaced.
+_UNTOLD_STATES = ("peering", "unknown", "stale", "creating")
+_MOVING_STATES = ("remapped", "backfill", "recover", "peering", "activating")
+
+
+class PendingMove(NamedTuple):
+    """One PG on its way."""
+
+    copies: int     # object copies that the change misplaces
+    shards: int
+    bytes: int
+    epoch: int      # reports from this osdmap epoch on know of the change
+    sent_at: float  # seconds since the epoch
+    targets: Tuple[int, ...] = ()   # OSDs that gain a shard
+    sources: Tuple[int, ...] = ()   # OSDs that lose one
+    before: Optional[int] = None    # osdmap epoch at which it was sent; None where not known
+
+
+class Arrival(NamedTuple):
+    """One PG that has arrived; its OSDs may not have reported how full they are now."""
+
+    targets: Tuple[int, ...]
+    shard_bytes: int
+    seen_at: float   # seconds since the epoch
+
+
+class PendingMoves:
+    """PGs that we have moved and that have not arrived, or only just."""
+
+    def __init__(self) -> None:
+        self.entries: Dict[str, PendingMove] = {}
+        self.arrivals: List[Arrival] = []
+
+    def add(self, change: PgChange, before: Snapshot, now: float) -> None:
+        """Enters a change about to be sent, with the PG's size as of now, not as of the plan."""
+        pg = before.pgs[change.pgid]
+        gains, losses = shard_changes(pg.up, change.up_after, before.pools[pg.pool].erasure)
+        self.entries[change.pgid] = PendingMove(pg.objects * change.shards, change.shards,
+                                          pg.shard_bytes * change.shards, before.epoch + 1, now,
+                                          gains, losses, before.epoch)
+
+    def recall(self, moved: Mapping[str, float], snapshot: Snapshot, now: float) -> None:
+        """Enters what another mgr has sent a moment ago (pgid → when), which may not show yet.
+
+        Its upmap items tell from where to where a PG goes; how many of them were new is not known,
+        so that all are counted.
+        """
+        for pgid, sent_at in moved.items():
+            pg = snapshot.pgs.get(pgid)
+            recent = 0.0 <= now - sent_at <= _RECALL_SECONDS
+            # reports may be older than the map that shows it moving, and Ceph's count with them
+            is_told = pg is not None and pg.is_moving and "remapped" in pg.state
+            if pg is None or is_told or not recent or pgid in self.entries:
+                continue
+            pairs = [p for p in snapshot.upmap_items.get(pgid, ()) if p[1] in pg.up] or [(-1, -1)]
+            self.entries[pgid] = PendingMove(
+                pg.objects * len(pairs), len(pairs), pg.shard_bytes * len(pairs),
+                snapshot.epoch, sent_at,
+                tuple(target for _, target in pairs if target >= 0),
+                tuple(source for source, _ in pairs if source >= 0))
+
+    def recall_waiting(self, snapshot: Snapshot) -> None:
+        """Enters what an upmap item has moved, of whatever age, and waits for recovery by its log:
+        Ceph counts such copies as degraded, and none of them as misplaced."""
+        for pgid, pg in snapshot.in_flight().items():
+            if pgid in self.entries or "degraded" not in pg.state:
+                continue
+            gains, losses = snapshot.transfers(pg)
+            moved = {target for _, target in snapshot.upmap_items.get(pgid, ())}
+            if gains and moved.issuperset(gains) and len(losses) == len(gains):
+                self.entries[pgid] = PendingMove(
+                    pg.objects * len(gains), len(gains), pg.shard_bytes * len(gains),
+                    snapshot.epoch, snapshot.taken_at, gains, losses)
+
+    def landed(self, batch: Sequence[PgChange], epoch: int) -> None:
+        """The map of this epoch shows the batch: older reports say nothing of it."""
+        for change in batch:
+            self.entries[change.pgid] = self.entries[change.pgid]._replace(epoch=epoch)
+
+    def remove(self, change: PgChange) -> None:
+        """Takes back what the monitor did not accept."""
+        self.entries.pop(change.pgid, None)
+
+    def reduce(self, change: PgChange, shards: int) -> None:
+        """Only so many of its shards move after all."""
+        entry = self.entries.pop(change.pgid)
+        if shards:
+            self.entries[change.pgid] = entry._replace(
+                copies=entry.copies * shards // entry.shards, shards=shards,
+                bytes=entry.bytes * shards // entry.shards)
+
+    def settle(self, snapshot: Snapshot) -> None:
+        """Strikes out what has arrived or is gone."""
+        for pgid, entry in list(self.entries.items()):
+            if entry.sent_at > snapshot.taken_at:  # the clock was set back
+                self.entries[pgid] = entry._replace(sent_at=snapshot.taken_at)
+        arrived = [pgid for pgid, entry in list(self.entries.items())
+                   if _has_arrived(snapshot, pgid, entry)]
+        now = snapshot.taken_at
+        self.arrivals = [a for a in self.arrivals if 0.0 <= now - a.seen_at < _REPORTED_SECONDS]
+        for pgid in arrived:
+            entry = self.entries.pop(pgid)
+            self.arrivals.append(Arrival(entry.targets, entry.bytes // max(1, entry.shards), now))
+
+    def unseen_copies(self, snapshot: Snapshot) -> int:
+        """Object copies that we have misplaced and Ceph's own count cannot contain yet.
+
+        They belong on top of that count: what others misplace is in the one and not in the other.
+        """
+        return sum(entry.copies for pgid, entry in list(self.entries.items())
+                   if not _is_counted(snapshot, pgid, entry))
+
+    def bytes_to_come(self, snapshot: Snapshot) -> int:
+        """Bytes of what we have sent that are still to be copied."""
+        return int(sum(entry.bytes * _share_to_come(snapshot, pgid)
+                       for pgid, entry in list(self.entries.items())))
+
+
+def _share_to_come(snapshot: Snapshot, pgid: str) -> float:
+    pg = snapshot.pgs.get(pgid)
+    return pg.to_come if pg is not None and pg.is_moving else 1.0
+
+
+def _is_counted(snapshot: Snapshot, pgid: str, entry: PendingMove) -> bool:
+    """Has the PG reported what our change misplaces? A PG does so once it has peered at the map
+    that has the change (PeeringState::update_calc_stats counts nothing while it peers)."""
+    pg = snapshot.pgs.get(pgid)
+    if pg is None:
+        return True
+    if not pg.state or any(state in pg.state for state in _UNTOLD_STATES):
+        return False
+    if "degraded" in pg.state:   # it waits for recovery by its log: Ceph counts that as degraded
+        return False
+    if pg.reported_epoch >= entry.epoch:
+        return True
+    # the map that we saw the change in may be newer than the one that brought it; no PG was
+    # remapped when we sent it
+    return (entry.before is not None and pg.reported_epoch > entry.before
+            and "remapped" in pg.state)
+
+
+def _has_arrived(snapshot: Snapshot, pgid: str, entry: PendingMove) -> bool:
+    pg = snapshot.pgs.get(pgid)
+    if pg is None:
+        return True
+    if pg.is_moving or any(state in pg.state for state in _MOVING_STATES):
+        return False
+    return (pg.reported_epoch >= entry.epoch
+            or snapshot.taken_at - entry.sent_at > _BELIEVE_AFTER_SECONDS)

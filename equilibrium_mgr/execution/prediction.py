@@ -1,0 +1,329 @@
+"""Holds what moves did to OSDs against what was predicted of them.
+
+A plan rests on what the module believes about sizes. Where an OSD that has taken shards grows by
+clearly more than was predicted, or has become the fullest of its class, the belief is wrong: the
+pools concerned are stopped, and what was measured is added to the size of their shards.
+
+Only growth is judged. What leaves an OSD is deleted slowly (osd_delete_sleep) and given back by
+compaction later still, so bytes that have left are never expected to be free.
+"""
+from __future__ import annotations
+
+from typing import (Callable, Collection, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Set,
+                    Tuple)
+
+from ..plan.model import PgChange
+from ..runtime.checkpoints import no_checkpoint, with_checkpoints
+from ..snapshot.model import Osd, Pg, Snapshot
+
+_PGS_A_PIECE = 1000   # between two checkpoints: about a millisecond
+
+#: An OSD that has taken nothing for so long has reported and compacted what it took.
+_SETTLE_SECONDS = 600.0
+#: What an OSD took too much has to show for so long: it reports every few seconds, and the mgr may
+#: have its figures a minute late.
+_CONFIRM_SECONDS = 90.0
+#: A window is begun anew after so long, so that what clients write does not add up in it.
+_LONGEST_SECONDS = 6 * 3600.0
+
+#: Growth beyond the prediction is noise below each of these: a ratio of the OSD's size, a ratio of
+#: what was predicted, and what BlueStore's log and caches come and go by.
+_SIZE_RATIO = 0.005
+_PREDICTED_RATIO = 0.25
+_NOISE_BYTES = 64 << 20
+#: The highest utilization of a class may rise by this ratio without anybody being alarmed.
+_RISE_RATIO = 0.005
+
+#: A pool that explains less than this ratio of an OSD's excess is not concerned.
+_CONCERNED_RATIO = 0.25
+#: Rounds of the fit: what remains for pools that explain nothing halves with nearly each of them.
+_FIT_ROUNDS = 100
+#: The fit is through when no round changes a pool's part by more than this ratio.
+_SETTLED_RATIO = 0.001
+
+
+class Misprediction(NamedTuple):
+    """One OSD that took more than was predicted, and a pool that explains it."""
+
+    pool: int
+    osd: int
+    predicted_bytes: int   # growth of the OSD, whole
+    measured_bytes: int    # the same as the OSD reports it
+    found_at: float        # seconds since the epoch
+
+
+class Findings(NamedTuple):
+    """What one look has shown."""
+
+    mispredictions: Tuple[Misprediction, ...] = ()
+    #: pool id → bytes per object of a shard beyond what was believed
+    bytes_per_object: Mapping[int, float] = {}
+
+
+class _Window:
+    """One OSD since the first of our shards set out for it."""
+
+    def __init__(self, used_bytes: int, shards: Dict[str, int], highest: float,
+                 begun_at: float, all_used: Mapping[int, int]) -> None:
+        self.used_bytes = used_bytes
+        self.shards = shards          # pgid → bytes of the shard that the OSD held whole
+        self.highest = highest        # utilization of the fullest OSD of its class, a ratio
+        self.begun_at = begun_at
+        self.all_used = all_used      # used bytes of every OSD at that time, or a little before
+        self.coming: Set[str] = set()     # PGs that we have sent there, arrived or not
+        self.guests: Dict[str, int] = {}  # pgid → bytes of each shard that has come since
+        self.last_coming_at = begun_at
+
+
+class _Growth(NamedTuple):
+    """How one OSD grew, beside what explains it."""
+
+    osd: int
+    predicted: int
+    measured: int
+    arrived: Mapping[int, int]   # pool id → objects that have come
+    threshold: float             # bytes of excess that are clearly too many
+    hidden: int = 0   # bytes that may hide excess: still to come, or gone with what has left
+
+    @property
+    def excess(self) -> int:
+        return self.measured - self.predicted
+
+
+class PredictionCheck:
+    """Kept by the serve thread. `checkpoint` is called between small pieces of work."""
+
+    def __init__(self, checkpoint: Callable[[], object] = no_checkpoint) -> None:
+        self._checkpoint = checkpoint
+        self._windows: Dict[int, _Window] = {}
+        self._suspects: Dict[int, float] = {}   # OSD → since when it has grown too much
+        self._all_used: Dict[int, int] = {}
+        self._all_used_at = float("-inf")   # seconds since the epoch
+
+    @property
+    def is_idle(self) -> bool:
+        """True where no OSD is being watched."""
+        return not self._windows
+
+    @property
+    def has_suspects(self) -> bool:
+        """True where another look has to confirm that an OSD took too much."""
+        return bool(self._suspects)
+
+    def sent(self, targets_by_pg: Mapping[str, Sequence[int]], before: Snapshot) -> None:
+        """A batch goes: opens windows for its targets with `before` as their beginning.
+
+        `targets_by_pg`: pgid → OSDs that gain a shard.
+        """
+        targets = {osd for osds in targets_by_pg.values() for osd in osds}
+        self._open(targets.difference(self._windows), before)
+        for pgid, osds in targets_by_pg.items():
+            for osd in osds:
+                window = self._windows.get(osd)
+                if window is not None:
+                    window.coming.add(pgid)
+                    window.last_coming_at = before.taken_at
+
+    def look(self, snapshot: Snapshot, pending: Collection[str]) -> Findings:
+        """Judges every window; `pending` are PGs that have been sent and have not arrived."""
+        if not self._windows:
+            self._suspects = {}
+            return Findings()
+        now = snapshot.taken_at
+        self._close(now, pending, snapshot)
+        held = self._held(self._windows, snapshot)
+        others = self._growth_of_others(snapshot)
+        growths = [self._growth(osd, held[osd], snapshot, pending, others[osd])
+                   for osd in sorted(self._windows) if osd in snapshot.osds
+                   and snapshot.osds[osd].has_statistics and osd not in snapshot.stale_osds]
+        bad = self._confirmed(
+            [growth for growth in growths if growth.excess > growth.threshold and growth.arrived],
+            now)
+        if not bad:
+            return Findings()
+        per_object = _fit([(_clear_excess(growth), growth.arrived) for growth in growths
+                           if _tells(growth)], self._checkpoint)
+        found = [misprediction for growth in bad
+                 for misprediction in _concerned(growth, per_object, now)]
+        pools = {misprediction.pool for misprediction in found}
+        self._windows = {}   # sizes are believed otherwise from here on
+        return Findings(tuple(found), {pool: per_object[pool] for pool in pools
+                                       if per_object.get(pool, 0.0) > 0.0})
+
+    def _confirmed(self, bad: Sequence[_Growth], now: float) -> List[_Growth]:
+        """Those that have been so for a while: a single report may come late, or out of turn."""
+        since = {growth.osd: min(now, self._suspects.get(growth.osd, now)) for growth in bad}
+        confirmed = [growth for growth in bad if now - since[growth.osd] >= _CONFIRM_SECONDS]
+        self._suspects = {} if confirmed else since
+        return confirmed
+
+    # -- windows -------------------------------------------------------------------------------
+
+    def _open(self, osds: Set[int], before: Snapshot) -> None:
+        known = {osd for osd in osds if osd in before.osds and before.osds[osd].has_statistics}
+        if not known:
+            return
+        shards: Dict[int, Dict[str, int]] = {osd: {} for osd in known}
+        for pg in with_checkpoints(before.pgs.values(), _PGS_A_PIECE, self._checkpoint):
+            for osd in known.intersection(pg.home).intersection(pg.up):
+                shards[osd][pg.pgid] = pg.shard_bytes
+        all_used = self._used_bytes(before)
+        highest = _highest_by_class(before)
+        for osd in known:
+            self._windows[osd] = _Window(before.osds[osd].used_bytes, shards[osd],
+                                         highest[before.osds[osd].device_class],
+                                         before.taken_at, all_used)
+
+    def _used_bytes(self, before: Snapshot) -> Dict[int, int]:
+        """Used bytes of every OSD; windows that open within a while share one reading of them,
+        which is large on large clusters."""
+        if not 0.0 <= before.taken_at - self._all_used_at < _SETTLE_SECONDS:
+            self._all_used = {osd.id: osd.used_bytes for osd in before.osds.values()
+                              if osd.has_statistics}
+            self._all_used_at = before.taken_at
+        return self._all_used
+
+    def _held(self, osds: Iterable[int], snapshot: Snapshot) -> Dict[int, List[Pg]]:
+        """OSD → PGs that have a shard there, or one on its way to it."""
+        held: Dict[int, List[Pg]] = {osd: [] for osd in osds}
+        for pg in with_checkpoints(snapshot.pgs.values(), _PGS_A_PIECE, self._checkpoint):
+            for osd in held.keys() & set(pg.up + pg.home):
+                held[osd].append(pg)
+        return held
+
+    def _growth(self, number: int, held: Sequence[Pg], snapshot: Snapshot,
+                pending: Collection[str], of_others: float) -> _Growth:
+        osd, window = snapshot.osds[number], self._windows[number]
+        stayed = hidden = 0
+        arrived: Dict[int, int] = {}
+        for pg in held:
+            before = window.shards.get(pg.pgid)
+            if before is None:
+                # on its way: all of it may be there already
+                window.guests[pg.pgid] = max(pg.shard_bytes, window.guests.get(pg.pgid, 0))
+                if pg.pgid in pending or number not in pg.home:
+                    hidden += window.guests[pg.pgid]
+                if pg.pgid in window.coming and pg.pgid not in pending:
+                    arrived[pg.pool] = arrived.get(pg.pool, 0) + pg.objects
+            else:
+                stayed += pg.shard_bytes - before
+        here = {pg.pgid for pg in held}
+        hidden += sum(size for shards in (window.shards, window.guests)
+                      for pgid, size in shards.items() if pgid not in here)
+        arrivals = sum(window.guests.values())   # those that have left again are deleted slowly
+        written = max(stayed, int(osd.size_bytes * of_others), 0)
+        measured = osd.used_bytes - window.used_bytes
+        rises = osd.used_bytes / osd.size_bytes > window.highest + _RISE_RATIO
+        threshold = max(_SIZE_RATIO * osd.size_bytes, _PREDICTED_RATIO * arrivals, _NOISE_BYTES)
+        return _Growth(number, arrivals + written, measured, arrived,
+                       threshold / 2.0 if rises else threshold, hidden)
+
+    def _growth_of_others(self, snapshot: Snapshot) -> Dict[int, float]:
+        """OSD of a window → by how much the OSDs of its class grew since that took nothing: the
+        median, a ratio of size. What clients write, and what nobody predicted, shows there as well.
+        """
+        quiet: Dict[str, List[Osd]] = {}
+        for osd in snapshot.osds.values():
+            if osd.has_statistics and osd.id not in self._windows and not (
+                    osd.inbound_bytes or osd.outbound_bytes
+                    or osd.uncompacted_bytes > _SIZE_RATIO * osd.size_bytes):
+                quiet.setdefault(osd.device_class, []).append(osd)
+        grown: Dict[Tuple[int, str], float] = {}   # windows of one batch share their beginning
+        found: Dict[int, float] = {}
+        for number, window in self._windows.items():
+            if number in snapshot.osds:
+                device_class = snapshot.osds[number].device_class
+                key = (id(window.all_used), device_class)
+                if key not in grown:
+                    self._checkpoint()
+                    grown[key] = _median_growth(quiet.get(device_class, ()), window.all_used)
+                found[number] = grown[key]
+        return found
+
+    def _close(self, now: float, pending: Collection[str], snapshot: Snapshot) -> None:
+        """Ends windows that are settled, unjudged: there may have been no look for hours, and what
+        has grown since is others'. Those that have lasted long begin anew when sent to."""
+        for osd, window in list(self._windows.items()):
+            if osd not in snapshot.osds:
+                del self._windows[osd]
+                continue
+            if window.coming.intersection(pending):
+                window.last_coming_at = now
+            quiet = now - window.last_coming_at
+            if not 0.0 <= quiet < _SETTLE_SECONDS or now - window.begun_at > _LONGEST_SECONDS:
+                del self._windows[osd]
+
+
+def targets_of(changes: Iterable[PgChange]) -> Dict[str, Tuple[int, ...]]:
+    """pgid → OSDs that gain a shard."""
+    return {change.pgid: tuple(osd for osd in change.up_after if osd not in change.up_before)
+            for change in changes}
+
+
+def _median_growth(osds: Sequence[Osd], used_before: Mapping[int, int]) -> float:
+    grown = sorted((osd.used_bytes - used_before[osd.id]) / osd.size_bytes
+                   for osd in osds if osd.id in used_before)
+    return grown[len(grown) // 2] if grown else 0.0
+
+
+def _highest_by_class(snapshot: Snapshot) -> Dict[str, float]:
+    """Device class → utilization of its fullest OSD as reported now, a ratio."""
+    highest: Dict[str, float] = {}
+    for osd in snapshot.osds.values():
+        if osd.has_statistics:
+            highest[osd.device_class] = max(highest.get(osd.device_class, 0.0),
+                                            osd.used_bytes / osd.size_bytes)
+    return highest
+
+
+def _clear_excess(growth: _Growth) -> int:
+    """Bytes beyond the prediction; what may be ordinary growth counts as none."""
+    return growth.excess if growth.excess > growth.threshold / 2.0 else 0
+
+
+def _tells(growth: _Growth) -> bool:
+    """Does the OSD tell of sizes? Not where an excess may be hidden: what is still to come has been
+    foretold already, and what has left may have made room."""
+    return (_clear_excess(growth) > 0 or not growth.hidden
+            or growth.excess + growth.hidden <= 0)
+
+
+def _fit(points: Sequence[Tuple[int, Mapping[int, int]]],
+         checkpoint: Callable[[], object]) -> Dict[int, float]:
+    """Pool → bytes per object, none below 0, that explain the excess of OSDs best.
+
+    Expectation maximization over (excess, pool → objects that have come): each OSD's excess is
+    given to its pools in proportion to what each explains so far, beginning with as much for every
+    object. Where OSDs do not tell pools apart, each has as much as it brought objects.
+    """
+    pools = {pool for _, arrived in points for pool, count in arrived.items() if count}
+    fitted = dict.fromkeys(pools, 1.0)
+    objects = {pool: sum(arrived.get(pool, 0) for _, arrived in points) for pool in pools}
+    for _ in range(_FIT_ROUNDS):
+        checkpoint()
+        before, shares = fitted, dict.fromkeys(pools, 0.0)
+        for excess, arrived in points:
+            explained = sum(fitted[pool] * count for pool, count in arrived.items() if count)
+            if explained > 0.0 and excess > 0:
+                for pool, count in arrived.items():
+                    if count:
+                        shares[pool] += excess * fitted[pool] * count / explained
+        fitted = {pool: share / objects[pool] for pool, share in shares.items()}
+        if all(abs(fitted[pool] - before[pool]) <= _SETTLED_RATIO * before[pool]
+               for pool in pools):
+            break
+    return fitted
+
+
+def _concerned(growth: _Growth, per_object: Mapping[int, float],
+               now: float) -> List[Misprediction]:
+    """The pools that explain an OSD's excess; the one that brought most where none does."""
+    if not growth.arrived:
+        return []   # nothing of ours has come: others have filled it
+    parts = {pool: per_object.get(pool, 0.0) * count for pool, count in growth.arrived.items()}
+    pools = [pool for pool, part in sorted(parts.items())
+             if part >= _CONCERNED_RATIO * growth.excess]
+    if not pools:
+        pools = [max(growth.arrived, key=lambda pool: (growth.arrived[pool], -pool))]
+    return [Misprediction(pool, growth.osd, growth.predicted, growth.measured, now)
+            for pool in pools]

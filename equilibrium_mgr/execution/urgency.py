@@ -1,0 +1,83 @@
+"""Which of the wanted changes come first: those that relieve OSDs above nearfull.
+
+The plan itself comes ordered, the fullest OSDs first and what frees room before what needs it, so
+among all others its order is kept.
+"""
+from __future__ import annotations
+
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from ..plan.model import PgChange
+from ..snapshot.model import Snapshot, shard_changes
+from .osd_traffic import OsdTraffic, predicted_utilization
+
+
+class Ranked(NamedTuple):
+    """The wanted changes in the order in which to look at them."""
+
+    changes: List[PgChange]
+    urgent: Dict[str, int]   # pgid → the OSD above nearfull that its change relieves
+
+
+class Reserved:
+    """What the throttle has left over for relief that has to wait: its OSDs, and the misplaced
+    budget of what of it can go at once when it may."""
+
+    def __init__(self, at_once: int) -> None:
+        """`at_once`: shards that may leave an OSD at a time; 0 means any number."""
+        self._at_once = at_once
+        self._waiting: Dict[int, int] = {}   # overfull OSD → changes that wait
+        self._osds: Dict[int, int] = {}      # OSD → the overfull one whose relief it is to serve
+        self.copies = 0                      # object copies that the relief is to misplace
+        self.first: Optional[int] = None     # the first OSD whose relief has to wait
+
+    def add(self, relieves: int, osds: Sequence[int], copies: int) -> None:
+        """A change that takes a shard off the overfull OSD `relieves` has to wait."""
+        self.first = relieves if self.first is None else self.first
+        for osd in osds:
+            self._osds.setdefault(osd, relieves)
+        waiting = self._waiting[relieves] = self._waiting.get(relieves, 0) + 1
+        if waiting <= self._at_once or not self._at_once:
+            self.copies += copies
+
+    def sharing(self, osds: Sequence[int]) -> Optional[int]:
+        """The overfull OSD whose relief waits at one of these, or None."""
+        return next((self._osds[osd] for osd in osds if osd in self._osds), None)
+
+
+def by_urgency(snapshot: Snapshot, transit: OsdTraffic, wanted: Sequence[PgChange]) -> Ranked:
+    """Urgent is what it takes to bring the OSDs below nearfull again, given what is under way."""
+    overfull = _overfull(snapshot, transit)
+    if not overfull:
+        return Ranked(list(wanted), {})
+    leaving: Dict[int, List[Tuple[float, int, PgChange]]] = {osd: [] for osd in overfull}
+    for place, change in enumerate(wanted):
+        losses = _losses(snapshot, change)
+        relieved = [osd for osd in losses if osd in leaving]
+        for osd in relieved:
+            leaving[osd].append((-len(relieved) / len(losses), place, change))
+    urgent: Dict[str, int] = {}
+    first: List[PgChange] = []
+    for osd in sorted(overfull, key=lambda o: (-overfull[o], o)):
+        excess = (overfull[osd] - snapshot.nearfull_ratio) * snapshot.osds[osd].size_bytes
+        for _, _, change in sorted(leaving[osd], key=lambda row: row[:2]):
+            if excess <= 0.0:
+                break
+            excess -= snapshot.pgs[change.pgid].shard_bytes
+            if change.pgid not in urgent:
+                urgent[change.pgid] = osd
+                first.append(change)
+    return Ranked(first + [change for change in wanted if change.pgid not in urgent], urgent)
+
+
+def _overfull(snapshot: Snapshot, transit: OsdTraffic) -> Dict[int, float]:
+    """OSD → its utilization once all has arrived, where that is above nearfull."""
+    levels = {osd: predicted_utilization(snapshot, transit.of(osd), osd) for osd in snapshot.osds}
+    return {osd: level for osd, level in levels.items() if level > snapshot.nearfull_ratio}
+
+
+def _losses(snapshot: Snapshot, change: PgChange) -> Tuple[int, ...]:
+    pg = snapshot.pgs.get(change.pgid)
+    if pg is None or len(pg.up) != len(change.up_after):
+        return ()
+    return shard_changes(pg.up, change.up_after, snapshot.pools[pg.pool].erasure)[1]

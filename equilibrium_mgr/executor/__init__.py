@@ -1,1 +1,0 @@
-"""The executor walks the cluster to a plan's placement in batches; it alone sends anything."""

@@ -1,0 +1,340 @@
+"""The only room that knows the mgr API: what is read, what is sent, the built-in balancer."""
+from __future__ import annotations
+
+import json
+import threading
+import time
+from typing import (Any, Callable, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence,
+                    Set, Tuple)
+
+from mgr_module import CommandResult
+
+from ..plan.model import PgChange
+from ..runtime.time_slice import TimeSlice
+from ..runtime.work_counters import Counts, WorkCounters
+from ..settings import Settings, default_settings
+from ..snapshot.builder import SnapshotBuilder
+from ..snapshot.model import NO_CLASS, Snapshot
+from ..snapshot.osd_reports import OsdReports
+from ..snapshot.pg_statistics import PgStatistics
+from ..snapshot.reading import Reading
+from .cluster_summary import ClusterSummary
+from .osd_map_reader import OsdMapReader, modified_at
+from .summary_reader import MapGuards, SummaryReader
+
+#: Every PG's statistics are read so often while pools change, and so often where none does.
+_FULL_STATISTICS_SECONDS, _LONGEST_STATISTICS_SECONDS = 3600.0, 86_400.0
+#: Ratio by which a pool's objects or omap have to differ from those at the last full reading.
+_CHANGED_RATIO = 0.01
+_DEFAULT_MISPLACED_RATIO = 0.05
+_DEFAULT_BALANCER_SLEEP = 60.0
+_CONFIG_SECONDS = 5.0
+_GIB = 1 << 30
+
+
+#: pool id → (PGs, objects, omap bytes)
+_PoolTotals = Dict[int, Tuple[int, int, int]]
+
+
+class NotReady(RuntimeError):
+    """The mgr does not know enough yet; the message is one sentence for people."""
+
+
+class UpmapReply(NamedTuple):
+    """The monitor's answer to one upmap command; `returncode` None means none came in time."""
+
+    change: PgChange
+    returncode: Optional[int]
+    message: str
+
+
+class UpmapRequest(NamedTuple):
+    """A command on its way to the monitor."""
+
+    change: PgChange
+    result: Any   # the mgr's CommandResult
+
+
+class Gateway:
+    """Reads snapshots from the mgr and sends upmap commands through it.
+
+    `mgr` is the MgrModule, `settings` tells equilibrium's own options. Safe to use from the serve
+    thread and the job thread at once.
+    """
+
+    def __init__(self, mgr: Any, clock: Callable[[], float],
+                 settings: Callable[[], Settings] = default_settings) -> None:
+        self._mgr = mgr
+        self._settings = settings
+        self._clock = clock
+        self.counters = WorkCounters()
+        self._reports = OsdReports()
+        self._summaries = SummaryReader(mgr, self._get, clock, self.counters, self._reports)
+        self._lock = threading.Lock()
+        self._turns = TimeSlice()   # all modules share one interpreter
+        self._builder = SnapshotBuilder(self._turns)
+        self._statistics = PgStatistics(self._turns)
+        self._statistics_read_at: Optional[float] = None
+        self._statistics_totals: _PoolTotals = {}
+        self._measured: Mapping[int, float] = {}
+        self._maps = OsdMapReader(mgr, clock, self._guards, self.counters, self._turns)
+        self._last_reading: Optional[Reading] = None
+        self._builtin_was_active = False   # when it was last asked for
+
+    def snapshot(self, fresh: bool = False) -> Snapshot:
+        """A snapshot of now. Raises NotReady while the mgr lacks maps or statistics.
+
+        `fresh`: with an osdmap that was dumped at this epoch, as a plan should be made from.
+        """
+        with self._lock:
+            self.counters.add("looks")
+            self._last_reading = self._read(fresh)
+            return self._builder.build(self._last_reading)
+
+    def dumped_at_epoch(self, epoch: int) -> bool:
+        """Whether a snapshot of this epoch rests on a dump of the osdmap."""
+        return self._maps.dumped_at_epoch(epoch)
+
+    def summary(self, with_guards: bool = False) -> ClusterSummary:
+        """What costs a few milliseconds, whatever else is being read; raises NotReady.
+
+        The osdmap's flags and required clients are told only `with_guards`: a monitor is asked for
+        them once an epoch.
+        """
+        return self._summaries.summary(self.builtin_balancer_active(), with_guards)
+
+    @property
+    def counts(self) -> Counts:
+        """The work done since the mgr became active."""
+        return self.counters.counts
+
+    def use_measured(self, bytes_per_object: Mapping[int, float]) -> None:
+        """Looks from now on add so much to a pool's shards (pool id → bytes per object)."""
+        self._measured = bytes_per_object
+
+    def epoch(self) -> int:
+        """The osdmap's epoch as of now; costs next to nothing."""
+        return int(self._mgr.get_osdmap().get_epoch())
+
+    def misplaced_copies(self) -> int:
+        """Misplaced object copies as of now; costs next to nothing."""
+        return int(self._get("pg_status").get("misplaced_objects", 0))
+
+    def last_reading(self) -> Optional[Reading]:
+        """What the newest snapshot was made from; None before the first."""
+        return self._last_reading
+
+    def pool_ids_by_name(self) -> Dict[str, int]:
+        """Every pool's id; cheap enough for a command."""
+        return {p["name"]: p["id"] for p in self._get("df").get("pools", [])}
+
+    def device_classes(self) -> Set[str]:
+        """The device classes of all OSDs, as equilibrium calls them; cheap."""
+        return {device.get("class", "") or NO_CLASS
+                for device in self._get("osd_map_crush").get("devices", [])}
+
+    def min_compat_client(self) -> str:
+        """The oldest release that clients may have, as of now."""
+        guards = self._guards(self.epoch())
+        if guards is not None:
+            return guards.min_compat_client
+        self.counters.add("osdmap_dumps")
+        return str(self._mgr.get_osdmap().dump().get("require_min_compat_client", ""))
+
+    def have_mon_connection(self) -> bool:
+        return bool(self._mgr.have_mon_connection())
+
+    def target_max_misplaced_ratio(self) -> float:
+        """The mgr's own limit, which pg_num changes share."""
+        value = self._number_option("target_max_misplaced_ratio", _DEFAULT_MISPLACED_RATIO)
+        # Ceph takes any float for it, nan and a percentage among them
+        return value if 0.0 <= value <= 1.0 else _DEFAULT_MISPLACED_RATIO
+
+    def options_set(self, module: str) -> Optional[FrozenSet[str]]:
+        """Names of a module's options that are set for this mgr; None without an answer.
+
+        Some milliseconds of a monitor's time; for the serve thread, which may wait.
+        """
+        result = CommandResult("")
+        self._mgr.send_command(result, "mon", "", json.dumps(
+            {"prefix": "config get", "who": f"mgr.{self._mgr.get_mgr_id()}", "format": "json"}),
+            "")
+        if not result.ev.wait(_CONFIG_SECONDS) or result.r:
+            return None
+        try:
+            names = [str(name) for name in json.loads(result.outb)]
+        except (TypeError, ValueError):
+            return None
+        prefix = f"mgr/{module}/"
+        return frozenset(name[len(prefix):] for name in names if name.startswith(prefix))
+
+    def max_pg_shards(self) -> Tuple[int, int]:
+        """(PG shards per OSD at which Ceph refuses new pools, at which an OSD refuses shards);
+        0 for no limit."""
+        most = self._number_option("mon_max_pg_per_osd", 0.0)
+        return int(most), int(most * self._number_option("osd_max_pg_per_osd_hard_ratio", 0.0))
+
+    def _number_option(self, name: str, unknown: float) -> float:
+        """An option of Ceph; `unknown` where this release has none of that name."""
+        try:
+            return float(self._mgr.get_ceph_option(name))
+        except (KeyError, TypeError, ValueError):
+            return unknown
+
+    def still_placed(self, changes: Sequence[PgChange], snapshot: Snapshot) -> List[PgChange]:
+        """The changes whose PGs are mapped now as they are in the snapshot."""
+        osdmap = self._mgr.get_osdmap()
+        if osdmap.get_epoch() == snapshot.epoch:
+            return list(changes)
+        return [change for change in changes
+                if _up_set(osdmap, change.pgid) == snapshot.pgs[change.pgid].up]
+
+    def send(self, changes: Sequence[PgChange], timeout: float) -> List[UpmapReply]:
+        """Sends all commands at once, so that they land in one epoch, then waits for the answers."""
+        return self.answers(self.hand_over(changes), timeout)
+
+    def hand_over(self, changes: Sequence[PgChange]) -> List[UpmapRequest]:
+        """Gives all commands to the mgr, which sends them; waits for nothing."""
+        results = []
+        self.counters.add("mon_commands", len(changes))
+        for change in changes:
+            result = CommandResult("")
+            self._mgr.send_command(result, "mon", "", json.dumps(_command(change)), "")
+            results.append(UpmapRequest(change, result))
+        return results
+
+    def answers(self, sent: Sequence[UpmapRequest], timeout: float) -> List[UpmapReply]:
+        """Waits for the monitor's answers, at most `timeout` seconds in all.
+
+        A return code of 0 does not mean that the monitor keeps the items: read the map again.
+        """
+        with self._lock:  # not in hand_over, which must not wait while a job reads the cluster
+            self._maps.sent([change for change, _ in sent])
+        deadline = time.monotonic() + timeout
+        answers = []
+        for change, result in sent:
+            if result.ev.wait(max(0.0, deadline - time.monotonic())):
+                answers.append(UpmapReply(change, result.r, result.outs or result.outb or ""))
+            else:
+                answers.append(UpmapReply(change, None, f"no answer within {int(timeout)} s"))
+        return answers
+
+    # -- the built-in balancer ---------------------------------------------------------------
+
+    def builtin_balancer_active(self) -> bool:
+        """Is the built-in balancer on? Its option is unset while at its default, which is on.
+
+        Ceph 20 can do without the module (`mgr module force disable`): then nothing is active.
+        """
+        value = self._mgr.get_module_option_ex("balancer", "active")
+        wanted = value is None or (
+            value if isinstance(value, bool) else str(value).lower() in ("true", "1", "yes"))
+        active = wanted and self.builtin_balancer_runs()
+        self._builtin_was_active = self._builtin_was_active or active
+        return active
+
+    def take_builtin_was_active(self) -> bool:
+        """Has the built-in balancer been seen on since this was last asked?"""
+        was_active, self._builtin_was_active = self._builtin_was_active, False
+        return was_active
+
+    def builtin_balancer_runs(self) -> bool:
+        """Is the built-in balancer's module there? ImportError is what the mgr says of no other."""
+        try:
+            self._mgr.remote("balancer", "gather_telemetry")
+        except ImportError:
+            return False
+        except (NameError, RuntimeError):
+            pass  # it is there, and has something else the matter with it
+        return True
+
+    def builtin_balancer_sleep(self) -> float:
+        """Seconds after which a running built-in balancer has noticed that it was switched off."""
+        value = self._mgr.get_module_option_ex("balancer", "sleep_interval")
+        return float(value) if value is not None else _DEFAULT_BALANCER_SLEEP
+
+    def switch_off_builtin_balancer(self) -> None:
+        """Switches it off by its option, and wakes it so that it notices, where that works."""
+        self._mgr.set_module_option_ex("balancer", "active", "false")
+        for call in (("off",), ("handle_command", "", {"prefix": "balancer off"})):
+            try:
+                self._mgr.remote("balancer", *call)
+                return
+            except (ImportError, NameError, RuntimeError):
+                continue  # the other release's way, or no balancer module at all
+
+    # -- reading -----------------------------------------------------------------------------
+
+    def _read(self, fresh: bool) -> Reading:
+        progress = self._get("pg_progress")
+        if not progress.get("pg_ready", True):
+            raise NotReady("the mgr has not received the statistics of all PGs yet")
+        pgs = progress.get("pgs", {})
+        pools = self._get("df").get("pools", [])
+        maps = self._maps.read(pgs, {pool["id"]: pool["name"] for pool in pools}, fresh)
+        pool_stats = self._get("pool_stats").get("pool_stats", [])
+        self._refresh_statistics(pool_stats)
+        records = self._statistics.records(pgs, pool_stats, maps.acting, maps.up)
+        osd_stats = self._get("osd_stats").get("osd_stats", [])
+        now, settings = self._clock(), self._settings()
+        return Reading(
+            taken_at=now, osd_map=maps.osd_map, crush=maps.crush, up=maps.up, records=records,
+            osd_stats=osd_stats, pool_stats=pool_stats, pg_status=self._get("pg_status"),
+            max_avail=_max_avail(pools), stale_osds=self._reports.stale(osd_stats, now),
+            acting=maps.acting, respect_weights=settings.respect_weights, measured=self._measured,
+            min_omap_osd_bytes=int(settings.min_omap_osd_size * _GIB),
+            changed_at=modified_at(maps.osd_map))
+
+    def _guards(self, epoch: int) -> Optional[MapGuards]:
+        return self._summaries.guards(epoch) if self.have_mon_connection() else None
+
+    def _get(self, name: str) -> Mapping[str, Any]:
+        value = self._mgr.get(name)
+        if value is None:
+            raise NotReady(f"the mgr has no {name} yet")
+        return value
+
+    def _refresh_statistics(self, pool_stats: Sequence[Mapping[str, Any]]) -> None:
+        """Reads every PG's statistics, where those of the pools tell that it is worth its cost."""
+        now = self._clock()
+        totals = _totals(pool_stats)
+        if self._statistics_read_at is not None:
+            age = now - self._statistics_read_at
+            if 0.0 <= age < _FULL_STATISTICS_SECONDS:
+                return
+            if 0.0 <= age < _LONGEST_STATISTICS_SECONDS and self._statistics.is_complete and (
+                    not _have_changed(self._statistics_totals, totals)):
+                return
+        self.counters.add("pg_stats")
+        self._statistics.read_full(self._get("pg_stats").get("pg_stats", []), pool_stats)
+        self._statistics_read_at, self._statistics_totals = now, totals
+
+
+def _max_avail(pools: Sequence[Mapping[str, Any]]) -> Dict[int, int]:
+    return {p["id"]: p["stats"]["max_avail"] for p in pools if "max_avail" in p.get("stats", {})}
+
+
+def _totals(pool_stats: Sequence[Mapping[str, Any]]) -> _PoolTotals:
+    sums = {pool["poolid"]: pool.get("stat_sum", {}) for pool in pool_stats}
+    return {pool["poolid"]: (pool.get("num_pg", 0), sums[pool["poolid"]].get("num_objects", 0),
+                             sums[pool["poolid"]].get("num_omap_bytes", 0)) for pool in pool_stats}
+
+
+def _have_changed(then: _PoolTotals, now: _PoolTotals) -> bool:
+    """Whether a pool has come or gone, was split or merged, or holds clearly more or less."""
+    return then.keys() != now.keys() or any(
+        then[pool][0] != pgs or any(abs(a - b) > _CHANGED_RATIO * a
+                                    for a, b in zip(then[pool][1:], counts))
+        for pool, (pgs, *counts) in now.items())
+
+
+def _up_set(osdmap: Any, pgid: str) -> Tuple[int, ...]:
+    pool, ps = pgid.split(".")
+    return tuple(osdmap.pg_to_up_acting_osds(int(pool), int(ps, 16))["up"])
+
+
+def _command(change: PgChange) -> Dict[str, Any]:
+    if not change.items:
+        return {"prefix": "osd rm-pg-upmap-items", "format": "json", "pgid": change.pgid}
+    flat: List[int] = [osd for pair in change.items for osd in pair]
+    return {"prefix": "osd pg-upmap-items", "format": "json", "pgid": change.pgid, "id": flat}

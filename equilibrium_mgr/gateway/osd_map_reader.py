@@ -1,0 +1,352 @@
+"""Reads the osdmap, and dumps it only where nothing cheaper tells what has changed.
+
+From Ceph 18 on a dump computes read balance scores with the interpreter's lock held: more than half
+a second at 1,000 OSDs. Part of the gateway: it touches the mgr API.
+"""
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime
+from typing import (Any, Callable, Collection, Dict, Iterator, List, Mapping, NamedTuple,
+                    Optional, Sequence, Set, Tuple)
+
+from ..plan.model import PgChange
+from ..runtime.checkpoints import with_checkpoints
+from ..runtime.work_counters import WorkCounters
+from .summary_reader import MapGuards
+
+Osds = Tuple[int, ...]
+
+#: Pools with more PGs than this are mapped PG by PG, so that the interpreter's lock is given up in
+#: between: as a whole 512 PGs take 4 ms, and a command of others needs the lock several times.
+MAP_WHOLE_POOL_PGS = 64
+_MAPPED_A_PIECE = 50   # between two checkpoints: about a millisecond
+_PGS_A_PIECE = 200     # the same, of what is not mapped
+_NO_OSD = 0x7FFFFFFF
+#: What no cheap call tells (full ratios, a pg_num_target, full pg_upmaps) is at most so old where
+#: epochs pass, in seconds; the shorter one holds where an epoch has shown no change at all, and
+#: where none has passed since one that was not dumped.
+_REFRESH_SECONDS, _UNEXPLAINED_SECONDS = 300.0, 120.0
+#: `osd stat` leaves these out; they are set once for good.
+_HIDDEN_FLAGS = frozenset(("sortbitwise", "recovery_deletes", "purged_snapdirs", "pglog_hardlimit",
+                           "require_jewel_osds", "require_kraken_osds", "require_luminous_osds"))
+
+
+class OsdMapReading(NamedTuple):
+    """The osdmap at one epoch."""
+
+    osd_map: Mapping[str, Any]   # as OSDMap.dump() has it, brought up to date
+    crush: Mapping[str, Any]     # as CRUSHMap.dump() has it
+    up: Mapping[str, Osds]       # pgid → up set
+    acting: Mapping[str, Osds]   # pgid → acting set, of PGs whose acting set is not their up set
+
+
+class _NeedsDump(Exception):
+    """What has changed cannot be told by cheap calls."""
+
+
+class OsdMapReader:
+    """Remembers the last reading and what was sent since.
+
+    `guards` asks the monitor for the flags as of an epoch; None where it does not answer in time.
+    `checkpoint` is called between small pieces of work.
+    """
+
+    def __init__(self, mgr: Any, clock: Callable[[], float],
+                 guards: Callable[[int], Optional[MapGuards]], counters: WorkCounters,
+                 checkpoint: Callable[[], object]) -> None:
+        self._mgr = mgr
+        self._clock = clock
+        self._guards = guards
+        self._counters = counters
+        self._checkpoint = checkpoint
+        self._last: Optional[OsdMapReading] = None
+        self._dumped_at = 0.0        # seconds since the epoch
+        self._dumped_epoch = -1
+        self._rates: Dict[int, float] = {}         # pool id → raw bytes a byte takes, at the dump
+        self._pool_names: Mapping[int, str] = {}   # as `df` had them at the last dump
+        self._sent: Dict[str, PgChange] = {}       # not seen in the up sets yet
+        self._watched: Dict[str, int] = {}         # pgid → epoch of a change of its up set
+
+    def read(self, progress: Mapping[str, Mapping[str, Any]], pool_names: Mapping[int, str],
+             fresh: bool) -> OsdMapReading:
+        """The newest osdmap; `fresh` asks for one of which everything was dumped.
+
+        `progress` is get('pg_progress')['pgs'], `pool_names` are those of get('df').
+        """
+        osdmap = self._mgr.get_osdmap()
+        epoch = int(osdmap.get_epoch())
+        if self._last is not None and self._last.osd_map["epoch"] == epoch and (
+                self._dumped_epoch == epoch or not fresh and self._has_same_pgs(progress)
+                and self._dump_is_recent(_UNEXPLAINED_SECONDS)):
+            return self._last
+        if self._last is None or fresh or not self._dump_is_recent(_REFRESH_SECONDS):
+            self._last = self._dumped(osdmap, pool_names)
+            return self._last
+        try:
+            self._last = self._brought_up_to_date(osdmap, self._last, progress, pool_names)
+        except _NeedsDump:
+            self._last = self._dumped(osdmap, pool_names)
+        return self._last
+
+    def sent(self, changes: Sequence[PgChange]) -> None:
+        """These upmaps are ours: where they show in the up sets, no dump is needed."""
+        self._sent = {**self._sent, **{change.pgid: change for change in changes}}
+
+    def dumped_at_epoch(self, epoch: int) -> bool:
+        """Whether the osdmap of this epoch was dumped."""
+        return self._dumped_epoch == epoch
+
+    def _dump_is_recent(self, seconds: float) -> bool:
+        return 0.0 <= self._clock() - self._dumped_at < seconds
+
+    # -- by a dump -----------------------------------------------------------------------------
+
+    def _dumped(self, osdmap: Any, pool_names: Mapping[int, str]) -> OsdMapReading:
+        self._counters.add("osdmap_dumps")
+        osd_map = osdmap.dump()
+        self._checkpoint()
+        before = self._last
+        crush = osdmap.get_crush().dump()
+        up: Dict[str, Osds] = {}
+        for pool in osd_map["pools"]:
+            up.update(self._up_sets(osdmap, pool["pool"], pool["pg_num"]))
+        self._rates = {pool["pool"]: osdmap.pool_raw_used_rate(pool["pool"])
+                       for pool in osd_map["pools"]}
+        self._dumped_at, self._dumped_epoch = self._clock(), osd_map["epoch"]
+        self._pool_names = pool_names
+        self._sent = {}
+        if before is not None:
+            self._watch(osd_map["epoch"], [p for p in up if before.up.get(p) != up[p]])
+        temporary = [entry["pgid"] for entry in osd_map.get("pg_temp", ())]
+        return OsdMapReading(osd_map, crush, up, self._acting_sets(osdmap, temporary, up))
+
+    def _up_sets(self, osdmap: Any, pool_id: int, pg_num: int) -> Dict[str, Osds]:
+        """pgid → up set of one pool. The last reading's own tuples where they are the same."""
+        self._checkpoint()
+        known: Mapping[str, Osds] = self._last.up if self._last is not None else {}
+        up: Dict[str, Osds] = {}
+        for pgid, osds in self._mapped(osdmap, pool_id, pg_num):
+            new = tuple(osds)
+            old = known.get(pgid)
+            up[pgid] = new if old is None or old != new else old
+        return up
+
+    def _mapped(self, osdmap: Any, pool_id: int,
+                pg_num: int) -> Iterator[Tuple[str, Sequence[int]]]:
+        if pg_num <= MAP_WHOLE_POOL_PGS:
+            yield from osdmap.map_pool_pgs_up(pool_id).items()
+            return
+        for ps in with_checkpoints(range(pg_num), _MAPPED_A_PIECE, self._checkpoint):
+            yield f"{pool_id}.{ps:x}", osdmap.pg_to_up_acting_osds(pool_id, ps)["up"]
+
+    def _acting_sets(self, osdmap: Any, pgids: Collection[str],
+                     up: Mapping[str, Osds]) -> Dict[str, Osds]:
+        """Those of the PGs whose acting set is not their up set, in the order of the shards."""
+        acting: Dict[str, Osds] = {}
+        for pgid in with_checkpoints(pgids, _MAPPED_A_PIECE, self._checkpoint):
+            if pgid in up:
+                pool, ps = pgid.split(".")
+                osds = tuple(osdmap.pg_to_up_acting_osds(int(pool), int(ps, 16))["acting"])
+                if osds != up[pgid]:
+                    acting[pgid] = osds
+        return acting
+
+    # -- by cheap calls ------------------------------------------------------------------------
+
+    def _brought_up_to_date(self, osdmap: Any, last: OsdMapReading,
+                            progress: Mapping[str, Mapping[str, Any]],
+                            pool_names: Mapping[int, str]) -> OsdMapReading:
+        """Raises _NeedsDump."""
+        osd_map, epoch = last.osd_map, int(osdmap.get_epoch())
+        if pool_names != self._pool_names or osdmap.get_crush_version() != osd_map["crush_version"]:
+            raise _NeedsDump
+        if not self._has_same_pgs(progress):
+            raise _NeedsDump
+        flipped = flipped_osds(osd_map["osds"], self._mgr.get("osd_map_tree"))
+        if flipped and osd_map.get("stretch_mode", {}).get("stretch_mode_enabled"):
+            raise _NeedsDump   # it may have become degraded, which forbids moves
+        if any(_raw_used_rate(osdmap, pool) != rate for pool, rate in self._rates.items()):
+            raise _NeedsDump   # another size
+        up, changed = self._changed_up_sets(osdmap, last)
+        ours = self._ours(up, changed, last.up, flipped)
+        self._watch(epoch, changed)
+        acting = self._acting_sets(osdmap, self._suspects(progress, last.acting), up)
+        guards = self._guards(epoch)
+        if guards is None:
+            raise _NeedsDump
+        if not (changed or flipped or acting != last.acting or _are_new(guards, osd_map)
+                or self._dump_is_recent(_UNEXPLAINED_SECONDS)):
+            raise _NeedsDump
+        self._sent = {}
+        started = started_osds(osd_map["osds"], flipped, self._mgr.get("osd_stats"), epoch)
+        return OsdMapReading(_patched(osd_map, epoch, guards, flipped, started, ours, acting),
+                             last.crush, up, acting)
+
+    def _has_same_pgs(self, progress: Mapping[str, Mapping[str, Any]]) -> bool:
+        """Has every pool as many PGs as at the last reading? The mgr makes a record of each as soon
+        as it has the osdmap; mapping a PG tells nothing, as Ceph folds the number of one that is not
+        there onto one that is."""
+        counts: Counter[str] = Counter()
+        for pgid in with_checkpoints(progress, _PGS_A_PIECE, self._checkpoint):
+            counts[pgid.split(".", 1)[0]] += 1
+        assert self._last is not None
+        return counts == {str(pool["pool"]): pool["pg_num"]
+                          for pool in self._last.osd_map["pools"]}
+
+    def _changed_up_sets(self, osdmap: Any,
+                         last: OsdMapReading) -> Tuple[Mapping[str, Osds], List[str]]:
+        """(all up sets, PGs whose own is another than at the last reading)."""
+        up: Dict[str, Osds] = {}
+        changed: List[str] = []
+        for pool in last.osd_map["pools"]:
+            try:
+                mapped = self._up_sets(osdmap, pool["pool"], pool["pg_num"])
+            except SystemError:   # what Ceph makes of a pool that is gone
+                raise _NeedsDump from None
+            if len(mapped) != pool["pg_num"]:
+                raise _NeedsDump
+            changed += [pgid for pgid, osds in mapped.items() if osds is not last.up.get(pgid)]
+            up.update(mapped)
+        return (up if changed else last.up), changed
+
+    def _ours(self, up: Mapping[str, Osds], changed: Sequence[str], before: Mapping[str, Osds],
+              flipped: Collection[int]) -> List[PgChange]:
+        """What we sent, where all of it shows and no up set has changed for another reason."""
+        for pgid in changed:
+            change = self._sent.get(pgid)
+            if change is None or up[pgid] != change.up_after:
+                difference = set(up[pgid]).symmetric_difference(before[pgid])
+                if change is not None or not difference.issubset({*flipped, _NO_OSD}):
+                    raise _NeedsDump
+                if not difference:   # in another order
+                    raise _NeedsDump
+        for pgid, change in self._sent.items():
+            if up.get(pgid) != change.up_after or change.up_after == change.up_before:
+                raise _NeedsDump
+        return list(self._sent.values())
+
+    def _watch(self, epoch: int, changed: Sequence[str]) -> None:
+        """Their statistics may be older than the change, and a pg_temp follows later."""
+        for pgid in changed:
+            self._watched[pgid] = epoch
+
+    def _suspects(self, progress: Mapping[str, Mapping[str, Any]],
+                  acting: Mapping[str, Osds]) -> Set[str]:
+        """PGs whose acting set may not be their up set."""
+        self._watched = {
+            pgid: epoch for pgid, epoch in self._watched.items()
+            if pgid in progress and progress[pgid].get("reported_epoch", 0) < epoch}
+        found = {pgid for pgid, pg in with_checkpoints(progress.items(), _PGS_A_PIECE, self._checkpoint)
+                 if not _at_rest(pg.get("state", ""))}
+        return found.union(acting, self._watched)
+
+
+def modified_at(osd_map: Mapping[str, Any]) -> Optional[float]:
+    """When this epoch was made, in seconds since the epoch; None where it was not dumped."""
+    try:
+        return datetime.strptime(str(osd_map.get("modified", "")),
+                                 "%Y-%m-%dT%H:%M:%S.%f%z").timestamp()
+    except ValueError:
+        return None
+
+
+def flipped_osds(osds: Sequence[Mapping[str, Any]],
+                 tree: Optional[Mapping[str, Any]]) -> Dict[int, bool]:
+    """OSD → up, of those that have come up or gone down since the dump.
+
+    `tree` is get('osd_map_tree'). Raises _NeedsDump where more has changed: an OSD created,
+    destroyed or removed, a reweight, a primary affinity.
+    """
+    if tree is None:
+        raise _NeedsDump
+    now = {node["id"]: node for part in ("nodes", "stray") for node in tree.get(part, ())
+           if node["id"] >= 0 and node.get("exists", 1)}
+    if len(now) != len(osds):
+        raise _NeedsDump
+    flipped: Dict[int, bool] = {}
+    for osd in osds:
+        node = now.get(osd["osd"])
+        if node is None or _weights(osd, "weight") != _weights(node, "reweight") or (
+                (node["status"] == "destroyed") != ("destroyed" in osd.get("state", ()))):
+            raise _NeedsDump
+        if (node["status"] == "up") != bool(osd["up"]):
+            flipped[osd["osd"]] = node["status"] == "up"
+    return flipped
+
+
+def started_osds(osds: Sequence[Mapping[str, Any]], flipped: Mapping[int, bool],
+                 stats: Optional[Mapping[str, Any]], epoch: int) -> Dict[int, int]:
+    """OSD → epoch since which it is up, of those that have been down since the dump.
+
+    `stats` is get('osd_stats'): an OSD that was down between two looks tells by its reports.
+    """
+    started = {osd: epoch for osd, up in flipped.items() if up}
+    told = {entry["osd"]: entry.get("up_from", 0)
+            for entry in (stats or {}).get("osd_stats", ())}
+    for osd in osds:
+        number = osd["osd"]
+        if number not in started and told.get(number, 0) > osd.get("up_from", 0):
+            started[number] = told[number]
+    return started
+
+
+def _weights(osd: Mapping[str, Any], reweight: str) -> Tuple[float, float]:
+    return round(osd[reweight], 5), round(osd.get("primary_affinity", 1.0), 5)
+
+
+def _at_rest(state: str) -> bool:
+    """Whether a PG in this state serves from its up set, at the time of its report."""
+    return state == "active+clean" or (
+        state.startswith("active+clean") and "remapped" not in state)
+
+
+def _raw_used_rate(osdmap: Any, pool: int) -> float:
+    """Raw bytes that a byte in the pool takes; Ceph's own figure, for plugins have formulas of their
+    own. Raises _NeedsDump where the pool is gone."""
+    try:
+        return float(osdmap.pool_raw_used_rate(pool))
+    except SystemError:
+        raise _NeedsDump from None
+
+
+def _are_new(guards: MapGuards, osd_map: Mapping[str, Any]) -> bool:
+    flags = frozenset(flag for flag in osd_map.get("flags", "").split(",") if flag)
+    return (guards.flags - _HIDDEN_FLAGS != flags - _HIDDEN_FLAGS
+            or guards.min_compat_client != osd_map.get("require_min_compat_client", ""))
+
+
+def _patched(osd_map: Mapping[str, Any], epoch: int, guards: MapGuards,
+             flipped: Mapping[int, bool], started: Mapping[int, int],
+             ours: Sequence[PgChange], acting: Mapping[str, Osds]) -> Mapping[str, Any]:
+    """The dump as it would be now."""
+    hidden = _HIDDEN_FLAGS.intersection(osd_map.get("flags", "").split(","))
+    flags = sorted(guards.flags | hidden)
+    return {
+        **osd_map, "epoch": epoch, "modified": "", "flags": ",".join(flags), "flags_set": flags,
+        "require_min_compat_client": guards.min_compat_client,
+        "osds": [_flipped(osd, flipped, started) for osd in osd_map["osds"]]
+        if flipped or started else osd_map["osds"],
+        "pg_upmap_items": _with_items(osd_map.get("pg_upmap_items", ()), ours),
+        "pg_temp": [{"pgid": pgid, "osds": list(osds)} for pgid, osds in acting.items()]}
+
+
+def _flipped(osd: Mapping[str, Any], flipped: Mapping[int, bool],
+             started: Mapping[int, int]) -> Mapping[str, Any]:
+    if osd["osd"] in started:
+        osd = {**osd, "up_from": started[osd["osd"]]}
+    if osd["osd"] not in flipped:
+        return osd
+    up = flipped[osd["osd"]]
+    state = [word for word in osd.get("state", ()) if word != "up"]
+    return {**osd, "up": int(up), "state": state + ["up"] if up else state}
+
+
+def _with_items(entries: Sequence[Mapping[str, Any]],
+                changes: Sequence[PgChange]) -> Sequence[Mapping[str, Any]]:
+    if not changes:
+        return entries
+    replaced = {change.pgid for change in changes}
+    return [entry for entry in entries if entry["pgid"] not in replaced] + [
+        {"pgid": change.pgid, "mappings": [{"from": a, "to": b} for a, b in change.items]}
+        for change in changes if change.items]

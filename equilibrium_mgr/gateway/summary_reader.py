@@ -1,0 +1,102 @@
+"""How the gateway reads a ClusterSummary: the mgr's small structures, and two questions to a monitor.
+
+No lock is held and nothing large is built, so that commands may have one read while a full look is
+under way. The osdmap's flags stand in none of the small structures. The `health` map has them up to
+10 s late, and a monitor answers `osd stat` within a millisecond, so the monitor is asked.
+"""
+from __future__ import annotations
+
+import json
+import threading
+import time
+from typing import Any, Callable, FrozenSet, List, NamedTuple, Optional, Sequence
+
+from mgr_module import CommandResult
+
+from ..runtime.work_counters import WorkCounters
+from ..snapshot.osd_reports import OsdReports
+from .cluster_summary import (
+    ClusterSummary, SummaryReading, object_copies, summarize_osds, summarize_pools)
+
+_FLAGS, _MIN_COMPAT = "osd stat", "osd get-require-min-compat-client"
+#: A monitor that has not answered by then counts as unable to.
+_ANSWER_SECONDS = 5.0
+
+
+class MapGuards(NamedTuple):
+    """What of the osdmap can forbid all movement, at one epoch or a later one."""
+
+    epoch: int
+    flags: FrozenSet[str]
+    min_compat_client: str
+
+
+class SummaryReader:
+    """Safe to be used from any thread. `read` is the gateway's way to a structure of the mgr."""
+
+    def __init__(self, mgr: Any, read: Callable[[str], Any], clock: Callable[[], float],
+                 counters: WorkCounters, reports: OsdReports) -> None:
+        self._mgr = mgr
+        self._read = read
+        self._clock = clock
+        self._counters = counters
+        self._reports = reports
+        self._lock = threading.Lock()
+        self._guards: Optional[MapGuards] = None
+
+    def summary(self, builtin_active: bool, with_guards: bool) -> ClusterSummary:
+        """The cluster as of now; flags and clients only `with_guards`, which may ask a monitor."""
+        self._counters.add("summaries")
+        connected = bool(self._mgr.have_mon_connection())
+        osdmap = self._mgr.get_osdmap()
+        epoch = int(osdmap.get_epoch())
+        guards = self.guards(epoch) if with_guards and connected else None
+        reading = SummaryReading(
+            tree=self._read("osd_map_tree"), osd_stats=self._read("osd_stats")["osd_stats"],
+            pool_stats=self._read("pool_stats")["pool_stats"], pg_status=self._read("pg_status"))
+        now, osds = self._clock(), summarize_osds(reading)
+        return ClusterSummary(
+            taken_at=now, epoch=epoch, crush_version=int(osdmap.get_crush_version()),
+            osds=osds, pools=summarize_pools(reading),
+            misplaced_copies=int(reading.pg_status.get("misplaced_objects", 0)),
+            object_copies=object_copies(reading), mon_connected=connected,
+            builtin_active=builtin_active,
+            stale_osds=frozenset(osd for osd in self._reports.stale(reading.osd_stats, now)
+                                 if osd in osds and osds[osd].up and osds[osd].is_in),
+            flags=guards.flags if guards is not None else None,
+            min_compat_client=guards.min_compat_client if guards is not None else None)
+
+    def guards(self, epoch: int) -> Optional[MapGuards]:
+        """As of this epoch, asked for once an epoch; None where no monitor answers in time."""
+        with self._lock:
+            known = self._guards
+        if known is not None and known.epoch == epoch:
+            return known
+        stat, client = self._ask((_FLAGS, _MIN_COMPAT))
+        if stat is None or client is None:
+            return None
+        found = MapGuards(epoch, flags_of(stat), client.strip())
+        with self._lock:
+            self._guards = found
+        return found
+
+    def _ask(self, prefixes: Sequence[str]) -> List[Optional[str]]:
+        """The monitor's plain answers; None for one that failed or did not come in time."""
+        results = []
+        for prefix in prefixes:
+            result = CommandResult("")
+            self._counters.add("mon_commands")
+            self._mgr.send_command(result, "mon", "", json.dumps({"prefix": prefix}), "")
+            results.append(result)
+        deadline = time.monotonic() + _ANSWER_SECONDS
+        return [result.outb if result.ev.wait(max(0.0, deadline - time.monotonic()))
+                and result.r == 0 else None for result in results]
+
+
+def flags_of(stat: str) -> FrozenSet[str]:
+    """The flags in `osd stat`, whose last line tells them (`flags noout,norebalance`), if any."""
+    for line in stat.splitlines():
+        word, _, flags = line.strip().partition(" ")
+        if word == "flags":
+            return frozenset(flag.strip() for flag in flags.split(",") if flag.strip())
+    return frozenset()

@@ -1,0 +1,107 @@
+"""What plans with the other aims would come to, so that an operator sees the trade before choosing.
+
+Only figures are kept, and of few plans: they are a help in choosing, and can be made again.
+"""
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import Dict, NamedTuple, Optional, Tuple
+
+from .model import Plan
+from .options import AIMS, PlanOptions
+from .store import PlanHead
+
+PLANNING, READY, FAILED = "planning", "ready", "failed"
+
+MAX_COMPARISONS = 10
+
+
+class AimFigures(NamedTuple):
+    """What a plan with one aim comes to; figures are None until it is ready."""
+
+    state: str
+    classes: Optional[Dict[str, float]] = None  # device class → highest utilization, a ratio
+    gained_bytes: Optional[int] = None          # growth of the pools' predicted free space
+    bytes: Optional[int] = None
+    moves: Optional[int] = None
+    osdmap_epoch: Optional[int] = None
+    stop_reason: Optional[str] = None
+    failure: Optional[str] = None
+
+
+def figures_of(plan: Plan) -> AimFigures:
+    return AimFigures(
+        READY, {name: usage.max for name, usage in plan.after.classes.items()}, plan.gained_bytes,
+        plan.bytes, len(plan.moves), plan.epoch, plan.stop_reason)
+
+
+class AimComparison:
+    """The other aims of one kept plan, under the same limits. `aims` is replaced, never edited."""
+
+    def __init__(self, head: PlanHead, options: PlanOptions, options_known: bool) -> None:
+        self.head = head
+        self.options = options
+        self.options_known = options_known   # False: the plan's own limits are lost
+        self.aims: Dict[str, AimFigures] = {
+            aim: AimFigures(PLANNING) for aim in AIMS if aim != head.aim}
+
+    def note(self, aim: str, figures: AimFigures) -> None:
+        self.aims = {**self.aims, aim: figures}
+
+    def next_aim(self) -> Optional[str]:
+        """The first aim that is still to be planned, or None."""
+        return next((aim for aim, known in self.aims.items() if known.state == PLANNING), None)
+
+    def has_failed(self) -> bool:
+        """Has it come to its end, and not to a good one?"""
+        return self.next_aim() is None and any(
+            known.state == FAILED for known in self.aims.values())
+
+
+class AimComparisons:
+    """The options of the plans that this process has made, and the comparisons that are kept."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._options: Dict[str, Tuple[PlanHead, PlanOptions]] = {}
+        self._kept: "OrderedDict[str, AimComparison]" = OrderedDict()
+
+    def made(self, head: PlanHead, options: PlanOptions) -> None:
+        """A plan was made and kept; what was known of an older one of its name is void."""
+        with self._lock:
+            self._options[head.name] = (head, options)
+            self._kept.pop(head.name, None)
+
+    def forget(self, name: str) -> None:
+        with self._lock:
+            self._options.pop(name, None)
+            self._kept.pop(name, None)
+
+    def drop(self, name: str) -> None:
+        """Forgets a plan's comparison; the next one begins anew."""
+        with self._lock:
+            self._kept.pop(name, None)
+
+    def keeps(self, comparison: AimComparison) -> bool:
+        """Is this comparison still of use to anybody?"""
+        with self._lock:
+            return self._kept.get(comparison.head.name) is comparison
+
+    def of(self, head: PlanHead, otherwise: PlanOptions) -> Tuple[AimComparison, bool]:
+        """The comparison of a kept plan, and whether it has just begun.
+
+        It takes the limits that the plan was made with, or `otherwise` where they are not known.
+        """
+        with self._lock:
+            known = self._kept.get(head.name)
+            if known is not None and known.head == head:
+                self._kept.move_to_end(head.name)
+                return known, False
+            made, options = self._options.get(head.name, (None, otherwise))
+            comparison = AimComparison(head, options if made == head else otherwise, made == head)
+            self._kept[head.name] = comparison
+            self._kept.move_to_end(head.name)
+            while len(self._kept) > MAX_COMPARISONS:
+                self._kept.popitem(last=False)
+            return comparison, True

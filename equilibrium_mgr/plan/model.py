@@ -1,0 +1,157 @@
+"""What the planner hands out: ordered moves, the upmap items they need, the predicted result."""
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+
+from ..snapshot.model import UpmapItems
+from .options import AIMS
+
+#: Written into every stored plan; a reader refuses what it does not know.
+PLAN_VERSION = 2
+
+
+class BadPlan(ValueError):
+    """A stored plan that cannot be read; the message is one sentence for people."""
+
+
+class Move(NamedTuple):
+    """One shard's move. Utilizations are ratios of the target state, in plan order."""
+
+    pgid: str
+    source: int
+    target: int
+    bytes: int
+    objects: int
+    source_before: float
+    source_after: float
+    target_before: float
+    target_after: float
+
+
+class PgChange(NamedTuple):
+    """Everything the plan does to one PG, sent to the monitor in one command."""
+
+    pgid: str
+    raw: Tuple[int, ...]         # what CRUSH alone gives; another raw mapping voids the change
+    up_before: Tuple[int, ...]
+    up_after: Tuple[int, ...]
+    items: UpmapItems            # empty: the PG's upmap items are removed
+    shards: int                  # how many of its shards move
+    shard_bytes: int
+    objects: int
+
+    def command(self) -> str:
+        """The line an operator could type instead."""
+        if not self.items:
+            return f"ceph osd rm-pg-upmap-items {self.pgid}"
+        pairs = " ".join("%d %d" % pair for pair in self.items)
+        return f"ceph osd pg-upmap-items {self.pgid} {pairs}"
+
+
+class ClassUsage(NamedTuple):
+    """How full the OSDs of one device class are; ratios of OSD size."""
+
+    osds: int
+    size_bytes: int
+    used_bytes: int
+    max: float
+    min: float
+    mean: float
+    stddev: float
+    fullest_osd: int
+    histogram: Tuple[int, ...]   # OSDs per tenth of utilization; the last also holds fuller ones
+
+
+class PoolSpace(NamedTuple):
+    """What still fits into a pool: its free bytes and the OSD that is full first."""
+
+    pool_id: int
+    stored_bytes: int
+    free_bytes: int
+    limiting_osd: Optional[int]
+    max_avail_bytes: Optional[int]
+
+
+class Usage(NamedTuple):
+    """A placement seen as a whole."""
+
+    classes: Dict[str, ClassUsage]
+    pools: Dict[str, PoolSpace]
+
+
+class Plan(NamedTuple):
+    """A finished plan."""
+
+    epoch: int
+    stop_reason: str
+    moves: Tuple[Move, ...]
+    changes: Tuple[PgChange, ...]
+    before: Usage
+    after: Usage
+    skipped: Dict[str, int]      # reason → how often something could not be moved for it
+    min_compat_client: str
+    aim: str                     # one of planner.options.AIMS
+    bounds: Dict[str, float]     # device class → lowest highest utilization that the rules allow
+
+    @property
+    def bytes(self) -> int:
+        return sum(move.bytes for move in self.moves)
+
+    @property
+    def gained_bytes(self) -> int:
+        """Growth of every pool's predicted free space, summed."""
+        return sum(space.free_bytes - self.before.pools[name].free_bytes
+                   for name, space in self.after.pools.items())
+
+    def to_dict(self) -> Dict[str, Any]:
+        """A JSON-ready form, stable over releases of equilibrium (PLAN_VERSION)."""
+        return {
+            "version": PLAN_VERSION,
+            "osdmap_epoch": self.epoch,
+            "stop_reason": self.stop_reason,
+            "min_compat_client": self.min_compat_client,
+            "moves": [list(move) for move in self.moves],
+            "changes": [list(change) for change in self.changes],
+            "before": usage_to_dict(self.before),
+            "after": usage_to_dict(self.after),
+            "skipped": dict(self.skipped),
+            "aim": self.aim,
+            "bounds": dict(self.bounds),
+        }
+
+
+def plan_from_dict(dump: Mapping[str, Any]) -> Plan:
+    """The reverse of Plan.to_dict. Raises BadPlan for anything it does not understand."""
+    try:
+        if dump["version"] not in (1, PLAN_VERSION):
+            raise BadPlan("the plan was stored by another version of equilibrium")
+        return Plan(
+            epoch=dump["osdmap_epoch"], stop_reason=dump["stop_reason"],
+            moves=tuple(Move(*move) for move in dump["moves"]),
+            changes=tuple(_change(change) for change in dump["changes"]),
+            before=_usage(dump["before"]), after=_usage(dump["after"]),
+            skipped=dict(dump["skipped"]), min_compat_client=dump["min_compat_client"],
+            # version 1 knew neither aims nor bounds
+            aim=dump.get("aim", AIMS[0]), bounds=dict(dump.get("bounds", {})))
+    except BadPlan:
+        raise
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise BadPlan(f"the stored plan is damaged ({error})")
+
+
+def usage_to_dict(usage: Usage) -> Dict[str, Any]:
+    return {"classes": {name: c._asdict() for name, c in usage.classes.items()},
+            "pools": {name: p._asdict() for name, p in usage.pools.items()}}
+
+
+def _usage(dump: Mapping[str, Any]) -> Usage:
+    classes = {name: ClassUsage(**{**c, "histogram": tuple(c["histogram"])})
+               for name, c in dump["classes"].items()}
+    return Usage(classes, {name: PoolSpace(**p) for name, p in dump["pools"].items()})
+
+
+def _change(row: List[Any]) -> PgChange:
+    change = PgChange(*row)
+    return change._replace(raw=tuple(change.raw), up_before=tuple(change.up_before),
+                           up_after=tuple(change.up_after),
+                           items=tuple((f, t) for f, t in change.items))

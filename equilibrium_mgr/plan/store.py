@@ -1,0 +1,210 @@
+"""Plans kept in the mgr's key-value store, so that they survive a mgr failover.
+
+The monitor silently drops values above 65,536 bytes while the mgr's own cache still shows them, so
+a plan is compressed and split. Its head is written last and names the parts that belong to it;
+parts without a head that names them are remains of an interrupted write and are removed.
+"""
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+import threading
+import zlib
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Set, Tuple
+
+from .model import BadPlan, Plan, plan_from_dict
+from .options import AIMS
+from .validation import conforms, fault_of_plan
+
+MAX_VALUE_BYTES = 60000
+MAX_PLANS = 100
+_HEAD_VERSION = 1
+#: A plan of a million moves has 200 parts and unpacks to 200 MB.
+_MOST_PARTS = 10_000
+_MOST_UNPACKED_BYTES = 1 << 30
+_LATEST = 1e11   # seconds since the epoch
+_PREFIX = "plan/"
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+
+
+class PlanHead(NamedTuple):
+    """What is known of a kept plan without unpacking it."""
+
+    name: str
+    created_at: float      # seconds since the epoch
+    osdmap_epoch: int
+    moves: int
+    bytes: int
+    gained_bytes: int
+    stop_reason: str
+    generation: int        # tells the parts of this plan from those of one it replaced
+    parts: int
+    aim: str = AIMS[0]     # heads of older releases have none
+
+    def to_json(self) -> str:
+        return json.dumps({"version": _HEAD_VERSION, **self._asdict()}, sort_keys=True)
+
+
+def valid_plan_name(name: str) -> bool:
+    return _NAME.fullmatch(name) is not None
+
+
+class PlanStore:
+    """The kept plans. `kv` offers the mgr's get_store, set_store and get_store_prefix.
+
+    Every write waits for a monitor, so none happens where a command waits: plans are put by the
+    job thread, and `tidy`, which the serve loop calls, takes out what was removed.
+    """
+
+    def __init__(self, kv: Any) -> None:
+        self._kv = kv
+        self._lock = threading.Lock()
+        self._heads: Optional[Dict[str, PlanHead]] = None
+        self._unpacked: Optional[Tuple[PlanHead, Plan]] = None
+        self._removed: Set[str] = set()
+        self._being_written: Set[str] = set()
+        self._untidy = True
+
+    def heads(self) -> Dict[str, PlanHead]:
+        """Name → head of every kept plan."""
+        with self._lock:
+            return dict(self._loaded())
+
+    def put(self, name: str, plan: Plan, created_at: float) -> PlanHead:
+        """Keeps a plan under a name, in place of an older one. Call it from a background thread."""
+        packed = base64.b64encode(zlib.compress(
+            json.dumps(plan.to_dict(), separators=(",", ":")).encode())).decode()
+        parts = [packed[i:i + MAX_VALUE_BYTES] for i in range(0, len(packed), MAX_VALUE_BYTES)]
+        with self._lock:
+            self._being_written.add(name)  # tidy must not take parts whose head is still to come
+        try:
+            return self._write(name, plan, parts, created_at)
+        finally:
+            with self._lock:
+                self._being_written.discard(name)
+
+    def _write(self, name: str, plan: Plan, parts: List[str], created_at: float) -> PlanHead:
+        old = self.heads().get(name)
+        generation = 1 + max([old.generation if old else 0] + self._generations(name))
+        for index, part in enumerate(parts):
+            self._kv.set_store(_part_key(name, generation, index), part)
+        head = PlanHead(name, created_at, plan.epoch, len(plan.moves), plan.bytes,
+                        plan.gained_bytes, plan.stop_reason, generation, len(parts), plan.aim)
+        self._kv.set_store(_head_key(name), head.to_json())
+        with self._lock:
+            self._loaded()[name] = head
+            self._removed.discard(name)
+            self._unpacked = (head, plan)
+            self._untidy = True
+        return head
+
+    def get(self, name: str) -> Plan:
+        """Unpacks a plan. Raises KeyError for an unknown name and BadPlan for a damaged one."""
+        with self._lock:
+            head = self._loaded()[name]
+            if self._unpacked is not None and self._unpacked[0] == head:
+                return self._unpacked[1]
+        parts = [self._kv.get_store(_part_key(name, head.generation, i))
+                 for i in range(head.parts)]
+        if any(part is None for part in parts):
+            raise BadPlan(f"plan '{name}' is incomplete in the key-value store")
+        try:
+            plan = plan_from_dict(json.loads(_unpacked(base64.b64decode("".join(parts).encode()))))
+        except (binascii.Error, zlib.error, ValueError, RecursionError) as error:
+            raise BadPlan(f"plan '{name}' is damaged in the key-value store ({error})")
+        fault = fault_of_plan(plan)
+        if fault is not None:
+            raise BadPlan(f"plan '{name}' is damaged in the key-value store ({fault})")
+        with self._lock:
+            self._unpacked = (head, plan)
+        return plan
+
+    def remove(self, name: str) -> None:
+        """Forgets a plan; `tidy` takes it out of the store. Raises KeyError for an unknown name."""
+        with self._lock:
+            del self._loaded()[name]
+            self._removed.add(name)
+            self._untidy = True
+
+    def tidy(self) -> None:
+        """Takes removed plans and parts that no head names out of the store.
+
+        Cheap when nothing has changed. Plans whose head cannot be read are left alone: a newer
+        release may have written them.
+        """
+        with self._lock:
+            if not self._untidy:
+                return
+            removed, self._removed = self._removed, set()
+            heads = dict(self._loaded())
+            writing = set(self._being_written)
+            self._untidy = bool(writing)
+        stored = self._kv.get_store_prefix(_PREFIX)
+        gone = removed - set(heads)
+        for key in sorted(stored):  # heads sort before parts
+            name, _, rest = key[len(_PREFIX):].partition("/")
+            if name in writing:
+                continue
+            if name in heads:
+                stale = rest.startswith("part/") and not _belongs(rest, heads[name])
+            else:
+                stale = name in gone or _head_key(name) not in stored
+            if stale:
+                self._kv.set_store(key, None)
+
+    def _loaded(self) -> Dict[str, PlanHead]:
+        """The heads, read from the store once; call it with the lock held."""
+        if self._heads is None:
+            self._heads = {}
+            for key, value in self._kv.get_store_prefix(_PREFIX).items():
+                head = _parse_head(value) if key.endswith("/head") else None
+                if head is not None and key == _head_key(head.name):
+                    self._heads[head.name] = head
+        return self._heads
+
+    def _generations(self, name: str) -> List[int]:
+        """Generations of this plan that still have parts in the store."""
+        prefix = f"{_PREFIX}{name}/part/"
+        generations = [key[len(prefix):].split("/")[0]
+                       for key in self._kv.get_store_prefix(prefix)]
+        return [int(generation) for generation in generations if generation.isdigit()]
+
+
+def _head_key(name: str) -> str:
+    return f"{_PREFIX}{name}/head"
+
+
+def _part_key(name: str, generation: int, index: int) -> str:
+    return f"{_PREFIX}{name}/part/{generation}/{index}"
+
+
+def _belongs(rest: str, head: PlanHead) -> bool:
+    """Is a key's `part/GENERATION/INDEX` one of the head's parts?"""
+    generation, _, index = rest[len("part/"):].partition("/")
+    return generation == str(head.generation) and index.isdigit() and int(index) < head.parts
+
+
+def _parse_head(value: str) -> Optional[PlanHead]:
+    """A head, or None for one that cannot be read: a damaged value must not stop the module."""
+    try:
+        dump: Mapping[str, Any] = json.loads(value)
+        if dump["version"] != _HEAD_VERSION:
+            return None
+        known = {**PlanHead._field_defaults, **dump}
+        head = PlanHead(**{field: known[field] for field in PlanHead._fields})
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    sound = conforms(head, PlanHead) and valid_plan_name(head.name) and (
+        0 <= head.created_at <= _LATEST and 0 <= head.parts <= _MOST_PARTS and head.generation >= 0)
+    return head if sound else None
+
+
+def _unpacked(packed: bytes) -> bytes:
+    """Raises zlib.error for what would unpack to more than any plan is."""
+    unpacker = zlib.decompressobj()
+    plain = unpacker.decompress(packed, _MOST_UNPACKED_BYTES)
+    if not unpacker.eof:
+        raise zlib.error("it is cut off or far too large")
+    return plain

@@ -1,0 +1,73 @@
+"""How full a placement is, per device class and per pool."""
+from __future__ import annotations
+
+from typing import Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+
+from ..runtime.checkpoints import no_checkpoint, with_checkpoints
+from ..snapshot.model import Pool, Snapshot
+from .model import ClassUsage, PoolSpace, Usage
+
+_HISTOGRAM_BINS = 10
+
+#: Counted between two pauses: a few milliseconds.
+_PGS_A_PIECE = 1000
+
+
+def placement_usage(snapshot: Snapshot, used_bytes: Mapping[int, int],
+                    up_sets: Iterable[Tuple[int, Sequence[int]]]) -> Usage:
+    """Utilisation and free space for given used bytes per OSD and (pool id, up set) of every PG."""
+    counts: Dict[int, Dict[int, int]] = {pool_id: {} for pool_id in snapshot.pools}
+    for pool_id, up in up_sets:
+        shards = counts[pool_id]
+        for osd in up:
+            shards[osd] = shards.get(osd, 0) + 1
+    free = {osd.id: max(0.0, osd.size_bytes * snapshot.full_ratio - used_bytes[osd.id])
+            for osd in snapshot.osds.values() if osd.has_statistics}
+    pools = {pool.name: _pool_space(pool, counts[pool.id], free)
+             for pool in sorted(snapshot.pools.values(), key=lambda p: p.id)}
+    return Usage(class_usage(snapshot, used_bytes), pools)
+
+
+def snapshot_usage(snapshot: Snapshot, checkpoint: Callable[[], object] = no_checkpoint) -> Usage:
+    """The usage of the cluster once everything in flight has arrived."""
+    used = {osd.id: osd.target_bytes for osd in snapshot.osds.values()}
+    return placement_usage(snapshot, used, (
+        (pg.pool, pg.up) for pg in with_checkpoints(snapshot.pgs.values(), _PGS_A_PIECE, checkpoint)))
+
+
+def class_usage(snapshot: Snapshot, used_bytes: Mapping[int, int]) -> Dict[str, ClassUsage]:
+    """Per device class; OSDs that are out or without statistics do not count."""
+    members: Dict[str, List[Tuple[float, int]]] = {}
+    for osd in snapshot.osds.values():
+        if osd.has_statistics and osd.is_in:
+            members.setdefault(osd.device_class, []).append(
+                (used_bytes[osd.id] / osd.size_bytes, osd.id))
+    usage: Dict[str, ClassUsage] = {}
+    for name in sorted(members):
+        ratios = sorted(members[name])
+        mean = sum(u for u, _ in ratios) / len(ratios)
+        variance = sum((u - mean) ** 2 for u, _ in ratios) / len(ratios)
+        bins = [0] * _HISTOGRAM_BINS
+        for u, _ in ratios:
+            # below 0 where a device reports less than what has just been moved off it
+            bins[max(0, min(_HISTOGRAM_BINS - 1, int(u * _HISTOGRAM_BINS)))] += 1
+        usage[name] = ClassUsage(
+            osds=len(ratios), size_bytes=sum(snapshot.osds[o].size_bytes for _, o in ratios),
+            used_bytes=sum(used_bytes[o] for _, o in ratios),
+            max=ratios[-1][0], min=ratios[0][0], mean=mean, stddev=variance ** 0.5,
+            fullest_osd=ratios[-1][1], histogram=tuple(bins))
+    return usage
+
+
+def _pool_space(pool: Pool, shards: Mapping[int, int], free: Mapping[int, float]) -> PoolSpace:
+    """New bytes spread evenly over the pool's shards; the OSD that is full first is the limit."""
+    best: Optional[Tuple[float, int]] = None
+    per_shard = 1.0 / (pool.pg_num * pool.data_shards)
+    for osd, count in shards.items():
+        if osd in free:
+            candidate = (free[osd] / (count * per_shard), osd)
+            best = candidate if best is None else min(best, candidate)
+    return PoolSpace(pool_id=pool.id, stored_bytes=pool.stored_bytes,
+                     free_bytes=int(best[0]) if best else 0,
+                     limiting_osd=best[1] if best else None,
+                     max_avail_bytes=pool.max_avail_bytes)

@@ -1,0 +1,53 @@
+"""Several searches with other weights, where they are cheap, and the best of what they found.
+
+A search ends in one of many placements that are nearly equally good. On a small cluster, where a
+single shard is a point of utilization, it matters which; and there a second search costs little.
+"""
+from __future__ import annotations
+
+from typing import Callable, Optional, Tuple
+
+from ..plan.options import PlanOptions
+from ..snapshot.model import Snapshot
+from .bound.lower_bound import UtilizationBounds
+from .objective import AIM_SCORE_WEIGHTS, AIM_WEIGHTS
+from .placement_score import free_room, value
+from .search.search import Search
+from .state.placement_state import PlacementState
+
+#: Candidates examined, all searches together: one more is begun while it may well stay within
+#: this. A count and not a time, so that the same snapshot gives the same plan.
+_EXAMINED = 600_000
+
+
+def multi_start_search(snapshot: Snapshot, options: PlanOptions, reachable: UtilizationBounds,
+                 checkpoint: Callable[[int], bool]) -> Tuple[PlacementState, bool]:
+    """The best placement found, and whether no search was ended by the checkpoint.
+
+    `checkpoint` is called with the moves found so far, and ends the search by False.
+    """
+    best: Optional[Tuple[float, PlacementState]] = None
+    examined = most_moves = 0
+
+    def moved(moves: int) -> bool:
+        nonlocal most_moves
+        most_moves = max(most_moves, moves)
+        return checkpoint(most_moves)
+    variants = AIM_WEIGHTS[options.aim]
+    for number, weights in enumerate(variants, start=1):
+        placement = PlacementState(snapshot, options, lambda: checkpoint(most_moves))
+        search = Search(placement, reachable, weights, moved)
+        room = free_room(placement, search.data_groups)
+        finished = search.run()
+        placement.watchers.clear()    # the search is over, and a circle would keep the board in memory
+        found = value(placement, search.sets, search.data_groups, room, variants[0],
+                      AIM_SCORE_WEIGHTS[options.aim])
+        if best is None or (finished and found > best[0]):
+            best = found, placement
+        examined += placement.examined
+        if not finished:
+            return best[1], False
+        if not placement.moved or examined * (number + 1) > number * _EXAMINED:
+            break
+    assert best is not None
+    return best[1], True

@@ -1,0 +1,4 @@
+"""How moves are found: single ones, joint ones, swaps and chains, and the taking back of needless ones.
+
+May import planner.state and what is below it.
+"""

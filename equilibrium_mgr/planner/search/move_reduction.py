@@ -1,0 +1,41 @@
+"""Taking back what was moved and turned out not to be needed."""
+from __future__ import annotations
+
+from typing import Callable, List, Tuple
+
+from ..state.constraints import SearchConstraints
+from ..state.cost_model import CostModel
+from ..state.placement_state import ShardMove
+from ..state.shard_index import ShardIndex
+from .joint_moves import JointMoves
+
+
+def revert_unneeded_moves(costs: CostModel, shard_index: ShardIndex, joint_moves: JointMoves, limits: SearchConstraints,
+              price: float, go_on: Callable[[], bool]) -> None:
+    """Returns displaced shards to where they started while all limits hold and little is lost.
+
+    `price` is what a byte that need not be moved is worth, in utilization.
+    """
+    placement = costs.placement
+    waiting: List[Tuple[int, int, int, int]] = sorted(
+        ((-size, pg, osd, group) for osd in range(len(placement.used))
+         for size, pg, group in shard_index.displaced(osd)))
+
+    def pays(steps: Tuple[ShardMove, ...], size: int, group: int) -> bool:
+        return (joint_moves.gain(steps, price) > 0.0
+                and all(limits.fits(home, size, group, -1) for _, _, home in steps))
+    for negative, pg, source, group in waiting:
+        if not go_on():
+            break
+        if source not in placement.up[pg]:
+            continue  # it went with another one
+        for home in placement.homes(pg, source, group):
+            steps = ((pg, source, home),)
+            if pays(steps, -negative, group) and placement.legal(pg, source, home):
+                placement.move(*steps[0])
+                break
+        else:
+            together = joint_moves.home(pg, source, placement.groups[group])
+            if together and pays(together, -negative, group) and placement.legal_together(together):
+                for step in together:
+                    placement.move(*step)

@@ -1,0 +1,87 @@
+"""What stands on an OSD, by group and by size: read once, then kept in step with the board."""
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import Dict, List, Optional, Tuple
+
+from .placement_state import PlacementState
+
+Shards = Tuple[Tuple[int, int], ...]        # (bytes, PG), sorted
+#: group → (at their start, displaced). Tuples, which the garbage collector leaves out: an OSD has
+#: one entry for each of its pools.
+Grouped = Dict[int, Tuple[Shards, Shards]]
+
+
+class ShardIndex:
+    """Sorted views of the movable shards of each OSD."""
+
+    def __init__(self, placement: PlacementState) -> None:
+        self._placement = placement
+        count = len(placement.used)
+        self._grouped: List[Optional[Grouped]] = [None] * count
+        self._by_size: List[Tuple[int, List[Tuple[int, int, int]]]] = [(-1, [])] * count
+        self._displaced: List[Tuple[int, List[Tuple[int, int, int]]]] = [(-1, [])] * count
+        placement.watchers.append(self._follow)
+
+    def of(self, osd: int) -> Grouped:
+        """Group → its shards on the OSD: those that are at their start, and displaced ones."""
+        known = self._grouped[osd]
+        if known is not None:
+            return known
+        placement = self._placement
+        found: Dict[int, Tuple[List[Tuple[int, int]], List[Tuple[int, int]]]] = {}
+        sizes, start, group_at = placement.pg_bytes, placement.start, placement.group_at
+        for pg in placement.shards[osd]:
+            at = group_at[placement.pool_at[pg]]
+            group = at[0] if len(at) == 1 else at[placement.up[pg].index(osd)]
+            pair = found.get(group)
+            if pair is None:
+                pair = found[group] = ([], [])
+            # one shard never follows another of its PG: an OSD of the start is the shard's own
+            pair[0 if osd in start[pg] else 1].append((sizes[pg], pg))
+        grouped = {group: (tuple(sorted(pair[0])), tuple(sorted(pair[1])))
+                   for group, pair in found.items()}
+        self._grouped[osd] = grouped
+        return grouped
+
+    def by_size(self, osd: int) -> List[Tuple[int, int, int]]:
+        """Every movable shard on an OSD as (bytes, PG, group), sorted."""
+        version, shards = self._by_size[osd]
+        if version != self._placement.version[osd]:
+            shards = sorted((s, pg, group) for group, pair in self.of(osd).items()
+                            for some in pair for s, pg in some)
+            self._by_size[osd] = (self._placement.version[osd], shards)
+        return shards
+
+    def displaced(self, osd: int) -> List[Tuple[int, int, int]]:
+        """The displaced ones among them."""
+        version, shards = self._displaced[osd]
+        if version != self._placement.version[osd]:
+            shards = sorted((s, pg, group) for group, pair in self.of(osd).items()
+                            for s, pg in pair[1])
+            self._displaced[osd] = (self._placement.version[osd], shards)
+        return shards
+
+    def _follow(self, pg: int, source: int, target: int, group: int) -> None:
+        entry = (self._placement.pg_bytes[pg], pg)
+        start = self._placement.start[pg]
+        there = self._grouped[source]
+        if there is not None:
+            pair = _with(there[group], source not in start, entry, present=False)
+            if pair[0] or pair[1]:
+                there[group] = pair
+            else:
+                del there[group]
+        there = self._grouped[target]
+        if there is not None:
+            there[group] = _with(there.get(group, ((), ())), target not in start, entry,
+                                 present=True)
+
+
+def _with(pair: Tuple[Shards, Shards], displaced: bool, entry: Tuple[int, int],
+          present: bool) -> Tuple[Shards, Shards]:
+    """The pair with the entry added, or taken out."""
+    shards = pair[displaced]
+    at = bisect_left(shards, entry)
+    shards = shards[:at] + (entry,) + shards[at:] if present else shards[:at] + shards[at + 1:]
+    return (pair[0], shards) if displaced else (shards, pair[1])

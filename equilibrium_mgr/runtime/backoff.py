@@ -1,0 +1,31 @@
+"""How long to leave something alone that fails: twice as long each time, up to a limit."""
+from __future__ import annotations
+
+from .wait_timer import WaitTimer
+
+_MOST_DOUBLINGS = 30
+
+
+class Backoff:
+    """`first` and `longest` are in seconds."""
+
+    def __init__(self, first: float, longest: float) -> None:
+        self._first = first
+        self._longest = longest
+        self._failures = 0
+        self._wait = WaitTimer()
+
+    def failed(self, now: float) -> float:
+        """Notes a failure; returns the seconds until the next attempt."""
+        seconds = min(self._longest, self._first * 2 ** min(self._failures, _MOST_DOUBLINGS))
+        self._failures += 1
+        self._wait.begin(now, seconds)
+        return seconds
+
+    def succeeded(self) -> None:
+        self._failures = 0
+        self._wait.end()
+
+    def seconds_left(self, now: float) -> float:
+        """How long to wait still; 0 where the next attempt is due."""
+        return self._wait.seconds_left(now)

@@ -1,0 +1,203 @@
+"""Which OSDs an operator holds to a share of their size, by `osd reweight` or by CRUSH weights.
+
+An OSD is held where CRUSH weight ÷ size × reweight is clearly below that of its likes. A reweight
+means the same everywhere. CRUSH weights mean sizes in most clusters and nothing in some (all 1.0,
+relative speeds): they count only where most OSDs of a device class and root agree on a weight per
+byte, or most of those of one size on a weight.
+"""
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from ..crush.hierarchy import CrushHierarchy
+from .model import Osd, Pg
+
+#: What is less than this below its likes (a ratio) is no wish.
+_CLEARLY = 0.1
+
+#: Ceph gives new OSDs their size in TiB for a weight. Where so many of a class (a ratio) have that,
+#: weights are sizes, even if most of the others have been lowered.
+_TIB = 1 << 40
+_CONVENTION = 1.0 / 3.0
+
+#: Where so many have exactly that (up to _SAME), it is no accident: in an exchange of hardware the new
+#: OSDs, weighed in together, may be many times as many as the old ones.
+_EXACT = 0.05
+
+#: An OSD so much larger than another one is of another size.
+_OTHER_SIZE = 1.1
+
+#: Where more than this share of the OSDs weighs clearly more than the others, weights mean
+#: something else; where this share has the same weight, up to a ratio of it, in spite of different
+#: sizes, too.
+_MOST_ABOVE = 0.1
+_CONSTANT = 0.75
+_SAME = 0.02
+
+#: So many OSDs of one size are needed to tell what their size weighs.
+_LEAST_LIKES = 3
+
+BY_REWEIGHT = "reweight"
+BY_CRUSH_WEIGHT = "CRUSH weight"
+
+
+class _Device(NamedTuple):
+    """An OSD that CRUSH can choose. `density` is CRUSH weight per TiB."""
+
+    osd: int
+    weight: float
+    size: int
+    reweight: float
+    density: float
+
+
+def with_shares(devices: Mapping[int, Osd], crush: CrushHierarchy) -> Dict[int, Osd]:
+    """The OSDs with the share of their size that they are held to, and by what."""
+    held: Dict[int, Osd] = {}
+    for members in _classes(devices, crush).values():
+        lowest = min(d.density * d.reweight for d in members)
+        if lowest >= (1.0 - _CLEARLY) * max(d.density * d.reweight for d in members):
+            continue   # nearly always
+        crush_shares = _crush_shares(members)
+        usual = max(d.reweight for d in members)   # 1 means untouched, however few that are
+        for device in members:
+            by_reweight = min(1.0, device.reweight / usual)
+            by_crush = crush_shares.get(device.osd, 1.0)
+            if by_reweight * by_crush < 1.0 - _CLEARLY:
+                held[device.osd] = devices[device.osd]._replace(
+                    share=by_reweight * by_crush, held_by=_cause(by_reweight, by_crush))
+    return {**devices, **held} if held else dict(devices)
+
+
+def with_base_bytes(osds: Dict[int, Osd], pgs: Iterable[Pg]) -> Dict[int, Osd]:
+    """Notes on held OSDs what they use beside the shards of PGs; `pgs` is not touched if none is.
+
+    An empty BlueStore uses some hundred MiB, which no reweight can make less.
+    """
+    held = {number for number, osd in osds.items() if osd.share < 1.0}
+    if not held:
+        return osds
+    shards = dict.fromkeys(held, 0)
+    for pg in pgs:
+        for number in held.intersection(pg.up):
+            shards[number] += pg.shard_bytes
+    return {**osds, **{number: osds[number]._replace(
+        base_bytes=max(0, osds[number].target_bytes - shards[number])) for number in held}}
+
+
+def held_sentence(osd: Osd) -> str:
+    """For operators, of an OSD that is held."""
+    return f"osd.{osd.id} is held to {100.0 * osd.share:.3g}% of its size by its {osd.held_by}"
+
+
+def _cause(by_reweight: float, by_crush: float) -> str:
+    """The half that would be clear by itself, or both."""
+    causes = [cause for cause, share in ((BY_REWEIGHT, by_reweight), (BY_CRUSH_WEIGHT, by_crush))
+              if share < 1.0 - _CLEARLY / 2.0]
+    return " and its ".join(causes)
+
+
+def _classes(devices: Mapping[int, Osd],
+             crush: CrushHierarchy) -> Dict[Tuple[str, int], List[_Device]]:
+    """The OSDs that have weight and statistics, by device class and root."""
+    classes: Dict[Tuple[str, int], List[_Device]] = {}
+    for osd, (root, weight) in _placed(crush).items():
+        device = devices.get(osd)
+        if device is not None and weight > 0.0 and device.reweight > 0.0 and device.is_in and (
+                device.has_statistics):
+            classes.setdefault((device.device_class, root), []).append(_Device(
+                osd, weight, device.size_bytes, device.reweight,
+                weight * _TIB / device.size_bytes))
+    return classes
+
+
+def _placed(crush: CrushHierarchy) -> Dict[int, Tuple[int, float]]:
+    """OSD → (root, CRUSH weight), shadow trees left out."""
+    below = {item for bucket in crush.buckets.values() for item, _ in bucket.items}
+    placed: Dict[int, Tuple[int, float]] = {}
+    for bucket in crush.buckets.values():
+        if bucket.id not in below and "~" not in bucket.name:
+            for osd, weight in crush.subtree(bucket.id).weights.items():
+                placed.setdefault(osd, (bucket.id, weight))
+    return placed
+
+
+def _crush_shares(members: Sequence[_Device]) -> Dict[int, float]:
+    """OSD → its weight per byte against that of its likes, at most 1; where that means anything."""
+    sizes = _by_size(members)
+    usual, spread = _usual_density(members, sizes)
+    shares: Dict[int, float] = {}
+    for likes in sizes:
+        own = _majority([d.density for d in likes]) if len(likes) >= _LEAST_LIKES else None
+        reference = own if usual is None or (not spread and own is not None) else usual
+        for device in likes if reference else ():
+            shares[device.osd] = min(1.0, device.density / reference)
+    return shares
+
+
+def _by_size(members: Sequence[_Device]) -> List[List[_Device]]:
+    sizes: List[List[_Device]] = []
+    for device in sorted(members, key=lambda d: d.size):
+        if not sizes or device.size > _OTHER_SIZE * sizes[-1][0].size:
+            sizes.append([])
+        sizes[-1].append(device)
+    return sizes
+
+
+def _usual_density(members: Sequence[_Device],
+                   sizes: Sequence[Sequence[_Device]]) -> Tuple[Optional[float], bool]:
+    """What a TiB weighs in the class, None where weights do not follow sizes; and whether that
+    holds for OSDs of other sizes, too."""
+    if len(sizes) > 1 and _constant(members):
+        return None, False
+    densities = [d.density for d in members]
+    near_one = _near(densities, 1.0)
+    exact = sum(1 for density in near_one if abs(density - 1.0) <= _SAME)
+    is_convention = len(near_one) >= _CONVENTION * len(members) or (
+        exact >= max(_LEAST_LIKES, _EXACT * len(members)))
+    if near_one and is_convention and _few_above(densities, near_one):
+        return _middle(near_one), True
+    usual = _majority(densities)
+    if usual is None:
+        return None, False
+    low, high = _around(usual)
+    return usual, sum(1 for likes in sizes if any(low <= d.density <= high for d in likes)) > 1
+
+
+def _constant(members: Sequence[_Device]) -> bool:
+    """Have most OSDs the same weight, although their sizes differ?"""
+    usual = _middle(sorted(d.weight for d in members))
+    same = [d.size for d in members if abs(d.weight - usual) <= _SAME * usual]
+    return len(same) >= _CONSTANT * len(members) and max(same) > _OTHER_SIZE * min(same)
+
+
+def _majority(values: Sequence[float]) -> Optional[float]:
+    """The value near which most of them are, if few are above it."""
+    ordered = sorted(values)
+    most, start, end = 0, 0, 0
+    for value in ordered:
+        low, high = _around(value)
+        first, last = bisect_left(ordered, low), bisect_right(ordered, high)
+        if last - first >= most:
+            most, start, end = last - first, first, last
+    best = ordered[start:end]
+    return _middle(best) if 2 * most > len(ordered) and _few_above(ordered, best) else None
+
+
+def _around(value: float) -> Tuple[float, float]:
+    return (1.0 - _CLEARLY) * value, value / (1.0 - _CLEARLY)
+
+
+def _near(values: Sequence[float], value: float) -> List[float]:
+    """Those that do not clearly differ from a value, sorted."""
+    low, high = _around(value)
+    return sorted(other for other in values if low <= other <= high)
+
+
+def _few_above(values: Sequence[float], some: Sequence[float]) -> bool:
+    return sum(1 for value in values if value > some[-1]) <= _MOST_ABOVE * len(values)
+
+
+def _middle(ordered: Sequence[float]) -> float:
+    return ordered[len(ordered) // 2]

@@ -1,0 +1,96 @@
+"""The words of `sim` commands as values; StubError with one sentence for what they are not."""
+
+from __future__ import annotations
+
+from typing import Dict, List, Sequence, Tuple
+
+from ..clock import parse_span
+from ..errors import StubError, invalid
+from ..monitor.options import parse_value
+
+
+def osd_number(word: str) -> int:
+    """The number of `3` or `osd.3`."""
+    text = word[len("osd."):] if word.startswith("osd.") else word
+    if not (text.isascii() and text.isdigit()):
+        raise invalid(f"'{word}' is not an OSD")
+    return int(text)
+
+
+def whole(word: str, what: str) -> int:
+    """A whole number, 0 or more."""
+    if not (word.isascii() and word.isdigit()):
+        raise invalid(f"{what} is a whole number, '{word}' is not")
+    return int(word)
+
+
+def number(word: str, what: str) -> float:
+    """A number that is neither infinite nor none."""
+    try:
+        value = float(word)
+    except ValueError:
+        value = float("nan")
+    if value != value or value in (float("inf"), float("-inf")):
+        raise invalid(f"{what} is a number, '{word}' is not")
+    return value
+
+
+def ratio(word: str, what: str) -> float:
+    """A number from 0 to 1."""
+    value = number(word, what)
+    if not 0.0 <= value <= 1.0:
+        raise invalid(f"{what} is between 0 and 1, {word} is not")
+    return value
+
+
+def size(word: str) -> int:
+    """Bytes, in Ceph's units: `4096`, `10G`, `1TiB`."""
+    try:
+        return int(parse_value("size", word))
+    except StubError:
+        raise invalid(f"'{word}' is not a size such as 500G or 1T") from None
+
+
+def rate(word: str) -> float:
+    """Bytes per second of `10G/1h`; the time may be a unit alone, and the size negative."""
+    if word == "0":
+        return 0.0
+    amount, slash, span = word.partition("/")
+    if not slash or not span:
+        raise invalid(f"'{word}' is not a rate such as 10G/1h, nor 0")
+    negative = amount.startswith("-")
+    seconds = parse_span(span if span[0].isdigit() else "1" + span)
+    if seconds <= 0:
+        raise invalid(f"'{word}' is not a rate such as 10G/1h, nor 0")
+    bytes_per_second = size(amount[1:] if negative else amount) / seconds
+    return -bytes_per_second if negative else bytes_per_second
+
+
+def jump(word: str) -> float:
+    """Seconds of a time span with a sign: `-1h`."""
+    sign = -1.0 if word.startswith("-") else 1.0
+    return sign * parse_span(word[1:] if word[:1] in ("-", "+") else word)
+
+
+def options(words: Sequence[str], known: Sequence[str]) -> Tuple[List[str], Dict[str, str]]:
+    """(plain words, {name: value} of the `name=value` ones)."""
+    plain: List[str] = []
+    named: Dict[str, str] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals:
+            plain.append(word)
+        elif name in known:
+            named[name] = value
+        else:
+            raise invalid(f"'{name}' is not known here; there are {', '.join(known)}")
+    return plain, named
+
+
+def take(words: Sequence[str], count: int, usage: str) -> List[str]:
+    """The words if there are as many as needed."""
+    if words and not count:
+        raise invalid(f"sim {usage} takes no arguments")
+    if len(words) != count:
+        raise invalid(f"it is: sim {usage}")
+    return list(words)

@@ -1,0 +1,183 @@
+"""Command lines that speak to the simulation: `sim run`, `sim save`, `sim status`, ..."""
+
+from __future__ import annotations
+
+import errno
+import json
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
+
+from ..clock import format_span, format_time, parse_span
+from ..errors import StubError, invalid
+from ..simulation import statistics
+from ..state.state_writer import save_state
+from . import sim_cluster_commands, sim_mgr_commands
+
+if TYPE_CHECKING:
+    from .session import Session
+
+Answer = Tuple[int, str, str]
+
+#: Virtual seconds after which `sim run idle` gives up.
+IDLE_LIMIT = 60 * 86400.0
+
+#: Quiet rounds of the module after which the simulation counts as idle.
+QUIET_ROUNDS = 2
+
+
+#: All commands with what they take; `sim help` shows it.
+HELP = """\
+sim run SPAN|idle                 lets time pass: 2h, or until nothing moves for two rounds
+sim status [--format json]        time, misplaced, moving, fill
+sim save FILE                     writes the cluster as a state file
+sim osd out|in|down|up N...       down ones are marked out after mon_osd_down_out_interval,
+                                  and in again when they are up
+sim osd reweight N WEIGHT         0 to 1
+sim osd crush-reweight N WEIGHT   a TiB is 1 by custom
+sim osd primary-affinity N WEIGHT 0 to 1
+sim osd lose N                    down, out, and its data gone
+sim osd full-ratios NEARFULL BACKFILLFULL FULL
+sim host add NAME COUNT SIZE [class=hdd] [under=BUCKET]
+sim host down|up NAME             all its OSDs
+sim pool create NAME pg_num=N size=S [k=K] [rule=NAME]
+sim pool rm NAME
+sim pool pg_num NAME N            the mgr goes there step by step
+sim pool tier NAME BASE           the pool becomes a cache tier; of - it is none any more
+sim stretch off|healthy|degraded|recovering
+                                  what the osdmap says of a cluster of two sites
+sim write|delete POOL SIZE        by clients, at once
+sim grow POOL SIZE/SPAN           by clients, all the time: 10G/1h; 0 stops
+sim swell POOL RATIO              copies take so much more where they arrive than where they were
+sim flag set|unset NAME           flags of the osdmap, such as noout
+sim backfill rate SIZE            bytes per second of every OSD
+sim peering SPAN                  how long PGs peer
+sim scrub PGID SPAN               the PG shows a scrub
+sim inconsistent PGID on|off      a scrub has found copies that differ; they are repaired
+sim write-omap POOL SIZE          by clients, at once
+sim deep-scrub POOL               has ended: its PGs tell their omap
+sim compact N...                  their stores: what omap has left is free, Ceph 16 tells the rest
+sim compaction SPAN               stores are compacted so long after omap has left
+sim omap-by-scrub on|off          PGs tell omap only after a deep scrub, OSDs free it late
+sim log-recovery on|off           PGs with a whole log are recovered, not backfilled, as in Ceph
+sim failover                      the mgr hands over in good order
+sim mgr fail [at POINT [COUNT]] [takeover=SPAN]
+                                  the mgr dies, at once or at the COUNT-th call of the API:
+                                  before- or after- send, store, map, get
+sim meanwhile POINT COUNT COMMAND  a command at that call, in the middle of a round
+sim mon delay SPAN                epochs come so much after the mgr's commands
+sim mon reject RATIO              commands of the mgr that are refused
+sim mon lose RATIO                commands of the mgr that are done but answered wrongly or never
+sim mon drop RATIO                PGs whose upmap items it drops, answering 0 all the same
+sim mon down|up                   the mgr's connection to the monitors
+sim stats freeze SPAN             nothing is reported
+sim stats lag SPAN                reports are that old
+sim stats gap SPAN N...           these OSDs have not reported yet, as after a failover
+sim stats hang SPAN N...          these OSDs are up and report nothing new
+sim stats noise RATIO             reported bytes are off by up to that
+sim clock jump SPAN               the wall clock, forward or (-1h) back
+sim balancer on|off|disable       the built-in one; without its module altogether (Ceph 20)"""
+
+
+def run(session: "Session", words: List[str]) -> Answer:
+    """Runs `sim WORDS`; StubError for what it does not know."""
+    name = words[0] if words else ""
+    if name in _HANDLERS:
+        return _HANDLERS[name](session, words[1:])
+    for length in (2, 1):
+        command = _COMMANDS.get(" ".join(words[:length]))
+        if command is not None:
+            return 0, command(session, words[length:]), ""
+    longer = sorted(known for known in _COMMANDS if known.startswith(f"{name} "))
+    if longer:
+        raise invalid(f"sim {name} knows only: {', '.join(f'sim {known}' for known in longer)}")
+    known = sorted({*_HANDLERS, *(command.partition(" ")[0] for command in _COMMANDS)})
+    raise invalid(f"'sim {' '.join(words)}' is not known; there are {', '.join(known)}")
+
+
+def _help(session: "Session", words: List[str]) -> Answer:
+    if words:
+        raise invalid("sim help takes no arguments")
+    return 0, HELP, ""
+
+
+def _run_time(session: "Session", words: List[str]) -> Answer:
+    if len(words) != 1:
+        raise invalid("sim run needs a time span such as 2h, or idle")
+    if words[0] == "idle":
+        run_idle(session)
+    else:
+        session.run_until(session.clock.now + parse_span(words[0]))
+    return 0, "", ""
+
+
+def run_idle(session: "Session", report: Optional[Callable[[], None]] = None,
+             limit: float = IDLE_LIMIT) -> None:
+    """Runs rounds until nothing moves, nothing is planned, and two more rounds have been quiet.
+
+    `report` is called after every round. StubError (ETIMEDOUT) when that takes longer than
+    `limit` virtual seconds.
+    """
+    end = session.clock.now + limit
+    quiet = 0
+    while quiet < QUIET_ROUNDS:
+        if session.clock.now >= end:
+            raise StubError(errno.ETIMEDOUT,
+                            f"the simulation is not idle after {format_span(limit)}")
+        epoch = session.cluster.map.epoch
+        was_busy = session.busy()
+        session.next_round_and_rest()
+        if report is not None:
+            report()
+        still = epoch == session.cluster.map.epoch
+        quiet = quiet + 1 if still and not was_busy and not session.busy() else 0
+
+
+def _save(session: "Session", words: List[str]) -> Answer:
+    if len(words) != 1:
+        raise invalid("sim save needs one file name")
+    save_state(session.cluster, words[0])
+    return 0, "", ""
+
+
+def _status(session: "Session", words: List[str]) -> Answer:
+    status = status_of(session)
+    if words in (["--format", "json"], ["--format=json"], ["-f", "json"]):
+        return 0, json.dumps(status), ""
+    if words:
+        raise invalid("sim status takes no arguments but --format json")
+    lines = [f"time: {status['time']} ({format_span(status['elapsed_seconds'])} since the start)",
+             f"osdmap epoch: {status['osdmap_epoch']}",
+             f"misplaced: {status['misplaced_ratio'] * 100:.3f} %",
+             f"moving: {status['moving_pgs']} PGs, {status['remaining_bytes']} bytes left"]
+    lines += [f"class {name}: highest {use['max'] * 100:.2f} %, lowest {use['min'] * 100:.2f} %"
+              for name, use in status["classes"].items()]
+    return 0, "\n".join(lines), ""
+
+
+def status_of(session: "Session") -> Dict[str, Any]:
+    """What goes on in the simulation: raw bytes, ratios 0..1, seconds."""
+    cluster = session.cluster
+    moving = session.simulation.backfill.moving()
+    ratio = statistics.pg_status(cluster).get("misplaced_ratio", 0.0)
+    return {
+        "time": format_time(cluster.clock()),
+        "elapsed_seconds": session.clock.elapsed(),
+        "osdmap_epoch": cluster.map.epoch,
+        "misplaced_ratio": ratio,
+        "moving_pgs": len(moving),
+        "moving_shards": sum(len(pg.flows) for pg in moving),
+        "remaining_bytes": sum(pg.remaining_bytes() for pg in moving),
+        "upmap_items": len(cluster.map.upmap_items),
+        "classes": {name: {"max": max(used.values()), "min": min(used.values()),
+                           "mean": sum(used.values()) / len(used)}
+                    for name, used in cluster.utilizations().items()},
+    }
+
+
+_HANDLERS: Dict[str, Callable[["Session", List[str]], Answer]] = {
+    "run": _run_time,
+    "save": _save,
+    "status": _status,
+    "help": _help,
+}
+
+_COMMANDS = {**sim_cluster_commands.COMMANDS, **sim_mgr_commands.COMMANDS}

@@ -1,0 +1,88 @@
+"""Flags, scrubs, speeds, and the wall clock."""
+
+from __future__ import annotations
+
+import errno
+from typing import Any, Dict
+
+from ..cluster.map_change import MapChange
+from ..errors import StubError, invalid
+from ..monitor.monitor import FLAGS
+from ..simulation.simulation import Simulation
+
+
+def set_flag(simulation: Simulation, name: str, wanted: bool = True) -> None:
+    """As `ceph osd set` and `unset`."""
+    if name not in FLAGS:
+        raise invalid(f"'{name}' is not a flag; there are {', '.join(FLAGS)}")
+    names = {"pauserd", "pausewr"} if name == "pause" else {name}
+    flags = simulation.cluster.map.flags
+    simulation.enact(MapChange(flags=flags | names if wanted else flags - names))
+
+
+#: What the osdmap says of a cluster of two sites.
+_STRETCH: Dict[str, Dict[str, Any]] = {
+    "off": {"stretch_mode_enabled": False, "stretch_bucket_count": 0},
+    "healthy": {}, "degraded": {"degraded_stretch_mode": 1},
+    "recovering": {"degraded_stretch_mode": 1, "recovering_stretch_mode": 1}}
+
+
+def set_stretch_mode(simulation: Simulation, name: str) -> None:
+    """What the monitors make of two sites, whatever their OSDs do: they come to it seconds after
+    these, and leave it last of all."""
+    if name not in _STRETCH:
+        raise invalid(f"stretch mode is one of {', '.join(_STRETCH)}")
+    simulation.enact(MapChange(rest={"stretch_mode": {
+        "stretch_mode_enabled": True, "stretch_bucket_count": 2, "degraded_stretch_mode": 0,
+        "recovering_stretch_mode": 0, "stretch_mode_bucket": 0, **_STRETCH[name]}}))
+
+
+def scrub(simulation: Simulation, pgid: str, seconds: float) -> None:
+    """The PG's state shows a scrub for some time."""
+    cluster = simulation.cluster
+    pg = cluster.pgs.get(pgid)
+    if pg is None:
+        raise StubError(errno.ENOENT, f"pg {pgid} does not exist")
+    pg.scrub_until = cluster.clock.now + seconds
+    cluster.look_at(pg)
+
+    def end() -> None:
+        if pg.pgid in cluster.pgs:
+            cluster.look_at(pg)
+    simulation.appointments.at(pg.scrub_until, end)
+
+
+def set_inconsistent(simulation: Simulation, pgid: str, wanted: bool) -> None:
+    """A deep scrub has found copies that differ; nothing but a repair ends that."""
+    cluster = simulation.cluster
+    pg = cluster.pgs.get(pgid)
+    if pg is None:
+        raise StubError(errno.ENOENT, f"pg {pgid} does not exist")
+    pg.inconsistent = wanted
+    cluster.look_at(pg)
+
+
+def set_log_recovery(simulation: Simulation, wanted: bool) -> None:
+    """Whether PGs whose log reaches back to their first object are recovered, as Ceph does."""
+    simulation.cluster.log_recovery = wanted
+
+
+def set_backfill_rate(simulation: Simulation, bytes_per_second: float) -> None:
+    """What every OSD can read and write together for backfill; 0 stops all copying."""
+    if bytes_per_second < 0:
+        raise invalid("a rate is 0 or more bytes per second")
+    speeds = simulation.backfill.bytes_per_second
+    speeds.update(dict.fromkeys(speeds, float(bytes_per_second)))
+    simulation.backfill.changed()
+
+
+def set_peering_time(simulation: Simulation, seconds: float) -> None:
+    """How long PGs peer after a change of their up set."""
+    if seconds <= 0:
+        raise invalid("PGs peer for more than 0 seconds")
+    simulation.backfill.peering_seconds = seconds
+
+
+def jump_clock(simulation: Simulation, seconds: float) -> None:
+    """Sets the wall clock forward or back; time itself goes on evenly."""
+    simulation.clock.jump(seconds)

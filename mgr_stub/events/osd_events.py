@@ -1,0 +1,180 @@
+"""What happens to OSDs and hosts: as operators' commands and as failures.
+
+Every function makes its epoch at once. StubError for OSDs that do not exist and the like.
+"""
+
+from __future__ import annotations
+
+import errno
+from typing import Any, Callable, Dict, Iterable, List, Optional
+
+from ..cluster.map_change import MapChange
+from ..cluster.osd_map import REWEIGHT_ONE
+from ..cluster.shard_copies import forget_osd
+from ..cluster.usage import OsdUsage, empty_record
+from ..crush.edit import with_host, with_osd_weight
+from ..errors import StubError, invalid
+from ..simulation.osd_auto_out import marked_down, marked_in, marked_out, marked_up, reweighted
+from ..simulation.simulation import Simulation
+
+TIB = 1 << 40
+
+
+def mark_out(simulation: Simulation, osds: Iterable[int]) -> None:
+    """As `ceph osd out`: CRUSH gives their PGs to others, they serve as long as they are up."""
+    _change(simulation, osds, marked_out)
+
+
+def mark_in(simulation: Simulation, osds: Iterable[int]) -> None:
+    """As `ceph osd in`: of the reweight that they had when they went out."""
+    _change(simulation, osds, marked_in)
+
+
+def mark_down(simulation: Simulation, osds: Iterable[int]) -> None:
+    """The OSDs stop; after mon_osd_down_out_interval the monitor marks them out."""
+    _change(simulation, osds, marked_down)
+
+
+def mark_up(simulation: Simulation, osds: Iterable[int]) -> None:
+    """The OSDs start again with what they have on their devices.
+
+    Those that the monitor has marked out by itself come in, those that an operator has do not.
+    """
+    comes_in = "noin" not in simulation.cluster.map.flags and bool(
+        simulation.config.core("mon", "mon_osd_auto_mark_auto_out_in"))
+    epoch = simulation.cluster.map.epoch + 1
+    _change(simulation, osds, lambda entry: marked_up(entry, comes_in, epoch))
+
+
+def reweight(simulation: Simulation, osd: int, weight: float) -> None:
+    """As `ceph osd reweight`: 0 (out) to 1."""
+    if not 0.0 <= weight <= 1.0:
+        raise invalid(f"a reweight is between 0 and 1, {weight} is not")
+    rounded = int(weight * REWEIGHT_ONE) / REWEIGHT_ONE
+    _change(simulation, [osd], lambda entry: reweighted(entry, rounded))
+
+
+def primary_affinity(simulation: Simulation, osd: int, weight: float) -> None:
+    """As `ceph osd primary-affinity`: 0 (never leads if another can) to 1."""
+    if not 0.0 <= weight <= 1.0:
+        raise invalid(f"a primary affinity is between 0 and 1, {weight} is not")
+    rounded = int(weight * REWEIGHT_ONE) / REWEIGHT_ONE
+    _change(simulation, [osd], lambda entry: {**entry, "primary_affinity": rounded})
+
+
+def crush_reweight(simulation: Simulation, osd: int, weight: float) -> None:
+    """As `ceph osd crush reweight`; 1.0 is a TiB by custom."""
+    _check_exist(simulation, [osd])
+    if weight < 0.0:
+        raise invalid(f"a CRUSH weight is 0 or more, {weight} is not")
+    try:
+        crush = with_osd_weight(simulation.cluster.crush.as_dump(), osd, weight)
+    except ValueError as error:
+        raise StubError(errno.ENOENT, str(error)) from None
+    simulation.enact(MapChange(crush=crush))
+
+
+def lose(simulation: Simulation, osd: int) -> None:
+    """The device dies: the OSD is down and out, and its data is gone."""
+    _change(simulation, [osd], lambda entry: marked_out(marked_down(entry)))
+    cluster = simulation.cluster
+    for pg in list(cluster.pgs.values()):
+        if pg.movable and (osd in pg.held or any(place[1] == osd for place in pg.behind)):
+            forget_osd(cluster, pg, osd)
+            simulation.backfill.retarget(pg)
+    cluster.usage[osd] = OsdUsage(empty_record(osd, cluster.usage[osd].total))
+    simulation.commit()
+
+
+def set_full_ratios(simulation: Simulation, nearfull: float, backfillfull: float,
+                    full: float) -> None:
+    """As `ceph osd set-nearfull-ratio` and its relatives, all at once."""
+    if not 0.0 < nearfull <= backfillfull <= full <= 1.0:
+        raise invalid("the ratios must be above 0, in the order nearfull, backfillfull, full, "
+                      "and at most 1")
+    simulation.enact(MapChange(rest={"nearfull_ratio": nearfull, "full_ratio": full,
+                                     "backfillfull_ratio": backfillfull}))
+
+
+# -- hosts ----------------------------------------------------------------------------------------
+
+def add_host(simulation: Simulation, name: str, count: int, size: int, device_class: str = "hdd",
+             under: Optional[str] = None) -> List[int]:
+    """New empty OSDs of `size` bytes, up and in, on a new or an existing host; their ids.
+
+    A new host goes below the bucket `under`, by default below the one that the first host is in.
+    """
+    cluster = simulation.cluster
+    if count < 1 or size <= 0:
+        raise invalid("a host needs at least one OSD of some size")
+    first = max(cluster.map.osds, default=-1) + 1
+    osds = list(range(first, first + count))
+    place = under if under is not None else _usual_parent(simulation)
+    try:
+        crush = with_host(cluster.crush.as_dump(), name,
+                          {osd: (device_class, size / TIB) for osd in osds}, place)
+    except ValueError as error:
+        raise invalid(str(error)) from None
+    pattern: Dict[str, Any] = next(iter(cluster.map.osds.values()), {})
+    entries = {osd: {**pattern, "osd": osd, "uuid": f"00000000-0000-4000-8000-{osd:012x}",
+                     "up": 1, "in": 1, "weight": 1.0, "old_weight": 0.0,
+                     "up_from": cluster.map.epoch + 1,
+                     "state": ["exists", "up"]} for osd in osds}
+    for osd in osds:
+        cluster.usage[osd] = OsdUsage(empty_record(osd, size))
+    try:
+        simulation.enact(MapChange(crush=crush, osds=entries))
+    except StubError:
+        for osd in osds:
+            del cluster.usage[osd]
+        raise
+    return osds
+
+
+def _usual_parent(simulation: Simulation) -> Optional[str]:
+    """The bucket above the first host, else the first bucket that nothing is above."""
+    buckets = [bucket for bucket in simulation.cluster.crush.buckets.values()
+               if "~" not in bucket["name"]]
+    hosts = [bucket["id"] for bucket in buckets if bucket["type_name"] == "host"]
+    listed = {item["id"] for bucket in buckets for item in bucket["items"]}
+    above = [bucket["name"] for bucket in buckets
+             if any(item["id"] in hosts for item in bucket["items"])]
+    roots = [bucket["name"] for bucket in buckets if bucket["id"] not in listed]
+    return next(iter(above + roots), None)
+
+
+def host_down(simulation: Simulation, name: str) -> None:
+    """All OSDs of a host stop."""
+    mark_down(simulation, _osds_of(simulation, name))
+
+
+def host_up(simulation: Simulation, name: str) -> None:
+    """All OSDs of a host start again."""
+    mark_up(simulation, _osds_of(simulation, name))
+
+
+def _osds_of(simulation: Simulation, name: str) -> List[int]:
+    crush = simulation.cluster.crush
+    for bucket in crush.buckets.values():
+        if bucket["name"] == name and bucket["type_name"] == "host":
+            return [osd for osd in sorted(crush.weights_below(bucket["id"]))
+                    if simulation.cluster.map.exists(osd)]
+    raise StubError(errno.ENOENT, f"there is no host '{name}'")
+
+
+# -- both -----------------------------------------------------------------------------------------
+
+def _check_exist(simulation: Simulation, osds: Iterable[int]) -> None:
+    for osd in osds:
+        if not simulation.cluster.map.exists(osd):
+            raise StubError(errno.ENOENT, f"osd.{osd} does not exist")
+
+
+def _change(simulation: Simulation, osds: Iterable[int],
+            change: Callable[[Dict[str, Any]], Dict[str, Any]]) -> None:
+    wanted = list(osds)
+    _check_exist(simulation, wanted)
+    present = simulation.cluster.map.osds
+    entries = {osd: change(present[osd]) for osd in wanted}
+    simulation.enact(MapChange(osds={osd: entry for osd, entry in entries.items()
+                                     if entry != present[osd]}))

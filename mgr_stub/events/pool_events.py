@@ -1,0 +1,162 @@
+"""Pools that are made, deleted, filled, emptied, and get another pg_num.
+
+StubError for pools that do not exist and the like.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+from typing import Any, Dict, List, Optional
+
+from ..cluster.map_change import MapChange
+from ..cluster.osd_map import ERASURE
+from ..cluster.upmap import NONE
+from ..errors import StubError, invalid
+from ..monitor.monitor import Answer
+from ..simulation.simulation import Simulation
+
+_REPLICATED = 1
+
+#: How the simulation signs its own commands to the monitor.
+_SENDER = "sim"
+
+
+def create_pool(simulation: Simulation, name: str, pg_num: int, size: int,
+                data_chunks: Optional[int] = None, rule: Optional[str] = None,
+                profile: Optional[str] = None) -> int:
+    """A new empty pool; its id. With `data_chunks` (k) it is erasure-coded, k + m = size.
+
+    `rule` is the name of a CRUSH rule, by default the first one that fits; `profile` an
+    erasure-code profile that there is, by default a new one of the pool's name.
+    """
+    osdmap = simulation.cluster.map
+    if osdmap.pool_named(name) is not None:
+        raise StubError(errno.EEXIST, f"pool '{name}' already exists")
+    if not 0 < pg_num <= 65536 or size < 1:
+        raise invalid("a pool needs a pg_num between 1 and 65536 and a size of at least 1")
+    if data_chunks is not None and not 1 <= data_chunks < size:
+        raise invalid(f"of {size} shards k={data_chunks} cannot be data")
+    pool_id = max([int(osdmap.rest.get("pool_max", 0)), *osdmap.pools], default=0) + 1
+    rest: Dict[str, Any] = {"pool_max": pool_id}
+    if data_chunks is not None and profile is None:
+        rest["erasure_code_profiles"] = {
+            **osdmap.rest["erasure_code_profiles"],
+            name: {"k": str(data_chunks), "m": str(size - data_chunks), "plugin": "jerasure"}}
+    entry = _entry(pool_id, name, pg_num, size, data_chunks,
+                   _rule_id(simulation, rule, data_chunks is not None))
+    if profile is not None:
+        if profile not in osdmap.rest["erasure_code_profiles"]:
+            raise StubError(errno.ENOENT, f"there is no erasure-code profile '{profile}'")
+        entry["erasure_code_profile"] = profile
+    simulation.enact(MapChange(rest=rest, pools={pool_id: entry}))
+    return pool_id
+
+
+def _rule_id(simulation: Simulation, name: Optional[str], erasure: bool) -> int:
+    rules: List[Dict[str, Any]] = list(simulation.cluster.crush.rules.values())
+    if name is not None:
+        for rule in rules:
+            if rule.get("rule_name") == name:
+                return int(rule["rule_id"])
+        raise StubError(errno.ENOENT, f"there is no CRUSH rule '{name}'")
+    word = "indep" if erasure else "firstn"
+    for rule in rules:
+        if any(word in step["op"] for step in rule["steps"]):
+            return int(rule["rule_id"])
+    raise StubError(errno.ENOENT, f"there is no CRUSH rule with {word} steps")
+
+
+#: What a new pool's entry has besides.
+_USUAL: Dict[str, Any] = {
+    "peering_crush_bucket_count": 0, "peering_crush_bucket_target": 0,
+    "peering_crush_bucket_barrier": 0, "peering_crush_bucket_mandatory_member": NONE,
+    "last_pg_merge_meta": {"ready_epoch": 0, "last_epoch_started": 0, "last_epoch_clean": 0,
+                           "source_pgid": "0.0", "source_version": "0'0", "target_version": "0'0"},
+    "auid": 0, "snap_mode": "selfmanaged", "snap_seq": 0, "snap_epoch": 0, "pool_snaps": [],
+    "target_max_bytes": 0, "target_max_objects": 0, "cache_target_dirty_ratio_micro": 400000,
+    "cache_target_dirty_high_ratio_micro": 600000, "cache_target_full_ratio_micro": 800000,
+    "cache_min_flush_age": 0, "cache_min_evict_age": 0, "hit_set_params": {"type": "none"},
+    "hit_set_period": 0, "hit_set_count": 0, "use_gmt_hitset": True,
+    "min_read_recency_for_promote": 0, "min_write_recency_for_promote": 0,
+    "hit_set_grade_decay_rate": 0, "hit_set_search_last_n": 0, "grade_table": [],
+    "stripe_width": 0, "expected_num_objects": 0, "fast_read": False,
+    "create_time": "2026-01-01T00:00:00.000000+0000", "last_change": "1",
+    "last_force_op_resend": "0", "last_force_op_resend_prenautilus": "0",
+    "last_force_op_resend_preluminous": "0", "removed_snaps": "[]"}
+
+
+def _entry(pool_id: int, name: str, pg_num: int, size: int, data_chunks: Optional[int],
+           rule: int) -> Dict[str, Any]:
+    erasure = data_chunks is not None
+    min_size = size - size // 2
+    if data_chunks is not None:
+        min_size = data_chunks + min(1, size - data_chunks - 1)
+    return {**_USUAL, "pool": pool_id, "pool_name": name, "flags": 1, "flags_names": "hashpspool",
+            "type": ERASURE if erasure else _REPLICATED, "size": size, "min_size": min_size,
+            "crush_rule": rule, "object_hash": 2, "pg_autoscale_mode": "off", "pg_num": pg_num,
+            "pg_placement_num": pg_num, "pg_placement_num_target": pg_num,
+            "pg_num_target": pg_num, "pg_num_pending": pg_num, "tiers": [], "tier_of": -1,
+            "read_tier": -1, "write_tier": -1, "cache_mode": "none", "quota_max_bytes": 0,
+            "quota_max_objects": 0, "erasure_code_profile": name if erasure else "",
+            "options": {}, "application_metadata": {}}
+
+
+def set_tier(simulation: Simulation, name: str, base: Optional[str]) -> None:
+    """As `ceph osd tier add BASE NAME`: makes one pool the cache tier of another; None ends that."""
+    pools = simulation.cluster.map.pools
+    pool_id = pool_id_of(simulation, name)
+    base_id = pool_id_of(simulation, base) if base is not None else -1
+    if base_id == pool_id:
+        raise invalid("a pool is not its own cache tier")
+    changed = {pool_id: {**pools[pool_id], "tier_of": base_id}}
+    for other_id in {base_id, int(pools[pool_id].get("tier_of", -1))} - {-1}:
+        tiers = [tier for tier in pools[other_id].get("tiers", []) if tier != pool_id]
+        changed[other_id] = {**pools[other_id],
+                             "tiers": tiers + ([pool_id] if other_id == base_id else [])}
+    simulation.enact(MapChange(pools=changed))
+
+
+def remove_pool(simulation: Simulation, name: str) -> None:
+    """As `ceph osd pool rm`; its bytes are free at once."""
+    _command(simulation, {"prefix": "osd pool rm", "pool": name})
+
+
+def set_pg_num(simulation: Simulation, name: str, pg_num: int) -> None:
+    """As `ceph osd pool set NAME pg_num N`: sets the target, the mgr goes there step by step."""
+    _command(simulation, {"prefix": "osd pool set", "pool": name, "var": "pg_num",
+                          "val": str(pg_num)})
+
+
+def _command(simulation: Simulation, command: Dict[str, Any]) -> None:
+    answers: List[Answer] = []
+    simulation.monitor.submit_from(_SENDER, json.dumps(command),
+                                   lambda rc, out, err: answers.append((rc, out, err)))
+    simulation.commit()
+    code, _, message = answers[0]
+    if code:
+        raise StubError(code, message)
+
+
+# -- data -----------------------------------------------------------------------------------------
+
+def write(simulation: Simulation, name: str, count: int) -> int:
+    """Clients write so many bytes to a pool at once; returns how many found room."""
+    return simulation.load.write(pool_id_of(simulation, name), count)
+
+
+def delete(simulation: Simulation, name: str, count: int) -> int:
+    """Clients delete so many bytes of a pool at once; returns how many there were."""
+    return -simulation.load.write(pool_id_of(simulation, name), -count)
+
+
+def grow(simulation: Simulation, name: str, bytes_per_second: float) -> None:
+    """From now on clients write so much to a pool (negative: delete); 0 ends that."""
+    simulation.load.grow(pool_id_of(simulation, name), bytes_per_second)
+
+
+def pool_id_of(simulation: Simulation, name: str) -> int:
+    pool_id = simulation.cluster.map.pool_named(name)
+    if pool_id is None:
+        raise StubError(errno.ENOENT, f"pool '{name}' does not exist")
+    return pool_id

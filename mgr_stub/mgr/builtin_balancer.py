@@ -1,0 +1,71 @@
+"""The built-in balancer as far as other modules meet it: a switch, and its commands.
+
+It never moves a PG here. In the simulation it is off at first, so that plans can be executed.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+from ..errors import StubError, invalid
+from ..monitor.config import Config
+
+Answer = Tuple[int, str, str]
+
+
+class BuiltinBalancer:
+    """The always-on module `balancer`; which methods it has differs between releases."""
+
+    def __init__(self, config: Config, release: int,
+                 option: Callable[[str, str], Any]) -> None:
+        self._config = config
+        #: What the running mgr has of an option.
+        self._option = option
+        self._release = release
+        #: How often its loop has been woken by `on` or `off`.
+        self.woken = 0
+
+    @property
+    def active(self) -> bool:
+        value = self._option("balancer", "active")
+        return True if value is None else bool(value)
+
+    def remote(self, method: str, args: Tuple[Any, ...]) -> Any:
+        """What `remote('balancer', ...)` reaches: `handle_command` in 16, `on`, `off` from 18."""
+        if method == "gather_telemetry":
+            return {"active": self.active, "mode": "upmap"}
+        if self._release < 18:
+            if method != "handle_command":
+                raise NameError(method)
+            command = args[1] if len(args) > 1 else {}
+            return self.command(str(command.get("prefix", "")).split()[1:])
+        if method not in ("on", "off", "show_status"):
+            raise NameError(method)
+        return self.command([{"show_status": "status"}.get(method, method)])
+
+    def command(self, words: List[str]) -> Answer:
+        """`balancer on`, `balancer off` and `balancer status`."""
+        if words in (["on"], ["off"]):
+            self._config.set_module_option(
+                "balancer", "active", "true" if words == ["on"] else "false")
+            self.woken += 1
+            return 0, "", ""
+        if words == ["status"]:
+            return 0, json.dumps(self._status(), indent=4, sort_keys=True), ""
+        raise invalid("the simulated balancer knows only on, off and status")
+
+    def _status(self) -> Dict[str, Any]:
+        return {"active": self.active, "last_optimize_duration": "", "last_optimize_started": "",
+                "mode": "upmap", "no_optimization_needed": False, "optimize_result": "",
+                "plans": []}
+
+
+def try_command(balancer: BuiltinBalancer, words: List[str]) -> Optional[Answer]:
+    """The answer if the words are a `balancer` command, else None."""
+    if not words or words[0] != "balancer":
+        return None
+    try:
+        return balancer.command([word for word in words[1:] if not word.startswith("-")])
+    except StubError as error:
+        return error.code, "", error.message

@@ -1,0 +1,46 @@
+"""Putting the stand-in for `mgr_module` in place: only on an explicit call."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from types import ModuleType
+from typing import Tuple
+
+#: Releases that the stand-in can play: {major: (version, name)}.
+RELEASES = {
+    16: ("16.2.15", "pacific"),
+    18: ("18.2.7", "reef"),
+    20: ("20.2.4", "tentacle"),
+}
+
+
+def style_of(release: int) -> str:
+    """Name of the module in this package that plays `mgr_module` of a release."""
+    return "mgr_module_new" if release >= 20 else "mgr_module_old"
+
+
+def install(release: int, packages: Tuple[str, ...] = ("equilibrium_mgr",)) -> ModuleType:
+    """Makes `import mgr_module` give the stand-in of a release, and returns it.
+
+    When another style was in place, the named packages are forgotten, since they have been
+    imported against it: import them anew.
+    """
+    if release not in RELEASES:
+        known = ", ".join(str(number) for number in RELEASES)
+        raise ValueError(f"release {release} is none of {known}")
+    wanted = importlib.import_module(f"{__package__}.{style_of(release)}")
+    present = sys.modules.get("mgr_module")
+    if present is not wanted:
+        if present is not None:
+            for name in [n for n in sys.modules if n.partition(".")[0] in packages]:
+                del sys.modules[name]
+        sys.modules["mgr_module"] = wanted
+    return wanted
+
+
+def uninstall() -> None:
+    """Takes the stand-in away again; packages that have imported it keep it."""
+    present = sys.modules.get("mgr_module")
+    if present is not None and present.__name__.rpartition(".")[0] == __package__:
+        del sys.modules["mgr_module"]

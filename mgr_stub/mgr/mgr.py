@@ -1,0 +1,254 @@
+"""The simulated mgr daemon: what a module is given as `this_ptr`."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import threading
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+from ..cluster.crush_map import CrushMap
+from ..cluster.osd_map import OsdMap
+from ..errors import StubError
+from ..monitor.mon_store import StoreCache
+from ..simulation.reports import REPORTED
+from ..simulation.simulation import Simulation
+from .api import CommandResult
+from .builtin_balancer import BuiltinBalancer
+from .daemon_metadata import health, mgr_map, osd_metadata
+from .failure_points import Life
+from .install import RELEASES
+from .mon_questions import answer_to
+from .osd_map_api import OSDMap
+from .osd_tree import osd_tree
+
+
+class Mgr:
+    """One life of a mgr daemon, from becoming active to the next failover.
+
+    Safe to be called from a module's own threads: every call takes one lock.
+    """
+
+    mgr_id = "x"
+
+    def __init__(self, simulation: Simulation, module_name: str) -> None:
+        self.simulation = simulation
+        self.cluster = simulation.cluster
+        self.config = simulation.config
+        self.store = StoreCache(simulation.store, module_name)
+        self.life = Life()
+        self.release = simulation.cluster.release
+        number, self.release_name = RELEASES[self.release]
+        self.version = f"ceph version {number} (simulated) {self.release_name} (stable)"
+        self.balancer = BuiltinBalancer(simulation.config, self.release, self.module_option)
+        #: The maps that it had when the connection to the monitors was lost.
+        self._last_maps: Optional[Tuple[OsdMap, CrushMap]] = None
+        self.config_changed = False
+        #: Does a module get readings that it cannot change, as from Ceph 21 on?
+        self.shares_readings = False
+        #: Texts of module options that `ceph config rm` has taken away during this mgr's life:
+        #: a running mgr is not told of removals and goes on with them.
+        self._removed: Dict[Tuple[str, str], str] = {}
+        self.config.on_removal = self._note_removal
+        self.config.on_setting = self._note_setting
+        self.module: Optional[Any] = None
+        self.health_checks: Dict[str, Dict[str, Any]] = {}
+        self.cluster_log: List[Tuple[str, int, str]] = []
+        self.progress: Dict[str, Tuple[str, float]] = {}
+        #: How often expensive things were asked for, by name.
+        self.calls: Dict[str, int] = {}
+        self.lock = threading.RLock()
+
+    def count(self, name: str) -> None:
+        self.calls[name] = self.calls.get(name, 0) + 1
+
+    # -- the connection to the monitors -------------------------------------------------------
+
+    @property
+    def mon_connected(self) -> bool:
+        return self.simulation.monitor.faults.connected
+
+    @mon_connected.setter
+    def mon_connected(self, connected: bool) -> None:
+        self.simulation.monitor.faults.connected = connected
+        self.store.set_connected(connected)
+        self._last_maps = None if connected else (self.cluster.map, self.cluster.crush)
+
+    def maps(self) -> Tuple[OsdMap, CrushMap]:
+        """The newest maps that the mgr has; without a monitor they stay what they were."""
+        if self._last_maps is not None:
+            return self._last_maps
+        return self.cluster.map, self.cluster.crush
+
+    # -- reading ------------------------------------------------------------------------------
+
+    def get_osdmap(self) -> OSDMap:
+        with self.lock, self.life.call("get_osdmap"):
+            return OSDMap(*self.maps(), self.release, self.count)
+
+    def get(self, name: str) -> Any:
+        """A named structure in the shape of the release; None for an unknown name."""
+        with self.lock, self.life.call("get"):
+            self.count(name)
+            return self._get(name)
+
+    def _get(self, name: str) -> Any:
+        if name in REPORTED:
+            return self.simulation.reports.get(name)
+        osdmap, crush = self.maps()
+        plain: Dict[str, Callable[[], Any]] = {
+            "osd_map": lambda: osdmap.dump(self.release),
+            "osd_map_crush": lambda: crush.dump(self.release),
+            "osd_map_tree": lambda: osd_tree(osdmap, crush),
+            "osd_metadata": self._osd_metadata,
+            "mgr_map": self._mgr_map,
+            "health": lambda: health(self.health_checks),
+            "pg_ready": lambda: {"pg_ready": True},
+        }
+        return plain[name]() if name in plain else None
+
+    def _osd_metadata(self) -> Dict[str, Dict[str, str]]:
+        classes = self.cluster.crush.classes
+        version = RELEASES[self.release][0]
+        return {str(osd): osd_metadata(self.cluster.crush.host_of(osd) or "",
+                                       classes.get(osd, "hdd") == "hdd", self.release, version,
+                                       self.release_name)
+                for osd in self.cluster.map.osds}
+
+    def _mgr_map(self) -> Dict[str, Any]:
+        names = ["balancer", "progress"]
+        if self.module is not None:
+            names.append(self.module.module_name)
+        shown = mgr_map(self.mgr_id, self.release, names, names[:2])
+        if self.release >= 20:  # the dump has one key for them all: the last one stands there
+            shown["force_disabled_modules"] = {
+                "module": name for name in sorted(self.simulation.disabled_modules)}
+        return shown
+
+    # -- options ------------------------------------------------------------------------------
+
+    def _note_removal(self, module: str, name: str, text: str) -> None:
+        self._removed[module, name] = text
+
+    def _note_setting(self, module: str, name: str) -> None:
+        self._removed.pop((module, name), None)
+
+    def module_option(self, module: str, name: str) -> Any:
+        """The typed value that the running mgr goes by; None where none has been set."""
+        removed = self._removed.get((module, name))
+        if removed is not None:
+            return self.config.typed(module, name, removed)
+        return self.config.module_option(module, name)
+
+    # -- writing ------------------------------------------------------------------------------
+
+    def set_module_option(self, module: str, name: str, text: Optional[str]) -> None:
+        """A module sets an option. A value that will not do is dropped silently by 16 and is a
+        ValueError from 18 on."""
+        with self.lock:
+            try:
+                if text is None:
+                    self.config.remove_module_option(module, name)
+                    self._removed.pop((module, name), None)
+                else:
+                    self.config.set_module_option(module, name, text)
+            except StubError as error:
+                if self.release >= 18:
+                    raise ValueError(error.message) from None
+                return
+            self.config_changed = True
+
+    def notify_config(self) -> None:
+        """Tells the module that an option may have another value now, if one has.
+
+        Apart from the call that changed it, as in Ceph, where another thread does it.
+        """
+        if self.config_changed and self.module is not None:
+            self.config_changed = False
+            self.module.config_notify()
+
+    def send_command(self, result: CommandResult, svc_type: str, svc_id: str,
+                     command: str) -> None:
+        """Queues a command; the first wait for any result makes the epoch for all of them."""
+        if self._read_config(result, json.loads(command)):
+            return
+        if self._answered(result, svc_type, command):
+            return
+        with self.lock, self.life.call("send_command"):
+            if svc_type != "mon":
+                result.complete(-22, "", f"the simulation has no {svc_type} to command")
+                return
+            result.ev.before_wait = lambda timeout: self._wait(result, timeout)
+            self.simulation.monitor.submit(command, result.complete)
+
+    def _answered(self, result: CommandResult, svc_type: str, command: str) -> bool:
+        """Was it a question? It needs no epoch; without a monitor it is never answered."""
+        with self.lock:
+            answer = (answer_to(command, self.cluster.map, self.release)
+                      if svc_type == "mon" else None)
+            if answer is None:
+                return False
+            with self.life.call("get"):
+                self.count("mon_questions")
+                if self.mon_connected:
+                    result.complete(0, answer, "")
+                else:
+                    result.ev.before_wait = lambda timeout: self._wait(result, timeout)
+            return True
+
+    def _read_config(self, result: CommandResult, command: Dict[str, Any]) -> bool:
+        """Answers `config get` without a key: all that is set for a daemon. It needs no epoch.
+
+        Without a connection no answer comes.
+        """
+        if command.get("prefix") != "config get" or "key" in command:
+            return False
+        with self.lock:
+            self.count("config get")
+            if self.mon_connected:
+                result.complete(0, json.dumps(self.config.of_daemon(str(command["who"]))), "")
+            else:
+                result.ev.before_wait = lambda timeout: None
+        return True
+
+    def _wait(self, result: CommandResult, timeout: Optional[float]) -> None:
+        """Makes the epoch for a command, or lets time pass until it is due."""
+        with self.lock:
+            self.simulation.wait_until(result.ev.is_set, timeout)
+            if timeout is None and not result.ev.is_set():
+                result.complete(-110, "", "the simulation waited for an hour in vain")
+
+    def set_store(self, key: str, value: Optional[str]) -> None:
+        """Stores a module's value with the monitor."""
+        with self.lock, self.life.call("set_store"):
+            self.store.set(key, value)
+
+    def commit(self) -> None:
+        with self.lock:
+            self.simulation.commit()
+
+    def set_health_checks(self, checks: Dict[str, Dict[str, Any]]) -> None:
+        """Replaces all health checks of the module; TypeError for a shape that Ceph refuses."""
+        for code, check in checks.items():
+            if not isinstance(check.get("detail", []), list):
+                raise TypeError(f"{code}: detail is not a list")
+            if check.get("severity", "warning") not in ("warning", "error"):
+                raise TypeError(f"{code}: severity is neither warning nor error")
+        self.health_checks = {code: dict(check) for code, check in checks.items()}
+
+    def remote(self, module: str, method: str, args: Tuple[Any, ...],
+               kwargs: Dict[str, Any]) -> Any:
+        """Calls another module; from 20 on the arguments and the result must pickle."""
+        if self.release >= 20:
+            args, kwargs = pickle.loads(pickle.dumps((args, kwargs)))
+        if module == "progress":
+            if method not in ("update", "complete", "fail"):
+                raise NameError(method)
+            return None
+        if module != "balancer" or module in self.simulation.disabled_modules:
+            raise ImportError(f"Module not found: {module}")
+        try:
+            with self.lock:
+                return self.balancer.remote(method, args)
+        except StubError as error:
+            raise RuntimeError(error.message) from None

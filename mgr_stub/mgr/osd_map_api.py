@@ -1,0 +1,105 @@
+"""OSDMap and CRUSHMap as mgr modules see them."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, Optional
+
+from ..cluster.crush_map import CrushMap
+from ..cluster.osd_map import OsdMap, pgids_of
+from ..crush.placement_seed import stable_mod
+
+
+class CRUSHMap:
+    """The CRUSH map of one osdmap."""
+
+    ITEM_NONE = 0x7FFFFFFF
+    DEFAULT_CHOOSE_ARGS = "-1"
+
+    def __init__(self, crush: CrushMap, release: int) -> None:
+        self._crush = crush
+        self._release = release
+
+    def dump(self) -> Dict[str, Any]:
+        return self._crush.dump(self._release)
+
+    def get_item_weight(self, item: int) -> Optional[float]:
+        if item >= 0:
+            return self._crush.osd_weight(item)
+        return sum(self._crush.weights_below(item).values())
+
+    def get_item_name(self, item: int) -> Optional[str]:
+        if item >= 0:
+            return f"osd.{item}"
+        bucket = self._crush.buckets.get(item)
+        return None if bucket is None else str(bucket["name"])
+
+    def find_takes(self) -> List[int]:
+        takes = {take for rule in self._crush.rules for take in self._crush.takes(rule)}
+        return sorted(takes, reverse=True)
+
+    def get_take_weight_osd_map(self, root: int) -> Dict[int, float]:
+        """{osd: weight} under a take, normalized to a sum of 1."""
+        below = self._crush.weights_below(root)
+        total = sum(below.values())
+        return {osd: weight / total for osd, weight in below.items()} if total else {}
+
+
+class OSDMap:
+    """One epoch of the osdmap, unchanged by later ones."""
+
+    def __init__(self, osdmap: OsdMap, crush: CrushMap, release: int,
+                 count: Callable[[str], None]) -> None:
+        self._map = osdmap
+        self._crush = crush
+        self._release = release
+        self._count = count
+
+    def get_epoch(self) -> int:
+        return self._map.epoch
+
+    def get_crush_version(self) -> int:
+        return int(self._map.rest.get("crush_version", 1))
+
+    def dump(self) -> Dict[str, Any]:
+        self._count("osdmap.dump")
+        return self._map.dump(self._release)
+
+    def get_crush(self) -> CRUSHMap:
+        return CRUSHMap(self._crush, self._release)
+
+    def get_pools(self) -> Dict[int, Dict[str, Any]]:
+        return {pool["pool"]: pool for pool in self.dump()["pools"]}
+
+    def get_pools_by_name(self) -> Dict[str, Dict[str, Any]]:
+        return {pool["pool_name"]: pool for pool in self.dump()["pools"]}
+
+    def _pool(self, pool_id: int) -> Dict[str, Any]:
+        if pool_id not in self._map.pools:
+            # what the C extension of Ceph 16 makes of a wrong pool id
+            raise SystemError("returned NULL without setting an exception")
+        return self._map.pools[pool_id]
+
+    def map_pool_pgs_up(self, poolid: int) -> Dict[str, List[int]]:
+        self._count("map_pool_pgs_up")
+        up = self._map.up
+        return {pgid: list(up.get(pgid, ())) for pgid in pgids_of(poolid, self._pool(poolid))}
+
+    def pg_to_up_acting_osds(self, pool_id: int, ps: int) -> Dict[str, Any]:
+        if pool_id not in self._map.pools:
+            self._pool(pool_id)
+        pg_num = int(self._map.pools[pool_id]["pg_num"])
+        if ps >= pg_num:   # folded as Ceph does (raw_pg_to_pg): there is no PG that is not mapped
+            ps = stable_mod(ps, pg_num)
+        pgid = f"{pool_id}.{ps:x}"
+        up = self._map.up.get(pgid, ())
+        primary = self._map.up_primary(pgid) if up else -1
+        if pgid not in self._map.pg_temp:  # most of them, and asked for one by one
+            return {"up": list(up), "acting": list(up), "up_primary": primary,
+                    "acting_primary": primary}
+        acting = self._map.acting(pgid)
+        return {"up": list(up), "acting": list(acting), "up_primary": primary,
+                "acting_primary": self._map.acting_primary(pgid)}
+
+    def pool_raw_used_rate(self, pool_id: int) -> float:
+        self._pool(pool_id)
+        return self._map.raw_used_rate(pool_id)

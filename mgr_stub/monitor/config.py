@@ -1,0 +1,166 @@
+"""The configuration database: Ceph's own options and those of mgr modules."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
+
+from ..errors import StubError, invalid
+from .options import Value, check_value, parse_value
+
+#: Ceph's own options that the simulation knows: {name: (type, default)}.
+CORE_OPTIONS: Dict[str, Tuple[str, str]] = {
+    "target_max_misplaced_ratio": ("float", "0.05"),
+    "mgr_stats_period": ("int", "5"),
+    "mgr_tick_period": ("secs", "2"),
+    "debug_mgr": ("str", "1/5"),
+    "log_file": ("str", ""),
+    "osd_max_backfills": ("uint", "1"),
+    "osd_recovery_max_active": ("uint", "0"),
+    "osd_max_pg_log_entries": ("uint", "10000"),
+    "mon_osd_full_ratio": ("float", "0.95"),
+    "mon_osd_backfillfull_ratio": ("float", "0.9"),
+    "mon_osd_nearfull_ratio": ("float", "0.85"),
+    "mon_osd_down_out_interval": ("secs", "600"),
+    "mon_osd_auto_mark_auto_out_in": ("bool", "true"),
+    "mon_max_pg_per_osd": ("uint", "250"),
+    "osd_max_pg_per_osd_hard_ratio": ("float", "3"),
+    "mon_target_pg_per_osd": ("uint", "100"),
+    "osd_pool_default_size": ("uint", "3"),
+}
+
+_CORE_LIMITS: Dict[str, Dict[str, Any]] = {
+    "target_max_misplaced_ratio": {"min": 0.0},
+    "osd_max_backfills": {"min": 1},
+}
+
+#: Options of the built-in balancer that other modules read or set.
+BALANCER_OPTIONS: List[Dict[str, Any]] = [
+    {"name": "active", "type": "bool", "default": True},
+    {"name": "sleep_interval", "type": "secs", "default": 60},
+    {"name": "mode", "type": "str", "default": "upmap"},
+    {"name": "upmap_max_deviation", "type": "int", "default": 5, "min": 1},
+    {"name": "upmap_max_optimizations", "type": "uint", "default": 10},
+    {"name": "pool_ids", "type": "str", "default": ""},
+]
+
+
+class Config:
+    """Texts by `who/name` (`mgr/mgr/MODULE/OPTION` for a module's option), typed when read."""
+
+    def __init__(self, texts: Dict[str, str]) -> None:
+        self._texts = texts
+        self._modules: Dict[str, Dict[str, Mapping[str, Any]]] = {}
+        #: Counts the changes of Ceph's own options.
+        self.version = 0
+        #: Called with (module, option, text) when `ceph config rm` takes a module's option away.
+        self.on_removal: Callable[[str, str, str], None] = lambda module, name, text: None
+        #: Called with (module, option) when one is set anew.
+        self.on_setting: Callable[[str, str], None] = lambda module, name: None
+        self.declare("balancer", BALANCER_OPTIONS)
+
+    def declare(self, module: str, options: List[Dict[str, Any]]) -> None:
+        """Makes a module's options known to the monitor."""
+        self._modules[module] = {option["name"]: option for option in options}
+
+    # -- module options -----------------------------------------------------------------------
+
+    def module_option(self, module: str, name: str) -> Any:
+        """Typed value of a module's option that has been set; None while it is at its default."""
+        return self.typed(module, name, self._texts.get(_module_key(module, name)))
+
+    def typed(self, module: str, name: str, text: Optional[str]) -> Any:
+        """The typed value of a module's option of that text; None for none."""
+        if text is None or module not in self._modules:
+            return None
+        option = self._modules[module].get(name, {})
+        return parse_value(str(option.get("type", "str")), text)
+
+    def set_module_option(self, module: str, name: str, text: str) -> None:
+        """Checks and stores; StubError with Ceph's sentence if the value will not do."""
+        option = self._modules.get(module, {}).get(name)
+        if option is None:
+            raise invalid(f"unrecognized config option 'mgr/{module}/{name}'")
+        try:
+            check_value(option, text)
+        except StubError as error:
+            raise invalid(f"error parsing value: {error.message}") from None
+        self._texts[_module_key(module, name)] = text
+        self.on_setting(module, name)
+
+    def remove_module_option(self, module: str, name: str) -> None:
+        self._texts.pop(_module_key(module, name), None)
+
+    # -- Ceph's own options -------------------------------------------------------------------
+
+    def core(self, who: str, name: str) -> Value:
+        """Effective typed value of one of Ceph's options for `mgr`, `osd`, `osd.3`, ...
+
+        KeyError for an option that does not exist, as `get_ceph_option` has it.
+        """
+        type_name, default = CORE_OPTIONS[name]
+        section = who.partition(".")[0]
+        for holder in (who, section, "global"):
+            if f"{holder}/{name}" in self._texts:
+                return parse_value(type_name, self._texts[f"{holder}/{name}"])
+        return parse_value(type_name, default)
+
+    # -- the `ceph config` commands -----------------------------------------------------------
+
+    def set(self, who: str, name: str, text: str) -> None:
+        """`ceph config set WHO NAME VALUE`."""
+        if name.startswith("mgr/"):
+            module, _, option = name[len("mgr/"):].partition("/")
+            self.set_module_option(module, option, text)
+            return
+        if name not in CORE_OPTIONS:
+            raise invalid(f"unrecognized config option '{name}'")
+        try:
+            check_value({"type": CORE_OPTIONS[name][0], **_CORE_LIMITS.get(name, {})}, text)
+        except StubError as error:
+            raise invalid(f"error parsing value: {error.message}") from None
+        self._texts[f"{who}/{name}"] = text
+        self.version += 1
+
+    def get(self, who: str, name: str) -> str:
+        """`ceph config get WHO NAME`: the value as text."""
+        if name.startswith("mgr/"):
+            module, _, option_name = name[len("mgr/"):].partition("/")
+            option = self._modules.get(module, {}).get(option_name)
+            if option is None:
+                raise StubError(2, f"unrecognized key '{name}'")
+            value = self.module_option(module, option_name)
+            return _shown(option.get("default", "") if value is None else value)
+        if name not in CORE_OPTIONS:
+            raise StubError(2, f"unrecognized key '{name}'")
+        return _shown(self.core(who, name))
+
+    def of_daemon(self, who: str) -> Dict[str, Dict[str, Any]]:
+        """What is set for a daemon, as `ceph config get WHO --format json` shows it."""
+        found: Dict[str, Dict[str, Any]] = {}
+        for section in ("global", who.partition(".")[0], who):
+            for key, text in self._texts.items():
+                holder, _, name = key.partition("/")
+                if holder == section:
+                    found[name] = {"value": text, "section": section, "mask": {},
+                                   "can_update_at_runtime": True}
+        return found
+
+    def remove(self, who: str, name: str) -> None:
+        """`ceph config rm WHO NAME`."""
+        if name.startswith("mgr/"):
+            module, _, option = name[len("mgr/"):].partition("/")
+            text = self._texts.get(_module_key(module, option))
+            self.remove_module_option(module, option)
+            if text is not None:
+                self.on_removal(module, option, text)
+        else:
+            self._texts.pop(f"{who}/{name}", None)
+            self.version += 1
+
+
+def _module_key(module: str, name: str) -> str:
+    return f"mgr/mgr/{module}/{name}"
+
+
+def _shown(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,94 @@
+"""PGs whose placement or primary somebody has fixed: `pg_upmap` and `pg_upmap_primaries`.
+
+A full pg_upmap stands in for what CRUSH gives, and upmap items are applied to it; a chosen primary
+changes places with the first OSD (primaries.py). Neither holds while its OSDs are out.
+"""
+
+from __future__ import annotations
+
+import errno
+from typing import Any, Dict, List, Optional
+
+from ..cluster import upmap
+from ..cluster.cluster import Cluster
+from ..cluster.map_change import MapChange
+from ..cluster.pg import pg_order
+from ..errors import StubError, invalid
+
+FULL, PRIMARIES = "pg_upmap", "pg_upmap_primaries"   # keys of the osdmap dump
+Table = List[Dict[str, Any]]
+
+
+def place(cluster: Cluster, pgid: str, osds: List[int], change: MapChange) -> str:
+    """As `ceph osd pg-upmap`."""
+    pool = cluster.map.pools[pg_order(pgid)[0]]
+    if not int(pool.get("min_size", 1)) <= len(osds) <= int(pool["size"]):
+        raise invalid(f"{len(osds)} OSDs do not fit the pool's min_size and size")
+    if len(set(osds)) < len(osds):
+        raise invalid("an OSD is named twice")
+    for osd in osds:
+        _must_exist(cluster, osd)
+    _put(cluster, change, FULL, pgid, {"pgid": pgid, "osds": osds})
+    return f"set {pgid} pg_upmap mapping to {osds}"
+
+
+def choose_primary(cluster: Cluster, pgid: str, osd: int, change: MapChange) -> str:
+    """As `ceph osd pg-upmap-primary`, which Ceph has since 18."""
+    if cluster.release < 18:
+        raise invalid("command not known")
+    pool = cluster.map.pools[pg_order(pgid)[0]]
+    if cluster.pgs[pgid].erasure:
+        raise invalid(f"pool '{pool['pool_name']}' is not replicated")
+    _must_exist(cluster, osd)
+    if osd not in cluster.map.acting(pgid):
+        raise invalid(f"osd.{osd} does not serve pg {pgid}")
+    _put(cluster, change, PRIMARIES, pgid, {"pgid": pgid, "primary_osd": osd})
+    return f"change primary for pg {pgid} to osd.{osd}"
+
+
+def remove(cluster: Cluster, key: str, pgid: str, change: MapChange) -> str:
+    """As `ceph osd rm-pg-upmap` and `rm-pg-upmap-primary`."""
+    _put(cluster, change, key, pgid, None)
+    return f"clear {pgid} {key}"
+
+
+def clean(cluster: Cluster, change: MapChange) -> None:
+    """Cancels full entries that are illegal, out or what CRUSH gives anyway, as
+    OSDMap::check_pg_upmaps does, and those of PGs that are gone."""
+    for key in (FULL, PRIMARIES):
+        entries = _table(cluster, change, key)
+        kept = [entry for entry in entries if _stays(cluster, change, key, entry)]
+        if len(kept) < len(entries):
+            change.rest[key] = kept
+            change.remapped.update(entry["pgid"] for entry in entries if entry not in kept)
+
+
+def _stays(cluster: Cluster, change: MapChange, key: str, entry: Dict[str, Any]) -> bool:
+    pg = cluster.pgs.get(entry["pgid"])
+    if pg is None or pg.pool_id in change.removed_pools:
+        return False
+    if key != FULL or pg.raw is None:
+        return True
+    pool, osds = cluster.map.pools[pg.pool_id], tuple(entry["osds"])
+    rule = int(pool["crush_rule"])
+    weights = cluster.crush.rule_weights(rule)
+    return (osds != pg.raw
+            and upmap.verify(cluster.crush, rule, int(pool["size"]), osds) is None
+            and all(weights.get(osd, 0.0) * cluster.map.reweight(osd) > 0.0 for osd in osds))
+
+
+def _must_exist(cluster: Cluster, osd: int) -> None:
+    if not cluster.map.exists(osd):
+        raise StubError(errno.ENOENT, f"osd.{osd} does not exist")
+
+
+def _table(cluster: Cluster, change: MapChange, key: str) -> Table:
+    entries: Table = change.rest.get(key, cluster.map.rest.get(key, []))
+    return entries
+
+
+def _put(cluster: Cluster, change: MapChange, key: str, pgid: str,
+         entry: Optional[Dict[str, Any]]) -> None:
+    entries = [other for other in _table(cluster, change, key) if other["pgid"] != pgid]
+    change.rest[key] = entries + ([entry] if entry is not None else [])
+    change.remapped.add(pgid)

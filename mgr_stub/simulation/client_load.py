@@ -1,0 +1,137 @@
+"""What clients write and delete: the PGs of a pool and their OSDs grow and shrink."""
+
+from __future__ import annotations
+
+from typing import Dict, List, Optional
+
+from ..cluster.cluster import Cluster
+from ..cluster.pg import Pg
+from ..cluster.pool_entry import share_of
+from ..cluster.shard_copies import missed_writes, settle
+from ..cluster.upmap import NONE
+from .backfill import Backfill
+from .timers import Timer
+
+#: Bytes of an object in a pool that has none yet.
+OBJECT_BYTES = 4 << 20
+
+#: Seconds between two steps of a continuous load, few and many PGs.
+_STEP_SECONDS = 60.0
+_LONG_STEP_SECONDS = 300.0
+_MANY_PGS = 2000
+
+
+class ClientLoad(Timer):
+    """Writes and deletes, at once or continuously; each PG of a pool gets its share by hash."""
+
+    def __init__(self, cluster: Cluster, backfill: Backfill) -> None:
+        self._cluster = cluster
+        self._backfill = backfill
+        #: {pool: bytes per second}
+        self.rates: Dict[int, float] = {}
+        self._last: Dict[int, float] = {}
+        self._object_bytes: Dict[int, int] = {}
+
+    # -- continuous ---------------------------------------------------------------------------
+
+    def grow(self, pool_id: int, bytes_per_second: float) -> None:
+        """Sets the rate at which a pool's stored bytes grow (or shrink); 0 stops it."""
+        self.run()
+        self.rates.pop(pool_id, None)
+        if bytes_per_second:
+            self.rates[pool_id] = bytes_per_second
+            self._last[pool_id] = self._cluster.clock.now
+
+    def next_moment(self) -> Optional[float]:
+        if not self.rates:
+            return None
+        pgs = sum(int(self._cluster.map.pools[pool]["pg_num"]) for pool in self.rates
+                  if pool in self._cluster.map.pools)
+        step = _STEP_SECONDS if pgs <= _MANY_PGS else _LONG_STEP_SECONDS
+        return min(self._last[pool] for pool in self.rates) + step
+
+    def run(self) -> None:
+        now = self._cluster.clock.now
+        for pool_id, rate in list(self.rates.items()):
+            if pool_id not in self._cluster.map.pools:
+                del self.rates[pool_id]
+                continue
+            self.write(pool_id, int(rate * (now - self._last[pool_id])))
+            self._last[pool_id] = now
+
+    # -- at once ------------------------------------------------------------------------------
+
+    def write(self, pool_id: int, count: int) -> int:
+        """Adds user bytes to a pool (negative: deletes); returns how many it has taken.
+
+        Nothing is written to a PG that has an OSD above the full ratio, or that is inactive.
+        """
+        pgs = self._cluster.pgs_of(pool_id)
+        pg_num = int(self._cluster.map.pools[pool_id]["pg_num"])
+        shares = [share_of(pg.order[1], pg_num) for pg in pgs]
+        total, done, taken = sum(shares), 0, 0
+        given = 0
+        for pg, share in zip(pgs, shares):
+            done += share
+            part = count * done // total - given
+            given += part
+            if part < 0 or self._can_write(pg):
+                taken += self._resize(pg, part)
+        self._cluster.forget_sums()
+        self._backfill.changed()
+        return taken
+
+    def _can_write(self, pg: Pg) -> bool:
+        cluster = self._cluster
+        if not pg.movable or (pg.pgid in cluster.restless and "active" not in cluster.state_of(pg)):
+            return False
+        usage, full = cluster.usage, cluster.map.ratio("full_ratio")
+        for osd in cluster.map.acting(pg.pgid):
+            if osd != NONE and usage[osd].utilization >= full:
+                return False
+        return True
+
+    def _resize(self, pg: Pg, change: int) -> int:
+        """Makes a PG larger or smaller on all OSDs that are up; returns the bytes of change."""
+        cluster = self._cluster
+        change = max(change, -max(0, pg.num_bytes))
+        if not change or not pg.movable:
+            return 0
+        size = self._object_size(pg.pool_id)
+        objects = (pg.num_bytes + change) // size - pg.num_bytes // size
+        if pg.flows:
+            settle(cluster, pg)
+        if any(osd != NONE and not cluster.map.is_up(osd) for osd in pg.held):
+            missed_writes(cluster, pg)
+        pg.forget_reports()
+        pg.num_bytes += change
+        if pg.num_bytes:
+            objects = max(objects, 1 - pg.num_objects)
+        else:
+            objects = -pg.num_objects
+        pg.num_objects += objects
+        if pg.writes is not None:
+            pg.writes += max(1, abs(objects))
+            if pg.writes >= self._cluster.log_length():
+                pg.writes = None
+        pg.later_logs = frozenset()  # all logs are cut at the same entry again
+        pg.spare = frozenset()
+        pg.num_copies += objects * cluster.size_of(pg)
+        old, pg.shard = pg.shard, cluster.weigh(pg)
+        difference = pg.shard.minus(old)
+        for osd in pg.holders():
+            cluster.store(pg.pool_id, osd, difference)
+        for flow in pg.flows.values():
+            flow.resize(pg.shard)
+        if pg.flows:
+            settle(cluster, pg)
+        return change
+
+    def _object_size(self, pool_id: int) -> int:
+        """Bytes of an object of the pool, by what it had when it was first written to."""
+        if pool_id not in self._object_bytes:
+            pgs: List[Pg] = self._cluster.pgs_of(pool_id)
+            stored, objects = sum(pg.num_bytes for pg in pgs), sum(pg.num_objects for pg in pgs)
+            self._object_bytes[pool_id] = max(1, stored // objects) if objects and stored > 0 \
+                else OBJECT_BYTES
+        return self._object_bytes[pool_id]

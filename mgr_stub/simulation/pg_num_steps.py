@@ -1,0 +1,139 @@
+"""The mgr's own changes of pg_num and pgp_num, step by step towards their targets.
+
+Follows DaemonServer::adjust_pgs: splits go in one step as soon as all PGs of the pool are active,
+pgp_num follows as the misplaced budget allows, and a merge waits until both PGs are clean on the
+same OSDs, without upmap items.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Dict, Optional
+
+from ..cluster.pool_entry import in_transition, parent_of, pg_nums
+from . import statistics
+from .splitting import can_merge
+from .timers import Timer
+
+if TYPE_CHECKING:
+    from .simulation import Simulation
+
+#: Seconds between two looks; the mgr's statistics are that old, so it could not be faster.
+STEP_SECONDS = 5.0
+
+#: Most PGs that may be in creation at once (mon_osd_max_creating_pgs).
+_MAX_CREATING = 1024
+
+#: Seconds without a step after which nobody waits for the next.
+_STUCK_SECONDS = 600.0
+
+SENDER = "mgr.x pg_num"
+
+
+class PgNumSteps(Timer):
+    """Sends the mgr's commands while a pool is in transition."""
+
+    def __init__(self, simulation: "Simulation") -> None:
+        self._simulation = simulation
+        self._next = 0.0
+        self._last_step = 0.0
+        #: The pools as they were when none was in transition.
+        self._at_rest: Optional[Dict[int, Dict[str, Any]]] = None
+
+    def _changing(self) -> Dict[int, Dict[str, Any]]:
+        pools = self._simulation.cluster.map.pools
+        if pools is self._at_rest:
+            return {}
+        changing = {pool_id: pool for pool_id, pool in pools.items() if in_transition(pool)}
+        if not changing:
+            self._at_rest = pools
+        return changing
+
+    def next_moment(self) -> Optional[float]:
+        if not self._changing():
+            return None
+        if self._next < self._simulation.clock.now - STEP_SECONDS:
+            self._next = self._last_step = self._simulation.clock.now
+        return self._next
+
+    def idle(self) -> bool:
+        """Nobody waits for steps that something else keeps from being made."""
+        return not self._changing() or (
+            self._simulation.clock.now - self._last_step > _STUCK_SECONDS)
+
+    def run(self) -> None:
+        self._next = self._simulation.clock.now + STEP_SECONDS
+        if self._simulation.mgr_alive:
+            for pool_id, pool in self._changing().items():
+                self._adjust(pool_id, pool, pg_nums(pool))
+
+    def _adjust(self, pool_id: int, pool: Dict[str, Any], now: Dict[str, int]) -> None:
+        if now["pg_num_target"] > now["pg_num"]:
+            if self._all_active(pool_id):
+                self._set(pool, "pg_num_actual", min(now["pg_num_target"],
+                                                     now["pg_num"] + _MAX_CREATING))
+        elif now["pg_num_target"] < now["pg_num"]:
+            if self._merges(pool_id, pool, now):
+                return
+        self._adjust_pgp_num(pool_id, pool, now)
+
+    def _merges(self, pool_id: int, pool: Dict[str, Any], now: Dict[str, int]) -> bool:
+        """Merges the last PG if it can be; whether a step was made."""
+        cluster = self._simulation.cluster
+        source = now["pg_num"] - 1
+        if now["pg_num_pending"] < now["pg_num"]:
+            # both have stopped serving clients by now, so they can become one
+            if can_merge(cluster, pool_id, source):
+                self._set(pool, "pg_num_merged", source)
+            else:
+                self._set(pool, "pg_num_actual", now["pg_num"])
+            return True
+        if now["pg_num"] <= now["pg_placement_num"]:
+            return False
+        clear = True
+        for position in (source, parent_of(source)):
+            pgid = f"{pool_id}.{position:x}"
+            if pgid in cluster.map.upmap_items:
+                self._send({"prefix": "osd rm-pg-upmap-items", "pgid": pgid})
+                clear = False
+        if clear and can_merge(cluster, pool_id, source):
+            self._set(pool, "pg_num_actual", source)
+            return True
+        return False
+
+    def _adjust_pgp_num(self, pool_id: int, pool: Dict[str, Any], now: Dict[str, int]) -> None:
+        target = min(now["pg_num_pending"], now["pg_placement_num_target"])
+        pgp_num = now["pg_placement_num"]
+        if target == pgp_num:
+            return
+        status = statistics.pg_status(self._simulation.cluster)
+        if any(f"{name}_ratio" in status for name in ("inactive_pgs", "degraded", "unknown_pgs")):
+            return
+        limit = float(self._simulation.config.core("mgr", "target_max_misplaced_ratio"))
+        misplaced = status.get("misplaced_ratio", 0.0)
+        if misplaced > limit:
+            return
+        room = min(limit - misplaced, limit / 2)
+        step = max(int(now["pg_num"] * room), 1)
+        objects = statistics.pool_sums(self._simulation.cluster)[pool_id].stat_sum["num_objects"]
+        if target > pgp_num and objects <= target:
+            step = target  # an empty pool has nothing to move
+        following = max(pgp_num - step, min(pgp_num + step, target))
+        if target < pgp_num and now["pg_num_target"] < now["pg_num"]:
+            # not far ahead of the merges, lest PGs pile up
+            following = max(following, now["pg_num"] - max(8, int(now["pg_num"] * limit)))
+        if following != pgp_num:
+            self._set(pool, "pgp_num_actual", following)
+
+    def _all_active(self, pool_id: int) -> bool:
+        cluster = self._simulation.cluster
+        return all({"active", "peered"} & set(cluster.state_of(pg).split("+"))
+                   for pg in cluster.restless.values() if pg.pool_id == pool_id)
+
+    def _set(self, pool: Dict[str, Any], name: str, value: int) -> None:
+        self._last_step = self._simulation.clock.now
+        self._send({"prefix": "osd pool set", "pool": pool["pool_name"], "var": name,
+                    "val": str(value)})
+
+    def _send(self, command: Dict[str, Any]) -> None:
+        self._simulation.monitor.submit_from(SENDER, json.dumps(command), lambda *_: None)

@@ -1,0 +1,207 @@
+"""What the mgr has of the OSDs' reports: fresh, late, frozen or noisy."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from typing import Any, Callable, Deque, Dict, FrozenSet, Iterable, List, Optional, Tuple
+
+from ..cluster.cluster import Cluster
+from . import statistics
+from .missing_reports import without_reports
+from .timers import Timer
+
+#: The structures of `MgrModule.get` that are made of reports.
+REPORTED: Dict[str, Callable[[Cluster], Any]] = {
+    "pg_progress": statistics.pg_progress,
+    "pg_stats": lambda cluster: {"pg_stats": statistics.pg_stats(cluster)},
+    "pool_stats": lambda cluster: {"pool_stats": statistics.pool_stats(cluster)},
+    "osd_stats": lambda cluster: {"osd_stats": statistics.osd_stats(cluster),
+                                  "pool_statfs": cluster.pool_usage.dump()},
+    "pg_status": statistics.pg_status,
+    "pg_dump": statistics.pg_dump,
+    "df": statistics.df,
+}
+
+#: Seconds between two reports of an OSD (mgr_stats_period): noise stays the same for as long.
+_PERIOD = 5.0
+
+#: Pictures kept of each span of the lag.
+_PICTURES_PER_LAG = 4
+
+_Picture = Dict[str, Any]
+
+
+class Reports(Timer):
+    """Answers with the newest picture of the cluster that is old enough.
+
+    Old pictures are handed out as they are, so callers must not change what they get.
+    """
+
+    def __init__(self, cluster: Cluster, seed: int, settle: Callable[[], None]) -> None:
+        self._cluster = cluster
+        #: Brings the statistics of the OSDs up to what has been copied by now.
+        self._settle = settle
+        self.seed = seed
+        #: Ratio by which reported bytes may be off, either way.
+        self.noise = 0.0
+        self._lag = 0.0
+        self._frozen_until = 0.0
+        self._frozen_since = 0.0
+        self._frozen: Optional[_Picture] = None
+        #: OSDs that a new mgr has not heard of yet.
+        self._silent: FrozenSet[int] = frozenset()
+        self._silent_until = 0.0
+        #: OSD that hangs → since when, until when, and its last report.
+        self._hanging: Dict[int, Tuple[float, float, Dict[str, Any]]] = {}
+        self._pictures: Deque[Tuple[float, _Picture]] = deque()
+
+    def freeze(self, seconds: float) -> None:
+        """Nothing is reported for some time; 0 ends that."""
+        self._frozen = self._picture() if seconds > 0 else None
+        self._frozen_since = self._cluster.clock.now
+        self._frozen_until = self._cluster.clock.now + seconds
+
+    def lag(self, seconds: float) -> None:
+        """From now on reports are at least so old, and a quarter of it more at most."""
+        self._lag = seconds
+        self._pictures.clear()
+        if seconds > 0:
+            self._take()
+
+    def leave_gap(self, seconds: float, osds: Iterable[int]) -> None:
+        """For some time these OSDs have not reported yet, as right after a failover."""
+        self._silent = frozenset(osds)
+        self._silent_until = self._cluster.clock.now + seconds
+
+    def hang(self, seconds: float, osds: Iterable[int]) -> None:
+        """These OSDs report nothing for some time; the mgr keeps their last statistics."""
+        self._settle()
+        last = {record["osd"]: record for record in self.get("osd_stats")["osd_stats"]}
+        now = self._cluster.clock.now
+        self._hanging.update({osd: (now, now + seconds, last[osd]) for osd in osds if osd in last})
+
+    @property
+    def unreported(self) -> FrozenSet[int]:
+        """OSDs that the mgr has no statistics of."""
+        return self._silent if self._cluster.clock.now < self._silent_until else frozenset()
+
+    @property
+    def hanging_since(self) -> Dict[int, float]:
+        """OSD → the moment since which it does not report, though the mgr has heard of it."""
+        now = self._cluster.clock.now
+        if self._is_frozen:
+            return dict.fromkeys(self._cluster.map.osds, self._frozen_since)
+        return {osd: since for osd, (since, until, _) in self._hanging.items() if now < until}
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether what is reported is the cluster as it is."""
+        return not (self._is_frozen or self._lag or self.noise or self.hanging_since
+                    or self._cluster.clock.now < self._silent_until)
+
+    @property
+    def frozen_seconds(self) -> float:
+        """For how long nothing has been reported; 0 where reports come."""
+        return self._cluster.clock.now - self._frozen_since if self._is_frozen else 0.0
+
+    @property
+    def _is_frozen(self) -> bool:
+        return self._frozen is not None and self._cluster.clock.now < self._frozen_until
+
+    def get(self, name: str) -> Any:
+        """A structure of REPORTED as the mgr has it."""
+        now = self._cluster.clock.now
+        picture: Optional[_Picture] = None
+        if self._frozen is not None and now < self._frozen_until:
+            picture = self._frozen
+        elif self._lag:
+            picture = self._pictures[0][1]
+        value = REPORTED[name](self._cluster) if picture is None else picture[name]
+        if picture is not None:
+            value = _of_living_pools(name, value, self._cluster)
+        if self._hanging and name in ("osd_stats", "pg_dump"):
+            value = {**value, "osd_stats": self._with_hanging(value["osd_stats"])}
+        if now < self._silent_until:
+            value = without_reports(name, value, self._cluster, self._silent)
+        return self._noisy(name, value) if self.noise else value
+
+    def _with_hanging(self, records: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
+        """With the last record of each OSD that hangs."""
+        now = self._cluster.clock.now
+        last = {osd: record for osd, (_, until, record) in self._hanging.items() if now < until}
+        return [last.get(record["osd"], record) for record in records]
+
+    # -- pictures -----------------------------------------------------------------------------
+
+    def next_moment(self) -> Optional[float]:
+        if not self._lag:
+            return None
+        return self._pictures[-1][0] + max(_PERIOD, self._lag / _PICTURES_PER_LAG)
+
+    def run(self) -> None:
+        self._take()
+        limit = self._cluster.clock.now - self._lag
+        while len(self._pictures) > 1 and self._pictures[1][0] <= limit:
+            self._pictures.popleft()
+
+    def _take(self) -> None:
+        self._pictures.append((self._cluster.clock.now, self._picture()))
+
+    def _picture(self) -> _Picture:
+        self._settle()
+        return {name: make(self._cluster) for name, make in REPORTED.items()}
+
+    # -- noise --------------------------------------------------------------------------------
+
+    def _noisy(self, name: str, value: Any) -> Any:
+        """The same figures all through a report's life, whoever asks for what how often."""
+        if name == "pg_progress":
+            factors = self._factors("pgs", len(value["pgs"]))
+            return {**value, "pgs": {pgid: {**pg, "num_bytes": int(pg["num_bytes"] * factor)}
+                                     for (pgid, pg), factor in zip(value["pgs"].items(), factors)}}
+        noisy = dict(value)
+        if "pg_stats" in noisy:
+            noisy["pg_stats"] = self._noisy_pgs(noisy["pg_stats"])
+        if "osd_stats" in noisy:
+            noisy["osd_stats"] = self._noisy_osds(noisy["osd_stats"])
+        return noisy
+
+    def _factors(self, kind: str, count: int) -> List[float]:
+        """One for each PG or OSD, in their order."""
+        period = int(self._cluster.clock.now // _PERIOD)
+        rng = random.Random(f"{self.seed}/{kind}/{period}")
+        draw, noise = rng.random, self.noise  # for every PG each time, so the short way
+        return [1.0 + noise * (2.0 * draw() - 1.0) for _ in range(count)]
+
+    def _noisy_pgs(self, records: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
+        return [{**record, "stat_sum": {
+            **record["stat_sum"], "num_bytes": int(record["stat_sum"]["num_bytes"] * factor)}}
+            for record, factor in zip(records, self._factors("pgs", len(records)))]
+
+    def _noisy_osds(self, records: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
+        shown = []
+        for record, factor in zip(records, self._factors("osds", len(records))):
+            statfs = record["statfs"]
+            total = int(statfs["total"])
+            used = min(total, int((total - int(statfs["available"])) * factor))
+            shown.append({**record, "kb_used": used >> 10, "kb_avail": (total - used) >> 10,
+                          "statfs": {**statfs, "available": total - used}})
+        return shown
+
+
+def _of_living_pools(name: str, value: Any, cluster: Cluster) -> Any:
+    """An old picture without the pools that are gone: the mgr drops those with the osdmap."""
+    pools = cluster.map.pools
+    if name == "pg_progress":
+        return {**value, "pgs": {pgid: pg for pgid, pg in value["pgs"].items()
+                                 if int(pgid.partition(".")[0]) in pools}}
+    if name == "pg_stats":
+        return {"pg_stats": [record for record in value["pg_stats"]
+                             if int(record["pgid"].partition(".")[0]) in pools]}
+    if name == "pool_stats":
+        return {"pool_stats": [record for record in value["pool_stats"]
+                               if record["poolid"] in pools]}
+    if name == "df":
+        return {**value, "pools": [pool for pool in value["pools"] if pool["id"] in pools]}
+    return value

@@ -1,0 +1,158 @@
+"""Cluster, monitor and backfill in one virtual time."""
+
+from __future__ import annotations
+
+import random
+from typing import Callable, Dict, List, Optional, Set
+
+from ..cluster.cluster import Cluster, MapChange
+from ..monitor.config import Config
+from ..monitor.mon_store import MonStore
+from ..monitor.monitor import Monitor
+from .backfill import Backfill
+from .client_load import ClientLoad
+from .omap import set_by_scrub
+from .osd_auto_out import DownOut
+from .pg_num_steps import PgNumSteps
+from .reports import Reports
+from .splitting import change_pg_num
+from .timers import Appointments, Timer
+
+#: Virtual seconds that a wait for the monitor lasts if nobody has limited it.
+_LONGEST_WAIT = 3600.0
+
+
+class Simulation:
+    """What exists apart from the mgr: it goes on through a failover.
+
+    All randomness comes from `seed`: the same seed and the same commands give the same run.
+    """
+
+    def __init__(self, cluster: Cluster, seed: int = 0) -> None:
+        self.cluster = cluster
+        self.clock = cluster.clock
+        self.rng = random.Random(seed)
+        self.store = MonStore()
+        self.config = Config(self.store.config)
+        self._limits: Dict[int, int] = {}
+        self._limits_version = self.config.version
+        self.monitor = Monitor(cluster, self.rng)
+        self.backfill = Backfill(cluster, self._max_backfills)
+        self.appointments = Appointments()
+        self.load = ClientLoad(cluster, self.backfill)
+        self.reports = Reports(cluster, seed, self.backfill.settle)
+        #: Whether a mgr is active; without one pg_num stands still.
+        self.mgr_alive = True
+        #: Always-on modules that were switched off all the same (`mgr module force disable`, 20).
+        self.disabled_modules: Set[str] = set()
+        self.timers: List[Timer] = [
+            self.appointments, DownOut(self), PgNumSteps(self), self.load, self.reports]
+        set_by_scrub(self, True)
+
+    def reseed(self, seed: int) -> None:
+        """Begins the randomness anew."""
+        self.rng.seed(seed)
+        self.reports.seed = seed
+
+    def _max_backfills(self, osd: int) -> int:
+        if osd not in self._limits:
+            self._limits[osd] = int(self.config.core(f"osd.{osd}", "osd_max_backfills"))
+        return self._limits[osd]
+
+    # -- epochs -------------------------------------------------------------------------------
+
+    def commit(self) -> None:
+        """Makes the epochs for all that the monitor has been sent; time does not pass."""
+        while True:
+            peered = self.backfill.take_peered()
+            change = MapChange(pg_temp={
+                pgid: acting for pgid, acting in peered.items()
+                if self.cluster.map.pg_temp.get(pgid) != acting})
+            answers = self.monitor.prepare(change)
+            self.enact(change)
+            self.backfill.report(peered)
+            for answer in answers:
+                answer()
+            if not self.monitor.ready:
+                break
+
+    def enact(self, change: MapChange) -> None:
+        """Makes the epoch of a change, if it has any; StubError if CRUSH cannot be computed."""
+        if not change:
+            return
+        pools = self.cluster.map.pools
+        counts = {pool_id: int(pools[pool_id]["pg_num"]) if pool_id in pools else 0
+                  for pool_id in change.pools}
+        touched = self.cluster.prepare(change)
+        for pool_id, before in counts.items():
+            after = int(self.cluster.map.pools[pool_id]["pg_num"])
+            if after != before:
+                touched |= change_pg_num(self.cluster, pool_id, before, after)
+        self.monitor.clean(change)
+        self.backfill.map_changed(self.cluster.apply(change, touched), change.only_serves)
+
+    # -- time ---------------------------------------------------------------------------------
+
+    def advance(self, seconds: float) -> None:
+        """Lets virtual time pass: backfill, peering, what else is due, and the epochs they make."""
+        if self._limits_version != self.config.version:
+            self._limits_version, self._limits = self.config.version, {}
+            self.cluster.most_log_entries = int(self.config.core("osd", "osd_max_pg_log_entries"))
+            self.backfill.changed()
+        self.commit()
+        end = self.clock.now + seconds
+        while True:
+            due = self._next_moment()
+            stop = end if due is None else min(end, max(due, self.clock.now))
+            complete = self.backfill.next_completion()
+            if complete is not None and self.clock.now + complete < stop:
+                # by the time span, not by the moment: a clock of 1e9 s cannot tell 1e-8 s apart
+                self._pass(complete)
+                continue
+            self._pass(max(0.0, stop - self.clock.now))
+            if due is not None and due <= stop:
+                self._run_due()
+                self.commit()
+            if stop >= end and not self._due_now():
+                break
+        self.backfill.settle()
+
+    def wait_until(self, done: Callable[[], bool], timeout: Optional[float]) -> None:
+        """Lets time pass for one who waits for an answer of the monitor."""
+        end = self.clock.now + (_LONGEST_WAIT if timeout is None else timeout)
+        self.commit()
+        while not done() and self.clock.now < end:
+            due = self.monitor.next_moment()
+            stop = end if due is None or due <= self.clock.now else min(end, due)
+            self.advance(stop - self.clock.now)
+
+    def _next_moment(self) -> Optional[float]:
+        moments = [self.backfill.next_temp(), self.backfill.next_retry(),
+                   self.monitor.next_moment()]
+        moments += [timer.next_moment() for timer in self.timers]
+        return min((moment for moment in moments if moment is not None), default=None)
+
+    def _due_now(self) -> bool:
+        due = self._next_moment()
+        return due is not None and due <= self.clock.now
+
+    def _run_due(self) -> None:
+        now = self.clock.now
+        retry = self.backfill.next_retry()
+        if retry is not None and retry <= now:
+            self.backfill.changed()
+        for timer in self.timers:
+            moment = timer.next_moment()
+            while moment is not None and moment <= now:
+                timer.run()
+                moment = timer.next_moment()
+
+    def _pass(self, seconds: float) -> None:
+        """The clock goes first: what ends by the copying ends at the new moment."""
+        self.clock.now += seconds
+        self.backfill.copy(seconds)
+
+    def idle(self) -> bool:
+        """Whether nothing moves and nothing waits for an epoch."""
+        return (not self.monitor.busy and self.backfill.idle()
+                and all(timer.idle() for timer in self.timers))

@@ -1,0 +1,134 @@
+"""PGs that are made, split and merged when pg_num changes."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Set
+
+from ..cluster.cluster import Cluster
+from ..cluster.osd_map import is_erasure
+from ..cluster.pg import Pg
+from ..cluster.pool_entry import parent_of, share_of
+from ..cluster.shard_copies import abandon_copies, count_members
+from ..cluster.usage import NOTHING, ShardBytes
+from ..crush.placement_seed import stable_mod
+
+
+def change_pg_num(cluster: Cluster, pool_id: int, before: int, after: int) -> Set[str]:
+    """Makes the PGs of a pool as many as its pg_num now is; returns those that have to peer.
+
+    With `before` 0 the pool is new. The raw mappings of PGs that stay have followed already.
+    """
+    cluster.forget_sums()
+    if before == 0:
+        return _create(cluster, pool_id, after)
+    if after > before:
+        return _split(cluster, pool_id, before, after)
+    touched: Set[str] = set()
+    for position in range(before - 1, after - 1, -1):
+        touched |= _merge(cluster, pool_id, position)
+    return touched
+
+
+def _create(cluster: Cluster, pool_id: int, count: int) -> Set[str]:
+    pool = cluster.map.pools[pool_id]
+    topology = cluster.topology()
+    weights = topology.reweights()
+    made: Set[str] = set()
+    for position in range(count):
+        pgid = f"{pool_id}.{position:x}"
+        pg = Pg(pgid, pool_id, is_erasure(pool), {"pgid": pgid, "up": [], "acting": []})
+        pg.raw = pg.crush = cluster.raw_mapping.compute(topology, pool_id, position, weights)
+        pg.created = True
+        pg.writes = 0
+        pg.omap_reported = 0 if cluster.omap_by_scrub else None
+        cluster.pgs[pgid] = pg
+        pg.held = cluster.mapping_of(pg, ())
+        count_members(cluster, set(), cluster.members(pg))
+        made.add(pgid)
+    return made
+
+
+def _split(cluster: Cluster, pool_id: int, before: int, after: int) -> Set[str]:
+    children: Dict[int, List[int]] = {}
+    for position in range(before, after):
+        children.setdefault(stable_mod(position, before), []).append(position)
+    touched: Set[str] = set()
+    for position, made in children.items():
+        parent = cluster.pgs.get(f"{pool_id}.{position:x}")
+        if parent is not None:
+            shares = [share_of(child, after) for child in made]
+            touched |= _split_one(cluster, parent, made, shares, share_of(position, after))
+    return touched
+
+
+def _split_one(cluster: Cluster, parent: Pg, positions: List[int], shares: List[int],
+               own: int) -> Set[str]:
+    """The children begin where the parent is; copies under way start again."""
+    abandon_copies(cluster, parent)
+    parent.forget_reports()
+    total = own + sum(shares)
+    whole: Dict[str, Any] = {name: getattr(parent, name) for name in _AMOUNTS}
+    touched = {parent.pgid}
+    for position, share in zip(positions, shares):
+        pgid = f"{parent.pool_id}.{position:x}"
+        child = Pg(pgid, parent.pool_id, parent.erasure, {**parent.stats, "pgid": pgid})
+        child.raw, child.crush, child.held = parent.raw, parent.crush, parent.held
+        child.reported_epoch = parent.reported_epoch
+        child.recovered_bytes = 0
+        child.writes = parent.writes  # each gets the log with its head and its tail
+        child.later_logs, child.intervals = parent.later_logs, parent.intervals
+        child.spare = parent.spare
+        child.log_entries = parent.log_entries * share // total
+        child.omap_reported = 0 if cluster.omap_by_scrub else None
+        for name, amount in whole.items():
+            part = amount * share // total
+            setattr(child, name, part)
+            setattr(parent, name, getattr(parent, name) - part)
+        child.shard = _part(parent.shard, share, total)
+        child.behind = {place: _part(there, share, total)
+                        for place, there in parent.behind.items()}
+        cluster.pgs[pgid] = child
+        count_members(cluster, set(), cluster.members(child))
+        touched.add(pgid)
+    parent.log_entries = parent.log_entries * own // total
+    for child in (cluster.pgs[pgid] for pgid in touched - {parent.pgid}):
+        parent.shard = parent.shard.minus(child.shard)
+        parent.behind = {place: there.minus(child.behind[place])
+                         for place, there in parent.behind.items()}
+        # what the rounding has left over stays with the parent
+    return touched
+
+
+#: Figures of a PG that are divided.
+_AMOUNTS = ("num_bytes", "num_objects", "num_copies", "omap_bytes")
+
+
+def _part(shard: ShardBytes, share: int, total: int) -> ShardBytes:
+    return ShardBytes(*(amount * share // total for amount in shard))
+
+
+def can_merge(cluster: Cluster, pool_id: int, position: int) -> bool:
+    """Whether a PG and the one that it goes into are clean and on the same OSDs."""
+    source = cluster.pgs.get(f"{pool_id}.{position:x}")
+    target = cluster.pgs.get(f"{pool_id}.{parent_of(position):x}")
+    if source is None or target is None or source.held != target.held:
+        return False
+    return all(cluster.state_of(pg).startswith("active+clean") for pg in (source, target))
+
+
+def _merge(cluster: Cluster, pool_id: int, position: int) -> Set[str]:
+    source = cluster.pgs[f"{pool_id}.{position:x}"]
+    target = cluster.pgs[f"{pool_id}.{parent_of(position):x}"]
+    target.forget_reports()
+    # a merge leaves an empty log, which is a whole one where nothing has ever been written
+    target.writes, target.log_entries = 0 if target.writes == source.writes == 0 else None, 0
+    target.later_logs, target.spare = frozenset(), frozenset()
+    for name in _AMOUNTS:
+        setattr(target, name, getattr(target, name) + getattr(source, name))
+    target.shard = target.shard.minus(NOTHING.minus(source.shard))
+    for place, there in source.behind.items():
+        target.behind[place] = target.behind.get(place, NOTHING).minus(NOTHING.minus(there))
+    count_members(cluster, cluster.members(source), set())
+    source.held, source.flows, source.behind = (), {}, {}
+    cluster.drop_pg(source)
+    return {target.pgid}

@@ -1,0 +1,309 @@
+"""What the mgr knows of PGs, OSDs and pools, in the shapes of `MgrModule.get`."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Tuple
+
+from ..cluster.cluster import AT_REST, Cluster, PoolSums
+from ..cluster.pg import Pg
+from ..cluster.upmap import NONE
+from . import omap
+
+_SUMS = ("num_bytes", "num_objects", "num_omap_bytes", "num_omap_keys", "num_object_copies",
+         "num_objects_degraded", "num_objects_misplaced")
+
+
+#: Between two reports of an OSD (mgr_stats_period).
+_REPORT_SECONDS = 5.0
+
+
+def pg_stat(cluster: Cluster, pg: Pg) -> Dict[str, Any]:
+    """The pg_stats[] record of a PG now."""
+    up = cluster.map.up.get(pg.pgid, ())
+    acting = cluster.map.acting(pg.pgid)
+    state, counts = cluster.reported(pg)
+    sums = {**pg.stats.get("stat_sum", {}), "num_bytes": pg.num_bytes,
+            "num_objects": pg.num_objects, "num_omap_bytes": omap.reported(pg),
+            "num_object_copies": pg.num_copies, "num_objects_misplaced": counts.misplaced,
+            "num_objects_degraded": counts.degraded, "num_bytes_recovered": pg.recovered()}
+    blockers = sorted(cluster.blockers_of(pg)) if "down" in state.split("+") else []
+    told = {"blocked_by": blockers} if blockers or "blocked_by" in pg.stats else {}
+    return {**pg.stats, **_whereabouts(cluster, pg, state), **told,
+            "state": state, "up": list(up), "acting": list(acting),
+            "up_primary": cluster.map.up_primary(pg.pgid),
+            "acting_primary": cluster.map.acting_primary(pg.pgid),
+            "reported_epoch": reported_epoch(cluster, pg), "stat_sum": sums}
+
+
+def _whereabouts(cluster: Cluster, pg: Pg, state: str) -> Dict[str, Any]:
+    """Who has all objects of a PG that is not clean; of a clean one nothing is told."""
+    words = state.split("+")
+    if not pg.movable or {"down", "peering"} & set(words) or words[:2] == ["active", "clean"]:
+        return {name: [] for name in ("avail_no_missing", "object_location_counts")
+                if name in pg.stats}
+    alive = [(osd, place) for place, osd in enumerate(pg.held)
+             if osd != NONE and cluster.map.is_up(osd)]
+    names = [f"{osd}({place})" if pg.erasure else str(osd) for osd, place in sorted(alive)]
+    counts = [{"shards": ",".join(names), "objects": pg.num_objects}] if pg.num_objects else []
+    return {"avail_no_missing": names, "object_location_counts": counts}
+
+
+def reported_epoch(cluster: Cluster, pg: Pg) -> int:
+    """Epoch of the PG's last report: it reports while it peers, and all the time in backfill.
+
+    At the moment of a change the mgr has what was true before, as with the delay of real
+    statistics.
+    """
+    peering = cluster.peering.get(pg.pgid)
+    peers = peering is not None and cluster.clock.now > peering.since
+    return cluster.map.epoch if pg.backfilling or peers else pg.reported_epoch
+
+
+def pg_stats(cluster: Cluster) -> List[Dict[str, Any]]:
+    """The pg_stats[] records now; not to be changed, those of PGs at rest are kept."""
+    restless = cluster.restless
+    shown: List[Dict[str, Any]] = []
+    for pgid, pg in cluster.pgs.items():
+        record = pg.report
+        if record is None or pgid in restless:
+            record = pg_stat(cluster, pg)
+            # the acting set of one that is not movable follows the OSDs that are up
+            if pg.movable:
+                pg.report = record
+        shown.append(record)
+    return shown
+
+
+def pg_progress(cluster: Cluster) -> Dict[str, Any]:
+    """get('pg_progress'): bytes and state of every PG that has reported; not to be changed."""
+    restless = cluster.restless
+    pgs: Dict[str, Dict[str, Any]] = {}
+    for pgid, pg in cluster.pgs.items():
+        record = pg.progress
+        if record is None or pgid in restless:
+            record = pg.progress = {
+                "num_bytes_recovered": pg.recovered(), "num_bytes": pg.num_bytes,
+                "reported_epoch": reported_epoch(cluster, pg), "state": cluster.reported(pg)[0]}
+        pgs[pgid] = record
+    return {"pgs": pgs, "pg_ready": True}
+
+
+def pool_sums(cluster: Cluster) -> Dict[int, PoolSums]:
+    """Sums and states of every pool now; not to be changed.
+
+    They stay the same as long as no time passes, no epoch is made and no PG is looked at.
+    """
+    moment = (cluster.clock.now, cluster.map.epoch, cluster.revision)
+    if cluster.sums_now[0] != moment:
+        cluster.sums_now = moment, _sums_now(cluster)
+    return cluster.sums_now[1]
+
+
+def _sums_now(cluster: Cluster) -> Dict[int, PoolSums]:
+    """Those at rest, corrected for the PGs that are not."""
+    if not cluster.sums:
+        cluster.sums.update(_sums_at_rest(cluster))
+    now = {pool_id: PoolSums(dict(sums.stat_sum), dict(sums.states))
+           for pool_id, sums in cluster.sums.items()}
+    for pg in cluster.restless.values():
+        sums = now[pg.pool_id]
+        state, counts = cluster.reported(pg)
+        sums.stat_sum["num_objects_misplaced"] += counts.misplaced
+        sums.stat_sum["num_objects_degraded"] += counts.degraded
+        sums.states[AT_REST] -= 1
+        sums.states[state] = sums.states.get(state, 0) + 1
+    return now
+
+
+def _sums_at_rest(cluster: Cluster) -> Dict[int, PoolSums]:
+    sums = {pool_id: PoolSums(dict.fromkeys(_SUMS, 0)) for pool_id in cluster.map.pools}
+    for pg in cluster.pgs.values():
+        total = sums[pg.pool_id].stat_sum
+        total["num_bytes"] += pg.num_bytes
+        total["num_objects"] += pg.num_objects
+        total["num_omap_bytes"] += omap.reported(pg)
+        total["num_omap_keys"] += pg.stat("num_omap_keys")
+        total["num_object_copies"] += pg.num_copies
+        if not pg.movable:
+            total["num_objects_misplaced"] += pg.stat("num_objects_misplaced")
+            total["num_objects_degraded"] += pg.stat("num_objects_degraded")
+        state = AT_REST if pg.movable else pg.file_state
+        states = sums[pg.pool_id].states
+        states[state] = states.get(state, 0) + 1
+    return sums
+
+
+def pool_stats(cluster: Cluster) -> List[Dict[str, Any]]:
+    """The pool_stats[] records: sums over the PGs of each pool."""
+    from_file = {int(record["poolid"]): record for record in cluster.extras["pool_stats"]}
+    shown = []
+    for pool_id, sums in pool_sums(cluster).items():
+        record = from_file.get(pool_id, {})
+        stored = dict(record.get("store_stats", {}))
+        if cluster.omap_by_scrub:
+            stored["omap_allocated"] = omap.stored(cluster, pool_id)
+        shown.append({**record, "poolid": pool_id,
+                      "num_pg": int(cluster.map.pools[pool_id]["pg_num"]),
+                      "stat_sum": {**record.get("stat_sum", {}), **sums.stat_sum},
+                      "store_stats": stored})
+    return shown
+
+
+def osd_stats(cluster: Cluster) -> List[Dict[str, Any]]:
+    """The osd_stats[] records that the mgr has.
+
+    As in Ceph an OSD that is out has an empty one but for its number (ClusterState::ingest_pgstats),
+    and one that is down the last that it sent.
+    """
+    hidden = omap.hidden(cluster)
+    return [_osd_stat(cluster, osd, usage.dump(hidden.get(osd, 0)))
+            if is_counted(cluster, osd) else _osd_stat(cluster, osd, {**no_statistics(osd), "seq": 0})
+            for osd, usage in sorted(cluster.usage.items())
+            if usage.total and cluster.map.exists(osd)]
+
+
+def _osd_stat(cluster: Cluster, osd: int, record: Dict[str, Any]) -> Dict[str, Any]:
+    """With the epoch since which the OSD is up, and the number of its newest report: as in Ceph
+    that is higher with each."""
+    entry = cluster.map.osds[osd]
+    reports = int(cluster.clock.elapsed() / _REPORT_SECONDS) if entry.get("up") else 0
+    numbers = {}
+    if reports or "seq" in record:
+        numbers["seq"] = int(record.get("seq", int(entry.get("up_from", 0)) << 32)) + reports
+    return {**record, **_start_of(cluster, osd), **numbers}
+
+
+def _start_of(cluster: Cluster, osd: int) -> Dict[str, int]:
+    """The epoch since which an OSD is up, as it reports it itself, if the map tells one."""
+    entry = cluster.map.osds[osd]
+    return {"up_from": entry["up_from"]} if "up_from" in entry else {}
+
+
+def is_counted(cluster: Cluster, osd: int) -> bool:
+    """Whether the mgr takes in what the OSD reports: not while it is out."""
+    return cluster.map.reweight(osd) > 0
+
+
+def no_statistics(osd: int) -> Dict[str, Any]:
+    """The record of an OSD that reports nothing (out, or brand new)."""
+    zeros = dict.fromkeys(("num_pgs", "kb", "kb_used", "kb_used_data", "kb_used_omap",
+                           "kb_used_meta", "kb_avail"), 0)
+    return {"osd": osd, **zeros, "statfs": {"total": 0, "available": 0}}
+
+
+def pg_status(cluster: Cluster) -> Dict[str, Any]:
+    """get('pg_status'): counts by state and, only where above zero, the ratios of trouble."""
+    by_pool = pool_sums(cluster)
+    by_state: Dict[str, int] = {}
+    total = dict.fromkeys(_SUMS, 0)
+    for sums in by_pool.values():
+        for state, count in sums.states.items():
+            by_state[state] = by_state.get(state, 0) + count
+        for name in _SUMS:
+            total[name] += sums.stat_sum[name]
+    status: Dict[str, Any] = {
+        "pgs_by_state": _counts(by_state),
+        "pgs_by_pool_state": [{"pool_id": pool_id, "pg_state_counts": _counts(sums.states)}
+                              for pool_id, sums in by_pool.items()],
+        "num_pgs": len(cluster.pgs), "num_pools": len(cluster.map.pools),
+        "num_objects": total["num_objects"], "data_bytes": total["num_bytes"],
+        **_space(cluster),
+    }
+    copies = total["num_object_copies"]
+    for name in ("degraded", "misplaced"):
+        count = total[f"num_objects_{name}"]
+        if count:
+            status.update({f"{name}_objects": count, f"{name}_total": copies,
+                           f"{name}_ratio": count / copies if copies else 1.0})
+    unknown = sum(count for state, count in by_state.items() if "unknown" in state)
+    inactive = sum(count for state, count in by_state.items()
+                   if "active" not in state.split("+")) - unknown
+    for name, count in (("unknown", unknown), ("inactive", inactive)):
+        if count:
+            status[f"{name}_pgs_ratio"] = count / len(cluster.pgs)
+    return status
+
+
+def _counts(states: Dict[str, int]) -> List[Dict[str, Any]]:
+    return [{"state_name": state, "count": count}
+            for state, count in sorted(states.items(), key=lambda item: (-item[1], item[0]))
+            if count]
+
+
+def _space(cluster: Cluster) -> Dict[str, int]:
+    counted = [usage for osd, usage in cluster.usage.items() if is_counted(cluster, osd)]
+    total = sum(usage.total for usage in counted)
+    used = sum(usage.used for usage in counted if usage.total)
+    return {"bytes_used": used, "bytes_avail": total - used, "bytes_total": total}
+
+
+def max_avail(cluster: Cluster, pool_id: int) -> int:
+    """Ceph's MAX AVAIL of a pool: the OSD that runs full first by CRUSH weights, in user bytes."""
+    pool = cluster.map.pools[pool_id]
+    weights = {osd: weight * cluster.map.reweight(osd) for osd, weight
+               in cluster.crush.rule_weights(int(pool["crush_rule"])).items()}
+    total = sum(weights.values())
+    rate = float(pool["size"]) / cluster.map.data_chunks(pool_id)
+    full = cluster.map.ratio("full_ratio")
+    free = [max(0.0, usage.total * full - usage.used) * total / weights[osd]
+            for osd, usage in cluster.usage.items()
+            if weights.get(osd, 0.0) > 0 and usage.total]
+    return int(min(free) / rate) if free else 0
+
+
+def df(cluster: Cluster) -> Dict[str, Any]:
+    """get('df') and `ceph df detail`: space of the cluster, the device classes and the pools."""
+    osds = {osd: usage for osd, usage in cluster.usage.items()
+            if usage.total and is_counted(cluster, osd)}
+    classes = sorted({cluster.crush.classes[osd] for osd in osds if osd in cluster.crush.classes})
+    by_class = {name: _class_space([(usage.total, usage.used) for osd, usage in osds.items()
+                                    if cluster.crush.classes.get(osd) == name])
+                for name in classes}
+    stats = {**_class_space([(usage.total, usage.used) for usage in osds.values()]),
+             "num_osds": len(osds), "num_per_pool_osds": len(osds),
+             "num_per_pool_omap_osds": len(osds)}
+    return {"stats": stats, "stats_by_class": by_class, "pools": _df_pools(cluster)}
+
+
+def _class_space(osds: List[Tuple[int, int]]) -> Dict[str, Any]:
+    total = sum(size for size, _ in osds)
+    used = sum(bytes_used for _, bytes_used in osds)
+    return {"total_bytes": total, "total_avail_bytes": total - used, "total_used_bytes": used,
+            "total_used_raw_bytes": used, "total_used_raw_ratio": used / total if total else 0.0}
+
+
+def _df_pools(cluster: Cluster) -> List[Dict[str, Any]]:
+    file_df = cluster.extras.get("df_dump") or {}
+    from_file = {pool["id"]: pool for pool in file_df.get("pools", [])}
+    shown = []
+    for record in pool_stats(cluster):
+        pool_id = record["poolid"]
+        pool = cluster.map.pools[pool_id]
+        sums = record["stat_sum"]
+        rate = float(pool["size"]) / cluster.map.data_chunks(pool_id)
+        free = max_avail(cluster, pool_id)
+        used = int(sums["num_bytes"] * rate)
+        omap_raw = sums["num_omap_bytes"] * int(pool["size"])
+        if cluster.omap_by_scrub:
+            omap_raw = record["store_stats"]["omap_allocated"]
+        omap_user = omap_raw // int(pool["size"])
+        stats = {
+            **from_file.get(pool_id, {}).get("stats", {}),
+            "stored": sums["num_bytes"] + omap_user,
+            "stored_data": sums["num_bytes"], "stored_omap": omap_user,
+            "objects": sums["num_objects"], "kb_used": (used + omap_raw + 1023) // 1024,
+            "bytes_used": used + omap_raw, "data_bytes_used": used, "omap_bytes_used": omap_raw,
+            "percent_used": (used + omap_raw) / max(1.0, used + omap_raw + free * rate),
+            "max_avail": free, "avail_raw": int(free * rate), "stored_raw": used + omap_raw,
+        }
+        for key in ("quota_objects", "quota_bytes"):
+            stats.setdefault(key, 0)
+        shown.append({"name": pool["pool_name"], "id": pool_id, "stats": stats})
+    return shown
+
+
+def pg_dump(cluster: Cluster) -> Dict[str, Any]:
+    """get('pg_dump') and the pg_map of `ceph pg dump`."""
+    return {**cluster.extras["pg_map"], "last_osdmap_epoch": cluster.map.epoch,
+            "pg_stats": pg_stats(cluster), "pool_stats": pool_stats(cluster),
+            "osd_stats": osd_stats(cluster), "pool_statfs": cluster.pool_usage.dump()}

@@ -1,0 +1,201 @@
+"""Making a simulated Cluster of a state file's content. No CRUSH is computed.
+
+The raw mapping of a PG is its up set with the present upmap items taken back (and checked by
+applying them again). Where that does not work out - down or missing members, a full pg_upmap,
+items that do not explain the up set - the PG keeps its up set and its state; for good, unless it
+only lacks an OSD and CRUSH explains it once an event has made the simulation compute CRUSH.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Dict, List, Set
+
+from ..clock import VirtualClock, parse_timestamp
+from ..cluster.cluster import Cluster
+from ..cluster.crush_map import CrushMap
+from ..cluster.log_recovery import writes_in_log
+from ..cluster.osd_map import RELEASES, REWEIGHT_ONE, OsdMap, is_erasure
+from ..cluster.pg import Flow, Pg
+from ..cluster.primaries import in_shard_order, nonprimary_shards
+from ..cluster.upmap import Items, Mapping, apply_items, invert_items
+from ..cluster.usage import OsdUsage, PoolUsage, metadata_per_object
+from ..errors import invalid
+from ..simulation.statistics import no_statistics
+
+#: Keys of the osdmap dump that OsdMap holds as fields of its own.
+_OWN_KEYS = {"epoch", "modified", "flags", "flags_set", "require_min_compat_client", "pools",
+             "osds", "pg_upmap_items", "pg_temp"}
+
+#: What a dump has besides, for state files that leave it out.
+_USUAL: Dict[str, Any] = {
+    "fsid": "00000000-0000-0000-0000-000000000000", "full_ratio": 0.95,
+    "backfillfull_ratio": 0.9, "nearfull_ratio": 0.85, "crush_version": 1, "pool_max": 0,
+    "min_compat_client": "luminous", "osd_xinfo": [],
+    "pg_upmap": [], "primary_temp": [], "blocklist": {}, "range_blocklist": {},
+    "erasure_code_profiles": {}, "removed_snaps_queue": [], "new_removed_snaps": [],
+    "new_purged_snaps": [], "crush_node_flags": {}, "device_class_flags": {},
+    "stretch_mode": {"stretch_mode_enabled": False, "stretch_bucket_count": 0,
+                     "degraded_stretch_mode": 0, "recovering_stretch_mode": 0,
+                     "stretch_mode_bucket": 0},
+}
+
+#: Figures of a statfs without which an OSD's record means nothing.
+_STATFS_NEEDED = ("total", "available")
+
+
+def build_cluster(state: Dict[str, Any], release: int, name: str = "state file") -> Cluster:
+    """The Cluster of a checked state; StubError with one sentence if its values make no sense."""
+    try:
+        return _build(state, release)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        what = f"{type(error).__name__} {error}".replace("\n", " ")
+        raise invalid(f"{name}: the state file does not make sense: {what}") from None
+
+
+def _build(state: Dict[str, Any], release: int) -> Cluster:
+    pg_map = state["pg_dump"]["pg_map"]
+    osdmap = _osdmap(state["osd_dump"], pg_map["pg_stats"])
+    osdmap.rest["require_osd_release"] = RELEASES[release - 1]   # as after an upgrade
+    pgs = _pgs(pg_map["pg_stats"], osdmap)
+    usage = {int(r["osd"]): OsdUsage(_with_statfs(r)) for r in pg_map["osd_stats"]}
+    for osd in osdmap.osds:
+        usage.setdefault(osd, OsdUsage(no_statistics(osd)))
+    extras = {key: state.get(key) for key in ("versions", "health_detail", "pool_dump",
+                                              "osd_df_dump", "osd_df_tree_dump", "df_dump")}
+    extras["pg_map"] = {key: value for key, value in pg_map.items()
+                        if key not in ("pg_stats", "osd_stats", "pool_statfs", "pool_stats")}
+    extras["pool_stats"] = pg_map.get("pool_stats", [])
+    cluster = Cluster(release, VirtualClock(parse_timestamp(state.get("timestamp"))),
+                      CrushMap(state["crush_dump"]), osdmap, pgs, usage,
+                      PoolUsage(pg_map.get("pool_statfs", [])), extras)
+    _find_raw(cluster, state["osd_dump"].get("pg_upmap", []))
+    _weigh_shards(cluster)
+    _read_logs(cluster)
+    _resume_backfill(cluster)
+    return cluster
+
+
+def _osdmap(dump: Dict[str, Any], pg_stats: List[Dict[str, Any]]) -> OsdMap:
+    rest = {**_USUAL, **{key: value for key, value in dump.items() if key not in _OWN_KEYS}}
+    flags = dump.get("flags_set") or []
+    flags = set(flags) | {flag for flag in str(dump.get("flags", "")).split(",") if flag}
+    items = {entry["pgid"]: tuple((int(p["from"]), int(p["to"])) for p in entry["mappings"])
+             for entry in dump.get("pg_upmap_items", [])}
+    pools = {int(pool["pool"]): {**pool, "type": int(pool["type"]), "size": int(pool["size"])}
+             for pool in dump["pools"]}
+    old_weights = {int(record["osd"]): int(record.get("old_weight", 0)) / REWEIGHT_ONE
+                   for record in rest["osd_xinfo"]}
+    rest["max_osd"] = max([int(osd["osd"]) + 1 for osd in dump["osds"]] or [0])
+    return OsdMap(
+        epoch=int(dump.get("epoch", 1)),
+        pools=pools,
+        osds={int(osd["osd"]): _osd(osd, old_weights) for osd in dump["osds"]},
+        flags=frozenset(flags),
+        upmap_items=items,
+        pg_temp={entry["pgid"]: in_shard_order(
+            entry["osds"], pools.get(int(entry["pgid"].partition(".")[0]), {}))
+            for entry in dump.get("pg_temp", [])},
+        up={pg["pgid"]: _members(pg["up"]) for pg in pg_stats},
+        min_compat_client=str(dump.get("require_min_compat_client") or "luminous"),
+        modified=str(dump.get("modified", "")),
+        rest=rest,
+    )
+
+
+def _osd(entry: Dict[str, Any], old_weights: Dict[int, float]) -> Dict[str, Any]:
+    """An osds[] entry with up, in and state filled in and agreeing."""
+    weight = float(entry["weight"])
+    state = [str(word) for word in entry.get("state", ["exists", "up"])]
+    up = int(entry["up"]) if "up" in entry else int("up" in state)
+    if up and "up" not in state:
+        state.append("up")
+    return {"primary_affinity": 1.0, **entry, "osd": int(entry["osd"]), "weight": weight,
+            "up": up, "in": int(entry.get("in", weight > 0)), "state": state,
+            "old_weight": old_weights.get(int(entry["osd"]), 0.0)}
+
+
+def _members(osds: List[int]) -> Mapping:
+    return tuple(int(osd) for osd in osds)
+
+
+def _with_statfs(record: Dict[str, Any]) -> Dict[str, Any]:
+    for key in _STATFS_NEEDED:
+        int(record["statfs"][key])
+    return record
+
+
+def _pgs(pg_stats: List[Dict[str, Any]], osdmap: OsdMap) -> Dict[str, Pg]:
+    pgs: Dict[str, Pg] = {}
+    for stats in pg_stats:
+        pgid = str(stats["pgid"])
+        pool_id = int(pgid.partition(".")[0])
+        int(pgid.partition(".")[2], 16)
+        pg = Pg(pgid, pool_id, is_erasure(osdmap.pools[pool_id]), stats)
+        pg.held = _members(stats["acting"])
+        pg.reported_epoch = min(pg.reported_epoch, osdmap.epoch)
+        pg.num_copies = pg.num_copies or pg.num_objects * int(osdmap.pools[pool_id]["size"])
+        pgs[pgid] = pg
+    return pgs
+
+
+def _find_raw(cluster: Cluster, full_upmaps: List[Dict[str, Any]]) -> None:
+    pinned: Set[str] = {entry["pgid"] for entry in full_upmaps}
+    for pg in cluster.pgs.values():
+        size = int(cluster.map.pools[pg.pool_id]["size"])
+        known = all(osd in cluster.map.osds for osd in pg.held)
+        pg.pinned = pg.pgid in pinned
+        if pg.pinned or not known or not pg.state_is_movable(size):
+            continue
+        items: Items = cluster.map.upmap_items.get(pg.pgid, ())
+        up = cluster.map.up[pg.pgid]
+        raw = invert_items(up, items)
+        if apply_items(raw, items, cluster.reweight_is_out) == up and all(
+                cluster.map.is_up(osd) for osd in up):
+            pg.raw = raw
+
+
+def _weigh_shards(cluster: Cluster) -> None:
+    """Gives every PG the bytes of one of its shards."""
+    objects: Dict[int, int] = dict.fromkeys(cluster.usage, 0)
+    for pg in cluster.pgs.values():
+        for osd in set(pg.held) & set(objects):
+            objects[osd] += pg.num_objects
+    cost = metadata_per_object((objects[osd], usage.statfs()["internal_metadata"])
+                               for osd, usage in cluster.usage.items())
+    cluster.metadata_per_object = cost
+    for pg in cluster.pgs.values():
+        pg.shard = cluster.weigh(pg)
+
+
+def _read_logs(cluster: Cluster) -> None:
+    """How much of each PG's life its log tells."""
+    length = cluster.log_length()
+    for pg in cluster.pgs.values():
+        pg.writes = writes_in_log(pg.stats, length)
+
+
+def _resume_backfill(cluster: Cluster) -> None:
+    """PGs that the file shows in backfill go on, as far as their misplaced objects say."""
+    temps = dict(cluster.map.pg_temp)
+    for pg in cluster.pgs.values():
+        temps.pop(pg.pgid, None)
+        up = cluster.map.up[pg.pgid]
+        wanted = pg.wanted_flows(up) if pg.movable else []
+        if not wanted:
+            if pg.movable:
+                pg.held = up
+            elif pg.held != up:
+                temps[pg.pgid] = pg.held
+            continue
+        left = pg.stat("num_objects_misplaced") / max(1, pg.num_objects * len(wanted))
+        done = 1.0 - left if 0.0 < left < 1.0 else 0.0
+        pg.flows = {key: Flow(source, key[1], pg.shard, done * pg.shard.total)
+                    for key, source in wanted}
+        pg.queued = cluster.clock.now
+        temps[pg.pgid] = pg.held
+    for pg in cluster.pgs.values():
+        if pg.movable and not pg.flows and nonprimary_shards(cluster.map.pools[pg.pool_id]):
+            temps[pg.pgid] = cluster.wanted_temp(pg) or ()
+    # filling in pg_temp is part of loading, not an epoch of its own
+    cluster.map = replace(cluster.map, pg_temp={k: v for k, v in temps.items() if v})

@@ -1,0 +1,156 @@
+"""The benchmark's own parts: its scorer on placements worked out by hand, and its made clusters."""
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Dict
+
+import pytest
+
+from tests.benchmark.clusters import MADE, Source, find_sources, state_of
+from tests.benchmark.peers import Peer, best_jj, read_peers
+from tests.benchmark.report import cluster_table, markdown_table
+from tests.benchmark.scale import large_reading
+from tests.benchmark.scoring import changed_items, data_pools, score
+from tests.benchmark.shapes import HIGHEST_FILL, SHAPES, make_cluster
+from tests.support.unit_cluster import GIB, MIB, Cluster, hosts
+
+from mgr_stub.console.session import Session
+
+NO_PEER = Peer("jj", {"hdd": 0.5}, 0.0, 0.0, 0.0, 0.0, 0, 0, 0, 1.0)
+
+
+def two_pools() -> Cluster:
+    """OSDs 0 to 3 of 100 GiB use 60, 40, 20 and (nearly) 0; pool 2 is next to nothing."""
+    return (Cluster(hosts(4)).pool(1, size=2).pool(2, size=2)
+            .pg("1.0", [0, 1], num_bytes=40 * GIB).pg("1.1", [0, 2], num_bytes=20 * GIB)
+            .pg("2.0", [1, 3], num_bytes=MIB))
+
+
+def test_a_move_is_scored_as_worked_out_by_hand() -> None:
+    result = score(two_pools().snapshot(), {"1.0": ((0, 3),)})
+    assert result.highest["hdd"] == pytest.approx((40 * GIB + MIB) / (100 * GIB))
+    # before, OSD 0 holds two of four shards and has 35 GiB to full_ratio, which end after 35 GiB of
+    # new data (half a shard each); afterwards OSDs 1 and 3, with one shard and 55 GiB less a MiB
+    assert result.gained_data_bytes == pytest.approx((110 - 35) * GIB - 2 * MIB)
+    assert result.worst_data_pool_bytes == result.gained_data_bytes
+    assert result.gained_all_bytes == pytest.approx(result.gained_data_bytes)  # OSD 1 limits pool 2
+    assert (result.moved_bytes, result.shard_moves) == (40 * GIB, 1)
+    assert (result.item_pairs, result.item_pgs, result.broken_pgs) == (1, 1, 0)
+
+
+def test_nothing_changed_scores_nothing() -> None:
+    snapshot = two_pools().snapshot()
+    result = score(snapshot, snapshot.upmap_items)
+    assert result.highest == {"hdd": 0.6}
+    assert not any(result[1:])
+
+
+def test_only_pools_with_one_percent_of_the_bytes_are_data_pools() -> None:
+    assert data_pools(two_pools().snapshot()) == (1,)
+
+
+def test_an_item_taken_away_sends_the_shard_home() -> None:
+    cluster = (Cluster(hosts(3)).pool(1, size=2)
+               .pg("1.0", [0, 1], num_bytes=GIB, items=[(2, 1)]))
+    snapshot = cluster.snapshot()
+    items = changed_items(snapshot, [("1.0", ())])
+    result = score(snapshot, items)
+    assert items == {} and result.item_pairs == 0
+    assert (result.moved_bytes, result.shard_moves) == (GIB, 1)
+
+
+def test_shards_of_an_erasure_coded_pool_weigh_a_part_and_hold_more() -> None:
+    cluster = (Cluster(hosts(4), {0: "take default; chooseleaf indep 0 host; emit"})
+               .pool(1, size=3, k=2).pg("1.0", [0, 1, 2], num_bytes=40 * GIB)
+               .osd(0, used=50 * GIB))
+    result = score(cluster.snapshot(), {"1.0": ((0, 3),)})
+    assert result.moved_bytes == 20 * GIB
+    assert result.gained_all_bytes == pytest.approx(2 * (75 - 45) * GIB)
+
+
+def test_a_placement_that_the_rule_forbids_is_counted() -> None:
+    cluster = Cluster(hosts(3, 2)).pool(1, size=2).pg("1.0", [0, 2], num_bytes=GIB)
+    assert score(cluster.snapshot(), {"1.0": ((2, 1),)}).broken_pgs == 1
+
+
+@pytest.mark.parametrize("name", ["hybrid", "rack-ec", "grown"])
+def test_made_clusters_keep_their_rules_and_are_filled(name: str) -> None:
+    snapshot = make_cluster(name).snapshot()
+    assert not snapshot.skipped
+    fullest = max(osd.used_bytes / osd.size_bytes for osd in snapshot.osds.values())
+    assert fullest == pytest.approx(HIGHEST_FILL, abs=0.005)
+
+
+def test_made_clusters_are_the_same_for_the_same_seed() -> None:
+    first = make_cluster("giant-host").reading()
+    assert make_cluster("giant-host").reading() == first
+    assert make_cluster("giant-host", seed=2).reading() != first
+
+
+def test_the_large_cluster_is_the_same_for_the_same_seed() -> None:
+    first = large_reading(osds=60, pools=4)
+    assert large_reading(osds=60, pools=4) == first
+    assert large_reading(osds=60, pools=4, seed=2) != first
+    assert sum(len(up) for up in first.up.values()) == 4 * 3 * 500
+
+
+def test_a_made_cluster_as_a_state_file_is_the_same_cluster(tmp_path: Path) -> None:
+    cluster = make_cluster("giant-host")
+    path = tmp_path / "state.json"
+    path.write_text(json.dumps(state_of(cluster)))
+    read, made = Session.from_state(str(path)).module.gateway.snapshot(), cluster.snapshot()
+    assert {o.id: (o.size_bytes, o.used_bytes) for o in read.osds.values()} == {
+        o.id: (o.size_bytes, o.used_bytes) for o in made.osds.values()}
+    assert all((pg.raw, pg.up) == (made.pgs[pgid].raw, made.pgs[pgid].up)
+               and pg.shard_bytes == pytest.approx(made.pgs[pgid].shard_bytes, rel=1e-6)
+               for pgid, pg in read.pgs.items())
+
+
+def test_the_best_jj_plan_keeps_the_rules_gains_most_and_moves_least() -> None:
+    peers = {"default": NO_PEER._replace(gained_data_bytes=900.0),
+             "jj": NO_PEER._replace(setting="jj", gained_data_bytes=200.0, broken_pgs=1),
+             "jj-dest": NO_PEER._replace(setting="jj-dest", gained_data_bytes=99.5,
+                                         moved_bytes=5.0),
+             "jj-best": NO_PEER._replace(setting="jj-best", gained_data_bytes=100.0,
+                                         moved_bytes=9.0)}
+    best = best_jj(peers)
+    assert best is not None and best.setting == "jj-dest"
+    broken = best_jj({"jj": peers["jj"]})
+    assert broken is not None and broken.broken_pgs == 1
+    assert best_jj({"default": peers["default"]}) is None
+
+
+def test_clusters_are_found_by_name_pattern_and_kind(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    with pytest.raises(ValueError, match="no state.json.xz"):
+        find_sources([str(folder)], [])
+    (folder / "state.json.xz").touch()
+    assert [s.name for s in find_sources([str(folder)], ["given", "ec-*"])] == ["ec-tight", "mine"]
+    assert len(find_sources([], ["made"])) == len(SHAPES)
+    with pytest.raises(ValueError, match="there are: demo"):
+        find_sources([], ["nobody"])
+    assert read_peers(folder) == {}
+
+
+def result_of_a_run() -> Dict[str, Any]:
+    snapshot = two_pools().snapshot()
+    start, after = (dict(score(snapshot, items)._asdict()) for items in (
+        {}, {"1.0": ((0, 3),)}))
+    return {"name": "two", "description": Source("grown", MADE).description, "osds": 4, "pools": 2,
+            "pgs": 3, "shards": 6, "data_pools": ["pool1"], "start": start, "bounds": {"hdd": 0.3},
+            "equilibrium": dict(after, seconds=0.25, all_seconds=[0.25], peak_bytes=32 * MIB,
+                                stop_reason="converged", wrong_predictions={}),
+            "osdmaptool": {"seconds": 120.0, "problem": "killed after 120 s",
+                           "killed": True, "limit_seconds": 120.0}, "seconds_ratio": 0.002,
+            "peers": {"jj": NO_PEER._replace(broken_pgs=7)._asdict()}}
+
+
+def test_tables_show_what_was_measured() -> None:
+    table = cluster_table(result_of_a_run())
+    for text in ("60.00 %", "40.00 %", "30.00 %", "+0.07", "0.04", "killed after 120 s"):
+        assert text in table
+    markdown = markdown_table([result_of_a_run()], "version 7")
+    assert "| 60.00 % | - | 50.00 %† | 40.00 % | 30.00 % |" in markdown
+    assert "> 120" in markdown and "version 7" in markdown

@@ -1,0 +1,50 @@
+"""What commands and other modules do while a round runs or between two rounds."""
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.support.fakes import Harness
+from tests.support.unit_cluster import GIB, OSD_RULE, Cluster, change_of, hosts, plan_of
+
+from equilibrium_mgr.execution.execution import Execution
+
+
+def uneven() -> Cluster:
+    """Four PGs of 5 GiB on osd.0, none on osd.1 and osd.2."""
+    cluster = Cluster(hosts(1, 3), {0: OSD_RULE}).pool(1, size=1)
+    for ps in range(4):
+        cluster.pg(f"1.{ps:x}", [0], num_bytes=5 * GIB, objects=10)
+    return cluster
+
+
+def test_execute_is_not_lost_to_an_automatic_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`execute` comes from the commands' thread while the round takes up its own plan."""
+    harness = Harness(uneven(), active=True)
+    harness.round()
+    harness.jobs.run()
+    plan = plan_of([change_of("1.3", [0], [2], shard_bytes=5 * GIB)])
+    harness.plan_store.put("p", plan, harness.now)
+
+    def begin_meanwhile(name: str, *args: Any) -> Execution:
+        if not name:
+            assert harness.balancer.execute("p", plan)
+        return Execution(name, *args)
+    monkeypatch.setattr("equilibrium_mgr.control.balancer.Execution", begin_meanwhile)
+    harness.round()
+    execution = harness.balancer.execution
+    assert execution is not None and execution.name == "p" and harness.gateway.sent == []
+    harness.round()
+    assert harness.gateway.sent == ["1.3"]
+
+
+@pytest.mark.parametrize("switched_on", [True, False])
+def test_builtin_balancer_is_noticed_in_the_next_round(switched_on: bool) -> None:
+    """Switching it makes no osdmap epoch, so a glance at the epoch alone would miss it."""
+    harness = Harness(uneven(), active=True)
+    harness.gateway.builtin = not switched_on
+    harness.balancer.refresh_view()
+    harness.round()
+    harness.gateway.builtin = switched_on
+    harness.balancer.round()          # no wake-up, nothing else has changed
+    assert harness.balancer.builtin_active is switched_on

@@ -1,0 +1,209 @@
+"""What is kept outlives the mgr, stays within its bounds, and is read with tolerance."""
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any, Dict, List, Optional
+
+import pytest
+from tests.support.fakes import KeyValueStore
+
+from equilibrium_mgr.control.episode import Episode, episode_from_dict
+from equilibrium_mgr.control.history import MOST_ENTRIES, History
+from equilibrium_mgr.control.journal import Journal
+from equilibrium_mgr.execution.cooldown import Cooldown
+from equilibrium_mgr.execution.rejections import (
+    LIFTED_BY, MOST_ITEMS, from_dict, recent, still_rejected, to_dict, with_rejected)
+from equilibrium_mgr.runtime.buffered_kv_store import (
+    COOLDOWN, EPISODE, HISTORY, REJECTED, BufferedKvStore)
+
+LOG = logging.getLogger("test")
+
+
+def memory(**values: str) -> BufferedKvStore:
+    return BufferedKvStore(KeyValueStore(dict(values)), LOG)
+
+
+def test_values_are_written_once_and_only_where_they_differ() -> None:
+    kv = KeyValueStore()
+    kept = BufferedKvStore(kv, LOG)
+    assert kept.recall("history") is None
+    kept.note("history", {"entries": [1]})
+    kept.note("history", {"entries": [2]})
+    kept.write()
+    assert [key for key, _ in kv.writes] == ["history"]
+    kept.note("history", {"entries": [2]})
+    kept.write()
+    assert len(kv.writes) == 1
+    kept.note("history", None)
+    kept.write()
+    kept.write()
+    assert [value for _, value in kv.writes][1:] == [None] and kv.values == {}
+
+
+def test_nothing_is_written_to_remove_nothing() -> None:
+    kv = KeyValueStore()
+    kept = BufferedKvStore(kv, LOG)
+    kept.recall("episode")
+    kept.note("episode", None)
+    kept.write()
+    assert kv.writes == []
+
+
+def test_value_that_the_monitor_would_lose_is_not_sent() -> None:
+    kv = KeyValueStore({"history": '{"version": 1}'})
+    kept = BufferedKvStore(kv, LOG)
+    kept.note("history", {"entries": ["x" * 70000]})
+    kept.note("episode", {"plan": ""})
+    kept.write()
+    assert [key for key, _ in kv.writes] == ["episode"]
+
+
+def test_write_that_fails_is_made_up_for() -> None:
+    kv = KeyValueStore()
+    kept = BufferedKvStore(kv, LOG)
+
+    def refuse(key: str) -> None:
+        raise RuntimeError(key)
+    kv.before_write = refuse
+    kept.note("episode", {"plan": ""})
+    with pytest.raises(RuntimeError):
+        kept.write()
+    kv.before_write = lambda key: None
+    kept.write()
+    assert "episode" in kv.values
+
+
+DAMAGED = ["", "not json", '{"version": 1, "entr', "[]", "7", "null", '{"version": 99}',
+           '{"version": "x"}', '{"version": [1]}', "[" * 100000]
+
+
+@pytest.mark.parametrize("stored", DAMAGED)
+def test_what_cannot_be_read_counts_as_not_there(stored: str) -> None:
+    assert memory(history=stored).recall("history") is None
+
+
+def test_older_value_without_a_version() -> None:
+    assert memory(history='{"entries": []}').recall("history") == {"entries": []}
+
+
+PARTS: List[Any] = [
+    {}, {"plan": 5, "moved": 7, "entries": 7, "groups": 7, "why": [], "sending": 3},
+    {"moved": {"1.0": {}}, "entries": ["x", 1, {}], "groups": [1, {}, {"pgids": 5}],
+     "sending": ["1.0"], "sending_at": "x"}, {"plan": "p", "max_before": []}]
+
+
+@pytest.mark.parametrize("stored", DAMAGED + [json.dumps(part) for part in PARTS])
+def test_a_logbook_of_rubbish(stored: str) -> None:
+    kv = KeyValueStore(dict.fromkeys(
+        ("execution", EPISODE, REJECTED, HISTORY, COOLDOWN), stored))
+    book, cooldown = Journal(kv, LOG), Cooldown()
+    recalled = book.recall(cooldown, 1000.0)
+    assert recalled.rejected == {} and cooldown.moved == {} and book.episode is None
+    assert recalled.plan in (None, "p") and recalled.sending in ({}, )
+    book.take_up("", "a test", 1000.0, None)
+    book.end("balanced", 1010.0, None)
+    book.write()
+    assert json.loads(kv.values["history"])["entries"][-1]["why"] == "a test"
+
+
+def test_history_is_bounded() -> None:
+    past = History()
+    for number in range(3 * MOST_ENTRIES):
+        past.add(Episode("", "x" * 300, float(number), {"hdd": 0.5}, 1, 2, 3).entry(
+            "balanced" * 100, 1.0, None))
+    assert 0 < len(past.entries) <= MOST_ENTRIES
+    assert len(json.dumps(past.to_dict())) < 65000
+    assert past.entries[-1]["started_at"] == 3.0 * MOST_ENTRIES - 1
+
+
+def test_huge_entry_does_not_empty_the_history_for_ever() -> None:
+    past = History()
+    past.add({"why": "x" * 70000})
+    past.add({"why": "short"})
+    assert past.entries == [{"why": "short"}]
+
+
+def test_rejections_are_bounded() -> None:
+    items: Dict[str, Any] = {}
+    for ps in range(MOST_ITEMS + 500):
+        items = with_rejected(items, [(f"4095.{1 << 20 | ps:x}",
+                                       f"because {ps} {'x' * 300}")], 1 << 31, 1e9)
+    assert len(items) == MOST_ITEMS
+    stored = json.dumps(to_dict(items))
+    assert 20000 < len(stored) < 65000
+    again = from_dict(json.loads(stored))
+    newest = f"4095.{1 << 20 | MOST_ITEMS + 499:x}"
+    assert again[newest] == items[newest] and set(again) <= set(items)
+
+
+def test_rejections_come_back_and_hold_for_their_map() -> None:
+    items = with_rejected(with_rejected({}, [("1.0", "dropped")], 5, 1000.0),
+                          [("1.1", "refused"), ("1.2", "refused")], 6, 2000.0)
+    assert from_dict(json.loads(json.dumps(to_dict(items)))) == items
+    assert still_rejected(items, 6, {"1.0", "1.1"}) == {"1.1": ("refused", 6, 2000.0)}
+    assert "CRUSH" in LIFTED_BY
+
+
+def test_rejections_age_and_those_of_an_older_release_are_old() -> None:
+    items = with_rejected({}, [("1.0", "dropped")], 5, 1000.0)
+    assert set(recent(items, 1000.0 + 3599.0)) == {"1.0"} and not recent(items, 1000.0 + 3600.0)
+    older = from_dict({"groups": [{"reason": "dropped", "mark": 5, "pgids": ["1.0"]}]})
+    assert set(older) == {"1.0"} and not recent(older, 1e9)
+    assert from_dict({"groups": [{"reason": "x", "mark": 5, "at": {}, "pgids": ["1.0"]}, 7]}) == {}
+
+
+def test_episode_comes_back() -> None:
+    episode = Episode("p", "a test", 5.0, {"hdd": 0.9}, 1, 2, 3)
+    assert episode_from_dict(json.loads(json.dumps(episode._asdict()))) == episode
+
+
+@pytest.mark.parametrize("damage", [{"moves": "x"}, {"max_before": 5}, {"started_at": None},
+                                    {"max_before": {"hdd": "full"}}])
+def test_damaged_episode(damage: Dict[str, Any]) -> None:
+    assert episode_from_dict(dict(Episode("p", "w", 5.0, {})._asdict(), **damage)) is None
+
+
+def book_of(kv: Optional[KeyValueStore] = None) -> Journal:
+    book = Journal(kv or KeyValueStore(), LOG)
+    book.recall(Cooldown(), 1000.0)
+    return book
+
+
+def test_automatic_plans_follow_one_another_in_one_episode() -> None:
+    book = book_of()
+    for moves in (3, 4):
+        book.take_up("", "osd.0 is above nearfull", 1000.0, None)
+        book.sent(moves, 10 * moves)
+    book.end("balanced", 1600.0, None)
+    entry, = book.history.entries
+    assert (entry["plans"], entry["moves"], entry["bytes"]) == (2, 7, 70)
+    assert (entry["plan"], entry["outcome"]) == ("automatic", "balanced")
+
+
+def test_named_plan_begins_an_episode_of_its_own() -> None:
+    book = book_of()
+    book.take_up("", "why", 1000.0, None)
+    book.take_up("p", "'ceph equilibrium execute'", 1100.0, None)
+    assert [e["outcome"] for e in book.history.entries] == ["given up for another plan"]
+    assert book.episode is not None and book.episode.plan == "p"
+
+
+def test_episode_goes_on_with_the_next_mgr() -> None:
+    kv = KeyValueStore()
+    book = book_of(kv)
+    book.take_up("", "why", 1000.0, None)
+    book.sent(3, 30)
+    book.write()
+    again = book_of(KeyValueStore(kv.values))
+    assert again.episode == book.episode
+
+
+def test_episode_whose_plan_is_no_longer_executed_is_closed() -> None:
+    kv = KeyValueStore()
+    book = book_of(kv)
+    book.take_up("p", "why", 1000.0, None)
+    book.write()                                  # nothing says that p is still wanted
+    again = book_of(KeyValueStore(kv.values))
+    assert again.episode is None
+    assert [e["outcome"] for e in again.history.entries] == ["given up with the last mgr"]

@@ -1,0 +1,71 @@
+"""What operators do while the cluster is being looked at holds for the batch that follows."""
+from __future__ import annotations
+
+from typing import Any, Callable, Dict
+
+import pytest
+from tests.support.fakes import Harness
+from tests.support.rounds import kept, uneven
+
+CHANGES: Dict[str, Callable[[Harness], Any]] = {
+    "flag": lambda harness: harness.gateway.cluster.extra.update(flags="sortbitwise,norebalance"),
+    "target out": lambda harness: harness.gateway.cluster.osd(1, **{"in": 0, "weight": 0.0}),
+    "target reweighted": lambda harness: harness.gateway.cluster.osd(1, weight=0.1),
+    "CRUSH": lambda harness: harness.gateway.cluster.extra.update(crush_version=6)}
+
+
+def after_the_look(harness: Harness, change: Callable[[Harness], Any]) -> None:
+    """The change comes when the round has looked, and before it sends."""
+    def once() -> None:
+        harness.gateway.before_send_check = lambda: None
+        change(harness)
+        harness.gateway.cluster.epoch += 1
+    harness.gateway.before_send_check = once
+
+
+@pytest.mark.parametrize("change", sorted(CHANGES))
+def test_nothing_is_sent_on_what_was_seen_before(change: str) -> None:
+    harness = Harness(uneven())
+    harness.balancer.execute("p", kept(harness))
+    after_the_look(harness, CHANGES[change])
+    harness.balancer.round()
+    assert harness.gateway.sent == []
+
+
+def test_an_epoch_that_changes_nothing_of_that_is_no_obstacle() -> None:
+    harness = Harness(uneven())
+    harness.balancer.execute("p", kept(harness))
+    after_the_look(harness, lambda harness: None)
+    harness.balancer.round()
+    assert harness.gateway.sent
+
+
+@pytest.mark.parametrize("option, value", [("pool_ids", "2"), ("device_classes", "ssd"),
+                                           ("max_moves_per_round", 1)])
+def test_options_hold_at_once(option: str, value: Any) -> None:
+    harness = Harness(uneven(), active=True)
+    harness.round()
+    harness.jobs.run()
+    after_the_look(harness, lambda harness: harness.options.update({option: value}))
+    harness.round(60)
+    assert harness.gateway.sent == [] and harness.balancer.state != "off"
+    harness.round(60)
+    assert len(harness.gateway.sent) <= 1
+
+
+def test_map_that_cannot_be_read_after_a_batch() -> None:
+    """A pool is being created: the mgr does not have the statistics of all its PGs yet."""
+    harness = Harness(uneven())
+    harness.balancer.execute("p", kept(harness))
+
+    def pool_created() -> None:
+        harness.gateway.not_ready = "the mgr has not received the statistics of all PGs yet"
+    harness.gateway.before_answers = pool_created
+    harness.balancer.round()
+    assert (harness.balancer.state, len(harness.gateway.sent)) == ("waiting", 4)
+    harness.gateway.not_ready, harness.gateway.before_answers = "", lambda: None
+    harness.round(5)
+    assert len(harness.gateway.sent) == 4 and harness.balancer.state == "moving"
+    harness.gateway.arrive()
+    harness.round(60)
+    assert harness.balancer.last_execution is not None and harness.balancer.last_execution["outcome"] == "through"

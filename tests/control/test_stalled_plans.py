@@ -1,0 +1,171 @@
+"""No plan is kept open for ever by what waits for ever, nor blind to what happens meanwhile."""
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.support.fakes import Harness
+from tests.support.rounds import kept, small_plan, uneven
+from tests.support.unit_cluster import GIB
+
+SCRUBBED = "active+clean+scrubbing+deep"
+
+
+def scrubbed(harness: Harness, pgid: str) -> None:
+    records = harness.gateway.cluster.records
+    records[pgid] = records[pgid]._replace(state=SCRUBBED)
+
+
+def one_waits(**options: Any) -> Harness:
+    """An automatic plan of which all has gone but for one PG in a scrub that never ends."""
+    harness = Harness(uneven(), active=True, **options)
+    harness.round()
+    harness.jobs.run()
+    ready = harness.balancer._automatic._ready
+    assert ready is not None
+    scrubbed(harness, ready.plan.changes[-1].pgid)
+    harness.round(60)
+    harness.gateway.arrive()
+    scrubbed(harness, ready.plan.changes[-1].pgid)
+    return harness
+
+
+def test_change_that_waits_for_ever_is_given_up_with_its_reason() -> None:
+    harness = one_waits(max_wait=1800)
+    for _ in range(28):
+        assert harness.round(60) == "blocked"
+    for _ in range(5):
+        harness.round(60)
+    last = harness.balancer.last_execution
+    assert last is not None and last["outcome"] == "through"
+    dropped, = last["dropped"]
+    assert dropped["reason"] == ("waited longer than max_wait (1800 s): pg %s is being scrubbed"
+                                 % dropped["pgid"])
+
+
+def test_other_osds_are_helped_all_the_same() -> None:
+    """Seven days; another OSD has passed nearfull meanwhile."""
+    harness = one_waits()
+    harness.gateway.cluster.osd(2, used=88 * GIB)
+    plans = 0
+    for _ in range(90):
+        harness.round(60)
+        plans += harness.jobs.run()
+    assert plans >= 1
+    assert harness.balancer.execution is None or harness.balancer.execution.sent_moves
+
+
+def test_target_that_is_down_but_in() -> None:
+    harness = Harness(uneven())
+    harness.gateway.cluster.osd(1, state=["exists"], up=0)
+    harness.balancer.execute("p", kept(harness, plan=small_plan(2)))
+    for _ in range(70):
+        harness.round(60)
+    assert harness.balancer.execution is None and not harness.gateway.sent
+    last = harness.balancer.last_execution
+    assert last is not None and last["dropped"][0]["reason"].endswith("osd.1 is down")
+    assert last["outcome"].startswith("given up: waited longer than max_wait")   # not 'through'
+
+
+@pytest.mark.parametrize("arrives, gives_up", [(True, False), (False, True)])
+def test_throttle_is_waited_for_as_long_as_others_moves_arrive(arrives: bool,
+                                                               gives_up: bool) -> None:
+    harness = Harness(uneven())
+    harness.gateway.ratio = 0.05
+    harness.balancer.execute("p", kept(harness, plan=small_plan(2)))
+    for look in range(100):
+        harness.gateway.cluster.pg_status = {
+            "misplaced_objects": 5000 - look // 2 * arrives, "misplaced_total": 10000}
+        harness.round(600)
+    assert (harness.balancer.execution is None) == gives_up and not harness.gateway.sent
+
+
+def test_time_in_which_everything_is_stopped_does_not_count() -> None:
+    harness = one_waits()
+    harness.round(60)
+    harness.gateway.cluster.extra["flags"] = "norebalance"
+    for _ in range(5):
+        harness.round(3600)
+    harness.gateway.cluster.extra["flags"] = ""
+    harness.round(60)
+    assert harness.balancer.execution is not None and harness.balancer.execution.remaining_moves
+
+
+def test_a_clock_that_jumps_ahead_gives_nothing_up() -> None:
+    harness = one_waits(max_wait=3600)
+    harness.round(60)
+    harness.round(8 * 3600)     # ntp found the hour
+    assert harness.balancer.execution is not None and harness.balancer.execution.remaining_moves
+
+
+def drifting(used: int, **options: Any) -> Harness:
+    """One move a round; osd.2 is filled by somebody while they go."""
+    harness = Harness(uneven(), active=True, max_moves_per_round=1, **options)
+    harness.round()
+    harness.jobs.run()
+    harness.round(60)
+    assert harness.balancer.execution is not None
+    harness.gateway.cluster.osd(2, used=used)
+    return harness
+
+
+@pytest.mark.parametrize("used, plans", [(2 * GIB, 0), (60 * GIB, 1), (88 * GIB, 1)])
+def test_drift_counts_during_a_plan(used: int, plans: int) -> None:
+    harness = drifting(used)
+    harness.round(660)
+    harness.round(60)
+    assert harness.jobs.run() == plans
+
+
+@pytest.mark.parametrize("arrives, gives_up", [(True, False), (False, True)])
+def test_what_the_throttle_holds_up_is_kept_behind_what_only_waits(arrives: bool,
+                                                                   gives_up: bool) -> None:
+    """The first PG is scrubbed for hours; meanwhile large PGs arrive that the others wait for."""
+    harness = Harness(uneven())
+    harness.gateway.ratio = 0.05
+    harness.balancer.execute("p", kept(harness, plan=small_plan(3)))
+    scrubbed(harness, "1.0")
+    for look in range(100):
+        harness.gateway.cluster.pg_status = {
+            "misplaced_objects": 5000 - look * arrives, "misplaced_total": 10000}
+        harness.round(600)
+    assert (harness.balancer.execution is None) == gives_up and not harness.gateway.sent
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+def test_one_pg_that_never_arrives_keeps_nothing_else_from_being_balanced(is_named: bool) -> None:
+    """Missing an object, or in backfill_toofull: of the plan all has gone, and one is never clean."""
+    harness = Harness(uneven(pgs=24), active=True, max_misplaced_ratio=1.0, max_wait=3600)
+    if is_named:
+        harness.balancer.execute("p", kept(harness, plan=small_plan(1)))
+        harness.round(60)
+    else:
+        harness.round(60)
+        harness.jobs.run()
+        harness.round(60)
+    stuck = harness.gateway.sent[0]
+    harness.gateway.arrive()
+    cluster = harness.gateway.cluster
+    cluster.acting[stuck] = [0]
+    cluster.records[stuck] = cluster.records[stuck]._replace(
+        state="active+backfill_toofull+remapped", reported_epoch=10 ** 6)
+    cluster.pg_status = {"misplaced_objects": 10, "misplaced_total": 240}
+    for _ in range(30):
+        harness.round(300)
+        harness.jobs.run()
+    assert harness.balancer.execution is None or harness.balancer.execution.name == ""
+    assert len(harness.gateway.sent) > 1   # the others are balanced
+    assert harness.balancer.execute("q", small_plan(2))
+
+
+def test_a_cooldown_longer_than_max_wait_gives_nothing_up() -> None:
+    harness = Harness(uneven(), max_misplaced_ratio=1.0, pg_cooldown=86400, max_wait=3600)
+    harness.round(60)
+    harness.balancer._dispatcher.cooldown.note([f"1.{n:x}" for n in range(4)], harness.now)
+    harness.balancer.execute("p", kept(harness))
+    for _ in range(200):
+        harness.round(300)
+    assert harness.balancer.execution is not None and not harness.balancer.execution.dropped
+    for _ in range(100):
+        harness.round(300)
+    assert len(harness.gateway.sent) == 4

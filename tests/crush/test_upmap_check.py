@@ -1,0 +1,90 @@
+"""What a monitor keeps and cancels, by the table of its own check."""
+from __future__ import annotations
+
+from typing import Any, Dict
+
+from tests.support.crush_maps import crush_map
+from tests.support.strict_crush import monitor_keeps
+from tests.support.unit_cluster import NONE, hosts
+
+from equilibrium_mgr.crush.hierarchy import CrushHierarchy
+from equilibrium_mgr.crush.placement import PlacementRule
+
+ZONES = {"root default": {f"zone z{z}": {f"host h{z}{h}": [8 * z + 4 * h + i
+                                                                   for i in range(4)]
+                                           for h in range(2)} for z in range(3)}}
+HALF_SSD = {osd: "ssd" if osd % 4 < 2 else "hdd" for osd in range(24)}
+
+
+def pool_rule(tree: Dict[str, Any], text: str, size: int, erasure: bool = False,
+              **crush: Any) -> PlacementRule:
+    dump = crush_map(tree, {0: text}, **crush)
+    return PlacementRule(CrushHierarchy(dump), dump["rules"][0], size, erasure)
+
+
+def test_uneven_spread_is_tolerated_by_the_monitor_only() -> None:
+    rule = pool_rule(ZONES, "take default; choose indep 3 zone; choose indep 2 osd; emit", 6,
+                     erasure=True)
+    uneven = [0, 1, 2, 8, 9, 16]                     # 3 + 2 + 1
+    assert rule.monitor_refuses(uneven) is None
+    assert rule.breaks(uneven)
+    assert not rule.allows([0, 1, 8, 9, 16, 17], 5, 10)
+
+
+def test_hybrid_choose_of_zones_is_always_refused() -> None:
+    rule = pool_rule(ZONES, "take default~ssd; choose firstn 2 zone; choose firstn 1 osd; emit;"
+                     "take default~hdd; choose firstn 2 zone; choose firstn 1 osd; emit", 4,
+                     classes=HALF_SSD)
+    natural = [0, 8, 2, 10]                          # 2 shadow zones of ssd and 2 of hdd
+    assert rule.breaks(natural) is None
+    assert "4 buckets" in str(rule.monitor_refuses(natural))
+    assert not rule.allows(natural, 0, 1)
+
+
+def test_hybrid_chooseleaf_is_kept() -> None:
+    rule = pool_rule(ZONES, "take default~ssd; chooseleaf firstn 1 host; emit;"
+                     "take default~hdd; chooseleaf firstn 2 host; emit", 3, classes=HALF_SSD)
+    assert rule.monitor_refuses([0, 2, 6]) is None
+    assert rule.monitor_refuses([0, 2, 3])           # two of host h00~hdd
+    assert rule.monitor_refuses([2, 0, 6])           # each take judged by position
+
+
+def test_nested_choose_with_inner_count_is_refused() -> None:
+    rule = pool_rule(ZONES, "take default; choose firstn 2 zone; choose firstn 2 host;"
+                     "choose firstn 1 osd; emit", 4)
+    natural = [0, 4, 8, 12]
+    assert rule.breaks(natural) is None
+    assert "4 buckets of type host, the monitor allows 2" in str(rule.monitor_refuses(natural))
+    assert not rule.allows(natural, 0, 1)
+
+
+def test_nested_with_chooseleaf_inside_is_kept() -> None:
+    rule = pool_rule(ZONES, "take default; choose firstn 2 zone; chooseleaf firstn 2 host; emit",
+                     4)
+    assert rule.monitor_refuses([0, 4, 8, 12]) is None
+    assert rule.allows([0, 4, 8, 12], 0, 1)
+
+
+def test_hole_outsider_and_weightless_are_refused() -> None:
+    rule = pool_rule(hosts(4), "take default~ssd; choose firstn 0 osd; emit", 2,
+                     classes={0: "ssd", 1: "ssd", 2: "ssd"}, weights={2: 0.0})
+    assert rule.monitor_refuses([0, 1]) is None
+    for up in ([0, NONE], [0, 3], [0, 2], [0, 99]):
+        assert rule.monitor_refuses(up)
+
+
+def test_two_choose_steps_of_one_type_count_once() -> None:
+    """The first count of a type wins when the monitor works out how many shards a take owns."""
+    text = ("take default; choose firstn 1 zone; choose firstn 2 osd; emit;"
+            "take default; choose firstn 1 zone; choose firstn 1 osd; emit")
+    dump = crush_map(ZONES, {0: text})
+    rule = PlacementRule(CrushHierarchy(dump), dump["rules"][0], 3, False)
+    for up in ([0, 1, 4], [0, 1, 8]):
+        assert (rule.monitor_refuses(up) is None) == monitor_keeps(dump, dump["rules"][0], 3, up)
+
+
+def test_take_of_an_osd_is_not_subtree_checked() -> None:
+    rule = pool_rule(hosts(3), "take osd.0; emit; take osd.1; emit", 2)
+    assert rule.monitor_refuses([1, 0]) is None
+    assert rule.breaks([1, 0])
+    assert rule.monitor_refuses([0, 2])              # outside both takes: no weight

@@ -1,0 +1,149 @@
+"""What a batch did is measured: a pool whose shards take more than was predicted is stopped."""
+from __future__ import annotations
+
+import json
+from typing import Any, Optional
+
+import pytest
+from tests.support.fakes import Harness
+from tests.support.rounds import kept, small_plan, successor, uneven
+from tests.support.unit_cluster import GIB
+
+from equilibrium_mgr.report.explain import explain
+from equilibrium_mgr.report.health import health_checks
+from equilibrium_mgr.report.status import report_status
+
+CODE = "MGR_EQUILIBRIUM_MISPREDICTED"
+
+
+def begun(**options: Any) -> Harness:
+    """Two of the PGs of 5 GiB are on their way, to OSDs that get them by and by."""
+    harness = Harness(uneven(), active=True, max_moves_per_round=2, **options)
+    for osd, used in enumerate((70, 10, 10)):
+        harness.gateway.cluster.osd(osd, used=used * GIB)
+    harness.round()
+    harness.jobs.run()
+    harness.round(60)
+    assert len(harness.gateway.sent) == 2
+    return harness
+
+
+def arrive(harness: Harness, bytes_each: int) -> None:
+    """What was sent is there; its targets have grown by so much a shard."""
+    cluster = harness.gateway.cluster
+    for change in harness.gateway.batches[-1]:
+        for osd in set(change.up_after) - set(change.up_before):
+            cluster.osd(osd, used=cluster.used[osd] + bytes_each)
+    harness.gateway.arrive()
+
+
+def stopped(**options: Any) -> Harness:
+    """After the shards of the first batch took twice what was predicted."""
+    harness = begun(**options)
+    arrive(harness, 10 * GIB)
+    for _ in range(3):
+        harness.round(60)
+        harness.jobs.run()
+    return harness
+
+
+def status(harness: Harness) -> Any:
+    answer = report_status(harness.balancer, harness.planning, True, harness.now, None)
+    return json.loads(json.dumps(answer.data))
+
+
+def test_shards_as_large_as_predicted_let_it_go_on() -> None:
+    harness = begun()
+    arrive(harness, 5 * GIB)
+    harness.round(60)
+    harness.jobs.run()
+    harness.round(60)
+    assert harness.balancer.mispredicted == {}
+    assert len(harness.gateway.sent) > 2
+
+
+def test_pool_whose_shards_take_more_is_stopped() -> None:
+    harness = stopped()
+    assert set(harness.balancer.mispredicted) == {1}
+    assert len(harness.gateway.sent) == 2
+    for _ in range(20):
+        harness.round(600)
+        harness.jobs.run()
+    assert len(harness.gateway.sent) == 2
+
+
+def test_status_and_health_tell_by_how_much_and_what_helps() -> None:
+    harness = stopped()
+    told = status(harness)
+    assert told["state"] != "balanced"
+    assert "pool 'pool1' took 10.0 GiB" in told["reason"] and "predicted" in told["reason"]
+    assert told["mispredicted"][0]["measured_bytes"] == 10 * GIB
+    check = health_checks(harness.balancer, True, "")[CODE]
+    assert check["severity"] == "warning" and "ceph equilibrium on" in check["detail"][0]
+
+
+@pytest.mark.parametrize("what", [None, "pool1"])
+def test_explain_tells_it_too(what: Optional[str]) -> None:
+    harness = stopped()
+    assert harness.balancer.view is not None
+    answer = explain(what, harness.balancer.view, harness.balancer, harness.settings(), 0.0)
+    assert answer is not None
+    assert "pool 'pool1' took 10.0 GiB" in answer.plain and "ceph equilibrium on" in answer.plain
+
+
+def test_planning_uses_what_was_measured() -> None:
+    harness = stopped()
+    measured = harness.gateway.snapshot().pgs["1.0"].shard_bytes
+    assert measured > 9 * GIB
+    harness.balancer.switch_on(False)
+    harness.round(700)
+    harness.jobs.run()
+    harness.round(60)
+    assert harness.balancer.mispredicted == {}
+    assert CODE not in health_checks(harness.balancer, True, "")
+    assert harness.gateway.snapshot().pgs["1.0"].shard_bytes == measured
+
+
+def test_a_named_plan_is_stopped_as_well() -> None:
+    harness = Harness(uneven(), max_moves_per_round=2)
+    for osd, used in enumerate((70, 10, 10)):
+        harness.gateway.cluster.osd(osd, used=used * GIB)
+    harness.balancer.execute("p", kept(harness, plan=small_plan(6)))
+    harness.round()
+    arrive(harness, 10 * GIB)
+    for _ in range(10):
+        harness.round(60)
+    assert len(harness.gateway.sent) == 2
+    assert harness.balancer.execution is None
+    last = harness.balancer.last_execution
+    assert last is not None and last["dropped_moves"] == 4
+    assert "took" in last["dropped"][0]["reason"]
+
+
+def test_execute_is_an_operators_word_and_lets_it_go_on() -> None:
+    harness = stopped()
+    harness.options["active"] = False
+    harness.balancer.switch_off()
+    harness.balancer.execute("p", kept(harness, plan=small_plan(6)))
+    assert harness.balancer.mispredicted == {}
+
+
+def test_another_mgr_keeps_to_it() -> None:
+    harness = stopped()
+    other = successor(harness)
+    for _ in range(10):
+        other.round(600)
+        other.jobs.run()
+    assert set(other.balancer.mispredicted) == {1}
+    assert other.gateway.sent == []
+    assert other.gateway.snapshot().pgs["1.0"].shard_bytes > 9 * GIB
+
+
+def test_pools_that_are_gone_are_forgotten() -> None:
+    harness = stopped()
+    harness.gateway.cluster.pools[2] = dict(harness.gateway.cluster.pools.pop(1), pool=2)
+    harness.gateway.cluster.up = {"2.0": [0]}
+    harness.gateway.cluster.records = {"2.0": harness.gateway.cluster.records["1.0"]}
+    harness.gateway.cluster.items = {}
+    harness.round(60)
+    assert harness.balancer.mispredicted == {}

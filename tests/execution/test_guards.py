@@ -1,0 +1,158 @@
+"""What keeps everything, or single pools, from being moved; each as one sentence."""
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.support.unit_cluster import GIB, Cluster, hosts
+
+from equilibrium_mgr.execution.guards import (
+    cluster_guard, full_osds, pg_num_changes, blocked_pools, troubled_pools, unsettled_pools,
+    upmap_refused)
+
+
+def cluster(**extra: Any) -> Cluster:
+    small = Cluster(hosts(4)).pool(1, size=2).pg("1.0", [0, 1])
+    small.extra.update(extra)
+    return small
+
+
+def guard(small: Cluster, connected: bool = True, builtin: bool = False) -> Any:
+    return cluster_guard(small.snapshot(), connected, builtin)
+
+
+def test_nothing_in_the_way() -> None:
+    assert guard(cluster()) is None
+
+
+def test_no_monitor() -> None:
+    assert guard(cluster(), connected=False) == "the mgr has no connection to a monitor"
+
+
+@pytest.mark.parametrize("flag", ["norebalance", "nobackfill", "norecover", "pauserd", "pausewr",
+                                  "pauserd,pausewr"])
+def test_flags(flag: str) -> None:
+    assert guard(cluster(flags=f"sortbitwise,{flag}")) == (
+        f"the osdmap has the flag {flag.split(',')[0]}")
+
+
+@pytest.mark.parametrize("flags", ["", "noout,noscrub,nodeep-scrub,sortbitwise"])
+def test_harmless_flags(flags: str) -> None:
+    assert guard(cluster(flags=flags)) is None
+
+
+def test_builtin_balancer() -> None:
+    assert guard(cluster(), builtin=True) == (
+        "the built-in balancer is active; run 'ceph balancer off'")
+
+
+@pytest.mark.parametrize("release", ["jewel", "hammer", "kraken", "firefly", "", "unknown"])
+def test_old_clients(release: str) -> None:
+    said = upmap_refused(release)
+    assert said and "run 'ceph osd set-require-min-compat-client luminous'" in said
+    assert guard(cluster(require_min_compat_client=release)) == said
+
+
+@pytest.mark.parametrize("release", ["luminous", "mimic", "nautilus", "octopus", "pacific",
+                                     "quincy", "reef", "squid", "tentacle", "umbrella"])
+def test_new_clients_known_or_yet_to_come(release: str) -> None:
+    assert upmap_refused(release) is None
+
+
+def states(pool: int, **counts: int) -> dict:
+    return {"pool_id": pool, "pg_state_counts": [
+        {"state_name": name.replace("_", "+"), "count": count}
+        for name, count in counts.items()]}
+
+
+def two_classes() -> Cluster:
+    """Pools 1 and 3 share the HDDs, pool 2 is alone on the SSDs."""
+    rules = {0: "take default~hdd; chooseleaf firstn 0 host; emit",
+             1: "take default~ssd; chooseleaf firstn 0 host; emit"}
+    small = Cluster(hosts(4), rules, classes={2: "ssd", 3: "ssd"})
+    small.pool(1, size=2, name="data").pool(2, size=2, rule=1).pool(3, size=2)
+    return small.pg("1.0", [0, 1]).pg("2.0", [2, 3]).pg("3.0", [0, 1])
+
+
+def test_healthy_pools_are_free() -> None:
+    small = two_classes()
+    small.pg_status = {"pgs_by_pool_state": [states(1, active_clean=4),
+                                             states(2, active_remapped_backfilling=2)]}
+    assert troubled_pools(small.snapshot()) == {}
+
+
+@pytest.mark.parametrize("state, word", [
+    ("active_undersized_degraded", "degraded"), ("active_degraded", "degraded"),
+    ("peering", "inactive"), ("down", "inactive"), ("unknown", "inactive")])
+def test_trouble_reaches_pools_on_the_same_osds_only(state: str, word: str) -> None:
+    small = two_classes()
+    small.pg_status = {"pgs_by_pool_state": [states(1, **{state: 3}), states(2, active_clean=1)]}
+    troubled = troubled_pools(small.snapshot())
+    assert set(troubled) == {1, 3}
+    assert troubled[1] == troubled[3] == f"pool 'data' has 3 PGs {word}"
+
+
+def test_trouble_of_a_pool_that_is_gone_is_none() -> None:
+    small = two_classes()
+    small.pg_status = {"pgs_by_pool_state": [states(9, down=3)]}
+    assert troubled_pools(small.snapshot()) == {}
+
+
+def test_each_pool_waits_for_the_trouble_that_it_shares() -> None:
+    small = two_classes()
+    small.pg_status = {"pgs_by_pool_state": [states(2, active_degraded=1), states(3, down=2)]}
+    troubles = blocked_pools(small.snapshot())
+    assert {pool: trouble.reason for pool, trouble in troubles.items()} == {
+        1: "pool 'pool3' has 2 PGs inactive", 2: "pool 'pool2' has 1 PGs degraded",
+        3: "pool 'pool3' has 2 PGs inactive"}
+    assert {pool for pool, trouble in troubles.items() if trouble.inactive} == {1, 3}
+
+
+def test_own_trouble_is_told_though_another_s_is_worse() -> None:
+    small = two_classes()
+    small.pg_status = {"pgs_by_pool_state": [states(1, active_degraded=1), states(3, down=2)]}
+    trouble = blocked_pools(small.snapshot())[1]
+    assert trouble.reason == "pool 'data' has 1 PGs degraded" and trouble.inactive
+
+
+def test_trouble_of_a_pool_whose_rule_is_not_understood() -> None:
+    """It is where its PGs are."""
+    small = two_classes()
+    small.pools[3]["crush_rule"] = 77
+    small.pg_status = {"pgs_by_pool_state": [states(3, active_degraded=2)]}
+    assert set(troubled_pools(small.snapshot())) == {1, 3}
+
+
+def test_inactive_for_a_moment_is_told_from_trouble() -> None:
+    small = two_classes()
+    small.pg_status = {"pgs_by_pool_state": [states(1, peering=1), states(3, down=2)]}
+    troubles = blocked_pools(small.snapshot(), frozenset((1,)))
+    assert not troubles[3].passing and not troubles[1].passing   # pool 3 is in its way
+    assert troubles[1].reason == "pool 'data' has 1 PGs inactive since a moment ago"
+    passing = blocked_pools(small.snapshot(), frozenset((1, 3)))
+    assert passing[1].passing and passing[3].passing and passing[1].inactive
+
+
+def test_pools_wait_for_a_pg_num_that_changes_on_their_osds() -> None:
+    small = two_classes().pool(3, size=2, pg_num=2, pg_num_target=4, name="split")
+    assert unsettled_pools(two_classes().snapshot()) == {}
+    assert unsettled_pools(small.snapshot()) == {
+        pool: "pg_num of pool 'split' is changing" for pool in (1, 3)}
+
+
+def test_full_osds() -> None:
+    small = cluster().osd(3, used=91 * GIB).osd(2, used=89 * GIB)
+    assert full_osds(small.snapshot()) == {3}
+    small.pg("1.1", [2, 1], 2 * GIB, acting=[0, 1], state="active+remapped+backfill_toofull")
+    assert full_osds(small.snapshot()) == {2, 3}
+
+
+def test_of_several_targets_those_with_room_are_not_full() -> None:
+    small = cluster().osd(2, used=89 * GIB)
+    small.pg("1.1", [2, 3], 2 * GIB, acting=[0, 1], state="active+remapped+backfill_toofull")
+    assert full_osds(small.snapshot()) == {2}
+
+
+def test_pg_num_changes() -> None:
+    assert not pg_num_changes(cluster().snapshot())
+    assert pg_num_changes(cluster().pool(2, size=2, pg_num=4, pg_num_target=8).snapshot())

@@ -1,0 +1,139 @@
+"""OSDs above nearfull come first, and nothing else takes what their relief is short of."""
+from __future__ import annotations
+
+from typing import List
+
+import pytest
+from tests.support.unit_cluster import GIB, Cluster, change_of, hosts
+
+from equilibrium_mgr.execution.batch_selection import ThrottleLimits, next_batch
+from equilibrium_mgr.execution.osd_traffic import transit
+from equilibrium_mgr.execution.urgency import by_urgency
+from equilibrium_mgr.plan.model import PgChange
+from equilibrium_mgr.snapshot.model import Snapshot
+
+FREE = ThrottleLimits(max_misplaced_ratio=1.0, max_moves=1000, fill_limit=0.0, misplaced_copies=0,
+              in_flight=())
+
+
+def cluster() -> Cluster:
+    """PGs 1.0, 1.1, … of 2 GiB on osd.0 to osd.3 by turns; osd.2 is at 90 GiB, osd.3 at 88."""
+    made = Cluster(hosts(8)).pool(1, size=1).osd(2, used=90 * GIB).osd(3, used=88 * GIB)
+    for ps in range(16):
+        made.pg(f"1.{ps:x}", [ps % 4], num_bytes=2 * GIB)
+    return made
+
+
+def plan() -> List[PgChange]:
+    return [change_of(f"1.{ps:x}", [ps % 4], [4 + ps % 4]) for ps in range(16)]
+
+
+def test_what_relieves_the_fullest_comes_first_and_no_more_than_it_takes() -> None:
+    """osd.2 needs three moves to get below 85 GiB, osd.3 two."""
+    snapshot = cluster().snapshot()
+    ranked = by_urgency(snapshot, transit(snapshot, {}), plan())
+    assert [change.pgid for change in ranked.changes[:5]] == ["1.2", "1.6", "1.a", "1.3", "1.7"]
+    assert ranked.urgent == {"1.2": 2, "1.6": 2, "1.a": 2, "1.3": 3, "1.7": 3}
+    rest = [change.pgid for change in ranked.changes[5:]]
+    assert rest == [c.pgid for c in plan() if c.pgid not in ranked.urgent]
+
+
+def test_what_is_under_way_counts_as_relief() -> None:
+    made = cluster()
+    for pgid in ("1.2", "1.6"):
+        made.pg(pgid, [6], num_bytes=2 * GIB, acting=[2])
+    snapshot = made.snapshot()
+    ranked = by_urgency(snapshot, transit(snapshot, {}), plan())
+    assert [pgid for pgid, osd in ranked.urgent.items() if osd == 2] == ["1.a"]
+
+
+def test_most_relief_per_byte_goes_first() -> None:
+    """1.0 moves two shards and only one of them leaves the overfull OSD."""
+    made = Cluster(hosts(8)).pool(1, size=2).osd(2, used=86 * GIB)
+    made.pg("1.0", [2, 1], num_bytes=2 * GIB).pg("1.1", [2, 1], num_bytes=2 * GIB)
+    changes = [change_of("1.0", (2, 1), (4, 5)), change_of("1.1", (2, 1), (4, 1))]
+    snapshot = made.snapshot()
+    ranked = by_urgency(snapshot, transit(snapshot, {}), changes)
+    assert ranked.urgent == {"1.1": 2}
+
+
+def test_plan_order_where_nothing_is_overfull() -> None:
+    made = cluster().osd(2, used=80 * GIB).osd(3, used=84 * GIB)
+    snapshot = made.snapshot()
+    assert by_urgency(snapshot, transit(snapshot, {}), plan()).changes == plan()
+
+
+def sent(limits: ThrottleLimits, changes: List[PgChange]) -> List[str]:
+    return [change.pgid for change in
+            next_batch(cluster().snapshot(), changes, limits, {}).send]
+
+
+def test_only_what_shares_an_osd_waits_for_relief_that_waits_for_its_osds() -> None:
+    """One move each off osd.2 and osd.3 at a time; those between other OSDs go as well."""
+    decision = next_batch(cluster().snapshot(), plan(), FREE._replace(max_backfills=1), {})
+    assert [change.pgid for change in decision.send] == ["1.2", "1.3", "1.0", "1.1"]
+    to_its_target = plan()[:1] + [change_of("1.4", [0], [6])] + plan()[5:]   # where 1.6 is to go
+    assert "1.4" not in sent(FREE._replace(max_backfills=1), to_its_target[1:])
+    assert str(decision.waiting_for).endswith("(max_backfills_per_osd)")
+
+
+def with_objects() -> Snapshot:
+    """Ten copies a PG, 160 in all."""
+    snapshot = cluster().snapshot()
+    return snapshot._replace(object_copies=160, pgs={
+        pgid: pg._replace(objects=10) for pgid, pg in snapshot.pgs.items()})
+
+
+@pytest.mark.parametrize("limit, count", [
+    (0.30, 4), (0.42, 5), (0.5, 6), (1.0, 8)])    # of 160 copies, less 5 %
+def test_misplaced_budget_is_left_for_relief_that_waits(limit: float, count: int) -> None:
+    """Two shards may leave an OSD: 1.2, 1.6 and 1.3, 1.7 go, 1.a waits and needs 10 copies."""
+    limits = FREE._replace(max_backfills=2, max_misplaced_ratio=limit)
+    decision = next_batch(with_objects(), plan(), limits, {})
+    urgent = ["1.2", "1.6", "1.3", "1.7"]
+    assert [change.pgid for change in decision.send][:4] == urgent
+    assert len(decision.send) == count
+
+
+def test_nothing_else_goes_where_the_budget_is_too_small_for_relief() -> None:
+    limits = FREE._replace(max_misplaced_ratio=0.14)      # 22 copies, 21 with the margin: two
+    decision = next_batch(with_objects(), plan(), limits, {})
+    assert [change.pgid for change in decision.send] == ["1.2", "1.6"]
+    assert {reason for reason in [decision.waiting_for]} == {
+        "the misplaced ratio would come too near its limit of 0.1400"}
+
+
+def test_moves_of_a_round_go_to_relief_first() -> None:
+    assert sent(FREE._replace(max_moves=3), plan()) == ["1.2", "1.6", "1.a"]
+
+
+def test_device_class_of_its_own_does_not_wait_for_relief() -> None:
+    """What is between other OSDs goes while an OSD above nearfull gives one shard at a time."""
+    changes = [change for change in plan() if change.up_before[0] != 3]
+    found = sent(FREE._replace(max_backfills=1), changes)
+    assert {"1.0", "1.1", "1.2"} == set(found)
+
+
+def test_the_rest_goes_on_where_relief_is_not_held_up_by_the_throttle() -> None:
+    everything = next_batch(cluster().snapshot(), plan(),
+                            FREE._replace(max_misplaced_ratio=2.0), {})
+    assert len(everything.send) == 16
+    made = cluster().osd(6, used=85 * GIB).osd(7, used=85 * GIB)   # its targets are full
+    decision = next_batch(made.snapshot(), plan(), FREE, {})
+    assert {change.pgid for change in decision.send} == {
+        "1.0", "1.1", "1.4", "1.5", "1.8", "1.9", "1.c", "1.d"}
+
+
+def test_change_of_a_pg_that_is_gone_is_not_urgent() -> None:
+    snapshot = cluster().snapshot()
+    gone = [change_of("9.0", [2], [6])]
+    assert by_urgency(snapshot, transit(snapshot, {}), gone).urgent == {}
+    assert [reason for _, reason in next_batch(snapshot, gone, FREE, {}).dropped] == [
+        "its pool or PG is gone"]
+
+
+def test_fullest_osd_first() -> None:
+    made = cluster().osd(3, used=94 * GIB)
+    snapshot = made.snapshot()
+    ranked = by_urgency(snapshot, transit(snapshot, {}), plan())
+    assert list(ranked.urgent.values())[:5] == [3, 3, 3, 3, 2]

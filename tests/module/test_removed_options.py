@@ -1,0 +1,132 @@
+"""`ceph config rm` takes effect although the mgr is never told of it."""
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Callable, Dict, FrozenSet, List, Optional
+
+import pytest
+
+import equilibrium_mgr
+from equilibrium_mgr.removed_options import RemovedOptions
+from mgr_stub.console.session import Session
+
+OPTIONS: List[Dict[str, Any]] = [dict(name="limit", default=100), dict(name="ids", default="")]
+
+
+class Mgr:
+    """What the mgr holds, and what is set at the monitor."""
+
+    def __init__(self) -> None:
+        self.held: Dict[str, Any] = {"limit": 100, "ids": ""}
+        self.stands: Optional[FrozenSet[str]] = frozenset()
+        self.asked = 0
+        self.meanwhile: Callable[[], None] = lambda: None
+        self.options = RemovedOptions(self.held.get, self.ask, OPTIONS)
+
+    def ask(self) -> Optional[FrozenSet[str]]:
+        self.asked += 1
+        self.meanwhile()
+        return self.stands
+
+    def notified(self) -> bool:
+        self.options.want()
+        return self.options.refresh()
+
+
+def removed() -> Mgr:
+    mgr = Mgr()
+    mgr.held["limit"], mgr.stands = 7, frozenset(("limit",))
+    assert not mgr.notified() and mgr.options.value("limit") == 7
+    mgr.stands = frozenset()
+    assert mgr.notified() and mgr.options.value("limit") is None
+    return mgr
+
+
+def test_a_removed_option_is_at_its_default() -> None:
+    mgr = removed()
+    assert mgr.options.value("ids") == ""
+
+
+@pytest.mark.parametrize("value", [7, 8])
+def test_until_it_is_set_anew(value: int) -> None:
+    mgr = removed()
+    mgr.held["limit"], mgr.stands = value, frozenset(("limit",))
+    assert mgr.options.value("limit") in (None, value)
+    mgr.notified()
+    assert mgr.options.value("limit") == value
+
+
+def test_what_is_set_while_the_monitor_answers_holds() -> None:
+    mgr = Mgr()
+    mgr.held["ids"], mgr.stands = "3", frozenset(("ids",))
+    mgr.meanwhile = lambda: mgr.held.update(limit=7)
+    mgr.notified()
+    assert mgr.options.value("limit") == 7
+
+
+def test_without_cause_or_doubt_nobody_is_asked() -> None:
+    mgr = Mgr()
+    assert not mgr.options.refresh() and not mgr.notified()
+    assert mgr.asked == 0                      # all is at its default
+
+
+def test_without_an_answer_it_is_asked_again() -> None:
+    mgr = Mgr()
+    mgr.held["limit"], mgr.stands = 7, None
+    assert not mgr.notified() and mgr.options.value("limit") == 7
+    mgr.stands = frozenset()
+    assert mgr.options.refresh() and mgr.options.value("limit") is None
+
+
+@pytest.mark.parametrize("release", [16, 20])
+def test_in_a_running_mgr(release: int) -> None:
+    session = Session.from_state(None, release)
+    for line in ("config set mgr mgr/equilibrium/max_misplaced_ratio 0.31",
+                 "config set mgr mgr/equilibrium/device_classes SSD", "sim run 2m"):
+        assert session.command(line)[0] == 0
+    assert "options: device_classes=SSD, max_misplaced_ratio=0.31" in session.command(
+        "equilibrium status")[1]
+    for line in ("config rm mgr mgr/equilibrium/max_misplaced_ratio",
+                 "config rm mgr mgr/equilibrium/device_classes", "sim run 2m"):
+        assert session.command(line)[0] == 0
+    settings = session.module.settings()
+    assert settings.max_misplaced_ratio == 0.0 and settings.device_classes is None
+    assert "options:" not in session.command("equilibrium status")[1]
+    assert session.mgr.health_checks == {}
+    session.command("config set mgr mgr/equilibrium/max_misplaced_ratio 0.31")
+    session.command("sim run 2m")
+    assert session.module.settings().max_misplaced_ratio == 0.31
+    asked = session.mgr.calls["config get"]
+    session.command("sim run 2h")
+    assert session.mgr.calls["config get"] == asked <= 6
+    session.close()
+
+
+def test_what_is_removed_counts_for_readings_too() -> None:
+    """The gateway asks for `respect_weights` with each look, apart from the settings."""
+    session = Session.from_state(None, 18)
+    session.command("sim osd reweight 3 0.3")
+    for command, share in (("set mgr mgr/equilibrium/respect_weights false", 1.0),
+                           ("rm mgr mgr/equilibrium/respect_weights", 0.3)):
+        session.command(f"config {command}")
+        session.command("sim run 2m")
+        snapshot = session.module.gateway.snapshot()
+        assert snapshot.osds[3].share == pytest.approx(share, abs=0.01)
+
+
+def test_nobody_but_these_asks_the_mgr_for_options() -> None:
+    """The mgr itself goes on with what was removed: whoever asks it past RemovedOptions is wrong."""
+    package = Path(equilibrium_mgr.__file__).parent
+    asking = {file.name for file in package.rglob("*.py")
+              if "get_module_option(" in file.read_text() or "get_module_option)" in file.read_text()}
+    assert asking <= {"module.py"}
+
+
+def test_a_removed_nan_is_gone() -> None:
+    """Ceph takes it for a float; the health check's own cure has to end the warning."""
+    mgr = Mgr()
+    mgr.held["limit"], mgr.stands = float("nan"), frozenset(("limit",))
+    mgr.notified()
+    mgr.stands = frozenset()
+    mgr.notified()
+    assert mgr.options.value("limit") is None

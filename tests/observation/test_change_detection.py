@@ -1,0 +1,30 @@
+"""A summary instead of a full look where nothing can have changed."""
+from __future__ import annotations
+
+from tests.support.fakes import Harness
+from tests.support.rounds import at_rest, kept, uneven
+
+
+def test_nothing_is_read_while_nothing_happens() -> None:
+    harness = at_rest(uneven())
+    looks = harness.gateway.looks
+    for _ in range(120):
+        harness.now += 60
+        harness.balancer.round()
+    assert harness.balancer.state == "balanced" and harness.gateway.looks == looks
+
+
+def test_glance_waits_for_budget_to_become_free() -> None:
+    harness = Harness(uneven())
+    harness.gateway.ratio = 0.25
+    harness.gateway.cluster.pg_status = {"misplaced_objects": 30, "misplaced_total": 120}
+    harness.balancer.execute("p", kept(harness))
+    assert harness.round() == "throttled"
+    looks = harness.gateway.looks
+    harness.now += 60
+    harness.balancer.round()
+    assert harness.gateway.looks == looks and harness.gateway.sent == []
+    harness.gateway.cluster.pg_status = {"misplaced_objects": 5, "misplaced_total": 120}
+    harness.now += 60
+    harness.balancer.round()
+    assert harness.gateway.looks > looks and harness.gateway.sent == ["1.0", "1.1"]

@@ -1,0 +1,93 @@
+"""PGs that stand still for a full OSD are told with the OSD and the command that helps."""
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.support.fakes import Harness
+from tests.support.rounds import kept, small_plan, uneven
+from tests.support.unit_cluster import GIB, Cluster, hosts
+
+from equilibrium_mgr.observation.too_full import find_too_full, sentences
+from equilibrium_mgr.report.explain import explain
+from equilibrium_mgr.report.health import health_checks
+from equilibrium_mgr.report.status import report_status
+
+
+def moving(state: str) -> Cluster:
+    """1.0 moves from osd.0 to osd.2."""
+    cluster = Cluster(hosts(4)).pool(1, size=2)
+    return cluster.pg("1.0", [2, 1], 2 * GIB, objects=10, acting=[0, 1], state=state)
+
+
+def told(cluster: Cluster) -> Any:
+    snapshot = cluster.snapshot()
+    return sentences(snapshot, find_too_full(snapshot))
+
+
+def test_source_above_full_ratio_keeps_our_own_move_from_going_on() -> None:
+    cluster = moving("active+recovery_toofull+undersized+remapped").osd(0, used=96 * GIB)
+    assert told(cluster) == [
+        "pg 1.0 in recovery_toofull: osd.0 is too full, at 0.9600 with full_ratio 0.9500; "
+        "'ceph osd set-full-ratio 0.97' lets it go on (set it back afterwards)"]
+
+
+def test_target_that_would_pass_backfillfull() -> None:
+    cluster = moving("active+remapped+backfill_toofull").osd(2, used=int(88.5 * GIB))
+    entry, = find_too_full(cluster.snapshot())
+    assert (entry.osd, entry.ratio_name) == (2, "backfillfull_ratio")
+    assert entry.command(0.95) == "ceph osd set-backfillfull-ratio 0.91"
+
+
+@pytest.mark.parametrize("state, osd, used", [
+    ("active+remapped+backfill_toofull", 2, 95), ("active+recovery_toofull+remapped", 0, 98)])
+def test_no_command_that_would_fill_an_osd_to_the_brim(state: str, osd: int, used: int) -> None:
+    said, = told(moving(state).osd(osd, used=used * GIB))
+    assert f"osd.{osd} is too full" in said and said.endswith("only room on it helps")
+
+
+def test_statistics_that_show_no_full_osd() -> None:
+    """Those of the OSD may be older than the PG's: the fullest is named."""
+    entry, = find_too_full(moving("active+recovery_toofull+remapped").osd(
+        1, used=94 * GIB).snapshot())
+    assert (entry.osd, entry.command(0.95)) == (1, "ceph osd set-full-ratio 0.96")
+
+
+def test_nothing_is_told_of_what_goes_on() -> None:
+    assert told(moving("active+remapped+backfilling").osd(0, used=96 * GIB)) == []
+
+
+def stuck() -> Harness:
+    """The first of our moves stands in recovery_toofull: its source is full."""
+    harness = Harness(uneven(), max_backfills_per_osd=1)
+    cluster = harness.gateway.cluster.osd(0, used=96 * GIB)
+    harness.balancer.execute("p", kept(harness, plan=small_plan(2)))
+    harness.round(60)
+    cluster.records["1.0"] = cluster.records["1.0"]._replace(
+        state="active+recovery_toofull+undersized+remapped", reported_epoch=cluster.epoch)
+    harness.round(60)
+    return harness
+
+
+def test_screens_and_health_name_it() -> None:
+    harness = stuck()
+    assert harness.gateway.sent == ["1.0"]
+    command = "ceph osd set-full-ratio 0.97"
+    answer = report_status(harness.balancer, harness.planning, False, harness.now, None)
+    assert answer.data["reason"].startswith("pg 1.0 in recovery_toofull: osd.0 is too full")
+    assert command in answer.plain and answer.data["too_full"][0]["command"] == command
+    view = harness.balancer.view
+    assert view is not None
+    for what in (None, "osd.0", "1.0"):
+        found = explain(what, view, harness.balancer, harness.settings(), 0.0)
+        assert found is not None and command in found.plain
+        assert found.data["too_full"][0]["osd"] == 0
+    check = health_checks(harness.balancer, False, "")["MGR_EQUILIBRIUM_TOOFULL"]
+    assert check["count"] == 1 and command in check["detail"][0]
+
+
+def test_fullest_osd_as_it_is_now_beside_what_it_will_be() -> None:
+    harness = stuck()
+    hdd = report_status(harness.balancer, harness.planning, False, harness.now, None).data["classes"]["hdd"]
+    assert (hdd["max_now"], hdd["fullest_osd_now"]) == (pytest.approx(0.96), 0)
+    assert hdd["max"] < hdd["max_now"]

@@ -1,0 +1,80 @@
+"""Utilisation per class and free space per pool."""
+from __future__ import annotations
+
+import pytest
+from tests.support.random_clusters import random_cluster
+from tests.support.unit_cluster import GIB, OSD_RULE, Cluster, hosts
+
+from equilibrium_mgr.plan.usage import snapshot_usage
+
+
+def test_free_space_is_what_the_first_full_osd_allows() -> None:
+    """Smallest of (size x full ratio - used) / (its shards / (pg_num x k)) over the OSDs."""
+    cluster = Cluster(hosts(1, 3), {0: OSD_RULE}).pool(1, size=2, name="rbd")
+    cluster.pg("1.0", [0, 1], num_bytes=10 * GIB).pg("1.1", [0, 2], num_bytes=20 * GIB)
+    space = snapshot_usage(cluster.snapshot()).pools["rbd"]
+    # osd.0: (95 - 30) / (2 / 2) = 65; osd.1: (95 - 10) / (1 / 2) = 170; osd.2: 150
+    assert space.free_bytes == 65 * GIB
+    assert space.limiting_osd == 0 and space.stored_bytes == 30 * GIB
+
+
+def test_erasure_coded_pool_divides_by_k() -> None:
+    cluster = Cluster(hosts(3)).pool(1, size=3, k=2, name="ec").pg("1.0", [0, 1, 2], 20 * GIB)
+    space = snapshot_usage(cluster.snapshot()).pools["ec"]
+    assert space.free_bytes == pytest.approx((95 - 10) * GIB / (1 / 2), abs=1)
+
+
+@pytest.mark.parametrize("seed", range(90, 95))
+def test_free_space_formula_on_random_clusters(seed: int) -> None:
+    snapshot = random_cluster(seed).snapshot()
+    usage = snapshot_usage(snapshot)
+    for pool in snapshot.pools.values():
+        limits = []
+        for osd in snapshot.osds.values():
+            shards = sum(pg.up.count(osd.id) for pg in snapshot.pgs.values()
+                         if pg.pool == pool.id)
+            if shards:
+                free = max(0.0, osd.size_bytes * snapshot.full_ratio - osd.target_bytes)
+                limits.append(free / (shards / (pool.pg_num * pool.data_shards)))
+        assert usage.pools[pool.name].free_bytes == pytest.approx(min(limits), abs=1)
+
+
+def test_overfull_osd_leaves_nothing_and_no_negative_space() -> None:
+    cluster = Cluster(hosts(2)).pool(1, size=2, name="p").pg("1.0", [0, 1]).osd(0, used=99 * GIB)
+    space = snapshot_usage(cluster.snapshot()).pools["p"]
+    assert (space.free_bytes, space.limiting_osd) == (0, 0)
+
+
+def test_pool_without_shards() -> None:
+    space = snapshot_usage(Cluster(hosts(2)).pool(1, name="p").snapshot()).pools["p"]
+    assert (space.free_bytes, space.limiting_osd) == (0, None)
+
+
+def test_class_usage() -> None:
+    cluster = Cluster(hosts(4), classes={3: ""}).pool(1, size=1).pg("1.0", [0], num_bytes=0)
+    for osd, gib in enumerate((10, 20, 60, 7)):
+        cluster.osd(osd, used=gib * GIB)
+    usage = snapshot_usage(cluster.snapshot()).classes
+    hdd = usage["hdd"]
+    assert (hdd.osds, hdd.size_bytes, hdd.used_bytes) == (3, 300 * GIB, 90 * GIB)
+    assert (hdd.max, hdd.min) == (0.6, 0.1) and hdd.mean == pytest.approx(0.3)
+    assert hdd.stddev == pytest.approx((0.14 / 3) ** 0.5)
+    assert hdd.fullest_osd == 2 and sum(hdd.histogram) == 3 and hdd.histogram[6] == 1
+    assert usage["none"].osds == 1
+
+
+def test_out_osds_and_those_without_statistics_do_not_count() -> None:
+    cluster = Cluster(hosts(4)).pool(1, size=1).pg("1.0", [0], num_bytes=0)
+    cluster.osd(1, weight=0.0, **{"in": 0}).without_statistics = [2]
+    assert snapshot_usage(cluster.snapshot()).classes["hdd"].osds == 2
+
+
+def test_overfull_osd_is_in_the_last_bin() -> None:
+    cluster = Cluster(hosts(1)).pool(1, size=1).pg("1.0", [0], num_bytes=0).osd(0, used=100 * GIB)
+    assert snapshot_usage(cluster.snapshot()).classes["hdd"].histogram[-1] == 1
+
+
+def test_usage_is_that_of_the_target_state() -> None:
+    cluster = Cluster(hosts(3)).pool(1, size=1).pg("1.0", [1], num_bytes=50 * GIB, acting=[0])
+    usage = snapshot_usage(cluster.snapshot()).classes["hdd"]
+    assert (usage.max, usage.fullest_osd) == (0.5, 1)

@@ -1,0 +1,108 @@
+"""Plans in the making: how many, in what order, and how one is cancelled."""
+from __future__ import annotations
+
+import threading
+from typing import Any, List
+
+import pytest
+from tests.support.fakes import Harness
+from tests.support.random_clusters import random_cluster
+
+from equilibrium_mgr.plan.options import PlanOptions
+from equilibrium_mgr.plan_service import plan_service as planning
+from equilibrium_mgr.planner.planner import make_plan
+
+OPTIONS = PlanOptions()
+
+
+class Planner:
+    """Plans in the place of make_plan and remembers for whom: max_moves tells the plans apart."""
+
+    def __init__(self, mocker: Any) -> None:
+        self.made: List[Any] = []
+        self.during: Any = lambda checkpoint: None
+        mocker.patch.object(planning, "make_plan", self)
+
+    def __call__(self, snapshot: Any, options: PlanOptions, checkpoint: Any) -> Any:
+        self.made.append(options.max_moves)
+        self.during(checkpoint)
+        return make_plan(snapshot, options, checkpoint)
+
+
+def numbered(number: int) -> PlanOptions:
+    return OPTIONS._replace(max_moves=number)
+
+
+def test_an_automatic_plan_waits_for_one_named_plan_at_most(mocker: Any) -> None:
+    harness, planner = Harness(random_cluster(1)), Planner(mocker)
+    for number in range(1, 6):
+        harness.planning.submit_named(f"p{number}", numbered(number), 10.0)
+    harness.planning.submit_automatic(random_cluster(1).snapshot(), numbered(99), 10.0,
+                                   lambda plan: None)
+    harness.jobs.run()
+    assert planner.made == [99, 1, 2, 3, 4, 5]
+
+
+def test_named_and_automatic_plans_alternate(mocker: Any) -> None:
+    harness, planner = Harness(random_cluster(1)), Planner(mocker)
+    snapshot = random_cluster(1).snapshot()
+    harness.planning.submit_automatic(snapshot, numbered(99), 10.0, lambda plan: None)
+    harness.planning.submit_named("p", numbered(1), 10.0)
+    harness.planning.submit_named("q", numbered(2), 10.0)
+    harness.jobs.waiting.pop(0)[1]()
+    assert planner.made == [99]
+    harness.planning.submit_automatic(snapshot, numbered(99), 10.0, lambda plan: None)
+    harness.jobs.run()
+    assert planner.made == [99, 1, 99, 2]
+
+
+def test_a_plan_that_waits_is_cancelled_at_once(mocker: Any) -> None:
+    harness, planner = Harness(random_cluster(1)), Planner(mocker)
+    harness.planning.submit_named("p", numbered(1), 10.0)
+    harness.planning.submit_named("q", numbered(2), 10.0)
+    assert harness.planning.cancel("p") and set(harness.planning.in_the_making()) == {"q"}
+    assert not harness.planning.cancel("p")
+    harness.jobs.run()
+    assert planner.made == [2] and set(harness.plan_store.heads()) == {"q"}
+    assert harness.planning.failure("p") is None
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_plan_that_is_made_is_cancelled_at_its_next_checkpoint(mocker: Any, again: bool) -> None:
+    harness, planner = Harness(random_cluster(1)), Planner(mocker)
+    went_on: List[bool] = []
+
+    def cancel(checkpoint: Any) -> None:
+        planner.during = lambda checkpoint: None
+        assert harness.planning.cancel("p")
+        assert harness.planning.in_the_making() == {}
+        if again:
+            assert harness.planning.submit_named("p", numbered(2), 10.0)
+        threading.Event().wait(0.01)    # past the next turn of others
+        went_on.append(checkpoint(5))
+    planner.during = cancel
+    harness.planning.submit_named("p", numbered(1), 10.0)
+    harness.jobs.run()
+    assert went_on == [False]
+    assert planner.made == ([1, 2] if again else [1])
+    assert set(harness.plan_store.heads()) == ({"p"} if again else set())
+    assert harness.planning.in_the_making() == {} and harness.planning.failure("p") is None
+
+
+def test_a_plan_cancelled_while_it_is_written_does_not_stay(mocker: Any) -> None:
+    harness = Harness(random_cluster(1))
+    Planner(mocker)
+    harness.kv.before_write = lambda key: harness.planning.cancel("p") and None
+    harness.planning.submit_named("p", numbered(1), 10.0)
+    harness.jobs.run()
+    assert harness.plan_store.heads() == {}
+
+
+def test_failures_are_not_kept_for_ever(mocker: Any) -> None:
+    harness = Harness(random_cluster(1))
+    mocker.patch.object(planning, "make_plan", side_effect=KeyError("osd.7"))
+    for number in range(150):
+        harness.planning.submit_named(f"p{number}", OPTIONS, 10.0)
+        harness.jobs.run()
+    failed = [number for number in range(150) if harness.planning.failure(f"p{number}")]
+    assert 10 <= len(failed) <= 100 and failed[-1] == 149

@@ -1,0 +1,385 @@
+"""The planning harness: plans in the making, what becomes of them, and comparisons of aims."""
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, Optional
+
+import pytest
+from tests.support.fakes import Harness, KeyValueStore
+from tests.support.random_clusters import random_cluster
+
+from equilibrium_mgr.plan.aim_comparison import MAX_COMPARISONS, AimComparison
+from equilibrium_mgr.plan.model import Plan
+from equilibrium_mgr.plan.options import PlanOptions
+from equilibrium_mgr.plan_service import plan_service as planning
+from equilibrium_mgr.planner.planner import make_plan
+from equilibrium_mgr.runtime import time_slice as turns
+
+OPTIONS = PlanOptions()
+
+
+def open_desk() -> Harness:
+    return Harness(random_cluster(1))
+
+
+def test_named_plan_is_made_by_the_job_and_kept() -> None:
+    harness = open_desk()
+    assert harness.planning.submit_named("p", OPTIONS, 10.0)
+    assert set(harness.planning.in_the_making()) == {"p"} and harness.plan_store.heads() == {}
+    assert harness.gateway.looks == 0                  # nobody who submits waits for a reading
+    harness.jobs.run()
+    assert harness.planning.in_the_making() == {}
+    assert harness.plan_store.get("p") == make_plan(random_cluster(1).snapshot())
+
+
+def test_one_plan_of_a_name_at_a_time() -> None:
+    harness = open_desk()
+    assert harness.planning.submit_named("p", OPTIONS, 10.0)
+    assert not harness.planning.submit_named("p", OPTIONS, 10.0)
+    assert harness.planning.submit_named("q", OPTIONS, 10.0)
+    assert harness.jobs.run() == 2
+    assert harness.planning.submit_named("p", OPTIONS, 10.0)
+
+
+def test_failure_is_remembered_until_the_next_attempt() -> None:
+    harness = open_desk()
+    harness.gateway.not_ready = "the mgr has no df yet"
+    harness.planning.submit_named("p", OPTIONS, 10.0)
+    harness.jobs.run()
+    assert "no df yet" in str(harness.planning.failure("p"))
+    assert harness.planning.in_the_making() == {} and harness.plan_store.heads() == {}
+    harness.gateway.not_ready = ""
+    harness.planning.submit_named("p", OPTIONS, 10.0)
+    assert harness.planning.failure("p") is None
+    harness.jobs.run()
+    assert set(harness.plan_store.heads()) == {"p"} and harness.planning.failure("p") is None
+
+
+def test_automatic_plan_is_handed_over_and_not_kept() -> None:
+    harness = open_desk()
+    handed: List[Plan] = []
+    snapshot = harness.gateway.cluster.snapshot()
+    assert harness.planning.submit_automatic(snapshot, OPTIONS, 10.0, handed.append)
+    harness.jobs.run()
+    assert handed == [make_plan(snapshot)]
+    assert harness.plan_store.heads() == {} and harness.gateway.looks == 0
+
+
+def test_a_plan_waits_until_remapped_pgs_show_whether_they_move() -> None:
+    harness = open_desk()
+    harness.gateway.unsettled = [20.0, 3.0]
+    harness.planning.submit_named("p", OPTIONS, 10.0)
+    harness.jobs.run()
+    assert harness.jobs.waited == [21.0, 4.0] and harness.gateway.looks == 3
+    assert set(harness.plan_store.heads()) == {"p"}
+
+
+def test_a_plan_does_not_wait_for_ever_for_a_map_that_never_rests() -> None:
+    harness = open_desk()
+    harness.gateway.unsettled = [20.0] * 99
+    harness.planning.submit_named("p", OPTIONS, 10.0)
+    harness.jobs.run()
+    assert len(harness.jobs.waited) == 3 and set(harness.plan_store.heads()) == {"p"}
+
+
+def test_a_plan_that_waits_makes_do_with_what_it_has_when_the_mgr_is_not_ready() -> None:
+    harness = open_desk()
+    harness.gateway.unsettled = [20.0]
+
+    def wait(_seconds: float) -> bool:
+        harness.gateway.not_ready = "a pool is being created"
+        return True
+    harness.jobs.wait = wait  # type: ignore[method-assign]
+    harness.planning.submit_named("p", OPTIONS, 10.0)
+    harness.jobs.run()
+    assert set(harness.plan_store.heads()) == {"p"} and harness.planning.failure("p") is None
+
+
+def test_a_plan_waits_no_longer_than_the_module_lives() -> None:
+    harness = open_desk()
+    harness.gateway.unsettled = [20.0] * 99
+    harness.planning.submit_named("p", OPTIONS, 10.0)
+    harness.jobs.is_over = True
+    harness.planning.stop()
+    harness.jobs.run()
+    assert harness.gateway.looks == 1 and harness.plan_store.heads() == {}
+
+
+def test_stopped_desk_keeps_nothing() -> None:
+    harness = open_desk()
+    harness.planning.submit_named("p", OPTIONS, 10.0)
+    harness.planning.stop()
+    harness.jobs.run()
+    assert harness.plan_store.heads() == {} and harness.planning.in_the_making() == {}
+
+
+def test_time_limit_ends_the_plan_with_what_it_has() -> None:
+    harness = open_desk()
+    harness.planning.submit_named("p", OPTIONS, 0.0)
+    harness.jobs.run()
+    plan = harness.plan_store.get("p")
+    assert plan.moves == () and plan.stop_reason == "the time limit is reached"
+
+
+def test_progress_tells_the_moves_so_far(mocker: Any) -> None:
+    harness = open_desk()
+    seen: List[int] = []
+
+    def slow(snapshot: Any, options: Any, checkpoint: Any) -> Plan:
+        assert checkpoint(0) and not pauses.sleep.called      # not yet worth a pause
+        for moves in (3, 8):
+            now.append(now[-1] + 1.0)
+            assert checkpoint(moves)
+            seen.append(harness.planning.in_the_making()["p"].moves)
+        return make_plan(snapshot, options)
+    now = [50.0]
+    clock = mocker.patch.object(planning, "time")
+    pauses = mocker.patch.object(turns, "time")
+    clock.monotonic.side_effect = pauses.monotonic.side_effect = lambda: now[-1]
+    mocker.patch.object(planning, "make_plan", side_effect=slow)
+    harness.planning.submit_named("p", OPTIONS, 100.0)
+    harness.jobs.run()
+    assert seen == [3, 8] and pauses.sleep.call_count == 2     # others get the interpreter
+
+
+# -- comparisons ---------------------------------------------------------------------------------
+
+LIMITED = PlanOptions(pool_ids=frozenset((1, 2)), max_moves=6, fill_limit=0.8, aim="even")
+PRESENT = PlanOptions(device_classes=frozenset(("ssd",)))
+
+
+class Planner:
+    """Stands in for make_plan: notes the options of every plan; some aims fail."""
+
+    def __init__(self, mocker: Any, *failing: str) -> None:
+        self.asked: List[PlanOptions] = []
+        self.failing = failing
+        self.meanwhile: Callable[[], None] = lambda: None
+        mocker.patch.object(planning, "make_plan", side_effect=self)
+
+    def __call__(self, snapshot: Any, options: PlanOptions, checkpoint: Any) -> Plan:
+        self.asked.append(options)
+        self.meanwhile()
+        if options.aim in self.failing:
+            raise RuntimeError("no plan\nfor you")
+        return make_plan(snapshot, options, checkpoint)
+
+
+def desk_with_plan(name: str = "p", options: PlanOptions = LIMITED) -> Harness:
+    harness = open_desk()
+    add_plan(harness, name, options)
+    return harness
+
+
+def add_plan(harness: Harness, name: str, options: PlanOptions = LIMITED) -> None:
+    assert harness.planning.submit_named(name, options, 10.0)
+    harness.jobs.run()
+
+
+def compare(harness: Harness, name: str = "p", seconds: float = 10.0) -> AimComparison:
+    comparison = harness.planning.compare(name, PRESENT, seconds)
+    assert comparison is not None
+    return comparison
+
+
+def states(comparison: Optional[AimComparison]) -> Dict[str, str]:
+    assert comparison is not None
+    return {aim: figures.state for aim, figures in comparison.aims.items()}
+
+
+def test_other_aims_are_planned_by_jobs_and_not_by_who_asks(mocker: Any) -> None:
+    harness, planner = desk_with_plan(), Planner(mocker)
+    for _ in range(3):
+        assert states(compare(harness)) == {"space": "planning", "least-motion": "planning"}
+    assert planner.asked == [] and len(harness.jobs.waiting) == 1
+    harness.jobs.run()
+    for _ in range(3):
+        assert states(compare(harness)) == {"space": "ready", "least-motion": "ready"}
+    assert len(planner.asked) == 2 and harness.jobs.waiting == []
+
+
+def test_comparison_has_the_limits_that_the_plan_had(mocker: Any) -> None:
+    harness, planner = desk_with_plan(), Planner(mocker)
+    assert compare(harness).options_known
+    harness.jobs.run()
+    assert planner.asked == [LIMITED._replace(aim="space"), LIMITED._replace(aim="least-motion")]
+
+
+def test_figures_are_those_of_the_plan_that_would_be_made() -> None:
+    harness = desk_with_plan()
+    compare(harness)
+    harness.jobs.run()
+    figures = compare(harness).aims["space"]
+    plan = make_plan(random_cluster(1).snapshot(), LIMITED._replace(aim="space"))
+    assert plan.moves
+    assert (figures.gained_bytes, figures.bytes, figures.moves, figures.osdmap_epoch) == (
+        plan.gained_bytes, plan.bytes, len(plan.moves), plan.epoch)
+    assert figures.classes == {name: usage.max for name, usage in plan.after.classes.items()}
+
+
+def test_both_aims_are_planned_on_one_look() -> None:
+    harness = desk_with_plan()
+    looks = harness.gateway.looks
+    compare(harness)
+    harness.jobs.run()
+    assert harness.gateway.looks == looks + 1
+
+
+def test_after_a_failover_the_present_settings_are_taken(mocker: Any) -> None:
+    first = desk_with_plan()
+    harness = Harness(random_cluster(1), kv=KeyValueStore(first.kv.values))
+    planner = Planner(mocker)
+    assert not compare(harness).options_known
+    harness.jobs.run()
+    assert planner.asked == [PRESENT._replace(aim="space"), PRESENT._replace(aim="least-motion")]
+    assert states(compare(harness)) == {"space": "ready", "least-motion": "ready"}
+
+
+def test_comparison_is_no_plan_in_the_making(mocker: Any) -> None:
+    harness, planner = desk_with_plan(), Planner(mocker)
+    seen: List[Any] = []
+    planner.meanwhile = lambda: seen.append(harness.planning.in_the_making())
+    last = harness.planning.last_plan
+    compare(harness)
+    assert harness.planning.in_the_making() == {}
+    harness.jobs.run()
+    assert seen == [{}, {}] and harness.planning.last_plan == last
+    assert set(harness.plan_store.heads()) == {"p"}
+
+
+def test_plan_that_somebody_waits_for_comes_between_two_aims(mocker: Any) -> None:
+    harness, planner = desk_with_plan(), Planner(mocker)
+    compare(harness)
+    harness.planning.submit_named("q", OPTIONS, 10.0)
+    harness.jobs.run()
+    assert [options.aim for options in planner.asked] == ["space", "space", "least-motion"]
+    assert planner.asked[1] == OPTIONS
+
+
+def test_comparison_of_an_unknown_plan() -> None:
+    harness = open_desk()
+    assert harness.planning.compare("p", PRESENT, 10.0) is None and harness.jobs.waiting == []
+
+
+def test_time_limit_holds_for_each_aim() -> None:
+    harness = desk_with_plan()
+    compare(harness, seconds=0.0)
+    harness.jobs.run()
+    assert {figures.stop_reason for figures in compare(harness).aims.values()} == {
+        "the time limit is reached"}
+
+
+def test_failure_is_told_once_and_tried_again(mocker: Any) -> None:
+    harness, planner = desk_with_plan(), Planner(mocker, "least-motion")
+    compare(harness)
+    harness.jobs.run()
+    told = compare(harness)
+    assert states(told) == {"space": "ready", "least-motion": "failed"}
+    assert "RuntimeError" in str(told.aims["least-motion"].failure)
+    assert harness.planning.failure("p") is None
+    planner.failing = ()
+    assert states(compare(harness)) == {"space": "planning", "least-motion": "planning"}
+    harness.jobs.run()
+    assert states(compare(harness)) == {"space": "ready", "least-motion": "ready"}
+
+
+def test_cluster_that_cannot_be_read_fails_both() -> None:
+    harness = desk_with_plan()
+    harness.gateway.not_ready = "the mgr has no df yet"
+    compare(harness)
+    harness.jobs.run()
+    told = compare(harness)
+    assert states(told) == {"space": "failed", "least-motion": "failed"}
+    assert "no df yet" in str(told.aims["space"].failure)
+
+
+def test_few_comparisons_are_kept_those_asked_for_last(mocker: Any) -> None:
+    harness = open_desk()
+    names = [f"p{number}" for number in range(MAX_COMPARISONS + 1)]
+    for name in names:
+        add_plan(harness, name, OPTIONS._replace(max_moves=1))
+    for name in names[:-1]:
+        compare(harness, name)
+        harness.jobs.run()
+    compare(harness, names[0])                          # the second is now the oldest
+    compare(harness, names[-1])
+    harness.jobs.run()
+    planner = Planner(mocker)
+    for name in [names[0]] + names[2:]:
+        assert set(states(compare(harness, name)).values()) == {"ready"}
+    assert planner.asked == [] and harness.jobs.waiting == []
+    assert set(states(compare(harness, names[1])).values()) == {"planning"}
+
+
+@pytest.mark.parametrize("how", ["forgotten", "replaced", "to be replaced", "pushed out"])
+def test_comparison_that_nobody_can_ask_for_is_given_up(mocker: Any, how: str) -> None:
+    harness, planner = desk_with_plan(), Planner(mocker)
+    compare(harness)
+    if how == "forgotten":
+        harness.planning.forget("p")
+    elif how == "to be replaced":
+        harness.planning.submit_named("p", OPTIONS, 10.0)
+        del harness.jobs.waiting[1:]
+    elif how == "replaced":
+        job = harness.jobs.waiting.pop()
+        add_plan(harness, "p")
+        harness.jobs.waiting.append(job)
+    else:
+        job = harness.jobs.waiting.pop()
+        for number in range(MAX_COMPARISONS):
+            add_plan(harness, f"q{number}", OPTIONS._replace(max_moves=1))
+            compare(harness, f"q{number}")
+        harness.jobs.waiting = [job]
+    planner.asked = []
+    harness.jobs.run()
+    assert planner.asked == []
+
+
+def test_new_plan_of_a_name_is_compared_anew(mocker: Any) -> None:
+    harness = desk_with_plan()
+    compare(harness)
+    harness.jobs.run()
+    add_plan(harness, "p", OPTIONS)
+    planner = Planner(mocker)
+    assert states(compare(harness)) == {"even": "planning", "least-motion": "planning"}
+    harness.jobs.run()
+    assert planner.asked == [OPTIONS._replace(aim="even"), OPTIONS._replace(aim="least-motion")]
+
+
+def test_plan_that_fails_to_be_made_again_leaves_the_old_one_s_limits(mocker: Any) -> None:
+    harness = desk_with_plan()
+    planner = Planner(mocker, "space")
+    add_plan(harness, "p", OPTIONS)
+    assert harness.planning.failure("p")
+    planner.failing, planner.asked = (), []
+    assert compare(harness).options_known
+    harness.jobs.run()
+    assert planner.asked[0] == LIMITED._replace(aim="space")
+
+
+def test_shutdown_ends_a_comparison(mocker: Any) -> None:
+    harness, planner = desk_with_plan(), Planner(mocker)
+    comparison = compare(harness)
+    planner.meanwhile = harness.planning.stop
+    assert harness.jobs.run() == 1 and len(planner.asked) == 1
+    assert states(comparison) == {"space": "planning", "least-motion": "planning"}
+
+
+def test_comparison_lets_others_have_their_turn_and_ends_at_shutdown(mocker: Any) -> None:
+    harness = desk_with_plan()
+    went_on: List[bool] = []
+
+    def slow(snapshot: Any, options: Any, checkpoint: Any) -> Plan:
+        for _ in range(2):
+            now.append(now[-1] + 1.0)
+            went_on.append(checkpoint(1))
+        harness.planning.stop()
+        went_on.append(checkpoint(1))
+        return make_plan(snapshot, options)
+    now = [50.0]
+    pauses = mocker.patch.object(turns, "time")
+    clock = mocker.patch.object(planning, "time")
+    clock.monotonic.side_effect = pauses.monotonic.side_effect = lambda: now[-1]
+    mocker.patch.object(planning, "make_plan", side_effect=slow)
+    compare(harness)
+    harness.jobs.run()
+    assert went_on == [True, True, False] and pauses.sleep.call_count == 2

@@ -1,0 +1,185 @@
+"""A plan is useful wherever it is cut: the fullest OSDs give first, and nothing is overfilled."""
+from __future__ import annotations
+
+from typing import Dict, List, Tuple
+
+import pytest
+from tests.support.made_clusters import NAMES, TWO_CLASSES, plan_of_cluster, snapshot_of
+from tests.support.replay import Replay, by_change, class_of, classes_of
+from tests.support.unit_cluster import GIB, OSD_RULE, Cluster, hosts
+
+from equilibrium_mgr.plan.model import Plan
+from equilibrium_mgr.plan.options import PlanOptions
+from equilibrium_mgr.planner.move_order import order_changes, wanted_changes
+from equilibrium_mgr.planner.state.placement_state import PlacementState
+from equilibrium_mgr.snapshot.model import Snapshot
+
+_SAME = 1e-9
+
+
+def skimmed(levels: List[Tuple[int, int]], amount: int) -> float:
+    """How high (used, size) pairs stand once as many bytes are skimmed off the highest."""
+    used = size = 0
+    ordered = sorted(levels, key=lambda pair: -pair[0] / pair[1])
+    for number, (u, s) in enumerate(ordered, start=1):
+        used, size = used + u, size + s
+        level = (used - amount) / size
+        if number == len(ordered) or level >= ordered[number][0] / ordered[number][1]:
+            return level
+    raise ValueError("no OSDs")
+
+
+def cut(snapshot: Snapshot, plan: Plan, device_class: str, share: float) -> Tuple[Replay, int]:
+    """The placement after the first changes that together stay within a share of a class's
+    bytes, and how many bytes of the class these are."""
+    groups = [(moves, sum(m.bytes for m in moves if class_of(snapshot, m.source) == device_class))
+              for _, moves in by_change(plan)]
+    total, done = sum(amount for _, amount in groups), 0
+    replay = Replay(snapshot)
+    for moves, amount in groups:
+        if amount and done + amount > share * total:
+            break
+        done += amount
+        for move in moves:
+            replay.move(move)
+    return replay, done
+
+
+def largest_shard(snapshot: Snapshot, device_class: str) -> int:
+    return max(pg.shard_bytes for pg in snapshot.pgs.values() for osd in pg.up
+               if class_of(snapshot, osd) == device_class)
+
+
+def test_skimming_by_hand() -> None:
+    """Of 90, 70 and 10 in a hundred, 50 bytes leave two at 55; 20 leave one at 70."""
+    levels = [(70, 100), (10, 100), (90, 100)]
+    assert skimmed(levels, 0) == 0.9
+    assert skimmed(levels, 20) == pytest.approx(0.7)
+    assert skimmed(levels, 50) == pytest.approx(0.55)
+    assert skimmed(levels, 170) == pytest.approx(0.0)
+
+
+@pytest.mark.parametrize("share", [0.10, 0.25, 0.50, 0.75])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_cut_plan_lowers_the_maximum_nearly_as_far_as_its_bytes_can(name: str,
+                                                                      share: float) -> None:
+    """At least 80 % of what skimming the fullest OSDs would give, but for one shard."""
+    snapshot, plan = snapshot_of(name), plan_of_cluster(name)
+    start = Replay(snapshot)
+    assert classes_of(snapshot, plan)
+    for device_class in classes_of(snapshot, plan):
+        levels = start.levels(device_class)
+        fullest = max(levels, key=lambda osd: levels[osd])
+        now, moved = cut(snapshot, plan, device_class, share)
+        possible = levels[fullest] - skimmed(
+            [(start.used[osd], snapshot.osds[osd].size_bytes) for osd in levels], moved)
+        shard = largest_shard(snapshot, device_class) / snapshot.osds[fullest].size_bytes
+        fall = levels[fullest] - now.highest(device_class)
+        assert fall >= 0.8 * possible - shard, "%s: %.4f of %.4f, a shard is %.4f" % (
+            device_class, fall, possible, shard)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_move_lifts_its_target_above_the_present_maximum(name: str) -> None:
+    """Seen where the PG's command is sent: all its moves go together."""
+    snapshot, plan = snapshot_of(name), plan_of_cluster(name)
+    now = Replay(snapshot)
+    for number, (_, moves) in enumerate(by_change(plan)):
+        highest = {device_class: now.highest(device_class) for device_class in plan.after.classes}
+        for move in moves:
+            now.move(move)
+        for move in moves:
+            assert now.level(move.target) == pytest.approx(move.target_after)
+            assert move.target_after <= highest[class_of(snapshot, move.target)] + _SAME, (
+                f"change {number} of {len(plan.changes)}")
+
+
+@pytest.mark.parametrize("name", TWO_CLASSES)
+def test_classes_take_turns(name: str) -> None:
+    """At no time is one class much further than the other: a sixth, and two large changes."""
+    snapshot, plan = snapshot_of(name), plan_of_cluster(name)
+    assert len(classes_of(snapshot, plan)) == 2
+    amounts: List[Dict[str, int]] = []
+    for _, moves in by_change(plan):
+        amounts.append({name: sum(m.bytes for m in moves if class_of(snapshot, m.source) == name)
+                        for name in classes_of(snapshot, plan)})
+    total = {name: sum(a[name] for a in amounts) for name in amounts[0]}
+    largest = max(a[name] / total[name] for a in amounts for name in total)
+    through = dict.fromkeys(total, 0)
+    for amount in amounts:
+        for device_class in total:
+            through[device_class] += amount[device_class]
+        shares = [through[device_class] / total[device_class] for device_class in total]
+        assert max(shares) - min(shares) <= 1 / 6 + 2 * largest
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_moves_of_a_pg_stand_together(name: str) -> None:
+    plan = plan_of_cluster(name)
+    runs = [move.pgid for number, move in enumerate(plan.moves)
+            if not number or plan.moves[number - 1].pgid != move.pgid]
+    assert runs == [change.pgid for change in plan.changes] and len(set(runs)) == len(runs)
+    assert by_change(plan)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_maximum_never_rises_on_the_way_and_falls_in_the_end(name: str) -> None:
+    snapshot, plan = snapshot_of(name), plan_of_cluster(name)
+    now = Replay(snapshot)
+    highest = {name: now.highest(name) for name in classes_of(snapshot, plan)}
+    start = dict(highest)
+    for _, moves in by_change(plan):
+        for move in moves:
+            now.move(move)
+        for device_class, before in highest.items():
+            highest[device_class] = now.highest(device_class)
+            assert highest[device_class] <= before + _SAME
+    assert all(highest[device_class] < start[device_class] for device_class in start)
+
+
+def board_with_a_swap() -> PlacementState:
+    """osd.0 and osd.1 have 50 % each and exchange 10 for 9 GiB, osd.2 gives 40 of 90 to osd.3."""
+    cluster = Cluster(hosts(1, 4), {0: OSD_RULE}).pool(1, size=1)
+    ps = 0
+    for osd, gibs in enumerate(([10, 40], [9, 41], [10] * 9, [])):
+        for gib in gibs:
+            cluster.pg(f"1.{ps:x}", [osd], num_bytes=gib * GIB)
+            ps += 1
+    placement = PlacementState(cluster.snapshot(), PlanOptions())
+    placement.move(0, 0, 1)
+    placement.move(2, 1, 0)
+    for pg in range(4, 8):
+        placement.move(pg, 2, 3)
+    return placement
+
+
+def test_what_waits_for_each_other_goes_while_the_maximum_is_still_high() -> None:
+    placement = board_with_a_swap()
+    used = list(placement.used)
+    changes = wanted_changes(placement)
+    for change in changes:
+        for source, target in change.moves:
+            used[source] += change.bytes
+            used[target] -= change.bytes
+    steps = order_changes(placement, changes, lambda: True)
+    assert sorted(change for step in steps for change in step.changes) == sorted(changes)
+    for step in steps:
+        for change in step.changes:
+            top = max(u / size for u, size in zip(used, placement.size))
+            for source, target in change.moves:
+                used[source] -= change.bytes
+                used[target] += change.bytes
+                assert used[target] / placement.size[target] <= top + _SAME
+    assert used == placement.used
+
+
+def test_what_cannot_go_without_passing_the_highest_at_the_start_is_left_out() -> None:
+    """Two OSDs of 50 % would exchange 10 for 9 GiB; whichever goes first, one has 59 % or more."""
+    cluster = Cluster(hosts(1, 2), {0: OSD_RULE}).pool(1, size=1)
+    for ps, (osd, gib) in enumerate(((0, 10), (0, 40), (1, 9), (1, 41))):
+        cluster.pg(f"1.{ps:x}", [osd], num_bytes=gib * GIB)
+    placement = PlacementState(cluster.snapshot(), PlanOptions())
+    placement.move(0, 0, 1)
+    placement.move(2, 1, 0)
+    assert [c for step in order_changes(placement, wanted_changes(placement), lambda: True)
+            for c in step.changes] == []

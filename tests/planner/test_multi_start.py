@@ -1,0 +1,110 @@
+"""Several searches where they are cheap, and the best of them."""
+from __future__ import annotations
+
+from typing import Any, List
+
+import pytest
+from tests.support.made_clusters import plan_of_cluster, snapshot_of
+from tests.support.unit_cluster import GIB, OSD_RULE, Cluster, hosts
+
+from equilibrium_mgr.plan.options import PlanOptions
+from equilibrium_mgr.planner import multi_start as attempts
+from equilibrium_mgr.planner.bound.lower_bound import reachable
+from equilibrium_mgr.planner.objective import AIM_WEIGHTS, ScoreWeights, Weights
+from equilibrium_mgr.planner.placement_score import free_room, value
+from equilibrium_mgr.planner.planner import make_plan
+from equilibrium_mgr.planner.state.osd_sets import OsdSetState
+from equilibrium_mgr.planner.state.placement_state import PlacementState
+
+
+def values_of(mocker: Any) -> List[float]:
+    """What every attempt from now on is worth, in the order of the attempts."""
+    seen: List[float] = []
+
+    def noted(*args: Any) -> float:
+        seen.append(value(*args))
+        return seen[-1]
+    mocker.patch.object(attempts, "value", noted)
+    return seen
+
+
+def best(name: str) -> PlacementState:
+    snapshot = snapshot_of(name)
+    found, finished = attempts.multi_start_search(snapshot, PlanOptions(), reachable(snapshot),
+                                            lambda moves: True)
+    assert finished
+    return found
+
+
+def used_after(name: str, weights: Weights, mocker: Any) -> List[int]:
+    """Used bytes after a single search with these weights."""
+    mocker.patch.dict(AIM_WEIGHTS, {"space": (weights,)})
+    return best(name).used
+
+
+@pytest.mark.parametrize("name", ["demo", "uneven", "racks"])
+def test_the_most_valuable_attempt_is_taken(name: str, mocker: Any) -> None:
+    variants = AIM_WEIGHTS["space"]
+    seen = values_of(mocker)
+    chosen = best(name).used
+    assert len(seen) > 1 and len(set(seen)) > 1
+    winner = variants[seen.index(max(seen))]
+    assert chosen == used_after(name, winner, mocker)
+
+
+def test_no_second_attempt_where_the_first_examined_much(mocker: Any) -> None:
+    seen = values_of(mocker)
+    mocker.patch.object(attempts, "_EXAMINED", 1)
+    best("demo")
+    assert len(seen) == 1
+
+
+def test_no_second_attempt_where_nothing_is_to_be_done(mocker: Any) -> None:
+    cluster = Cluster(hosts(1, 3), {0: OSD_RULE}).pool(1, size=1)
+    for ps in range(3):
+        cluster.pg(f"1.{ps:x}", [ps], num_bytes=GIB)
+    seen = values_of(mocker)
+    assert not make_plan(cluster.snapshot()).changes and len(seen) == 1
+
+
+def test_ended_in_a_later_attempt_the_plan_is_the_best_before(mocker: Any) -> None:
+    """Time is up as soon as the second search begins: what the first one found stands."""
+    seen = values_of(mocker)
+    plan = make_plan(snapshot_of("demo"), PlanOptions(), lambda moves: len(seen) < 1)
+    assert plan.stop_reason == "the time limit is reached" and len(seen) == 2
+    mocker.patch.dict(AIM_WEIGHTS, {"space": AIM_WEIGHTS["space"][:1]})
+    assert plan.changes == make_plan(snapshot_of("demo")).changes
+    assert plan_of_cluster("demo").stop_reason == "converged"
+
+
+def appraised(used_gib: List[int], moved: bool = False) -> float:
+    """The value of a placement of 1 GiB copies on OSDs of 100 GiB with 4 to share."""
+    cluster = Cluster(hosts(1, 2), {0: OSD_RULE}).pool(1, size=1)
+    numbers = iter(range(100))
+    for osd, gib in enumerate(used_gib):
+        for _ in range(gib // 10):
+            cluster.pg(f"1.{next(numbers):x}", [osd], num_bytes=10 * GIB)
+    snapshot = cluster.snapshot()
+    bounds = reachable(snapshot)
+    placement = PlacementState(snapshot, PlanOptions())
+    sets = [OsdSetState(placement, osd_set, bounds) for osd_set in bounds.sets]
+    room = {1: 0.0}
+    if moved:
+        pg = placement.shards[0][0]
+        placement.move(pg, 0, 1)
+        placement.move(placement.shards[1][0], 1, 0)
+    return value(placement, sets, [0], room, Weights(), ScoreWeights())
+
+
+def test_a_lower_maximum_is_worth_more_and_bytes_for_nothing_less() -> None:
+    assert appraised([40, 40]) > appraised([50, 30]) > appraised([60, 20])
+    assert appraised([40, 40]) > appraised([40, 40], moved=True)
+
+
+def test_free_room_is_what_the_fullest_osd_of_a_pool_leaves() -> None:
+    """95 GiB less 50, for 8 PGs of which 5 are there: 9 GiB each, 72 in all."""
+    cluster = Cluster(hosts(1, 2), {0: OSD_RULE}).pool(1, size=1, pg_num=8)
+    for ps in range(8):
+        cluster.pg(f"1.{ps:x}", [0 if ps < 5 else 1], num_bytes=10 * GIB)
+    placement = PlacementState(cluster.snapshot(), PlanOptions())
+    assert free_room(placement, [0])[1] == pytest.approx(72 * GIB, rel=0.01)

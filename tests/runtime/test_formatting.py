@@ -1,0 +1,74 @@
+"""Numbers and tables for people."""
+from __future__ import annotations
+
+import random
+from typing import Any, Optional
+
+import pytest
+
+from equilibrium_mgr.runtime.formatting import (
+    format_bytes, format_duration, format_time, histogram_bar, parse_size, table)
+
+
+def test_time_is_never_too_early() -> None:
+    assert format_time(1000.2) == "1970-01-01 00:16:41 UTC"
+
+
+@pytest.mark.parametrize("count, text", [
+    (0, "0 B"), (1, "1 B"), (1023, "1023 B"), (1024, "1.00 KiB"), (1536, "1.50 KiB"),
+    (10 * 1024, "10.0 KiB"), (100 * 1024, "100 KiB"), (1 << 30, "1.00 GiB"), (5 << 40, "5.00 TiB"),
+    (1 << 60, "1.00 EiB"), (5000 << 60, "5000 EiB"), (-2048, "-2.00 KiB")])
+def test_bytes(count: int, text: str) -> None:
+    assert format_bytes(count) == text
+
+
+@pytest.mark.parametrize("text, size", [
+    ("0", 0), ("1", 1), ("500G", 500 << 30), ("1T", 1 << 40), ("1TiB", 1 << 40), ("1TB", 1 << 40),
+    ("1.5k", 1536), (" 2M ", 2 << 20), ("3p", 3 << 50), ("1E", 1 << 60), ("7B", 7)])
+def test_sizes(text: str, size: int) -> None:
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "G", "-1", "1X", "1 2", "1e5", "nan", "inf", "1.G", ".5G",
+                                  "1GG", "0x10", "1,5G", "１G\n1"])
+def test_what_is_no_size(text: str) -> None:
+    assert parse_size(text) is None
+
+
+def test_endless_number_is_refused_or_read_but_no_crash() -> None:
+    size = parse_size("9" * 400)
+    assert size is None or size > 1 << 60
+
+
+def test_sizes_written_by_format_bytes_are_read_again() -> None:
+    rng = random.Random(5)
+    for _ in range(300):
+        count = rng.randrange(1 << rng.randrange(1, 62))
+        back = parse_size(format_bytes(count).replace(" ", ""))
+        assert back is not None and abs(back - count) <= count * 0.01 + 1
+
+
+@pytest.mark.parametrize("seconds, text", [
+    (None, ""), (0, "0s"), (59.9, "59s"), (60, "1m"), (61, "1m1s"), (3600, "1h"),
+    (93784, "1d2h"), (86400 + 5, "1d5s"), (-5, "0s")])
+def test_durations(seconds: Optional[float], text: str) -> None:
+    assert format_duration(seconds) == text
+
+
+def test_table_is_aligned() -> None:
+    lines = table(["NAME", "N"], [["a", "5"], ["longer", "12345"]]).split("\n")
+    assert lines == ["NAME        N", "a           5", "longer  12345"]
+
+
+def test_table_without_rows_is_its_header() -> None:
+    assert table(["A", "B"], []) == "A  B"
+
+
+@pytest.mark.parametrize("counts, bar", [((0, 0), "  "), ((), "")])
+def test_histogram_of_nothing(counts: Any, bar: str) -> None:
+    assert histogram_bar(counts) == bar
+
+
+def test_histogram_is_higher_for_more() -> None:
+    bar = histogram_bar((0, 1, 50, 100))
+    assert bar[0] == " " and len(set(bar)) == 4

@@ -1,0 +1,99 @@
+"""Intervals, back-off and cooldown, also on a clock that jumps."""
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from equilibrium_mgr.control.builtin_balancer_grace import BuiltinBalancerGrace
+from equilibrium_mgr.execution.cooldown import MOST_PGS, Cooldown
+from equilibrium_mgr.runtime.backoff import Backoff
+from equilibrium_mgr.runtime.wait_timer import WaitTimer
+
+
+def test_interval() -> None:
+    wait = WaitTimer()
+    assert wait.seconds_left(1000.0) == 0.0
+    wait.begin(1000.0, 60.0)
+    assert [wait.seconds_left(now) for now in (1000.0, 1059.0, 1060.0)] == [60.0, 1.0, 0.0]
+    assert wait.seconds_left(1000.0) == 0.0      # over is over
+    wait.begin(2000.0, 60.0)
+    wait.end()
+    assert wait.seconds_left(2000.0) == 0.0
+
+
+def test_clock_set_back_never_waits_longer_than_the_interval() -> None:
+    wait = WaitTimer()
+    wait.begin(10000.0, 60.0)
+    assert wait.seconds_left(10030.0 - 3600.0) == 60.0
+    assert wait.seconds_left(10030.0 - 3600.0 + 61.0) == 0.0
+
+
+def test_clock_set_forward_ends_the_wait() -> None:
+    wait = WaitTimer()
+    wait.begin(10000.0, 60.0)
+    assert wait.seconds_left(13600.0) == 0.0
+
+
+def test_hold_survives_a_clock_set_back() -> None:
+    hold = BuiltinBalancerGrace()
+    hold.begin(10000.0, 60.0)
+    assert hold.seconds_left(6500.0) == 60.0
+    assert hold.seconds_left(6561.0) == 0.0
+
+
+def test_back_off_doubles_up_to_its_limit_and_starts_anew() -> None:
+    wait = Backoff(10.0, 100.0)
+    assert [wait.failed(0.0) for _ in range(6)] == [10.0, 20.0, 40.0, 80.0, 100.0, 100.0]
+    assert wait.seconds_left(60.0) == 40.0
+    wait.succeeded()
+    assert wait.seconds_left(60.0) == 0.0 and wait.failed(60.0) == 10.0
+
+
+def test_back_off_of_a_thousand_failures() -> None:
+    wait = Backoff(10.0, 100.0)
+    assert [wait.failed(0.0) for _ in range(1000)][-1] == 100.0
+
+
+def test_cooldown() -> None:
+    moved = Cooldown()
+    moved.note(["1.0"], 1000.0)
+    moved.note(["1.1"], 1500.0)
+    assert moved.cooling(2000.0, 3600.0) == {"1.0": 2600.0, "1.1": 3100.0}
+    assert moved.cooling(4600.0, 3600.0) == {"1.1": 500.0}
+    moved.note(["1.1"], 4700.0)
+    assert moved.cooling(5100.0, 3600.0) == {"1.1": 3200.0}
+    assert moved.cooling(5100.0, 0.0) == {}
+
+
+def test_cooldown_after_the_clock_was_set_back() -> None:
+    moved = Cooldown()
+    moved.note(["1.0"], 10000.0)
+    assert moved.cooling(6400.0, 60.0) == {"1.0": 60.0}
+    assert moved.cooling(6460.0, 60.0) == {}
+
+
+def test_cooldown_is_bounded() -> None:
+    moved = Cooldown()
+    for ps in range(3 * MOST_PGS):
+        moved.note([f"4095.{ps:x}"], 1.7e9 + ps)
+    assert len(moved.moved) == MOST_PGS and f"4095.{3 * MOST_PGS - 1:x}" in moved.moved
+    sending = [f"4095.{1 << 20 | ps:x}" for ps in range(MOST_PGS // 2)]
+    assert len(json.dumps(dict(moved.to_dict(), sending=sending, sending_at=1700000000))) < 65536
+
+
+@pytest.mark.parametrize("kept, found", [
+    ({"moved": {"1.0": 5, "1.1": "x", "1.2": 7.5}}, {"1.0": 5.0, "1.2": 7.5}), ({}, {}),
+    ({"moved": ["1.0"]}, {}), ({"moved": None}, {}), ({"other": 1}, {})])
+def test_cooldown_reads_with_tolerance(kept: Any, found: Any) -> None:
+    moved = Cooldown()
+    moved.take(kept)
+    assert moved.moved == found
+
+
+def test_cooldown_comes_back() -> None:
+    moved, again = Cooldown(), Cooldown()
+    moved.note(["1.0", "1.f"], 1000.0)
+    again.take(json.loads(json.dumps(moved.to_dict())))
+    assert again.moved == moved.moved

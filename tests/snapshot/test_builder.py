@@ -1,0 +1,164 @@
+"""A snapshot's OSDs, pools, transfers and figures."""
+from __future__ import annotations
+
+import pytest
+from tests.support.unit_cluster import GIB, HOST_RULE, NONE, OSD_BYTES, TIB, Cluster, hosts
+
+from equilibrium_mgr.snapshot.model import shard_changes
+
+
+def test_osd_without_statistics_is_no_target_and_no_crash() -> None:
+    cluster = Cluster(hosts(3)).pool(1, size=2).pg("1.0", [0, 1]).pg("1.1", [1, 2])
+    cluster.without_statistics = [2]
+    osd = cluster.snapshot().osds[2]
+    assert not osd.has_statistics and osd.cannot_take() == "without statistics"
+
+
+def test_osd_of_size_zero_counts_as_without_statistics() -> None:
+    cluster = Cluster(hosts(2)).pool(1, size=2).pg("1.0", [0, 1])
+    cluster.sizes[1], cluster.used[1] = 0, 0
+    assert cluster.snapshot().osds[1].cannot_take() == "without statistics"
+
+
+def test_kb_figures_serve_where_there_is_no_statfs() -> None:
+    cluster = Cluster(hosts(2)).pool(1, size=2).pg("1.0", [0, 1])
+    reading = cluster.reading()
+    stats = [{"osd": 0, "kb": 2048, "kb_used": 512}, {"osd": 1, "kb": 2048, "kb_used": -4}]
+    from equilibrium_mgr.snapshot.builder import build_snapshot
+    osds = build_snapshot(reading._replace(osd_stats=stats)).osds
+    assert (osds[0].size_bytes, osds[0].used_bytes) == (2048 * 1024, 512 * 1024)
+    assert osds[1].used_bytes == 0
+
+
+def test_classless_osds_are_called_none() -> None:
+    snapshot = Cluster(hosts(2), classes={1: ""}).pool(1, size=2).pg("1.0", [0, 1]).snapshot()
+    assert [snapshot.osds[o].device_class for o in (0, 1)] == ["hdd", "none"]
+
+
+@pytest.mark.parametrize("fields, obstacle", [
+    ({"state": ["destroyed", "exists"], "up": 0}, "destroyed"),
+    ({"state": ["exists"], "up": 0}, "down"),
+    ({"in": 0, "weight": 0.0}, "out"),
+    ({"weight": 0.0}, "out"),
+    ({"weight": 0.3}, None),
+])
+def test_who_can_take_a_shard(fields: dict, obstacle: str) -> None:
+    cluster = Cluster(hosts(2)).pool(1, size=1).pg("1.0", [0]).osd(1, **fields)
+    assert cluster.snapshot().osds[1].cannot_take() == obstacle
+
+
+def test_osd_in_the_map_but_not_in_crush() -> None:
+    cluster = Cluster(hosts(2)).pool(1, size=2).pg("1.0", [0, 1])
+    cluster.osds[7] = {"osd": 7, "up": 1, "in": 1, "weight": 1.0, "state": ["exists", "up"]}
+    cluster.sizes[7] = TIB
+    osd = cluster.snapshot().osds[7]
+    assert (osd.host, osd.device_class) == ("", "none")
+
+
+def test_transfers_of_a_replicated_pg() -> None:
+    cluster = Cluster(hosts(4)).pool(1, size=2)
+    cluster.pg("1.0", [0, 1], num_bytes=8 * GIB, acting=[2, 1], to_come=0.25)
+    osds = cluster.snapshot().osds
+    assert (osds[0].inbound_bytes, osds[0].outbound_bytes) == (2 * GIB, 0)
+    assert (osds[2].inbound_bytes, osds[2].outbound_bytes) == (0, 8 * GIB)
+    assert (osds[1].inbound_bytes, osds[1].outbound_bytes) == (0, 0)
+    assert osds[2].target_bytes == osds[2].used_bytes - 8 * GIB
+    assert osds[0].target_bytes == osds[0].used_bytes + 2 * GIB
+
+
+def test_replicated_members_in_another_order_move_nothing() -> None:
+    cluster = Cluster(hosts(4)).pool(1, size=2).pg("1.0", [0, 1], acting=[1, 0])
+    assert all(o.inbound_bytes == o.outbound_bytes == 0
+               for o in cluster.snapshot().osds.values())
+
+
+def test_erasure_coded_positions_move() -> None:
+    cluster = Cluster(hosts(4)).pool(1, size=3, k=2)
+    cluster.pg("1.0", [1, 0, 2], num_bytes=2 * GIB, acting=[0, 1, 2])
+    osds = cluster.snapshot().osds
+    assert [osds[o].inbound_bytes for o in range(3)] == [GIB, GIB, 0]
+    assert [osds[o].outbound_bytes for o in range(3)] == [GIB, GIB, 0]
+
+
+def test_shard_changes_pair_by_pair() -> None:
+    assert shard_changes((0, 1, 2), (0, 3, 2), True) == ((3,), (1,))
+    assert shard_changes((0, 1, 2), (2, 0, 3), False) == ((3,), (1,))
+    assert shard_changes((0, 1), (1, 0), False) == ((), ())
+
+
+def test_target_bytes_are_never_negative() -> None:
+    cluster = Cluster(hosts(4)).pool(1, size=2)
+    cluster.pg("1.0", [0, 1], num_bytes=8 * GIB, acting=[2, 1]).osd(2, used=GIB)
+    assert cluster.snapshot().osds[2].target_bytes >= 0
+
+
+def test_figures_of_the_map() -> None:
+    cluster = Cluster(hosts(2)).pool(1, size=2, name="rbd").pg("1.0", [0, 1], objects=50)
+    cluster.extra.update(flags="sortbitwise,norebalance", backfillfull_ratio=0.8)
+    snapshot = cluster.snapshot()
+    assert snapshot.epoch == 100 and snapshot.backfillfull_ratio == 0.8
+    assert "norebalance" in snapshot.flags
+    assert snapshot.object_copies == 100 and snapshot.misplaced_copies == 0
+
+
+def test_misplaced_copies_come_from_pg_status() -> None:
+    cluster = Cluster(hosts(2)).pool(1, size=2).pg("1.0", [0, 1], objects=50)
+    cluster.pg_status = {"misplaced_objects": 30, "misplaced_total": 120}
+    snapshot = cluster.snapshot()
+    assert (snapshot.misplaced_copies, snapshot.object_copies) == (30, 120)
+
+
+def test_ratios_that_are_unset_have_ceph_s_defaults() -> None:
+    """OSDs take a backfillfull ratio below nearfull for nearfull."""
+    cluster = Cluster(hosts(2)).pool(1, size=2).pg("1.0", [0, 1])
+    cluster.extra.update(full_ratio=0, backfillfull_ratio=0, nearfull_ratio=0)
+    snapshot = cluster.snapshot()
+    assert (snapshot.full_ratio, snapshot.backfillfull_ratio) == (0.95, 0.85)
+
+
+def test_empty_cluster() -> None:
+    snapshot = Cluster(hosts(1)).snapshot()
+    assert snapshot.pgs == {} and snapshot.misplaced_copies == snapshot.object_copies == 0
+
+
+def test_pool_states_by_pg() -> None:
+    cluster = Cluster(hosts(2)).pool(1, size=2).pg("1.0", [0, 1])
+    cluster.pg_status = {"pgs_by_pool_state": [{"pool_id": 1, "pg_state_counts": [
+        {"state_name": "active+clean", "count": 5},
+        {"state_name": "active+undersized+degraded", "count": 2},
+        {"state_name": "active+undersized", "count": 1},
+        {"state_name": "active+remapped+backfilling", "count": 4},
+        {"state_name": "peering", "count": 3}, {"state_name": "unknown", "count": 1}]}]}
+    states = cluster.snapshot().pool_states[1]
+    assert (states.inactive, states.degraded) == (4, 3)
+
+
+def test_one_rule_of_many_pools_is_understood_per_size() -> None:
+    cluster = Cluster(hosts(4), {0: HOST_RULE}).pool(1, size=2).pool(2, size=3)
+    cluster.pg("1.0", [0, 1]).pg("2.0", [0, 1, 2])
+    pools = cluster.snapshot().pools
+    assert [pools[p].rule.size for p in (1, 2)] == [2, 3]  # type: ignore[union-attr]
+
+
+def test_in_flight_pgs() -> None:
+    cluster = Cluster(hosts(4)).pool(1, size=2).pg("1.0", [0, 1], acting=[2, 1]).pg("1.1", [2, 3])
+    assert set(cluster.snapshot().in_flight()) == {"1.0"}
+    assert cluster.sizes[0] == OSD_BYTES
+
+
+def test_a_down_osd_degrades_its_pools_before_pg_status_says_so() -> None:
+    cluster = Cluster(hosts(5)).pool(1, size=2).pool(2, size=2).pool(3, size=2, k=1)
+    cluster.pg("1.0", [0]).pg("1.1", [0, 1]).pg("2.0", [0, 1]).pg("3.0", [NONE, 1])
+    cluster.osd(4, up=0)
+    states = cluster.snapshot().pool_states
+    assert {pool: states[pool].degraded for pool in states} == {1: 1, 3: 1}
+
+
+def test_what_pg_status_says_of_a_down_osd_is_not_counted_twice() -> None:
+    cluster = Cluster(hosts(5)).pool(1, size=2).pg("1.0", [0]).pg("1.1", [1]).pg("1.2", [2])
+    cluster.osd(4, up=0)
+    cluster.pg_status = {"pgs_by_pool_state": [{"pool_id": 1, "pg_state_counts": [
+        {"state_name": "active+undersized+degraded", "count": 1},
+        {"state_name": "peering", "count": 1}]}]}
+    states = cluster.snapshot().pool_states[1]
+    assert (states.inactive, states.degraded) == (1, 2)

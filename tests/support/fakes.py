@@ -1,0 +1,251 @@
+"""Stand-ins for the mgr's services, plain enough to be read at a glance."""
+from __future__ import annotations
+
+import logging
+from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Sequence, Set, Tuple
+
+from tests.support.unit_cluster import Cluster
+
+from equilibrium_mgr.control.balancer import Balancer
+from equilibrium_mgr.gateway.cluster_summary import (
+    ClusterSummary, SummaryReading, object_copies, summarize_osds, summarize_pools)
+from equilibrium_mgr.gateway.gateway import NotReady, UpmapReply
+from equilibrium_mgr.plan.model import PgChange
+from equilibrium_mgr.plan.store import PlanStore
+from equilibrium_mgr.plan_service.plan_service import PlanService
+from equilibrium_mgr.runtime.work_counters import Counts, WorkCounters
+from equilibrium_mgr.settings import Settings, read_settings
+from equilibrium_mgr.snapshot.model import Snapshot
+from equilibrium_mgr.snapshot.upmap_items import apply_items
+
+LOG = logging.getLogger("test")
+
+#: Brakes that most tests are not about.
+NO_BRAKES: Dict[str, Any] = {"max_misplaced_ratio": 0.0, "start_delay": 0, "pg_cooldown": 0,
+                             "max_backfills_per_osd": 0, "max_transit_ratio": 0.0}
+
+
+class KeyValueStore:
+    """get_store, set_store and get_store_prefix of a mgr; remembers the order of writes."""
+
+    def __init__(self, values: Optional[Dict[str, str]] = None) -> None:
+        self.values: Dict[str, str] = dict(values or {})
+        self.writes: List[Tuple[str, Optional[str]]] = []
+        self.before_write: Callable[[str], None] = lambda key: None
+
+    def get_store(self, key: str, default: Optional[str] = None) -> Optional[str]:
+        return self.values.get(key, default)
+
+    def set_store(self, key: str, value: Optional[str]) -> None:
+        self.before_write(key)
+        self.writes.append((key, value))
+        if value is None:
+            self.values.pop(key, None)
+        else:
+            self.values[key] = value
+
+    def get_store_prefix(self, prefix: str) -> Dict[str, str]:
+        return {k: v for k, v in self.values.items() if k.startswith(prefix)}
+
+
+class InlineJobs:
+    """Jobs that wait until the test runs them."""
+
+    def __init__(self) -> None:
+        self.waiting: List[Tuple[str, Callable[[], None]]] = []
+        self.waited: List[float] = []
+        self.is_over = False
+
+    def submit(self, name: str, job: Callable[[], None]) -> None:
+        self.waiting.append((name, job))
+
+    def settle(self) -> None:
+        """As the mgr's own jobs: nobody waits."""
+
+    def wait(self, seconds: float) -> bool:
+        """A job has to wait: here that is only noted."""
+        if not self.is_over:
+            self.waited.append(seconds)
+        return not self.is_over
+
+    def stop(self) -> None:
+        self.waiting = []
+
+    def run(self) -> int:
+        count = 0
+        while self.waiting:
+            self.waiting.pop(0)[1]()
+            count += 1
+        return count
+
+
+class FakeGateway:
+    """A cluster that obeys: upmaps change `up` at once, data comes when `arrive` is called."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.batches: List[List[PgChange]] = []
+        self.drops: Set[str] = set()
+        self.refuses: Set[str] = set()
+        self.ignores: Set[str] = set()
+        self.not_ready = ""
+        self.connected = True
+        self.builtin = False
+        self.builtin_was_active = False
+        self.ratio = 1.0
+        self.shards_an_osd = (0, 0)
+        self.looks = 0
+        self.counters = WorkCounters()
+        self.before_send_check: Callable[[], None] = lambda: None
+        self.before_hand_over: Callable[[], None] = lambda: None
+        self.before_answers: Callable[[], None] = lambda: None
+        self.clock: Callable[[], float] = lambda: 1000.0
+        self.unsettled: List[float] = []   # of the next looks, in seconds
+        self.silent: FrozenSet[int] = frozenset()   # OSDs that have stopped reporting
+
+    @property
+    def counts(self) -> Counts:
+        return self.counters.counts
+
+    def dumped_at_epoch(self, epoch: int) -> bool:
+        return epoch == self.cluster.epoch
+
+    def snapshot(self, fresh: bool = False) -> Snapshot:
+        self.looks += 1
+        self.counters.add("looks")
+        if self.not_ready:
+            raise NotReady(self.not_ready)
+        unsettled = self.unsettled.pop(0) if self.unsettled else 0.0
+        return self.cluster.snapshot()._replace(
+            taken_at=self.clock(), unsettled_seconds=unsettled, stale_osds=self.silent)
+
+    def use_measured(self, bytes_per_object: Mapping[int, float]) -> None:
+        self.cluster.measured = bytes_per_object
+
+    def summary(self, with_guards: bool = False) -> ClusterSummary:
+        self.counters.add("summaries")
+        if self.not_ready:
+            raise NotReady(self.not_ready)
+        cluster = self.cluster
+        osd_map = cluster.osd_map()
+        reading = SummaryReading(cluster.osd_map_tree(), cluster.osd_stats(),
+                                 cluster.pool_stats(), cluster.pg_status)
+        told = with_guards and self.connected
+        builtin_active = self.builtin_balancer_active()
+        return ClusterSummary(
+            taken_at=self.clock(), epoch=cluster.epoch, crush_version=osd_map["crush_version"],
+            osds=summarize_osds(reading), pools=summarize_pools(reading),
+            misplaced_copies=self.misplaced_copies(), object_copies=object_copies(reading),
+            mon_connected=self.connected, builtin_active=builtin_active,
+            flags=frozenset(osd_map["flags"].split(",")) if told else None,
+            min_compat_client=osd_map["require_min_compat_client"] if told else None,
+            stale_osds=self.silent)
+
+    def still_placed(self, changes: Sequence[PgChange], snapshot: Snapshot) -> List[PgChange]:
+        return [change for change in changes
+                if tuple(self.cluster.up.get(change.pgid, ())) == snapshot.pgs[change.pgid].up]
+
+    def epoch(self) -> int:
+        return self.cluster.epoch
+
+    def misplaced_copies(self) -> int:
+        return int(self.cluster.pg_status.get("misplaced_objects", 0))
+
+    def have_mon_connection(self) -> bool:
+        self.before_send_check()
+        return self.connected
+
+    def builtin_balancer_active(self) -> bool:
+        self.builtin_was_active = self.builtin_was_active or self.builtin
+        return self.builtin
+
+    def take_builtin_was_active(self) -> bool:
+        was_active, self.builtin_was_active = self.builtin_was_active, False
+        return was_active
+
+    def builtin_balancer_sleep(self) -> float:
+        return 60.0
+
+    def target_max_misplaced_ratio(self) -> float:
+        return self.ratio
+
+    def max_pg_shards(self) -> Tuple[int, int]:
+        return self.shards_an_osd
+
+    def hand_over(self, changes: Sequence[PgChange]) -> List[PgChange]:
+        self.before_hand_over()
+        self.batches.append(list(changes))
+        self.counters.add("mon_commands", len(changes))
+        return list(changes)
+
+    def answers(self, handed_over: Sequence[PgChange], timeout: float) -> List[UpmapReply]:
+        self.before_answers()
+        self.cluster.epoch += 1
+        return [self._answer(change) for change in handed_over]
+
+    def _answer(self, change: PgChange) -> UpmapReply:
+        if change.pgid in self.refuses:
+            return UpmapReply(change, -2, "no such pg")
+        if change.pgid in self.ignores:
+            return UpmapReply(change, None, "no answer")
+        if change.pgid not in self.drops:
+            self.cluster.acting.setdefault(change.pgid, list(self.cluster.up[change.pgid]))
+            self.set_items(change.pgid, change.raw, change.items)
+        return UpmapReply(change, 0, "set")
+
+    def set_items(self, pgid: str, raw: Sequence[int], items: Sequence[Tuple[int, int]]) -> None:
+        self.cluster.up[pgid] = list(apply_items(raw, items, lambda osd: False))
+        self.cluster.items.pop(pgid, None)
+        if items:
+            self.cluster.items[pgid] = list(items)
+
+    def arrive(self) -> None:
+        """Everything that moves has come: acting is up, and the PGs have said so."""
+        self.cluster.acting.clear()
+        self.cluster.epoch += 1
+        for pgid, record in self.cluster.records.items():
+            self.cluster.records[pgid] = record._replace(reported_epoch=self.cluster.epoch)
+
+    @property
+    def sent(self) -> List[str]:
+        return [change.pgid for batch in self.batches for change in batch]
+
+
+class Harness:
+    """A Balancer with everything it needs, on a fake gateway; `round()` runs one round."""
+
+    def __init__(self, cluster: Cluster, kv: Optional[KeyValueStore] = None,
+                 **options: Any) -> None:
+        self.now = 1000.0
+        self.options: Dict[str, Any] = {**NO_BRAKES, **options}
+        self.kv = kv or KeyValueStore()
+        self.gateway = FakeGateway(cluster)
+        self.gateway.clock = self.clock
+        self.jobs = InlineJobs()
+        self.wakes = 0
+        gateway: Any = self.gateway
+        self.plan_store = PlanStore(self.kv)
+        self.planning = PlanService(gateway, self.plan_store, self.jobs, self.clock, LOG)
+        self.balancer = Balancer(gateway, self.plan_store, self.planning, self.kv, self.settings,
+                                 self.clock, self.wake, LOG)
+
+    def clock(self) -> float:
+        return self.now
+
+    def wake(self) -> None:
+        self.wakes += 1
+
+    def settings(self) -> Settings:
+        return read_settings(self.options.get)
+
+    def look(self) -> str:
+        """A round with the look that a command asks for, whatever the state; returns that."""
+        self.balancer.refresh_view()
+        return self.round()
+
+    def round(self, seconds: float = 0.0) -> str:
+        """One round after a pause; returns the state. Looks in full, as after a wake-up."""
+        self.now += seconds
+        self.balancer.look_again()
+        self.balancer.round()
+        return self.balancer.state

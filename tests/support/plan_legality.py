@@ -1,0 +1,133 @@
+"""Is a plan legal from its first move to its last? Nothing here asks the planner."""
+from __future__ import annotations
+
+from typing import Dict, Optional, Sequence
+
+import pytest
+from tests.support.replay import Replay, by_change
+
+from equilibrium_mgr.plan.model import PgChange, Plan
+from equilibrium_mgr.plan.options import PlanOptions, effective_fill_limit
+from equilibrium_mgr.planner.planner import make_plan
+from equilibrium_mgr.snapshot.model import Pool, Snapshot
+from equilibrium_mgr.snapshot.upmap_items import apply_items
+
+
+#: Calls of the checkpoint per shard after which a plan cannot be in earnest any more.
+_CALLS_PER_SHARD = 50
+
+
+def ended_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions()) -> Plan:
+    """The whole plan; fails, by counting and not by a clock, where the search does not end."""
+    left = 1000 + _CALLS_PER_SHARD * sum(len(pg.up) for pg in snapshot.pgs.values())
+
+    def checkpoint(moves: int) -> bool:
+        nonlocal left
+        left -= 1
+        assert left > 0, f"the search goes on and on: {moves} moves"
+        return True
+    return make_plan(snapshot, options, checkpoint)
+
+
+def never_out(_osd: int) -> bool:
+    return False
+
+
+def assert_legal(snapshot: Snapshot, plan: Plan, options: PlanOptions = PlanOptions()) -> None:
+    """Every change by itself, the way through all moves, and the prediction."""
+    assert len({change.pgid for change in plan.changes}) == len(plan.changes)
+    for change in plan.changes:
+        assert_legal_change(snapshot, change)
+        assert_wanted(snapshot, change, options)
+    assert_way(snapshot, plan, options)
+    assert_prediction(snapshot, plan)
+
+
+def assert_legal_change(snapshot: Snapshot, change: PgChange) -> None:
+    pg = snapshot.pgs[change.pgid]
+    pool = snapshot.pools[pg.pool]
+    assert pg.immovable is None and pool.rule is not None and pool.immovable is None
+    assert (change.raw, change.up_before) == (pg.raw, pg.up)
+    assert (change.shard_bytes, change.objects) == (pg.shard_bytes, pg.objects)
+    assert pool.rule.breaks(change.up_after) is None, change
+    assert pool.rule.monitor_refuses(change.up_after) is None, change
+    assert apply_items(pg.raw, change.items, never_out) == change.up_after
+    assert change.items == tuple((r, w) for r, w in zip(pg.raw, change.up_after) if r != w)
+    targets = [target for _, target in change.items]
+    assert not set(targets) & set(pg.raw) and len(set(targets)) == len(targets)
+    gained = set(change.up_after) - set(pg.up)
+    assert change.shards == len(gained) > 0
+    assert all(snapshot.osds[osd].cannot_take() is None for osd in gained), change
+    assert_no_shard_follows_another(pool, change)
+
+
+def assert_no_shard_follows_another(pool: Pool, change: PgChange) -> None:
+    """Erasure-coded, per position; replicated, between the takes of the rule."""
+    assert pool.rule is not None
+    if pool.erasure:
+        for before, after in zip(change.up_before, change.up_after):
+            assert after == before or after not in change.up_before, change
+        return
+    for block in pool.rule.blocks:
+        before = block.members(change.up_before)
+        for osd in block.members(change.up_after):
+            assert osd in before or osd not in change.up_before, change
+
+
+def assert_wanted(snapshot: Snapshot, change: PgChange, options: PlanOptions) -> None:
+    """The change keeps within what the options allow."""
+    assert change.pgid not in options.rejected_pgs
+    assert options.pool_ids is None or snapshot.pgs[change.pgid].pool in options.pool_ids
+    if options.device_classes is not None:
+        assert all(snapshot.osds[osd].device_class in options.device_classes
+                   for osd in set(change.up_before) ^ set(change.up_after)), change
+
+
+def assert_way(snapshot: Snapshot, plan: Plan, options: PlanOptions) -> None:
+    """Moves lead from each up set to the next; no target is lifted above the fill limit."""
+    limit = effective_fill_limit(options.fill_limit, snapshot.backfillfull_ratio)
+    now = Replay(snapshot)
+    for change, moves in by_change(plan):
+        assert {m.source for m in moves} == set(change.up_before) - set(change.up_after)
+        assert {m.target for m in moves} == set(change.up_after) - set(change.up_before)
+        for move in moves:
+            before = (now.level(move.source), now.level(move.target))
+            now.move(move)
+            assert (move.source_before, move.target_before) == pytest.approx(before)
+            assert move.source_after == pytest.approx(now.level(move.source))
+            assert move.target_after == pytest.approx(now.level(move.target))
+            assert now.used[move.target] <= limit * snapshot.osds[move.target].size_bytes, move
+            assert move.objects == snapshot.pgs[move.pgid].objects
+        assert sorted(now.up[change.pgid]) == sorted(change.up_after)
+
+
+def assert_prediction(snapshot: Snapshot, plan: Plan) -> None:
+    """The figures after the plan, counted again; no byte is lost or made."""
+    end = Replay(snapshot, plan.moves)
+    for name, usage in plan.after.classes.items():
+        levels = end.levels(name)
+        assert (usage.max, usage.min) == pytest.approx((max(levels.values()),
+                                                        min(levels.values())))
+        assert usage.stddev == pytest.approx(end.stddev(name))
+        assert usage.used_bytes == sum(end.used[osd] for osd in levels)
+        assert levels[usage.fullest_osd] == pytest.approx(usage.max)
+    for pool in snapshot.pools.values():
+        free = free_bytes(snapshot, end, pool)
+        space = plan.after.pools[pool.name]
+        assert space.free_bytes == pytest.approx(free or 0, abs=2, rel=1e-9)
+    assert sum(end.used.values()) == sum(o.target_bytes for o in snapshot.osds.values())
+
+
+def free_bytes(snapshot: Snapshot, end: Replay, pool: Pool) -> Optional[float]:
+    """What fits until the pool's first OSD is full, if new bytes spread over its shards."""
+    counts: Dict[int, int] = {}
+    for pg in snapshot.pgs.values():
+        for osd in end.up[pg.pgid] if pg.pool == pool.id else ():
+            counts[osd] = counts.get(osd, 0) + 1
+    return min((max(0.0, snapshot.osds[osd].size_bytes * snapshot.full_ratio - end.used[osd])
+                * pool.pg_num * pool.data_shards / count for osd, count in counts.items()
+                if osd in snapshot.osds and snapshot.osds[osd].has_statistics), default=None)
+
+
+def moved(plan: Plan) -> Sequence[str]:
+    return [change.pgid for change in plan.changes]

@@ -1,0 +1,121 @@
+"""Plans carried out on a snapshot by the tests themselves: what is where after each move."""
+from __future__ import annotations
+
+from typing import Dict, Iterable, List, Sequence, Tuple
+
+from equilibrium_mgr.plan.model import Move, PgChange, Plan
+from equilibrium_mgr.snapshot.model import Snapshot
+
+
+class Replay:
+    """The target state of a snapshot, changed move by move. Members of a PG are a set here."""
+
+    def __init__(self, snapshot: Snapshot, moves: Iterable[Move] = ()) -> None:
+        self.snapshot = snapshot
+        self.used: Dict[int, int] = {o.id: o.target_bytes for o in snapshot.osds.values()}
+        self.up: Dict[str, List[int]] = {pgid: list(pg.up) for pgid, pg in snapshot.pgs.items()}
+        for move in moves:
+            self.move(move)
+
+    def move(self, move: Move) -> None:
+        """One shard's way; it must be where it is said to come from."""
+        up = self.up[move.pgid]
+        assert move.source in up and move.target not in up, move
+        assert move.bytes == self.snapshot.pgs[move.pgid].shard_bytes
+        up[up.index(move.source)] = move.target
+        self.used[move.source] -= move.bytes
+        self.used[move.target] += move.bytes
+
+    def level(self, osd: int) -> float:
+        return self.used[osd] / self.snapshot.osds[osd].size_bytes
+
+    def levels(self, device_class: str) -> Dict[int, float]:
+        """Utilisations of the OSDs of a class that count: in, with statistics."""
+        return {o.id: self.level(o.id) for o in self.snapshot.osds.values()
+                if o.device_class == device_class and o.has_statistics and o.is_in}
+
+    def highest(self, device_class: str) -> float:
+        return max(self.levels(device_class).values())
+
+    def stddev(self, device_class: str) -> float:
+        levels = list(self.levels(device_class).values())
+        mean = sum(levels) / len(levels)
+        return float((sum((u - mean) ** 2 for u in levels) / len(levels)) ** 0.5)
+
+
+def largest_shard_on(replay: Replay, osd: int) -> int:
+    """Bytes of the largest shard that an OSD holds; 0 where it holds none."""
+    return max((replay.snapshot.pgs[pgid].shard_bytes for pgid, up in replay.up.items()
+                if osd in up), default=0)
+
+
+def class_of(snapshot: Snapshot, osd: int) -> str:
+    return snapshot.osds[osd].device_class
+
+
+def classes_of(snapshot: Snapshot, plan: Plan) -> List[str]:
+    """The device classes that a plan takes bytes from."""
+    return sorted({class_of(snapshot, move.source) for move in plan.moves})
+
+
+def by_change(plan: Plan) -> List[Tuple[PgChange, List[Move]]]:
+    """Every change with its moves; they must stand side by side and in the changes' order."""
+    groups: List[Tuple[PgChange, List[Move]]] = []
+    left = list(plan.moves)
+    for change in plan.changes:
+        mine = left[:change.shards]
+        left = left[change.shards:]
+        assert mine and {move.pgid for move in mine} == {change.pgid}
+        groups.append((change, mine))
+    assert not left
+    return groups
+
+
+def changed_bytes(changes: Iterable[PgChange]) -> int:
+    return sum(change.shards * change.shard_bytes for change in changes)
+
+
+def first_part(plan: Plan, share: float) -> Tuple[PgChange, ...]:
+    """The first changes that have at least this share of the plan's bytes."""
+    part: List[PgChange] = []
+    while changed_bytes(part) < share * plan.bytes and len(part) < len(plan.changes):
+        part.append(plan.changes[len(part)])
+    return tuple(part)
+
+
+def follow_up(snapshot: Snapshot, changes: Sequence[PgChange]) -> Snapshot:
+    """The snapshot once some changes are through: nothing of them is in flight any more."""
+    pgs, items = dict(snapshot.pgs), dict(snapshot.upmap_items)
+    used = {osd: 0 for osd in snapshot.osds}
+    for change in changes:
+        pg = pgs[change.pgid]
+        assert pg.up == change.up_before and pg.raw == change.raw
+        pgs[change.pgid] = pg._replace(up=change.up_after, acting=change.up_after)
+        items.pop(change.pgid, None)
+        if change.items:
+            items[change.pgid] = change.items
+        for osd in set(change.up_before) - set(change.up_after):
+            used[osd] -= pg.shard_bytes
+        for osd in set(change.up_after) - set(change.up_before):
+            used[osd] += pg.shard_bytes
+    osds = {osd.id: osd._replace(used_bytes=osd.used_bytes + used[osd.id])
+            for osd in snapshot.osds.values()}
+    return snapshot._replace(pgs=pgs, upmap_items=items, osds=osds)
+
+
+def typical_shard(snapshot: Snapshot, device_class: str) -> float:
+    """Half of the bytes of a class are in shards of at most this size."""
+    sizes = sorted(pg.shard_bytes for pg in snapshot.pgs.values() for osd in pg.up
+                   if osd in snapshot.osds and class_of(snapshot, osd) == device_class)
+    passed = 0
+    for size in sizes:
+        passed += size
+        if 2 * passed >= sum(sizes):
+            return float(size)
+    return 0.0
+
+
+def median_size(snapshot: Snapshot, device_class: str) -> int:
+    sizes = sorted(osd.size_bytes for osd in snapshot.osds.values()
+                   if osd.device_class == device_class and osd.has_statistics)
+    return sizes[len(sizes) // 2]

@@ -1,0 +1,48 @@
+"""Clusters and plans for tests of the loop."""
+from __future__ import annotations
+
+from typing import Any
+
+from tests.support.fakes import Harness, KeyValueStore
+from tests.support.unit_cluster import GIB, OSD_RULE, Cluster, change_of, hosts, plan_of
+
+from equilibrium_mgr.plan.model import Plan
+
+
+def uneven(pgs: int = 12, osds: int = 3, num_bytes: int = 5 * GIB) -> Cluster:
+    """PGs of 5 GiB on osd.0, none on the others."""
+    cluster = Cluster(hosts(1, osds), {0: OSD_RULE}).pool(1, size=1)
+    for ps in range(pgs):
+        cluster.pg(f"1.{ps:x}", [0], num_bytes=num_bytes, objects=10)
+    return cluster
+
+
+def small_plan(count: int = 4, target: int = 1) -> Plan:
+    return plan_of([change_of(f"1.{ps:x}", [0], [target], shard_bytes=5 * GIB)
+                    for ps in range(count)])
+
+
+def kept(harness: Harness, name: str = "p", plan: Any = None) -> Plan:
+    plan = plan or small_plan()
+    harness.plan_store.put(name, plan, harness.now)
+    return plan
+
+
+def at_rest(cluster: Cluster, **options: Any) -> Harness:
+    """After a plan that found nothing to do, or whose moves have arrived."""
+    harness = Harness(cluster, active=True, **options)
+    for _ in range(6):
+        harness.round(60)
+        harness.jobs.run()
+        harness.gateway.arrive()
+    harness.round(60)
+    return harness
+
+
+def successor(harness: Harness, **options: Any) -> Harness:
+    """Another mgr that takes over: the same cluster, and what stands in the store."""
+    again = Harness(harness.gateway.cluster, kv=KeyValueStore(harness.kv.values),
+                 **{**harness.options, **options})
+    again.now = harness.now
+    again.gateway.ratio = harness.gateway.ratio
+    return again
