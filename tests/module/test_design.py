@@ -1,0 +1,49 @@
+"""DESIGN.md and the README name files that are there, and the README all that operators can use."""
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from equilibrium_mgr.settings import OPTIONS
+
+ROOT = Path(__file__).resolve().parents[2]
+MODULE = ROOT / "equilibrium_mgr"
+README = ROOT / "README.md"
+_PATH = re.compile(r"(?<![\w/.-])((?:[\w.]+/)+(?:[\w.]+\.(?:py|md|txt))?|[\w]+\.py)(?![\w/])")
+_OTHERS = {"mgr/equilibrium/", "pool/"}   # names of options and pools
+#: Where a path may begin: at the top, in the module, or in the simulated mgr.
+_BASES = (ROOT, MODULE, ROOT / "mgr_stub")
+
+
+@pytest.mark.parametrize("document", ["equilibrium_mgr/DESIGN.md", "README.md"])
+def test_files_and_folders_that_are_named_are_there(document: str) -> None:
+    text = (ROOT / document).read_text(encoding="utf-8")
+    named = {path for quoted in re.findall(r"`([^`\n]+)`", text) for path in _PATH.findall(quoted)}
+    assert named
+    missing = sorted(path for path in named - _OTHERS
+                     if not any((base / path).exists() for base in _BASES))
+    assert missing == []
+
+
+def test_the_readme_has_a_row_for_each_option() -> None:
+    rows = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \|", README.read_text(encoding="utf-8"), re.MULTILINE)
+    told = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    assert {option["name"] for option in OPTIONS} <= told
+
+
+def test_the_readme_names_each_command() -> None:
+    text = README.read_text(encoding="utf-8")
+    commands = re.findall(r"(?:Read|Write)Command\(\"equilibrium ([\w -]+)\"",
+                          "".join(path.read_text(encoding="utf-8") for path in MODULE.rglob("*.py")))
+    assert len(commands) >= 17
+    assert [name for name in commands if f"`{name}" not in text and f"equilibrium {name}" not in text] == []
+
+
+def test_the_readme_has_a_row_for_each_health_check() -> None:
+    source = (MODULE / "report" / "health.py").read_text(encoding="utf-8")
+    codes = set(re.findall(r"\"(MGR_EQUILIBRIUM_\w+)\"", source))
+    text = README.read_text(encoding="utf-8")
+    assert codes
+    assert {code for code in codes if f"| `{code}` |" not in text} == set()
