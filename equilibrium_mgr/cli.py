@@ -8,7 +8,7 @@ import errno
 import threading
 from typing import Any, Callable, Dict, FrozenSet, List, Optional, Tuple
 
-from .compat import ReadCommand, WriteCommand
+from .compat import read_command, write_command
 from .control.balancer import Balancer
 from .execution.guards import CURE_BUILTIN, upmap_refused
 from .gateway.gateway import Gateway, NotReady
@@ -52,18 +52,18 @@ class Commands:
     plan_store: PlanStore
     wakeup: threading.Event
 
-    @ReadCommand("equilibrium status")
+    @read_command("equilibrium status")
     def _cmd_status(self, format: str = "plain") -> CommandResult:
         """Show what equilibrium is doing and why"""
         return self._answer(format, self._status)
 
-    @ReadCommand("equilibrium eval")
+    @read_command("equilibrium eval")
     def _cmd_eval(self, option: Optional[str] = None, format: str = "plain") -> CommandResult:
         """Evaluate the present placement, a plan or a pool (by name or id; plan/NAME and pool/NAME
         where both have a name)"""
         return self._answer(format, lambda: self._evaluate(option))
 
-    @WriteCommand("equilibrium optimize")
+    @write_command("equilibrium optimize")
     def _cmd_optimize(self, plan: str, pools: Optional[List[str]] = None,
                       format: str = "plain", max_moves: Optional[int] = None,
                       max_bytes: Optional[str] = None, device_class: Optional[str] = None,
@@ -74,76 +74,76 @@ class Commands:
         return self._answer(format, lambda: self._optimize(
             plan, pools or [], max_moves, max_bytes, device_class, aim))
 
-    @ReadCommand("equilibrium show")
+    @read_command("equilibrium show")
     def _cmd_show(self, plan: str, format: str = "plain") -> CommandResult:
         """Show a plan as commands that could be run by hand"""
         return self._answer(format, lambda: show_plan(plan, self._plan(plan)))
 
-    @ReadCommand("equilibrium dump")
+    @read_command("equilibrium dump")
     def _cmd_dump(self, plan: str, format: str = "plain") -> CommandResult:
         """Show everything that a plan holds"""
         return self._answer(format, lambda: dump_plan(plan, self._plan(plan)))
 
-    @ReadCommand("equilibrium ls")
+    @read_command("equilibrium ls")
     def _cmd_ls(self, format: str = "plain") -> CommandResult:
         """List the plans that are kept or in the making"""
         return self._answer(format, lambda: list_plans(
             self.plan_store.heads().values(), self.plan_service.in_the_making(), self._executing()))
 
-    @WriteCommand("equilibrium rm")
+    @write_command("equilibrium rm")
     def _cmd_rm(self, plan: str, format: str = "plain") -> CommandResult:
         """Forget a plan, or cancel one that is being made"""
         return self._answer(format, lambda: self._remove([plan]))
 
-    @WriteCommand("equilibrium reset")
+    @write_command("equilibrium reset")
     def _cmd_reset(self, format: str = "plain") -> CommandResult:
         """Forget all plans, those being made too, but for one that is being executed"""
         return self._answer(format, self._reset)
 
-    @WriteCommand("equilibrium execute")
+    @write_command("equilibrium execute")
     def _cmd_execute(self, plan: str, format: str = "plain") -> CommandResult:
         """Hand a plan over to be carried out, in batches within the misplaced limit"""
         return self._answer(format, lambda: self._execute(plan))
 
-    @WriteCommand("equilibrium on")
+    @write_command("equilibrium on")
     def _cmd_on(self, format: str = "plain") -> CommandResult:
         """Balance automatically; switches the built-in balancer off"""
         return self._answer(format, self._switch_on)
 
-    @WriteCommand("equilibrium off")
+    @write_command("equilibrium off")
     def _cmd_off(self, format: str = "plain") -> CommandResult:
         """Stop sending moves; what is moving already goes on"""
         return self._answer(format, self._switch_off)
 
-    @ReadCommand("equilibrium pool ls")
+    @read_command("equilibrium pool ls")
     def _cmd_pool_ls(self, format: str = "plain") -> CommandResult:
         """List the pools that balancing is limited to"""
         return self._answer(format, self._pool_list)
 
-    @WriteCommand("equilibrium pool add")
+    @write_command("equilibrium pool add")
     def _cmd_pool_add(self, pools: List[str], format: str = "plain") -> CommandResult:
         """Limit balancing to these pools, beside those named before; by name or id"""
         return self._answer(format, lambda: self._add_pools(pools))
 
-    @WriteCommand("equilibrium pool rm")
+    @write_command("equilibrium pool rm")
     def _cmd_pool_rm(self, pools: List[str], format: str = "plain") -> CommandResult:
         """Take pools off the list that balancing is limited to; by name or id. Without any on the
         list all pools are balanced"""
         return self._answer(format, lambda: self._remove_pools(pools))
 
-    @ReadCommand("equilibrium explain")
+    @read_command("equilibrium explain")
     def _cmd_explain(self, what: Optional[str] = None, format: str = "plain") -> CommandResult:
         """Tell why the cluster, an OSD (3 or osd.3), a pool (its name, or pool/ID) or a PG (2.1f)
         is not better off"""
         return self._answer(format, lambda: self._explain(what))
 
-    @ReadCommand("equilibrium history")
+    @read_command("equilibrium history")
     def _cmd_history(self, format: str = "plain") -> CommandResult:
         """Show what has been moved, when and why, and how much better it made the cluster"""
         return self._answer(format, lambda: report_history(
             self.balancer.history, self.balancer.episode, self.clock()))
 
-    @ReadCommand("equilibrium dump-state")
+    @read_command("equilibrium dump-state")
     def _cmd_dump_state(self, anonymous: bool = False, format: str = "plain") -> CommandResult:
         """Write the cluster's state as JSON, for bug reports and offline runs; with --anonymous
         without names and addresses"""

@@ -23,11 +23,11 @@ class Episode(NamedTuple):
     moves: int = 0
     bytes: int = 0
 
-    def with_plan(self) -> "Episode":
+    def with_plan(self) -> Episode:
         """One more plan was taken up."""
         return self._replace(plans=self.plans + 1)
 
-    def with_moves(self, moves: int, bytes_moved: int) -> "Episode":
+    def with_moves(self, moves: int, bytes_moved: int) -> Episode:
         return self._replace(moves=self.moves + moves, bytes=self.bytes + bytes_moved)
 
     def entry(self, outcome: str, now: float, usage: Optional[Usage]) -> Dict[str, Any]:

@@ -65,7 +65,7 @@ class AimComparisons:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._options: Dict[str, Tuple[PlanHead, PlanOptions]] = {}
-        self._kept: "OrderedDict[str, AimComparison]" = OrderedDict()
+        self._kept: OrderedDict[str, AimComparison] = OrderedDict()
 
     def made(self, head: PlanHead, options: PlanOptions) -> None:
         """A plan was made and kept; what was known of an older one of its name is void."""

@@ -136,7 +136,7 @@ def plan_from_dict(dump: Mapping[str, Any]) -> Plan:
     except BadPlan:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        raise BadPlan(f"the stored plan is damaged ({error})")
+        raise BadPlan(f"the stored plan is damaged ({error})") from error
 
 
 def usage_to_dict(usage: Usage) -> Dict[str, Any]:

@@ -113,7 +113,7 @@ class PlanStore:
         try:
             plan = plan_from_dict(json.loads(_unpacked(base64.b64decode("".join(parts).encode()))))
         except (binascii.Error, zlib.error, ValueError, RecursionError) as error:
-            raise BadPlan(f"plan '{name}' is damaged in the key-value store ({error})")
+            raise BadPlan(f"plan '{name}' is damaged in the key-value store ({error})") from error
         fault = fault_of_plan(plan)
         if fault is not None:
             raise BadPlan(f"plan '{name}' is damaged in the key-value store ({fault})")

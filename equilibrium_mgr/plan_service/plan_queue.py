@@ -18,7 +18,7 @@ class PlanProgress(NamedTuple):
 class PlanJob:
     """One attempt to make a plan. `make` is called with it, in the job thread."""
 
-    def __init__(self, progress: PlanProgress, make: Callable[["PlanJob"], None]) -> None:
+    def __init__(self, progress: PlanProgress, make: Callable[[PlanJob], None]) -> None:
         self.progress = progress
         self.make = make
         self.cancelled = False

@@ -40,7 +40,7 @@ class MoveCost(NamedTuple):
     moves: int = 0
     bytes: int = 0
 
-    def plus(self, other: "MoveCost") -> "MoveCost":
+    def plus(self, other: MoveCost) -> MoveCost:
         return MoveCost(self.moves + other.moves, self.bytes + other.bytes)
 
     def within(self, options: PlanOptions) -> bool:

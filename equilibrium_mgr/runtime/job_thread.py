@@ -17,7 +17,7 @@ class JobThread:
 
     def __init__(self, log: logging.Logger) -> None:
         self._log = log
-        self._queue: "queue.Queue[Optional[Tuple[str, Job]]]" = queue.Queue()
+        self._queue: queue.Queue[Optional[Tuple[str, Job]]] = queue.Queue()
         self._thread: Optional[threading.Thread] = None
         self._starting = threading.Lock()   # commands and the serve thread both submit
         self._is_over = threading.Event()

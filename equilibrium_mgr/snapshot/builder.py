@@ -150,7 +150,7 @@ class SnapshotBuilder:
             self._verdicts = Rows(_Verdict)
 
     def _pgs(self, reading: Reading, pools: Mapping[int, Pool], items: Mapping[str, UpmapItems],
-             devices: Mapping[int, Osd], tally: "_Tally") -> Rows[Pg]:
+             devices: Mapping[int, Osd], tally: _Tally) -> Rows[Pg]:
         acting_of = acting_sets(reading)
         self._tracker.begin(reading)
         pinned = _pinned(reading.osd_map)
@@ -193,7 +193,7 @@ class SnapshotBuilder:
         return pgs
 
     def _home(self, pgid: str, known: _Verdict, shard: ShardInput, record: PgRecord, pool: Pool,
-              tally: "_Tally", model: SizeModel) -> Tuple[int, ...]:
+              tally: _Tally, model: SizeModel) -> Tuple[int, ...]:
         """Where the PG's shards are; what Ceph says of missing copies is judged on the way."""
         up, acting = known.up, tuple(shard.acting)
         if acting == up and len(up) >= pool.size and self._tracker.rests(pgid, up, record.state):

@@ -61,7 +61,7 @@ class Osd(NamedTuple):
         return None
 
 
-def without_shares(snapshot: "Snapshot") -> "Snapshot":
+def without_shares(snapshot: Snapshot) -> Snapshot:
     """The same cluster, its OSDs to be filled by their sizes alone."""
     if all(osd.share >= 1.0 for osd in snapshot.osds.values()):
         return snapshot

@@ -80,9 +80,9 @@ class Cluster:
     raw_mapping: RawMapping = field(default_factory=RawMapping)
     #: Sums over the PGs of each pool as if all were at rest, kept until the PGs or their bytes
     #: change; see statistics.py.
-    sums: Dict[int, "PoolSums"] = field(default_factory=dict)
+    sums: Dict[int, PoolSums] = field(default_factory=dict)
     #: The sums of one moment (time, epoch, revision).
-    sums_now: Tuple[Tuple[float, int, int], Dict[int, "PoolSums"]] = ((0.0, 0, 0), {})
+    sums_now: Tuple[Tuple[float, int, int], Dict[int, PoolSums]] = ((0.0, 0, 0), {})
     #: Counts what changes the reports of PGs, apart from time and the osdmap.
     revision: int = 0
     #: PGs that the simulation moves and that are not active+clean.

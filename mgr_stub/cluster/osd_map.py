@@ -50,7 +50,7 @@ class OsdMap:
     #: All other keys of the dump as the state file had them.
     rest: Dict[str, Any]
 
-    def next(self, **changes: Any) -> "OsdMap":
+    def next(self, **changes: Any) -> OsdMap:
         """The following epoch with some fields replaced."""
         return replace(self, epoch=self.epoch + 1, **changes)
 

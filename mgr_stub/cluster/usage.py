@@ -28,7 +28,7 @@ class ShardBytes(NamedTuple):
         data, omap, metadata = self
         return data + omap + metadata
 
-    def part(self, copied: float) -> "ShardBytes":
+    def part(self, copied: float) -> ShardBytes:
         """The bytes that are there when `copied` of the total bytes have arrived."""
         if copied >= self.total:
             return self
@@ -36,7 +36,7 @@ class ShardBytes(NamedTuple):
         return ShardBytes(int(self.data * share), int(self.omap * share),
                           int(self.metadata * share))
 
-    def minus(self, other: "ShardBytes") -> "ShardBytes":
+    def minus(self, other: ShardBytes) -> ShardBytes:
         return ShardBytes(self.data - other.data, self.omap - other.omap,
                           self.metadata - other.metadata)
 

@@ -193,7 +193,7 @@ class ServedSession(Session):
 
     # -- commands -------------------------------------------------------------------------------
 
-    def post(self, line: str) -> "Future[Answer]":
+    def post(self, line: str) -> Future[Answer]:
         """Has the commands' thread run a line; the caller may be any thread of the module."""
         return self._commands.submit(self._locked_dispatch, line.split())
 

@@ -68,7 +68,7 @@ class Session:
         self._frozen = frozen
         self._load_module = load_module
         #: Called after every round of the module, and every virtual minute while something moves.
-        self.observers: List[Callable[["Session"], None]] = []
+        self.observers: List[Callable[[Session], None]] = []
         #: Told of every command line that came in the middle of a round, and of its return code.
         self.listeners: List[Callable[[str, int], None]] = []
         # without this Python prints a module's warnings to stderr, where the answers go
@@ -83,7 +83,7 @@ class Session:
     def from_state(cls, path: Optional[str] = None, release: int = 16, seed: int = 0,
                    threads: bool = False,
                    load_module: Callable[[], type] = load_equilibrium,
-                   frozen: bool = True) -> "Session":
+                   frozen: bool = True) -> Session:
         """A session over a state file (None: the demo cluster); StubError if it will not do."""
         name = path or DEMO_STATE
         cluster = build_cluster(read_state(name), release, name)

@@ -77,7 +77,7 @@ sim clock jump SPAN               the wall clock, forward or (-1h) back
 sim balancer on|off|disable       the built-in one; without its module altogether (Ceph 20)"""
 
 
-def run(session: "Session", words: List[str]) -> Answer:
+def run(session: Session, words: List[str]) -> Answer:
     """Runs `sim WORDS`; StubError for what it does not know."""
     name = words[0] if words else ""
     if name in _HANDLERS:
@@ -93,13 +93,13 @@ def run(session: "Session", words: List[str]) -> Answer:
     raise invalid(f"'sim {' '.join(words)}' is not known; there are {', '.join(known)}")
 
 
-def _help(session: "Session", words: List[str]) -> Answer:
+def _help(session: Session, words: List[str]) -> Answer:
     if words:
         raise invalid("sim help takes no arguments")
     return 0, HELP, ""
 
 
-def _run_time(session: "Session", words: List[str]) -> Answer:
+def _run_time(session: Session, words: List[str]) -> Answer:
     if len(words) != 1:
         raise invalid("sim run needs a time span such as 2h, or idle")
     if words[0] == "idle":
@@ -109,7 +109,7 @@ def _run_time(session: "Session", words: List[str]) -> Answer:
     return 0, "", ""
 
 
-def run_idle(session: "Session", report: Optional[Callable[[], None]] = None,
+def run_idle(session: Session, report: Optional[Callable[[], None]] = None,
              limit: float = IDLE_LIMIT) -> None:
     """Runs rounds until nothing moves, nothing is planned, and two more rounds have been quiet.
 
@@ -131,14 +131,14 @@ def run_idle(session: "Session", report: Optional[Callable[[], None]] = None,
         quiet = quiet + 1 if still and not was_busy and not session.busy() else 0
 
 
-def _save(session: "Session", words: List[str]) -> Answer:
+def _save(session: Session, words: List[str]) -> Answer:
     if len(words) != 1:
         raise invalid("sim save needs one file name")
     save_state(session.cluster, words[0])
     return 0, "", ""
 
 
-def _status(session: "Session", words: List[str]) -> Answer:
+def _status(session: Session, words: List[str]) -> Answer:
     status = status_of(session)
     if words in (["--format", "json"], ["--format=json"], ["-f", "json"]):
         return 0, json.dumps(status), ""
@@ -153,7 +153,7 @@ def _status(session: "Session", words: List[str]) -> Answer:
     return 0, "\n".join(lines), ""
 
 
-def status_of(session: "Session") -> Dict[str, Any]:
+def status_of(session: Session) -> Dict[str, Any]:
     """What goes on in the simulation: raw bytes, ratios 0..1, seconds."""
     cluster = session.cluster
     moving = session.simulation.backfill.moving()
@@ -173,7 +173,7 @@ def status_of(session: "Session") -> Dict[str, Any]:
     }
 
 
-_HANDLERS: Dict[str, Callable[["Session", List[str]], Answer]] = {
+_HANDLERS: Dict[str, Callable[[Session, List[str]], Answer]] = {
     "run": _run_time,
     "save": _save,
     "status": _status,

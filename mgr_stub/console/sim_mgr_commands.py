@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 Command = Callable[["Session", List[str]], str]
 
 
-def _failover(session: "Session", words: List[str]) -> str:
+def _failover(session: Session, words: List[str]) -> str:
     sim_words.take(words, 0, "failover")
     session.failover()
     return ""
 
 
-def _mgr_fail(session: "Session", words: List[str]) -> str:
+def _mgr_fail(session: Session, words: List[str]) -> str:
     plain, named = sim_words.options(words, ("takeover",))
     takeover: Optional[float] = parse_span(named["takeover"]) if "takeover" in named else None
     if not plain:
@@ -43,7 +43,7 @@ def _mgr_fail(session: "Session", words: List[str]) -> str:
     return ""
 
 
-def _meanwhile(session: "Session", words: List[str]) -> str:
+def _meanwhile(session: Session, words: List[str]) -> str:
     """Another thread's work, an operator's or the cluster's, in the middle of a round."""
     if len(words) < 3:
         raise invalid("it is: sim meanwhile POINT COUNT COMMAND")
@@ -58,51 +58,51 @@ def _meanwhile(session: "Session", words: List[str]) -> str:
     return ""
 
 
-def _mon_delay(session: "Session", words: List[str]) -> str:
+def _mon_delay(session: Session, words: List[str]) -> str:
     span, = sim_words.take(words, 1, "mon delay SECONDS")
     session.simulation.monitor.faults.delay = parse_span(span)
     return ""
 
 
-def _mon_reject(session: "Session", words: List[str]) -> str:
+def _mon_reject(session: Session, words: List[str]) -> str:
     ratio, = sim_words.take(words, 1, "mon reject RATIO")
     session.simulation.monitor.faults.reject_ratio = sim_words.ratio(ratio, "RATIO")
     return ""
 
 
-def _mon_lose(session: "Session", words: List[str]) -> str:
+def _mon_lose(session: Session, words: List[str]) -> str:
     ratio, = sim_words.take(words, 1, "mon lose RATIO")
     session.simulation.monitor.faults.lose_ratio = sim_words.ratio(ratio, "RATIO")
     return ""
 
 
-def _mon_drop(session: "Session", words: List[str]) -> str:
+def _mon_drop(session: Session, words: List[str]) -> str:
     ratio, = sim_words.take(words, 1, "mon drop RATIO")
     session.simulation.monitor.faults.drop_ratio = sim_words.ratio(ratio, "RATIO")
     return ""
 
 
 def _mon_connection(connected: bool) -> Command:
-    def run(session: "Session", words: List[str]) -> str:
+    def run(session: Session, words: List[str]) -> str:
         sim_words.take(words, 0, f"mon {'up' if connected else 'down'}")
         session.mgr.mon_connected = connected
         return ""
     return run
 
 
-def _stats_freeze(session: "Session", words: List[str]) -> str:
+def _stats_freeze(session: Session, words: List[str]) -> str:
     span, = sim_words.take(words, 1, "stats freeze SPAN")
     session.simulation.reports.freeze(parse_span(span))
     return ""
 
 
-def _stats_lag(session: "Session", words: List[str]) -> str:
+def _stats_lag(session: Session, words: List[str]) -> str:
     span, = sim_words.take(words, 1, "stats lag SPAN")
     session.simulation.reports.lag(parse_span(span))
     return ""
 
 
-def _stats_gap(session: "Session", words: List[str]) -> str:
+def _stats_gap(session: Session, words: List[str]) -> str:
     usage = "stats gap SPAN OSD..."
     if len(words) < 2:
         raise invalid(f"it is: sim {usage}")
@@ -111,7 +111,7 @@ def _stats_gap(session: "Session", words: List[str]) -> str:
     return ""
 
 
-def _stats_hang(session: "Session", words: List[str]) -> str:
+def _stats_hang(session: Session, words: List[str]) -> str:
     if len(words) < 2:
         raise invalid("it is: sim stats hang SPAN OSD...")
     session.simulation.reports.hang(
@@ -119,27 +119,27 @@ def _stats_hang(session: "Session", words: List[str]) -> str:
     return ""
 
 
-def _stats_noise(session: "Session", words: List[str]) -> str:
+def _stats_noise(session: Session, words: List[str]) -> str:
     ratio, = sim_words.take(words, 1, "stats noise RATIO")
     session.simulation.reports.noise = sim_words.ratio(ratio, "RATIO")
     return ""
 
 
-def _clock_jump(session: "Session", words: List[str]) -> str:
+def _clock_jump(session: Session, words: List[str]) -> str:
     span, = sim_words.take(words, 1, "clock jump SPAN")
     cluster_events.jump_clock(session.simulation, sim_words.jump(span))
     return ""
 
 
 def _balancer(word: str) -> Command:
-    def run(session: "Session", words: List[str]) -> str:
+    def run(session: Session, words: List[str]) -> str:
         sim_words.take(words, 0, f"balancer {word}")
         session.mgr.balancer.command([word])
         return ""
     return run
 
 
-def _balancer_disable(session: "Session", words: List[str]) -> str:
+def _balancer_disable(session: Session, words: List[str]) -> str:
     """As `ceph mgr module force disable balancer` of Ceph 20; the mgr starts anew."""
     sim_words.take(words, 0, "balancer disable")
     session.simulation.disabled_modules.add("balancer")

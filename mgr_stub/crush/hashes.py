@@ -7,7 +7,7 @@ one lane. That is what makes CRUSH fast enough here: Python pays per operation, 
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import NamedTuple, Tuple
 
 #: Bits from one lane to the next: the widest shift to the left (16) has to fit over 32 bits.
@@ -33,7 +33,7 @@ class Lanes(NamedTuple):
     lift: int
 
 
-@lru_cache(maxsize=None)
+@cache
 def lanes(count: int) -> Lanes:
     """The constants for `count` lanes."""
     ones = sum(1 << (LANE_BITS * lane) for lane in range(count))

@@ -8,7 +8,7 @@ every cluster has been placed by them, so they are right by definition.
 from __future__ import annotations
 
 from decimal import Decimal, localcontext
-from functools import lru_cache
+from functools import cache
 from typing import List
 
 _ONE = 1 << 48
@@ -33,7 +33,7 @@ _OWN_EXCESS = {
 _LAST_OF_FIRST = 0xFFFF00000000
 
 
-@lru_cache(maxsize=None)
+@cache
 def distances() -> List[int]:
     """2^48 - ln(u) for each 16-bit hash u: what a straw2 draw divides by the weight.
 

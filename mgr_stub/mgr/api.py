@@ -245,7 +245,7 @@ class MgrModuleApi:
     def set_health_checks(self, checks: Dict[str, Dict[str, Any]]) -> None:
         self._mgr.set_health_checks(checks)
 
-    def cluster_log(self, channel: str, priority: "MgrModuleApi.ClusterLogPrio",
+    def cluster_log(self, channel: str, priority: MgrModuleApi.ClusterLogPrio,
                     message: str) -> None:
         self._mgr.cluster_log.append((channel, int(priority), message))
 

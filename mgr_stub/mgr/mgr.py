@@ -121,8 +121,8 @@ class Mgr:
             names.append(self.module.module_name)
         shown = mgr_map(self.mgr_id, self.release, names, names[:2])
         if self.release >= 20:  # the dump has one key for them all: the last one stands there
-            shown["force_disabled_modules"] = {
-                "module": name for name in sorted(self.simulation.disabled_modules)}
+            disabled = sorted(self.simulation.disabled_modules)
+            shown["force_disabled_modules"] = {"module": disabled[-1]} if disabled else {}
         return shown
 
     # -- options ------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 OBJECT_OMAP_BYTES = 1 << 20
 
 
-def set_by_scrub(simulation: "Simulation", wanted: bool) -> None:
+def set_by_scrub(simulation: Simulation, wanted: bool) -> None:
     """Whether omap is told as real daemons do; what PGs report now was found by their scrubs."""
     cluster = simulation.cluster
     cluster.omap_by_scrub = wanted
@@ -38,7 +38,7 @@ def set_by_scrub(simulation: "Simulation", wanted: bool) -> None:
     cluster.forget_sums()
 
 
-def _free_later(simulation: "Simulation", pool_id: int, osd: int, count: int) -> None:
+def _free_later(simulation: Simulation, pool_id: int, osd: int, count: int) -> None:
     cluster, place = simulation.cluster, (pool_id, osd)
     cluster.uncompacted[place] = cluster.uncompacted.get(place, 0) + count
     simulation.appointments.at(cluster.clock.now + cluster.compaction_seconds,
@@ -54,7 +54,7 @@ def _give_back(cluster: Cluster, pool_id: int, osd: int, most: int) -> None:
         cluster.forget_sums()
 
 
-def write(simulation: "Simulation", pool_id: int, count: int) -> None:
+def write(simulation: Simulation, pool_id: int, count: int) -> None:
     """Clients write so many bytes of omap (negative: delete), each PG its share by hash."""
     cluster = simulation.cluster
     if cluster.map.data_chunks(pool_id) > 1:
@@ -93,7 +93,7 @@ def _count_objects(cluster: Cluster, pg: Pg) -> None:
             pg.writes = None
 
 
-def deep_scrub(simulation: "Simulation", pool_id: int) -> None:
+def deep_scrub(simulation: Simulation, pool_id: int) -> None:
     """A deep scrub of all PGs of a pool has ended: they tell their omap."""
     cluster = simulation.cluster
     for pg in cluster.pgs_of(pool_id):
@@ -108,7 +108,7 @@ def reported(pg: Pg) -> int:
     return pg.omap_bytes if pg.omap_reported is None else pg.omap_reported
 
 
-def compact(simulation: "Simulation", osds: Iterable[int]) -> None:
+def compact(simulation: Simulation, osds: Iterable[int]) -> None:
     """The stores of some OSDs are compacted: what has left is free, and before Ceph 18 they tell of
     omap that they hold now."""
     cluster = simulation.cluster

@@ -17,7 +17,7 @@ AUTO_OUT = "autoout"
 class DownOut(Timer):
     """Marks OSDs out that have been down for `mon_osd_down_out_interval`, unless `noout` is set."""
 
-    def __init__(self, simulation: "Simulation") -> None:
+    def __init__(self, simulation: Simulation) -> None:
         self._simulation = simulation
         #: When each OSD went down; those that the state file has down stay in.
         self._down_since: Dict[int, float] = {}

@@ -33,7 +33,7 @@ SENDER = "mgr.x pg_num"
 class PgNumSteps(Timer):
     """Sends the mgr's commands while a pool is in transition."""
 
-    def __init__(self, simulation: "Simulation") -> None:
+    def __init__(self, simulation: Simulation) -> None:
         self._simulation = simulation
         self._next = 0.0
         self._last_step = 0.0

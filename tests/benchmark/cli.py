@@ -118,8 +118,7 @@ def _in_process(job: Dict[str, Any], name: str,
                 failures: Dict[str, str]) -> Optional[Dict[str, Any]]:
     """The job's result from a new process; a failure is printed and noted."""
     done = subprocess.run([sys.executable, "-m", "tests.benchmark", "--job", json.dumps(job)],
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          universal_newlines=True, check=False)
+                          capture_output=True, text=True, check=False)
     if done.returncode == 0:
         result: Dict[str, Any] = json.loads(done.stdout)
         return result
@@ -142,7 +141,7 @@ def _commit() -> Optional[str]:
     try:
         done = subprocess.run(["git", "describe", "--always", "--dirty=+", "--abbrev=12"],
                               cwd=str(_HERE), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                              universal_newlines=True, check=False)
+                              text=True, check=False)
     except OSError:
         return None
     return done.stdout.strip() or None

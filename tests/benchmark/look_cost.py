@@ -36,7 +36,7 @@ TIMES = 3
 class MadeMap:
     """An OSDMap of the made cluster."""
 
-    def __init__(self, mgr: "MadeMgr") -> None:
+    def __init__(self, mgr: MadeMgr) -> None:
         self._mgr = mgr
 
     def get_epoch(self) -> int:

@@ -114,8 +114,8 @@ def whole_run(source: Source, aim: str) -> float:
         words = [sys.executable, "-m", "mgr_stub", "--state", str(state), "-c", optimize,
                  "-c", "equilibrium show p"]
         start = time.perf_counter()
-        done = subprocess.run(words, cwd=str(_REPOSITORY), stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, universal_newlines=True, check=False)
+        done = subprocess.run(words, cwd=str(_REPOSITORY), capture_output=True,
+                              text=True, check=False)
         seconds = time.perf_counter() - start
     if done.returncode != 0:
         raise RuntimeError("the whole run failed: " + (done.stderr or done.stdout)[-500:])

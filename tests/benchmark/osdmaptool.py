@@ -50,7 +50,7 @@ def balance(osdmap: Path, limit: float) -> Run:
         start = time.perf_counter()
         try:
             done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                  universal_newlines=True, timeout=limit, check=False)
+                                  text=True, timeout=limit, check=False)
         except subprocess.TimeoutExpired:
             return Run(time.perf_counter() - start, None, f"killed after {limit:g} s", True)
         seconds = time.perf_counter() - start

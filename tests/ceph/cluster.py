@@ -13,6 +13,7 @@ import shutil
 import socket
 import tempfile
 import uuid
+from functools import partial
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Tuple
 
@@ -108,7 +109,7 @@ class Cluster:
         self.agent = Agent(self.processes, self.conf)
         self.osds: List[float] = []
 
-    def __enter__(self) -> "Cluster":
+    def __enter__(self) -> Cluster:
         try:
             self.start()
         except BaseException as error:
@@ -219,7 +220,7 @@ class Cluster:
             self.processes.start(f"mkfs.{number}", argv)
         for number in range(len(made)):
             name = f"mkfs.{number}"
-            wait_for(name, lambda: not self.processes.alive(name), 180, 0.1)
+            wait_for(name, partial(self.processes.has_ended, name), 180, 0.1)
             if self.processes.running.pop(name).returncode:
                 raise ClusterError(f"{name} failed:\n{self.log_tail(name)}")
             self.start_osd(number)

@@ -51,7 +51,7 @@ class Processes:
     def __init__(self, release: Release, work: Path) -> None:
         self.release = release
         self.work = work
-        self.running: Dict[str, subprocess.Popen] = {}
+        self.running: Dict[str, subprocess.Popen[bytes]] = {}
 
     def argv(self, argv: Sequence[str]) -> List[str]:
         """argv of a program of the release; it dies with this process, however that ends."""
@@ -70,7 +70,7 @@ class Processes:
         try:
             done = subprocess.run(
                 self.argv(argv), env=self.environment(), stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
+                capture_output=True, text=True, errors="replace",
                 timeout=seconds)
         except subprocess.TimeoutExpired:
             raise ClusterError(f"{' '.join(argv)}: no end after {seconds:.0f} s") from None
@@ -93,6 +93,10 @@ class Processes:
     def alive(self, name: str) -> bool:
         """Whether that child still runs."""
         return name in self.running and self.running[name].poll() is None
+
+    def has_ended(self, name: str) -> bool:
+        """Whether that child has ended, or was never started."""
+        return not self.alive(name)
 
     def end(self, name: str, seconds: float = 10.0, hard: bool = False) -> None:
         """End one child: SIGTERM (or SIGKILL at once), SIGKILL after the limit."""
@@ -123,7 +127,7 @@ class Agent:
     def __init__(self, processes: Processes, conf: Path) -> None:
         self.processes = processes
         self.argv = ["python3", str(processes.work / "agent.py"), str(conf)]
-        self.child: Optional[subprocess.Popen] = None
+        self.child: Optional[subprocess.Popen[bytes]] = None
         self.rest = b""
 
     def ask(self, target: str, command: Dict[str, Any], data: str = "",
@@ -146,7 +150,7 @@ class Agent:
             child.kill()
             child.wait()
 
-    def _child(self) -> subprocess.Popen:
+    def _child(self) -> subprocess.Popen[bytes]:
         if self.child is None or self.child.poll() is not None:
             with open(self.processes.work / "agent.out", "ab") as errors:
                 self.child = subprocess.Popen(
@@ -156,7 +160,7 @@ class Agent:
             self.rest = b""
         return self.child
 
-    def _line(self, child: subprocess.Popen, seconds: float) -> Optional[bytes]:
+    def _line(self, child: subprocess.Popen[bytes], seconds: float) -> Optional[bytes]:
         assert child.stdout is not None
         deadline = time.monotonic() + seconds
         while b"\n" not in self.rest:

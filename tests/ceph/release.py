@@ -165,7 +165,7 @@ class Mirror:
         self.proxies = proxies
 
     @classmethod
-    def of_this_machine(cls) -> "Mirror":
+    def of_this_machine(cls) -> Mirror:
         """Read apt's own index list. Raises ReleaseUnavailable when it knows no Debian."""
         try:
             listed = _output(["apt-get", "indextargets", "--format",

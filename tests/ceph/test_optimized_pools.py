@@ -75,9 +75,9 @@ def pool_id(cluster: Cluster) -> int:
                 if pool["pool_name"] == POOL)
 
 
-def looked_at(cluster: Cluster) -> "dict[str, object]":
+def looked_at(cluster: Cluster) -> dict[str, object]:
     """The module's status after a look of now."""
-    def fresh() -> "dict[str, object]":
+    def fresh() -> dict[str, object]:
         now = status(cluster)
         age = now["snapshot_age_seconds"]
         return now if age is not None and age < 2.0 else {}

@@ -72,7 +72,7 @@ def wait_balanced(cluster: Cluster) -> None:
     workload.wait_clean(cluster)
 
 
-def held_bytes(cluster: Cluster) -> "tuple[Dict[int, int], int]":
+def held_bytes(cluster: Cluster) -> tuple[Dict[int, int], int]:
     """Bytes of the shards on each OSD by the statistics of PGs, and of the largest shard."""
     k = {pool["pool"]: 2 if pool["erasure_code_profile"] else 1
          for pool in cluster.mon_json("osd dump")["pools"]}

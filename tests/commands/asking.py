@@ -75,7 +75,7 @@ def count_commands(session: Session) -> List[str]:
     return sent
 
 
-def at_first_upmap(session: Session, action: Callable[[], None]) -> None:
+def at_first_upmap(session: Session, action: Callable[[], object]) -> None:
     """Runs an action once: when the first upmap command is on its way to the monitor."""
     pending = [action]
 
@@ -91,7 +91,7 @@ def _before_each_command(session: Session, act: Callable[[Dict[str, Any]], None]
     def watched(command: str, done: Any) -> None:
         act(json.loads(command))
         submit(command, done)
-    session.simulation.monitor.submit = watched  # type: ignore[method-assign]
+    session.simulation.monitor.submit = watched  # type: ignore[method-assign, assignment]
 
 
 def mark_out(session: Session, osd: int) -> None:

@@ -10,7 +10,7 @@ import json
 import random
 import time
 import zlib
-from typing import Any, Callable, Dict, Iterator, List
+from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import pytest
 
@@ -29,7 +29,7 @@ _FOREIGN = ["", "null", "[]", "{}", "0", "\"x\"", "{", "[" * 100000, "{\"a\":" *
 _READING = ("status", "ls", "history", "explain", "eval", "show p", "eval p", "dump p", "pool ls")
 
 
-def leaves(value: Any, path: tuple = ()) -> Iterator[tuple]:
+def leaves(value: Any, path: Tuple[Any, ...] = ()) -> Iterator[Tuple[Any, ...]]:
     """The paths of all parts of a JSON value."""
     yield path
     inner = value.items() if isinstance(value, dict) else (

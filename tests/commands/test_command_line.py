@@ -16,14 +16,14 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def stub(*arguments: object) -> "subprocess.CompletedProcess[str]":
+def stub(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "mgr_stub", *map(str, arguments)], cwd=ROOT, text=True,
         capture_output=True, timeout=120, check=False,
         env={**os.environ, "PYTHONHASHSEED": "random"})
 
 
-def fails(result: "subprocess.CompletedProcess[str]") -> str:
+def fails(result: subprocess.CompletedProcess[str]) -> str:
     """The one sentence of a run that must fail."""
     assert result.returncode > 0
     assert "Traceback" not in result.stderr + result.stdout

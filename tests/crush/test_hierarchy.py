@@ -1,7 +1,7 @@
 """The CRUSH tree: weights, ancestors, shadow trees, uneven depth."""
 from __future__ import annotations
 
-from typing import Dict
+from typing import Any, Dict, List
 
 from tests.support.crush_maps import crush_map
 from tests.support.unit_cluster import hosts
@@ -12,7 +12,7 @@ UNEVEN = {"root default": {"rack r1": {"host a": [0, 1], "chassis c": {"host b":
                            "host lone": [3], "osds": [4]}}
 
 
-def ids(crush: Dict[str, list]) -> Dict[str, int]:
+def ids(crush: Dict[str, List[Dict[str, Any]]]) -> Dict[str, int]:
     return {b["name"]: b["id"] for b in crush["buckets"]}
 
 

@@ -34,7 +34,7 @@ class Story:
         self.moved: List[str] = []
         self.pending: List[str] = []
 
-    def send(self, *pgids: str) -> "Story":
+    def send(self, *pgids: str) -> Story:
         before = self.cluster.snapshot()._replace(taken_at=self.now)
         self.check.sent({pgid: (2,) for pgid in pgids}, before)
         for pgid in pgids:
@@ -43,13 +43,13 @@ class Story:
         self.pending += pgids
         return self
 
-    def arrive(self, grows: Dict[int, int]) -> "Story":
+    def arrive(self, grows: Dict[int, int]) -> Story:
         """Everything that was sent is there; OSDs have grown by so many bytes."""
         self.cluster.acting.clear()
         self.pending = []
         return self.grow(grows)
 
-    def grow(self, grows: Dict[int, int]) -> "Story":
+    def grow(self, grows: Dict[int, int]) -> Story:
         for osd, more in grows.items():
             self.cluster.osd(osd, used=self.cluster.used[osd] + more)
         return self

@@ -18,7 +18,7 @@ from mgr_stub.mgr.frozen import frozen
 class FakeMap:
     """An OSDMap of the mgr over a Cluster."""
 
-    def __init__(self, mgr: "FakeMgr") -> None:
+    def __init__(self, mgr: FakeMgr) -> None:
         self._mgr = mgr
 
     def get_epoch(self) -> int:

@@ -14,7 +14,7 @@ MakeSession = Callable[..., Any]
 PG_BYTES = 256 * clusters.OBJECT
 
 
-def slots(session: Any) -> "tuple[Dict[int, int], Dict[int, int]]":
+def slots(session: Any) -> tuple[Dict[int, int], Dict[int, int]]:
     """(local, remote) slots in use by OSD."""
     local: Dict[int, int] = {}
     remote: Dict[int, int] = {}

@@ -113,7 +113,7 @@ def test_annotations_must_be_types() -> None:
     def unannotated(self, plan) -> None:  # type: ignore[no-untyped-def]
         pass
 
-    def as_text(self, plan: "Optional[str]") -> None:  # type: ignore[no-untyped-def]
+    def as_text(self, plan: Optional[str]) -> None:  # type: ignore[no-untyped-def]
         pass
     with pytest.raises(AssertionError):
         describe_function("x", "r", False, unannotated)

@@ -184,7 +184,7 @@ class TestCommandLine:
         assert capsys.readouterr().err == f"Error EINVAL: {path}: the state file is empty\n"
 
 
-def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-m", "mgr_stub", *arguments], cwd=ROOT, text=True,
                           capture_output=True, timeout=120, check=False,
                           env={**os.environ, "PYTHONHASHSEED": "random"})

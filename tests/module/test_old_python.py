@@ -60,8 +60,8 @@ def test_an_old_python_loads_it_and_is_told_in_one_sentence(python: Any, tmp_pat
         pytest.skip("no Python older than 3.9 on this machine")
     (tmp_path / "mgr_module.py").write_text(_MGR_MODULE)
     script = _AS_A_MGR_LOADS_IT % (str(tmp_path), str(_PACKAGE.parent))
-    done = subprocess.run([python, "-B", "-c", script], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run([python, "-B", "-c", script], capture_output=True,
+                          text=True, check=False)
     assert done.returncode == 0, done.stderr
     count, can_run, commands, options = json.loads(done.stdout)
     assert (count, commands, options) == (1, [], [])

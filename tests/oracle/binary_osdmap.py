@@ -123,7 +123,7 @@ class BinaryOSDMap:
     rest: bytes = field(default=b"")  # behind the outer struct; normally nothing
 
     @classmethod
-    def read(cls, path: Path) -> "BinaryOSDMap":
+    def read(cls, path: Path) -> BinaryOSDMap:
         """Cuts a map. Raises UnexpectedEncoding where the layout is not the known one."""
         data = path.read_bytes()
         dump = dump_osdmap(path)

@@ -45,8 +45,7 @@ def missing_tools() -> List[str]:
 def run_tool(tool: str, *arguments: object, check: bool = True) -> str:
     """Standard output of a Ceph tool. Raises ToolFailed where it ends with an error."""
     command = [tool] + [str(argument) for argument in arguments]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          universal_newlines=True, timeout=300, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     if check and done.returncode != 0:
         raise ToolFailed("%s: rc %d: %s%s" % (" ".join(command), done.returncode,
                                               done.stdout[-2000:], done.stderr[-2000:]))

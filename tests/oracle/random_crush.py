@@ -177,7 +177,7 @@ class RandomMap:
         text = "{ bucket_id -%d weight_set [ %s ]" % (
             node.number, " ".join("[ %s ]" % weights for weights in sets))
         if rng.random() < 0.3 and not self._as_grown:
-            text += f" ids [ {' '.join((str(rng.randint(-500, 500)) for _ in node.items))} ]"
+            text += f" ids [ {' '.join(str(rng.randint(-500, 500)) for _ in node.items)} ]"
         return text + " }"
 
 

@@ -1,6 +1,6 @@
 """Records tests/support/crush_golden.json with the installed crushtool and osdmaptool.
 
-    python3 -m tests.oracle.record_crush_golden
+python3 -m tests.oracle.record_crush_golden
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def main() -> None:
     crush_cases.GOLDEN.write_text(re.sub(r"\[\s+([-\d,\s]+?)\s+\]", _one_line, lines) + "\n")
 
 
-def _one_line(found: "re.Match[str]") -> str:
+def _one_line(found: re.Match[str]) -> str:
     return f"[{' '.join(found.group(1).split())}]"
 
 

@@ -22,9 +22,9 @@ class Bucket:
 
     name: str
     kind: str
-    children: List[Union["Bucket", int]] = field(default_factory=list)
+    children: List[Union[Bucket, int]] = field(default_factory=list)
 
-    def add(self, name: str, kind: str) -> "Bucket":
+    def add(self, name: str, kind: str) -> Bucket:
         """A new bucket below this one."""
         child = Bucket(name, kind)
         self.children.append(child)

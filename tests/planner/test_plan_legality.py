@@ -1,7 +1,7 @@
 """Plans on clusters of many rule shapes: legal for CRUSH, the monitor, upmap and the options."""
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 
 import pytest
 from tests.oracle.strict_rule import StrictRules
@@ -16,12 +16,12 @@ from equilibrium_mgr.snapshot.model import Snapshot
 SHAPES_WITH_TROUBLES = [(shape, trouble) for shape in RULE_SHAPES for trouble in TROUBLES]
 
 
-@lru_cache(maxsize=None)
+@cache
 def shape_snapshot(shape: str, trouble: str) -> Snapshot:
     return make(shape, trouble).snapshot()
 
 
-@lru_cache(maxsize=None)
+@cache
 def shape_plan(shape: str, trouble: str) -> Plan:
     return ended_plan(shape_snapshot(shape, trouble))
 

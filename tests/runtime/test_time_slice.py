@@ -75,7 +75,7 @@ def test_circles_of_a_neighbor_go_while_the_module_works() -> None:
     """On Ceph 20 they share an interpreter; a frozen circle would stay for ever."""
     module = Session.from_state(None, release=20).module
     gc.set_threshold(700, 10, 10)   # Python's own; the tests have others
-    alive: "WeakSet[Request]" = WeakSet()
+    alive: WeakSet[Request] = WeakSet()
     for _ in range(100):
         module.balancer.look_again()
         module.step()

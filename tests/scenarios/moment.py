@@ -138,7 +138,7 @@ class Moment:
         return self._levels.get(osd, 0.0)
 
     @property
-    def pg_shards(self) -> "Counter[int]":
+    def pg_shards(self) -> Counter[int]:
         """OSD → PG shards on it or on their way to it, and those that are still to leave it."""
         if self._pg_shards is None:
             osdmap = self.cluster.map

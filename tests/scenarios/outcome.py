@@ -28,6 +28,6 @@ def lines(session: Session, watch: Watch, limit: float) -> List[str]:
     found.append("fill: at most %.3f of %.3f" % (
         figures.highest_fill, cluster_view.fill_limit(session.cluster)))
     found.append(f"thrashing: at most {100.0 * figures.thrashing():.1f} %")
-    found.append(f"upmap items: {sum((len(i) for i in session.cluster.map.upmap_items.values()))}")
+    found.append(f"upmap items: {sum(len(i) for i in session.cluster.map.upmap_items.values())}")
     found.append(f"ends {balancer.state}: {balancer.reason}")
     return found + [f"BROKEN {text}" for text in watch.broken]

@@ -12,12 +12,12 @@ from typing import Any, Callable, List, Optional, Tuple
 import mgr_module
 from mgr_module import CommandResult, MgrModule, Option
 
+Registry: Any
 if hasattr(mgr_module, "CLICommandBase"):
     Registry = mgr_module.CLICommandBase.make_registry_subtype("FakeCLICommand")
     Read, ReadWrite = Registry.Read, Registry
 else:
-    from mgr_module import CLICommand as Registry
-    from mgr_module import CLIReadCommand as Read
+    Registry, Read = mgr_module.CLICommand, mgr_module.CLIReadCommand
     ReadWrite = Registry
 
 Answer = Tuple[int, str, str]

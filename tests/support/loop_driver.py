@@ -16,7 +16,7 @@ class Loop:
         self._next = harness.now
 
     def run(self, seconds: float, each_minute: Optional[Callable[[int], None]] = None,
-            wake_every: Optional[float] = None) -> "Loop":
+            wake_every: Optional[float] = None) -> Loop:
         """So many seconds; whatever wakes the loop, a round follows at once, as in the mgr."""
         harness, end, began = self.plan_service, self.plan_service.now + seconds, self.plan_service.now
         minute, wake_at = 0, began + (wake_every or seconds + 1.0)

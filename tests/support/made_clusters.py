@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import random
-from functools import lru_cache
+from functools import cache
 from typing import Callable, Dict
 
 from mgr_stub.console.session import Session
@@ -94,7 +94,7 @@ NAMES = ["demo"] + sorted(_LAYOUTS) + ["random"]
 TWO_CLASSES = ["demo", "hybrid", "random"]
 
 
-@lru_cache(maxsize=None)
+@cache
 def snapshot_of(name: str, seed: int = 1) -> Snapshot:
     """The snapshot of a named cluster; do not change it."""
     if name == "demo":
@@ -106,7 +106,7 @@ def snapshot_of(name: str, seed: int = 1) -> Snapshot:
     return fill(_LAYOUTS[name](rng), rng).snapshot()
 
 
-@lru_cache(maxsize=None)
+@cache
 def plan_of_cluster(name: str, aim: str = "space", seed: int = 1) -> Plan:
     """The whole plan for a named cluster."""
     return make_plan(snapshot_of(name, seed), PlanOptions(aim=aim))

@@ -69,9 +69,9 @@ def assert_no_shard_follows_another(pool: Pool, change: PgChange) -> None:
             assert after == before or after not in change.up_before, change
         return
     for block in pool.rule.blocks:
-        before = block.members(change.up_before)
+        members = block.members(change.up_before)
         for osd in block.members(change.up_after):
-            assert osd in before or osd not in change.up_before, change
+            assert osd in members or osd not in change.up_before, change
 
 
 def assert_wanted(snapshot: Snapshot, change: PgChange, options: PlanOptions) -> None:

@@ -57,7 +57,7 @@ class Cluster:
         self.epoch = 100
 
     def pool(self, pool_id: int, size: int = 3, rule: int = 0, k: int = 0, name: str = "",
-             **fields: Any) -> "Cluster":
+             **fields: Any) -> Cluster:
         """A pool; with `k` an erasure-coded one. Its pg_num follows the PGs unless given."""
         profile = f"profile{pool_id}" if k else ""
         if k:
@@ -71,7 +71,7 @@ class Cluster:
     def pg(self, pgid: str, up: Sequence[int], num_bytes: int = GIB, objects: int = 0,
            omap: int = 0, items: Iterable[Tuple[int, int]] = (),
            acting: Optional[Sequence[int]] = None, state: str = "active+clean",
-           to_come: float = 1.0, reported: int = 100) -> "Cluster":
+           to_come: float = 1.0, reported: int = 100) -> Cluster:
         """A PG with its up set (upmap items already applied) and its statistics."""
         self.up[pgid] = list(up)
         self.records[pgid] = PgRecord(num_bytes, objects, omap, state, to_come, reported)
@@ -81,7 +81,7 @@ class Cluster:
             self.acting[pgid] = list(acting)
         return self
 
-    def osd(self, osd: int, size: int = 0, used: int = -1, **fields: Any) -> "Cluster":
+    def osd(self, osd: int, size: int = 0, used: int = -1, **fields: Any) -> Cluster:
         """Changes one OSD: its size and used bytes, or fields of its entry in the map."""
         if size:
             self.sizes[osd] = size

@@ -30,7 +30,7 @@ _STARTING = ("equilibrium on", "equilibrium execute", _SET + "active true")
 _UPMAPS = ("osd pg-upmap-items", "osd rm-pg-upmap-items")
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _uneven() -> str:
     """A state file's text."""
     rng = random.Random(1)
@@ -41,7 +41,7 @@ def _uneven() -> str:
     return json.dumps(state_of(fill(layout, rng, clusters.crush_places)))
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _balanced() -> str:
     """The same cluster when nothing is left to do."""
     with tempfile.TemporaryDirectory() as folder:
@@ -78,7 +78,7 @@ class Running:
         self._hear(line, answer)
         return answer
 
-    def post(self, line: str) -> "Future[Any]":
+    def post(self, line: str) -> Future[Any]:
         """As `command`, without waiting for the answer or for anything that comes of it."""
         answer = self.session.post(line)
         answer.add_done_callback(lambda future: self._hear(line, future.result()))

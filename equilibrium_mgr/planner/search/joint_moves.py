@@ -63,7 +63,7 @@ class JointMoves:
             if group.joint is None:
                 continue
             beside = group.joint.beside.get(group.joint.bucket[source], ())
-            best_in = sorted((self._best_in(group, bucket) for bucket in beside))
+            best_in = sorted(self._best_in(group, bucket) for bucket in beside)
             for shards in plan_store:
                 for _, pg in shards:
                     home = self.home(pg, source, group)

@@ -114,7 +114,7 @@ class _Game:
         if (real == 0) != (stub == 0):
             self.differences.append(Difference(f"answer of {event}", real, stub))
 
-    def _compare(self, what: str) -> "dict[str, object]":
+    def _compare(self, what: str) -> dict[str, object]:
         real, stub = self.real.settle(), self.stub.settle()
         self.stub.adopt_objects({pgid: pg["objects"] for pgid, pg in real["pgs"].items()})
         stub = self.stub.view()
@@ -134,7 +134,7 @@ class _Game:
                    for pgid in sorted(pgids)[:MOST_QUERIED]}
         return {pgid: answer.json() for pgid, answer in answers.items() if answer.rc == 0}
 
-    def _add(self, what: str, found: "list[Comparison]", pgs: "dict[str, object]") -> None:
+    def _add(self, what: str, found: list[Comparison], pgs: dict[str, object]) -> None:
         """Count and note what a comparison has found; `pgs` are shown with their differences."""
         self.values += sum(one.values for one in found)
         fresh = [difference for one in found for difference in one.differences]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 import uuid
+from functools import partial
 from pathlib import Path
 from typing import Any, Dict, List
 
@@ -63,7 +64,7 @@ class RealCluster(Cluster):
     def __init__(self, release: Release, package: Path, keep: bool = False) -> None:
         super().__init__(release, package, keep)
 
-    def __enter__(self) -> "RealCluster":
+    def __enter__(self) -> RealCluster:
         super().__enter__()
         return self
 
@@ -97,7 +98,7 @@ class RealCluster(Cluster):
                 f"--bluestore_block_size={int(size * GIB)}"])
         for number in range(len(sizes)):
             name = f"mkfs.{number}"
-            wait_for(name, lambda: not self.processes.alive(name), 180, 0.1)
+            wait_for(name, partial(self.processes.has_ended, name), 180, 0.1)
             self.processes.running.pop(name)
             self.start_osd(number)
         self.wait_osds()
@@ -246,7 +247,7 @@ class RealCluster(Cluster):
         pgs = self.mgr_json("pg dump", dumpcontents=["pgs"])["pg_stats"]
         return {pg["pgid"]: pg["state"] for pg in pgs if pg["state"] != "active+clean"}
 
-    def _signature(self) -> "tuple[str, float]":
+    def _signature(self) -> tuple[str, float]:
         """What may not change, and for how long; a new one each time while PGs pass through."""
         osdmap = self.mon_json("osd dump")
         pgs = self.mgr_json("pg dump", dumpcontents=["pgs"])["pg_stats"]
@@ -269,7 +270,7 @@ class RealCluster(Cluster):
         return f"{moment} {osdmap['epoch']} {rows}", quiet
 
 
-def _command(event: Event) -> "tuple[str, Dict[str, Any]]":
+def _command(event: Event) -> tuple[str, Dict[str, Any]]:
     """The monitor's command of an event."""
     values = event.values
     table: Dict[str, Any] = {

@@ -47,7 +47,7 @@ class Recording:
             json.dump({"major": self.major, "state": self.state, "steps": self.steps}, file)
 
     @classmethod
-    def load(cls, path: Path) -> "Recording":
+    def load(cls, path: Path) -> Recording:
         """What `save` has written."""
         with lzma.open(path, "rt") as file:
             content = json.load(file)

@@ -78,7 +78,7 @@ def test_the_plan_goes_at_the_pace_of_its_limits(
     assert {pgid: up[pgid] for pgid in plan["predicted_up"]} == plan["predicted_up"]
 
 
-def watch(cluster: Cluster, moves: "Counter[str]") -> List[Sample]:
+def watch(cluster: Cluster, moves: Counter[str]) -> List[Sample]:
     """A sample a second until the plan is through and all PGs are clean."""
     samples: List[Sample] = []
     until = time.monotonic() + PATIENCE_SECONDS

@@ -1,15 +1,15 @@
 """Test-only mgr module: what the API of a real mgr gives, and how it is shaped."""
 import json
-from typing import Tuple
+from typing import Any, Tuple
 
+import mgr_module
 from mgr_module import MgrModule
 
-try:
-    from mgr_module import CLICommandBase
-
-    ProbeCLI = CLICommandBase.make_registry_subtype("ProbeCLI")
-except ImportError:  # up to Ceph 19
-    from mgr_module import CLICommand as ProbeCLI
+ProbeCLI: Any
+if hasattr(mgr_module, "CLICommandBase"):
+    ProbeCLI = mgr_module.CLICommandBase.make_registry_subtype("ProbeCLI")
+else:  # up to Ceph 19
+    ProbeCLI = mgr_module.CLICommand
 
 
 class Module(MgrModule):
