@@ -35,7 +35,7 @@ def test_the_readme_has_a_row_for_each_option() -> None:
 
 def test_the_readme_names_each_command() -> None:
     text = README.read_text(encoding="utf-8")
-    commands = re.findall(r"(?:Read|Write)Command\(\"equilibrium ([\w -]+)\"",
+    commands = re.findall(r"(?:read|write)_command\(\"equilibrium ([\w -]+)\"",
                           "".join(path.read_text(encoding="utf-8") for path in MODULE.rglob("*.py")))
     assert len(commands) >= 17
     assert [name for name in commands if f"`{name}" not in text and f"equilibrium {name}" not in text] == []
