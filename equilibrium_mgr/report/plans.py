@@ -73,7 +73,7 @@ def _comment(name: str, plan: Plan) -> List[str]:
         name, plan.aim, plan.epoch, len(plan.moves), format_bytes(plan.bytes))]
     for device_class, after in plan.after.classes.items():
         before = plan.before.classes[device_class]
-        lines.append("# class %s: highest utilization %.4f -> %.4f, stddev %.4f -> %.4f" % (
+        lines.append("# class %s: highest utilisation %.4f -> %.4f, stddev %.4f -> %.4f" % (
             device_class, before.max, after.max, before.stddev, after.stddev))
     lines.append(f"# predicted pool space gained: {format_bytes(plan.gained_bytes)}")
     return lines
