@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Dict, Optional
 
 from ..plan.model import Plan
-from ..plan.weight_shares import beyond_share
+from ..plan.weight_shares import bytes_beyond_share
 from ..snapshot.model import Snapshot
 from ..snapshot.operator_weights import held_sentence
 
@@ -29,7 +29,7 @@ def _relief(plan: Plan, snapshot: Snapshot) -> Optional[str]:
 
 def _share(plan: Plan, snapshot: Snapshot, min_gain: float) -> Optional[str]:
     """An OSD holds clearly more than its operator's weights leave it."""
-    beyond = beyond_share(snapshot)
+    beyond = bytes_beyond_share(snapshot)
     leaving = _leaving(plan) if beyond else {}
     for osd_id, excess in beyond.items():
         osd = snapshot.osds[osd_id]

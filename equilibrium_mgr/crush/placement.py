@@ -15,7 +15,7 @@ from .upmap_check import UpmapCheck
 NO_OSD = 0x7FFFFFFF
 
 
-class Domain(NamedTuple):
+class FailureDomain(NamedTuple):
     """One level of a block: the failure domain, and how many shards and buckets it may have."""
 
     type_name: str
@@ -24,23 +24,23 @@ class Domain(NamedTuple):
     buckets_per_parent: int       # distinct buckets under one bucket of the level above
 
 
-class Block:
+class PlacementBlock:
     """A take block bound to the hierarchy: the OSDs it may use and the domains it keeps apart."""
 
     def __init__(self, crush: CrushHierarchy, block: TakeBlock) -> None:
         self.take = block.take
         self.start = block.start
         self.positions = block.positions
-        self.domains: List[Domain] = []
+        self.domains: List[FailureDomain] = []
         tree = crush.subtree(block.take)
         weights = {osd: w for osd, w in tree.weights.items() if w > 0.0}
-        for index, level in enumerate(block.levels):
+        for index, level in enumerate(block.choose_steps):
             bucket_of = tree.bucket_of(level.type_name)
             weights = {osd: w for osd, w in weights.items() if osd in bucket_of}
             if level.type_name == OSD_TYPE:
                 continue  # that OSDs are distinct is checked over the whole up set
             below = block.shards_below(index)
-            self.domains.append(Domain(level.type_name, bucket_of, below,
+            self.domains.append(FailureDomain(level.type_name, bucket_of, below,
                                        level.num))
         #: OSD → CRUSH weight, only OSDs that the block can choose
         self.weights: Dict[int, float] = weights
@@ -61,8 +61,8 @@ class PlacementRule:
                  positional: bool) -> None:
         self.size = pool_size
         self.positional = positional
-        self.blocks = [Block(crush, block) for block in parse_rule(rule, pool_size)]
-        self._monitor = UpmapCheck(crush, rule, pool_size)
+        self.blocks = [PlacementBlock(crush, block) for block in parse_rule(rule, pool_size)]
+        self._upmap_check = UpmapCheck(crush, rule, pool_size)
         self._block_at = [block for block in self.blocks for _ in range(block.positions)]
         #: False for one take that gives each bucket one shard: keeping those apart is all there
         #: is to check then, for CRUSH and for the monitor
@@ -71,7 +71,7 @@ class PlacementRule:
         self.needs_full_check = len(self.blocks) > 1 or len(self.blocks[0].domains) > 1 or any(
             domain.shards_per_bucket > 1 for domain in self.blocks[0].domains)
 
-    def block_at(self, position: int) -> Block:
+    def block_at(self, position: int) -> PlacementBlock:
         """The take block that owns a position of the up set."""
         return self._block_at[position]
 
@@ -85,11 +85,11 @@ class PlacementRule:
             merged.update(block.weights)
         return merged
 
-    def monitor_refuses(self, up: Sequence[int]) -> Optional[str]:
+    def upmap_rejection(self, up: Sequence[int]) -> Optional[str]:
         """Why a monitor would cancel any upmap that leads to this up set, or None."""
-        return self._monitor.refuses(up)
+        return self._upmap_check.rejection(up)
 
-    def breaks(self, up: Sequence[int]) -> Optional[str]:
+    def violation(self, up: Sequence[int]) -> Optional[str]:
         """Why this up set could not have come from the rule, or None where it could."""
         if len(up) != self.size or NO_OSD in up:
             return "a shard has no OSD"
@@ -100,7 +100,7 @@ class PlacementRule:
             for osd in members:
                 if osd not in block.weights:
                     return f"osd.{osd} cannot be chosen by the rule at that position"
-            parent: Optional[Domain] = None
+            parent: Optional[FailureDomain] = None
             for domain in block.domains:
                 reason = (_breaks_groups(domain, members) if self.positional
                           else _breaks_counts(domain, parent, members))
@@ -119,15 +119,15 @@ class PlacementRule:
             bucket = domain.bucket_of[osd]
             if bucket == domain.bucket_of.get(leaving):
                 continue
-            if not self._enters(domain, block, up, position, bucket):
+            if not self._may_enter(domain, block, up, position, bucket):
                 return False
         if not self.needs_full_check:
             return True
         wanted = list(up)
         wanted[position] = osd
-        return self.breaks(wanted) is None and self._monitor.refuses(wanted) is None
+        return self.violation(wanted) is None and self._upmap_check.rejection(wanted) is None
 
-    def _enters(self, domain: Domain, block: Block, up: Sequence[int], position: int,
+    def _may_enter(self, domain: FailureDomain, block: PlacementBlock, up: Sequence[int], position: int,
                 bucket: int) -> bool:
         """May the shard at `position` go to another bucket of the domain?"""
         bucket_of = domain.bucket_of
@@ -142,7 +142,7 @@ class PlacementRule:
         return inside < domain.shards_per_bucket
 
 
-def _breaks_groups(domain: Domain, members: Sequence[int]) -> Optional[str]:
+def _breaks_groups(domain: FailureDomain, members: Sequence[int]) -> Optional[str]:
     """Neighboring positions share a bucket, different groups do not (indep)."""
     size = domain.shards_per_bucket
     seen: Dict[int, int] = {}
@@ -156,7 +156,7 @@ def _breaks_groups(domain: Domain, members: Sequence[int]) -> Optional[str]:
     return None
 
 
-def _breaks_counts(domain: Domain, parent: Optional[Domain],
+def _breaks_counts(domain: FailureDomain, parent: Optional[FailureDomain],
                    members: Sequence[int]) -> Optional[str]:
     """Under each bucket of the level above, buckets are filled one after the other (firstn)."""
     groups: Dict[int, Dict[int, int]] = {}

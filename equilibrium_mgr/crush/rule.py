@@ -18,7 +18,7 @@ class UnsupportedRule(ValueError):
     """A rule that equilibrium does not understand; the message is one sentence for people."""
 
 
-class Level(NamedTuple):
+class ChooseStep(NamedTuple):
     """One choose step: `num` buckets (or OSDs) of `type_name` under each bucket chosen before."""
 
     type_name: str
@@ -29,14 +29,14 @@ class TakeBlock(NamedTuple):
     """One take … emit of a rule: where in the up set its shards stand and how they fan out."""
 
     take: int
-    levels: Tuple[Level, ...]
+    choose_steps: Tuple[ChooseStep, ...]
     start: int      # first position in the up set
     positions: int  # how many of the pool's shards it places
 
     def shards_below(self, level: int) -> int:
         """How many shards of one PG each bucket chosen at this level receives at most."""
         product = 1
-        for deeper in self.levels[level + 1:]:
+        for deeper in self.choose_steps[level + 1:]:
             product *= deeper.num
         return product
 
@@ -54,7 +54,7 @@ def parse_rule(rule: Mapping[str, Any], pool_size: int) -> List[TakeBlock]:
     """
     blocks: List[TakeBlock] = []
     take = None
-    levels: List[Level] = []
+    levels: List[ChooseStep] = []
     placed = 0
     for step in rule.get("steps", []):
         op = step.get("op", "")
@@ -79,21 +79,21 @@ def parse_rule(rule: Mapping[str, Any], pool_size: int) -> List[TakeBlock]:
     return blocks
 
 
-def _levels(op: str, step: Mapping[str, Any], pool_size: int) -> List[Level]:
+def _levels(op: str, step: Mapping[str, Any], pool_size: int) -> List[ChooseStep]:
     num = resolved_num(step["num"], pool_size)
     if num <= 0:
         raise UnsupportedRule("the rule has a choose step for no bucket at all")
-    level = Level(step["type"], num)
+    level = ChooseStep(step["type"], num)
     if _CHOOSE_STEPS[op] and level.type_name != OSD_TYPE:
-        return [level, Level(OSD_TYPE, 1)]
+        return [level, ChooseStep(OSD_TYPE, 1)]
     return [level]
 
 
-def _emit(take: int, levels: List[Level], placed: int, pool_size: int) -> TakeBlock:
+def _emit(take: int, levels: List[ChooseStep], placed: int, pool_size: int) -> TakeBlock:
     if not levels:
         if take < 0:
             raise UnsupportedRule("the rule emits a bucket instead of OSDs")
-        return TakeBlock(take, (Level(OSD_TYPE, 1),), placed, min(1, pool_size - placed))
+        return TakeBlock(take, (ChooseStep(OSD_TYPE, 1),), placed, min(1, pool_size - placed))
     if levels[-1].type_name != OSD_TYPE:
         raise UnsupportedRule("the rule emits buckets of type %s instead of OSDs"
                               % levels[-1].type_name)

@@ -28,7 +28,7 @@ class UpmapCheck:
         for take in self._takes:
             self._weights.update(crush.subtree(take).weights)
 
-    def refuses(self, up: Sequence[int]) -> Optional[str]:
+    def rejection(self, up: Sequence[int]) -> Optional[str]:
         """Why the monitor would cancel an upmap with this result, or None where it keeps it."""
         for osd in up:
             if self._weights.get(osd, 0.0) <= 0.0:
@@ -43,17 +43,17 @@ class UpmapCheck:
             elif op.startswith("choose"):
                 # two choose steps of one type count once: the monitor keeps the first
                 nums.setdefault(step["type"], resolved_num(step["num"], self._size))
-                reason = self._refuses_buckets(step, up)
+                reason = self._bucket_rejection(step, up)
                 if reason:
                     return reason
             elif op == "emit":
-                cursor, reason = self._refuses_subtree(take, nums, up, cursor)
+                cursor, reason = self._subtree_rejection(take, nums, up, cursor)
                 if reason:
                     return reason
                 take, nums = 0, {}
         return None
 
-    def _refuses_buckets(self, step: Mapping[str, Any], up: Sequence[int]) -> Optional[str]:
+    def _bucket_rejection(self, step: Mapping[str, Any], up: Sequence[int]) -> Optional[str]:
         type_name = step["type"]
         if type_name == OSD_TYPE:
             return None
@@ -68,7 +68,7 @@ class UpmapCheck:
                 len(distinct), type_name, resolved_num(step["num"], self._size))
         return None
 
-    def _refuses_subtree(self, take: int, nums: Mapping[str, int], up: Sequence[int],
+    def _subtree_rejection(self, take: int, nums: Mapping[str, int], up: Sequence[int],
                          cursor: int) -> Tuple[int, Optional[str]]:
         if take >= 0:
             return cursor, None

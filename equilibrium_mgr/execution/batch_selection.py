@@ -187,7 +187,7 @@ def _void(snapshot: Snapshot, pg: Pg, change: PgChange) -> Optional[str]:
         return "somebody else has moved the PG"
     if pool.rule is None or len(change.up_after) != pool.size:
         return "the pool's rule or size has changed"
-    broken = pool.rule.breaks(change.up_after) or pool.rule.monitor_refuses(change.up_after)
+    broken = pool.rule.violation(change.up_after) or pool.rule.upmap_rejection(change.up_after)
     if broken:
         return f"no longer legal: {broken}"
     for osd in change.up_after:

@@ -8,7 +8,7 @@ from ..execution.pending_moves import PendingMoves
 from ..gateway.cluster_summary import ClusterSummary
 from ..plan.model import ClassUsage, Usage
 from ..plan.usage import class_usage, snapshot_usage
-from ..planner.bound.lower_bound import UtilizationBounds, reachable
+from ..planner.bound.lower_bound import UtilizationBounds, utilization_bounds
 from ..runtime.time_slice import TimeSlice
 from ..snapshot.model import Snapshot
 from .too_full import TooFull, find_too_full
@@ -19,7 +19,7 @@ class ClusterView(NamedTuple):
 
     snapshot: Snapshot
     usage: Usage
-    reachable: Optional[UtilizationBounds]   # None where it could not be computed
+    utilization_bounds: Optional[UtilizationBounds]   # None where it could not be computed
     in_flight_moves: int
     in_flight_bytes: int
     misplaced_ratio: float
@@ -31,10 +31,11 @@ class ClusterView(NamedTuple):
     @property
     def bounds(self) -> Dict[str, float]:
         """Device class → the lowest highest utilization that the rules allow, a ratio."""
-        return self.reachable.classes if self.reachable is not None else {}
+        return (self.utilization_bounds.classes if self.utilization_bounds is not None
+                else {})
 
 
-def make_view(snapshot: Snapshot, reachable: Optional[UtilizationBounds], pending: PendingMoves,
+def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: PendingMoves,
               max_misplaced_ratio: float, builtin_active: bool) -> ClusterView:
     """What is in flight counts whoever moves it, and what we sent though Ceph shows it not yet."""
     moving = snapshot.in_flight()
@@ -42,7 +43,7 @@ def make_view(snapshot: Snapshot, reachable: Optional[UtilizationBounds], pendin
     coming = sum(osd.inbound_bytes for osd in snapshot.osds.values())
     hidden = [entry for pgid, entry in pending.entries.items() if pgid not in moving]
     return ClusterView(
-        snapshot=snapshot, usage=snapshot_usage(snapshot, TimeSlice()), reachable=reachable,
+        snapshot=snapshot, usage=snapshot_usage(snapshot, TimeSlice()), utilization_bounds=bounds,
         in_flight_moves=shards + sum(entry.shards for entry in hidden),
         in_flight_bytes=coming + sum(entry.bytes for entry in hidden),
         misplaced_ratio=misplaced_ratio(snapshot, snapshot.misplaced_copies, pending),
@@ -86,7 +87,7 @@ def bounds_of(snapshot: Snapshot, log: logging.Logger,
     def checkpoint() -> None:
         turns()
     try:
-        return reachable(snapshot, fixed_pools, checkpoint=checkpoint)
+        return utilization_bounds(snapshot, fixed_pools, checkpoint=checkpoint)
     except Exception:
         log.exception("how even the cluster could be cannot be computed")
         return None

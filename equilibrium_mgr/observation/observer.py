@@ -69,7 +69,7 @@ class ClusterObserver:
 
     def show(self, snapshot: Snapshot, settings: Settings, same_bounds: bool = False) -> None:
         """Makes the view. Our own moves leave the bounds as they are."""
-        bounds = self.view.reachable if same_bounds and self.view is not None else (
+        bounds = self.view.utilization_bounds if same_bounds and self.view is not None else (
             bounds_of(snapshot, self._log))
         self.builtin_active = self._gateway.builtin_balancer_active()
         self.view = make_view(snapshot, bounds, self._pending,
@@ -86,7 +86,7 @@ class ClusterObserver:
                movable_pools: Optional[FrozenSet[int]]) -> Optional[UtilizationBounds]:
         """As the view has them, or with all but some pools where they are."""
         if movable_pools is None:
-            return self.view.reachable if self.view is not None else None
+            return self.view.utilization_bounds if self.view is not None else None
         return bounds_of(snapshot, self._log, frozenset(snapshot.pools) - movable_pools)
 
     @property

@@ -46,7 +46,7 @@ class AimComparison:
         self.aims: Dict[str, AimFigures] = {
             aim: AimFigures(PLANNING) for aim in AIMS if aim != head.aim}
 
-    def note(self, aim: str, figures: AimFigures) -> None:
+    def set_figures(self, aim: str, figures: AimFigures) -> None:
         self.aims = {**self.aims, aim: figures}
 
     def next_aim(self) -> Optional[str]:

@@ -11,7 +11,7 @@ from typing import Dict, FrozenSet, List, Mapping
 from ..snapshot.model import Snapshot
 
 
-def share_levels(snapshot: Snapshot) -> Dict[int, float]:
+def share_utilizations(snapshot: Snapshot) -> Dict[int, float]:
     """Held OSD → the level of its likes, a ratio of capacity. Empty, at once, where none is."""
     held = [osd for osd in snapshot.osds.values() if osd.share < 1.0]
     if not held:
@@ -32,19 +32,19 @@ def share_levels(snapshot: Snapshot) -> Dict[int, float]:
 def share_limits(snapshot: Snapshot) -> Dict[int, int]:
     """Held OSD → the most bytes that may be in use on it by our doing."""
     limits: Dict[int, int] = {}
-    for number, level in share_levels(snapshot).items():
+    for number, level in share_utilizations(snapshot).items():
         osd = snapshot.osds[number]
         limits[number] = int(level * osd.capacity_bytes) + osd.spared_bytes
     return limits
 
 
-def limits_by_levels(snapshot: Snapshot, levels: Mapping[int, float]) -> Dict[int, int]:
+def share_limits_within(snapshot: Snapshot, levels: Mapping[int, float]) -> Dict[int, int]:
     """The same, and no more than in the fairest placement (levels are ratios of sizes)."""
     return {number: min(limit, int(levels[number] * snapshot.osds[number].size_bytes))
             for number, limit in share_limits(snapshot).items() if number in levels}
 
 
-def beyond_share(snapshot: Snapshot) -> Dict[int, int]:
+def bytes_beyond_share(snapshot: Snapshot) -> Dict[int, int]:
     """Held OSD → bytes beyond its limit once everything in flight has arrived; none that keep it."""
     return {number: snapshot.osds[number].target_bytes - limit
             for number, limit in sorted(share_limits(snapshot).items())

@@ -158,10 +158,10 @@ class PlanService:
                 plan = make_plan(taken, self._within_ceph_limits(comparison.options._replace(aim=aim)),
                                  self._checkpoint(max_seconds, wanted))
                 if not self._stopping:
-                    comparison.note(aim, figures_of(plan))
+                    comparison.set_figures(aim, figures_of(plan))
             except Exception as error:
                 self._log.exception("planning %r with aim %s failed", name, aim)
-                comparison.note(aim, AimFigures(FAILED, failure=f"{type(error).__name__}: {error}"))
+                comparison.set_figures(aim, AimFigures(FAILED, failure=f"{type(error).__name__}: {error}"))
             self._plan_next_aim(comparison, taken, max_seconds)
         self._jobs.submit(f"compare {name} with aim {aim}", job)
 

@@ -14,7 +14,7 @@ from ..snapshot.model import Snapshot
 from .bound.lower_bound import UtilizationBounds
 from .move_order import Change
 from .objective import AIM_SCORE_WEIGHTS, AIM_WEIGHTS
-from .placement_score import free_room, value
+from .placement_score import pool_free_bytes, score_placement
 from .search.repair import RepairGoal, Repair
 from .search.search import Search
 from .state.constraints import SearchConstraints
@@ -48,7 +48,7 @@ class MoveCost(NamedTuple):
                 and (options.max_bytes is None or self.bytes <= options.max_bytes))
 
 
-class _Reached(NamedTuple):
+class _CurvePoint(NamedTuple):
     """A level of a set, and the moves that lead there."""
 
     level: float
@@ -56,7 +56,7 @@ class _Reached(NamedTuple):
     spent: MoveCost
 
 
-def limited_placement(snapshot: Snapshot, options: PlanOptions, reachable: UtilizationBounds,
+def limited_placement(snapshot: Snapshot, options: PlanOptions, bounds: UtilizationBounds,
                   beginning: Sequence[Change], checkpoint: Callable[[int], bool]
                   ) -> Optional[PlacementState]:
     """The placement that a limited search finds, or None where the beginning of a whole plan,
@@ -64,19 +64,19 @@ def limited_placement(snapshot: Snapshot, options: PlanOptions, reachable: Utili
     def pause() -> bool:
         return checkpoint(0)
     placement = PlacementState(snapshot, options, pause)
-    search = LimitedSearch(placement, reachable, options, checkpoint)
-    room = free_room(placement, search.data_groups)
+    search = LimitedSearch(placement, bounds, options, checkpoint)
+    room = pool_free_bytes(placement, search.data_groups)
     other = PlacementState(snapshot, options, pause)
     for change in beginning:
         for source, target in change.moves:
             other.move(change.pg, source, target)
     search.run()
-    placement.watchers.clear()
+    placement.observers.clear()
 
     def worth(placed: PlacementState) -> Tuple[float, float]:
-        tops = sum(members.usable_bytes * max(placed.fullness(i) for i in members.osds)
+        tops = sum(members.usable_bytes * max(placed.capacity_utilization(i) for i in members.osds)
                    for members in search.sets)
-        return -round(tops / _SAME_BYTES), value(
+        return -round(tops / _SAME_BYTES), score_placement(
             placed, search.sets, search.data_groups, room, AIM_WEIGHTS[options.aim][0],
             AIM_SCORE_WEIGHTS[options.aim])
     return placement if worth(placement) >= worth(other) else None
@@ -85,14 +85,14 @@ def limited_placement(snapshot: Snapshot, options: PlanOptions, reachable: Utili
 class LimitedSearch:
     """One run over a board that nothing has been moved on."""
 
-    def __init__(self, placement: PlacementState, reachable: UtilizationBounds, options: PlanOptions,
+    def __init__(self, placement: PlacementState, bounds: UtilizationBounds, options: PlanOptions,
                  checkpoint: Callable[[int], bool]) -> None:
         self._placement = placement
         self._options = options
         self._stopped = False
         self._tightly = False   # shards go where they just fit, to keep the emptiest for others
         self._checkpoint = checkpoint
-        search = Search(placement, reachable, AIM_WEIGHTS[options.aim][0], checkpoint)
+        search = Search(placement, bounds, AIM_WEIGHTS[options.aim][0], checkpoint)
         self.sets: List[OsdSetState] = search.sets
         self.data_groups = search.data_groups
         self._limits = SearchConstraints(placement, search.data_groups, self._go_on)
@@ -119,16 +119,16 @@ class LimitedSearch:
         self._even_out(spent)
 
     def _go_on(self) -> bool:
-        if not self._stopped and not self._checkpoint(len(self._placement.moved)):
+        if not self._stopped and not self._checkpoint(len(self._placement.moved_pgs)):
             self._stopped = True
         return not self._stopped
 
     # -- levels of one set -----------------------------------------------------------------------
 
-    def _curve(self, members: OsdSetState) -> List[_Reached]:
+    def _curve(self, members: OsdSetState) -> List[_CurvePoint]:
         """Levels from the present one down to the lowest within the limit; the board is as before."""
         top = self._top(members)
-        curve = [_Reached(top, (), MoveCost())]
+        curve = [_CurvePoint(top, (), MoveCost())]
         lowest = self._lowest(members, MoveCost(), _HALVINGS)
         if lowest is None:
             return curve
@@ -138,7 +138,7 @@ class LimitedSearch:
                 curve.append(reached)
         return curve + [lowest]
 
-    def _lowest(self, members: OsdSetState, spent: MoveCost, halvings: int) -> Optional[_Reached]:
+    def _lowest(self, members: OsdSetState, spent: MoveCost, halvings: int) -> Optional[_CurvePoint]:
         high = self._top(members)
         low = min(high, members.bound)
         best = self._reach(members, low, spent)
@@ -154,9 +154,9 @@ class LimitedSearch:
         return best
 
     def _top(self, members: OsdSetState) -> float:
-        return max(self._placement.fullness(i) for i in members.osds)
+        return max(self._placement.capacity_utilization(i) for i in members.osds)
 
-    def _reach(self, members: OsdSetState, level: float, spent: MoveCost) -> Optional[_Reached]:
+    def _reach(self, members: OsdSetState, level: float, spent: MoveCost) -> Optional[_CurvePoint]:
         """The moves that bring all OSDs of a set to a level, None where they cost too much. The
         board is as before."""
         for self._tightly in (False, True):
@@ -165,31 +165,31 @@ class LimitedSearch:
                 return reached
         return None
 
-    def _try(self, members: OsdSetState, level: float, spent: MoveCost) -> Optional[_Reached]:
+    def _try(self, members: OsdSetState, level: float, spent: MoveCost) -> Optional[_CurvePoint]:
         placement = self._placement
         # what an operator's weights call full may be far above what any OSD may be filled to
-        real = max(members.top(placement), members.bound + members.shard)
-        self._limits.set_water(members.osds, min(level, real))
+        real = max(members.max_utilization(placement), members.bound + members.typical_shard)
+        self._limits.set_max_utilization(members.osds, min(level, real))
         steps: List[ShardMove] = []
         cost: Optional[MoveCost] = MoveCost()
         for osd in sorted((i for i in members.osds if self._excess(i, level) > 0.0),
-                          key=lambda i: (-placement.fullness(i), i)):
+                          key=lambda i: (-placement.capacity_utilization(i), i)):
             cost = self._relieve(osd, members, level, spent, cost, steps)
             if cost is None:
                 break
-        reached = max(placement.fullness(i) for i in members.osds)
+        reached = max(placement.capacity_utilization(i) for i in members.osds)
         for pg, source, target in reversed(steps):
             placement.move(pg, target, source)
         if cost is None or not steps:
             return None
-        return _Reached(reached, tuple(steps), cost)
+        return _CurvePoint(reached, tuple(steps), cost)
 
     def _relieve(self, osd: int, members: OsdSetState, level: float, spent: MoveCost,
                  cost: MoveCost, steps: List[ShardMove]) -> Optional[MoveCost]:
         """Moves shards off an OSD until it is at the level; what all has cost, or None."""
         placement = self._placement
         while self._excess(osd, level) > 0.0:
-            if not (placement.gives[osd] and self._go_on()):
+            if not (placement.is_source[osd] and self._go_on()):
                 return None
             found = (self._single(osd, self._excess(osd, level))
                      or self._other(osd, members, level))
@@ -207,8 +207,8 @@ class LimitedSearch:
     def _excess(self, osd: int, level: float) -> float:
         """Bytes above a level; an OSD that is held to a share is never asked for more than that."""
         placement = self._placement
-        most = max(level * placement.capacity[osd] + placement.spared[osd], placement.held.get(osd, 0))
-        return placement.used[osd] - most - 1.0
+        most = max(level * placement.capacity_bytes[osd] + placement.spared_bytes[osd], placement.share_limit_bytes.get(osd, 0))
+        return placement.used_bytes[osd] - most - 1.0
 
     def _single(self, osd: int, need: float) -> Tuple[ShardMove, ...]:
         """One shard that is enough, the smallest such; else the largest that can go."""
@@ -226,21 +226,21 @@ class LimitedSearch:
         """Where the shard may go: the best OSD, or the fullest that it fits on."""
         placement, limits = self._placement, self._limits
         best: Optional[int] = None
-        for number, (_, target) in enumerate(self._targets.of(group, osd)):
+        for number, (_, target) in enumerate(self._targets.candidates(group, osd)):
             if number >= _TARGETS:
                 break
             if (target != osd and limits.fits(target, size, group, -1)
-                    and placement.legal(pg, osd, target)):
+                    and placement.is_legal(pg, osd, target)):
                 if not self._tightly:
                     return target
-                if best is None or placement.fullness(target) > placement.fullness(best):
+                if best is None or placement.capacity_utilization(target) > placement.capacity_utilization(best):
                     best = target
         return best
 
     def _other(self, osd: int, members: OsdSetState, level: float) -> Tuple[ShardMove, ...]:
         """Shards that only move together, a swap or a chain."""
         placement = self._placement
-        goal = (placement.used[osd] - self._excess(osd, level)) / placement.size[osd]
+        goal = (placement.used_bytes[osd] - self._excess(osd, level)) / placement.size_bytes[osd]
         found = self._repair.find(osd, RepairGoal(members.osds, -1, 0.0, goal, 0.0, 0.0))
         return found.steps if found is not None else ()
 
@@ -250,12 +250,12 @@ class LimitedSearch:
         """Moves that are left take from the fullest OSDs what makes none as full as they were."""
         placement = self._placement
         for members in sorted(self.sets, key=lambda s: -s.usable_bytes):
-            for osd in sorted(members.osds, key=lambda i: (-placement.fullness(i), i)):
-                level = placement.fullness(osd) - members.shard / 4.0
+            for osd in sorted(members.osds, key=lambda i: (-placement.capacity_utilization(i), i)):
+                level = placement.capacity_utilization(osd) - members.typical_shard / 4.0
                 if level <= members.bound or not self._go_on():
                     break
-                self._limits.set_water(members.osds, min(level, members.top(placement)))
-                found = self._single(osd, self._excess(osd, level)) if placement.gives[osd] else ()
+                self._limits.set_max_utilization(members.osds, min(level, members.max_utilization(placement)))
+                found = self._single(osd, self._excess(osd, level)) if placement.is_source[osd] else ()
                 for pg, _, _ in found:
                     size = placement.pg_bytes[pg]
                     if self._excess(osd, level) <= 0.0 or not spent.plus(
@@ -276,8 +276,8 @@ def _first_at_least(shards: Sequence[Tuple[int, int, int]], need: float) -> int:
     return low
 
 
-def _share_out(curves: Sequence[Sequence[_Reached]], worth: Sequence[float],
-               options: PlanOptions) -> List[_Reached]:
+def _share_out(curves: Sequence[Sequence[_CurvePoint]], worth: Sequence[float],
+               options: PlanOptions) -> List[_CurvePoint]:
     """A point of each set's curve: what gains most for its cost first, within the limit."""
     at = [0] * len(curves)
     while True:

@@ -44,13 +44,13 @@ class ChangeGroup(NamedTuple):
 def wanted_changes(placement: PlacementState) -> List[Change]:
     """Every PG whose up set differs from where the plan started."""
     changes: List[Change] = []
-    for pg in sorted(placement.moved):
-        start, up = placement.start[pg], placement.up[pg]
-        groups = placement.group_at[placement.pool_at[pg]]
+    for pg in sorted(placement.moved_pgs):
+        start, up = placement.initial_up[pg], placement.up[pg]
+        groups = placement.groups_of_pool[placement.pool_of_pg[pg]]
         if placement.groups[groups[0]].pool.erasure:
             moves = tuple((a, b) for a, b in zip(start, up) if a != b)
         else:
-            moves = tuple(pair for block in placement.blocks(pg) for pair in zip(
+            moves = tuple(pair for block in placement.block_spans(pg) for pair in zip(
                 [a for a in start[block] if a not in up[block]],
                 [b for b in up[block] if b not in start[block]]))
         if moves:
@@ -86,10 +86,10 @@ class _Sorter:
                  circles: Sequence[Tuple[int, ...]]) -> None:
         self._circles = list(circles)
         self.lifted: List[Tuple[int, ...]] = []
-        self._size = placement.size
-        self._most = placement.most
+        self._size = placement.size_bytes
+        self._most = placement.fill_limit_bytes
         self._used = _used_at_start(placement, changes)
-        self._most_shards = placement.most_shards
+        self._most_shards = placement.max_shards
         self._counts = _counts_at_start(placement, changes)
         self._class_of = [placement.snapshot.osds[osd].device_class for osd in placement.osd_ids]
         self._changes = changes
@@ -182,11 +182,11 @@ class _Sorter:
 
     def _needed_levels(self, placement: PlacementState) -> Dict[str, float]:
         """Device class → the highest utilization in the end, where an OSD is beyond its share."""
-        beyond = {self._class_of[i] for i, most in placement.held.items() if self._used[i] > most}
+        beyond = {self._class_of[i] for i, most in placement.share_limit_bytes.items() if self._used[i] > most}
         needed: Dict[str, float] = {}
         for osd, name in enumerate(self._class_of):
             if name in beyond:
-                needed[name] = max(needed.get(name, 0.0), placement.used[osd] / self._size[osd])
+                needed[name] = max(needed.get(name, 0.0), placement.used_bytes[osd] / self._size[osd])
         return needed
 
     def _slack(self, name: str) -> float:
@@ -310,7 +310,7 @@ class _Sorter:
 
 
 def _used_at_start(placement: PlacementState, changes: Sequence[Change]) -> List[int]:
-    used = list(placement.used)
+    used = list(placement.used_bytes)
     for change in changes:
         for source, target in change.moves:
             used[source] += change.bytes

@@ -11,7 +11,7 @@ from ..plan.options import PlanOptions
 from ..snapshot.model import Snapshot
 from .bound.lower_bound import UtilizationBounds
 from .objective import AIM_SCORE_WEIGHTS, AIM_WEIGHTS
-from .placement_score import free_room, value
+from .placement_score import pool_free_bytes, score_placement
 from .search.search import Search
 from .state.placement_state import PlacementState
 
@@ -20,7 +20,7 @@ from .state.placement_state import PlacementState
 _EXAMINED = 600_000
 
 
-def multi_start_search(snapshot: Snapshot, options: PlanOptions, reachable: UtilizationBounds,
+def multi_start_search(snapshot: Snapshot, options: PlanOptions, bounds: UtilizationBounds,
                  checkpoint: Callable[[int], bool]) -> Tuple[PlacementState, bool]:
     """The best placement found, and whether no search was ended by the checkpoint.
 
@@ -36,18 +36,18 @@ def multi_start_search(snapshot: Snapshot, options: PlanOptions, reachable: Util
     variants = AIM_WEIGHTS[options.aim]
     for number, weights in enumerate(variants, start=1):
         placement = PlacementState(snapshot, options, lambda: checkpoint(most_moves))
-        search = Search(placement, reachable, weights, moved)
-        room = free_room(placement, search.data_groups)
+        search = Search(placement, bounds, weights, moved)
+        room = pool_free_bytes(placement, search.data_groups)
         finished = search.run()
-        placement.watchers.clear()    # the search is over, and a circle would keep the board in memory
-        found = value(placement, search.sets, search.data_groups, room, variants[0],
+        placement.observers.clear()    # the search is over, and a circle would keep the board in memory
+        found = score_placement(placement, search.sets, search.data_groups, room, variants[0],
                       AIM_SCORE_WEIGHTS[options.aim])
         if best is None or (finished and found > best[0]):
             best = found, placement
-        examined += placement.examined
+        examined += placement.candidates_examined
         if not finished:
             return best[1], False
-        if not placement.moved or examined * (number + 1) > number * _EXAMINED:
+        if not placement.moved_pgs or examined * (number + 1) > number * _EXAMINED:
             break
     assert best is not None
     return best[1], True

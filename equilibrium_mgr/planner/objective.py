@@ -46,63 +46,63 @@ _DATA_WEIGHT = 0.4
 class Weights(NamedTuple):
     """What an aim sets. Prices and worths are per byte."""
 
-    below: float = 0.1            # how much OSDs below the reachable level count
-    counts: float = 0.03          # pools' shard counts against utilization
-    slack: float = 0.03           # a ratio of the cap that is not worth a move
+    underfull_weight: float = 0.1            # how much OSDs below the reachable level count
+    count_weight: float = 0.03          # pools' shard counts against utilization
+    count_slack: float = 0.03           # a ratio of the cap that is not worth a move
     prices: Tuple[float, ...] = (0.30, 0.10, 0.03, 0.01, 0.004)  # of displacing, by and by
-    per_move: float = 0.002
-    even_counts: float = 0.07     # bytes that may move for counts alone: a ratio of those in excess
+    move_cost: float = 0.002
+    count_move_budget: float = 0.07     # bytes that may move for counts alone: a ratio of those in excess
 
-    squeeze_price: float = 0.01   # of displacing, while limits are tightened
-    rounds: str = "max room max"  # what the squeeze does, in turn
-    worth: float = 3.5            # bytes moved that a byte of usable space is worth
-    far_worth: float = 12.0       # the same while the fullest OSD is far from the bound
-    far: float = 0.47             # which is so many typical shards above it
-    room_worth: float = 0.6       # bytes moved that a byte of one pool's raw space is worth
-    room: float = 0.15            # bytes that may move for it: a ratio of those in excess
-    goal: float = 0.25            # how near the bound is near enough, in typical shards per OSD
-    step: float = 0.25            # how far the highest utilization sinks at once, likewise
-    lift: float = 0.0059          # how far above the bound it may rise again to make room
-    loosen: float = 0.01          # of a pool's room that may go again for a lower maximum
-    trouble: float = 0.5          # an operation's cost beside its bytes, in steps
-    thrift: float = 0.02          # what a byte that need not move is worth in the end
+    tightening_price: float = 0.01   # of displacing, while limits are tightened
+    phases: str = "max room max"  # what the squeeze does, in turn
+    usable_value: float = 3.5            # bytes moved that a byte of usable space is worth
+    far_usable_value: float = 12.0       # the same while the fullest OSD is far from the bound
+    far_shards: float = 0.47             # which is so many typical shards above it
+    pool_space_value: float = 0.6       # bytes moved that a byte of one pool's raw space is worth
+    pool_space_budget: float = 0.15            # bytes that may move for it: a ratio of those in excess
+    goal_shards: float = 0.25            # how near the bound is near enough, in typical shards per OSD
+    step_shards: float = 0.25            # how far the highest utilization sinks at once, likewise
+    max_rise: float = 0.0059          # how far above the bound it may rise again to make room
+    pressure_slack: float = 0.01          # of a pool's room that may go again for a lower maximum
+    fixed_cost_steps: float = 0.5          # an operation's cost beside its bytes, in steps
+    return_value: float = 0.02          # what a byte that need not move is worth in the end
 
 
 class ScoreWeights(NamedTuple):
     """What finished placements are compared by. Bytes moved that a byte is worth."""
 
-    room: float = 0.25            # of the data pools' free space
-    worst_room: float = 0.3       # of the one that gains least, on top of that
-    top: float = 1.5              # of all OSDs of a set, by how far the fullest is above the bound
-    far_top: float = 8.0          # by how far it is more than `far` above it
+    free_space: float = 0.25            # of the data pools' free space
+    min_free_space: float = 0.3       # of the one that gains least, on top of that
+    max_utilization: float = 1.5              # of all OSDs of a set, by how far the fullest is above the bound
+    far_max_utilization: float = 8.0          # by how far it is more than `far` above it
 
 
 _SPACE = Weights()
-_EVEN = Weights(below=1.0, prices=(0.30, 0.10, 0.03, 0.01, 0.004, 0.001), counts=0.005,
-                rounds="max", worth=20.0, far_worth=20.0, goal=0.05, squeeze_price=0.002,
-                thrift=0.0)
+_EVEN = Weights(underfull_weight=1.0, prices=(0.30, 0.10, 0.03, 0.01, 0.004, 0.001), count_weight=0.005,
+                phases="max", usable_value=20.0, far_usable_value=20.0, goal_shards=0.05, tightening_price=0.002,
+                return_value=0.0)
 
 #: Per aim the weights of one search, or of several whose results are compared (attempts.py). The
 #: further ones differ in what the squeeze weighs; which of them ends best no rule foretells.
 AIM_WEIGHTS: Dict[str, Tuple[Weights, ...]] = {
     "space": (
         _SPACE,
-        _SPACE._replace(worth=5.0, counts=0.08, room=0.1, loosen=0.003, lift=0.008, step=0.15),
-        _SPACE._replace(worth=3.0, below=0.2, room=0.25, per_move=0.004, loosen=0.003, lift=0.008,
-                        rounds="max room max room max"),
-        _SPACE._replace(worth=5.0, counts=0.05, room=0.1, loosen=0.003, rounds="room max"),
-        _SPACE._replace(counts=0.02, room=0.2, loosen=0.02),
-        _SPACE._replace(counts=0.08, rounds="max room max room max", step=0.15)),
-    "even": (_EVEN, _EVEN._replace(below=0.1, counts=0.03),
-             _EVEN._replace(below=0.1, rounds="max room max")),
-    "least-motion": (Weights(prices=(0.30, 0.10, 0.05), squeeze_price=0.05, worth=0.5,
-                             far_worth=0.5, even_counts=0.0, room=0.03, thrift=0.1),),
+        _SPACE._replace(usable_value=5.0, count_weight=0.08, pool_space_budget=0.1, pressure_slack=0.003, max_rise=0.008, step_shards=0.15),
+        _SPACE._replace(usable_value=3.0, underfull_weight=0.2, pool_space_budget=0.25, move_cost=0.004, pressure_slack=0.003, max_rise=0.008,
+                        phases="max room max room max"),
+        _SPACE._replace(usable_value=5.0, count_weight=0.05, pool_space_budget=0.1, pressure_slack=0.003, phases="room max"),
+        _SPACE._replace(count_weight=0.02, pool_space_budget=0.2, pressure_slack=0.02),
+        _SPACE._replace(count_weight=0.08, phases="max room max room max", step_shards=0.15)),
+    "even": (_EVEN, _EVEN._replace(underfull_weight=0.1, count_weight=0.03),
+             _EVEN._replace(underfull_weight=0.1, phases="max room max")),
+    "least-motion": (Weights(prices=(0.30, 0.10, 0.05), tightening_price=0.05, usable_value=0.5,
+                             far_usable_value=0.5, count_move_budget=0.0, pool_space_budget=0.03, return_value=0.1),),
 }
 
 #: Per aim what its results are compared by.
 AIM_SCORE_WEIGHTS: Dict[str, ScoreWeights] = {
     "space": ScoreWeights(),
-    "even": ScoreWeights(room=0.0, worst_room=0.0, top=20.0),
+    "even": ScoreWeights(free_space=0.0, min_free_space=0.0, max_utilization=20.0),
     "least-motion": ScoreWeights(),
 }
 

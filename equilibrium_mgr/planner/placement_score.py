@@ -9,30 +9,30 @@ from .state.osd_sets import OsdSetState
 from .state.placement_state import PlacementState
 
 
-def value(placement: PlacementState, sets: Sequence[OsdSetState], data_groups: Sequence[int],
+def score_placement(placement: PlacementState, sets: Sequence[OsdSetState], data_groups: Sequence[int],
           room_at_start: Dict[int, float], weights: Weights,
           appraised: ScoreWeights) -> float:
     """Higher is better; see planner/objective.py for the formula."""
     gained: List[float] = [room - room_at_start[pool]
-                           for pool, room in free_room(placement, data_groups).items()]
+                           for pool, room in pool_free_bytes(placement, data_groups).items()]
     moved = sum(change.bytes * len(change.moves) for change in wanted_changes(placement))
-    worth = appraised.room * sum(gained) + appraised.worst_room * min(gained, default=0.0) - moved
+    worth = appraised.free_space * sum(gained) + appraised.min_free_space * min(gained, default=0.0) - moved
     for members in sets:
-        top = members.top(placement)
+        top = members.max_utilization(placement)
         worth -= members.size_bytes * (
-            appraised.top * (top - members.bound)
-            + appraised.far_top * max(0.0, top - members.far(weights)))
+            appraised.max_utilization * (top - members.bound)
+            + appraised.far_max_utilization * max(0.0, top - members.far_threshold(weights)))
     return worth
 
 
-def free_room(placement: PlacementState, data_groups: Sequence[int]) -> Dict[int, float]:
+def pool_free_bytes(placement: PlacementState, data_groups: Sequence[int]) -> Dict[int, float]:
     """Pool id → client bytes that fit before its first OSD is full."""
     full = placement.snapshot.full_ratio
     room: Dict[int, float] = {}
     for index in data_groups:
         group = placement.groups[index]
         chunks = group.pool.pg_num * group.pool.data_shards
-        least = min((max(0.0, full * placement.size[i] - placement.used[i]) * chunks / group.counts[i]
+        least = min((max(0.0, full * placement.size_bytes[i] - placement.used_bytes[i]) * chunks / group.counts[i]
                      for i in group.osds if group.counts[i]), default=0.0)
         room[group.pool.id] = min(room.get(group.pool.id, least), least)
     return room

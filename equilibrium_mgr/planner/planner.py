@@ -10,7 +10,7 @@ from ..plan.usage import placement_usage, snapshot_usage
 from ..runtime.checkpoints import with_checkpoints
 from ..snapshot.model import Snapshot, without_shares
 from ..snapshot.upmap_items import items_for, settle_replicated
-from .bound.lower_bound import reachable
+from .bound.lower_bound import utilization_bounds
 from .limited_search import limited_placement
 from .move_order import Change, ChangeGroup, order_changes, wanted_changes
 from .multi_start import multi_start_search
@@ -48,7 +48,7 @@ def make_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions(),
         snapshot = without_shares(snapshot)
     fixed = (frozenset() if options.pool_ids is None
              else frozenset(snapshot.pools) - options.pool_ids)
-    bounds = reachable(snapshot, fixed, checkpoint=pause)
+    bounds = utilization_bounds(snapshot, fixed, checkpoint=pause)
 
     def note(moves: int) -> bool:
         found[0] = moves
@@ -113,8 +113,8 @@ def _moves(placement: PlacementState, change: Change, used: Dict[int, int]) -> L
         used[target] += change.bytes
         done.append(Move(
             pgid=pg.pgid, source=source, target=target, bytes=change.bytes, objects=pg.objects,
-            source_before=before[0] / placement.size[a], source_after=used[source] / placement.size[a],
-            target_before=before[1] / placement.size[b], target_after=used[target] / placement.size[b]))
+            source_before=before[0] / placement.size_bytes[a], source_after=used[source] / placement.size_bytes[a],
+            target_before=before[1] / placement.size_bytes[b], target_after=used[target] / placement.size_bytes[b]))
     return done
 
 

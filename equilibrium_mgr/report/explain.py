@@ -116,13 +116,13 @@ def _stopped(context: ExplainContext) -> Dict[int, str]:
 def _sets(view: ClusterView) -> Tuple[List[Dict[str, Any]], List[str]]:
     """What holds for each set of OSDs that data can move between."""
     snapshot = view.snapshot
-    if view.reachable is None:
+    if view.utilization_bounds is None:
         return [], ["how even the cluster could be is not known; the mgr log tells why"]
-    if not view.reachable.sets:
+    if not view.utilization_bounds.sets:
         return [], ["no pool has data that could be placed otherwise"]
     found: List[Dict[str, Any]] = []
     sentences: List[str] = []
-    for osd_set in view.reachable.sets:
+    for osd_set in view.utilization_bounds.sets:
         levels = {osd: target_utilization(snapshot.osds[osd]) or 0.0 for osd in osd_set.osds}
         fullest = max(levels, key=lambda osd: (levels[osd], -osd))
         above = levels[fullest] - osd_set.bound

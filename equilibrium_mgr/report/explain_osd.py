@@ -21,7 +21,7 @@ def explain_osd(number: int, view: ClusterView) -> Facts:
     """Bytes are bytes, utilizations ratios of the OSD's size."""
     osd = view.snapshot.osds[number]
     osd_set = set_of(number, view)
-    level = view.reachable.levels.get(number) if view.reachable is not None else None
+    level = view.utilization_bounds.utilizations.get(number) if view.utilization_bounds is not None else None
     limited = _limited_pools(number, view)
     too_full = [entry for entry in view.too_full if entry.osd == number]
     data = {
@@ -63,8 +63,8 @@ def target_utilization(osd: Osd) -> Optional[float]:
 
 def set_of(osd: int, view: ClusterView) -> Optional[OsdSet]:
     """The OSDs with which it can exchange data, or None."""
-    if view.reachable is not None:
-        for osd_set in view.reachable.sets:
+    if view.utilization_bounds is not None:
+        for osd_set in view.utilization_bounds.sets:
             if osd in osd_set.osds:
                 return osd_set
     return None
@@ -98,7 +98,7 @@ def _fill(osd: Osd) -> str:
 def _reach(osd: Osd, level: Optional[float], osd_set: Optional[OsdSet],
            view: ClusterView) -> List[str]:
     then = target_utilization(osd)
-    if view.reachable is None or then is None:
+    if view.utilization_bounds is None or then is None:
         return []
     if osd_set is None or level is None:
         return ["no pool that holds data may use it"]

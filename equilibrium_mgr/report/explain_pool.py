@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
-from ..crush.placement import NO_OSD, Block
+from ..crush.placement import NO_OSD, PlacementBlock
 from ..execution.guards import troubled_pools
 from ..execution.rejections import Items
 from ..observation.cluster_view import ClusterView
@@ -96,7 +96,7 @@ def _limiting(number: Optional[int], view: ClusterView) -> List[str]:
     return sentences + ([describe(osd_set, view.snapshot)] if osd_set is not None else [])
 
 
-def _domains(block: Block, snapshot: Snapshot) -> Dict[str, Any]:
+def _domains(block: PlacementBlock, snapshot: Snapshot) -> Dict[str, Any]:
     """What one take of a rule keeps apart."""
     take = block.take
     return {"take": f"osd.{take}" if take >= 0 else snapshot.crush.buckets[take].name,

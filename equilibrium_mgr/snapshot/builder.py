@@ -371,8 +371,8 @@ def _immovable(pool: Pool, up: Tuple[int, ...], raw: Optional[Tuple[int, ...]]) 
         return reasons.NO_OSD_FOR_SHARD
     if raw is None:
         return reasons.RAW_UNKNOWN
-    broken = pool.rule.breaks(up)
-    if (broken or pool.rule.needs_full_check) and pool.rule.monitor_refuses(up):
+    broken = pool.rule.violation(up)
+    if (broken or pool.rule.needs_full_check) and pool.rule.upmap_rejection(up):
         return reasons.MONITOR_REJECTS
     if broken:
         return reasons.BREAKS_RULE

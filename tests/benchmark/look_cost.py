@@ -27,7 +27,7 @@ from tests.benchmark.scale import large_reading  # noqa: E402
 from equilibrium_mgr.execution.pending_moves import PendingMoves  # noqa: E402
 from equilibrium_mgr.gateway.gateway import Gateway  # noqa: E402
 from equilibrium_mgr.observation.cluster_view import make_view  # noqa: E402
-from equilibrium_mgr.planner.bound.lower_bound import reachable  # noqa: E402
+from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds  # noqa: E402
 
 POOLS = {1000: 64, 3000: 80, 10000: 100}
 TIMES = 3
@@ -163,7 +163,7 @@ def row(osds: int) -> str:
     snapshot = gateway.snapshot()
 
     def report() -> None:
-        make_view(snapshot, reachable(snapshot), PendingMoves(), 0.05, False)
+        make_view(snapshot, utilization_bounds(snapshot), PendingMoves(), 0.05, False)
     figures.append(median(seconds(report) for _ in range(TIMES)))
     return "| %d | %d | %s |" % (osds, len(snapshot.pgs),
                                  " | ".join("%.3f" % figure for figure in figures))

@@ -136,4 +136,4 @@ def _gains(snapshot: Snapshot, pg: Pg, before: Tuple[int, ...],
 
 def _is_broken(snapshot: Snapshot, pg: Pg, up: Tuple[int, ...]) -> bool:
     rule = snapshot.pools[pg.pool].rule
-    return rule is not None and bool(rule.breaks(up) or rule.monitor_refuses(up))
+    return rule is not None and bool(rule.violation(up) or rule.upmap_rejection(up))

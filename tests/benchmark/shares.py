@@ -22,7 +22,7 @@ SIMULATOR, MODULE, PLANNER, BOUNDS = "simulator", "module", "planner", "bounds"
 #: The calls by which the processor passes from one to the other, until they return.
 _DOORS: Tuple[Tuple[Any, str, str], ...] = (
     (Module, "step", MODULE), (InlineJobs, "run_pending", MODULE), (Handler, "call", MODULE),
-    (planning, "make_plan", PLANNER), (view, "reachable", BOUNDS),
+    (planning, "make_plan", PLANNER), (view, "utilization_bounds", BOUNDS),
     (Mgr, "get", SIMULATOR), (Mgr, "get_osdmap", SIMULATOR), (Mgr, "send_command", SIMULATOR),
     (Mgr, "_wait", SIMULATOR), (Mgr, "set_store", SIMULATOR), (OSDMap, "dump", SIMULATOR),
     (CRUSHMap, "dump", SIMULATOR),

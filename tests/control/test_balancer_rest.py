@@ -79,7 +79,7 @@ def test_options_that_exclude_everything_make_nobody_balanced(options: Any, name
 
 
 def test_bound_that_cannot_be_computed_stops_nobody(mocker: Any) -> None:
-    broken = mocker.patch.object(view_room, "reachable", side_effect=KeyError("osd.7"))
+    broken = mocker.patch.object(view_room, "utilization_bounds", side_effect=KeyError("osd.7"))
     harness = at_rest(pinned(pool=2))
     assert broken.called and harness.gateway.sent
     assert (harness.balancer.state, harness.balancer.reason) == (
@@ -89,7 +89,7 @@ def test_bound_that_cannot_be_computed_stops_nobody(mocker: Any) -> None:
 
 def test_bounds_are_computed_once_a_look(mocker: Any) -> None:
     """Our own batch changes no bound, and a glance none either."""
-    spy = mocker.patch.object(view_room, "reachable", side_effect=view_room.reachable)
+    spy = mocker.patch.object(view_room, "utilization_bounds", side_effect=view_room.utilization_bounds)
     harness = Harness(uneven())
     harness.balancer.execute("p", kept(harness))
     assert harness.round() == "moving" and spy.call_count == 1 and harness.gateway.looks == 2

@@ -98,11 +98,11 @@ def test_breaks_and_allows(text: str, size: int, erasure: bool, seed: int) -> No
     verdicts = set()
     for up in candidates(rng, osds, rule, legal):
         possible = len(set(up)) == size and canonical(up, rule) in legal
-        assert (rule.breaks(up) is None) == possible, (up, rule.breaks(up))
+        assert (rule.violation(up) is None) == possible, (up, rule.violation(up))
         verdicts.add(possible)
         if len(set(up)) == size:
             kept = monitor_keeps(dump, dump["rules"][0], size, up)
-            assert (rule.monitor_refuses(up) is None) == kept, (up, rule.monitor_refuses(up))
+            assert (rule.upmap_rejection(up) is None) == kept, (up, rule.upmap_rejection(up))
     assert verdicts == {True, False}
     compare_replacements(rng, dump, rule, legal, osds)
 

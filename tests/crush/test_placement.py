@@ -26,20 +26,20 @@ def placement(tree: Dict[str, Any], text: str, size: int, erasure: bool = False,
 
 
 def allowed(rule: PlacementRule, up: Sequence[int], position: int, osds: int) -> List[int]:
-    assert rule.breaks(up) is None
+    assert rule.violation(up) is None
     return [osd for osd in range(osds) if rule.allows(up, position, osd)]
 
 
 def test_host_rule_keeps_hosts_apart() -> None:
     rule = placement(hosts(4, 2), "take default; chooseleaf firstn 0 host; emit", 3)
     assert allowed(rule, [0, 2, 4], 0, 8) == [1, 6, 7]
-    assert rule.breaks([0, 1, 4]) and rule.breaks([0, 2]) and rule.breaks([0, 2, 2])
-    assert rule.breaks([0, 2, NONE])
+    assert rule.violation([0, 1, 4]) and rule.violation([0, 2]) and rule.violation([0, 2, 2])
+    assert rule.violation([0, 2, NONE])
 
 
 def test_osd_rule_lets_hosts_share() -> None:
     rule = placement(hosts(2, 3), "take default; choose firstn 0 osd; emit", 3)
-    assert rule.breaks([0, 1, 2]) is None
+    assert rule.violation([0, 1, 2]) is None
     assert allowed(rule, [0, 1, 2], 2, 6) == [3, 4, 5]
 
 
@@ -53,17 +53,17 @@ def test_three_by_two_over_five_racks_erasure_coded() -> None:
                      " emit", 6, erasure=True)
     up = [0, 1, 3, 4, 6, 7]
     assert allowed(rule, up, 0, 15) == [2]           # its neighbor keeps it in the rack
-    assert rule.breaks([0, 3, 1, 4, 6, 7])           # the same OSDs, groups torn apart
-    assert rule.breaks([0, 1, 3, 4, 6, 9])           # four racks
-    assert rule.breaks([0, 1, 2, 3, 4, 6])           # 3 + 2 + 1
-    assert rule.breaks([12, 13, 9, 10, 6, 8]) is None
+    assert rule.violation([0, 3, 1, 4, 6, 7])           # the same OSDs, groups torn apart
+    assert rule.violation([0, 1, 3, 4, 6, 9])           # four racks
+    assert rule.violation([0, 1, 2, 3, 4, 6])           # 3 + 2 + 1
+    assert rule.violation([12, 13, 9, 10, 6, 8]) is None
 
 
 def test_three_by_two_over_five_racks_replicated() -> None:
     rule = placement(racks(5, 3), "take default; choose firstn 3 rack; chooseleaf firstn 2 host;"
                      " emit", 6)
-    assert rule.breaks([0, 3, 1, 4, 6, 7]) is None   # only the set counts
-    assert rule.breaks([0, 1, 2, 3, 4, 6])           # 3 + 2 + 1
+    assert rule.violation([0, 3, 1, 4, 6, 7]) is None   # only the set counts
+    assert rule.violation([0, 1, 2, 3, 4, 6])           # 3 + 2 + 1
     assert allowed(rule, [0, 1, 3, 4, 6, 7], 0, 15) == [2]
 
 
@@ -71,8 +71,8 @@ def test_two_by_three_over_three_racks() -> None:
     rule = placement(racks(3, 4), "take default; choose indep 2 rack; chooseleaf indep 3 host;"
                      " emit", 6, erasure=True)
     assert allowed(rule, [0, 1, 2, 4, 5, 6], 3, 12) == [7]
-    assert rule.breaks([0, 1, 4, 5, 8, 9])           # right per rack, but three racks
-    assert rule.breaks([0, 1, 2, 3, 4, 5])
+    assert rule.violation([0, 1, 4, 5, 8, 9])           # right per rack, but three racks
+    assert rule.violation([0, 1, 2, 3, 4, 5])
 
 
 def test_four_by_two_of_osds_on_hosts() -> None:
@@ -80,8 +80,8 @@ def test_four_by_two_of_osds_on_hosts() -> None:
                      8, erasure=True)
     up = [0, 1, 3, 4, 6, 7, 9, 10]
     assert allowed(rule, up, 7, 18) == [11]
-    assert rule.breaks([0, 1, 2, 3, 4, 6, 7, 9])     # three on one host
-    assert rule.breaks([0, 1, 3, 4, 6, 7, 9, 12])    # five hosts
+    assert rule.violation([0, 1, 2, 3, 4, 6, 7, 9])     # three on one host
+    assert rule.violation([0, 1, 3, 4, 6, 7, 9, 12])    # five hosts
 
 
 def test_last_group_of_one_may_leave_its_rack() -> None:
@@ -95,9 +95,9 @@ def test_firstn_zero_by_two_over_two_sites() -> None:
                                                     for h in range(3)} for d in range(2)}}
     rule = placement(tree, "take default; choose firstn 0 datacenter; chooseleaf firstn 2 host;"
                      " emit", 4)
-    assert rule.breaks([0, 1, 3, 4]) is None
-    assert rule.breaks([3, 0, 4, 1]) is None
-    assert rule.breaks([0, 1, 2, 3])                 # 3 + 1
+    assert rule.violation([0, 1, 3, 4]) is None
+    assert rule.violation([3, 0, 4, 1]) is None
+    assert rule.violation([0, 1, 2, 3])                 # 3 + 1
     assert allowed(rule, [0, 1, 3, 4], 1, 6) == [2]
 
 
@@ -105,8 +105,8 @@ def test_both_zero_fill_the_first_site() -> None:
     """Inner count = pool size: CRUSH takes all shards from the first bucket that it chooses."""
     rule = placement(racks(2, 4), "take default; choose firstn 0 rack; chooseleaf firstn 0 host;"
                      " emit", 3)
-    assert rule.breaks([0, 1, 2]) is None
-    assert rule.breaks([0, 1, 4])
+    assert rule.violation([0, 1, 2]) is None
+    assert rule.violation([0, 1, 4])
 
 
 def test_hosts_at_uneven_depth() -> None:
@@ -114,10 +114,10 @@ def test_hosts_at_uneven_depth() -> None:
                              "osds": [4]}}
     rule = placement(tree, "take default; chooseleaf firstn 0 host; emit", 2)
     assert allowed(rule, [0, 2], 0, 5) == [1, 3]     # osd.4 is under no host at all
-    assert rule.breaks([0, 4])
+    assert rule.violation([0, 4])
     by_rack = placement(tree, "take default; choose firstn 1 rack; chooseleaf firstn 2 host;"
                         " emit", 2)
-    assert by_rack.breaks([0, 3])                    # host lone is in no rack
+    assert by_rack.violation([0, 3])                    # host lone is in no rack
 
 
 def test_hybrid_one_ssd_two_hdd() -> None:
@@ -127,8 +127,8 @@ def test_hybrid_one_ssd_two_hdd() -> None:
     up = [0, 1, 3]                                   # SSD and HDD may share a physical host
     assert allowed(rule, up, 0, 8) == [2, 4, 6]
     assert allowed(rule, up, 1, 8) == [5, 7]
-    assert rule.breaks([1, 0, 3])                    # each take has its own positions
-    assert rule.breaks([0, 2, 3])
+    assert rule.violation([1, 0, 3])                    # each take has its own positions
+    assert rule.violation([0, 2, 3])
 
 
 def test_take_of_a_rack_of_a_host_and_of_an_osd() -> None:
@@ -139,7 +139,7 @@ def test_take_of_a_rack_of_a_host_and_of_an_osd() -> None:
     pinned = placement(hosts(3), "take osd.0; emit; take default; choose firstn 1 osd; emit", 2)
     assert allowed(pinned, [0, 1], 0, 3) == []
     assert allowed(pinned, [0, 1], 1, 3) == [2]
-    assert pinned.breaks([1, 2])
+    assert pinned.violation([1, 2])
 
 
 def test_choose_with_one_leaf_is_chooseleaf_for_crush() -> None:
@@ -147,7 +147,7 @@ def test_choose_with_one_leaf_is_chooseleaf_for_crush() -> None:
     steps = placement(hosts(4, 2), "take default; choose firstn 0 host; choose firstn 1 osd; emit",
                       3)
     for up in ([0, 2, 4], [0, 1, 4], [1, 3, 7], [0, 2, 3]):
-        assert (leaf.breaks(up) is None) == (steps.breaks(up) is None)
+        assert (leaf.violation(up) is None) == (steps.violation(up) is None)
 
 
 def test_osd_without_crush_weight_is_no_target() -> None:
@@ -160,7 +160,7 @@ def test_osd_without_crush_weight_is_no_target() -> None:
 def test_single_level_positions_are_free_in_both(step: str) -> None:
     rule = placement(hosts(4), f"take default; chooseleaf {step} 0 host; emit", 3,
                      erasure=step == "indep")
-    assert rule.breaks([2, 0, 1]) is None
+    assert rule.violation([2, 0, 1]) is None
     assert allowed(rule, [2, 0, 1], 1, 4) == [3]
 
 

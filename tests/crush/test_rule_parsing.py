@@ -19,7 +19,7 @@ def rule(text: str) -> Dict[str, Any]:
 
 
 def shape(blocks: List[TakeBlock]) -> Shape:
-    return [(tuple((level.type_name, level.num) for level in block.levels), block.start,
+    return [(tuple((level.type_name, level.num) for level in block.choose_steps), block.start,
              block.positions) for block in blocks]
 
 

@@ -26,8 +26,8 @@ def test_uneven_spread_is_tolerated_by_the_monitor_only() -> None:
     rule = pool_rule(ZONES, "take default; choose indep 3 zone; choose indep 2 osd; emit", 6,
                      erasure=True)
     uneven = [0, 1, 2, 8, 9, 16]                     # 3 + 2 + 1
-    assert rule.monitor_refuses(uneven) is None
-    assert rule.breaks(uneven)
+    assert rule.upmap_rejection(uneven) is None
+    assert rule.violation(uneven)
     assert not rule.allows([0, 1, 8, 9, 16, 17], 5, 10)
 
 
@@ -36,41 +36,41 @@ def test_hybrid_choose_of_zones_is_always_refused() -> None:
                      "take default~hdd; choose firstn 2 zone; choose firstn 1 osd; emit", 4,
                      classes=HALF_SSD)
     natural = [0, 8, 2, 10]                          # 2 shadow zones of ssd and 2 of hdd
-    assert rule.breaks(natural) is None
-    assert "4 buckets" in str(rule.monitor_refuses(natural))
+    assert rule.violation(natural) is None
+    assert "4 buckets" in str(rule.upmap_rejection(natural))
     assert not rule.allows(natural, 0, 1)
 
 
 def test_hybrid_chooseleaf_is_kept() -> None:
     rule = pool_rule(ZONES, "take default~ssd; chooseleaf firstn 1 host; emit;"
                      "take default~hdd; chooseleaf firstn 2 host; emit", 3, classes=HALF_SSD)
-    assert rule.monitor_refuses([0, 2, 6]) is None
-    assert rule.monitor_refuses([0, 2, 3])           # two of host h00~hdd
-    assert rule.monitor_refuses([2, 0, 6])           # each take judged by position
+    assert rule.upmap_rejection([0, 2, 6]) is None
+    assert rule.upmap_rejection([0, 2, 3])           # two of host h00~hdd
+    assert rule.upmap_rejection([2, 0, 6])           # each take judged by position
 
 
 def test_nested_choose_with_inner_count_is_refused() -> None:
     rule = pool_rule(ZONES, "take default; choose firstn 2 zone; choose firstn 2 host;"
                      "choose firstn 1 osd; emit", 4)
     natural = [0, 4, 8, 12]
-    assert rule.breaks(natural) is None
-    assert "4 buckets of type host, the monitor allows 2" in str(rule.monitor_refuses(natural))
+    assert rule.violation(natural) is None
+    assert "4 buckets of type host, the monitor allows 2" in str(rule.upmap_rejection(natural))
     assert not rule.allows(natural, 0, 1)
 
 
 def test_nested_with_chooseleaf_inside_is_kept() -> None:
     rule = pool_rule(ZONES, "take default; choose firstn 2 zone; chooseleaf firstn 2 host; emit",
                      4)
-    assert rule.monitor_refuses([0, 4, 8, 12]) is None
+    assert rule.upmap_rejection([0, 4, 8, 12]) is None
     assert rule.allows([0, 4, 8, 12], 0, 1)
 
 
 def test_hole_outsider_and_weightless_are_refused() -> None:
     rule = pool_rule(hosts(4), "take default~ssd; choose firstn 0 osd; emit", 2,
                      classes={0: "ssd", 1: "ssd", 2: "ssd"}, weights={2: 0.0})
-    assert rule.monitor_refuses([0, 1]) is None
+    assert rule.upmap_rejection([0, 1]) is None
     for up in ([0, NONE], [0, 3], [0, 2], [0, 99]):
-        assert rule.monitor_refuses(up)
+        assert rule.upmap_rejection(up)
 
 
 def test_two_choose_steps_of_one_type_count_once() -> None:
@@ -80,11 +80,11 @@ def test_two_choose_steps_of_one_type_count_once() -> None:
     dump = crush_map(ZONES, {0: text})
     rule = PlacementRule(CrushHierarchy(dump), dump["rules"][0], 3, False)
     for up in ([0, 1, 4], [0, 1, 8]):
-        assert (rule.monitor_refuses(up) is None) == monitor_keeps(dump, dump["rules"][0], 3, up)
+        assert (rule.upmap_rejection(up) is None) == monitor_keeps(dump, dump["rules"][0], 3, up)
 
 
 def test_take_of_an_osd_is_not_subtree_checked() -> None:
     rule = pool_rule(hosts(3), "take osd.0; emit; take osd.1; emit", 2)
-    assert rule.monitor_refuses([1, 0]) is None
-    assert rule.breaks([1, 0])
-    assert rule.monitor_refuses([0, 2])              # outside both takes: no weight
+    assert rule.upmap_rejection([1, 0]) is None
+    assert rule.violation([1, 0])
+    assert rule.upmap_rejection([0, 2])              # outside both takes: no weight

@@ -8,9 +8,9 @@ from typing import Any, Callable, Iterator, Tuple
 
 import pytest
 
-from tests.support import stub_states as clusters
 from mgr_stub.console.session import Session
 from mgr_stub.mgr.frozen import ReadOnlyDict, frozen, thawed
+from tests.support import stub_states as clusters
 
 NAMES = ["osd_map", "osd_map_crush", "pg_progress", "pg_stats", "pool_stats", "osd_stats",
          "pg_status", "df", "osd_metadata", "mgr_map"]

@@ -9,11 +9,11 @@ from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 import pytest
 
-from tests.support import stub_states as clusters
 from mgr_stub.cluster.pg import Flow, Pg
 from mgr_stub.cluster.pg_state import acting_of, counts_of
 from mgr_stub.cluster.upmap import NONE
 from mgr_stub.cluster.usage import ShardBytes
+from tests.support import stub_states as clusters
 
 REP = (2, "rep", 1, 3, 0, "")
 PAIR = (2, "pair", 1, 2, 0, "")

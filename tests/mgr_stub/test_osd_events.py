@@ -7,8 +7,8 @@ from typing import Any, Callable, Dict
 
 import pytest
 
-from tests.support import stub_states
 from mgr_stub.events import osd_events
+from tests.support import stub_states
 from tests.support.crush_cluster import (
     EC, GIB, RBD, TIB, check_accounts, crush_state, raw_of, recompute_raw, run, states, used)
 

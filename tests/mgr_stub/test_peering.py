@@ -6,10 +6,10 @@ from typing import Any, Callable, Dict, List
 
 import pytest
 
-from tests.support import stub_states as clusters
 from mgr_stub.cluster.pg import Pg
 from mgr_stub.cluster.pg_state import acting_of
 from mgr_stub.cluster.upmap import NONE
+from tests.support import stub_states as clusters
 
 REP = (2, "rep", 1, 3, 0, "")
 EC21 = (2, "ec", 3, 3, 2, "k2m1")

@@ -6,8 +6,8 @@ from typing import Any, Callable, Dict, List
 
 import pytest
 
-from tests.support import stub_states as clusters
 from mgr_stub.simulation.reservations import RETRY_SECONDS
+from tests.support import stub_states as clusters
 from tests.support.crush_cluster import RBD, check_accounts, crush_state, run, states
 
 MakeSession = Callable[..., Any]

@@ -9,9 +9,9 @@ from typing import Any, Callable, List, Optional
 
 import pytest
 
-from tests.support import stub_states as clusters
 from mgr_stub.mgr import install
 from mgr_stub.mgr.handlers import describe_function, parse_words
+from tests.support import stub_states as clusters
 
 RELEASES = [16, 18, 20]
 

@@ -6,10 +6,10 @@ from typing import Any, Callable, Dict
 
 import pytest
 
-from tests.support import stub_states as clusters
 from mgr_stub.simulation import backfill, statistics
 from mgr_stub.simulation.simulation import Simulation
 from mgr_stub.state.cluster_builder import build_cluster
+from tests.support import stub_states as clusters
 
 PG_BYTES = 256 * clusters.OBJECT
 SECONDS = PG_BYTES / backfill.BYTES_PER_SECOND["hdd"]

@@ -11,11 +11,11 @@ from typing import Any, Callable
 
 import pytest
 
-from tests.support import stub_states as clusters
 from mgr_stub.__main__ import main
 from mgr_stub.clock import format_span, parse_span
 from mgr_stub.console.session import Session
 from mgr_stub.errors import StubError
+from tests.support import stub_states as clusters
 from tests.support.stub_states import load_fake
 
 ROOT = Path(__file__).resolve().parent.parent.parent

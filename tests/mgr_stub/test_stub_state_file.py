@@ -10,7 +10,6 @@ from typing import Any, Callable, Dict
 
 import pytest
 
-from tests.support import stub_states as clusters
 from mgr_stub.clock import DEFAULT_START, format_time, parse_timestamp
 from mgr_stub.console.session import DEMO_STATE
 from mgr_stub.errors import StubError
@@ -18,6 +17,7 @@ from mgr_stub.simulation import statistics
 from mgr_stub.state.cluster_builder import build_cluster
 from mgr_stub.state.state_file import check_state, read_state
 from mgr_stub.state.state_writer import save_state
+from tests.support import stub_states as clusters
 
 LAYOUT = ("stateversion", "timestamp", "versions", "health_detail", "osd_dump", "pg_dump",
           "osd_df_dump", "osd_df_tree_dump", "df_dump", "pool_dump", "crush_dump",

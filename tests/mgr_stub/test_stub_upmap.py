@@ -6,9 +6,9 @@ from typing import Any, Callable
 
 import pytest
 
-from tests.support import stub_states as clusters
 from mgr_stub.cluster.upmap import NONE, apply_items, invert_items
 from mgr_stub.state.cluster_builder import build_cluster
+from tests.support import stub_states as clusters
 
 
 def nobody(_: int) -> bool:

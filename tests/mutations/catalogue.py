@@ -393,18 +393,18 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "no-domain-check-anywhere",
         "failure domains, in plans and before sending", (
             Edit(RULE,
-                 "            if not self._enters(domain, block, up, position, bucket):\n"
+                 "            if not self._may_enter(domain, block, up, position, bucket):\n"
                  "                return False\n",
                  ""),
             Edit(RULE,
-                 "        return self.breaks(wanted) is None and self._monitor.refuses(wanted) "
+                 "        return self.violation(wanted) is None and self._upmap_check.rejection(wanted) "
                  "is None\n",
                  "        return True\n"),
             Edit(BOARD,
                  "                if bucket[other] == wanted and other != source:\n",
                  "                if False:\n"),
             Edit(BOARD,
-                 "        return rule.breaks(wanted) is None and rule.monitor_refuses(wanted) is "
+                 "        return rule.violation(wanted) is None and rule.upmap_rejection(wanted) is "
                  "None\n",
                  "        return True\n"),
             Edit(BATCH,
@@ -423,7 +423,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "        if domain.bucket_of[members[group * size]] != bucket:\n",
                  "        if False:\n"),
             Edit(RULE,
-                 "            if not self._enters(domain, block, up, position, bucket):\n"
+                 "            if not self._may_enter(domain, block, up, position, bucket):\n"
                  "                return False\n",
                  ""),
             Edit(BUILD,
@@ -458,7 +458,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "exchanges-are-planned",
         "items never exchange OSDs of one PG", (
             Edit(BOARD,
-                 "        for known in (self.start[pg], self.raw[pg]):\n",
+                 "        for known in (self.initial_up[pg], self.raw_up[pg]):\n",
                  "        for known in ():\n"),),
         ("scenario:exchanges",)),
     Mutation(
@@ -568,8 +568,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "            if self._peak(osd, pg) > self._fill_limit * osd.size_bytes:\n",
                  "            if False:\n"),
             Edit(BOARD,
-                 "        self.most: List[int] = [int(limit * o.size_bytes) if",
-                 "        self.most: List[int] = [int(9 * o.size_bytes) if"),),
+                 "        self.fill_limit_bytes: List[int] = [int(limit * o.size_bytes) if",
+                 "        self.fill_limit_bytes: List[int] = [int(9 * o.size_bytes) if"),),
         ("scenario:limit_of_fill",)),
     Mutation(
         "what-comes-is-not-counted",
@@ -619,8 +619,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "no-shares-anywhere",
         "an OSD gets no more than its share, in plans and before sending", (
             Edit(BOARD,
-                 "                self.held[i] = limit\n"
-                 "                self.most[i] = min(self.most[i], limit)\n",
+                 "                self.share_limit_bytes[i] = limit\n"
+                 "                self.fill_limit_bytes[i] = min(self.fill_limit_bytes[i], limit)\n",
                  "                pass\n"),
             Edit(THROTTLE,
                  "            if self._beyond_share(osd, pg):\n",

@@ -9,7 +9,7 @@ from tests.support.unit_cluster import GIB, OSD_RULE, Cluster, hosts
 from equilibrium_mgr.execution.pending_moves import PendingMoves
 from equilibrium_mgr.observation.bound_gap import Distance, distances
 from equilibrium_mgr.observation.cluster_view import ClusterView, make_view
-from equilibrium_mgr.planner.bound.lower_bound import reachable
+from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
 
 RULES = {0: "take default~hdd; choose firstn 0 osd; emit",
          1: "take default~ssd; choose firstn 0 osd; emit", 2: OSD_RULE}
@@ -17,7 +17,7 @@ RULES = {0: "take default~hdd; choose firstn 0 osd; emit",
 
 def view_of(cluster: Cluster) -> ClusterView:
     snapshot = cluster.snapshot()
-    return make_view(snapshot, reachable(snapshot), PendingMoves(), 0.05, False)
+    return make_view(snapshot, utilization_bounds(snapshot), PendingMoves(), 0.05, False)
 
 
 def shards(sizes_here: Sequence[int], sizes_there: Sequence[int] = ()) -> ClusterView:
@@ -29,7 +29,7 @@ def shards(sizes_here: Sequence[int], sizes_there: Sequence[int] = ()) -> Cluste
 
 
 def only(view: ClusterView) -> Distance:
-    (distance,) = distances(view, view.reachable, None)
+    (distance,) = distances(view, view.utilization_bounds, None)
     return distance
 
 
@@ -66,19 +66,19 @@ def test_classes_by_themselves() -> None:
     for ps in range(10):
         cluster.pg(f"1.{ps:x}", [ps % 2], GIB).pg(f"2.{ps:x}", [2], GIB)
     view = view_of(cluster)
-    found = {d.device_class: d for d in distances(view, view.reachable, None)}
+    found = {d.device_class: d for d in distances(view, view.utilization_bounds, None)}
     assert set(found) == {"hdd", "ssd"} and max(found.values()) == found["ssd"]
     assert found["hdd"].above == pytest.approx(0.0) and found["ssd"].above == pytest.approx(0.05)
     assert found["ssd"].sentence() == (
         "osd.2, the fullest of class ssd, is 5.0 points above the bound")
-    assert [d.device_class for d in distances(view, view.reachable, frozenset(("hdd",)))] == [
+    assert [d.device_class for d in distances(view, view.utilization_bounds, frozenset(("hdd",)))] == [
         "hdd"]
 
 
 def test_no_bound_no_distance() -> None:
     view = shards([5] * 4)
     assert distances(view, None, None) == []
-    assert distances(view._replace(usage=view.usage._replace(classes={})), view.reachable,
+    assert distances(view._replace(usage=view.usage._replace(classes={})), view.utilization_bounds,
                      None) == []
 
 

@@ -64,10 +64,10 @@ def test_course_of_a_comparison() -> None:
     assert list(comparison.aims) == ["space", "least-motion"]
     assert comparison.next_aim() == "space" and not comparison.has_failed()
     before = comparison.aims
-    comparison.note("space", AimFigures(FAILED, failure="no"))
+    comparison.set_figures("space", AimFigures(FAILED, failure="no"))
     assert before["space"].state == PLANNING            # readers keep what they have in hand
     assert comparison.next_aim() == "least-motion" and not comparison.has_failed()
-    comparison.note("least-motion", AimFigures(READY))
+    comparison.set_figures("least-motion", AimFigures(READY))
     assert comparison.next_aim() is None and comparison.has_failed()
-    comparison.note("space", AimFigures(READY))
+    comparison.set_figures("space", AimFigures(READY))
     assert not comparison.has_failed()

@@ -8,8 +8,8 @@ import pytest
 from tests.support.random_clusters import random_cluster, shuffled
 from tests.support.unit_cluster import GIB, HOST_RULE, OSD_RULE, Cluster, hosts
 
-from equilibrium_mgr.crush.placement import Block, PlacementRule
-from equilibrium_mgr.planner.bound.lower_bound import OsdSet, UtilizationBounds, describe, reachable
+from equilibrium_mgr.crush.placement import PlacementBlock, PlacementRule
+from equilibrium_mgr.planner.bound.lower_bound import OsdSet, UtilizationBounds, describe, utilization_bounds
 from equilibrium_mgr.snapshot.model import Snapshot
 
 SKEWED_RULES = {
@@ -34,7 +34,7 @@ def fill(cluster: Cluster, pool: int, ups: Sequence[Sequence[int]], gib: int = 1
 
 
 def only_set(cluster: Cluster) -> OsdSet:
-    sets = reachable(cluster.snapshot()).sets
+    sets = utilization_bounds(cluster.snapshot()).sets
     assert len(sets) == 1
     return sets[0]
 
@@ -76,12 +76,12 @@ def random_up(rng: random.Random, rule: PlacementRule) -> List[int]:
         up: List[int] = []
         for block in rule.blocks:
             up += _members(rng, block, sorted(block.weights), 0, block.positions)
-        if rule.breaks(up) is None:
+        if rule.violation(up) is None:
             return up
     return []
 
 
-def _members(rng: random.Random, block: Block, osds: List[int], level: int,
+def _members(rng: random.Random, block: PlacementBlock, osds: List[int], level: int,
              count: int) -> List[int]:
     if level == len(block.domains):
         return rng.sample(osds, min(count, len(osds)))
@@ -157,9 +157,9 @@ class Rows:
                 room[head][tail] += amount
             flow += amount
 
-    def rooms(self, level_of: Dict[int, float]) -> Dict[int, int]:
+    def rooms(self, equal_utilization: Dict[int, float]) -> Dict[int, int]:
         return {osd: max(0, round(level * self.size[osd]) - self.fixed[osd])
-                for osd, level in level_of.items() if osd in self.size}
+                for osd, level in equal_utilization.items() if osd in self.size}
 
 
 def assert_certified(snapshot: Snapshot, result: UtilizationBounds) -> None:
@@ -170,11 +170,11 @@ def assert_certified(snapshot: Snapshot, result: UtilizationBounds) -> None:
     rows = Rows(snapshot)
     needed = sum(rows.demand.values())
     slack = max(100, needed // 10 ** 9)
-    rooms = rows.rooms(result.levels)
+    rooms = rows.rooms(result.utilizations)
     assert sum(rooms.values()) == pytest.approx(needed, rel=1e-9, abs=100)
     assert rows.flow(rooms) >= needed - slack
-    for level in sorted(set(result.levels.values())):
-        below = {osd for osd in rooms if result.levels[osd] < level * (1 - 1e-9)}
+    for level in sorted(set(result.utilizations.values())):
+        below = {osd for osd in rooms if result.utilizations[osd] < level * (1 - 1e-9)}
         most = rows.flow({osd: needed if osd in below else 0 for osd in rooms})
         assert sum(rooms[osd] for osd in below) == pytest.approx(most, abs=slack)
 
@@ -182,20 +182,20 @@ def assert_certified(snapshot: Snapshot, result: UtilizationBounds) -> None:
 @pytest.mark.parametrize("seed", range(40))
 def test_levels_are_the_fairest_possible(seed: int) -> None:
     snapshot = skewed_cluster(seed).snapshot()
-    assert_certified(snapshot, reachable(snapshot))
+    assert_certified(snapshot, utilization_bounds(snapshot))
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_levels_are_the_fairest_possible_with_hybrid_rules(seed: int) -> None:
     snapshot = random_cluster(seed, hybrid=True).snapshot()
-    assert_certified(snapshot, reachable(snapshot))
+    assert_certified(snapshot, utilization_bounds(snapshot))
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_bound_is_the_lowest_level_that_carries_all(seed: int) -> None:
     snapshot = skewed_cluster(seed).snapshot()
     rows = Rows(snapshot)
-    for osd_set in reachable(snapshot).sets:
+    for osd_set in utilization_bounds(snapshot).sets:
         members = set(osd_set.osds)
         needed = sum(demand for root, demand in rows.demand.items()
                      if any(reached in members for reached in _osds_below(rows, root)))
@@ -218,7 +218,7 @@ def _osds_below(rows: Rows, root: object) -> List[object]:
 def test_no_legal_placement_is_below_the_bound(seed: int) -> None:
     cluster = random_cluster(seed, hybrid=seed % 2 == 0)
     snapshot = cluster.snapshot()
-    for osd_set in reachable(snapshot).sets:
+    for osd_set in utilization_bounds(snapshot).sets:
         fullest = max(snapshot.osds[osd].target_bytes / snapshot.osds[osd].size_bytes
                       for osd in osd_set.osds)
         assert osd_set.bound <= fullest * (1 + 1e-12)
@@ -227,18 +227,18 @@ def test_no_legal_placement_is_below_the_bound(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(10))
 def test_levels_add_up_to_what_is_used(seed: int) -> None:
     snapshot = skewed_cluster(seed).snapshot()
-    levels = reachable(snapshot).levels
+    levels = utilization_bounds(snapshot).utilizations
     assert sum(level * snapshot.osds[osd].size_bytes for osd, level in levels.items()) == (
         pytest.approx(sum(osd.target_bytes for osd in snapshot.osds.values()), rel=1e-9))
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_same_answer_whatever_the_order_of_the_snapshot(seed: int) -> None:
-    expected = reachable(random_cluster(seed, hybrid=True).snapshot())
-    mixed = reachable(shuffled(random_cluster(seed, hybrid=True), seed).snapshot())
+    expected = utilization_bounds(random_cluster(seed, hybrid=True).snapshot())
+    mixed = utilization_bounds(shuffled(random_cluster(seed, hybrid=True), seed).snapshot())
     assert mixed == expected
     assert list(mixed.classes) == list(expected.classes)
-    assert list(mixed.levels) == list(expected.levels)
+    assert list(mixed.utilizations) == list(expected.utilizations)
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -265,8 +265,8 @@ def giant() -> Cluster:
 
 
 def test_a_giant_host_takes_one_copy_of_everything_and_no_more() -> None:
-    result = reachable(giant().snapshot())
-    assert [result.levels[osd] for osd in range(4)] == pytest.approx([0.2, 0.2, 0.2, 60 / 900])
+    result = utilization_bounds(giant().snapshot())
+    assert [result.utilizations[osd] for osd in range(4)] == pytest.approx([0.2, 0.2, 0.2, 60 / 900])
     assert result.classes == {"hdd": pytest.approx(0.2)}
     binding = result.sets[0].binding
     assert binding == ("failure domain", (0, 1, 2), ("h3",), (1,))
@@ -288,8 +288,8 @@ def test_erasure_code_as_wide_as_the_hosts_fixes_every_host() -> None:
     for osd, size in enumerate((100, 200, 400, 800)):
         cluster.osd(osd, size=size * GIB)
     fill(cluster, 1, [[0, 1, 2, 3]] * 40)
-    result = reachable(cluster.snapshot())
-    assert [result.levels[osd] for osd in range(4)] == pytest.approx([0.4, 0.2, 0.1, 0.05])
+    result = utilization_bounds(cluster.snapshot())
+    assert [result.utilizations[osd] for osd in range(4)] == pytest.approx([0.4, 0.2, 0.1, 0.05])
     assert result.sets[0].binding == ("failure domain", (0,), ("h1", "h2", "h3"), (1,))
 
 
@@ -301,8 +301,8 @@ def test_two_hosts_in_each_of_two_racks() -> None:
                                 "chooseleaf firstn 2 host; emit"})
     cluster.osd(0, size=1000 * GIB).pool(1, size=4)
     fill(cluster, 1, [[0, 1, 2, 3]] * 30)
-    result = reachable(cluster.snapshot())
-    assert [result.levels[osd] for osd in range(5)] == pytest.approx(
+    result = utilization_bounds(cluster.snapshot())
+    assert [result.utilizations[osd] for osd in range(5)] == pytest.approx(
         [0.03, 0.3, 0.2, 0.2, 0.2])
 
 
@@ -331,7 +331,7 @@ def test_one_osd_may_not_hold_two_shards_of_a_pg() -> None:
 def test_takes_of_a_hybrid_rule_do_not_connect_their_osds() -> None:
     cluster = Cluster(hosts(3, 2), {0: SKEWED_RULES[5]}, classes={0: "ssd", 2: "ssd", 4: "ssd"})
     fill(cluster.pool(1, size=3), 1, [[0, 3, 5]] * 30)
-    result = reachable(cluster.snapshot())
+    result = utilization_bounds(cluster.snapshot())
     assert [(s.device_class, s.takes, s.osds) for s in result.sets] == [
         ("ssd", ("default~ssd",), (0, 2, 4)), ("hdd", ("default~hdd",), (1, 3, 5))]
     assert result.classes == {"hdd": pytest.approx(0.2), "ssd": pytest.approx(0.1)}
@@ -344,7 +344,7 @@ def test_disjoint_roots_are_sets_of_their_own() -> None:
                              1: "take b; chooseleaf firstn 0 host; emit"})
     fill(cluster.pool(1, size=1), 1, [[0]] * 20)
     fill(cluster.pool(2, size=1, rule=1), 2, [[2]] * 40)
-    result = reachable(cluster.snapshot())
+    result = utilization_bounds(cluster.snapshot())
     assert [(s.takes, s.osds, pytest.approx(s.bound)) for s in result.sets] == [
         (("a",), (0, 1), 0.1), (("b",), (2, 3), 0.2)]
     assert result.classes == {"hdd": pytest.approx(0.2)}
@@ -354,9 +354,9 @@ def test_osds_that_no_pool_may_use_keep_what_they_have() -> None:
     cluster = Cluster(hosts(2, 2), {0: "take default~hdd; chooseleaf firstn 0 host; emit"},
                       classes={0: "ssd", 2: "ssd"}).osd(0, used=7 * GIB)
     fill(cluster.pool(1, size=1), 1, [[1]] * 20)
-    result = reachable(cluster.snapshot())
+    result = utilization_bounds(cluster.snapshot())
     assert [s.osds for s in result.sets] == [(1, 3)]
-    assert result.levels == {0: pytest.approx(0.07), 1: pytest.approx(0.1), 2: 0.0,
+    assert result.utilizations == {0: pytest.approx(0.07), 1: pytest.approx(0.1), 2: 0.0,
                              3: pytest.approx(0.1)}
     assert result.classes == {"hdd": pytest.approx(0.1), "ssd": pytest.approx(0.07)}
 
@@ -379,19 +379,19 @@ def test_fixed_pools_stay_where_they_are() -> None:
     fill(cluster, 1, [[0]] * 30)
     fill(cluster, 2, [[0]] * 10)
     snapshot = cluster.snapshot()
-    assert reachable(snapshot).classes["hdd"] == pytest.approx(0.2)
-    result = reachable(snapshot, frozenset((1,)))
-    assert result.levels == {0: pytest.approx(0.3), 1: pytest.approx(0.1)}
+    assert utilization_bounds(snapshot).classes["hdd"] == pytest.approx(0.2)
+    result = utilization_bounds(snapshot, frozenset((1,)))
+    assert result.utilizations == {0: pytest.approx(0.3), 1: pytest.approx(0.1)}
     assert result.sets[0].binding == ("fixed bytes", (0,), (), ())
-    assert reachable(snapshot, frozenset((1, 2))).sets == ()
+    assert utilization_bounds(snapshot, frozenset((1, 2))).sets == ()
 
 
 def test_osd_that_can_take_nothing_keeps_its_shards() -> None:
     cluster = Cluster(hosts(3)).pool(1, size=1).osd(0, up=0)
     fill(cluster, 1, [[0]] * 30 + [[1]] * 10)
-    result = reachable(cluster.snapshot())
+    result = utilization_bounds(cluster.snapshot())
     assert result.sets[0].osds == (1, 2)
-    assert result.levels == {0: pytest.approx(0.3), 1: pytest.approx(0.05),
+    assert result.utilizations == {0: pytest.approx(0.3), 1: pytest.approx(0.05),
                              2: pytest.approx(0.05)}
 
 
@@ -402,9 +402,9 @@ def test_pgs_that_break_their_rule_do_not_make_it_impossible() -> None:
 
 
 def test_no_pools_and_no_bytes() -> None:
-    assert reachable(Cluster(hosts(2)).snapshot()) == (
+    assert utilization_bounds(Cluster(hosts(2)).snapshot()) == (
         (), {0: 0.0, 1: 0.0}, {"hdd": 0.0})
-    assert reachable(Cluster(hosts(2)).pool(1, size=2).snapshot()).sets == ()
+    assert utilization_bounds(Cluster(hosts(2)).pool(1, size=2).snapshot()).sets == ()
 
 
 def test_description_of_a_failure_domain_and_of_mere_fullness() -> None:
@@ -427,5 +427,5 @@ def test_long_lists_are_cut_short() -> None:
 def test_others_get_their_turn() -> None:
     calls: List[int] = []
     snapshot = random_cluster(1).snapshot()
-    reachable(snapshot, checkpoint=lambda: calls.append(1))
+    utilization_bounds(snapshot, checkpoint=lambda: calls.append(1))
     assert calls

@@ -18,20 +18,20 @@ def shortened(cluster: Cluster, moves: List[Tuple[str, int, int]], water: float 
               price: float = 0.02) -> Tuple[int, PlacementState]:
     """The board after the moves and one pass; (how many came home, board)."""
     placement = PlacementState(cluster.snapshot(), PlanOptions())
-    count = len(placement.size)
-    costs = CostModel(placement, Weights(counts=0.0), [0.1] * count, [float(s) for s in placement.size],
+    count = len(placement.size_bytes)
+    costs = CostModel(placement, Weights(count_weight=0.0), [0.1] * count, [float(s) for s in placement.size_bytes],
                   [0.0] * count, lambda: True)
     number = {pg.pgid: i for i, pg in enumerate(placement.pgs)}
     for pgid, source, target in moves:
         placement.move(number[pgid], source, target)
     limits = SearchConstraints(placement, [], lambda: True)
-    limits.set_water(range(count), water)
+    limits.set_max_utilization(range(count), water)
     came_home = DetourShortcuts(costs, ShardIndex(placement), limits, price).shorten(lambda: True)
     return came_home, placement
 
 
 def displaced(placement: PlacementState) -> List[str]:
-    return [pg.pgid for pg, up, start in zip(placement.pgs, placement.up, placement.start)
+    return [pg.pgid for pg, up, start in zip(placement.pgs, placement.up, placement.initial_up)
             if tuple(up) != start]
 
 
@@ -44,7 +44,7 @@ def test_one_move_takes_the_place_of_two() -> None:
     came_home, placement = shortened(single_copies(*THREE), DETOUR)
     assert came_home == 1 and displaced(placement) == ["1.0"]
     assert placement.up == [(2,), (1,)]
-    assert placement.used == [0, 10 * GIB, 10 * GIB]
+    assert placement.used_bytes == [0, 10 * GIB, 10 * GIB]
 
 
 def test_shards_of_other_pools_keep_their_places() -> None:
@@ -83,7 +83,7 @@ def test_levels_count_for_more_than_a_cheap_move() -> None:
 
 def test_it_ends_where_it_is_told_to() -> None:
     placement = PlacementState(single_copies(*THREE).snapshot(), PlanOptions())
-    costs = CostModel(placement, Weights(), [0.1] * 3, [float(s) for s in placement.size], [0.0] * 3,
+    costs = CostModel(placement, Weights(), [0.1] * 3, [float(s) for s in placement.size_bytes], [0.0] * 3,
                   lambda: True)
     for pg, source, target in ((1, 1, 2), (0, 0, 1)):
         placement.move(pg, source, target)

@@ -62,8 +62,8 @@ def test_where_all_racks_are_in_use_there_is_none() -> None:
 
 
 def moves_of(placement: PlacementState) -> JointMoves:
-    count = len(placement.size)
-    costs = CostModel(placement, Weights(counts=0.0), [0.1] * count, [float(s) for s in placement.size],
+    count = len(placement.size_bytes)
+    costs = CostModel(placement, Weights(count_weight=0.0), [0.1] * count, [float(s) for s in placement.size_bytes],
                   [0.0] * count, lambda: True)
     return JointMoves(costs, TargetIndex(costs), ShardIndex(placement))
 
@@ -71,7 +71,7 @@ def moves_of(placement: PlacementState) -> JointMoves:
 def test_the_gain_is_what_the_single_moves_would_gain_one_after_the_other() -> None:
     placement = PlacementState(two_full_racks(_EC).snapshot(), PlanOptions())
     joint = moves_of(placement)
-    steps = next(joint.of(0))
+    steps = next(joint.candidates(0))
     together = joint.gain(steps, 0.001)
     apart = 0.0
     for step in steps:
@@ -83,21 +83,21 @@ def test_the_gain_is_what_the_single_moves_would_gain_one_after_the_other() -> N
 def test_displaced_together_they_go_home_together() -> None:
     placement = PlacementState(two_full_racks(_EC).snapshot(), PlanOptions())
     joint = moves_of(placement)
-    steps = next(joint.of(0))
-    assert joint.home(steps[0][0], steps[0][1], placement.groups[0]) == ()
+    steps = next(joint.candidates(0))
+    assert joint.return_moves(steps[0][0], steps[0][1], placement.groups[0]) == ()
     for step in steps:
         placement.move(*step)
-    home = joint.home(steps[0][0], steps[0][2], placement.groups[0])
+    home = joint.return_moves(steps[0][0], steps[0][2], placement.groups[0])
     assert sorted(home) == sorted((pg, target, source) for pg, source, target in steps)
-    assert placement.legal_together(home)
-    assert not any(placement.legal(*step) for step in home)
+    assert placement.is_legal_joint(home)
+    assert not any(placement.is_legal(*step) for step in home)
 
 
 def test_two_shards_never_share_a_host_of_the_new_rack() -> None:
     placement = PlacementState(two_full_racks(_EC).snapshot(), PlanOptions())
-    for steps in moves_of(placement).of(0):
+    for steps in moves_of(placement).candidates(0):
         targets = [target for _, _, target in steps]
         assert len(set(targets)) == 2 and len({target // 3 for target in targets}) == 1
-        assert placement.legal_together(steps)
+        assert placement.is_legal_joint(steps)
         same = (steps[0], (steps[1][0], steps[1][1], steps[0][2]))
-        assert not placement.legal_together(same)
+        assert not placement.is_legal_joint(same)

@@ -6,7 +6,7 @@ import random
 import pytest
 from tests.support.random_clusters import HDDS, SSDS, random_cluster
 
-from equilibrium_mgr.planner.bound.lower_bound import reachable
+from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.snapshot import immovable_reasons as reasons
 
@@ -21,7 +21,7 @@ def test_a_class_without_statistics_waits(seed: int, silent: list) -> None:
     assert {osd for move in plan.moves for osd in (move.source, move.target)}.isdisjoint(silent)
     assert plan.skipped["PG: " + reasons.OSD_NOT_REPORTED] > 0
     assert bool(plan.moves) == (len(silent) < len(HDDS + SSDS))   # the other class does not wait
-    assert set(reachable(snapshot).classes) == {
+    assert set(utilization_bounds(snapshot).classes) == {
         name for name, osds in (("hdd", HDDS), ("ssd", SSDS)) if not set(osds) <= set(silent)}
 
 

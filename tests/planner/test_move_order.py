@@ -155,7 +155,7 @@ def board_with_a_swap() -> PlacementState:
 
 def test_what_waits_for_each_other_goes_while_the_maximum_is_still_high() -> None:
     placement = board_with_a_swap()
-    used = list(placement.used)
+    used = list(placement.used_bytes)
     changes = wanted_changes(placement)
     for change in changes:
         for source, target in change.moves:
@@ -165,12 +165,12 @@ def test_what_waits_for_each_other_goes_while_the_maximum_is_still_high() -> Non
     assert sorted(change for step in steps for change in step.changes) == sorted(changes)
     for step in steps:
         for change in step.changes:
-            top = max(u / size for u, size in zip(used, placement.size))
+            top = max(u / size for u, size in zip(used, placement.size_bytes))
             for source, target in change.moves:
                 used[source] -= change.bytes
                 used[target] += change.bytes
-                assert used[target] / placement.size[target] <= top + _SAME
-    assert used == placement.used
+                assert used[target] / placement.size_bytes[target] <= top + _SAME
+    assert used == placement.used_bytes
 
 
 def test_what_cannot_go_without_passing_the_highest_at_the_start_is_left_out() -> None:

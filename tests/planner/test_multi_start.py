@@ -9,9 +9,9 @@ from tests.support.unit_cluster import GIB, OSD_RULE, Cluster, hosts
 
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner import multi_start as attempts
-from equilibrium_mgr.planner.bound.lower_bound import reachable
+from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
 from equilibrium_mgr.planner.objective import AIM_WEIGHTS, ScoreWeights, Weights
-from equilibrium_mgr.planner.placement_score import free_room, value
+from equilibrium_mgr.planner.placement_score import pool_free_bytes, score_placement
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.planner.state.osd_sets import OsdSetState
 from equilibrium_mgr.planner.state.placement_state import PlacementState
@@ -22,15 +22,15 @@ def values_of(mocker: Any) -> List[float]:
     seen: List[float] = []
 
     def noted(*args: Any) -> float:
-        seen.append(value(*args))
+        seen.append(score_placement(*args))
         return seen[-1]
-    mocker.patch.object(attempts, "value", noted)
+    mocker.patch.object(attempts, "score_placement", noted)
     return seen
 
 
 def best(name: str) -> PlacementState:
     snapshot = snapshot_of(name)
-    found, finished = attempts.multi_start_search(snapshot, PlanOptions(), reachable(snapshot),
+    found, finished = attempts.multi_start_search(snapshot, PlanOptions(), utilization_bounds(snapshot),
                                             lambda moves: True)
     assert finished
     return found
@@ -39,14 +39,14 @@ def best(name: str) -> PlacementState:
 def used_after(name: str, weights: Weights, mocker: Any) -> List[int]:
     """Used bytes after a single search with these weights."""
     mocker.patch.dict(AIM_WEIGHTS, {"space": (weights,)})
-    return best(name).used
+    return best(name).used_bytes
 
 
 @pytest.mark.parametrize("name", ["demo", "uneven", "racks"])
 def test_the_most_valuable_attempt_is_taken(name: str, mocker: Any) -> None:
     variants = AIM_WEIGHTS["space"]
     seen = values_of(mocker)
-    chosen = best(name).used
+    chosen = best(name).used_bytes
     assert len(seen) > 1 and len(set(seen)) > 1
     winner = variants[seen.index(max(seen))]
     assert chosen == used_after(name, winner, mocker)
@@ -85,7 +85,7 @@ def appraised(used_gib: List[int], moved: bool = False) -> float:
         for _ in range(gib // 10):
             cluster.pg(f"1.{next(numbers):x}", [osd], num_bytes=10 * GIB)
     snapshot = cluster.snapshot()
-    bounds = reachable(snapshot)
+    bounds = utilization_bounds(snapshot)
     placement = PlacementState(snapshot, PlanOptions())
     sets = [OsdSetState(placement, osd_set, bounds) for osd_set in bounds.sets]
     room = {1: 0.0}
@@ -93,7 +93,7 @@ def appraised(used_gib: List[int], moved: bool = False) -> float:
         pg = placement.shards[0][0]
         placement.move(pg, 0, 1)
         placement.move(placement.shards[1][0], 1, 0)
-    return value(placement, sets, [0], room, Weights(), ScoreWeights())
+    return score_placement(placement, sets, [0], room, Weights(), ScoreWeights())
 
 
 def test_a_lower_maximum_is_worth_more_and_bytes_for_nothing_less() -> None:
@@ -107,4 +107,4 @@ def test_free_room_is_what_the_fullest_osd_of_a_pool_leaves() -> None:
     for ps in range(8):
         cluster.pg(f"1.{ps:x}", [0 if ps < 5 else 1], num_bytes=10 * GIB)
     placement = PlacementState(cluster.snapshot(), PlanOptions())
-    assert free_room(placement, [0])[1] == pytest.approx(72 * GIB, rel=0.01)
+    assert pool_free_bytes(placement, [0])[1] == pytest.approx(72 * GIB, rel=0.01)

@@ -29,11 +29,11 @@ def board_of(*gib_by_osd: Sequence[int]) -> PlacementState:
 
 def relief_of(placement: PlacementState, water: float, price: float = PRICE) -> Tuple[Repair, SearchConstraints]:
     """Nobody may pass the water level; counts do not matter."""
-    count = len(placement.size)
-    costs = CostModel(placement, Weights(counts=0.0), [water] * count, [float(s) for s in placement.size],
+    count = len(placement.size_bytes)
+    costs = CostModel(placement, Weights(count_weight=0.0), [water] * count, [float(s) for s in placement.size_bytes],
                   [0.0] * count, no_checkpoint)
     limits = SearchConstraints(placement, [], no_checkpoint)
-    limits.set_water(range(count), water)
+    limits.set_max_utilization(range(count), water)
     targets, shard_index = TargetIndex(costs), ShardIndex(placement)
     joint_moves = JointMoves(costs, targets, shard_index)
     return Repair(costs, targets, shard_index, joint_moves, limits, price), limits
@@ -45,7 +45,7 @@ def worth(per_point: float) -> Callable[[float, float], float]:
 
 
 def too_full(placement: PlacementState, goal: float) -> RepairGoal:
-    return RepairGoal(tuple(range(len(placement.size))), -1, 0.0, goal, 0.0, 0.0)
+    return RepairGoal(tuple(range(len(placement.size_bytes))), -1, 0.0, goal, 0.0, 0.0)
 
 
 def steps(placement: PlacementState, found: object) -> List[Tuple[str, int, int]]:
@@ -65,7 +65,7 @@ def test_a_swap_where_no_move_fits() -> None:
     found = steps(placement, repair.find(0, too_full(placement, 0.45)))
     for pgid, source, target in found:
         placement.move([pg.pgid for pg in placement.pgs].index(pgid), source, target)
-    assert len(found) == 2 and [used // GIB for used in placement.used] == [45, 45]
+    assert len(found) == 2 and [used // GIB for used in placement.used_bytes] == [45, 45]
 
 
 def test_a_chain_where_nobody_takes_a_swap() -> None:
@@ -76,7 +76,7 @@ def test_a_chain_where_nobody_takes_a_swap() -> None:
     assert found is not None
     for pg, source, target in found.steps:
         placement.move(pg, source, target)
-    assert max(used / size for used, size in zip(placement.used, placement.size)) <= 0.76
+    assert max(used / size for used, size in zip(placement.used_bytes, placement.size_bytes)) <= 0.76
 
 
 def test_none_where_nothing_helps() -> None:
@@ -90,9 +90,9 @@ def test_a_squeeze_that_does_not_pay_changes_nothing() -> None:
     before = list(placement.up)
     repair, limits = relief_of(placement, 0.45, 1.0)
     tightening = Tightening(placement, repair, limits, 1.0, no_checkpoint)
-    tightening.lower_maximum((0, 1), 0.45, worth(1.0), 0.05, 0.0)
+    tightening.lower_max_utilization((0, 1), 0.45, worth(1.0), 0.05, 0.0)
     assert placement.up == before
     repair, limits = relief_of(placement, 0.45)
     tightening = Tightening(placement, repair, limits, PRICE, no_checkpoint)
-    tightening.lower_maximum((0, 1), 0.45, worth(1e15), 0.05, 0.0)
-    assert [used // GIB for used in placement.used] == [45, 45]
+    tightening.lower_max_utilization((0, 1), 0.45, worth(1e15), 0.05, 0.0)
+    assert [used // GIB for used in placement.used_bytes] == [45, 45]

@@ -78,4 +78,4 @@ def planned_with_effort(snapshot: Snapshot, options: PlanOptions) -> Effort:
             placements.append(self)
     with mock.patch.object(attempts, "PlacementState", Noted):
         plan = ended_plan(snapshot, options)
-    return Effort(plan, sum(placement.examined for placement in placements))
+    return Effort(plan, sum(placement.candidates_examined for placement in placements))

@@ -15,7 +15,7 @@ from tests.support.weighted_clusters import Layout, Weighted, layout, weighted
 
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.plan.options import AIMS, PlanOptions
-from equilibrium_mgr.planner.bound.lower_bound import reachable
+from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
 from equilibrium_mgr.snapshot.model import Snapshot
 
 _SEEDS = range(4)
@@ -165,7 +165,7 @@ def test_the_bound_is_that_of_what_is_left(seed: int) -> None:
     made = layout(rng)
     case: Weighted = weighted(seed, lowered(rng, made), seed % 2 == 0, made)
     snapshot = case.cluster.snapshot()
-    bound = reachable(snapshot).classes["hdd"]
+    bound = utilization_bounds(snapshot).classes["hdd"]
     capacity = sum(made.sizes[osd] * case.shares.get(osd, 1.0) for osd in made.sizes)
     level = sum(osd.target_bytes for osd in snapshot.osds.values()) / capacity
     assert bound >= level * (1.0 - 1e-6)

@@ -10,8 +10,8 @@ from tests.properties.worth import go_on, objective, worth_rises
 from tests.support.plan_legality import ended_plan
 from tests.support.replay import Replay, by_change, follow_up
 
-from equilibrium_mgr.plan.weight_shares import beyond_share
-from equilibrium_mgr.planner.bound.lower_bound import reachable
+from equilibrium_mgr.plan.weight_shares import bytes_beyond_share
+from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
 from equilibrium_mgr.planner.objective import AIM_WEIGHTS
 from equilibrium_mgr.planner.search.descent import Descent
 from equilibrium_mgr.planner.search.search import Search
@@ -35,8 +35,8 @@ def test_l1_a_plan_improves_what_it_is_for(case: Planned, corpus: Corpus) -> Non
     if not plan.changes:
         return
     corpus.worth[case.seed] = worth_rises(case.snapshot, case.options, plan)
-    beyond = beyond_share(case.snapshot)
-    left = beyond_share(case.later)
+    beyond = bytes_beyond_share(case.snapshot)
+    left = bytes_beyond_share(case.later)
     assert any(left.get(osd, 0) < excess for osd, excess in beyond.items()) or any(
             after.max < plan.before.classes[name].max - _SAME
             or after.stddev < plan.before.classes[name].stddev - _SAME
@@ -66,27 +66,27 @@ def test_l1_every_step_of_the_descent_lowers_the_objective(case: Planned, mocker
 def test_l1_what_the_squeeze_keeps_pays(case: Planned, mocker: Any) -> None:
     """What the objective loses is less than the price of the bytes that the lower limit is
     worth."""
-    sink = Tightening._sink
+    sink = Tightening._apply_step
 
     def checked(self: Tightening, sinking: Any) -> bool:
         costs, price = self._repair._costs, self._price
         before = objective(costs, price)
         whole = sink(self, sinking)
         lost = objective(costs, price) - before
-        if self._journal:
+        if self._moves_made:
             reached = max([sinking.wanted] + [sinking.level_of(i) for _, i in sinking.above])
             assert lost < price * sinking.space(reached) + 1.0
         else:
             assert abs(lost) <= 1e-9 * before
         return whole
-    mocker.patch.object(Tightening, "_sink", checked)
+    mocker.patch.object(Tightening, "_apply_step", checked)
     search_once(case)
 
 
 def search_once(case: Planned) -> None:
     """The first of the searches, without the others."""
     placement = PlacementState(case.snapshot, case.options)
-    assert Search(placement, reachable(case.snapshot), AIM_WEIGHTS[case.options.aim][0], go_on).run()
+    assert Search(placement, utilization_bounds(case.snapshot), AIM_WEIGHTS[case.options.aim][0], go_on).run()
 
 
 @pytest.mark.every(4)
@@ -131,7 +131,7 @@ def test_l8_the_highest_utilization_never_rises_on_the_way(case: Planned) -> Non
     beyond its share, the others may rise to what the plan ends with, and a shard more."""
     now = Replay(case.snapshot)
     end = Replay(case.snapshot, case.plan.moves)
-    draining = {case.snapshot.osds[osd].device_class for osd in beyond_share(case.snapshot)}
+    draining = {case.snapshot.osds[osd].device_class for osd in bytes_beyond_share(case.snapshot)}
     highest: Dict[str, float] = {name: now.highest(name) for name in case.plan.after.classes}
     for change, moves in by_change(case.plan):
         for move in moves:

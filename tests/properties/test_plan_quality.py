@@ -11,8 +11,8 @@ from tests.support.plan_legality import ended_plan
 from tests.support.replay import Replay
 
 from equilibrium_mgr.plan.model import Plan
-from equilibrium_mgr.plan.weight_shares import beyond_share
-from equilibrium_mgr.planner.bound.lower_bound import reachable
+from equilibrium_mgr.plan.weight_shares import bytes_beyond_share
+from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
 from equilibrium_mgr.snapshot.model import Snapshot
 
 _SAME = 1e-9
@@ -24,8 +24,8 @@ def test_l6_l7_figures(case: Planned, corpus: Corpus) -> None:
     """Collected here, judged below; no class ends below its bound or above its start."""
     plan = case.plan
     end = Replay(case.snapshot, plan.moves)
-    bounds = reachable(movable_part(case.snapshot)).classes
-    drains = beyond_share(case.snapshot)   # by an operator's weights: that may cost the others
+    bounds = utilization_bounds(movable_part(case.snapshot)).classes
+    drains = bytes_beyond_share(case.snapshot)   # by an operator's weights: that may cost the others
     needed = 0
     for name, usage in plan.after.classes.items():
         start = plan.before.classes[name].max
@@ -153,7 +153,7 @@ def test_l12_osds_instead_of_hosts_do_not_raise_the_maximum(case: Planned) -> No
 def assert_no_worse(case: Planned, free: Plan, bound: Plan) -> None:
     """The plan that may do more ends at most one shard higher, in every class. To empty an OSD
     that an operator's weights hold to a share the others may become fuller."""
-    if beyond_share(case.snapshot):
+    if bytes_beyond_share(case.snapshot):
         return
     for name, usage in free.after.classes.items():
         osd = usage.fullest_osd

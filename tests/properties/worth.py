@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.plan.options import PlanOptions
-from equilibrium_mgr.planner.bound.lower_bound import reachable
+from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
 from equilibrium_mgr.planner.objective import AIM_SCORE_WEIGHTS, AIM_WEIGHTS
-from equilibrium_mgr.planner.placement_score import free_room, value
+from equilibrium_mgr.planner.placement_score import pool_free_bytes, score_placement
 from equilibrium_mgr.planner.search.search import Search
 from equilibrium_mgr.planner.state.cost_model import CostModel
 from equilibrium_mgr.planner.state.placement_state import PlacementState
@@ -24,17 +24,17 @@ def objective(costs: CostModel, price: float) -> float:
     """In bytes × utilization²: the first four lines of planner/objective.py."""
     placement, weights = costs.placement, costs.weights
     total = 0.0
-    for osd, size in enumerate(placement.size):
-        over = placement.used[osd] / size - costs.level[osd]
-        total += size * over ** 2 * (1.0 if over > 0.0 else weights.below)
+    for osd, size in enumerate(placement.size_bytes):
+        over = placement.used_bytes[osd] / size - costs.target_utilization[osd]
+        total += size * over ** 2 * (1.0 if over > 0.0 else weights.underfull_weight)
     for group in placement.groups:
         for osd in group.osds:
-            over = max(0.0, group.counts[osd] / costs.caps[group.index][osd] - 1.0)
-            total += weights.counts * costs.worth[group.index] * placement.size[osd] * over ** 2
+            over = max(0.0, group.counts[osd] / costs.count_caps[group.index][osd] - 1.0)
+            total += weights.count_weight * costs.pool_weights[group.index] * placement.size_bytes[osd] * over ** 2
     for pg, up in enumerate(placement.up):
         for osd in up:
-            if osd not in placement.start[pg]:
-                total += price * placement.pg_bytes[pg] + costs.per_move[osd]
+            if osd not in placement.initial_up[pg]:
+                total += price * placement.pg_bytes[pg] + costs.move_cost[osd]
     return total
 
 
@@ -44,11 +44,11 @@ def worth_rises(snapshot: Snapshot, options: PlanOptions, plan: Plan) -> bool:
              else frozenset(snapshot.pools) - options.pool_ids)
     weights = AIM_WEIGHTS[options.aim][0]
     placement = PlacementState(snapshot, options)
-    search = Search(placement, reachable(snapshot, fixed), weights, go_on)
-    room = free_room(placement, search.data_groups)
+    search = Search(placement, utilization_bounds(snapshot, fixed), weights, go_on)
+    room = pool_free_bytes(placement, search.data_groups)
 
     def worth() -> float:
-        return value(placement, search.sets, search.data_groups, room, weights,
+        return score_placement(placement, search.sets, search.data_groups, room, weights,
                      AIM_SCORE_WEIGHTS[options.aim])
     before = worth()
     number = {pg.pgid: index for index, pg in enumerate(placement.pgs)}

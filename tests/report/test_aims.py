@@ -26,8 +26,8 @@ HEAD = PlanHead("p", 0.0, 100, 1, 1, 1, "converged", 1, 1, "even")
 def comparison(space: AimFigures = SPACE, least: AimFigures = SPACE,
                known: bool = True) -> AimComparison:
     made = AimComparison(HEAD, PlanOptions(), known)
-    made.note("space", space)
-    made.note("least-motion", least)
+    made.set_figures("space", space)
+    made.set_figures("least-motion", least)
     return made
 
 

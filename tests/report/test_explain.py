@@ -142,7 +142,7 @@ def test_long_lists_of_names_are_cut_short() -> None:
 def test_cluster_without_data_and_without_a_bound(mocker: Any) -> None:
     empty = facts(Cluster(hosts(2)))
     assert empty["sets"] == [] and "no pool has data" in empty["sentences"][0]
-    mocker.patch("equilibrium_mgr.observation.cluster_view.reachable", side_effect=KeyError("x"))
+    mocker.patch("equilibrium_mgr.observation.cluster_view.utilization_bounds", side_effect=KeyError("x"))
     for what in ("", "osd.0", "rbd", "1.0"):
         sentences = said(giant(), what)
         assert not any("cannot be below" in s for s in sentences)

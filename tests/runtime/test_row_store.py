@@ -90,5 +90,5 @@ def test_and_the_board_of_a_plan(grown: object) -> None:
     placement = PlacementState(snapshot, PlanOptions())
     shard_index = ShardIndex(placement)
     for osd in range(12):
-        shard_index.of(osd)
+        shard_index.by_group(osd)
     assert grown() - before < PGS / 10 and len(placement.pgs) == PGS  # type: ignore[operator]

@@ -49,8 +49,8 @@ def assert_legal_change(snapshot: Snapshot, change: PgChange) -> None:
     assert pg.immovable is None and pool.rule is not None and pool.immovable is None
     assert (change.raw, change.up_before) == (pg.raw, pg.up)
     assert (change.shard_bytes, change.objects) == (pg.shard_bytes, pg.objects)
-    assert pool.rule.breaks(change.up_after) is None, change
-    assert pool.rule.monitor_refuses(change.up_after) is None, change
+    assert pool.rule.violation(change.up_after) is None, change
+    assert pool.rule.upmap_rejection(change.up_after) is None, change
     assert apply_items(pg.raw, change.items, never_out) == change.up_after
     assert change.items == tuple((r, w) for r, w in zip(pg.raw, change.up_after) if r != w)
     targets = [target for _, target in change.items]

@@ -125,7 +125,7 @@ def make(shape_name: str, trouble: str, seed: int = 0) -> Cluster:
             if trouble != "plain" and rng.random() < 0.3:
                 position, target = rng.randrange(size), rng.choice(sorted(set(sizes) - gone))
                 wanted = up[:position] + [target] + up[position + 1:]
-                if target not in raw and (rule.breaks(wanted) is None or rng.random() < 0.1):
+                if target not in raw and (rule.violation(wanted) is None or rng.random() < 0.1):
                     up, items = wanted, [(raw[position], target)]
             cluster.pg(f"{number + 1}.{ps:x}", up, items=items,
                        num_bytes=0 if rng.random() < 0.05 else rng.randrange(

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Sequence, Tuple
 
-from ...crush.placement import Block, Domain
+from ...crush.placement import PlacementBlock, FailureDomain
 from ...runtime.checkpoints import with_checkpoints
 from ...snapshot.model import Snapshot
 
@@ -24,7 +24,7 @@ OSDS_AT_ONCE = 1000
 class Demand:
     """Bytes that pools of one rule and size have under one take."""
 
-    def __init__(self, block: Block, osds: FrozenSet[int]) -> None:
+    def __init__(self, block: PlacementBlock, osds: FrozenSet[int]) -> None:
         self.take = block.take
         self.domains = binding_domains(block)
         self.osds = osds             # those that may hold them
@@ -51,7 +51,7 @@ class MovableBytes(NamedTuple):
 class _Share:
     """The part of one pool in a demand."""
 
-    def __init__(self, pool: int, block: Block, osds: FrozenSet[int]) -> None:
+    def __init__(self, pool: int, block: PlacementBlock, osds: FrozenSet[int]) -> None:
         self.pool = pool
         self.block = block
         self.osds = osds
@@ -66,7 +66,7 @@ class _Share:
                 round(self.all_bytes / self.single_bytes, 1))
 
 
-def binding_domains(block: Block) -> List[Domain]:
+def binding_domains(block: PlacementBlock) -> List[FailureDomain]:
     """Without the levels where one bucket may hold all of the block's shards."""
     return [d for d in block.domains if d.shards_per_bucket < block.positions]
 
@@ -96,7 +96,7 @@ def movable_bytes(snapshot: Snapshot, fixed_pools: FrozenSet[int],
 def _shares(snapshot: Snapshot, fixed_pools: FrozenSet[int],
             usable: FrozenSet[int],
             checkpoint: Callable[[], object]) -> Dict[int, List[_Share]]:
-    osds: Dict[Block, FrozenSet[int]] = {}
+    osds: Dict[PlacementBlock, FrozenSet[int]] = {}
     shares: Dict[int, List[_Share]] = {}
     for pool in snapshot.pools.values():
         if pool.rule is None or pool.id in fixed_pools:
@@ -109,7 +109,7 @@ def _shares(snapshot: Snapshot, fixed_pools: FrozenSet[int],
     return shares
 
 
-def _crowding(block: Block, members: Sequence[int]) -> int:
+def _crowding(block: PlacementBlock, members: Sequence[int]) -> int:
     """How many times over a bucket has what the rule allows it; 1 for all legal up sets.
 
     A PG that breaks its rule raises the limits by as much, so that what is can also be.

@@ -12,7 +12,7 @@ from typing import Callable, Dict, FrozenSet, Iterable, List, Mapping, NamedTupl
 from typing import Sequence, Set, Tuple
 
 from ...crush.hierarchy import OSD_TYPE
-from ...plan.weight_shares import share_levels
+from ...plan.weight_shares import share_utilizations
 from ...runtime.checkpoints import with_checkpoints
 from ...snapshot.model import Osd, Snapshot
 from .demand import OSDS_AT_ONCE, Demand, binding_domains, movable_bytes
@@ -63,7 +63,7 @@ class UtilizationBounds(NamedTuple):
     """
 
     sets: Tuple[OsdSet, ...]
-    levels: Dict[int, float]    # OSD → utilization in the fairest placement of split shards
+    utilizations: Dict[int, float]    # OSD → utilization in the fairest placement of split shards
     classes: Dict[str, float]   # device class → highest of these levels; OSDs that are in
 
 
@@ -78,7 +78,7 @@ class _Component:
         return sum(demand.all_bytes for demand in self.demands)
 
 
-class _Pipes:
+class _ComponentNetwork:
     """The network of a component, and what its nodes stand for."""
 
     def __init__(self) -> None:
@@ -95,7 +95,7 @@ class _Pipes:
 
     def add_basin(self, osds: Tuple[int, ...], parts: Iterable[SinkPart]) -> int:
         node = self.network.add_node()
-        self.network.basins[node] = Sink(parts)
+        self.network.sinks[node] = Sink(parts)
         self.osds_of[node] = osds
         return node
 
@@ -109,17 +109,17 @@ class _Pipes:
             above = self.bucket(root, path[:-1])
             node = self._bucket_nodes[root, path] = self.network.add_node()
             self.demand_of[node], self.item_of[node] = demand, path[-1]
-            self.network.add_pipe(above, node, min(demand.all_bytes, shards * demand.single_bytes))
+            self.network.add_edge(above, node, min(demand.all_bytes, shards * demand.single_bytes))
         return self._bucket_nodes[root, path]
 
     def full_pipes(self, tier: UtilizationTier) -> List[Tuple[Demand, int]]:
         """(demand, bucket or OSD) where pipes lead out of the tier: these carry all they can."""
         inside = set(tier.nodes)
         return [(self.demand_of[tail], self.item_of[head]) for tail in tier.nodes
-                for head, _ in self.network.pipes[tail] if head not in inside]
+                for head, _ in self.network.edges[tail] if head not in inside]
 
 
-def reachable(snapshot: Snapshot, fixed_pools: FrozenSet[int] = frozenset(), *,
+def utilization_bounds(snapshot: Snapshot, fixed_pools: FrozenSet[int] = frozenset(), *,
               checkpoint: Callable[[], object] = lambda: None) -> UtilizationBounds:
     """The bounds for every set of OSDs; pools in `fixed_pools` stay where they are.
 
@@ -131,16 +131,16 @@ def reachable(snapshot: Snapshot, fixed_pools: FrozenSet[int] = frozenset(), *,
     levels = {number: osd.target_bytes / osd.size_bytes
               for number, osd in with_checkpoints(sorted(snapshot.osds.items()), OSDS_AT_ONCE, checkpoint)
               if osd.has_statistics and osd.size_bytes > 0}
-    most = share_levels(snapshot)
+    most = share_utilizations(snapshot)
     sets: List[OsdSet] = []
     for component in _components(demands, checkpoint):
         pipes, tiers = _solved(snapshot, component, parts, checkpoint)
         fair = _fair(pipes, tiers, parts, checkpoint)
         above = {osd: most[osd] / fair[osd] for osd in component.osds
-                 if osd in most and fair[osd] > most[osd] > parts[osd].ratio}
+                 if osd in most and fair[osd] > most[osd] > parts[osd].fixed_utilization}
         if above:   # their buckets would have them hold more of their size than others of theirs
             for osd, factor in above.items():
-                parts[osd] = parts[osd]._replace(size=max(1, int(parts[osd].size * factor)))
+                parts[osd] = parts[osd]._replace(size_bytes=max(1, int(parts[osd].size_bytes * factor)))
             pipes, tiers = _solved(snapshot, component, parts, checkpoint)
             fair = _fair(pipes, tiers, parts, checkpoint)
         for osd, level in fair.items():
@@ -157,21 +157,21 @@ def _part(osd: Osd, moved: int) -> SinkPart:
 
 
 def _solved(snapshot: Snapshot, component: _Component, parts: Mapping[int, SinkPart],
-            checkpoint: Callable[[], object]) -> Tuple[_Pipes, List[UtilizationTier]]:
+            checkpoint: Callable[[], object]) -> Tuple[_ComponentNetwork, List[UtilizationTier]]:
     osds = [snapshot.osds[osd] for osd in component.osds]
-    ceiling = max((osd.target_bytes - osd.spared_bytes) / parts[osd.id].size for osd in osds)
+    ceiling = max((osd.target_bytes - osd.spared_bytes) / parts[osd.id].size_bytes for osd in osds)
     pipes = _build(component, parts, ceiling, checkpoint)
     return pipes, max_min_levels(pipes.network, checkpoint)
 
 
-def _fair(pipes: _Pipes, tiers: Sequence[UtilizationTier], parts: Mapping[int, SinkPart],
+def _fair(pipes: _ComponentNetwork, tiers: Sequence[UtilizationTier], parts: Mapping[int, SinkPart],
           checkpoint: Callable[[], object]) -> Dict[int, float]:
     """OSD → its level in the fairest placement, a ratio of its capacity."""
     fair: Dict[int, float] = {}
     for tier in with_checkpoints(tiers, 1, checkpoint):
         for node in tier.nodes:
             for osd in pipes.osds_of.get(node, ()):
-                fair[osd] = max(tier.level, parts[osd].ratio)
+                fair[osd] = max(tier.utilization, parts[osd].fixed_utilization)
     return fair
 
 
@@ -179,7 +179,7 @@ def _utilization(osd: Osd, part: SinkPart, level: float) -> float:
     """A level as a ratio of the OSD's size."""
     if osd.share >= 1.0:
         return level
-    return (level * part.size + osd.spared_bytes) / osd.size_bytes
+    return (level * part.size_bytes + osd.spared_bytes) / osd.size_bytes
 
 
 def _highest_by_class(snapshot: Snapshot, levels: Mapping[int, float]) -> Dict[str, float]:
@@ -208,9 +208,9 @@ def _components(demands: Iterable[Demand],
 
 
 def _build(component: _Component, parts: Mapping[int, SinkPart], ceiling: float,
-           checkpoint: Callable[[], object]) -> _Pipes:
+           checkpoint: Callable[[], object]) -> _ComponentNetwork:
     """The component's network; no OSD can end above the ceiling."""
-    pipes = _Pipes()
+    pipes = _ComponentNetwork()
     roots = [(pipes.add_demand(demand), demand) for demand in component.demands]
     alike = _alike(component, parts, ceiling, checkpoint)
     for (paths, single), osds in with_checkpoints(alike.items(), _BASINS_AT_ONCE, checkpoint):
@@ -220,7 +220,7 @@ def _build(component: _Component, parts: Mapping[int, SinkPart], ceiling: float,
         for (root, demand), path in zip(roots, paths):
             if path is not None:
                 limited = single is not None and demand.osd_limit_counts()
-                pipes.network.add_pipe(pipes.bucket(root, path), basin, min(
+                pipes.network.add_edge(pipes.bucket(root, path), basin, min(
                     demand.all_bytes, demand.single_bytes) if limited else demand.all_bytes)
     return pipes
 
@@ -241,13 +241,13 @@ def _alike(component: _Component, parts: Mapping[int, SinkPart], ceiling: float,
     for osd in with_checkpoints(sorted(component.osds), at_once, checkpoint):
         paths = tuple([demand.path(osd) if osd in demand.osds else None
                        for demand in component.demands])
-        room = ceiling * parts[osd].size - parts[osd].floor
+        room = ceiling * parts[osd].size_bytes - parts[osd].fixed_bytes
         alone = any(demand.single_bytes < room for demand in tight if osd in demand.osds)
         groups.setdefault((paths, osd if alone else None), []).append(osd)
     return groups
 
 
-def _osd_set(snapshot: Snapshot, component: _Component, pipes: _Pipes, tiers: Sequence[UtilizationTier],
+def _osd_set(snapshot: Snapshot, component: _Component, pipes: _ComponentNetwork, tiers: Sequence[UtilizationTier],
              levels: Mapping[int, float]) -> OsdSet:
     bound = max(levels[osd] for osd in component.osds)
     at_bound = {osd for osd in component.osds if levels[osd] >= bound * (1.0 - _SAME)}
@@ -259,7 +259,7 @@ def _osd_set(snapshot: Snapshot, component: _Component, pipes: _Pipes, tiers: Se
         binding=_binding(snapshot, component, pipes, top, at_bound, bound))
 
 
-def _tier_of(pipes: _Pipes, tiers: Sequence[UtilizationTier], osds: Set[int]) -> UtilizationTier:
+def _tier_of(pipes: _ComponentNetwork, tiers: Sequence[UtilizationTier], osds: Set[int]) -> UtilizationTier:
     """The highest tier with one of the OSDs; those that are held to a share may stand above it."""
     for tier in tiers:
         if any(not osds.isdisjoint(pipes.osds_of.get(node, ())) for node in tier.nodes):
@@ -267,10 +267,10 @@ def _tier_of(pipes: _Pipes, tiers: Sequence[UtilizationTier], osds: Set[int]) ->
     return tiers[0]
 
 
-def _binding(snapshot: Snapshot, component: _Component, pipes: _Pipes, top: UtilizationTier,
+def _binding(snapshot: Snapshot, component: _Component, pipes: _ComponentNetwork, top: UtilizationTier,
              at_bound: Set[int], bound: float) -> BindingConstraint:
     osds = tuple(sorted(at_bound))
-    if bound * (1.0 - _SAME) > top.level:
+    if bound * (1.0 - _SAME) > top.utilization:
         return BindingConstraint(FIXED, osds, (), ())
     full = pipes.full_pipes(top)
     if full:

@@ -19,14 +19,14 @@ class FlowNetwork:
     def __init__(self, nodes: int) -> None:
         self._edges_of: List[List[int]] = [[] for _ in range(nodes)]
         self._head: List[int] = []
-        self._room: List[int] = []    # what an edge can still carry; edge e runs against e ^ 1
+        self._residual: List[int] = []    # what an edge can still carry; edge e runs against e ^ 1
         self._depth: List[int] = []   # edges from the source, -1 where it does not get
 
     def add_edge(self, tail: int, head: int, capacity: int) -> None:
         for node, other, room in ((tail, head, capacity), (head, tail, 0)):
             self._edges_of[node].append(len(self._head))
             self._head.append(other)
-            self._room.append(room)
+            self._residual.append(room)
 
     def max_flow(self, source: int, sink: int, checkpoint: Callable[[], object]) -> int:
         flow = 0
@@ -40,7 +40,7 @@ class FlowNetwork:
 
     def _measure_depths(self, source: int, sink: int, checkpoint: Callable[[], object]) -> bool:
         """False if the sink is out of reach; then every node within reach has its depth."""
-        edges_of, head, room = self._edges_of, self._head, self._room
+        edges_of, head, room = self._edges_of, self._head, self._residual
         depth = self._depth = [-1] * len(edges_of)
         depth[source] = 0
         queue = deque([source])
@@ -61,7 +61,7 @@ class FlowNetwork:
 
     def _saturate_shortest_paths(self, source: int, sink: int,
                                  checkpoint: Callable[[], object]) -> int:
-        edges_of, head, room, depth = self._edges_of, self._head, self._room, self._depth
+        edges_of, head, room, depth = self._edges_of, self._head, self._residual, self._depth
         untried = [0] * len(edges_of)   # per node the index of its first edge that may yet lead on
         path: List[int] = []
         node, flow, steps = source, 0, 0
@@ -89,7 +89,7 @@ class FlowNetwork:
                 return flow
 
     def _augment(self, path: List[int]) -> int:
-        room = self._room
+        room = self._residual
         amount = min([room[edge] for edge in path])
         for edge in path:
             room[edge] -= amount
@@ -98,7 +98,7 @@ class FlowNetwork:
 
     def _retreat(self, path: List[int]) -> int:
         """Cuts the path off before its first full edge; returns the node where it ends then."""
-        first = next(index for index, edge in enumerate(path) if not self._room[edge])
+        first = next(index for index, edge in enumerate(path) if not self._residual[edge])
         node = self._head[path[first] ^ 1]
         del path[first:]
         return node

@@ -28,35 +28,35 @@ _NODES_AT_ONCE = 200   # between two checkpoints
 class SinkPart(NamedTuple):
     """A piece of a basin: at level t it holds t · size, of which `floor` is there already."""
 
-    floor: int
-    size: int
+    fixed_bytes: int
+    size_bytes: int
 
     @property
-    def ratio(self) -> float:
+    def fixed_utilization(self) -> float:
         """The level from which on it takes anything."""
-        return self.floor / self.size
+        return self.fixed_bytes / self.size_bytes
 
 
 class Sink:
     """Pieces that are filled through the same pipe and so rise together."""
 
     def __init__(self, parts: Iterable[SinkPart]) -> None:
-        self.parts = sorted(parts, key=lambda part: part.ratio)
-        self._ratios = [part.ratio for part in self.parts]
+        self.parts = sorted(parts, key=lambda part: part.fixed_utilization)
+        self._ratios = [part.fixed_utilization for part in self.parts]
         self._sums = [(0, 0)]   # (floors, sizes) of the first n parts
         for part in self.parts:
             floors, sizes = self._sums[-1]
-            self._sums.append((floors + part.floor, sizes + part.size))
+            self._sums.append((floors + part.fixed_bytes, sizes + part.size_bytes))
 
     @property
-    def top_ratio(self) -> float:
+    def max_fixed_utilization(self) -> float:
         return self._ratios[-1]
 
     @property
     def sums(self) -> Tuple[int, int]:
         return self._sums[-1]
 
-    def room(self, level: float) -> int:
+    def capacity_at(self, level: float) -> int:
         """What it takes in until it stands at the level."""
         floors, sizes = self._sums[bisect_left(self._ratios, level)]
         return max(0, int(level * sizes) - floors)
@@ -67,22 +67,22 @@ class CapacityNetwork:
 
     def __init__(self) -> None:
         self.demands: List[int] = []
-        self.pipes: List[List[Tuple[int, int]]] = []   # per node: (head, capacity)
-        self.basins: Dict[int, Sink] = {}             # node → basin
+        self.edges: List[List[Tuple[int, int]]] = []   # per node: (head, capacity)
+        self.sinks: Dict[int, Sink] = {}             # node → basin
 
     def add_node(self, demand: int = 0) -> int:
         self.demands.append(demand)
-        self.pipes.append([])
+        self.edges.append([])
         return len(self.demands) - 1
 
-    def add_pipe(self, tail: int, head: int, capacity: int) -> None:
-        self.pipes[tail].append((head, capacity))
+    def add_edge(self, tail: int, head: int, capacity: int) -> None:
+        self.edges[tail].append((head, capacity))
 
 
 class UtilizationTier(NamedTuple):
     """Nodes whose basins all stand at one level, or at their floor where that is higher."""
 
-    level: float
+    utilization: float
     nodes: Sequence[int]
 
 
@@ -105,10 +105,10 @@ def max_min_levels(network: CapacityNetwork, checkpoint: Callable[[], object]) -
     tiers: List[UtilizationTier] = []
     while waiting:
         piece = waiting.pop()
-        basins = [network.basins[node] for node in piece.nodes if node in network.basins]
+        basins = [network.sinks[node] for node in piece.nodes if node in network.sinks]
         if not basins:
             continue  # what flows in there has nowhere to go at any level
-        level = level_of(basins, piece.need())
+        level = equal_utilization(basins, piece.need())
         upper = _upper_nodes(network, piece, level, checkpoint)
         if not upper or len(upper) == len(piece.nodes):
             tiers.append(UtilizationTier(level, piece.nodes))
@@ -117,21 +117,21 @@ def max_min_levels(network: CapacityNetwork, checkpoint: Callable[[], object]) -
     return tiers
 
 
-def level_of(basins: Sequence[Sink], need: int) -> float:
+def equal_utilization(basins: Sequence[Sink], need: int) -> float:
     """The level at which the basins have taken in `need` altogether."""
     floors = sum(basin.sums[0] for basin in basins)
     sizes = sum(basin.sums[1] for basin in basins)
     level = (need + floors) / sizes
-    if level >= max(basin.top_ratio for basin in basins):
+    if level >= max(basin.max_fixed_utilization for basin in basins):
         return level
-    parts = sorted((part for basin in basins for part in basin.parts), key=lambda p: p.ratio)
+    parts = sorted((part for basin in basins for part in basin.parts), key=lambda p: p.fixed_utilization)
     floors = sizes = 0
-    level = parts[0].ratio
+    level = parts[0].fixed_utilization
     for part in parts:
-        if sizes and part.ratio >= level:
+        if sizes and part.fixed_utilization >= level:
             break
-        floors += part.floor
-        sizes += part.size
+        floors += part.fixed_bytes
+        sizes += part.size_bytes
         level = (need + floors) / sizes
     return level
 
@@ -147,14 +147,14 @@ def _upper_nodes(network: CapacityNetwork, piece: _Piece, level: float,
         index = place[node]
         if node in piece.inflow:
             flows.add_edge(source, index, piece.inflow[node])
-        for head, capacity in network.pipes[node]:
+        for head, capacity in network.edges[node]:
             if head in place:
                 flows.add_edge(index, place[head], capacity)
         if node in piece.outflow:
             flows.add_edge(index, sink, piece.outflow[node])
-        if node in network.basins:
+        if node in network.sinks:
             basins += 1
-            flows.add_edge(index, sink, network.basins[node].room(level))
+            flows.add_edge(index, sink, network.sinks[node].capacity_at(level))
     inflow = sum(piece.inflow.values())
     unserved = inflow - flows.max_flow(source, sink, checkpoint)
     if unserved <= basins + (inflow >> _TOLERANCE_SHIFT):  # a room is rounded by a byte
@@ -171,7 +171,7 @@ def _divide(network: CapacityNetwork, piece: _Piece, upper: Set[int]) -> List[_P
     outflow, inflow = halves[0].outflow, halves[1].inflow
     lower = set(halves[1].nodes)
     for node in halves[0].nodes:
-        for head, capacity in network.pipes[node]:
+        for head, capacity in network.edges[node]:
             if head in lower:
                 outflow[node] = outflow.get(node, 0) + capacity
                 inflow[head] = inflow.get(head, 0) + capacity

@@ -31,18 +31,18 @@ class Descent:
 
     def run(self, price: float, go_on: Callable[[], bool]) -> bool:
         """Moves at this price until no OSD gives one; False where it was told to end."""
-        placement, level = self._placement, self._costs.level
-        heap = [(level[i] - placement.used[i] / placement.size[i], i) for i in range(len(placement.used))
-                if placement.shards[i] and placement.gives[i]]
+        placement, level = self._placement, self._costs.target_utilization
+        heap = [(level[i] - placement.used_bytes[i] / placement.size_bytes[i], i) for i in range(len(placement.used_bytes))
+                if placement.shards[i] and placement.is_source[i]]
         heapq.heapify(heap)
-        waiting = [False] * len(placement.used)
+        waiting = [False] * len(placement.used_bytes)
         for _, i in heap:
             waiting[i] = True
         while heap:
             if not go_on():
                 return False
             key, source = heapq.heappop(heap)
-            now = level[source] - placement.used[source] / placement.size[source]
+            now = level[source] - placement.used_bytes[source] / placement.size_bytes[source]
             if now > key + 1e-12:  # it became emptier since: others come first
                 heapq.heappush(heap, (now, source))
                 continue
@@ -50,9 +50,9 @@ class Descent:
             if not touched:
                 waiting[source] = False
             for osd in touched:
-                if osd == source or (not waiting[osd] and placement.gives[osd]):
+                if osd == source or (not waiting[osd] and placement.is_source[osd]):
                     waiting[osd] = True
-                    heapq.heappush(heap, (level[osd] - placement.used[osd] / placement.size[osd], osd))
+                    heapq.heappush(heap, (level[osd] - placement.used_bytes[osd] / placement.size_bytes[osd], osd))
         return True
 
     def _take_best(self, source: int, price: float) -> List[int]:
@@ -67,7 +67,7 @@ class Descent:
             return [osd for _, a, b in joint.steps for osd in (a, b)]
         if single is None:
             return []
-        if single.evens <= 0.0 and source in self._placement.start[single.pg]:
+        if single.evens <= 0.0 and source in self._placement.initial_up[single.pg]:
             self._budgets[budget] -= self._placement.pg_bytes[single.pg]
         self._placement.move(single.pg, source, single.target)
         return [source, single.target]

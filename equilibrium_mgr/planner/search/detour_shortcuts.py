@@ -31,7 +31,7 @@ class DetourShortcuts:
     def shorten(self, go_on: Callable[[], bool]) -> int:
         """Passes once over all displaced shards, the largest first; how many came home."""
         placement = self._placement
-        displaced = sorted((-size, pg, osd, group) for osd in range(len(placement.used))
+        displaced = sorted((-size, pg, osd, group) for osd in range(len(placement.used_bytes))
                            for size, pg, group in self._shard_index.displaced(osd))
         came_home = 0
         for _, pg, osd, group in displaced:
@@ -49,30 +49,30 @@ class DetourShortcuts:
         placement = self._placement
         best: Optional[Tuple[ShardMove, ...]] = None
         most = NOISE
-        for home in placement.homes(pg, osd, group):
+        for home in placement.initial_osds(pg, osd, group):
             newcomers = self._newcomers(home, group, placement.pg_bytes[pg])
-            if not newcomers or not placement.legal(pg, osd, home):
+            if not newcomers or not placement.is_legal(pg, osd, home):
                 continue
             for size, other in newcomers:
-                placement.examined += 1
+                placement.candidates_examined += 1
                 more = placement.pg_bytes[pg] - size
                 if other == pg or not (self._limits.fits(home, more, group, group)
                                        and self._limits.fits(osd, -more, group, group)):
                     continue
-                gain = (self._costs.shift(osd, home, more) + self._refund(pg, osd, home)
+                gain = (self._costs.utilization_gain(osd, home, more) + self._refund(pg, osd, home)
                         + self._refund(other, home, osd))
-                if gain > most and placement.legal(other, home, osd):
+                if gain > most and placement.is_legal(other, home, osd):
                     best, most = ((pg, osd, home), (other, home, osd)), gain
         return best
 
     def _refund(self, pg: int, source: int, target: int) -> float:
         """What displacing a shard has cost, where it comes home; 0 for one that goes on."""
-        if target not in self._placement.start[pg]:
+        if target not in self._placement.initial_up[pg]:
             return 0.0
-        return self._price * self._placement.pg_bytes[pg] + self._costs.per_move[source]
+        return self._price * self._placement.pg_bytes[pg] + self._costs.move_cost[source]
 
     def _newcomers(self, osd: int, group: int, size: int) -> Sequence[Tuple[int, int]]:
         """(bytes, PG) of displaced shards of a group on an OSD, about as large as wanted."""
-        _, displaced = self._shard_index.of(osd).get(group, ((), ()))
+        _, displaced = self._shard_index.by_group(osd).get(group, ((), ()))
         at = bisect_left(displaced, (size, -1))
         return displaced[max(0, at - _NEAR):at + _NEAR]

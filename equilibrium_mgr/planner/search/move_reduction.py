@@ -18,7 +18,7 @@ def revert_unneeded_moves(costs: CostModel, shard_index: ShardIndex, joint_moves
     """
     placement = costs.placement
     waiting: List[Tuple[int, int, int, int]] = sorted(
-        ((-size, pg, osd, group) for osd in range(len(placement.used))
+        ((-size, pg, osd, group) for osd in range(len(placement.used_bytes))
          for size, pg, group in shard_index.displaced(osd)))
 
     def pays(steps: Tuple[ShardMove, ...], size: int, group: int) -> bool:
@@ -29,13 +29,13 @@ def revert_unneeded_moves(costs: CostModel, shard_index: ShardIndex, joint_moves
             break
         if source not in placement.up[pg]:
             continue  # it went with another one
-        for home in placement.homes(pg, source, group):
+        for home in placement.initial_osds(pg, source, group):
             steps = ((pg, source, home),)
-            if pays(steps, -negative, group) and placement.legal(pg, source, home):
+            if pays(steps, -negative, group) and placement.is_legal(pg, source, home):
                 placement.move(*steps[0])
                 break
         else:
-            together = joint_moves.home(pg, source, placement.groups[group])
-            if together and pays(together, -negative, group) and placement.legal_together(together):
+            together = joint_moves.return_moves(pg, source, placement.groups[group])
+            if together and pays(together, -negative, group) and placement.is_legal_joint(together):
                 for step in together:
                     placement.move(*step)

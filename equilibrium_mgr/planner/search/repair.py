@@ -60,35 +60,35 @@ class Repair:
         """The cheapest operation of the simplest kind that helps, or None."""
         return (self._move(source, complaint, _NEAR) or self._swap(source, complaint, True)
                 or self._move(source, complaint, _ALL) or self._joint(source, complaint)
-                or self._swap(source, complaint, False) or self._chain(source, complaint))
+                or self._swap(source, complaint, False) or self._ejection_chain(source, complaint))
 
     # -- what an operation is worth ------------------------------------------------------------
 
-    def _helps(self, source: int, complaint: RepairGoal, shed: int, out: int, into: int) -> float:
+    def _relief(self, source: int, complaint: RepairGoal, shed: int, out: int, into: int) -> float:
         """Bytes of relief where `shed` bytes and a shard of `out` leave and one of `into` comes."""
         if complaint.group < 0:
             placement = self._placement
-            return min(shed, placement.used[source] - complaint.goal * placement.size[source])
+            return min(shed, placement.used_bytes[source] - complaint.goal * placement.size_bytes[source])
         counts = (out == complaint.group) - (into == complaint.group)
         return complaint.shard * (counts + complaint.per_byte * shed)
 
-    def _cost(self, pg: int, source: int, target: int, size: int) -> float:
+    def _displacement_cost(self, pg: int, source: int, target: int, size: int) -> float:
         """What displacing costs, or refunds."""
-        start = self._placement.start[pg]
+        start = self._placement.initial_up[pg]
         change = (source in start) - (target in start)
-        return change * (self._price * size + self._costs.per_move[source]) if change else 0.0
+        return change * (self._price * size + self._costs.move_cost[source]) if change else 0.0
 
     def _reaches(self, group: int, source: int, target: int) -> bool:
         placement = self._placement
         members = placement.groups[group].members
         return (source in members and target in members
-                and placement.groups[group].reaches(source, target))
+                and placement.groups[group].may_reach(source, target))
 
     # -- moves ---------------------------------------------------------------------------------
 
     def _move(self, source: int, complaint: RepairGoal, near: int) -> Optional[RepairMove]:
         placement, limits = self._placement, self._limits
-        over = placement.used[source] - limits.most_used[source]
+        over = placement.used_bytes[source] - limits.max_used_bytes[source]
         offers = [(group, out, shards) for group, out, shards in self._offers(
             source, complaint, near, over) if shards]
         if not offers:
@@ -96,8 +96,8 @@ class Repair:
         least = min(shards[0][0] for _, _, shards in offers)
         best: Optional[RepairMove] = None
         legal = 0
-        for target in self._receivers(source, complaint):
-            room = limits.most_used[target] - placement.used[target]
+        for target in self._receiving_osds(source, complaint):
+            room = limits.max_used_bytes[target] - placement.used_bytes[target]
             if room < least or target == source:
                 continue
             better = self._move_to(source, target, room, offers, complaint, best)
@@ -110,24 +110,24 @@ class Repair:
                 break
         return best
 
-    def _receivers(self, source: int, complaint: RepairGoal) -> Iterator[int]:
+    def _receiving_osds(self, source: int, complaint: RepairGoal) -> Iterator[int]:
         if complaint.group >= 0:
-            return iter([osd for _, osd in self._targets.of(complaint.group, source)])
-        return (osd for _, osd in self._targets.among(complaint.osds))
+            return iter([osd for _, osd in self._targets.candidates(complaint.group, source)])
+        return (osd for _, osd in self._targets.by_utilization(complaint.osds))
 
     def _offers(self, source: int, complaint: RepairGoal, near: int,
                 over: float) -> Iterable[Tuple[int, float, Sequence[Tuple[int, int]]]]:
         """(group, what its leaving gains, shards of about the wanted size)."""
         placement = self._placement
-        for group, lists in self._shard_index.of(source).items():
+        for group, lists in self._shard_index.by_group(source).items():
             if complaint.group in (-1, group):
-                out = self._costs.leave_count(group, source)
+                out = self._costs.count_gain_on_leave(group, source)
                 for shards in lists:
                     if complaint.group >= 0 or near >= len(shards):
                         yield group, out, shards[:near]
                         continue
                     # enough for now, or all that is too much at once
-                    need = placement.used[source] - complaint.goal * placement.size[source]
+                    need = placement.used_bytes[source] - complaint.goal * placement.size_bytes[source]
                     for size in (int(over), int(need)):
                         at = bisect_left(shards, (size, -1))
                         yield group, out, shards[max(0, min(at, len(shards) - 1) - near // 2):
@@ -137,24 +137,24 @@ class Repair:
                  offers: List[Tuple[int, float, Sequence[Tuple[int, int]]]],
                  complaint: RepairGoal, best: Optional[RepairMove]) -> Optional[RepairMove]:
         placement, limits, costs = self._placement, self._limits, self._costs
-        placement.examined += len(offers)
+        placement.candidates_examined += len(offers)
         for group, out, shards in offers:
             if shards[0][0] > room or not self._reaches(group, source, target):
                 continue
-            into = costs.enter_count(group, target)
-            placement.examined += len(shards)
+            into = costs.count_loss_on_enter(group, target)
+            placement.candidates_examined += len(shards)
             for size, pg in shards:
                 if size > room:
                     break
-                helps = self._helps(source, complaint, size, group, -1)
+                helps = self._relief(source, complaint, size, group, -1)
                 if helps <= 0:
                     continue
-                gain = (self._costs.shift(source, target, size) + out - into
-                        - self._cost(pg, source, target, size))
+                gain = (self._costs.utilization_gain(source, target, size) + out - into
+                        - self._displacement_cost(pg, source, target, size))
                 score = (gain - complaint.trouble) / helps
                 if ((best is None or score > best.score)
                         and limits.fits(target, size, group, -1)
-                        and placement.legal(pg, source, target)):
+                        and placement.is_legal(pg, source, target)):
                     best = RepairMove(score, gain, ((pg, source, target),))
         return best
 
@@ -163,20 +163,20 @@ class Repair:
     def _joint(self, source: int, complaint: RepairGoal) -> Optional[RepairMove]:
         placement, limits = self._placement, self._limits
         best: Optional[RepairMove] = None
-        for steps in self._joint_moves.of(source):
-            placement.examined += 1
+        for steps in self._joint_moves.candidates(source):
+            placement.candidates_examined += 1
             size = placement.pg_bytes[steps[0][0]]
             group = placement.group_of(steps[0][0], source)
             if complaint.group not in (-1, group):
                 continue
-            helps = self._helps(source, complaint, size, group, -1)
+            helps = self._relief(source, complaint, size, group, -1)
             if helps <= 0:
                 continue
             gain = self._joint_moves.gain(steps, self._price)
             score = (gain - complaint.trouble) / helps
             if ((best is None or score > best.score)
                     and all(limits.fits(target, size, group, -1) for _, _, target in steps)
-                    and placement.legal_together(steps)):
+                    and placement.is_legal_joint(steps)):
                 best = RepairMove(score, gain, steps)
         return best
 
@@ -189,10 +189,10 @@ class Repair:
         if complaint.group >= 0:
             offers = [offer for offer in offers if offer[2] == complaint.group]
         tried = 0
-        for partner in self._receivers(source, complaint):
+        for partner in self._receiving_osds(source, complaint):
             if partner == source:
                 continue
-            room = self._limits.most_used[partner] - self._placement.used[partner]
+            room = self._limits.max_used_bytes[partner] - self._placement.used_bytes[partner]
             if room <= 0:
                 continue
             theirs = (self._shard_index.displaced(partner) if cheap
@@ -207,18 +207,18 @@ class Repair:
     def _swap_with(self, source: int, partner: int, offers: List[Offer], theirs: List[Offer],
                    complaint: RepairGoal, best: Optional[RepairMove]) -> Optional[RepairMove]:
         placement, limits, costs = self._placement, self._limits, self._costs
-        over = placement.used[source] - limits.most_used[source]
-        most = limits.most_used[partner] - placement.used[partner]
+        over = placement.used_bytes[source] - limits.max_used_bytes[source]
+        most = limits.max_used_bytes[partner] - placement.used_bytes[partner]
         least = 1 if complaint.group < 0 else min(0.0, over)
         want = max(over, 0.0) if complaint.group < 0 else 0.0
         reach: Dict[int, bool] = {}
         for (size, pg, group), (back, other, other_group) in _pairs(
                 offers, theirs, want, least, most):
-            placement.examined += 1
+            placement.candidates_examined += 1
             if other == pg or other_group == complaint.group:
                 continue
             shed = size - back
-            helps = self._helps(source, complaint, shed, group, other_group)
+            helps = self._relief(source, complaint, shed, group, other_group)
             if helps <= 0:
                 continue
             for name in (group, other_group):
@@ -226,48 +226,48 @@ class Repair:
                     reach[name] = self._reaches(name, source, partner)
             if not (reach[group] and reach[other_group]):
                 continue
-            gain = (self._costs.shift(source, partner, shed) - self._cost(pg, source, partner, size)
-                    - self._cost(other, partner, source, back))
+            gain = (self._costs.utilization_gain(source, partner, shed) - self._displacement_cost(pg, source, partner, size)
+                    - self._displacement_cost(other, partner, source, back))
             if other_group != group:
-                gain += (costs.leave_count(group, source) - costs.enter_count(group, partner)
-                         + costs.leave_count(other_group, partner)
-                         - costs.enter_count(other_group, source))
+                gain += (costs.count_gain_on_leave(group, source) - costs.count_loss_on_enter(group, partner)
+                         + costs.count_gain_on_leave(other_group, partner)
+                         - costs.count_loss_on_enter(other_group, source))
             score = (gain - complaint.trouble) / helps
             if ((best is None or score > best.score)
                     and limits.fits(partner, shed, group, other_group)
-                    and limits.fits_counts(source, -shed, other_group, group)
-                    and placement.legal(pg, source, partner)
-                    and placement.legal(other, partner, source)):
+                    and limits.fits_pressure(source, -shed, other_group, group)
+                    and placement.is_legal(pg, source, partner)
+                    and placement.is_legal(other, partner, source)):
                 best = RepairMove(score, gain, ((other, partner, source), (pg, source, partner)))
         return best
 
     # -- chains --------------------------------------------------------------------------------
 
-    def _chain(self, source: int, complaint: RepairGoal) -> Optional[RepairMove]:
+    def _ejection_chain(self, source: int, complaint: RepairGoal) -> Optional[RepairMove]:
         """A shard goes where there is no room yet, and another goes on from there."""
         placement, costs = self._placement, self._costs
         best: Optional[RepairMove] = None
-        for group, lists in self._shard_index.of(source).items():
+        for group, lists in self._shard_index.by_group(source).items():
             if complaint.group not in (-1, group):
                 continue
-            out = costs.leave_count(group, source)
+            out = costs.count_gain_on_leave(group, source)
             seen = 0
-            for _, middle in self._targets.of(group, source):
+            for _, middle in self._targets.candidates(group, source):
                 if middle == source or not self._reaches(group, source, middle):
                     continue
                 seen += 1
                 if seen > _TARGETS:
                     break
-                into = costs.enter_count(group, middle)
+                into = costs.count_loss_on_enter(group, middle)
                 for size, pg in (lists[0] + lists[1])[::-1][:2 * _NEAR]:
-                    helps = self._helps(source, complaint, size, group, -1)
-                    if helps <= 0 or not placement.legal(pg, source, middle):
+                    helps = self._relief(source, complaint, size, group, -1)
+                    if helps <= 0 or not placement.is_legal(pg, source, middle):
                         continue
                     onward = self._onward(middle, size, group, pg, source)
                     if onward is None:
                         continue
-                    gain = (out - into + onward[0] - self._cost(pg, source, middle, size)
-                            + self._costs.shift(source, middle, size))
+                    gain = (out - into + onward[0] - self._displacement_cost(pg, source, middle, size)
+                            + self._costs.utilization_gain(source, middle, size))
                     score = (gain - complaint.trouble) / helps
                     if best is None or score > best.score:
                         best = RepairMove(score, gain, (onward[1], (pg, source, middle)))
@@ -277,32 +277,32 @@ class Repair:
                 source: int) -> Optional[Tuple[float, ShardMove]]:
         """The cheapest shard whose leaving makes room on the middle OSD for what comes."""
         placement, costs, limits = self._placement, self._costs, self._limits
-        over = max(0, placement.used[middle] + coming - int(limits.most_used[middle]))
+        over = max(0, placement.used_bytes[middle] + coming - int(limits.max_used_bytes[middle]))
         best: Optional[Tuple[float, ShardMove]] = None
-        for group, lists in self._shard_index.of(middle).items():
-            out = costs.leave_count(group, middle)
+        for group, lists in self._shard_index.by_group(middle).items():
+            out = costs.count_gain_on_leave(group, middle)
             seen = 0
-            for _, target in self._targets.of(group, middle):
-                room = limits.most_used[target] - placement.used[target]
+            for _, target in self._targets.candidates(group, middle):
+                room = limits.max_used_bytes[target] - placement.used_bytes[target]
                 if (target in (middle, source) or room < over
                         or not self._reaches(group, middle, target)):
                     continue
                 seen += 1
                 if seen > _TARGETS:
                     break
-                into = costs.enter_count(group, target)
+                into = costs.count_loss_on_enter(group, target)
                 for shards in lists:
                     start = bisect_left(shards, (over, -1))
-                    placement.examined += 1
+                    placement.candidates_examined += 1
                     for size, pg in shards[start:start + _NEAR]:
                         if size > room or pg == not_pg:
                             continue
-                        gain = (self._costs.shift(middle, target, size) + out - into
-                                - self._cost(pg, middle, target, size))
+                        gain = (self._costs.utilization_gain(middle, target, size) + out - into
+                                - self._displacement_cost(pg, middle, target, size))
                         if ((best is None or gain > best[0])
                                 and limits.fits(target, size, group, -1)
                                 and limits.fits(middle, coming - size, coming_group, group)
-                                and placement.legal(pg, middle, target)):
+                                and placement.is_legal(pg, middle, target)):
                             best = (gain, (pg, middle, target))
         return best
 

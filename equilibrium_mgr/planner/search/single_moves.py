@@ -4,8 +4,8 @@ from __future__ import annotations
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ..state.cost_model import NOISE, CostModel
-from ..state.shard_index import Grouped, Shards, ShardIndex
-from ..state.target_index import Entry, TargetIndex
+from ..state.shard_index import ShardsByGroup, Shards, ShardIndex
+from ..state.target_index import TargetEntry, TargetIndex
 
 #: Targets at which a shard could go before the search for a still better one ends.
 _ENOUGH = 6
@@ -47,10 +47,10 @@ class SingleMoves:
 
     def best(self, source: int, price: float, strict: bool) -> Optional[Candidate]:
         """The best single move off an OSD, or None where none lowers the objective."""
-        grouped = self._shard_index.of(source)
-        outs = {group: self._costs.leave_count(group, source) for group in grouped}
+        grouped = self._shard_index.by_group(source)
+        outs = {group: self._costs.count_gain_on_leave(group, source) for group in grouped}
         pools = sorted(grouped, key=lambda g: (-outs[g], g))
-        if self._targets.own:
+        if self._targets.has_own_lists:
             return self._pool_by_pool(source, grouped, outs, pools, price, strict)
         return self._target_by_target(source, grouped, outs, pools, price, strict)
 
@@ -59,42 +59,42 @@ class SingleMoves:
         """Returns of displaced shards, which refund their bytes."""
         placement, costs = self._placement, self._costs
         for size, pg in displaced:
-            for home in placement.homes(pg, source, group):
-                if placement.used[home] + size > placement.most[home]:
+            for home in placement.initial_osds(pg, source, group):
+                if placement.used_bytes[home] + size > placement.fill_limit_bytes[home]:
                     continue
-                evens = costs.shift(source, home, size) + price * size + costs.per_move[source]
-                gain = evens + out - costs.enter_count(group, home)
-                if gain > (best.gain if best else NOISE) and placement.legal(pg, source, home):
+                evens = costs.utilization_gain(source, home, size) + price * size + costs.move_cost[source]
+                gain = evens + out - costs.count_loss_on_enter(group, home)
+                if gain > (best.gain if best else NOISE) and placement.is_legal(pg, source, home):
                     best = Candidate(gain, 1.0, pg, home)
         return best
 
     # -- where every pool has a list of targets of its own, its counts minded -------------------
 
-    def _pool_by_pool(self, source: int, grouped: Grouped, outs: Dict[int, float],
+    def _pool_by_pool(self, source: int, grouped: ShardsByGroup, outs: Dict[int, float],
                       pools: List[int], price: float, strict: bool) -> Optional[Candidate]:
         best: Optional[Candidate] = None
         tried = 0
         for group in pools:
-            plan_store, out = grouped[group], outs[group]
-            best = self._home(source, group, plan_store[1], price, out, best)
-            entries = self._targets.of(group, source)
-            if entries and not self._hopeless(source, group, plan_store, price, out, entries):
-                best = self._away(source, group, plan_store, price, out, entries, strict, best)
+            lists, out = grouped[group], outs[group]
+            best = self._home(source, group, lists[1], price, out, best)
+            entries = self._targets.candidates(group, source)
+            if entries and not self._hopeless(source, group, lists, price, out, entries):
+                best = self._away(source, group, lists, price, out, entries, strict, best)
                 tried += 1
                 if tried >= _POOLS and best:
                     break
         return best
 
-    def _away(self, source: int, group: int, plan_store: Tuple[Shards, Shards], price: float,
-              out: float, entries: List[Entry], strict: bool,
+    def _away(self, source: int, group: int, lists: Tuple[Shards, Shards], price: float,
+              out: float, entries: List[TargetEntry], strict: bool,
               best: Optional[Candidate]) -> Optional[Candidate]:
         """Moves to other OSDs, the best first, until some in a row are no better."""
         tried = 0
         for _, target in entries:
             if target == source or not self._open(group, source, target):
                 continue
-            counts = out - self._costs.enter_count(group, target)
-            best, better = self._to(source, target, plan_store, price, counts, strict, best)
+            counts = out - self._costs.count_loss_on_enter(group, target)
+            best, better = self._to(source, target, lists, price, counts, strict, best)
             tried += 1
             if tried >= self._targets.patience and not better or tried >= _ENOUGH and best:
                 break
@@ -103,41 +103,41 @@ class SingleMoves:
     def _open(self, group: int, source: int, target: int) -> bool:
         """Whether some shard of the group may well go there."""
         members = self._placement.groups[group]
-        if not members.bits or members.bucket is None:
+        if not members.domain_bits or members.domain_of is None:
             return True
-        return bool(members.open.get(members.bucket[source], 0)
-                    & members.bits[members.bucket[target]])
+        return bool(members.reachable_domains.get(members.domain_of[source], 0)
+                    & members.domain_bits[members.domain_of[target]])
 
-    def _hopeless(self, source: int, group: int, plan_store: Tuple[Shards, Shards], price: float,
-                  out: float, entries: List[Entry]) -> bool:
+    def _hopeless(self, source: int, group: int, lists: Tuple[Shards, Shards], price: float,
+                  out: float, entries: List[TargetEntry]) -> bool:
         """Whether not even the best target's price per byte can be met: most often, at once."""
         placement, costs = self._placement, self._costs
         first = entries[0][1]
         if first == source and len(entries) > 1:
             first = entries[1][1]
-        over = placement.used[source] / placement.size[source] - costs.level[source]
-        rate = 2.0 * over * (1.0 if over > 0.0 else costs.weights.below)
-        least = min(shards[0][0] for shards in plan_store if shards)
-        mean = max(1.0, placement.groups[group].mean_bytes)
+        over = placement.used_bytes[source] / placement.size_bytes[source] - costs.target_utilization[source]
+        rate = 2.0 * over * (1.0 if over > 0.0 else costs.weights.underfull_weight)
+        least = min(shards[0][0] for shards in lists if shards)
+        mean = max(1.0, placement.groups[group].mean_shard_bytes)
         # gains are concave in bytes: the first byte's gain bounds all others'
-        return (rate + out / max(1.0, least) - (0.0 if plan_store[1] else price) + mean
-                / placement.size[first]) * mean <= costs.enter(group, first, mean)
+        return (rate + out / max(1.0, least) - (0.0 if lists[1] else price) + mean
+                / placement.size_bytes[first]) * mean <= costs.cost_on_enter(group, first, mean)
 
     # -- where pools share a list of targets, the emptiest first ---------------------------------
 
-    def _target_by_target(self, source: int, grouped: Grouped, outs: Dict[int, float],
+    def _target_by_target(self, source: int, grouped: ShardsByGroup, outs: Dict[int, float],
                           pools: List[int], price: float, strict: bool) -> Optional[Candidate]:
         best: Optional[Candidate] = None
         lists: Dict[int, List[int]] = {}
         for group in pools:
             if grouped[group][1]:
                 best = self._home(source, group, grouped[group][1], price, outs[group], best)
-            lists.setdefault(self._targets.list_of(group, source), []).append(group)
+            lists.setdefault(self._targets.list_id(group, source), []).append(group)
         for sharing in lists.values():
             best = self._among(source, grouped, outs, sharing, price, strict, best)
         return best
 
-    def _among(self, source: int, grouped: Grouped, outs: Dict[int, float], pools: List[int],
+    def _among(self, source: int, grouped: ShardsByGroup, outs: Dict[int, float], pools: List[int],
                price: float, strict: bool, best: Optional[Candidate]) -> Optional[Candidate]:
         """Moves of pools that share a list. What no pool could gain at a target ends the search
         there: at most sources of a large cluster, at once."""
@@ -146,7 +146,7 @@ class SingleMoves:
         least = min(shards[0][0] for group in pools for shards in grouped[group] if shards)
         largest = max(shards[-1][0] for group in pools for shards in grouped[group] if shards)
         paid = 0.0 if any(grouped[group][1] for group in pools) else price
-        for _, target in self._targets.of(pools[0], source):
+        for _, target in self._targets.candidates(pools[0], source):
             if target == source:
                 continue
             evens = self._most(source, target, least, largest, paid)
@@ -157,7 +157,7 @@ class SingleMoves:
                 floor = best.gain if best else NOISE
                 if evens + outs[group] <= floor:
                     break
-                counts = outs[group] - costs.enter_count(group, target)
+                counts = outs[group] - costs.count_loss_on_enter(group, target)
                 if evens + counts <= floor or not self._open(group, source, target):
                     continue
                 best, gains = self._to(source, target, grouped[group], price, counts, strict, best)
@@ -171,31 +171,31 @@ class SingleMoves:
         """What no shard between these sizes can gain more than, counts aside."""
         placement, costs = self._placement, self._costs
         middle = (least + largest) // 2
-        gain = costs.shift(source, target, middle) - price * middle
-        below = costs.weights.below
-        x = (placement.used[source] - middle) / placement.size[source] - costs.level[source]
-        y = (placement.used[target] + middle) / placement.size[target] - costs.level[target]
+        gain = costs.utilization_gain(source, target, middle) - price * middle
+        below = costs.weights.underfull_weight
+        x = (placement.used_bytes[source] - middle) / placement.size_bytes[source] - costs.target_utilization[source]
+        y = (placement.used_bytes[target] + middle) / placement.size_bytes[target] - costs.target_utilization[target]
         slope = 2.0 * (x if x > 0.0 else below * x) - 2.0 * (y if y > 0.0 else below * y) - price
         # concave in the bytes: the tangent is above it
         return gain + abs(slope) * (largest - least + 1) / 2.0
 
     # -- one target --------------------------------------------------------------------------------
 
-    def _to(self, source: int, target: int, plan_store: Tuple[Shards, Shards], price: float,
+    def _to(self, source: int, target: int, lists: Tuple[Shards, Shards], price: float,
             counts: float, strict: bool,
             best: Optional[Candidate]) -> Tuple[Optional[Candidate], bool]:
         """The best shard of the shelf for one target if it beats the best so far, and whether any
         shard, legal or not, would gain."""
         placement, costs = self._placement, self._costs
-        used_b = placement.used[target]
-        ends = _Ends(placement.used[source], placement.size[source], costs.level[source], used_b,
-                     placement.size[target], costs.level[target],
-                     costs.fill(source, placement.used[source]) + costs.fill(target, used_b) + counts)
+        used_b = placement.used_bytes[target]
+        ends = _Ends(placement.used_bytes[source], placement.size_bytes[source], costs.target_utilization[source], used_b,
+                     placement.size_bytes[target], costs.target_utilization[target],
+                     costs.utilization_cost(source, placement.used_bytes[source]) + costs.utilization_cost(target, used_b) + counts)
         better = False
         examined = 1
-        for shards, cost, fixed in ((plan_store[0], price, costs.per_move[source]),
-                                    (plan_store[1], 0.0, 0.0)):
-            for gain, size, pg in _by_gain(shards, ends, costs.weights.below, cost):
+        for shards, cost, fixed in ((lists[0], price, costs.move_cost[source]),
+                                    (lists[1], 0.0, 0.0)):
+            for gain, size, pg in _by_gain(shards, ends, costs.weights.underfull_weight, cost):
                 gain -= fixed
                 examined += 1
                 if gain <= NOISE or (strict and gain <= counts):
@@ -203,10 +203,10 @@ class SingleMoves:
                 better = True
                 if best and gain <= best.gain:
                     break
-                if used_b + size <= placement.most[target] and placement.legal(pg, source, target):
+                if used_b + size <= placement.fill_limit_bytes[target] and placement.is_legal(pg, source, target):
                     best = Candidate(gain, gain - counts, pg, target)
                     break
-        placement.examined += examined
+        placement.candidates_examined += examined
         return best, better
 
 

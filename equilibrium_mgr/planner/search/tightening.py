@@ -31,7 +31,7 @@ _EXTRA_EFFORT = 20
 _DEAR = 1.2
 
 
-class _Sinking(NamedTuple):
+class _Step(NamedTuple):
     """One step: who is beyond the limit, how far it shall sink, and what that is worth."""
 
     complaint: RepairGoal
@@ -52,15 +52,15 @@ class Tightening:
         self._limits = limits
         self._price = price
         self._go_on = go_on
-        effort = max(_LEAST_EFFORT, placement.examined)
-        self._left_for_maxima = self._left_for_room = effort
-        self._until = 0   # where `placement.examined` ends the present limit
-        self._journal: List[ShardMove] = []
-        self._spent = 0
+        effort = max(_LEAST_EFFORT, placement.candidates_examined)
+        self._utilization_effort = self._pressure_effort = effort
+        self._effort_end = 0   # where `placement.examined` ends the present limit
+        self._moves_made: List[ShardMove] = []
+        self._displaced_bytes = 0
         # OSD set → changes of the board when it was left as it is: the same again is in vain
-        self._given_up: Dict[Tuple[int, ...], int] = {}
+        self._exhausted_at: Dict[Tuple[int, ...], int] = {}
 
-    def lower_maximum(self, osds: Tuple[int, ...], goal: float,
+    def lower_max_utilization(self, osds: Tuple[int, ...], goal: float,
                       worth: Callable[[float, float], float], step: float,
                       trouble: float) -> None:
         """Sinks the highest utilization of a set of OSDs to the goal, or as far as it pays.
@@ -69,84 +69,84 @@ class Tightening:
         are ratios, and `trouble` what an operation costs beside its bytes, per byte of OSD.
         """
         placement, limits = self._placement, self._limits
-        used, size = placement.used, placement.size
-        members = [i for i in osds if placement.gives[i] and placement.shards[i]]
-        if not members or self._given_up.get(osds) == len(placement.changed):
+        used, size = placement.used_bytes, placement.size_bytes
+        members = [i for i in osds if placement.is_source[i] and placement.shards[i]]
+        if not members or self._exhausted_at.get(osds) == len(placement.change_log):
             return
         refused = 0
-        self._until = placement.examined + self._left_for_maxima
+        self._effort_end = placement.candidates_examined + self._utilization_effort
         while refused < _PATIENCE:
             top = max(used[i] / size[i] for i in members)
             if top <= goal + 1e-9:
                 break
             water = max(goal, top - step)
-            limits.set_water(osds, water)
+            limits.set_max_utilization(osds, water)
             above = [(-used[i] / size[i], i) for i in members if used[i] > water * size[i] + 1]
             complaint = RepairGoal(osds, -1, 0.0, goal, 0.0, trouble * size[members[0]])
-            if not self._sink(_Sinking(complaint, above, lambda i: used[i] / size[i], water,
+            if not self._apply_step(_Step(complaint, above, lambda i: used[i] / size[i], water,
                                        lambda level: worth(top, level), float("inf"))):
                 refused += 1
                 step = min(step, top - goal) / 2.0
-        self._left_for_maxima = self._until - placement.examined
-        limits.set_water(osds, max(used[i] / size[i] for i in members))
-        self._given_up[osds] = len(placement.changed)
+        self._utilization_effort = self._effort_end - placement.candidates_examined
+        limits.set_max_utilization(osds, max(used[i] / size[i] for i in members))
+        self._exhausted_at[osds] = len(placement.change_log)
 
-    def lower_to(self, osd: int, most: int, helpers: Tuple[int, ...]) -> None:
+    def lower_osd_to(self, osd: int, most: int, helpers: Tuple[int, ...]) -> None:
         """Relieves an OSD until it has less than one of its shards above `most` bytes, or nothing
         more can leave: what that costs is not asked."""
         placement = self._placement
-        if not placement.gives[osd]:
+        if not placement.is_source[osd]:
             return
-        complaint = RepairGoal(helpers, -1, 0.0, most / placement.size[osd], 0.0, 0.0)
-        self._until = placement.examined + self._left_for_maxima
+        complaint = RepairGoal(helpers, -1, 0.0, most / placement.size_bytes[osd], 0.0, 0.0)
+        self._effort_end = placement.candidates_examined + self._utilization_effort
         for _ in range(_EFFORT * len(placement.shards[osd])):
             sizes = sorted(placement.pg_bytes[pg] for pg in placement.shards[osd] if placement.pg_bytes[pg])
-            if not sizes or placement.used[osd] - most < sizes[len(sizes) // 2] or (
-                    placement.examined >= self._until or not self._go_on()):
+            if not sizes or placement.used_bytes[osd] - most < sizes[len(sizes) // 2] or (
+                    placement.candidates_examined >= self._effort_end or not self._go_on()):
                 break
             found = self._repair.find(osd, complaint)
             if found is None:
                 break
-            self._journal.clear()
-            self._apply(found.steps)
-        self._journal.clear()
+            self._moves_made.clear()
+            self._make_moves(found.steps)
+        self._moves_made.clear()
 
-    def make_room(self, group: int, goal: float, worth: float, budget: float) -> float:
+    def lower_pool_pressure(self, group: int, goal: float, worth: float, budget: float) -> float:
         """Lowers a pool's highest count of shards per free byte to the goal, or as it pays.
 
         `worth` is how many bytes moved a byte of the pool's raw free space is worth. At most
         `budget` bytes are displaced; returns how many of them are left.
         """
         placement, limits = self._placement, self._limits
-        members = [i for i in placement.groups[group].osds if placement.gives[i]]
+        members = [i for i in placement.groups[group].osds if placement.is_source[i]]
         pool = placement.groups[group].pool
-        mean = max(1.0, placement.groups[group].mean_bytes)
-        share, refused, start = _SHARE, 0, self._spent
-        self._until = placement.examined + self._left_for_room
+        mean = max(1.0, placement.groups[group].mean_shard_bytes)
+        share, refused, start = _SHARE, 0, self._displaced_bytes
+        self._effort_end = placement.candidates_examined + self._pressure_effort
 
         def pressure(osd: int) -> float:
-            return limits.pressure(group, osd)
+            return limits.shards_per_free_byte(group, osd)
         levels = [(-pressure(i), i) for i in members]
         while levels and refused < _PATIENCE:
             now = -min(levels)[0]
             if now <= goal or now == float("inf"):
                 break
             wanted = max(goal, now * (1.0 - share))
-            limits.allow(group, wanted)
+            limits.set_max_pressure(group, wanted)
             raw = pool.pg_num * pool.size * worth
-            if not self._sink(_Sinking(
+            if not self._apply_step(_Step(
                     RepairGoal((), group, wanted, 0.0, mean, 0.0),
                     [entry for entry in levels if -entry[0] > wanted], pressure, wanted,
-                    lambda level: raw * (1.0 / level - 1.0 / now), budget - self._spent + start)):
+                    lambda level: raw * (1.0 / level - 1.0 / now), budget - self._displaced_bytes + start)):
                 refused += 1
                 share /= 2.0
             levels = [(-pressure(i), i) for i in members]
-        self._left_for_room = self._until - placement.examined
+        self._pressure_effort = self._effort_end - placement.candidates_examined
         if levels:
-            limits.allow(group, -min(levels)[0])
-        return budget - self._spent + start
+            limits.set_max_pressure(group, -min(levels)[0])
+        return budget - self._displaced_bytes + start
 
-    def _sink(self, sinking: _Sinking) -> bool:
+    def _apply_step(self, sinking: _Step) -> bool:
         """Relieves the OSDs beyond the limit, the worst first, and keeps what paid.
 
         After each OSD the limit stands at the next one's level. False where not all was kept.
@@ -155,41 +155,41 @@ class Tightening:
         left = _EFFORT * len(above) + _EXTRA_EFFORT
         cost, displaced = 0.0, 0
         best, keep, spent = 0.0, 0, 0
-        self._journal.clear()
+        self._moves_made.clear()
         for number, (_, source) in enumerate(above):
             while sinking.level_of(source) > sinking.wanted * (1 + 1e-12):
                 found = self._repair.find(source, sinking.complaint) if (
-                    left and self._placement.examined < self._until and self._go_on()) else None
+                    left and self._placement.candidates_examined < self._effort_end and self._go_on()) else None
                 if found is None:
-                    self._take_back(keep, spent)
+                    self._revert_after(keep, spent)
                     return False
                 left -= 1
                 cost -= found.gain
-                displaced += self._apply(found.steps)
+                displaced += self._make_moves(found.steps)
             following = -above[number + 1][0] if number + 1 < len(above) else 0.0
             value = self._price * sinking.space(max(sinking.wanted, following)) - cost
             if value > best and displaced <= sinking.budget:
-                best, keep, spent = value, len(self._journal), displaced
+                best, keep, spent = value, len(self._moves_made), displaced
             elif (displaced > sinking.budget
                   or cost > _DEAR * self._price * sinking.space(sinking.wanted)):
                 break
-        whole = keep == len(self._journal)
-        self._take_back(keep, spent)
+        whole = keep == len(self._moves_made)
+        self._revert_after(keep, spent)
         return whole
 
-    def _apply(self, steps: Sequence[ShardMove]) -> int:
+    def _make_moves(self, steps: Sequence[ShardMove]) -> int:
         """Carries the steps out; returns the bytes that they displace, less what they refund."""
         displaced = 0
         for pg, source, target in steps:
-            start = self._placement.start[pg]
+            start = self._placement.initial_up[pg]
             displaced += self._placement.pg_bytes[pg] * ((source in start) - (target in start))
             self._placement.move(pg, source, target)
-        self._journal += steps
+        self._moves_made += steps
         return displaced
 
-    def _take_back(self, keep: int, spent: int) -> None:
+    def _revert_after(self, keep: int, spent: int) -> None:
         """Undoes all but the first `keep` steps, which displaced `spent` bytes."""
-        for pg, source, target in reversed(self._journal[keep:]):
+        for pg, source, target in reversed(self._moves_made[keep:]):
             self._placement.move(pg, target, source)
-        del self._journal[keep:]
-        self._spent += spent
+        del self._moves_made[keep:]
+        self._displaced_bytes += spent

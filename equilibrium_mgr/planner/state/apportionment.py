@@ -4,15 +4,15 @@ from __future__ import annotations
 from typing import Callable, Dict, List, Sequence, Tuple
 
 from .placement_state import PlacementState
-from .shard_groups import Group
+from .shard_groups import ShardGroup
 
 _PRECISION = 1e-4
 
 #: (the group's block, its shards) → shards per free byte: pools of one shape share the work
-Known = Dict[Tuple[int, int], float]
+PressureCache = Dict[Tuple[int, int], float]
 
 
-def shards_per_free_byte(placement: PlacementState, group: Group, free: Sequence[float], known: Known,
+def min_pressure(placement: PlacementState, group: ShardGroup, free: Sequence[float], known: PressureCache,
                          checkpoint: Callable[[], object]) -> float:
     """The least M so that M shards per free byte, rounded down, place all shards of the group.
 
@@ -20,27 +20,27 @@ def shards_per_free_byte(placement: PlacementState, group: Group, free: Sequence
     way of sharing whole seats, and makes the smallest free space per shard as large as can be.
     `free` is bytes per OSD index; 0 where nothing can be placed.
     """
-    key = (id(group.block), group.shards)
+    key = (id(group.block), group.shard_count)
     if key not in known:
         known[key] = _search(placement, group, free, checkpoint)
     return known[key]
 
 
-def _search(placement: PlacementState, group: Group, free: Sequence[float],
+def _search(placement: PlacementState, group: ShardGroup, free: Sequence[float],
             checkpoint: Callable[[], object]) -> float:
-    osds = [i for i in group.osds if placement.takes[i] and free[i] > 0.0]
-    if not osds or not group.shards:
+    osds = [i for i in group.osds if placement.is_target[i] and free[i] > 0.0]
+    if not osds or not group.shard_count:
         return 0.0
     domains = _Domains(placement, group, osds)
-    low = group.shards / sum(free[i] for i in osds)
+    low = group.shard_count / sum(free[i] for i in osds)
     high = low
-    most = 4.0 * group.shards / min(free[i] for i in osds)
-    while high < most and domains.room(free, high) < group.shards:
+    most = 4.0 * group.shard_count / min(free[i] for i in osds)
+    while high < most and domains.room(free, high) < group.shard_count:
         low, high = high, high * 1.5
         checkpoint()
     while high - low > _PRECISION * high:
         middle = (low + high) / 2.0
-        if domains.room(free, middle) >= group.shards:
+        if domains.room(free, middle) >= group.shard_count:
             high = middle
         else:
             low = middle
@@ -51,9 +51,9 @@ def _search(placement: PlacementState, group: Group, free: Sequence[float],
 class _Domains:
     """Shards that fit, summed up the failure domains, each held at what the rule allows there."""
 
-    def __init__(self, placement: PlacementState, group: Group, osds: List[int]) -> None:
+    def __init__(self, placement: PlacementState, group: ShardGroup, osds: List[int]) -> None:
         self._osds = osds
-        self._pgs = group.shards // max(1, group.block.positions)
+        self._pgs = group.shard_count // max(1, group.block.positions)
         self._levels: List[Tuple[List[int], int, int]] = []  # (bucket per child, buckets, cap)
         children = [placement.osd_ids[i] for i in osds]          # one OSD stands for each child
         for domain in reversed(group.block.domains):

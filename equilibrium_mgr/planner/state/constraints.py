@@ -26,69 +26,69 @@ class SearchConstraints:
         self._placement = placement
         self._checkpoint = checkpoint
         full = placement.snapshot.full_ratio
-        self.usable: List[float] = [full * size for size in placement.size]
-        self.most_used: List[float] = [float(most) for most in placement.most]
-        self.most_per_byte: Dict[int, float] = {}  # changed by `allow` alone
-        self._version = 0
-        self._needs: List[_Need] = [_UNKNOWN] * len(placement.size)
-        self._data: List[List[int]] = [[] for _ in placement.size]
+        self.usable_bytes: List[float] = [full * size for size in placement.size_bytes]
+        self.max_used_bytes: List[float] = [float(most) for most in placement.fill_limit_bytes]
+        self.max_pressure: Dict[int, float] = {}  # changed by `allow` alone
+        self._pressure_version = 0
+        self._free_needs: List[_Need] = [_UNKNOWN] * len(placement.size_bytes)
+        self._data_groups: List[List[int]] = [[] for _ in placement.size_bytes]
         for group in data_groups:
             checkpoint()
             osds = placement.groups[group].osds
             for i in osds:
-                self._data[i].append(group)
-            self.allow(group, max((self.pressure(group, i) for i in osds), default=0.0), 0.0)
+                self._data_groups[i].append(group)
+            self.set_max_pressure(group, max((self.shards_per_free_byte(group, i) for i in osds), default=0.0), 0.0)
 
-    def pressure(self, group: int, osd: int) -> float:
+    def shards_per_free_byte(self, group: int, osd: int) -> float:
         """Shards of a group per byte that is still free on the OSD."""
         count = self._placement.groups[group].counts[osd]
         if not count:
             return 0.0
-        free = self.usable[osd] - self._placement.used[osd]
+        free = self.usable_bytes[osd] - self._placement.used_bytes[osd]
         return count / free if free > 0 else float("inf")
 
-    def allow(self, group: int, per_byte: float, slack: float = 0.0) -> None:
+    def set_max_pressure(self, group: int, per_byte: float, slack: float = 0.0) -> None:
         """The group may have so many shards per free byte, and `slack` (a ratio) more."""
-        self.most_per_byte[group] = per_byte * (1 + 1e-9 + slack)
-        self._version += 1
+        self.max_pressure[group] = per_byte * (1 + 1e-9 + slack)
+        self._pressure_version += 1
 
-    def settle(self, slack: float) -> None:
+    def tighten_to_current(self, slack: float) -> None:
         """Pools may have what they have now, and `slack` (a ratio) more."""
-        for group in self.most_per_byte:
+        for group in self.max_pressure:
             self._checkpoint()
-            self.allow(group, max((self.pressure(group, i)
+            self.set_max_pressure(group, max((self.shards_per_free_byte(group, i)
                                    for i in self._placement.groups[group].osds), default=0.0), slack)
 
-    def set_water(self, osds: Sequence[int], water: float) -> None:
+    def set_max_utilization(self, osds: Sequence[int], water: float) -> None:
         """No OSD of these may pass the utilization `water` (nor its fill limit)."""
         for i in osds:
-            self.most_used[i] = min(float(self._placement.most[i]), water * self._placement.size[i])
+            self.max_used_bytes[i] = min(float(self._placement.fill_limit_bytes[i]), water * self._placement.size_bytes[i])
 
     def fits(self, osd: int, more: float, plus: int, minus: int) -> bool:
         """Does the OSD keep all limits with `more` bytes, one shard of `plus`, one less of
         `minus` (-1: none)?"""
-        return (self._placement.used[osd] + more <= self.most_used[osd]
-                and self.fits_counts(osd, more, plus, minus))
+        return (self._placement.used_bytes[osd] + more <= self.max_used_bytes[osd]
+                and self.fits_pressure(osd, more, plus, minus))
 
-    def fits_counts(self, osd: int, more: float, plus: int, minus: int) -> bool:
+    def fits_pressure(self, osd: int, more: float, plus: int, minus: int) -> bool:
         """The same for shards per free byte alone; a group that only loses always fits."""
-        free = self.usable[osd] - self._placement.used[osd] - more
-        need = self._needs[osd]
-        if need.version != (self._placement.version[osd], self._version):
-            need = self._need(osd)
+        free = self.usable_bytes[osd] - self._placement.used_bytes[osd] - more
+        need = self._free_needs[osd]
+        if need.version != (self._placement.change_counts[osd], self._pressure_version):
+            need = self._free_need(osd)
         if (need.others if need.group == minus else need.most) > free:
             return False
-        most = self.most_per_byte.get(plus)
+        most = self.max_pressure.get(plus)
         if most is None or plus == minus:
             return True
         return self._placement.groups[plus].counts[osd] + 1 <= most * free
 
-    def _need(self, osd: int) -> _Need:
+    def _free_need(self, osd: int) -> _Need:
         """Asked for often between two changes, and a pass over all pools: so it is kept."""
-        groups, allowed = self._placement.groups, self.most_per_byte
+        groups, allowed = self._placement.groups, self.max_pressure
         most = others = 0.0
         name = -1
-        for group in self._data[osd]:
+        for group in self._data_groups[osd]:
             count = groups[group].counts[osd]
             if count:
                 free = count / allowed[group]
@@ -96,6 +96,6 @@ class SearchConstraints:
                     most, others, name = free, most, group
                 elif free > others:
                     others = free
-        need = _Need((self._placement.version[osd], self._version), most, name, others)
-        self._needs[osd] = need
+        need = _Need((self._placement.change_counts[osd], self._pressure_version), most, name, others)
+        self._free_needs[osd] = need
         return need

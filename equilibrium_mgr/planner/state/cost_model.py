@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Callable, Dict, List, Sequence, Tuple
 
 from ..objective import Weights, pool_weight
-from .apportionment import Known, shards_per_free_byte
+from .apportionment import PressureCache, min_pressure
 from .placement_state import PlacementState
 
 #: Gains are differences of terms of up to 1e12 bytes: below this they are rounding, and shards of
@@ -24,70 +24,70 @@ class CostModel:
                  checkpoint: Callable[[], object]) -> None:
         self.placement = placement
         self.weights = weights
-        self.level = level
-        self.per_move: List[float] = [weights.per_move * t for t in typical]
+        self.target_utilization = level
+        self.move_cost: List[float] = [weights.move_cost * t for t in typical]
         #: group → how much its counts matter, 0 to 1
-        self.worth: List[float] = _worth(placement)
+        self.pool_weights: List[float] = _worth(placement)
         #: group → the fewest shards per free byte that place all of them
-        self.least_pressure: List[float] = []
-        self.caps: List[List[float]] = []
-        known: Known = {}
+        self.min_pressure: List[float] = []
+        self.count_caps: List[List[float]] = []
+        known: PressureCache = {}
         shared: Dict[Tuple[int, float], List[float]] = {}
         for group in placement.groups:
             least = 0.0
-            if self.worth[group.index]:
-                least = shards_per_free_byte(placement, group, free, known, checkpoint)
-            self.least_pressure.append(least)
+            if self.pool_weights[group.index]:
+                least = min_pressure(placement, group, free, known, checkpoint)
+            self.min_pressure.append(least)
             key = (id(group.osds), least)
             if key not in shared:
                 # one shard may lie anywhere: or small pools would all want the largest OSDs
-                shared[key] = [max(least * (1.0 + weights.slack) * f, 1.0) for f in free]
-            self.caps.append(shared[key])
+                shared[key] = [max(least * (1.0 + weights.count_slack) * f, 1.0) for f in free]
+            self.count_caps.append(shared[key])
 
-    def fill(self, osd: int, used: float) -> float:
+    def utilization_cost(self, osd: int, used: float) -> float:
         """The utilization term of an OSD that holds `used` bytes."""
-        size = self.placement.size[osd]
-        over = used / size - self.level[osd]
-        return size * over * over * (1.0 if over > 0.0 else self.weights.below)
+        size = self.placement.size_bytes[osd]
+        over = used / size - self.target_utilization[osd]
+        return size * over * over * (1.0 if over > 0.0 else self.weights.underfull_weight)
 
-    def count(self, group: int, osd: int, count: int) -> float:
+    def count_cost(self, group: int, osd: int, count: int) -> float:
         """The count term of an OSD that holds so many shards of a group."""
-        cap = self.caps[group][osd]
-        worth = self.worth[group]
+        cap = self.count_caps[group][osd]
+        worth = self.pool_weights[group]
         if count <= cap or not worth:
             return 0.0
         over = count / cap - 1.0
-        return self.weights.counts * worth * self.placement.size[osd] * over * over
+        return self.weights.count_weight * worth * self.placement.size_bytes[osd] * over * over
 
-    def leave_count(self, group: int, osd: int) -> float:
+    def count_gain_on_leave(self, group: int, osd: int) -> float:
         """What the count term gains when a shard leaves."""
         count = self.placement.groups[group].counts[osd]
-        if count <= self.caps[group][osd] or not self.worth[group]:
+        if count <= self.count_caps[group][osd] or not self.pool_weights[group]:
             return 0.0
-        return self.count(group, osd, count) - self.count(group, osd, count - 1)
+        return self.count_cost(group, osd, count) - self.count_cost(group, osd, count - 1)
 
-    def enter_count(self, group: int, osd: int) -> float:
+    def count_loss_on_enter(self, group: int, osd: int) -> float:
         """What the count term loses when a shard comes."""
         count = self.placement.groups[group].counts[osd] + 1
-        if count <= self.caps[group][osd] or not self.worth[group]:
+        if count <= self.count_caps[group][osd] or not self.pool_weights[group]:
             return 0.0
-        return self.count(group, osd, count) - self.count(group, osd, count - 1)
+        return self.count_cost(group, osd, count) - self.count_cost(group, osd, count - 1)
 
-    def enter(self, group: int, osd: int, size: float) -> float:
+    def cost_on_enter(self, group: int, osd: int, size: float) -> float:
         """What both terms of an OSD lose when a shard of `size` bytes comes."""
-        used = self.placement.used[osd]
-        return self.fill(osd, used + size) - self.fill(osd, used) + self.enter_count(group, osd)
+        used = self.placement.used_bytes[osd]
+        return self.utilization_cost(osd, used + size) - self.utilization_cost(osd, used) + self.count_loss_on_enter(group, osd)
 
-    def shift(self, source: int, target: int, size: int) -> float:
+    def utilization_gain(self, source: int, target: int, size: int) -> float:
         """What the utilization term gains when bytes go from one OSD to another."""
-        used = self.placement.used
-        return (self.fill(source, used[source]) - self.fill(source, used[source] - size)
-                + self.fill(target, used[target]) - self.fill(target, used[target] + size))
+        used = self.placement.used_bytes
+        return (self.utilization_cost(source, used[source]) - self.utilization_cost(source, used[source] - size)
+                + self.utilization_cost(target, used[target]) - self.utilization_cost(target, used[target] + size))
 
 
 def _worth(placement: PlacementState) -> List[float]:
     totals: Dict[int, int] = {}
     for group in placement.groups:
-        totals[group.pool.id] = totals.get(group.pool.id, 0) + group.bytes
+        totals[group.pool.id] = totals.get(group.pool.id, 0) + group.total_bytes
     everything = max(1, sum(totals.values()))
     return [pool_weight(totals[group.pool.id] / everything) for group in placement.groups]

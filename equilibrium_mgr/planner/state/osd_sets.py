@@ -20,55 +20,55 @@ _FAR_LEAST = 0.004
 class OsdSetState:
     """One set on a board; what it was like at the start is kept."""
 
-    def __init__(self, placement: PlacementState, osd_set: OsdSet, reachable: UtilizationBounds) -> None:
+    def __init__(self, placement: PlacementState, osd_set: OsdSet, bounds: UtilizationBounds) -> None:
         self.osds = tuple(placement.index_of[osd] for osd in osd_set.osds)
-        self.known = frozenset(self.osds)
-        self._used = [placement.used[i] for i in self.osds]
-        self.restless = True
+        self.members = frozenset(self.osds)
+        self._initial_used_bytes = [placement.used_bytes[i] for i in self.osds]
+        self.needs_tightening = True
         self.bound = osd_set.bound
-        level = {i: reachable.levels[placement.osd_ids[i]] for i in self.osds}
-        self.size_bytes = sum(placement.size[i] for i in self.osds)
+        level = {i: bounds.utilizations[placement.osd_ids[i]] for i in self.osds}
+        self.size_bytes = sum(placement.size_bytes[i] for i in self.osds)
         #: bytes that grow where the fullest OSDs get room: pools that lean on them grow everywhere
-        self.usable_bytes = sum(level[i] * placement.size[i] for i in self.osds) / max(
+        self.usable_bytes = sum(level[i] * placement.size_bytes[i] for i in self.osds) / max(
             1e-9, osd_set.bound)
         #: bytes above the reachable levels: no plan that evens out moves less
-        self.excess = sum(max(0.0, placement.used[i] - level[i] * placement.size[i]) for i in self.osds)
-        self.typical = _typical_shard(placement, self.known)
-        sizes = sorted(placement.size[i] for i in self.osds)
-        self.shard = self.typical / sizes[len(sizes) // 2]  # of an OSD, a ratio
+        self.excess_bytes = sum(max(0.0, placement.used_bytes[i] - level[i] * placement.size_bytes[i]) for i in self.osds)
+        self.typical_shard_bytes = _typical_shard(placement, self.members)
+        sizes = sorted(placement.size_bytes[i] for i in self.osds)
+        self.typical_shard = self.typical_shard_bytes / sizes[len(sizes) // 2]  # of an OSD, a ratio
 
-    def look_again(self, placement: PlacementState) -> None:
+    def update_needs_tightening(self, placement: PlacementState) -> None:
         """A set that is near its bound, and that single moves hardly change, is at rest: a plan
         made after a finished one finds nothing to do."""
-        moved = sum(max(0, placement.used[i] - used) for i, used in zip(self.osds, self._used))
-        self.restless = not self.near(placement) or moved > _AT_REST * sum(self._used)
+        moved = sum(max(0, placement.used_bytes[i] - used) for i, used in zip(self.osds, self._initial_used_bytes))
+        self.needs_tightening = not self.is_near_bound(placement) or moved > _AT_REST * sum(self._initial_used_bytes)
 
-    def near(self, placement: PlacementState) -> bool:
+    def is_near_bound(self, placement: PlacementState) -> bool:
         """Whether whole shards may well be all that keeps the fullest OSD off the bound."""
-        return self.top(placement) <= self.bound + min(_NEAR * self.shard, _NEAR_MOST)
+        return self.max_utilization(placement) <= self.bound + min(_NEAR * self.typical_shard, _NEAR_MOST)
 
-    def top(self, placement: PlacementState) -> float:
-        return max(placement.used[i] / placement.size[i] for i in self.osds)
+    def max_utilization(self, placement: PlacementState) -> float:
+        return max(placement.used_bytes[i] / placement.size_bytes[i] for i in self.osds)
 
-    def far(self, weights: Weights) -> float:
+    def far_threshold(self, weights: Weights) -> float:
         """The utilization above which the fullest OSD is far from the bound."""
-        return self.bound + max(_FAR_LEAST, weights.far * self.shard)
+        return self.bound + max(_FAR_LEAST, weights.far_shards * self.typical_shard)
 
-    def worth(self, weights: Weights) -> Callable[[float, float], float]:
+    def value_of_lowering(self, weights: Weights) -> Callable[[float, float], float]:
         """Bytes moved that it is worth to bring the fullest OSD from one utilization to another."""
-        far = self.far(weights)
+        far = self.far_threshold(weights)
 
         def worth(high: float, low: float) -> float:
             near = min(high, far) - min(low, far)
             return self.usable_bytes * (
-                weights.worth * near + weights.far_worth * (high - low - near))
+                weights.usable_value * near + weights.far_usable_value * (high - low - near))
         return worth
 
 
 def _typical_shard(placement: PlacementState, known: FrozenSet[int]) -> float:
     """Half of the bytes on these OSDs are in pools whose mean shard is at most this large."""
-    groups = sorted((group.mean_bytes, group.bytes) for group in placement.groups
-                    if group.shards and group.members & known)
+    groups = sorted((group.mean_shard_bytes, group.total_bytes) for group in placement.groups
+                    if group.shard_count and group.members & known)
     half, passed = sum(total for _, total in groups) / 2.0, 0
     for mean, total in groups:
         passed += total

@@ -9,7 +9,7 @@ from .placement_state import PlacementState
 Shards = Tuple[Tuple[int, int], ...]        # (bytes, PG), sorted
 #: group → (at their start, displaced). Tuples, which the garbage collector leaves out: an OSD has
 #: one entry for each of its pools.
-Grouped = Dict[int, Tuple[Shards, Shards]]
+ShardsByGroup = Dict[int, Tuple[Shards, Shards]]
 
 
 class ShardIndex:
@@ -17,22 +17,22 @@ class ShardIndex:
 
     def __init__(self, placement: PlacementState) -> None:
         self._placement = placement
-        count = len(placement.used)
-        self._grouped: List[Optional[Grouped]] = [None] * count
+        count = len(placement.used_bytes)
+        self._grouped: List[Optional[ShardsByGroup]] = [None] * count
         self._by_size: List[Tuple[int, List[Tuple[int, int, int]]]] = [(-1, [])] * count
         self._displaced: List[Tuple[int, List[Tuple[int, int, int]]]] = [(-1, [])] * count
-        placement.watchers.append(self._follow)
+        placement.observers.append(self._on_move)
 
-    def of(self, osd: int) -> Grouped:
+    def by_group(self, osd: int) -> ShardsByGroup:
         """Group → its shards on the OSD: those that are at their start, and displaced ones."""
         known = self._grouped[osd]
         if known is not None:
             return known
         placement = self._placement
         found: Dict[int, Tuple[List[Tuple[int, int]], List[Tuple[int, int]]]] = {}
-        sizes, start, group_at = placement.pg_bytes, placement.start, placement.group_at
+        sizes, start, group_at = placement.pg_bytes, placement.initial_up, placement.groups_of_pool
         for pg in placement.shards[osd]:
-            at = group_at[placement.pool_at[pg]]
+            at = group_at[placement.pool_of_pg[pg]]
             group = at[0] if len(at) == 1 else at[placement.up[pg].index(osd)]
             pair = found.get(group)
             if pair is None:
@@ -47,24 +47,24 @@ class ShardIndex:
     def by_size(self, osd: int) -> List[Tuple[int, int, int]]:
         """Every movable shard on an OSD as (bytes, PG, group), sorted."""
         version, shards = self._by_size[osd]
-        if version != self._placement.version[osd]:
-            shards = sorted((s, pg, group) for group, pair in self.of(osd).items()
+        if version != self._placement.change_counts[osd]:
+            shards = sorted((s, pg, group) for group, pair in self.by_group(osd).items()
                             for some in pair for s, pg in some)
-            self._by_size[osd] = (self._placement.version[osd], shards)
+            self._by_size[osd] = (self._placement.change_counts[osd], shards)
         return shards
 
     def displaced(self, osd: int) -> List[Tuple[int, int, int]]:
         """The displaced ones among them."""
         version, shards = self._displaced[osd]
-        if version != self._placement.version[osd]:
-            shards = sorted((s, pg, group) for group, pair in self.of(osd).items()
+        if version != self._placement.change_counts[osd]:
+            shards = sorted((s, pg, group) for group, pair in self.by_group(osd).items()
                             for s, pg in pair[1])
-            self._displaced[osd] = (self._placement.version[osd], shards)
+            self._displaced[osd] = (self._placement.change_counts[osd], shards)
         return shards
 
-    def _follow(self, pg: int, source: int, target: int, group: int) -> None:
+    def _on_move(self, pg: int, source: int, target: int, group: int) -> None:
         entry = (self._placement.pg_bytes[pg], pg)
-        start = self._placement.start[pg]
+        start = self._placement.initial_up[pg]
         there = self._grouped[source]
         if there is not None:
             pair = _with(there[group], source not in start, entry, present=False)

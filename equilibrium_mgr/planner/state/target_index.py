@@ -6,9 +6,9 @@ from typing import Callable, Dict, List, Sequence, Set, Tuple
 
 from .cost_model import CostModel
 from .placement_state import PlacementState
-from .shard_groups import Group
+from .shard_groups import ShardGroup
 
-Entry = Tuple[float, int]   # (key, OSD index), best first
+TargetEntry = Tuple[float, int]   # (key, OSD index), best first
 
 #: Pools times OSDs up to which every pool has lists of its own. They find the best target sooner,
 #: but each has to be repaired after each move: beyond this that costs more than the search.
@@ -27,48 +27,48 @@ class TargetIndex:
         placement = costs.placement
         self._placement = placement
         self._costs = costs
-        self.own = sum(len(group.osds) for group in placement.groups) <= _OWN_LISTS
-        self.patience = _PATIENCE_OWN if self.own else _PATIENCE_SHARED
-        self._among: Dict[Tuple[int, ...], _Sorted] = {}
-        self._within: Dict[Tuple[int, int], _Sorted] = {}
+        self.has_own_lists = sum(len(group.osds) for group in placement.groups) <= _OWN_LISTS
+        self.patience = _PATIENCE_OWN if self.has_own_lists else _PATIENCE_SHARED
+        self._by_osds: Dict[Tuple[int, ...], _Sorted] = {}
+        self._by_bucket: Dict[Tuple[int, int], _Sorted] = {}
         shared: Dict[Tuple[int, int], Dict[int, _Sorted]] = {}
-        self._of_group: List[Dict[int, _Sorted]] = []
+        self._by_group: List[Dict[int, _Sorted]] = []
         for group in placement.groups:
-            if self.own:
-                self._of_group.append(_by_zone(placement, group, _cost_of(costs, group)))
+            if self.has_own_lists:
+                self._by_group.append(_by_zone(placement, group, _cost_of(costs, group)))
                 continue
             key = (id(group.osds), id(group.zone))
             if key not in shared:
-                shared[key] = _by_zone(placement, group, placement.fullness)
-            self._of_group.append(shared[key])
+                shared[key] = _by_zone(placement, group, placement.capacity_utilization)
+            self._by_group.append(shared[key])
 
-    def of(self, group: int, source: int) -> List[Entry]:
+    def candidates(self, group: int, source: int) -> List[TargetEntry]:
         """The OSDs that a shard of the group might go to from `source`."""
         zone = self._placement.groups[group].zone
-        known = self._of_group[group].get(0 if zone is None else zone[source])
+        known = self._by_group[group].get(0 if zone is None else zone[source])
         return known.entries() if known is not None else []
 
-    def list_of(self, group: int, source: int) -> int:
+    def list_id(self, group: int, source: int) -> int:
         """Which list that is: groups with the same number share it."""
         zone = self._placement.groups[group].zone
-        return id(self._of_group[group].get(0 if zone is None else zone[source]))
+        return id(self._by_group[group].get(0 if zone is None else zone[source]))
 
-    def within(self, group: int, bucket: int) -> List[Entry]:
+    def in_bucket(self, group: int, bucket: int) -> List[TargetEntry]:
         """The OSDs of one of the buckets that the group's shards share."""
-        if (group, bucket) not in self._within:
+        if (group, bucket) not in self._by_bucket:
             members = self._placement.groups[group]
             assert members.joint is not None
-            osds = [osd for osd in members.osds if members.joint.bucket[osd] == bucket]
-            self._within[group, bucket] = _Sorted(
+            osds = [osd for osd in members.osds if members.joint.bucket_of[osd] == bucket]
+            self._by_bucket[group, bucket] = _Sorted(
                 self._placement, osds,
-                _cost_of(self._costs, members) if self.own else self._placement.fullness)
-        return self._within[group, bucket].entries()
+                _cost_of(self._costs, members) if self.has_own_lists else self._placement.capacity_utilization)
+        return self._by_bucket[group, bucket].entries()
 
-    def among(self, osds: Tuple[int, ...]) -> List[Entry]:
+    def by_utilization(self, osds: Tuple[int, ...]) -> List[TargetEntry]:
         """(fullness, OSD) of these OSDs, the emptiest first."""
-        if osds not in self._among:
-            self._among[osds] = _Sorted(self._placement, osds, self._placement.fullness)
-        return self._among[osds].entries()
+        if osds not in self._by_osds:
+            self._by_osds[osds] = _Sorted(self._placement, osds, self._placement.capacity_utilization)
+        return self._by_osds[osds].entries()
 
 
 class _Sorted:
@@ -76,14 +76,14 @@ class _Sorted:
 
     def __init__(self, placement: PlacementState, osds: Sequence[int], key: Callable[[int], float]) -> None:
         self._placement = placement
-        self._osds = [osd for osd in osds if placement.takes[osd]]
+        self._osds = [osd for osd in osds if placement.is_target[osd]]
         self._key = key
-        self._entries: List[Entry] = []
+        self._entries: List[TargetEntry] = []
         self._keys: Dict[int, float] = {}
         self._seen = -1
 
-    def entries(self) -> List[Entry]:
-        changed = self._placement.changed
+    def entries(self) -> List[TargetEntry]:
+        changed = self._placement.change_log
         if self._seen < 0 or len(changed) - self._seen > len(self._osds) // 2 + 8:
             self._keys = {osd: self._key(osd) for osd in self._osds}
             self._entries = sorted((key, osd) for osd, key in self._keys.items())
@@ -102,13 +102,13 @@ class _Sorted:
                     insort(self._entries, (new, osd))
 
 
-def _by_zone(placement: PlacementState, group: Group, key: Callable[[int], float]) -> Dict[int, _Sorted]:
+def _by_zone(placement: PlacementState, group: ShardGroup, key: Callable[[int], float]) -> Dict[int, _Sorted]:
     members: Dict[int, List[int]] = {}
     for osd in group.osds:
         members.setdefault(0 if group.zone is None else group.zone[osd], []).append(osd)
     return {zone: _Sorted(placement, osds, key) for zone, osds in members.items()}
 
 
-def _cost_of(costs: CostModel, group: Group) -> Callable[[int], float]:
+def _cost_of(costs: CostModel, group: ShardGroup) -> Callable[[int], float]:
     """What it costs an OSD to take a shard of mean size."""
-    return lambda osd: costs.enter(group.index, osd, group.mean_bytes)
+    return lambda osd: costs.cost_on_enter(group.index, osd, group.mean_shard_bytes)

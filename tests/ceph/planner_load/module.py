@@ -204,7 +204,7 @@ def looking(_mgr: Any) -> Work:
     """What the serve loop does with each reading, and what `eval` prints of it."""
     from equilibrium.execution.pending_moves import PendingMoves
     from equilibrium.observation.cluster_view import make_view
-    from equilibrium.planner.bound.lower_bound import reachable
+    from equilibrium.planner.bound.lower_bound import utilization_bounds
     from equilibrium.report.evaluation import evaluate_cluster
     from equilibrium.runtime.time_slice import TimeSlice
     from equilibrium.snapshot.builder import SnapshotBuilder
@@ -213,7 +213,7 @@ def looking(_mgr: Any) -> Work:
 
     def work(_going_on: Callable[[], bool]) -> None:
         snapshot = builder.build(reading)
-        bounds = reachable(snapshot, frozenset(), checkpoint=lambda: turns())
+        bounds = utilization_bounds(snapshot, frozenset(), checkpoint=lambda: turns())
         view = make_view(snapshot, bounds, PendingMoves(), 0.05, False)
         evaluate_cluster(view.usage, view.bounds, snapshot.epoch, 0.0)
     return work
