@@ -47,7 +47,6 @@ class Commands:
     log: Any
     next_round_at: Optional[float]
     options: RemovedOptions
-    set_module_option: Callable[[str, Any], None]
     settings: Callable[[], Settings]
     plan_store: PlanStore
     wakeup: threading.Event
@@ -365,7 +364,7 @@ class Commands:
         builtin_was_active = self.gateway.builtin_balancer_active()
         if builtin_was_active:
             self.gateway.switch_off_builtin_balancer()
-        self.set_module_option("active", "true")
+        self.gateway.set_option("active", "true")
         self.balancer.switch_on(builtin_was_active)
         said = ["automatic balancing is on"]
         if builtin_was_active:
@@ -374,7 +373,7 @@ class Commands:
                       "; ".join(said))
 
     def _switch_off(self) -> CommandAnswer:
-        self.set_module_option("active", "false")
+        self.gateway.set_option("active", "false")
         stopped = self.balancer.switch_off()
         said = ["automatic balancing is off"]
         if stopped:
@@ -424,7 +423,7 @@ class Commands:
         return self._limit_pools(left)
 
     def _limit_pools(self, chosen: FrozenSet[int]) -> CommandAnswer:
-        self.set_module_option("pool_ids", ",".join(str(pool_id) for pool_id in sorted(chosen)))
+        self.gateway.set_option("pool_ids", ",".join(str(pool_id) for pool_id in sorted(chosen)))
         return self._pool_list()
 
     def _pool_ids(self, pools: List[str]) -> FrozenSet[int]:

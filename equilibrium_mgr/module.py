@@ -17,7 +17,7 @@ from .plan_service.plan_service import PlanService
 from .removed_options import RemovedOptions
 from .report.health import health_checks
 from .runtime.backoff import Backoff
-from .runtime.job_thread import JobThread
+from .runtime.job_thread import JobRunner, JobThread
 from .settings import OPTIONS, Settings, read_settings
 
 _FIRST_BACKOFF_SECONDS = 15.0
@@ -32,11 +32,11 @@ class Module(Commands, MgrModule):
     NOTIFY_TYPES: List[Any] = []
 
     def __init__(self, *args: Any, clock: Callable[[], float] = time.time,
-                 jobs: Optional[Any] = None, **kwargs: Any) -> None:
+                 jobs: Optional[JobRunner] = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.clock = clock
         self.wakeup = threading.Event()
-        self.jobs = jobs if jobs is not None else JobThread(self.log)
+        self.jobs: JobRunner = jobs if jobs is not None else JobThread(self.log)
         self.gateway = Gateway(self, clock, self.settings)
         self.options = RemovedOptions(
             self.get_module_option, lambda: self.gateway.options_set(self.module_name), OPTIONS)
@@ -98,7 +98,7 @@ class Module(Commands, MgrModule):
             checks = health_checks(self.balancer, settings.active, self._failure, bad_options(
                 settings, view.snapshot if view is not None else None))
             if checks != self._health:
-                self.set_health_checks(checks)
+                self.gateway.set_health_checks(checks)
                 self._health = checks
         except Exception:
             self.log.exception("health checks of equilibrium cannot be reported")

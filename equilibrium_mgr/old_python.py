@@ -3,7 +3,7 @@
 Written for Python 3.6, as `__init__.py` is.
 """
 import sys
-from typing import Tuple
+from typing import Any, List, Tuple
 
 from mgr_module import MgrModule
 
@@ -14,9 +14,9 @@ _SENTENCE = ("equilibrium needs Python 3.9 or newer and this ceph-mgr has %d.%d;
 class Module(MgrModule):
     """`ceph mgr module enable` refuses a module that cannot run, and shows the reason."""
 
-    COMMANDS = []         # type: List[Any]
-    MODULE_OPTIONS = []   # type: List[Any]
-    NOTIFY_TYPES = []     # type: List[Any]
+    COMMANDS: List[Any] = []
+    MODULE_OPTIONS: List[Any] = []
+    NOTIFY_TYPES: List[Any] = []
 
     @staticmethod
     def can_run() -> Tuple[bool, str]:

@@ -30,6 +30,7 @@ from ..plan.model import Plan
 from ..plan.store import PlanStore
 from ..plan_service.plan_service import PlanService
 from ..runtime.formatting import format_time
+from ..runtime.kv_store import KeyValueStore
 from ..settings import Settings
 from ..snapshot.model import Snapshot
 from .auto_planner import AutoPlanner, NextStep
@@ -46,8 +47,8 @@ SWITCHED_OFF, STOPPED = "switched off", "stopped by 'ceph equilibrium off'"
 class Balancer:
     """The state of balancing. Fields that commands read are replaced whole, never edited."""
 
-    def __init__(self, gateway: Gateway, plan_store: PlanStore, plan_service: PlanService, kv: Any,
-                 settings: Callable[[], Settings], clock: Callable[[], float],
+    def __init__(self, gateway: Gateway, plan_store: PlanStore, plan_service: PlanService,
+                 kv: KeyValueStore, settings: Callable[[], Settings], clock: Callable[[], float],
                  wake: Callable[[], None], log: logging.Logger) -> None:
         self._gateway = gateway
         self._plan_store = plan_store

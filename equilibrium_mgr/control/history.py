@@ -4,8 +4,9 @@ from __future__ import annotations
 import json
 from typing import Any, Dict, List, Mapping
 
+from ..runtime.kv_store import MAX_LIST_BYTES
+
 MOST_ENTRIES = 100
-_MOST_BYTES = 50000   # as JSON; a stored value of more than 65,536 bytes would be lost
 
 
 class History:
@@ -16,7 +17,7 @@ class History:
 
     def add(self, entry: Mapping[str, Any]) -> None:
         self.entries = (self.entries + [dict(entry)])[-MOST_ENTRIES:]
-        while len(self.entries) > 1 and len(json.dumps(self.entries)) > _MOST_BYTES:
+        while len(self.entries) > 1 and len(json.dumps(self.entries)) > MAX_LIST_BYTES:
             self.entries = self.entries[1:]
 
     def add_moves(self, started_at: float, moves: int, bytes_moved: int) -> bool:

@@ -14,6 +14,7 @@ from ..execution.rejections import Items, from_dict, to_dict
 from ..plan.model import PgChange, Usage
 from ..runtime.buffered_kv_store import (
     COOLDOWN, EPISODE, EXECUTION, HISTORY, MEASURED, REJECTED, BufferedKvStore)
+from ..runtime.kv_store import KeyValueStore
 from .episode import Episode, begin, episode_from_dict
 from .history import History
 
@@ -36,7 +37,7 @@ class Journal:
     """Used by the serve thread, whose rounds end with `write`, and by `off`, which has to have
     written what a successor reads before it answers: every call takes one lock."""
 
-    def __init__(self, kv: Any, log: logging.Logger) -> None:
+    def __init__(self, kv: KeyValueStore, log: logging.Logger) -> None:
         self._memory = BufferedKvStore(kv, log)
         self._lock = threading.RLock()   # held while a value is written: one commit of a monitor
         self._sent_for: Optional[Episode] = None

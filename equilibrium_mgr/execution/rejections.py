@@ -5,6 +5,7 @@ import json
 import zlib
 from typing import Any, Container, Dict, Iterable, List, Mapping, NamedTuple, Tuple
 
+from ..runtime.kv_store import MAX_LIST_BYTES
 from ..snapshot.model import Snapshot
 
 #: What makes the monitor's judgment worth asking for again.
@@ -13,7 +14,6 @@ MOST_ITEMS = 2000
 #: After this long nobody needs to be told of a rejection any more; it holds all the same.
 RECENT_SECONDS = 3600.0
 _LONGEST_REASON = 200
-_MOST_BYTES = 50000   # as JSON; a stored value of more than 65,536 bytes would be lost
 
 
 class Rejection(NamedTuple):
@@ -61,7 +61,7 @@ def to_dict(items: Items) -> Dict[str, Any]:
         size += len(json.dumps(pgid)) + 1
         if item not in groups:
             size += len(json.dumps(item)) + 50
-        if size > _MOST_BYTES:
+        if size > MAX_LIST_BYTES:
             break
         groups.setdefault(item, []).append(pgid)
     return {"groups": [dict(item._asdict(), pgids=sorted(pgids))

@@ -7,8 +7,6 @@ import time
 from typing import (Any, Callable, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence,
                     Set, Tuple)
 
-from mgr_module import CommandResult
-
 from ..plan.model import PgChange
 from ..runtime.time_slice import TimeSlice
 from ..runtime.work_counters import Counts, WorkCounters
@@ -20,6 +18,8 @@ from ..snapshot.pg_statistics import PgStatistics
 from ..snapshot.reading import Reading
 from .cluster_summary import ClusterSummary
 from .osd_map_reader import OsdMapReader, modified_at
+from .mgr_api import MgrApi, MonReply, OsdMapApi
+from .monitor_commands import MonitorCommands
 from .summary_reader import MapGuards, SummaryReader
 
 #: Every PG's statistics are read so often while pools change, and so often where none does.
@@ -52,7 +52,7 @@ class UpmapRequest(NamedTuple):
     """A command on its way to the monitor."""
 
     change: PgChange
-    result: Any   # the mgr's CommandResult
+    reply: MonReply
 
 
 class Gateway:
@@ -62,14 +62,17 @@ class Gateway:
     thread and the job thread at once.
     """
 
-    def __init__(self, mgr: Any, clock: Callable[[], float],
-                 settings: Callable[[], Settings] = default_settings) -> None:
+    def __init__(self, mgr: MgrApi, clock: Callable[[], float],
+                 settings: Callable[[], Settings] = default_settings,
+                 monotonic: Callable[[], float] = time.monotonic) -> None:
         self._mgr = mgr
         self._settings = settings
         self._clock = clock
         self.counters = WorkCounters()
         self._reports = OsdReports()
-        self._summaries = SummaryReader(mgr, self._get, clock, self.counters, self._reports)
+        self._monitors = MonitorCommands(mgr, self.counters, monotonic)
+        self._summaries = SummaryReader(mgr, self._get, self._monitors, clock, self.counters,
+                                        self._reports)
         self._lock = threading.Lock()
         self._turns = TimeSlice()   # all modules share one interpreter
         self._builder = SnapshotBuilder(self._turns)
@@ -155,18 +158,24 @@ class Gateway:
 
         Some milliseconds of a monitor's time; for the serve thread, which may wait.
         """
-        result = CommandResult("")
-        self._mgr.send_command(result, "mon", "", json.dumps(
-            {"prefix": "config get", "who": f"mgr.{self._mgr.get_mgr_id()}", "format": "json"}),
-            "")
-        if not result.ev.wait(_CONFIG_SECONDS) or result.r:
+        reply = self._monitors.send(
+            {"prefix": "config get", "who": f"mgr.{self._mgr.get_mgr_id()}", "format": "json"})
+        if self._monitors.wait([reply], _CONFIG_SECONDS) != [True] or reply.r:
             return None
         try:
-            names = [str(name) for name in json.loads(result.outb)]
+            names = [str(name) for name in json.loads(reply.outb)]
         except (TypeError, ValueError):
             return None
         prefix = f"mgr/{module}/"
         return frozenset(name[len(prefix):] for name in names if name.startswith(prefix))
+
+    def set_option(self, name: str, value: str) -> None:
+        """Sets one of equilibrium's own options; waits for a commit of the monitors."""
+        self._mgr.set_module_option(name, value)
+
+    def set_health_checks(self, checks: Mapping[str, Any]) -> None:
+        """Replaces equilibrium's health checks."""
+        self._mgr.set_health_checks(checks)
 
     def max_pg_shards(self) -> Tuple[int, int]:
         """(PG shards per OSD at which Ceph refuses new pools, at which an OSD refuses shards);
@@ -195,29 +204,19 @@ class Gateway:
 
     def hand_over(self, changes: Sequence[PgChange]) -> List[UpmapRequest]:
         """Gives all commands to the mgr, which sends them; waits for nothing."""
-        results = []
-        self.counters.add("mon_commands", len(changes))
-        for change in changes:
-            result = CommandResult("")
-            self._mgr.send_command(result, "mon", "", json.dumps(_command(change)), "")
-            results.append(UpmapRequest(change, result))
-        return results
+        return [UpmapRequest(change, self._monitors.send(_command(change))) for change in changes]
 
-    def answers(self, sent: Sequence[UpmapRequest], timeout: float) -> List[UpmapReply]:
+    def answers(self, requests: Sequence[UpmapRequest], timeout: float) -> List[UpmapReply]:
         """Waits for the monitor's answers, at most `timeout` seconds in all.
 
         A return code of 0 does not mean that the monitor keeps the items: read the map again.
         """
         with self._lock:  # not in hand_over, which must not wait while a job reads the cluster
-            self._maps.sent([change for change, _ in sent])
-        deadline = time.monotonic() + timeout
-        answers = []
-        for change, result in sent:
-            if result.ev.wait(max(0.0, deadline - time.monotonic())):
-                answers.append(UpmapReply(change, result.r, result.outs or result.outb or ""))
-            else:
-                answers.append(UpmapReply(change, None, f"no answer within {int(timeout)} s"))
-        return answers
+            self._maps.sent([request.change for request in requests])
+        come = self._monitors.wait([request.reply for request in requests], timeout)
+        return [UpmapReply(change, reply.r, reply.outs or reply.outb or "") if has_come
+                else UpmapReply(change, None, f"no answer within {int(timeout)} s")
+                for (change, reply), has_come in zip(requests, come)]
 
     # -- the built-in balancer ---------------------------------------------------------------
 
@@ -289,7 +288,7 @@ class Gateway:
         return self._summaries.guards(epoch) if self.have_mon_connection() else None
 
     def _get(self, name: str) -> Mapping[str, Any]:
-        value = self._mgr.get(name)
+        value: Optional[Mapping[str, Any]] = self._mgr.get(name)
         if value is None:
             raise NotReady(f"the mgr has no {name} yet")
         return value
@@ -328,7 +327,7 @@ def _have_changed(then: _PoolTotals, now: _PoolTotals) -> bool:
         for pool, (pgs, *counts) in now.items())
 
 
-def _up_set(osdmap: Any, pgid: str) -> Tuple[int, ...]:
+def _up_set(osdmap: OsdMapApi, pgid: str) -> Tuple[int, ...]:
     pool, ps = pgid.split(".")
     return tuple(osdmap.pg_to_up_acting_osds(int(pool), int(ps, 16))["up"])
 

@@ -13,6 +13,7 @@ from typing import (Any, Callable, Collection, Dict, Iterator, List, Mapping, Na
 from ..plan.model import PgChange
 from ..runtime.checkpoints import with_checkpoints
 from ..runtime.work_counters import WorkCounters
+from .mgr_api import MgrApi, OsdMapApi
 from .summary_reader import MapGuards
 
 Osds = Tuple[int, ...]
@@ -52,7 +53,7 @@ class OsdMapReader:
     `checkpoint` is called between small pieces of work.
     """
 
-    def __init__(self, mgr: Any, clock: Callable[[], float],
+    def __init__(self, mgr: MgrApi, clock: Callable[[], float],
                  guards: Callable[[int], Optional[MapGuards]], counters: WorkCounters,
                  checkpoint: Callable[[], object]) -> None:
         self._mgr = mgr
@@ -102,7 +103,7 @@ class OsdMapReader:
 
     # -- by a dump -----------------------------------------------------------------------------
 
-    def _dumped(self, osdmap: Any, pool_names: Mapping[int, str]) -> OsdMapReading:
+    def _dumped(self, osdmap: OsdMapApi, pool_names: Mapping[int, str]) -> OsdMapReading:
         self._counters.add("osdmap_dumps")
         osd_map = osdmap.dump()
         self._checkpoint()
@@ -121,7 +122,7 @@ class OsdMapReader:
         temporary = [entry["pgid"] for entry in osd_map.get("pg_temp", ())]
         return OsdMapReading(osd_map, crush, up, self._acting_sets(osdmap, temporary, up))
 
-    def _up_sets(self, osdmap: Any, pool_id: int, pg_num: int) -> Dict[str, Osds]:
+    def _up_sets(self, osdmap: OsdMapApi, pool_id: int, pg_num: int) -> Dict[str, Osds]:
         """pgid → up set of one pool. The last reading's own tuples where they are the same."""
         self._checkpoint()
         known: Mapping[str, Osds] = self._last.up if self._last is not None else {}
@@ -132,7 +133,7 @@ class OsdMapReader:
             up[pgid] = new if old is None or old != new else old
         return up
 
-    def _mapped(self, osdmap: Any, pool_id: int,
+    def _mapped(self, osdmap: OsdMapApi, pool_id: int,
                 pg_num: int) -> Iterator[Tuple[str, Sequence[int]]]:
         if pg_num <= MAP_WHOLE_POOL_PGS:
             yield from osdmap.map_pool_pgs_up(pool_id).items()
@@ -140,7 +141,7 @@ class OsdMapReader:
         for ps in with_checkpoints(range(pg_num), _MAPPED_A_PIECE, self._checkpoint):
             yield f"{pool_id}.{ps:x}", osdmap.pg_to_up_acting_osds(pool_id, ps)["up"]
 
-    def _acting_sets(self, osdmap: Any, pgids: Collection[str],
+    def _acting_sets(self, osdmap: OsdMapApi, pgids: Collection[str],
                      up: Mapping[str, Osds]) -> Dict[str, Osds]:
         """Those of the PGs whose acting set is not their up set, in the order of the shards."""
         acting: Dict[str, Osds] = {}
@@ -154,7 +155,7 @@ class OsdMapReader:
 
     # -- by cheap calls ------------------------------------------------------------------------
 
-    def _brought_up_to_date(self, osdmap: Any, last: OsdMapReading,
+    def _brought_up_to_date(self, osdmap: OsdMapApi, last: OsdMapReading,
                             progress: Mapping[str, Mapping[str, Any]],
                             pool_names: Mapping[int, str]) -> OsdMapReading:
         """Raises _NeedsDump."""
@@ -194,7 +195,7 @@ class OsdMapReader:
         return counts == {str(pool["pool"]): pool["pg_num"]
                           for pool in self._last.osd_map["pools"]}
 
-    def _changed_up_sets(self, osdmap: Any,
+    def _changed_up_sets(self, osdmap: OsdMapApi,
                          last: OsdMapReading) -> Tuple[Mapping[str, Osds], List[str]]:
         """(all up sets, PGs whose own is another than at the last reading)."""
         up: Dict[str, Osds] = {}
@@ -301,7 +302,7 @@ def _at_rest(state: str) -> bool:
         state.startswith("active+clean") and "remapped" not in state)
 
 
-def _raw_used_rate(osdmap: Any, pool: int) -> float:
+def _raw_used_rate(osdmap: OsdMapApi, pool: int) -> float:
     """Raw bytes that a byte in the pool takes; Ceph's own figure, for plugins have formulas of their
     own. Raises _NeedsDump where the pool is gone."""
     try:

@@ -6,17 +6,15 @@ under way. The osdmap's flags stand in none of the small structures. The `health
 """
 from __future__ import annotations
 
-import json
 import threading
-import time
-from typing import Any, Callable, FrozenSet, List, NamedTuple, Optional, Sequence
-
-from mgr_module import CommandResult
+from typing import Any, Callable, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence
 
 from ..runtime.work_counters import WorkCounters
 from ..snapshot.osd_reports import OsdReports
 from .cluster_summary import (
     ClusterSummary, SummaryReading, object_copies, summarize_osds, summarize_pools)
+from .mgr_api import MgrApi
+from .monitor_commands import MonitorCommands
 
 _FLAGS, _MIN_COMPAT = "osd stat", "osd get-require-min-compat-client"
 #: A monitor that has not answered by then counts as unable to.
@@ -32,12 +30,17 @@ class MapGuards(NamedTuple):
 
 
 class SummaryReader:
-    """Safe to be used from any thread. `read` is the gateway's way to a structure of the mgr."""
+    """Safe to be used from any thread.
 
-    def __init__(self, mgr: Any, read: Callable[[str], Any], clock: Callable[[], float],
-                 counters: WorkCounters, reports: OsdReports) -> None:
+    `read` returns a structure of the mgr and raises NotReady while the mgr does not have it.
+    """
+
+    def __init__(self, mgr: MgrApi, read: Callable[[str], Mapping[str, Any]],
+                 monitors: MonitorCommands, clock: Callable[[], float], counters: WorkCounters,
+                 reports: OsdReports) -> None:
         self._mgr = mgr
         self._read = read
+        self._monitors = monitors
         self._clock = clock
         self._counters = counters
         self._reports = reports
@@ -82,15 +85,10 @@ class SummaryReader:
 
     def _ask(self, prefixes: Sequence[str]) -> List[Optional[str]]:
         """The monitor's plain answers; None for one that failed or did not come in time."""
-        results = []
-        for prefix in prefixes:
-            result = CommandResult("")
-            self._counters.add("mon_commands")
-            self._mgr.send_command(result, "mon", "", json.dumps({"prefix": prefix}), "")
-            results.append(result)
-        deadline = time.monotonic() + _ANSWER_SECONDS
-        return [result.outb if result.ev.wait(max(0.0, deadline - time.monotonic()))
-                and result.r == 0 else None for result in results]
+        replies = [self._monitors.send({"prefix": prefix}) for prefix in prefixes]
+        come = self._monitors.wait(replies, _ANSWER_SECONDS)
+        return [reply.outb if has_come and reply.r == 0 else None
+                for reply, has_come in zip(replies, come)]
 
 
 def flags_of(stat: str) -> FrozenSet[str]:

@@ -1,7 +1,6 @@
 """Plans kept in the mgr's key-value store, so that they survive a mgr failover.
 
-The monitor silently drops values above 65,536 bytes while the mgr's own cache still shows them, so
-a plan is compressed and split. Its head is written last and names the parts that belong to it;
+A value in the store is limited in size (runtime/kv_store.py), so a plan is compressed and split. Its head is written last and names the parts that belong to it;
 parts without a head that names them are remains of an interrupted write and are removed.
 """
 from __future__ import annotations
@@ -14,11 +13,11 @@ import threading
 import zlib
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Set, Tuple
 
+from ..runtime.kv_store import MAX_PART_BYTES, KeyValueStore
 from .model import BadPlan, Plan, plan_from_dict
 from .options import AIMS
 from .validation import conforms, fault_of_plan
 
-MAX_VALUE_BYTES = 60000
 MAX_PLANS = 100
 _HEAD_VERSION = 1
 #: A plan of a million moves has 200 parts and unpacks to 200 MB.
@@ -52,13 +51,13 @@ def valid_plan_name(name: str) -> bool:
 
 
 class PlanStore:
-    """The kept plans. `kv` offers the mgr's get_store, set_store and get_store_prefix.
+    """The kept plans.
 
     Every write waits for a monitor, so none happens where a command waits: plans are put by the
     job thread, and `tidy`, which the serve loop calls, takes out what was removed.
     """
 
-    def __init__(self, kv: Any) -> None:
+    def __init__(self, kv: KeyValueStore) -> None:
         self._kv = kv
         self._lock = threading.Lock()
         self._heads: Optional[Dict[str, PlanHead]] = None
@@ -76,7 +75,7 @@ class PlanStore:
         """Keeps a plan under a name, in place of an older one. Call it from a background thread."""
         packed = base64.b64encode(zlib.compress(
             json.dumps(plan.to_dict(), separators=(",", ":")).encode())).decode()
-        parts = [packed[i:i + MAX_VALUE_BYTES] for i in range(0, len(packed), MAX_VALUE_BYTES)]
+        parts = [packed[i:i + MAX_PART_BYTES] for i in range(0, len(packed), MAX_PART_BYTES)]
         with self._lock:
             self._being_written.add(name)  # tidy must not take parts whose head is still to come
         try:
@@ -106,9 +105,10 @@ class PlanStore:
             head = self._loaded()[name]
             if self._unpacked is not None and self._unpacked[0] == head:
                 return self._unpacked[1]
-        parts = [self._kv.get_store(_part_key(name, head.generation, i))
-                 for i in range(head.parts)]
-        if any(part is None for part in parts):
+        stored = (self._kv.get_store(_part_key(name, head.generation, i))
+                  for i in range(head.parts))
+        parts = [part for part in stored if part is not None]
+        if len(parts) < head.parts:
             raise BadPlan(f"plan '{name}' is incomplete in the key-value store")
         try:
             plan = plan_from_dict(json.loads(_unpacked(base64.b64decode("".join(parts).encode()))))

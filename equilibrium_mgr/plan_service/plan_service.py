@@ -11,6 +11,7 @@ from ..plan.model import Plan
 from ..plan.options import PlanOptions
 from ..plan.store import MAX_PLANS, PlanStore
 from ..planner.planner import make_plan
+from ..runtime.job_thread import JobRunner
 from ..runtime.time_slice import TimeSlice
 from ..snapshot.model import Snapshot
 from .plan_queue import Failures, PlanJob, PlanQueue, PlanProgress
@@ -22,13 +23,9 @@ _MOST_WAITS = 3
 
 
 class PlanService:
-    """Hands plans to the job thread and keeps account of them.
+    """Hands plans to the background jobs and keeps account of them."""
 
-    `jobs` has `submit(name, job)`, `wait(seconds)` and `settle()`; the thread is the mgr's, the
-    simulator runs jobs inline.
-    """
-
-    def __init__(self, gateway: Gateway, plan_store: PlanStore, jobs: Any,
+    def __init__(self, gateway: Gateway, plan_store: PlanStore, jobs: JobRunner,
                  clock: Callable[[], float], log: logging.Logger) -> None:
         self._gateway = gateway
         self._plan_store = plan_store
@@ -91,7 +88,7 @@ class PlanService:
         comparison, begins = self._comparisons.of(head, otherwise)
         if begins:
             self._plan_next_aim(comparison, None, max_seconds)
-            self._jobs.settle()
+            self._jobs.run_pending()
         if comparison.has_failed():
             self._comparisons.drop(name)
         return comparison

@@ -159,7 +159,7 @@ def _without_names(state: Dict[str, Any]) -> Dict[str, Any]:
             names[base] = f"{bucket['type_name']}{-bucket['id']}"
     for rule in state["crush_dump"].get("rules", []):
         names.setdefault(rule.get("rule_name", ""), f"rule{rule['rule_id']}")
-    anonymous = _rename(state, names)
+    anonymous: Dict[str, Any] = _rename(state, names)
     anonymous["crush_dump"]["types"] = state["crush_dump"].get("types", [])
     anonymous["osd_dump"]["erasure_code_profiles"] = {
         profiles[name]: {key: profile[key] for key in ("k", "m", "plugin") if key in profile}

@@ -17,7 +17,7 @@ class Backoff:
 
     def failed(self, now: float) -> float:
         """Notes a failure; returns the seconds until the next attempt."""
-        seconds = min(self._longest, self._first * 2 ** min(self._failures, _MOST_DOUBLINGS))
+        seconds = min(self._longest, self._first * 2.0 ** min(self._failures, _MOST_DOUBLINGS))
         self._failures += 1
         self._wait.begin(now, seconds)
         return seconds

@@ -10,9 +10,10 @@ import json
 import logging
 from typing import Any, Dict, Mapping, Optional
 
+from .kv_store import MAX_VALUE_BYTES, KeyValueStore
+
 EXECUTION, EPISODE, REJECTED, HISTORY, COOLDOWN, MEASURED = (
     "execution", "episode", "rejected", "history", "cooldown", "measured")
-MAX_VALUE_BYTES = 65536
 _VERSION = 1
 
 
@@ -20,7 +21,7 @@ class BufferedKvStore:
     """`kv` offers the mgr's get_store and set_store. Its owner sees to it that one thread at a
     time uses it."""
 
-    def __init__(self, kv: Any, log: logging.Logger) -> None:
+    def __init__(self, kv: KeyValueStore, log: logging.Logger) -> None:
         self._kv = kv
         self._log = log
         self._stands: Dict[str, Optional[str]] = {}

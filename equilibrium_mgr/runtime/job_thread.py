@@ -4,9 +4,25 @@ from __future__ import annotations
 import logging
 import queue
 import threading
-from typing import Callable, Optional, Tuple
+from typing import Callable, Optional, Protocol, Tuple
 
 Job = Callable[[], None]
+
+
+class JobRunner(Protocol):
+    """What makes plans in the background. In the mgr a thread; the simulated mgr runs jobs inline."""
+
+    def submit(self, name: str, job: Job) -> None:
+        """Queues a job. `name` is for the log."""
+
+    def wait(self, seconds: float, /) -> bool:
+        """Called by a job that has to wait; False at once where the module shuts down."""
+
+    def run_pending(self) -> object:
+        """Runs the jobs that are queued, where no thread does it by itself."""
+
+    def stop(self) -> None:
+        """Ends the running job's waits and drops the others."""
 
 
 class JobThread:
@@ -23,6 +39,7 @@ class JobThread:
         self._is_over = threading.Event()
 
     def submit(self, name: str, job: Job) -> None:
+        """Queues a job, and starts the thread with the first one. `name` is for the log."""
         with self._starting:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="eq-jobs", daemon=True)
@@ -30,14 +47,14 @@ class JobThread:
         self._queue.put((name, job))
 
     def wait(self, seconds: float) -> bool:
-        """For a job that has to wait; False at once where the module shuts down."""
+        """Called by a job that has to wait; False at once where the module shuts down."""
         return not self._is_over.wait(seconds)
 
-    def settle(self) -> None:
-        """Nothing: whoever has submitted jobs does not wait for them."""
+    def run_pending(self) -> None:
+        """Does nothing: the thread runs the jobs, and who submits them does not wait."""
 
     def stop(self, timeout: float = 5.0) -> None:
-        """Ends the thread after the running job; waits at most `timeout` seconds for it."""
+        """Ends the thread after the running job, for which it waits at most `timeout` seconds."""
         self._is_over.set()
         if self._thread is not None:
             self._queue.put(None)

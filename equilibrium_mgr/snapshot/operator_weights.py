@@ -131,8 +131,8 @@ def _crush_shares(members: Sequence[_Device]) -> Dict[int, float]:
     for likes in sizes:
         own = _majority([d.density for d in likes]) if len(likes) >= _LEAST_LIKES else None
         reference = own if usual is None or (not spread and own is not None) else usual
-        for device in likes if reference else ():
-            shares[device.osd] = min(1.0, device.density / reference)
+        if reference:
+            shares.update({d.osd: min(1.0, d.density / reference) for d in likes})
     return shares
 
 

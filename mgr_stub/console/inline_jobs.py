@@ -14,10 +14,6 @@ class InlineJobs:
     def submit(self, name: str, job: Callable[[], None]) -> None:
         self._queue.append((name, job))
 
-    def settle(self) -> None:
-        """Runs what is pending: no virtual time passes, so a handler may have it done at once."""
-        self.run_pending()
-
     def wait(self, seconds: float) -> bool:
         """False: no time passes while a job runs."""
         return False
@@ -32,7 +28,10 @@ class InlineJobs:
         return [name for name, _ in self._queue]
 
     def run_pending(self) -> int:
-        """Runs all jobs, those that they submit among them; returns how many."""
+        """Runs all jobs, those that they submit among them; returns how many.
+
+        No virtual time passes, so a handler may have them run at once.
+        """
         count = 0
         while self._queue:
             _, job = self._queue.pop(0)

@@ -15,14 +15,14 @@ class ReadOnlyDict(Dict[Any, Any]):
     def _refuse(self, *_arguments: Any, **_named: Any) -> NoReturn:
         raise TypeError("a reading of the mgr is shared with other modules: do not change it")
 
-    __setitem__ = __delitem__ = __ior__ = _refuse  # type: ignore[assignment]
-    clear = pop = popitem = setdefault = update = _refuse  # type: ignore[assignment]
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
 
     def __copy__(self) -> Dict[Any, Any]:
         return dict(self)
 
     def __deepcopy__(self, memo: Dict[int, Any]) -> Dict[Any, Any]:
-        return thawed(self)  # type: ignore[no-any-return]
+        return thawed(self)
 
 
 def frozen(value: Any) -> Any:

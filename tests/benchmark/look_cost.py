@@ -16,7 +16,7 @@ import json
 import sys
 import time
 from statistics import median
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence, cast
 
 from mgr_stub.mgr.install import install  # noqa: E402
 
@@ -26,6 +26,7 @@ from tests.benchmark.scale import large_reading  # noqa: E402
 
 from equilibrium_mgr.execution.pending_moves import PendingMoves  # noqa: E402
 from equilibrium_mgr.gateway.gateway import Gateway  # noqa: E402
+from equilibrium_mgr.gateway.mgr_api import MgrApi  # noqa: E402
 from equilibrium_mgr.observation.cluster_view import make_view  # noqa: E402
 from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds  # noqa: E402
 
@@ -151,7 +152,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
 def row(osds: int) -> str:
     """One line of the table."""
     mgr = MadeMgr(osds)
-    gateway = Gateway(mgr, time.time)
+    gateway = Gateway(cast(MgrApi, mgr), time.time)
     first = seconds(gateway.snapshot)
 
     def new_epoch() -> None:

@@ -66,7 +66,7 @@ def test_osd_that_is_out_for_a_moment() -> None:
 def test_osd_that_stays_out() -> None:
     harness = at_rest(uneven())
     cluster = harness.gateway.cluster
-    cluster.osd(2, **{"in": 0, "weight": 0.0})
+    cluster.mark_out(2)
     assert harness.round(60) == "waiting"
     assert harness.balancer.reason.startswith("the cluster has just changed; there is a new plan in")
     assert harness.round(30) == "waiting" and harness.jobs.waiting == []

@@ -9,7 +9,7 @@ from tests.support.rounds import kept, uneven
 
 CHANGES: Dict[str, Callable[[Harness], Any]] = {
     "flag": lambda harness: harness.gateway.cluster.extra.update(flags="sortbitwise,norebalance"),
-    "target out": lambda harness: harness.gateway.cluster.osd(1, **{"in": 0, "weight": 0.0}),
+    "target out": lambda harness: harness.gateway.cluster.mark_out(1),
     "target reweighted": lambda harness: harness.gateway.cluster.osd(1, weight=0.1),
     "CRUSH": lambda harness: harness.gateway.cluster.extra.update(crush_version=6)}
 

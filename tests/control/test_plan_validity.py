@@ -28,7 +28,7 @@ def change(edit: Callable[[Cluster], Any]) -> Optional[str]:
 
 
 @pytest.mark.parametrize("edit, said", [
-    (lambda c: c.osd(2, **{"in": 0, "weight": 0.0}), "osd.2 is out"),
+    (lambda c: c.mark_out(2), "osd.2 is out"),
     (lambda c: c.osd(2, weight=0.5), "osd.2 has another weight"),
     (lambda c: c.osds.pop(3), "osd.3 is gone"),
     (lambda c: c.extra.update(crush_version=6), "the CRUSH map or a full ratio has changed"),
@@ -41,7 +41,7 @@ def test_topology(edit: Callable[[Cluster], Any], said: str) -> None:
 
 
 def test_osd_that_comes_back_in() -> None:
-    out = quiet().osd(2, **{"in": 0, "weight": 0.0})
+    out = quiet().mark_out(2)
     assert topology_change(fingerprint(out.snapshot()),
                            fingerprint(quiet().snapshot())) == "osd.2 is in again"
 

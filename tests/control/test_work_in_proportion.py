@@ -131,7 +131,7 @@ def test_deep_scrub_that_tells_of_omap_ends_a_rest() -> None:
 
 def test_osd_that_is_out_for_good_ends_a_rest() -> None:
     harness = at_rest(uneven())
-    harness.gateway.cluster.osd(2, **{"in": 0, "weight": 0.0})
+    harness.gateway.cluster.mark_out(2)
     harness.gateway.cluster.epoch += 1
     Loop(harness).run(900)
     assert harness.balancer.state == "planning"

@@ -3,13 +3,13 @@ from __future__ import annotations
 
 import copy
 import json
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 import pytest
 from tests.support.unit_cluster import GIB, Cluster, change_of, hosts
 
-from equilibrium_mgr.gateway import gateway as gateway_room, summary_reader
 from equilibrium_mgr.gateway.gateway import Gateway, NotReady
+from equilibrium_mgr.plan.model import PgChange
 from equilibrium_mgr.runtime.work_counters import Counts
 from mgr_stub.crush.placement_seed import stable_mod
 from mgr_stub.mgr.frozen import frozen
@@ -121,6 +121,15 @@ class FakeMgr:
     def get_module_option_ex(self, module: str, key: str, default: Any = None) -> Any:
         return self.options.get((module, key), default)
 
+    def set_module_option(self, name: str, value: Any) -> None:
+        self.options["equilibrium", name] = value
+
+    def set_health_checks(self, checks: Mapping[str, Any]) -> None:
+        """Nobody asks for them here."""
+
+    def get_mgr_id(self) -> str:
+        return "x"
+
     def set_module_option_ex(self, module: str, key: str, value: Any) -> None:
         self.options[module, key] = value
 
@@ -190,7 +199,7 @@ def small() -> Cluster:
 
 def open_gateway(cluster: Cluster) -> Tuple[Gateway, FakeMgr, Clock]:
     mgr, clock = FakeMgr(cluster), Clock()
-    return Gateway(mgr, clock), mgr, clock
+    return Gateway(mgr, clock, monotonic=clock), mgr, clock
 
 
 def test_one_reading_asks_for_everything_once() -> None:
@@ -312,7 +321,7 @@ def test_pool_deleted_between_two_answers() -> None:
     assert {pg.pool for pg in gateway.snapshot().pgs.values()} == {1}
 
 
-def changes(count: int) -> list:
+def changes(count: int) -> List[PgChange]:
     return [change_of(f"1.{ps:x}", [ps, 4], [9, 4]) for ps in range(count)]
 
 
@@ -355,9 +364,8 @@ def test_answers_are_handed_on() -> None:
     assert (answer.returncode, answer.message) == (-2, "pg 1.0 does not exist")
 
 
-def test_wait_is_bounded_for_the_whole_batch(mocker: Any) -> None:
+def test_wait_is_bounded_for_the_whole_batch() -> None:
     gateway, mgr, clock = open_gateway(small())
-    mocker.patch.object(gateway_room, "time", clock)
     waits: List[float] = []
 
     def silent(result: Any) -> None:
@@ -389,7 +397,7 @@ def test_builtin_balancer_is_on_unless_told(value: Any, active: bool) -> None:
     ({"off": ImportError("no module"), "handle_command": ImportError("no module")},
      ["off", "handle_command"]),
     ({"off": RuntimeError("failed")}, ["off", "handle_command"])])
-def test_switching_the_builtin_balancer_off(methods: dict, tried: List[str]) -> None:
+def test_switching_the_builtin_balancer_off(methods: Dict[str, Optional[Exception]], tried: List[str]) -> None:
     gateway, mgr, _ = open_gateway(small())
     mgr.methods = methods
     gateway.switch_off_builtin_balancer()
@@ -464,18 +472,17 @@ def test_flags_are_asked_for_once_an_epoch() -> None:
     mgr.answer = answering(cluster)
     for _ in range(5):
         summary = gateway.summary(with_guards=True)
-        assert summary.flags == {"noout", "norebalance"}
+        assert summary.flags == frozenset({"noout", "norebalance"})
         assert summary.min_compat_client == "luminous"
     assert [c["prefix"] for c in mgr.sent] == ["osd stat", "osd get-require-min-compat-client"]
     cluster.extra["flags"] = "noout"
     cluster.epoch += 1
-    assert gateway.summary(with_guards=True).flags == {"noout"} and len(mgr.sent) == 4
+    assert gateway.summary(with_guards=True).flags == frozenset({"noout"})
+    assert len(mgr.sent) == 4
 
 
-def test_monitor_that_does_not_answer_leaves_the_flags_unknown(mocker: Any) -> None:
+def test_monitor_that_does_not_answer_leaves_the_flags_unknown() -> None:
     gateway, mgr, clock = open_gateway(small())
-    mocker.patch.object(summary_reader, "time", clock)
-
     def silent(result: Any) -> None:
         result.ev.done = False
         result.ev.on_timeout = lambda seconds: setattr(clock, "now", clock.now + seconds)
@@ -483,7 +490,7 @@ def test_monitor_that_does_not_answer_leaves_the_flags_unknown(mocker: Any) -> N
     assert gateway.summary(with_guards=True).flags is None
     assert clock.now <= 1010.0
     mgr.answer = answering(small())
-    assert gateway.summary(with_guards=True).flags == {"sortbitwise"}
+    assert gateway.summary(with_guards=True).flags == frozenset({"sortbitwise"})
 
 
 @pytest.mark.parametrize("name", ["osd_map_tree", "osd_stats", "pool_stats", "pg_status"])

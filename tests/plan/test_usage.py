@@ -65,7 +65,7 @@ def test_class_usage() -> None:
 
 def test_out_osds_and_those_without_statistics_do_not_count() -> None:
     cluster = Cluster(hosts(4)).pool(1, size=1).pg("1.0", [0], num_bytes=0)
-    cluster.osd(1, weight=0.0, **{"in": 0}).without_statistics = [2]
+    cluster.mark_out(1).without_statistics = [2]
     assert snapshot_usage(cluster.snapshot()).classes["hdd"].osds == 2
 
 

@@ -92,7 +92,10 @@ def test_a_plan_that_is_made_is_cancelled_at_its_next_checkpoint(mocker: Any, ag
 def test_a_plan_cancelled_while_it_is_written_does_not_stay(mocker: Any) -> None:
     harness = Harness(random_cluster(1))
     Planner(mocker)
-    harness.kv.before_write = lambda key: harness.planning.cancel("p") and None
+
+    def cancel(_key: str) -> None:
+        harness.planning.cancel("p")
+    harness.kv.before_write = cancel
     harness.planning.submit_named("p", numbered(1), 10.0)
     harness.jobs.run()
     assert harness.plan_store.heads() == {}

@@ -85,7 +85,7 @@ def test_a_plan_that_waits_makes_do_with_what_it_has_when_the_mgr_is_not_ready()
     harness = open_desk()
     harness.gateway.unsettled = [20.0]
 
-    def wait(_seconds: float) -> bool:
+    def wait(seconds: float) -> bool:
         harness.gateway.not_ready = "a pool is being created"
         return True
     harness.jobs.wait = wait  # type: ignore[method-assign]

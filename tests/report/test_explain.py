@@ -94,7 +94,7 @@ def test_what_blocks_now() -> None:
 
 
 def test_counters_by_reason() -> None:
-    cluster = giant().osd(1, weight=0.0, **{"in": 0}).osd(2, up=0)
+    cluster = giant().mark_out(1).osd(2, up=0)
     cluster.extra["pg_upmap"] = [{"pgid": "1.0", "osds": [0, 3]}, {"pgid": "1.1", "osds": [0, 3]}]
     data = facts(cluster)
     assert data["skipped_pgs"] == {"placed by a full pg-upmap": 2}

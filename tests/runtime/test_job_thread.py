@@ -110,21 +110,21 @@ def test_stop_does_not_wait_for_ever() -> None:
     go.set()
 
 
-def test_settle_does_not_wait_in_a_mgr() -> None:
+def test_run_pending_does_not_wait_in_a_mgr() -> None:
     jobs, go, done = JobThread(LOG), threading.Event(), threading.Event()
 
     def slow() -> None:
         go.wait(PATIENCE)
         done.set()
     jobs.submit("slow", slow)
-    jobs.settle()
+    jobs.run_pending()
     assert not done.is_set()
     go.set()
     assert done.wait(PATIENCE)
     jobs.stop()
 
 
-def test_settle_runs_what_is_pending_in_the_simulation() -> None:
+def test_run_pending_runs_what_is_pending_in_the_simulation() -> None:
     jobs = InlineJobs()
     ran: List[str] = []
 
@@ -132,5 +132,5 @@ def test_settle_runs_what_is_pending_in_the_simulation() -> None:
         ran.append("first")
         jobs.submit("second", lambda: ran.append("second"))
     jobs.submit("first", first)
-    jobs.settle()
+    jobs.run_pending()
     assert ran == ["first", "second"] and jobs.pending == []

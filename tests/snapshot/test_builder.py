@@ -1,6 +1,8 @@
 """A snapshot's OSDs, pools, transfers and figures."""
 from __future__ import annotations
 
+from typing import Any, Dict
+
 import pytest
 from tests.support.unit_cluster import GIB, HOST_RULE, NONE, OSD_BYTES, TIB, Cluster, hosts
 
@@ -42,7 +44,7 @@ def test_classless_osds_are_called_none() -> None:
     ({"weight": 0.0}, "out"),
     ({"weight": 0.3}, None),
 ])
-def test_who_can_take_a_shard(fields: dict, obstacle: str) -> None:
+def test_who_can_take_a_shard(fields: Dict[str, Any], obstacle: str) -> None:
     cluster = Cluster(hosts(2)).pool(1, size=1).pg("1.0", [0]).osd(1, **fields)
     assert cluster.snapshot().osds[1].cannot_take() == obstacle
 

@@ -106,7 +106,7 @@ def test_placement_that_only_crush_would_not_give() -> None:
 
 def test_items_that_do_not_explain_the_up_set() -> None:
     cluster = one_pg(size=3, count=6).pg("1.0", [3, 2, 0], items=[(3, 2), (1, 3)])
-    cluster.osd(3, weight=0.0, **{"in": 0})
+    cluster.mark_out(3)
     assert reasons(cluster) == {
         "its CRUSH mapping cannot be recovered from its upmap items": 1}
 

@@ -1,7 +1,7 @@
 """What is in flight, however Ceph carries it, and what is truly short of copies."""
 from __future__ import annotations
 
-from typing import Dict, Tuple
+from typing import Any, Dict, Tuple
 
 import pytest
 from tests.snapshot.pg_lives import ASYNC, BACKFILL, IN_PLACE, MOVING, Lives
@@ -134,7 +134,7 @@ def test_a_pg_whose_source_goes_down_meanwhile_is_short_of_copies(
 def test_a_fallen_osd_is_filled_anew_by_another() -> None:
     """It holds its copy no longer; the new one gains, and the PG is short of copies."""
     cluster, builder = watched()
-    cluster.osd(1, up=0, state=["exists"], **{"in": 0, "weight": 0.0})
+    cluster.osd(1, up=0, state=["exists"]).mark_out(1)
     moved(cluster, "1.0", (6, 2, 3), "active+recovering+undersized+degraded+remapped", 101, (6, 2))
     snapshot = builder.build(cluster.reading())
     assert snapshot.transfers(snapshot.pgs["1.0"]) == ((3,), ())
@@ -350,10 +350,10 @@ def test_a_failed_reading_does_not_disturb_the_memory() -> None:
     assert builder.build(cluster.reading()).in_flight()
 
 
-OPTIMIZED = {"flags_names": "hashpspool,ec_optimizations", "nonprimary_shards": "{1,2,3}"}
+OPTIMIZED: Dict[str, Any] = {"flags_names": "hashpspool,ec_optimizations", "nonprimary_shards": "{1,2,3}"}
 
 
-def optimized(**fields: object) -> Cluster:
+def optimized(**fields: Any) -> Cluster:
     cluster = Cluster(hosts(10)).pool(1, size=6, k=4, **dict(OPTIMIZED, **fields))
     return cluster.pg("1.0", [1, 5, 3, 0, 8, 6])
 

@@ -1,7 +1,7 @@
 """PG statistics between the rare full readings."""
 from __future__ import annotations
 
-from typing import Any, Dict, List, Sequence
+from typing import Any, Dict, List, Mapping, Sequence
 
 import pytest
 
@@ -34,7 +34,7 @@ class Reader:
         self.pools = pools
 
     def read(self, pgs: Dict[str, Dict[str, Any]], pools: Any = None,
-             moving: Any = (), up: Any = ()) -> Dict[str, PgRecord]:
+             moving: Any = (), up: Any = ()) -> Mapping[str, PgRecord]:
         return self.statistics.records(pgs, pools or self.pools, moving,
                                        {pgid: up for pgid in pgs} if up else {})
 
@@ -202,7 +202,7 @@ def test_a_second_movement_of_a_pg_begins_anew() -> None:
     """It was never seen at rest between the two: what came before went to other OSDs."""
     reader = Reader([pg_stat("1.0", 10)], [pool_stat(1, 10)])
     reader.read({"1.0": progress()}, up=(0, 1))
-    moving = {"state": "active+remapped+backfilling"}
+    moving: Dict[str, Any] = {"state": "active+remapped+backfilling"}
     first = reader.read({"1.0": progress(recovered=800, **moving)}, moving={"1.0"}, up=(0, 2))
     assert first["1.0"].to_come == pytest.approx(0.2)
     second = reader.read({"1.0": progress(recovered=900, **moving)}, moving={"1.0"}, up=(0, 3))

@@ -19,7 +19,8 @@ def omap_cluster() -> Cluster:
     cluster = Cluster(hosts(1, 3), {0: OSD_RULE}).pool(1, size=1)
     for ps in range(PGS):
         cluster.pg(f"1.{ps:x}", [int(ps >= 6)], num_bytes=0, objects=1000, omap=OMAP)
-    report(cluster, 0, 6), report(cluster, 1, 2), report(cluster, 2, 0)
+    for osd, pgs in enumerate((6, 2, 0)):
+        report(cluster, osd, pgs)
     return cluster
 
 

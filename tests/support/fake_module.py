@@ -7,7 +7,7 @@ import enum
 import json
 import threading
 import time
-from typing import Any, Callable, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import mgr_module
 from mgr_module import CommandResult, MgrModule, Option
@@ -65,7 +65,7 @@ class Module(MgrModule):
     def shutdown(self) -> None:
         self.closed = True
 
-    def send(self, *commands: dict) -> List[CommandResult]:
+    def send(self, *commands: Dict[str, Any]) -> List[CommandResult]:
         """Sends commands without waiting."""
         results = []
         for command in commands:

@@ -59,7 +59,7 @@ class InlineJobs:
     def submit(self, name: str, job: Callable[[], None]) -> None:
         self.waiting.append((name, job))
 
-    def settle(self) -> None:
+    def run_pending(self) -> None:
         """As the mgr's own jobs: nobody waits."""
 
     def wait(self, seconds: float) -> bool:

@@ -141,10 +141,10 @@ def make(shape_name: str, trouble: str, seed: int = 0) -> Cluster:
 def _trouble(cluster: Cluster, rng: random.Random) -> Set[int]:
     """Spoils some OSDs; those that CRUSH gives nothing any more."""
     out, reweighted, down, destroyed, silent, full = rng.sample(sorted(cluster.osds), 6)
-    cluster.osd(out, weight=0.0, **{"in": 0})
+    cluster.mark_out(out)
     cluster.osd(reweighted, weight=rng.choice((0.3, 0.6)))
     cluster.osd(down, up=0, state=["exists"])
-    cluster.osd(destroyed, up=0, weight=0.0, state=["exists", "destroyed"], **{"in": 0})
+    cluster.osd(destroyed, up=0, state=["exists", "destroyed"]).mark_out(destroyed)
     cluster.without_statistics = [silent]
     cluster.osd(full, used=int(cluster.sizes[full] * 0.86))
     return {out, destroyed}

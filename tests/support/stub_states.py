@@ -19,7 +19,7 @@ TWO_TAKES = (5, "hybrid", 1, 3, 3, "")
 def load_fake() -> type:
     """The fake module's class, imported against the style that is in place."""
     sys.modules.pop("tests.support.fake_module", None)
-    return importlib.import_module("tests.support.fake_module").Module  # type: ignore[no-any-return]
+    return importlib.import_module("tests.support.fake_module").Module
 
 
 def rule(number: int, *steps: Tuple[Any, ...]) -> Dict[str, Any]:

@@ -103,6 +103,11 @@ class Cluster:
         return sum(self.shard_bytes(pgid) for pgid in self.records
                    if osd in self.acting.get(pgid, self.up.get(pgid, [])))
 
+    def mark_out(self, osd: int) -> Cluster:
+        """As `ceph osd out`."""
+        self.osds[osd].update({"in": 0, "weight": 0.0})
+        return self
+
     def osd_map(self) -> Dict[str, Any]:
         """In the shape of OSDMap.dump()."""
         for pool_id, pool in self.pools.items():
