@@ -243,7 +243,7 @@ class Commands:
         view = self.balancer.view
         is_old = view is None or self._age(view) > self.settings().sleep_interval
         if is_old:
-            self.balancer.refresh_view()
+            self.balancer.request_observation()
         return is_old
 
     def _dump_state(self, anonymous: bool) -> CommandAnswer:

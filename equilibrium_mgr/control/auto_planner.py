@@ -18,8 +18,8 @@ from ..runtime.wait_timer import WaitTimer
 from ..settings import Settings
 from ..snapshot.model import Snapshot
 from .plan_validity import (
-    ClusterFingerprint, data_change, drift, newly_overfull, overtaken, topology_change, fingerprint)
-from .plan_worth import worth
+    ClusterFingerprint, data_change, utilization_drift, newly_nearfull, unplanned_change, topology_change, fingerprint)
+from .plan_gain import gain_reason
 
 #: A topology must have stood for so long before it is planned for: OSDs go out and in again.
 SETTLE_SECONDS = 60.0
@@ -111,14 +111,14 @@ class AutoPlanner:
         return (rest is not None and not rest.for_good
                 and self._retry.seconds_left(self._clock()) <= 0.0)
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Drops a plan that waits or is being made, and ends a rest."""
         with self._lock:
             self._era += 1
             self._ready = None
             self._rest = None
 
-    def next(self, snapshot: Snapshot, settings: Settings, excluded: ExcludedPgs) -> NextStep:
+    def next_step(self, snapshot: Snapshot, settings: Settings, excluded: ExcludedPgs) -> NextStep:
         """With no plan under way: a plan to take up, a rest, or a plan in the making."""
         matters = self._see(snapshot, frozenset(excluded.pools))
         options = _options(settings, excluded.rejected)
@@ -129,7 +129,7 @@ class AutoPlanner:
             self._backoff.succeeded()
             self._failing = False
             if self._is_valid(made, matters, options, settings.sleep_interval):
-                why = worth(made.plan, snapshot, settings.min_gain)
+                why = gain_reason(made.plan, snapshot, settings.min_gain)
                 if why is not None:
                     self._under_way = made
                     self._rest_on(None, era)
@@ -155,7 +155,7 @@ class AutoPlanner:
         return (0.0 <= self._clock() - made.made_at <= longest
                 and _same_question(made.options, options)
                 and not topology_change(made.matters, matters)
-                and made.matters.left == matters.left)
+                and made.matters.excluded_pools == matters.excluded_pools)
 
     def _rest_on(self, rest: Optional[_Rest], era: Optional[int] = None) -> None:
         """Replaces the rest, unless a command has ended the era that it was found in."""
@@ -163,8 +163,8 @@ class AutoPlanner:
             if era is None or era == self._era:
                 self._rest = rest
 
-    def out_of_date(self, snapshot: Snapshot, settings: Settings, execution: Execution,
-                    transit: OsdTraffic) -> Optional[NextStep]:
+    def replan_step(self, snapshot: Snapshot, settings: Settings, execution: Execution,
+                    osd_traffic: OsdTraffic) -> Optional[NextStep]:
         """What keeps the plan under way from going on, or None."""
         made, matters = self._under_way, self._see(snapshot)
         if made is None:
@@ -175,12 +175,12 @@ class AutoPlanner:
         if not _same_question(made.options, _options(settings, frozenset())):
             return NextStep(PLANNING, "the options have changed", replan=True)
         grown = data_change(made.matters, matters, settings.min_gain)
-        grown = grown or overtaken(made.matters, snapshot, transit, execution.wanted, execution.moved)
+        grown = grown or unplanned_change(made.matters, snapshot, osd_traffic, execution.wanted, execution.moved)
         if grown is not None and self._pace.seconds_left(self._clock()) <= 0.0:
             return NextStep(PLANNING, grown, replan=True)
         return None
 
-    def fruitless(self, snapshot: Snapshot, settings: Settings, excluded: ExcludedPgs,
+    def rest_after_refusal(self, snapshot: Snapshot, settings: Settings, excluded: ExcludedPgs,
                   reason: str) -> None:
         """Nothing of a plan could be sent: the same would be planned again at once."""
         matters = fingerprint(snapshot, frozenset(excluded.pools))
@@ -210,9 +210,9 @@ class AutoPlanner:
         now = self._clock()
         if not rest.for_good and self._retry.seconds_left(now) <= 0.0:
             return False
-        if topology_change(rest.matters, matters) or drift(rest.matters, matters):
+        if topology_change(rest.matters, matters) or utilization_drift(rest.matters, matters):
             return False
-        if rest.matters.left != matters.left or newly_overfull(
+        if rest.matters.excluded_pools != matters.excluded_pools or newly_nearfull(
                 rest.matters, matters.utilization, nearfull_ratio):
             return False
         grown = data_change(rest.matters, matters, min_gain)

@@ -15,13 +15,13 @@ from ..execution.batch_selection import Decision
 from ..execution.dispatcher import UpmapDispatcher
 from ..execution.execution import Execution, ExecutionProgress
 from ..execution.execution_slot import ExecutionSlot
-from ..execution.inactive_pools import LOOK_SECONDS
+from ..execution.inactive_pools import TRANSIENT_RECHECK_SECONDS
 from ..execution.pending_moves import PendingMoves
-from ..execution.prediction import Misprediction
+from ..execution.size_check.prediction import Misprediction
 from ..execution.rejections import Items, recent
 from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway, NotReady
-from ..observation.bound_gap import at_rest
+from ..observation.bound_gap import idle_state
 from ..observation.change_detection import news
 from ..observation.cluster_view import ClusterView
 from ..observation.observer import ClusterObserver
@@ -165,26 +165,26 @@ class Balancer:
         if execution is not None and execution.name:
             return False
         # before a round can see the plan: it would drop what belongs to a stopped pool
-        self._dispatcher.corrections.allow(
+        self._dispatcher.corrections.resume(
             self._clock(), frozenset(int(change.pgid.split(".", 1)[0]) for change in plan.changes))
         self.rejected = {}
-        if not self._slot.begin_named(name, plan.changes):
+        if not self._slot.start_named(name, plan.changes):
             return False
         self._timer.allow_batch()
-        self._journal.execute(self._slot.executing, self._clock())
+        self._journal.store_execution(self._slot.plan_name, self._clock())
         self._publish()
-        self.look_again()
+        self.require_observation()
         return True
 
     def switch_on(self, builtin_was_active: bool) -> None:
         """Automatic balancing begins, once a built-in balancer just switched off has noticed."""
-        self._automatic.forget()
+        self._automatic.reset()
         self.rejected = {}
-        self._dispatcher.corrections.allow(self._clock())
+        self._dispatcher.corrections.resume(self._clock())
         if builtin_was_active:
-            self._guards.hold.begin(self._clock(), self._gateway.builtin_balancer_sleep())
-            self._observer.ask()  # what it adds from now on shows in the look after the wait
-        self.look_again()
+            self._guards.builtin_grace.begin(self._clock(), self._gateway.builtin_balancer_sleep())
+            self._observer.request()  # what it adds from now on shows in the look after the wait
+        self.require_observation()
 
     def switch_off(self) -> Optional[str]:
         """Nothing is sent any more once this has returned, and a successor finds nothing to go on
@@ -194,7 +194,7 @@ class Balancer:
         not on disk could be undone by a failover.
         """
         self._resume()
-        self._automatic.forget()
+        self._automatic.reset()
         self.rejected = {}
         execution = self._slot.stop(STOPPED)
         self._enter(OFF, "automatic balancing is off", self._slot.stops)
@@ -204,14 +204,14 @@ class Balancer:
         self._wake()
         return execution.name or None if execution is not None else None
 
-    def look_again(self) -> None:
+    def require_observation(self) -> None:
         """Makes the next round read the whole cluster, and asks for it at once."""
-        self._observer.look_again()
+        self._observer.require_observation()
         self._wake()
 
-    def refresh_view(self) -> None:
+    def request_observation(self) -> None:
         """A command has found the view too old: has the loop look once, whatever its state."""
-        self._observer.ask()
+        self._observer.request()
         self._wake()
 
     def _plan_is_ready(self) -> None:
@@ -226,24 +226,24 @@ class Balancer:
         settings = self._settings()
         self._resume()
         self._stops = self._slot.stops
-        self._journal.executing(self._slot.executing, self._clock())
+        self._journal.record_execution(self._slot.plan_name, self._clock())
         try:
             self._plan_store.tidy()
             return self._decide(settings)
         finally:
             self._publish()
-            self._journal.executing(self._slot.executing, self._clock())
-            self._journal.rejected(self.rejected)
-            self._journal.corrections(self._dispatcher.corrections.to_dict())
+            self._journal.record_execution(self._slot.plan_name, self._clock())
+            self._journal.record_rejected(self.rejected)
+            self._journal.record_corrections(self._dispatcher.corrections.to_dict())
             self._journal.write()
 
     def _decide(self, settings: Settings) -> float:
         """Does no more than it has to: off costs nothing, and while a guard stands or nothing has
         changed a summary of the cluster is enough."""
-        execution, is_asked = self._drop_if_switched_off(settings), self._observer.take_request()
+        execution, is_asked = self._drop_if_switched_off(settings), self._observer.consume_request()
         if execution is None and not settings.active:
             self._enter(OFF, "automatic balancing is off", self._stops)
-            self._guards.watch_builtin()
+            self._guards.observe_builtin()
             if is_asked:
                 self._show_to_readers(None, settings)
             return self._timer.next_round(settings.sleep_interval)
@@ -252,7 +252,7 @@ class Balancer:
         except NotReady as not_ready:
             self._enter(WAITING, str(not_ready), self._stops)
             return self._timer.next_round(settings.sleep_interval, _NOT_READY_SECONDS)
-        stop = self._guards.stops(summary, settings, execution is None or not execution.name)
+        stop = self._guards.check(summary, settings, execution is None or not execution.name)
         if stop is not None:
             if execution is not None:
                 execution.stall.end()
@@ -270,7 +270,7 @@ class Balancer:
         """The walk; an automatic one ends here where `active` was switched off by its option."""
         execution = self.execution
         if execution is not None and not (execution.name or settings.active):
-            self._slot.finish(execution, SWITCHED_OFF)
+            self._slot.end(execution, SWITCHED_OFF)
             execution = self.execution
         if execution is None and not settings.active:
             self._journal.end(SWITCHED_OFF, self._clock(), self._observer.usage)
@@ -278,7 +278,7 @@ class Balancer:
 
     def _is_due(self, summary: ClusterSummary, settings: Settings) -> bool:
         """Is a full look due? No command and no plan makes it early, but one that can be taken up."""
-        if self._observer.view is None or self._observer.change_detector.look_wanted or self._was_stopped:
+        if self._observer.view is None or self._observer.change_detector.observation_required or self._was_stopped:
             return True
         if self.state == OFF:  # its option has just been set
             return True
@@ -296,28 +296,28 @@ class Balancer:
         return self._observer.change_detector.is_due(summary, settings, state, self._automatic.is_rest_over)
 
     def _look(self, summary: Optional[ClusterSummary], settings: Settings) -> Snapshot:
-        snapshot = self._observer.look(summary, settings)
-        self._dispatcher.see(snapshot)
-        self._guards.hold.see(snapshot.upmap_items, self._clock(),
+        snapshot = self._observer.observe(summary, settings)
+        self._dispatcher.observe(snapshot)
+        self._guards.builtin_grace.observe(snapshot.upmap_items, self._clock(),
                                   self._gateway.builtin_balancer_sleep())
-        self._observer.show(snapshot, settings)
+        self._observer.update_view(snapshot, settings)
         return snapshot
 
     def _show_to_readers(self, summary: Optional[ClusterSummary], settings: Settings) -> None:
         """A look that a command has asked for; nothing is decided."""
-        wanted = self._observer.change_detector.look_wanted
+        wanted = self._observer.change_detector.observation_required
         try:
             self._look(summary, settings)
         except NotReady as not_ready:
             self._log.info("no look at the cluster: %s", not_ready)
-        self._observer.change_detector.look_wanted = wanted
+        self._observer.change_detector.observation_required = wanted
 
     def _look_and_act(self, summary: ClusterSummary, settings: Settings) -> float:
         self._seconds, self._was_stopped = None, False
         try:
             said = self._act(self._look(summary, settings), settings)
         except NotReady as not_ready:
-            self._observer.look_again()
+            self._observer.require_observation()
             self._enter(WAITING, str(not_ready), self._stops)
             return self._timer.next_round(settings.sleep_interval, _NOT_READY_SECONDS)
         self._enter(*said, self._stops)
@@ -338,19 +338,19 @@ class Balancer:
         execution = self.execution
         if execution is None and not settings.active:
             return OFF, "automatic balancing is off"
-        stop = self._guards.stops_in_full(snapshot, settings, execution is None or not execution.name)
+        stop = self._guards.check_snapshot(snapshot, settings, execution is None or not execution.name)
         if stop is not None:
             if execution is not None:
                 execution.stall.end()
             self._was_stopped, self._seconds = True, stop.seconds
             return stop.state, stop.reason
         if execution is not None and not execution.name:
-            step = self._automatic.out_of_date(snapshot, settings, execution,
-                                               self._dispatcher.in_transit(snapshot))
+            step = self._automatic.replan_step(snapshot, settings, execution,
+                                               self._dispatcher.osd_traffic(snapshot))
             if step is not None and not step.replan:
                 return self._tell(step)
             if step is not None:
-                self._slot.finish(execution, f"given up: {step.reason}")
+                self._slot.end(execution, f"given up: {step.reason}")
                 execution = self.execution
         if execution is not None:
             return self._advance(execution, snapshot, settings)
@@ -361,11 +361,11 @@ class Balancer:
         if nothing is not None:
             self._journal.end(STUCK, self._clock(), self._observer.usage)
             return STUCK, nothing
-        step = self._automatic.next(snapshot, settings, self._dispatcher.excluded(snapshot, settings))
+        step = self._automatic.next_step(snapshot, settings, self._dispatcher.excluded(snapshot, settings))
         if step.plan is None:
             return self._rest(step, snapshot, settings) if step.resting else self._tell(step)
         execution = Execution("", step.plan.changes, self._clock())
-        if not self._slot.begin(execution, self._stops):
+        if not self._slot.start(execution, self._stops):
             return PLANNING, "a plan to execute has come in between"
         self._take_up(execution, step.reason)
         return self._advance(execution, snapshot, settings)
@@ -381,7 +381,7 @@ class Balancer:
         assert self.view is not None
         # what must not be moved is in nobody's way
         bounds = self._observer.bounds(snapshot, settings.pool_ids)
-        state, said = at_rest(self.view, bounds, settings.device_classes, step.reason,
+        state, said = idle_state(self.view, bounds, settings.device_classes, step.reason,
                               settings.pool_ids is not None)
         if self.mispredicted:
             state = STUCK
@@ -397,7 +397,7 @@ class Balancer:
     def _advance(self, execution: Execution, snapshot: Snapshot, settings: Settings) -> Tuple[str, str]:
         if execution.name and not execution.is_noted:
             self._take_up(execution, "'ceph equilibrium execute'")
-        self._journal.executing(self._slot.executing, self._clock())
+        self._journal.record_execution(self._slot.plan_name, self._clock())
         ratio = self._observer.max_misplaced_ratio(snapshot, settings)
         decision = self._dispatcher.choose(execution, snapshot, settings, ratio)
         execution.note(decision)
@@ -409,10 +409,10 @@ class Balancer:
             self._break_deadlock(execution, snapshot, decision)
             self._dispatcher.give_up_stalled(execution, decision, snapshot, settings)
             if not execution.wanted:
-                self._observer.look_again()
-            if decision.passing:
-                self._seconds = LOOK_SECONDS
-            held = WAITING if decision.passing else BLOCKED
+                self._observer.require_observation()
+            if decision.has_transient:
+                self._seconds = TRANSIENT_RECHECK_SECONDS
+            held = WAITING if decision.has_transient else BLOCKED
             return (THROTTLED if decision.throttled else held), str(decision.waiting_for)
         under_way = len(self._dispatcher.pending.entries)
         if under_way and not self._dispatcher.has_stalled(execution, snapshot, settings):
@@ -436,25 +436,25 @@ class Balancer:
         if left > 0.0:
             self._seconds = left
             return MOVING, execution.progress(decision)
-        self._journal.sending(decision.send, self._dispatcher.cooldown, self._clock())
+        self._journal.store_sending(decision.send, self._dispatcher.cooldown, self._clock())
         moves, moved = execution.sent_moves, execution.sent_bytes
         self._timer.batch_sent(settings.sleep_interval)   # whatever the answers
         snapshot = self._dispatcher.send(execution, decision.send, before,
                                      lambda execution: self._permit(execution, settings))
         if snapshot is None:  # a successor must not take them for sent
-            self._journal.sending([], self._dispatcher.cooldown, self._clock())
+            self._journal.store_sending([], self._dispatcher.cooldown, self._clock())
             return self._not_permitted()
         execution.stall.end()
-        self._journal.sent(execution.sent_moves - moves, execution.sent_bytes - moved)
-        self._guards.hold.ours(snapshot.upmap_items)
-        self._observer.show(snapshot, settings, same_bounds=True)
+        self._journal.record_sent(execution.sent_moves - moves, execution.sent_bytes - moved)
+        self._guards.builtin_grace.accept(snapshot.upmap_items)
+        self._observer.update_view(snapshot, settings, same_bounds=True)
         return MOVING, execution.progress(decision)
 
     @contextmanager
     def _permit(self, execution: Execution, settings: Settings) -> Iterator[bool]:
         """`off`, or another option, may have come from another thread since the round began;
         while this is entered `off` has to wait."""
-        with self._slot.permit(execution) as is_under_way:
+        with self._slot.permit_sending(execution) as is_under_way:
             now = self._settings()
             yield is_under_way and (bool(execution.name) or now.active) and (
                 now._replace(active=settings.active) == settings)
@@ -463,7 +463,7 @@ class Balancer:
         if not self._settings().active and self.execution is None:
             return OFF, "automatic balancing is off"
         self._timer.allow_batch()
-        self.look_again()
+        self.require_observation()
         return PLANNING, "the options have changed, or a plan to execute has come in between"
 
     def _break_deadlock(self, execution: Execution, snapshot: Snapshot, decision: Decision) -> None:
@@ -480,12 +480,12 @@ class Balancer:
             execution.sent_moves or execution.done_moves) else None
         if in_vain is not None:
             outcome = f"given up: {in_vain}"
-        if not self._slot.finish(execution, outcome):
+        if not self._slot.end(execution, outcome):
             return PLANNING, "a plan to execute has come in between"
         if execution.name:
             self._journal.end(outcome, self._clock(), self._observer.usage)
         elif in_vain is not None:
-            self._automatic.fruitless(snapshot, settings,
+            self._automatic.rest_after_refusal(snapshot, settings,
                                       self._dispatcher.excluded(snapshot, settings), in_vain)
         if not settings.active:
             return OFF, f"plan '{execution.name}' is {outcome}"
@@ -502,9 +502,9 @@ class Balancer:
             self._recall()
 
     def _recall(self) -> None:
-        recalled = self._journal.recall(self._dispatcher.cooldown, self._clock(),
+        recalled = self._journal.recover(self._dispatcher.cooldown, self._clock(),
                                         self._settings().sleep_interval)
-        self._dispatcher.take_over(recalled.rejected, recalled.sending, recalled.corrections)
+        self._dispatcher.restore(recalled.rejected, recalled.sending, recalled.corrections)
         if recalled.plan is None:
             return
         try:
@@ -515,11 +515,11 @@ class Balancer:
             return
         execution = Execution(recalled.plan, plan.changes, self._clock())
         execution.is_noted = self._journal.episode is not None
-        if self._slot.begin(execution, self._slot.stops):
+        if self._slot.start(execution, self._slot.stops):
             self._log.info("going on with the execution of plan %s", recalled.plan)
 
     def _take_up(self, execution: Execution, why: str) -> None:
-        self._journal.take_up(execution.name, why, self._clock(), self._observer.usage,
+        self._journal.begin_plan(execution.name, why, self._clock(), self._observer.usage,
                               lambda: self.execution is execution)
         execution.is_noted = True
 

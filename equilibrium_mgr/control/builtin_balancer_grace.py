@@ -22,13 +22,13 @@ class BuiltinBalancerGrace:
     def begin(self, now: float, seconds: float) -> None:
         self._wait.begin(now, seconds)
 
-    def see(self, items: Mapping[str, UpmapItems], now: float, seconds: float) -> None:
+    def observe(self, items: Mapping[str, UpmapItems], now: float, seconds: float) -> None:
         """Takes in the upmap items of a newer map; `seconds` is the balancer's own round."""
         if self._wait.begun and self._items is not None and _has_more(items, self._items):
             self._wait.begin(now, seconds)
         self._items = items
 
-    def ours(self, items: Mapping[str, UpmapItems]) -> None:
+    def accept(self, items: Mapping[str, UpmapItems]) -> None:
         """The items as they are after a batch of our own."""
         self._items = items
 

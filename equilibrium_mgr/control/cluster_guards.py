@@ -33,26 +33,26 @@ class ClusterGuards:
         self._gateway = gateway
         self._clock = clock
         self._active_since = clock()
-        self.hold = BuiltinBalancerGrace()
+        self.builtin_grace = BuiltinBalancerGrace()
 
-    def stops(self, summary: ClusterSummary, settings: Settings,
+    def check(self, summary: ClusterSummary, settings: Settings,
               automatic: bool) -> Optional[ActiveGuard]:
         """The first reason, or None; all but what only a full look can tell."""
         self._note_builtin(summary.builtin_active)
         return self._waits(settings, automatic) or self._guard(
             cluster_guard(summary, summary.mon_connected, summary.builtin_active),
-            self.hold.foreseen(self._clock()))
+            self.builtin_grace.foreseen(self._clock()))
 
-    def stops_in_full(self, snapshot: Snapshot, settings: Settings,
+    def check_snapshot(self, snapshot: Snapshot, settings: Settings,
                       automatic: bool) -> Optional[ActiveGuard]:
         """As `stops`, after a full look."""
         builtin_active = self._gateway.builtin_balancer_active()
         self._note_builtin(builtin_active)
         return self._waits(settings, automatic) or self._guard(
             cluster_guard(snapshot, self._gateway.have_mon_connection(), builtin_active),
-            self.hold.seconds_left(self._clock()))
+            self.builtin_grace.seconds_left(self._clock()))
 
-    def watch_builtin(self) -> None:
+    def observe_builtin(self) -> None:
         """For rounds in which nothing is asked: an operator may switch the built-in balancer off by
         hand, and equilibrium on a moment later."""
         self._note_builtin(self._gateway.builtin_balancer_active())
@@ -60,8 +60,8 @@ class ClusterGuards:
     def _note_builtin(self, is_active: bool) -> None:
         """The wait begins when the built-in balancer is first seen off, whoever switched it off."""
         if not is_active and self._gateway.take_builtin_was_active() and not (
-                self.hold.foreseen(self._clock())):
-            self.hold.begin(self._clock(), self._gateway.builtin_balancer_sleep())
+                self.builtin_grace.foreseen(self._clock())):
+            self.builtin_grace.begin(self._clock(), self._gateway.builtin_balancer_sleep())
 
     def _waits(self, settings: Settings, automatic: bool) -> Optional[ActiveGuard]:
         if automatic:

@@ -33,7 +33,7 @@ class History:
     def to_dict(self) -> Dict[str, Any]:
         return {"entries": self.entries}
 
-    def take(self, dump: Mapping[str, Any]) -> None:
+    def restore(self, dump: Mapping[str, Any]) -> None:
         """Takes over what another mgr has kept, as far as it can be understood."""
         entries = dump.get("entries")
         if isinstance(entries, list):

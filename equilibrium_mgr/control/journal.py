@@ -45,7 +45,7 @@ class Journal:
         self.history = History()
         self.episode: Optional[Episode] = None
 
-    def recall(self, cooldown: Cooldown, now: float, sleep_interval: float = 0.0) -> RecoveredState:
+    def recover(self, cooldown: Cooldown, now: float, sleep_interval: float = 0.0) -> RecoveredState:
         """Reads everything, once; what cannot be read counts as not there. The last mgr made notes
         no more often than every `sleep_interval` seconds."""
         with self._lock:
@@ -54,12 +54,12 @@ class Journal:
     def _recall(self, cooldown: Cooldown, now: float, sleep_interval: float) -> RecoveredState:
         plan, was_long_ago = _execution(self._memory.recall(EXECUTION) or {}, now, max(
             _VOID_SECONDS, 2.0 * sleep_interval + _NOTED_SECONDS))
-        self.history.take(self._memory.recall(HISTORY) or {})
+        self.history.restore(self._memory.recall(HISTORY) or {})
         episode = self._memory.recall(EPISODE)
         self.episode = episode_from_dict(episode) if episode is not None else None
         self._rejected = from_dict(self._memory.recall(REJECTED) or {})
         moved = self._memory.recall(COOLDOWN) or {}
-        cooldown.take(moved)
+        cooldown.restore(moved)
         at, sending = moved.get("sending_at"), moved.get("sending")
         if not isinstance(at, (int, float)) or not isinstance(sending, list):
             at, sending = now, []
@@ -73,7 +73,7 @@ class Journal:
 
     # -- the episode ---------------------------------------------------------------------------
 
-    def take_up(self, plan: str, why: str, now: float, usage: Optional[Usage],
+    def begin_plan(self, plan: str, why: str, now: float, usage: Optional[Usage],
                 is_wanted: Callable[[], bool] = lambda: True) -> None:
         """A plan begins, if it is wanted still; automatic ones follow one another in one episode."""
         with self._lock:
@@ -100,15 +100,15 @@ class Journal:
             self._memory.note(EXECUTION, None)
             self._memory.write()
 
-    def execute(self, plan: Callable[[], Optional[str]], now: float) -> None:
+    def store_execution(self, plan: Callable[[], Optional[str]], now: float) -> None:
         """`execute`: a successor goes on with it, and that stands in the store on return."""
         with self._lock:
-            self.executing(plan, now)
+            self.record_execution(plan, now)
             self._memory.write()
 
     # -- notes ---------------------------------------------------------------------------------
 
-    def executing(self, plan: Callable[[], Optional[str]], now: float) -> None:
+    def record_execution(self, plan: Callable[[], Optional[str]], now: float) -> None:
         """The named plan that a successor shall go on with; None for none. Asked for under the
         lock: what was read before `off` must not be noted after it."""
         with self._lock:
@@ -116,7 +116,7 @@ class Journal:
             self._memory.note(EXECUTION, None if name is None else {
                 "plan": name, "at": int(now - now % _NOTED_SECONDS)})
 
-    def sending(self, batch: Sequence[PgChange], cooldown: Cooldown, now: float) -> None:
+    def store_sending(self, batch: Sequence[PgChange], cooldown: Cooldown, now: float) -> None:
         """Before a batch is sent: a successor must know what may be on its way unseen."""
         pgids: List[str] = [change.pgid for change in batch]
         with self._lock:
@@ -125,7 +125,7 @@ class Journal:
                                              sending=pgids[:MOST_PGS // 2]))
             self._memory.write()
 
-    def sent(self, moves: int, bytes_moved: int) -> None:
+    def record_sent(self, moves: int, bytes_moved: int) -> None:
         """After a batch: so much of it was kept. A command may have ended its episode meanwhile."""
         with self._lock:
             if self.episode is not None:
@@ -136,13 +136,13 @@ class Journal:
                     self._memory.note(HISTORY, self.history.to_dict())
             self._sent_for = None
 
-    def rejected(self, items: Items) -> None:
+    def record_rejected(self, items: Items) -> None:
         with self._lock:
             if items != self._rejected:
                 self._rejected = items
                 self._memory.note(REJECTED, to_dict(items) if items else None)
 
-    def corrections(self, dump: Mapping[str, Any]) -> None:
+    def record_corrections(self, dump: Mapping[str, Any]) -> None:
         """What moves have shown of sizes, as a successor shall find it; nothing if it is empty."""
         with self._lock:
             told = dump.get("stopped") or dump.get("bytes_per_object")

@@ -28,14 +28,14 @@ class ClusterFingerprint(NamedTuple):
     crush: Tuple[Any, ...]                   # CRUSH version, and what counts as full
     osds: Mapping[int, Tuple[Any, ...]]      # in, reweight, destroyed
     pools: Mapping[int, Tuple[Any, ...]]     # pg_num, size, rule, why immovable
-    down: FrozenSet[int]
+    down_osds: FrozenSet[int]
     pool_bytes: Mapping[int, int]
     pg_bytes: Mapping[int, int]              # the mean of a pool
     pool_share: Mapping[int, float]          # of its bytes: utilization that they are on an OSD
     utilization: Mapping[int, float]         # of OSDs that are up, once everything has arrived
-    left: FrozenSet[int] = frozenset()       # pools that the plan leaves alone
-    unknown: int = 0                         # PGs of which nobody knows how much they hold
-    held: int = 0                            # PGs that stay until somebody lets them go
+    excluded_pools: FrozenSet[int] = frozenset()       # pools that the plan leaves alone
+    unknown_pgs: int = 0                         # PGs of which nobody knows how much they hold
+    held_pgs: int = 0                            # PGs that stay until somebody lets them go
 
     @property
     def topology(self) -> Tuple[Any, ...]:
@@ -50,14 +50,14 @@ def fingerprint(snapshot: Snapshot, left: FrozenSet[int] = frozenset()) -> Clust
                snapshot.nearfull_ratio),
         osds={o.id: (o.is_in, o.reweight, o.destroyed) for o in snapshot.osds.values()},
         pools={pool.id: _pool(pool) for pool in pools},
-        down=frozenset(o.id for o in snapshot.osds.values() if o.is_in and not o.up),
+        down_osds=frozenset(o.id for o in snapshot.osds.values() if o.is_in and not o.up),
         pool_bytes={pool.id: pool.stored_bytes for pool in pools},
         pg_bytes={pool.id: pool.stored_bytes // max(1, pool.pg_num) for pool in pools},
         pool_share=_pool_shares(snapshot),
         utilization={o.id: o.target_bytes / o.size_bytes for o in snapshot.osds.values()
                      if o.up and o.has_statistics and o.size_bytes > 0},
-        left=left, unknown=sum(snapshot.skipped.get(why, 0) for why in reasons.UNKNOWN),
-        held=sum(snapshot.skipped.get(why, 0) for why in reasons.LIFTED))
+        excluded_pools=left, unknown_pgs=sum(snapshot.skipped.get(why, 0) for why in reasons.UNKNOWN),
+        held_pgs=sum(snapshot.skipped.get(why, 0) for why in reasons.LIFTED))
 
 
 def _pool_shares(snapshot: Snapshot) -> Dict[int, float]:
@@ -94,7 +94,7 @@ def topology_change(then: ClusterFingerprint, now: ClusterFingerprint) -> Option
     if then.topology == now.topology:
         return None
     if (then.crush, then.osds) == (now.crush, now.osds) and _pools_but(
-            then, then.left) == _pools_but(now, then.left):
+            then, then.excluded_pools) == _pools_but(now, then.excluded_pools):
         return None  # others have changed only
     if then.crush != now.crush:
         return "the CRUSH map or a full ratio has changed"
@@ -131,20 +131,20 @@ def data_change(then: ClusterFingerprint, now: ClusterFingerprint, min_gain: flo
         if change > max(_POOL_RATIO * before, then.pg_bytes.get(pool, 0)):
             if change * now.pool_share.get(pool, 0.0) >= least:
                 return f"pool {pool} has {'grown' if stored > before else 'shrunk'}"
-    back = sorted(then.down & frozenset(now.osds) - now.down)
+    back = sorted(then.down_osds & frozenset(now.osds) - now.down_osds)
     if back:
         return f"osd.{back[0]} is up again"
     # by half at least: deep scrubs tell it PG by PG, for weeks
-    if now.unknown * 2 <= then.unknown and then.unknown:
-        return f"{then.unknown - now.unknown} PGs have told how much they hold"
-    if now.held * 2 <= then.held and then.held:
-        return f"{then.held - now.held} PGs may be moved again"
+    if now.unknown_pgs * 2 <= then.unknown_pgs and then.unknown_pgs:
+        return f"{then.unknown_pgs - now.unknown_pgs} PGs have told how much they hold"
+    if now.held_pgs * 2 <= then.held_pgs and then.held_pgs:
+        return f"{then.held_pgs - now.held_pgs} PGs may be moved again"
     told = sorted(osd for osd in now.utilization if osd not in then.utilization
                   and osd in then.osds and then.osds[osd][0])
     return f"osd.{told[0]} has reported its statistics" if told else None
 
 
-def newly_overfull(then: ClusterFingerprint, levels: Mapping[int, float],
+def newly_nearfull(then: ClusterFingerprint, levels: Mapping[int, float],
                    nearfull_ratio: float) -> FrozenSet[int]:
     """OSDs that were not above nearfull and now are, by more than noise; `levels`: OSD →
     utilization once everything under way has arrived."""
@@ -153,7 +153,7 @@ def newly_overfull(then: ClusterFingerprint, levels: Mapping[int, float],
                      and then.utilization.get(osd, level) <= nearfull_ratio)
 
 
-def overtaken(then: ClusterFingerprint, snapshot: Snapshot, transit: OsdTraffic,
+def unplanned_change(then: ClusterFingerprint, snapshot: Snapshot, osd_traffic: OsdTraffic,
               wanted: Sequence[PgChange], moved: Mapping[int, int]) -> Optional[str]:
     """What has become of the OSDs since a plan under way was made that it does not know of, as
     half a sentence, or None.
@@ -161,10 +161,10 @@ def overtaken(then: ClusterFingerprint, snapshot: Snapshot, transit: OsdTraffic,
     `wanted`: what of the plan is still to go. `moved`: OSD → bytes that it has moved so far; what
     has left an OSD is deleted some time later, so that drift is measured on top of these.
     """
-    levels = {osd.id: predicted_utilization(snapshot, transit.of(osd.id), osd.id)
+    levels = {osd.id: predicted_utilization(snapshot, osd_traffic.of(osd.id), osd.id)
               - osd.uncompacted_bytes / max(1, osd.size_bytes)
               for osd in snapshot.osds.values() if osd.up and osd.id in then.utilization}
-    overfull = newly_overfull(then, levels, snapshot.nearfull_ratio)
+    overfull = newly_nearfull(then, levels, snapshot.nearfull_ratio)
     for change in wanted if overfull else ():
         overfull -= frozenset(change.up_before) - frozenset(change.up_after)
     if overfull:
@@ -177,7 +177,7 @@ def overtaken(then: ClusterFingerprint, snapshot: Snapshot, transit: OsdTraffic,
     return None
 
 
-def drift(then: ClusterFingerprint, now: ClusterFingerprint) -> Optional[str]:
+def utilization_drift(then: ClusterFingerprint, now: ClusterFingerprint) -> Optional[str]:
     """An OSD that has become fuller or emptier while nothing was sent, or None."""
     moved: Dict[int, float] = {
         osd: abs(ratio - then.utilization[osd])

@@ -11,7 +11,7 @@ from ..plan.model import PgChange
 from ..runtime.checkpoints import no_checkpoint, with_checkpoints
 from ..snapshot.immovable_reasons import PASSING
 from ..snapshot.model import Pg, Snapshot
-from .osd_traffic import OsdTraffic, transit
+from .osd_traffic import OsdTraffic, osd_traffic
 from .throttle import ThrottleLimits, Deferral, Throttle
 from .urgency import Reserved, by_urgency
 
@@ -35,7 +35,7 @@ class Decision(NamedTuple):
     above_share: Optional[str] = None     # the PG that goes although above an OSD's share
     full: Tuple[Tuple[PgChange, str], ...] = ()   # those of `later` whose target is too full
     waiting: Tuple[Tuple[PgChange, str], ...] = ()   # `later` with reasons, in the order looked at
-    passing: bool = False                 # something is most likely over within seconds
+    has_transient: bool = False                 # something is most likely over within seconds
     holds_up: bool = False                # whether the throttle holds anything up
     cools: bool = False                   # whether something waits for its pg_cooldown alone
 
@@ -49,7 +49,7 @@ def next_batch(snapshot: Snapshot, wanted: Sequence[PgChange], limits: ThrottleL
     a limit holds back do not keep those behind them from being looked at. `checkpoint` is called
     between small pieces of work.
     """
-    on_its_way = on_its_way if on_its_way is not None else transit(snapshot, {})
+    on_its_way = on_its_way if on_its_way is not None else osd_traffic(snapshot, {})
     chooser = _Chooser(snapshot, limits, troubled, Throttle(snapshot, limits, on_its_way))
     ranked = by_urgency(snapshot, on_its_way, wanted)
     for change in with_checkpoints(ranked.changes, _CHANGES_A_PIECE, checkpoint):
@@ -133,7 +133,7 @@ class _Chooser:
         trouble = self._troubled.get(pg.pool)
         relief = trouble is not None and self._is_relief(pg, change)
         if trouble is not None and not relief:
-            return Deferral(trouble, passing=pg.pool in self._limits.passing)
+            return Deferral(trouble, passing=pg.pool in self._limits.transient_pools)
         if pg.immovable:
             return Deferral(pg.immovable)
         if pg.is_moving or change.pgid in self._in_flight:
@@ -156,8 +156,8 @@ class _Chooser:
         """May the change go although PGs are degraded, because it empties full OSDs alone?"""
         losses = self._room.shards(pg, change)[1]
         states = pg.state.split("+")
-        return (pg.pool in self._limits.degraded and bool(losses)
-                and all(osd in self._limits.relief for osd in losses)
+        return (pg.pool in self._limits.degraded_pools and bool(losses)
+                and all(osd in self._limits.relievable_osds for osd in losses)
                 and "active" in states and not {"degraded", "undersized"} & set(states))
 
     def _cooldown(self, pgid: str, losses: Sequence[int]) -> Optional[Deferral]:

@@ -13,7 +13,7 @@ class Cooldown:
     def __init__(self) -> None:
         self.moved: Dict[str, float] = {}
 
-    def note(self, pgids: Iterable[str], now: float) -> None:
+    def start(self, pgids: Iterable[str], now: float) -> None:
         for pgid in pgids:
             self.moved.pop(pgid, None)  # the order tells which is the newest
             self.moved[pgid] = now
@@ -29,7 +29,7 @@ class Cooldown:
     def to_dict(self) -> Dict[str, Any]:
         return {"moved": {pgid: int(at) for pgid, at in self.moved.items()}}
 
-    def take(self, dump: Mapping[str, Any]) -> None:
+    def restore(self, dump: Mapping[str, Any]) -> None:
         """Takes over what another mgr has kept, as far as it can be understood."""
         moved = dump.get("moved")
         for pgid, at in moved.items() if isinstance(moved, dict) else ():

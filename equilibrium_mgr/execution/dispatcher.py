@@ -13,14 +13,14 @@ from ..settings import Settings
 from ..snapshot.model import Osd, Snapshot
 from .batch_selection import Decision, next_batch
 from .cooldown import Cooldown, ExcludedPgs
-from .execution import BatchResult, Execution, verify
+from .execution import BatchResult, Execution, verify_batch
 from .guards import PoolBlock, cluster_guard, full_osds, blocked_pools, unsettled_pools
 from .inactive_pools import InactivePools
-from .osd_traffic import OsdTraffic, transit
+from .osd_traffic import OsdTraffic, osd_traffic
 from .pending_moves import PendingMoves
-from .prediction import PredictionCheck, targets_of
+from .size_check.prediction import PredictionCheck, targets_of
 from .rejections import Items, map_mark, still_rejected, with_rejected
-from .size_corrections import SizeCorrections, sentence
+from .size_check.size_corrections import SizeCorrections, sentence
 from .throttle import ThrottleLimits
 
 _SEND_TIMEOUT_SECONDS = 30.0
@@ -45,7 +45,7 @@ class UpmapDispatcher:
         self._inactive = InactivePools()
         self._recalled: Optional[Dict[str, float]] = None
 
-    def take_over(self, rejected: Items, sending: Dict[str, float],
+    def restore(self, rejected: Items, sending: Dict[str, float],
                   corrections: Mapping[str, Any]) -> None:
         """What the last mgr left: its rejected items, what it was sending (pgid → when), and what
         it found out about sizes."""
@@ -54,15 +54,15 @@ class UpmapDispatcher:
         self._gateway.use_measured(self.corrections.bytes_per_object)
         self._recalled = sending
         for pgid, sent_at in sending.items():  # its cooldown would have been noted afterwards
-            self.cooldown.note([pgid], sent_at)
+            self.cooldown.start([pgid], sent_at)
 
-    def see(self, snapshot: Snapshot) -> None:
+    def observe(self, snapshot: Snapshot) -> None:
         """Takes in a newer map: what has arrived, and what may be asked for again."""
         if self._recalled is not None:
-            self.pending.recall(self._recalled, snapshot, self._clock())
-            self.pending.recall_waiting(snapshot)
+            self.pending.restore_sending(self._recalled, snapshot, self._clock())
+            self.pending.restore_log_recovery(snapshot)
             self._recalled = None
-        self.pending.settle(snapshot)
+        self.pending.remove_arrived(snapshot)
         self.rejected = still_rejected(self.rejected, map_mark(snapshot), snapshot.pgs)
         self._hold_against_predictions(snapshot)
 
@@ -73,12 +73,12 @@ class UpmapDispatcher:
 
     def _hold_against_predictions(self, snapshot: Snapshot) -> None:
         """Stops pools whose shards took more than was predicted; looks use what was measured."""
-        self.corrections.keep(frozenset(snapshot.pools), snapshot.taken_at)
+        self.corrections.prune(frozenset(snapshot.pools), snapshot.taken_at)
         self._gateway.use_measured(self.corrections.bytes_per_object)
-        findings = self._prediction.look(snapshot, self.pending.entries)
+        findings = self._prediction.observe(snapshot, self.pending.entries)
         if not findings.mispredictions:
             return
-        self.corrections.take(findings)
+        self.corrections.add(findings)
         self._gateway.use_measured(self.corrections.bytes_per_object)
         for found in findings.mispredictions:
             self._log.warning("%s", sentence(found, snapshot.pools[found.pool].name))
@@ -105,12 +105,12 @@ class UpmapDispatcher:
                max_misplaced_ratio: float) -> Decision:
         """What of the walk may go now."""
         self._drop_stopped(execution, snapshot)
-        troubles = blocked_pools(snapshot, self._inactive.passing(snapshot))
+        blocked = blocked_pools(snapshot, self._inactive.observe(snapshot))
         if not execution.name:
             unsettled = unsettled_pools(snapshot)
-            troubles.update((pool, PoolBlock(reason, False)) for pool, reason in unsettled.items()
-                            if pool not in troubles)
-        relief = settings.relieve_while_degraded and bool(troubles)
+            blocked.update((pool, PoolBlock(reason, False)) for pool, reason in unsettled.items()
+                            if pool not in blocked)
+        relief = settings.relieve_while_degraded and bool(blocked)
         shards, hard = self._gateway.max_pg_shards()
         limits = ThrottleLimits(
             max_misplaced_ratio=max_misplaced_ratio,
@@ -121,16 +121,16 @@ class UpmapDispatcher:
             max_backfills=settings.max_backfills_per_osd,
             max_transit_ratio=settings.max_transit_ratio,
             cooling=self.cooldown.cooling(self._clock(), settings.pg_cooldown),
-            relief=tuple(full_osds(snapshot)) if relief else (),
-            degraded=tuple(pool for pool, trouble in troubles.items() if not trouble.inactive),
+            relievable_osds=tuple(full_osds(snapshot)) if relief else (),
+            degraded_pools=tuple(pool for pool, trouble in blocked.items() if not trouble.inactive),
             max_shards=shards, max_shards_hard=hard,
-            max_items=_max_items(settings.max_upmap_items, len(snapshot.pgs)),
-            passing=tuple(pool for pool, trouble in troubles.items() if trouble.passing))
-        reasons = {pool: trouble.reason for pool, trouble in troubles.items()}
+            max_upmap_pairs=_max_items(settings.max_upmap_items, len(snapshot.pgs)),
+            transient_pools=tuple(pool for pool, trouble in blocked.items() if trouble.transient))
+        reasons = {pool: trouble.reason for pool, trouble in blocked.items()}
         decision = next_batch(snapshot, execution.wanted, limits, reasons,
-                              self.in_transit(snapshot), self._turns)
+                              self.osd_traffic(snapshot), self._turns)
         # done after all, though no answer came
-        self.cooldown.note([change.pgid for change in decision.done
+        self.cooldown.start([change.pgid for change in decision.done
                             if change.pgid in execution.unanswered], self._clock())
         return decision
 
@@ -154,7 +154,7 @@ class UpmapDispatcher:
             return
         execution.drop([(change, f"waited longer than max_wait ({int(settings.max_wait)} s): {reason}")
                    for change, reason in decision.waiting])
-        self.given_up.note([change.pgid for change, _ in decision.waiting], now)
+        self.given_up.start([change.pgid for change, _ in decision.waiting], now)
 
     def has_stalled(self, execution: Execution, snapshot: Snapshot, settings: Settings) -> bool:
         """Has nothing arrived for `max_wait` of a plan that has sent all it wants? A PG may stand in
@@ -164,9 +164,9 @@ class UpmapDispatcher:
                                      settings.sleep_interval)
         return seconds >= settings.max_wait
 
-    def in_transit(self, snapshot: Snapshot) -> OsdTraffic:
+    def osd_traffic(self, snapshot: Snapshot) -> OsdTraffic:
         """What is on its way to and from every OSD."""
-        return transit(snapshot, self.pending.entries, self.pending.arrivals)
+        return osd_traffic(snapshot, self.pending.entries, self.pending.arrivals)
 
     def send(self, execution: Execution, batch: Sequence[PgChange], before: Snapshot,
              permit: Callable[[Execution], ContextManager[bool]]) -> Optional[Snapshot]:
@@ -192,16 +192,16 @@ class UpmapDispatcher:
         except NotReady:   # as while a pool is created: what came of the batch shows later
             execution.note_unanswered(batch)
             raise
-        verdict = verify(answers, snapshot)
+        result = verify_batch(answers, snapshot)
         self._log.info("sent upmaps of %d PGs at epoch %d: %d kept, %d rejected, %d unanswered",
-                       len(batch), snapshot.epoch, len(verdict.kept), len(verdict.rejected),
-                       len(verdict.unanswered))
-        execution.settle(verdict)
-        self._settle(execution, batch, verdict, snapshot)
-        self._prediction.sent(targets_of(verdict.kept), before)
-        moved = [change.pgid for change in verdict.kept]
-        self.cooldown.note(moved + [p for p, n in verdict.moving_shards.items() if n], now)
-        if verdict.kept:
+                       len(batch), snapshot.epoch, len(result.kept), len(result.rejected),
+                       len(result.unanswered))
+        execution.settle(result)
+        self._settle(execution, batch, result, snapshot)
+        self._prediction.expect(targets_of(result.kept), before)
+        moved = [change.pgid for change in result.kept]
+        self.cooldown.start(moved + [p for p, n in result.moving_shards.items() if n], now)
+        if result.kept:
             self.backoff.succeeded()
         else:  # a single refusal is the PG's, a whole batch of them the monitor's
             self.backoff.failed(self._clock())
@@ -219,19 +219,19 @@ class UpmapDispatcher:
                 or any(_is_weighed_otherwise(before.osds.get(osd), now.osds.get(osd))
                        for osd in targets))
 
-    def _settle(self, execution: Execution, batch: Sequence[PgChange], verdict: BatchResult,
+    def _settle(self, execution: Execution, batch: Sequence[PgChange], result: BatchResult,
                 snapshot: Snapshot) -> None:
-        self.pending.landed(batch, snapshot.epoch)
-        wanted = {change.pgid for change in execution.wanted} if verdict.unanswered else ()
-        for change in verdict.unanswered:
+        self.pending.confirm(batch, snapshot.epoch)
+        wanted = {change.pgid for change in execution.wanted} if result.unanswered else ()
+        for change in result.unanswered:
             if change.pgid not in wanted:  # given up
                 self.pending.remove(change)
-        for change, reason in verdict.rejected:
-            self.pending.reduce(change, verdict.moving_shards.get(change.pgid, 0))
+        for change, reason in result.rejected:
+            self.pending.reduce(change, result.moving_shards.get(change.pgid, 0))
             self._log.warning("pg %s stays where it is: %s", change.pgid, reason)
-        if verdict.rejected:
+        if result.rejected:
             self.rejected = with_rejected(
-                self.rejected, [(change.pgid, reason) for change, reason in verdict.rejected],
+                self.rejected, [(change.pgid, reason) for change, reason in result.rejected],
                 map_mark(snapshot), self._clock())
 
 

@@ -20,29 +20,29 @@ class BatchResult(NamedTuple):
     rejected: List[Tuple[PgChange, str]]
     unanswered: List[PgChange]
     moving_shards: Dict[str, int]   # pgid → shards of a rejected change that move all the same
-    overtaken: List[PgChange]       # somebody else has set other items meanwhile
+    superseded: List[PgChange]       # somebody else has set other items meanwhile
 
 
-def verify(answers: Sequence[UpmapReply], snapshot: Snapshot) -> BatchResult:
+def verify_batch(answers: Sequence[UpmapReply], snapshot: Snapshot) -> BatchResult:
     """Holds the monitor's answers against the map: only what stands there was accepted."""
-    verdict = BatchResult([], [], [], {}, [])
+    result = BatchResult([], [], [], {}, [])
     for sent in answers:
         change = sent.change
         present = snapshot.upmap_items.get(change.pgid, ())
         if present == change.items:
-            verdict.kept.append(change)
+            result.kept.append(change)
         elif sent.returncode is None:
-            verdict.unanswered.append(change)
+            result.unanswered.append(change)
         elif sent.returncode != 0:
-            verdict.rejected.append((change, f"the monitor refused it: {sent.message}"))
+            result.rejected.append((change, f"the monitor refused it: {sent.message}"))
         elif not set(present) <= set(change.items):
-            verdict.overtaken.append(change)  # the monitor only ever shortens what it is sent
+            result.superseded.append(change)  # the monitor only ever shortens what it is sent
         else:
             moving = _shards_moving(snapshot, change)
-            verdict.moving_shards[change.pgid] = moving
-            verdict.rejected.append((change, "the monitor kept its upmap items only in part"
+            result.moving_shards[change.pgid] = moving
+            result.rejected.append((change, "the monitor kept its upmap items only in part"
                                      if moving else "the monitor dropped its upmap items"))
-    return verdict
+    return result
 
 
 def _shards_moving(snapshot: Snapshot, change: PgChange) -> int:
@@ -91,20 +91,20 @@ class Execution:
             self._count_moved(change)
         self.drop(decision.dropped)
 
-    def settle(self, verdict: BatchResult) -> None:
+    def settle(self, result: BatchResult) -> None:
         """Takes in what became of the batch."""
-        self._forget(change.pgid for change in verdict.kept)
-        for change in verdict.kept:
+        self._forget(change.pgid for change in result.kept)
+        for change in result.kept:
             self._count_sent(change, change.shards)
             self._count_moved(change)
-        for change, _ in verdict.rejected:
-            self._count_sent(change, verdict.moving_shards.get(change.pgid, 0))
-        self.drop(verdict.rejected, verdict.moving_shards)
+        for change, _ in result.rejected:
+            self._count_sent(change, result.moving_shards.get(change.pgid, 0))
+        self.drop(result.rejected, result.moving_shards)
         self.drop([(change, "somebody else has set other upmap items")
-                   for change in verdict.overtaken])
-        self.note_unanswered(verdict.unanswered)
+                   for change in result.superseded])
+        self.note_unanswered(result.unanswered)
         self.drop([(change, f"no answer from the monitor in {_MAX_ATTEMPTS} attempts")
-                   for change in verdict.unanswered
+                   for change in result.unanswered
                    if self.unanswered[change.pgid] >= _MAX_ATTEMPTS])
 
     def note_unanswered(self, changes: Iterable[PgChange]) -> None:

@@ -30,7 +30,7 @@ class ExecutionSlot:
         """How often a command has stopped everything; a round that began before one is void."""
         return self._stops
 
-    def begin_named(self, name: str, changes: Sequence[PgChange]) -> bool:
+    def start_named(self, name: str, changes: Sequence[PgChange]) -> bool:
         """False while another named plan is on its way."""
         with self._lock:
             if self.execution is not None and self.execution.name:
@@ -38,7 +38,7 @@ class ExecutionSlot:
             self.execution = Execution(name, changes, self._clock())
         return True
 
-    def begin(self, execution: Execution, stops: int) -> bool:
+    def start(self, execution: Execution, stops: int) -> bool:
         """The loop takes up a walk; False where there is one, or a command has stopped everything
         since `stops` was read."""
         with self._lock:
@@ -47,7 +47,7 @@ class ExecutionSlot:
             self.execution = execution
             return True
 
-    def finish(self, execution: Execution, outcome: str) -> bool:
+    def end(self, execution: Execution, outcome: str) -> bool:
         """The loop ends the walk; False where a command was faster."""
         with self._lock:
             if self.execution is not execution:
@@ -67,13 +67,13 @@ class ExecutionSlot:
         return execution
 
     @contextmanager
-    def permit(self, execution: Execution) -> Iterator[bool]:
+    def permit_sending(self, execution: Execution) -> Iterator[bool]:
         """To hand a batch of the walk over within; False where it has been ended. No command can
         end it meanwhile."""
         with self._lock:
             yield self.execution is execution
 
-    def executing(self) -> Optional[str]:
+    def plan_name(self) -> Optional[str]:
         """The name of the plan that is being executed, or None."""
         execution = self.execution
         return execution.name if execution is not None and execution.name else None

@@ -57,7 +57,7 @@ class PoolBlock(NamedTuple):
 
     reason: str
     inactive: bool   # not only degraded
-    passing: bool = False   # it has only just begun, and most likely ends within seconds
+    transient: bool = False   # it has only just begun, and most likely ends within seconds
 
 
 def blocked_pools(snapshot: Snapshot,
@@ -83,7 +83,7 @@ def blocked_pools(snapshot: Snapshot,
             for trouble in _trouble_of(pool_id, own, osds)}
 
 
-def troubled_pools(snapshot: Snapshot) -> Dict[int, str]:
+def blocked_pool_reasons(snapshot: Snapshot) -> Dict[int, str]:
     """Pool id → why none of its PGs may be moved now: trouble on OSDs that it shares."""
     return {pool_id: trouble.reason for pool_id, trouble in blocked_pools(snapshot).items()}
 
@@ -126,14 +126,14 @@ def _leaves_no_room(snapshot: Snapshot, osd_id: int, shard_bytes: int) -> bool:
 def _trouble_of(pool_id: int, own: Dict[int, PoolBlock],
                 osds: Dict[int, FrozenSet[int]]) -> List[PoolBlock]:
     """One trouble at most: the pool's own, or the worst and first of those that it shares."""
-    if pool_id in own and own[pool_id].inactive and not own[pool_id].passing:
+    if pool_id in own and own[pool_id].inactive and not own[pool_id].transient:
         return [own[pool_id]]
     shared = [trouble for other, trouble in own.items()
               if other == pool_id or not osds[pool_id].isdisjoint(osds[other])]
     if not shared:
         return []
-    worst = max(shared, key=lambda trouble: (trouble.inactive, not trouble.passing))
-    return [own.get(pool_id, worst)._replace(inactive=worst.inactive, passing=worst.passing)]
+    worst = max(shared, key=lambda trouble: (trouble.inactive, not trouble.transient))
+    return [own.get(pool_id, worst)._replace(inactive=worst.inactive, transient=worst.transient)]
 
 
 def _osds_of_pools(snapshot: Snapshot, own: Dict[int, PoolBlock]) -> Dict[int, FrozenSet[int]]:

@@ -6,9 +6,9 @@ from typing import Dict, FrozenSet, Optional
 from ..snapshot.model import Snapshot
 
 #: PGs that have been inactive for less than this may just be peering.
-PASSING_SECONDS = 30.0
+TRANSIENT_SECONDS = 30.0
 #: After this long such a pool is looked at again.
-LOOK_SECONDS = 10.0
+TRANSIENT_RECHECK_SECONDS = 10.0
 #: Between two looks as far apart as this anything may have happened.
 _APART_SECONDS = 180.0
 
@@ -20,7 +20,7 @@ class InactivePools:
         self._since: Dict[int, float] = {}   # pool → seconds since the epoch
         self._seen_at: Optional[float] = None
 
-    def passing(self, snapshot: Snapshot) -> FrozenSet[int]:
+    def observe(self, snapshot: Snapshot) -> FrozenSet[int]:
         """Takes in a newer look; the pools that have been inactive for a moment only."""
         now, earlier = snapshot.taken_at, self._seen_at
         self._seen_at = now
@@ -29,4 +29,4 @@ class InactivePools:
         self._since = {pool: self._since.get(pool, now)
                        for pool, states in snapshot.pool_states.items() if states.inactive}
         return frozenset(pool for pool, since in self._since.items()
-                         if now - since < PASSING_SECONDS)
+                         if now - since < TRANSIENT_SECONDS)

@@ -54,7 +54,7 @@ class OsdTraffic:
             self._loads[osd] = load._replace(landed_bytes=load.landed_bytes + shard_bytes)
 
 
-def transit(snapshot: Snapshot, pending: Mapping[str, PendingMove],
+def osd_traffic(snapshot: Snapshot, pending: Mapping[str, PendingMove],
             arrivals: Sequence[Arrival] = ()) -> OsdTraffic:
     """What is on its way now: what the snapshot shows, and the ledger's entries that it hides."""
     found = OsdTraffic()

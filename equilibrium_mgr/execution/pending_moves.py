@@ -57,7 +57,7 @@ class PendingMoves:
                                           pg.shard_bytes * change.shards, before.epoch + 1, now,
                                           gains, losses, before.epoch)
 
-    def recall(self, moved: Mapping[str, float], snapshot: Snapshot, now: float) -> None:
+    def restore_sending(self, moved: Mapping[str, float], snapshot: Snapshot, now: float) -> None:
         """Enters what another mgr has sent a moment ago (pgid → when), which may not show yet.
 
         Its upmap items tell from where to where a PG goes; how many of them were new is not known,
@@ -77,7 +77,7 @@ class PendingMoves:
                 tuple(target for _, target in pairs if target >= 0),
                 tuple(source for source, _ in pairs if source >= 0))
 
-    def recall_waiting(self, snapshot: Snapshot) -> None:
+    def restore_log_recovery(self, snapshot: Snapshot) -> None:
         """Enters what an upmap item has moved, of whatever age, and waits for recovery by its log:
         Ceph counts such copies as degraded, and none of them as misplaced."""
         for pgid, pg in snapshot.in_flight().items():
@@ -90,7 +90,7 @@ class PendingMoves:
                     pg.objects * len(gains), len(gains), pg.shard_bytes * len(gains),
                     snapshot.epoch, snapshot.taken_at, gains, losses)
 
-    def landed(self, batch: Sequence[PgChange], epoch: int) -> None:
+    def confirm(self, batch: Sequence[PgChange], epoch: int) -> None:
         """The map of this epoch shows the batch: older reports say nothing of it."""
         for change in batch:
             self.entries[change.pgid] = self.entries[change.pgid]._replace(epoch=epoch)
@@ -107,7 +107,7 @@ class PendingMoves:
                 copies=entry.copies * shards // entry.shards, shards=shards,
                 bytes=entry.bytes * shards // entry.shards)
 
-    def settle(self, snapshot: Snapshot) -> None:
+    def remove_arrived(self, snapshot: Snapshot) -> None:
         """Strikes out what has arrived or is gone."""
         for pgid, entry in list(self.entries.items()):
             if entry.sent_at > snapshot.taken_at:  # the clock was set back

@@ -35,12 +35,12 @@ class ThrottleLimits(NamedTuple):
     max_backfills: int = 0        # shards per OSD, in and out counted apart; 0 means unlimited
     max_transit_ratio: float = 0.0  # of an OSD's size; 0 means unlimited
     cooling: Mapping[str, float] = {}   # pgid → seconds for which it stays
-    relief: Sequence[int] = ()    # full OSDs that may be relieved although pools are degraded
-    degraded: Sequence[int] = ()  # pools that have degraded PGs in their way and nothing worse
+    relievable_osds: Sequence[int] = ()    # full OSDs that may be relieved although pools are degraded
+    degraded_pools: Sequence[int] = ()  # pools that have degraded PGs in their way and nothing worse
     max_shards: int = 0           # PG shards per OSD (mon_max_pg_per_osd); 0 means unlimited
     max_shards_hard: int = 0      # at which OSDs refuse PGs; 0 means unlimited
-    max_items: int = 0            # pairs of upmap items in the map; 0 means unlimited
-    passing: Sequence[int] = ()   # pools whose trouble is most likely over within seconds
+    max_upmap_pairs: int = 0            # pairs of upmap items in the map; 0 means unlimited
+    transient_pools: Sequence[int] = ()   # pools whose trouble is most likely over within seconds
 
 
 class Deferral(NamedTuple):
@@ -67,7 +67,7 @@ class Throttle:
         self._fill_limit = effective_fill_limit(limits.fill_limit, snapshot.backfillfull_ratio)
         self._highest = _highest_by_class(snapshot)
         self._shards: Optional[Counter[int]] = None   # OSD → PG shards, counted when needed
-        self._items = sum(map(len, snapshot.upmap_items.values())) if limits.max_items else 0
+        self._items = sum(map(len, snapshot.upmap_items.values())) if limits.max_upmap_pairs else 0
         self._shares = share_limits(snapshot)
         self.above_limit: Optional[str] = None   # the PG that goes though alone above the limit
         self.above_share: Optional[str] = None   # the same of an OSD's share in transit
@@ -122,10 +122,10 @@ class Throttle:
     def _too_many(self, change: PgChange, shards: Shards) -> Optional[str]:
         """PG shards on an OSD, and upmap items in the map."""
         limits = self._limits
-        if limits.max_items and self._more_items(change) > 0:
-            if self._items + self._more_items(change) > limits.max_items:
+        if limits.max_upmap_pairs and self._more_items(change) > 0:
+            if self._items + self._more_items(change) > limits.max_upmap_pairs:
                 return ("the osdmap has %d pairs of upmap items and must not have more than %d "
-                        "(max_upmap_items)" % (self._items, limits.max_items))
+                        "(max_upmap_items)" % (self._items, limits.max_upmap_pairs))
         if not limits.max_shards:
             return None
         if self._shards is None:

@@ -45,9 +45,9 @@ class Reserved:
         return next((self._osds[osd] for osd in osds if osd in self._osds), None)
 
 
-def by_urgency(snapshot: Snapshot, transit: OsdTraffic, wanted: Sequence[PgChange]) -> Ranked:
+def by_urgency(snapshot: Snapshot, osd_traffic: OsdTraffic, wanted: Sequence[PgChange]) -> Ranked:
     """Urgent is what it takes to bring the OSDs below nearfull again, given what is under way."""
-    overfull = _overfull(snapshot, transit)
+    overfull = _overfull(snapshot, osd_traffic)
     if not overfull:
         return Ranked(list(wanted), {})
     leaving: Dict[int, List[Tuple[float, int, PgChange]]] = {osd: [] for osd in overfull}
@@ -70,9 +70,9 @@ def by_urgency(snapshot: Snapshot, transit: OsdTraffic, wanted: Sequence[PgChang
     return Ranked(first + [change for change in wanted if change.pgid not in urgent], urgent)
 
 
-def _overfull(snapshot: Snapshot, transit: OsdTraffic) -> Dict[int, float]:
+def _overfull(snapshot: Snapshot, osd_traffic: OsdTraffic) -> Dict[int, float]:
     """OSD → its utilization once all has arrived, where that is above nearfull."""
-    levels = {osd: predicted_utilization(snapshot, transit.of(osd), osd) for osd in snapshot.osds}
+    levels = {osd: predicted_utilization(snapshot, osd_traffic.of(osd), osd) for osd in snapshot.osds}
     return {osd: level for osd, level in levels.items() if level > snapshot.nearfull_ratio}
 
 

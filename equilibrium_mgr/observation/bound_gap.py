@@ -17,7 +17,7 @@ _NAMED = 3
 NOTHING_LEFT = "no move improves the placement"
 
 
-class Distance(NamedTuple):
+class BoundGap(NamedTuple):
     """How the fullest OSD of a class stands to the class's bound; compares by the excess."""
 
     excess: float   # utilization above what whole shards explain; 0 or less where they explain it
@@ -32,8 +32,8 @@ class Distance(NamedTuple):
             "what moves of the pools in pool_ids could reach" if limited else "the bound")
 
 
-def distances(view: ClusterView, bounds: Optional[UtilizationBounds],
-              device_classes: Optional[FrozenSet[str]]) -> List[Distance]:
+def bound_gaps(view: ClusterView, bounds: Optional[UtilizationBounds],
+              device_classes: Optional[FrozenSet[str]]) -> List[BoundGap]:
     """One for each class that is balanced (None: all) and whose bound is known.
 
     The bound takes shards as if they could be split, so one shard's worth above it is to be
@@ -43,19 +43,19 @@ def distances(view: ClusterView, bounds: Optional[UtilizationBounds],
     fullest = {usage.fullest_osd: name for name, usage in view.usage.classes.items()
                if name in bound_of and (device_classes is None or name in device_classes)}
     shard_bytes = _mean_shard_bytes(view.snapshot, frozenset(fullest))
-    found: List[Distance] = []
+    found: List[BoundGap] = []
     for osd, name in fullest.items():
         above = view.usage.classes[name].max - bound_of[name]
         allowed = max(_NEAR, shard_bytes[osd] / view.snapshot.osds[osd].size_bytes)
-        found.append(Distance(above - allowed, above, osd, name))
+        found.append(BoundGap(above - allowed, above, osd, name))
     return found
 
 
-def at_rest(view: ClusterView, bounds: Optional[UtilizationBounds], device_classes: Optional[FrozenSet[str]],
+def idle_state(view: ClusterView, bounds: Optional[UtilizationBounds], device_classes: Optional[FrozenSet[str]],
             reason: str, limited: bool = False) -> Tuple[str, str]:
     """The state and its sentence where nothing is sent for `reason`. `limited`: `bounds` is what
     moves of some pools alone could reach."""
-    far = max(distances(view, bounds, device_classes), default=None)
+    far = max(bound_gaps(view, bounds, device_classes), default=None)
     skipped = view.snapshot.skipped
     unknown = [f"{skipped[why]} PGs wait: {why}" for why in reasons.UNKNOWN
                if skipped.get(why)]

@@ -34,7 +34,7 @@ class _Seen(NamedTuple):
 class ChangeDetector:
     """Remembers the summary that the last look began with, and what that look waits for.
 
-    Used by the serve thread; commands only set `look_wanted`.
+    Used by the serve thread; commands only set `observation_required`.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -43,11 +43,11 @@ class ChangeDetector:
         self._awaited_misplaced: Optional[int] = None
         self._unsettled: Any = None
         self._unsettled_since = 0.0
-        self.look_wanted = False
+        self.observation_required = False
 
-    def begin_look(self, summary: Optional[ClusterSummary], settings: Settings) -> None:
+    def begin_observation(self, summary: Optional[ClusterSummary], settings: Settings) -> None:
         """What was waited for is looked at in full."""
-        self.look_wanted = False
+        self.observation_required = False
         self._awaited_misplaced = None
         self._unsettled = None
         self._seen = _Seen(summary, settings) if summary is not None else None
@@ -64,7 +64,7 @@ class ChangeDetector:
         """Would a full look show something that matters? `rest_is_over`: a plan may be made anew
         although nothing has changed."""
         seen = self._seen
-        if seen is None or self.look_wanted or settings != seen.settings:
+        if seen is None or self.observation_required or settings != seen.settings:
             return True
         elapsed = self._clock() - seen.summary.taken_at
         if elapsed < 0.0:

@@ -30,12 +30,12 @@ class ClusterObserver:
         self._is_looking = False
         self._is_asked = False
 
-    def ask(self) -> None:
+    def request(self) -> None:
         """A command has found the view too old: one look, unless one is under way already."""
         if not self._is_looking:
             self._is_asked = True
 
-    def take_request(self) -> bool:
+    def consume_request(self) -> bool:
         """Has a command asked for a look since this was last asked?"""
         asked, self._is_asked = self._is_asked, False
         return asked
@@ -52,22 +52,22 @@ class ClusterObserver:
                 max_misplaced_ratio=self.max_misplaced_ratio(snapshot, settings))
         return summary
 
-    def look(self, summary: Optional[ClusterSummary], settings: Settings) -> Snapshot:
+    def observe(self, summary: Optional[ClusterSummary], settings: Settings) -> Snapshot:
         """Reads the whole cluster. Raises NotReady; then, as after any failure, a look is owed."""
-        self.change_detector.begin_look(summary, settings)
+        self.change_detector.begin_observation(summary, settings)
         self._is_looking = True
         try:
             return self._gateway.snapshot()
         except Exception:
-            self.look_again()
+            self.require_observation()
             raise
         finally:
             self._is_looking = False
 
-    def look_again(self) -> None:
-        self.change_detector.look_wanted = True
+    def require_observation(self) -> None:
+        self.change_detector.observation_required = True
 
-    def show(self, snapshot: Snapshot, settings: Settings, same_bounds: bool = False) -> None:
+    def update_view(self, snapshot: Snapshot, settings: Settings, same_bounds: bool = False) -> None:
         """Makes the view. Our own moves leave the bounds as they are."""
         bounds = self.view.utilization_bounds if same_bounds and self.view is not None else (
             bounds_of(snapshot, self._log))

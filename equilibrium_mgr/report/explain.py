@@ -5,8 +5,8 @@ from collections import Counter
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 from ..control.balancer import Balancer
-from ..execution.guards import troubled_pools
-from ..execution.size_corrections import sentence
+from ..execution.guards import blocked_pool_reasons
+from ..execution.size_check.size_corrections import sentence
 from ..observation.cluster_view import ClusterView
 from ..observation.states import STUCK
 from ..observation.too_full import sentences as too_full_sentences
@@ -74,7 +74,7 @@ def _explain_cluster(context: ExplainContext) -> Facts:
     sets, sentences = _sets(view)
     unusable = Counter(reason for reason in (
         osd.cannot_take() for osd in snapshot.osds.values()) if reason)
-    troubled = sorted(set(troubled_pools(snapshot).values()))
+    troubled = sorted(set(blocked_pool_reasons(snapshot).values()))
     sentences.append(f"equilibrium is {context.balancer.state}: {context.balancer.reason}")
     sentences += too_full_sentences(snapshot, view.too_full)
     refused = None

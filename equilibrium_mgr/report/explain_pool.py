@@ -5,7 +5,7 @@ from collections import Counter
 from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
 from ..crush.placement import NO_OSD, PlacementBlock
-from ..execution.guards import troubled_pools
+from ..execution.guards import blocked_pool_reasons
 from ..execution.rejections import Items
 from ..observation.cluster_view import ClusterView
 from ..observation.too_full import sentences as too_full_sentences
@@ -23,7 +23,7 @@ def explain_pool(pool: Pool, view: ClusterView, pool_ids: Optional[FrozenSet[int
     space = view.usage.pools[pool.name]
     pgs = [pg for pg in snapshot.pgs.values() if pg.pool == pool.id]
     immovable = dict(Counter(pg.immovable for pg in pgs if pg.immovable))
-    waits_for = troubled_pools(snapshot).get(pool.id)
+    waits_for = blocked_pool_reasons(snapshot).get(pool.id)
     domains = [_domains(block, snapshot) for block in pool.rule.blocks] if pool.rule else []
     excluded = pool_ids is not None and pool.id not in pool_ids
     data = {
@@ -60,7 +60,7 @@ def explain_pg(pg: Pg, view: ClusterView, rejected: Items) -> Facts:
     # a snapshot takes `up` for what it cannot tell, and such a PG is immovable
     raw_known = not (items and pg.immovable and pg.raw == pg.up)
     raw = [_number(osd) for osd in pg.raw] if raw_known else None
-    waits_for = troubled_pools(snapshot).get(pool.id)
+    waits_for = blocked_pool_reasons(snapshot).get(pool.id)
     too_full = [entry for entry in view.too_full if pg.pgid in entry.pgids]
     refused = rejected[pg.pgid].reason if pg.pgid in rejected else None
     data = {

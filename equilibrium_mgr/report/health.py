@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Sequence
 from ..control.balancer import Balancer
 from ..control.balancing_scope import BadOption, cures
 from ..execution.guards import CURE_BUILTIN
-from ..execution.size_corrections import sentence
+from ..execution.size_check.size_corrections import sentence
 from ..observation.too_full import sentences
 
 _DETAILS = 20

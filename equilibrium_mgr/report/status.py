@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Optional
 from ..control.balancer import Balancer
 from ..execution.guards import pg_num_changes
 from ..execution.rejections import LIFTED_BY
-from ..execution.size_corrections import sentence
+from ..execution.size_check.size_corrections import sentence
 from ..observation.cluster_view import ClusterView
 from ..observation.states import BALANCED, STUCK, WAITING
 from ..observation.too_full import with_too_full

@@ -36,7 +36,7 @@ class Reading(NamedTuple):
     stale_osds: FrozenSet[int] = frozenset()   # whose statistics have stopped coming
     #: pgid → acting set where it differs from the up set; None: to be told from pg_temp
     acting: Optional[Mapping[str, Sequence[int]]] = None
-    #: pool id → bytes per object that OSDs took beyond what was predicted (execution/prediction.py)
+    #: pool id → bytes per object that OSDs took beyond what was predicted (execution/size_check/prediction.py)
     measured: Mapping[int, float] = {}
     respect_weights: bool = True           # lowered weights hold OSDs to a share of their size
     #: PGs with omap on smaller OSDs stay: RocksDB's own files come and go by more than that is worth

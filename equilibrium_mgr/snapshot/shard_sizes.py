@@ -38,7 +38,7 @@ class SizeModel:
     `allocation_ratio`: pool → allocated ÷ logical data bytes; `bytes_per_object`: device class →
     metadata bytes per object; `class_ratio`: device class → shrink where shards exceed used bytes;
     `classes`: OSD → device class; `measured`: pool → bytes per object that OSDs took beyond all
-    that when shards came (execution/prediction.py).
+    that when shards came (execution/size_check/prediction.py).
     """
 
     def __init__(self, allocation_ratio: Mapping[int, float],

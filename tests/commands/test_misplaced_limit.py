@@ -126,7 +126,7 @@ def test_statistics_that_come_late(session: Session) -> None:
     watch = Watch(session)
     run(session, "equilibrium execute p")
     for _ in range(5):                          # rounds in which no time passes
-        session.module.balancer.look_again()
+        session.module.balancer.require_observation()
         session.settle()
     assert watch.keeps(0.01)
     assert status_of(session)["misplaced_ratio"] < 0.001

@@ -19,7 +19,7 @@ def boom(*_: Any, **__: Any) -> None:
 
 def delays(session: Session, rounds: int) -> List[float]:
     """Seconds until the next round, after each of so many; the first one is due at once."""
-    session.module.balancer.look_again()
+    session.module.balancer.require_observation()
     session.settle()
     found = [session.next_round - session.clock.now]
     for _ in range(rounds - 1):
@@ -73,7 +73,7 @@ def test_statistics_that_are_not_ready(session: Session, monkeypatch: pytest.Mon
     with monkeypatch.context() as patch:
         patch.setattr(session.mgr, "get", lambda name: {"pg_ready": False, "pgs": {}}
                       if name == "pg_progress" else get(name))
-        session.module.balancer.look_again()
+        session.module.balancer.require_observation()
         run(session, "sim run 2m")
         assert state(session) == "waiting" and health(session) == {}
         assert "statistics" in ask(session, "status")["reason"]

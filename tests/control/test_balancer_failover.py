@@ -6,7 +6,7 @@ from typing import Any, Dict, List
 
 import pytest
 from tests.support.fakes import Harness, KeyValueStore
-from tests.support.rounds import at_rest, kept, small_plan, successor, uneven
+from tests.support.rounds import idle, kept, small_plan, successor, uneven
 from tests.support.unit_cluster import MIB, change_of, plan_of
 
 
@@ -237,7 +237,7 @@ def test_stored_values_of_the_future_do_no_harm() -> None:
 
 
 def test_rest_survives_a_failover_without_a_move() -> None:
-    harness = at_rest(uneven())
+    harness = idle(uneven())
     again = successor(harness)
     for _ in range(5):
         again.round(60)

@@ -43,7 +43,7 @@ def test_builtin_balancer_is_noticed_in_the_next_round(switched_on: bool) -> Non
     """Switching it makes no osdmap epoch, so a glance at the epoch alone would miss it."""
     harness = Harness(uneven(), active=True)
     harness.gateway.builtin = not switched_on
-    harness.balancer.refresh_view()
+    harness.balancer.request_observation()
     harness.round()
     harness.gateway.builtin = switched_on
     harness.balancer.round()          # no wake-up, nothing else has changed

@@ -6,7 +6,7 @@ from typing import Any, List
 
 import pytest
 from tests.support.fakes import Harness
-from tests.support.rounds import at_rest, kept, small_plan, uneven
+from tests.support.rounds import idle, kept, small_plan, uneven
 from tests.support.unit_cluster import GIB, Cluster
 
 from equilibrium_mgr.plan_service import plan_service as planning
@@ -25,7 +25,7 @@ def count_plans(harness: Harness, rounds: int, change: Any, seconds: float = 60.
 
 
 def test_noise_in_the_statistics() -> None:
-    harness = at_rest(uneven())
+    harness = idle(uneven())
     cluster, rng = harness.gateway.cluster, random.Random(1)
     used = {osd: cluster.used_bytes(osd) for osd in cluster.osds}
 
@@ -39,7 +39,7 @@ def test_noise_in_the_statistics() -> None:
 
 
 def test_osd_that_flaps() -> None:
-    harness = at_rest(uneven())
+    harness = idle(uneven())
     cluster = harness.gateway.cluster
     up = {pgid: list(osds) for pgid, osds in cluster.up.items()}
     for osd in cluster.osds:
@@ -54,7 +54,7 @@ def test_osd_that_flaps() -> None:
 
 
 def test_osd_that_is_out_for_a_moment() -> None:
-    harness = at_rest(uneven())
+    harness = idle(uneven())
     cluster = harness.gateway.cluster
 
     def out_and_in(number: int) -> None:
@@ -64,7 +64,7 @@ def test_osd_that_is_out_for_a_moment() -> None:
 
 
 def test_osd_that_stays_out() -> None:
-    harness = at_rest(uneven())
+    harness = idle(uneven())
     cluster = harness.gateway.cluster
     cluster.mark_out(2)
     assert harness.round(60) == "waiting"
@@ -76,7 +76,7 @@ def test_osd_that_stays_out() -> None:
 def test_plan_that_is_not_worth_its_bytes() -> None:
     cluster = uneven(pgs=18, osds=2)                   # 50 GiB and 40, of 100
     cluster.up.update({f"1.{ps:x}": [1] for ps in range(8)})
-    harness = at_rest(cluster, min_gain=0.15)
+    harness = idle(cluster, min_gain=0.15)
     assert harness.gateway.sent == []
     assert "gain less than min_gain (0.15)" in harness.balancer.reason
     plans = count_plans(harness, 20, lambda _: None)
@@ -182,7 +182,7 @@ def test_plan_of_which_nothing_can_be_sent_is_not_made_again_at_once() -> None:
 
 @pytest.mark.parametrize("cluster", [uneven(), uneven(pgs=7, osds=4)])
 def test_quiet_rounds_write_nothing(cluster: Cluster) -> None:
-    harness = at_rest(cluster)
+    harness = idle(cluster)
     assert harness.balancer.state == "balanced"
     writes = len(harness.kv.writes)
     assert count_plans(harness, 30, lambda _: None) == 0
@@ -190,7 +190,7 @@ def test_quiet_rounds_write_nothing(cluster: Cluster) -> None:
 
 
 def test_pgs_just_moved_are_not_planned_again_before_their_time() -> None:
-    harness = at_rest(uneven(), pg_cooldown=3600)
+    harness = idle(uneven(), pg_cooldown=3600)
     assert harness.balancer.state == "balanced"
     sent, plans = len(harness.gateway.sent), 0
     for _ in range(200):
@@ -201,13 +201,13 @@ def test_pgs_just_moved_are_not_planned_again_before_their_time() -> None:
 
 def test_automatic_plans_leave_alone_what_was_just_moved(mocker: Any) -> None:
     planner = mocker.patch.object(planning, "make_plan", side_effect=planning.make_plan)
-    harness = at_rest(uneven(), pg_cooldown=3600)
+    harness = idle(uneven(), pg_cooldown=3600)
     first, second = [call.args[1].rejected_pgs for call in planner.call_args_list]
     assert first == frozenset() and second == set(harness.gateway.sent) != set()
 
 
 def test_pgs_of_overfull_osds_are_planned_though_just_moved(mocker: Any) -> None:
-    harness = at_rest(uneven(), pg_cooldown=36000)
+    harness = idle(uneven(), pg_cooldown=36000)
     cluster = harness.gateway.cluster
     harness.round(700)   # what was moved has settled: that the OSD fills up is others' doing
     cluster.osd(1, used=90 * GIB)
@@ -219,7 +219,7 @@ def test_pgs_of_overfull_osds_are_planned_though_just_moved(mocker: Any) -> None
 
 
 def test_growth_ends_a_rest() -> None:
-    harness = at_rest(uneven())
+    harness = idle(uneven())
     for osd in range(3):
         harness.gateway.cluster.osd(osd, used=20 * GIB)      # whatever the devices say
     growing(harness, 1.03)

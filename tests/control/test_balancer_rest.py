@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.support.fakes import Harness
-from tests.support.rounds import at_rest, kept, uneven
+from tests.support.rounds import idle, kept, uneven
 from tests.support.unit_cluster import GIB, OSD_RULE, Cluster, hosts
 
 from equilibrium_mgr.observation import cluster_view as view_room
@@ -28,7 +28,7 @@ def pinned(pool: int = 1, beside: Any = None, classes: Any = None) -> Cluster:
 
 def test_stuck_is_not_called_balanced() -> None:
     """Pool 1 stays: 60 GiB or little more on osd.0 where 32 on each would be even."""
-    harness = at_rest(pinned())
+    harness = idle(pinned())
     assert harness.balancer.state == "stuck"
     said = re.fullmatch(
         "osd.0, the fullest of class hdd, is (.*) points above the bound, and no legal move helps"
@@ -37,7 +37,7 @@ def test_stuck_is_not_called_balanced() -> None:
 
 
 def test_balanced_tells_how_far_from_the_bound_it_is() -> None:
-    harness = at_rest(pinned(pool=2))
+    harness = idle(pinned(pool=2))
     assert harness.balancer.state == "balanced" and set(harness.gateway.sent) <= {
         f"1.{ps:x}" for ps in range(12)}
     assert "no move improves the placement; osd." in harness.balancer.reason
@@ -46,7 +46,7 @@ def test_balanced_tells_how_far_from_the_bound_it_is() -> None:
 
 def test_one_shard_that_cannot_be_split_is_nothing_to_be_stuck_at() -> None:
     cluster = Cluster(hosts(1, 2), {0: OSD_RULE}).pool(1, size=1).pg("1.0", [0], 50 * GIB)
-    harness = at_rest(cluster)
+    harness = idle(cluster)
     assert harness.balancer.state == "balanced" and "25.0 points above" in harness.balancer.reason
 
 
@@ -54,15 +54,15 @@ def test_pools_that_must_not_be_moved_make_nobody_stuck() -> None:
     """Pool 1 is in nobody's way where balancing is limited to pool 2."""
     cluster = pinned()
     cluster.extra["pg_upmap"] = []
-    harness = at_rest(cluster, pool_ids="2")
+    harness = idle(cluster, pool_ids="2")
     assert harness.balancer.state == "balanced" and set(harness.gateway.sent) <= {"2.0", "2.2"}
     assert re.search("; osd.0, .* is [0-2][.][0-9] points above what moves of the pools in pool_ids"
                      " could reach$", harness.balancer.reason)
 
 
 def test_classes_that_must_not_be_moved_make_nobody_stuck() -> None:
-    assert at_rest(pinned(), device_classes="hdd").balancer.state == "stuck"
-    elsewhere = at_rest(pinned(beside={"root fast": {"host f": [2]}}, classes={2: "ssd"}),
+    assert idle(pinned(), device_classes="hdd").balancer.state == "stuck"
+    elsewhere = idle(pinned(beside={"root fast": {"host f": [2]}}, classes={2: "ssd"}),
                         device_classes="ssd").balancer
     assert (elsewhere.state, elsewhere.reason) == (
         "balanced", "no move improves the placement; osd.2, the fullest of class ssd, is 0.0 points"
@@ -73,14 +73,14 @@ def test_classes_that_must_not_be_moved_make_nobody_stuck() -> None:
     ({"device_classes": "ssd"}, "device_classes"), ({"device_classes": "HDD"}, "device_classes"),
     ({"pool_ids": "3"}, "pool_ids"), ({"pool_ids": "abc"}, "pool_ids")])
 def test_options_that_exclude_everything_make_nobody_balanced(options: Any, named: str) -> None:
-    harness = at_rest(pinned(), **options)
+    harness = idle(pinned(), **options)
     assert harness.balancer.state == "stuck" and named in harness.balancer.reason
     assert harness.gateway.sent == []
 
 
 def test_bound_that_cannot_be_computed_stops_nobody(mocker: Any) -> None:
     broken = mocker.patch.object(view_room, "utilization_bounds", side_effect=KeyError("osd.7"))
-    harness = at_rest(pinned(pool=2))
+    harness = idle(pinned(pool=2))
     assert broken.called and harness.gateway.sent
     assert (harness.balancer.state, harness.balancer.reason) == (
         "balanced", "no move improves the placement")
@@ -112,12 +112,12 @@ def test_others_have_their_turn_while_bounds_are_computed(mocker: Any) -> None:
 
 def test_automatic_plans_have_the_aim_of_the_option(mocker: Any) -> None:
     planner = mocker.patch.object(planning, "make_plan", side_effect=planning.make_plan)
-    at_rest(uneven(), aim="even")
+    idle(uneven(), aim="even")
     assert {call.args[1].aim for call in planner.call_args_list} == {"even"}
 
 
 def test_new_aim_ends_the_rest() -> None:
-    harness = at_rest(uneven())
+    harness = idle(uneven())
     assert harness.balancer.state == "balanced"
     harness.options["aim"] = "even"
     assert harness.round(60) == "planning"

@@ -15,7 +15,7 @@ from equilibrium_mgr.plan_service import plan_service as planning
 def test_off_sends_nothing() -> None:
     harness = Harness(uneven())
     assert harness.round() == "off" and harness.balancer.view is None      # nobody has asked
-    harness.balancer.refresh_view()
+    harness.balancer.request_observation()
     assert harness.round() == "off" and harness.balancer.view is not None
     assert harness.gateway.batches == [] and harness.jobs.waiting == []
 

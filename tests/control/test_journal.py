@@ -98,10 +98,10 @@ def test_a_logbook_of_rubbish(stored: str) -> None:
     kv = KeyValueStore(dict.fromkeys(
         ("execution", EPISODE, REJECTED, HISTORY, COOLDOWN), stored))
     book, cooldown = Journal(kv, LOG), Cooldown()
-    recalled = book.recall(cooldown, 1000.0)
+    recalled = book.recover(cooldown, 1000.0)
     assert recalled.rejected == {} and cooldown.moved == {} and book.episode is None
     assert recalled.plan in (None, "p") and recalled.sending in ({}, )
-    book.take_up("", "a test", 1000.0, None)
+    book.begin_plan("", "a test", 1000.0, None)
     book.end("balanced", 1010.0, None)
     book.write()
     assert json.loads(kv.values["history"])["entries"][-1]["why"] == "a test"
@@ -166,15 +166,15 @@ def test_damaged_episode(damage: Dict[str, Any]) -> None:
 
 def book_of(kv: Optional[KeyValueStore] = None) -> Journal:
     book = Journal(kv or KeyValueStore(), LOG)
-    book.recall(Cooldown(), 1000.0)
+    book.recover(Cooldown(), 1000.0)
     return book
 
 
 def test_automatic_plans_follow_one_another_in_one_episode() -> None:
     book = book_of()
     for moves in (3, 4):
-        book.take_up("", "osd.0 is above nearfull", 1000.0, None)
-        book.sent(moves, 10 * moves)
+        book.begin_plan("", "osd.0 is above nearfull", 1000.0, None)
+        book.record_sent(moves, 10 * moves)
     book.end("balanced", 1600.0, None)
     entry, = book.history.entries
     assert (entry["plans"], entry["moves"], entry["bytes"]) == (2, 7, 70)
@@ -183,8 +183,8 @@ def test_automatic_plans_follow_one_another_in_one_episode() -> None:
 
 def test_named_plan_begins_an_episode_of_its_own() -> None:
     book = book_of()
-    book.take_up("", "why", 1000.0, None)
-    book.take_up("p", "'ceph equilibrium execute'", 1100.0, None)
+    book.begin_plan("", "why", 1000.0, None)
+    book.begin_plan("p", "'ceph equilibrium execute'", 1100.0, None)
     assert [e["outcome"] for e in book.history.entries] == ["given up for another plan"]
     assert book.episode is not None and book.episode.plan == "p"
 
@@ -192,8 +192,8 @@ def test_named_plan_begins_an_episode_of_its_own() -> None:
 def test_episode_goes_on_with_the_next_mgr() -> None:
     kv = KeyValueStore()
     book = book_of(kv)
-    book.take_up("", "why", 1000.0, None)
-    book.sent(3, 30)
+    book.begin_plan("", "why", 1000.0, None)
+    book.record_sent(3, 30)
     book.write()
     again = book_of(KeyValueStore(kv.values))
     assert again.episode == book.episode
@@ -202,7 +202,7 @@ def test_episode_goes_on_with_the_next_mgr() -> None:
 def test_episode_whose_plan_is_no_longer_executed_is_closed() -> None:
     kv = KeyValueStore()
     book = book_of(kv)
-    book.take_up("p", "why", 1000.0, None)
+    book.begin_plan("p", "why", 1000.0, None)
     book.write()                                  # nothing says that p is still wanted
     again = book_of(KeyValueStore(kv.values))
     assert again.episode is None

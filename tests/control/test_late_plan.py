@@ -137,7 +137,7 @@ def test_readers_make_no_batch_go_early() -> None:
     harness.balancer.execute("p", kept(harness, plan=small_plan(3)))
     loop = Loop(harness).run(1)
     for _ in range(20):
-        harness.balancer.refresh_view()
+        harness.balancer.request_observation()
         loop.run(1)
     assert len(harness.gateway.batches) == 1
 

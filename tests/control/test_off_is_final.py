@@ -149,8 +149,8 @@ def test_off_waits_for_no_answer_of_a_monitor_to_upmaps() -> None:
 
 def test_off_while_resting_fails_no_round(mocker: Any) -> None:
     from equilibrium_mgr.control import auto_planner as automatic
-    from tests.support.rounds import at_rest
-    harness = at_rest(uneven())
+    from tests.support.rounds import idle
+    harness = idle(uneven())
     original = automatic.data_change
 
     def interrupted(*arguments: Any) -> Any:

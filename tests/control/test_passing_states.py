@@ -21,7 +21,7 @@ def executing() -> Harness:
 
 def test_moment_of_peering_is_looked_at_again_after_seconds() -> None:
     harness = executing()
-    harness.balancer.look_again()
+    harness.balancer.require_observation()
     assert harness.balancer.round() <= 10.0
     assert harness.balancer.state == "waiting" and "peering" not in harness.balancer.state
     assert harness.balancer.reason == "pool 'pool1' has 1 PGs inactive since a moment ago"
@@ -33,7 +33,7 @@ def test_what_does_not_pass_blocks() -> None:
     harness = executing()
     states, looks = [], []
     for _ in range(6):
-        harness.balancer.look_again()
+        harness.balancer.require_observation()
         looks.append(harness.balancer.round())
         states.append(harness.balancer.state)
         harness.now += looks[-1]

@@ -8,8 +8,8 @@ import pytest
 from tests.support.unit_cluster import GIB, MIB, Cluster, hosts
 
 from equilibrium_mgr.control.plan_validity import (
-    data_change, drift, overtaken, topology_change, fingerprint)
-from equilibrium_mgr.execution.osd_traffic import transit
+    data_change, utilization_drift, unplanned_change, topology_change, fingerprint)
+from equilibrium_mgr.execution.osd_traffic import osd_traffic
 
 MIN_GAIN = 0.002
 
@@ -96,8 +96,8 @@ def test_osd_that_was_down_when_the_plan_was_made() -> None:
 
 def test_drift() -> None:
     then = fingerprint(quiet().osd(1, used=50 * GIB).snapshot())
-    assert drift(then, fingerprint(quiet().osd(1, used=52 * GIB).snapshot())) is None
-    assert drift(then, fingerprint(quiet().osd(1, used=54 * GIB).snapshot())) == (
+    assert utilization_drift(then, fingerprint(quiet().osd(1, used=52 * GIB).snapshot())) is None
+    assert utilization_drift(then, fingerprint(quiet().osd(1, used=54 * GIB).snapshot())) == (
         "osd.1 is at 54.0 % instead of 50.0 %")
 
 
@@ -116,7 +116,7 @@ def test_noise_of_a_per_cent_never_counts(seed: int) -> None:
         return fingerprint(cluster.snapshot())
     one, other = noisy(), noisy()
     assert topology_change(one, other) is None
-    assert data_change(one, other, MIN_GAIN) is None and drift(one, other) is None
+    assert data_change(one, other, MIN_GAIN) is None and utilization_drift(one, other) is None
 
 
 def many(num_bytes: int) -> Any:
@@ -171,4 +171,4 @@ def test_omap_that_has_left_and_is_not_free_yet_ends_no_plan() -> None:
     osd = snapshot.osds[0]
     snapshot = snapshot._replace(osds={**snapshot.osds, 0: osd._replace(
         used_bytes=osd.size_bytes // 2, uncompacted_bytes=osd.size_bytes // 5)})
-    assert overtaken(fingerprint(snapshot), snapshot, transit(snapshot, {}), (), {}) is None
+    assert unplanned_change(fingerprint(snapshot), snapshot, osd_traffic(snapshot, {}), (), {}) is None

@@ -161,7 +161,7 @@ def test_one_pg_that_never_arrives_keeps_nothing_else_from_being_balanced(is_nam
 def test_a_cooldown_longer_than_max_wait_gives_nothing_up() -> None:
     harness = Harness(uneven(), max_misplaced_ratio=1.0, pg_cooldown=86400, max_wait=3600)
     harness.round(60)
-    harness.balancer._dispatcher.cooldown.note([f"1.{n:x}" for n in range(4)], harness.now)
+    harness.balancer._dispatcher.cooldown.start([f"1.{n:x}" for n in range(4)], harness.now)
     harness.balancer.execute("p", kept(harness))
     for _ in range(200):
         harness.round(300)

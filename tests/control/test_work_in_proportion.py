@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.support.fakes import Harness
 from tests.support.loop_driver import Loop
-from tests.support.rounds import at_rest, kept, small_plan, uneven
+from tests.support.rounds import idle, kept, small_plan, uneven
 from tests.support.unit_cluster import GIB, Cluster
 
 from equilibrium_mgr.runtime.work_counters import Counts
@@ -34,8 +34,8 @@ def test_readers_get_one_look_each_and_nothing_goes_on_by_itself() -> None:
     harness = Harness(uneven())
     loop = Loop(harness).run(600)
     for hour in range(3):
-        harness.balancer.refresh_view()
-        harness.balancer.refresh_view()
+        harness.balancer.request_observation()
+        harness.balancer.request_observation()
         loop.run(3600, epochs(harness.gateway.cluster))
         assert harness.gateway.counts.looks == hour + 1
     assert harness.balancer.state == "off" and harness.balancer.view is not None
@@ -44,7 +44,7 @@ def test_readers_get_one_look_each_and_nothing_goes_on_by_itself() -> None:
 def test_reader_s_look_that_fails_is_not_tried_again_by_itself() -> None:
     harness = Harness(uneven())
     harness.gateway.not_ready = "the mgr has not received the statistics of all PGs yet"
-    harness.balancer.refresh_view()
+    harness.balancer.request_observation()
     Loop(harness).run(600)
     assert harness.gateway.counts.looks == 1 and harness.balancer.state == "off"
 
@@ -71,7 +71,7 @@ def test_standing_guard_is_all_that_is_looked_at(guard: str, name: str) -> None:
 
 
 def test_balanced_cluster_with_epochs_and_noise() -> None:
-    harness = at_rest(uneven())
+    harness = idle(uneven())
     cluster, rng = harness.gateway.cluster, random.Random(7)
     used = {osd: cluster.used_bytes(osd) for osd in cluster.osds}
     before, writes = harness.gateway.counts, len(harness.kv.writes)
@@ -90,7 +90,7 @@ def test_balanced_cluster_with_epochs_and_noise() -> None:
 def test_osd_that_flaps_for_hours(period: int) -> None:
     """Out for as long as in: the cluster is looked at where that lasts, never more often than
     six times an hour."""
-    harness = at_rest(uneven())
+    harness = idle(uneven())
     cluster = harness.gateway.cluster
     before = harness.gateway.counts
 
@@ -106,7 +106,7 @@ def test_osd_that_flaps_for_hours(period: int) -> None:
 
 
 def test_osd_that_fills_up_ends_a_rest() -> None:
-    harness = at_rest(uneven())
+    harness = idle(uneven())
     cluster = harness.gateway.cluster
     before = harness.gateway.counts
     cluster.osd(1, used=cluster.used_bytes(1) + 10 * GIB)
@@ -118,7 +118,7 @@ def test_deep_scrub_that_tells_of_omap_ends_a_rest() -> None:
     """The PGs were left alone for it, and nothing else changes: neither epoch nor utilization."""
     cluster = uneven(num_bytes=0)
     cluster.osd(0, used=60 * GIB)
-    harness = at_rest(cluster)
+    harness = idle(cluster)
     assert harness.balancer.state == "stuck"
     before = harness.gateway.counts
     Loop(harness).run(3600)
@@ -130,7 +130,7 @@ def test_deep_scrub_that_tells_of_omap_ends_a_rest() -> None:
 
 
 def test_osd_that_is_out_for_good_ends_a_rest() -> None:
-    harness = at_rest(uneven())
+    harness = idle(uneven())
     harness.gateway.cluster.mark_out(2)
     harness.gateway.cluster.epoch += 1
     Loop(harness).run(900)
@@ -138,7 +138,7 @@ def test_osd_that_is_out_for_good_ends_a_rest() -> None:
 
 
 def test_options_that_change_end_a_rest_at_once() -> None:
-    harness = at_rest(uneven())
+    harness = idle(uneven())
     looks = harness.gateway.looks
     harness.options["aim"] = "even"
     harness.wake()

@@ -60,7 +60,7 @@ def test_where_others_have_passed_it_the_hard_limit_is_kept_away_from() -> None:
 
 @pytest.mark.parametrize("most, count", [(0, 10), (2, 0), (5, 3), (1, 0), (12, 10)])
 def test_changes_that_add_items_wait_at_the_limit(most: int, count: int) -> None:
-    decision = batch(wanted(2), max_items=most)
+    decision = batch(wanted(2), max_upmap_pairs=most)
     assert len(decision.send) == count
     if count < 10:
         assert "(max_upmap_items)" in str(decision.waiting_for) and not decision.throttled
@@ -70,9 +70,9 @@ def test_changes_that_drop_or_alter_items_go() -> None:
     home = change_of("1.b", [0], [0], before=[1])
     altered = change_of("1.c", [0], [2], before=[1])
     assert home.items == () and len(altered.items) == 1
-    assert len(batch([altered, home], max_items=1).send) == 2
+    assert len(batch([altered, home], max_upmap_pairs=1).send) == 2
     # and what was dropped makes room
-    assert len(batch([home] + wanted(2), max_items=2).send) == 2
+    assert len(batch([home] + wanted(2), max_upmap_pairs=2).send) == 2
 
 
 def test_option_and_ceph_s_own_limits_reach_the_batch() -> None:

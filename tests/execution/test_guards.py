@@ -7,7 +7,7 @@ import pytest
 from tests.support.unit_cluster import GIB, Cluster, hosts
 
 from equilibrium_mgr.execution.guards import (
-    cluster_guard, full_osds, pg_num_changes, blocked_pools, troubled_pools, unsettled_pools,
+    cluster_guard, full_osds, pg_num_changes, blocked_pools, blocked_pool_reasons, unsettled_pools,
     upmap_refused)
 
 
@@ -78,7 +78,7 @@ def test_healthy_pools_are_free() -> None:
     small = two_classes()
     small.pg_status = {"pgs_by_pool_state": [states(1, active_clean=4),
                                              states(2, active_remapped_backfilling=2)]}
-    assert troubled_pools(small.snapshot()) == {}
+    assert blocked_pool_reasons(small.snapshot()) == {}
 
 
 @pytest.mark.parametrize("state, word", [
@@ -87,7 +87,7 @@ def test_healthy_pools_are_free() -> None:
 def test_trouble_reaches_pools_on_the_same_osds_only(state: str, word: str) -> None:
     small = two_classes()
     small.pg_status = {"pgs_by_pool_state": [states(1, **{state: 3}), states(2, active_clean=1)]}
-    troubled = troubled_pools(small.snapshot())
+    troubled = blocked_pool_reasons(small.snapshot())
     assert set(troubled) == {1, 3}
     assert troubled[1] == troubled[3] == f"pool 'data' has 3 PGs {word}"
 
@@ -95,7 +95,7 @@ def test_trouble_reaches_pools_on_the_same_osds_only(state: str, word: str) -> N
 def test_trouble_of_a_pool_that_is_gone_is_none() -> None:
     small = two_classes()
     small.pg_status = {"pgs_by_pool_state": [states(9, down=3)]}
-    assert troubled_pools(small.snapshot()) == {}
+    assert blocked_pool_reasons(small.snapshot()) == {}
 
 
 def test_each_pool_waits_for_the_trouble_that_it_shares() -> None:
@@ -120,17 +120,17 @@ def test_trouble_of_a_pool_whose_rule_is_not_understood() -> None:
     small = two_classes()
     small.pools[3]["crush_rule"] = 77
     small.pg_status = {"pgs_by_pool_state": [states(3, active_degraded=2)]}
-    assert set(troubled_pools(small.snapshot())) == {1, 3}
+    assert set(blocked_pool_reasons(small.snapshot())) == {1, 3}
 
 
 def test_inactive_for_a_moment_is_told_from_trouble() -> None:
     small = two_classes()
     small.pg_status = {"pgs_by_pool_state": [states(1, peering=1), states(3, down=2)]}
     troubles = blocked_pools(small.snapshot(), frozenset((1,)))
-    assert not troubles[3].passing and not troubles[1].passing   # pool 3 is in its way
+    assert not troubles[3].transient and not troubles[1].transient   # pool 3 is in its way
     assert troubles[1].reason == "pool 'data' has 1 PGs inactive since a moment ago"
     passing = blocked_pools(small.snapshot(), frozenset((1, 3)))
-    assert passing[1].passing and passing[3].passing and passing[1].inactive
+    assert passing[1].transient and passing[3].transient and passing[1].inactive
 
 
 def test_pools_wait_for_a_pg_num_that_changes_on_their_osds() -> None:

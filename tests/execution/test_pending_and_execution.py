@@ -7,7 +7,7 @@ import pytest
 from tests.support.unit_cluster import GIB, Cluster, change_of, hosts
 
 from equilibrium_mgr.execution.batch_selection import Decision
-from equilibrium_mgr.execution.execution import BatchResult, Execution, verify
+from equilibrium_mgr.execution.execution import BatchResult, Execution, verify_batch
 from equilibrium_mgr.execution.pending_moves import PendingMoves
 from equilibrium_mgr.gateway.gateway import UpmapReply
 from equilibrium_mgr.plan.model import PgChange
@@ -45,57 +45,57 @@ def pending(now: float = 990.0) -> PendingMoves:
 def test_acting_like_up_right_after_sending_is_no_arrival() -> None:
     """Before peering the acting set still equals up and the report is an old one."""
     ours = pending()
-    ours.settle(after_sending(reported=100).snapshot())
+    ours.remove_arrived(after_sending(reported=100).snapshot())
     assert set(ours.entries) == {"1.0"}
 
 
 def test_report_at_the_new_epoch_is_an_arrival() -> None:
     ours = pending()
-    ours.settle(after_sending(reported=101).snapshot())
+    ours.remove_arrived(after_sending(reported=101).snapshot())
     assert ours.entries == {}
 
 
 def test_moving_pg_has_not_arrived_whatever_it_reported() -> None:
     ours = pending()
-    ours.settle(after_sending(reported=105, moving=True).snapshot())
+    ours.remove_arrived(after_sending(reported=105, moving=True).snapshot())
     assert set(ours.entries) == {"1.0"}
     for state in ("active+remapped+backfill_wait", "peering", "activating",
                   "active+recovering"):
-        ours.settle(after_sending(state=state, reported=105).snapshot())
+        ours.remove_arrived(after_sending(state=state, reported=105).snapshot())
         assert set(ours.entries) == {"1.0"}
 
 
 def test_pg_that_is_gone_is_struck_out() -> None:
     ours = pending()
-    ours.settle(Cluster(hosts(3)).snapshot())
+    ours.remove_arrived(Cluster(hosts(3)).snapshot())
     assert ours.entries == {}
 
 
 def test_silent_pg_is_believed_in_the_end() -> None:
     ours = pending(now=1000.0 - 3600.0)
-    ours.settle(after_sending(reported=100).snapshot())
+    ours.remove_arrived(after_sending(reported=100).snapshot())
     assert ours.entries == {}
 
 
 def test_silent_pg_is_believed_in_time_though_the_clock_was_set_back() -> None:
     ours = pending(now=1000.0 + 3600.0)
     snapshot = after_sending(reported=100).snapshot()
-    ours.settle(snapshot)
+    ours.remove_arrived(snapshot)
     assert set(ours.entries) == {"1.0"}
-    ours.settle(snapshot._replace(taken_at=1000.0 + 601.0))
+    ours.remove_arrived(snapshot._replace(taken_at=1000.0 + 601.0))
     assert ours.entries == {}
 
 
 def test_recalled_pg_counts_until_it_has_reported() -> None:
     """Another mgr has sent its upmap a moment ago; nothing of it shows."""
     ours, snapshot = PendingMoves(), after_sending(reported=100).snapshot()
-    ours.recall({"1.0": 990.0, "9.9": 990.0}, snapshot, 1000.0)
+    ours.restore_sending({"1.0": 990.0, "9.9": 990.0}, snapshot, 1000.0)
     entry = ours.entries["1.0"]
     assert set(ours.entries) == {"1.0"}
     assert (entry.copies, entry.shards, entry.targets, entry.sources) == (10, 1, (2,), (0,))
-    ours.settle(snapshot)
+    ours.remove_arrived(snapshot)
     assert set(ours.entries) == {"1.0"}
-    ours.settle(after_sending(reported=101).snapshot())
+    ours.remove_arrived(after_sending(reported=101).snapshot())
     assert ours.entries == {}
 
 
@@ -103,7 +103,7 @@ def test_recalled_pg_counts_until_it_has_reported() -> None:
 def test_recall_of_what_shows_or_is_long_over(moving: bool, sent_at: float) -> None:
     ours = PendingMoves()
     state = "active+remapped+backfilling" if moving else "active+clean"
-    ours.recall({"1.0": sent_at}, after_sending(state, moving=moving).snapshot(), 1000.0)
+    ours.restore_sending({"1.0": sent_at}, after_sending(state, moving=moving).snapshot(), 1000.0)
     assert ours.entries == {}
 
 
@@ -111,7 +111,7 @@ def test_recall_of_what_the_map_shows_and_reports_do_not() -> None:
     """The PG has its pg_temp, and Ceph's count of misplaced objects is as old as its state."""
     ours = PendingMoves()
     snapshot = after_sending(moving=True).snapshot()
-    ours.recall({"1.0": 990.0}, snapshot, 1000.0)
+    ours.restore_sending({"1.0": 990.0}, snapshot, 1000.0)
     assert ours.unseen_copies(snapshot) == 10
 
 
@@ -138,7 +138,7 @@ def test_report_that_counts_what_we_misplace(state: str, reported: int, unseen: 
 def test_change_that_landed_earlier_than_it_was_seen() -> None:
     """The map that shows the batch is of epoch 108; the PG has reported at 104."""
     ours = pending()
-    ours.landed([CHANGE], 108)
+    ours.confirm([CHANGE], 108)
     moving = after_sending("active+remapped+backfill_wait", 104, True)
     assert ours.unseen_copies(moving.snapshot()) == 0
     assert ours.unseen_copies(after_sending("active+clean", 104, True).snapshot()) == 10
@@ -151,7 +151,7 @@ def snapshot_with_items() -> Cluster:
 def test_verdict_rests_on_the_map_not_on_the_answer() -> None:
     refused = change_of("1.2", (0, 1), (4, 1))
     silent = change_of("1.3", (0, 1), (4, 1))
-    verdict = verify([UpmapReply(CHANGE, 0, "set"), UpmapReply(OTHER, 0, "set"),
+    verdict = verify_batch([UpmapReply(CHANGE, 0, "set"), UpmapReply(OTHER, 0, "set"),
                       UpmapReply(refused, -2, "no such pg"), UpmapReply(silent, None, "no answer")],
                      snapshot_with_items().snapshot())
     assert verdict.kept == [CHANGE]
@@ -161,20 +161,20 @@ def test_verdict_rests_on_the_map_not_on_the_answer() -> None:
 
 
 def test_late_answer_does_not_matter_where_the_map_has_the_items() -> None:
-    verdict = verify([UpmapReply(CHANGE, None, "no answer")], snapshot_with_items().snapshot())
+    verdict = verify_batch([UpmapReply(CHANGE, None, "no answer")], snapshot_with_items().snapshot())
     assert verdict.kept == [CHANGE] and verdict.unanswered == []
 
 
 def test_rewritten_items_are_not_kept() -> None:
     cluster = snapshot_with_items().pg("1.1", [2, 1], items=[(0, 2)])
-    verdict = verify([UpmapReply(OTHER, 0, "")], cluster.snapshot())
+    verdict = verify_batch([UpmapReply(OTHER, 0, "")], cluster.snapshot())
     assert [change for change, _ in verdict.rejected] == [OTHER]
 
 
 def test_removed_items_are_kept_when_none_stand_there() -> None:
     home = change_of("1.1", (0, 1), (0, 1), before=(2, 1))
     assert home.items == ()
-    assert verify([UpmapReply(home, 0, "")], snapshot_with_items().snapshot()).kept == [home]
+    assert verify_batch([UpmapReply(home, 0, "")], snapshot_with_items().snapshot()).kept == [home]
 
 
 def decision(**fields: Any) -> Decision:
@@ -185,7 +185,7 @@ def test_walk_counts_shards() -> None:
     execution = Execution("p", [CHANGE, OTHER], 5.0)
     assert (execution.planned_moves, execution.planned_bytes) == (3, 5 * GIB)
     execution.note(decision(send=[CHANGE], later=[OTHER]))
-    execution.settle(verify([UpmapReply(CHANGE, 0, "")], snapshot_with_items().snapshot()))
+    execution.settle(verify_batch([UpmapReply(CHANGE, 0, "")], snapshot_with_items().snapshot()))
     assert (execution.sent_moves, execution.sent_bytes) == (1, 3 * GIB)
     assert (execution.remaining_moves, execution.remaining_bytes) == (2, 2 * GIB)
     execution.note(decision(done=[OTHER]))
@@ -195,7 +195,7 @@ def test_walk_counts_shards() -> None:
 def test_walk_reports_what_was_dropped() -> None:
     execution = Execution("p", [CHANGE, OTHER], 5.0)
     execution.note(decision(send=[OTHER], dropped=[(CHANGE, "its pool or PG is gone")]))
-    execution.settle(verify([UpmapReply(OTHER, 0, "")], snapshot_with_items().snapshot()))
+    execution.settle(verify_batch([UpmapReply(OTHER, 0, "")], snapshot_with_items().snapshot()))
     assert execution.dropped_moves == 3 and execution.wanted == []
     assert execution.summary()["dropped"] == [
         {"pgid": "1.0", "reason": "its pool or PG is gone"},
@@ -207,7 +207,7 @@ def test_unanswered_change_is_tried_three_times() -> None:
     for attempt in range(3):
         assert execution.wanted == [OTHER], attempt
         execution.note(decision(send=[OTHER]))
-        execution.settle(verify([UpmapReply(OTHER, None, "no answer")], snapshot_with_items().snapshot()))
+        execution.settle(verify_batch([UpmapReply(OTHER, None, "no answer")], snapshot_with_items().snapshot()))
     assert execution.wanted == [] and execution.dropped_moves == 2
 
 
@@ -252,10 +252,10 @@ def test_another_mgr_s_moves_that_wait_for_recovery_by_their_log_are_recalled() 
         "1.0", [6, 2, 3], acting=[6, 2, 1], items=[(1, 3)], objects=10,
         state="active+recovery_wait+degraded+remapped")
     ours = PendingMoves()
-    ours.recall_waiting(cluster.snapshot())
+    ours.restore_log_recovery(cluster.snapshot())
     assert ours.unseen_copies(cluster.snapshot()) == 10
     cluster.pg("1.0", [6, 2, 3], acting=[6, 2, 1], items=[(1, 3)], objects=10,
                state="active+remapped+backfilling")
     others = PendingMoves()
-    others.recall_waiting(cluster.snapshot())
+    others.restore_log_recovery(cluster.snapshot())
     assert ours.unseen_copies(cluster.snapshot()) == others.unseen_copies(cluster.snapshot()) == 0

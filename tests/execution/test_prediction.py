@@ -6,8 +6,8 @@ from typing import Dict, List, Optional
 import pytest
 from tests.support.unit_cluster import GIB, MIB, OSD_RULE, Cluster, change_of, hosts, single_copies
 
-from equilibrium_mgr.execution import prediction
-from equilibrium_mgr.execution.prediction import Findings, PredictionCheck, targets_of
+from equilibrium_mgr.execution.size_check import prediction
+from equilibrium_mgr.execution.size_check.prediction import Findings, PredictionCheck, targets_of
 
 OSDS = 6
 
@@ -36,7 +36,7 @@ class Story:
 
     def send(self, *pgids: str) -> Story:
         before = self.cluster.snapshot()._replace(taken_at=self.now)
-        self.check.sent({pgid: (2,) for pgid in pgids}, before)
+        self.check.expect({pgid: (2,) for pgid in pgids}, before)
         for pgid in pgids:
             self.cluster.acting[pgid] = self.cluster.up[pgid]
             self.cluster.up[pgid] = [2]
@@ -62,7 +62,7 @@ class Story:
     def look(self, seconds: float = 60.0) -> Findings:
         self.now += seconds
         snapshot = self.cluster.snapshot()._replace(taken_at=self.now)
-        return self.check.look(snapshot, frozenset(self.pending))
+        return self.check.observe(snapshot, frozenset(self.pending))
 
     def stays_silent(self) -> bool:
         """Is nothing found now, nor suspected for the next look?"""
@@ -155,7 +155,7 @@ def test_only_the_pool_that_explains_it_is_concerned() -> None:
     """osd.2 takes of both pools, osd.3 of the first alone, as predicted."""
     story = Story(cluster(pools=2))
     before = story.cluster.snapshot()._replace(taken_at=story.now)
-    story.check.sent({"1.0": (2,), "2.0": (2,), "1.1": (3,)}, before)
+    story.check.expect({"1.0": (2,), "2.0": (2,), "1.1": (3,)}, before)
     for pgid, osd in (("1.0", 2), ("2.0", 2), ("1.1", 3)):
         story.cluster.up[pgid] = [osd]
     found = story.arrive({2: 6 * GIB, 3: GIB}).confirm()
@@ -168,7 +168,7 @@ def test_what_is_still_to_come_elsewhere_tells_nothing_of_sizes() -> None:
     story = Story().send("1.0", "1.1")
     before = story.cluster.snapshot()._replace(taken_at=story.now)
     for pgid, osd in (("1.2", 3), ("1.3", 3), ("1.4", 4)):
-        story.check.sent({pgid: (osd,)}, before)
+        story.check.expect({pgid: (osd,)}, before)
         story.cluster.acting[pgid], story.cluster.up[pgid] = story.cluster.up[pgid], [osd]
     story.pending = ["1.3"]   # of osd.3 nobody can tell: it may have grown by both, or by one alone
     for pgid in ("1.0", "1.1", "1.2", "1.4"):
@@ -181,7 +181,7 @@ def test_what_is_still_to_come_elsewhere_tells_nothing_of_sizes() -> None:
 def test_an_osd_that_has_given_shards_away_tells_nothing_of_sizes() -> None:
     story = Story().send("1.0", "1.1")
     before = story.cluster.snapshot()._replace(taken_at=story.now)
-    story.check.sent({"1.2": (1,)}, before)
+    story.check.expect({"1.2": (1,)}, before)
     story.cluster.up["1.2"] = [1]
     story.cluster.up["1.5"] = [5]   # and what it had is free already
     story.arrive({2: 4 * GIB, 1: GIB})
@@ -207,7 +207,7 @@ def test_ordinary_growth_elsewhere_tells_nothing_of_a_small_pool() -> None:
     story = Story(made)
     before = made.snapshot()._replace(taken_at=story.now)
     sent = {"1.0": (2,), "2.0": (2,), "1.1": (3,), "1.2": (4,)}
-    story.check.sent(sent, before)
+    story.check.expect(sent, before)
     for pgid, targets in sent.items():
         made.up[pgid] = list(targets)
     found = story.arrive({2: 9 * GIB, 3: 200 * MIB, 4: 200 * MIB}).confirm()
@@ -284,10 +284,10 @@ def test_what_others_grew_by_is_found_once_a_batch_not_once_an_osd(
                         lambda osds, used: searched.append(len(osds)) or median(osds, used))
     made, check = single_copies(*[[1]] * 40), PredictionCheck()
     before = made.snapshot()
-    check.sent({"1.0": tuple(range(10))}, before)
+    check.expect({"1.0": tuple(range(10))}, before)
     later = before._replace(taken_at=before.taken_at + 1200.0)   # with a reading of its own
-    check.sent({"1.1": tuple(range(10, 20))}, later)
-    check.look(later._replace(taken_at=later.taken_at + 60.0), {"1.0", "1.1"})
+    check.expect({"1.1": tuple(range(10, 20))}, later)
+    check.observe(later._replace(taken_at=later.taken_at + 60.0), {"1.0", "1.1"})
     assert searched == [20, 20]
 
 
@@ -296,7 +296,7 @@ def test_windows_of_one_while_share_what_all_osds_used() -> None:
     check, made = PredictionCheck(), cluster()
     for number, pgid in enumerate(made.up):
         snapshot = made.snapshot()._replace(taken_at=1000.0 + 60 * number)
-        check.sent({pgid: (2 + number % 4,)}, snapshot)
+        check.expect({pgid: (2 + number % 4,)}, snapshot)
     windows = check._windows.values()
     assert len(windows) == 4 and len({id(window.all_used) for window in windows}) == 1
 
@@ -321,4 +321,4 @@ def test_a_little_omap_that_has_yet_to_be_compacted_makes_no_osd_a_bad_witness(
         snapshot = snapshot._replace(osds={
             number: osd._replace(uncompacted_bytes=left_behind)
             for number, osd in snapshot.osds.items()})
-        assert story.check.look(snapshot, story.pending) == Findings()
+        assert story.check.observe(snapshot, story.pending) == Findings()

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from equilibrium_mgr.execution.prediction import Findings, Misprediction
-from equilibrium_mgr.execution.size_corrections import SizeCorrections
+from equilibrium_mgr.execution.size_check.prediction import Findings, Misprediction
+from equilibrium_mgr.execution.size_check.size_corrections import SizeCorrections
 
 MIB = 1 << 20
 DAY = 86400.0
@@ -17,7 +17,7 @@ FOUND = Misprediction(pool=7, osd=3, predicted_bytes=9 * MIB, measured_bytes=264
 
 def corrections(*found: Misprediction, per_object: float = 100.0) -> SizeCorrections:
     made = SizeCorrections()
-    made.take(Findings(found, {m.pool: per_object for m in found}))
+    made.add(Findings(found, {m.pool: per_object for m in found}))
     return made
 
 
@@ -29,7 +29,7 @@ def test_a_pool_is_stopped_and_the_reason_says_what_helps() -> None:
 
 def test_what_is_measured_again_adds_up() -> None:
     made = corrections(FOUND)
-    made.take(Findings((FOUND,), {7: 20.0}))
+    made.add(Findings((FOUND,), {7: 20.0}))
     assert made.bytes_per_object == {7: 120.0}
 
 
@@ -41,26 +41,26 @@ def test_the_worst_osd_is_named() -> None:
 
 def test_an_operator_lets_pools_go_on_with_the_measured_size() -> None:
     made = corrections(FOUND)
-    made.allow(1000.0)
+    made.resume(1000.0)
     assert made.stopped == {} and made.bytes_per_object == {7: 100.0}
 
 
 def test_a_plan_lets_no_pool_go_on_but_its_own() -> None:
     made = corrections(FOUND, FOUND._replace(pool=8))
-    made.allow(1000.0, frozenset({8, 9}))
+    made.resume(1000.0, frozenset({8, 9}))
     assert set(made.stopped) == {7} and set(made.bytes_per_object) == {7, 8}
 
 
 def test_readers_keep_what_they_have() -> None:
     made = corrections(FOUND)
     stopped, added = made.stopped, made.bytes_per_object
-    made.take(Findings((FOUND._replace(pool=8),), {8: 1.0}))
+    made.add(Findings((FOUND._replace(pool=8),), {8: 1.0}))
     assert set(stopped) == {7} and set(added) == {7}
 
 
 def test_pools_that_are_gone_are_forgotten() -> None:
     made = corrections(FOUND)
-    made.keep(frozenset((1, 2)), 1000.0)
+    made.prune(frozenset((1, 2)), 1000.0)
     assert made.stopped == {} and made.bytes_per_object == {}
 
 
@@ -90,19 +90,19 @@ def test_no_size_of_the_store_is_beyond_all_numbers() -> None:
 
 def test_what_was_measured_is_believed_for_a_week() -> None:
     made = corrections(FOUND)
-    made.allow(FOUND.found_at)
-    made.keep(frozenset((7,)), FOUND.found_at + 6 * DAY)
+    made.resume(FOUND.found_at)
+    made.prune(frozenset((7,)), FOUND.found_at + 6 * DAY)
     assert made.bytes_per_object == {7: 100.0}
-    made.keep(frozenset((7,)), FOUND.found_at + 8 * DAY)
+    made.prune(frozenset((7,)), FOUND.found_at + 8 * DAY)
     assert made.bytes_per_object == {}
 
 
 def test_a_stopped_pool_goes_on_with_its_size_however_late() -> None:
     """`on` says so, and the operator may be on holiday for more than a week."""
     made = corrections(FOUND)
-    made.keep(frozenset({7}), FOUND.found_at + 20 * DAY)
-    made.allow(FOUND.found_at + 20 * DAY)
-    made.keep(frozenset({7}), FOUND.found_at + 21 * DAY)
+    made.prune(frozenset({7}), FOUND.found_at + 20 * DAY)
+    made.resume(FOUND.found_at + 20 * DAY)
+    made.prune(frozenset({7}), FOUND.found_at + 21 * DAY)
     assert made.bytes_per_object == {7: 100.0}
-    made.keep(frozenset({7}), FOUND.found_at + 30 * DAY)
+    made.prune(frozenset({7}), FOUND.found_at + 30 * DAY)
     assert made.bytes_per_object == {}

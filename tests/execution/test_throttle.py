@@ -8,7 +8,7 @@ import pytest
 from tests.support.unit_cluster import GIB, Cluster, change_of, hosts
 
 from equilibrium_mgr.execution.batch_selection import Decision, ThrottleLimits, next_batch
-from equilibrium_mgr.execution.osd_traffic import transit
+from equilibrium_mgr.execution.osd_traffic import osd_traffic
 from equilibrium_mgr.execution.pending_moves import PendingMove, PendingMoves
 from equilibrium_mgr.plan.model import PgChange
 from equilibrium_mgr.planner.planner import make_plan
@@ -35,7 +35,7 @@ def wanted(targets: Sequence[int]) -> List[PgChange]:
 def batch(cluster: Cluster, changes: Sequence[PgChange], limits: ThrottleLimits = FREE,
           troubled: Optional[Dict[int, str]] = None, pending: Entries = None) -> Decision:
     snapshot = cluster.snapshot()
-    return next_batch(snapshot, changes, limits, troubled or {}, transit(snapshot, pending or {}))
+    return next_batch(snapshot, changes, limits, troubled or {}, osd_traffic(snapshot, pending or {}))
 
 
 def sent(decision: Decision) -> List[str]:
@@ -144,14 +144,14 @@ def test_what_has_just_arrived_counts_until_its_osd_has_reported_it() -> None:
     ours.add(change_of("1.1", (0, 1), (2, 1)), pgs(2, num_bytes=8 * GIB).snapshot(), 990.0)
     cluster.pg("1.1", [2, 1], items=[(0, 2)], reported=101)
     snapshot = cluster.snapshot()
-    ours.settle(snapshot)
+    ours.remove_arrived(snapshot)
     assert ours.entries == {}
 
     def refused() -> bool:
-        on_its_way = transit(snapshot, ours.entries, ours.arrivals)
+        on_its_way = osd_traffic(snapshot, ours.entries, ours.arrivals)
         return not next_batch(snapshot, wanted([2]), FREE, {}, on_its_way).send
     assert refused()
-    ours.settle(snapshot._replace(taken_at=1061.0))
+    ours.remove_arrived(snapshot._replace(taken_at=1061.0))
     assert not refused()
 
 
@@ -207,7 +207,7 @@ def test_pg_that_was_moved_a_short_while_ago() -> None:
 # -- relief ----------------------------------------------------------------------------------------
 
 DEGRADED = {1: "pool 'pool1' has 3 PGs degraded"}
-RELIEF = FREE._replace(relief=(0,), degraded=(1,))
+RELIEF = FREE._replace(relievable_osds=(0,), degraded_pools=(1,))
 
 
 def test_full_osds_are_relieved_while_pgs_are_degraded() -> None:
@@ -217,8 +217,8 @@ def test_full_osds_are_relieved_while_pgs_are_degraded() -> None:
     assert decision.waiting_for == DEGRADED[1]
 
 
-@pytest.mark.parametrize("limits", [FREE, RELIEF._replace(relief=()),
-                                    RELIEF._replace(degraded=())])
+@pytest.mark.parametrize("limits", [FREE, RELIEF._replace(relievable_osds=()),
+                                    RELIEF._replace(degraded_pools=())])
 def test_no_relief(limits: ThrottleLimits) -> None:
     assert batch(pgs(), wanted([2]), limits, DEGRADED).send == []
 
@@ -264,7 +264,7 @@ def check(cluster: Cluster, changes: List[PgChange], limits: ThrottleLimits,
           pending: Dict[str, PendingMove]) -> None:
     snapshot = cluster.snapshot()
     decision = batch(cluster, changes, limits, pending=pending)
-    before, after = transit(snapshot, pending), transit(snapshot, pending)
+    before, after = osd_traffic(snapshot, pending), osd_traffic(snapshot, pending)
     for change in decision.send:
         size = snapshot.pgs[change.pgid].shard_bytes
         after.add((change.up_after[0],), (change.up_before[0],), size, size)

@@ -7,7 +7,7 @@ import pytest
 from tests.support.unit_cluster import GIB, Cluster, change_of, hosts
 
 from equilibrium_mgr.execution.batch_selection import ThrottleLimits, next_batch
-from equilibrium_mgr.execution.osd_traffic import transit
+from equilibrium_mgr.execution.osd_traffic import osd_traffic
 from equilibrium_mgr.execution.urgency import by_urgency
 from equilibrium_mgr.plan.model import PgChange
 from equilibrium_mgr.snapshot.model import Snapshot
@@ -31,7 +31,7 @@ def plan() -> List[PgChange]:
 def test_what_relieves_the_fullest_comes_first_and_no_more_than_it_takes() -> None:
     """osd.2 needs three moves to get below 85 GiB, osd.3 two."""
     snapshot = cluster().snapshot()
-    ranked = by_urgency(snapshot, transit(snapshot, {}), plan())
+    ranked = by_urgency(snapshot, osd_traffic(snapshot, {}), plan())
     assert [change.pgid for change in ranked.changes[:5]] == ["1.2", "1.6", "1.a", "1.3", "1.7"]
     assert ranked.urgent == {"1.2": 2, "1.6": 2, "1.a": 2, "1.3": 3, "1.7": 3}
     rest = [change.pgid for change in ranked.changes[5:]]
@@ -43,7 +43,7 @@ def test_what_is_under_way_counts_as_relief() -> None:
     for pgid in ("1.2", "1.6"):
         made.pg(pgid, [6], num_bytes=2 * GIB, acting=[2])
     snapshot = made.snapshot()
-    ranked = by_urgency(snapshot, transit(snapshot, {}), plan())
+    ranked = by_urgency(snapshot, osd_traffic(snapshot, {}), plan())
     assert [pgid for pgid, osd in ranked.urgent.items() if osd == 2] == ["1.a"]
 
 
@@ -53,14 +53,14 @@ def test_most_relief_per_byte_goes_first() -> None:
     made.pg("1.0", [2, 1], num_bytes=2 * GIB).pg("1.1", [2, 1], num_bytes=2 * GIB)
     changes = [change_of("1.0", (2, 1), (4, 5)), change_of("1.1", (2, 1), (4, 1))]
     snapshot = made.snapshot()
-    ranked = by_urgency(snapshot, transit(snapshot, {}), changes)
+    ranked = by_urgency(snapshot, osd_traffic(snapshot, {}), changes)
     assert ranked.urgent == {"1.1": 2}
 
 
 def test_plan_order_where_nothing_is_overfull() -> None:
     made = cluster().osd(2, used=80 * GIB).osd(3, used=84 * GIB)
     snapshot = made.snapshot()
-    assert by_urgency(snapshot, transit(snapshot, {}), plan()).changes == plan()
+    assert by_urgency(snapshot, osd_traffic(snapshot, {}), plan()).changes == plan()
 
 
 def sent(limits: ThrottleLimits, changes: List[PgChange]) -> List[str]:
@@ -127,7 +127,7 @@ def test_the_rest_goes_on_where_relief_is_not_held_up_by_the_throttle() -> None:
 def test_change_of_a_pg_that_is_gone_is_not_urgent() -> None:
     snapshot = cluster().snapshot()
     gone = [change_of("9.0", [2], [6])]
-    assert by_urgency(snapshot, transit(snapshot, {}), gone).urgent == {}
+    assert by_urgency(snapshot, osd_traffic(snapshot, {}), gone).urgent == {}
     assert [reason for _, reason in next_batch(snapshot, gone, FREE, {}).dropped] == [
         "its pool or PG is gone"]
 
@@ -135,5 +135,5 @@ def test_change_of_a_pg_that_is_gone_is_not_urgent() -> None:
 def test_fullest_osd_first() -> None:
     made = cluster().osd(3, used=94 * GIB)
     snapshot = made.snapshot()
-    ranked = by_urgency(snapshot, transit(snapshot, {}), plan())
+    ranked = by_urgency(snapshot, osd_traffic(snapshot, {}), plan())
     assert list(ranked.urgent.values())[:5] == [3, 3, 3, 3, 2]

@@ -151,7 +151,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "builtin-is-not-watched",
         "nor where that was while equilibrium was off", (
             Edit(LOOP,
-                 "            self._guards.watch_builtin()\n",
+                 "            self._guards.observe_builtin()\n",
                  ""),),
         ("scenario:guard_builtin_by_hand",)),
     Mutation(
@@ -230,16 +230,16 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "relief-of-anything",
         "only full OSDs are relieved while PGs are degraded", (
             Edit(BATCH,
-                 "                and all(osd in self._limits.relief for osd in losses)\n",
+                 "                and all(osd in self._limits.relievable_osds for osd in losses)\n",
                  ""),),
         ("scenario:toofull",)),
     Mutation(
         "relief-while-inactive",
         "nothing is relieved while PGs are inactive", (
             Edit(SENDING,
-                 "            degraded=tuple(pool for pool, trouble in troubles.items() if not "
+                 "            degraded_pools=tuple(pool for pool, trouble in blocked.items() if not "
                  "trouble.inactive),\n",
-                 "            degraded=tuple(troubles),\n"),),
+                 "            degraded_pools=tuple(blocked),\n"),),
         ("scenario:relief_inactive",)),
     Mutation(
         "no-toofull-relief",
@@ -539,7 +539,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "held-pgs-stay-for-ever",
         "a rest ends when PGs may be moved again that somebody had held back", (
             Edit("equilibrium_mgr/control/plan_validity.py",
-                 "    if now.held * 2 <= then.held and then.held:\n",
+                 "    if now.held_pgs * 2 <= then.held_pgs and then.held_pgs:\n",
                  "    if False:\n"),),
         ("scenario:omap_freed",)),
     Mutation(
@@ -691,7 +691,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "nothing-recalled",
         "a new mgr counts what the last one has just sent", (
             Edit(SENDING,
-                 "            self.pending.recall(self._recalled, snapshot, self._clock())\n",
+                 "            self.pending.restore_sending(self._recalled, snapshot, self._clock())\n",
                  ""),),
         ("scenario:limit_after_death",)),
     Mutation(
@@ -719,14 +719,14 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "no-item-bound",
         "max_upmap_items", (
             Edit(THROTTLE,
-                 "            if self._items + self._more_items(change) > limits.max_items:\n",
+                 "            if self._items + self._more_items(change) > limits.max_upmap_pairs:\n",
                  "            if False:\n"),),
         ("scenario:items_execute",)),
     Mutation(
         "no-item-bound-anywhere",
         "max_upmap_items, in plans and before sending", (
             Edit(THROTTLE,
-                 "            if self._items + self._more_items(change) > limits.max_items:\n",
+                 "            if self._items + self._more_items(change) > limits.max_upmap_pairs:\n",
                  "            if False:\n"),
             Edit(OPTIONS,
                  "    if max_upmap_items <= 0.0:\n",

@@ -7,7 +7,7 @@ import pytest
 from tests.support.unit_cluster import GIB, OSD_RULE, Cluster, hosts
 
 from equilibrium_mgr.execution.pending_moves import PendingMoves
-from equilibrium_mgr.observation.bound_gap import Distance, distances
+from equilibrium_mgr.observation.bound_gap import BoundGap, bound_gaps
 from equilibrium_mgr.observation.cluster_view import ClusterView, make_view
 from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
 
@@ -28,8 +28,8 @@ def shards(sizes_here: Sequence[int], sizes_there: Sequence[int] = ()) -> Cluste
     return view_of(cluster)
 
 
-def only(view: ClusterView) -> Distance:
-    (distance,) = distances(view, view.utilization_bounds, None)
+def only(view: ClusterView) -> BoundGap:
+    (distance,) = bound_gaps(view, view.utilization_bounds, None)
     return distance
 
 
@@ -66,22 +66,22 @@ def test_classes_by_themselves() -> None:
     for ps in range(10):
         cluster.pg(f"1.{ps:x}", [ps % 2], GIB).pg(f"2.{ps:x}", [2], GIB)
     view = view_of(cluster)
-    found = {d.device_class: d for d in distances(view, view.utilization_bounds, None)}
+    found = {d.device_class: d for d in bound_gaps(view, view.utilization_bounds, None)}
     assert set(found) == {"hdd", "ssd"} and max(found.values()) == found["ssd"]
     assert found["hdd"].above == pytest.approx(0.0) and found["ssd"].above == pytest.approx(0.05)
     assert found["ssd"].sentence() == (
         "osd.2, the fullest of class ssd, is 5.0 points above the bound")
-    assert [d.device_class for d in distances(view, view.utilization_bounds, frozenset(("hdd",)))] == [
+    assert [d.device_class for d in bound_gaps(view, view.utilization_bounds, frozenset(("hdd",)))] == [
         "hdd"]
 
 
 def test_no_bound_no_distance() -> None:
     view = shards([5] * 4)
-    assert distances(view, None, None) == []
-    assert distances(view._replace(usage=view.usage._replace(classes={})), view.utilization_bounds,
+    assert bound_gaps(view, None, None) == []
+    assert bound_gaps(view._replace(usage=view.usage._replace(classes={})), view.utilization_bounds,
                      None) == []
 
 
 def test_hardly_below_the_bound_is_no_negative_distance() -> None:
-    distance = Distance(-0.01, -1e-9, 3, "hdd")
+    distance = BoundGap(-0.01, -1e-9, 3, "hdd")
     assert distance.sentence().endswith(" is 0.0 points above the bound")

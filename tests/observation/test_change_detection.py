@@ -2,11 +2,11 @@
 from __future__ import annotations
 
 from tests.support.fakes import Harness
-from tests.support.rounds import at_rest, kept, uneven
+from tests.support.rounds import idle, kept, uneven
 
 
 def test_nothing_is_read_while_nothing_happens() -> None:
-    harness = at_rest(uneven())
+    harness = idle(uneven())
     looks = harness.gateway.looks
     for _ in range(120):
         harness.now += 60

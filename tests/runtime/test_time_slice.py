@@ -77,7 +77,7 @@ def test_circles_of_a_neighbor_go_while_the_module_works() -> None:
     gc.set_threshold(700, 10, 10)   # Python's own; the tests have others
     alive: WeakSet[Request] = WeakSet()
     for _ in range(100):
-        module.balancer.look_again()
+        module.balancer.require_observation()
         module.step()
         for _ in range(200):
             alive.add(Request())

@@ -58,18 +58,18 @@ def test_back_off_of_a_thousand_failures() -> None:
 
 def test_cooldown() -> None:
     moved = Cooldown()
-    moved.note(["1.0"], 1000.0)
-    moved.note(["1.1"], 1500.0)
+    moved.start(["1.0"], 1000.0)
+    moved.start(["1.1"], 1500.0)
     assert moved.cooling(2000.0, 3600.0) == {"1.0": 2600.0, "1.1": 3100.0}
     assert moved.cooling(4600.0, 3600.0) == {"1.1": 500.0}
-    moved.note(["1.1"], 4700.0)
+    moved.start(["1.1"], 4700.0)
     assert moved.cooling(5100.0, 3600.0) == {"1.1": 3200.0}
     assert moved.cooling(5100.0, 0.0) == {}
 
 
 def test_cooldown_after_the_clock_was_set_back() -> None:
     moved = Cooldown()
-    moved.note(["1.0"], 10000.0)
+    moved.start(["1.0"], 10000.0)
     assert moved.cooling(6400.0, 60.0) == {"1.0": 60.0}
     assert moved.cooling(6460.0, 60.0) == {}
 
@@ -77,7 +77,7 @@ def test_cooldown_after_the_clock_was_set_back() -> None:
 def test_cooldown_is_bounded() -> None:
     moved = Cooldown()
     for ps in range(3 * MOST_PGS):
-        moved.note([f"4095.{ps:x}"], 1.7e9 + ps)
+        moved.start([f"4095.{ps:x}"], 1.7e9 + ps)
     assert len(moved.moved) == MOST_PGS and f"4095.{3 * MOST_PGS - 1:x}" in moved.moved
     sending = [f"4095.{1 << 20 | ps:x}" for ps in range(MOST_PGS // 2)]
     assert len(json.dumps(dict(moved.to_dict(), sending=sending, sending_at=1700000000))) < 65536
@@ -88,12 +88,12 @@ def test_cooldown_is_bounded() -> None:
     ({"moved": ["1.0"]}, {}), ({"moved": None}, {}), ({"other": 1}, {})])
 def test_cooldown_reads_with_tolerance(kept: Any, found: Any) -> None:
     moved = Cooldown()
-    moved.take(kept)
+    moved.restore(kept)
     assert moved.moved == found
 
 
 def test_cooldown_comes_back() -> None:
     moved, again = Cooldown(), Cooldown()
-    moved.note(["1.0", "1.f"], 1000.0)
-    again.take(json.loads(json.dumps(moved.to_dict())))
+    moved.start(["1.0", "1.f"], 1000.0)
+    again.restore(json.loads(json.dumps(moved.to_dict())))
     assert again.moved == moved.moved

@@ -327,14 +327,14 @@ def test_what_moves_since_a_moment_ago_is_on_its_way_though_nobody_looked_for_lo
 
 
 def test_a_pool_that_shares_osds_is_not_blocked_by_a_move() -> None:
-    from equilibrium_mgr.execution.guards import troubled_pools
+    from equilibrium_mgr.execution.guards import blocked_pool_reasons
     cluster, builder = watched()
     cluster.pool(2, size=2).pg("2.0", [0, 5])
     builder.build(cluster.reading())
     moved(cluster, "1.0", (6, 2, 3), "active+recovery_wait+degraded", 101)
     cluster.pg_status = {"pgs_by_pool_state": [{"pool_id": 1, "pg_state_counts": [
         {"state_name": "active+recovery_wait+degraded", "count": 1}]}]}
-    assert troubled_pools(builder.build(cluster.reading())) == {}
+    assert blocked_pool_reasons(builder.build(cluster.reading())) == {}
 
 
 def test_members_in_another_order_move_nothing() -> None:

@@ -240,12 +240,12 @@ class Harness:
 
     def look(self) -> str:
         """A round with the look that a command asks for, whatever the state; returns that."""
-        self.balancer.refresh_view()
+        self.balancer.request_observation()
         return self.round()
 
     def round(self, seconds: float = 0.0) -> str:
         """One round after a pause; returns the state. Looks in full, as after a wake-up."""
         self.now += seconds
-        self.balancer.look_again()
+        self.balancer.require_observation()
         self.balancer.round()
         return self.balancer.state

@@ -28,7 +28,7 @@ def kept(harness: Harness, name: str = "p", plan: Any = None) -> Plan:
     return plan
 
 
-def at_rest(cluster: Cluster, **options: Any) -> Harness:
+def idle(cluster: Cluster, **options: Any) -> Harness:
     """After a plan that found nothing to do, or whose moves have arrived."""
     harness = Harness(cluster, active=True, **options)
     for _ in range(6):

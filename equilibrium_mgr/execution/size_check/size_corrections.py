@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, FrozenSet, Mapping, Optional
 
-from ..runtime.formatting import format_bytes
+from ...runtime.formatting import format_bytes
 from .prediction import Findings, Misprediction
 
 #: Pools that are remembered; the oldest go first. A cluster has fewer pools of such a kind.
@@ -26,7 +26,7 @@ class SizeCorrections:
         self.bytes_per_object: Mapping[int, float] = {}     # by pool id, of each shard
         self.measured_at = 0.0   # the newest of them, seconds since the epoch
 
-    def take(self, findings: Findings) -> None:
+    def add(self, findings: Findings) -> None:
         """Stops the pools that were mispredicted, and adds what was measured to their shards."""
         stopped = dict(self.stopped)
         for found in findings.mispredictions:
@@ -41,7 +41,7 @@ class SizeCorrections:
         self.stopped = dict(list(stopped.items())[-_MOST_POOLS:])
         self.bytes_per_object = dict(list(added.items())[-_MOST_POOLS:])
 
-    def allow(self, now: float, pools: Optional[FrozenSet[int]] = None) -> None:
+    def resume(self, now: float, pools: Optional[FrozenSet[int]] = None) -> None:
         """Lets pools go on with the sizes that were measured, all of them where none are named.
         These sizes are believed for as long again, however long the pools were stopped."""
         if self.stopped:
@@ -49,7 +49,7 @@ class SizeCorrections:
         self.stopped = {} if pools is None else {
             pool: found for pool, found in self.stopped.items() if pool not in pools}
 
-    def keep(self, pools: FrozenSet[int], now: float) -> None:
+    def prune(self, pools: FrozenSet[int], now: float) -> None:
         """Forgets pools that are gone, whose ids are never used again, and sizes that were measured
         long ago: a wrong one must not stay for ever, and a right one is found again. Those of
         stopped pools stay: it is what they shall go on with."""

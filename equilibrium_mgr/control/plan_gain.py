@@ -9,7 +9,7 @@ from ..snapshot.model import Snapshot
 from ..snapshot.operator_weights import held_sentence
 
 
-def worth(plan: Plan, snapshot: Snapshot, min_gain: float) -> Optional[str]:
+def gain_reason(plan: Plan, snapshot: Snapshot, min_gain: float) -> Optional[str]:
     """Why it is, as half a sentence for the history, or None. `min_gain` is a ratio."""
     if not plan.changes:
         return None

@@ -12,9 +12,9 @@ from __future__ import annotations
 from typing import (Callable, Collection, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Set,
                     Tuple)
 
-from ..plan.model import PgChange
-from ..runtime.checkpoints import no_checkpoint, with_checkpoints
-from ..snapshot.model import Osd, Pg, Snapshot
+from ...plan.model import PgChange
+from ...runtime.checkpoints import no_checkpoint, with_checkpoints
+from ...snapshot.model import Osd, Pg, Snapshot
 
 _PGS_A_PIECE = 1000   # between two checkpoints: about a millisecond
 
@@ -110,7 +110,7 @@ class PredictionCheck:
         """True where another look has to confirm that an OSD took too much."""
         return bool(self._suspects)
 
-    def sent(self, targets_by_pg: Mapping[str, Sequence[int]], before: Snapshot) -> None:
+    def expect(self, targets_by_pg: Mapping[str, Sequence[int]], before: Snapshot) -> None:
         """A batch goes: opens windows for its targets with `before` as their beginning.
 
         `targets_by_pg`: pgid → OSDs that gain a shard.
@@ -124,7 +124,7 @@ class PredictionCheck:
                     window.coming.add(pgid)
                     window.last_coming_at = before.taken_at
 
-    def look(self, snapshot: Snapshot, pending: Collection[str]) -> Findings:
+    def observe(self, snapshot: Snapshot, pending: Collection[str]) -> Findings:
         """Judges every window; `pending` are PGs that have been sent and have not arrived."""
         if not self._windows:
             self._suspects = {}

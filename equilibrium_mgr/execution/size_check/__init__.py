@@ -1,0 +1,4 @@
+"""Compares the growth of OSDs with what was predicted, and corrects the sizes of shards.
+
+May import snapshot, plan and runtime.
+"""
