@@ -1,6 +1,6 @@
-"""The ceph-mgr without Ceph: a stand-in for `mgr_module` over a simulated cluster.
+"""A ceph-mgr without Ceph: a stand-in for `mgr_module` over a simulated cluster in virtual time.
 
-`mgr_stub.mgr.install.install(release)` puts the stand-in into `sys.modules`, `mgr_stub.console.session.Session`
-runs command lines against it, `python3 -m mgr_stub` is both for the shell. Importing this package
-does neither.
+`python3 -m mgr_stub` runs the module from the shell, `console.session.Session` runs command lines
+from Python. `mgr.install.install(release)` puts the stand-in into `sys.modules` as `mgr_module`;
+importing this package alone does not.
 """

@@ -7,9 +7,10 @@ import os
 import sys
 from typing import List, Optional
 
+from .console.demo_run import run_demo
 from .console.session import Session
 from .errors import StubError, error_name
-from .mgr import garbage_collection as garbage
+from .garbage_collection import collect_less_often
 from .mgr.install import RELEASES
 
 
@@ -32,7 +33,7 @@ def _parser() -> argparse.ArgumentParser:
 def main(arguments: Optional[List[str]] = None) -> int:
     """Runs the given command lines in order; the exit code is the first failing one's errno."""
     options = _parser().parse_args(arguments)
-    garbage.search_seldom()
+    collect_less_often()
     try:
         session = Session.from_state(options.state, release=options.release, seed=options.seed,
                                      frozen=False)
@@ -40,7 +41,6 @@ def main(arguments: Optional[List[str]] = None) -> int:
         return _print_answer(error.code, "", error.message)
     try:
         if not options.lines and not options.words:
-            from .console.demo_run import run_demo
             return run_demo(session)
         session.command("equilibrium status")  # switched off, the module looks when it is asked
         # a failing line does not keep the later ones from running

@@ -6,11 +6,11 @@ from typing import Iterator
 
 import pytest
 
-from mgr_stub.mgr.garbage_collection import search_seldom
+from mgr_stub.garbage_collection import collect_less_often
 from mgr_stub.mgr.install import install
 
 install(18)
-search_seldom()
+collect_less_often()
 
 _RELOADED = ("mgr_module", "equilibrium_mgr")
 

@@ -6,15 +6,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
 
 from ..clock import VirtualClock, format_time
-from .crush_map import CrushMap
+from ..osdmap.crush_map import CrushMap
+from ..osdmap.map_change import MapChange
+from ..osdmap.osd_map import OsdMap, primary_of, up_from_mapping
+from ..osdmap.primaries import as_kept, nonprimary_shards, with_leader_first, with_primary
+from ..osdmap.upmap import NONE, Items, Mapping, apply_items
 from .log_recovery import log_length
-from .map_change import MapChange
-from .osd_map import OsdMap, primary_of, up_from_mapping
 from .pg import Pg, pg_order
 from .pg_state import Counts, acting_of, counts_of, state_of
-from .primaries import as_kept, nonprimary_shards, with_leader_first, with_primary
 from .raw_mapping import RawMapping, Topology
-from .upmap import NONE, Items, Mapping, apply_items
 from .usage import NOTHING, OsdUsage, PoolUsage, ShardBytes
 
 __all__ = ["Cluster", "MapChange", "Peering", "PoolSums"]

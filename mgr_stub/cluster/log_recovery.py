@@ -12,8 +12,8 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
+from ..osdmap.upmap import NONE, Mapping
 from .pg import Pg
-from .upmap import NONE, Mapping
 
 #: Writes that a member may lack and still serve at once (osd_async_recovery_min_cost).
 ASYNC_MIN_COST = 100

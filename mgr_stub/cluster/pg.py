@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, FrozenSet, List, Optional, Set, Tuple
 
-from .upmap import NONE, Mapping
+from ..osdmap.upmap import NONE, Mapping
 from .usage import NOTHING, ShardBytes
 
 #: States that a PG may be in and still be moved by the simulation; others are reported as in the

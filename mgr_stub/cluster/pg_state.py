@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Callable, List, NamedTuple, Optional, Sequence
 
+from ..osdmap.upmap import NONE, Mapping
 from .log_recovery import acting_by_log, in_turn, is_by_log
 from .pg import Pg
-from .upmap import NONE, Mapping
 
 
 class Counts(NamedTuple):

@@ -14,11 +14,11 @@ from ..crush.mapper import Mapper
 from ..crush.placement_seed import stable_mod
 from ..crush.pool_mapping import raw_pg_to_osds
 from ..errors import invalid
-from . import upmap
-from .crush_map import CrushMap
+from ..osdmap import upmap
+from ..osdmap.crush_map import CrushMap
+from ..osdmap.raw_mapping_update import follow
+from ..osdmap.upmap import NONE, Mapping
 from .pg import Pg
-from .raw_mapping_update import follow
-from .upmap import NONE, Mapping
 
 _WEIGHT_ONE = 0x10000
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Dict, Optional, Set
 
+from ..osdmap.upmap import NONE, Mapping
 from .cluster import Cluster
 from .pg import Flow, Pg, Place
-from .upmap import NONE, Mapping
 from .usage import NOTHING, ShardBytes
 
 #: Less than this many bytes to go counts as nothing.

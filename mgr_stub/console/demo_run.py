@@ -38,7 +38,7 @@ class Progress:
             self.line()
 
     def line(self) -> None:
-        status = status_of(self._session)
+        status = status_of(self._session.host)
         classes = "  ".join(f"{use['max']:>12.1%}  {use['min']:>10.1%}"
                             for use in status["classes"].values())
         print(f"{format_span(status['elapsed_seconds']):>7}   {classes}  "
@@ -64,7 +64,7 @@ def run_demo(session: Session) -> int:
     print()
     progress = Progress(session)
     try:
-        run_idle(session, progress, _LIMIT)
+        run_idle(session.host, progress, _LIMIT)
     except StubError as error:
         print(f"Error {error_name(error.code)}: {error.message}", file=sys.stderr)
         return abs(error.code)

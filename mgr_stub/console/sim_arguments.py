@@ -9,7 +9,7 @@ from ..errors import StubError, invalid
 from ..monitor.options import parse_value
 
 
-def osd_number(word: str) -> int:
+def parse_osd(word: str) -> int:
     """The number of `3` or `osd.3`."""
     text = word[len("osd."):] if word.startswith("osd.") else word
     if not (text.isascii() and text.isdigit()):
@@ -17,14 +17,14 @@ def osd_number(word: str) -> int:
     return int(text)
 
 
-def whole(word: str, what: str) -> int:
+def parse_whole(word: str, what: str) -> int:
     """A whole number, 0 or more."""
     if not (word.isascii() and word.isdigit()):
         raise invalid(f"{what} is a whole number, '{word}' is not")
     return int(word)
 
 
-def number(word: str, what: str) -> float:
+def parse_number(word: str, what: str) -> float:
     """A number that is neither infinite nor none."""
     try:
         value = float(word)
@@ -35,15 +35,15 @@ def number(word: str, what: str) -> float:
     return value
 
 
-def ratio(word: str, what: str) -> float:
+def parse_ratio(word: str, what: str) -> float:
     """A number from 0 to 1."""
-    value = number(word, what)
+    value = parse_number(word, what)
     if not 0.0 <= value <= 1.0:
         raise invalid(f"{what} is between 0 and 1, {word} is not")
     return value
 
 
-def size(word: str) -> int:
+def parse_size(word: str) -> int:
     """Bytes, in Ceph's units: `4096`, `10G`, `1TiB`."""
     try:
         return int(parse_value("size", word))
@@ -51,7 +51,7 @@ def size(word: str) -> int:
         raise invalid(f"'{word}' is not a size such as 500G or 1T") from None
 
 
-def rate(word: str) -> float:
+def parse_rate(word: str) -> float:
     """Bytes per second of `10G/1h`; the time may be a unit alone, and the size negative."""
     if word == "0":
         return 0.0
@@ -62,17 +62,17 @@ def rate(word: str) -> float:
     seconds = parse_span(span if span[0].isdigit() else "1" + span)
     if seconds <= 0:
         raise invalid(f"'{word}' is not a rate such as 10G/1h, nor 0")
-    bytes_per_second = size(amount[1:] if negative else amount) / seconds
+    bytes_per_second = parse_size(amount[1:] if negative else amount) / seconds
     return -bytes_per_second if negative else bytes_per_second
 
 
-def jump(word: str) -> float:
+def parse_jump(word: str) -> float:
     """Seconds of a time span with a sign: `-1h`."""
     sign = -1.0 if word.startswith("-") else 1.0
     return sign * parse_span(word[1:] if word[:1] in ("-", "+") else word)
 
 
-def options(words: Sequence[str], known: Sequence[str]) -> Tuple[List[str], Dict[str, str]]:
+def split_options(words: Sequence[str], known: Sequence[str]) -> Tuple[List[str], Dict[str, str]]:
     """(plain words, {name: value} of the `name=value` ones)."""
     plain: List[str] = []
     named: Dict[str, str] = {}
@@ -87,7 +87,7 @@ def options(words: Sequence[str], known: Sequence[str]) -> Tuple[List[str], Dict
     return plain, named
 
 
-def take(words: Sequence[str], count: int, usage: str) -> List[str]:
+def exact_words(words: Sequence[str], count: int, usage: str) -> List[str]:
     """The words if there are as many as needed."""
     if words and not count:
         raise invalid(f"sim {usage} takes no arguments")

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import errno
 import json
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional
 
 from ..clock import format_span, format_time, parse_span
 from ..errors import StubError, invalid
+from ..host.module_host import Answer, ModuleHost
 from ..simulation import statistics
 from ..state.state_writer import save_state
 from . import sim_cluster_commands, sim_mgr_commands
-
-if TYPE_CHECKING:
-    from .session import Session
-
-Answer = Tuple[int, str, str]
 
 #: Virtual seconds after which `sim run idle` gives up.
 IDLE_LIMIT = 60 * 86400.0
 
 #: Quiet rounds of the module after which the simulation counts as idle.
 QUIET_ROUNDS = 2
-
 
 #: All commands with what they take; `sim help` shows it.
 HELP = """\
@@ -77,69 +72,75 @@ sim clock jump SPAN               the wall clock, forward or (-1h) back
 sim balancer on|off|disable       the built-in one; without its module altogether (Ceph 20)"""
 
 
-def run(session: Session, words: List[str]) -> Answer:
-    """Runs `sim WORDS`; StubError for what it does not know."""
+def run(host: ModuleHost, words: List[str], run_line: Callable[[str], None]) -> Answer:
+    """Runs `sim WORDS`; StubError for an unknown command.
+
+    `run_line` runs the command line of a `sim meanwhile` when its call comes.
+    """
     name = words[0] if words else ""
+    if name == _MEANWHILE:
+        return 0, sim_mgr_commands.meanwhile(host, words[1:], run_line), ""
     if name in _HANDLERS:
-        return _HANDLERS[name](session, words[1:])
+        return _HANDLERS[name](host, words[1:])
     for length in (2, 1):
         command = _COMMANDS.get(" ".join(words[:length]))
         if command is not None:
-            return 0, command(session, words[length:]), ""
+            return 0, command(host, words[length:]), ""
     longer = sorted(known for known in _COMMANDS if known.startswith(f"{name} "))
     if longer:
         raise invalid(f"sim {name} knows only: {', '.join(f'sim {known}' for known in longer)}")
-    known = sorted({*_HANDLERS, *(command.partition(" ")[0] for command in _COMMANDS)})
+    known = sorted({_MEANWHILE, *_HANDLERS,
+                    *(command.partition(" ")[0] for command in _COMMANDS)})
     raise invalid(f"'sim {' '.join(words)}' is not known; there are {', '.join(known)}")
 
 
-def _help(session: Session, words: List[str]) -> Answer:
+def _help(host: ModuleHost, words: List[str]) -> Answer:
     if words:
         raise invalid("sim help takes no arguments")
     return 0, HELP, ""
 
 
-def _run_time(session: Session, words: List[str]) -> Answer:
+def _run_time(host: ModuleHost, words: List[str]) -> Answer:
     if len(words) != 1:
         raise invalid("sim run needs a time span such as 2h, or idle")
     if words[0] == "idle":
-        run_idle(session)
+        run_idle(host)
     else:
-        session.run_until(session.clock.now + parse_span(words[0]))
+        host.run_until(host.clock.now + parse_span(words[0]))
     return 0, "", ""
 
 
-def run_idle(session: Session, report: Optional[Callable[[], None]] = None,
+def run_idle(host: ModuleHost, report: Optional[Callable[[], None]] = None,
              limit: float = IDLE_LIMIT) -> None:
     """Runs rounds until nothing moves, nothing is planned, and two more rounds have been quiet.
 
     `report` is called after every round. StubError (ETIMEDOUT) when that takes longer than
     `limit` virtual seconds.
     """
-    end = session.clock.now + limit
+    end = host.clock.now + limit
     quiet = 0
     while quiet < QUIET_ROUNDS:
-        if session.clock.now >= end:
+        if host.clock.now >= end:
             raise StubError(errno.ETIMEDOUT,
                             f"the simulation is not idle after {format_span(limit)}")
-        epoch = session.cluster.map.epoch
-        was_busy = session.busy()
-        session.next_round_and_rest()
+        epoch = host.cluster.map.epoch
+        was_busy = host.busy()
+        host.run_next_round()
         if report is not None:
             report()
-        still = epoch == session.cluster.map.epoch
-        quiet = quiet + 1 if still and not was_busy and not session.busy() else 0
+        still = epoch == host.cluster.map.epoch
+        quiet = quiet + 1 if still and not was_busy and not host.busy() else 0
 
 
-def _save(session: Session, words: List[str]) -> Answer:
+def _save(host: ModuleHost, words: List[str]) -> Answer:
     if len(words) != 1:
         raise invalid("sim save needs one file name")
-    save_state(session.cluster, words[0])
+    save_state(host.cluster, words[0])
     return 0, "", ""
 
 
-def _status(session: Session, words: List[str]) -> Answer:
-    status = status_of(session)
+def _status(host: ModuleHost, words: List[str]) -> Answer:
+    status = status_of(host)
     if words in (["--format", "json"], ["--format=json"], ["-f", "json"]):
         return 0, json.dumps(status), ""
     if words:
@@ -153,14 +154,14 @@ def _status(session: Session, words: List[str]) -> Answer:
     return 0, "\n".join(lines), ""
 
 
-def status_of(session: Session) -> Dict[str, Any]:
+def status_of(host: ModuleHost) -> Dict[str, Any]:
     """What goes on in the simulation: raw bytes, ratios 0..1, seconds."""
-    cluster = session.cluster
-    moving = session.simulation.backfill.moving()
+    cluster = host.cluster
+    moving = host.simulation.backfill.moving()
     ratio = statistics.pg_status(cluster).get("misplaced_ratio", 0.0)
     return {
         "time": format_time(cluster.clock()),
-        "elapsed_seconds": session.clock.elapsed(),
+        "elapsed_seconds": host.clock.elapsed(),
         "osdmap_epoch": cluster.map.epoch,
         "misplaced_ratio": ratio,
         "moving_pgs": len(moving),
@@ -173,11 +174,21 @@ def status_of(session: Session) -> Dict[str, Any]:
     }
 
 
-_HANDLERS: Dict[str, Callable[[Session, List[str]], Answer]] = {
+_HANDLERS: Dict[str, Callable[[ModuleHost, List[str]], Answer]] = {
     "run": _run_time,
     "save": _save,
     "status": _status,
     "help": _help,
 }
 
-_COMMANDS = {**sim_cluster_commands.COMMANDS, **sim_mgr_commands.COMMANDS}
+_MEANWHILE = "meanwhile"
+
+
+def _on_simulation(command: sim_cluster_commands.Command) -> sim_mgr_commands.Command:
+    return lambda host, words: command(host.simulation, words)
+
+
+_COMMANDS: Dict[str, sim_mgr_commands.Command] = {
+    **{name: _on_simulation(command) for name, command in sim_cluster_commands.COMMANDS.items()},
+    **sim_mgr_commands.COMMANDS,
+}

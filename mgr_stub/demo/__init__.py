@@ -1,1 +1,11 @@
-"""The demo cluster and the script that makes it."""
+"""The demo cluster: its state file and the script that makes it.
+
+May import state and what is below it.
+"""
+
+from __future__ import annotations
+
+import os
+
+#: The state file that is loaded where none is named.
+DEMO_STATE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cluster.json.xz")

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import math
-import os
 import sys
 from typing import Any, Dict, List, Tuple
 
 from ..state.cluster_builder import build_cluster
 from ..state.state_writer import save_state
+from . import DEMO_STATE
 
 GIB = 1 << 30
 OBJECT_BYTES = 4 << 20
@@ -220,8 +220,7 @@ def make_state() -> Dict[str, Any]:
 
 def main() -> None:
     """Writes the file, with the rest of the layout filled in by the simulation."""
-    usual = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cluster.json.xz")
-    path = sys.argv[1] if len(sys.argv) > 1 else usual
+    path = sys.argv[1] if len(sys.argv) > 1 else DEMO_STATE
     cluster = build_cluster(make_state(), 16, "demo")
     save_state(cluster, path)
     for name, used in cluster.utilizations().items():

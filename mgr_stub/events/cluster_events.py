@@ -5,9 +5,9 @@ from __future__ import annotations
 import errno
 from typing import Any, Dict
 
-from ..cluster.map_change import MapChange
 from ..errors import StubError, invalid
 from ..monitor.monitor import FLAGS
+from ..osdmap.map_change import MapChange
 from ..simulation.simulation import Simulation
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 import errno
 from typing import Any, Callable, Dict, Iterable, List, Optional
 
-from ..cluster.map_change import MapChange
-from ..cluster.osd_map import REWEIGHT_ONE
 from ..cluster.shard_copies import forget_osd
 from ..cluster.usage import OsdUsage, empty_record
 from ..crush.edit import with_host, with_osd_weight
 from ..errors import StubError, invalid
-from ..simulation.osd_auto_out import marked_down, marked_in, marked_out, marked_up, reweighted
+from ..osdmap.map_change import MapChange
+from ..osdmap.osd_entry import marked_down, marked_in, marked_out, marked_up, reweighted
+from ..osdmap.osd_map import REWEIGHT_ONE
 from ..simulation.simulation import Simulation
 
 TIB = 1 << 40

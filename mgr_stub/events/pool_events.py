@@ -9,11 +9,11 @@ import errno
 import json
 from typing import Any, Dict, List, Optional
 
-from ..cluster.map_change import MapChange
-from ..cluster.osd_map import ERASURE
-from ..cluster.upmap import NONE
 from ..errors import StubError, invalid
 from ..monitor.monitor import Answer
+from ..osdmap.map_change import MapChange
+from ..osdmap.osd_map import ERASURE
+from ..osdmap.upmap import NONE
 from ..simulation.simulation import Simulation
 
 _REPLICATED = 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any, Dict, Mapping, Sequence
 
-from ..cluster.osd_map import RELEASES
+from ..osdmap.osd_map import RELEASES
 
 #: Texts that every OSD tells of itself.
 _OSD_TEXTS = (

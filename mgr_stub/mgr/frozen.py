@@ -22,7 +22,8 @@ class ReadOnlyDict(Dict[Any, Any]):
         return dict(self)
 
     def __deepcopy__(self, memo: Dict[int, Any]) -> Dict[Any, Any]:
-        return thawed(self)
+        plain: Dict[Any, Any] = thawed(self)
+        return plain
 
 
 def frozen(value: Any) -> Any:

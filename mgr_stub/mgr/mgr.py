@@ -7,17 +7,17 @@ import pickle
 import threading
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from ..cluster.crush_map import CrushMap
-from ..cluster.osd_map import OsdMap
 from ..errors import StubError
 from ..monitor.mon_store import StoreCache
+from ..osdmap.crush_map import CrushMap
+from ..osdmap.osd_map import OsdMap
 from ..simulation.reports import REPORTED
 from ..simulation.simulation import Simulation
 from .api import CommandResult
 from .builtin_balancer import BuiltinBalancer
 from .daemon_metadata import health, mgr_map, osd_metadata
-from .failure_points import Life
 from .install import RELEASES
+from .mgr_process import MgrProcess
 from .mon_questions import answer_to
 from .osd_map_api import OSDMap
 from .osd_tree import osd_tree
@@ -36,7 +36,7 @@ class Mgr:
         self.cluster = simulation.cluster
         self.config = simulation.config
         self.store = StoreCache(simulation.store, module_name)
-        self.life = Life()
+        self.process = MgrProcess()
         self.release = simulation.cluster.release
         number, self.release_name = RELEASES[self.release]
         self.version = f"ceph version {number} (simulated) {self.release_name} (stable)"
@@ -83,12 +83,12 @@ class Mgr:
     # -- reading ------------------------------------------------------------------------------
 
     def get_osdmap(self) -> OSDMap:
-        with self.lock, self.life.call("get_osdmap"):
+        with self.lock, self.process.call("get_osdmap"):
             return OSDMap(*self.maps(), self.release, self.count)
 
     def get(self, name: str) -> Any:
         """A named structure in the shape of the release; None for an unknown name."""
-        with self.lock, self.life.call("get"):
+        with self.lock, self.process.call("get"):
             self.count(name)
             return self._get(name)
 
@@ -174,7 +174,7 @@ class Mgr:
             return
         if self._answered(result, svc_type, command):
             return
-        with self.lock, self.life.call("send_command"):
+        with self.lock, self.process.call("send_command"):
             if svc_type != "mon":
                 result.complete(-22, "", f"the simulation has no {svc_type} to command")
                 return
@@ -188,7 +188,7 @@ class Mgr:
                       if svc_type == "mon" else None)
             if answer is None:
                 return False
-            with self.life.call("get"):
+            with self.process.call("get"):
                 self.count("mon_questions")
                 if self.mon_connected:
                     result.complete(0, answer, "")
@@ -220,7 +220,7 @@ class Mgr:
 
     def set_store(self, key: str, value: Optional[str]) -> None:
         """Stores a module's value with the monitor."""
-        with self.lock, self.life.call("set_store"):
+        with self.lock, self.process.call("set_store"):
             self.store.set(key, value)
 
     def commit(self) -> None:

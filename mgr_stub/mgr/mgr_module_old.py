@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Dict, List
 
-from .api import (CommandResult, HandleCommandResult, MgrModuleApi, MonCommandFailed, NotifyType,
-                  Option)
+from .api import (
+    CommandResult,
+    HandleCommandResult,
+    MgrModuleApi,
+    MonCommandFailed,
+    NotifyType,
+    Option,
+)
 from .handlers import Handler, Registering
 from .osd_map_api import CRUSHMap, OSDMap
 

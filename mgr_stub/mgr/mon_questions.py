@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Callable, Dict, Optional
 
-from ..cluster.osd_map import OsdMap
+from ..osdmap.osd_map import OsdMap
 
 
 def answer_to(command_json: str, osdmap: OsdMap, release: int) -> Optional[str]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, List, Optional
 
-from ..cluster.crush_map import CrushMap
-from ..cluster.osd_map import OsdMap, pgids_of
 from ..crush.placement_seed import stable_mod
+from ..osdmap.crush_map import CrushMap
+from ..osdmap.osd_map import OsdMap, pgids_of
 
 
 class CRUSHMap:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Set
 
-from ..cluster.crush_map import CrushMap
-from ..cluster.osd_map import OsdMap
+from ..osdmap.crush_map import CrushMap
+from ..osdmap.osd_map import OsdMap
 
 
 def osd_tree(osdmap: OsdMap, crush: CrushMap) -> Dict[str, Any]:

@@ -8,13 +8,13 @@ import random
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, FrozenSet, List, Optional, Set, Tuple
 
-from ..cluster import upmap
 from ..cluster.cluster import Cluster, MapChange
-from ..cluster.osd_map import RELEASES
 from ..cluster.pg import pg_order
-from ..cluster.pool_entry import parent_of, pg_nums
-from ..cluster.upmap import NONE, Items
 from ..errors import StubError, invalid
+from ..osdmap import upmap
+from ..osdmap.osd_map import RELEASES
+from ..osdmap.pool_entry import parent_of, pg_nums
+from ..osdmap.upmap import NONE, Items
 from . import pins
 from .mon_faults import LoggedCommand, MonFaults
 

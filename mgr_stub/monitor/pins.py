@@ -9,11 +9,11 @@ from __future__ import annotations
 import errno
 from typing import Any, Dict, List, Optional
 
-from ..cluster import upmap
 from ..cluster.cluster import Cluster
-from ..cluster.map_change import MapChange
 from ..cluster.pg import pg_order
 from ..errors import StubError, invalid
+from ..osdmap import upmap
+from ..osdmap.map_change import MapChange
 
 FULL, PRIMARIES = "pg_upmap", "pg_upmap_primaries"   # keys of the osdmap dump
 Table = List[Dict[str, Any]]

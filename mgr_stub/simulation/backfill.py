@@ -8,7 +8,7 @@ from ..cluster.cluster import Cluster, Peering
 from ..cluster.pg import Flow, Pg, pg_order
 from ..cluster.pg_state import priority_of
 from ..cluster.shard_copies import DONE, finish, retarget, settle
-from ..cluster.upmap import Mapping
+from ..osdmap.upmap import Mapping
 from .reservations import Request, grant
 
 #: Seconds between a new up set and the pg_temp entry that goes with it, and between the end of a

@@ -6,9 +6,9 @@ from typing import Dict, List, Optional
 
 from ..cluster.cluster import Cluster
 from ..cluster.pg import Pg
-from ..cluster.pool_entry import share_of
 from ..cluster.shard_copies import missed_writes, settle
-from ..cluster.upmap import NONE
+from ..osdmap.pool_entry import share_of
+from ..osdmap.upmap import NONE
 from .backfill import Backfill
 from .timers import Timer
 

@@ -8,15 +8,15 @@ same OSDs, without upmap items.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Dict, Optional
+from typing import Any, Callable, Dict, Optional
 
-from ..cluster.pool_entry import in_transition, parent_of, pg_nums
+from ..cluster.cluster import Cluster
+from ..monitor.config import Config
+from ..monitor.monitor import Monitor
+from ..osdmap.pool_entry import in_transition, parent_of, pg_nums
 from . import statistics
 from .splitting import can_merge
 from .timers import Timer
-
-if TYPE_CHECKING:
-    from .simulation import Simulation
 
 #: Seconds between two looks; the mgr's statistics are that old, so it could not be faster.
 STEP_SECONDS = 5.0
@@ -33,15 +33,19 @@ SENDER = "mgr.x pg_num"
 class PgNumSteps(Timer):
     """Sends the mgr's commands while a pool is in transition."""
 
-    def __init__(self, simulation: Simulation) -> None:
-        self._simulation = simulation
+    def __init__(self, cluster: Cluster, monitor: Monitor, config: Config,
+                 mgr_is_alive: Callable[[], bool]) -> None:
+        self._cluster = cluster
+        self._monitor = monitor
+        self._config = config
+        self._mgr_is_alive = mgr_is_alive
         self._next = 0.0
         self._last_step = 0.0
         #: The pools as they were when none was in transition.
         self._at_rest: Optional[Dict[int, Dict[str, Any]]] = None
 
     def _changing(self) -> Dict[int, Dict[str, Any]]:
-        pools = self._simulation.cluster.map.pools
+        pools = self._cluster.map.pools
         if pools is self._at_rest:
             return {}
         changing = {pool_id: pool for pool_id, pool in pools.items() if in_transition(pool)}
@@ -52,18 +56,18 @@ class PgNumSteps(Timer):
     def next_moment(self) -> Optional[float]:
         if not self._changing():
             return None
-        if self._next < self._simulation.clock.now - STEP_SECONDS:
-            self._next = self._last_step = self._simulation.clock.now
+        if self._next < self._cluster.clock.now - STEP_SECONDS:
+            self._next = self._last_step = self._cluster.clock.now
         return self._next
 
     def idle(self) -> bool:
         """Nobody waits for steps that something else keeps from being made."""
         return not self._changing() or (
-            self._simulation.clock.now - self._last_step > _STUCK_SECONDS)
+            self._cluster.clock.now - self._last_step > _STUCK_SECONDS)
 
     def run(self) -> None:
-        self._next = self._simulation.clock.now + STEP_SECONDS
-        if self._simulation.mgr_alive:
+        self._next = self._cluster.clock.now + STEP_SECONDS
+        if self._mgr_is_alive():
             for pool_id, pool in self._changing().items():
                 self._adjust(pool_id, pool, pg_nums(pool))
 
@@ -79,7 +83,7 @@ class PgNumSteps(Timer):
 
     def _merges(self, pool_id: int, pool: Dict[str, Any], now: Dict[str, int]) -> bool:
         """Merges the last PG if it can be; whether a step was made."""
-        cluster = self._simulation.cluster
+        cluster = self._cluster
         source = now["pg_num"] - 1
         if now["pg_num_pending"] < now["pg_num"]:
             # both have stopped serving clients by now, so they can become one
@@ -106,16 +110,16 @@ class PgNumSteps(Timer):
         pgp_num = now["pg_placement_num"]
         if target == pgp_num:
             return
-        status = statistics.pg_status(self._simulation.cluster)
+        status = statistics.pg_status(self._cluster)
         if any(f"{name}_ratio" in status for name in ("inactive_pgs", "degraded", "unknown_pgs")):
             return
-        limit = float(self._simulation.config.core("mgr", "target_max_misplaced_ratio"))
+        limit = float(self._config.core("mgr", "target_max_misplaced_ratio"))
         misplaced = status.get("misplaced_ratio", 0.0)
         if misplaced > limit:
             return
         room = min(limit - misplaced, limit / 2)
         step = max(int(now["pg_num"] * room), 1)
-        objects = statistics.pool_sums(self._simulation.cluster)[pool_id].stat_sum["num_objects"]
+        objects = statistics.pool_sums(self._cluster)[pool_id].stat_sum["num_objects"]
         if target > pgp_num and objects <= target:
             step = target  # an empty pool has nothing to move
         following = max(pgp_num - step, min(pgp_num + step, target))
@@ -126,14 +130,14 @@ class PgNumSteps(Timer):
             self._set(pool, "pgp_num_actual", following)
 
     def _all_active(self, pool_id: int) -> bool:
-        cluster = self._simulation.cluster
+        cluster = self._cluster
         return all({"active", "peered"} & set(cluster.state_of(pg).split("+"))
                    for pg in cluster.restless.values() if pg.pool_id == pool_id)
 
     def _set(self, pool: Dict[str, Any], name: str, value: int) -> None:
-        self._last_step = self._simulation.clock.now
+        self._last_step = self._cluster.clock.now
         self._send({"prefix": "osd pool set", "pool": pool["pool_name"], "var": name,
                     "val": str(value)})
 
     def _send(self, command: Dict[str, Any]) -> None:
-        self._simulation.monitor.submit_from(SENDER, json.dumps(command), lambda *_: None)
+        self._monitor.submit_from(SENDER, json.dumps(command), lambda *_: None)

@@ -12,7 +12,7 @@ from typing import Callable, Dict, Iterable, List, NamedTuple, Tuple
 
 from ..cluster.cluster import Cluster
 from ..cluster.pg import Pg
-from ..cluster.upmap import NONE
+from ..osdmap.upmap import NONE
 
 #: Seconds after which a target that was too full is asked again (osd_backfill_retry_interval).
 RETRY_SECONDS = 30.0

@@ -12,7 +12,7 @@ from ..monitor.monitor import Monitor
 from .backfill import Backfill
 from .client_load import ClientLoad
 from .omap import set_by_scrub
-from .osd_auto_out import DownOut
+from .osd_auto_out import OsdAutoOut
 from .pg_num_steps import PgNumSteps
 from .reports import Reports
 from .splitting import change_pg_num
@@ -46,8 +46,10 @@ class Simulation:
         #: Always-on modules that were switched off all the same (`mgr module force disable`, 20).
         self.disabled_modules: Set[str] = set()
         self.timers: List[Timer] = [
-            self.appointments, DownOut(self), PgNumSteps(self), self.load, self.reports]
-        set_by_scrub(self, True)
+            self.appointments, OsdAutoOut(cluster, self.config, self.enact),
+            PgNumSteps(cluster, self.monitor, self.config, lambda: self.mgr_alive),
+            self.load, self.reports]
+        set_by_scrub(cluster, self.appointments, True)
 
     def reseed(self, seed: int) -> None:
         """Begins the randomness anew."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, Dict, List, Set
 
 from ..cluster.cluster import Cluster
-from ..cluster.osd_map import is_erasure
 from ..cluster.pg import Pg
-from ..cluster.pool_entry import parent_of, share_of
 from ..cluster.shard_copies import abandon_copies, count_members
 from ..cluster.usage import NOTHING, ShardBytes
 from ..crush.placement_seed import stable_mod
+from ..osdmap.osd_map import is_erasure
+from ..osdmap.pool_entry import parent_of, share_of
 
 
 def change_pg_num(cluster: Cluster, pool_id: int, before: int, after: int) -> Set[str]:

@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Tuple
 
 from ..cluster.cluster import AT_REST, Cluster, PoolSums
 from ..cluster.pg import Pg
-from ..cluster.upmap import NONE
+from ..osdmap.upmap import NONE
 from . import omap
 
 _SUMS = ("num_bytes", "num_objects", "num_omap_bytes", "num_omap_keys", "num_object_copies",

@@ -13,14 +13,14 @@ from typing import Any, Dict, List, Set
 
 from ..clock import VirtualClock, parse_timestamp
 from ..cluster.cluster import Cluster
-from ..cluster.crush_map import CrushMap
 from ..cluster.log_recovery import writes_in_log
-from ..cluster.osd_map import RELEASES, REWEIGHT_ONE, OsdMap, is_erasure
 from ..cluster.pg import Flow, Pg
-from ..cluster.primaries import in_shard_order, nonprimary_shards
-from ..cluster.upmap import Items, Mapping, apply_items, invert_items
 from ..cluster.usage import OsdUsage, PoolUsage, metadata_per_object
 from ..errors import invalid
+from ..osdmap.crush_map import CrushMap
+from ..osdmap.osd_map import RELEASES, REWEIGHT_ONE, OsdMap, is_erasure
+from ..osdmap.primaries import in_shard_order, nonprimary_shards
+from ..osdmap.upmap import Items, Mapping, apply_items, invert_items
 from ..simulation.statistics import no_statistics
 
 #: Keys of the osdmap dump that OsdMap holds as fields of its own.

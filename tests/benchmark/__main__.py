@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import sys
 
-from mgr_stub.mgr.garbage_collection import search_seldom  # noqa: E402
+from mgr_stub.garbage_collection import collect_less_often  # noqa: E402
 from mgr_stub.mgr.install import install  # noqa: E402
 
 install(18)
@@ -11,5 +11,5 @@ install(18)
 from tests.benchmark.cli import main  # noqa: E402
 
 if __name__ == "__main__":
-    search_seldom()
+    collect_less_often()
     sys.exit(main())

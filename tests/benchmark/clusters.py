@@ -6,7 +6,8 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
-from mgr_stub.console.session import DEMO_STATE, Session
+from mgr_stub.console.session import Session
+from mgr_stub.demo import DEMO_STATE
 
 from equilibrium_mgr.snapshot.model import Snapshot
 from tests.support.unit_cluster import Cluster

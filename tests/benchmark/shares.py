@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, Callable, Dict, Iterator, Tuple
 from unittest import mock
 
-from mgr_stub.console.inline_jobs import InlineJobs
+from mgr_stub.host.inline_jobs import InlineJobs
 from mgr_stub.mgr.handlers import Handler
 from mgr_stub.mgr.mgr import Mgr
 from mgr_stub.mgr.osd_map_api import CRUSHMap, OSDMap

@@ -59,13 +59,13 @@ def play(session: Session, span: str = SPAN) -> None:
     """The week, or its beginning. Raises RuntimeError for a command that fails."""
     start, end = session.clock.now, session.clock.now + parse_span(span)
     for moment, line in EVENTS:
-        session.run_until(min(start + parse_span(moment), end))
+        session.host.run_until(min(start + parse_span(moment), end))
         if session.clock.now < start + parse_span(moment):
             return
         code, _, problem = session.command(line)
         if code:
             raise RuntimeError(f"'{line}' failed: {problem}")
-    session.run_until(end)
+    session.host.run_until(end)
 
 
 def measure_week(hosts: int = HOSTS, span: str = SPAN) -> Dict[str, Any]:

@@ -9,7 +9,8 @@ from typing import Any, Callable, Dict, Iterator, List, Optional
 
 import pytest
 
-from mgr_stub.console.session import DEMO_STATE, Session
+from mgr_stub.console.session import Session
+from mgr_stub.demo import DEMO_STATE
 from mgr_stub.state.state_file import read_state
 
 _DEMO = read_state(DEMO_STATE)

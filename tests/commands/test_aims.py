@@ -201,7 +201,7 @@ class SlowAims:
 @pytest.fixture
 def threaded(open_session: Callable[..., Session]) -> Session:
     """Plan `p` is ready; jobs run in the module's own thread."""
-    session = open_session(18, threads=True)
+    session = open_session(18, own_job_thread=True)
     run(session, "sim run 1s", "equilibrium optimize p")
     wait_until(lambda: not session.module.plan_service.in_the_making())
     return session

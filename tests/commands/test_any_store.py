@@ -123,7 +123,7 @@ def test_any_store(store_seed: int, kept: Dict[str, str],
     session = open_session(18)
     session.simulation.store.keys.update(values)
     began = time.process_time()
-    session.failover()
+    session.host.failover()
     for line in _READING:
         answer = session.command("equilibrium " + line)
         assert "Traceback" not in answer[2] and "failed to answer" not in answer[2], (line, answer)

@@ -55,7 +55,7 @@ def test_never_green_while_everything_is_excluded(session: Session, name: str, v
 def test_what_ceph_accepts_and_nobody_can_read(session: Session, name: str, value: str,
                                                used: str) -> None:
     set_option(session, name, value)
-    session.round()
+    session.host.run_round()
     lines = warning(session)
     assert len(lines) == 2 and name in lines[0] and value in lines[0] and used in lines[0]
     assert "mgr/equilibrium/" + name in lines[1]
@@ -66,18 +66,18 @@ def test_what_ceph_accepts_and_nobody_can_read(session: Session, name: str, valu
 def test_what_helps_ends_it(session: Session) -> None:
     set_option(session, "pool_ids", "1,4711")
     set_option(session, "device_classes", "hdd,SSD")
-    session.round()
+    session.host.run_round()
     lines = warning(session)
     assert any("4711" in line for line in lines) and any("SSD" in line for line in lines)
     run(session, "equilibrium pool rm 4711", "config set mgr mgr/equilibrium/device_classes hdd")
-    session.round()
+    session.host.run_round()
     assert warning(session) == []
     assert ask(session, "pool ls")["pools"] != []
 
 
 def test_the_usual_options_are_not_told(any_session: Session) -> None:
     set_option(any_session, "start_delay", "60")   # what it is by default
-    any_session.round()
+    any_session.host.run_round()
     assert warning(any_session) == []
     status = ask(any_session, "status")
     assert status["options"] == [] and status["left_out"] == []

@@ -16,7 +16,7 @@ from .asking import ask, refused, run
 @pytest.fixture
 def held(open_session: Callable[..., Session]) -> Iterator[Session]:
     """A session whose job thread makes nothing until `release` is set."""
-    session = open_session(18, threads=True)
+    session = open_session(18, own_job_thread=True)
     session.command("sim run 1s")
     release = threading.Event()
     session.module.jobs.submit("hold", release.wait)

@@ -101,7 +101,7 @@ def test_room_taken_by_others_counts(session: Session) -> None:
         run(session, "osd pg-upmap-items %s %s" % (
             pgid, " ".join("%d %d" % tuple(pair) for pair in items)))
     run(session, "sim run 5s")
-    foreign = status_of(session)["misplaced_ratio"]
+    foreign = status_of(session.host)["misplaced_ratio"]
     run(session, f"config set mgr mgr/equilibrium/max_misplaced_ratio {foreign * 0.9}")
     watch = Watch(session)
     run(session, "equilibrium execute p")
@@ -127,9 +127,9 @@ def test_statistics_that_come_late(session: Session) -> None:
     run(session, "equilibrium execute p")
     for _ in range(5):                          # rounds in which no time passes
         session.module.balancer.require_observation()
-        session.settle()
+        session.host.run_pending()
     assert watch.keeps(0.01)
-    assert status_of(session)["misplaced_ratio"] < 0.001
+    assert status_of(session.host)["misplaced_ratio"] < 0.001
     assert ask(session, "status")["misplaced_ratio"] <= 0.01
 
 

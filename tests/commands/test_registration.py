@@ -15,7 +15,7 @@ WRITE = {"optimize", "rm", "reset", "execute", "on", "off", "pool add", "pool rm
 
 @pytest.fixture(params=[16, 18, 20])
 def handlers(request: Any, open_session: Callable[..., Session]) -> Any:
-    return open_session(request.param).handlers
+    return open_session(request.param).host.handlers
 
 
 def test_all_commands_are_there(handlers: Any) -> None:

@@ -20,11 +20,11 @@ def boom(*_: Any, **__: Any) -> None:
 def delays(session: Session, rounds: int) -> List[float]:
     """Seconds until the next round, after each of so many; the first one is due at once."""
     session.module.balancer.require_observation()
-    session.settle()
-    found = [session.next_round - session.clock.now]
+    session.host.run_pending()
+    found = [session.host.next_round - session.clock.now]
     for _ in range(rounds - 1):
-        session.next_round_and_rest()
-        found.append(session.next_round - session.clock.now)
+        session.host.run_next_round()
+        found.append(session.host.next_round - session.clock.now)
     return found
 
 

@@ -32,7 +32,7 @@ class SlowPlanner:
 
 @pytest.fixture
 def session(open_session: Callable[..., Session]) -> Session:
-    session = open_session(18, threads=True)
+    session = open_session(18, own_job_thread=True)
     run(session, "sim run 1s")
     return session
 

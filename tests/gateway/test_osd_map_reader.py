@@ -415,7 +415,7 @@ def test_random_streams_of_a_simulated_cluster(seed: int, tmp_path: Path) -> Non
             continue
         session.command(line)
         for seconds in (0.0, 20.0, 70.0, 300.0):
-            session.run_for(seconds)
+            session.host.run_for(seconds)
             before = session.mgr.calls.get("osdmap.dump", 0)
             seen = shown(now(ours))
             dumps.append(session.mgr.calls.get("osdmap.dump", 0) - before)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import copy
 from typing import Any, Dict, List, Optional
 
-from tests.support import crush_cases
 import pytest
 
 from mgr_stub.crush.edit import with_host, with_osd_weight, without_osd
 from mgr_stub.crush.mapper import Mapper
+from tests.support import crush_cases
 
 ONE = 0x10000
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Dict, Tuple
 
-from tests.support import crush_cases
 import pytest
 
 from mgr_stub.crush.choose import NONE
 from mgr_stub.crush.mapper import Mapper
 from mgr_stub.crush.pool_mapping import raw_pg_to_osds
+from tests.support import crush_cases
 
 GOLDEN = crush_cases.golden()
 

@@ -32,7 +32,7 @@ def test_a_mgr_that_dies_is_not_told(session: Any) -> None:
     assert not old.closed and session.module is None
     assert session.command("equilibrium echo x")[0] == -11
     run(session, "osd set noout", "sim status", "sim run 19s")
-    assert session.module is None and session.busy()
+    assert session.module is None and session.host.busy()
     run(session, "sim run 1s")
     assert session.module is not None and session.module is not old
     assert session.module.get_store("kept") == "yes"
@@ -47,7 +47,7 @@ def test_the_takeover_comes_by_the_seed(make_session: MakeSession) -> None:
     for seed in (1, 1, 2):
         session = make_session(clusters.state([clusters.pg("2.0", [0, 1, 2])]), seed=seed)
         run(session, "sim mgr fail")
-        moments.append(session.next_round - session.clock.now)
+        moments.append(session.host.next_round - session.clock.now)
     assert moments[0] == moments[1] != moments[2]
     assert all(5 <= moment <= 30 for moment in moments)
 
@@ -93,13 +93,13 @@ def test_dying_in_a_handler_and_in_a_job(session: Any) -> None:
     assert (rc, out) == (0, "later: planning")        # the job came after it
     assert session.module is None
     run(session, "sim run 11s", "sim mgr fail at before-get takeover=10s")
-    session.handlers["equilibrium echo"].function = lambda module, **_: module.get("df")
+    session.host.handlers["equilibrium echo"].function = lambda module, **_: module.get("df")
     rc, _, err = session.command("equilibrium echo x")
     assert rc == -110 and err
 
 
 def test_a_dead_mgr_reaches_nothing(session: Any) -> None:
-    from mgr_stub.mgr.failure_points import MgrDied
+    from mgr_stub.mgr.mgr_process import MgrDied
     old = session.module
     run(session, "sim mgr fail takeover=1s")
     for call in (lambda: old.get("df"), old.get_osdmap, lambda: old.set_store("a", "b"),
@@ -287,7 +287,7 @@ def story(make_session: MakeSession, seed: int) -> str:
         target = len(seen) % 12
         session.module.mon_command(upmap(f"1.{len(seen) % 32:x}", 3, target))
         seen.append(session.module.get("osd_stats"))
-    session.observers.append(look)
+    session.host.observers.append(look)
     session.module.work = work
     run(session, "sim mon reject 0.3", "sim mon lose 0.2", "sim stats noise 0.1",
         "sim osd out 3", "sim run 30m", "sim mgr fail", "sim run 5m", "sim osd lose 8",
@@ -304,7 +304,7 @@ def test_the_same_seed_gives_the_same_run(make_session: MakeSession) -> None:
 def test_observers(make_session: MakeSession) -> None:
     session = make_session(crush_state(6, 2, [RBD]))
     moments: List[float] = []
-    session.observers.append(lambda s: moments.append(s.clock.now))
+    session.host.observers.append(lambda s: moments.append(s.clock.now))
     run(session, "config set mgr mgr/equilibrium/sleep_interval 1h", "sim run 1s")
     moments.clear()
     run(session, "sim osd out 3", "sim run 2h")

@@ -11,8 +11,8 @@ import pytest
 
 from mgr_stub.cluster.pg import Flow, Pg
 from mgr_stub.cluster.pg_state import acting_of, counts_of
-from mgr_stub.cluster.upmap import NONE
 from mgr_stub.cluster.usage import ShardBytes
+from mgr_stub.osdmap.upmap import NONE
 from tests.support import stub_states as clusters
 
 REP = (2, "rep", 1, 3, 0, "")

@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict
 import pytest
 
 from tests.support import stub_states as clusters
+
 GIB = 1 << 30
 
 

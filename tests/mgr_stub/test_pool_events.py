@@ -6,9 +6,19 @@ from typing import Any, Callable, Dict, List
 
 import pytest
 
-from mgr_stub.cluster.pool_entry import parent_of, share_of
+from mgr_stub.osdmap.pool_entry import parent_of, share_of
 from tests.support.crush_cluster import (
-    EC, GIB, RBD, check_accounts, crush_state, raw_of, recompute_raw, run, states, used)
+    EC,
+    GIB,
+    RBD,
+    check_accounts,
+    crush_state,
+    raw_of,
+    recompute_raw,
+    run,
+    states,
+    used,
+)
 
 MakeSession = Callable[..., Any]
 
@@ -92,7 +102,7 @@ def test_a_full_osd_takes_no_writes(session: Any) -> None:
 def split(session: Any, name: str, count: int) -> List[Dict[str, Any]]:
     """Sets pg_num and lets it come; the pool's entry at every look."""
     seen = [pool(session, name)]
-    session.observers.append(lambda _: seen.append(pool(session, name)))
+    session.host.observers.append(lambda _: seen.append(pool(session, name)))
     run(session, f"sim pool pg_num {name} {count}")
     seen.append(pool(session, name))
     return seen
@@ -136,7 +146,7 @@ def test_split(session: Any, name: str, before: int, after: int) -> None:
 
 def test_pgp_num_keeps_to_the_misplaced_limit(session: Any) -> None:
     ratios: List[float] = []
-    session.observers.append(lambda s: ratios.append(
+    session.host.observers.append(lambda s: ratios.append(
         s.mgr.get("pg_status").get("misplaced_ratio", 0.0)))
     run(session, "sim pool pg_num rbd 64", "sim run idle")
     assert 0.0 < max(ratios) < 0.1

@@ -35,7 +35,7 @@ def test_no_osd_has_more_than_its_slots(make_session: MakeSession, limit: int) -
     def look(_: Any) -> None:
         for table in slots(session):
             seen.extend(table.values())
-    session.observers.append(look)
+    session.host.observers.append(look)
     run(session, f"config set osd osd_max_backfills {limit}", "sim osd out 3 8", "sim run idle")
     assert max(seen) == limit
 

@@ -122,7 +122,7 @@ def test_annotations_must_be_types() -> None:
 
 
 def test_a_double_dash_ends_the_options(session: Any) -> None:
-    handler = session.handlers["equilibrium echo"]
+    handler = session.host.handlers["equilibrium echo"]
     assert parse_words(handler, ["--", "--number"]) == {"word": "--number"}
 
 
@@ -150,7 +150,7 @@ def test_a_running_mgr_never_hears_of_a_removal(session: Any) -> None:
     assert session.command("config get mgr mgr/equilibrium/count")[1] == "3"
     session.command("config set mgr mgr/equilibrium/shift 1")      # another one changes nothing
     assert session.module.get_module_option("count") == 9
-    session.failover()
+    session.host.failover()
     assert session.module.get_module_option("count") == 3
 
 
@@ -212,7 +212,7 @@ def test_built_in_balancer(session: Any) -> None:
     assert session.command("balancer on") == (0, "", "")
     assert module.get_module_option_ex("balancer", "active") is True
     session.command("config rm mgr mgr/balancer/active")
-    session.failover()
+    session.host.failover()
     module = session.module
     assert module.get_module_option_ex("balancer", "active") is None      # at its default: on
     assert json.loads(session.command("balancer status")[1])["active"] is True

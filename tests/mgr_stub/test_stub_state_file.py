@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict
 import pytest
 
 from mgr_stub.clock import DEFAULT_START, format_time, parse_timestamp
-from mgr_stub.console.session import DEMO_STATE
+from mgr_stub.demo import DEMO_STATE
 from mgr_stub.errors import StubError
 from mgr_stub.simulation import statistics
 from mgr_stub.state.cluster_builder import build_cluster

@@ -6,7 +6,7 @@ from typing import Any, Callable
 
 import pytest
 
-from mgr_stub.cluster.upmap import NONE, apply_items, invert_items
+from mgr_stub.osdmap.upmap import NONE, apply_items, invert_items
 from mgr_stub.state.cluster_builder import build_cluster
 from tests.support import stub_states as clusters
 

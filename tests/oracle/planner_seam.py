@@ -23,7 +23,7 @@ class Planned(NamedTuple):
 
 def open_session(state: Path) -> Session:
     """A simulated mgr over a saved state, with the module loaded."""
-    return Session.from_state(str(state), release=16, seed=0, threads=False)
+    return Session.from_state(str(state), release=16, seed=0, own_job_thread=False)
 
 
 def command(session: Session, line: str) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from typing import Counter
 
-from mgr_stub.cluster.crush_map import CrushMap
-from mgr_stub.cluster.upmap import apply_items, clean
+from mgr_stub.osdmap.crush_map import CrushMap
+from mgr_stub.osdmap.upmap import apply_items, clean
 
 from .cluster import Cluster, judge
 from .random_moves import random_nonsense

@@ -5,7 +5,7 @@ from typing import Dict, Iterable, Set, Tuple
 
 from mgr_stub.cluster.cluster import Cluster
 from mgr_stub.cluster.pg import Pg
-from mgr_stub.cluster.upmap import NONE
+from mgr_stub.osdmap.upmap import NONE
 
 from .under_way import UnderWay, changes
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 from math import prod
 from typing import List, Optional, Sequence, Tuple
 
-from mgr_stub.cluster.crush_map import CrushMap
+from mgr_stub.osdmap.crush_map import CrushMap
 
 _OSD = "osd"
 

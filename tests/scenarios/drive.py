@@ -39,7 +39,7 @@ def run(scenario: Scenario, folder: Path,
     for name, value in scenario.options:
         command(session, f"config set mgr mgr/equilibrium/{name} {value}")
     watch = Watch(session)
-    session.observers.append(watch)
+    session.host.observers.append(lambda _: watch(session))
     start = session.simulation.clock.now
     for event in scenario.events:
         run_to(session, start + event.at)
@@ -59,7 +59,7 @@ def run(scenario: Scenario, folder: Path,
 def run_to(session: Session, moment: float) -> None:
     """Up to a moment of the virtual clock that never jumps."""
     if moment > session.simulation.clock.now:
-        session.run_until(moment)
+        session.host.run_until(moment)
 
 
 def play(session: Session, watch: Watch, line: str) -> None:
@@ -94,5 +94,5 @@ def attempt(session: Session, line: str) -> int:
         assert "Traceback" not in message, f"'{line}' failed: {message}"
         if code not in (-errno.EAGAIN, -errno.ETIMEDOUT):
             break
-        session.run_for(_AGAIN_SECONDS)
+        session.host.run_for(_AGAIN_SECONDS)
     return code

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any, Iterator, Optional, Tuple
 
-from mgr_stub.cluster import upmap
+from mgr_stub.osdmap import upmap
 from mgr_stub.cluster.cluster import Cluster
-from mgr_stub.cluster.upmap import Items
+from mgr_stub.osdmap.upmap import Items
 
 from .judge import Judge
 

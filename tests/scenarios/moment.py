@@ -5,7 +5,7 @@ from collections import Counter
 from typing import Any, Dict, FrozenSet, Optional, Set
 
 from mgr_stub.cluster.cluster import Cluster
-from mgr_stub.cluster.upmap import NONE
+from mgr_stub.osdmap.upmap import NONE
 from mgr_stub.console.session import Session
 
 from . import cluster_view

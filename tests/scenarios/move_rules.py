@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Callable, Dict, Iterator
 
-from mgr_stub.cluster import upmap
-from mgr_stub.cluster.upmap import NONE
+from mgr_stub.osdmap import upmap
+from mgr_stub.osdmap.upmap import NONE
 
 from . import cluster_view, crush_rules
 from .moment import Moment

@@ -7,8 +7,8 @@ from typing import Dict, Optional
 
 import pytest
 
-from mgr_stub.cluster.map_change import MapChange
-from mgr_stub.cluster.upmap import NONE, Items
+from mgr_stub.osdmap.map_change import MapChange
+from mgr_stub.osdmap.upmap import NONE, Items
 from mgr_stub.console.session import Session
 
 from . import clusters
@@ -41,11 +41,11 @@ def test_it_comes_to_rest(any_upmaps_seed: int, tmp_path: Path) -> None:
     session.command("sim backfill rate 1G")
     made_by_others(session, random.Random(f"upmaps {any_upmaps_seed}"))
     watch = Watch(session)
-    session.observers.append(watch)
+    session.host.observers.append(lambda _: watch(session))
     session.command("equilibrium on")
-    session.run_for(_DAY)
+    session.host.run_for(_DAY)
     sent = watch.judge.sent
-    session.run_for(_DAY)
+    session.host.run_for(_DAY)
     assert watch.judge.sent == sent
     assert not watch.broken
     assert session.module.balancer.state in ("balanced", "stuck", "throttled")

@@ -29,7 +29,7 @@ def open_session(folder: Path) -> Session:
 def balanced(folder: Path) -> Session:
     session = open_session(folder)
     session.command("equilibrium on")
-    session.run_for(6 * _HOUR)
+    session.host.run_for(6 * _HOUR)
     assert session.module.balancer.state == "balanced"
     return session
 
@@ -41,7 +41,7 @@ def every_minute(session: Session, seconds: float, happen: Callable[[int], None]
         simulation.appointments.at(session.clock.now + minute * _MINUTE + 1.0,
                                    lambda minute=minute: happen(minute))  # type: ignore[misc]
     before = work_of(session)
-    session.run_for(seconds)
+    session.host.run_for(seconds)
     return work_of(session) - before
 
 
@@ -52,7 +52,7 @@ def foreign_epoch(session: Session) -> Callable[[int], None]:
 
 def test_off_costs_nothing_though_an_epoch_comes_each_minute(tmp_path: Path) -> None:
     session = open_session(tmp_path)
-    session.run_for(600.0)
+    session.host.run_for(600.0)
     epoch = session.cluster.map.epoch
     work = every_minute(session, _DAY, foreign_epoch(session))
     assert session.cluster.map.epoch > epoch + 1400
@@ -79,7 +79,7 @@ def test_what_stands_in_the_way_is_all_that_is_looked_at(guard: str, under_way: 
     if guard == "builtin":
         session.command("sim balancer on")   # again: `on` has switched it off
     session.command("sim backfill rate 1G")
-    session.run_for(20 * _MINUTE)   # what has been sent arrives
+    session.host.run_for(20 * _MINUTE)   # what has been sent arrives
     assert session.module.balancer.state in ("blocked", "waiting")
     work = every_minute(session, 4 * _HOUR, foreign_epoch(session))
     assert work == Work()
@@ -103,8 +103,8 @@ def test_moving_looks_once_a_round(tmp_path: Path) -> None:
 
     def note(session: Session) -> None:
         costs.append(work_of(session))
-    session.observers.append(note)
-    session.run_for(2 * _HOUR)
+    session.host.observers.append(lambda _: note(session))
+    session.host.run_for(2 * _HOUR)
     looks = [later.looks - earlier.looks
              for earlier, later in zip(costs, costs[1:])]
     assert max(looks) <= _LOOKS_A_ROUND
@@ -116,12 +116,12 @@ def test_a_tiny_pool_that_swings_makes_no_plan(tmp_path: Path) -> None:
     session.command("sim pool create swings pg_num=8 size=3")
     session.command("sim write swings 1M")
     session.command("equilibrium on")
-    session.run_for(6 * _HOUR)
+    session.host.run_for(6 * _HOUR)
     assert session.module.balancer.state == "balanced"
     before = work_of(session)
     for turn in range(6 * 6):
         session.command(f"sim {'delete' if turn % 2 else 'write'} swings 70K")
-        session.run_for(600.0)
+        session.host.run_for(600.0)
     work = work_of(session) - before
     assert not work.plans
     assert work.looks <= 6 * _MOST_LOOKS_BALANCED

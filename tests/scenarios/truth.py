@@ -10,7 +10,7 @@ import json
 from typing import Any, Callable, Dict, Iterable, Iterator, List
 
 from mgr_stub.cluster.cluster import Cluster
-from mgr_stub.cluster.upmap import NONE
+from mgr_stub.osdmap.upmap import NONE
 from mgr_stub.console.session import Session
 
 from . import cluster_view
@@ -83,8 +83,8 @@ class Truth:
         self._split_at = float("-inf")
 
     def look(self, session: Session, ours: UnderWay) -> None:
-        life = session.mgr.life
-        if session.module is None or life.dead or life.counts_calls:
+        process = session.mgr.process
+        if session.module is None or process.is_dead or process.counts_calls:
             return
         self._look_at_frozen(session)
         if not self._is_fresh(session):

@@ -14,8 +14,8 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 from tests.benchmark.clusters import state_of
 from tests.benchmark.shapes import Osds, PoolPlan, fill
 
-from mgr_stub.console.serve_wait import MOST_AT_ONCE
-from mgr_stub.console.served_session import ServedSession
+from mgr_stub.host.serve_wait import MAX_AT_ONCE
+from mgr_stub.console.threaded_session import ThreadedSession
 from mgr_stub.console.session import Session
 from mgr_stub.monitor.monitor import MGR
 from tests.scenarios import clusters
@@ -63,7 +63,7 @@ class Running:
         path = folder / "state.json"
         path.write_text(_balanced() if balanced else _uneven())
         self.planner = planner
-        self.session: ServedSession = ServedSession.from_state(str(path), 18)  # type: ignore
+        self.session: ThreadedSession = ThreadedSession.from_state(str(path), 18)  # type: ignore
         planner.session = self.session
         self._errors = errors
         self._silent_since: Optional[int] = None
@@ -100,7 +100,7 @@ class Running:
             self._silent_since = None
 
     def run(self, seconds: float) -> None:
-        self.session.run_for(seconds)
+        self.session.host.run_for(seconds)
 
     def status(self) -> Dict[str, Any]:
         status: Dict[str, Any] = json.loads(self.command("equilibrium status --format json")[1])
@@ -118,11 +118,11 @@ class Running:
         return self._silent_since is not None
 
     def broken(self) -> List[str]:
-        found = list(self._errors) + self.session.failures
+        found = list(self._errors) + self.session.host.failures
         if self._silent_since is not None and len(self.sent()) > self._silent_since:
             found.append("%d commands after 'off' has answered"
                          % (len(self.sent()) - self._silent_since))
-        if self.session.most_rounds_at_once > MOST_AT_ONCE:
+        if self.session.host.max_rounds_at_once > MAX_AT_ONCE:
             found.append("rounds follow one another without end")
         return found
 
@@ -184,16 +184,16 @@ def _line(line: str) -> Callable[[Running, bool], None]:
 def _die(running: Running, between: bool) -> None:
     """The mgr dies where it stands; another one begins a few seconds later."""
     if between:
-        running.session.mgr.life.end()
+        running.session.mgr.process.kill()
     else:
         running.command("sim mgr fail takeover=5s")
 
 
 def _shut_down(running: Running, between: bool) -> None:
     if not between:
-        running.session.failover()
+        running.session.host.failover()
         return
-    threading.Thread(target=running.session.shut_down, daemon=True).start()
+    threading.Thread(target=running.session.host.shut_down, daemon=True).start()
 
 
 #: Events for which a plan named `p` must be there.

@@ -5,8 +5,8 @@ import sys
 import threading
 from typing import Any, Callable, Optional, Set, Tuple
 
-from mgr_stub.console.served_session import ServedSession
-from mgr_stub.mgr.failure_points import MgrDied
+from mgr_stub.console.threaded_session import ThreadedSession
+from mgr_stub.mgr.mgr_process import MgrDied
 
 _POLL_SECONDS = 0.002
 #: The module's files in whose lines another thread may come in between.
@@ -20,7 +20,7 @@ class HeldPlanner:
         self._make_plan = make_plan
         self._open = threading.Event()
         self._open.set()
-        self.session: Optional[ServedSession] = None
+        self.session: Optional[ThreadedSession] = None
         self.plans = 0
 
     def hold(self) -> None:
@@ -34,9 +34,9 @@ class HeldPlanner:
         session = self.session
         if session is not None and not self._open.is_set():
             mgr = session.mgr
-            with session.holding_job():
+            with session.host.holding_job():
                 while not self._open.wait(_POLL_SECONDS) and checkpoint(0):
-                    if mgr.life.dead:
+                    if mgr.process.is_dead:
                         raise MgrDied("make_plan")
         return self._make_plan(snapshot, options, checkpoint)
 
@@ -47,7 +47,7 @@ class BetweenLines:
     Each line of code counts once, so that what is done once is as likely as what is done often.
     """
 
-    def __init__(self, session: ServedSession) -> None:
+    def __init__(self, session: ThreadedSession) -> None:
         self._session = session
         self._lines: Set[Tuple[Any, int]] = set()
         self._at = 0
@@ -57,11 +57,11 @@ class BetweenLines:
     def arm(self, at: int, action: Callable[[], None]) -> None:
         """From the next round on."""
         self._lines, self._at, self._action, self.where = set(), at, action, ""
-        self._session.tracer = self._trace
+        self._session.host.tracer = self._trace
 
     def disarm(self) -> int:
         """Returns how many lines were seen."""
-        self._action, self._session.tracer = None, None
+        self._action, self._session.host.tracer = None, None
         return len(self._lines)
 
     def _trace(self, frame: Any, event: str, arg: Any) -> Any:

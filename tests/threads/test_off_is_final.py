@@ -70,7 +70,7 @@ def test_nothing_is_sent_after_its_answer(beginning: str, off_seed: int,
     def off() -> None:
         running.in_between("equilibrium off")
         if fails:
-            running.session.mgr.life.end()
+            running.session.mgr.process.kill()
     moment.arm(line, off)
     _BEGINNINGS[beginning](running)
     running.run(_SOON)

@@ -39,7 +39,7 @@ def go_on_and_hold(running: Running) -> None:
     running.run(600.0)
     assert not running.broken()
     running.session.close()
-    assert running.session.shutdown_seconds < _ENDS_WITHIN_SECONDS
+    assert running.session.host.shutdown_seconds < _ENDS_WITHIN_SECONDS
 
 
 @pytest.mark.parametrize("state, event", [(state, event) for state in STATES

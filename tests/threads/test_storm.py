@@ -69,4 +69,4 @@ def test_storm(storm_seed: int, run_mgr: Callable[..., Running], quick_switches:
             running.command(rng.choice(("sim mgr fail takeover=3s", "sim failover")))
         assert not running.broken(), f"{lines}"
     running.session.close()
-    assert running.session.shutdown_seconds < 1.0
+    assert running.session.host.shutdown_seconds < 1.0

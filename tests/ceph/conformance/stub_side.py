@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Callable, Dict, List
 
-from mgr_stub.cluster.map_change import MapChange
+from mgr_stub.osdmap.map_change import MapChange
 from mgr_stub.console.session import Session
 from mgr_stub.crush.edit import with_host
 from mgr_stub.errors import StubError
@@ -57,7 +57,7 @@ class StubSide:
         """Let time pass until nothing changes any more; the last view."""
         quiet, last, waited = 0.0, "", 0.0
         while quiet < QUIET_SECONDS and waited < LONGEST_SECONDS:
-            self.session.run_for(STEP_SECONDS)
+            self.session.host.run_for(STEP_SECONDS)
             now = json.dumps(self.view(), sort_keys=True)
             quiet = quiet + STEP_SECONDS if now == last else 0.0
             last, waited = now, waited + STEP_SECONDS
@@ -134,7 +134,7 @@ class StubSide:
         self._line("osd unset", flag)
 
     def _do_fail_mgr(self) -> None:
-        self.session.failover()
+        self.session.host.failover()
 
     def _line(self, *words: Any) -> None:
         code, _, message = self.session.command(" ".join(map(str, words)))

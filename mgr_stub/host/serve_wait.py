@@ -7,24 +7,25 @@ import threading
 from typing import Any, Callable, Optional
 
 from ..clock import VirtualClock
-from ..mgr.failure_points import MgrDied
+from ..mgr.mgr_process import MgrDied
 
-#: Rounds at one virtual moment that pass for work; one more, and the thread is held.
-MOST_AT_ONCE = 20
+#: Rounds at one virtual moment that are not taken for an endless loop; after one more the thread
+#: is held.
+MAX_AT_ONCE = 20
 
 #: Virtual seconds for which it is held at the most.
 _HELD_SECONDS = 3600.0
 
 #: Real seconds after which the threads of a module count as stuck.
-_PATIENCE_SECONDS = 30.0
+_IDLE_TIMEOUT_SECONDS = 30.0
 
 
 class ServeWait:
-    """Stands in for `wait` of the event on which the serve thread sleeps.
+    """Replaces `wait` of the event on which the serve thread sleeps.
 
-    The thread sleeps until the event is set, by the module or by `release`: virtual time is the
-    session's business. A thread that goes round and round without any time passing is held until
-    some does, and `most_at_once` tells.
+    The thread sleeps until the event is set, by the module or by `release`: the host decides when
+    virtual time passes. A thread that makes round after round without any time passing is held
+    until some does; `max_at_once` counts those rounds.
     """
 
     def __init__(self, wakeup: threading.Event, clock: VirtualClock,
@@ -40,17 +41,17 @@ class ServeWait:
         self._dead = False
         self.ended = False
         self.rounds = 0
-        self.most_at_once = 0
+        self.max_at_once = 0
         #: Moment of the virtual clock at which the next round is due.
         self.due = clock.now
 
     def __call__(self, timeout: Optional[float] = None) -> bool:
-        """Called by the serve thread. Raises MgrDied where its mgr is gone."""
+        """Called by the serve thread. Raises MgrDied if its mgr is dead."""
         sys.settrace(None)
         with self._condition:
             self._count()
             self.due = float("inf") if timeout is None else self._clock.now + timeout
-            if self._at_once > MOST_AT_ONCE:
+            if self._at_once > MAX_AT_ONCE:
                 self._hold()
                 self.due = self._clock.now
             self._waits = self.due > self._clock.now
@@ -70,7 +71,7 @@ class ServeWait:
         if self._clock.now != self._moment:
             self._moment, self._at_once = self._clock.now, 0
         self._at_once += 1
-        self.most_at_once = max(self.most_at_once, self._at_once)
+        self.max_at_once = max(self.max_at_once, self._at_once)
 
     def _hold(self) -> None:
         self._held = True
@@ -80,33 +81,31 @@ class ServeWait:
             self._condition.wait()
         self._held = False
 
-    # -- for the session ------------------------------------------------------------------------
+    # -- for the host ---------------------------------------------------------------------------
 
     @property
-    def is_quiet(self) -> bool:
-        """Whether the thread does nothing until time passes; ask with the condition entered."""
+    def is_idle(self) -> bool:
+        """True if the thread does nothing until time passes; to be read with the condition held."""
         return self.ended or self._held or (self._waits and not self._wakeup.is_set())
 
     def release(self) -> None:
-        """The next round is due: lets the thread go on."""
-        with self._condition:
-            self._held = False
-            self._condition.notify_all()
+        """Starts the next round."""
+        self.allow_end()
         self._wakeup.set()
 
-    def let_end(self) -> None:
-        """The module shuts down: a thread that is held goes on."""
+    def allow_end(self) -> None:
+        """The module shuts down: a thread that is held continues."""
         with self._condition:
             self._held = False
             self._condition.notify_all()
 
     def time_passed(self) -> None:
-        """A thread that is held goes on."""
+        """Virtual time has passed: a thread that is held continues."""
         with self._condition:
             self._condition.notify_all()
 
-    def end(self) -> None:
-        """The mgr is gone: the thread ends where it waits."""
+    def kill(self) -> None:
+        """The mgr is dead: the thread ends where it waits."""
         self._dead = True
         self.release()
 
@@ -117,9 +116,9 @@ class ServeWait:
             self._condition.notify_all()
 
 
-def await_quiet(condition: threading.Condition, is_quiet: Callable[[], bool]) -> None:
-    """Waits until all threads wait; RuntimeError where they do not come to that."""
+def await_idle(condition: threading.Condition, is_idle: Callable[[], bool]) -> None:
+    """Waits until all threads wait; RuntimeError if that takes too long."""
     with condition:
-        if not condition.wait_for(is_quiet, _PATIENCE_SECONDS):
-            raise RuntimeError(
-                f"the module's threads do not come to rest within {_PATIENCE_SECONDS:.0f} s")
+        if not condition.wait_for(is_idle, _IDLE_TIMEOUT_SECONDS):
+            raise RuntimeError("the module's threads do not become idle within "
+                               f"{_IDLE_TIMEOUT_SECONDS:.0f} s")

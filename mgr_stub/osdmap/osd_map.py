@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Dict, FrozenSet, List, Mapping as MappingType, Optional
+from typing import Any, Dict, FrozenSet, List, Optional
+from typing import Mapping as MappingType
 
 from .primaries import as_kept, has_affinities, leading_place
 from .upmap import NONE, Items, Mapping

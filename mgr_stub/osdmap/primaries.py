@@ -8,7 +8,8 @@ first; `acting`, wherever it is told, is in the order of the shards.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, FrozenSet, List, Mapping as MappingType, Optional, Sequence
+from typing import Any, Callable, Dict, FrozenSet, List, Optional, Sequence
+from typing import Mapping as MappingType
 
 from ..crush.hashes import hash2
 from ..crush.placement_seed import has_hashpspool, placement_seed

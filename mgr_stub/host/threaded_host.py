@@ -1,4 +1,4 @@
-"""A session in which the module's threads run as in a mgr: serve, jobs, and commands."""
+"""A ModuleHost in which the module's threads run as in a mgr: its serve thread and its jobs."""
 
 from __future__ import annotations
 
@@ -6,31 +6,29 @@ import sys
 import threading
 import time
 import traceback
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, Callable, Iterator, List, Optional
 
 from ..mgr.api import CommandResult
-from ..mgr.failure_points import MgrDied
-from ..mgr.handlers import find_handler
 from ..mgr.mgr import Mgr
+from ..mgr.mgr_process import MgrDied
 from ..mgr.osd_map_api import OSDMap
 from ..simulation.simulation import Simulation
-from .serve_wait import ServeWait, await_quiet
-from .session import MODULE_NAME, Answer, Session, load_equilibrium
+from .module_host import MODULE_NAME, ModuleHost, load_equilibrium
+from .serve_wait import ServeWait, await_idle
 
-#: Real seconds that a command may take.
-_COMMAND_SECONDS = 30.0
+#: Real seconds within which the serve thread has to end after `shutdown`.
+_SHUTDOWN_SECONDS = 30.0
 
 
-class ToldMgr(Mgr):
-    """Tells of the module's calls before they take the mgr's lock, and after they have left it."""
+class ObservedMgr(Mgr):
+    """Reports the module's calls before they take the mgr's lock and after they released it."""
 
-    #: Called with the name of the call and whether it is through.
+    #: Called with the name of the call and True if the call has ended.
     listener: Optional[Callable[[str, bool], None]] = None
 
     @contextmanager
-    def _told(self, name: str) -> Iterator[None]:
+    def _reported(self, name: str) -> Iterator[None]:
         if self.listener is not None:
             self.listener(name, False)
         yield
@@ -38,43 +36,42 @@ class ToldMgr(Mgr):
             self.listener(name, True)
 
     def get(self, name: str) -> Any:
-        with self._told("get"):
+        with self._reported("get"):
             return super().get(name)
 
     def get_osdmap(self) -> OSDMap:
-        with self._told("get_osdmap"):
+        with self._reported("get_osdmap"):
             return super().get_osdmap()
 
     def set_store(self, key: str, value: Optional[str]) -> None:
-        with self._told("set_store"):
+        with self._reported("set_store"):
             super().set_store(key, value)
 
     def send_command(self, result: CommandResult, svc_type: str, svc_id: str,
                      command: str) -> None:
-        with self._told("send_command"):
+        with self._reported("send_command"):
             super().send_command(result, svc_type, svc_id, command)
 
 
 class _JobCount:
-    """Jobs of one mgr: submitted and not through, and those of them that wait for the test."""
+    """Jobs of one mgr: those submitted and not ended, and those of them that a test holds."""
 
     def __init__(self) -> None:
-        self.under_way = 0
+        self.unfinished = 0
         self.held = 0
 
 
-class ServedSession(Session):
-    """As a Session, but the module's own `serve` runs, in a thread of its own.
+class ThreadedHost(ModuleHost):
+    """Runs the module's own `serve` in a thread; its jobs have the module's thread.
 
-    Jobs have the module's thread, and commands a third one. Virtual time passes only while all
-    three wait, or while the module waits for the monitor. What no thread may do is in `failures`.
+    Virtual time passes only while both wait, or while the module waits for the monitor.
+    Exceptions of these threads are collected in `failures`.
     """
 
-    def __init__(self, simulation: Simulation, seed: int = 0, threads: bool = True,
+    def __init__(self, simulation: Simulation, seed: int = 0, own_job_thread: bool = True,
                  load_module: Callable[[], type] = load_equilibrium,
                  frozen: bool = True) -> None:
         self._condition = threading.Condition()
-        self._commands = ThreadPoolExecutor(1, "mgr-commands")
         self._job_count = _JobCount()
         self._serve_wait: Optional[ServeWait] = None
         self._serve_thread: Optional[threading.Thread] = None
@@ -87,12 +84,12 @@ class ServedSession(Session):
         self.tracer: Any = None
         super().__init__(simulation, seed, True, load_module, frozen)
 
-    # -- the life of a mgr ----------------------------------------------------------------------
+    # -- life cycle of a mgr --------------------------------------------------------------------
 
     def _make_mgr(self) -> Mgr:
-        return ToldMgr(self.simulation, MODULE_NAME)
+        return ObservedMgr(self.simulation, MODULE_NAME)
 
-    def _begin_threads(self) -> None:
+    def _start_threads(self) -> None:
         module = self.module
         wait = ServeWait(module.wakeup, self.clock, self._condition, lambda: self.tracer)
         module.wakeup.wait = wait
@@ -100,25 +97,27 @@ class ServedSession(Session):
         module.jobs.submit = lambda name, job: submit(name, self._counted(name, job))
         self._serve_wait = wait
         self._waits.append(wait)
-
-        def serve() -> None:
-            try:
-                module.serve()
-            except MgrDied:
-                pass
-            except BaseException:
-                self.failures.append(f"serve: {traceback.format_exc()}")
-            finally:
-                sys.settrace(None)
-                wait.thread_ended()
-        self._serve_thread = threading.Thread(target=serve, name="mgr-serve", daemon=True)
+        self._serve_thread = threading.Thread(target=self._serve, args=(module, wait),
+                                              name="mgr-serve", daemon=True)
         self._serve_thread.start()
 
+    def _serve(self, module: Any, wait: ServeWait) -> None:
+        """Body of the serve thread."""
+        try:
+            module.serve()
+        except MgrDied:
+            pass
+        except BaseException:
+            self.failures.append(f"serve: {traceback.format_exc()}")
+        finally:
+            sys.settrace(None)
+            wait.thread_ended()
+
     def _counted(self, name: str, job: Callable[[], None]) -> Callable[[], None]:
-        """The job, and an account of whether it is under way."""
+        """The job, counted as unfinished until it ends."""
         count = self._job_count
         with self._condition:
-            count.under_way += 1
+            count.unfinished += 1
 
         def run() -> None:
             try:
@@ -129,13 +128,13 @@ class ServedSession(Session):
                 self.failures.append(f"job {name}: {traceback.format_exc()}")
             finally:
                 with self._condition:
-                    count.under_way -= 1
+                    count.unfinished -= 1
                     self._condition.notify_all()
         return run
 
     @contextmanager
     def holding_job(self) -> Iterator[None]:
-        """Entered by a job that waits for the test: nobody else waits for it meanwhile."""
+        """Entered by a job that waits for the test: the host does not wait for it inside."""
         count = self._job_count
         with self._condition:
             count.held += 1
@@ -146,77 +145,52 @@ class ServedSession(Session):
 
     def failover(self) -> None:
         self.mgr.commit()
-        self._end_module()
-        self._start()
+        self.close()
+        self._start_mgr()
 
     def close(self) -> None:
-        self._end_module()
-        self._commands.shutdown(wait=False)
-
-    def _end_module(self) -> None:
-        """Shuts the module down as a mgr does, and sees that its threads end."""
+        """Shuts the module down as a mgr does; a serve thread that does not end is a failure."""
         if self.module is None or self._serve_wait is None or self._serve_thread is None:
             return
         self.shut_down()
-        self._serve_thread.join(_COMMAND_SECONDS)
+        self._serve_thread.join(_SHUTDOWN_SECONDS)
         if self._serve_thread.is_alive():
             self.failures.append("the serve thread does not end")
         self._serve_wait = self._serve_thread = None
 
     def shut_down(self) -> None:
-        """What a mgr calls as it ends; from any thread but those of the module."""
+        """Calls the module's `shutdown`; from any thread but those of the module."""
         wait, started = self._serve_wait, time.monotonic()
         self.module.shutdown()
         if wait is not None:
-            wait.let_end()
+            wait.allow_end()
             with self._condition:
-                self._condition.wait_for(lambda: wait.ended, _COMMAND_SECONDS)
+                self._condition.wait_for(lambda: wait.ended, _SHUTDOWN_SECONDS)
         self.shutdown_seconds = max(self.shutdown_seconds, time.monotonic() - started)
 
     @contextmanager
-    def _mortal(self) -> Iterator[None]:
+    def _mgr_may_die(self) -> Iterator[None]:
         try:
             yield
         except MgrDied:
             pass
 
-    def _bury(self, takeover: Optional[float]) -> None:
+    def _schedule_takeover(self, takeover: Optional[float]) -> None:
         if self._serve_wait is not None:
-            self._serve_wait.end()
+            self._serve_wait.kill()
         self._serve_wait = self._serve_thread = None
-        super()._bury(takeover)
+        super()._schedule_takeover(takeover)
         self._job_count = _JobCount()
 
-    def _bury_the_dead(self) -> None:
-        if self.mgr.life.dead and self.simulation.mgr_alive:
-            self._bury(self._takeover)
-
-    # -- commands -------------------------------------------------------------------------------
-
-    def post(self, line: str) -> Future[Answer]:
-        """Has the commands' thread run a line; the caller may be any thread of the module."""
-        return self._commands.submit(self._locked_dispatch, line.split())
-
-    def _dispatch(self, words: List[str]) -> Answer:
-        if words[:1] == ["sim"]:
-            return super()._dispatch(words)
-        return self._commands.submit(self._locked_dispatch, words).result(_COMMAND_SECONDS)
-
-    def _locked_dispatch(self, words: List[str]) -> Answer:
-        if words[:1] == ["ceph"]:
-            words = words[1:]
-        if find_handler(self.handlers, words) is not None:
-            answer = super()._dispatch(words)
-            self.mgr.notify_config()
-            return answer
-        with self.mgr.lock:
-            return super()._dispatch(words)
+    def _detect_death(self) -> None:
+        if self.mgr.process.is_dead and self.simulation.mgr_alive:
+            self._schedule_takeover(self._takeover)
 
     # -- time -----------------------------------------------------------------------------------
 
     @property
     def next_round(self) -> float:
-        """When the next round is due, or another mgr begins."""
+        """Moment at which the next round, or another mgr's start, is due."""
         if self._serve_wait is None:
             return self._next_round
         return float("inf") if self._serve_wait.ended else self._serve_wait.due
@@ -225,48 +199,48 @@ class ServedSession(Session):
     def next_round(self, moment: float) -> None:
         self._next_round = moment
 
-    def settle(self) -> None:
+    def run_pending(self) -> None:
         """Waits until all threads of the module wait."""
         while True:
-            self._bury_the_dead()
+            self._detect_death()
             if self._serve_wait is None:
                 return
             self.mgr.notify_config()
-            await_quiet(self._condition, self._is_quiet)
-            if not (self.mgr.config_changed or self.mgr.life.dead):
+            await_idle(self._condition, self._is_idle)
+            if not (self.mgr.config_changed or self.mgr.process.is_dead):
                 break
         self.mgr.commit()
 
-    def _is_quiet(self) -> bool:
+    def _is_idle(self) -> bool:
         wait = self._serve_wait
         count = self._job_count
-        return (wait is None or wait.is_quiet) and count.under_way <= count.held
+        return (wait is None or wait.is_idle) and count.unfinished <= count.held
 
-    def round(self) -> None:
+    def run_round(self) -> None:
         if self.module is None:
             if not self.simulation.mgr_alive:
-                self._start()
+                self._start_mgr()
             return
         if self._serve_wait is None:
-            self._begin_threads()
+            self._start_threads()
         else:
             self._serve_wait.release()
-        self.settle()
-        self._look()
+        self.run_pending()
+        self._notify_observers()
 
-    def _due_round(self) -> None:
-        self.round()
+    def _run_due_round(self) -> None:
+        self.run_round()
 
-    def _pass(self, seconds: float) -> None:
+    def _advance(self, seconds: float) -> None:
         with self.mgr.lock:
-            super()._pass(seconds)
+            super()._advance(seconds)
         if self._serve_wait is not None:
             self._serve_wait.time_passed()
 
     def busy(self) -> bool:
-        return self._job_count.under_way > 0 or super().busy()
+        return self._job_count.unfinished > 0 or super().busy()
 
-    # -- what tests look at ---------------------------------------------------------------------
+    # -- counters for tests ---------------------------------------------------------------------
 
     @property
     def rounds(self) -> int:
@@ -274,6 +248,6 @@ class ServedSession(Session):
         return sum(wait.rounds for wait in self._waits)
 
     @property
-    def most_rounds_at_once(self) -> int:
+    def max_rounds_at_once(self) -> int:
         """The most rounds that followed one another without time passing."""
-        return max((wait.most_at_once for wait in self._waits), default=0)
+        return max((wait.max_at_once for wait in self._waits), default=0)

@@ -1,0 +1,4 @@
+"""The simulated cluster: osdmap, PGs, the shards on the OSDs and the bytes that they take.
+
+May import osdmap and what is below it; nothing here lets time pass.
+"""

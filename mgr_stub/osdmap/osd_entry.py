@@ -1,0 +1,52 @@
+"""Entries of `osds` in the osdmap dump: what changes as an OSD goes out, in, down or up."""
+
+from __future__ import annotations
+
+from typing import Any, Dict
+
+#: State of an OSD that the monitor has marked out by itself.
+AUTO_OUT = "autoout"
+
+
+def marked_out(entry: Dict[str, Any], by_itself: bool = False) -> Dict[str, Any]:
+    """The osdmap's entry of an OSD, with the OSD out; its reweight is kept for its return.
+
+    With `by_itself` it is the monitor who does it, so it comes back in as soon as it is up.
+    """
+    if float(entry["weight"]) <= 0:
+        return entry
+    state = sorted({*entry["state"], AUTO_OUT}) if by_itself else entry["state"]
+    return {**entry, "in": 0, "weight": 0.0, "old_weight": float(entry["weight"]), "state": state}
+
+
+def marked_in(entry: Dict[str, Any]) -> Dict[str, Any]:
+    """The osdmap's entry of an OSD, with the OSD in, of the reweight that it had."""
+    if float(entry["weight"]) > 0:
+        return entry
+    return reweighted(entry, entry.get("old_weight", 0.0) or 1.0)
+
+
+def reweighted(entry: Dict[str, Any], weight: float) -> Dict[str, Any]:
+    """The osdmap's entry of an OSD of a reweight 0..1; above 0 it is forgotten that it was out."""
+    if weight <= 0:
+        return {**entry, "in": 0, "weight": 0.0}
+    return {**entry, "in": 1, "weight": float(weight), "old_weight": 0.0,
+            "state": [word for word in entry["state"] if word != AUTO_OUT]}
+
+
+def marked_down(entry: Dict[str, Any]) -> Dict[str, Any]:
+    """The osdmap's entry of an OSD, with the OSD down."""
+    return {**entry, "up": 0, "state": [word for word in entry["state"] if word != "up"]}
+
+
+def marked_up(entry: Dict[str, Any], comes_in: bool, epoch: int) -> Dict[str, Any]:
+    """The osdmap's entry of an OSD, with the OSD up; with `comes_in` the monitor's out ends.
+
+    `epoch` is the one that has it up first: where it has been down, that is its `up_from`.
+    """
+    if entry["up"]:
+        started = entry
+    else:
+        down = marked_down(entry)
+        started = {**down, "up": 1, "up_from": epoch, "state": down["state"] + ["up"]}
+    return marked_in(started) if comes_in and AUTO_OUT in entry["state"] else started

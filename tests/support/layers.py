@@ -1,0 +1,121 @@
+"""The imports of a package, read from its code: layers, circles, folders. Imports none of it."""
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import Dict, Iterator, List, Sequence, Set, Tuple
+
+#: Most Python files of one folder.
+MAX_FILES = 16
+
+
+class Package:
+    """The Python files below `root` and what they import from one another.
+
+    `layers` names folders and single files, dotted and relative to the package, from the lowest
+    to the highest. A file may import what is in its own layer or in a lower one. Imports inside
+    functions and under TYPE_CHECKING count as well.
+    """
+
+    def __init__(self, root: Path, layers: Sequence[str]) -> None:
+        self.root = root
+        self.layers = layers
+        self.files = sorted(root.rglob("*.py"))
+        self._names = {self.name_of(path) for path in self.files}
+        #: Dotted name of a file → the package's files that it imports.
+        self.imports: Dict[str, Set[str]] = {
+            self.name_of(path): {name for name in self.imports_of(path) if name[:1] != "!"}
+            for path in self.files}
+
+    def name_of(self, path: Path) -> str:
+        """Dotted, relative to the package; a folder's __init__ is the folder."""
+        parts = path.relative_to(self.root).with_suffix("").parts
+        return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
+
+    def layer_of(self, name: str) -> int:
+        """Number of the longest layer that a file's dotted name begins with."""
+        fitting = [layer for layer in self.layers
+                   if name == layer or name.startswith(layer + ".")]
+        assert fitting, f"{name} belongs to no layer"
+        return self.layers.index(max(fitting, key=len))
+
+    def imports_of(self, path: Path) -> Iterator[str]:
+        """Dotted names of the package's own files that a file imports; others begin with '!'."""
+        package = list(path.relative_to(self.root).parts[:-1])
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                yield from ("!" + alias.name.split(".")[0] for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                yield "!" + (node.module or "").split(".")[0]
+            elif isinstance(node, ast.ImportFrom):
+                base = package[:len(package) - (node.level - 1)]
+                target = ".".join(base + (node.module.split(".") if node.module else []))
+                for alias in node.names:
+                    inner = (target + "." if target else "") + alias.name
+                    yield inner if inner in self._names else target
+
+    def upward_imports(self, name: str) -> List[str]:
+        """What a file imports from higher layers."""
+        own = self.layer_of(name)
+        return sorted(target for target in self.imports[name] if self.layer_of(target) > own)
+
+    def circle(self) -> Tuple[str, ...]:
+        """Files that import one another in a circle; empty if there are none."""
+        state: Dict[str, int] = {}
+        path: List[str] = []
+
+        def visit(name: str) -> Tuple[str, ...]:
+            state[name] = 1
+            path.append(name)
+            for target in sorted(self.imports.get(name, ())):
+                if state.get(target) == 1:
+                    return tuple(path[path.index(target):])
+                if target in self.imports and target not in state:
+                    circle = visit(target)
+                    if circle:
+                        return circle
+            state[name] = 2
+            path.pop()
+            return ()
+
+        for name in sorted(self.imports):
+            circle = visit(name) if name not in state else ()
+            if circle:
+                return circle
+        return ()
+
+    def folders(self) -> List[Path]:
+        """All folders with Python files, the package's own first."""
+        return sorted({path.parent for path in self.files})
+
+    def undocumented_folders(self) -> List[str]:
+        """Folders whose __init__ does not say what lives there and what it may import."""
+        found = []
+        for folder in self.folders():
+            init = folder / "__init__.py"
+            text = ast.get_docstring(ast.parse(init.read_text(encoding="utf-8"))) if (
+                init.exists()) else None
+            if folder != self.root and not (text and "import" in text.lower()):
+                found.append(str(folder.relative_to(self.root)))
+        return found
+
+    def crowded_folders(self) -> List[str]:
+        """Folders with more than MAX_FILES Python files."""
+        return [str(folder) for folder in self.folders()
+                if len(list(folder.glob("*.py"))) > MAX_FILES]
+
+    def long_files(self, max_lines: int) -> List[str]:
+        """Files of more than `max_lines` lines."""
+        return [self.name_of(path) for path in self.files
+                if len(path.read_text(encoding="utf-8").splitlines()) > max_lines]
+
+    def long_functions(self, max_lines: int) -> List[str]:
+        """Functions of more than `max_lines` lines, nested ones and the docstring included."""
+        found = []
+        for path in self.files:
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                    lines = (node.end_lineno or node.lineno) - node.lineno + 1
+                    if lines > max_lines:
+                        found.append(f"{self.name_of(path)}.{node.name}: {lines}")
+        return found
