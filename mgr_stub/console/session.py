@@ -41,7 +41,7 @@ class Session:
     def from_state(cls, path: Optional[str] = None, release: int = 16, seed: int = 0,
                    own_job_thread: bool = False,
                    load_module: Callable[[], type] = load_equilibrium,
-                   frozen: bool = True) -> "Session":
+                   frozen: bool = True) -> Session:
         """A session over a state file (None: the demo cluster); StubError if it is not valid."""
         name = path or DEMO_STATE
         cluster = build_cluster(read_state(name), release, name)

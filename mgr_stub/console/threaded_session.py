@@ -28,7 +28,7 @@ class ThreadedSession(Session):
         super().close()
         self._commands.shutdown(wait=False)
 
-    def post(self, line: str) -> "Future[Answer]":
+    def post(self, line: str) -> Future[Answer]:
         """Has the commands' thread run a line; the caller may be any thread of the module."""
         return self._commands.submit(self._locked_dispatch, line.split())
 

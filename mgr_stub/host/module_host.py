@@ -57,7 +57,7 @@ class ModuleHost:
         self._frozen = frozen
         self._load_module = load_module
         #: Called after every round of the module, and every virtual minute while data moves.
-        self.observers: List[Callable[["ModuleHost"], None]] = []
+        self.observers: List[Callable[[ModuleHost], None]] = []
         # without a handler Python prints a module's warnings to stderr, where the answers go
         logging.getLogger(MODULE_NAME).addHandler(logging.NullHandler())
         logging.getLogger("equilibrium_mgr").addHandler(logging.NullHandler())
