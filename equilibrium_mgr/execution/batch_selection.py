@@ -5,10 +5,10 @@ and what has become senseless or illegal is dropped with its reason.
 """
 from __future__ import annotations
 
-from typing import Callable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..plan.model import PgChange
-from ..runtime.checkpoints import no_checkpoint, with_checkpoints
+from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
 from ..snapshot.immovable_reasons import PASSING
 from ..snapshot.model import Pg, Snapshot
 from .osd_traffic import OsdTraffic, osd_traffic
@@ -42,7 +42,7 @@ class Decision(NamedTuple):
 
 def next_batch(snapshot: Snapshot, wanted: Sequence[PgChange], limits: ThrottleLimits,
                troubled: Mapping[int, str], on_its_way: Optional[OsdTraffic] = None,
-               checkpoint: Callable[[], object] = no_checkpoint) -> Decision:
+               checkpoint: Checkpoint = no_checkpoint) -> Decision:
     """Chooses what may be sent without passing a limit.
 
     `on_its_way` is what moves already, our own unseen moves included; it is used up. Changes that

@@ -11,7 +11,7 @@ from typing import (Any, Callable, Collection, Dict, Iterator, List, Mapping, Na
                     Optional, Sequence, Set, Tuple)
 
 from ..plan.model import PgChange
-from ..runtime.checkpoints import with_checkpoints
+from ..runtime.checkpoints import Checkpoint, with_checkpoints
 from ..runtime.work_counters import WorkCounters
 from .mgr_api import MgrApi, OsdMapApi
 from .summary_reader import MapGuards
@@ -55,7 +55,7 @@ class OsdMapReader:
 
     def __init__(self, mgr: MgrApi, clock: Callable[[], float],
                  guards: Callable[[int], Optional[MapGuards]], counters: WorkCounters,
-                 checkpoint: Callable[[], object]) -> None:
+                 checkpoint: Checkpoint) -> None:
         self._mgr = mgr
         self._clock = clock
         self._guards = guards

@@ -82,12 +82,8 @@ def misplaced_ratio(snapshot: Snapshot, misplaced_copies: int, pending: PendingM
 def bounds_of(snapshot: Snapshot, log: logging.Logger,
               fixed_pools: FrozenSet[int] = frozenset()) -> Optional[UtilizationBounds]:
     """A figure for people: that it cannot be had must not keep moves from being made."""
-    turns = TimeSlice()
-
-    def checkpoint() -> None:
-        turns()
     try:
-        return utilization_bounds(snapshot, fixed_pools, checkpoint=checkpoint)
+        return utilization_bounds(snapshot, fixed_pools, checkpoint=TimeSlice())
     except Exception:
         log.exception("how even the cluster could be cannot be computed")
         return None

@@ -1,9 +1,9 @@
 """How full a placement is, per device class and per pool."""
 from __future__ import annotations
 
-from typing import Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
-from ..runtime.checkpoints import no_checkpoint, with_checkpoints
+from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
 from ..snapshot.model import Pool, Snapshot
 from .model import ClassUsage, PoolSpace, Usage
 
@@ -28,7 +28,7 @@ def placement_usage(snapshot: Snapshot, used_bytes: Mapping[int, int],
     return Usage(class_usage(snapshot, used_bytes), pools)
 
 
-def snapshot_usage(snapshot: Snapshot, checkpoint: Callable[[], object] = no_checkpoint) -> Usage:
+def snapshot_usage(snapshot: Snapshot, checkpoint: Checkpoint = no_checkpoint) -> Usage:
     """The usage of the cluster once everything in flight has arrived."""
     used = {osd.id: osd.target_bytes for osd in snapshot.osds.values()}
     return placement_usage(snapshot, used, (

@@ -11,6 +11,7 @@ from ..plan.model import Plan
 from ..plan.options import PlanOptions
 from ..plan.store import MAX_PLANS, PlanStore
 from ..planner.planner import make_plan
+from ..runtime.checkpoints import Checkpoint
 from ..runtime.job_thread import JobRunner
 from ..runtime.time_slice import TimeSlice
 from ..snapshot.model import Snapshot
@@ -186,15 +187,15 @@ class PlanService:
         return options._replace(max_pg_shards_per_osd=most, max_pg_shards_hard=hard)
 
     def _checkpoint(self, max_seconds: float,
-                    now_and_then: Callable[[int], bool]) -> Callable[[int], bool]:
-        """For make_plan; `now_and_then` is told the moves so far and says whether to go on."""
-        turns, started = TimeSlice(), time.monotonic()
+                    is_wanted: Callable[[int], bool]) -> Checkpoint:
+        """For make_plan; each time it yields it tells `is_wanted` the moves found so far."""
+        time_slice, started = TimeSlice(), time.monotonic()
         going_on = True
 
-        def checkpoint(moves: int) -> bool:
+        def checkpoint(moves: Optional[int] = None) -> bool:
             nonlocal going_on
-            if turns():
-                going_on = now_and_then(moves)
+            if time_slice.yield_if_due():
+                going_on = is_wanted(moves or 0)
             return (going_on and not self._stopping
                     and time.monotonic() - started < max_seconds)
         return checkpoint

@@ -7,9 +7,10 @@ decides which sets get them, and what is left relieves the fullest OSDs.
 """
 from __future__ import annotations
 
-from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..plan.options import PlanOptions
+from ..runtime.checkpoints import Checkpoint
 from ..snapshot.model import Snapshot
 from .bound.lower_bound import UtilizationBounds
 from .move_order import Change
@@ -57,16 +58,14 @@ class _CurvePoint(NamedTuple):
 
 
 def limited_placement(snapshot: Snapshot, options: PlanOptions, bounds: UtilizationBounds,
-                  beginning: Sequence[Change], checkpoint: Callable[[int], bool]
+                  beginning: Sequence[Change], checkpoint: Checkpoint
                   ) -> Optional[PlacementState]:
     """The placement that a limited search finds, or None where the beginning of a whole plan,
     which keeps the limits as well, lowers the highest utilizations further."""
-    def pause() -> bool:
-        return checkpoint(0)
-    placement = PlacementState(snapshot, options, pause)
+    placement = PlacementState(snapshot, options, checkpoint)
     search = LimitedSearch(placement, bounds, options, checkpoint)
     room = pool_free_bytes(placement, search.data_groups)
-    other = PlacementState(snapshot, options, pause)
+    other = PlacementState(snapshot, options, checkpoint)
     for change in beginning:
         for source, target in change.moves:
             other.move(change.pg, source, target)
@@ -86,16 +85,16 @@ class LimitedSearch:
     """One run over a board that nothing has been moved on."""
 
     def __init__(self, placement: PlacementState, bounds: UtilizationBounds, options: PlanOptions,
-                 checkpoint: Callable[[int], bool]) -> None:
+                 checkpoint: Checkpoint) -> None:
         self._placement = placement
         self._options = options
         self._stopped = False
         self._tightly = False   # shards go where they just fit, to keep the emptiest for others
-        self._checkpoint = checkpoint
+        self._outer_checkpoint = checkpoint
         search = Search(placement, bounds, AIM_WEIGHTS[options.aim][0], checkpoint)
         self.sets: List[OsdSetState] = search.sets
         self.data_groups = search.data_groups
-        self._limits = SearchConstraints(placement, search.data_groups, self._go_on)
+        self._limits = SearchConstraints(placement, search.data_groups, self._checkpoint)
         self._repair: Repair = search.repair(self._limits)
         self._targets = search.targets
         self._shard_index = search.shard_index
@@ -118,8 +117,8 @@ class LimitedSearch:
                 spent = spent.plus(further.spent)
         self._even_out(spent)
 
-    def _go_on(self) -> bool:
-        if not self._stopped and not self._checkpoint(len(self._placement.moved_pgs)):
+    def _checkpoint(self, _moves: Optional[int] = None) -> bool:
+        if not self._stopped and not self._outer_checkpoint(len(self._placement.moved_pgs)):
             self._stopped = True
         return not self._stopped
 
@@ -189,7 +188,7 @@ class LimitedSearch:
         """Moves shards off an OSD until it is at the level; what all has cost, or None."""
         placement = self._placement
         while self._excess(osd, level) > 0.0:
-            if not (placement.is_source[osd] and self._go_on()):
+            if not (placement.is_source[osd] and self._checkpoint()):
                 return None
             found = (self._single(osd, self._excess(osd, level))
                      or self._other(osd, members, level))
@@ -252,7 +251,7 @@ class LimitedSearch:
         for members in sorted(self.sets, key=lambda s: -s.usable_bytes):
             for osd in sorted(members.osds, key=lambda i: (-placement.capacity_utilization(i), i)):
                 level = placement.capacity_utilization(osd) - members.typical_shard / 4.0
-                if level <= members.bound or not self._go_on():
+                if level <= members.bound or not self._checkpoint():
                     break
                 self._limits.set_max_utilization(members.osds, min(level, members.max_utilization(placement)))
                 found = self._single(osd, self._excess(osd, level)) if placement.is_source[osd] else ()

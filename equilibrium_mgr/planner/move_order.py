@@ -13,6 +13,7 @@ from __future__ import annotations
 import heapq
 from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
+from ..runtime.checkpoints import Checkpoint
 from .state.placement_state import PlacementState
 
 #: Passes over the whole order: each one moves the circles that the last one met forward.
@@ -59,7 +60,7 @@ def wanted_changes(placement: PlacementState) -> List[Change]:
 
 
 def order_changes(placement: PlacementState, changes: Sequence[Change],
-             checkpoint: Callable[[], bool]) -> List[ChangeGroup]:
+             checkpoint: Checkpoint) -> List[ChangeGroup]:
     """Sorts the changes into steps. What the checkpoint says is not heeded: it only yields."""
     circles: List[Tuple[int, ...]] = []
     best: Optional[Tuple[int, List[ChangeGroup]]] = None
@@ -116,7 +117,7 @@ class _Sorter:
         for change in changes:
             self._total[self._owner(change)] += change.bytes * len(change.moves)
 
-    def run(self, checkpoint: Callable[[], bool]) -> List[ChangeGroup]:
+    def run(self, checkpoint: Checkpoint) -> List[ChangeGroup]:
         steps: List[ChangeGroup] = []
         classes = sorted(self._heaps)
         while self._pending:

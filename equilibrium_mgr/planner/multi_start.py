@@ -5,9 +5,10 @@ single shard is a point of utilization, it matters which; and there a second sea
 """
 from __future__ import annotations
 
-from typing import Callable, Optional, Tuple
+from typing import Optional, Tuple
 
 from ..plan.options import PlanOptions
+from ..runtime.checkpoints import Checkpoint
 from ..snapshot.model import Snapshot
 from .bound.lower_bound import UtilizationBounds
 from .objective import AIM_SCORE_WEIGHTS, AIM_WEIGHTS
@@ -21,7 +22,7 @@ _EXAMINED = 600_000
 
 
 def multi_start_search(snapshot: Snapshot, options: PlanOptions, bounds: UtilizationBounds,
-                 checkpoint: Callable[[int], bool]) -> Tuple[PlacementState, bool]:
+                 checkpoint: Checkpoint) -> Tuple[PlacementState, bool]:
     """The best placement found, and whether no search was ended by the checkpoint.
 
     `checkpoint` is called with the moves found so far, and ends the search by False.
@@ -29,14 +30,14 @@ def multi_start_search(snapshot: Snapshot, options: PlanOptions, bounds: Utiliza
     best: Optional[Tuple[float, PlacementState]] = None
     examined = most_moves = 0
 
-    def moved(moves: int) -> bool:
+    def counted(moves: Optional[int] = None) -> bool:
         nonlocal most_moves
-        most_moves = max(most_moves, moves)
+        most_moves = max(most_moves, moves or 0)
         return checkpoint(most_moves)
     variants = AIM_WEIGHTS[options.aim]
     for number, weights in enumerate(variants, start=1):
-        placement = PlacementState(snapshot, options, lambda: checkpoint(most_moves))
-        search = Search(placement, bounds, weights, moved)
+        placement = PlacementState(snapshot, options, counted)
+        search = Search(placement, bounds, weights, counted)
         room = pool_free_bytes(placement, search.data_groups)
         finished = search.run()
         placement.observers.clear()    # the search is over, and a circle would keep the board in memory

@@ -2,12 +2,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Callable, Dict, List, Tuple
+from typing import Dict, List, Optional, Tuple
 
 from ..plan.model import Move, PgChange, Plan
 from ..plan.options import PlanOptions
 from ..plan.usage import placement_usage, snapshot_usage
-from ..runtime.checkpoints import with_checkpoints
+from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
 from ..snapshot.model import Snapshot, without_shares
 from ..snapshot.upmap_items import items_for, settle_replicated
 from .bound.lower_bound import utilization_bounds
@@ -15,9 +15,6 @@ from .limited_search import limited_placement
 from .move_order import Change, ChangeGroup, order_changes, wanted_changes
 from .multi_start import multi_start_search
 from .state.placement_state import PlacementState
-
-#: Asked between small pieces of work; False ends the search with what it has.
-Checkpoint = Callable[[int], bool]
 
 #: Looked at between two checkpoints: a few milliseconds.
 _PGS_A_PIECE = 1000
@@ -28,49 +25,43 @@ BYTE_LIMIT = "the limit of bytes is reached"
 INTERRUPTED = "the time limit is reached"
 
 
-def _never_stop(_moves: int) -> bool:
-    return True
-
-
 def make_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions(),
-              checkpoint: Checkpoint = _never_stop) -> Plan:
+              checkpoint: Checkpoint = no_checkpoint) -> Plan:
     """Plans the walk from the snapshot's target state to a better placement.
 
     The same snapshot and options give the same plan. `checkpoint` is called with the number of
     moves found so far between pieces of work of a few milliseconds; when it returns False the plan
     ends there, with what it has.
     """
-    found = [0]
+    found = 0
 
-    def pause() -> bool:
-        return checkpoint(found[0])
+    def counted(moves: Optional[int] = None) -> bool:
+        nonlocal found
+        found = found if moves is None else moves
+        return checkpoint(found)
     if not options.respect_weights:
         snapshot = without_shares(snapshot)
     fixed = (frozenset() if options.pool_ids is None
              else frozenset(snapshot.pools) - options.pool_ids)
-    bounds = utilization_bounds(snapshot, fixed, checkpoint=pause)
-
-    def note(moves: int) -> bool:
-        found[0] = moves
-        return checkpoint(moves)
-    placement, finished = multi_start_search(snapshot, options, bounds, note)
-    steps = order_changes(placement, wanted_changes(placement), pause)
+    bounds = utilization_bounds(snapshot, fixed, checkpoint=counted)
+    placement, finished = multi_start_search(snapshot, options, bounds, counted)
+    steps = order_changes(placement, wanted_changes(placement), counted)
     stop_reason, first = _within_limits(steps, options)
     if len(first) < len(steps):
         limited = limited_placement(snapshot, options, bounds,
-                                [change for step in first for change in step.changes], note)
+                                [change for step in first for change in step.changes], counted)
         if limited is not None:
             placement = limited
-            _, first = _within_limits(order_changes(placement, wanted_changes(placement), pause), options)
+            _, first = _within_limits(order_changes(placement, wanted_changes(placement), counted), options)
     steps = first
     if not finished:
         stop_reason = INTERRUPTED
     used, moves, changes = _carry_out(placement, steps)
     changed = {change.pgid: change.up_after for change in changes}
-    before = snapshot_usage(snapshot, pause)
+    before = snapshot_usage(snapshot, counted)
     after = placement_usage(snapshot, used, (
         (pg.pool, changed.get(pg.pgid, pg.up))
-        for pg in with_checkpoints(snapshot.pgs.values(), _PGS_A_PIECE, pause)))
+        for pg in with_checkpoints(snapshot.pgs.values(), _PGS_A_PIECE, counted)))
     return Plan(epoch=snapshot.epoch, stop_reason=stop_reason, moves=tuple(moves),
                 changes=tuple(changes), before=before, after=after,
                 skipped=_skipped(snapshot), min_compat_client=snapshot.min_compat_client,

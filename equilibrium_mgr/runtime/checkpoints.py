@@ -1,17 +1,33 @@
-"""Long loops that let others have their turn: in ceph-mgr all modules share one interpreter."""
+"""Checkpoints: where long work yields to other threads and asks whether it may go on.
+
+All modules of a ceph-mgr share one interpreter, so a loop that does not yield holds up all of them.
+"""
 from __future__ import annotations
 
-from typing import Callable, Iterable, Iterator, TypeVar
+from typing import Iterable, Iterator, Optional, Protocol, TypeVar
 
 _T = TypeVar("_T")
 
 
-def no_checkpoint() -> None:
-    """The checkpoint of those who have nobody to wait for."""
+class Checkpoint(Protocol):
+    """Called between pieces of work of a few milliseconds.
+
+    `moves` is the number of moves that a search has found so far, for progress reports; None where
+    nothing has changed. False asks the caller to end with what it has; work that cannot be ended
+    early only yields.
+    """
+
+    def __call__(self, moves: Optional[int] = None, /) -> bool:
+        """Yields; returns whether the caller may go on."""
 
 
-def with_checkpoints(items: Iterable[_T], every: int, checkpoint: Callable[[], object]) -> Iterator[_T]:
-    """The items, with a call of `checkpoint` before every so many."""
+def no_checkpoint(_moves: Optional[int] = None) -> bool:
+    """A checkpoint that neither yields nor ends anything."""
+    return True
+
+
+def with_checkpoints(items: Iterable[_T], every: int, checkpoint: Checkpoint) -> Iterator[_T]:
+    """Yields the items and calls `checkpoint` before the first and after each `every` of them."""
     for number, item in enumerate(items):
         if number % every == 0:
             checkpoint()

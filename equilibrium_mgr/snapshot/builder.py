@@ -11,7 +11,7 @@ from typing import (Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Ma
 from ..crush.hierarchy import CrushHierarchy
 from ..crush.placement import NO_OSD, PlacementRule
 from ..crush.rule import UnsupportedRule
-from ..runtime.checkpoints import no_checkpoint, with_checkpoints
+from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
 from ..runtime.row_store import Rows
 from . import immovable_reasons as reasons
 from .acting_sets import acting_sets, is_optimized
@@ -51,7 +51,7 @@ class SnapshotBuilder:
     `checkpoint` is called between small pieces of work.
     """
 
-    def __init__(self, checkpoint: Callable[[], object] = no_checkpoint) -> None:
+    def __init__(self, checkpoint: Checkpoint = no_checkpoint) -> None:
         self._checkpoint = checkpoint
         self._crush_version: Optional[int] = None
         self._crush: Optional[CrushHierarchy] = None
@@ -331,7 +331,7 @@ def _in_doubt(state: str) -> Optional[str]:
 
 
 def _fit(shards: Mapping[str, ShardInput], devices: Mapping[int, Osd],
-         reading: Reading, checkpoint: Callable[[], object],
+         reading: Reading, checkpoint: Checkpoint,
          uncompacted: Mapping[int, int]) -> SizeModel:
     measured = {osd.id: DeviceInput(osd.device_class, max(
         0, osd.used_bytes - uncompacted.get(osd.id, 0)))

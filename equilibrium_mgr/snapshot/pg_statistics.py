@@ -7,10 +7,10 @@ by how much the pool's objects and omap have grown since.
 from __future__ import annotations
 
 from collections import Counter
-from typing import (Any, Callable, Collection, Dict, Iterable, Mapping, NamedTuple, Sequence,
+from typing import (Any, Collection, Dict, Iterable, Mapping, NamedTuple, Sequence,
                     Tuple)
 
-from ..runtime.checkpoints import no_checkpoint, with_checkpoints
+from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
 from ..runtime.row_store import Rows
 from .pool_figures import NOTHING, PgFigures, PoolFigures
 from .reading import PgRecord
@@ -33,7 +33,7 @@ class PgStatistics:
     `checkpoint` is called between small pieces of work.
     """
 
-    def __init__(self, checkpoint: Callable[[], object] = no_checkpoint) -> None:
+    def __init__(self, checkpoint: Checkpoint = no_checkpoint) -> None:
         self._checkpoint = checkpoint
         self._full: Rows[PgFigures] = Rows(PgFigures)
         self._counts: Mapping[int, int] = {}      # pool → PGs of the last full reading

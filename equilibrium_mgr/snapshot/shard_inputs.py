@@ -5,9 +5,9 @@ are not moved.
 """
 from __future__ import annotations
 
-from typing import Callable, Dict, FrozenSet, List, Mapping, NamedTuple, Sequence
+from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Sequence
 
-from ..runtime.checkpoints import with_checkpoints
+from ..runtime.checkpoints import Checkpoint, with_checkpoints
 from ..runtime.row_store import Rows
 from . import immovable_reasons as reasons
 from .model import Pool
@@ -29,7 +29,7 @@ class ShardInputs(NamedTuple):
 
 
 def shard_inputs(reading: Reading, pools: Mapping[int, Pool], reported: FrozenSet[int],
-                 acting_of: Mapping[str, Sequence[int]], checkpoint: Callable[[], object],
+                 acting_of: Mapping[str, Sequence[int]], checkpoint: Checkpoint,
                  uncompacted: Mapping[int, int] = {}) -> ShardInputs:
     """PGs of pools that are gone are left out. `reported`: OSDs that have statistics;
     `uncompacted`: pool id → omap bytes that its statistics count and no PG holds any more."""
@@ -66,7 +66,7 @@ def shard_inputs(reading: Reading, pools: Mapping[int, Pool], reported: FrozenSe
 
 
 def _omap(reading: Reading, reported: FrozenSet[int], acting_of: Mapping[str, Sequence[int]],
-          checkpoint: Callable[[], object], uncompacted: Mapping[int, int]) -> Dict[int, Omap]:
+          checkpoint: Checkpoint, uncompacted: Mapping[int, int]) -> Dict[int, Omap]:
     """Pool → how its omap is shared out, where its own statistics tell it."""
     fit = OmapFit(reading.pool_stats, uncompacted)
     for pgid, up in with_checkpoints(reading.up.items() if fit.pools else (), _PGS_A_PIECE, checkpoint):
@@ -79,7 +79,7 @@ def _omap(reading: Reading, reported: FrozenSet[int], acting_of: Mapping[str, Se
 
 
 def _means(inputs: Mapping[str, ShardInput], unknown: Mapping[str, str],
-           checkpoint: Callable[[], object]) -> Dict[int, ShardInput]:
+           checkpoint: Checkpoint) -> Dict[int, ShardInput]:
     """Pool → the mean of its PGs that have been reported; none where there is none."""
     wanted = {int(pgid.split(".", 1)[0]) for pgid in unknown}
     known: Dict[int, List[int]] = {}

@@ -8,9 +8,9 @@ already occupies some) belongs to no shard and does not move.
 """
 from __future__ import annotations
 
-from typing import Any, Callable, Collection, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, Collection, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
 
-from ..runtime.checkpoints import no_checkpoint, with_checkpoints
+from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
 
 _PGS_A_PIECE = 200   # between two pauses: well below a millisecond
 
@@ -68,7 +68,7 @@ class SizeModel:
 
 
 def fit_sizes(pgs: Collection[ShardInput], devices: Mapping[int, DeviceInput],
-              pool_stats: Iterable[Mapping[str, Any]], checkpoint: Callable[[], object] = no_checkpoint,
+              pool_stats: Iterable[Mapping[str, Any]], checkpoint: Checkpoint = no_checkpoint,
               measured: Mapping[int, float] = {}) -> SizeModel:
     """Fits the model to what the OSDs and pools report. OSDs without statistics are left out.
 

@@ -99,9 +99,9 @@ class Pace:
         self.longest_seconds = 0.0   # between two calls: how long a mgr's thread is kept busy
         self.ended = False           # by the limit
 
-    def __call__(self, moves: int) -> bool:
+    def __call__(self, moves: Optional[int] = None) -> bool:
         now = self.note()
-        if moves >= FIRST_MOVES and self.first_seconds is None:
+        if (moves or 0) >= FIRST_MOVES and self.first_seconds is None:
             self.first_seconds = now - self._start
         self.ended = now - self._start >= self._limit
         return not self.ended

@@ -188,7 +188,7 @@ class SlowAims:
         self.ended = 0
         self._make_plan = make_plan
 
-    def __call__(self, snapshot: Any, options: Any, checkpoint: Callable[[int], bool]) -> Any:
+    def __call__(self, snapshot: Any, options: Any, checkpoint: Any) -> Any:
         if options.aim != "space":
             self.started.set()
             while not self.let_go.wait(0.002):

@@ -22,7 +22,7 @@ class SlowPlanner:
         self.let_go = threading.Event()
         self._make_plan = make_plan
 
-    def __call__(self, snapshot: Any, options: Any, checkpoint: Callable[[int], bool]) -> Any:
+    def __call__(self, snapshot: Any, options: Any, checkpoint: Any) -> Any:
         self.started.set()
         while not self.let_go.wait(0.005):
             if not checkpoint(7):

@@ -12,6 +12,7 @@ from equilibrium_mgr.planner.state.constraints import SearchConstraints
 from equilibrium_mgr.planner.state.cost_model import CostModel
 from equilibrium_mgr.planner.state.placement_state import PlacementState
 from equilibrium_mgr.planner.state.shard_index import ShardIndex
+from equilibrium_mgr.runtime.checkpoints import no_checkpoint
 
 
 def shortened(cluster: Cluster, moves: List[Tuple[str, int, int]], water: float = 0.9,
@@ -20,13 +21,13 @@ def shortened(cluster: Cluster, moves: List[Tuple[str, int, int]], water: float 
     placement = PlacementState(cluster.snapshot(), PlanOptions())
     count = len(placement.size_bytes)
     costs = CostModel(placement, Weights(count_weight=0.0), [0.1] * count, [float(s) for s in placement.size_bytes],
-                  [0.0] * count, lambda: True)
+                  [0.0] * count, no_checkpoint)
     number = {pg.pgid: i for i, pg in enumerate(placement.pgs)}
     for pgid, source, target in moves:
         placement.move(number[pgid], source, target)
-    limits = SearchConstraints(placement, [], lambda: True)
+    limits = SearchConstraints(placement, [], no_checkpoint)
     limits.set_max_utilization(range(count), water)
-    came_home = DetourShortcuts(costs, ShardIndex(placement), limits, price).shorten(lambda: True)
+    came_home = DetourShortcuts(costs, ShardIndex(placement), limits, price).shorten(no_checkpoint)
     return came_home, placement
 
 
@@ -84,8 +85,8 @@ def test_levels_count_for_more_than_a_cheap_move() -> None:
 def test_it_ends_where_it_is_told_to() -> None:
     placement = PlacementState(single_copies(*THREE).snapshot(), PlanOptions())
     costs = CostModel(placement, Weights(), [0.1] * 3, [float(s) for s in placement.size_bytes], [0.0] * 3,
-                  lambda: True)
+                  no_checkpoint)
     for pg, source, target in ((1, 1, 2), (0, 0, 1)):
         placement.move(pg, source, target)
-    detours = DetourShortcuts(costs, ShardIndex(placement), SearchConstraints(placement, [], lambda: True), 0.02)
-    assert detours.shorten(lambda: False) == 0
+    detours = DetourShortcuts(costs, ShardIndex(placement), SearchConstraints(placement, [], no_checkpoint), 0.02)
+    assert detours.shorten(lambda _moves=None: False) == 0

@@ -1,7 +1,7 @@
 """Plans that end early: they are legal, do no harm, and the checkpoint is asked often enough."""
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 import pytest
 from tests.support.made_clusters import plan_of_cluster, snapshot_of
@@ -24,7 +24,8 @@ class Stopwatch:
         self.left = calls
         self.told: List[int] = []
 
-    def __call__(self, moves: int) -> bool:
+    def __call__(self, moves: Optional[int] = None) -> bool:
+        assert moves is not None
         self.told.append(moves)
         self.left -= 1
         return self.left >= 0
@@ -127,7 +128,7 @@ def test_the_checkpoint_is_asked_while_the_pgs_are_loaded() -> None:
     gaps: List[int] = []
     seen = 0
 
-    def until_the_first_move(moves: int) -> bool:
+    def until_the_first_move(moves: Optional[int] = None) -> bool:
         nonlocal seen
         if not moves:
             gaps.append(pgs.handed_out - seen)

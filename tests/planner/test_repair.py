@@ -15,12 +15,9 @@ from equilibrium_mgr.planner.state.cost_model import CostModel
 from equilibrium_mgr.planner.state.placement_state import PlacementState
 from equilibrium_mgr.planner.state.shard_index import ShardIndex
 from equilibrium_mgr.planner.state.target_index import TargetIndex
+from equilibrium_mgr.runtime.checkpoints import no_checkpoint
 
 PRICE = 0.001
-
-
-def no_checkpoint() -> bool:
-    return True
 
 
 def board_of(*gib_by_osd: Sequence[int]) -> PlacementState:

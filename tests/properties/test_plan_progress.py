@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Tuple
 import pytest
 from tests.properties.corpus import Corpus
 from tests.properties.planned import Planned
-from tests.properties.worth import go_on, objective, worth_rises
+from tests.properties.worth import objective, worth_rises
 from tests.support.plan_legality import ended_plan
 from tests.support.replay import Replay, by_change, follow_up
 
@@ -16,6 +16,7 @@ from equilibrium_mgr.planner.objective import AIM_WEIGHTS
 from equilibrium_mgr.planner.search.descent import Descent
 from equilibrium_mgr.planner.search.search import Search
 from equilibrium_mgr.planner.search.tightening import Tightening
+from equilibrium_mgr.runtime.checkpoints import no_checkpoint
 from equilibrium_mgr.planner.state.placement_state import PlacementState
 from equilibrium_mgr.snapshot.model import Snapshot
 
@@ -86,7 +87,7 @@ def test_l1_what_the_squeeze_keeps_pays(case: Planned, mocker: Any) -> None:
 def search_once(case: Planned) -> None:
     """The first of the searches, without the others."""
     placement = PlacementState(case.snapshot, case.options)
-    assert Search(placement, utilization_bounds(case.snapshot), AIM_WEIGHTS[case.options.aim][0], go_on).run()
+    assert Search(placement, utilization_bounds(case.snapshot), AIM_WEIGHTS[case.options.aim][0], no_checkpoint).run()
 
 
 @pytest.mark.every(4)

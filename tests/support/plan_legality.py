@@ -21,7 +21,7 @@ def ended_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions()) -> Plan
     """The whole plan; fails, by counting and not by a clock, where the search does not end."""
     left = 1000 + _CALLS_PER_SHARD * sum(len(pg.up) for pg in snapshot.pgs.values())
 
-    def checkpoint(moves: int) -> bool:
+    def checkpoint(moves: Optional[int] = None) -> bool:
         nonlocal left
         left -= 1
         assert left > 0, f"the search goes on and on: {moves} moves"

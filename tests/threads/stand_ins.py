@@ -29,7 +29,7 @@ class HeldPlanner:
     def let_go(self) -> None:
         self._open.set()
 
-    def __call__(self, snapshot: Any, options: Any, checkpoint: Callable[[int], bool]) -> Any:
+    def __call__(self, snapshot: Any, options: Any, checkpoint: Any) -> Any:
         self.plans += 1
         session = self.session
         if session is not None and not self._open.is_set():

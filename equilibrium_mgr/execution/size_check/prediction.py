@@ -9,11 +9,11 @@ compaction later still, so bytes that have left are never expected to be free.
 """
 from __future__ import annotations
 
-from typing import (Callable, Collection, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Set,
+from typing import (Collection, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Set,
                     Tuple)
 
 from ...plan.model import PgChange
-from ...runtime.checkpoints import no_checkpoint, with_checkpoints
+from ...runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
 from ...snapshot.model import Osd, Pg, Snapshot
 
 _PGS_A_PIECE = 1000   # between two checkpoints: about a millisecond
@@ -93,7 +93,7 @@ class _Growth(NamedTuple):
 class PredictionCheck:
     """Kept by the serve thread. `checkpoint` is called between small pieces of work."""
 
-    def __init__(self, checkpoint: Callable[[], object] = no_checkpoint) -> None:
+    def __init__(self, checkpoint: Checkpoint = no_checkpoint) -> None:
         self._checkpoint = checkpoint
         self._windows: Dict[int, _Window] = {}
         self._suspects: Dict[int, float] = {}   # OSD → since when it has grown too much
@@ -289,7 +289,7 @@ def _tells(growth: _Growth) -> bool:
 
 
 def _fit(points: Sequence[Tuple[int, Mapping[int, int]]],
-         checkpoint: Callable[[], object]) -> Dict[int, float]:
+         checkpoint: Checkpoint) -> Dict[int, float]:
     """Pool → bytes per object, none below 0, that explain the excess of OSDs best.
 
     Expectation maximization over (excess, pool → objects that have come): each OSD's excess is

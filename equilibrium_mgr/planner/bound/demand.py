@@ -10,10 +10,10 @@ places none stay where they are.
 """
 from __future__ import annotations
 
-from typing import Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Sequence, Tuple
+from typing import Dict, FrozenSet, Iterable, List, NamedTuple, Sequence, Tuple
 
 from ...crush.placement import PlacementBlock, FailureDomain
-from ...runtime.checkpoints import with_checkpoints
+from ...runtime.checkpoints import Checkpoint, with_checkpoints
 from ...snapshot.model import Snapshot
 
 #: Loops between two checkpoints; each should take a few milliseconds at most.
@@ -72,7 +72,7 @@ def binding_domains(block: PlacementBlock) -> List[FailureDomain]:
 
 
 def movable_bytes(snapshot: Snapshot, fixed_pools: FrozenSet[int],
-                  checkpoint: Callable[[], object]) -> MovableBytes:
+                  checkpoint: Checkpoint) -> MovableBytes:
     """The demands of all pools but the fixed ones and those whose rule is not understood."""
     usable = frozenset(osd.id for osd in with_checkpoints(snapshot.osds.values(), OSDS_AT_ONCE, checkpoint)
                        if osd.cannot_take() is None)
@@ -95,7 +95,7 @@ def movable_bytes(snapshot: Snapshot, fixed_pools: FrozenSet[int],
 
 def _shares(snapshot: Snapshot, fixed_pools: FrozenSet[int],
             usable: FrozenSet[int],
-            checkpoint: Callable[[], object]) -> Dict[int, List[_Share]]:
+            checkpoint: Checkpoint) -> Dict[int, List[_Share]]:
     osds: Dict[PlacementBlock, FrozenSet[int]] = {}
     shares: Dict[int, List[_Share]] = {}
     for pool in snapshot.pools.values():

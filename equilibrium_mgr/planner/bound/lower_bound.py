@@ -8,12 +8,12 @@ network has a node per bucket and not per OSD or PG.
 """
 from __future__ import annotations
 
-from typing import Callable, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional
+from typing import Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional
 from typing import Sequence, Set, Tuple
 
 from ...crush.hierarchy import OSD_TYPE
 from ...plan.weight_shares import share_utilizations
-from ...runtime.checkpoints import with_checkpoints
+from ...runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
 from ...snapshot.model import Osd, Snapshot
 from .demand import OSDS_AT_ONCE, Demand, binding_domains, movable_bytes
 from .max_min_levels import Sink, SinkPart, CapacityNetwork, UtilizationTier, max_min_levels
@@ -120,7 +120,7 @@ class _ComponentNetwork:
 
 
 def utilization_bounds(snapshot: Snapshot, fixed_pools: FrozenSet[int] = frozenset(), *,
-              checkpoint: Callable[[], object] = lambda: None) -> UtilizationBounds:
+              checkpoint: Checkpoint = no_checkpoint) -> UtilizationBounds:
     """The bounds for every set of OSDs; pools in `fixed_pools` stay where they are.
 
     `checkpoint` is called every few milliseconds, for others to get their turn.
@@ -157,7 +157,7 @@ def _part(osd: Osd, moved: int) -> SinkPart:
 
 
 def _solved(snapshot: Snapshot, component: _Component, parts: Mapping[int, SinkPart],
-            checkpoint: Callable[[], object]) -> Tuple[_ComponentNetwork, List[UtilizationTier]]:
+            checkpoint: Checkpoint) -> Tuple[_ComponentNetwork, List[UtilizationTier]]:
     osds = [snapshot.osds[osd] for osd in component.osds]
     ceiling = max((osd.target_bytes - osd.spared_bytes) / parts[osd.id].size_bytes for osd in osds)
     pipes = _build(component, parts, ceiling, checkpoint)
@@ -165,7 +165,7 @@ def _solved(snapshot: Snapshot, component: _Component, parts: Mapping[int, SinkP
 
 
 def _fair(pipes: _ComponentNetwork, tiers: Sequence[UtilizationTier], parts: Mapping[int, SinkPart],
-          checkpoint: Callable[[], object]) -> Dict[int, float]:
+          checkpoint: Checkpoint) -> Dict[int, float]:
     """OSD → its level in the fairest placement, a ratio of its capacity."""
     fair: Dict[int, float] = {}
     for tier in with_checkpoints(tiers, 1, checkpoint):
@@ -192,7 +192,7 @@ def _highest_by_class(snapshot: Snapshot, levels: Mapping[int, float]) -> Dict[s
 
 
 def _components(demands: Iterable[Demand],
-                checkpoint: Callable[[], object]) -> List[_Component]:
+                checkpoint: Checkpoint) -> List[_Component]:
     components: List[_Component] = []
     for demand in with_checkpoints(demands, 1, checkpoint):
         joined = _Component([demand], set(demand.osds))
@@ -208,7 +208,7 @@ def _components(demands: Iterable[Demand],
 
 
 def _build(component: _Component, parts: Mapping[int, SinkPart], ceiling: float,
-           checkpoint: Callable[[], object]) -> _ComponentNetwork:
+           checkpoint: Checkpoint) -> _ComponentNetwork:
     """The component's network; no OSD can end above the ceiling."""
     pipes = _ComponentNetwork()
     roots = [(pipes.add_demand(demand), demand) for demand in component.demands]
@@ -231,7 +231,7 @@ _Kind = Tuple[Tuple[Optional[Tuple[int, ...]], ...], Optional[int]]
 
 
 def _alike(component: _Component, parts: Mapping[int, SinkPart], ceiling: float,
-           checkpoint: Callable[[], object]) -> Dict[_Kind, List[int]]:
+           checkpoint: Checkpoint) -> Dict[_Kind, List[int]]:
     """OSDs grouped by what demands can tell apart."""
     negligible = component.all_bytes() * _NEGLIGIBLE
     tight = [demand for demand in component.demands

@@ -6,7 +6,8 @@ estimation", Soviet Math. Doklady 11 (1970). Iterative: paths may be longer than
 from __future__ import annotations
 
 from collections import deque
-from typing import Callable, List
+from typing import List
+from ...runtime.checkpoints import Checkpoint
 
 # between two checkpoints
 _NODES_AT_ONCE = 1000
@@ -28,7 +29,7 @@ class FlowNetwork:
             self._head.append(other)
             self._residual.append(room)
 
-    def max_flow(self, source: int, sink: int, checkpoint: Callable[[], object]) -> int:
+    def max_flow(self, source: int, sink: int, checkpoint: Checkpoint) -> int:
         flow = 0
         while self._measure_depths(source, sink, checkpoint):
             flow += self._saturate_shortest_paths(source, sink, checkpoint)
@@ -38,7 +39,7 @@ class FlowNetwork:
         """After `max_flow`: is the node on the source's side of the smallest minimum cut?"""
         return self._depth[node] >= 0
 
-    def _measure_depths(self, source: int, sink: int, checkpoint: Callable[[], object]) -> bool:
+    def _measure_depths(self, source: int, sink: int, checkpoint: Checkpoint) -> bool:
         """False if the sink is out of reach; then every node within reach has its depth."""
         edges_of, head, room = self._edges_of, self._head, self._residual
         depth = self._depth = [-1] * len(edges_of)
@@ -60,7 +61,7 @@ class FlowNetwork:
         return False
 
     def _saturate_shortest_paths(self, source: int, sink: int,
-                                 checkpoint: Callable[[], object]) -> int:
+                                 checkpoint: Checkpoint) -> int:
         edges_of, head, room, depth = self._edges_of, self._head, self._residual, self._depth
         untried = [0] * len(edges_of)   # per node the index of its first edge that may yet lead on
         path: List[int] = []

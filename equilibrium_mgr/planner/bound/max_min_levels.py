@@ -15,9 +15,9 @@ The highest level follows from one explicit cut, hence is a lower bound whatever
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Callable, Dict, Iterable, List, NamedTuple, Sequence, Set, Tuple
+from typing import Dict, Iterable, List, NamedTuple, Sequence, Set, Tuple
 
-from ...runtime.checkpoints import with_checkpoints
+from ...runtime.checkpoints import Checkpoint, with_checkpoints
 from .max_flow import FlowNetwork
 
 #: Part of the demand (2^-40) that may go unserved, as levels are floats.
@@ -98,7 +98,7 @@ class _Piece(NamedTuple):
         return sum(self.inflow.values()) - sum(self.outflow.values())
 
 
-def max_min_levels(network: CapacityNetwork, checkpoint: Callable[[], object]) -> List[UtilizationTier]:
+def max_min_levels(network: CapacityNetwork, checkpoint: Checkpoint) -> List[UtilizationTier]:
     """Tiers from the highest to the lowest; they share no node and hold every basin."""
     nodes = list(range(len(network.demands)))
     waiting = [_Piece(nodes, {n: network.demands[n] for n in nodes if network.demands[n]}, {})]
@@ -137,7 +137,7 @@ def equal_utilization(basins: Sequence[Sink], need: int) -> float:
 
 
 def _upper_nodes(network: CapacityNetwork, piece: _Piece, level: float,
-                 checkpoint: Callable[[], object]) -> Set[int]:
+                 checkpoint: Checkpoint) -> Set[int]:
     """Nodes that cannot pass on what flows in, if no basin stands higher; empty if all can."""
     place = {node: index for index, node in enumerate(piece.nodes)}
     source, sink = len(place), len(place) + 1

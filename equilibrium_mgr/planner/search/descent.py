@@ -6,8 +6,9 @@ bytes, and what they leave is evened out by ever smaller ones.
 from __future__ import annotations
 
 import heapq
-from typing import Callable, List, Sequence
+from typing import List, Sequence
 
+from ...runtime.checkpoints import Checkpoint
 from ..state.cost_model import CostModel
 from .joint_moves import JointMoves
 from .single_moves import SingleMoves
@@ -29,7 +30,7 @@ class Descent:
         self._budgets = budgets
         self._budget_of = budget_of
 
-    def run(self, price: float, go_on: Callable[[], bool]) -> bool:
+    def run(self, price: float, checkpoint: Checkpoint) -> bool:
         """Moves at this price until no OSD gives one; False where it was told to end."""
         placement, level = self._placement, self._costs.target_utilization
         heap = [(level[i] - placement.used_bytes[i] / placement.size_bytes[i], i) for i in range(len(placement.used_bytes))
@@ -39,7 +40,7 @@ class Descent:
         for _, i in heap:
             waiting[i] = True
         while heap:
-            if not go_on():
+            if not checkpoint():
                 return False
             key, source = heapq.heappop(heap)
             now = level[source] - placement.used_bytes[source] / placement.size_bytes[source]

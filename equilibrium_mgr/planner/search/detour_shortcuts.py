@@ -7,8 +7,9 @@ of shards of the pool on each OSD. It is also what keeps OSDs at their level fro
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Callable, Optional, Sequence, Tuple
+from typing import Optional, Sequence, Tuple
 
+from ...runtime.checkpoints import Checkpoint
 from ..state.constraints import SearchConstraints
 from ..state.cost_model import NOISE, CostModel
 from ..state.placement_state import ShardMove
@@ -28,14 +29,14 @@ class DetourShortcuts:
         self._limits = limits
         self._price = price
 
-    def shorten(self, go_on: Callable[[], bool]) -> int:
+    def shorten(self, checkpoint: Checkpoint) -> int:
         """Passes once over all displaced shards, the largest first; how many came home."""
         placement = self._placement
         displaced = sorted((-size, pg, osd, group) for osd in range(len(placement.used_bytes))
                            for size, pg, group in self._shard_index.displaced(osd))
         came_home = 0
         for _, pg, osd, group in displaced:
-            if not go_on():
+            if not checkpoint():
                 break
             if osd in placement.up[pg]:
                 steps = self._best(pg, osd, group)

@@ -1,8 +1,9 @@
 """Taking back what was moved and turned out not to be needed."""
 from __future__ import annotations
 
-from typing import Callable, List, Tuple
+from typing import List, Tuple
 
+from ...runtime.checkpoints import Checkpoint
 from ..state.constraints import SearchConstraints
 from ..state.cost_model import CostModel
 from ..state.placement_state import ShardMove
@@ -11,7 +12,7 @@ from .joint_moves import JointMoves
 
 
 def revert_unneeded_moves(costs: CostModel, shard_index: ShardIndex, joint_moves: JointMoves, limits: SearchConstraints,
-              price: float, go_on: Callable[[], bool]) -> None:
+              price: float, checkpoint: Checkpoint) -> None:
     """Returns displaced shards to where they started while all limits hold and little is lost.
 
     `price` is what a byte that need not be moved is worth, in utilization.
@@ -25,7 +26,7 @@ def revert_unneeded_moves(costs: CostModel, shard_index: ShardIndex, joint_moves
         return (joint_moves.gain(steps, price) > 0.0
                 and all(limits.fits(home, size, group, -1) for _, _, home in steps))
     for negative, pg, source, group in waiting:
-        if not go_on():
+        if not checkpoint():
             break
         if source not in placement.up[pg]:
             continue  # it went with another one

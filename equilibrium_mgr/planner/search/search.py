@@ -11,9 +11,10 @@ A search that is told to end leaves a board that is better than it was, whenever
 """
 from __future__ import annotations
 
-from typing import Callable, List
+from typing import List, Optional
 
 from ...plan.weight_shares import share_limits_within
+from ...runtime.checkpoints import Checkpoint
 from ..bound.lower_bound import UtilizationBounds
 from ..objective import Weights, holds_data
 from ..state.constraints import SearchConstraints
@@ -47,10 +48,10 @@ class Search:
     """One run over a board; `moves` is how many it has made so far."""
 
     def __init__(self, placement: PlacementState, bounds: UtilizationBounds, weights: Weights,
-                 checkpoint: Callable[[int], bool]) -> None:
+                 checkpoint: Checkpoint) -> None:
         self._placement = placement
         self._weights = weights
-        self._checkpoint = checkpoint
+        self._outer_checkpoint = checkpoint
         self._stopped = False
         self.sets = [OsdSetState(placement, osd_set, bounds) for osd_set in bounds.sets]
         placement.set_share_limits(share_limits_within(placement.snapshot, bounds.utilizations))
@@ -64,7 +65,7 @@ class Search:
         for i, most in placement.share_limit_bytes.items():
             tops[i] = most / placement.size_bytes[i]
             free[i] = max(0.0, full * placement.capacity_bytes[i] + placement.spared_bytes[i] - most)
-        self._costs = CostModel(placement, weights, tops, free, typical, self._go_on)
+        self._costs = CostModel(placement, weights, tops, free, typical, self._checkpoint)
         self.targets = TargetIndex(self._costs)
         self.shard_index = ShardIndex(placement)
         self._joint_moves = JointMoves(self._costs, self.targets, self.shard_index)
@@ -78,7 +79,7 @@ class Search:
 
     def run(self) -> bool:
         """Searches to the end; False where the checkpoint ended it before."""
-        if self._go_on():
+        if self._checkpoint():
             self._descend()
         if not self._stopped:
             limits = self._tighten()
@@ -94,14 +95,14 @@ class Search:
     def _reduce_moves(self, limits: SearchConstraints) -> None:
         """Does with fewer moves what has been reached."""
         revert_unneeded_moves(self._costs, self.shard_index, self._joint_moves, limits, self._weights.return_value,
-                  self._go_on)
+                  self._checkpoint)
         detours = DetourShortcuts(self._costs, self.shard_index, limits, self._weights.return_value)
         for _ in range(_DETOUR_PASSES):
-            if not detours.shorten(self._go_on):
+            if not detours.shorten(self._checkpoint):
                 break
 
-    def _go_on(self) -> bool:
-        if not self._stopped and not self._checkpoint(self.moves):
+    def _checkpoint(self, _moves: Optional[int] = None) -> bool:
+        if not self._stopped and not self._outer_checkpoint(self.moves):
             self._stopped = True
         return not self._stopped
 
@@ -119,18 +120,18 @@ class Search:
             if (number >= len(prices) - _FINE and not self._placement.change_log
                     and all(members.is_near_bound(self._placement) for members in self.sets)):
                 break
-            if not descent.run(price, self._go_on):
+            if not descent.run(price, self._checkpoint):
                 return
         for members in self.sets:
             members.update_needs_tightening(self._placement)
 
     def _tighten(self) -> SearchConstraints:
         """Tightens the limits in turn; returns them as they stand in the end."""
-        limits = SearchConstraints(self._placement, self.data_groups, self._go_on)
+        limits = SearchConstraints(self._placement, self.data_groups, self._checkpoint)
         for members in self.sets:
             limits.set_max_utilization(members.osds, members.max_utilization(self._placement))
         price = self._weights.tightening_price
-        tightening = Tightening(self._placement, self.repair(limits), limits, price, self._go_on)
+        tightening = Tightening(self._placement, self.repair(limits), limits, price, self._checkpoint)
         self._enforce_shares(tightening, limits)
         budgets = [members.excess_bytes * self._weights.pool_space_budget for members in self.sets]
         for what in self._weights.phases.split():
@@ -167,7 +168,7 @@ class Search:
             groups = [group for group in self.data_groups
                       if self._placement.groups[group].members & members.members]
             for left, group in zip(range(len(groups), 0, -1), groups):
-                if not self._go_on():
+                if not self._checkpoint():
                     return
                 share = budgets[number] / left
                 unspent = tightening.lower_pool_pressure(group, self._costs.min_pressure[group],
@@ -178,7 +179,7 @@ class Search:
     def _lower_max_utilizations(self, tightening: Tightening) -> None:
         weights = self._weights
         for members in self.sets:
-            if not self._go_on():
+            if not self._checkpoint():
                 return
             if not members.needs_tightening:
                 continue

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Callable, Dict, List, NamedTuple, Sequence, Tuple
 
+from ...runtime.checkpoints import Checkpoint
 from ..state.constraints import SearchConstraints
 from ..state.placement_state import PlacementState, ShardMove
 from .repair import RepairGoal, Repair
@@ -46,12 +47,12 @@ class Tightening:
     """The board is better or the same after each call; `price` is what a displaced byte costs."""
 
     def __init__(self, placement: PlacementState, repair: Repair, limits: SearchConstraints, price: float,
-                 go_on: Callable[[], bool]) -> None:
+                 checkpoint: Checkpoint) -> None:
         self._placement = placement
         self._repair = repair
         self._limits = limits
         self._price = price
-        self._go_on = go_on
+        self._checkpoint = checkpoint
         effort = max(_LEAST_EFFORT, placement.candidates_examined)
         self._utilization_effort = self._pressure_effort = effort
         self._effort_end = 0   # where `placement.examined` ends the present limit
@@ -102,7 +103,7 @@ class Tightening:
         for _ in range(_EFFORT * len(placement.shards[osd])):
             sizes = sorted(placement.pg_bytes[pg] for pg in placement.shards[osd] if placement.pg_bytes[pg])
             if not sizes or placement.used_bytes[osd] - most < sizes[len(sizes) // 2] or (
-                    placement.candidates_examined >= self._effort_end or not self._go_on()):
+                    placement.candidates_examined >= self._effort_end or not self._checkpoint()):
                 break
             found = self._repair.find(osd, complaint)
             if found is None:
@@ -159,7 +160,7 @@ class Tightening:
         for number, (_, source) in enumerate(above):
             while sinking.level_of(source) > sinking.wanted * (1 + 1e-12):
                 found = self._repair.find(source, sinking.complaint) if (
-                    left and self._placement.candidates_examined < self._effort_end and self._go_on()) else None
+                    left and self._placement.candidates_examined < self._effort_end and self._checkpoint()) else None
                 if found is None:
                     self._revert_after(keep, spent)
                     return False

@@ -1,8 +1,9 @@
 """How many shards of a pool an OSD may hold before it limits the pool's free space."""
 from __future__ import annotations
 
-from typing import Callable, Dict, List, Sequence, Tuple
+from typing import Dict, List, Sequence, Tuple
 
+from ...runtime.checkpoints import Checkpoint
 from .placement_state import PlacementState
 from .shard_groups import ShardGroup
 
@@ -13,7 +14,7 @@ PressureCache = Dict[Tuple[int, int], float]
 
 
 def min_pressure(placement: PlacementState, group: ShardGroup, free: Sequence[float], known: PressureCache,
-                         checkpoint: Callable[[], object]) -> float:
+                         checkpoint: Checkpoint) -> float:
     """The least M so that M shards per free byte, rounded down, place all shards of the group.
 
     No OSD need hold more than M × its free bytes, whatever the failure domains: this is D'Hondt's
@@ -27,7 +28,7 @@ def min_pressure(placement: PlacementState, group: ShardGroup, free: Sequence[fl
 
 
 def _search(placement: PlacementState, group: ShardGroup, free: Sequence[float],
-            checkpoint: Callable[[], object]) -> float:
+            checkpoint: Checkpoint) -> float:
     osds = [i for i in group.osds if placement.is_target[i] and free[i] > 0.0]
     if not osds or not group.shard_count:
         return 0.0

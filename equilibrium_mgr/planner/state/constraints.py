@@ -1,8 +1,9 @@
 """What no OSD may pass while limits are tightened: utilization, and shards per free byte."""
 from __future__ import annotations
 
-from typing import Callable, Dict, List, NamedTuple, Sequence, Tuple
+from typing import Dict, List, NamedTuple, Sequence, Tuple
 
+from ...runtime.checkpoints import Checkpoint
 from .placement_state import PlacementState
 
 
@@ -22,7 +23,7 @@ class SearchConstraints:
     """Used bytes per OSD, and per pool that holds data the shards on an OSD per free byte."""
 
     def __init__(self, placement: PlacementState, data_groups: Sequence[int],
-                 checkpoint: Callable[[], object]) -> None:
+                 checkpoint: Checkpoint) -> None:
         self._placement = placement
         self._checkpoint = checkpoint
         full = placement.snapshot.full_ratio

@@ -1,8 +1,9 @@
 """The objective bound to a board: what one OSD gains or loses by one shard, in constant time."""
 from __future__ import annotations
 
-from typing import Callable, Dict, List, Sequence, Tuple
+from typing import Dict, List, Sequence, Tuple
 
+from ...runtime.checkpoints import Checkpoint
 from ..objective import Weights, pool_weight
 from .apportionment import PressureCache, min_pressure
 from .placement_state import PlacementState
@@ -21,7 +22,7 @@ class CostModel:
 
     def __init__(self, placement: PlacementState, weights: Weights, level: Sequence[float],
                  free: Sequence[float], typical: Sequence[float],
-                 checkpoint: Callable[[], object]) -> None:
+                 checkpoint: Checkpoint) -> None:
         self.placement = placement
         self.weights = weights
         self.target_utilization = level

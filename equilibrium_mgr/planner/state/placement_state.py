@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ...plan.options import HARD_SHARE, PlanOptions, effective_fill_limit, upmap_pairs_left
-from ...runtime.checkpoints import no_checkpoint, with_checkpoints
+from ...runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
 from ...runtime.row_store import RowList
 from ...snapshot.model import Pg, Snapshot
 from .shard_groups import ShardGroup, build_groups
@@ -27,7 +27,7 @@ class PlacementState:
     """
 
     def __init__(self, snapshot: Snapshot, options: PlanOptions,
-                 checkpoint: Callable[[], object] = no_checkpoint) -> None:
+                 checkpoint: Checkpoint = no_checkpoint) -> None:
         self.snapshot = snapshot
         self.osd_ids: List[int] = sorted(o.id for o in snapshot.osds.values() if o.has_statistics)
         self.index_of: Dict[int, int] = {osd: i for i, osd in enumerate(self.osd_ids)}
@@ -213,7 +213,7 @@ class PlacementState:
         return [int(HARD_SHARE * hard) if hard and count > most else most
                 for count in self.shard_counts]
 
-    def _add_pgs(self, options: PlanOptions, checkpoint: Callable[[], object]) -> None:
+    def _add_pgs(self, options: PlanOptions, checkpoint: Checkpoint) -> None:
         """One pass over the PGs, in an order that no dictionary decides."""
         index_of = self.index_of
         for pg in with_checkpoints(_in_order(self.snapshot, checkpoint), _PGS_A_PIECE, checkpoint):
@@ -253,7 +253,7 @@ class PlacementState:
                 self.groups[index].add_reachable_domains(up)
 
 
-def _in_order(snapshot: Snapshot, checkpoint: Callable[[], object]) -> Iterator[Pg]:
+def _in_order(snapshot: Snapshot, checkpoint: Checkpoint) -> Iterator[Pg]:
     """The PGs by pool and number, sorted pool by pool: one long sort would hold the GIL."""
     by_pool: Dict[int, List[str]] = {}
     for pg in with_checkpoints(snapshot.pgs.values(), 10 * _PGS_A_PIECE, checkpoint):

@@ -213,7 +213,7 @@ def looking(_mgr: Any) -> Work:
 
     def work(_going_on: Callable[[], bool]) -> None:
         snapshot = builder.build(reading)
-        bounds = utilization_bounds(snapshot, frozenset(), checkpoint=lambda: turns())
+        bounds = utilization_bounds(snapshot, frozenset(), checkpoint=turns)
         view = make_view(snapshot, bounds, PendingMoves(), 0.05, False)
         evaluate_cluster(view.usage, view.bounds, snapshot.epoch, 0.0)
     return work
