@@ -1,18 +1,86 @@
-"""Makes the package importable without Ceph: the simulated mgr stands in for `mgr_module`."""
+"""Makes the package importable without Ceph, and says how much of the tests a run is to have.
+
+The simulated mgr stands in for `mgr_module`.
+"""
 from __future__ import annotations
 
 import sys
-from typing import Iterator
+from typing import Iterator, List, NamedTuple
 
 import pytest
 
 from mgr_stub.garbage_collection import collect_less_often
 from mgr_stub.mgr.install import install
+from tests.support.shared_run import SharedRun
 
 install(18)
 collect_less_often()
 
 _RELOADED = ("mgr_module", "equilibrium_mgr")
+
+
+class _Count(NamedTuple):
+    """An option for the number of random cases: its value without and with `--full`."""
+
+    name: str
+    small: int
+    full: int
+    help: str
+
+    @property
+    def attribute(self) -> str:
+        return self.name[2:].replace("-", "_")
+
+
+_COUNTS = (
+    _Count("--random-clusters", 10, 200, "check the properties of plans on N random clusters"),
+    _Count("--event-streams", 3, 60, "play N random event streams"),
+    _Count("--thread-moments", 2, 12,
+           "let something happen in the middle of a round at N random moments"),
+    _Count("--off-moments", 2, 12, "switch the module off at N random moments of a round"),
+    _Count("--storms", 1, 2, "give N random series of commands while rounds run"),
+    _Count("--spoilt-stores", 1, 4, "start on N random contents of the store"),
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--full", action="store_true",
+                     help="all tests, those marked `full` too, and the full number of random cases")
+    for count in _COUNTS:
+        parser.addoption(count.name, type=int, metavar="N",
+                         help=f"{count.help} (default: {count.small}, {count.full} with --full)")
+    parser.addoption("--rewrite-scenarios", action="store_true",
+                     help="write the outcome of every scenario into its file")
+    parser.addoption("--share", metavar="FOLDER", help="run only the tests that no other process "
+                     "with the same folder has begun; tests/run starts two")
+    parser.addoption("--from-end", action="store_true", help="with --share: begin with the last")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "full: needs --full, unless it is named by its node id")
+    for count in _COUNTS:
+        if getattr(config.option, count.attribute) is None:
+            setattr(config.option, count.attribute,
+                    count.full if config.option.full else count.small)
+    if config.option.share:
+        config.pluginmanager.register(SharedRun(config.option.share, config.option.from_end))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item]) -> None:
+    if config.option.full:
+        return
+    named = [arg.rpartition("/")[2] for arg in config.args if "::" in arg]
+    left = [item for item in items
+            if item.get_closest_marker("full") and not any(_is(item, name) for name in named)]
+    if left:
+        config.hook.pytest_deselected(items=left)
+        gone = set(left)
+        items[:] = [item for item in items if item not in gone]
+
+
+def _is(item: pytest.Item, name: str) -> bool:
+    """Compares a node id with the last part of one, with or without parameters."""
+    return f"/{item.nodeid}".endswith(f"/{name}") or f"/{name}[" in f"/{item.nodeid}"
 
 
 @pytest.fixture(autouse=True)
@@ -29,20 +97,3 @@ def own_mgr_module() -> Iterator[None]:
 
 def _is_reloaded(name: str) -> bool:
     return name.partition(".")[0] in _RELOADED
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--rewrite-scenarios", action="store_true",
-                     help="write the outcome of every scenario into its file")
-    parser.addoption("--random-clusters", type=int, default=200, metavar="N",
-                     help="check the properties of plans on N random clusters")
-    parser.addoption("--event-streams", type=int, default=60, metavar="N",
-                     help="how many random event streams to play, of 1 to 2 s of processor each")
-    parser.addoption("--thread-moments", type=int, default=12, metavar="N",
-                     help="let something happen in the middle of a round at N random moments")
-    parser.addoption("--off-moments", type=int, default=12, metavar="N",
-                     help="switch the module off at N random moments of a round")
-    parser.addoption("--storms", type=int, default=2, metavar="N",
-                     help="give N random series of commands while rounds run")
-    parser.addoption("--spoilt-stores", type=int, default=4, metavar="N",
-                     help="start on N random contents of the store, of 6 s of processor each")

@@ -12,6 +12,7 @@ import pytest
 from mgr_stub.console.session import Session
 from mgr_stub.demo import DEMO_STATE
 from mgr_stub.state.state_file import read_state
+from tests.support.releases import RELEASES
 
 _DEMO = read_state(DEMO_STATE)
 #: Devices are so many times as fast here: fewer rounds to the end, quicker tests.
@@ -55,9 +56,9 @@ def session(open_session: Callable[..., Session]) -> Session:
     return session
 
 
-@pytest.fixture(params=[16, 18, 20])
+@pytest.fixture(params=RELEASES)
 def any_session(request: Any, open_session: Callable[..., Session]) -> Session:
-    """The demo on each release, looked at once."""
+    """The demo on each release, observed once."""
     session = open_session(request.param)
     look(session)
     return session

@@ -7,6 +7,7 @@ from typing import Any, Callable
 import pytest
 
 from mgr_stub.console.session import Session
+from tests.support.releases import RELEASES
 
 from .asking import ask, count_commands, health, optimize, refused, run, state, upmap_items
 
@@ -17,7 +18,7 @@ def with_builtin(session: Session) -> Session:
     return session
 
 
-@pytest.fixture(params=[16, 18, 20])
+@pytest.fixture(params=RELEASES)
 def beside_any(request: Any, open_session: Callable[..., Session]) -> Session:
     return with_builtin(open_session(request.param))
 

@@ -27,7 +27,7 @@ from tests.mutations.catalogue import MUTATIONS, Mutation, targets
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = ("equilibrium_mgr", "mgr_stub", "tests", "pyproject.toml")
 TARGETS = ("tests/scenarios", "tests/threads")
-RULES_ALONE = "--rewrite-scenarios"
+RULES_ALONE = ("--full", "--rewrite-scenarios")
 SECONDS = 3600
 #: What a broken rule says in pytest's output, and a line of an outcome that a scenario must have.
 SAID = (r"([A-Z]\d+(?: \w+)?: [^'\"\n]{1,110})", r"AssertionError: ([^\n]{1,110})",
@@ -76,8 +76,8 @@ def _runs(mutation: Mutation, options: argparse.Namespace) -> List[List[str]]:
     """What pytest is told, one run after the other until one notices."""
     if options.pytest:
         return [options.pytest]
-    runs = [[RULES_ALONE, *targets(likely)] for likely in mutation.likely]
-    return runs + ([[RULES_ALONE, *TARGETS]] if options.all or not runs else [])
+    runs = [[*RULES_ALONE, *targets(likely)] for likely in mutation.likely]
+    return runs + ([[*RULES_ALONE, *TARGETS]] if options.all or not runs else [])
 
 
 def _told(outcome: Outcome) -> Outcome:

@@ -88,8 +88,8 @@ def second_tree(spec: ClusterSpec) -> None:
     hosts(spec, spec.topology.root(), 6, 4, UNEQUAL)
     other = spec.topology.root("other")
     for number in range(4):
-        plan_store = other.add(f"shelf{number}", "rack")
-        plan_store.children.extend(range(number, 24, 4))
+        shelf = other.add(f"shelf{number}", "rack")
+        shelf.children.extend(range(number, 24, 4))
     spec.pool(spec.rule("take default", "chooseleaf firstn 0 type host"), 3, 64)
     spec.pool(spec.rule("take other", "chooseleaf firstn 0 type rack"), 3, 48)
 

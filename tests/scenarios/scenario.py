@@ -11,6 +11,7 @@
     must status: .*predicted          the same of what `status` says at the end
     pending T2                        a rule of truth that the module breaks here today
     release 16                        Ceph's, 18 unless told otherwise
+    full                              takes more than 3 s of processor: only with `--full`
     ---
     hdd: highest 0.870 -> 0.652 …     the outcome, line by line (tests/scenarios/outcome.py)
 
@@ -54,6 +55,7 @@ class Scenario(NamedTuple):
     is_recorded: bool = True      # are there expectations at all?
     pending: Tuple[str, ...] = ()   # rules of truth
     release: int = 18
+    is_full: bool = False   # only in a full run
 
     def missed(self, lines: Sequence[str]) -> List[str]:
         """What has to be in an outcome and is not."""
@@ -65,7 +67,7 @@ def read(path: Path) -> Scenario:
     head, dashes, tail = path.read_text().partition(_DASHES + "\n")
     description: List[str] = []
     words_of: Dict[str, List[str]] = {"cluster": [], "option": [], "at": [], "run": [],
-                                      "must": [], "pending": [], "release": []}
+                                      "must": [], "pending": [], "release": [], "full": []}
     for line in head.splitlines():
         if line.startswith("#"):
             description.append(line[1:].strip())
@@ -83,7 +85,7 @@ def read(path: Path) -> Scenario:
         expected=tuple(line for line in tail.splitlines() if line.strip()),
         musts=tuple(words_of["must"]), is_recorded=bool(dashes),
         pending=tuple(words_of["pending"]),
-        release=int((words_of["release"] or ["18"])[0]))
+        release=int((words_of["release"] or ["18"])[0]), is_full=bool(words_of["full"]))
 
 
 def text_of(scenario: Scenario) -> str:

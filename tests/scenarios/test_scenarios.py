@@ -10,7 +10,9 @@ from . import drive, scenario, truth
 _THRASHING = 0.10
 
 
-@pytest.mark.parametrize("path", scenario.all_files(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [
+    pytest.param(path, id=path.stem, marks=[pytest.mark.full] if is_full else [])
+    for path, is_full in ((path, scenario.read(path).is_full) for path in scenario.all_files())])
 def test_scenario(path: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     played = scenario.read(path)
     result = drive.run(played, tmp_path)
@@ -35,11 +37,12 @@ def test_scenario(path: Path, tmp_path: Path, request: pytest.FixtureRequest) ->
         pytest.xfail(f"an OSD's utilization thrashes by {100.0 * thrashing:.0f} %")
 
 
-@pytest.mark.parametrize("path", scenario.all_files()[:1], ids=lambda path: path.stem)
-def test_the_same_scenario_runs_the_same_way(path: Path, tmp_path: Path) -> None:
-    played = scenario.read(path)
+@pytest.mark.parametrize("name", [
+    "guard_flags", pytest.param("builtin", marks=pytest.mark.full)])
+def test_the_same_scenario_runs_the_same_way(name: str, tmp_path: Path) -> None:
+    played = scenario.read(scenario.FOLDER / f"{name}.txt")
     outcomes = []
-    for name in ("first", "second"):
-        (tmp_path / name).mkdir()
-        outcomes.append(drive.run(played, tmp_path / name).lines)
+    for turn in ("first", "second"):
+        (tmp_path / turn).mkdir()
+        outcomes.append(drive.run(played, tmp_path / turn).lines)
     assert outcomes[0] == outcomes[1]

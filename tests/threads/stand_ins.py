@@ -10,7 +10,8 @@ from mgr_stub.mgr.mgr_process import MgrDied
 
 _POLL_SECONDS = 0.002
 #: The module's files in whose lines another thread may come in between.
-_FILES = ("/executor/", "/gateway.py", "/planning.py", "/module.py", "/shelf.py")
+FILES = ("/control/", "/execution/", "/observation/", "/gateway/", "/plan_service/",
+         "/module.py", "/plan/store.py", "/runtime/buffered_kv_store.py")
 
 
 class HeldPlanner:
@@ -68,7 +69,7 @@ class BetweenLines:
         name = frame.f_code.co_filename
         if self._action is None or "equilibrium_mgr" not in name:
             return None
-        return self._line if any(part in name for part in _FILES) else None
+        return self._line if any(part in name for part in FILES) else None
 
     def _line(self, frame: Any, event: str, arg: Any) -> Any:
         if event == "line" and self._action is not None:

@@ -6,12 +6,15 @@ An event comes between two rounds, and in the middle of one, between two lines o
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import Callable
 
 import pytest
 
+import equilibrium_mgr
+
 from .running import EVENTS, OF_PLANS, STATES, Running, reach
-from .stand_ins import BetweenLines
+from .stand_ins import FILES, BetweenLines
 
 #: Lines of the module in a round, roughly.
 _LINES = 400
@@ -48,6 +51,12 @@ def test_between_two_rounds(state: str, event: str, run_mgr: Callable[..., Runni
     running = begin(run_mgr, state, event)
     EVENTS[event](running, False)
     go_on_and_hold(running)
+
+
+def test_the_files_to_come_between_are_there() -> None:
+    package = Path(equilibrium_mgr.__file__).parent
+    paths = [f"/{path.relative_to(package)}" for path in package.rglob("*.py")]
+    assert not [name for name in FILES if not any(name in path for path in paths)]
 
 
 def test_in_the_middle_of_a_round(moment_seed: int, run_mgr: Callable[..., Running]) -> None:
