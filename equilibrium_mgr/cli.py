@@ -28,6 +28,7 @@ from .report.state_dump import dump_state
 from .report.status import report_status
 from .runtime.formatting import parse_size
 from .settings import Settings
+from .snapshot.model import pool_of
 
 #: In front of a name where plans, pools and OSDs could be taken for one another.
 _PLAN, _POOL = "plan/", "pool/"
@@ -389,7 +390,7 @@ class Commands:
 
     def _refuse_lost_pools(self, name: str, plan: Plan) -> None:
         known = set(self.gateway.pool_ids_by_name().values())
-        gone = {int(change.pgid.split(".")[0]) for change in plan.changes} - known
+        gone = {pool_of(change.pgid) for change in plan.changes} - known
         if gone:
             raise CommandError(errno.ENOENT, "plan '%s' moves PGs of pool %s, which is gone; make a new"
                           " plan" % (name, ", ".join(str(pool) for pool in sorted(gone))))

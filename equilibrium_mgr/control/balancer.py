@@ -32,7 +32,7 @@ from ..plan_service.plan_service import PlanService
 from ..runtime.formatting import format_time
 from ..runtime.kv_store import KeyValueStore
 from ..settings import Settings
-from ..snapshot.model import Snapshot
+from ..snapshot.model import Snapshot, pool_of
 from .auto_planner import AutoPlanner, NextStep
 from .balancing_scope import nothing_to_balance
 from .cluster_guards import ClusterGuards
@@ -166,7 +166,7 @@ class Balancer:
             return False
         # before a round can see the plan: it would drop what belongs to a stopped pool
         self._dispatcher.corrections.resume(
-            self._clock(), frozenset(int(change.pgid.split(".", 1)[0]) for change in plan.changes))
+            self._clock(), frozenset(pool_of(change.pgid) for change in plan.changes))
         self.rejected = {}
         if not self._slot.start_named(name, plan.changes):
             return False

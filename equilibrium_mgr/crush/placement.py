@@ -75,9 +75,6 @@ class PlacementRule:
         """The take block that owns a position of the up set."""
         return self._block_at[position]
 
-    def block_index(self, position: int) -> int:
-        return self.blocks.index(self._block_at[position])
-
     def osds(self) -> Dict[int, float]:
         """Every OSD that some block can choose, with its CRUSH weight."""
         merged: Dict[int, float] = {}

@@ -10,7 +10,7 @@ from ..plan.model import PgChange
 from ..runtime.backoff import Backoff
 from ..runtime.time_slice import TimeSlice
 from ..settings import Settings
-from ..snapshot.model import Osd, Snapshot
+from ..snapshot.model import Osd, Snapshot, pool_of
 from .batch_selection import Decision, next_batch
 from .cooldown import Cooldown, ExcludedPgs
 from .execution import BatchResult, Execution, verify_batch
@@ -138,7 +138,7 @@ class UpmapDispatcher:
         """What a plan wants of a pool whose sizes are believed otherwise by now is void."""
         reasons = self.corrections.reasons({p.id: p.name for p in snapshot.pools.values()})
         if reasons:
-            pools = [(change, int(change.pgid.split(".", 1)[0])) for change in execution.wanted]
+            pools = [(change, pool_of(change.pgid)) for change in execution.wanted]
             execution.drop([(change, reasons[pool]) for change, pool in pools if pool in reasons])
 
     def give_up_stalled(self, execution: Execution, decision: Decision, snapshot: Snapshot,

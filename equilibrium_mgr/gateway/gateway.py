@@ -12,7 +12,7 @@ from ..runtime.time_slice import TimeSlice
 from ..runtime.work_counters import Counts, WorkCounters
 from ..settings import Settings, default_settings
 from ..snapshot.builder import SnapshotBuilder
-from ..snapshot.model import NO_CLASS, Snapshot
+from ..snapshot.model import NO_CLASS, Snapshot, pg_number, pool_of
 from ..snapshot.osd_reports import OsdReports
 from ..snapshot.pg_statistics import PgStatistics
 from ..snapshot.reading import Reading
@@ -328,8 +328,7 @@ def _have_changed(then: _PoolTotals, now: _PoolTotals) -> bool:
 
 
 def _up_set(osdmap: OsdMapApi, pgid: str) -> Tuple[int, ...]:
-    pool, ps = pgid.split(".")
-    return tuple(osdmap.pg_to_up_acting_osds(int(pool), int(ps, 16))["up"])
+    return tuple(osdmap.pg_to_up_acting_osds(pool_of(pgid), pg_number(pgid))["up"])
 
 
 def _command(change: PgChange) -> Dict[str, Any]:

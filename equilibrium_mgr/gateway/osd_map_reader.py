@@ -13,6 +13,7 @@ from typing import (Any, Callable, Collection, Dict, Iterator, List, Mapping, Na
 from ..plan.model import PgChange
 from ..runtime.checkpoints import Checkpoint, with_checkpoints
 from ..runtime.work_counters import WorkCounters
+from ..snapshot.model import pg_number, pool_of
 from .mgr_api import MgrApi, OsdMapApi
 from .summary_reader import MapGuards
 
@@ -147,8 +148,8 @@ class OsdMapReader:
         acting: Dict[str, Osds] = {}
         for pgid in with_checkpoints(pgids, _MAPPED_A_PIECE, self._checkpoint):
             if pgid in up:
-                pool, ps = pgid.split(".")
-                osds = tuple(osdmap.pg_to_up_acting_osds(int(pool), int(ps, 16))["acting"])
+                osds = tuple(osdmap.pg_to_up_acting_osds(
+                    pool_of(pgid), pg_number(pgid))["acting"])
                 if osds != up[pgid]:
                     acting[pgid] = osds
         return acting
@@ -188,11 +189,11 @@ class OsdMapReader:
         """Has every pool as many PGs as at the last reading? The mgr makes a record of each as soon
         as it has the osdmap; mapping a PG tells nothing, as Ceph folds the number of one that is not
         there onto one that is."""
-        counts: Counter[str] = Counter()
+        counts: Counter[int] = Counter()
         for pgid in with_checkpoints(progress, _PGS_A_PIECE, self._checkpoint):
-            counts[pgid.split(".", 1)[0]] += 1
+            counts[pool_of(pgid)] += 1
         assert self._last is not None
-        return counts == {str(pool["pool"]): pool["pg_num"]
+        return counts == {pool["pool"]: pool["pg_num"]
                           for pool in self._last.osd_map["pools"]}
 
     def _changed_up_sets(self, osdmap: OsdMapApi,

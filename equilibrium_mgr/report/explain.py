@@ -10,9 +10,9 @@ from ..execution.size_check.size_corrections import sentence
 from ..observation.cluster_view import ClusterView
 from ..observation.states import STUCK
 from ..observation.too_full import sentences as too_full_sentences
-from ..planner.bound.lower_bound import describe
 from ..runtime.formatting import format_ratio
 from ..settings import Settings
+from .bound_text import describe_bound
 from .command_answer import CommandAnswer
 from .explain_osd import SAME, Facts, explain_osd, set_json, target_utilization
 from .explain_pool import explain_pg, explain_pool
@@ -128,7 +128,7 @@ def _sets(view: ClusterView) -> Tuple[List[Dict[str, Any]], List[str]]:
         above = levels[fullest] - osd_set.bound
         found.append(dict(set_json(osd_set, snapshot), fullest_osd=fullest, max=levels[fullest],
                           above_bound=above))
-        sentences += [describe(osd_set, snapshot), "osd.%d, the fullest there, is at %s, %s" % (
+        sentences += [describe_bound(osd_set, snapshot), "osd.%d, the fullest there, is at %s, %s" % (
             fullest, format_ratio(levels[fullest]),
             "%.1f points above that" % (100.0 * above) if above >= SAME else "as low as can be")]
     return found, sentences

@@ -5,10 +5,11 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from ..observation.cluster_view import ClusterView
 from ..observation.too_full import sentences as too_full_sentences
-from ..planner.bound.lower_bound import OsdSet, describe
+from ..planner.bound.lower_bound import OsdSet
 from ..runtime.formatting import format_bytes, format_ratio
 from ..snapshot.model import Osd, Snapshot
 from ..snapshot.operator_weights import held_sentence
+from .bound_text import describe_bound
 
 #: JSON-ready facts, and the sentences that say the same.
 Facts = Tuple[Dict[str, Any], List[str]]
@@ -74,7 +75,7 @@ def set_json(osd_set: OsdSet, snapshot: Snapshot) -> Dict[str, Any]:
     binding = osd_set.binding
     return {"device_class": osd_set.device_class, "takes": list(osd_set.takes),
             "osds": list(osd_set.osds), "bound": osd_set.bound,
-            "description": describe(osd_set, snapshot),
+            "description": describe_bound(osd_set, snapshot),
             "binding": {"kind": binding.kind, "osds": list(binding.osds),
                         "buckets": list(binding.buckets),
                         "pools": [snapshot.pools[pool].name for pool in binding.pools]}}
@@ -105,7 +106,7 @@ def _reach(osd: Osd, level: Optional[float], osd_set: Optional[OsdSet],
     said = f"in the most even placement that the rules allow it would be at {format_ratio(level)}"
     if abs(then - level) >= SAME:
         said += f", {100.0 * abs(then - level):.1f} points {'lower' if level < then else 'higher'}"
-    sentences = [said, describe(osd_set, view.snapshot)]
+    sentences = [said, describe_bound(osd_set, view.snapshot)]
     if osd.id in osd_set.binding.osds and len(osd_set.binding.osds) < len(osd_set.osds):
         sentences.append("it is one of the OSDs that stand at this bound")
     return sentences

@@ -9,9 +9,9 @@ from ..execution.guards import blocked_pool_reasons
 from ..execution.rejections import Items
 from ..observation.cluster_view import ClusterView
 from ..observation.too_full import sentences as too_full_sentences
-from ..planner.bound.lower_bound import describe
 from ..runtime.formatting import format_bytes, format_ratio
 from ..snapshot.model import Pg, Pool, Snapshot
+from .bound_text import describe_bound
 from .explain_osd import Facts, set_of, target_utilization, utilization
 
 
@@ -93,7 +93,7 @@ def _limiting(number: Optional[int], view: ClusterView) -> List[str]:
     sentences = ["osd.%d (class %s) is the OSD that is full first; it will be at %s" % (
         number, osd.device_class, format_ratio(target_utilization(osd) or 0.0))]
     osd_set = set_of(number, view)
-    return sentences + ([describe(osd_set, view.snapshot)] if osd_set is not None else [])
+    return sentences + ([describe_bound(osd_set, view.snapshot)] if osd_set is not None else [])
 
 
 def _domains(block: PlacementBlock, snapshot: Snapshot) -> Dict[str, Any]:

@@ -10,6 +10,7 @@ import time
 from typing import Any, Dict, List, Mapping, Optional
 
 from ..snapshot.acting_sets import acting_sets
+from ..snapshot.model import pool_of
 from ..snapshot.reading import PgRecord, Reading
 from .command_answer import CommandAnswer, CommandError
 
@@ -65,7 +66,7 @@ def _pg_stats(reading: Reading) -> List[Dict[str, Any]]:
             "pgid": pgid, "state": record.state, "up": up, "acting": acting,
             "up_primary": up[0] if up else -1, "acting_primary": acting[0] if acting else -1,
             "reported_epoch": record.reported_epoch,
-            "stat_sum": _stat_sum(record, sizes.get(int(pgid.split(".")[0]), 0), up, acting)})
+            "stat_sum": _stat_sum(record, sizes.get(pool_of(pgid), 0), up, acting)})
     return stats
 
 

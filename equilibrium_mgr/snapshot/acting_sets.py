@@ -5,6 +5,7 @@ import re
 from typing import Any, Dict, FrozenSet, List, Mapping, Sequence, Tuple
 
 from ..crush.placement import NO_OSD
+from .model import pool_of
 from .reading import Reading
 
 _ERASURE = 3
@@ -25,7 +26,7 @@ def acting_from_pg_temp(osd_map: Mapping[str, Any]) -> Dict[str, Tuple[int, ...]
           if osd.get("up", "up" in osd.get("state", ()))}
     found: Dict[str, Tuple[int, ...]] = {}
     for entry in osd_map.get("pg_temp", ()):
-        pool = pools.get(int(entry["pgid"].split(".", 1)[0]), {})
+        pool = pools.get(pool_of(entry["pgid"]), {})
         osds = in_shard_order(entry["osds"], nonprimary_shards(pool))
         if pool.get("type") == _ERASURE:
             osds = [osd if osd in up else NO_OSD for osd in osds]

@@ -77,7 +77,7 @@ class SnapshotBuilder:
             pg.objects * pools[pg.pool].size for pg in self._paced(pgs.values()))
         ratios = _full_ratios(osd_map)
         return Snapshot(
-            epoch=osd_map["epoch"], taken_at=reading.taken_at, fsid=osd_map.get("fsid", ""),
+            epoch=osd_map["epoch"], taken_at=reading.taken_at,
             flags=tuple(sorted(f for f in osd_map.get("flags", "").split(",") if f)),
             full_ratio=ratios["full_ratio"], backfillfull_ratio=ratios["backfillfull_ratio"],
             nearfull_ratio=ratios["nearfull_ratio"],

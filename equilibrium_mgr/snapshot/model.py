@@ -12,6 +12,16 @@ UpmapItems = Tuple[Tuple[int, int], ...]
 NO_CLASS = "none"
 
 
+def pool_of(pgid: str) -> int:
+    """The pool's id in a PG id such as `3.1f`."""
+    return int(pgid.split(".", 1)[0])
+
+
+def pg_number(pgid: str) -> int:
+    """The PG's number within its pool (Ceph's placement seed) in a PG id such as `3.1f`."""
+    return int(pgid.split(".", 1)[1], 16)
+
+
 class Osd(NamedTuple):
     """One OSD. `used_bytes` is what the device reports now; `None` sizes mean no statistics."""
 
@@ -118,7 +128,6 @@ class Snapshot(NamedTuple):
 
     epoch: int
     taken_at: float                       # seconds since the epoch
-    fsid: str
     flags: Tuple[str, ...]
     full_ratio: float
     backfillfull_ratio: float

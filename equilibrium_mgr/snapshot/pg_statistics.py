@@ -12,6 +12,7 @@ from typing import (Any, Collection, Dict, Iterable, Mapping, NamedTuple, Sequen
 
 from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
 from ..runtime.row_store import Rows
+from .model import pool_of
 from .pool_figures import NOTHING, PgFigures, PoolFigures
 from .reading import PgRecord
 
@@ -50,7 +51,7 @@ class PgStatistics:
         holding = {pool["poolid"] for pool in pool_stats
                    if pool.get("stat_sum", {}).get("num_objects", 0) > 0}
         for pg in pg_stats:
-            pool = int(pg["pgid"].split(".", 1)[0])
+            pool = pool_of(pg["pgid"])
             counts[pool] += 1
             stat = pg.get("stat_sum", {})
             if _is_unreported(pg) or (not stat and pool in holding):
@@ -86,7 +87,7 @@ class PgStatistics:
             to_come, full = 1.0, NOTHING
             is_clean = "clean" in state
             if is_clean or not _is_unreported(pg):
-                full = pools[int(pgid.split(".", 1)[0])].figures(self._full.get(pgid), num_bytes)
+                full = pools[pool_of(pgid)].figures(self._full.get(pgid), num_bytes)
             if pgid in moving or not is_clean and (pgid in self._transfers or full is not NOTHING):
                 to_come = self._to_come(pgid, pg, tuple(up_sets.get(pgid, ())), transfers)
             records[pgid] = PgRecord(num_bytes, full.num_objects, full.omap_bytes, state, to_come,
@@ -103,7 +104,7 @@ class PgStatistics:
         counts: Counter[int] = Counter()
         found: Dict[int, PoolFigures] = {}
         for pgid, pg in with_checkpoints(progress.items(), _PGS_A_PIECE, self._checkpoint):
-            pool = int(pgid.split(".", 1)[0])
+            pool = pool_of(pgid)
             counts[pool] += 1
             figures = found.get(pool)
             if figures is None:

@@ -10,7 +10,7 @@ from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Sequence
 from ..runtime.checkpoints import Checkpoint, with_checkpoints
 from ..runtime.row_store import Rows
 from . import immovable_reasons as reasons
-from .model import Pool
+from .model import Pool, pool_of
 from .omap import Omap, OmapFit, is_told_late, is_unmeasured
 from .reading import PgRecord, Reading
 from .shard_sizes import ShardInput
@@ -38,7 +38,7 @@ def shard_inputs(reading: Reading, pools: Mapping[int, Pool], reported: FrozenSe
     inputs: Rows[ShardInput] = Rows(ShardInput)
     unknown: Dict[str, str] = {}
     for pgid, up in with_checkpoints(reading.up.items(), _PGS_A_PIECE, checkpoint):
-        pool = pools.get(int(pgid.split(".", 1)[0]))
+        pool = pools.get(pool_of(pgid))
         if pool is None:
             continue
         record = reading.records.get(pgid, NO_RECORD)
@@ -59,7 +59,7 @@ def shard_inputs(reading: Reading, pools: Mapping[int, Pool], reported: FrozenSe
     if reasons.NO_STATISTICS in unknown.values():
         means = _means(inputs, unknown, checkpoint)
         for pgid in [p for p, reason in unknown.items() if reason == reasons.NO_STATISTICS]:
-            pool_id = int(pgid.split(".", 1)[0])
+            pool_id = pool_of(pgid)
             inputs[pgid] = means.get(pool_id, ShardInput(pool_id, (), 0, 0, 0))._replace(
                 acting=acting_of.get(pgid) or tuple(reading.up[pgid]))
     return ShardInputs(inputs, unknown)
@@ -70,7 +70,7 @@ def _omap(reading: Reading, reported: FrozenSet[int], acting_of: Mapping[str, Se
     """Pool → how its omap is shared out, where its own statistics tell it."""
     fit = OmapFit(reading.pool_stats, uncompacted)
     for pgid, up in with_checkpoints(reading.up.items() if fit.pools else (), _PGS_A_PIECE, checkpoint):
-        pool_id = int(pgid.split(".", 1)[0])
+        pool_id = pool_of(pgid)
         record = reading.records.get(pgid)
         if pool_id in fit.pools and record is not None:
             acting = acting_of.get(pgid) or up
@@ -81,7 +81,7 @@ def _omap(reading: Reading, reported: FrozenSet[int], acting_of: Mapping[str, Se
 def _means(inputs: Mapping[str, ShardInput], unknown: Mapping[str, str],
            checkpoint: Checkpoint) -> Dict[int, ShardInput]:
     """Pool → the mean of its PGs that have been reported; none where there is none."""
-    wanted = {int(pgid.split(".", 1)[0]) for pgid in unknown}
+    wanted = {pool_of(pgid) for pgid in unknown}
     known: Dict[int, List[int]] = {}
     for shard in with_checkpoints(inputs.values(), _PGS_A_PIECE, checkpoint):
         if shard.pool in wanted:

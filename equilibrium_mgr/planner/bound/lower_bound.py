@@ -11,11 +11,10 @@ from __future__ import annotations
 from typing import Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional
 from typing import Sequence, Set, Tuple
 
-from ...crush.hierarchy import OSD_TYPE
 from ...plan.weight_shares import share_utilizations
 from ...runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
 from ...snapshot.model import Osd, Snapshot
-from .demand import OSDS_AT_ONCE, Demand, binding_domains, movable_bytes
+from .demand import OSDS_AT_ONCE, Demand, movable_bytes
 from .max_min_levels import Sink, SinkPart, CapacityNetwork, UtilizationTier, max_min_levels
 
 CAPACITY = "capacity"
@@ -27,7 +26,6 @@ _SAME = 1e-9
 #: A demand with less than this share of all bytes may exceed its limit per OSD: that cannot be
 #: seen in the levels, and OSDs need not be looked at one by one.
 _NEGLIGIBLE = 1e-7
-_NAMES_SHOWN = 5
 _BASINS_AT_ONCE = 100   # between two checkpoints
 
 
@@ -287,73 +285,3 @@ def _binding(snapshot: Snapshot, component: _Component, pipes: _ComponentNetwork
 def _name(snapshot: Snapshot, item: int) -> str:
     """Of a bucket or OSD."""
     return f"osd.{item}" if item >= 0 else snapshot.crush.buckets[item].name
-
-
-def describe(osd_set: OsdSet, snapshot: Snapshot) -> str:
-    """One sentence for operators: the bound and what makes it."""
-    return "%s under %s cannot be below %.4f: %s" % (
-        _listed("class", osd_set.device_class.split(","), "classes"), _enumerated(osd_set.takes),
-        osd_set.bound, _cause(osd_set, snapshot))
-
-
-def _cause(osd_set: OsdSet, snapshot: Snapshot) -> str:
-    binding = osd_set.binding
-    if binding.kind == FIXED:
-        return f"so much is on {_held_by(osd_set, snapshot)} and cannot go elsewhere"
-    if not binding.pools:
-        held = any(snapshot.osds[osd].share < 1.0 for osd in osd_set.osds)
-        return "every OSD would be equally full%s" % (
-            " for the share of its size that it is held to" if held else "")
-    pools = _listed("pool", [snapshot.pools[pool].name for pool in binding.pools])
-    if binding.kind == CAPACITY:
-        return f"{pools} may use only {_held_by(osd_set, snapshot)}, equally full then"
-    types = _types(binding, snapshot)
-    full = [_enumerated(types[name]) if name == OSD_TYPE else _listed(name, types[name])
-            for name in sorted(types)]
-    return "%s may have at most %s, so %s must hold what %s cannot take" % (
-        pools, _limits(binding, set(types), snapshot), _held_by(osd_set, snapshot),
-        " and ".join(full))
-
-
-def _held_by(osd_set: OsdSet, snapshot: Snapshot) -> str:
-    """The OSDs at the bound; by their hosts, where they are all that these have in the set."""
-    osds = osd_set.binding.osds
-    hosts = {snapshot.osds[osd].host for osd in osds}
-    on_hosts = [osd for osd in osd_set.osds if snapshot.osds[osd].host in hosts]
-    if len(on_hosts) > len(osds) or "" in hosts:
-        return _enumerated([f"osd.{osd}" for osd in osds])
-    return _listed("host", sorted(hosts))
-
-
-def _types(binding: BindingConstraint, snapshot: Snapshot) -> Dict[str, List[str]]:
-    """The binding's buckets by their type."""
-    type_of = {bucket.name: bucket.type_name for bucket in snapshot.crush.buckets.values()}
-    found: Dict[str, List[str]] = {}
-    for name in binding.buckets:
-        found.setdefault(type_of.get(name, OSD_TYPE), []).append(name)
-    return found
-
-
-def _limits(binding: BindingConstraint, types: Set[str], snapshot: Snapshot) -> str:
-    """As in "1 or 2 shards of a PG per host"."""
-    shards: Dict[str, Set[int]] = {OSD_TYPE: {1}} if OSD_TYPE in types else {}
-    for pool in binding.pools:
-        rule = snapshot.pools[pool].rule
-        for block in rule.blocks if rule is not None else ():
-            for domain in binding_domains(block):
-                if domain.type_name in types:
-                    shards.setdefault(domain.type_name, set()).add(domain.shards_per_bucket)
-    return " and ".join("%s shard%s of a PG per %s" % (
-        " or ".join(map(str, sorted(shards[name]))), "" if shards[name] == {1} else "s",
-        "OSD" if name == OSD_TYPE else name)
-        for name in sorted(shards))
-
-
-def _listed(noun: str, names: Sequence[str], plural: str = "") -> str:
-    return f"{noun if len(names) == 1 else plural or noun + 's'} {_enumerated(names)}"
-
-
-def _enumerated(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_NAMES_SHOWN])
-    more = len(names) - _NAMES_SHOWN
-    return f"{shown} and {more} more" if more > 0 else shown

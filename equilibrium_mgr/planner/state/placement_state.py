@@ -10,7 +10,7 @@ from typing import Callable, Dict, Iterator, List, Mapping, Optional, Sequence, 
 from ...plan.options import HARD_SHARE, PlanOptions, effective_fill_limit, upmap_pairs_left
 from ...runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
 from ...runtime.row_store import RowList
-from ...snapshot.model import Pg, Snapshot
+from ...snapshot.model import Pg, Snapshot, pg_number
 from .shard_groups import ShardGroup, build_groups
 
 
@@ -260,5 +260,5 @@ def _in_order(snapshot: Snapshot, checkpoint: Checkpoint) -> Iterator[Pg]:
         by_pool.setdefault(pg.pool, []).append(pg.pgid)
     for pool in sorted(by_pool):
         checkpoint()
-        for pgid in sorted(by_pool[pool], key=lambda pgid: int(pgid.split(".", 1)[1], 16)):
+        for pgid in sorted(by_pool[pool], key=pg_number):
             yield snapshot.pgs[pgid]

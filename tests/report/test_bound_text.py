@@ -1,0 +1,34 @@
+"""The sentence for operators on what keeps a set of OSDs from being emptier."""
+from __future__ import annotations
+
+from tests.support.bound_clusters import confined, fill, giant, only_set
+from tests.support.unit_cluster import GIB, Cluster, hosts
+
+from equilibrium_mgr.report.bound_text import describe_bound
+
+
+def described(cluster: Cluster) -> str:
+    return describe_bound(only_set(cluster), cluster.snapshot())
+
+
+def test_a_pool_that_may_use_a_part_of_the_set_only() -> None:
+    assert described(confined()) == (
+        "class hdd under default, r0 cannot be below 0.4000: "
+        "pool near may use only hosts h0, h1, equally full then")
+
+
+def test_a_failure_domain() -> None:
+    assert described(giant()) == (
+        "class hdd under default cannot be below 0.2000: pool rbd may have at most 1 shard of a "
+        "PG per host, so hosts h0, h1, h2 must hold what host h3 cannot take")
+
+
+def test_osds_that_are_all_equally_full() -> None:
+    assert described(fill(Cluster(hosts(4)).pool(1, size=2), 1, [[0, 1]] * 20)) == (
+        "class hdd under default cannot be below 0.1000: every OSD would be equally full")
+
+
+def test_long_lists_are_cut_short() -> None:
+    cluster = Cluster(hosts(9)).osd(8, size=5000 * GIB).pool(1, size=2, name="rbd")
+    fill(cluster, 1, [[ps % 8, 8] for ps in range(80)])
+    assert "hosts h0, h1, h2, h3, h4 and 3 more must hold" in described(cluster)
