@@ -16,7 +16,7 @@ from .observation.cluster_view import ClusterView, with_figures_of_now
 from .plan.model import BadPlan, Plan
 from .plan.options import AIMS, PlanOptions
 from .plan.store import MAX_PLANS, PlanStore, valid_plan_name
-from .plan_service.plan_service import MAX_IN_THE_MAKING, PlanService
+from .plan_service.plan_service import MAX_PLANS_IN_PROGRESS, PlanService
 from .removed_options import RemovedOptions
 from .report.command_answer import CommandAnswer, CommandResult, CommandError, run_command
 from .report.evaluation import evaluate_cluster, evaluate_plan, evaluate_pool
@@ -88,7 +88,7 @@ class Commands:
     def _cmd_ls(self, format: str = "plain") -> CommandResult:
         """List the plans that are kept or in the making"""
         return self._answer(format, lambda: list_plans(
-            self.plan_store.heads().values(), self.plan_service.in_the_making(), self._executing()))
+            self.plan_store.heads().values(), self.plan_service.plans_in_progress(), self._executing()))
 
     @write_command("equilibrium rm")
     def _cmd_rm(self, plan: str, format: str = "plain") -> CommandResult:
@@ -171,13 +171,13 @@ class Commands:
                                     view.classes_now, view.snapshot,
                                     age > self.settings().sleep_interval)
         plan = option[len(_PLAN):] if option.startswith(_PLAN) else option
-        if plan in self.plan_store.heads() or plan in self.plan_service.in_the_making():
+        if plan in self.plan_store.heads() or plan in self.plan_service.plans_in_progress():
             answer = self._evaluate_plan(plan)
             if plan == option and self._find_pool(option) is not None:
                 return answer._replace(note="'%s' is a plan and a pool; 'ceph equilibrium eval"
                                        " pool/%s' shows the pool" % (option, option))
             return answer
-        if self.plan_service.failure(plan):
+        if self.plan_service.last_failure(plan):
             self._plan(plan)
         pool = self._find_pool(option)
         if pool is not None:
@@ -287,22 +287,22 @@ class Commands:
 
     def _refuse_too_many(self, plan: str) -> None:
         """Plans in the making count as kept: they will be."""
-        making = [name for name in self.plan_service.in_the_making() if name]
-        if plan in making:
+        in_progress = [name for name in self.plan_service.plans_in_progress() if name]
+        if plan in in_progress:
             raise CommandError(errno.EAGAIN, self._progress(plan))
-        kept = set(self.plan_store.heads()).union(making)
+        kept = set(self.plan_store.heads()).union(in_progress)
         if plan not in kept and len(kept) >= MAX_PLANS:
             raise CommandError(errno.ENOSPC, "%d plans are kept or being made already; remove some with"
                           " 'ceph equilibrium rm'" % len(kept))
-        if len(making) >= MAX_IN_THE_MAKING:
+        if len(in_progress) >= MAX_PLANS_IN_PROGRESS:
             raise CommandError(errno.EAGAIN, "%d plans are being made or wait for it; try again when one"
-                          " is there, or cancel one with 'ceph equilibrium rm'" % len(making))
+                          " is there, or cancel one with 'ceph equilibrium rm'" % len(in_progress))
 
     def _plan(self, name: str) -> Plan:
         """A kept plan; refuses where it is being made, unknown or damaged."""
-        if name in self.plan_service.in_the_making():
+        if name in self.plan_service.plans_in_progress():
             raise CommandError(errno.EAGAIN, self._progress(name))
-        failure = self.plan_service.failure(name)
+        failure = self.plan_service.last_failure(name)
         try:
             return self.plan_store.get(name)
         except KeyError:
@@ -313,7 +313,7 @@ class Commands:
             raise CommandError(errno.EIO, f"{bad}; remove it with 'ceph equilibrium rm {name}'")
 
     def _progress(self, name: str) -> str:
-        progress = self.plan_service.in_the_making().get(name)
+        progress = self.plan_service.plans_in_progress().get(name)
         if progress is None:
             return f"plan '{name}' is nearly made; try again"
         if not progress.running:
@@ -341,7 +341,7 @@ class Commands:
         return CommandAnswer({"removed": names}, "")
 
     def _reset(self) -> CommandAnswer:
-        names = set(self.plan_store.heads()).union(self.plan_service.in_the_making())
+        names = set(self.plan_store.heads()).union(self.plan_service.plans_in_progress())
         return self._remove(sorted(names - {self._executing(), ""}))
 
     def _execute(self, name: str) -> CommandAnswer:

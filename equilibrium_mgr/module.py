@@ -60,7 +60,7 @@ class Module(Commands, MgrModule):
 
     def config_notify(self) -> None:
         """An option may have changed: a round tells at once whether that matters."""
-        self.options.want()
+        self.options.request_check()
         self.wakeup.set()
 
     def serve(self) -> None:
@@ -73,7 +73,7 @@ class Module(Commands, MgrModule):
     def step(self) -> float:
         """One round; never raises. Returns the seconds until the next one is due."""
         try:
-            self.options.refresh()
+            self.options.check_if_due()
             delay = self.balancer.round()
             self._backoff.succeeded()
             self._failure = ""

@@ -20,10 +20,10 @@ class RemovedOptions:
                  ask: Callable[[], Optional[FrozenSet[str]]],
                  options: Sequence[Dict[str, Any]]) -> None:
         self._mgr_value = mgr_value
-        self._ask = ask
+        self._options_set = ask
         self._defaults = {option["name"]: option["default"] for option in options}
         self._removed: Dict[str, Any] = {}   # name → the value of before; replaced, never edited
-        self._wanted = False
+        self._is_check_due = False
 
     def value(self, name: str) -> Any:
         """None for an option that is at its default, or was removed and has not been set since."""
@@ -31,22 +31,22 @@ class RemovedOptions:
         # by its text: nan is not equal to itself
         return None if name in removed and str(removed[name]) == str(value) else value
 
-    def want(self) -> None:
+    def request_check(self) -> None:
         """Some option may have been removed."""
-        self._wanted = True
+        self._is_check_due = True
 
-    def refresh(self) -> bool:
+    def check_if_due(self) -> bool:
         """Asks the monitor if there is cause to; True where that has changed what holds."""
-        if not self._wanted:
+        if not self._is_check_due:
             return False
-        self._wanted = False
+        self._is_check_due = False
         # read before the monitor is asked: what is set meanwhile is not taken for removed
         held = {name: self._mgr_value(name) for name in self._defaults}
         changed = {name: value for name, value in held.items()
                    if value is not None and value != self._defaults[name]}
-        names = self._ask() if changed else frozenset()
+        names = self._options_set() if changed else frozenset()
         if names is None:
-            self._wanted = True
+            self._is_check_due = True
             return False
         before = self._removed
         self._removed = {name: value for name, value in changed.items() if name not in names}

@@ -102,7 +102,7 @@ class AutoPlanner:
     @property
     def is_planning(self) -> bool:
         """Is a plan in the making, or one before it that is void?"""
-        return "" in self._plan_service.in_the_making()
+        return "" in self._plan_service.plans_in_progress()
 
     @property
     def is_rest_over(self) -> bool:
@@ -222,7 +222,7 @@ class AutoPlanner:
         settling = self._settle("the cluster has just changed")
         if settling is not None:
             return settling
-        now, failure = self._clock(), self._plan_service.failure("")
+        now, failure = self._clock(), self._plan_service.last_failure("")
         if failure is not None and self._submitted:
             if self._failing:  # the first time it may have been a moment's trouble
                 self._backoff.failed(now)

@@ -151,7 +151,7 @@ class Balancer:
 
     def planning_failure(self) -> Optional[str]:
         """Why the last automatic plan could not be made, or None."""
-        return self._plan_service.failure("")
+        return self._plan_service.last_failure("")
 
     # -- wishes of commands --------------------------------------------------------------------
 

@@ -32,9 +32,9 @@ class BuiltinBalancerGrace:
         """The items as they are after a batch of our own."""
         self._items = items
 
-    def foreseen(self, now: float) -> float:
+    def peek_seconds_left(self, now: float) -> float:
         """How long to wait still, should nothing have been added meanwhile; only a look tells."""
-        return self._wait.foreseen(now)
+        return self._wait.peek_seconds_left(now)
 
     def seconds_left(self, now: float) -> float:
         """How long to wait still; 0 when the hold is over."""

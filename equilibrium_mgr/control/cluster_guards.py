@@ -41,7 +41,7 @@ class ClusterGuards:
         self._note_builtin(summary.builtin_active)
         return self._waits(settings, automatic) or self._guard(
             cluster_guard(summary, summary.mon_connected, summary.builtin_active),
-            self.builtin_grace.foreseen(self._clock()))
+            self.builtin_grace.peek_seconds_left(self._clock()))
 
     def check_snapshot(self, snapshot: Snapshot, settings: Settings,
                       automatic: bool) -> Optional[ActiveGuard]:
@@ -59,8 +59,8 @@ class ClusterGuards:
 
     def _note_builtin(self, is_active: bool) -> None:
         """The wait begins when the built-in balancer is first seen off, whoever switched it off."""
-        if not is_active and self._gateway.take_builtin_was_active() and not (
-                self.builtin_grace.foreseen(self._clock())):
+        if not is_active and self._gateway.pop_builtin_was_active() and not (
+                self.builtin_grace.peek_seconds_left(self._clock())):
             self.builtin_grace.begin(self._clock(), self._gateway.builtin_balancer_sleep())
 
     def _waits(self, settings: Settings, automatic: bool) -> Optional[ActiveGuard]:

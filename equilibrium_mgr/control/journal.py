@@ -52,13 +52,13 @@ class Journal:
             return self._recall(cooldown, now, sleep_interval)
 
     def _recall(self, cooldown: Cooldown, now: float, sleep_interval: float) -> RecoveredState:
-        plan, was_long_ago = _execution(self._memory.recall(EXECUTION) or {}, now, max(
+        plan, was_long_ago = _execution(self._memory.read(EXECUTION) or {}, now, max(
             _VOID_SECONDS, 2.0 * sleep_interval + _NOTED_SECONDS))
-        self.history.restore(self._memory.recall(HISTORY) or {})
-        episode = self._memory.recall(EPISODE)
+        self.history.restore(self._memory.read(HISTORY) or {})
+        episode = self._memory.read(EPISODE)
         self.episode = episode_from_dict(episode) if episode is not None else None
-        self._rejected = from_dict(self._memory.recall(REJECTED) or {})
-        moved = self._memory.recall(COOLDOWN) or {}
+        self._rejected = from_dict(self._memory.read(REJECTED) or {})
+        moved = self._memory.read(COOLDOWN) or {}
         cooldown.restore(moved)
         at, sending = moved.get("sending_at"), moved.get("sending")
         if not isinstance(at, (int, float)) or not isinstance(sending, list):
@@ -69,7 +69,7 @@ class Journal:
             self.end("given up with the last mgr", now, None)
         return RecoveredState(plan, self._rejected,
                         {str(pgid): min(float(at), now) for pgid in sending},
-                        self._memory.recall(MEASURED) or {})
+                        self._memory.read(MEASURED) or {})
 
     # -- the episode ---------------------------------------------------------------------------
 
@@ -89,22 +89,22 @@ class Journal:
         with self._lock:
             if self.episode is not None:
                 self.history.add(self.episode.entry(outcome, now, usage))
-                self._memory.note(HISTORY, self.history.to_dict())
-                self._memory.note(EPISODE, None)
+                self._memory.put(HISTORY, self.history.to_dict())
+                self._memory.put(EPISODE, None)
                 self.episode = None
 
     def stop(self, outcome: str, now: float, usage: Optional[Usage]) -> None:
         """`off`: a successor has nothing to go on with, and that stands in the store on return."""
         with self._lock:
             self.end(outcome, now, usage)
-            self._memory.note(EXECUTION, None)
-            self._memory.write()
+            self._memory.put(EXECUTION, None)
+            self._memory.flush()
 
     def store_execution(self, plan: Callable[[], Optional[str]], now: float) -> None:
         """`execute`: a successor goes on with it, and that stands in the store on return."""
         with self._lock:
             self.record_execution(plan, now)
-            self._memory.write()
+            self._memory.flush()
 
     # -- notes ---------------------------------------------------------------------------------
 
@@ -113,7 +113,7 @@ class Journal:
         lock: what was read before `off` must not be noted after it."""
         with self._lock:
             name = plan()
-            self._memory.note(EXECUTION, None if name is None else {
+            self._memory.put(EXECUTION, None if name is None else {
                 "plan": name, "at": int(now - now % _NOTED_SECONDS)})
 
     def store_sending(self, batch: Sequence[PgChange], cooldown: Cooldown, now: float) -> None:
@@ -121,9 +121,9 @@ class Journal:
         pgids: List[str] = [change.pgid for change in batch]
         with self._lock:
             self._sent_for = self.episode
-            self._memory.note(COOLDOWN, dict(cooldown.to_dict(), sending_at=int(now),
+            self._memory.put(COOLDOWN, dict(cooldown.to_dict(), sending_at=int(now),
                                              sending=pgids[:MOST_PGS // 2]))
-            self._memory.write()
+            self._memory.flush()
 
     def record_sent(self, moves: int, bytes_moved: int) -> None:
         """After a batch: so much of it was kept. A command may have ended its episode meanwhile."""
@@ -133,27 +133,27 @@ class Journal:
                     self.episode)
             elif self._sent_for is not None and moves:
                 if self.history.add_moves(self._sent_for.started_at, moves, bytes_moved):
-                    self._memory.note(HISTORY, self.history.to_dict())
+                    self._memory.put(HISTORY, self.history.to_dict())
             self._sent_for = None
 
     def record_rejected(self, items: Items) -> None:
         with self._lock:
             if items != self._rejected:
                 self._rejected = items
-                self._memory.note(REJECTED, to_dict(items) if items else None)
+                self._memory.put(REJECTED, to_dict(items) if items else None)
 
     def record_corrections(self, dump: Mapping[str, Any]) -> None:
         """What moves have shown of sizes, as a successor shall find it; nothing if it is empty."""
         with self._lock:
             told = dump.get("stopped") or dump.get("bytes_per_object")
-            self._memory.note(MEASURED, dump if told else None)
+            self._memory.put(MEASURED, dump if told else None)
 
     def write(self) -> None:
         """Once at the end of a round; nothing is written where nothing has changed."""
         with self._lock:
             if self.episode is not None:
-                self._memory.note(EPISODE, self.episode._asdict())
-            self._memory.write()
+                self._memory.put(EPISODE, self.episode._asdict())
+            self._memory.flush()
 
 
 def _execution(noted: Mapping[str, Any], now: float,

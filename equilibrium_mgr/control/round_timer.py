@@ -43,7 +43,7 @@ class RoundTimer:
     def is_early(self) -> bool:
         """Has something woken the loop before there is anything to do?"""
         now = self._clock()
-        return max(self._round.foreseen(now), self._wait.foreseen(now)) > _TOLERANCE_SECONDS
+        return max(self._round.peek_seconds_left(now), self._wait.peek_seconds_left(now)) > _TOLERANCE_SECONDS
 
     def batch_sent(self, sleep_interval: float) -> None:
         """A batch has just been sent: the next one has to wait."""
@@ -55,5 +55,5 @@ class RoundTimer:
 
     def batch_seconds(self) -> float:
         """Seconds until a batch may be sent; 0 where one may."""
-        left = self._batch.foreseen(self._clock())
+        left = self._batch.peek_seconds_left(self._clock())
         return left if left > _TOLERANCE_SECONDS else 0.0

@@ -140,7 +140,7 @@ class _Chooser:
             return Deferral(f"an earlier move of pg {change.pgid} is still under way")
         gains, losses = self._room.shards(pg, change)
         for osd_id in gains:
-            obstacle = self._snapshot.osds[osd_id].cannot_take()
+            obstacle = self._snapshot.osds[osd_id].unusable_reason()
             if obstacle is not None:
                 return Deferral(f"osd.{osd_id} is {obstacle}")
         for osd_id in gains + losses:
@@ -193,7 +193,7 @@ def _void(snapshot: Snapshot, pg: Pg, change: PgChange) -> Optional[str]:
     for osd in change.up_after:
         if osd not in change.up_before:
             target = snapshot.osds.get(osd)
-            obstacle = "gone" if target is None else target.cannot_take()
+            obstacle = "gone" if target is None else target.unusable_reason()
             if obstacle and obstacle not in _PASSING_OSD:
                 return f"osd.{osd} is {obstacle}"
     return None

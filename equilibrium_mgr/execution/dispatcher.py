@@ -51,7 +51,7 @@ class UpmapDispatcher:
         it found out about sizes."""
         self.rejected = rejected
         self.corrections.restore(corrections)
-        self._gateway.use_measured(self.corrections.bytes_per_object)
+        self._gateway.set_measured(self.corrections.bytes_per_object)
         self._recalled = sending
         for pgid, sent_at in sending.items():  # its cooldown would have been noted afterwards
             self.cooldown.start([pgid], sent_at)
@@ -74,12 +74,12 @@ class UpmapDispatcher:
     def _hold_against_predictions(self, snapshot: Snapshot) -> None:
         """Stops pools whose shards took more than was predicted; looks use what was measured."""
         self.corrections.prune(frozenset(snapshot.pools), snapshot.taken_at)
-        self._gateway.use_measured(self.corrections.bytes_per_object)
+        self._gateway.set_measured(self.corrections.bytes_per_object)
         findings = self._prediction.observe(snapshot, self.pending.entries)
         if not findings.mispredictions:
             return
         self.corrections.add(findings)
-        self._gateway.use_measured(self.corrections.bytes_per_object)
+        self._gateway.set_measured(self.corrections.bytes_per_object)
         for found in findings.mispredictions:
             self._log.warning("%s", sentence(found, snapshot.pools[found.pool].name))
 
@@ -176,7 +176,7 @@ class UpmapDispatcher:
         permitted any more: the permit holds while the batch is handed over, not while a monitor is
         waited for.
         """
-        batch = self._gateway.still_placed(batch, before)
+        batch = self._gateway.without_remapped(batch, before)
         if not batch or self._is_out_of_date(batch, before):
             return before
         now = self._clock()
@@ -185,9 +185,9 @@ class UpmapDispatcher:
                 return None
             for change in batch:  # whatever happens from here on, the budget knows of it
                 self.pending.add(change, before, now)
-            handed_over = self._gateway.hand_over(batch)
+            handed_over = self._gateway.submit_upmaps(batch)
         try:
-            answers = self._gateway.answers(handed_over, _SEND_TIMEOUT_SECONDS)
+            answers = self._gateway.collect_replies(handed_over, _SEND_TIMEOUT_SECONDS)
             snapshot = self._gateway.snapshot()
         except NotReady:   # as while a pool is created: what came of the batch shows later
             execution.note_unanswered(batch)
@@ -212,7 +212,7 @@ class UpmapDispatcher:
         takes seconds in a large cluster; to ask takes milliseconds, and only for another epoch."""
         if self._gateway.epoch() == before.epoch:
             return False
-        now = self._gateway.summary(with_guards=True)
+        now = self._gateway.summary(with_map_settings=True)
         targets = {osd for change in batch for osd in change.up_after}
         return (cluster_guard(now, now.mon_connected, now.builtin_active) is not None
                 or now.crush_version != before.crush_version

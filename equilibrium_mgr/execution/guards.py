@@ -153,6 +153,6 @@ def _osds_of_pools(snapshot: Snapshot, own: Dict[int, PoolBlock]) -> Dict[int, F
         pool_id: set() for pool_id in own if snapshot.pools[pool_id].rule is None}
     for pg in snapshot.pgs.values() if used else ():
         if pg.pool in used:
-            used[pg.pool].update(pg.up, pg.acting, pg.home)
+            used[pg.pool].update(pg.up, pg.acting, pg.holders)
     osds.update({pool_id: frozenset(found) for pool_id, found in used.items()})
     return osds

@@ -60,7 +60,7 @@ def osd_traffic(snapshot: Snapshot, pending: Mapping[str, PendingMove],
     found = OsdTraffic()
     for pg in snapshot.in_flight().values():
         gains, losses = snapshot.transfers(pg)
-        found.add(gains, losses, int(pg.shard_bytes * pg.to_come), pg.shard_bytes)
+        found.add(gains, losses, int(pg.shard_bytes * pg.uncopied_ratio), pg.shard_bytes)
     for pgid, entry in pending.items():
         hidden = snapshot.pgs.get(pgid)
         if hidden is not None and not hidden.is_moving:

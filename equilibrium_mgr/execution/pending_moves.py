@@ -136,7 +136,7 @@ class PendingMoves:
 
 def _share_to_come(snapshot: Snapshot, pgid: str) -> float:
     pg = snapshot.pgs.get(pgid)
-    return pg.to_come if pg is not None and pg.is_moving else 1.0
+    return pg.uncopied_ratio if pg is not None and pg.is_moving else 1.0
 
 
 def _is_counted(snapshot: Snapshot, pgid: str, entry: PendingMove) -> bool:

@@ -20,16 +20,16 @@ class Stall:
         """Something has gone, or nothing was allowed to go at all."""
         self._last = None
 
-    def seconds(self, now: float, to_come: int, throttled: bool, sleep_interval: float) -> float:
+    def seconds(self, now: float, uncopied_ratio: int, throttled: bool, sleep_interval: float) -> float:
         """Takes in a look at which nothing could go; for how long that has been so.
 
-        Where what arrives makes room (`throttled`) the wait begins anew as `to_come` falls, which is
+        Where what arrives makes room (`throttled`) the wait begins anew as `uncopied_ratio` falls, which is
         object copies or bytes. Rounds are `sleep_interval` seconds apart.
         """
-        if self._last is None or (throttled and to_come < self._to_come):
+        if self._last is None or (throttled and uncopied_ratio < self._to_come):
             self._waited = 0.0
         else:
             longest = max(_LONGEST_SECONDS, 2.0 * sleep_interval)
             self._waited += min(max(0.0, now - self._last), longest)
-        self._last, self._to_come = now, to_come
+        self._last, self._to_come = now, uncopied_ratio
         return self._waited

@@ -216,7 +216,7 @@ def _count_shards(snapshot: Snapshot) -> Counter[int]:
     """OSD → PG shards on it or on their way to it, and those that are still to leave it."""
     counts: Counter[int] = Counter(chain.from_iterable(pg.up for pg in snapshot.pgs.values()))
     for pg in snapshot.in_flight().values():
-        counts.update(osd for osd in pg.home if osd not in pg.up and osd != NO_OSD)
+        counts.update(osd for osd in pg.holders if osd not in pg.up and osd != NO_OSD)
     return counts
 
 

@@ -20,7 +20,7 @@ from .cluster_summary import ClusterSummary
 from .osd_map_reader import OsdMapReader, modified_at
 from .mgr_api import MgrApi, MonReply, OsdMapApi
 from .monitor_commands import MonitorCommands
-from .summary_reader import MapGuards, SummaryReader
+from .summary_reader import OsdMapSettings, SummaryReader
 
 #: Every PG's statistics are read so often while pools change, and so often where none does.
 _FULL_STATISTICS_SECONDS, _LONGEST_STATISTICS_SECONDS = 3600.0, 86_400.0
@@ -80,7 +80,7 @@ class Gateway:
         self._statistics_read_at: Optional[float] = None
         self._statistics_totals: _PoolTotals = {}
         self._measured: Mapping[int, float] = {}
-        self._maps = OsdMapReader(mgr, clock, self._guards, self.counters, self._turns)
+        self._maps = OsdMapReader(mgr, clock, self._map_settings, self.counters, self._turns)
         self._last_reading: Optional[Reading] = None
         self._builtin_was_active = False   # when it was last asked for
 
@@ -90,7 +90,7 @@ class Gateway:
         `fresh`: with an osdmap that was dumped at this epoch, as a plan should be made from.
         """
         with self._lock:
-            self.counters.add("looks")
+            self.counters.add("full_readings")
             self._last_reading = self._read(fresh)
             return self._builder.build(self._last_reading)
 
@@ -98,20 +98,20 @@ class Gateway:
         """Whether a snapshot of this epoch rests on a dump of the osdmap."""
         return self._maps.dumped_at_epoch(epoch)
 
-    def summary(self, with_guards: bool = False) -> ClusterSummary:
+    def summary(self, with_map_settings: bool = False) -> ClusterSummary:
         """What costs a few milliseconds, whatever else is being read; raises NotReady.
 
-        The osdmap's flags and required clients are told only `with_guards`: a monitor is asked for
+        The osdmap's flags and required clients are told only `with_map_settings`: a monitor is asked for
         them once an epoch.
         """
-        return self._summaries.summary(self.builtin_balancer_active(), with_guards)
+        return self._summaries.summary(self.builtin_balancer_active(), with_map_settings)
 
     @property
     def counts(self) -> Counts:
         """The work done since the mgr became active."""
         return self.counters.counts
 
-    def use_measured(self, bytes_per_object: Mapping[int, float]) -> None:
+    def set_measured(self, bytes_per_object: Mapping[int, float]) -> None:
         """Looks from now on add so much to a pool's shards (pool id → bytes per object)."""
         self._measured = bytes_per_object
 
@@ -138,9 +138,9 @@ class Gateway:
 
     def min_compat_client(self) -> str:
         """The oldest release that clients may have, as of now."""
-        guards = self._guards(self.epoch())
-        if guards is not None:
-            return guards.min_compat_client
+        map_settings = self._map_settings(self.epoch())
+        if map_settings is not None:
+            return map_settings.min_compat_client
         self.counters.add("osdmap_dumps")
         return str(self._mgr.get_osdmap().dump().get("require_min_compat_client", ""))
 
@@ -190,7 +190,7 @@ class Gateway:
         except (KeyError, TypeError, ValueError):
             return unknown
 
-    def still_placed(self, changes: Sequence[PgChange], snapshot: Snapshot) -> List[PgChange]:
+    def without_remapped(self, changes: Sequence[PgChange], snapshot: Snapshot) -> List[PgChange]:
         """The changes whose PGs are mapped now as they are in the snapshot."""
         osdmap = self._mgr.get_osdmap()
         if osdmap.get_epoch() == snapshot.epoch:
@@ -200,19 +200,19 @@ class Gateway:
 
     def send(self, changes: Sequence[PgChange], timeout: float) -> List[UpmapReply]:
         """Sends all commands at once, so that they land in one epoch, then waits for the answers."""
-        return self.answers(self.hand_over(changes), timeout)
+        return self.collect_replies(self.submit_upmaps(changes), timeout)
 
-    def hand_over(self, changes: Sequence[PgChange]) -> List[UpmapRequest]:
+    def submit_upmaps(self, changes: Sequence[PgChange]) -> List[UpmapRequest]:
         """Gives all commands to the mgr, which sends them; waits for nothing."""
         return [UpmapRequest(change, self._monitors.send(_command(change))) for change in changes]
 
-    def answers(self, requests: Sequence[UpmapRequest], timeout: float) -> List[UpmapReply]:
+    def collect_replies(self, requests: Sequence[UpmapRequest], timeout: float) -> List[UpmapReply]:
         """Waits for the monitor's answers, at most `timeout` seconds in all.
 
         A return code of 0 does not mean that the monitor keeps the items: read the map again.
         """
         with self._lock:  # not in hand_over, which must not wait while a job reads the cluster
-            self._maps.sent([request.change for request in requests])
+            self._maps.expect([request.change for request in requests])
         come = self._monitors.wait([request.reply for request in requests], timeout)
         return [UpmapReply(change, reply.r, reply.outs or reply.outb or "") if has_come
                 else UpmapReply(change, None, f"no answer within {int(timeout)} s")
@@ -232,7 +232,7 @@ class Gateway:
         self._builtin_was_active = self._builtin_was_active or active
         return active
 
-    def take_builtin_was_active(self) -> bool:
+    def pop_builtin_was_active(self) -> bool:
         """Has the built-in balancer been seen on since this was last asked?"""
         was_active, self._builtin_was_active = self._builtin_was_active, False
         return was_active
@@ -284,8 +284,8 @@ class Gateway:
             min_omap_osd_bytes=int(settings.min_omap_osd_size * _GIB),
             changed_at=modified_at(maps.osd_map))
 
-    def _guards(self, epoch: int) -> Optional[MapGuards]:
-        return self._summaries.guards(epoch) if self.have_mon_connection() else None
+    def _map_settings(self, epoch: int) -> Optional[OsdMapSettings]:
+        return self._summaries.map_settings(epoch) if self.have_mon_connection() else None
 
     def _get(self, name: str) -> Mapping[str, Any]:
         value: Optional[Mapping[str, Any]] = self._mgr.get(name)

@@ -15,7 +15,7 @@ from ..runtime.checkpoints import Checkpoint, with_checkpoints
 from ..runtime.work_counters import WorkCounters
 from ..snapshot.model import pg_number, pool_of
 from .mgr_api import MgrApi, OsdMapApi
-from .summary_reader import MapGuards
+from .summary_reader import OsdMapSettings
 
 Osds = Tuple[int, ...]
 
@@ -50,16 +50,16 @@ class _NeedsDump(Exception):
 class OsdMapReader:
     """Remembers the last reading and what was sent since.
 
-    `guards` asks the monitor for the flags as of an epoch; None where it does not answer in time.
+    `map_settings` asks the monitor for the flags as of an epoch; None where it does not answer in time.
     `checkpoint` is called between small pieces of work.
     """
 
     def __init__(self, mgr: MgrApi, clock: Callable[[], float],
-                 guards: Callable[[int], Optional[MapGuards]], counters: WorkCounters,
+                 map_settings: Callable[[int], Optional[OsdMapSettings]], counters: WorkCounters,
                  checkpoint: Checkpoint) -> None:
         self._mgr = mgr
         self._clock = clock
-        self._guards = guards
+        self._map_settings = map_settings
         self._counters = counters
         self._checkpoint = checkpoint
         self._last: Optional[OsdMapReading] = None
@@ -67,7 +67,7 @@ class OsdMapReader:
         self._dumped_epoch = -1
         self._rates: Dict[int, float] = {}         # pool id → raw bytes a byte takes, at the dump
         self._pool_names: Mapping[int, str] = {}   # as `df` had them at the last dump
-        self._sent: Dict[str, PgChange] = {}       # not seen in the up sets yet
+        self._expected: Dict[str, PgChange] = {}       # not seen in the up sets yet
         self._watched: Dict[str, int] = {}         # pgid → epoch of a change of its up set
 
     def read(self, progress: Mapping[str, Mapping[str, Any]], pool_names: Mapping[int, str],
@@ -86,14 +86,14 @@ class OsdMapReader:
             self._last = self._dumped(osdmap, pool_names)
             return self._last
         try:
-            self._last = self._brought_up_to_date(osdmap, self._last, progress, pool_names)
+            self._last = self._updated(osdmap, self._last, progress, pool_names)
         except _NeedsDump:
             self._last = self._dumped(osdmap, pool_names)
         return self._last
 
-    def sent(self, changes: Sequence[PgChange]) -> None:
+    def expect(self, changes: Sequence[PgChange]) -> None:
         """These upmaps are ours: where they show in the up sets, no dump is needed."""
-        self._sent = {**self._sent, **{change.pgid: change for change in changes}}
+        self._expected = {**self._expected, **{change.pgid: change for change in changes}}
 
     def dumped_at_epoch(self, epoch: int) -> bool:
         """Whether the osdmap of this epoch was dumped."""
@@ -117,9 +117,9 @@ class OsdMapReader:
                        for pool in osd_map["pools"]}
         self._dumped_at, self._dumped_epoch = self._clock(), osd_map["epoch"]
         self._pool_names = pool_names
-        self._sent = {}
+        self._expected = {}
         if before is not None:
-            self._watch(osd_map["epoch"], [p for p in up if before.up.get(p) != up[p]])
+            self._watch_pgs(osd_map["epoch"], [p for p in up if before.up.get(p) != up[p]])
         temporary = [entry["pgid"] for entry in osd_map.get("pg_temp", ())]
         return OsdMapReading(osd_map, crush, up, self._acting_sets(osdmap, temporary, up))
 
@@ -156,7 +156,7 @@ class OsdMapReader:
 
     # -- by cheap calls ------------------------------------------------------------------------
 
-    def _brought_up_to_date(self, osdmap: OsdMapApi, last: OsdMapReading,
+    def _updated(self, osdmap: OsdMapApi, last: OsdMapReading,
                             progress: Mapping[str, Mapping[str, Any]],
                             pool_names: Mapping[int, str]) -> OsdMapReading:
         """Raises _NeedsDump."""
@@ -171,18 +171,18 @@ class OsdMapReader:
         if any(_raw_used_rate(osdmap, pool) != rate for pool, rate in self._rates.items()):
             raise _NeedsDump   # another size
         up, changed = self._changed_up_sets(osdmap, last)
-        ours = self._ours(up, changed, last.up, flipped)
-        self._watch(epoch, changed)
-        acting = self._acting_sets(osdmap, self._suspects(progress, last.acting), up)
-        guards = self._guards(epoch)
-        if guards is None:
+        own_changes = self._own_changes(up, changed, last.up, flipped)
+        self._watch_pgs(epoch, changed)
+        acting = self._acting_sets(osdmap, self._maybe_remapped(progress, last.acting), up)
+        map_settings = self._map_settings(epoch)
+        if map_settings is None:
             raise _NeedsDump
-        if not (changed or flipped or acting != last.acting or _are_new(guards, osd_map)
+        if not (changed or flipped or acting != last.acting or _differ(map_settings, osd_map)
                 or self._dump_is_recent(_UNEXPLAINED_SECONDS)):
             raise _NeedsDump
-        self._sent = {}
+        self._expected = {}
         started = started_osds(osd_map["osds"], flipped, self._mgr.get("osd_stats"), epoch)
-        return OsdMapReading(_patched(osd_map, epoch, guards, flipped, started, ours, acting),
+        return OsdMapReading(_patched(osd_map, epoch, map_settings, flipped, started, own_changes, acting),
                              last.crush, up, acting)
 
     def _has_same_pgs(self, progress: Mapping[str, Mapping[str, Any]]) -> bool:
@@ -212,28 +212,28 @@ class OsdMapReader:
             up.update(mapped)
         return (up if changed else last.up), changed
 
-    def _ours(self, up: Mapping[str, Osds], changed: Sequence[str], before: Mapping[str, Osds],
+    def _own_changes(self, up: Mapping[str, Osds], changed: Sequence[str], before: Mapping[str, Osds],
               flipped: Collection[int]) -> List[PgChange]:
         """What we sent, where all of it shows and no up set has changed for another reason."""
         for pgid in changed:
-            change = self._sent.get(pgid)
+            change = self._expected.get(pgid)
             if change is None or up[pgid] != change.up_after:
                 difference = set(up[pgid]).symmetric_difference(before[pgid])
                 if change is not None or not difference.issubset({*flipped, _NO_OSD}):
                     raise _NeedsDump
                 if not difference:   # in another order
                     raise _NeedsDump
-        for pgid, change in self._sent.items():
+        for pgid, change in self._expected.items():
             if up.get(pgid) != change.up_after or change.up_after == change.up_before:
                 raise _NeedsDump
-        return list(self._sent.values())
+        return list(self._expected.values())
 
-    def _watch(self, epoch: int, changed: Sequence[str]) -> None:
+    def _watch_pgs(self, epoch: int, changed: Sequence[str]) -> None:
         """Their statistics may be older than the change, and a pg_temp follows later."""
         for pgid in changed:
             self._watched[pgid] = epoch
 
-    def _suspects(self, progress: Mapping[str, Mapping[str, Any]],
+    def _maybe_remapped(self, progress: Mapping[str, Mapping[str, Any]],
                   acting: Mapping[str, Osds]) -> Set[str]:
         """PGs whose acting set may not be their up set."""
         self._watched = {
@@ -312,28 +312,28 @@ def _raw_used_rate(osdmap: OsdMapApi, pool: int) -> float:
         raise _NeedsDump from None
 
 
-def _are_new(guards: MapGuards, osd_map: Mapping[str, Any]) -> bool:
+def _differ(map_settings: OsdMapSettings, osd_map: Mapping[str, Any]) -> bool:
     flags = frozenset(flag for flag in osd_map.get("flags", "").split(",") if flag)
-    return (guards.flags - _HIDDEN_FLAGS != flags - _HIDDEN_FLAGS
-            or guards.min_compat_client != osd_map.get("require_min_compat_client", ""))
+    return (map_settings.flags - _HIDDEN_FLAGS != flags - _HIDDEN_FLAGS
+            or map_settings.min_compat_client != osd_map.get("require_min_compat_client", ""))
 
 
-def _patched(osd_map: Mapping[str, Any], epoch: int, guards: MapGuards,
+def _patched(osd_map: Mapping[str, Any], epoch: int, map_settings: OsdMapSettings,
              flipped: Mapping[int, bool], started: Mapping[int, int],
-             ours: Sequence[PgChange], acting: Mapping[str, Osds]) -> Mapping[str, Any]:
+             own_changes: Sequence[PgChange], acting: Mapping[str, Osds]) -> Mapping[str, Any]:
     """The dump as it would be now."""
     hidden = _HIDDEN_FLAGS.intersection(osd_map.get("flags", "").split(","))
-    flags = sorted(guards.flags | hidden)
+    flags = sorted(map_settings.flags | hidden)
     return {
         **osd_map, "epoch": epoch, "modified": "", "flags": ",".join(flags), "flags_set": flags,
-        "require_min_compat_client": guards.min_compat_client,
-        "osds": [_flipped(osd, flipped, started) for osd in osd_map["osds"]]
+        "require_min_compat_client": map_settings.min_compat_client,
+        "osds": [_with_state(osd, flipped, started) for osd in osd_map["osds"]]
         if flipped or started else osd_map["osds"],
-        "pg_upmap_items": _with_items(osd_map.get("pg_upmap_items", ()), ours),
+        "pg_upmap_items": _with_items(osd_map.get("pg_upmap_items", ()), own_changes),
         "pg_temp": [{"pgid": pgid, "osds": list(osds)} for pgid, osds in acting.items()]}
 
 
-def _flipped(osd: Mapping[str, Any], flipped: Mapping[int, bool],
+def _with_state(osd: Mapping[str, Any], flipped: Mapping[int, bool],
              started: Mapping[int, int]) -> Mapping[str, Any]:
     if osd["osd"] in started:
         osd = {**osd, "up_from": started[osd["osd"]]}

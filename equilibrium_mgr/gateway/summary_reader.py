@@ -21,7 +21,7 @@ _FLAGS, _MIN_COMPAT = "osd stat", "osd get-require-min-compat-client"
 _ANSWER_SECONDS = 5.0
 
 
-class MapGuards(NamedTuple):
+class OsdMapSettings(NamedTuple):
     """What of the osdmap can forbid all movement, at one epoch or a later one."""
 
     epoch: int
@@ -45,15 +45,15 @@ class SummaryReader:
         self._counters = counters
         self._reports = reports
         self._lock = threading.Lock()
-        self._guards: Optional[MapGuards] = None
+        self._map_settings: Optional[OsdMapSettings] = None
 
-    def summary(self, builtin_active: bool, with_guards: bool) -> ClusterSummary:
-        """The cluster as of now; flags and clients only `with_guards`, which may ask a monitor."""
+    def summary(self, builtin_active: bool, with_map_settings: bool) -> ClusterSummary:
+        """The cluster as of now; flags and clients only `with_map_settings`, which may ask a monitor."""
         self._counters.add("summaries")
         connected = bool(self._mgr.have_mon_connection())
         osdmap = self._mgr.get_osdmap()
         epoch = int(osdmap.get_epoch())
-        guards = self.guards(epoch) if with_guards and connected else None
+        map_settings = self.map_settings(epoch) if with_map_settings and connected else None
         reading = SummaryReading(
             tree=self._read("osd_map_tree"), osd_stats=self._read("osd_stats")["osd_stats"],
             pool_stats=self._read("pool_stats")["pool_stats"], pg_status=self._read("pg_status"))
@@ -66,21 +66,21 @@ class SummaryReader:
             builtin_active=builtin_active,
             stale_osds=frozenset(osd for osd in self._reports.stale(reading.osd_stats, now)
                                  if osd in osds and osds[osd].up and osds[osd].is_in),
-            flags=guards.flags if guards is not None else None,
-            min_compat_client=guards.min_compat_client if guards is not None else None)
+            flags=map_settings.flags if map_settings is not None else None,
+            min_compat_client=map_settings.min_compat_client if map_settings is not None else None)
 
-    def guards(self, epoch: int) -> Optional[MapGuards]:
+    def map_settings(self, epoch: int) -> Optional[OsdMapSettings]:
         """As of this epoch, asked for once an epoch; None where no monitor answers in time."""
         with self._lock:
-            known = self._guards
+            known = self._map_settings
         if known is not None and known.epoch == epoch:
             return known
         stat, client = self._ask((_FLAGS, _MIN_COMPAT))
         if stat is None or client is None:
             return None
-        found = MapGuards(epoch, flags_of(stat), client.strip())
+        found = OsdMapSettings(epoch, flags_of(stat), client.strip())
         with self._lock:
-            self._guards = found
+            self._map_settings = found
         return found
 
     def _ask(self, prefixes: Sequence[str]) -> List[Optional[str]]:

@@ -43,7 +43,7 @@ class ClusterObserver:
     def summary(self, settings: Settings) -> ClusterSummary:
         """The cluster in brief, with what can forbid all movement; keeps the view's misplaced
         ratio and its limit up to date. Raises NotReady."""
-        summary = self._gateway.summary(with_guards=True)
+        summary = self._gateway.summary(with_map_settings=True)
         self.builtin_active = summary.builtin_active
         if self.view is not None:
             snapshot = self.view.snapshot

@@ -22,7 +22,7 @@ def share_utilizations(snapshot: Snapshot) -> Dict[int, float]:
     capacity: Dict[FrozenSet[int], int] = dict.fromkeys(wanted, 0)
     for number, known in takes.items():
         osd = snapshot.osds.get(number)
-        if known in wanted and osd is not None and osd.cannot_take() is None:
+        if known in wanted and osd is not None and osd.unusable_reason() is None:
             used[known] += max(0, osd.target_bytes - osd.spared_bytes)
             capacity[known] += osd.capacity_bytes
     return {osd.id: used[takes[osd.id]] / capacity[takes[osd.id]] for osd in held

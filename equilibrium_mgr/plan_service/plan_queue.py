@@ -32,52 +32,52 @@ class PlanQueue:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._making: Dict[str, PlanJob] = {}   # by name, those that wait in their order
+        self._jobs: Dict[str, PlanJob] = {}   # by name, those that wait in their order
         self._last_was_automatic = False
 
-    def add(self, making: PlanJob) -> bool:
+    def add(self, job: PlanJob) -> bool:
         """False where one of that name is in the making already."""
         with self._lock:
-            if making.progress.plan in self._making:
+            if job.progress.plan in self._jobs:
                 return False
-            self._making[making.progress.plan] = making
+            self._jobs[job.progress.plan] = job
             return True
 
-    def take(self) -> Optional[PlanJob]:
+    def next_job(self) -> Optional[PlanJob]:
         """The next one to be made; None where nothing waits."""
         with self._lock:
-            waiting = [m for m in self._making.values() if not m.progress.running]
+            waiting = [m for m in self._jobs.values() if not m.progress.running]
             if not waiting:
                 return None
             turn = [m for m in waiting if bool(m.progress.plan) == self._last_was_automatic]
-            making = (turn or waiting)[0]
-            self._last_was_automatic = not making.progress.plan
-            making.progress = making.progress._replace(running=True)
-            return making
+            job = (turn or waiting)[0]
+            self._last_was_automatic = not job.progress.plan
+            job.progress = job.progress._replace(running=True)
+            return job
 
-    def advance(self, making: PlanJob, moves: int) -> bool:
+    def advance(self, job: PlanJob, moves: int) -> bool:
         """Notes the moves so far; False where the plan has been cancelled."""
         with self._lock:
-            making.progress = making.progress._replace(moves=moves)
-            return not making.cancelled
+            job.progress = job.progress._replace(moves=moves)
+            return not job.cancelled
 
-    def finish(self, making: PlanJob) -> None:
+    def finish(self, job: PlanJob) -> None:
         """It is made, or has failed."""
         with self._lock:
-            if self._making.get(making.progress.plan) is making:
-                del self._making[making.progress.plan]
+            if self._jobs.get(job.progress.plan) is job:
+                del self._jobs[job.progress.plan]
 
     def cancel(self, name: str) -> bool:
         """Forgets a plan in the making, which then ends at its next checkpoint; False for none."""
         with self._lock:
-            making = self._making.pop(name, None)
-            if making is not None:
-                making.cancelled = True
-            return making is not None
+            job = self._jobs.pop(name, None)
+            if job is not None:
+                job.cancelled = True
+            return job is not None
 
     def progress(self) -> Dict[str, PlanProgress]:
         with self._lock:
-            return {name: making.progress for name, making in self._making.items()}
+            return {name: job.progress for name, job in self._jobs.items()}
 
 
 class Failures:
@@ -88,7 +88,7 @@ class Failures:
         self._most = most
         self._sentences: Dict[str, str] = {}
 
-    def note(self, name: str, error: BaseException) -> None:
+    def record(self, name: str, error: BaseException) -> None:
         with self._lock:
             self._sentences.pop(name, None)
             self._sentences[name] = f"{type(error).__name__}: {error}"
@@ -99,7 +99,7 @@ class Failures:
         with self._lock:
             self._sentences.pop(name, None)
 
-    def of(self, name: str) -> Optional[str]:
+    def get(self, name: str) -> Optional[str]:
         with self._lock:
             return self._sentences.get(name)
 

@@ -18,7 +18,7 @@ from ..snapshot.model import Snapshot
 from .plan_queue import Failures, PlanJob, PlanQueue, PlanProgress
 
 #: Named plans that may be in the making at once: each waits for those before it.
-MAX_IN_THE_MAKING = 10
+MAX_PLANS_IN_PROGRESS = 10
 #: How often a plan waits for PGs that have just been remapped; the map of a busy cluster never rests.
 _MOST_WAITS = 3
 
@@ -39,20 +39,20 @@ class PlanService:
         self.last_plan: Optional[Dict[str, Any]] = None   # JSON-ready figures, for `status`
         self._stopping = False
 
-    def in_the_making(self) -> Dict[str, PlanProgress]:
+    def plans_in_progress(self) -> Dict[str, PlanProgress]:
         """Name → progress of each plan that is made or waits to be; "" is the automatic one."""
         return self._queue.progress()
 
-    def failure(self, name: str) -> Optional[str]:
+    def last_failure(self, name: str) -> Optional[str]:
         """Why the last attempt to make this plan failed, or None."""
-        return self._failures.of(name)
+        return self._failures.get(name)
 
     def submit_named(self, name: str, options: PlanOptions, max_seconds: float) -> bool:
         """Starts the making of a plan that is kept; False where one of that name is being made."""
-        def keep(plan: Plan, making: PlanJob) -> None:
+        def keep(plan: Plan, job: PlanJob) -> None:
             head = self._plan_store.put(name, plan, self._clock())
             self._comparisons.made(head, options)
-            if making.cancelled and self._plan_store.heads().get(name) == head:  # while it was written
+            if job.cancelled and self._plan_store.heads().get(name) == head:  # while it was written
                 self._plan_store.remove(name)
                 self._comparisons.forget(name)
         begins = self._submit(name, None, options, max_seconds, keep)
@@ -100,15 +100,15 @@ class PlanService:
 
     def _submit(self, name: str, snapshot: Optional[Snapshot], options: PlanOptions,
                 max_seconds: float, done: Callable[[Plan, PlanJob], None]) -> bool:
-        def make(making: PlanJob) -> None:
-            taken = self._dumped(snapshot)
+        def make(job: PlanJob) -> None:
+            taken = self._with_dumped_osdmap(snapshot)
             self._gateway.counters.add("plans")
             plan = make_plan(taken, self._within_ceph_limits(options), self._checkpoint(
-                max_seconds, lambda moves: self._queue.advance(making, moves)))
-            if making.cancelled:
+                max_seconds, lambda moves: self._queue.advance(job, moves)))
+            if job.cancelled:
                 return
             if not self._stopping:
-                done(plan, making)
+                done(plan, job)
             self.last_plan = _figures(name, plan, self._clock())
             self._log.info("made plan %s: %d moves, %d bytes, %s", name or "(automatic)",
                            len(plan.moves), plan.bytes, plan.stop_reason)
@@ -117,23 +117,23 @@ class PlanService:
             return False
         if name:  # an automatic plan's failure shows until one succeeds
             self._failures.forget(name)
-        self._jobs.submit("plan %s" % (name or "automatic"), self._make_next)
+        self._jobs.submit("plan %s" % (name or "automatic"), self._run_next_job)
         return True
 
-    def _make_next(self) -> None:
+    def _run_next_job(self) -> None:
         """A job for each plan that was submitted; which one it makes is the queue's choice."""
-        making = self._queue.take()
-        if making is None:   # the one that it was for has been cancelled
+        job = self._queue.next_job()
+        if job is None:   # the one that it was for has been cancelled
             return
-        name = making.progress.plan
+        name = job.progress.plan
         try:
-            making.make(making)
+            job.make(job)
         except Exception as error:
             self._log.exception("making plan %r failed", name or "automatic")
-            if not making.cancelled:
-                self._failures.note(name, error)
+            if not job.cancelled:
+                self._failures.record(name, error)
         finally:
-            self._queue.finish(making)
+            self._queue.finish(job)
 
     def _plan_next_aim(self, comparison: AimComparison, snapshot: Optional[Snapshot],
                        max_seconds: float) -> None:
@@ -151,7 +151,7 @@ class PlanService:
                 return
             taken = snapshot
             try:
-                taken = self._dumped(taken)
+                taken = self._with_dumped_osdmap(taken)
                 self._gateway.counters.add("plans")
                 plan = make_plan(taken, self._within_ceph_limits(comparison.options._replace(aim=aim)),
                                  self._checkpoint(max_seconds, wanted))
@@ -163,7 +163,7 @@ class PlanService:
             self._plan_next_aim(comparison, taken, max_seconds)
         self._jobs.submit(f"compare {name} with aim {aim}", job)
 
-    def _dumped(self, snapshot: Optional[Snapshot]) -> Snapshot:
+    def _with_dumped_osdmap(self, snapshot: Optional[Snapshot]) -> Snapshot:
         """The snapshot, or a newer one where none was given or its osdmap was not dumped.
 
         Where PGs were remapped a moment ago it is not known yet whether their data has to move: a

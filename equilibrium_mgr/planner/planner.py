@@ -9,7 +9,7 @@ from ..plan.options import PlanOptions
 from ..plan.usage import placement_usage, snapshot_usage
 from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
 from ..snapshot.model import Snapshot, without_shares
-from ..snapshot.upmap_items import items_for, settle_replicated
+from ..snapshot.upmap_items import items_for, keep_raw_positions
 from .bound.lower_bound import utilization_bounds
 from .limited_search import limited_placement
 from .move_order import Change, ChangeGroup, order_changes, wanted_changes
@@ -115,7 +115,7 @@ def _pg_change(placement: PlacementState, change: Change) -> PgChange:
     assert pool.rule is not None
     wanted = tuple(placement.osd_ids[i] for i in placement.up[change.pg])
     if not pool.erasure:
-        wanted = settle_replicated(pg.raw, wanted, pool.rule)
+        wanted = keep_raw_positions(pg.raw, wanted, pool.rule)
     return PgChange(pgid=pg.pgid, raw=pg.raw, up_before=pg.up, up_after=wanted,
                     items=items_for(pg.raw, wanted), shards=len(change.moves),
                     shard_bytes=pg.shard_bytes, objects=pg.objects)
@@ -125,7 +125,7 @@ def _skipped(snapshot: Snapshot) -> Dict[str, int]:
     """Reasons why PGs and OSDs stay out of the plan, counted."""
     skipped = Counter({f"PG: {reason}": n for reason, n in snapshot.skipped.items()})
     for osd in snapshot.osds.values():
-        reason = osd.cannot_take()
+        reason = osd.unusable_reason()
         if reason:
             skipped[f"OSD: {reason}"] += 1
     return dict(sorted(skipped.items()))

@@ -73,7 +73,7 @@ def _explain_cluster(context: ExplainContext) -> Facts:
     view, snapshot = context.view, context.view.snapshot
     sets, sentences = _sets(view)
     unusable = Counter(reason for reason in (
-        osd.cannot_take() for osd in snapshot.osds.values()) if reason)
+        osd.unusable_reason() for osd in snapshot.osds.values()) if reason)
     troubled = sorted(set(blocked_pool_reasons(snapshot).values()))
     sentences.append(f"equilibrium is {context.balancer.state}: {context.balancer.reason}")
     sentences += too_full_sentences(snapshot, view.too_full)

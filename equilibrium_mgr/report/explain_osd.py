@@ -32,7 +32,7 @@ def explain_osd(number: int, view: ClusterView) -> Facts:
         "uncompacted_bytes": osd.uncompacted_bytes,
         "utilization": utilization(osd), "target_utilization": target_utilization(osd),
         "reachable": level, "set": set_json(osd_set, view.snapshot) if osd_set else None,
-        "bound": osd_set.bound if osd_set else None, "cannot_take": osd.cannot_take(),
+        "bound": osd_set.bound if osd_set else None, "cannot_take": osd.unusable_reason(),
         "share": osd.share, "held_by": osd.held_by,
         "limited_pools": limited,
         "too_full": [entry.to_json(view.snapshot.full_ratio) for entry in too_full]}
@@ -41,8 +41,8 @@ def explain_osd(number: int, view: ClusterView) -> Facts:
         sentences.append("%s of that are omap that has left it, free once its RocksDB has"
                          " compacted; 'ceph tell osd.%d compact' does that at once"
                          % (format_bytes(osd.uncompacted_bytes), number))
-    if osd.cannot_take():
-        sentences.append(f"no shard may go to it: it is {osd.cannot_take()}")
+    if osd.unusable_reason():
+        sentences.append(f"no shard may go to it: it is {osd.unusable_reason()}")
     else:
         if osd.share < 1.0:
             sentences.append(held_sentence(osd))

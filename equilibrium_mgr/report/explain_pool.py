@@ -72,7 +72,7 @@ def explain_pg(pg: Pg, view: ClusterView, rejected: Items) -> Facts:
         "shards": [_shard(osd, snapshot) for osd in pg.up]}
     sentences = ["pg %s of pool %s, %s a shard, belongs on %s" % (
         pg.pgid, pool.name, format_bytes(pg.shard_bytes), _osds(pg.up))]
-    sentences.append(f"its data is on {_osds(pg.home)} and on its way"
+    sentences.append(f"its data is on {_osds(pg.holders)} and on its way"
                      if pg.is_moving else "its data is there")
     sentences += _origin(items, raw, pg.up)
     sentences += too_full_sentences(snapshot, too_full)

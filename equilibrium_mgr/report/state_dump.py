@@ -76,7 +76,7 @@ def _stat_sum(record: PgRecord, size: int, up: List[int], acting: List[int]) -> 
     omap = {"num_objects_omap": record.omap_objects} if record.omap_objects >= 0 else {}
     return {"num_bytes": record.num_bytes, "num_objects": record.num_objects, **omap,
             "num_object_copies": record.num_objects * size,
-            "num_objects_misplaced": int(record.num_objects * moving * record.to_come),
+            "num_objects_misplaced": int(record.num_objects * moving * record.uncopied_ratio),
             "num_objects_degraded": degraded,
             "num_omap_bytes": record.omap_bytes, "num_omap_keys": 0}
 

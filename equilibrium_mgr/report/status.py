@@ -32,7 +32,7 @@ def report_status(balancer: Balancer, plan_service: PlanService, active: bool, n
     `news`: what has come since and speaks against a rest.
     """
     view = view if view is not None else balancer.view
-    making = plan_service.in_the_making()
+    making = plan_service.plans_in_progress()
     data: Dict[str, Any] = {
         "state": balancer.state, "reason": balancer.reason, "active": active,
         "planning": [{"plan": p.plan or "automatic", "aim": p.aim, "moves": p.moves,

@@ -74,7 +74,7 @@ def _targets(pg: Pg, osd: int, snapshot: Snapshot) -> List[Osd]:
     assert rule is not None
     found = (snapshot.osds.get(other) for other in rule.block_at(pg.up.index(osd)).weights
              if other != osd)
-    return [target for target in found if target is not None and target.cannot_take() is None]
+    return [target for target in found if target is not None and target.unusable_reason() is None]
 
 
 def _against(pg: Pg, position: int, target: Osd, snapshot: Snapshot, fill_limit: float,

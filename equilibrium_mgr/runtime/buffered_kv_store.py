@@ -24,13 +24,13 @@ class BufferedKvStore:
     def __init__(self, kv: KeyValueStore, log: logging.Logger) -> None:
         self._kv = kv
         self._log = log
-        self._stands: Dict[str, Optional[str]] = {}
-        self._noted: Dict[str, Optional[str]] = {}
+        self._stored: Dict[str, Optional[str]] = {}
+        self._pending: Dict[str, Optional[str]] = {}
 
-    def recall(self, key: str) -> Optional[Mapping[str, Any]]:
+    def read(self, key: str) -> Optional[Mapping[str, Any]]:
         """What the last mgr noted; None where there is nothing, or nothing that can be read."""
         stored = self._kv.get_store(key)
-        self._stands[key] = stored
+        self._stored[key] = stored
         if not stored:
             return None
         try:
@@ -42,27 +42,27 @@ class BufferedKvStore:
             self._log.warning("what was kept as '%s' cannot be read: %s", key, error)
             return None
 
-    def note(self, key: str, value: Optional[Mapping[str, Any]]) -> None:
+    def put(self, key: str, value: Optional[Mapping[str, Any]]) -> None:
         """What shall stand in the store after this round; None for nothing."""
         if value is None:
-            self._noted[key] = None
+            self._pending[key] = None
             return
         text = json.dumps({"version": _VERSION, **value}, separators=(",", ":"), sort_keys=True)
         if len(text.encode()) > MAX_VALUE_BYTES:
             self._log.error("'%s' has grown to %d bytes and is not kept", key, len(text.encode()))
             return
-        self._noted[key] = text
+        self._pending[key] = text
 
-    def write(self) -> None:
+    def flush(self) -> None:
         """Brings the store in line; costs nothing where nothing has changed."""
-        while self._noted:
-            key = next(iter(self._noted))
-            text = self._noted.pop(key)
-            if key in self._stands and self._stands[key] == text:
+        while self._pending:
+            key = next(iter(self._pending))
+            text = self._pending.pop(key)
+            if key in self._stored and self._stored[key] == text:
                 continue
             try:
                 self._kv.set_store(key, text)
             except BaseException:
-                self._noted.setdefault(key, text)  # for the next attempt
+                self._pending.setdefault(key, text)  # for the next attempt
                 raise
-            self._stands[key] = text
+            self._stored[key] = text

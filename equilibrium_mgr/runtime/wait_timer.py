@@ -29,12 +29,12 @@ class WaitTimer:
 
     def seconds_left(self, now: float) -> float:
         """How long to wait still; 0 when it is over. Never more than the whole interval."""
-        left = self.foreseen(now)
+        left = self.peek_seconds_left(now)
         if left <= 0.0:
             self._began = None
         return left
 
-    def foreseen(self, now: float) -> float:
+    def peek_seconds_left(self, now: float) -> float:
         """As `seconds_left`, for one who may yet begin the wait anew when it is over."""
         if self._began is None:
             return 0.0

@@ -8,7 +8,7 @@ from typing import Dict, NamedTuple
 class Counts(NamedTuple):
     """How often something was done since the mgr became active."""
 
-    looks: int = 0          # full readings of the cluster
+    full_readings: int = 0          # full readings of the cluster
     pg_stats: int = 0       # readings of every PG's whole statistics
     osdmap_dumps: int = 0   # dumps of the osdmap, which hold the mgr's lock since Ceph 18
     summaries: int = 0      # cheap readings, see snapshot.summary

@@ -15,16 +15,16 @@ from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
 from ..runtime.row_store import Rows
 from . import immovable_reasons as reasons
 from .acting_sets import acting_sets, is_optimized
-from .in_flight import InFlightTracker, PgContext, Place
+from .in_flight import InFlightTracker, PgContext, PgLocation
 from .model import (NO_CLASS, Osd, Pg, PgStateCounts, Pool, Snapshot, UpmapItems, shard_changes,
                     transfers)
-from .omap import is_much
+from .omap import is_much_omap
 from .operator_weights import with_base_bytes, with_shares
 from .reading import PgRecord, Reading
 from .shard_inputs import NO_RECORD, shard_inputs
 from .shard_sizes import DeviceInput, ShardInput, SizeModel, fit_sizes
 from .uncompacted_omap import UncompactedOmap, reported_omap
-from .upmap_items import invert_items, items_by_pg, items_for, settle_replicated
+from .upmap_items import invert_items, items_by_pg, items_for, keep_raw_positions
 
 _T = TypeVar("_T")
 
@@ -34,7 +34,7 @@ _ERASURE = 3
 _FULL_RATIOS = {"full_ratio": 0.95, "backfillfull_ratio": 0.85, "nearfull_ratio": 0.85}
 
 
-class _Verdict(NamedTuple):
+class _CheckedPlacement(NamedTuple):
     """What one PG's placement came to, and from what."""
 
     up: Tuple[int, ...]
@@ -57,7 +57,7 @@ class SnapshotBuilder:
         self._crush: Optional[CrushHierarchy] = None
         self._rules: Dict[Tuple[int, int, bool], PlacementRule] = {}
         self._topology: Any = None
-        self._verdicts: Rows[_Verdict] = Rows(_Verdict)
+        self._placements: Rows[_CheckedPlacement] = Rows(_CheckedPlacement)
         self._tracker = InFlightTracker()
         self._uncompacted = UncompactedOmap()
 
@@ -71,7 +71,7 @@ class SnapshotBuilder:
         if reading.respect_weights:
             devices = with_shares(devices, crush)
         self._forget_stale(pools, devices)
-        tally = _Tally()
+        tally = _CopyCounts()
         pgs = self._pgs(reading, pools, items, devices, tally)
         copies = reading.pg_status.get("misplaced_total") or sum(
             pg.objects * pools[pg.pool].size for pg in self._paced(pgs.values()))
@@ -85,7 +85,7 @@ class SnapshotBuilder:
             crush=crush, crush_version=osd_map.get("crush_version", 0),
             osds=with_base_bytes(
                 _with_transfers(devices, self._paced(pgs.values()), pools,
-                                self._uncompacted.of_osds()), self._paced(pgs.values())),
+                                self._uncompacted.bytes_by_osd()), self._paced(pgs.values())),
             pools=pools, pgs=pgs, upmap_items=items,
             pool_states=_pool_states(reading.pg_status, tally),
             object_copies=copies,
@@ -106,7 +106,7 @@ class SnapshotBuilder:
             self._crush = CrushHierarchy(reading.crush)
             self._crush_version = version
             self._rules = {}
-            self._verdicts = Rows(_Verdict)
+            self._placements = Rows(_CheckedPlacement)
         return self._crush
 
     def _pools(self, osd_map: Mapping[str, Any], crush: CrushHierarchy,
@@ -147,20 +147,20 @@ class SnapshotBuilder:
                     [osd.id for osd in devices.values() if osd.reweight <= 0.0])
         if topology != self._topology:
             self._topology = topology
-            self._verdicts = Rows(_Verdict)
+            self._placements = Rows(_CheckedPlacement)
 
     def _pgs(self, reading: Reading, pools: Mapping[int, Pool], items: Mapping[str, UpmapItems],
-             devices: Mapping[int, Osd], tally: _Tally) -> Rows[Pg]:
+             devices: Mapping[int, Osd], tally: _CopyCounts) -> Rows[Pg]:
         acting_of = acting_sets(reading)
         self._tracker.begin(reading)
         pinned = _pinned(reading.osd_map)
         silent = frozenset(osd.id for osd in devices.values() if not osd.has_statistics)
-        is_out = _out_test(devices)
+        is_out = _is_out_of(devices)
         # an OSD that is out is to hold nothing, and its statistics are zeros for as long
         awaited = frozenset(osd for osd in silent if not is_out(osd))
         shards, unknown = shard_inputs(reading, pools, frozenset(devices) - silent, acting_of,
-                                       self._checkpoint, self._uncompacted.of_pools())
-        model = _fit(shards, devices, reading, self._checkpoint, self._uncompacted.of_osds())
+                                       self._checkpoint, self._uncompacted.bytes_by_pool())
+        model = _fitted_sizes(shards, devices, reading, self._checkpoint, self._uncompacted.bytes_by_osd())
         small = _small_osds(devices, reading)
         nearfull = _full_ratios(reading.osd_map)["nearfull_ratio"]
         pgs: Rows[Pg] = Rows(Pg)
@@ -168,48 +168,48 @@ class SnapshotBuilder:
             up = tuple(reading.up[pgid])
             record = reading.records.get(pgid, NO_RECORD)
             pool = pools[shard.pool]
-            known = self._verdicts.get(pgid)
+            known = self._placements.get(pgid)
             if known is None or known.up != up or known.items != items.get(pgid, ()):
-                known = self._verdicts[pgid] = _judge(pool, up, items.get(pgid, ()), is_out)
+                known = self._placements[pgid] = _check_placement(pool, up, items.get(pgid, ()), is_out)
             pgs[pgid] = Pg(
                 pgid=pgid, pool=pool.id, raw=known.raw, up=known.up, acting=tuple(shard.acting),
                 shard_bytes=model.shard_bytes(shard),
                 objects=_objects(shard, pgid in unknown),
-                to_come=record.to_come, state=record.state, reported_epoch=record.reported_epoch,
+                uncopied_ratio=record.uncopied_ratio, state=record.state, reported_epoch=record.reported_epoch,
                 immovable=(pinned.get(pgid) or pool.immovable or unknown.get(pgid)
                            or known.immovable or _not_reported(up, awaited)
-                           or _in_doubt(record.state)
+                           or _untrusted(record.state)
                            or (_omap_on_small_osd(shard, up, devices, nearfull)
                                if small and not small.isdisjoint(up) else None)),
-                home=self._home(pgid, known, shard, record, pool, tally, model))
-        for pgid in [pgid for pgid in self._verdicts if pgid not in shards]:
-            del self._verdicts[pgid]
+                holders=self._holders(pgid, known, shard, record, pool, tally, model))
+        for pgid in [pgid for pgid in self._placements if pgid not in shards]:
+            del self._placements[pgid]
         self._tracker.end()
         self._uncompacted.keep(shards)
-        self._uncompacted.settle(self._omap_held(shards, pgs), reported_omap(reading.osd_stats)
+        self._uncompacted.update(self._omap_held(shards, pgs), reported_omap(reading.osd_stats)
                                  if self._uncompacted.osds else {})
         tally.unreported = [pgs[pgid] for pgid, reason in unknown.items()
                             if reason == reasons.NO_STATISTICS]
         return pgs
 
-    def _home(self, pgid: str, known: _Verdict, shard: ShardInput, record: PgRecord, pool: Pool,
-              tally: _Tally, model: SizeModel) -> Tuple[int, ...]:
+    def _holders(self, pgid: str, known: _CheckedPlacement, shard: ShardInput, record: PgRecord, pool: Pool,
+              tally: _CopyCounts, model: SizeModel) -> Tuple[int, ...]:
         """Where the PG's shards are; what Ceph says of missing copies is judged on the way."""
         up, acting = known.up, tuple(shard.acting)
-        if acting == up and len(up) >= pool.size and self._tracker.rests(pgid, up, record.state):
+        if acting == up and len(up) >= pool.size and self._tracker.is_at_rest(pgid, up, record.state):
             return up
-        place = self._tracker.place(
+        place = self._tracker.locate(
             PgContext(pgid, up, acting, known.items, record, pool.size, pool.erasure))
         tally.note(pool.id, place)
         if shard.omap_bytes:
-            if place.home is not up:
-                self._uncompacted.sets_out(pgid, shard.omap_bytes,
+            if place.holders is not up:
+                self._uncompacted.begin_move(pgid, shard.omap_bytes,
                                            model.shard_bytes(shard) - shard.data_bytes)
-            elif place.left:
-                self._uncompacted.arrived(
-                    pgid, pool.id, shard_changes(place.left, up, pool.erasure)[1],
+            elif place.left_behind:
+                self._uncompacted.end_move(
+                    pgid, pool.id, shard_changes(place.left_behind, up, pool.erasure)[1],
                     record.omap_bytes or shard.omap_bytes)
-        return place.home
+        return place.holders
 
     def _omap_held(self, shards: Mapping[str, ShardInput],
                    pgs: Mapping[str, Pg]) -> Dict[int, int]:
@@ -218,9 +218,9 @@ class SnapshotBuilder:
         for pgid, shard in self._paced(shards.items() if held else ()):
             if shard.omap_bytes:
                 pg = pgs[pgid]
-                for osd in held.keys() & {*pg.home, *pg.up}:
+                for osd in held.keys() & {*pg.holders, *pg.up}:
                     # what comes is reported as it arrives
-                    there = 1.0 if osd in pg.home else 1.0 - pg.to_come
+                    there = 1.0 if osd in pg.holders else 1.0 - pg.uncopied_ratio
                     held[osd] += int(there * shard.omap_bytes)
         return held
 
@@ -309,7 +309,7 @@ def _small_osds(devices: Mapping[int, Osd], reading: Reading) -> FrozenSet[int]:
 def _omap_on_small_osd(shard: ShardInput, up: Sequence[int], devices: Mapping[int, Osd],
                        nearfull: float) -> Optional[str]:
     """Why a PG on a small OSD stays, unless one of its OSDs has to be relieved."""
-    if not is_much(shard.omap_bytes, shard.data_bytes) or any(
+    if not is_much_omap(shard.omap_bytes, shard.data_bytes) or any(
             osd in devices and devices[osd].used_bytes > nearfull * devices[osd].size_bytes
             for osd in up):
         return None
@@ -323,14 +323,14 @@ def _not_reported(up: Sequence[int], awaited: FrozenSet[int]) -> Optional[str]:
     return None
 
 
-def _in_doubt(state: str) -> Optional[str]:
+def _untrusted(state: str) -> Optional[str]:
     """Why no copy of a PG in this state should be given up."""
     if "inconsistent" in state or "failed_repair" in state:
         return reasons.INCONSISTENT
     return reasons.STALE if "stale" in state else None
 
 
-def _fit(shards: Mapping[str, ShardInput], devices: Mapping[int, Osd],
+def _fitted_sizes(shards: Mapping[str, ShardInput], devices: Mapping[int, Osd],
          reading: Reading, checkpoint: Checkpoint,
          uncompacted: Mapping[int, int]) -> SizeModel:
     measured = {osd.id: DeviceInput(osd.device_class, max(
@@ -348,20 +348,20 @@ def _pinned(osd_map: Mapping[str, Any]) -> Dict[str, str]:
     return pinned
 
 
-def _out_test(devices: Mapping[int, Osd]) -> Callable[[int], bool]:
+def _is_out_of(devices: Mapping[int, Osd]) -> Callable[[int], bool]:
     def is_out(osd: int) -> bool:
         return osd not in devices or devices[osd].reweight <= 0.0
     return is_out
 
 
-def _judge(pool: Pool, up: Tuple[int, ...], items: UpmapItems,
-           is_out: Callable[[int], bool]) -> _Verdict:
+def _check_placement(pool: Pool, up: Tuple[int, ...], items: UpmapItems,
+           is_out: Callable[[int], bool]) -> _CheckedPlacement:
     """What CRUSH gave the PG, and why its placement keeps it from being moved."""
     raw = invert_items(up, items, is_out) if items else up
     if raw is not None and pool.rule is not None and pool.rule.blocks_overlap:
         if any(source in raw and target in raw for source, target in items):
             raw = None  # CRUSH may have chosen one OSD twice
-    return _Verdict(up, items, raw or up, _immovable(pool, up, raw))
+    return _CheckedPlacement(up, items, raw or up, _immovable(pool, up, raw))
 
 
 def _immovable(pool: Pool, up: Tuple[int, ...], raw: Optional[Tuple[int, ...]]) -> Optional[str]:
@@ -379,7 +379,7 @@ def _immovable(pool: Pool, up: Tuple[int, ...], raw: Optional[Tuple[int, ...]]) 
     if raw == up:
         return None
     try:
-        items_for(raw, up if pool.erasure else settle_replicated(raw, up, pool.rule))
+        items_for(raw, up if pool.erasure else keep_raw_positions(raw, up, pool.rule))
     except ValueError:
         return reasons.EXCHANGED_SHARDS
     return None
@@ -395,7 +395,7 @@ def _with_transfers(devices: Mapping[int, Osd], pgs: Iterable[Pg], pools: Mappin
             continue
         gains, losses = transfers(pg, pools[pg.pool].erasure)
         for osd in gains:
-            inbound[osd] = inbound.get(osd, 0) + int(pg.shard_bytes * pg.to_come)
+            inbound[osd] = inbound.get(osd, 0) + int(pg.shard_bytes * pg.uncopied_ratio)
         for osd in losses:
             outbound[osd] = outbound.get(osd, 0) + pg.shard_bytes
     return {osd.id: osd._replace(inbound_bytes=inbound.get(osd.id, 0),
@@ -404,7 +404,7 @@ def _with_transfers(devices: Mapping[int, Osd], pgs: Iterable[Pg], pools: Mappin
             for osd in devices.values()}
 
 
-class _Tally:
+class _CopyCounts:
     """PGs by pool that are short of copies, and those that Ceph only calls so as they move;
     and the PGs that nobody has reported."""
 
@@ -413,14 +413,14 @@ class _Tally:
         self.explained: Counter[int] = Counter()
         self.unreported: List[Pg] = []
 
-    def note(self, pool_id: int, place: Place) -> None:
-        if place.short_of_copies:
+    def note(self, pool_id: int, place: PgLocation) -> None:
+        if place.lacks_copies:
             self.short[pool_id] += 1
-        elif place.explained:
+        elif place.only_moving:
             self.explained[pool_id] += 1
 
 
-def _pool_states(status: Mapping[str, Any], tally: _Tally) -> Dict[int, PgStateCounts]:
+def _pool_states(status: Mapping[str, Any], tally: _CopyCounts) -> Dict[int, PgStateCounts]:
     """As `pg_status` has them, less the PGs that only move, and with those that are short of
     copies by the osdmap, which knows earlier."""
     states = _reported_states(status)

@@ -1,10 +1,10 @@
-"""Where each PG's shards are while they move: the one home of what is in flight.
+"""Which OSDs hold each PG's shards while they move: the one place that tells what is in flight.
 
-The acting set does not tell. Where a PG's log reaches back to its first object, Ceph fills a new
-OSD by log recovery: it is missing from the acting set, or in it from the beginning, and the OSD
-that loses the shard is in neither set although it keeps its copy until the PG is clean. So the up
-set of the time when a PG was last seen clean is remembered, and until the PG is clean again, OSDs
-of that set lose what OSDs of the present one gain.
+The acting set alone does not tell it. Where a PG's log reaches back to its first object, Ceph fills
+a new OSD by log recovery: that OSD is missing from the acting set, or in it from the beginning, and
+the OSD that loses the shard is in neither set although it keeps its copy until the PG is clean.
+Therefore the up set in which a PG was last seen clean is remembered. Until the PG is clean again,
+OSDs of that set lose what OSDs of the present up set gain.
 """
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ from ..crush.placement import NO_OSD
 from .model import UpmapItems
 from .reading import PgRecord, Reading
 
-#: A PG that has to move has peered after so long, and has a pg_temp.
-_SHOWN_SECONDS = 20.0
-#: A PG publishes its state within seconds of peering: after this long a report counts that was late
-#: already when its up set changed, and after the longer time any report does.
+#: A PG that has to move has peered after this many seconds, and has a pg_temp.
+_PG_TEMP_SECONDS = 20.0
+#: A PG publishes its state within seconds of peering. After this many seconds a report counts that
+#: was late already when its up set changed, and after the longer time any report does.
 _PEERED_SECONDS = 120.0
-_BELIEVE_AFTER_SECONDS = 600.0
+_ANY_REPORT_SECONDS = 600.0
 
 Osds = Tuple[int, ...]
 
 
-class Place(NamedTuple):
+class PgLocation(NamedTuple):
     """Where one PG's shards are."""
 
-    home: Osds            # OSDs that hold them; the up set itself where nothing moves
-    short_of_copies: bool    # copies are missing that nobody moves
-    explained: bool       # Ceph calls it degraded or undersized, and it is only on its way
-    left: Osds = ()       # where it was until it arrived, since the last reading
+    holders: Osds           # OSDs that hold them; the up set itself (`is`) where nothing moves
+    lacks_copies: bool      # copies are missing that nobody moves
+    only_moving: bool       # Ceph calls it degraded or undersized, but all copies exist
+    left_behind: Osds = ()  # its holders until it arrived, since the last reading
 
 
-class _Away(NamedTuple):
-    """A PG that has not been seen clean since."""
+class _UncleanPg(NamedTuple):
+    """A PG that has not been seen clean since its up set changed."""
 
-    home: Osds          # where it was last clean
-    clean_epoch: int    # osdmap epoch of the last reading that saw it there
-    epoch: int          # of the first reading with its present up set; 0: every report knows it
-    since: float        # when that was read, seconds since the epoch
-    degraded: bool      # copies have been missing since then
-    old_epoch: int = 0          # osdmap epoch of the last reading with another up set
-    old_at: float = math.inf    # when that was read, seconds since the epoch
-    believed: bool = False      # it has been taken for arrived
+    holders: Osds          # OSDs that held its shards when it was last clean
+    last_clean_epoch: int  # osdmap epoch of the last reading that saw it clean
+    up_set_epoch: int      # of the first reading with its present up set; 0: every report knows it
+    up_set_read_at: float  # when that was read, seconds since the epoch
+    degraded: bool         # copies have been missing since then
+    previous_epoch: int = 0              # osdmap epoch of the last reading with another up set
+    previous_read_at: float = math.inf   # when that was read, seconds since the epoch
+    taken_as_arrived: bool = False
 
 
 class PgContext(NamedTuple):
@@ -60,7 +60,10 @@ class PgContext(NamedTuple):
 
 
 class InFlightTracker:
-    """Remembers where PGs were last clean. `begin`, `place` for every PG, then `end`."""
+    """Remembers where PGs were last clean.
+
+    For each reading: `begin`, then `is_at_rest` or `locate` for every PG, then `end`.
+    """
 
     def __init__(self) -> None:
         self._up: Mapping[str, Sequence[int]] = {}   # of the last reading
@@ -69,178 +72,192 @@ class InFlightTracker:
         self._map_age = 0.0   # seconds since the osdmap was changed, as far as known
         self._unsettled = 0.0
         self._same_up = False   # since the last reading no up set can have changed
-        self._away: Dict[str, _Away] = {}
-        self._now: Reading = _NOTHING
+        self._unclean: Dict[str, _UncleanPg] = {}
+        self._reading: Reading = _NOTHING
         self._new_epoch = 0
-        self._still_away: Dict[str, _Away] = {}
+        self._still_unclean: Dict[str, _UncleanPg] = {}
         self._alive: FrozenSet[int] = frozenset()
         self._up_from: Dict[int, int] = {}
         self._all_up = True
-        self._calm: Dict[str, bool] = {}   # states: no copies are missing
+        self._complete_states: Dict[str, bool] = {}   # PG state → no copies are missing
 
     def begin(self, reading: Reading) -> None:
-        """Takes in which OSDs are up. What an earlier, failed round noted is forgotten."""
+        """Starts a reading. Forgets what a round that failed before its `end` has recorded."""
         osds = reading.osd_map["osds"]
         alive = {osd["osd"] for osd in osds if osd.get("up", "up" in osd.get("state", ()))}
         self._alive, self._all_up = frozenset(alive), len(alive) == len(osds)
         self._up_from = {osd["osd"]: osd.get("up_from", 0) for osd in osds}
-        self._now, self._new_epoch = reading, reading.osd_map["epoch"]
+        self._reading, self._new_epoch = reading, reading.osd_map["epoch"]
         self._same_up = reading.up is self._up and self._new_epoch == self._epoch
-        self._still_away = {}
+        self._still_unclean = {}
         changed_at = reading.changed_at
         self._map_age = reading.taken_at - changed_at if changed_at is not None else 0.0
         self._unsettled = 0.0
 
     @property
     def unsettled_seconds(self) -> float:
-        """Seconds until acting sets tell of every PG whether it has to move; 0 where they do."""
+        """Seconds until acting sets show for every PG whether it has to move; 0 where they do."""
         return self._unsettled
 
     def end(self) -> None:
-        """All PGs have been placed: the next reading is compared with this one."""
-        self._up, self._epoch, self._read_at = self._now.up, self._new_epoch, self._now.taken_at
-        self._away, self._still_away = self._still_away, {}
-        self._now = _NOTHING
+        """Ends a reading: the next one is compared with it."""
+        self._up, self._epoch = self._reading.up, self._new_epoch
+        self._read_at = self._reading.taken_at
+        self._unclean, self._still_unclean = self._still_unclean, {}
+        self._reading = _NOTHING
 
-    def rests(self, pgid: str, up: Osds, state: str) -> bool:
-        """Is there nothing to tell of a PG whose acting set is its up set? Nearly always."""
-        calm = self._calm.get(state)
-        if calm is None:   # there are few different ones
-            calm = self._calm[state] = not _is_lacking(state)
-        if not calm or pgid in self._away or not (self._all_up or NO_OSD not in up):
+    def is_at_rest(self, pgid: str, up: Osds, state: str) -> bool:
+        """True where a PG whose acting set is its up set needs no `locate`: nearly always."""
+        is_complete = self._complete_states.get(state)
+        if is_complete is None:   # there are few different states
+            is_complete = self._complete_states[state] = not _lacks_copies(state)
+        if not is_complete or pgid in self._unclean or not (self._all_up or NO_OSD not in up):
             return False
         if self._same_up:
             return True
         last = self._up.get(pgid)
         return last is None or tuple(last) == up
 
-    def place(self, pg: PgContext) -> Place:
-        """Where one PG's shards are, and whether it is short of copies."""
-        up, lacking = pg.up, _is_lacking(pg.record.state)
-        known, last = self._away.get(pg.pgid), self._up.get(pg.pgid)
+    def locate(self, pg: PgContext) -> PgLocation:
+        """Where one PG's shards are, and whether it lacks copies."""
+        up, lacks_copies = pg.up, _lacks_copies(pg.record.state)
+        known, last = self._unclean.get(pg.pgid), self._up.get(pg.pgid)
         stays = last is not None and tuple(last) == up
-        away = self._completed(pg, self._follow(pg, known, last, stays))
-        self._note_unsettled(pg, away)
-        if self._is_clean(pg, away):
-            if pg.record.reported_epoch < away.epoch and self._is_recent(away):
-                # it may yet show that it moves
-                self._still_away[pg.pgid] = away._replace(believed=True)
-            return Place(up, False, False, () if away.believed else away.home)
-        home = _holders(pg, away.home, self._alive)
-        heard = self._is_heard(pg, away)
-        degraded = away.degraded or self._has_lost(away) or (lacking and heard and home == up)
-        if home != up or degraded or not heard:
-            self._still_away[pg.pgid] = away._replace(degraded=degraded)
-        return self._judged(pg, away._replace(home=home, degraded=degraded), lacking, heard)
+        unclean = self._with_all_holders(pg, self._remembered(pg, known, last, stays))
+        self._extend_unsettled(pg, unclean)
+        if self._is_clean(pg, unclean):
+            if pg.record.reported_epoch < unclean.up_set_epoch and self._is_recent(unclean):
+                # a later report may still show that it moves
+                self._still_unclean[pg.pgid] = unclean._replace(taken_as_arrived=True)
+            return PgLocation(up, False, False,
+                              () if unclean.taken_as_arrived else unclean.holders)
+        holders = _present_holders(pg, unclean.holders, self._alive)
+        has_reported = self._has_reported(pg, unclean)
+        degraded = unclean.degraded or self._has_lost(unclean) or (
+            lacks_copies and has_reported and holders == up)
+        if holders != up or degraded or not has_reported:
+            self._still_unclean[pg.pgid] = unclean._replace(degraded=degraded)
+        return self._location(pg, unclean._replace(holders=holders, degraded=degraded),
+                              lacks_copies, has_reported)
 
-    def _follow(self, pg: PgContext, away: Optional[_Away], last: Optional[Sequence[int]],
-                stays: bool) -> _Away:
-        """The memory of a PG that moves, or begins to."""
-        if away is not None:
-            return away if stays else away._replace(
-                epoch=self._new_epoch, since=self._now.taken_at, old_epoch=self._epoch,
-                old_at=self._read_at)
-        home = tuple(last) if last is not None else _guessed_home(pg, self._alive)
-        if stays and pg.acting != pg.up and not _same(pg.up, pg.acting, pg.positional):
-            home = _guessed_home(pg, self._alive)
+    def _remembered(self, pg: PgContext, unclean: Optional[_UncleanPg],
+                    last: Optional[Sequence[int]], stays: bool) -> _UncleanPg:
+        """The record of a PG that moves, or begins to. `last`: its up set at the last reading;
+        `stays`: that is the present one."""
+        if unclean is not None:
+            return unclean if stays else unclean._replace(
+                up_set_epoch=self._new_epoch, up_set_read_at=self._reading.taken_at,
+                previous_epoch=self._epoch, previous_read_at=self._read_at)
+        holders = tuple(last) if last is not None else _guessed_holders(pg, self._alive)
+        if stays and pg.acting != pg.up and not _is_same_set(pg.up, pg.acting, pg.positional):
+            holders = _guessed_holders(pg, self._alive)
+        read_at = self._reading.taken_at
         if last is None:
-            return _Away(home, self._new_epoch, 0, self._now.taken_at, False)
-        return _Away(home, self._epoch, 0 if stays else self._new_epoch, self._now.taken_at, False,
-                     self._epoch, self._read_at)
+            return _UncleanPg(holders, self._new_epoch, 0, read_at, False)
+        return _UncleanPg(holders, self._epoch, 0 if stays else self._new_epoch, read_at, False,
+                          self._epoch, self._read_at)
 
-    def _completed(self, pg: PgContext, away: _Away) -> _Away:
-        """A home that was guessed while copies seemed to be missing, with who holds them: once Ceph
-        counts none as degraded, an OSD that the PG is to leave has what the new one lacks."""
-        state = pg.record.state   # as long as it peers it says nothing of missing copies
-        if "degraded" in state or not _is_told(state) or _whole(away.home, pg.size):
-            return away
-        home = _guessed_home(pg, self._alive)
-        return away._replace(home=home) if _whole(home, pg.size) else away
+    def _with_all_holders(self, pg: PgContext, unclean: _UncleanPg) -> _UncleanPg:
+        """Guesses the holders again where they were guessed while copies seemed to be missing.
 
-    def _is_clean(self, pg: PgContext, away: _Away) -> bool:
-        """Does a report that knows the present up set call it clean there?"""
-        return ("clean" in pg.record.state and not self._has_hole(pg)
-                and _same(pg.up, pg.acting, pg.positional) and self._is_heard(pg, away))
-
-    def _is_heard(self, pg: PgContext, away: _Away) -> bool:
-        """Has the PG reported since it knows its present up set?
-
-        It may have moved and arrived before the first reading of that set, when nobody looked. Once
-        the set has stood for longer than a PG needs to peer, one that moves shows it by its acting
-        set; where nobody has looked for long, the set has most likely stood for so long.
+        Once Ceph counts no copy as degraded, an OSD that the PG is to leave has the shard that the
+        new OSD lacks.
         """
-        reported, waited = pg.record.reported_epoch, self._now.taken_at - away.since
-        return (reported >= away.epoch
-                or (reported > away.old_epoch and (
-                    self._seconds_known(away) > _SHOWN_SECONDS
-                    or self._now.taken_at - away.old_at > _PEERED_SECONDS))
-                or (reported > away.clean_epoch and waited > _PEERED_SECONDS)
-                or not 0.0 <= waited <= _BELIEVE_AFTER_SECONDS)
+        state = pg.record.state
+        if "degraded" in state or not _has_peered(state) or _is_whole(unclean.holders, pg.size):
+            return unclean
+        holders = _guessed_holders(pg, self._alive)
+        return unclean._replace(holders=holders) if _is_whole(holders, pg.size) else unclean
 
-    def _is_recent(self, away: _Away) -> bool:
-        """Was its present up set first read a short while ago?"""
-        return 0.0 <= self._now.taken_at - away.since <= _PEERED_SECONDS
+    def _is_clean(self, pg: PgContext, unclean: _UncleanPg) -> bool:
+        """True where a report that knows the present up set calls the PG clean there."""
+        return ("clean" in pg.record.state and not self._has_hole(pg)
+                and _is_same_set(pg.up, pg.acting, pg.positional)
+                and self._has_reported(pg, unclean))
 
-    def _note_unsettled(self, pg: PgContext, away: _Away) -> None:
-        """Is it not yet known whether the PG has to move? Neither by a report nor by its acting
-        set, so soon after its up set has changed."""
-        if pg.record.reported_epoch < away.epoch and _same(pg.up, pg.acting, pg.positional):
-            seconds = _SHOWN_SECONDS - self._seconds_known(away)
+    def _has_reported(self, pg: PgContext, unclean: _UncleanPg) -> bool:
+        """True where the PG's report is newer than its present up set.
+
+        A PG may have moved and arrived before the first reading of that up set. Once the up set has
+        stood for longer than a PG needs to peer, a PG that moves shows it by its acting set. Where
+        the last reading was long ago, the up set has most likely stood for that long.
+        """
+        reported = pg.record.reported_epoch
+        waited = self._reading.taken_at - unclean.up_set_read_at
+        return (reported >= unclean.up_set_epoch
+                or (reported > unclean.previous_epoch and (
+                    self._seconds_known(unclean) > _PG_TEMP_SECONDS
+                    or self._reading.taken_at - unclean.previous_read_at > _PEERED_SECONDS))
+                or (reported > unclean.last_clean_epoch and waited > _PEERED_SECONDS)
+                or not 0.0 <= waited <= _ANY_REPORT_SECONDS)
+
+    def _is_recent(self, unclean: _UncleanPg) -> bool:
+        """True where the present up set was first read less than two minutes ago."""
+        return 0.0 <= self._reading.taken_at - unclean.up_set_read_at <= _PEERED_SECONDS
+
+    def _extend_unsettled(self, pg: PgContext, unclean: _UncleanPg) -> None:
+        """Extends `unsettled_seconds` where neither a report nor the acting set shows yet whether
+        the PG has to move, as its up set has just changed."""
+        if pg.record.reported_epoch < unclean.up_set_epoch and _is_same_set(
+                pg.up, pg.acting, pg.positional):
+            seconds = _PG_TEMP_SECONDS - self._seconds_known(unclean)
             # no more than that where the clock was set back
-            self._unsettled = max(self._unsettled, min(seconds, _SHOWN_SECONDS))
+            self._unsettled = max(self._unsettled, min(seconds, _PG_TEMP_SECONDS))
 
-    def _seconds_known(self, away: _Away) -> float:
-        """Seconds that a PG has had its present up set, at least."""
-        return max(self._map_age, self._now.taken_at - away.since)
+    def _seconds_known(self, unclean: _UncleanPg) -> float:
+        """Seconds for which a PG has had its present up set, at least."""
+        return max(self._map_age, self._reading.taken_at - unclean.up_set_read_at)
 
-    def _has_lost(self, away: _Away) -> bool:
-        """Is an OSD that held a copy down, or has it been since the PG was clean?"""
-        return any(osd not in self._alive or self._up_from[osd] > away.clean_epoch
-                   for osd in away.home if osd != NO_OSD)
+    def _has_lost(self, unclean: _UncleanPg) -> bool:
+        """True where an OSD that held a copy is down, or was since the PG was clean."""
+        return any(osd not in self._alive or self._up_from[osd] > unclean.last_clean_epoch
+                   for osd in unclean.holders if osd != NO_OSD)
 
     def _has_hole(self, pg: PgContext) -> bool:
-        """Has a shard no OSD, most likely because one is down?"""
+        """True where a shard has no OSD, most likely because one is down."""
         return not self._all_up and (len(pg.up) < pg.size or NO_OSD in pg.up)
 
-    def _judged(self, pg: PgContext, away: _Away, lacking: bool, heard: bool) -> Place:
-        up, home = pg.up, away.home
-        if _same(home, up, pg.positional):
-            home = up
-        whole = _whole(home, pg.size)
-        moves = home is not up and (whole or "degraded" not in pg.record.state)
-        lost = away.degraded and (lacking or not whole)
-        short = self._has_hole(pg) or lost or (lacking and heard and not moves)
-        return Place(home, short, lacking and not short)
+    def _location(self, pg: PgContext, unclean: _UncleanPg, lacks_copies: bool,
+                  has_reported: bool) -> PgLocation:
+        up, holders = pg.up, unclean.holders
+        if _is_same_set(holders, up, pg.positional):
+            holders = up
+        whole = _is_whole(holders, pg.size)
+        moves = holders is not up and (whole or "degraded" not in pg.record.state)
+        lost = unclean.degraded and (lacks_copies or not whole)
+        lacks = self._has_hole(pg) or lost or (lacks_copies and has_reported and not moves)
+        return PgLocation(holders, lacks, lacks_copies and not lacks)
 
 
-def _is_lacking(state: str) -> bool:
-    """Does Ceph call the PG short of copies, or of OSDs in its acting set?"""
+def _lacks_copies(state: str) -> bool:
+    """True where Ceph calls the PG short of copies, or of OSDs in its acting set."""
     return "degraded" in state or "undersized" in state
 
 
-def _is_told(state: str) -> bool:
-    """Has the PG peered, so that its state tells of copies that are missing?"""
+def _has_peered(state: str) -> bool:
+    """True where the PG has peered: before that its state does not tell of missing copies."""
     return "active" in state and "stale" not in state
 
 
-def _whole(home: Osds, size: int) -> bool:
-    """Does every shard have an OSD that holds it?"""
-    return len(home) >= size and NO_OSD not in home
+def _is_whole(holders: Osds, size: int) -> bool:
+    """True where every shard has an OSD that holds it."""
+    return len(holders) >= size and NO_OSD not in holders
 
 
-def _same(one: Osds, other: Osds, positional: bool) -> bool:
+def _is_same_set(one: Osds, other: Osds, positional: bool) -> bool:
     return one == other or (not positional and len(one) == len(other) and set(one) == set(other))
 
 
-def _guessed_home(pg: PgContext, alive: FrozenSet[int]) -> Osds:
-    """Of a PG never seen clean: who serves it, and for a new OSD that does not serve yet the one
-    that its upmap item names, which keeps its copy until the PG is clean.
+def _guessed_holders(pg: PgContext, alive: FrozenSet[int]) -> Osds:
+    """The holders of a PG that was never seen clean.
 
-    An item of long ago names an OSD that holds nothing: while copies are missing, or are filled by
-    backfill, which an OSD that leaves would serve, the new OSD has most likely lost its own.
+    These are the OSDs that serve it and, in place of each new OSD that does not serve yet, the one
+    that its upmap item names, which keeps its copy until the PG is clean. An item of long ago names
+    an OSD that holds nothing: while copies are missing, or are filled by backfill, which an OSD
+    that leaves would serve, the new OSD has most likely lost its own.
     """
     state = pg.record.state
-    source = {} if "degraded" in state or "backfill" in state or not _is_told(state) else {
+    source = {} if "degraded" in state or "backfill" in state or not _has_peered(state) else {
         target: osd for osd, target in pg.items
         if osd in alive and osd not in pg.up and osd not in pg.acting}
     if pg.positional:
@@ -252,27 +269,27 @@ def _guessed_home(pg: PgContext, alive: FrozenSet[int]) -> Osds:
     return pg.acting + tuple(missing[:max(0, pg.size - len(pg.acting))])
 
 
-def _holders(pg: PgContext, home: Osds, alive: FrozenSet[int]) -> Osds:
-    """The OSDs that hold the PG's shards, as far as they are up: those where it was last clean,
-    and those that serve it. An OSD that is backfilled is taken for empty."""
+def _present_holders(pg: PgContext, holders: Osds, alive: FrozenSet[int]) -> Osds:
+    """The OSDs that hold the PG's shards and are up: those where it was last clean, and those that
+    serve it. An OSD that is backfilled counts as empty."""
     filled = "backfill" in pg.record.state
-    if pg.positional and len(home) == len(pg.up) == len(pg.acting):
-        return tuple([_holder(h, a, u, filled, alive)
-                      for h, a, u in zip(home, pg.acting, pg.up)])
+    if pg.positional and len(holders) == len(pg.up) == len(pg.acting):
+        return tuple([_present_holder(h, a, u, filled, alive)
+                      for h, a, u in zip(holders, pg.acting, pg.up)])
     up, acting = pg.up, pg.acting
-    found: List[int] = [osd for osd in home if osd in alive
+    found: List[int] = [osd for osd in holders if osd in alive
                         and not (filled and osd in up and osd not in acting)]
-    found += [osd for osd in acting if osd not in home and osd not in up and osd in alive]
-    return up if _same(tuple(found), up, pg.positional) else tuple(found)
+    found += [osd for osd in acting if osd not in holders and osd not in up and osd in alive]
+    return up if _is_same_set(tuple(found), up, pg.positional) else tuple(found)
 
 
-def _holder(home: int, acting: int, up: int, filled: bool, alive: FrozenSet[int]) -> int:
-    """Of one position."""
-    if acting not in (home, up, NO_OSD) and acting in alive:
+def _present_holder(holder: int, acting: int, up: int, filled: bool, alive: FrozenSet[int]) -> int:
+    """The OSD that holds one position, or NO_OSD."""
+    if acting not in (holder, up, NO_OSD) and acting in alive:
         return acting
-    if home not in alive or (home == up != acting and filled):
+    if holder not in alive or (holder == up != acting and filled):
         return acting if acting in alive and acting != up else NO_OSD
-    return home
+    return holder
 
 
 _NOTHING = Reading(0.0, {}, {}, {}, {}, (), (), {}, {})

@@ -58,7 +58,7 @@ class Osd(NamedTuple):
         return max(0, self.used_bytes + self.inbound_bytes - self.outbound_bytes
                    - self.uncompacted_bytes)
 
-    def cannot_take(self) -> Optional[str]:
+    def unusable_reason(self) -> Optional[str]:
         """Why no shard may go to this OSD, or None."""
         if self.destroyed:
             return "destroyed"
@@ -104,16 +104,16 @@ class Pg(NamedTuple):
     acting: Tuple[int, ...]
     shard_bytes: int           # what one shard occupies on a device
     objects: int
-    to_come: float             # ratio of its moving shards' bytes still to be copied
+    uncopied_ratio: float             # ratio of its moving shards' bytes still to be copied
     state: str                 # Ceph's own, as in `active+clean`
     reported_epoch: int        # osdmap epoch that the state was reported at
     immovable: Optional[str]   # why it must not be moved, or None
-    home: Tuple[int, ...]      # OSDs that hold its shards now; `up` where nothing moves
+    holders: Tuple[int, ...]      # OSDs that hold its shards now; `up` where nothing moves
 
     @property
     def is_moving(self) -> bool:
         """Are shards on their way, however Ceph carries them?"""
-        return self.home is not self.up and self.home != self.up
+        return self.holders is not self.up and self.holders != self.up
 
 
 class PgStateCounts(NamedTuple):
@@ -160,7 +160,7 @@ def transfers(pg: Pg, positional: bool) -> Tuple[Tuple[int, ...], Tuple[int, ...
     """(OSDs that gain a shard, OSDs that lose one) until all of the PG is where `up` wants it."""
     if not pg.is_moving:
         return (), ()
-    gains, losses = shard_changes(pg.home, pg.up, positional)
+    gains, losses = shard_changes(pg.holders, pg.up, positional)
     return (tuple([osd for osd in gains if osd != NO_OSD]),
             tuple([osd for osd in losses if osd != NO_OSD]))
 

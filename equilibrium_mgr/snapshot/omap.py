@@ -16,7 +16,7 @@ from .reading import PgRecord
 
 #: Releases by `require_osd_release` whose OSDs write omap out 256 MiB at a time, up to 1 GiB late
 #: (bluestore_rocksdb_options: write_buffer_size, max_total_wal_size).
-_TOLD_LATE = frozenset(("luminous", "mimic", "nautilus", "octopus", "pacific", "quincy"))
+_REPORTED_LATE = frozenset(("luminous", "mimic", "nautilus", "octopus", "pacific", "quincy"))
 #: An object has at most so many times what it has in the mean of the pool. Where few PGs do not tell
 #: and more than that is left for them, others may have grown since their deep scrubs.
 _MOST_OF_MEAN = 4.0
@@ -26,12 +26,12 @@ _DOUBTFUL_RATIO = 0.1
 _MUCH_OMAP_RATIO = 0.1
 #: Omap is much of what a PG holds where more than this ratio of its objects have any; and where it
 #: is told late, so that no later plan would put a mistake right. An image has one or two of thousands.
-_MOSTLY_OMAP, _MUCH_OMAP_TOLD_LATE = 0.5, 0.1
+_MOSTLY_OMAP, _MUCH_OMAP_REPORTED_LATE = 0.5, 0.1
 #: An object with fewer bytes than this is as good as empty.
 _NEARLY_NO_BYTES = 64
 
 
-class Omap(NamedTuple):
+class OmapEstimate(NamedTuple):
     """How a pool's omap is shared out."""
 
     ratio: float = 1.0         # of what PGs tell themselves
@@ -52,7 +52,7 @@ class Omap(NamedTuple):
         return self.doubtful_per_object * omap_objects(record) > _DOUBTFUL_RATIO * record.num_bytes
 
 
-class _Sum:
+class _OmapSums:
     def __init__(self) -> None:
         self.told = 0       # raw bytes, as PGs tell them
         self.told_objects = 0    # copies of objects in those PGs
@@ -76,7 +76,7 @@ class OmapFit:
             pool["poolid"]: max(1, pool["store_stats"]["omap_allocated"]
                                 - uncompacted.get(pool["poolid"], 0)) for pool in pool_stats
             if pool.get("store_stats", {}).get("omap_allocated", 0) > 0}
-        self._sums: Dict[int, _Sum] = {pool: _Sum() for pool in self._allocated}
+        self._sums: Dict[int, _OmapSums] = {pool: _OmapSums() for pool in self._allocated}
 
     @property
     def pools(self) -> Collection[int]:
@@ -87,20 +87,20 @@ class OmapFit:
         """`copies`: the PG's shards on OSDs that have reported."""
         self._sums[pool].add(record, copies)
 
-    def fit(self) -> Dict[int, Omap]:
+    def fit(self) -> Dict[int, OmapEstimate]:
         """Pool → its shares."""
-        shares: Dict[int, Omap] = {}
+        shares: Dict[int, OmapEstimate] = {}
         for pool, found in self._sums.items():
             allocated = self._allocated[pool]
-            shares[pool] = Omap()
+            shares[pool] = OmapEstimate()
             if found.objects > 0:
                 rest = max(0, allocated - found.told)
                 most = _MOST_OF_MEAN * allocated / (found.objects + found.told_objects)
                 per_object = rest / found.objects
-                shares[pool] = Omap(1.0, per_object) if per_object <= most else Omap(
+                shares[pool] = OmapEstimate(1.0, per_object) if per_object <= most else OmapEstimate(
                     1.0, most, per_object)
             elif found.told > 0:   # it may have grown since the deep scrubs
-                shares[pool] = Omap(max(1.0, allocated / found.told))
+                shares[pool] = OmapEstimate(max(1.0, allocated / found.told))
         return shares
 
 
@@ -109,22 +109,22 @@ def omap_objects(record: PgRecord) -> int:
     return record.omap_objects if record.omap_objects >= 0 else record.num_objects
 
 
-def is_much(omap_bytes: int, data_bytes: int) -> bool:
+def is_much_omap(omap_bytes: int, data_bytes: int) -> bool:
     """Is so much omap of account beside so many bytes of objects?"""
     return omap_bytes > _MUCH_OMAP_RATIO * data_bytes
 
 
-def is_told_late(osd_map: Mapping[str, Any]) -> bool:
+def is_reported_late(osd_map: Mapping[str, Any]) -> bool:
     """Do pools' statistics know of omap only when much of it has come together on an OSD?"""
-    return osd_map.get("require_osd_release", "") in _TOLD_LATE
+    return osd_map.get("require_osd_release", "") in _REPORTED_LATE
 
 
-def is_unmeasured(record: PgRecord, told_late: bool) -> bool:
+def is_unmeasured(record: PgRecord, reported_late: bool) -> bool:
     """Is omap much of what the PG holds, and has it not been measured? Where the pool's own
     statistics do not tell either, or late, its size is unknown then."""
     if record.omap_bytes > 0 or record.num_objects <= 0:
         return False
     if record.omap_objects >= 0:
-        least = _MUCH_OMAP_TOLD_LATE if told_late else _MOSTLY_OMAP
+        least = _MUCH_OMAP_REPORTED_LATE if reported_late else _MOSTLY_OMAP
         return record.omap_objects > least * record.num_objects
     return record.num_bytes < _NEARLY_NO_BYTES * record.num_objects

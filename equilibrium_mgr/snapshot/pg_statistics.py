@@ -22,7 +22,7 @@ _PGS_A_PIECE = 200   # between two pauses: well below a millisecond
 class _Transfer(NamedTuple):
     """Where a PG's movement stood when it was first seen."""
 
-    to_come: float        # ratio
+    uncopied_ratio: float        # ratio
     recovered_bytes: int  # the PG's cumulative counter at that time
     last: float = 1.0     # what was still to come when the PG was last active
     up: Tuple[int, ...] = ()   # where it was to go; empty where not known
@@ -84,13 +84,13 @@ class PgStatistics:
         records: Rows[PgRecord] = Rows(PgRecord)
         for pgid, pg in with_checkpoints(progress.items(), _PGS_A_PIECE, self._checkpoint):
             state, num_bytes = pg.get("state", ""), max(0, pg.get("num_bytes", 0))
-            to_come, full = 1.0, NOTHING
+            uncopied_ratio, full = 1.0, NOTHING
             is_clean = "clean" in state
             if is_clean or not _is_unreported(pg):
                 full = pools[pool_of(pgid)].figures(self._full.get(pgid), num_bytes)
             if pgid in moving or not is_clean and (pgid in self._transfers or full is not NOTHING):
-                to_come = self._to_come(pgid, pg, tuple(up_sets.get(pgid, ())), transfers)
-            records[pgid] = PgRecord(num_bytes, full.num_objects, full.omap_bytes, state, to_come,
+                uncopied_ratio = self._to_come(pgid, pg, tuple(up_sets.get(pgid, ())), transfers)
+            records[pgid] = PgRecord(num_bytes, full.num_objects, full.omap_bytes, state, uncopied_ratio,
                                      pg.get("reported_epoch", 0), full.omap_objects)
         self._transfers = transfers
         before = self._recovered   # an unreported PG's counter reads 0
@@ -127,14 +127,14 @@ class PgStatistics:
             seen = _Transfer(1.0, self._recovered.get(pgid, recovered), up=up)
         elif up and seen.up and up != seen.up:  # what was copied before went elsewhere
             seen = _Transfer(1.0, max(recovered, self._recovered.get(pgid, 0)), up=up)
-        whole, to_come = pg.get("num_bytes", 0), seen.to_come
+        whole, uncopied_ratio = pg.get("num_bytes", 0), seen.uncopied_ratio
         if "active" not in pg.get("state", ""):
-            to_come = seen.last   # it peers, or its new primary has not reported (seen on 20.2.4)
+            uncopied_ratio = seen.last   # it peers, or its new primary has not reported (seen on 20.2.4)
         elif whole > 0:
             done = (recovered - seen.recovered_bytes) / whole
-            to_come = min(1.0, max(0.0, seen.to_come - done))
-        transfers[pgid] = seen._replace(last=to_come, up=up or seen.up)
-        return to_come
+            uncopied_ratio = min(1.0, max(0.0, seen.uncopied_ratio - done))
+        transfers[pgid] = seen._replace(last=uncopied_ratio, up=up or seen.up)
+        return uncopied_ratio
 
 
 def _moving(up: Sequence[int], acting: Sequence[int]) -> int:

@@ -24,7 +24,7 @@ class PgFigures(NamedTuple):
 NOTHING = PgFigures(0, 0, -1)
 
 
-class _Rule(NamedTuple):
+class _Apportionment(NamedTuple):
     """How one of the totals is shared out."""
 
     factor: Optional[float]   # of what a PG had; None: that tells nothing
@@ -37,11 +37,11 @@ class PoolFigures:
     def __init__(self) -> None:
         self._pgs = self._known = 0
         self._bytes = self._known_bytes = 0
-        self._objects = self._omap = self._omap_objects = 0   # of the known PGs, as they were
-        self._rules = (_Rule(1.0, 0), _Rule(1.0, 0), _Rule(1.0, 0))
-        self._grown = False
+        self._objects = self._omap_bytes = self._omap_objects = 0   # of the known PGs, as they were
+        self._apportionments = (_Apportionment(1.0, 0), _Apportionment(1.0, 0), _Apportionment(1.0, 0))
+        self._has_grown = False
         self._tells_omap_objects = False
-        self._is_still = True     # what is known of PGs still holds
+        self._is_unchanged = True     # what is known of PGs still holds
 
     def add(self, full: Optional[PgFigures], num_bytes: int) -> None:
         """One PG: what it had at the full reading, if that is known, and its bytes of now."""
@@ -51,7 +51,7 @@ class PoolFigures:
             self._known += 1
             self._known_bytes += num_bytes
             self._objects += full.num_objects
-            self._omap += full.omap_bytes
+            self._omap_bytes += full.omap_bytes
             self._omap_objects += max(0, full.omap_objects)
 
     def share_out(self, totals: Optional[Mapping[str, Any]], resized: bool) -> None:
@@ -59,38 +59,38 @@ class PoolFigures:
         if totals is None:   # the pool has no statistics of its own
             return
         objects = max(0, totals.get("num_objects", 0))
-        self._grown = objects > self._objects
+        self._has_grown = objects > self._objects
         self._tells_omap_objects = "num_objects_omap" in totals
-        self._rules = (
-            self._rule(objects, self._objects, resized),
-            self._rule(max(0, totals.get("num_omap_bytes", 0)), self._omap, resized),
-            self._rule(max(0, totals.get("num_objects_omap", 0)), self._omap_objects, resized))
-        self._is_still = (all(rule.factor == 1.0 for rule in self._rules)
+        self._apportionments = (
+            self._apportionment(objects, self._objects, resized),
+            self._apportionment(max(0, totals.get("num_omap_bytes", 0)), self._omap_bytes, resized),
+            self._apportionment(max(0, totals.get("num_objects_omap", 0)), self._omap_objects, resized))
+        self._is_unchanged = (all(rule.factor == 1.0 for rule in self._apportionments)
                           and (self._tells_omap_objects or not self._omap_objects))
 
     def figures(self, full: Optional[PgFigures], num_bytes: int) -> PgFigures:
         """Of a PG that has reported. It has no objects only where it is known to be empty."""
-        if full is not None and self._is_still and full.num_objects:
+        if full is not None and self._is_unchanged and full.num_objects:
             return full
-        objects, omap, omap_objects = self._rules
-        found = self._of(objects, full.num_objects if full else None, num_bytes)
-        if not found and (num_bytes or (self._grown and (full is None or not full.num_objects))):
+        objects, omap, omap_objects = self._apportionments
+        found = self._part(objects, full.num_objects if full else None, num_bytes)
+        if not found and (num_bytes or (self._has_grown and (full is None or not full.num_objects))):
             found = 1
         told = self._tells_omap_objects and (full is None or full.omap_objects >= 0)
         return PgFigures(
-            found, self._of(omap, full.omap_bytes if full else None, num_bytes),
-            self._of(omap_objects, full.omap_objects if full else None, num_bytes) if told else -1)
+            found, self._part(omap, full.omap_bytes if full else None, num_bytes),
+            self._part(omap_objects, full.omap_objects if full else None, num_bytes) if told else -1)
 
-    def _rule(self, total: int, had: int, resized: bool) -> _Rule:
+    def _apportionment(self, total: int, had: int, resized: bool) -> _Apportionment:
         if resized or not self._known:
-            return _Rule(None, total)
+            return _Apportionment(None, total)
         if total * self._known > _MOST_GROWTH * had * self._pgs:
-            return _Rule(None, total)
+            return _Apportionment(None, total)
         if self._known == self._pgs or had > total:
-            return _Rule(total / had if had else 1.0, 0)
-        return _Rule(1.0, total - had)
+            return _Apportionment(total / had if had else 1.0, 0)
+        return _Apportionment(1.0, total - had)
 
-    def _of(self, rule: _Rule, had: Optional[int], num_bytes: int) -> int:
+    def _part(self, rule: _Apportionment, had: Optional[int], num_bytes: int) -> int:
         if had is not None and rule.factor is not None:
             return int(had * rule.factor)
         everyone = rule.factor is None

@@ -11,7 +11,7 @@ class PgRecord(NamedTuple):
     num_objects: int
     omap_bytes: int
     state: str         # as in `active+clean`; empty where unknown
-    to_come: float     # ratio of its moving shards' bytes still to be copied; 1.0 where unknown
+    uncopied_ratio: float     # ratio of its moving shards' bytes still to be copied; 1.0 where unknown
     reported_epoch: int  # osdmap epoch of the report; 0 where unknown
     omap_objects: int = -1   # objects that have omap; -1 where unknown
 

@@ -11,7 +11,7 @@ from ..runtime.checkpoints import Checkpoint, with_checkpoints
 from ..runtime.row_store import Rows
 from . import immovable_reasons as reasons
 from .model import Pool, pool_of
-from .omap import Omap, OmapFit, is_told_late, is_unmeasured
+from .omap import OmapEstimate, OmapFit, is_reported_late, is_unmeasured
 from .reading import PgRecord, Reading
 from .shard_sizes import ShardInput
 
@@ -24,7 +24,7 @@ NO_RECORD = PgRecord(0, 0, 0, "", 1.0, 0)
 class ShardInputs(NamedTuple):
     """`of`: pgid → input; `unknown`: pgid → why its size cannot be told."""
 
-    of: Rows[ShardInput]
+    inputs: Rows[ShardInput]
     unknown: Dict[str, str]
 
 
@@ -33,8 +33,8 @@ def shard_inputs(reading: Reading, pools: Mapping[int, Pool], reported: FrozenSe
                  uncompacted: Mapping[int, int] = {}) -> ShardInputs:
     """PGs of pools that are gone are left out. `reported`: OSDs that have statistics;
     `uncompacted`: pool id → omap bytes that its statistics count and no PG holds any more."""
-    omap = _omap(reading, reported, acting_of, checkpoint, uncompacted)
-    told_late = is_told_late(reading.osd_map)
+    omap = _omap_estimates(reading, reported, acting_of, checkpoint, uncompacted)
+    reported_late = is_reported_late(reading.osd_map)
     inputs: Rows[ShardInput] = Rows(ShardInput)
     unknown: Dict[str, str] = {}
     for pgid, up in with_checkpoints(reading.up.items(), _PGS_A_PIECE, checkpoint):
@@ -49,9 +49,9 @@ def shard_inputs(reading: Reading, pools: Mapping[int, Pool], reported: FrozenSe
         if told is not None:
             omap_bytes = told.bytes_of(record)
             if told.is_unknown(record) or (
-                    told_late and is_unmeasured(record, told_late)):
+                    reported_late and is_unmeasured(record, reported_late)):
                 unknown[pgid] = reasons.OMAP_UNMEASURED
-        elif not pool.erasure and is_unmeasured(record, told_late):
+        elif not pool.erasure and is_unmeasured(record, reported_late):
             unknown[pgid] = reasons.OMAP_UNMEASURED
         inputs[pgid] = ShardInput(
             pool.id, acting_of.get(pgid) or tuple(up), -(-record.num_bytes // pool.data_shards),
@@ -65,8 +65,8 @@ def shard_inputs(reading: Reading, pools: Mapping[int, Pool], reported: FrozenSe
     return ShardInputs(inputs, unknown)
 
 
-def _omap(reading: Reading, reported: FrozenSet[int], acting_of: Mapping[str, Sequence[int]],
-          checkpoint: Checkpoint, uncompacted: Mapping[int, int]) -> Dict[int, Omap]:
+def _omap_estimates(reading: Reading, reported: FrozenSet[int], acting_of: Mapping[str, Sequence[int]],
+          checkpoint: Checkpoint, uncompacted: Mapping[int, int]) -> Dict[int, OmapEstimate]:
     """Pool → how its omap is shared out, where its own statistics tell it."""
     fit = OmapFit(reading.pool_stats, uncompacted)
     for pgid, up in with_checkpoints(reading.up.items() if fit.pools else (), _PGS_A_PIECE, checkpoint):

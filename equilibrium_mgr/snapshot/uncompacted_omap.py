@@ -23,7 +23,7 @@ _MOST_BESIDE = 0.5
 
 
 class UncompactedOmap:
-    """While a reading is understood PGs set out and arrive; then `keep` and `settle`."""
+    """While a reading is understood PGs set out and arrive; then `keep` and `update`."""
 
     def __init__(self) -> None:
         #: pgid → (bytes of omap, all that RocksDB holds of a shard) as its move was first seen
@@ -31,27 +31,27 @@ class UncompactedOmap:
         self._left: Dict[Tuple[int, int], int] = {}   # (pool id, OSD) → bytes at most
         self._just_left: Dict[Tuple[int, int], int] = {}   # since the last reading
         self._highest: Dict[int, int] = {}   # OSD → the most it has reported since omap left it
-        self._with: Dict[Tuple[int, int], float] = {}   # bytes on the device for each of those
+        self._overhead: Dict[Tuple[int, int], float] = {}   # bytes on the device for each of those
 
     @property
     def osds(self) -> Set[int]:
         """Those that may hold any."""
         return {osd for _, osd in self._left} | {osd for _, osd in self._just_left}
 
-    def of_pools(self) -> Dict[int, int]:
+    def bytes_by_pool(self) -> Dict[int, int]:
         """Pool id → bytes on all OSDs, which the pool's own statistics count as its omap."""
         return _summed((pool, count) for (pool, _), count in self._left.items())
 
-    def of_osds(self) -> Dict[int, int]:
+    def bytes_by_osd(self) -> Dict[int, int]:
         """OSD → bytes on its device."""
-        return _summed((key[1], int(count * self._with[key])) for key, count in self._left.items())
+        return _summed((key[1], int(count * self._overhead[key])) for key, count in self._left.items())
 
-    def sets_out(self, pgid: str, omap_bytes: int, db_bytes: int) -> None:
+    def begin_move(self, pgid: str, omap_bytes: int, db_bytes: int) -> None:
         """A PG moves. The first figures count: later on what devices and the pool's figure hold is
         the new copy as well. `db_bytes`: all of a shard that is RocksDB's."""
         self._moving.setdefault(pgid, (omap_bytes, db_bytes))
 
-    def arrived(self, pgid: str, pool: int, left: Iterable[int], omap_bytes: int) -> None:
+    def end_move(self, pgid: str, pool: int, left: Iterable[int], omap_bytes: int) -> None:
         """Its shards have left these OSDs; `omap_bytes` where nobody has seen it set out. What its
         objects cost beside their own bytes is compacted with it."""
         omap_bytes, db_bytes = self._moving.pop(pgid, (omap_bytes, 0))
@@ -60,13 +60,13 @@ class UncompactedOmap:
             for osd in left:
                 key = pool, osd
                 self._just_left[key] = self._just_left.get(key, 0) + omap_bytes
-                self._with[key] = 1.0 + beside
+                self._overhead[key] = 1.0 + beside
 
     def keep(self, pgids: Container[str]) -> None:
         """Forgets the moves of PGs that are gone."""
         self._moving = {pgid: sizes for pgid, sizes in self._moving.items() if pgid in pgids}
 
-    def settle(self, held: Mapping[int, int], reported: Mapping[int, int]) -> None:
+    def update(self, held: Mapping[int, int], reported: Mapping[int, int]) -> None:
         """What OSDs have given back is forgotten. `held`: OSD → omap bytes of the PGs there;
         `reported`: the same as the OSD has it."""
         most = {osd: max(0, reported.get(osd, 0) - held.get(osd, 0)) for osd in self.osds}
@@ -86,7 +86,7 @@ class UncompactedOmap:
             self._left[pool, osd] = self._left.get((pool, osd), 0) + min(
                 count, reported.get(osd, 0))
         self._left = {key: count for key, count in self._left.items() if count > 0}
-        self._with = {key: self._with[key] for key in self._left}
+        self._overhead = {key: self._overhead[key] for key in self._left}
         self._just_left = {}
 
 

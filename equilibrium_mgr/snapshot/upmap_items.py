@@ -33,7 +33,7 @@ def invert_items(up: Sequence[int], items: Sequence[Tuple[int, int]],
     return tuple(raw)
 
 
-def settle_replicated(raw: Sequence[int], wanted: Sequence[int],
+def keep_raw_positions(raw: Sequence[int], wanted: Sequence[int],
                       rule: PlacementRule) -> Tuple[int, ...]:
     """The same OSDs per take block with every one that CRUSH chose back at its raw position.
 

@@ -158,7 +158,7 @@ def row(osds: int) -> str:
     def new_epoch() -> None:
         mgr.epoch += 1
         gateway.snapshot()
-    figures = [median(seconds(lambda: gateway.summary(with_guards=True)) for _ in range(TIMES)),
+    figures = [median(seconds(lambda: gateway.summary(with_map_settings=True)) for _ in range(TIMES)),
                first, median(seconds(new_epoch) for _ in range(TIMES)),
                median(seconds(gateway.snapshot) for _ in range(TIMES))]
     snapshot = gateway.snapshot()

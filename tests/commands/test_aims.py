@@ -203,7 +203,7 @@ def threaded(open_session: Callable[..., Session]) -> Session:
     """Plan `p` is ready; jobs run in the module's own thread."""
     session = open_session(18, own_job_thread=True)
     run(session, "sim run 1s", "equilibrium optimize p")
-    wait_until(lambda: not session.module.plan_service.in_the_making())
+    wait_until(lambda: not session.module.plan_service.plans_in_progress())
     return session
 
 
@@ -256,7 +256,7 @@ def test_removal_ends_a_comparison(threaded: Session, slow: SlowAims) -> None:
     run(threaded, "equilibrium rm p")
     wait_until(lambda: slow.ended == 1)
     run(threaded, "equilibrium optimize p")
-    wait_until(lambda: not threaded.module.plan_service.in_the_making())
+    wait_until(lambda: not threaded.module.plan_service.plans_in_progress())
     assert slow.ended == 1
 
 
@@ -265,7 +265,7 @@ def test_a_new_plan_of_the_name_does_not_wait_for_a_comparison(
     states(threaded)
     assert slow.started.wait(10)
     run(threaded, "equilibrium optimize p")
-    wait_until(lambda: not threaded.module.plan_service.in_the_making())
+    wait_until(lambda: not threaded.module.plan_service.plans_in_progress())
     assert slow.ended == 1
 
 
@@ -292,5 +292,5 @@ def test_a_plan_in_the_making_is_not_compared(threaded: Session, slow: SlowAims)
     assert slow.started.wait(10)
     assert refused(threaded, "equilibrium eval p")[0] == -11
     slow.let_go.set()
-    wait_until(lambda: not threaded.module.plan_service.in_the_making())
+    wait_until(lambda: not threaded.module.plan_service.plans_in_progress())
     assert ask(threaded, "eval p")["aim"] == "even"

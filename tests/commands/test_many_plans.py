@@ -57,7 +57,7 @@ def test_rm_cancels(held: Session) -> None:
     run(held, "equilibrium optimize p", "equilibrium optimize q", "equilibrium rm p")
     assert making(held) == {"q"}
     held.release.set()   # type: ignore[attr-defined]
-    wait_until(lambda: not held.module.plan_service.in_the_making())
+    wait_until(lambda: not held.module.plan_service.plans_in_progress())
     assert [plan["plan"] for plan in ask(held, "ls")["plans"]] == ["q"]
     assert refused(held, "equilibrium rm p")[0] == -errno.ENOENT
 
@@ -74,7 +74,7 @@ def test_reset_cancels_all(held: Session) -> None:
 def test_a_plan_that_is_made_again_goes_with_the_one_that_is_kept(held: Session) -> None:
     held.release.set()   # type: ignore[attr-defined]
     run(held, "equilibrium optimize p")
-    wait_until(lambda: not held.module.plan_service.in_the_making())
+    wait_until(lambda: not held.module.plan_service.plans_in_progress())
     again = threading.Event()
     held.module.jobs.submit("hold", again.wait)
     run(held, "equilibrium optimize p", "equilibrium rm p")

@@ -28,10 +28,10 @@ def test_what_has_come_since_is_told_at_once(idle: Session, events: List[str],
     assert status["state"] == "waiting"
     assert told in status["reason"]
     assert "before: " in status["reason"]
-    looks = idle.module.gateway.counts.looks
+    full_readings = idle.module.gateway.counts.full_readings
     run(idle, "sim run 10s")
     ask(idle, "status")
-    assert idle.module.gateway.counts.looks == looks   # to tell it costs none
+    assert idle.module.gateway.counts.full_readings == full_readings   # to tell it costs none
 
 
 def test_a_rest_is_a_rest_again_when_that_is_over(idle: Session) -> None:

@@ -56,7 +56,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 def plan_slowly(session: Session, planner: SlowPlanner, name: str = "p") -> None:
     run(session, "equilibrium optimize " + name)
     assert planner.started.wait(10)
-    wait_until(lambda: session.module.plan_service.in_the_making()[name].moves == 7)
+    wait_until(lambda: session.module.plan_service.plans_in_progress()[name].moves == 7)
 
 
 def test_others_answer_meanwhile(session: Session, planner: SlowPlanner) -> None:
@@ -79,7 +79,7 @@ def test_the_plan_itself_gives_eagain(session: Session, planner: SlowPlanner) ->
         assert rc == -11 and "7 moves" in text and "'p'" in text
     assert sent == []
     planner.let_go.set()
-    wait_until(lambda: not session.module.plan_service.in_the_making())
+    wait_until(lambda: not session.module.plan_service.plans_in_progress())
     assert ask(session, "show p")["moves"]
     assert [p["state"] for p in ask(session, "ls")["plans"]] == ["ready"]
 
@@ -91,7 +91,7 @@ def test_it_can_be_cancelled(session: Session, planner: SlowPlanner, line: str) 
     assert ask(session, "ls")["plans"] == []
     planner.let_go.set()
     run(session, "equilibrium optimize q")
-    wait_until(lambda: not session.module.plan_service.in_the_making())
+    wait_until(lambda: not session.module.plan_service.plans_in_progress())
     assert [plan["plan"] for plan in ask(session, "ls")["plans"]] == ["q"]
     assert refused(session, "equilibrium show p")[0] == -2
 
@@ -101,7 +101,7 @@ def test_a_second_plan_waits_its_turn(session: Session, planner: SlowPlanner) ->
     assert ask(session, "optimize q") == {"plan": "q", "state": "planning", "aim": "space"}
     assert refused(session, "equilibrium show q")[0] == -11
     planner.let_go.set()
-    wait_until(lambda: not session.module.plan_service.in_the_making())
+    wait_until(lambda: not session.module.plan_service.plans_in_progress())
     assert ask(session, "show q")["moves"] == ask(session, "show p")["moves"]
 
 
@@ -109,7 +109,7 @@ def test_an_old_plan_is_kept_until_the_new_one_is_made(
         session: Session, planner: SlowPlanner) -> None:
     planner.let_go.set()
     run(session, "equilibrium optimize p --max-moves 3")
-    wait_until(lambda: not session.module.plan_service.in_the_making())
+    wait_until(lambda: not session.module.plan_service.plans_in_progress())
     planner.let_go.clear()
     plan_slowly(session, planner)
     assert [p["state"] for p in ask(session, "ls")["plans"]] == ["planning"]
@@ -131,7 +131,7 @@ def test_max_plan_seconds_ends_it(session: Session, planner: SlowPlanner) -> Non
     """What was found until then is kept, and says why it ends there."""
     run(session, "config set mgr mgr/equilibrium/max_plan_seconds 1")
     plan_slowly(session, planner)
-    wait_until(lambda: not session.module.plan_service.in_the_making())
+    wait_until(lambda: not session.module.plan_service.plans_in_progress())
     plan = ask(session, "dump p")
     assert plan["stop_reason"] != "converged"
 
@@ -144,7 +144,7 @@ def test_an_automatic_plan_in_the_making(session: Session, planner: SlowPlanner)
     assert state(session) == "planning" and sent == []
     assert [p["plan"] for p in ask(session, "status")["planning"]] == ["automatic"]
     planner.let_go.set()
-    wait_until(lambda: not session.module.plan_service.in_the_making())
+    wait_until(lambda: not session.module.plan_service.plans_in_progress())
     run(session, "sim run 1m")
     assert sent
 
@@ -155,11 +155,11 @@ def test_off_while_an_automatic_plan_is_made(session: Session, planner: SlowPlan
     assert planner.started.wait(10)
     run(session, "equilibrium off")
     planner.let_go.set()
-    wait_until(lambda: not session.module.plan_service.in_the_making())
+    wait_until(lambda: not session.module.plan_service.plans_in_progress())
     run(session, "sim run 5m")
     assert sent == [] and state(session) == "off"
     run(session, "equilibrium on", "sim run 1s")
-    wait_until(lambda: not session.module.plan_service.in_the_making())
+    wait_until(lambda: not session.module.plan_service.plans_in_progress())
     run(session, "sim run 2m")
     assert sent
 
@@ -170,7 +170,7 @@ def test_a_plan_that_fails(session: Session, planner: SlowPlanner,
         raise RuntimeError("boom\nand more")
     monkeypatch.setattr(importlib.import_module("equilibrium_mgr.plan_service.plan_service"), "make_plan", fail)
     run(session, "equilibrium optimize p")
-    wait_until(lambda: not session.module.plan_service.in_the_making())
+    wait_until(lambda: not session.module.plan_service.plans_in_progress())
     for verb in ("show", "eval", "dump", "execute"):
         rc, text = refused(session, f"equilibrium {verb} p")
         assert rc == -2 and "boom" in text

@@ -16,16 +16,16 @@ class Killed(BaseException):
 
 def killed_while_sending(harness: Harness, lands: bool) -> None:
     """The upmaps have gone out (and landed); the map was not read again."""
-    answers = harness.gateway.answers
+    replies = harness.gateway.collect_replies
     stored: List[Dict[str, str]] = []
 
     def die(handed_over: Any, timeout: float) -> Any:
         stored.append(dict(harness.kv.values))
         if lands:
-            answers(handed_over, timeout)
+            replies(handed_over, timeout)
         raise Killed()
     gateway: Any = harness.gateway
-    gateway.answers = die
+    gateway.collect_replies = die
     with pytest.raises(Killed):
         harness.round()
     harness.kv.values = stored[0]  # what the dying process might still have written is not there
@@ -199,14 +199,14 @@ def test_two_active_mgrs_for_a_tick() -> None:
 
 def test_items_that_another_mgr_has_set_meanwhile_are_no_rejection() -> None:
     harness = Harness(uneven())
-    answers = harness.gateway.answers
+    replies = harness.gateway.collect_replies
 
     def overtaken(handed_over: Any, timeout: float) -> Any:
-        found = answers(handed_over, timeout)
+        found = replies(handed_over, timeout)
         harness.gateway.set_items("1.0", [0], [(0, 2)])
         return found
     gateway: Any = harness.gateway
-    gateway.answers = overtaken
+    gateway.collect_replies = overtaken
     harness.balancer.execute("p", kept(harness))
     harness.round()
     assert harness.balancer.rejected == {} and harness.gateway.cluster.up["1.0"] == [2]

@@ -92,7 +92,7 @@ def test_bounds_are_computed_once_a_look(mocker: Any) -> None:
     spy = mocker.patch.object(view_room, "utilization_bounds", side_effect=view_room.utilization_bounds)
     harness = Harness(uneven())
     harness.balancer.execute("p", kept(harness))
-    assert harness.round() == "moving" and spy.call_count == 1 and harness.gateway.looks == 2
+    assert harness.round() == "moving" and spy.call_count == 1 and harness.gateway.full_readings == 2
     assert harness.balancer.view is not None
     assert harness.balancer.view.bounds == {"hdd": pytest.approx(0.2)}
     harness.gateway.arrive()

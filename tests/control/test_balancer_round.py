@@ -328,7 +328,7 @@ def test_planner_that_fails_does_not_end_the_loop(mocker: Any) -> None:
     broken = mocker.patch.object(planning, "make_plan", side_effect=RuntimeError("no"))
     harness.round()
     harness.jobs.run()
-    assert harness.planning.in_the_making() == {} and harness.balancer.rejected == {}
+    assert harness.planning.plans_in_progress() == {} and harness.balancer.rejected == {}
     mocker.stop(broken)
     assert harness.round(60) == "planning" and harness.jobs.run() == 1
     assert harness.round(60) == "moving"

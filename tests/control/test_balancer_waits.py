@@ -54,11 +54,11 @@ def test_outside_the_window() -> None:
     assert harness.round() == "waiting" and harness.jobs.waiting == []
     assert harness.balancer.reason == (
         "outside the window of automatic balancing, which opens at 1970-01-01 00:25")
-    looks = harness.gateway.looks
+    full_readings = harness.gateway.full_readings
     for _ in range(8):
         harness.now += 60
         harness.balancer.round()
-    assert harness.gateway.looks == looks       # a glance is enough until it opens
+    assert harness.gateway.full_readings == full_readings       # a glance is enough until it opens
     harness.now = 1500.0
     harness.balancer.round()
     assert harness.balancer.state == "planning" and harness.jobs.run() == 1

@@ -27,35 +27,35 @@ def memory(**values: str) -> BufferedKvStore:
 def test_values_are_written_once_and_only_where_they_differ() -> None:
     kv = KeyValueStore()
     kept = BufferedKvStore(kv, LOG)
-    assert kept.recall("history") is None
-    kept.note("history", {"entries": [1]})
-    kept.note("history", {"entries": [2]})
-    kept.write()
+    assert kept.read("history") is None
+    kept.put("history", {"entries": [1]})
+    kept.put("history", {"entries": [2]})
+    kept.flush()
     assert [key for key, _ in kv.writes] == ["history"]
-    kept.note("history", {"entries": [2]})
-    kept.write()
+    kept.put("history", {"entries": [2]})
+    kept.flush()
     assert len(kv.writes) == 1
-    kept.note("history", None)
-    kept.write()
-    kept.write()
+    kept.put("history", None)
+    kept.flush()
+    kept.flush()
     assert [value for _, value in kv.writes][1:] == [None] and kv.values == {}
 
 
 def test_nothing_is_written_to_remove_nothing() -> None:
     kv = KeyValueStore()
     kept = BufferedKvStore(kv, LOG)
-    kept.recall("episode")
-    kept.note("episode", None)
-    kept.write()
+    kept.read("episode")
+    kept.put("episode", None)
+    kept.flush()
     assert kv.writes == []
 
 
 def test_value_that_the_monitor_would_lose_is_not_sent() -> None:
     kv = KeyValueStore({"history": '{"version": 1}'})
     kept = BufferedKvStore(kv, LOG)
-    kept.note("history", {"entries": ["x" * 70000]})
-    kept.note("episode", {"plan": ""})
-    kept.write()
+    kept.put("history", {"entries": ["x" * 70000]})
+    kept.put("episode", {"plan": ""})
+    kept.flush()
     assert [key for key, _ in kv.writes] == ["episode"]
 
 
@@ -66,11 +66,11 @@ def test_write_that_fails_is_made_up_for() -> None:
     def refuse(key: str) -> None:
         raise RuntimeError(key)
     kv.before_write = refuse
-    kept.note("episode", {"plan": ""})
+    kept.put("episode", {"plan": ""})
     with pytest.raises(RuntimeError):
-        kept.write()
+        kept.flush()
     kv.before_write = lambda key: None
-    kept.write()
+    kept.flush()
     assert "episode" in kv.values
 
 
@@ -80,11 +80,11 @@ DAMAGED = ["", "not json", '{"version": 1, "entr', "[]", "7", "null", '{"version
 
 @pytest.mark.parametrize("stored", DAMAGED)
 def test_what_cannot_be_read_counts_as_not_there(stored: str) -> None:
-    assert memory(history=stored).recall("history") is None
+    assert memory(history=stored).read("history") is None
 
 
 def test_older_value_without_a_version() -> None:
-    assert memory(history='{"entries": []}').recall("history") == {"entries": []}
+    assert memory(history='{"entries": []}').read("history") == {"entries": []}
 
 
 PARTS: List[Any] = [

@@ -72,9 +72,9 @@ def test_late_plan_makes_no_work(event: str, notices: bool) -> None:
     if notices:
         harness.balancer.round()
     harness.jobs.run()
-    harness.gateway.looks = 0
+    harness.gateway.full_readings = 0
     loop = Loop(harness).run(3600)
-    assert harness.gateway.looks <= _LOOKS.get(event, 0)
+    assert harness.gateway.full_readings <= _LOOKS.get(event, 0)
     assert len(loop.delays) <= 65 and min(loop.delays) >= 1.0
     assert harness.gateway.sent == [] and harness.jobs.waiting == []
 
@@ -129,7 +129,7 @@ def test_wake_ups_bypass_neither_the_interval_nor_the_moves_of_a_round(
     loop = Loop(harness).run(600, wake_every=wake_every)
     gaps = [b - a for a, b in zip(loop.batches_at, loop.batches_at[1:])]
     assert len(gaps) >= 5 and min(gaps) >= 59.0
-    assert harness.gateway.looks <= 2 * 11 + 2       # one a round, and one after each batch
+    assert harness.gateway.full_readings <= 2 * 11 + 2       # one a round, and one after each batch
 
 
 def test_readers_make_no_batch_go_early() -> None:
@@ -149,6 +149,6 @@ def test_plan_that_is_through_is_followed_without_another_look() -> None:
     harness.jobs.run()
     loop.run(5)
     harness.gateway.arrive()
-    looks = harness.gateway.looks
+    full_readings = harness.gateway.full_readings
     loop.run(61)
-    assert harness.balancer.state == "planning" and harness.gateway.looks == looks + 1
+    assert harness.balancer.state == "planning" and harness.gateway.full_readings == full_readings + 1

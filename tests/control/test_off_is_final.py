@@ -80,8 +80,8 @@ def hook_gateway(name: str) -> Callable[[Harness, OffAt], None]:
 _MOMENTS: Dict[str, Callable[[Harness, OffAt], None]] = {
     **{"write " + key: hook_store(key) for key in ("cooldown", "execution", "episode")},
     **{name: hook_gateway(name) for name in (
-        "summary", "snapshot", "have_mon_connection", "target_max_misplaced_ratio", "hand_over",
-        "answers")}}
+        "summary", "snapshot", "have_mon_connection", "target_max_misplaced_ratio", "submit_upmaps",
+        "collect_replies")}}
 
 
 @pytest.mark.parametrize("name", ["p", ""])
@@ -101,7 +101,7 @@ def test_off_at_a_moment_of_the_round_that_sends(moment: str, name: str) -> None
     off.check()
 
 
-@pytest.mark.parametrize("moment", ["answers", "snapshot", "summary"])
+@pytest.mark.parametrize("moment", ["collect_replies", "snapshot", "summary"])
 def test_off_while_the_second_batch_goes(moment: str) -> None:
     harness = Harness(uneven(), max_moves_per_round=3)
     harness.balancer.execute("p", kept(harness, plan=small_plan(6)))

@@ -31,14 +31,14 @@ def test_moment_of_peering_is_looked_at_again_after_seconds() -> None:
 
 def test_what_does_not_pass_blocks() -> None:
     harness = executing()
-    states, looks = [], []
+    states, full_readings = [], []
     for _ in range(6):
         harness.balancer.require_observation()
-        looks.append(harness.balancer.round())
+        full_readings.append(harness.balancer.round())
         states.append(harness.balancer.state)
-        harness.now += looks[-1]
+        harness.now += full_readings[-1]
     assert states == ["waiting"] * 3 + ["blocked"] * 3
-    assert looks[3:] == [60.0] * 3
+    assert full_readings[3:] == [60.0] * 3
     assert harness.balancer.reason == "pool 'pool1' has 1 PGs inactive" and not harness.gateway.sent
 
 

@@ -41,11 +41,11 @@ def test_balanced_by_figures_that_nobody_renews_is_not_balanced() -> None:
     harness = rested(even())
     assert harness.balancer.state == "balanced"
     harness.gateway.silent = frozenset(range(4))
-    looks = harness.gateway.looks
+    full_readings = harness.gateway.full_readings
     for _ in range(12):      # without a new epoch of the osdmap, too
         harness.now += 61
         harness.balancer.round()
-    assert harness.balancer.state == "waiting" and harness.gateway.looks == looks + 1
+    assert harness.balancer.state == "waiting" and harness.gateway.full_readings == full_readings + 1
     assert ("the figures of 4 OSDs are old, they have stopped reporting: osd.0, osd.1, osd.2 and 1"
             " more" in harness.balancer.reason)
     harness.gateway.silent = frozenset()

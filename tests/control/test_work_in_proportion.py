@@ -37,7 +37,7 @@ def test_readers_get_one_look_each_and_nothing_goes_on_by_itself() -> None:
         harness.balancer.request_observation()
         harness.balancer.request_observation()
         loop.run(3600, epochs(harness.gateway.cluster))
-        assert harness.gateway.counts.looks == hour + 1
+        assert harness.gateway.counts.full_readings == hour + 1
     assert harness.balancer.state == "off" and harness.balancer.view is not None
 
 
@@ -46,7 +46,7 @@ def test_reader_s_look_that_fails_is_not_tried_again_by_itself() -> None:
     harness.gateway.not_ready = "the mgr has not received the statistics of all PGs yet"
     harness.balancer.request_observation()
     Loop(harness).run(600)
-    assert harness.gateway.counts.looks == 1 and harness.balancer.state == "off"
+    assert harness.gateway.counts.full_readings == 1 and harness.balancer.state == "off"
 
 
 @pytest.mark.parametrize("name", ["", "p"])
@@ -60,14 +60,14 @@ def test_standing_guard_is_all_that_is_looked_at(guard: str, name: str) -> None:
     if name:
         harness.balancer.execute(name, kept(harness))
     loop = Loop(harness).run(4 * 3600, epochs(harness.gateway.cluster))
-    assert harness.gateway.counts.looks == 0 and harness.gateway.counts.plans == 0
+    assert harness.gateway.counts.full_readings == 0 and harness.gateway.counts.plans == 0
     assert harness.gateway.counts.summaries <= 245 and len(loop.delays) <= 245
     harness.options["start_delay"] = 0
     harness.gateway.cluster.extra.clear()
     harness.gateway.builtin, harness.gateway.connected = False, True
     harness.gateway.cluster.epoch += 1
     loop.run(121)
-    assert harness.gateway.looks >= 1 and harness.balancer.state in ("planning", "moving")
+    assert harness.gateway.full_readings >= 1 and harness.balancer.state in ("planning", "moving")
 
 
 def test_balanced_cluster_with_epochs_and_noise() -> None:
@@ -81,7 +81,7 @@ def test_balanced_cluster_with_epochs_and_noise() -> None:
         for osd, whole in used.items():
             cluster.osd(osd, used=int(whole * rng.uniform(0.99, 1.01)))
     Loop(harness).run(6 * 3600, busy)
-    assert spent(harness, before).looks <= 6      # one an hour: the map is another one
+    assert spent(harness, before).full_readings <= 6      # one an hour: the map is another one
     assert spent(harness, before).plans == 0 and len(harness.kv.writes) == writes
     assert harness.balancer.state == "balanced"
 
@@ -102,7 +102,7 @@ def test_osd_that_flaps_for_hours(period: int) -> None:
     for _ in range(4):
         loop.run(3600, flap)
         harness.jobs.run()
-    assert spent(harness, before).looks <= 4 * 12
+    assert spent(harness, before).full_readings <= 4 * 12
 
 
 def test_osd_that_fills_up_ends_a_rest() -> None:
@@ -111,7 +111,7 @@ def test_osd_that_fills_up_ends_a_rest() -> None:
     before = harness.gateway.counts
     cluster.osd(1, used=cluster.used_bytes(1) + 10 * GIB)
     Loop(harness).run(660)
-    assert spent(harness, before).looks >= 1 and harness.balancer.state == "planning"
+    assert spent(harness, before).full_readings >= 1 and harness.balancer.state == "planning"
 
 
 def test_deep_scrub_that_tells_of_omap_ends_a_rest() -> None:
@@ -122,11 +122,11 @@ def test_deep_scrub_that_tells_of_omap_ends_a_rest() -> None:
     assert harness.balancer.state == "stuck"
     before = harness.gateway.counts
     Loop(harness).run(3600)
-    assert spent(harness, before).looks == 0
+    assert spent(harness, before).full_readings == 0
     for pgid, record in cluster.records.items():
         cluster.records[pgid] = record._replace(omap_bytes=5 * GIB)
     Loop(harness).run(660)
-    assert spent(harness, before).looks >= 1 and harness.balancer.state == "planning"
+    assert spent(harness, before).full_readings >= 1 and harness.balancer.state == "planning"
 
 
 def test_osd_that_is_out_for_good_ends_a_rest() -> None:
@@ -139,11 +139,11 @@ def test_osd_that_is_out_for_good_ends_a_rest() -> None:
 
 def test_options_that_change_end_a_rest_at_once() -> None:
     harness = idle(uneven())
-    looks = harness.gateway.looks
+    full_readings = harness.gateway.full_readings
     harness.options["aim"] = "even"
     harness.wake()
     Loop(harness).run(61)
-    assert harness.gateway.looks == looks + 1 and harness.balancer.state == "planning"
+    assert harness.gateway.full_readings == full_readings + 1 and harness.balancer.state == "planning"
 
 
 def test_walk_that_nothing_lets_go_is_looked_at_every_ten_minutes() -> None:
@@ -155,7 +155,7 @@ def test_walk_that_nothing_lets_go_is_looked_at_every_ten_minutes() -> None:
     harness = Harness(cluster, max_wait=86_400)
     harness.balancer.execute("p", kept(harness, plan=small_plan(2)))
     loop = Loop(harness).run(3 * 3600, epochs(cluster))
-    assert harness.balancer.state == "blocked" and harness.gateway.counts.looks <= 3 * 6 + 1
+    assert harness.balancer.state == "blocked" and harness.gateway.counts.full_readings <= 3 * 6 + 1
     cluster.pg_status = {}
     loop.run(61)
     assert harness.balancer.state == "moving"
@@ -167,7 +167,7 @@ def test_moving_costs_one_look_a_round_at_most() -> None:
     harness.gateway.cluster.pg_status = {"misplaced_objects": 1, "misplaced_total": 120}
     Loop(harness).run(3600, epochs(harness.gateway.cluster), wake_every=13)
     batches = len(harness.gateway.batches)
-    assert batches == 6 and harness.gateway.counts.looks <= 60 + batches
+    assert batches == 6 and harness.gateway.counts.full_readings <= 60 + batches
     assert harness.gateway.counts.plans == 0
 
 
@@ -183,7 +183,7 @@ def test_wait_for_the_cluster_is_looked_at_every_ten_minutes(why: str) -> None:
     loop = Loop(harness).run(1800, lambda _minute: (harness.jobs.run(), None)[1])
     before = harness.gateway.counts
     loop.run(3 * 3600, epochs(cluster))
-    assert harness.balancer.state == "waiting" and spent(harness, before).looks <= 3 * 6 + 1
+    assert harness.balancer.state == "waiting" and spent(harness, before).full_readings <= 3 * 6 + 1
     cluster.without_statistics, cluster.pools[1]["pg_num_target"] = [], 12
     loop.run(1300, lambda _minute: (harness.jobs.run(), None)[1])
     assert harness.gateway.sent

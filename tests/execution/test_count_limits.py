@@ -43,7 +43,7 @@ def test_osd_never_gets_more_shards_than_mon_max_pg_per_osd() -> None:
 def test_shards_that_are_still_to_leave_count_however_they_are_carried() -> None:
     """Where a PG moves by its log, the OSD that loses it is in no acting set."""
     snapshot = cluster().snapshot()
-    moving = snapshot.pgs["1.0"]._replace(up=(2,), acting=(2,), home=(1,))
+    moving = snapshot.pgs["1.0"]._replace(up=(2,), acting=(2,), holders=(1,))
     snapshot = snapshot._replace(pgs={**snapshot.pgs, "1.0": moving})
     decision = next_batch(snapshot, wanted(1)[1:], FREE._replace(max_shards=5, max_shards_hard=15),
                           {})

@@ -23,7 +23,7 @@ def after_sending(state: str = "active+clean", reported: int = 100,
     cluster = Cluster(hosts(6)).pool(1, size=2)
     cluster.epoch = 101
     cluster.pg("1.0", [2, 1], objects=10, items=[(0, 2)], acting=[0, 1] if moving else None,
-               state=state, reported=reported, to_come=0.5)
+               state=state, reported=reported, uncopied_ratio=0.5)
     return cluster
 
 

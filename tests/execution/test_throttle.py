@@ -107,7 +107,7 @@ def test_share_coming_to_an_osd() -> None:
 
 def test_what_has_been_copied_is_in_transit_no_more() -> None:
     cluster = pgs(num_bytes=4 * GIB)
-    cluster.pg("1.a", [5, 6], num_bytes=8 * GIB, acting=[0, 6], to_come=0.25)
+    cluster.pg("1.a", [5, 6], num_bytes=8 * GIB, acting=[0, 6], uncopied_ratio=0.25)
     limits = FREE._replace(max_transit_ratio=0.1)
     assert sent(batch(cluster, wanted([2, 3, 4]), limits)) == ["1.0", "1.1"]
 
@@ -246,7 +246,7 @@ def test_no_limit_is_ever_passed(seed: int) -> None:
         pgid, size = f"1.{ps:x}", rng.randrange(12 * GIB)
         kind = rng.random()
         if kind < 0.15:
-            cluster.pg(pgid, osds[:2], size, acting=[osds[2], osds[1]], to_come=rng.random())
+            cluster.pg(pgid, osds[:2], size, acting=[osds[2], osds[1]], uncopied_ratio=rng.random())
         elif kind < 0.3:
             cluster.pg(pgid, osds[:2], size)
             pending[pgid] = PendingMove(1, 1, size, 101, 990.0, (osds[0],), (osds[2],))

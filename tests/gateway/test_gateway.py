@@ -347,10 +347,10 @@ def test_what_moved_since_the_look_is_not_sent() -> None:
     gateway, mgr, _ = open_gateway(cluster)
     snapshot = gateway.snapshot()
     mgr.calls.clear()
-    assert gateway.still_placed(changes(3), snapshot) == changes(3) and not mgr.calls
+    assert gateway.without_remapped(changes(3), snapshot) == changes(3) and not mgr.calls
     cluster.epoch += 1
     cluster.pg("1.1", [3, 0])            # by somebody else
-    assert [c.pgid for c in gateway.still_placed(changes(3), snapshot)] == ["1.0", "1.2"]
+    assert [c.pgid for c in gateway.without_remapped(changes(3), snapshot)] == ["1.0", "1.2"]
     assert mgr.calls == {"pg_to_up_acting_osds": 3}
 
 
@@ -471,13 +471,13 @@ def test_flags_are_asked_for_once_an_epoch() -> None:
     gateway, mgr, _ = open_gateway(cluster)
     mgr.answer = answering(cluster)
     for _ in range(5):
-        summary = gateway.summary(with_guards=True)
+        summary = gateway.summary(with_map_settings=True)
         assert summary.flags == frozenset({"noout", "norebalance"})
         assert summary.min_compat_client == "luminous"
     assert [c["prefix"] for c in mgr.sent] == ["osd stat", "osd get-require-min-compat-client"]
     cluster.extra["flags"] = "noout"
     cluster.epoch += 1
-    assert gateway.summary(with_guards=True).flags == frozenset({"noout"})
+    assert gateway.summary(with_map_settings=True).flags == frozenset({"noout"})
     assert len(mgr.sent) == 4
 
 
@@ -487,10 +487,10 @@ def test_monitor_that_does_not_answer_leaves_the_flags_unknown() -> None:
         result.ev.done = False
         result.ev.on_timeout = lambda seconds: setattr(clock, "now", clock.now + seconds)
     mgr.answer = silent
-    assert gateway.summary(with_guards=True).flags is None
+    assert gateway.summary(with_map_settings=True).flags is None
     assert clock.now <= 1010.0
     mgr.answer = answering(small())
-    assert gateway.summary(with_guards=True).flags == frozenset({"sortbitwise"})
+    assert gateway.summary(with_map_settings=True).flags == frozenset({"sortbitwise"})
 
 
 @pytest.mark.parametrize("name", ["osd_map_tree", "osd_stats", "pool_stats", "pg_status"])
@@ -528,5 +528,5 @@ def test_work_is_counted() -> None:
     gateway.snapshot()
     gateway.summary()
     gateway.send(changes(3), 1.0)
-    assert gateway.counts == Counts(looks=2, pg_stats=1, osdmap_dumps=1, summaries=1,
+    assert gateway.counts == Counts(full_readings=2, pg_stats=1, osdmap_dumps=1, summaries=1,
                                     mon_commands=3)

@@ -174,7 +174,7 @@ def test_an_osd_that_was_down_meanwhile_has_missed_writes(is_seen_down: bool) ->
     cluster = small()
     gateway, mgr, _ = open_gateway(cluster)
     change = move(cluster, "1.0", [3, 1])
-    gateway.answers(gateway.hand_over([change]), 0.0)
+    gateway.collect_replies(gateway.submit_upmaps([change]), 0.0)
     cluster.epoch += 1
     cluster.pg("1.0", [3, 1], items=change.items, state="active+recovering+degraded",
                reported=cluster.epoch)

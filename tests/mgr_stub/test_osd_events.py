@@ -10,18 +10,7 @@ import pytest
 from mgr_stub.events import osd_events
 from tests.support import stub_states
 from tests.support.crush_cluster import (
-    EC,
-    GIB,
-    RBD,
-    TIB,
-    check_accounts,
-    crush_state,
-    raw_of,
-    recompute_raw,
-    run,
-    states,
-    used,
-)
+    EC, GIB, RBD, TIB, check_accounts, crush_state, raw_of, recompute_raw, run, states, used)
 
 MakeSession = Callable[..., Any]
 

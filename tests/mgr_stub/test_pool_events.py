@@ -8,17 +8,7 @@ import pytest
 
 from mgr_stub.osdmap.pool_entry import parent_of, share_of
 from tests.support.crush_cluster import (
-    EC,
-    GIB,
-    RBD,
-    check_accounts,
-    crush_state,
-    raw_of,
-    recompute_raw,
-    run,
-    states,
-    used,
-)
+    EC, GIB, RBD, check_accounts, crush_state, raw_of, recompute_raw, run, states, used)
 
 MakeSession = Callable[..., Any]
 

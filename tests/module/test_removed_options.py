@@ -29,8 +29,8 @@ class Mgr:
         return self.stands
 
     def notified(self) -> bool:
-        self.options.want()
-        return self.options.refresh()
+        self.options.request_check()
+        return self.options.check_if_due()
 
 
 def removed() -> Mgr:
@@ -66,7 +66,7 @@ def test_what_is_set_while_the_monitor_answers_holds() -> None:
 
 def test_without_cause_or_doubt_nobody_is_asked() -> None:
     mgr = Mgr()
-    assert not mgr.options.refresh() and not mgr.notified()
+    assert not mgr.options.check_if_due() and not mgr.notified()
     assert mgr.asked == 0                      # all is at its default
 
 
@@ -75,7 +75,7 @@ def test_without_an_answer_it_is_asked_again() -> None:
     mgr.held["limit"], mgr.stands = 7, None
     assert not mgr.notified() and mgr.options.value("limit") == 7
     mgr.stands = frozenset()
-    assert mgr.options.refresh() and mgr.options.value("limit") is None
+    assert mgr.options.check_if_due() and mgr.options.value("limit") is None
 
 
 @pytest.mark.parametrize("release", [16, 20])

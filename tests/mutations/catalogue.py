@@ -103,8 +103,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "off-is-forgotten",
         "no successor takes up what `off` has stopped", (
             Edit(LOGBOOK,
-                 "            self._memory.note(EXECUTION, None)\n"
-                 "            self._memory.write()\n",
+                 "            self._memory.put(EXECUTION, None)\n"
+                 "            self._memory.flush()\n",
                  "            pass\n"),),
         ("threads/test_off_is_final.py",)),
     Mutation(
@@ -144,7 +144,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "hold-after-on-alone",
         "nothing while the built-in balancer may be finishing, whoever has switched it off", (
             Edit(GATES,
-                 "        if not is_active and self._gateway.take_builtin_was_active() and not (\n",
+                 "        if not is_active and self._gateway.pop_builtin_was_active() and not (\n",
                  "        if False and not (\n"),),
         ("scenario:guard_builtin",)),
     Mutation(
@@ -161,12 +161,13 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "    if not have_mon_connection:\n",
                  "    if False:\n"),
             Edit(GATEWAY,
-                 "        return self._summaries.guards(epoch) if self.have_mon_connection() "
+                 "        return self._summaries.map_settings(epoch) if self.have_mon_connection() "
                  "else None\n",
-                 "        return self._summaries.guards(epoch)\n"),
+                 "        return self._summaries.map_settings(epoch)\n"),
             Edit(SUMMARIES,
-                 "        guards = self.guards(epoch) if with_guards and connected else None\n",
-                 "        guards = self.guards(epoch) if with_guards else None\n"),),
+                 "        map_settings = self.map_settings(epoch) if with_map_settings and connected "
+                 "else None\n",
+                 "        map_settings = self.map_settings(epoch) if with_map_settings else None\n"),),
         ("scenario:guard_monitor",)),
     Mutation(
         "no-min-compat-guard",
@@ -432,7 +433,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  ""),),
         ("scenario:domains_broken",)),
     Mutation(
-        "monitor-is-not-foreseen",
+        "monitor-is-not-peek_seconds_left",
         "what the monitor would cancel is not planned or sent", (
             _MONITOR_KEEPS_ALL,),
         ("scenario:nested_rule",)),
@@ -525,8 +526,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "omap-that-has-left-is-forgotten",
         "omap that has left an OSD is leaving until its RocksDB has compacted", (
             Edit(BUILD,
-                 "        if shard.omap_bytes:\n            if place.home",
-                 "        if False:\n            if place.home"),),
+                 "        if shard.omap_bytes:\n            if place.holders",
+                 "        if False:\n            if place.holders"),),
         ("scenario:omap_late",)),
     Mutation(
         "omap-on-small-osds-is-moved",
@@ -547,10 +548,10 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "before Ceph 18 nothing goes of PGs whose omap has not been measured", (
             Edit(SHARDS,
                  "            if told.is_unknown(record) or (\n"
-                 "                    told_late and is_unmeasured(record, told_late)):\n",
+                 "                    reported_late and is_unmeasured(record, reported_late)):\n",
                  "            if told.is_unknown(record):\n"),
             Edit(SHARDS,
-                 "        elif not pool.erasure and is_unmeasured(record, told_late):\n",
+                 "        elif not pool.erasure and is_unmeasured(record, reported_late):\n",
                  "        elif False:\n"),),
         ("scenario:omap_16",)),
     # -- fill and budgets
@@ -683,9 +684,9 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "a PG rests where a report of its present map calls it clean", (
             Edit(TRACKER,
                  "        return (\"clean\" in pg.record.state and not self._has_hole(pg)\n"
-                 "                and _same(pg.up, pg.acting, pg.positional) and "
-                 "self._is_heard(pg, away))\n",
-                 "        return _same(pg.up, pg.acting, pg.positional)\n"),),
+                 "                and _is_same_set(pg.up, pg.acting, pg.positional)\n"
+                 "                and self._has_reported(pg, unclean))\n",
+                 "        return _is_same_set(pg.up, pg.acting, pg.positional)\n"),),
         ("scenario:few_writes",)),
     Mutation(
         "nothing-recalled",
@@ -843,7 +844,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         ("scenario:swelling",)),
     Mutation(
         "measured-is-not-used",
-        "looks use the sizes that were measured", (
+        "full_readings use the sizes that were measured", (
             Edit(SIZES,
                  "        return max(0, int(raw * factors[1] + pg.objects * measured))\n",
                  "        return max(0, int(raw * factors[1]))\n"),),

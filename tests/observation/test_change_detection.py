@@ -7,11 +7,11 @@ from tests.support.rounds import idle, kept, uneven
 
 def test_nothing_is_read_while_nothing_happens() -> None:
     harness = idle(uneven())
-    looks = harness.gateway.looks
+    full_readings = harness.gateway.full_readings
     for _ in range(120):
         harness.now += 60
         harness.balancer.round()
-    assert harness.balancer.state == "balanced" and harness.gateway.looks == looks
+    assert harness.balancer.state == "balanced" and harness.gateway.full_readings == full_readings
 
 
 def test_glance_waits_for_budget_to_become_free() -> None:
@@ -20,11 +20,11 @@ def test_glance_waits_for_budget_to_become_free() -> None:
     harness.gateway.cluster.pg_status = {"misplaced_objects": 30, "misplaced_total": 120}
     harness.balancer.execute("p", kept(harness))
     assert harness.round() == "throttled"
-    looks = harness.gateway.looks
+    full_readings = harness.gateway.full_readings
     harness.now += 60
     harness.balancer.round()
-    assert harness.gateway.looks == looks and harness.gateway.sent == []
+    assert harness.gateway.full_readings == full_readings and harness.gateway.sent == []
     harness.gateway.cluster.pg_status = {"misplaced_objects": 5, "misplaced_total": 120}
     harness.now += 60
     harness.balancer.round()
-    assert harness.gateway.looks > looks and harness.gateway.sent == ["1.0", "1.1"]
+    assert harness.gateway.full_readings > full_readings and harness.gateway.sent == ["1.0", "1.1"]

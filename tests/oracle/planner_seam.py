@@ -67,7 +67,7 @@ class PackageLegality:
         """None where the package would not make this move."""
         pg = self.snapshot.pgs[pgid]
         pool = self.snapshot.pools[pg.pool]
-        if pg.immovable or pool.rule is None or self.snapshot.osds[target].cannot_take():
+        if pg.immovable or pool.rule is None or self.snapshot.osds[target].unusable_reason():
             return None
         index_of = self._placement.index_of
         if pgid not in self._number or not self._placement.legal(
@@ -75,5 +75,5 @@ class PackageLegality:
             return None
         wanted = pg.up[:position] + (target,) + pg.up[position + 1:]
         if not pool.erasure:
-            wanted = self._upmap.settle_replicated(pg.raw, wanted, pool.rule)
+            wanted = self._upmap.keep_raw_positions(pg.raw, wanted, pool.rule)
         return Judgment(tuple(self._upmap.items_for(pg.raw, wanted)), tuple(wanted))

@@ -60,11 +60,11 @@ def test_a_plan_that_waits_is_cancelled_at_once(mocker: Any) -> None:
     harness, planner = Harness(random_cluster(1)), Planner(mocker)
     harness.planning.submit_named("p", numbered(1), 10.0)
     harness.planning.submit_named("q", numbered(2), 10.0)
-    assert harness.planning.cancel("p") and set(harness.planning.in_the_making()) == {"q"}
+    assert harness.planning.cancel("p") and set(harness.planning.plans_in_progress()) == {"q"}
     assert not harness.planning.cancel("p")
     harness.jobs.run()
     assert planner.made == [2] and set(harness.plan_store.heads()) == {"q"}
-    assert harness.planning.failure("p") is None
+    assert harness.planning.last_failure("p") is None
 
 
 @pytest.mark.parametrize("again", [False, True])
@@ -75,7 +75,7 @@ def test_a_plan_that_is_made_is_cancelled_at_its_next_checkpoint(mocker: Any, ag
     def cancel(checkpoint: Any) -> None:
         planner.during = lambda checkpoint: None
         assert harness.planning.cancel("p")
-        assert harness.planning.in_the_making() == {}
+        assert harness.planning.plans_in_progress() == {}
         if again:
             assert harness.planning.submit_named("p", numbered(2), 10.0)
         threading.Event().wait(0.01)    # past the next turn of others
@@ -86,7 +86,7 @@ def test_a_plan_that_is_made_is_cancelled_at_its_next_checkpoint(mocker: Any, ag
     assert went_on == [False]
     assert planner.made == ([1, 2] if again else [1])
     assert set(harness.plan_store.heads()) == ({"p"} if again else set())
-    assert harness.planning.in_the_making() == {} and harness.planning.failure("p") is None
+    assert harness.planning.plans_in_progress() == {} and harness.planning.last_failure("p") is None
 
 
 def test_a_plan_cancelled_while_it_is_written_does_not_stay(mocker: Any) -> None:
@@ -107,5 +107,5 @@ def test_failures_are_not_kept_for_ever(mocker: Any) -> None:
     for number in range(150):
         harness.planning.submit_named(f"p{number}", OPTIONS, 10.0)
         harness.jobs.run()
-    failed = [number for number in range(150) if harness.planning.failure(f"p{number}")]
+    failed = [number for number in range(150) if harness.planning.last_failure(f"p{number}")]
     assert 10 <= len(failed) <= 100 and failed[-1] == 149

@@ -17,22 +17,22 @@ from equilibrium_mgr.runtime import time_slice as turns
 OPTIONS = PlanOptions()
 
 
-def open_desk() -> Harness:
+def open_harness() -> Harness:
     return Harness(random_cluster(1))
 
 
 def test_named_plan_is_made_by_the_job_and_kept() -> None:
-    harness = open_desk()
+    harness = open_harness()
     assert harness.planning.submit_named("p", OPTIONS, 10.0)
-    assert set(harness.planning.in_the_making()) == {"p"} and harness.plan_store.heads() == {}
-    assert harness.gateway.looks == 0                  # nobody who submits waits for a reading
+    assert set(harness.planning.plans_in_progress()) == {"p"} and harness.plan_store.heads() == {}
+    assert harness.gateway.full_readings == 0                  # nobody who submits waits for a reading
     harness.jobs.run()
-    assert harness.planning.in_the_making() == {}
+    assert harness.planning.plans_in_progress() == {}
     assert harness.plan_store.get("p") == make_plan(random_cluster(1).snapshot())
 
 
 def test_one_plan_of_a_name_at_a_time() -> None:
-    harness = open_desk()
+    harness = open_harness()
     assert harness.planning.submit_named("p", OPTIONS, 10.0)
     assert not harness.planning.submit_named("p", OPTIONS, 10.0)
     assert harness.planning.submit_named("q", OPTIONS, 10.0)
@@ -41,40 +41,40 @@ def test_one_plan_of_a_name_at_a_time() -> None:
 
 
 def test_failure_is_remembered_until_the_next_attempt() -> None:
-    harness = open_desk()
+    harness = open_harness()
     harness.gateway.not_ready = "the mgr has no df yet"
     harness.planning.submit_named("p", OPTIONS, 10.0)
     harness.jobs.run()
-    assert "no df yet" in str(harness.planning.failure("p"))
-    assert harness.planning.in_the_making() == {} and harness.plan_store.heads() == {}
+    assert "no df yet" in str(harness.planning.last_failure("p"))
+    assert harness.planning.plans_in_progress() == {} and harness.plan_store.heads() == {}
     harness.gateway.not_ready = ""
     harness.planning.submit_named("p", OPTIONS, 10.0)
-    assert harness.planning.failure("p") is None
+    assert harness.planning.last_failure("p") is None
     harness.jobs.run()
-    assert set(harness.plan_store.heads()) == {"p"} and harness.planning.failure("p") is None
+    assert set(harness.plan_store.heads()) == {"p"} and harness.planning.last_failure("p") is None
 
 
 def test_automatic_plan_is_handed_over_and_not_kept() -> None:
-    harness = open_desk()
+    harness = open_harness()
     handed: List[Plan] = []
     snapshot = harness.gateway.cluster.snapshot()
     assert harness.planning.submit_automatic(snapshot, OPTIONS, 10.0, handed.append)
     harness.jobs.run()
     assert handed == [make_plan(snapshot)]
-    assert harness.plan_store.heads() == {} and harness.gateway.looks == 0
+    assert harness.plan_store.heads() == {} and harness.gateway.full_readings == 0
 
 
 def test_a_plan_waits_until_remapped_pgs_show_whether_they_move() -> None:
-    harness = open_desk()
+    harness = open_harness()
     harness.gateway.unsettled = [20.0, 3.0]
     harness.planning.submit_named("p", OPTIONS, 10.0)
     harness.jobs.run()
-    assert harness.jobs.waited == [21.0, 4.0] and harness.gateway.looks == 3
+    assert harness.jobs.waited == [21.0, 4.0] and harness.gateway.full_readings == 3
     assert set(harness.plan_store.heads()) == {"p"}
 
 
 def test_a_plan_does_not_wait_for_ever_for_a_map_that_never_rests() -> None:
-    harness = open_desk()
+    harness = open_harness()
     harness.gateway.unsettled = [20.0] * 99
     harness.planning.submit_named("p", OPTIONS, 10.0)
     harness.jobs.run()
@@ -82,7 +82,7 @@ def test_a_plan_does_not_wait_for_ever_for_a_map_that_never_rests() -> None:
 
 
 def test_a_plan_that_waits_makes_do_with_what_it_has_when_the_mgr_is_not_ready() -> None:
-    harness = open_desk()
+    harness = open_harness()
     harness.gateway.unsettled = [20.0]
 
     def wait(seconds: float) -> bool:
@@ -91,29 +91,29 @@ def test_a_plan_that_waits_makes_do_with_what_it_has_when_the_mgr_is_not_ready()
     harness.jobs.wait = wait  # type: ignore[method-assign]
     harness.planning.submit_named("p", OPTIONS, 10.0)
     harness.jobs.run()
-    assert set(harness.plan_store.heads()) == {"p"} and harness.planning.failure("p") is None
+    assert set(harness.plan_store.heads()) == {"p"} and harness.planning.last_failure("p") is None
 
 
 def test_a_plan_waits_no_longer_than_the_module_lives() -> None:
-    harness = open_desk()
+    harness = open_harness()
     harness.gateway.unsettled = [20.0] * 99
     harness.planning.submit_named("p", OPTIONS, 10.0)
     harness.jobs.is_over = True
     harness.planning.stop()
     harness.jobs.run()
-    assert harness.gateway.looks == 1 and harness.plan_store.heads() == {}
+    assert harness.gateway.full_readings == 1 and harness.plan_store.heads() == {}
 
 
 def test_stopped_desk_keeps_nothing() -> None:
-    harness = open_desk()
+    harness = open_harness()
     harness.planning.submit_named("p", OPTIONS, 10.0)
     harness.planning.stop()
     harness.jobs.run()
-    assert harness.plan_store.heads() == {} and harness.planning.in_the_making() == {}
+    assert harness.plan_store.heads() == {} and harness.planning.plans_in_progress() == {}
 
 
 def test_time_limit_ends_the_plan_with_what_it_has() -> None:
-    harness = open_desk()
+    harness = open_harness()
     harness.planning.submit_named("p", OPTIONS, 0.0)
     harness.jobs.run()
     plan = harness.plan_store.get("p")
@@ -121,7 +121,7 @@ def test_time_limit_ends_the_plan_with_what_it_has() -> None:
 
 
 def test_progress_tells_the_moves_so_far(mocker: Any) -> None:
-    harness = open_desk()
+    harness = open_harness()
     seen: List[int] = []
 
     def slow(snapshot: Any, options: Any, checkpoint: Any) -> Plan:
@@ -129,7 +129,7 @@ def test_progress_tells_the_moves_so_far(mocker: Any) -> None:
         for moves in (3, 8):
             now.append(now[-1] + 1.0)
             assert checkpoint(moves)
-            seen.append(harness.planning.in_the_making()["p"].moves)
+            seen.append(harness.planning.plans_in_progress()["p"].moves)
         return make_plan(snapshot, options)
     now = [50.0]
     clock = mocker.patch.object(planning, "time")
@@ -165,7 +165,7 @@ class Planner:
 
 
 def desk_with_plan(name: str = "p", options: PlanOptions = LIMITED) -> Harness:
-    harness = open_desk()
+    harness = open_harness()
     add_plan(harness, name, options)
     return harness
 
@@ -218,10 +218,10 @@ def test_figures_are_those_of_the_plan_that_would_be_made() -> None:
 
 def test_both_aims_are_planned_on_one_look() -> None:
     harness = desk_with_plan()
-    looks = harness.gateway.looks
+    full_readings = harness.gateway.full_readings
     compare(harness)
     harness.jobs.run()
-    assert harness.gateway.looks == looks + 1
+    assert harness.gateway.full_readings == full_readings + 1
 
 
 def test_after_a_failover_the_present_settings_are_taken(mocker: Any) -> None:
@@ -237,10 +237,10 @@ def test_after_a_failover_the_present_settings_are_taken(mocker: Any) -> None:
 def test_comparison_is_no_plan_in_the_making(mocker: Any) -> None:
     harness, planner = desk_with_plan(), Planner(mocker)
     seen: List[Any] = []
-    planner.meanwhile = lambda: seen.append(harness.planning.in_the_making())
+    planner.meanwhile = lambda: seen.append(harness.planning.plans_in_progress())
     last = harness.planning.last_plan
     compare(harness)
-    assert harness.planning.in_the_making() == {}
+    assert harness.planning.plans_in_progress() == {}
     harness.jobs.run()
     assert seen == [{}, {}] and harness.planning.last_plan == last
     assert set(harness.plan_store.heads()) == {"p"}
@@ -256,7 +256,7 @@ def test_plan_that_somebody_waits_for_comes_between_two_aims(mocker: Any) -> Non
 
 
 def test_comparison_of_an_unknown_plan() -> None:
-    harness = open_desk()
+    harness = open_harness()
     assert harness.planning.compare("p", PRESENT, 10.0) is None and harness.jobs.waiting == []
 
 
@@ -275,7 +275,7 @@ def test_failure_is_told_once_and_tried_again(mocker: Any) -> None:
     told = compare(harness)
     assert states(told) == {"space": "ready", "least-motion": "failed"}
     assert "RuntimeError" in str(told.aims["least-motion"].failure)
-    assert harness.planning.failure("p") is None
+    assert harness.planning.last_failure("p") is None
     planner.failing = ()
     assert states(compare(harness)) == {"space": "planning", "least-motion": "planning"}
     harness.jobs.run()
@@ -293,7 +293,7 @@ def test_cluster_that_cannot_be_read_fails_both() -> None:
 
 
 def test_few_comparisons_are_kept_those_asked_for_last(mocker: Any) -> None:
-    harness = open_desk()
+    harness = open_harness()
     names = [f"p{number}" for number in range(MAX_COMPARISONS + 1)]
     for name in names:
         add_plan(harness, name, OPTIONS._replace(max_moves=1))
@@ -349,7 +349,7 @@ def test_plan_that_fails_to_be_made_again_leaves_the_old_one_s_limits(mocker: An
     harness = desk_with_plan()
     planner = Planner(mocker, "space")
     add_plan(harness, "p", OPTIONS)
-    assert harness.planning.failure("p")
+    assert harness.planning.last_failure("p")
     planner.failing, planner.asked = (), []
     assert compare(harness).options_known
     harness.jobs.run()

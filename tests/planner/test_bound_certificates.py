@@ -86,7 +86,7 @@ class Rows:
     """The linear program's rows for every pool and take by themselves: nothing merged."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        self.size = {o.id: o.size_bytes for o in snapshot.osds.values() if not o.cannot_take()}
+        self.size = {o.id: o.size_bytes for o in snapshot.osds.values() if not o.unusable_reason()}
         self.fixed = {osd: snapshot.osds[osd].target_bytes for osd in self.size}
         self.edges: List[Tuple[object, object, int]] = []
         self.demand: Dict[object, int] = {}

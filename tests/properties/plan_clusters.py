@@ -177,7 +177,7 @@ def _in_flight(cluster: Cluster, rng: random.Random) -> None:
             cluster.used[left] += cluster.shard_bytes(pgid)
         cluster.acting[pgid] = up[:comes] + [left] + up[comes + 1:]
         cluster.records[pgid] = cluster.records[pgid]._replace(
-            to_come=rng.random(), state="active+remapped+backfilling")
+            uncopied_ratio=rng.random(), state="active+remapped+backfilling")
 
 
 def _osd_down(cluster: Cluster, rng: random.Random) -> None:

@@ -46,7 +46,7 @@ def test_s15_pgs_and_osds_that_do_not_report_are_named(case: Planned) -> None:
         records={pgid: r for pgid, r in reading.records.items() if pgid not in unknown}))
     plan = ended_plan(snapshot, _OPTIONS)
     for osd in silent:
-        assert snapshot.osds[osd].cannot_take() is not None
+        assert snapshot.osds[osd].unusable_reason() is not None
     assert not silent & {osd for move in plan.moves for osd in (move.source, move.target)}
     assert not unknown & {move.pgid for move in plan.moves}
     counted = sum(1 for pgid in unknown

@@ -85,9 +85,9 @@ def s17_reports(moment: Moment, move: Outgoing) -> Iterator[str]:
     for osd in move.gains + move.losses:
         if osd in reports.unreported and cluster_view.may_take(moment.cluster, osd):
             yield f"is moved to or from osd.{osd}, which has not reported"
-        looks = max(_LOOKS_SECONDS, moment.settings.sleep_interval)
+        full_readings = max(_LOOKS_SECONDS, moment.settings.sleep_interval)
         if osd in since and now - max(since[osd], moment.active_since) > (
-                _SILENT_SECONDS + 2 * looks):
+                _SILENT_SECONDS + 2 * full_readings):
             yield f"is moved to or from osd.{osd}, silent for {int(now - since[osd])} s"
 
 

@@ -89,7 +89,7 @@ def test_balanced_looks_seldom(tmp_path: Path) -> None:
     session = balanced(tmp_path)
     work = every_minute(session, 6 * _HOUR, foreign_epoch(session))
     assert session.module.balancer.state == "balanced"
-    assert work.looks <= 6 * _MOST_LOOKS_BALANCED
+    assert work.full_readings <= 6 * _MOST_LOOKS_BALANCED
     assert work.pg_stats <= 6
     assert not work.plans and not work.kv_writes
 
@@ -105,9 +105,9 @@ def test_moving_looks_once_a_round(tmp_path: Path) -> None:
         costs.append(work_of(session))
     session.host.observers.append(lambda _: note(session))
     session.host.run_for(2 * _HOUR)
-    looks = [later.looks - earlier.looks
+    full_readings = [later.full_readings - earlier.full_readings
              for earlier, later in zip(costs, costs[1:])]
-    assert max(looks) <= _LOOKS_A_ROUND
+    assert max(full_readings) <= _LOOKS_A_ROUND
     assert costs[-1].pg_stats <= 3
 
 
@@ -124,4 +124,4 @@ def test_a_tiny_pool_that_swings_makes_no_plan(tmp_path: Path) -> None:
         session.host.run_for(600.0)
     work = work_of(session) - before
     assert not work.plans
-    assert work.looks <= 6 * _MOST_LOOKS_BALANCED
+    assert work.full_readings <= 6 * _MOST_LOOKS_BALANCED

@@ -9,7 +9,7 @@ from mgr_stub.console.session import Session
 class Work(NamedTuple):
     """Since a mgr became active; only what cannot be counted from outside is the module's word."""
 
-    looks: int = 0          # full readings of the cluster
+    full_readings: int = 0          # full readings of the cluster
     pg_stats: int = 0
     osdmap_dumps: int = 0
     kv_writes: int = 0
@@ -25,7 +25,7 @@ def work_of(session: Session) -> Work:
     counts: Any = session.module.gateway.counts if session.module is not None else None
     said = counts._asdict() if counts is not None else {}
     return Work(
-        looks=max(calls.get("pg_progress", 0), said.get("looks", 0)),
+        full_readings=max(calls.get("pg_progress", 0), said.get("full_readings", 0)),
         pg_stats=max(calls.get("pg_stats", 0), said.get("pg_stats", 0)),
         osdmap_dumps=max(calls.get("osdmap.dump", 0), said.get("osdmap_dumps", 0)),
         kv_writes=session.mgr.store.writes, plans=said.get("plans", 0))

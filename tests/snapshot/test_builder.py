@@ -13,13 +13,13 @@ def test_osd_without_statistics_is_no_target_and_no_crash() -> None:
     cluster = Cluster(hosts(3)).pool(1, size=2).pg("1.0", [0, 1]).pg("1.1", [1, 2])
     cluster.without_statistics = [2]
     osd = cluster.snapshot().osds[2]
-    assert not osd.has_statistics and osd.cannot_take() == "without statistics"
+    assert not osd.has_statistics and osd.unusable_reason() == "without statistics"
 
 
 def test_osd_of_size_zero_counts_as_without_statistics() -> None:
     cluster = Cluster(hosts(2)).pool(1, size=2).pg("1.0", [0, 1])
     cluster.sizes[1], cluster.used[1] = 0, 0
-    assert cluster.snapshot().osds[1].cannot_take() == "without statistics"
+    assert cluster.snapshot().osds[1].unusable_reason() == "without statistics"
 
 
 def test_kb_figures_serve_where_there_is_no_statfs() -> None:
@@ -46,7 +46,7 @@ def test_classless_osds_are_called_none() -> None:
 ])
 def test_who_can_take_a_shard(fields: Dict[str, Any], obstacle: str) -> None:
     cluster = Cluster(hosts(2)).pool(1, size=1).pg("1.0", [0]).osd(1, **fields)
-    assert cluster.snapshot().osds[1].cannot_take() == obstacle
+    assert cluster.snapshot().osds[1].unusable_reason() == obstacle
 
 
 def test_osd_in_the_map_but_not_in_crush() -> None:
@@ -59,7 +59,7 @@ def test_osd_in_the_map_but_not_in_crush() -> None:
 
 def test_transfers_of_a_replicated_pg() -> None:
     cluster = Cluster(hosts(4)).pool(1, size=2)
-    cluster.pg("1.0", [0, 1], num_bytes=8 * GIB, acting=[2, 1], to_come=0.25)
+    cluster.pg("1.0", [0, 1], num_bytes=8 * GIB, acting=[2, 1], uncopied_ratio=0.25)
     osds = cluster.snapshot().osds
     assert (osds[0].inbound_bytes, osds[0].outbound_bytes) == (2 * GIB, 0)
     assert (osds[2].inbound_bytes, osds[2].outbound_bytes) == (0, 8 * GIB)

@@ -111,7 +111,7 @@ def test_pool_without_statistics() -> None:
 def test_log_recovery_without_a_pg_temp_lowers_what_is_to_come() -> None:
     reader = Reader([pg_stat("1.0")], [pool_stat(1, 10)])
     found = [reader.read({"1.0": progress(1000, recovered, state="active+recovering+degraded")})
-             ["1.0"].to_come for recovered in (5000, 5250, 6000)]
+             ["1.0"].uncopied_ratio for recovered in (5000, 5250, 6000)]
     assert found == [1.0, 0.75, 0.0]
 
 
@@ -122,7 +122,7 @@ def test_negative_figures_become_zero() -> None:
 
 
 def moving(reader: Reader, recovered: int) -> float:
-    return reader.read({"1.0": progress(1000, recovered)}, moving={"1.0"})["1.0"].to_come
+    return reader.read({"1.0": progress(1000, recovered)}, moving={"1.0"})["1.0"].uncopied_ratio
 
 
 def test_recovered_bytes_lower_what_is_to_come() -> None:
@@ -161,14 +161,14 @@ def test_full_reading_of_a_pg_that_has_lost_a_copy_tells_that_all_of_it_is_to_co
                    num_bytes_recovered=500)
     reader = Reader([stat], [pool_stat(1, 10)])
     waits = progress(1000, 500, state="active+recovery_wait+undersized+degraded+remapped")
-    assert reader.read({"1.0": waits}, moving={"1.0"}, up=(2, 1))["1.0"].to_come == 1.0
+    assert reader.read({"1.0": waits}, moving={"1.0"}, up=(2, 1))["1.0"].uncopied_ratio == 1.0
 
 
 def test_transfer_that_ended_is_forgotten() -> None:
     reader = Reader([pg_stat("1.0")], [pool_stat(1, 10)])
     moving(reader, 0)
     assert moving(reader, 1000) == 0.0
-    assert reader.read({"1.0": progress(1000, 1000)})["1.0"].to_come == 1.0
+    assert reader.read({"1.0": progress(1000, 1000)})["1.0"].uncopied_ratio == 1.0
     assert moving(reader, 1000) == 1.0      # the next transfer starts from there
 
 
@@ -176,11 +176,11 @@ def test_a_moment_of_peering_does_not_begin_a_transfer_anew() -> None:
     reader = Reader([pg_stat("1.0")], [pool_stat(1, 10)])
     moving(reader, 5000)
     assert moving(reader, 5750) == 0.25
-    assert reader.read({"1.0": progress(1000, 5750, state="peering")})["1.0"].to_come == 0.25
+    assert reader.read({"1.0": progress(1000, 5750, state="peering")})["1.0"].uncopied_ratio == 0.25
     # its new primary counts from elsewhere, or has said nothing at all
-    assert reader.read({"1.0": progress(1000, 20, state="peering")})["1.0"].to_come == 0.25
+    assert reader.read({"1.0": progress(1000, 20, state="peering")})["1.0"].uncopied_ratio == 0.25
     assert reader.read({"1.0": progress(0, 0, state="unknown", reported_epoch=0)})[
-        "1.0"].to_come == 0.25
+        "1.0"].uncopied_ratio == 0.25
 
 
 def test_a_pg_that_is_unknown_as_it_begins_to_move() -> None:
@@ -195,7 +195,7 @@ def test_a_pg_that_is_unknown_as_it_begins_to_move() -> None:
 def test_empty_pg_in_flight() -> None:
     reader = Reader([pg_stat("1.0", 0)], [pool_stat(1, 0)])
     record = reader.read({"1.0": progress(0)}, moving={"1.0"})["1.0"]
-    assert 0.0 <= record.to_come <= 1.0
+    assert 0.0 <= record.uncopied_ratio <= 1.0
 
 
 def test_a_second_movement_of_a_pg_begins_anew() -> None:
@@ -204,17 +204,17 @@ def test_a_second_movement_of_a_pg_begins_anew() -> None:
     reader.read({"1.0": progress()}, up=(0, 1))
     moving: Dict[str, Any] = {"state": "active+remapped+backfilling"}
     first = reader.read({"1.0": progress(recovered=800, **moving)}, moving={"1.0"}, up=(0, 2))
-    assert first["1.0"].to_come == pytest.approx(0.2)
+    assert first["1.0"].uncopied_ratio == pytest.approx(0.2)
     second = reader.read({"1.0": progress(recovered=900, **moving)}, moving={"1.0"}, up=(0, 3))
-    assert second["1.0"].to_come == 1.0
+    assert second["1.0"].uncopied_ratio == 1.0
     later = reader.read({"1.0": progress(recovered=1400, **moving)}, moving={"1.0"}, up=(0, 3))
-    assert later["1.0"].to_come == pytest.approx(0.5)
+    assert later["1.0"].uncopied_ratio == pytest.approx(0.5)
 
 
-@pytest.mark.parametrize("misplaced, degraded, to_come", [(0, 10, 1.0), (0, 4, .4), (3, 4, .7)])
+@pytest.mark.parametrize("misplaced, degraded, uncopied_ratio", [(0, 10, 1.0), (0, 4, .4), (3, 4, .7)])
 def test_copies_that_no_osd_has_are_still_to_come(misplaced: int, degraded: int,
-                                                  to_come: float) -> None:
+                                                  uncopied_ratio: float) -> None:
     """As after an OSD was lost: a full reading in the middle must not take them for arrived."""
     stat = pg_stat("1.0", 10, up=(2, 1), acting=(1,), num_objects_misplaced=misplaced,
                    num_objects_degraded=degraded)
-    assert moving(Reader([stat], [pool_stat(1, 10)]), 0) == pytest.approx(to_come)
+    assert moving(Reader([stat], [pool_stat(1, 10)]), 0) == pytest.approx(uncopied_ratio)

@@ -11,7 +11,7 @@ from tests.support.unit_cluster import hosts
 from equilibrium_mgr.crush.hierarchy import CrushHierarchy
 from equilibrium_mgr.crush.placement import PlacementRule
 from equilibrium_mgr.snapshot.upmap_items import (
-    apply_items, invert_items, items_by_pg, items_for, settle_replicated)
+    apply_items, invert_items, items_by_pg, items_for, keep_raw_positions)
 
 Items = List[Tuple[int, int]]
 
@@ -93,9 +93,9 @@ def host_rule(size: int) -> PlacementRule:
 
 def test_settling_puts_members_back_where_crush_had_them() -> None:
     rule = host_rule(3)
-    assert settle_replicated((3, 1, 0), (1, 5, 0), rule) == (5, 1, 0)
-    assert settle_replicated((3, 1, 0), (0, 3, 1), rule) == (3, 1, 0)
-    assert settle_replicated((3, 1, 0), (4, 5, 6), rule) == (4, 5, 6)
+    assert keep_raw_positions((3, 1, 0), (1, 5, 0), rule) == (5, 1, 0)
+    assert keep_raw_positions((3, 1, 0), (0, 3, 1), rule) == (3, 1, 0)
+    assert keep_raw_positions((3, 1, 0), (4, 5, 6), rule) == (4, 5, 6)
 
 
 def test_settled_sets_hold_the_same_osds_with_fewest_items() -> None:
@@ -103,7 +103,7 @@ def test_settled_sets_hold_the_same_osds_with_fewest_items() -> None:
     rule = host_rule(4)
     for _ in range(300):
         raw, wanted = tuple(rng.sample(range(8), 4)), tuple(rng.sample(range(8), 4))
-        settled = settle_replicated(raw, wanted, rule)
+        settled = keep_raw_positions(raw, wanted, rule)
         assert set(settled) == set(wanted)
         assert len(items_for(raw, settled)) == len(set(wanted) - set(raw))
         assert set(apply_items(raw, items_for(raw, settled), never_out)) == set(wanted)
@@ -114,7 +114,7 @@ def test_settling_keeps_take_blocks_apart() -> None:
                                    "take default~hdd; chooseleaf firstn 2 host; emit"},
                      classes={0: "ssd", 1: "ssd", 2: "ssd"})
     rule = PlacementRule(CrushHierarchy(dump), dump["rules"][0], 3, False)
-    assert settle_replicated((0, 3, 4), (1, 4, 5), rule) == (1, 5, 4)
+    assert keep_raw_positions((0, 3, 4), (1, 4, 5), rule) == (1, 5, 4)
 
 
 def test_items_of_a_dump() -> None:

@@ -94,7 +94,7 @@ class FakeGateway:
         self.builtin_was_active = False
         self.ratio = 1.0
         self.shards_an_osd = (0, 0)
-        self.looks = 0
+        self.full_readings = 0
         self.counters = WorkCounters()
         self.before_send_check: Callable[[], None] = lambda: None
         self.before_hand_over: Callable[[], None] = lambda: None
@@ -111,18 +111,18 @@ class FakeGateway:
         return epoch == self.cluster.epoch
 
     def snapshot(self, fresh: bool = False) -> Snapshot:
-        self.looks += 1
-        self.counters.add("looks")
+        self.full_readings += 1
+        self.counters.add("full_readings")
         if self.not_ready:
             raise NotReady(self.not_ready)
         unsettled = self.unsettled.pop(0) if self.unsettled else 0.0
         return self.cluster.snapshot()._replace(
             taken_at=self.clock(), unsettled_seconds=unsettled, stale_osds=self.silent)
 
-    def use_measured(self, bytes_per_object: Mapping[int, float]) -> None:
+    def set_measured(self, bytes_per_object: Mapping[int, float]) -> None:
         self.cluster.measured = bytes_per_object
 
-    def summary(self, with_guards: bool = False) -> ClusterSummary:
+    def summary(self, with_map_settings: bool = False) -> ClusterSummary:
         self.counters.add("summaries")
         if self.not_ready:
             raise NotReady(self.not_ready)
@@ -130,7 +130,7 @@ class FakeGateway:
         osd_map = cluster.osd_map()
         reading = SummaryReading(cluster.osd_map_tree(), cluster.osd_stats(),
                                  cluster.pool_stats(), cluster.pg_status)
-        told = with_guards and self.connected
+        told = with_map_settings and self.connected
         builtin_active = self.builtin_balancer_active()
         return ClusterSummary(
             taken_at=self.clock(), epoch=cluster.epoch, crush_version=osd_map["crush_version"],
@@ -141,7 +141,7 @@ class FakeGateway:
             min_compat_client=osd_map["require_min_compat_client"] if told else None,
             stale_osds=self.silent)
 
-    def still_placed(self, changes: Sequence[PgChange], snapshot: Snapshot) -> List[PgChange]:
+    def without_remapped(self, changes: Sequence[PgChange], snapshot: Snapshot) -> List[PgChange]:
         return [change for change in changes
                 if tuple(self.cluster.up.get(change.pgid, ())) == snapshot.pgs[change.pgid].up]
 
@@ -159,7 +159,7 @@ class FakeGateway:
         self.builtin_was_active = self.builtin_was_active or self.builtin
         return self.builtin
 
-    def take_builtin_was_active(self) -> bool:
+    def pop_builtin_was_active(self) -> bool:
         was_active, self.builtin_was_active = self.builtin_was_active, False
         return was_active
 
@@ -172,13 +172,13 @@ class FakeGateway:
     def max_pg_shards(self) -> Tuple[int, int]:
         return self.shards_an_osd
 
-    def hand_over(self, changes: Sequence[PgChange]) -> List[PgChange]:
+    def submit_upmaps(self, changes: Sequence[PgChange]) -> List[PgChange]:
         self.before_hand_over()
         self.batches.append(list(changes))
         self.counters.add("mon_commands", len(changes))
         return list(changes)
 
-    def answers(self, handed_over: Sequence[PgChange], timeout: float) -> List[UpmapReply]:
+    def collect_replies(self, handed_over: Sequence[PgChange], timeout: float) -> List[UpmapReply]:
         self.before_answers()
         self.cluster.epoch += 1
         return [self._answer(change) for change in handed_over]

@@ -57,7 +57,7 @@ def assert_legal_change(snapshot: Snapshot, change: PgChange) -> None:
     assert not set(targets) & set(pg.raw) and len(set(targets)) == len(targets)
     gained = set(change.up_after) - set(pg.up)
     assert change.shards == len(gained) > 0
-    assert all(snapshot.osds[osd].cannot_take() is None for osd in gained), change
+    assert all(snapshot.osds[osd].unusable_reason() is None for osd in gained), change
     assert_no_shard_follows_another(pool, change)
 
 

@@ -60,7 +60,7 @@ def place(cluster: Cluster, rng: random.Random, pgid: str, takes: Sequence[List[
         up[position] = spare[position]
     cluster.pg(pgid, up, num_bytes=rng.randrange(most_gib * GIB), objects=rng.randrange(500),
                items=items, acting=raw if items and rng.random() < 0.4 else None,
-               to_come=rng.random())
+               uncopied_ratio=rng.random())
 
 
 def shuffled(cluster: Cluster, seed: int) -> Cluster:

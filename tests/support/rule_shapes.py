@@ -131,7 +131,7 @@ def make(shape_name: str, trouble: str, seed: int = 0) -> Cluster:
                        num_bytes=0 if rng.random() < 0.05 else rng.randrange(
                            12 * GIB) * (k or 1), objects=rng.randrange(99),
                        acting=raw if items and rng.random() < 0.3 else None,
-                       to_come=rng.random())
+                       uncopied_ratio=rng.random())
     if trouble == "trouble":
         pinned = rng.choice(sorted(cluster.up))
         cluster.extra["pg_upmap"] = [{"pgid": pinned, "osds": cluster.up[pinned]}]

@@ -71,10 +71,10 @@ class Cluster:
     def pg(self, pgid: str, up: Sequence[int], num_bytes: int = GIB, objects: int = 0,
            omap: int = 0, items: Iterable[Tuple[int, int]] = (),
            acting: Optional[Sequence[int]] = None, state: str = "active+clean",
-           to_come: float = 1.0, reported: int = 100) -> Cluster:
+           uncopied_ratio: float = 1.0, reported: int = 100) -> Cluster:
         """A PG with its up set (upmap items already applied) and its statistics."""
         self.up[pgid] = list(up)
-        self.records[pgid] = PgRecord(num_bytes, objects, omap, state, to_come, reported)
+        self.records[pgid] = PgRecord(num_bytes, objects, omap, state, uncopied_ratio, reported)
         if items:
             self.items[pgid] = list(items)
         if acting is not None:

@@ -165,7 +165,7 @@ class PredictionCheck:
             return
         shards: Dict[int, Dict[str, int]] = {osd: {} for osd in known}
         for pg in with_checkpoints(before.pgs.values(), _PGS_A_PIECE, self._checkpoint):
-            for osd in known.intersection(pg.home).intersection(pg.up):
+            for osd in known.intersection(pg.holders).intersection(pg.up):
                 shards[osd][pg.pgid] = pg.shard_bytes
         all_used = self._used_bytes(before)
         highest = _highest_by_class(before)
@@ -187,7 +187,7 @@ class PredictionCheck:
         """OSD → PGs that have a shard there, or one on its way to it."""
         held: Dict[int, List[Pg]] = {osd: [] for osd in osds}
         for pg in with_checkpoints(snapshot.pgs.values(), _PGS_A_PIECE, self._checkpoint):
-            for osd in held.keys() & set(pg.up + pg.home):
+            for osd in held.keys() & set(pg.up + pg.holders):
                 held[osd].append(pg)
         return held
 
@@ -201,7 +201,7 @@ class PredictionCheck:
             if before is None:
                 # on its way: all of it may be there already
                 window.guests[pg.pgid] = max(pg.shard_bytes, window.guests.get(pg.pgid, 0))
-                if pg.pgid in pending or number not in pg.home:
+                if pg.pgid in pending or number not in pg.holders:
                     hidden += window.guests[pg.pgid]
                 if pg.pgid in window.coming and pg.pgid not in pending:
                     arrived[pg.pool] = arrived.get(pg.pool, 0) + pg.objects

@@ -75,7 +75,7 @@ def movable_bytes(snapshot: Snapshot, fixed_pools: FrozenSet[int],
                   checkpoint: Checkpoint) -> MovableBytes:
     """The demands of all pools but the fixed ones and those whose rule is not understood."""
     usable = frozenset(osd.id for osd in with_checkpoints(snapshot.osds.values(), OSDS_AT_ONCE, checkpoint)
-                       if osd.cannot_take() is None)
+                       if osd.unusable_reason() is None)
     shares = _shares(snapshot, fixed_pools, usable, checkpoint)
     on_osd = dict.fromkeys(sorted(usable), 0)
     for pg in with_checkpoints(snapshot.pgs.values(), _PGS_AT_ONCE, checkpoint):

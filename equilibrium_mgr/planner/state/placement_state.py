@@ -40,9 +40,9 @@ class PlacementState:
         self.spared_bytes: List[int] = [o.spared_bytes if o.share < 1.0 else 0 for o in osds]
         self.share_limit_bytes: Dict[int, int] = {}             # OSD index → bytes that are its share
         limit = effective_fill_limit(options.fill_limit, snapshot.backfillfull_ratio)
-        self.fill_limit_bytes: List[int] = [int(limit * o.size_bytes) if o.cannot_take() is None else 0
+        self.fill_limit_bytes: List[int] = [int(limit * o.size_bytes) if o.unusable_reason() is None else 0
                                 for o in osds]
-        self.is_target: List[bool] = [o.cannot_take() is None for o in osds]
+        self.is_target: List[bool] = [o.unusable_reason() is None for o in osds]
         self.is_source: List[bool] = [options.device_classes is None
                                   or o.device_class in options.device_classes for o in osds]
         #: `group_at`: pool id → group index per position
