@@ -211,7 +211,7 @@ class Gateway:
 
         A return code of 0 does not mean that the monitor keeps the items: read the map again.
         """
-        with self._lock:  # not in hand_over, which must not wait while a job reads the cluster
+        with self._lock:  # not in submit_upmaps, which must not wait while a job reads the cluster
             self._maps.expect([request.change for request in requests])
         come = self._monitors.wait([request.reply for request in requests], timeout)
         return [UpmapReply(change, reply.r, reply.outs or reply.outb or "") if has_come
