@@ -224,6 +224,6 @@ def _highest_by_class(snapshot: Snapshot) -> Dict[str, float]:
     """Device class → the highest utilization now, a ratio."""
     highest: Dict[str, float] = {}
     for osd in snapshot.osds.values():
-        level = osd.used_bytes / osd.size_bytes if osd.has_statistics else 0.0
+        level = osd.utilization or 0.0
         highest[osd.device_class] = max(highest.get(osd.device_class, 0.0), level)
     return highest

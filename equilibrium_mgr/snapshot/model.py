@@ -23,7 +23,8 @@ def pg_number(pgid: str) -> int:
 
 
 class Osd(NamedTuple):
-    """One OSD. `used_bytes` is what the device reports now; `None` sizes mean no statistics."""
+    """One OSD. `size_bytes` and `used_bytes` are what its device reports now, 0 where
+    `has_statistics` is False."""
 
     id: int
     device_class: str
@@ -35,8 +36,8 @@ class Osd(NamedTuple):
     size_bytes: int
     used_bytes: int
     has_statistics: bool
-    inbound_bytes: int   # still to come from backfills that run or wait
-    outbound_bytes: int  # goes when those backfills are through
+    inbound_bytes: int   # still to be copied to it, by backfills that run or wait
+    outbound_bytes: int  # freed when those backfills have ended
     share: float = 1.0   # ratio of its size that the operator's weights leave it
     held_by: str = ""    # the weights that do, where the share is below 1 (snapshot/operator_weights.py)
     base_bytes: int = 0  # of a held OSD: what it uses beside shards
@@ -44,7 +45,7 @@ class Osd(NamedTuple):
 
     @property
     def capacity_bytes(self) -> int:
-        """What of its size is to be filled like others'."""
+        """The part of its size that is to be filled like other OSDs, in bytes."""
         return self.size_bytes if self.share >= 1.0 else max(1, int(self.share * self.size_bytes))
 
     @property
@@ -58,8 +59,18 @@ class Osd(NamedTuple):
         return max(0, self.used_bytes + self.inbound_bytes - self.outbound_bytes
                    - self.uncompacted_bytes)
 
+    @property
+    def utilization(self) -> Optional[float]:
+        """Used bytes now, as a ratio of the size; None without statistics."""
+        return self.used_bytes / self.size_bytes if self.has_statistics else None
+
+    @property
+    def target_utilization(self) -> Optional[float]:
+        """`target_bytes` as a ratio of the size; None without statistics."""
+        return self.target_bytes / self.size_bytes if self.has_statistics else None
+
     def unusable_reason(self) -> Optional[str]:
-        """Why no shard may go to this OSD, or None."""
+        """Why no shard may be moved to this OSD; None where one may."""
         if self.destroyed:
             return "destroyed"
         if not self.up:
@@ -72,7 +83,7 @@ class Osd(NamedTuple):
 
 
 def without_shares(snapshot: Snapshot) -> Snapshot:
-    """The same cluster, its OSDs to be filled by their sizes alone."""
+    """The same cluster with OSDs that are held to no share: their sizes alone count."""
     if all(osd.share >= 1.0 for osd in snapshot.osds.values()):
         return snapshot
     return snapshot._replace(osds={number: osd._replace(share=1.0, held_by="", base_bytes=0)
@@ -80,6 +91,8 @@ def without_shares(snapshot: Snapshot) -> Snapshot:
 
 
 class Pool(NamedTuple):
+    """One pool."""
+
     id: int
     name: str
     size: int                  # shards per PG
@@ -112,7 +125,7 @@ class Pg(NamedTuple):
 
     @property
     def is_moving(self) -> bool:
-        """Are shards on their way, however Ceph carries them?"""
+        """True while shards are in flight, whether by backfill or by log recovery."""
         return self.holders is not self.up and self.holders != self.up
 
 

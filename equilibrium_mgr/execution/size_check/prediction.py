@@ -213,7 +213,7 @@ class PredictionCheck:
         arrivals = sum(window.guests.values())   # those that have left again are deleted slowly
         written = max(stayed, int(osd.size_bytes * of_others), 0)
         measured = osd.used_bytes - window.used_bytes
-        rises = osd.used_bytes / osd.size_bytes > window.highest + _RISE_RATIO
+        rises = (osd.utilization or 0.0) > window.highest + _RISE_RATIO
         threshold = max(_SIZE_RATIO * osd.size_bytes, _PREDICTED_RATIO * arrivals, _NOISE_BYTES)
         return _Growth(number, arrivals + written, measured, arrived,
                        threshold / 2.0 if rises else threshold, hidden)
@@ -270,9 +270,8 @@ def _highest_by_class(snapshot: Snapshot) -> Dict[str, float]:
     """Device class → utilization of its fullest OSD as reported now, a ratio."""
     highest: Dict[str, float] = {}
     for osd in snapshot.osds.values():
-        if osd.has_statistics:
-            highest[osd.device_class] = max(highest.get(osd.device_class, 0.0),
-                                            osd.used_bytes / osd.size_bytes)
+        if osd.utilization is not None:
+            highest[osd.device_class] = max(highest.get(osd.device_class, 0.0), osd.utilization)
     return highest
 
 
