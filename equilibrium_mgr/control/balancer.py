@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from ..execution.batch_selection import Decision
+from ..execution.change_outcomes import DeferralKind, DroppedChange
 from ..execution.dispatcher import UpmapDispatcher
-from ..execution.execution import Execution, ExecutionProgress
+from ..execution.execution import Execution, ExecutionProgress, ExecutionUpdate
 from ..execution.execution_slot import ExecutionSlot
 from ..execution.inactive_pools import TRANSIENT_RECHECK_SECONDS
 from ..execution.pending_moves import PendingMoves
@@ -66,6 +67,7 @@ class Balancer:
         self._journal = Journal(kv, log)
         self._resuming = threading.Lock()
         self._resumed = False
+        self._recorded: Optional[Execution] = None   # what the episode counts
         self._stops = 0                         # of the course, when the round began
         self._was_stopped = False               # by a guard, the last time
         self._seconds: Optional[float] = None   # after which a wait is over
@@ -395,24 +397,25 @@ class Balancer:
     # -- sending -------------------------------------------------------------------------------
 
     def _advance(self, execution: Execution, snapshot: Snapshot, settings: Settings) -> Tuple[str, str]:
-        if execution.name and not execution.is_noted:
+        if execution.name and self._recorded is not execution:
             self._take_up(execution, "'ceph equilibrium execute'")
         self._journal.record_execution(self._slot.plan_name, self._clock())
         ratio = self._observer.max_misplaced_ratio(snapshot, settings)
+        self._dispatcher.drop_stopped_pools(execution, snapshot)
         decision = self._dispatcher.choose(execution, snapshot, settings, ratio)
-        execution.note(decision)
+        self._dispatcher.accept(execution, decision)
         if decision.send:
             return self._send(execution, decision, snapshot, settings)
         if decision.throttled or not execution.wanted:
             self._await_arrivals(snapshot, settings)
         if execution.wanted:
             self._break_deadlock(execution, snapshot, decision)
-            self._dispatcher.give_up_stalled(execution, decision, snapshot, settings)
+            self._dispatcher.drop_stalled(execution, decision, snapshot, settings)
             if not execution.wanted:
                 self._observer.require_observation()
-            if decision.has_transient:
+            if decision.has(DeferralKind.TRANSIENT):
                 self._seconds = TRANSIENT_RECHECK_SECONDS
-            held = WAITING if decision.has_transient else BLOCKED
+            held = WAITING if decision.has(DeferralKind.TRANSIENT) else BLOCKED
             return (THROTTLED if decision.throttled else held), str(decision.waiting_for)
         under_way = len(self._dispatcher.pending.entries)
         if under_way and not self._dispatcher.has_stalled(execution, snapshot, settings):
@@ -437,17 +440,16 @@ class Balancer:
             self._seconds = left
             return MOVING, execution.progress(decision)
         self._journal.store_sending(decision.send, self._dispatcher.cooldown, self._clock())
-        moves, moved = execution.sent_moves, execution.sent_bytes
         self._timer.batch_sent(settings.sleep_interval)   # whatever the answers
-        snapshot = self._dispatcher.send(execution, decision.send, before,
+        sent = self._dispatcher.send(execution, decision.send, before,
                                      lambda execution: self._permit(execution, settings))
-        if snapshot is None:  # a successor must not take them for sent
+        if sent is None:  # a successor must not take them for sent
             self._journal.store_sending([], self._dispatcher.cooldown, self._clock())
             return self._not_permitted()
         execution.stall.end()
-        self._journal.record_sent(execution.sent_moves - moves, execution.sent_bytes - moved)
-        self._guards.builtin_grace.accept(snapshot.upmap_items)
-        self._observer.update_view(snapshot, settings, same_bounds=True)
+        self._journal.record_sent(sent.moves, sent.bytes)
+        self._guards.builtin_grace.accept(sent.snapshot.upmap_items)
+        self._observer.update_view(sent.snapshot, settings, same_bounds=True)
         return MOVING, execution.progress(decision)
 
     @contextmanager
@@ -470,7 +472,8 @@ class Balancer:
         """With nothing under way what only full targets refuse is refused for ever."""
         if len(decision.full) == len(decision.later) and not self._dispatcher.pending.entries:
             if not snapshot.misplaced_copies and not snapshot.in_flight():
-                execution.drop(decision.full)
+                execution.apply(ExecutionUpdate(dropped=[
+                    DroppedChange(change, deferral.reason) for change, deferral in decision.full]))
 
     def _finish(self, execution: Execution, snapshot: Snapshot, settings: Settings,
                 outcome: str) -> Tuple[str, str]:
@@ -514,14 +517,14 @@ class Balancer:
             self._journal.end("given up: its plan is lost", self._clock(), None)
             return
         execution = Execution(recalled.plan, plan.changes, self._clock())
-        execution.is_noted = self._journal.episode is not None
+        self._recorded = execution if self._journal.episode is not None else None
         if self._slot.start(execution, self._slot.stops):
             self._log.info("going on with the execution of plan %s", recalled.plan)
 
     def _take_up(self, execution: Execution, why: str) -> None:
         self._journal.begin_plan(execution.name, why, self._clock(), self._observer.usage,
                               lambda: self.execution is execution)
-        execution.is_noted = True
+        self._recorded = execution
 
     def _publish(self) -> None:
         """Replaces the figures of the walk that commands read."""

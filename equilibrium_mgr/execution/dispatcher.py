@@ -1,8 +1,8 @@
-"""Sends a batch, holds the answers against the map, and keeps account of what is on its way."""
+"""Chooses and sends batches, verifies them against the map, and accounts for what is in flight."""
 from __future__ import annotations
 
 import logging
-from typing import Any, Callable, ContextManager, Dict, Mapping, Optional, Sequence
+from typing import Any, Callable, ContextManager, Dict, Mapping, NamedTuple, Optional, Sequence
 
 from ..gateway.cluster_summary import OsdSummary
 from ..gateway.gateway import Gateway, NotReady
@@ -12,23 +12,32 @@ from ..runtime.time_slice import TimeSlice
 from ..settings import Settings
 from ..snapshot.model import Osd, Snapshot, pool_of
 from .batch_selection import Decision, next_batch
+from .change_outcomes import DeferralKind, DroppedChange
 from .cooldown import Cooldown, ExcludedPgs
-from .execution import BatchResult, Execution, verify_batch
-from .guards import PoolBlock, cluster_guard, full_osds, blocked_pools, unsettled_pools
+from .execution import BatchResult, Execution, ExecutionUpdate, verify_batch
+from .guards import PoolBlock, blocked_pools, cluster_guard, full_osds, unsettled_pools
 from .inactive_pools import InactivePools
 from .osd_traffic import OsdTraffic, osd_traffic
 from .pending_moves import PendingMoves
-from .size_check.prediction import PredictionCheck, targets_of
 from .rejections import Items, map_mark, still_rejected, with_rejected
+from .size_check.prediction import PredictionCheck, targets_of
 from .size_check.size_corrections import SizeCorrections, sentence
-from .throttle import ThrottleLimits
+from .throttle_state import ThrottleLimits
 
 _SEND_TIMEOUT_SECONDS = 30.0
 _FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS = 60.0, 3600.0
 
 
+class SentBatch(NamedTuple):
+    """A batch that was handed over: the map that followed it, and what of it the monitor kept."""
+
+    snapshot: Snapshot
+    moves: int = 0   # of shards
+    bytes: int = 0
+
+
 class UpmapDispatcher:
-    """The only one that sends. `rejected` is replaced whole: commands read it."""
+    """The only sender of upmap items. `rejected` is replaced whole: commands read it."""
 
     def __init__(self, gateway: Gateway, clock: Callable[[], float], log: logging.Logger) -> None:
         self._gateway = gateway
@@ -40,39 +49,39 @@ class UpmapDispatcher:
         self.backoff = Backoff(_FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS)
         self.rejected: Items = {}
         self.corrections = SizeCorrections()
-        self._turns = TimeSlice()
-        self._prediction = PredictionCheck(self._turns)
+        self._time_slice = TimeSlice()
+        self._prediction = PredictionCheck(self._time_slice)
         self._inactive = InactivePools()
-        self._recalled: Optional[Dict[str, float]] = None
+        self._recovered: Optional[Dict[str, float]] = None   # pgid → when the last mgr sent it
 
     def restore(self, rejected: Items, sending: Dict[str, float],
-                  corrections: Mapping[str, Any]) -> None:
-        """What the last mgr left: its rejected items, what it was sending (pgid → when), and what
-        it found out about sizes."""
+                corrections: Mapping[str, Any]) -> None:
+        """Takes over from the last mgr: its rejected items, what it was sending (pgid → when), and
+        what it measured of sizes."""
         self.rejected = rejected
         self.corrections.restore(corrections)
         self._gateway.set_measured(self.corrections.bytes_per_object)
-        self._recalled = sending
-        for pgid, sent_at in sending.items():  # its cooldown would have been noted afterwards
+        self._recovered = sending
+        for pgid, sent_at in sending.items():  # its cooldown would have been stored afterwards
             self.cooldown.start([pgid], sent_at)
 
     def observe(self, snapshot: Snapshot) -> None:
-        """Takes in a newer map: what has arrived, and what may be asked for again."""
-        if self._recalled is not None:
-            self.pending.restore_sending(self._recalled, snapshot, self._clock())
+        """Takes in a newer map: what has arrived, and which rejections are over."""
+        if self._recovered is not None:
+            self.pending.restore_sending(self._recovered, snapshot, self._clock())
             self.pending.restore_log_recovery(snapshot)
-            self._recalled = None
+            self._recovered = None
         self.pending.remove_arrived(snapshot)
         self.rejected = still_rejected(self.rejected, map_mark(snapshot), snapshot.pgs)
-        self._hold_against_predictions(snapshot)
+        self._check_predictions(snapshot)
 
     @property
     def has_suspects(self) -> bool:
-        """Has an OSD taken too much, by a report that the next look has to confirm?"""
+        """True where an OSD seems to have taken too much, which the next observation confirms."""
         return self._prediction.has_suspects
 
-    def _hold_against_predictions(self, snapshot: Snapshot) -> None:
-        """Stops pools whose shards took more than was predicted; looks use what was measured."""
+    def _check_predictions(self, snapshot: Snapshot) -> None:
+        """Stops pools whose shards took more than predicted; snapshots use what was measured."""
         self.corrections.prune(frozenset(snapshot.pools), snapshot.taken_at)
         self._gateway.set_measured(self.corrections.bytes_per_object)
         findings = self._prediction.observe(snapshot, self.pending.entries)
@@ -83,11 +92,13 @@ class UpmapDispatcher:
         for found in findings.mispredictions:
             self._log.warning("%s", sentence(found, snapshot.pools[found.pool].name))
 
+    # -- choosing ------------------------------------------------------------------------------
+
     def excluded(self, snapshot: Snapshot, settings: Settings) -> ExcludedPgs:
-        """What an automatic plan must leave alone, but for PGs on OSDs above nearfull."""
+        """PGs that an automatic plan must leave alone; PGs on OSDs above nearfull are not cooling."""
         cooling = self.cooldown.cooling(self._clock(), settings.pg_cooldown)
-        overfull = {osd.id for osd in snapshot.osds.values() if osd.has_statistics
-                    and osd.used_bytes > snapshot.nearfull_ratio * osd.size_bytes}
+        overfull = {osd.id for osd in snapshot.osds.values()
+                    if osd.exceeds(snapshot.nearfull_ratio)}
         left = {pgid: seconds for pgid, seconds in cooling.items() if pgid in snapshot.pgs
                 and overfull.isdisjoint(snapshot.pgs[pgid].up)}
         left.update(self.given_up.cooling(self._clock(), settings.max_wait))
@@ -99,20 +110,26 @@ class UpmapDispatcher:
         if stopped:
             alone |= {pg.pgid for pg in snapshot.pgs.values() if pg.pool in stopped}
         return ExcludedPgs(frozenset(self.rejected), frozenset(left) | alone,
-                        max(left.values(), default=0.0), unsettled)
+                           max(left.values(), default=0.0), unsettled)
 
     def choose(self, execution: Execution, snapshot: Snapshot, settings: Settings,
                max_misplaced_ratio: float) -> Decision:
-        """What of the walk may go now."""
-        self._drop_stopped(execution, snapshot)
+        """Decides what of the execution may go now; changes nothing of it."""
         blocked = blocked_pools(snapshot, self._inactive.observe(snapshot))
         if not execution.name:
-            unsettled = unsettled_pools(snapshot)
-            blocked.update((pool, PoolBlock(reason, False)) for pool, reason in unsettled.items()
-                            if pool not in blocked)
+            blocked.update((pool, PoolBlock(reason, False))
+                           for pool, reason in unsettled_pools(snapshot).items()
+                           if pool not in blocked)
+        limits = self._limits(execution, snapshot, settings, max_misplaced_ratio, blocked)
+        return next_batch(snapshot, execution.wanted, limits,
+                          {pool: block.reason for pool, block in blocked.items()},
+                          self.osd_traffic(snapshot), self._time_slice)
+
+    def _limits(self, execution: Execution, snapshot: Snapshot, settings: Settings,
+                max_misplaced_ratio: float, blocked: Mapping[int, PoolBlock]) -> ThrottleLimits:
         relief = settings.relieve_while_degraded and bool(blocked)
         shards, hard = self._gateway.max_pg_shards()
-        limits = ThrottleLimits(
+        return ThrottleLimits(
             max_misplaced_ratio=max_misplaced_ratio,
             max_moves=settings.max_moves_per_round, fill_limit=settings.fill_limit,
             misplaced_copies=(snapshot.misplaced_copies
@@ -122,63 +139,70 @@ class UpmapDispatcher:
             max_transit_ratio=settings.max_transit_ratio,
             cooling=self.cooldown.cooling(self._clock(), settings.pg_cooldown),
             relievable_osds=tuple(full_osds(snapshot)) if relief else (),
-            degraded_pools=tuple(pool for pool, trouble in blocked.items() if not trouble.inactive),
+            degraded_pools=tuple(pool for pool, block in blocked.items() if not block.inactive),
             max_shards=shards, max_shards_hard=hard,
-            max_upmap_pairs=_max_items(settings.max_upmap_items, len(snapshot.pgs)),
-            transient_pools=tuple(pool for pool, trouble in blocked.items() if trouble.transient))
-        reasons = {pool: trouble.reason for pool, trouble in blocked.items()}
-        decision = next_batch(snapshot, execution.wanted, limits, reasons,
-                              self.osd_traffic(snapshot), self._turns)
+            max_upmap_pairs=_max_pairs(settings.max_upmap_items, len(snapshot.pgs)),
+            transient_pools=tuple(pool for pool, block in blocked.items() if block.transient))
+
+    def accept(self, execution: Execution, decision: Decision) -> None:
+        """Takes what a decision found done or void out of the execution."""
         # done after all, though no answer came
         self.cooldown.start([change.pgid for change in decision.done
-                            if change.pgid in execution.unanswered], self._clock())
-        return decision
+                             if change.pgid in execution.unanswered], self._clock())
+        execution.apply(ExecutionUpdate(done=decision.done, dropped=decision.dropped))
 
-    def _drop_stopped(self, execution: Execution, snapshot: Snapshot) -> None:
-        """What a plan wants of a pool whose sizes are believed otherwise by now is void."""
+    def drop_stopped_pools(self, execution: Execution, snapshot: Snapshot) -> None:
+        """Drops changes of pools whose shards have turned out larger than the plan had them."""
         reasons = self.corrections.reasons({p.id: p.name for p in snapshot.pools.values()})
         if reasons:
             pools = [(change, pool_of(change.pgid)) for change in execution.wanted]
-            execution.drop([(change, reasons[pool]) for change, pool in pools if pool in reasons])
+            execution.apply(ExecutionUpdate(dropped=[
+                DroppedChange(change, reasons[pool]) for change, pool in pools
+                if pool in reasons]))
 
-    def give_up_stalled(self, execution: Execution, decision: Decision, snapshot: Snapshot,
-                        settings: Settings) -> None:
+    def drop_stalled(self, execution: Execution, decision: Decision, snapshot: Snapshot,
+                     settings: Settings) -> None:
         """Drops what is left of a plan of which nothing could go for `max_wait`; an automatic plan
         leaves those PGs alone for as long."""
         now = self._clock()
-        if decision.cools:   # that ends by itself, and may be set to be longer than max_wait
+        if decision.has(DeferralKind.COOLDOWN):   # it ends by itself, and may be longer than max_wait
             execution.stall.end()
         seconds = execution.stall.seconds(now, snapshot.misplaced_copies, decision.holds_up,
-                                     settings.sleep_interval)
+                                          settings.sleep_interval)
         if seconds < settings.max_wait:
             return
-        execution.drop([(change, f"waited longer than max_wait ({int(settings.max_wait)} s): {reason}")
-                   for change, reason in decision.waiting])
+        waited = f"waited longer than max_wait ({int(settings.max_wait)} s)"
+        execution.apply(ExecutionUpdate(dropped=[
+            DroppedChange(change, f"{waited}: {deferral.reason}")
+            for change, deferral in decision.waiting]))
         self.given_up.start([change.pgid for change, _ in decision.waiting], now)
 
     def has_stalled(self, execution: Execution, snapshot: Snapshot, settings: Settings) -> bool:
-        """Has nothing arrived for `max_wait` of a plan that has sent all it wants? A PG may stand in
-        backfill_toofull or miss an object for ever, and keep no other plan from being made."""
+        """True where nothing has arrived for `max_wait` of a plan that has sent all it wants. A PG
+        may stand in backfill_toofull or miss an object for ever, and keep other plans from being
+        made."""
         # by bytes: of what moves by log recovery Ceph counts nothing as misplaced
         seconds = execution.stall.seconds(self._clock(), self.pending.bytes_to_come(snapshot), True,
-                                     settings.sleep_interval)
+                                          settings.sleep_interval)
         return seconds >= settings.max_wait
 
     def osd_traffic(self, snapshot: Snapshot) -> OsdTraffic:
-        """What is on its way to and from every OSD."""
+        """What is in flight to and from every OSD, our unseen moves included."""
         return osd_traffic(snapshot, self.pending.entries, self.pending.arrivals)
 
+    # -- sending -------------------------------------------------------------------------------
+
     def send(self, execution: Execution, batch: Sequence[PgChange], before: Snapshot,
-             permit: Callable[[Execution], ContextManager[bool]]) -> Optional[Snapshot]:
+             permit: Callable[[Execution], ContextManager[bool]]) -> Optional[SentBatch]:
         """Sends the batch and reads the map again, which alone tells what came of it.
 
-        What has moved since `before` was read waits for the next round. None where it was not
-        permitted any more: the permit holds while the batch is handed over, not while a monitor is
-        waited for.
+        What has moved since `before` was read waits for the next round. None where sending was not
+        permitted any more: the permit is held while the batch is handed over, not while a monitor
+        is waited for. Raises NotReady.
         """
         batch = self._gateway.without_remapped(batch, before)
         if not batch or self._is_out_of_date(batch, before):
-            return before
+            return SentBatch(before)
         now = self._clock()
         with permit(execution) as is_permitted:
             if not is_permitted:
@@ -190,26 +214,22 @@ class UpmapDispatcher:
             answers = self._gateway.collect_replies(handed_over, _SEND_TIMEOUT_SECONDS)
             snapshot = self._gateway.snapshot()
         except NotReady:   # as while a pool is created: what came of the batch shows later
-            execution.note_unanswered(batch)
+            execution.apply(ExecutionUpdate(unanswered=batch))
             raise
         result = verify_batch(answers, snapshot)
         self._log.info("sent upmaps of %d PGs at epoch %d: %d kept, %d rejected, %d unanswered",
                        len(batch), snapshot.epoch, len(result.kept), len(result.rejected),
                        len(result.unanswered))
-        execution.settle(result)
-        self._settle(execution, batch, result, snapshot)
-        self._prediction.expect(targets_of(result.kept), before)
-        moved = [change.pgid for change in result.kept]
-        self.cooldown.start(moved + [p for p, n in result.moving_shards.items() if n], now)
-        if result.kept:
-            self.backoff.succeeded()
-        else:  # a single refusal is the PG's, a whole batch of them the monitor's
-            self.backoff.failed(self._clock())
-        return snapshot
+        update = result.update()
+        execution.apply(update)
+        self._account(execution, batch, result, snapshot)
+        self._start_waits(result, before, now)
+        return SentBatch(snapshot, update.sent_moves, update.sent_bytes)
 
     def _is_out_of_date(self, batch: Sequence[PgChange], before: Snapshot) -> bool:
-        """Has an operator set a flag, or changed CRUSH or a target's weight, since the look? It
-        takes seconds in a large cluster; to ask takes milliseconds, and only for another epoch."""
+        """True where an operator has set a flag, or changed CRUSH or a target's weight, since
+        `before`. To read that takes seconds in a large cluster; to ask takes milliseconds, and only
+        for another epoch."""
         if self._gateway.epoch() == before.epoch:
             return False
         now = self._gateway.summary(with_map_settings=True)
@@ -219,20 +239,31 @@ class UpmapDispatcher:
                 or any(_is_weighed_otherwise(before.osds.get(osd), now.osds.get(osd))
                        for osd in targets))
 
-    def _settle(self, execution: Execution, batch: Sequence[PgChange], result: BatchResult,
-                snapshot: Snapshot) -> None:
+    def _account(self, execution: Execution, batch: Sequence[PgChange], result: BatchResult,
+                 snapshot: Snapshot) -> None:
+        """Brings the pending moves and the rejections in line with a result."""
         self.pending.confirm(batch, snapshot.epoch)
         wanted = {change.pgid for change in execution.wanted} if result.unanswered else ()
         for change in result.unanswered:
             if change.pgid not in wanted:  # given up
                 self.pending.remove(change)
-        for change, reason in result.rejected:
-            self.pending.reduce(change, result.moving_shards.get(change.pgid, 0))
-            self._log.warning("pg %s stays where it is: %s", change.pgid, reason)
+        for dropped in result.rejected:
+            self.pending.reduce(dropped.change, dropped.moving_shards)
+            self._log.warning("pg %s stays where it is: %s", dropped.change.pgid, dropped.reason)
         if result.rejected:
-            self.rejected = with_rejected(
-                self.rejected, [(change.pgid, reason) for change, reason in result.rejected],
-                map_mark(snapshot), self._clock())
+            self.rejected = with_rejected(self.rejected, result.rejected, map_mark(snapshot),
+                                          self._clock())
+
+    def _start_waits(self, result: BatchResult, before: Snapshot, sent_at: float) -> None:
+        """Starts the cooldown of what was moved, and the backoff where nothing was."""
+        self._prediction.expect(targets_of(result.kept), before)
+        self.cooldown.start([change.pgid for change in result.kept]
+                            + [dropped.change.pgid for dropped in result.rejected
+                               if dropped.moving_shards], sent_at)
+        if result.kept:
+            self.backoff.succeeded()
+        else:  # a single rejection is the PG's, a whole batch of them the monitor's
+            self.backoff.failed(self._clock())
 
 
 def _is_weighed_otherwise(then: Optional[Osd], now: Optional[OsdSummary]) -> bool:
@@ -241,6 +272,6 @@ def _is_weighed_otherwise(then: Optional[Osd], now: Optional[OsdSummary]) -> boo
     return then.is_in != now.is_in or (now.is_in and abs(then.reweight - now.reweight) > 0.001)
 
 
-def _max_items(option: float, pgs: int) -> int:
+def _max_pairs(option: float, pgs: int) -> int:
     """Pairs of upmap items that the map may have: up to 1 the option is a ratio of the PGs."""
     return max(1, int(option * pgs if option <= 1.0 else option)) if option > 0.0 else 0

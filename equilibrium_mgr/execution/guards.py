@@ -1,4 +1,4 @@
-"""What keeps moves from being sent, each as one sentence. Some guards hold for single pools."""
+"""Guards: conditions of the cluster or of single pools under which nothing may be sent."""
 from __future__ import annotations
 
 from typing import Collection, Dict, FrozenSet, List, NamedTuple, Optional, Protocol, Set
@@ -20,31 +20,34 @@ def upmap_refused(min_compat_client: str) -> Optional[str]:
     """Why the monitor would refuse every upmap, with the command that cures it, or None."""
     if min_compat_client not in _BEFORE_LUMINOUS:
         return None
-    return ("require_min_compat_client is '%s' and upmap needs luminous or newer; run '%s'"
-            % (min_compat_client or "unset", CURE_MIN_COMPAT))
+    return (f"require_min_compat_client is '{min_compat_client or 'unset'}' and upmap needs luminous"
+            f" or newer; run '{CURE_MIN_COMPAT}'")
 
 
 class MapGuards(Protocol):
-    """What of the osdmap can forbid everything: a snapshot or a summary of the cluster."""
+    """The parts of the osdmap that can forbid everything; a Snapshot and a ClusterSummary have
+    them."""
 
     @property
-    def flags(self) -> Optional[Collection[str]]: ...
+    def flags(self) -> Optional[Collection[str]]:
+        """Flags of the osdmap; None where no monitor tells them."""
 
     @property
-    def min_compat_client(self) -> Optional[str]: ...
+    def min_compat_client(self) -> Optional[str]:
+        """require_min_compat_client; None where no monitor tells it."""
 
 
-def cluster_guard(seen: MapGuards, have_mon_connection: bool,
+def cluster_guard(osd_map: MapGuards, have_mon_connection: bool,
                   builtin_balancer_active: bool) -> Optional[str]:
     """The first reason why nothing at all may be sent, or None."""
     if not have_mon_connection:
         return "the mgr has no connection to a monitor"
-    if seen.flags is None or seen.min_compat_client is None:
+    if osd_map.flags is None or osd_map.min_compat_client is None:
         return "no monitor tells which flags the osdmap has"
-    refused = upmap_refused(seen.min_compat_client)
+    refused = upmap_refused(osd_map.min_compat_client)
     if refused:
         return refused
-    flags = [flag for flag in _STOP_FLAGS if flag in seen.flags]
+    flags = [flag for flag in _STOP_FLAGS if flag in osd_map.flags]
     if flags:
         return f"the osdmap has the flag {flags[0]}"
     if builtin_balancer_active:
@@ -56,15 +59,15 @@ class PoolBlock(NamedTuple):
     """Why none of a pool's PGs may be moved now."""
 
     reason: str
-    inactive: bool   # not only degraded
+    inactive: bool   # PGs are inactive, not only degraded
     transient: bool = False   # it has only just begun, and most likely ends within seconds
 
 
 def blocked_pools(snapshot: Snapshot,
-                  passing: FrozenSet[int] = frozenset()) -> Dict[int, PoolBlock]:
-    """Pool id → the trouble on OSDs that it shares; its own before that of others.
+                  transient: FrozenSet[int] = frozenset()) -> Dict[int, PoolBlock]:
+    """Pool id → the trouble of the pool itself, or else of a pool that shares OSDs with it.
 
-    `passing`: pools that have had inactive PGs for a moment only, as while they peer.
+    `transient`: pools that have had inactive PGs for a moment only, as while they peer.
     """
     own: Dict[int, PoolBlock] = {}
     for pool_id, states in sorted(snapshot.pool_states.items()):
@@ -72,73 +75,69 @@ def blocked_pools(snapshot: Snapshot,
         if pool is not None and (states.inactive or states.degraded):
             what = (f"{states.inactive} PGs inactive" if states.inactive
                     else f"{states.degraded} PGs degraded")
-            if states.inactive and pool_id in passing:
+            if states.inactive and pool_id in transient:
                 what += " since a moment ago"
             own[pool_id] = PoolBlock(f"pool '{pool.name}' has {what}", states.inactive > 0,
-                                   states.inactive > 0 and pool_id in passing)
+                                   states.inactive > 0 and pool_id in transient)
     if not own:
         return {}
     osds = _osds_of_pools(snapshot, own)
-    return {pool_id: trouble for pool_id in snapshot.pools
-            for trouble in _trouble_of(pool_id, own, osds)}
+    return {pool_id: block for pool_id in snapshot.pools
+            for block in _block_of(pool_id, own, osds)}
 
 
 def blocked_pool_reasons(snapshot: Snapshot) -> Dict[int, str]:
-    """Pool id → why none of its PGs may be moved now: trouble on OSDs that it shares."""
-    return {pool_id: trouble.reason for pool_id, trouble in blocked_pools(snapshot).items()}
+    """Pool id → why none of its PGs may be moved now."""
+    return {pool_id: block.reason for pool_id, block in blocked_pools(snapshot).items()}
 
 
 def unsettled_pools(snapshot: Snapshot) -> Dict[int, str]:
-    """Pool id → why it is left alone by automatic balancing: its pg_num is changing, or that of a
-    pool on its OSDs. What is planned meanwhile is void when the change is through."""
+    """Pool id → why automatic balancing leaves it alone: its pg_num is changing, or that of a pool
+    on its OSDs. A plan made meanwhile would be void once the change is complete."""
     own = {pool.id: PoolBlock(f"pg_num of pool '{pool.name}' is changing", False)
            for pool in snapshot.pools.values() if pool.immovable == reasons.PG_NUM_CHANGING}
     if not own:
         return {}
     osds = _osds_of_pools(snapshot, own)
-    return {pool_id: trouble.reason for pool_id in snapshot.pools
-            for trouble in _trouble_of(pool_id, own, osds)}
+    return {pool_id: block.reason for pool_id in snapshot.pools
+            for block in _block_of(pool_id, own, osds)}
 
 
 def full_osds(snapshot: Snapshot) -> FrozenSet[int]:
     """OSDs above backfillfull, and those that a backfill waits for because they are too full."""
-    full = {osd.id for osd in snapshot.osds.values() if osd.has_statistics
-            and osd.used_bytes >= snapshot.backfillfull_ratio * osd.size_bytes}
+    full = {osd.id for osd in snapshot.osds.values()
+            if osd.reaches(snapshot.backfillfull_ratio)}
     for pg in snapshot.pgs.values():
         if "backfill_toofull" in pg.state:
             gains, _ = snapshot.transfers(pg)
-            # of several targets one is too full: those that have room for the shard are not it
+            # of several targets one is too full: those with space for the shard are not it
             full.update([osd for osd in gains if osd in snapshot.osds and (
-                len(gains) == 1 or _leaves_no_room(snapshot, osd, pg.shard_bytes))])
+                len(gains) == 1 or snapshot.osds[osd].exceeds(
+                    snapshot.backfillfull_ratio, pg.shard_bytes))])
     return frozenset(full)
 
 
 def pg_num_changes(snapshot: Snapshot) -> bool:
-    """Does the mgr need a part of the misplaced budget to change the pg_num of a pool?"""
+    """True where the mgr changes a pg_num, and needs a part of the misplaced budget for that."""
     return any(pool.immovable == reasons.PG_NUM_CHANGING for pool in snapshot.pools.values())
 
 
-def _leaves_no_room(snapshot: Snapshot, osd_id: int, shard_bytes: int) -> bool:
-    osd = snapshot.osds[osd_id]
-    return osd.used_bytes + shard_bytes > snapshot.backfillfull_ratio * osd.size_bytes
-
-
-def _trouble_of(pool_id: int, own: Dict[int, PoolBlock],
-                osds: Dict[int, FrozenSet[int]]) -> List[PoolBlock]:
-    """One trouble at most: the pool's own, or the worst and first of those that it shares."""
+def _block_of(pool_id: int, own: Dict[int, PoolBlock],
+              osds: Dict[int, FrozenSet[int]]) -> List[PoolBlock]:
+    """At most one: the pool's own, or the worst and first of the pools that share its OSDs."""
     if pool_id in own and own[pool_id].inactive and not own[pool_id].transient:
         return [own[pool_id]]
-    shared = [trouble for other, trouble in own.items()
+    shared = [block for other, block in own.items()
               if other == pool_id or not osds[pool_id].isdisjoint(osds[other])]
     if not shared:
         return []
-    worst = max(shared, key=lambda trouble: (trouble.inactive, not trouble.transient))
+    worst = max(shared, key=lambda block: (block.inactive, not block.transient))
     return [own.get(pool_id, worst)._replace(inactive=worst.inactive, transient=worst.transient)]
 
 
 def _osds_of_pools(snapshot: Snapshot, own: Dict[int, PoolBlock]) -> Dict[int, FrozenSet[int]]:
-    """Pool id → OSDs that it may use; of a troubled pool whose rule is not understood those
-    that it does use."""
+    """Pool id → OSDs that its rule may use; for a pool in `own` whose rule is not understood, the
+    OSDs that hold its PGs."""
     by_rule: Dict[int, FrozenSet[int]] = {}
 
     def of_rule(pool: Pool) -> FrozenSet[int]:

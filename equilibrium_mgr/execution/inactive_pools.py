@@ -1,4 +1,4 @@
-"""Pools whose PGs are inactive for a moment, as while they peer, told from those in trouble."""
+"""Tells pools whose PGs are inactive for a moment, as while they peer, from pools in trouble."""
 from __future__ import annotations
 
 from typing import Dict, FrozenSet, Optional
@@ -7,21 +7,22 @@ from ..snapshot.model import Snapshot
 
 #: PGs that have been inactive for less than this may just be peering.
 TRANSIENT_SECONDS = 30.0
-#: After this long such a pool is looked at again.
+#: After this long such a pool is observed again.
 TRANSIENT_RECHECK_SECONDS = 10.0
-#: Between two looks as far apart as this anything may have happened.
+#: Between two snapshots as far apart as this anything may have happened.
 _APART_SECONDS = 180.0
 
 
 class InactivePools:
-    """Since when pools have had inactive PGs, as far as looks tell."""
+    """Remembers since when pools have had inactive PGs, by the snapshots that it was shown."""
 
     def __init__(self) -> None:
         self._since: Dict[int, float] = {}   # pool → seconds since the epoch
         self._seen_at: Optional[float] = None
 
     def observe(self, snapshot: Snapshot) -> FrozenSet[int]:
-        """Takes in a newer look; the pools that have been inactive for a moment only."""
+        """Takes in a newer snapshot; returns the pools that have been inactive for a moment
+        only."""
         now, earlier = snapshot.taken_at, self._seen_at
         self._seen_at = now
         if earlier is None or not 0.0 <= now - earlier < _APART_SECONDS:

@@ -1,24 +1,31 @@
-"""What is on its way from and to every OSD, whoever moves it, and what we sent unseen by Ceph.
+"""What is in flight: in the whole cluster, and from and to every OSD, whoever moves it.
 
-Before a PG has peered its acting set still equals its up set, so the snapshot alone shows nothing
-of what was sent a moment ago; the ledger knows.
+Until a PG has peered its acting set still equals its up set, so the snapshot alone shows nothing of
+what was sent a moment ago. The pending moves do; `unseen` is the only place that puts both together.
 """
 from __future__ import annotations
 
-from typing import Dict, Mapping, NamedTuple, Sequence
+from typing import Dict, Iterator, Mapping, NamedTuple, Sequence
 
 from ..snapshot.model import Snapshot
 from .pending_moves import Arrival, PendingMove
 
 
+class InFlight(NamedTuple):
+    """What is in flight in the whole cluster."""
+
+    moves: int   # of shards; a PG that gains none counts as one
+    bytes: int   # still to be copied
+
+
 class TrafficLoad(NamedTuple):
-    """One OSD's shards under way, and their bytes that are still to be copied."""
+    """One OSD's shards in flight, and their bytes that are still to be copied."""
 
     shards_in: int = 0
     shards_out: int = 0
     bytes_in: int = 0
     bytes_out: int = 0
-    leaving_bytes: int = 0   # whole shards: what becomes free when all has arrived
+    leaving_bytes: int = 0   # whole shards: what becomes free when everything has arrived
     landed_bytes: int = 0    # just arrived: the OSD's statistics may not count them yet
 
 
@@ -32,11 +39,12 @@ class OsdTraffic:
         self._loads: Dict[int, TrafficLoad] = {}
 
     def of(self, osd: int) -> TrafficLoad:
+        """The load of one OSD."""
         return self._loads.get(osd, _IDLE)
 
     def add(self, gains: Sequence[int], losses: Sequence[int], bytes_to_come: int,
             shard_bytes: int) -> None:
-        """One PG's shards on their way; bytes are those of one shard."""
+        """Adds one PG's shards in flight; bytes are those of one shard."""
         for osd in gains:
             load = self.of(osd)
             self._loads[osd] = load._replace(shards_in=load.shards_in + 1,
@@ -48,31 +56,47 @@ class OsdTraffic:
                                              leaving_bytes=load.leaving_bytes + shard_bytes)
 
     def add_arrival(self, targets: Sequence[int], shard_bytes: int) -> None:
-        """One PG that has arrived a moment ago."""
+        """Adds one PG that has arrived a moment ago."""
         for osd in targets:
             load = self.of(osd)
             self._loads[osd] = load._replace(landed_bytes=load.landed_bytes + shard_bytes)
 
 
+def unseen(snapshot: Snapshot, pending: Mapping[str, PendingMove]) -> Iterator[PendingMove]:
+    """Pending moves of PGs that the snapshot does not show as moving."""
+    for pgid, entry in pending.items():
+        pg = snapshot.pgs.get(pgid)
+        if pg is not None and not pg.is_moving:
+            yield entry
+
+
+def in_flight(snapshot: Snapshot, pending: Mapping[str, PendingMove]) -> InFlight:
+    """What the snapshot shows, and the pending moves that it does not show."""
+    hidden = list(unseen(snapshot, pending))
+    shards = sum(len(snapshot.transfers(pg)[0]) or 1 for pg in snapshot.in_flight().values())
+    coming = sum(osd.inbound_bytes for osd in snapshot.osds.values())
+    return InFlight(shards + sum(entry.shards for entry in hidden),
+                    coming + sum(entry.bytes for entry in hidden))
+
+
 def osd_traffic(snapshot: Snapshot, pending: Mapping[str, PendingMove],
-            arrivals: Sequence[Arrival] = ()) -> OsdTraffic:
-    """What is on its way now: what the snapshot shows, and the ledger's entries that it hides."""
+                arrivals: Sequence[Arrival] = ()) -> OsdTraffic:
+    """The same by OSD, with what has just arrived."""
     found = OsdTraffic()
     for pg in snapshot.in_flight().values():
         gains, losses = snapshot.transfers(pg)
         found.add(gains, losses, int(pg.shard_bytes * pg.uncopied_ratio), pg.shard_bytes)
-    for pgid, entry in pending.items():
-        hidden = snapshot.pgs.get(pgid)
-        if hidden is not None and not hidden.is_moving:
-            shard_bytes = entry.bytes // max(1, entry.shards)
-            found.add(entry.targets, entry.sources, shard_bytes, shard_bytes)
+    for entry in unseen(snapshot, pending):
+        shard_bytes = entry.bytes // max(1, entry.shards)
+        found.add(entry.targets, entry.sources, shard_bytes, shard_bytes)
     for arrival in arrivals:
         found.add_arrival(arrival.targets, arrival.shard_bytes)
     return found
 
 
 def predicted_utilization(snapshot: Snapshot, load: TrafficLoad, osd_id: int) -> float:
-    """How full an OSD is once all that is on its way has arrived, a ratio; 0 where unknown."""
+    """Utilization of an OSD once everything in flight, our unseen moves included, has arrived: a
+    ratio; 0 where unknown. `Osd.target_utilization` is without unseen moves."""
     osd = snapshot.osds.get(osd_id)
     if osd is None or not osd.has_statistics:
         return 0.0

@@ -1,17 +1,18 @@
-"""PGs whose upmap items the monitor did not keep: why, and until when they are left alone."""
+"""PGs whose upmap items the monitor did not keep: why, and until when they stay where they are."""
 from __future__ import annotations
 
 import json
 import zlib
-from typing import Any, Container, Dict, Iterable, List, Mapping, NamedTuple, Tuple
+from typing import Any, Container, Dict, Iterable, List, Mapping, NamedTuple
 
 from ..runtime.kv_store import MAX_LIST_BYTES
 from ..snapshot.model import Snapshot
+from .change_outcomes import DroppedChange
 
-#: What makes the monitor's judgment worth asking for again.
+#: Ends a rejection: the monitor may judge otherwise then.
 LIFTED_BY = "a change of the CRUSH map, or of which OSDs are in"
 MOST_ITEMS = 2000
-#: After this long nobody needs to be told of a rejection any more; it holds all the same.
+#: A rejection older than this is no longer reported; it holds all the same.
 RECENT_SECONDS = 3600.0
 _LONGEST_REASON = 200
 
@@ -28,28 +29,30 @@ Items = Dict[str, Rejection]   # by pgid
 
 
 def map_mark(snapshot: Snapshot) -> int:
-    """A number that is another one when the monitor may judge otherwise."""
+    """A checksum of what the monitor's judgment rests on: the CRUSH version, and the weights of all
+    OSDs."""
     osds = [(o.id, o.is_in, o.reweight, o.destroyed) for o in snapshot.osds.values()]
     return zlib.crc32(repr((snapshot.crush_version, sorted(osds))).encode())
 
 
-def with_rejected(items: Items, refused: Iterable[Tuple[str, str]], mark: int,
+def with_rejected(items: Items, rejected: Iterable[DroppedChange], mark: int,
                   now: float) -> Items:
-    """The items with some more, (pgid, reason) each; of too many the oldest are forgotten."""
+    """The items with some more; of too many the oldest are forgotten."""
     grown = dict(items)
-    for pgid, reason in refused:
-        grown.pop(pgid, None)  # the order tells which is the newest
-        grown[pgid] = Rejection(reason[:_LONGEST_REASON], mark, float(int(now)))
+    for dropped in rejected:
+        grown.pop(dropped.change.pgid, None)  # the order tells which is the newest
+        grown[dropped.change.pgid] = Rejection(dropped.reason[:_LONGEST_REASON], mark,
+                                               float(int(now)))
     return dict(list(grown.items())[-MOST_ITEMS:])
 
 
 def still_rejected(items: Items, mark: int, pgids: Container[str]) -> Items:
-    """Those that hold for this map, of PGs that are still there."""
+    """Those that hold for this map, of PGs that still exist."""
     return {pgid: item for pgid, item in items.items() if item.mark == mark and pgid in pgids}
 
 
 def recent(items: Items, now: float) -> Items:
-    """Those that an operator should hear of."""
+    """Those that are reported to an operator."""
     return {pgid: item for pgid, item in items.items() if now - item.at < RECENT_SECONDS}
 
 
@@ -69,7 +72,7 @@ def to_dict(items: Items) -> Dict[str, Any]:
 
 
 def from_dict(dump: Mapping[str, Any]) -> Items:
-    """What another mgr has kept, as far as it can be understood."""
+    """What another mgr has stored, as far as it can be understood."""
     items: Items = {}
     groups = dump.get("groups")
     for group in groups if isinstance(groups, list) else ():

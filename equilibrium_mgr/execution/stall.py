@@ -1,35 +1,36 @@
-"""How long nothing of a plan could go, and whether that can still be worth waiting for."""
+"""How long nothing of a plan could be sent."""
 from __future__ import annotations
 
 from typing import Optional
 
-#: Two looks are no further apart while a plan is under way, unless rounds are. More than that the
-#: clock has jumped.
+#: Two observations are no further apart during an execution, unless rounds are; where they seem
+#: to be, the clock has jumped.
 _LONGEST_SECONDS = 600.0
 
 
 class Stall:
-    """Times are seconds since the epoch."""
+    """A stopwatch over observations; times are seconds since the epoch."""
 
     def __init__(self) -> None:
-        self._last: Optional[float] = None   # when the last look was
+        self._last: Optional[float] = None   # when the last observation was
         self._waited = 0.0    # seconds
-        self._to_come = 0     # at the last look
+        self._to_come = 0     # at the last observation
 
     def end(self) -> None:
-        """Something has gone, or nothing was allowed to go at all."""
+        """Ends the stall: something was sent, or nothing at all was allowed to be sent."""
         self._last = None
 
-    def seconds(self, now: float, uncopied_ratio: int, throttled: bool, sleep_interval: float) -> float:
-        """Takes in a look at which nothing could go; for how long that has been so.
+    def seconds(self, now: float, to_come: int, throttled: bool, sleep_interval: float) -> float:
+        """Takes in an observation at which nothing could be sent; returns for how long that has
+        been so.
 
-        Where what arrives makes room (`throttled`) the wait begins anew as `uncopied_ratio` falls, which is
-        object copies or bytes. Rounds are `sleep_interval` seconds apart.
+        Where arrivals free what the plan waits for (`throttled`), the stall begins anew as `to_come`
+        falls, which is object copies or bytes. Rounds are `sleep_interval` seconds apart.
         """
-        if self._last is None or (throttled and uncopied_ratio < self._to_come):
+        if self._last is None or (throttled and to_come < self._to_come):
             self._waited = 0.0
         else:
             longest = max(_LONGEST_SECONDS, 2.0 * sleep_interval)
             self._waited += min(max(0.0, now - self._last), longest)
-        self._last, self._to_come = now, uncopied_ratio
+        self._last, self._to_come = now, to_come
         return self._waited

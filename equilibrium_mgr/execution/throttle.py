@@ -1,229 +1,263 @@
-"""What the throttle still admits while a batch is being chosen.
+"""Every reason for which a wanted change has to wait, as one list of checks.
 
-Every refusal says its sentence and its kind: a brake lets go by itself as moves arrive, a full
-target may be relieved by other moves only.
+Each check takes the state of the round and a candidate, and returns a Deferral or None. The first
+Deferral counts, so the order of CHECKS is the order in which reasons are named: first what has to
+end by itself, then what is reserved for urgent changes, then the limits.
 """
 from __future__ import annotations
 
-from collections import Counter
-from itertools import chain
-from typing import Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, Optional, Tuple
 
-from ..crush.placement import NO_OSD
-from ..plan.model import PgChange
-from ..plan.options import HARD_SHARE, effective_fill_limit
-from ..plan.weight_shares import share_limits
-from ..snapshot.model import Osd, Pg, Snapshot, shard_changes
+from ..plan.options import HARD_SHARE
 from ..snapshot.operator_weights import held_sentence
-from .osd_traffic import OsdTraffic
+from .change_outcomes import Deferral, DeferralKind
+from .throttle_state import Candidate, ThrottleState
 
-#: Of the misplaced limit, as a ratio: left free for what clients write to PGs on their way, and
-#: for what the statistics of a PG do not know yet.
-_MISPLACED_MARGIN = 0.05
+Check = Callable[[ThrottleState, Candidate], Optional[Deferral]]
 
-Shards = Tuple[Tuple[int, ...], Tuple[int, ...]]   # OSDs that gain one, OSDs that lose one
-
-
-class ThrottleLimits(NamedTuple):
-    """The throttle of one round."""
-
-    max_misplaced_ratio: float
-    max_moves: int
-    fill_limit: float             # ratio; 0 means backfillfull less a margin
-    misplaced_copies: int         # Ceph's count, and ours that it cannot show yet
-    in_flight: Sequence[str]      # PGs that we have sent and not seen arrive
-    max_backfills: int = 0        # shards per OSD, in and out counted apart; 0 means unlimited
-    max_transit_ratio: float = 0.0  # of an OSD's size; 0 means unlimited
-    cooling: Mapping[str, float] = {}   # pgid → seconds for which it stays
-    relievable_osds: Sequence[int] = ()    # full OSDs that may be relieved although pools are degraded
-    degraded_pools: Sequence[int] = ()  # pools that have degraded PGs in their way and nothing worse
-    max_shards: int = 0           # PG shards per OSD (mon_max_pg_per_osd); 0 means unlimited
-    max_shards_hard: int = 0      # at which OSDs refuse PGs; 0 means unlimited
-    max_upmap_pairs: int = 0            # pairs of upmap items in the map; 0 means unlimited
-    transient_pools: Sequence[int] = ()   # pools whose trouble is most likely over within seconds
+#: States of a PG that is read or rewritten anyway; a move meanwhile would make both slower.
+_BUSY_STATES = {"scrubbing": "scrubbed", "repair": "repaired", "snaptrim": "snap-trimmed"}
 
 
-class Deferral(NamedTuple):
-    """Why a change has to wait."""
+def pool_is_blocked(state: ThrottleState, candidate: Candidate) -> Optional[Deferral]:
+    """Pools with inactive or degraded PGs, or a changing pg_num, and those on the same OSDs, wait
+    (guards.blocked_pools); relief of full OSDs is let through (relieve_while_degraded)."""
+    reason = state.blocked.get(candidate.pg.pool)
+    if reason is None or _is_relief(state, candidate):
+        return None
+    kind = (DeferralKind.TRANSIENT if candidate.pg.pool in state.limits.transient_pools
+            else DeferralKind.NOT_ALLOWED)
+    return Deferral("pool-blocked", kind, "",
+                    {"pool_id": candidate.pg.pool, "trouble": reason}, "{trouble}")
 
-    reason: str
-    throttle: bool = False   # it waits for the throttle, not for trouble to be over
-    full: bool = False       # a target is too full
-    passing: bool = False    # most likely over within seconds
-    cools: bool = False      # its PG was moved a short while ago (pg_cooldown)
+
+def pg_is_immovable(_state: ThrottleState, candidate: Candidate) -> Optional[Deferral]:
+    """A PG that must not be moved for now (snapshot/immovable_reasons.py, TRANSIENT)."""
+    immovable = candidate.pg.immovable
+    if not immovable:
+        return None
+    return Deferral("pg-immovable", DeferralKind.NOT_ALLOWED, "",
+                    {"trouble": immovable}, "{trouble}")
 
 
-class Throttle:
-    """What is left of the limits; `take` uses it up."""
+def pg_is_in_flight(state: ThrottleState, candidate: Candidate) -> Optional[Deferral]:
+    """A PG is moved once at a time: until it has arrived, its sources hold the only copies."""
+    pgid = candidate.change.pgid
+    if not candidate.pg.is_moving and pgid not in state.in_flight:
+        return None
+    return Deferral("pg-in-flight", DeferralKind.NOT_ALLOWED, "", {"pgid": pgid},
+                    "an earlier move of pg {pgid} is still under way")
 
-    def __init__(self, snapshot: Snapshot, limits: ThrottleLimits, transit: OsdTraffic) -> None:
-        self._snapshot = snapshot
-        self._limits = limits
-        self._transit = transit
-        self._misplaced = limits.misplaced_copies
-        self._limit = limits.max_misplaced_ratio * snapshot.object_copies
-        self._allowed = (1.0 - _MISPLACED_MARGIN) * self._limit
-        self._moves_left = limits.max_moves
-        self._fill_limit = effective_fill_limit(limits.fill_limit, snapshot.backfillfull_ratio)
-        self._highest = _highest_by_class(snapshot)
-        self._shards: Optional[Counter[int]] = None   # OSD → PG shards, counted when needed
-        self._items = sum(map(len, snapshot.upmap_items.values())) if limits.max_upmap_pairs else 0
-        self._shares = share_limits(snapshot)
-        self.above_limit: Optional[str] = None   # the PG that goes though alone above the limit
-        self.above_share: Optional[str] = None   # the same of an OSD's share in transit
 
-    def refuses(self, pg: Pg, change: PgChange) -> Optional[Deferral]:
-        """Why the change must not go now, or None."""
-        limits = self._limits
-        shards = self.shards(pg, change)
-        full = self._too_full(pg, shards)
-        if full is not None:
-            return Deferral(full, throttle=True, full=True)
-        if self._moves_left < limits.max_moves and change.shards > self._moves_left:
-            return Deferral(f"max_moves_per_round ({limits.max_moves}) is reached", True)
-        copies = pg.objects * change.shards
-        # where nothing is misplaced one change may go although it alone is above the limit
-        if self._misplaced > 0 and copies > 0 and self._misplaced + copies > self._allowed:
-            return Deferral("the misplaced ratio would come too near its limit of %.4f"
-                           % limits.max_misplaced_ratio, True)
-        busy = self._too_busy(pg, shards) or self._too_early(pg, shards)
-        if busy is not None:
-            return Deferral(busy, True)
-        many = self._too_many(change, shards)
-        return Deferral(many) if many is not None else None
+def target_cannot_take(state: ThrottleState, candidate: Candidate) -> Optional[Deferral]:
+    """A target that is down, out, destroyed or without statistics (Osd.unusable_reason)."""
+    for osd in candidate.gains:
+        obstacle = state.snapshot.osds[osd].unusable_reason()
+        if obstacle is not None:
+            return Deferral("target-unavailable", DeferralKind.NOT_ALLOWED, "",
+                            {"osd": osd, "obstacle": obstacle}, "osd.{osd} is {obstacle}")
+    return None
 
-    def keeps(self, pg: Pg, change: PgChange, copies: int) -> bool:
-        """Does the change leave so many object copies of the misplaced budget to others?"""
-        own = pg.objects * change.shards
-        return own == 0 or self._misplaced + own + copies <= self._allowed
 
-    @property
-    def has_moves(self) -> bool:
-        """May another change go, as far as max_moves_per_round is concerned?"""
-        return self._moves_left > 0
+def osd_is_silent(state: ThrottleState, candidate: Candidate) -> Optional[Deferral]:
+    """An OSD whose statistics are too old to be trusted (snapshot/osd_reports.py)."""
+    for osd in candidate.gains + candidate.losses:
+        if osd in state.snapshot.stale_osds:
+            return Deferral("osd-silent", DeferralKind.NOT_ALLOWED, "", {"osd": osd},
+                            "osd.{osd} has not reported its statistics for too long")
+    return None
 
-    def take(self, pg: Pg, change: PgChange) -> None:
-        """The change goes."""
-        shards = self.shards(pg, change)
-        if self._shared_out(pg, shards) is not None:
-            self.above_share = change.pgid
-        self._moves_left -= change.shards
-        self._misplaced += pg.objects * change.shards
-        if pg.objects and self._misplaced > self._limit:
-            self.above_limit = change.pgid
-        self._transit.add(shards[0], shards[1], pg.shard_bytes, pg.shard_bytes)
-        self._items += self._more_items(change)
-        if self._shards is not None:
-            self._shards.update(shards[0])
 
-    def shards(self, pg: Pg, change: PgChange) -> Shards:
-        return shard_changes(pg.up, change.up_after, self._snapshot.pools[pg.pool].erasure)
+def pg_is_busy(_state: ThrottleState, candidate: Candidate) -> Optional[Deferral]:
+    """A PG that Ceph scrubs, repairs or snap-trims."""
+    states = candidate.pg.state.split("+")
+    for busy, activity in _BUSY_STATES.items():
+        if busy in states:
+            return Deferral("pg-busy", DeferralKind.NOT_ALLOWED, "",
+                            {"pgid": candidate.change.pgid, "activity": activity},
+                            "pg {pgid} is being {activity}")
+    return None
 
-    def _too_many(self, change: PgChange, shards: Shards) -> Optional[str]:
-        """PG shards on an OSD, and upmap items in the map."""
-        limits = self._limits
-        if limits.max_upmap_pairs and self._more_items(change) > 0:
-            if self._items + self._more_items(change) > limits.max_upmap_pairs:
-                return ("the osdmap has %d pairs of upmap items and must not have more than %d "
-                        "(max_upmap_items)" % (self._items, limits.max_upmap_pairs))
-        if not limits.max_shards:
+
+def pg_is_cooling(state: ThrottleState, candidate: Candidate) -> Optional[Deferral]:
+    """pg_cooldown: a PG that was moved a short while ago stays, unless an OSD above nearfull_ratio
+    loses a shard by the change."""
+    seconds = state.limits.cooling.get(candidate.change.pgid, 0.0)
+    if seconds <= 0.0:
+        return None
+    for osd_id in candidate.losses:
+        osd = state.snapshot.osds.get(osd_id)
+        if osd is not None and osd.exceeds(state.snapshot.nearfull_ratio):
             return None
-        if self._shards is None:
-            self._shards = _count_shards(self._snapshot)
-        for osd in shards[0]:
-            count, most = self._shards[osd], limits.max_shards
-            if count > most and limits.max_shards_hard:   # it is above by others' doing
-                most = int(HARD_SHARE * limits.max_shards_hard)
-            if count + 1 > most:
-                return "osd.%d has %d PG shards and must not get more than %d by moves (%s)" % (
-                    osd, count, most, "mon_max_pg_per_osd" if most == limits.max_shards
-                    else "osd_max_pg_per_osd_hard_ratio")
+    return Deferral("pg-cooldown", DeferralKind.COOLDOWN, "pg_cooldown",
+                    {"pgid": candidate.change.pgid, "seconds_left": int(seconds + 1)},
+                    "pg {pgid} was moved a short while ago; {seconds_left} s of pg_cooldown to go")
+
+
+def is_reserved_for_relief(state: ThrottleState, candidate: Candidate) -> Optional[Deferral]:
+    """Relief of an OSD above nearfull_ratio that waits comes first: what only evens out takes
+    neither a place at its OSDs nor the misplaced budget that it is short of."""
+    reserved = state.reserved
+    if candidate.relieves is not None or reserved.first is None:
         return None
-
-    def _more_items(self, change: PgChange) -> int:
-        return len(change.items) - len(self._snapshot.upmap_items.get(change.pgid, ()))
-
-    def _too_full(self, pg: Pg, shards: Shards) -> Optional[str]:
-        """Sources keep their copy while targets fill, so nothing that leaves is counted."""
-        for osd_id in shards[0]:
-            osd = self._snapshot.osds[osd_id]
-            if osd.used_bytes >= self._snapshot.nearfull_ratio * osd.size_bytes:
-                return f"osd.{osd_id} is nearfull"
-            if self._peak(osd, pg) > self._fill_limit * osd.size_bytes:
-                return "osd.%d would pass its fill limit of %.3f meanwhile" % (
-                    osd_id, self._fill_limit)
-            if self._beyond_share(osd, pg):
-                return f"{held_sentence(osd)} and would hold more"
+    first = reserved.sharing(candidate.gains + candidate.losses)
+    if first is None and state.moves_left > 0 and state.leaves_reserved_copies(candidate):
         return None
+    return Deferral("relief-first", DeferralKind.THROTTLE, "",
+                    {"osd": reserved.first if first is None else first},
+                    "osd.{osd} is above nearfull and comes first")
 
-    def _beyond_share(self, osd: Osd, pg: Pg) -> bool:
-        """Would an OSD pass the share that the operator's weights, as they are now, hold it to? By
-        more than half a shard: statistics are not exact."""
-        most = self._shares.get(osd.id)
-        return most is not None and self._peak(osd, pg) - pg.shard_bytes // 2 > most
 
-    def _peak(self, osd: Osd, pg: Pg) -> int:
-        """Bytes on a target once all that is coming and one shard more are there."""
-        load = self._transit.of(osd.id)
-        return osd.used_bytes + load.bytes_in + load.landed_bytes + pg.shard_bytes
+def target_is_full(state: ThrottleState, candidate: Candidate) -> Optional[Deferral]:
+    """A target that is nearfull, or would pass fill_limit or the share that its weights leave it
+    while everything that comes is there and nothing that leaves is gone."""
+    snapshot = state.snapshot
+    for osd_id in candidate.gains:
+        osd = snapshot.osds[osd_id]
+        if osd.reaches(snapshot.nearfull_ratio):
+            return Deferral("target-nearfull", DeferralKind.FULL_TARGET, "nearfull_ratio",
+                            {"osd": osd_id}, "osd.{osd} is nearfull")
+        peak = state.peak_bytes(osd, candidate.pg)
+        if peak > state.fill_limit * osd.size_bytes:
+            return Deferral(
+                "fill-limit", DeferralKind.FULL_TARGET, "fill_limit",
+                {"osd": osd_id, "peak_bytes": peak, "fill_limit_ratio": state.fill_limit},
+                "osd.{osd} would pass its fill limit of {fill_limit_ratio:.3f} meanwhile")
+        most = state.share_bytes.get(osd_id)
+        # statistics are not exact to half a shard
+        if most is not None and peak - candidate.pg.shard_bytes // 2 > most:
+            return Deferral(
+                "weight-share", DeferralKind.FULL_TARGET, "respect_weights",
+                {"osd": osd_id, "peak_bytes": peak, "share_bytes": most,
+                 "held": held_sentence(osd)}, "{held} and would hold more")
+    return None
 
-    def _too_busy(self, pg: Pg, shards: Shards) -> Optional[str]:
-        most = self._limits.max_backfills
-        for into, osds in ((True, shards[0]), (False, shards[1])):
-            for osd in osds if most else ():
-                load = self._transit.of(osd)
-                if (load.shards_in if into else load.shards_out) >= most:
-                    return "osd.%d has %d shards %s already (max_backfills_per_osd)" % (
-                        osd, load.shards_in if into else load.shards_out,
-                        "coming" if into else "leaving")
-        busy = self._shared_out(pg, shards)
-        if busy is None or self._alone(shards):
-            return None
-        return "osd.%d would have more than %.3f of its size in transit (max_transit_ratio)" % (
-            busy, self._limits.max_transit_ratio)
 
-    def _too_early(self, pg: Pg, shards: Shards) -> Optional[str]:
-        """An OSD that gives and takes holds both for a while, and would be the fullest of all."""
-        for osd_id in shards[0]:
-            osd = self._snapshot.osds[osd_id]
-            highest = self._highest[osd.device_class] * osd.size_bytes
-            if self._transit.of(osd_id).shards_out and self._peak(osd, pg) > highest:
-                return ("osd.%d would be the fullest of class %s before what leaves it is gone"
-                        % (osd_id, osd.device_class))
+def moves_of_round_are_used_up(state: ThrottleState, candidate: Candidate) -> Optional[Deferral]:
+    """max_moves_per_round: shard moves of one batch. A first change may be larger than that."""
+    most = state.limits.max_moves
+    if state.moves_left == most or candidate.change.shards <= state.moves_left:
         return None
+    return Deferral("max-moves", DeferralKind.THROTTLE, "max_moves_per_round",
+                    {"max_moves": most}, "max_moves_per_round ({max_moves}) is reached")
 
-    def _shared_out(self, pg: Pg, shards: Shards) -> Optional[int]:
-        """An OSD whose share of bytes in transit the change would pass, or None."""
-        ratio = self._limits.max_transit_ratio
-        for into, osds in ((True, shards[0]), (False, shards[1])):
-            for osd_id in osds if ratio else ():
-                osd: Optional[Osd] = self._snapshot.osds.get(osd_id)
-                load = self._transit.of(osd_id)
-                now = load.bytes_in if into else load.bytes_out
-                # of an OSD without statistics nobody knows how much a share is
-                if osd is not None and osd.has_statistics:
-                    if now + pg.shard_bytes > ratio * osd.size_bytes:
-                        return osd_id
+
+def misplaced_budget_is_used_up(state: ThrottleState, candidate: Candidate) -> Optional[Deferral]:
+    """max_misplaced_ratio, less a margin. Where nothing is misplaced one change may go although it
+    alone is above the limit."""
+    copies = candidate.copies
+    if (state.misplaced_copies <= 0 or copies <= 0
+            or state.misplaced_copies + copies <= state.allowed_copies):
         return None
-
-    def _alone(self, shards: Shards) -> bool:
-        """Is nothing else in transit at the OSDs? Then one change may pass the share."""
-        loads = [self._transit.of(osd) for osds in shards for osd in osds]
-        return not any(load.shards_in or load.shards_out for load in loads)
-
-
-def _count_shards(snapshot: Snapshot) -> Counter[int]:
-    """OSD → PG shards on it or on their way to it, and those that are still to leave it."""
-    counts: Counter[int] = Counter(chain.from_iterable(pg.up for pg in snapshot.pgs.values()))
-    for pg in snapshot.in_flight().values():
-        counts.update(osd for osd in pg.holders if osd not in pg.up and osd != NO_OSD)
-    return counts
+    return Deferral(
+        "misplaced-limit", DeferralKind.THROTTLE, "max_misplaced_ratio",
+        {"misplaced_copies": state.misplaced_copies, "copies": copies,
+         "limit_ratio": state.limits.max_misplaced_ratio},
+        "the misplaced ratio would come too near its limit of {limit_ratio:.4f}")
 
 
-def _highest_by_class(snapshot: Snapshot) -> Dict[str, float]:
-    """Device class → the highest utilization now, a ratio."""
-    highest: Dict[str, float] = {}
-    for osd in snapshot.osds.values():
-        level = osd.utilization or 0.0
-        highest[osd.device_class] = max(highest.get(osd.device_class, 0.0), level)
-    return highest
+def backfills_of_osd_are_used_up(state: ThrottleState,
+                                 candidate: Candidate) -> Optional[Deferral]:
+    """max_backfills_per_osd: shards that come to an OSD, and as many that leave it."""
+    most = state.limits.max_backfills
+    for direction, osds in (("coming", candidate.gains), ("leaving", candidate.losses)):
+        for osd in osds if most else ():
+            load = state.traffic.of(osd)
+            shards = load.shards_in if direction == "coming" else load.shards_out
+            if shards >= most:
+                return Deferral(
+                    "max-backfills", DeferralKind.THROTTLE, "max_backfills_per_osd",
+                    {"osd": osd, "shards": shards, "max_shards": most, "direction": direction},
+                    "osd.{osd} has {shards} shards {direction} already (max_backfills_per_osd)")
+    return None
+
+
+def traffic_of_osd_is_used_up(state: ThrottleState, candidate: Candidate) -> Optional[Deferral]:
+    """max_transit_ratio: bytes on their way to an OSD, or from it, as a ratio of its size. One
+    change may pass it where nothing else is in flight at its OSDs."""
+    osd = state.osd_above_share(candidate)
+    if osd is None or _is_alone(state, candidate):
+        return None
+    return Deferral(
+        "max-transit", DeferralKind.THROTTLE, "max_transit_ratio",
+        {"osd": osd, "max_ratio": state.limits.max_transit_ratio},
+        "osd.{osd} would have more than {max_ratio:.3f} of its size in transit (max_transit_ratio)")
+
+
+def target_would_be_fullest(state: ThrottleState, candidate: Candidate) -> Optional[Deferral]:
+    """An OSD that gives and takes holds both for a while: it waits where that would make it the
+    fullest of its device class."""
+    for osd_id in candidate.gains:
+        osd = state.snapshot.osds[osd_id]
+        highest = state.max_utilization[osd.device_class] * osd.size_bytes
+        if (state.traffic.of(osd_id).shards_out
+                and state.peak_bytes(osd, candidate.pg) > highest):
+            return Deferral(
+                "fullest-meanwhile", DeferralKind.THROTTLE, "",
+                {"osd": osd_id, "device_class": osd.device_class},
+                "osd.{osd} would be the fullest of class {device_class} before what leaves it is"
+                " gone")
+    return None
+
+
+def upmap_items_are_used_up(state: ThrottleState, candidate: Candidate) -> Optional[Deferral]:
+    """max_upmap_items: pairs in the osdmap. Changes that add none go."""
+    most, added = state.limits.max_upmap_pairs, state.added_pairs(candidate.change)
+    if not most or added <= 0 or state.upmap_pairs + added <= most:
+        return None
+    return Deferral(
+        "max-upmap-items", DeferralKind.NOT_ALLOWED, "max_upmap_items",
+        {"pairs": state.upmap_pairs, "max_pairs": most},
+        "the osdmap has {pairs} pairs of upmap items and must not have more than {max_pairs}"
+        " (max_upmap_items)")
+
+
+def target_has_too_many_pgs(state: ThrottleState, candidate: Candidate) -> Optional[Deferral]:
+    """Ceph's mon_max_pg_per_osd; for an OSD that others have taken above it, a share of what
+    osd_max_pg_per_osd_hard_ratio allows, at which OSDs refuse PGs."""
+    limits = state.limits
+    for osd in candidate.gains if limits.max_shards else ():
+        count, most, option = state.pg_shards(osd), limits.max_shards, "mon_max_pg_per_osd"
+        if count > most and limits.max_shards_hard:
+            most = int(HARD_SHARE * limits.max_shards_hard)
+            if most != limits.max_shards:
+                option = "osd_max_pg_per_osd_hard_ratio"
+        if count + 1 > most:
+            return Deferral(
+                "max-pgs", DeferralKind.NOT_ALLOWED, option,
+                {"osd": osd, "shards": count, "max_shards": most, "option": option},
+                "osd.{osd} has {shards} PG shards and must not get more than {max_shards} by moves"
+                " ({option})")
+    return None
+
+
+#: In the order in which they are asked.
+CHECKS: Tuple[Check, ...] = (
+    pool_is_blocked, pg_is_immovable, pg_is_in_flight, target_cannot_take, osd_is_silent,
+    pg_is_busy, pg_is_cooling, is_reserved_for_relief, target_is_full, moves_of_round_are_used_up,
+    misplaced_budget_is_used_up, backfills_of_osd_are_used_up, traffic_of_osd_is_used_up,
+    target_would_be_fullest, upmap_items_are_used_up, target_has_too_many_pgs)
+
+
+def deferral_of(state: ThrottleState, candidate: Candidate) -> Optional[Deferral]:
+    """Why the change must not go now, or None."""
+    for check in CHECKS:
+        deferral = check(state, candidate)
+        if deferral is not None:
+            return deferral
+    return None
+
+
+def _is_relief(state: ThrottleState, candidate: Candidate) -> bool:
+    """True where the change may go although PGs are degraded, as it empties full OSDs alone."""
+    limits, pg = state.limits, candidate.pg
+    states = pg.state.split("+")
+    return (pg.pool in limits.degraded_pools and bool(candidate.losses)
+            and all(osd in limits.relievable_osds for osd in candidate.losses)
+            and "active" in states and not {"degraded", "undersized"} & set(states))
+
+
+def _is_alone(state: ThrottleState, candidate: Candidate) -> bool:
+    """True where nothing else is in flight at the OSDs of the change."""
+    loads = [state.traffic.of(osd) for osd in candidate.gains + candidate.losses]
+    return not any(load.shards_in or load.shards_out for load in loads)

@@ -1,7 +1,7 @@
 """Which of the wanted changes come first: those that relieve OSDs above nearfull.
 
-The plan itself comes ordered, the fullest OSDs first and what frees room before what needs it, so
-among all others its order is kept.
+The plan comes ordered, the fullest OSDs first and what frees space before what needs it, so among
+all others its order is kept.
 """
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ class Ranked(NamedTuple):
     urgent: Dict[str, int]   # pgid → the OSD above nearfull that its change relieves
 
 
-class Reserved:
-    """What the throttle has left over for relief that has to wait: its OSDs, and the misplaced
-    budget of what of it can go at once when it may."""
+class ReliefReservation:
+    """What the throttle keeps for relief that has to wait: its OSDs, and the misplaced budget of as
+    much of it as can go at a time."""
 
-    def __init__(self, at_once: int) -> None:
-        """`at_once`: shards that may leave an OSD at a time; 0 means any number."""
-        self._at_once = at_once
+    def __init__(self, max_backfills: int) -> None:
+        """`max_backfills`: shards that may leave an OSD at a time; 0 means any number."""
+        self._max_backfills = max_backfills
         self._waiting: Dict[int, int] = {}   # overfull OSD → changes that wait
-        self._osds: Dict[int, int] = {}      # OSD → the overfull one whose relief it is to serve
+        self._osds: Dict[int, int] = {}      # OSD → the overfull OSD that it is kept for
         self.copies = 0                      # object copies that the relief is to misplace
         self.first: Optional[int] = None     # the first OSD whose relief has to wait
 
@@ -37,7 +37,7 @@ class Reserved:
         for osd in osds:
             self._osds.setdefault(osd, relieves)
         waiting = self._waiting[relieves] = self._waiting.get(relieves, 0) + 1
-        if waiting <= self._at_once or not self._at_once:
+        if waiting <= self._max_backfills or not self._max_backfills:
             self.copies += copies
 
     def sharing(self, osds: Sequence[int]) -> Optional[int]:
@@ -45,9 +45,9 @@ class Reserved:
         return next((self._osds[osd] for osd in osds if osd in self._osds), None)
 
 
-def by_urgency(snapshot: Snapshot, osd_traffic: OsdTraffic, wanted: Sequence[PgChange]) -> Ranked:
-    """Urgent is what it takes to bring the OSDs below nearfull again, given what is under way."""
-    overfull = _overfull(snapshot, osd_traffic)
+def by_urgency(snapshot: Snapshot, traffic: OsdTraffic, wanted: Sequence[PgChange]) -> Ranked:
+    """Urgent are as many changes as bring the OSDs below nearfull again, given what is in flight."""
+    overfull = _overfull(snapshot, traffic)
     if not overfull:
         return Ranked(list(wanted), {})
     leaving: Dict[int, List[Tuple[float, int, PgChange]]] = {osd: [] for osd in overfull}
@@ -70,10 +70,12 @@ def by_urgency(snapshot: Snapshot, osd_traffic: OsdTraffic, wanted: Sequence[PgC
     return Ranked(first + [change for change in wanted if change.pgid not in urgent], urgent)
 
 
-def _overfull(snapshot: Snapshot, osd_traffic: OsdTraffic) -> Dict[int, float]:
-    """OSD → its utilization once all has arrived, where that is above nearfull."""
-    levels = {osd: predicted_utilization(snapshot, osd_traffic.of(osd), osd) for osd in snapshot.osds}
-    return {osd: level for osd, level in levels.items() if level > snapshot.nearfull_ratio}
+def _overfull(snapshot: Snapshot, traffic: OsdTraffic) -> Dict[int, float]:
+    """OSD → its utilization once everything has arrived, where that is above nearfull."""
+    predicted = {osd: predicted_utilization(snapshot, traffic.of(osd), osd)
+                 for osd in snapshot.osds}
+    return {osd: utilization for osd, utilization in predicted.items()
+            if utilization > snapshot.nearfull_ratio}
 
 
 def _losses(snapshot: Snapshot, change: PgChange) -> Tuple[int, ...]:

@@ -7,10 +7,12 @@ from typing import Any, Dict, List, Optional
 
 import pytest
 from tests.support.fakes import KeyValueStore
+from tests.support.unit_cluster import change_of
 
 from equilibrium_mgr.control.episode import Episode, episode_from_dict
 from equilibrium_mgr.control.history import MOST_ENTRIES, History
 from equilibrium_mgr.control.journal import Journal
+from equilibrium_mgr.execution.change_outcomes import DroppedChange
 from equilibrium_mgr.execution.cooldown import Cooldown
 from equilibrium_mgr.execution.rejections import (
     LIFTED_BY, MOST_ITEMS, from_dict, recent, still_rejected, to_dict, with_rejected)
@@ -124,11 +126,15 @@ def test_huge_entry_does_not_empty_the_history_for_ever() -> None:
     assert past.entries == [{"why": "short"}]
 
 
+def rejected(pgid: str, reason: str) -> DroppedChange:
+    return DroppedChange(change_of(pgid, [0], [1]), reason)
+
+
 def test_rejections_are_bounded() -> None:
     items: Dict[str, Any] = {}
     for ps in range(MOST_ITEMS + 500):
-        items = with_rejected(items, [(f"4095.{1 << 20 | ps:x}",
-                                       f"because {ps} {'x' * 300}")], 1 << 31, 1e9)
+        items = with_rejected(items, [rejected(f"4095.{1 << 20 | ps:x}",
+                                               f"because {ps} {'x' * 300}")], 1 << 31, 1e9)
     assert len(items) == MOST_ITEMS
     stored = json.dumps(to_dict(items))
     assert 20000 < len(stored) < 65000
@@ -138,15 +144,15 @@ def test_rejections_are_bounded() -> None:
 
 
 def test_rejections_come_back_and_hold_for_their_map() -> None:
-    items = with_rejected(with_rejected({}, [("1.0", "dropped")], 5, 1000.0),
-                          [("1.1", "refused"), ("1.2", "refused")], 6, 2000.0)
+    items = with_rejected(with_rejected({}, [rejected("1.0", "dropped")], 5, 1000.0),
+                          [rejected("1.1", "refused"), rejected("1.2", "refused")], 6, 2000.0)
     assert from_dict(json.loads(json.dumps(to_dict(items)))) == items
     assert still_rejected(items, 6, {"1.0", "1.1"}) == {"1.1": ("refused", 6, 2000.0)}
     assert "CRUSH" in LIFTED_BY
 
 
 def test_rejections_age_and_those_of_an_older_release_are_old() -> None:
-    items = with_rejected({}, [("1.0", "dropped")], 5, 1000.0)
+    items = with_rejected({}, [rejected("1.0", "dropped")], 5, 1000.0)
     assert set(recent(items, 1000.0 + 3599.0)) == {"1.0"} and not recent(items, 1000.0 + 3600.0)
     older = from_dict({"groups": [{"reason": "dropped", "mark": 5, "pgids": ["1.0"]}]})
     assert set(older) == {"1.0"} and not recent(older, 1e9)

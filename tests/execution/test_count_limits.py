@@ -8,7 +8,8 @@ from tests.support.fakes import Harness
 from tests.support.rounds import kept, small_plan, uneven
 from tests.support.unit_cluster import Cluster, change_of, hosts
 
-from equilibrium_mgr.execution.batch_selection import Decision, ThrottleLimits, next_batch
+from equilibrium_mgr.execution.batch_selection import Decision, next_batch
+from equilibrium_mgr.execution.throttle_state import ThrottleLimits
 from equilibrium_mgr.plan.model import PgChange
 
 FREE = ThrottleLimits(max_misplaced_ratio=1.0, max_moves=1000, fill_limit=0.0, misplaced_copies=0,

@@ -7,7 +7,9 @@ from typing import Any, Dict, List, Optional, Sequence
 import pytest
 from tests.support.unit_cluster import GIB, Cluster, change_of, hosts
 
-from equilibrium_mgr.execution.batch_selection import Decision, ThrottleLimits, next_batch
+from equilibrium_mgr.execution.batch_selection import Decision, next_batch
+from equilibrium_mgr.execution.change_outcomes import DroppedChange
+from equilibrium_mgr.execution.throttle_state import ThrottleLimits
 from equilibrium_mgr.plan.model import PgChange
 
 FREE = ThrottleLimits(max_misplaced_ratio=1.0, max_moves=1000, fill_limit=0.0, misplaced_copies=0,
@@ -157,7 +159,8 @@ def test_immovable_pg_is_given_up_with_its_reason() -> None:
     cluster.extra["pg_upmap_primaries"] = [{"pgid": "1.0", "primary_osd": 1}]
     decision = batch(cluster, wanted(1))
     assert decision.later == []
-    assert decision.dropped == [(wanted(1)[0], "its primary is set by pg-upmap-primary")]
+    assert decision.dropped == [
+        DroppedChange(wanted(1)[0], "its primary is set by pg-upmap-primary")]
 
 
 def test_pg_that_cannot_be_moved_for_now_waits() -> None:
@@ -177,9 +180,9 @@ def test_troubled_pool_waits() -> None:
 def reason_of(cluster: Cluster, change: PgChange) -> str:
     decision = batch(cluster, [change])
     assert not (decision.send or decision.later or decision.done)
-    (dropped, reason), = decision.dropped
-    assert dropped == change
-    return reason
+    dropped, = decision.dropped
+    assert dropped.change == change
+    return dropped.reason
 
 
 def test_gone_pool() -> None:

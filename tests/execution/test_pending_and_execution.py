@@ -1,13 +1,14 @@
-"""Our own account of what is on its way, the monitor's verdict, and a plan's progress."""
+"""Our own account of what is on its way, the monitor's result, and a plan's progress."""
 from __future__ import annotations
 
-from typing import Any, List
+from typing import List
 
 import pytest
 from tests.support.unit_cluster import GIB, Cluster, change_of, hosts
 
-from equilibrium_mgr.execution.batch_selection import Decision
-from equilibrium_mgr.execution.execution import BatchResult, Execution, verify_batch
+from equilibrium_mgr.execution.change_outcomes import DroppedChange
+from equilibrium_mgr.execution.execution import (
+    BatchResult, Execution, ExecutionUpdate, verify_batch)
 from equilibrium_mgr.execution.pending_moves import PendingMoves
 from equilibrium_mgr.gateway.gateway import UpmapReply
 from equilibrium_mgr.plan.model import PgChange
@@ -148,27 +149,28 @@ def snapshot_with_items() -> Cluster:
     return after_sending().pg("1.1", [0, 1])
 
 
-def test_verdict_rests_on_the_map_not_on_the_answer() -> None:
+def test_result_rests_on_the_map_not_on_the_answer() -> None:
     refused = change_of("1.2", (0, 1), (4, 1))
     silent = change_of("1.3", (0, 1), (4, 1))
-    verdict = verify_batch([UpmapReply(CHANGE, 0, "set"), UpmapReply(OTHER, 0, "set"),
+    result = verify_batch([UpmapReply(CHANGE, 0, "set"), UpmapReply(OTHER, 0, "set"),
                       UpmapReply(refused, -2, "no such pg"), UpmapReply(silent, None, "no answer")],
                      snapshot_with_items().snapshot())
-    assert verdict.kept == [CHANGE]
-    assert verdict.rejected == [(OTHER, "the monitor dropped its upmap items"),
-                                (refused, "the monitor refused it: no such pg")]
-    assert verdict.unanswered == [silent]
+    assert result.kept == [CHANGE]
+    assert result.rejected == [
+        DroppedChange(OTHER, "the monitor dropped its upmap items"),
+        DroppedChange(refused, "the monitor refused it: no such pg")]
+    assert result.unanswered == [silent]
 
 
 def test_late_answer_does_not_matter_where_the_map_has_the_items() -> None:
-    verdict = verify_batch([UpmapReply(CHANGE, None, "no answer")], snapshot_with_items().snapshot())
-    assert verdict.kept == [CHANGE] and verdict.unanswered == []
+    result = verify_batch([UpmapReply(CHANGE, None, "no answer")], snapshot_with_items().snapshot())
+    assert result.kept == [CHANGE] and result.unanswered == []
 
 
 def test_rewritten_items_are_not_kept() -> None:
     cluster = snapshot_with_items().pg("1.1", [2, 1], items=[(0, 2)])
-    verdict = verify_batch([UpmapReply(OTHER, 0, "")], cluster.snapshot())
-    assert [change for change, _ in verdict.rejected] == [OTHER]
+    result = verify_batch([UpmapReply(OTHER, 0, "")], cluster.snapshot())
+    assert [dropped.change for dropped in result.rejected] == [OTHER]
 
 
 def test_removed_items_are_kept_when_none_stand_there() -> None:
@@ -177,38 +179,45 @@ def test_removed_items_are_kept_when_none_stand_there() -> None:
     assert verify_batch([UpmapReply(home, 0, "")], snapshot_with_items().snapshot()).kept == [home]
 
 
-def decision(**fields: Any) -> Decision:
-    return Decision([], [], [], [], None, False)._replace(**fields)
-
-
-def test_walk_counts_shards() -> None:
+def test_execution_counts_shards() -> None:
     execution = Execution("p", [CHANGE, OTHER], 5.0)
     assert (execution.planned_moves, execution.planned_bytes) == (3, 5 * GIB)
-    execution.note(decision(send=[CHANGE], later=[OTHER]))
-    execution.settle(verify_batch([UpmapReply(CHANGE, 0, "")], snapshot_with_items().snapshot()))
+    result = verify_batch([UpmapReply(CHANGE, 0, "")], snapshot_with_items().snapshot())
+    execution.apply(result.update())
     assert (execution.sent_moves, execution.sent_bytes) == (1, 3 * GIB)
     assert (execution.remaining_moves, execution.remaining_bytes) == (2, 2 * GIB)
-    execution.note(decision(done=[OTHER]))
+    execution.apply(ExecutionUpdate(done=[OTHER]))
     assert (execution.done_moves, execution.remaining_moves, execution.dropped_moves) == (2, 0, 0)
 
 
-def test_walk_reports_what_was_dropped() -> None:
+def test_execution_reports_what_was_dropped() -> None:
     execution = Execution("p", [CHANGE, OTHER], 5.0)
-    execution.note(decision(send=[OTHER], dropped=[(CHANGE, "its pool or PG is gone")]))
-    execution.settle(verify_batch([UpmapReply(OTHER, 0, "")], snapshot_with_items().snapshot()))
-    assert execution.dropped_moves == 3 and execution.wanted == []
+    execution.apply(ExecutionUpdate(dropped=[DroppedChange(CHANGE, "its pool or PG is gone")]))
+    result = verify_batch([UpmapReply(OTHER, 0, "")], snapshot_with_items().snapshot())
+    execution.apply(result.update())
+    assert execution.dropped_moves == 3
+    assert execution.wanted == []
     assert execution.summary()["dropped"] == [
         {"pgid": "1.0", "reason": "its pool or PG is gone"},
         {"pgid": "1.1", "reason": "the monitor dropped its upmap items"}]
+
+
+def test_shards_of_a_dropped_change_that_move_count_as_sent() -> None:
+    execution = Execution("p", [OTHER], 5.0)
+    execution.apply(ExecutionUpdate(dropped=[DroppedChange(OTHER, "in part", moving_shards=1)]))
+    assert (execution.sent_moves, execution.sent_bytes) == (1, GIB)
+    assert execution.dropped_moves == 1
 
 
 def test_unanswered_change_is_tried_three_times() -> None:
     execution = Execution("p", [OTHER], 5.0)
     for attempt in range(3):
         assert execution.wanted == [OTHER], attempt
-        execution.note(decision(send=[OTHER]))
-        execution.settle(verify_batch([UpmapReply(OTHER, None, "no answer")], snapshot_with_items().snapshot()))
-    assert execution.wanted == [] and execution.dropped_moves == 2
+        result = verify_batch([UpmapReply(OTHER, None, "no answer")],
+                              snapshot_with_items().snapshot())
+        execution.apply(result.update())
+    assert execution.wanted == []
+    assert execution.dropped_moves == 2
 
 
 class Counted(PgChange):
@@ -227,23 +236,23 @@ def large_plan(count: int) -> List[PgChange]:
     return [Counted(*change_of(f"1.{ps:x}", (0, 1), (2, 1))) for ps in range(count)]
 
 
-def test_work_of_a_large_plan_grows_with_its_changes_not_with_their_square() -> None:
+@pytest.mark.parametrize("outcome", ["dropped", "done", "kept", "rejected", "superseded",
+                                     "unanswered"])
+def test_work_of_a_large_plan_grows_with_its_changes_not_with_their_square(outcome: str) -> None:
     count = 2000
-    for outcome in ("dropped", "kept", "rejected", "overtaken", "unanswered"):
-        changes = large_plan(count)
-        execution, half = Execution("p", changes, 5.0), [Counted(*change) for change in changes[::2]]
-        Counted.compared = 0
-        if outcome == "dropped":
-            execution.note(decision(dropped=[(change, "gone") for change in half],
-                               later=changes[1::2]))
-        for _ in range(0 if outcome == "dropped" else 3 if outcome == "unanswered" else 1):
-            pairs = [(change, "refused") for change in half]
-            execution.settle(BatchResult(half if outcome == "kept" else [],
-                                pairs if outcome == "rejected" else [],
-                                half if outcome == "unanswered" else [], {},
-                                half if outcome == "overtaken" else []))
-        assert len(execution.wanted) == count // 2, outcome
-        assert Counted.compared <= 10 * count, (outcome, Counted.compared)
+    changes = large_plan(count)
+    execution, half = Execution("p", changes, 5.0), [Counted(*change) for change in changes[::2]]
+    dropped = [DroppedChange(change, "refused") for change in half]
+    update = {"dropped": ExecutionUpdate(dropped=dropped), "done": ExecutionUpdate(done=half),
+              "kept": BatchResult(kept=half).update(),
+              "rejected": BatchResult(rejected=dropped).update(),
+              "superseded": BatchResult(superseded=half).update(),
+              "unanswered": BatchResult(unanswered=half).update()}[outcome]
+    Counted.compared = 0
+    for _ in range(3 if outcome == "unanswered" else 1):
+        execution.apply(update)
+    assert len(execution.wanted) == count // 2
+    assert Counted.compared <= 10 * count
 
 
 def test_another_mgr_s_moves_that_wait_for_recovery_by_their_log_are_recalled() -> None:

@@ -7,9 +7,10 @@ from typing import Any, Dict, List, Optional, Sequence
 import pytest
 from tests.support.unit_cluster import GIB, Cluster, change_of, hosts
 
-from equilibrium_mgr.execution.batch_selection import Decision, ThrottleLimits, next_batch
+from equilibrium_mgr.execution.batch_selection import Decision, next_batch
 from equilibrium_mgr.execution.osd_traffic import osd_traffic
 from equilibrium_mgr.execution.pending_moves import PendingMove, PendingMoves
+from equilibrium_mgr.execution.throttle_state import ThrottleLimits
 from equilibrium_mgr.plan.model import PgChange
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.snapshot import immovable_reasons as reasons

@@ -6,9 +6,10 @@ from typing import List
 import pytest
 from tests.support.unit_cluster import GIB, Cluster, change_of, hosts
 
-from equilibrium_mgr.execution.batch_selection import ThrottleLimits, next_batch
+from equilibrium_mgr.execution.batch_selection import next_batch
 from equilibrium_mgr.execution.osd_traffic import osd_traffic
 from equilibrium_mgr.execution.urgency import by_urgency
+from equilibrium_mgr.execution.throttle_state import ThrottleLimits
 from equilibrium_mgr.plan.model import PgChange
 from equilibrium_mgr.snapshot.model import Snapshot
 
@@ -128,7 +129,7 @@ def test_change_of_a_pg_that_is_gone_is_not_urgent() -> None:
     snapshot = cluster().snapshot()
     gone = [change_of("9.0", [2], [6])]
     assert by_urgency(snapshot, osd_traffic(snapshot, {}), gone).urgent == {}
-    assert [reason for _, reason in next_batch(snapshot, gone, FREE, {}).dropped] == [
+    assert [dropped.reason for dropped in next_batch(snapshot, gone, FREE, {}).dropped] == [
         "its pool or PG is gone"]
 
 

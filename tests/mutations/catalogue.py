@@ -10,14 +10,13 @@ from typing import List, NamedTuple, Tuple
 
 BATCH = "equilibrium_mgr/execution/batch_selection.py"
 THROTTLE = "equilibrium_mgr/execution/throttle.py"
+THROTTLE_STATE = "equilibrium_mgr/execution/throttle_state.py"
 GUARDS = "equilibrium_mgr/execution/guards.py"
 GATES = "equilibrium_mgr/control/cluster_guards.py"
 SENDING = "equilibrium_mgr/execution/dispatcher.py"
 LOOP = "equilibrium_mgr/control/balancer.py"
 LEDGER = "equilibrium_mgr/execution/pending_moves.py"
 BUILD = "equilibrium_mgr/snapshot/builder.py"
-POOLS = "equilibrium_mgr/snapshot/pools.py"
-CHECKS = "equilibrium_mgr/snapshot/pg_checks.py"
 RULE = "equilibrium_mgr/crush/placement.py"
 SUMMARIES = "equilibrium_mgr/gateway/summary_reader.py"
 COURSE = "equilibrium_mgr/execution/execution_slot.py"
@@ -31,8 +30,8 @@ TRANSIT = "equilibrium_mgr/execution/osd_traffic.py"
 OPTIONS = "equilibrium_mgr/plan/options.py"
 SIGHT = "equilibrium_mgr/observation/observer.py"
 WALK = "equilibrium_mgr/execution/execution.py"
-SHARDS = "equilibrium_mgr/snapshot/sizes/shard_inputs.py"
-SIZES = "equilibrium_mgr/snapshot/sizes/shard_sizes.py"
+SHARDS = "equilibrium_mgr/snapshot/shard_inputs.py"
+SIZES = "equilibrium_mgr/snapshot/shard_sizes.py"
 AUTOMATIC = "equilibrium_mgr/control/auto_planner.py"
 
 
@@ -211,9 +210,9 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "no-degraded-guard",
         "degraded and inactive PGs keep pools waiting", (
-            Edit(BATCH,
-                 "        if trouble is not None and not relief:\n",
-                 "        if False:\n"),),
+            Edit(THROTTLE,
+                 "    if reason is None or _is_relief(state, candidate):\n",
+                 "    if True:\n"),),
         ("scenario:guard_shared_osds",)),
     Mutation(
         "no-shared-osds-guard",
@@ -232,16 +231,17 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "relief-of-anything",
         "only full OSDs are relieved while PGs are degraded", (
-            Edit(BATCH,
-                 "                and all(osd in self._limits.relievable_osds for osd in losses)\n",
+            Edit(THROTTLE,
+                 "            and all(osd in limits.relievable_osds for osd in"
+                 " candidate.losses)\n",
                  ""),),
         ("scenario:toofull",)),
     Mutation(
         "relief-while-inactive",
         "nothing is relieved while PGs are inactive", (
             Edit(SENDING,
-                 "            degraded_pools=tuple(pool for pool, trouble in blocked.items() if not "
-                 "trouble.inactive),\n",
+                 "            degraded_pools=tuple(pool for pool, block in blocked.items() if"
+                 " not block.inactive),\n",
                  "            degraded_pools=tuple(blocked),\n"),),
         ("scenario:relief_inactive",)),
     Mutation(
@@ -251,8 +251,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "        if \"backfill_toofull\" in pg.state:\n",
                  "        if False:\n"),
             Edit(GUARDS,
-                 "            and osd.used_bytes >= snapshot.backfillfull_ratio * osd.size_bytes}\n",
-                 "            and False}\n"),),
+                 "            if osd.reaches(snapshot.backfillfull_ratio)}\n",
+                 "            if False}\n"),),
         ("scenario:relief_of_toofull",)),
     Mutation(
         "toofull-is-not-told",
@@ -272,70 +272,65 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "pg-num-is-no-transition",
         "a pool whose pg_num changes is not moved, by name either", (
-            Edit(POOLS,
+            Edit(BUILD,
                  "        return reasons.PG_NUM_CHANGING\n",
                  "        return None\n"),),
         ("scenario:guard_pg_num scenario:guard_execute",)),
     Mutation(
         "no-immovable-guard",
         "what cannot be judged is not moved", (
-            Edit(BATCH,
-                 "        if pg.immovable:\n"
-                 "            return Deferral(pg.immovable)\n",
-                 ""),),
+            Edit(THROTTLE,
+                 "    if not immovable:\n",
+                 "    if True:\n"),),
         ("scenario:guard_execute scenario:guard_reports",)),
     Mutation(
         "no-arrival-guard",
         "a PG on its way is not moved again", (
-            Edit(BATCH,
-                 "        if pg.is_moving or change.pgid in self._in_flight:\n",
-                 "        if False:\n"),),
+            Edit(THROTTLE,
+                 "    if not candidate.pg.is_moving and pgid not in state.in_flight:\n",
+                 "    if True:\n"),),
         ("scenario:guard_arrival",)),
     Mutation(
         "no-target-guard",
         "no target that is down, out or without statistics", (
-            Edit(BATCH,
-                 "            if obstacle is not None:\n"
-                 "                return Deferral(f\"osd.{osd_id} is {obstacle}\"",
-                 "            if False:\n"
-                 "                return Deferral(f\"osd.{osd_id} is {obstacle}\""),),
+            Edit(THROTTLE,
+                 "        if obstacle is not None:\n",
+                 "        if False:\n"),),
         ("scenario:guard_targets",)),
     Mutation(
         "no-silence-guard",
         "nothing to or from an OSD that does not report", (
-            Edit(BATCH,
-                 "            if osd_id in self._snapshot.stale_osds:\n",
-                 "            if False:\n"),),
+            Edit(THROTTLE,
+                 "        if osd in state.snapshot.stale_osds:\n",
+                 "        if False:\n"),),
         ("scenario:guard_reports",)),
     Mutation(
         "no-scrub-guard",
         "a PG being scrubbed, repaired, trimmed stays", (
-            Edit(BATCH,
-                 "            if state in states:\n"
-                 "                return Deferral(f\"pg {change.pgid} is being",
-                 "            if False:\n"
-                 "                return Deferral(f\"pg {change.pgid} is being"),),
+            Edit(THROTTLE,
+                 "        if busy in states:\n",
+                 "        if False:\n"),),
         ("scenario:guard_scrub",)),
     Mutation(
         "doubtful-pgs-are-moved",
         "a PG whose copies are inconsistent or could not be repaired stays", (
-            Edit(CHECKS,
+            Edit(BUILD,
                  "        return reasons.INCONSISTENT\n",
                  "        return None\n"),),
         ("scenario:guard_doubtful",)),
     Mutation(
         "no-cooldown",
         "a PG that was moved stays for pg_cooldown", (
-            Edit(BATCH,
-                 "        if seconds <= 0.0:\n",
-                 "        if True:\n"),),
+            Edit(THROTTLE,
+                 "    if seconds <= 0.0:\n",
+                 "    if True:\n"),),
         ("scenario:guard_cooldown_execute",)),
     Mutation(
         "no-cooldown-anywhere",
         "no plan and no batch moves a PG again within pg_cooldown", (
-            Edit(BATCH,
-                 "        if seconds <= 0.0:\n",
-                 "        if True:\n"),
+            Edit(THROTTLE,
+                 "    if seconds <= 0.0:\n",
+                 "    if True:\n"),
             Edit(SENDING,
                  "        left = {pgid: seconds for pgid, seconds in cooling.items() if pgid in "
                  "snapshot.pgs\n",
@@ -352,7 +347,9 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "no-deadlock",
         "what only full targets refuse for ever is given up", (
             Edit(LOOP,
-                 "                execution.drop(decision.full)\n",
+                 "                execution.apply(ExecutionUpdate(dropped=[\n"
+                 "                    DroppedChange(change, deferral.reason) for change,"
+                 " deferral in decision.full]))\n",
                  "                pass\n"),
             Edit(SENDING,
                  "        if seconds < settings.max_wait:\n",
@@ -429,13 +426,13 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "            if not self._may_enter(domain, block, up, position, bucket):\n"
                  "                return False\n",
                  ""),
-            Edit(CHECKS,
+            Edit(BUILD,
                  "    if broken:\n"
                  "        return reasons.BREAKS_RULE\n",
                  ""),),
         ("scenario:domains_broken",)),
     Mutation(
-        "monitor-is-not-foreseen",
+        "monitor-is-not-peek_seconds_left",
         "what the monitor would cancel is not planned or sent", (
             _MONITOR_KEEPS_ALL,),
         ("scenario:nested_rule",)),
@@ -487,40 +484,39 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "            movable = (pg.immovable is None and pg.pgid not in "
                  "options.rejected_pgs\n",
                  "            movable = (pg.pgid not in options.rejected_pgs\n"),
+            Edit(THROTTLE,
+                 "    if not immovable:\n",
+                 "    if True:\n"),
             Edit(BATCH,
-                 "        if pg.immovable:\n"
-                 "            return Deferral(pg.immovable)\n",
-                 ""),
-            Edit(BATCH,
-                 "        if void is None and pg.immovable not in PASSING:\n"
+                 "        if void is None and pg.immovable not in TRANSIENT:\n"
                  "            void = pg.immovable\n",
                  ""),),
         ("scenario:guard_reports",)),
     Mutation(
         "full-upmaps-are-moved",
         "a PG that somebody has placed in full stays", (
-            Edit(CHECKS,
+            Edit(BUILD,
                  "    pinned = {e[\"pgid\"]: reasons.FULL_UPMAP for e in osd_map.get(\"pg_upmap\", [])}\n",
                  "    pinned: Dict[str, str] = {}\n"),),
         ("scenario:pinned",)),
     Mutation(
         "chosen-primaries-are-moved",
         "a PG whose primary somebody has chosen stays", (
-            Edit(CHECKS,
+            Edit(BUILD,
                  "    for entry in osd_map.get(\"pg_upmap_primaries\", []):\n",
                  "    for entry in ():\n"),),
         ("scenario:pinned",)),
     Mutation(
         "cache-tiers-are-moved",
         "nothing of a cache tier is moved", (
-            Edit(POOLS,
+            Edit(BUILD,
                  "        return reasons.CACHE_TIER\n",
                  "        return None\n"),),
         ("scenario:cache_tier",)),
     Mutation(
         "stretch-mode-is-not-asked",
         "nothing while a site of a stretched cluster is gone or coming back", (
-            Edit(POOLS,
+            Edit(BUILD,
                  "        return reasons.DEGRADED_STRETCH\n",
                  "        return None\n"),),
         ("scenario:stretch",)),
@@ -528,14 +524,14 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "omap-that-has-left-is-forgotten",
         "omap that has left an OSD is leaving until its RocksDB has compacted", (
             Edit(BUILD,
-                 "        if shard.omap_bytes:\n            if location.holders",
-                 "        if False:\n            if location.holders"),),
+                 "        if shard.omap_bytes:\n            if place.holders",
+                 "        if False:\n            if place.holders"),),
         ("scenario:omap_late",)),
     Mutation(
         "omap-on-small-osds-is-moved",
         "omap stays on OSDs whose RocksDB comes and goes by more", (
             Edit(BUILD,
-                 "        small = smaller_than(osds, reading.min_omap_osd_bytes)\n",
+                 "        small = _small_osds(devices, reading)\n",
                  "        small: FrozenSet[int] = frozenset()\n"),),
         ("scenario:omap_small",)),
     Mutation(
@@ -561,15 +557,15 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "no-fill-limit",
         "no target passes its fill limit", (
             Edit(THROTTLE,
-                 "            if self._peak(osd, pg) > self._fill_limit * osd.size_bytes:\n",
-                 "            if False:\n"),),
+                 "        if peak > state.fill_limit * osd.size_bytes:\n",
+                 "        if False:\n"),),
         ("scenario:fill_execute",)),
     Mutation(
         "no-fill-limit-anywhere",
         "no target passes its fill limit, in plans and before sending", (
             Edit(THROTTLE,
-                 "            if self._peak(osd, pg) > self._fill_limit * osd.size_bytes:\n",
-                 "            if False:\n"),
+                 "        if peak > state.fill_limit * osd.size_bytes:\n",
+                 "        if False:\n"),
             Edit(BOARD,
                  "        self.fill_limit_bytes: List[int] = [int(limit * o.size_bytes) if",
                  "        self.fill_limit_bytes: List[int] = [int(9 * o.size_bytes) if"),),
@@ -577,15 +573,15 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "what-comes-is-not-counted",
         "what is on its way to a target counts for its fill limit", (
-            Edit(THROTTLE,
-                 "        return osd.used_bytes + load.bytes_in + load.landed_bytes + "
-                 "pg.shard_bytes\n",
+            Edit(THROTTLE_STATE,
+                 "        return osd.used_bytes + load.bytes_in + load.landed_bytes +"
+                 " pg.shard_bytes\n",
                  "        return osd.used_bytes + pg.shard_bytes\n"),),
         ("scenario:fill_execute",)),
     Mutation(
         "what-landed-is-not-counted",
         "what has just arrived counts before the OSD reports it", (
-            Edit(THROTTLE,
+            Edit(THROTTLE_STATE,
                  "load.bytes_in + load.landed_bytes + pg",
                  "load.bytes_in + pg"),),
         ("scenario:limit_of_fill_late",)),
@@ -593,23 +589,22 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "no-nearfull-check",
         "no target above nearfull", (
             Edit(THROTTLE,
-                 "            if osd.used_bytes >= self._snapshot.nearfull_ratio * osd.size_bytes:\n",
-                 "            if False:\n"),),
+                 "        if osd.reaches(snapshot.nearfull_ratio):\n",
+                 "        if False:\n"),),
         ("scenario:limit_of_fill",)),
     Mutation(
         "fullest-of-all",
         "an OSD that gives and takes does not become the fullest", (
             Edit(THROTTLE,
-                 "            if self._transit.of(osd_id).shards_out and self._peak(osd, pg) > "
-                 "highest:\n",
-                 "            if False:\n"),),
+                 "                and state.peak_bytes(osd, candidate.pg) > highest):\n",
+                 "                and False):\n"),),
         ("scenarios/test_event_streams.py -k nothing",)),
     Mutation(
         "no-share-check",
         "no target beyond its operator's weight", (
             Edit(THROTTLE,
-                 "            if self._beyond_share(osd, pg):\n",
-                 "            if False:\n"),),
+                 "        if most is not None and peak - candidate.pg.shard_bytes // 2 > most:\n",
+                 "        if False:\n"),),
         ("scenario:share_execute",)),
     Mutation(
         "no-shares",
@@ -626,24 +621,23 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "                self.fill_limit_bytes[i] = min(self.fill_limit_bytes[i], limit)\n",
                  "                pass\n"),
             Edit(THROTTLE,
-                 "            if self._beyond_share(osd, pg):\n",
-                 "            if False:\n"),),
+                 "        if most is not None and peak - candidate.pg.shard_bytes // 2 > most:\n",
+                 "        if False:\n"),),
         ("scenario:share_of_weights scenario:share_execute",)),
     Mutation(
         "no-move-limit",
         "no more than max_moves_per_round", (
             Edit(THROTTLE,
-                 "        if self._moves_left < limits.max_moves and change.shards > "
-                 "self._moves_left:\n",
-                 "        if False:\n"),),
+                 "    if state.moves_left == most or candidate.change.shards <="
+                 " state.moves_left:\n",
+                 "    if True:\n"),),
         ("scenario:limit_of_a_round",)),
     Mutation(
         "no-misplaced-limit",
         "the misplaced limit", (
             Edit(THROTTLE,
-                 "        if self._misplaced > 0 and copies > 0 and self._misplaced + copies > "
-                 "self._allowed:\n",
-                 "        if False:\n"),),
+                 "            or state.misplaced_copies + copies <= state.allowed_copies):\n",
+                 "            or True):\n"),),
         ("scenario:limit_of_misplaced",)),
     Mutation(
         "no-unseen-copies",
@@ -694,43 +688,44 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "nothing-recalled",
         "a new mgr counts what the last one has just sent", (
             Edit(SENDING,
-                 "            self.pending.restore_sending(self._recalled, snapshot, self._clock())\n",
+                 "            self.pending.restore_sending(self._recovered, snapshot,"
+                 " self._clock())\n",
                  ""),),
         ("scenario:limit_after_death",)),
     Mutation(
         "no-backfill-cap",
         "max_backfills_per_osd", (
             Edit(THROTTLE,
-                 "                if (load.shards_in if into else load.shards_out) >= most:\n",
-                 "                if False:\n"),),
+                 "            if shards >= most:\n",
+                 "            if False:\n"),),
         ("scenario:limit_of_transit",)),
     Mutation(
         "no-transit-cap",
         "max_transit_ratio", (
             Edit(THROTTLE,
-                 "        if busy is None or self._alone(shards):\n",
-                 "        if True:\n"),),
+                 "    if osd is None or _is_alone(state, candidate):\n",
+                 "    if True:\n"),),
         ("scenario:limit_of_a_round",)),
     Mutation(
         "hidden-transit",
         "what was sent and does not show yet is in transit", (
             Edit(TRANSIT,
-                 "        if hidden is not None and not hidden.is_moving:\n",
+                 "        if pg is not None and not pg.is_moving:\n",
                  "        if False:\n"),),
         ("scenario:transit_after_death",)),
     Mutation(
         "no-item-bound",
         "max_upmap_items", (
             Edit(THROTTLE,
-                 "            if self._items + self._more_items(change) > limits.max_upmap_pairs:\n",
-                 "            if False:\n"),),
+                 "    if not most or added <= 0 or state.upmap_pairs + added <= most:\n",
+                 "    if True:\n"),),
         ("scenario:items_execute",)),
     Mutation(
         "no-item-bound-anywhere",
         "max_upmap_items, in plans and before sending", (
             Edit(THROTTLE,
-                 "            if self._items + self._more_items(change) > limits.max_upmap_pairs:\n",
-                 "            if False:\n"),
+                 "    if not most or added <= 0 or state.upmap_pairs + added <= most:\n",
+                 "    if True:\n"),
             Edit(OPTIONS,
                  "    if max_upmap_items <= 0.0:\n",
                  "    if True:\n"),),
@@ -739,15 +734,15 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "no-shard-bound",
         "mon_max_pg_per_osd", (
             Edit(THROTTLE,
-                 "            if count + 1 > most:\n",
-                 "            if False:\n"),),
+                 "        if count + 1 > most:\n",
+                 "        if False:\n"),),
         ("scenario:items_execute",)),
     Mutation(
         "no-shard-bound-anywhere",
         "mon_max_pg_per_osd, in plans and before sending", (
             Edit(THROTTLE,
-                 "            if count + 1 > most:\n",
-                 "            if False:\n"),
+                 "        if count + 1 > most:\n",
+                 "        if False:\n"),
             Edit(BOARD,
                  "        if not most:\n"
                  "            return None\n",
@@ -768,14 +763,14 @@ MUTATIONS: Tuple[Mutation, ...] = (
             Edit(BUILD,
                  "pool.immovable or unknown.get(pgid)\n",
                  "pool.immovable\n"),
-            Edit(CHECKS,
+            Edit(BUILD,
                  "    if awaited and not awaited.isdisjoint(up):\n",
                  "    if False:\n"),),
         ("scenario:guard_reports",)),
     Mutation(
         "unreported-osds",
         "nothing of PGs on OSDs that have not reported", (
-            Edit(CHECKS,
+            Edit(BUILD,
                  "    if awaited and not awaited.isdisjoint(up):\n",
                  "    if False:\n"),),
         ("scenario:guard_reports",)),
@@ -786,7 +781,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "                objects=_objects(shard, pgid in unknown),\n",
                  "                objects=shard.objects if pgid not in unknown else 0,\n"),
             Edit(BUILD,
-                 "                              + _unreported_misplaced(unreported, pools)),\n",
+                 "                              + _unreported_misplaced(tally.unreported, pools)),\n",
                  "                              ),\n"),),
         ("scenario:unknown_misplaced",)),
     Mutation(
@@ -821,16 +816,20 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "stopped-is-sent",
         "what a plan wants of a stopped pool is void", (
             Edit(SENDING,
-                 "            execution.drop([(change, reasons[pool]) for change, pool in pools if "
-                 "pool in reasons])\n",
+                 "            execution.apply(ExecutionUpdate(dropped=[\n"
+                 "                DroppedChange(change, reasons[pool]) for change, pool in"
+                 " pools\n"
+                 "                if pool in reasons]))\n",
                  "            pass\n"),),
         ("scenario:swelling_execute",)),
     Mutation(
         "stopped-anywhere",
         "nothing of a stopped pool is planned or sent", (
             Edit(SENDING,
-                 "            execution.drop([(change, reasons[pool]) for change, pool in pools if "
-                 "pool in reasons])\n",
+                 "            execution.apply(ExecutionUpdate(dropped=[\n"
+                 "                DroppedChange(change, reasons[pool]) for change, pool in"
+                 " pools\n"
+                 "                if pool in reasons]))\n",
                  "            pass\n"),
             Edit(SENDING,
                  "            alone |= {pg.pgid for pg in snapshot.pgs.values() if pg.pool in "

@@ -168,7 +168,7 @@ class PredictionCheck:
             for osd in known.intersection(pg.holders).intersection(pg.up):
                 shards[osd][pg.pgid] = pg.shard_bytes
         all_used = self._used_bytes(before)
-        highest = _highest_by_class(before)
+        highest = before.max_utilization_by_class()
         for osd in known:
             self._windows[osd] = _Window(before.osds[osd].used_bytes, shards[osd],
                                          highest[before.osds[osd].device_class],
@@ -213,7 +213,7 @@ class PredictionCheck:
         arrivals = sum(window.guests.values())   # those that have left again are deleted slowly
         written = max(stayed, int(osd.size_bytes * of_others), 0)
         measured = osd.used_bytes - window.used_bytes
-        rises = (osd.utilization or 0.0) > window.highest + _RISE_RATIO
+        rises = osd.used_bytes / osd.size_bytes > window.highest + _RISE_RATIO
         threshold = max(_SIZE_RATIO * osd.size_bytes, _PREDICTED_RATIO * arrivals, _NOISE_BYTES)
         return _Growth(number, arrivals + written, measured, arrived,
                        threshold / 2.0 if rises else threshold, hidden)
@@ -264,15 +264,6 @@ def _median_growth(osds: Sequence[Osd], used_before: Mapping[int, int]) -> float
     grown = sorted((osd.used_bytes - used_before[osd.id]) / osd.size_bytes
                    for osd in osds if osd.id in used_before)
     return grown[len(grown) // 2] if grown else 0.0
-
-
-def _highest_by_class(snapshot: Snapshot) -> Dict[str, float]:
-    """Device class → utilization of its fullest OSD as reported now, a ratio."""
-    highest: Dict[str, float] = {}
-    for osd in snapshot.osds.values():
-        if osd.utilization is not None:
-            highest[osd.device_class] = max(highest.get(osd.device_class, 0.0), osd.utilization)
-    return highest
 
 
 def _clear_excess(growth: _Growth) -> int:

@@ -1,0 +1,142 @@
+"""The limits of one round, and what is left of them while a batch is being chosen."""
+from __future__ import annotations
+
+from collections import Counter
+from itertools import chain
+from typing import Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from ..crush.placement import NO_OSD
+from ..plan.model import PgChange
+from ..plan.options import effective_fill_limit
+from ..plan.weight_shares import share_limits
+from ..snapshot.model import Osd, Pg, Snapshot, shard_changes
+from .osd_traffic import OsdTraffic
+from .urgency import ReliefReservation
+
+#: Of the misplaced limit, as a ratio: left free for what clients write to PGs that are in flight,
+#: and for what the statistics of a PG do not show yet.
+_MISPLACED_MARGIN = 0.05
+
+
+class ThrottleLimits(NamedTuple):
+    """The throttle of one round."""
+
+    max_misplaced_ratio: float
+    max_moves: int
+    fill_limit: float             # ratio; 0 means backfillfull less a margin
+    misplaced_copies: int         # Ceph's count, and ours that it cannot show yet
+    in_flight: Sequence[str]      # PGs that we have sent and not seen arrive
+    max_backfills: int = 0        # shards per OSD, in and out counted apart; 0 means unlimited
+    max_transit_ratio: float = 0.0  # of an OSD's size; 0 means unlimited
+    cooling: Mapping[str, float] = {}   # pgid → seconds for which it stays
+    relievable_osds: Sequence[int] = ()   # full OSDs that may be relieved while pools are degraded
+    degraded_pools: Sequence[int] = ()  # pools blocked by degraded PGs and by nothing worse
+    max_shards: int = 0           # PG shards per OSD (mon_max_pg_per_osd); 0 means unlimited
+    max_shards_hard: int = 0      # at which OSDs refuse PGs; 0 means unlimited
+    max_upmap_pairs: int = 0      # pairs of upmap items in the map; 0 means unlimited
+    transient_pools: Sequence[int] = ()   # pools whose trouble most likely ends within seconds
+
+
+class Candidate(NamedTuple):
+    """A wanted change, and what it means for its PG as the snapshot has it."""
+
+    change: PgChange
+    pg: Pg
+    gains: Tuple[int, ...]        # OSDs that get a shard
+    losses: Tuple[int, ...]       # OSDs that lose one
+    relieves: Optional[int] = None   # the OSD above nearfull that it relieves urgently
+
+    @property
+    def copies(self) -> int:
+        """Object copies that the change misplaces."""
+        return self.pg.objects * self.change.shards
+
+
+class ThrottleState:
+    """What the checks of a batch look at; `consume` uses it up, change by change."""
+
+    def __init__(self, snapshot: Snapshot, limits: ThrottleLimits, blocked: Mapping[int, str],
+                 traffic: OsdTraffic) -> None:
+        """`blocked`: pool id → why none of its PGs may be moved."""
+        self.snapshot = snapshot
+        self.limits = limits
+        self.blocked = blocked
+        self.traffic = traffic
+        self.in_flight = frozenset(limits.in_flight)
+        self.reserved = ReliefReservation(limits.max_backfills)
+        self.misplaced_copies = limits.misplaced_copies
+        self.max_misplaced_copies = limits.max_misplaced_ratio * snapshot.object_copies
+        self.allowed_copies = (1.0 - _MISPLACED_MARGIN) * self.max_misplaced_copies
+        self.moves_left = limits.max_moves
+        self.fill_limit = effective_fill_limit(limits.fill_limit, snapshot.backfillfull_ratio)
+        self.max_utilization = snapshot.max_utilization_by_class()
+        self.share_bytes = share_limits(snapshot)
+        self.upmap_pairs = (sum(map(len, snapshot.upmap_items.values()))
+                            if limits.max_upmap_pairs else 0)
+        self.above_limit: Optional[str] = None   # the PG that goes though alone above the limit
+        self.above_share: Optional[str] = None   # the same for max_transit_ratio of an OSD
+        self._shards: Optional[Counter[int]] = None   # OSD → PG shards, counted when needed
+
+    def candidate(self, pg: Pg, change: PgChange, relieves: Optional[int] = None) -> Candidate:
+        """The change as the checks look at it."""
+        gains, losses = shard_changes(pg.up, change.up_after,
+                                      self.snapshot.pools[pg.pool].erasure)
+        return Candidate(change, pg, gains, losses, relieves)
+
+    def consume(self, candidate: Candidate) -> None:
+        """The change goes: what it needs is no longer left for others."""
+        change, pg = candidate.change, candidate.pg
+        if self.osd_above_share(candidate) is not None:
+            self.above_share = change.pgid
+        self.moves_left -= change.shards
+        self.misplaced_copies += candidate.copies
+        if pg.objects and self.misplaced_copies > self.max_misplaced_copies:
+            self.above_limit = change.pgid
+        self.traffic.add(candidate.gains, candidate.losses, pg.shard_bytes, pg.shard_bytes)
+        self.upmap_pairs += self.added_pairs(change)
+        if self._shards is not None:
+            self._shards.update(candidate.gains)
+
+    def peak_bytes(self, osd: Osd, pg: Pg) -> int:
+        """Bytes on a target once all that is coming and one shard more are there. Sources keep
+        their copy while targets fill, so nothing that leaves is subtracted."""
+        load = self.traffic.of(osd.id)
+        return osd.used_bytes + load.bytes_in + load.landed_bytes + pg.shard_bytes
+
+    def osd_above_share(self, candidate: Candidate) -> Optional[int]:
+        """An OSD that the change would take past max_transit_ratio of its size, or None. Of an OSD
+        without statistics nobody knows how much that is."""
+        ratio = self.limits.max_transit_ratio
+        for into, osds in ((True, candidate.gains), (False, candidate.losses)):
+            for osd_id in osds if ratio else ():
+                osd = self.snapshot.osds.get(osd_id)
+                load = self.traffic.of(osd_id)
+                now = load.bytes_in if into else load.bytes_out
+                if osd is not None and osd.has_statistics:
+                    if now + candidate.pg.shard_bytes > ratio * osd.size_bytes:
+                        return osd_id
+        return None
+
+    def leaves_reserved_copies(self, candidate: Candidate) -> bool:
+        """True where the misplaced budget that is left after the change covers the relief of
+        overfull OSDs that waits."""
+        own = candidate.copies
+        return (own == 0
+                or self.misplaced_copies + own + self.reserved.copies <= self.allowed_copies)
+
+    def added_pairs(self, change: PgChange) -> int:
+        """Pairs of upmap items that the change adds to the osdmap; below 0 where it drops some."""
+        return len(change.items) - len(self.snapshot.upmap_items.get(change.pgid, ()))
+
+    def pg_shards(self, osd: int) -> int:
+        """PG shards on an OSD, on their way to it, or still to leave it."""
+        if self._shards is None:
+            self._shards = _count_shards(self.snapshot)
+        return self._shards[osd]
+
+
+def _count_shards(snapshot: Snapshot) -> Counter[int]:
+    counts: Counter[int] = Counter(chain.from_iterable(pg.up for pg in snapshot.pgs.values()))
+    for pg in snapshot.in_flight().values():
+        counts.update(osd for osd in pg.holders if osd not in pg.up and osd != NO_OSD)
+    return counts

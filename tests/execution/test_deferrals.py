@@ -1,0 +1,94 @@
+"""Reasons to wait as values: stable codes, kinds, options, and sentences made of their figures."""
+from __future__ import annotations
+
+import re
+from typing import List, Optional
+
+import pytest
+from tests.support.unit_cluster import GIB, Cluster, change_of, hosts
+
+from equilibrium_mgr.execution.batch_selection import Decision, next_batch
+from equilibrium_mgr.execution.change_outcomes import Deferral, DeferralKind
+from equilibrium_mgr.execution.osd_traffic import osd_traffic
+from equilibrium_mgr.execution.throttle import CHECKS
+from equilibrium_mgr.execution.throttle_state import ThrottleLimits
+from equilibrium_mgr.settings import OPTIONS
+
+FREE = ThrottleLimits(max_misplaced_ratio=1.0, max_moves=1000, fill_limit=0.0,
+                      misplaced_copies=0, in_flight=())
+#: Options of Ceph, and ratios of its osdmap, that a deferral may name.
+OF_CEPH = {"mon_max_pg_per_osd", "osd_max_pg_per_osd_hard_ratio", "nearfull_ratio"}
+
+
+def decided(limits: ThrottleLimits = FREE, moves: int = 2, **pool_trouble: str) -> Decision:
+    """For PGs that all go from osd.0 to osd.2 of eight."""
+    cluster = Cluster(hosts(8)).pool(1, size=2)
+    for ps in range(moves):
+        cluster.pg(f"1.{ps:x}", [0, 1], num_bytes=5 * GIB, objects=10)
+    blocked = {1: reason for reason in pool_trouble.values()}
+    snapshot = cluster.snapshot()
+    return next_batch(snapshot, [change_of(f"1.{ps:x}", [0, 1], [2, 1]) for ps in range(moves)],
+                      limits, blocked, osd_traffic(snapshot, {}))
+
+
+CASES = [
+    (FREE._replace(max_moves=1), "max-moves", "max_moves_per_round", {"max_moves": 1}),
+    (FREE._replace(max_misplaced_ratio=0.3), "misplaced-limit", "max_misplaced_ratio",
+     {"misplaced_copies": 10, "copies": 10, "limit_ratio": 0.3}),
+    (FREE._replace(max_backfills=1), "max-backfills", "max_backfills_per_osd",
+     {"osd": 2, "shards": 1, "max_shards": 1, "direction": "coming"}),
+    (FREE._replace(max_transit_ratio=0.06), "max-transit", "max_transit_ratio",
+     {"osd": 2, "max_ratio": 0.06}),
+    (FREE._replace(cooling={"1.1": 9.5}), "pg-cooldown", "pg_cooldown",
+     {"pgid": "1.1", "seconds_left": 10}),
+    (FREE._replace(in_flight=("1.1",)), "pg-in-flight", "", {"pgid": "1.1"}),
+    (FREE._replace(max_upmap_pairs=1), "max-upmap-items", "max_upmap_items",
+     {"pairs": 1, "max_pairs": 1})]
+
+
+@pytest.mark.parametrize("limits, code, option, numbers", CASES, ids=[case[1] for case in CASES])
+def test_a_deferral_has_a_code_an_option_and_figures(
+        limits: ThrottleLimits, code: str, option: str, numbers: object) -> None:
+    (_, deferral), = decided(limits).waiting
+    assert deferral.code == code
+    assert deferral.option == option
+    assert deferral.numbers == numbers
+
+
+@pytest.mark.parametrize("limits, code, option, numbers", CASES, ids=[case[1] for case in CASES])
+def test_the_option_of_a_deferral_exists(
+        limits: ThrottleLimits, code: str, option: str, numbers: object) -> None:
+    (_, deferral), = decided(limits).waiting
+    assert not option or option in OF_CEPH.union(str(known["name"]) for known in OPTIONS)
+    assert re.fullmatch("[a-z]+(-[a-z]+)*", deferral.code)
+
+
+def test_a_sentence_has_its_figures() -> None:
+    deferral = Deferral("max-moves", DeferralKind.THROTTLE, "max_moves_per_round",
+                        {"max_moves": 3}, "max_moves_per_round ({max_moves}) is reached")
+    assert deferral.reason == "max_moves_per_round (3) is reached"
+
+
+def test_names_with_braces_stand_in_a_sentence_as_they_are() -> None:
+    decision = decided(trouble="pool '{x}' has 3 PGs degraded")
+    assert decision.waiting_for == "pool '{x}' has 3 PGs degraded"
+
+
+@pytest.mark.parametrize("kind, is_throttle", [
+    (DeferralKind.THROTTLE, True), (DeferralKind.COOLDOWN, True), (DeferralKind.FULL_TARGET, True),
+    (DeferralKind.NOT_ALLOWED, False), (DeferralKind.TRANSIENT, False)])
+def test_what_counts_as_throttled(kind: DeferralKind, is_throttle: bool) -> None:
+    assert kind.is_throttle is is_throttle
+
+
+def test_a_pool_that_is_only_peering_is_transient() -> None:
+    kinds: List[Optional[DeferralKind]] = []
+    for pools in ((), (1,)):
+        decision = decided(FREE._replace(transient_pools=pools), trouble="peering")
+        kinds.append(decision.waiting[0][1].kind)
+    assert kinds == [DeferralKind.NOT_ALLOWED, DeferralKind.TRANSIENT]
+
+
+def test_every_check_says_what_sets_its_limit() -> None:
+    for check in CHECKS:
+        assert check.__doc__, check
