@@ -54,7 +54,7 @@ def fingerprint(snapshot: Snapshot, left: FrozenSet[int] = frozenset()) -> Clust
         pool_bytes={pool.id: pool.stored_bytes for pool in pools},
         pg_bytes={pool.id: pool.stored_bytes // max(1, pool.pg_num) for pool in pools},
         pool_share=_pool_shares(snapshot),
-        utilization={o.id: o.target_bytes / o.size_bytes for o in snapshot.osds.values()
+        utilization={o.id: o.target_utilization or 0.0 for o in snapshot.osds.values()
                      if o.up and o.has_statistics and o.size_bytes > 0},
         excluded_pools=left, unknown_pgs=sum(snapshot.skipped.get(why, 0) for why in reasons.UNKNOWN),
         held_pgs=sum(snapshot.skipped.get(why, 0) for why in reasons.LIFTED))

@@ -14,7 +14,7 @@ from ..runtime.formatting import format_ratio
 from ..settings import Settings
 from .bound_text import describe_bound
 from .command_answer import CommandAnswer
-from .explain_osd import SAME, Facts, explain_osd, set_json, target_utilization
+from .explain_osd import SAME, Facts, explain_osd, set_json
 from .explain_pool import explain_pg, explain_pool
 from .held_osds import held_json, held_sentences
 from .target_refusals import refusal_sentences, refusals
@@ -123,7 +123,7 @@ def _sets(view: ClusterView) -> Tuple[List[Dict[str, Any]], List[str]]:
     found: List[Dict[str, Any]] = []
     sentences: List[str] = []
     for osd_set in view.utilization_bounds.sets:
-        levels = {osd: target_utilization(snapshot.osds[osd]) or 0.0 for osd in osd_set.osds}
+        levels = {osd: snapshot.osds[osd].target_utilization or 0.0 for osd in osd_set.osds}
         fullest = max(levels, key=lambda osd: (levels[osd], -osd))
         above = levels[fullest] - osd_set.bound
         found.append(dict(set_json(osd_set, snapshot), fullest_osd=fullest, max=levels[fullest],

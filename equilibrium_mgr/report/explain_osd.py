@@ -30,7 +30,7 @@ def explain_osd(number: int, view: ClusterView) -> Facts:
         "size_bytes": osd.size_bytes, "used_bytes": osd.used_bytes,
         "inbound_bytes": osd.inbound_bytes, "outbound_bytes": osd.outbound_bytes,
         "uncompacted_bytes": osd.uncompacted_bytes,
-        "utilization": utilization(osd), "target_utilization": target_utilization(osd),
+        "utilization": osd.utilization, "target_utilization": osd.target_utilization,
         "reachable": level, "set": set_json(osd_set, view.snapshot) if osd_set else None,
         "bound": osd_set.bound if osd_set else None, "cannot_take": osd.unusable_reason(),
         "share": osd.share, "held_by": osd.held_by,
@@ -50,16 +50,6 @@ def explain_osd(number: int, view: ClusterView) -> Facts:
     sentences.append(f"it limits the free space of pools: {', '.join(limited)}" if limited
                      else "it limits the free space of no pool that holds data")
     return data, sentences
-
-
-def utilization(osd: Osd) -> Optional[float]:
-    """Now; None without statistics."""
-    return osd.used_bytes / osd.size_bytes if osd.has_statistics else None
-
-
-def target_utilization(osd: Osd) -> Optional[float]:
-    """When everything in flight has arrived; None without statistics."""
-    return osd.target_bytes / osd.size_bytes if osd.has_statistics else None
 
 
 def set_of(osd: int, view: ClusterView) -> Optional[OsdSet]:
@@ -82,7 +72,7 @@ def set_json(osd_set: OsdSet, snapshot: Snapshot) -> Dict[str, Any]:
 
 
 def _fill(osd: Osd) -> str:
-    now, then = utilization(osd), target_utilization(osd)
+    now, then = osd.utilization, osd.target_utilization
     named = "osd.%d (class %s, %s)" % (osd.id, osd.device_class, "host %s" % osd.host
                                        if osd.host else "no host")
     if now is None or then is None:
@@ -98,7 +88,7 @@ def _fill(osd: Osd) -> str:
 
 def _reach(osd: Osd, level: Optional[float], osd_set: Optional[OsdSet],
            view: ClusterView) -> List[str]:
-    then = target_utilization(osd)
+    then = osd.target_utilization
     if view.utilization_bounds is None or then is None:
         return []
     if osd_set is None or level is None:

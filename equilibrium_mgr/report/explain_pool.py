@@ -12,7 +12,7 @@ from ..observation.too_full import sentences as too_full_sentences
 from ..runtime.formatting import format_bytes, format_ratio
 from ..snapshot.model import Pg, Pool, Snapshot
 from .bound_text import describe_bound
-from .explain_osd import Facts, set_of, target_utilization, utilization
+from .explain_osd import Facts, set_of
 
 
 def explain_pool(pool: Pool, view: ClusterView, pool_ids: Optional[FrozenSet[int]],
@@ -91,7 +91,7 @@ def _limiting(number: Optional[int], view: ClusterView) -> List[str]:
         return ["no OSD with statistics holds any of it"]
     osd = view.snapshot.osds[number]
     sentences = ["osd.%d (class %s) is the OSD that is full first; it will be at %s" % (
-        number, osd.device_class, format_ratio(target_utilization(osd) or 0.0))]
+        number, osd.device_class, format_ratio(osd.target_utilization or 0.0))]
     osd_set = set_of(number, view)
     return sentences + ([describe_bound(osd_set, view.snapshot)] if osd_set is not None else [])
 
@@ -144,13 +144,13 @@ def _osds(numbers: Sequence[int]) -> str:
 
 def _shard(number: int, snapshot: Snapshot) -> Dict[str, Any]:
     osd = snapshot.osds.get(number)
-    return {"osd": _number(number), "utilization": utilization(osd) if osd else None,
-            "target_utilization": target_utilization(osd) if osd else None}
+    return {"osd": _number(number), "utilization": osd.utilization if osd else None,
+            "target_utilization": osd.target_utilization if osd else None}
 
 
 def _shard_sentence(number: int, snapshot: Snapshot) -> str:
     osd = snapshot.osds.get(number)
-    then = target_utilization(osd) if osd else None
+    then = osd.target_utilization if osd else None
     if then is None:
         return f"{_osds([number])}: utilization not known"
     return f"osd.{number}: {format_ratio(then)}"

@@ -23,7 +23,8 @@ def pg_number(pgid: str) -> int:
 
 
 class Osd(NamedTuple):
-    """One OSD. Where `has_statistics` is False, its sizes tell nothing."""
+    """One OSD. `size_bytes` and `used_bytes` are what its device reports now, 0 where
+    `has_statistics` is False."""
 
     id: int
     device_class: str
@@ -35,8 +36,8 @@ class Osd(NamedTuple):
     size_bytes: int
     used_bytes: int
     has_statistics: bool
-    inbound_bytes: int   # still to come from backfills that run or wait
-    outbound_bytes: int  # goes when those backfills are through
+    inbound_bytes: int   # still to be copied to it, by backfills that run or wait
+    outbound_bytes: int  # freed when those backfills have ended
     share: float = 1.0   # ratio of its size that the operator's weights leave it
     held_by: str = ""    # the weights that do, where the share is below 1 (snapshot/operator_weights.py)
     base_bytes: int = 0  # of a held OSD: what it uses beside shards
@@ -44,7 +45,7 @@ class Osd(NamedTuple):
 
     @property
     def capacity_bytes(self) -> int:
-        """What of its size is to be filled like others'."""
+        """The part of its size that is to be filled like other OSDs, in bytes."""
         return self.size_bytes if self.share >= 1.0 else max(1, int(self.share * self.size_bytes))
 
     @property
@@ -59,14 +60,14 @@ class Osd(NamedTuple):
                    - self.uncompacted_bytes)
 
     @property
-    def utilization(self) -> float:
-        """Used bytes as reported now, a ratio of the size; 0 without statistics."""
-        return self.used_bytes / self.size_bytes if self.has_statistics else 0.0
+    def utilization(self) -> Optional[float]:
+        """Used bytes now, as a ratio of the size; None without statistics."""
+        return self.used_bytes / self.size_bytes if self.has_statistics else None
 
     @property
-    def target_utilization(self) -> float:
-        """`target_bytes` as a ratio of the size; 0 without statistics."""
-        return self.target_bytes / self.size_bytes if self.has_statistics else 0.0
+    def target_utilization(self) -> Optional[float]:
+        """`target_bytes` as a ratio of the size; None without statistics."""
+        return self.target_bytes / self.size_bytes if self.has_statistics else None
 
     def exceeds(self, ratio: float, more_bytes: int = 0) -> bool:
         """True where used bytes, as reported now, and so many more are above a full ratio: Ceph's
@@ -79,7 +80,7 @@ class Osd(NamedTuple):
         return self.has_statistics and self.used_bytes + more_bytes >= ratio * self.size_bytes
 
     def unusable_reason(self) -> Optional[str]:
-        """Why no shard may go to this OSD, or None."""
+        """Why no shard may be moved to this OSD; None where one may."""
         if self.destroyed:
             return "destroyed"
         if not self.up:
@@ -92,7 +93,7 @@ class Osd(NamedTuple):
 
 
 def without_shares(snapshot: Snapshot) -> Snapshot:
-    """The same cluster, its OSDs to be filled by their sizes alone."""
+    """The same cluster with OSDs that are held to no share: their sizes alone count."""
     if all(osd.share >= 1.0 for osd in snapshot.osds.values()):
         return snapshot
     return snapshot._replace(osds={number: osd._replace(share=1.0, held_by="", base_bytes=0)
@@ -100,6 +101,8 @@ def without_shares(snapshot: Snapshot) -> Snapshot:
 
 
 class Pool(NamedTuple):
+    """One pool."""
+
     id: int
     name: str
     size: int                  # shards per PG
@@ -132,7 +135,7 @@ class Pg(NamedTuple):
 
     @property
     def is_moving(self) -> bool:
-        """Are shards on their way, however Ceph carries them?"""
+        """True while shards are in flight, whether by backfill or by log recovery."""
         return self.holders is not self.up and self.holders != self.up
 
 
@@ -175,7 +178,8 @@ class Snapshot(NamedTuple):
         """Device class → the highest utilization as reported now, a ratio."""
         highest: Dict[str, float] = {}
         for osd in self.osds.values():
-            highest[osd.device_class] = max(highest.get(osd.device_class, 0.0), osd.utilization)
+            highest[osd.device_class] = max(highest.get(osd.device_class, 0.0),
+                                            osd.utilization or 0.0)
         return highest
 
     def transfers(self, pg: Pg) -> Tuple[Tuple[int, ...], Tuple[int, ...]]:

@@ -17,6 +17,8 @@ SENDING = "equilibrium_mgr/execution/dispatcher.py"
 LOOP = "equilibrium_mgr/control/balancer.py"
 LEDGER = "equilibrium_mgr/execution/pending_moves.py"
 BUILD = "equilibrium_mgr/snapshot/builder.py"
+POOLS = "equilibrium_mgr/snapshot/pools.py"
+CHECKS = "equilibrium_mgr/snapshot/pg_checks.py"
 RULE = "equilibrium_mgr/crush/placement.py"
 SUMMARIES = "equilibrium_mgr/gateway/summary_reader.py"
 COURSE = "equilibrium_mgr/execution/execution_slot.py"
@@ -30,8 +32,8 @@ TRANSIT = "equilibrium_mgr/execution/osd_traffic.py"
 OPTIONS = "equilibrium_mgr/plan/options.py"
 SIGHT = "equilibrium_mgr/observation/observer.py"
 WALK = "equilibrium_mgr/execution/execution.py"
-SHARDS = "equilibrium_mgr/snapshot/shard_inputs.py"
-SIZES = "equilibrium_mgr/snapshot/shard_sizes.py"
+SHARDS = "equilibrium_mgr/snapshot/sizes/shard_inputs.py"
+SIZES = "equilibrium_mgr/snapshot/sizes/shard_sizes.py"
 AUTOMATIC = "equilibrium_mgr/control/auto_planner.py"
 
 
@@ -272,7 +274,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "pg-num-is-no-transition",
         "a pool whose pg_num changes is not moved, by name either", (
-            Edit(BUILD,
+            Edit(POOLS,
                  "        return reasons.PG_NUM_CHANGING\n",
                  "        return None\n"),),
         ("scenario:guard_pg_num scenario:guard_execute",)),
@@ -314,7 +316,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "doubtful-pgs-are-moved",
         "a PG whose copies are inconsistent or could not be repaired stays", (
-            Edit(BUILD,
+            Edit(CHECKS,
                  "        return reasons.INCONSISTENT\n",
                  "        return None\n"),),
         ("scenario:guard_doubtful",)),
@@ -426,13 +428,13 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "            if not self._may_enter(domain, block, up, position, bucket):\n"
                  "                return False\n",
                  ""),
-            Edit(BUILD,
+            Edit(CHECKS,
                  "    if broken:\n"
                  "        return reasons.BREAKS_RULE\n",
                  ""),),
         ("scenario:domains_broken",)),
     Mutation(
-        "monitor-is-not-peek_seconds_left",
+        "monitor-is-not-foreseen",
         "what the monitor would cancel is not planned or sent", (
             _MONITOR_KEEPS_ALL,),
         ("scenario:nested_rule",)),
@@ -495,28 +497,28 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "full-upmaps-are-moved",
         "a PG that somebody has placed in full stays", (
-            Edit(BUILD,
+            Edit(CHECKS,
                  "    pinned = {e[\"pgid\"]: reasons.FULL_UPMAP for e in osd_map.get(\"pg_upmap\", [])}\n",
                  "    pinned: Dict[str, str] = {}\n"),),
         ("scenario:pinned",)),
     Mutation(
         "chosen-primaries-are-moved",
         "a PG whose primary somebody has chosen stays", (
-            Edit(BUILD,
+            Edit(CHECKS,
                  "    for entry in osd_map.get(\"pg_upmap_primaries\", []):\n",
                  "    for entry in ():\n"),),
         ("scenario:pinned",)),
     Mutation(
         "cache-tiers-are-moved",
         "nothing of a cache tier is moved", (
-            Edit(BUILD,
+            Edit(POOLS,
                  "        return reasons.CACHE_TIER\n",
                  "        return None\n"),),
         ("scenario:cache_tier",)),
     Mutation(
         "stretch-mode-is-not-asked",
         "nothing while a site of a stretched cluster is gone or coming back", (
-            Edit(BUILD,
+            Edit(POOLS,
                  "        return reasons.DEGRADED_STRETCH\n",
                  "        return None\n"),),
         ("scenario:stretch",)),
@@ -524,14 +526,14 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "omap-that-has-left-is-forgotten",
         "omap that has left an OSD is leaving until its RocksDB has compacted", (
             Edit(BUILD,
-                 "        if shard.omap_bytes:\n            if place.holders",
-                 "        if False:\n            if place.holders"),),
+                 "        if shard.omap_bytes:\n            if location.holders",
+                 "        if False:\n            if location.holders"),),
         ("scenario:omap_late",)),
     Mutation(
         "omap-on-small-osds-is-moved",
         "omap stays on OSDs whose RocksDB comes and goes by more", (
             Edit(BUILD,
-                 "        small = _small_osds(devices, reading)\n",
+                 "        small = smaller_than(osds, reading.min_omap_osd_bytes)\n",
                  "        small: FrozenSet[int] = frozenset()\n"),),
         ("scenario:omap_small",)),
     Mutation(
@@ -763,14 +765,14 @@ MUTATIONS: Tuple[Mutation, ...] = (
             Edit(BUILD,
                  "pool.immovable or unknown.get(pgid)\n",
                  "pool.immovable\n"),
-            Edit(BUILD,
+            Edit(CHECKS,
                  "    if awaited and not awaited.isdisjoint(up):\n",
                  "    if False:\n"),),
         ("scenario:guard_reports",)),
     Mutation(
         "unreported-osds",
         "nothing of PGs on OSDs that have not reported", (
-            Edit(BUILD,
+            Edit(CHECKS,
                  "    if awaited and not awaited.isdisjoint(up):\n",
                  "    if False:\n"),),
         ("scenario:guard_reports",)),
@@ -781,7 +783,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "                objects=_objects(shard, pgid in unknown),\n",
                  "                objects=shard.objects if pgid not in unknown else 0,\n"),
             Edit(BUILD,
-                 "                              + _unreported_misplaced(tally.unreported, pools)),\n",
+                 "                              + _unreported_misplaced(unreported, pools)),\n",
                  "                              ),\n"),),
         ("scenario:unknown_misplaced",)),
     Mutation(

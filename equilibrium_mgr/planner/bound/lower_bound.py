@@ -126,7 +126,7 @@ def utilization_bounds(snapshot: Snapshot, fixed_pools: FrozenSet[int] = frozens
     demands, on_osd = movable_bytes(snapshot, fixed_pools, checkpoint)
     parts = {osd: _part(snapshot.osds[osd], moved)
              for osd, moved in with_checkpoints(on_osd.items(), OSDS_AT_ONCE, checkpoint)}
-    levels = {number: osd.target_bytes / osd.size_bytes
+    levels = {number: osd.target_utilization or 0.0
               for number, osd in with_checkpoints(sorted(snapshot.osds.items()), OSDS_AT_ONCE, checkpoint)
               if osd.has_statistics and osd.size_bytes > 0}
     most = share_utilizations(snapshot)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Collection, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
 
-from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
+from ...runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
 
 _PGS_A_PIECE = 200   # between two pauses: well below a millisecond
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Sequence
 
-from ..runtime.checkpoints import Checkpoint, with_checkpoints
-from ..runtime.row_store import Rows
-from . import immovable_reasons as reasons
-from .model import Pool, pool_of
+from ...runtime.checkpoints import Checkpoint, with_checkpoints
+from ...runtime.row_store import Rows
+from .. import immovable_reasons as reasons
+from ..model import Pool, pool_of
 from .omap import OmapEstimate, OmapFit, is_reported_late, is_unmeasured
-from .reading import PgRecord, Reading
+from ..reading import PgRecord, Reading
 from .shard_sizes import ShardInput
 
 _PGS_A_PIECE = 200   # between two pauses: about a millisecond

@@ -1,0 +1,86 @@
+"""Why a PG may not be moved: by its placement, its state, what is known of its OSDs.
+
+Each check returns one of `immovable_reasons`, or None.
+"""
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, FrozenSet, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from ..crush.placement import NO_OSD
+from . import immovable_reasons as reasons
+from .model import Osd, Pool, UpmapItems
+from .sizes.omap import is_much_omap
+from .sizes.shard_sizes import ShardInput
+from .upmap_items import invert_items, items_for, keep_raw_positions
+
+
+class CheckedPlacement(NamedTuple):
+    """What was found of one PG's placement, and the up set and items that it was found from."""
+
+    up: Tuple[int, ...]
+    items: UpmapItems
+    raw: Tuple[int, ...]       # what CRUSH alone gives; `up` where that is not known
+    immovable: Optional[str]   # why the placement forbids moving the PG
+
+
+def check_placement(pool: Pool, up: Tuple[int, ...], items: UpmapItems,
+                    is_out: Callable[[int], bool]) -> CheckedPlacement:
+    """Recovers what CRUSH alone gives a PG, and checks its placement by the pool's rule."""
+    raw = invert_items(up, items, is_out) if items else up
+    if raw is not None and pool.rule is not None and pool.rule.blocks_overlap:
+        if any(source in raw and target in raw for source, target in items):
+            raw = None  # CRUSH may have chosen one OSD twice
+    return CheckedPlacement(up, items, raw or up, _fault(pool, up, raw))
+
+
+def _fault(pool: Pool, up: Tuple[int, ...], raw: Optional[Tuple[int, ...]]) -> Optional[str]:
+    if pool.rule is None:
+        return pool.immovable
+    if len(up) != pool.size or NO_OSD in up:
+        return reasons.NO_OSD_FOR_SHARD
+    if raw is None:
+        return reasons.RAW_UNKNOWN
+    broken = pool.rule.violation(up)
+    if (broken or pool.rule.needs_full_check) and pool.rule.upmap_rejection(up):
+        return reasons.MONITOR_REJECTS
+    if broken:
+        return reasons.BREAKS_RULE
+    if raw == up:
+        return None
+    try:
+        items_for(raw, up if pool.erasure else keep_raw_positions(raw, up, pool.rule))
+    except ValueError:
+        return reasons.EXCHANGED_SHARDS
+    return None
+
+
+def placed_by_others(osd_map: Mapping[str, Any]) -> Dict[str, str]:
+    """pgid → reason of PGs whose placement or primary somebody else has set in full."""
+    pinned = {e["pgid"]: reasons.FULL_UPMAP for e in osd_map.get("pg_upmap", [])}
+    for entry in osd_map.get("pg_upmap_primaries", []):
+        pinned.setdefault(entry["pgid"], reasons.UPMAP_PRIMARY)
+    return pinned
+
+
+def osd_not_reported(up: Sequence[int], awaited: FrozenSet[int]) -> Optional[str]:
+    """`awaited`: OSDs without statistics. What they use is unknown, and so is what a move adds."""
+    if awaited and not awaited.isdisjoint(up):
+        return reasons.OSD_NOT_REPORTED
+    return None
+
+
+def untrusted_state(state: str) -> Optional[str]:
+    """For a state in which no copy of a PG should be given up."""
+    if "inconsistent" in state or "failed_repair" in state:
+        return reasons.INCONSISTENT
+    return reasons.STALE if "stale" in state else None
+
+
+def omap_on_small_osd(shard: ShardInput, up: Sequence[int], osds: Mapping[int, Osd],
+                      nearfull_ratio: float) -> Optional[str]:
+    """For a PG on a small OSD; None where one of its OSDs is above nearfull and has to be relieved."""
+    if not is_much_omap(shard.omap_bytes, shard.data_bytes) or any(
+            osd in osds and osds[osd].used_bytes > nearfull_ratio * osds[osd].size_bytes
+            for osd in up):
+        return None
+    return reasons.OMAP_ON_SMALL_OSD

@@ -1,0 +1,126 @@
+"""The pools of a snapshot: what the osdmap says of each, its CRUSH rule, the states of its PGs."""
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+from ..crush.hierarchy import CrushHierarchy
+from ..crush.placement import PlacementRule
+from ..crush.rule import UnsupportedRule
+from . import immovable_reasons as reasons
+from .acting_sets import is_optimized
+from .in_flight import PgLocation
+from .model import PgStateCounts, Pool
+from .reading import Reading
+
+_ERASURE = 3
+
+
+class PoolReader:
+    """Reads the pools. The rules of one CRUSH map are parsed once."""
+
+    def __init__(self) -> None:
+        self._crush: Optional[CrushHierarchy] = None
+        self._rules: Dict[Tuple[int, int, bool], PlacementRule] = {}
+
+    def read(self, reading: Reading, crush: CrushHierarchy) -> Dict[int, Pool]:
+        """Pool id → pool of every pool in the map."""
+        if crush is not self._crush:
+            self._crush, self._rules = crush, {}
+        stored = {p["poolid"]: max(0, p.get("stat_sum", {}).get("num_bytes", 0))
+                  for p in reading.pool_stats}
+        pools: Dict[int, Pool] = {}
+        for dump in reading.osd_map["pools"]:
+            erasure = dump["type"] == _ERASURE
+            data_shards, reason = _data_shards(dump, reading.osd_map)
+            rule, rule_reason = self._rule(crush, dump["crush_rule"], dump["size"], erasure)
+            pools[dump["pool"]] = Pool(
+                id=dump["pool"], name=dump["pool_name"], size=dump["size"],
+                data_shards=data_shards, erasure=erasure, rule_id=dump["crush_rule"],
+                pg_num=dump["pg_num"], stored_bytes=stored.get(dump["pool"], 0),
+                max_avail_bytes=reading.max_avail.get(dump["pool"]), rule=rule,
+                immovable=_in_transition(dump, reading.osd_map) or reason or rule_reason,
+                is_optimized=erasure and is_optimized(dump))
+        return pools
+
+    def _rule(self, crush: CrushHierarchy, rule_id: int, size: int,
+              erasure: bool) -> Tuple[Optional[PlacementRule], Optional[str]]:
+        """The rule, or None and why there is none."""
+        key = (rule_id, size, erasure)
+        try:
+            if key not in self._rules:
+                self._rules[key] = PlacementRule(crush, crush.rules[rule_id], size, erasure)
+            return self._rules[key], None
+        except UnsupportedRule as unsupported:
+            return None, f"{reasons.RULE_NOT_SUPPORTED}: {unsupported}"
+        except KeyError:
+            return None, reasons.NO_RULE
+
+
+def _data_shards(dump: Mapping[str, Any],
+                 osd_map: Mapping[str, Any]) -> Tuple[int, Optional[str]]:
+    """k of an erasure-coded pool, 1 of a replicated one; 1 and a reason where k is not known."""
+    if dump["type"] != _ERASURE:
+        return 1, None
+    profiles = osd_map.get("erasure_code_profiles", {})
+    try:
+        return max(1, int(profiles[dump["erasure_code_profile"]]["k"])), None
+    except (KeyError, ValueError):
+        return 1, reasons.NO_DATA_SHARDS
+
+
+def _in_transition(dump: Mapping[str, Any], osd_map: Mapping[str, Any]) -> Optional[str]:
+    """Why nothing of a pool moves for now, or because of what kind of pool it is."""
+    pg_num = dump["pg_num"]
+    if any(dump.get(key, pg_num) != pg_num for key in (
+            "pg_num_target", "pg_num_pending", "pg_placement_num", "pg_placement_num_target")):
+        return reasons.PG_NUM_CHANGING
+    if dump.get("tier_of", -1) >= 0:
+        return reasons.CACHE_TIER
+    stretch = osd_map.get("stretch_mode", {})
+    if stretch.get("degraded_stretch_mode") or stretch.get("recovering_stretch_mode"):
+        return reasons.DEGRADED_STRETCH
+    return None
+
+
+class CopyCounts:
+    """How many PGs of each pool lack copies, and how many Ceph only calls so as they move."""
+
+    def __init__(self) -> None:
+        self._lacking: Counter[int] = Counter()
+        self._only_moving: Counter[int] = Counter()
+
+    def add(self, pool_id: int, location: PgLocation) -> None:
+        """Counts one PG."""
+        if location.lacks_copies:
+            self._lacking[pool_id] += 1
+        elif location.only_moving:
+            self._only_moving[pool_id] += 1
+
+    def corrected_states(self, pg_status: Mapping[str, Any]) -> Dict[int, PgStateCounts]:
+        """Pool id → states as `pg_status` has them, corrected by what was counted.
+
+        PGs that only move are no degraded ones. PGs that lack copies by the osdmap are, before
+        `pg_status` has them.
+        """
+        states = _reported_states(pg_status)
+        for pool_id in self._lacking.keys() | self._only_moving.keys():
+            reported = states.get(pool_id, PgStateCounts(0, 0))
+            states[pool_id] = reported._replace(degraded=max(
+                0, reported.degraded - self._only_moving[pool_id],
+                self._lacking[pool_id] - reported.inactive))
+        return states
+
+
+def _reported_states(pg_status: Mapping[str, Any]) -> Dict[int, PgStateCounts]:
+    states: Dict[int, PgStateCounts] = {}
+    for pool in pg_status.get("pgs_by_pool_state", []):
+        inactive = degraded = 0
+        for entry in pool.get("pg_state_counts", []):
+            names: List[str] = entry["state_name"].split("+")
+            if "active" not in names:
+                inactive += entry["count"]
+            elif "degraded" in names or "undersized" in names:
+                degraded += entry["count"]
+        states[pool["pool_id"]] = PgStateCounts(inactive, degraded)
+    return states
