@@ -51,7 +51,7 @@ def s1_rule(moment: Moment, move: Outgoing) -> Iterator[str]:
     pool = view.snapshot.pools.get(move.pg.pool_id) if view is not None else None
     if pool is None or pool.rule is None:
         return
-    reason = pool.rule.breaks(move.up_after)
+    reason = pool.rule.violation(move.up_after)
     if reason:
         yield f"is sent to {move.up_after}: {reason}"
 

@@ -15,7 +15,7 @@ class Work(NamedTuple):
     kv_writes: int = 0
     plans: int = 0
 
-    def __sub__(self, other: Work) -> Work:   # type: ignore[override]
+    def __sub__(self, other: Work) -> Work:
         return Work(*(mine - theirs for mine, theirs in zip(self, other)))
 
 
