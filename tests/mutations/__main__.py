@@ -1,4 +1,4 @@
-"""Mutation runner: `python3 -m tests.mutations [--only NAME…] [--jobs N] [--list] [PYTEST ARGUMENT…]`.
+"""Mutation runner: `python3 -m tests.mutations [--only NAME…] [--jobs N] [--list] [PYTEST ARG…]`.
 
 Each mutation is made in a copy of the project of its own, the tests named run there until the first
 fails, and a line of a Markdown table says which, and what it says. Without arguments those that the
@@ -22,7 +22,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import List, NamedTuple, Sequence
 
-from tests.mutations.catalogue import MUTATIONS, Mutation, targets
+from tests.mutations.catalogue import MUTATIONS
+from tests.mutations.mutation import Mutation, targets
 
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = ("equilibrium_mgr", "mgr_stub", "tests", "pyproject.toml")

@@ -7,7 +7,8 @@ from typing import Dict
 
 import pytest
 
-from .catalogue import MUTATIONS, Mutation, targets
+from .catalogue import MUTATIONS
+from .mutation import Mutation, targets
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = ROOT / "tests/scenarios/files"

@@ -1,0 +1,304 @@
+"""The guards: what has to be so before anything is sent, and for each PG and OSD."""
+
+from __future__ import annotations
+
+from typing import Tuple
+
+from .mutation import (
+    BALANCER, CLUSTER_GUARDS, DISPATCHER, EXECUTION_SLOT, GATEWAY, GUARDS, JOURNAL,
+    PG_CHECKS, POOLS, SUMMARY_READER, THROTTLE, TOO_FULL, Edit, Mutation)
+
+MUTATIONS: Tuple[Mutation, ...] = (
+    Mutation(
+        "off-is-not-obeyed",
+        "an automatic plan ends where `active` is switched off by its option", (
+            Edit(BALANCER,
+                 "        if execution is not None and not (execution.name or settings.active):\n",
+                 "        if False:\n"),
+            Edit(BALANCER,
+                 "            yield is_under_way and (bool(execution.name) or now.active) and (\n",
+                 "            yield is_under_way and (\n"),),
+        ("scenario:off_meanwhile",)),
+    Mutation(
+        "off-is-not-asked",
+        "nothing after `off` has answered", (
+            Edit(DISPATCHER,
+                 "            if not is_permitted:\n"
+                 "                return None\n",
+                 ""),),
+        ("threads/test_off_is_final.py", "scenario:off_meanwhile",)),
+    Mutation(
+        "off-leaves-the-plan",
+        "`off` stops the plan under way", (
+            Edit(EXECUTION_SLOT,
+                 "            self._stops += 1\n"
+                 "            execution, self.execution = self.execution, None\n",
+                 "            execution = self.execution\n"),),
+        ("scenario:off_executing",)),
+    Mutation(
+        "off-is-forgotten",
+        "no successor takes up what `off` has stopped", (
+            Edit(JOURNAL,
+                 "            self._memory.put(EXECUTION, None)\n"
+                 "            self._memory.flush()\n",
+                 "            pass\n"),),
+        ("threads/test_off_is_final.py",)),
+    Mutation(
+        "options-are-not-asked",
+        "nothing under options that do not hold any more", (
+            Edit(BALANCER,
+                 "(bool(execution.name) or now.active) and (\n"
+                 "                now._replace(active=settings.active) == settings)\n",
+                 "(bool(execution.name) or now.active)\n"),),
+        ("scenario:off_meanwhile",)),
+    Mutation(
+        "no-window",
+        "nothing outside the window", (
+            Edit(CLUSTER_GUARDS,
+                 "            if closed is not None:\n"
+                 "                return closed\n",
+                 "            if closed is not None:\n"
+                 "                pass\n"),),
+        ("scenario:guard_window",)),
+    Mutation(
+        "no-start-delay",
+        "nothing within start_delay of a failover", (
+            Edit(CLUSTER_GUARDS,
+                 "        if left > 0.0:\n"
+                 "            return ActiveGuard(WAITING, \"the mgr has only",
+                 "        if False:\n"
+                 "            return ActiveGuard(WAITING, \"the mgr has only"),),
+        ("scenario:guard_start",)),
+    Mutation(
+        "no-hold",
+        "nothing while the built-in balancer may be finishing", (
+            Edit(CLUSTER_GUARDS,
+                 "        if hold_seconds > 0.0:\n",
+                 "        if False:\n"),),
+        ("scenario:guard_monitor",)),
+    Mutation(
+        "hold-after-on-alone",
+        "nothing while the built-in balancer may be finishing, whoever has switched it off", (
+            Edit(CLUSTER_GUARDS,
+                 "        if not is_active and self._gateway.pop_builtin_was_active() and not (\n",
+                 "        if False and not (\n"),),
+        ("scenario:guard_builtin",)),
+    Mutation(
+        "builtin-is-not-watched",
+        "nor where that was while equilibrium was off", (
+            Edit(BALANCER,
+                 "            self._guards.observe_builtin()\n",
+                 ""),),
+        ("scenario:guard_builtin_by_hand",)),
+    Mutation(
+        "no-monitor-guard-anywhere",
+        "nothing without a monitor, whether it is asked for flags or not", (
+            Edit(GUARDS,
+                 "    if not have_mon_connection:\n",
+                 "    if False:\n"),
+            Edit(GATEWAY,
+                 "        return self._summaries.map_settings(epoch) if self.have_mon_connection() "
+                 "else None\n",
+                 "        return self._summaries.map_settings(epoch)\n"),
+            Edit(SUMMARY_READER,
+                 "        map_settings = self.map_settings(epoch) if with_map_settings and "
+                 "connected "
+                 "else None\n",
+                 "        map_settings = self.map_settings(epoch) if with_map_settings else "
+                 "None\n"),),
+        ("scenario:guard_monitor",)),
+    Mutation(
+        "no-min-compat-guard",
+        "nothing for clients before luminous", (
+            Edit(GUARDS,
+                 "    if refused:\n"
+                 "        return refused\n",
+                 "    if refused:\n"
+                 "        pass\n"),),
+        ("scenario:guard_old_clients",)),
+    Mutation(
+        "no-flags-guard",
+        "nothing under norebalance, nobackfill, norecover, pause", (
+            Edit(GUARDS,
+                 "    if flags:\n",
+                 "    if False:\n"),),
+        ("scenario:guard_flags",)),
+    Mutation(
+        "no-builtin-guard",
+        "nothing while the built-in balancer is on", (
+            Edit(GUARDS,
+                 "    if builtin_balancer_active:\n",
+                 "    if False:\n"),),
+        ("scenario:guard_monitor",)),
+    Mutation(
+        "no-second-look",
+        "flags, weights and CRUSH are asked once more before a batch", (
+            Edit(DISPATCHER,
+                 "        if self._gateway.epoch() == before.epoch:\n",
+                 "        if True:\n"),),
+        ("scenario:guard_flags scenario:guard_meanwhile",)),
+    Mutation(
+        "no-second-placing",
+        "a PG mapped otherwise since the look waits", (
+            Edit(GATEWAY,
+                 "        if osdmap.get_epoch() == snapshot.epoch:\n",
+                 "        if True:\n"),),
+        ("scenario:guard_meanwhile",)),
+    Mutation(
+        "no-degraded-guard",
+        "degraded and inactive PGs keep pools waiting", (
+            Edit(THROTTLE,
+                 "    if reason is None or _is_relief(state, candidate):\n",
+                 "    if True:\n"),),
+        ("scenario:guard_shared_osds",)),
+    Mutation(
+        "no-shared-osds-guard",
+        "so do those of pools on the same OSDs", (
+            Edit(GUARDS,
+                 "              if other == pool_id or not "
+                 "osds[pool_id].isdisjoint(osds[other])]\n",
+                 "              if other == pool_id]\n"),),
+        ("scenario:guard_shared_osds",)),
+    Mutation(
+        "no-inactive-guard",
+        "inactive PGs keep pools waiting", (
+            Edit(GUARDS,
+                 "(states.inactive or states.degraded):\n",
+                 "states.degraded:\n"),),
+        ("scenario:guard_inactive",)),
+    Mutation(
+        "relief-of-anything",
+        "only full OSDs are relieved while PGs are degraded", (
+            Edit(THROTTLE,
+                 "            and all(osd in limits.relievable_osds for osd in"
+                 " candidate.losses)\n",
+                 ""),),
+        ("scenario:toofull",)),
+    Mutation(
+        "relief-while-inactive",
+        "nothing is relieved while PGs are inactive", (
+            Edit(DISPATCHER,
+                 "            degraded_pools=tuple(pool for pool, block in blocked.items() if"
+                 " not block.inactive),\n",
+                 "            degraded_pools=tuple(blocked),\n"),),
+        ("scenario:relief_inactive",)),
+    Mutation(
+        "no-toofull-relief",
+        "OSDs that a backfill waits for are relieved", (
+            Edit(GUARDS,
+                 "        if \"backfill_toofull\" in pg.state:\n",
+                 "        if False:\n"),
+            Edit(GUARDS,
+                 "            if osd.reaches(snapshot.backfillfull_ratio)}\n",
+                 "            if False}\n"),),
+        ("scenario:relief_of_toofull",)),
+    Mutation(
+        "toofull-is-not-told",
+        "PGs in toofull are told with their OSD", (
+            Edit(TOO_FULL,
+                 "        if \"toofull\" not in pg.state:\n",
+                 "        if True:\n"),),
+        ("scenario:relief_of_toofull",)),
+    Mutation(
+        "no-pg-num-guard",
+        "nothing of a pool whose pg_num changes, nor on its OSDs", (
+            Edit(GUARDS,
+                 "           for pool in snapshot.pools.values() if pool.immovable == "
+                 "reasons.PG_NUM_CHANGING}\n",
+                 "           for pool in ()}\n"),),
+        ("scenario:guard_pg_num",)),
+    Mutation(
+        "pg-num-is-no-transition",
+        "a pool whose pg_num changes is not moved, by name either", (
+            Edit(POOLS,
+                 "        return reasons.PG_NUM_CHANGING\n",
+                 "        return None\n"),),
+        ("scenario:guard_pg_num scenario:guard_execute",)),
+    Mutation(
+        "no-immovable-guard",
+        "what cannot be judged is not moved", (
+            Edit(THROTTLE,
+                 "    if not immovable:\n",
+                 "    if True:\n"),),
+        ("scenario:guard_execute scenario:guard_reports",)),
+    Mutation(
+        "no-arrival-guard",
+        "a PG on its way is not moved again", (
+            Edit(THROTTLE,
+                 "    if not candidate.pg.is_moving and pgid not in state.in_flight:\n",
+                 "    if True:\n"),),
+        ("scenario:guard_arrival",)),
+    Mutation(
+        "no-target-guard",
+        "no target that is down, out or without statistics", (
+            Edit(THROTTLE,
+                 "        if obstacle is not None:\n",
+                 "        if False:\n"),),
+        ("scenario:guard_targets",)),
+    Mutation(
+        "no-silence-guard",
+        "nothing to or from an OSD that does not report", (
+            Edit(THROTTLE,
+                 "        if osd in state.snapshot.stale_osds:\n",
+                 "        if False:\n"),),
+        ("scenario:guard_reports",)),
+    Mutation(
+        "no-scrub-guard",
+        "a PG being scrubbed, repaired, trimmed stays", (
+            Edit(THROTTLE,
+                 "        if busy in states:\n",
+                 "        if False:\n"),),
+        ("scenario:guard_scrub",)),
+    Mutation(
+        "doubtful-pgs-are-moved",
+        "a PG whose copies are inconsistent or could not be repaired stays", (
+            Edit(PG_CHECKS,
+                 "        return reasons.INCONSISTENT\n",
+                 "        return None\n"),),
+        ("scenario:guard_doubtful",)),
+    Mutation(
+        "no-cooldown",
+        "a PG that was moved stays for pg_cooldown", (
+            Edit(THROTTLE,
+                 "    if seconds <= 0.0:\n",
+                 "    if True:\n"),),
+        ("scenario:guard_cooldown_execute",)),
+    Mutation(
+        "no-cooldown-anywhere",
+        "no plan and no batch moves a PG again within pg_cooldown", (
+            Edit(THROTTLE,
+                 "    if seconds <= 0.0:\n",
+                 "    if True:\n"),
+            Edit(DISPATCHER,
+                 "        left = {pgid: seconds for pgid, seconds in cooling.items() if pgid in "
+                 "snapshot.pgs\n",
+                 "        left = {pgid: seconds for pgid, seconds in () if pgid in "
+                 "snapshot.pgs\n"),),
+        ("scenario:guard_cooldown",)),
+    Mutation(
+        "wait-for-ever",
+        "what holds up a plan for max_wait is given up", (
+            Edit(DISPATCHER,
+                 "        if seconds < settings.max_wait:\n",
+                 "        if True:\n"),),
+        ("scenario:endless_scrub",)),
+    Mutation(
+        "no-deadlock",
+        "what only full targets refuse for ever is given up", (
+            Edit(BALANCER,
+                 "                execution.apply(ExecutionUpdate(dropped=[\n"
+                 "                    DroppedChange(change, deferral.reason) for change,"
+                 " deferral in decision.full]))\n",
+                 "                pass\n"),
+            Edit(DISPATCHER,
+                 "        if seconds < settings.max_wait:\n",
+                 "        if True:\n"),),
+        ("scenario:limit_of_fill",)),
+    Mutation(
+        "old-executions-go-on",
+        "an execution that nobody has noted for a day is over", (
+            Edit(JOURNAL,
+                 "    if isinstance(at, (int, float)) and now - at > void_seconds:\n",
+                 "    if False:\n"),),
+        ("scenario:old_execution",)),
+)

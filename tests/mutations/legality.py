@@ -1,0 +1,213 @@
+"""Legality: CRUSH rules, Ceph's own check of upmap items, and the scope that an operator gives."""
+
+from __future__ import annotations
+
+from typing import Tuple
+
+from .mutation import (
+    BATCH_SELECTION, PG_CHECKS, PLACEMENT, PLACEMENT_STATE, POOLS, SHARD_INPUTS, SNAPSHOT_BUILDER,
+    THROTTLE, UPMAP_CHECK, Edit, Mutation)
+
+#: The monitor is taken to keep whatever it is sent.
+_MONITOR_KEEPS_ALL = Edit(
+    UPMAP_CHECK,
+    "        for osd in up:\n"
+    "            if self._weights.get(osd, 0.0) <= 0.0:\n",
+    "        return None\n"
+    "        for osd in up:\n"
+    "            if self._weights.get(osd, 0.0) <= 0.0:\n")
+
+MUTATIONS: Tuple[Mutation, ...] = (
+    Mutation(
+        "no-up-check",
+        "another's move voids a change", (
+            Edit(BATCH_SELECTION,
+                 "    if pg.immovable is None and pg.up != change.up_before:\n",
+                 "    if False:\n"),),
+        ("scenario:guard_execute",)),
+    Mutation(
+        "no-raw-nor-up-check",
+        "what others have moved or CRUSH maps otherwise voids a change", (
+            Edit(BATCH_SELECTION,
+                 "    if pg.immovable is None and pg.raw != change.raw:\n",
+                 "    if False:\n"),
+            Edit(BATCH_SELECTION,
+                 "    if pg.immovable is None and pg.up != change.up_before:\n",
+                 "    if False:\n"),),
+        ("scenario:guard_execute",)),
+    Mutation(
+        "no-legality-check",
+        "what has become illegal is not sent", (
+            Edit(BATCH_SELECTION,
+                 "    if broken:\n"
+                 "        return f\"no longer legal",
+                 "    if False:\n"
+                 "        return f\"no longer legal"),),
+        ("scenario:guard_execute",)),
+    Mutation(
+        "no-domain-check-anywhere",
+        "failure domains, in plans and before sending", (
+            Edit(PLACEMENT,
+                 "            if not self._may_enter(domain, block, up, position, bucket):\n"
+                 "                return False\n",
+                 ""),
+            Edit(PLACEMENT,
+                 "        return self.violation(wanted) is None and "
+                 "self._upmap_check.rejection(wanted) "
+                 "is None\n",
+                 "        return True\n"),
+            Edit(PLACEMENT_STATE,
+                 "                if bucket[other] == wanted and other != source:\n",
+                 "                if False:\n"),
+            Edit(PLACEMENT_STATE,
+                 "        return rule.violation(wanted) is None and "
+                 "rule.upmap_rejection(wanted) is "
+                 "None\n",
+                 "        return True\n"),
+            Edit(BATCH_SELECTION,
+                 "    if broken:\n"
+                 "        return f\"no longer legal",
+                 "    if False:\n"
+                 "        return f\"no longer legal"),),
+        ("scenario:guard_flags scenario:domains",)),
+    Mutation(
+        "groups-are-not-checked-anywhere",
+        "neighboring shards of an EC pool share a bucket, others do not", (
+            Edit(PLACEMENT,
+                 "        if seen.setdefault(bucket, group) != group:\n",
+                 "        if False:\n"),
+            Edit(PLACEMENT,
+                 "        if domain.bucket_of[members[group * size]] != bucket:\n",
+                 "        if False:\n"),
+            Edit(PLACEMENT,
+                 "            if not self._may_enter(domain, block, up, position, bucket):\n"
+                 "                return False\n",
+                 ""),
+            Edit(PG_CHECKS,
+                 "    if broken:\n"
+                 "        return reasons.BREAKS_RULE\n",
+                 ""),),
+        ("scenario:domains_broken",)),
+    Mutation(
+        "monitor-is-not-foreseen",
+        "what the monitor would cancel is not planned or sent", (
+            _MONITOR_KEEPS_ALL,),
+        ("scenario:nested_rule",)),
+    Mutation(
+        "takes-are-not-checked",
+        "targets are in the rule's take", (
+            Edit(PLACEMENT,
+                 "                if osd not in block.weights:\n"
+                 "                    return",
+                 "                if False:\n"
+                 "                    return"),
+            Edit(PLACEMENT,
+                 "        if osd in up or osd not in block.weights:\n",
+                 "        if osd in up:\n"),
+            Edit(PLACEMENT_STATE,
+                 "        if target not in group.members:\n"
+                 "            return False\n"
+                 "        if not self",
+                 "        if not self"),
+            _MONITOR_KEEPS_ALL,),
+        ("scenario:guard_execute scenario:two_classes",)),
+    Mutation(
+        "exchanges-are-planned",
+        "items never exchange OSDs of one PG", (
+            Edit(PLACEMENT_STATE,
+                 "        for known in (self.initial_up[pg], self.raw_up[pg]):\n",
+                 "        for known in ():\n"),),
+        ("scenario:exchanges",)),
+    Mutation(
+        "pools-of-others",
+        "only pools in pool_ids are planned for", (
+            Edit(PLACEMENT_STATE,
+                 "                       and (options.pool_ids is None or pg.pool in "
+                 "options.pool_ids))\n",
+                 "                       )\n"),),
+        ("scenario:scope",)),
+    Mutation(
+        "classes-of-others",
+        "only device classes in device_classes are planned for", (
+            Edit(PLACEMENT_STATE,
+                 "                                  or o.device_class in options.device_classes "
+                 "for o in osds]\n",
+                 "                                  or True for o in osds]\n"),),
+        ("scenario:scope",)),
+    Mutation(
+        "immovable-anywhere",
+        "what must not be moved is neither planned nor sent", (
+            Edit(PLACEMENT_STATE,
+                 "            movable = (pg.immovable is None and pg.pgid not in "
+                 "options.rejected_pgs\n",
+                 "            movable = (pg.pgid not in options.rejected_pgs\n"),
+            Edit(THROTTLE,
+                 "    if not immovable:\n",
+                 "    if True:\n"),
+            Edit(BATCH_SELECTION,
+                 "        if void is None and pg.immovable not in TRANSIENT:\n"
+                 "            void = pg.immovable\n",
+                 ""),),
+        ("scenario:guard_reports",)),
+    Mutation(
+        "full-upmaps-are-moved",
+        "a PG that somebody has placed in full stays", (
+            Edit(PG_CHECKS,
+                 "    pinned = {e[\"pgid\"]: reasons.FULL_UPMAP for e in "
+                 "osd_map.get(\"pg_upmap\", [])}\n",
+                 "    pinned: Dict[str, str] = {}\n"),),
+        ("scenario:pinned",)),
+    Mutation(
+        "chosen-primaries-are-moved",
+        "a PG whose primary somebody has chosen stays", (
+            Edit(PG_CHECKS,
+                 "    for entry in osd_map.get(\"pg_upmap_primaries\", []):\n",
+                 "    for entry in ():\n"),),
+        ("scenario:pinned",)),
+    Mutation(
+        "cache-tiers-are-moved",
+        "nothing of a cache tier is moved", (
+            Edit(POOLS,
+                 "        return reasons.CACHE_TIER\n",
+                 "        return None\n"),),
+        ("scenario:cache_tier",)),
+    Mutation(
+        "stretch-mode-is-not-asked",
+        "nothing while a site of a stretched cluster is gone or coming back", (
+            Edit(POOLS,
+                 "        return reasons.DEGRADED_STRETCH\n",
+                 "        return None\n"),),
+        ("scenario:stretch",)),
+    Mutation(
+        "omap-that-has-left-is-forgotten",
+        "omap that has left an OSD is leaving until its RocksDB has compacted", (
+            Edit(SNAPSHOT_BUILDER,
+                 "        if shard.omap_bytes:\n            if location.holders",
+                 "        if False:\n            if location.holders"),),
+        ("scenario:omap_late",)),
+    Mutation(
+        "omap-on-small-osds-is-moved",
+        "omap stays on OSDs whose RocksDB comes and goes by more", (
+            Edit(SNAPSHOT_BUILDER,
+                 "        small = smaller_than(osds, reading.min_omap_osd_bytes)\n",
+                 "        small: FrozenSet[int] = frozenset()\n"),),
+        ("scenario:omap_small",)),
+    Mutation(
+        "held-pgs-stay-for-ever",
+        "a rest ends when PGs may be moved again that somebody had held back", (
+            Edit("equilibrium_mgr/control/plan_validity.py",
+                 "    if now.held_pgs * 2 <= then.held_pgs and then.held_pgs:\n",
+                 "    if False:\n"),),
+        ("scenario:omap_freed",)),
+    Mutation(
+        "unmeasured-omap-is-moved",
+        "before Ceph 18 nothing goes of PGs whose omap has not been measured", (
+            Edit(SHARD_INPUTS,
+                 "            if told.is_unknown(record) or (\n"
+                 "                    reported_late and is_unmeasured(record, reported_late)):\n",
+                 "            if told.is_unknown(record):\n"),
+            Edit(SHARD_INPUTS,
+                 "        elif not pool.erasure and is_unmeasured(record, reported_late):\n",
+                 "        elif False:\n"),),
+        ("scenario:omap_16",)),
+)

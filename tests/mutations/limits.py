@@ -1,0 +1,216 @@
+"""Fill and budgets: full OSDs, shares, misplaced bytes, backfills, upmap items."""
+
+from __future__ import annotations
+
+from typing import Tuple
+
+from .mutation import (
+    DISPATCHER, IN_FLIGHT, OBSERVER, OPTIONS, OSD_TRAFFIC, PENDING_MOVES, PLACEMENT_STATE,
+    SNAPSHOT_BUILDER, THROTTLE, THROTTLE_STATE, Edit, Mutation)
+
+MUTATIONS: Tuple[Mutation, ...] = (
+    Mutation(
+        "no-fill-limit",
+        "no target passes its fill limit", (
+            Edit(THROTTLE,
+                 "        if peak > state.fill_limit * osd.size_bytes:\n",
+                 "        if False:\n"),),
+        ("scenario:fill_execute",)),
+    Mutation(
+        "no-fill-limit-anywhere",
+        "no target passes its fill limit, in plans and before sending", (
+            Edit(THROTTLE,
+                 "        if peak > state.fill_limit * osd.size_bytes:\n",
+                 "        if False:\n"),
+            Edit(PLACEMENT_STATE,
+                 "        self.fill_limit_bytes: List[int] = [int(limit * o.size_bytes) if",
+                 "        self.fill_limit_bytes: List[int] = [int(9 * o.size_bytes) if"),),
+        ("scenario:limit_of_fill",)),
+    Mutation(
+        "what-comes-is-not-counted",
+        "what is on its way to a target counts for its fill limit", (
+            Edit(THROTTLE_STATE,
+                 "        return osd.used_bytes + load.bytes_in + load.landed_bytes +"
+                 " pg.shard_bytes\n",
+                 "        return osd.used_bytes + pg.shard_bytes\n"),),
+        ("scenario:fill_execute",)),
+    Mutation(
+        "what-landed-is-not-counted",
+        "what has just arrived counts before the OSD reports it", (
+            Edit(THROTTLE_STATE,
+                 "load.bytes_in + load.landed_bytes + pg",
+                 "load.bytes_in + pg"),),
+        ("scenario:limit_of_fill_late",)),
+    Mutation(
+        "no-nearfull-check",
+        "no target above nearfull", (
+            Edit(THROTTLE,
+                 "        if osd.reaches(snapshot.nearfull_ratio):\n",
+                 "        if False:\n"),),
+        ("scenario:limit_of_fill",)),
+    Mutation(
+        "fullest-of-all",
+        "an OSD that gives and takes does not become the fullest", (
+            Edit(THROTTLE,
+                 "                and state.peak_bytes(osd, candidate.pg) > highest):\n",
+                 "                and False):\n"),),
+        ("scenarios/test_event_streams.py -k nothing",)),
+    Mutation(
+        "no-share-check",
+        "no target beyond its operator's weight", (
+            Edit(THROTTLE,
+                 "        if most is not None and peak - candidate.pg.shard_bytes // 2 > most:\n",
+                 "        if False:\n"),),
+        ("scenario:share_execute",)),
+    Mutation(
+        "no-shares",
+        "an operator's weights are capacity", (
+            Edit(SNAPSHOT_BUILDER,
+                 "        if reading.respect_weights:\n",
+                 "        if False:\n"),),
+        ("scenario:share_of_weights",)),
+    Mutation(
+        "no-shares-anywhere",
+        "an OSD gets no more than its share, in plans and before sending", (
+            Edit(PLACEMENT_STATE,
+                 "                self.share_limit_bytes[i] = limit\n"
+                 "                self.fill_limit_bytes[i] = min(self.fill_limit_bytes[i], "
+                 "limit)\n",
+                 "                pass\n"),
+            Edit(THROTTLE,
+                 "        if most is not None and peak - candidate.pg.shard_bytes // 2 > most:\n",
+                 "        if False:\n"),),
+        ("scenario:share_of_weights scenario:share_execute",)),
+    Mutation(
+        "no-move-limit",
+        "no more than max_moves_per_round", (
+            Edit(THROTTLE,
+                 "    if state.moves_left == most or candidate.change.shards <="
+                 " state.moves_left:\n",
+                 "    if True:\n"),),
+        ("scenario:limit_of_a_round",)),
+    Mutation(
+        "no-misplaced-limit",
+        "the misplaced limit", (
+            Edit(THROTTLE,
+                 "            or state.misplaced_copies + copies <= state.allowed_copies):\n",
+                 "            or True):\n"),),
+        ("scenario:limit_of_misplaced",)),
+    Mutation(
+        "no-unseen-copies",
+        "what Ceph cannot show yet counts", (
+            Edit(PENDING_MOVES,
+                 "                   if not _is_counted(snapshot, pgid, entry))\n",
+                 "                   if False)\n"),),
+        ("scenario:limit_of_misplaced",)),
+    Mutation(
+        "no-pending",
+        "what is sent is entered before it goes", (
+            Edit(DISPATCHER,
+                 "            for change in batch:  # whatever happens from here on, the budget "
+                 "knows of it\n"
+                 "                self.pending.add(change, before, now)\n",
+                 ""),
+            Edit(PENDING_MOVES,
+                 "        for change in batch:\n"
+                 "            self.entries[change.pgid] = "
+                 "self.entries[change.pgid]._replace(epoch=epoch)\n",
+                 "        return\n"),
+            Edit(PENDING_MOVES,
+                 "        entry = self.entries.pop(change.pgid)\n"
+                 "        if shards:\n",
+                 "        entry = self.entries.pop(change.pgid, None)\n"
+                 "        if shards and entry:\n"),),
+        ("scenario:limit_of_misplaced scenario:limit_of_a_round",)),
+    Mutation(
+        "arrives-at-once",
+        "what was sent has arrived when a report of its map says so", (
+            Edit(PENDING_MOVES,
+                 "    if pg.is_moving or any(state in pg.state for state in _MOVING_STATES):\n"
+                 "        return False\n"
+                 "    return (pg.reported_epoch >= entry.epoch\n"
+                 "            or snapshot.taken_at - entry.sent_at > _BELIEVE_AFTER_SECONDS)",
+                 "    return not pg.is_moving"),),
+        ("scenario:transit_after_death",)),
+    Mutation(
+        "rests-at-once",
+        "a PG rests where a report of its present map calls it clean", (
+            Edit(IN_FLIGHT,
+                 "        return (\"clean\" in pg.record.state and not self._has_hole(pg)\n"
+                 "                and _is_same_set(pg.up, pg.acting, pg.positional)\n"
+                 "                and self._has_reported(pg, unclean))\n",
+                 "        return _is_same_set(pg.up, pg.acting, pg.positional)\n"),),
+        ("scenario:few_writes",)),
+    Mutation(
+        "nothing-recalled",
+        "a new mgr counts what the last one has just sent", (
+            Edit(DISPATCHER,
+                 "            self.pending.restore_sending(self._recovered, snapshot,"
+                 " self._clock())\n",
+                 ""),),
+        ("scenario:limit_after_death",)),
+    Mutation(
+        "no-backfill-cap",
+        "max_backfills_per_osd", (
+            Edit(THROTTLE,
+                 "            if shards >= most:\n",
+                 "            if False:\n"),),
+        ("scenario:limit_of_transit",)),
+    Mutation(
+        "no-transit-cap",
+        "max_transit_ratio", (
+            Edit(THROTTLE,
+                 "    if osd is None or _is_alone(state, candidate):\n",
+                 "    if True:\n"),),
+        ("scenario:limit_of_a_round",)),
+    Mutation(
+        "hidden-transit",
+        "what was sent and does not show yet is in transit", (
+            Edit(OSD_TRAFFIC,
+                 "        if pg is not None and not pg.is_moving:\n",
+                 "        if False:\n"),),
+        ("scenario:transit_after_death",)),
+    Mutation(
+        "no-item-bound",
+        "max_upmap_items", (
+            Edit(THROTTLE,
+                 "    if not most or added <= 0 or state.upmap_pairs + added <= most:\n",
+                 "    if True:\n"),),
+        ("scenario:items_execute",)),
+    Mutation(
+        "no-item-bound-anywhere",
+        "max_upmap_items, in plans and before sending", (
+            Edit(THROTTLE,
+                 "    if not most or added <= 0 or state.upmap_pairs + added <= most:\n",
+                 "    if True:\n"),
+            Edit(OPTIONS,
+                 "    if max_upmap_items <= 0.0:\n",
+                 "    if True:\n"),),
+        ("scenario:limit_of_items",)),
+    Mutation(
+        "no-shard-bound",
+        "mon_max_pg_per_osd", (
+            Edit(THROTTLE,
+                 "        if count + 1 > most:\n",
+                 "        if False:\n"),),
+        ("scenario:items_execute",)),
+    Mutation(
+        "no-shard-bound-anywhere",
+        "mon_max_pg_per_osd, in plans and before sending", (
+            Edit(THROTTLE,
+                 "        if count + 1 > most:\n",
+                 "        if False:\n"),
+            Edit(PLACEMENT_STATE,
+                 "        if not most:\n"
+                 "            return None\n",
+                 "        if True:\n"
+                 "            return None\n"),),
+        ("scenario:limit_of_shards",)),
+    Mutation(
+        "pg-num-gets-no-budget",
+        "half of the mgr's own misplaced target is left to a pg_num that changes", (
+            Edit(OBSERVER,
+                 "        return min(limit, target / 2.0) if pg_num_changes(snapshot) else limit\n",
+                 "        return limit\n"),),
+        ("scenario:pg_num_budget",)),
+)

@@ -1,0 +1,65 @@
+"""What a mutation is: it removes one rule of safety. `old` stands exactly once in its file.
+
+A rule that is enforced in two independent places is removed from both, and is called `…-anywhere`:
+one of the places alone keeps what is sent right.
+"""
+
+from __future__ import annotations
+
+from typing import List, NamedTuple, Tuple
+
+BATCH_SELECTION = "equilibrium_mgr/execution/batch_selection.py"
+THROTTLE = "equilibrium_mgr/execution/throttle.py"
+THROTTLE_STATE = "equilibrium_mgr/execution/throttle_state.py"
+GUARDS = "equilibrium_mgr/execution/guards.py"
+CLUSTER_GUARDS = "equilibrium_mgr/control/cluster_guards.py"
+DISPATCHER = "equilibrium_mgr/execution/dispatcher.py"
+BALANCER = "equilibrium_mgr/control/balancer.py"
+PENDING_MOVES = "equilibrium_mgr/execution/pending_moves.py"
+SNAPSHOT_BUILDER = "equilibrium_mgr/snapshot/builder.py"
+POOLS = "equilibrium_mgr/snapshot/pools.py"
+PG_CHECKS = "equilibrium_mgr/snapshot/pg_checks.py"
+PLACEMENT = "equilibrium_mgr/crush/placement.py"
+SUMMARY_READER = "equilibrium_mgr/gateway/summary_reader.py"
+EXECUTION_SLOT = "equilibrium_mgr/execution/execution_slot.py"
+JOURNAL = "equilibrium_mgr/control/journal.py"
+GATEWAY = "equilibrium_mgr/gateway/gateway.py"
+TOO_FULL = "equilibrium_mgr/observation/too_full.py"
+PLACEMENT_STATE = "equilibrium_mgr/planner/state/placement_state.py"
+UPMAP_CHECK = "equilibrium_mgr/crush/upmap_check.py"
+IN_FLIGHT = "equilibrium_mgr/snapshot/in_flight.py"
+OSD_TRAFFIC = "equilibrium_mgr/execution/osd_traffic.py"
+OPTIONS = "equilibrium_mgr/plan/options.py"
+OBSERVER = "equilibrium_mgr/observation/observer.py"
+EXECUTION = "equilibrium_mgr/execution/execution.py"
+SHARD_INPUTS = "equilibrium_mgr/snapshot/sizes/shard_inputs.py"
+SHARD_SIZES = "equilibrium_mgr/snapshot/sizes/shard_sizes.py"
+AUTO_PLANNER = "equilibrium_mgr/control/auto_planner.py"
+
+
+class Edit(NamedTuple):
+    """One place."""
+
+    file: str
+    old: str
+    new: str
+
+
+class Mutation(NamedTuple):
+    """One rule removed."""
+
+    name: str
+    rule: str     # of safety, in a few words
+    edits: Tuple[Edit, ...]
+    likely: Tuple[str, ...]   # what pytest is told first, below tests/; `scenario:` and its name
+
+
+def targets(likely: str) -> List[str]:
+    """What pytest is told."""
+    return [_FILE % word[len(_SCENARIO):] if word.startswith(_SCENARIO) else
+            word if word.startswith("-") or "/" not in word else "tests/" + word
+            for word in likely.split()]
+
+
+_SCENARIO = "scenario:"
+_FILE = "tests/scenarios/test_scenarios.py::test_scenario[%s]"

@@ -1,0 +1,113 @@
+"""What is known: unknown statistics, answers of monitors, and sizes that were mispredicted."""
+
+from __future__ import annotations
+
+from typing import Tuple
+
+from .mutation import (
+    BALANCER, DISPATCHER, EXECUTION, PG_CHECKS, SHARD_SIZES, SNAPSHOT_BUILDER, Edit, Mutation)
+
+MUTATIONS: Tuple[Mutation, ...] = (
+    Mutation(
+        "unknown-is-movable-anywhere",
+        "what has not been reported is not moved", (
+            Edit(SNAPSHOT_BUILDER,
+                 "pool.immovable or unknown.get(pgid)\n",
+                 "pool.immovable\n"),
+            Edit(PG_CHECKS,
+                 "    if awaited and not awaited.isdisjoint(up):\n",
+                 "    if False:\n"),),
+        ("scenario:guard_reports",)),
+    Mutation(
+        "unreported-osds",
+        "nothing of PGs on OSDs that have not reported", (
+            Edit(PG_CHECKS,
+                 "    if awaited and not awaited.isdisjoint(up):\n",
+                 "    if False:\n"),),
+        ("scenario:guard_reports",)),
+    Mutation(
+        "unknown-weighs-nothing",
+        "what has not been reported counts as its pool's mean", (
+            Edit(SNAPSHOT_BUILDER,
+                 "                objects=_objects(shard, pgid in unknown),\n",
+                 "                objects=shard.objects if pgid not in unknown else 0,\n"),
+            Edit(SNAPSHOT_BUILDER,
+                 "                              + _unreported_misplaced(unreported, pools)),\n",
+                 "                              ),\n"),),
+        ("scenario:unknown_misplaced",)),
+    Mutation(
+        "answers-are-believed",
+        "only what stands in the map was taken", (
+            Edit(EXECUTION,
+                 "        if present == change.items:\n",
+                 "        if present == change.items or sent.returncode == 0:\n"),),
+        ("scenario:mon_drops_items",)),
+    Mutation(
+        "rejected-again",
+        "what the monitor dropped is not sent again", (
+            Edit(DISPATCHER,
+                 "        return ExcludedPgs(frozenset(self.rejected), ",
+                 "        return ExcludedPgs(frozenset(), "),),
+        ("scenario:guard_monitor",)),
+    Mutation(
+        "no-backoff",
+        "a pause after a batch of which nothing was taken", (
+            Edit(DISPATCHER,
+                 "            self.backoff.failed(self._clock())\n",
+                 "            pass\n"),),
+        ("scenario:guard_monitor",)),
+    Mutation(
+        "no-size-correction",
+        "pools whose sizes were mispredicted are stopped", (
+            Edit(DISPATCHER,
+                 "        if not findings.mispredictions:\n",
+                 "        if True:\n"),),
+        ("scenario:swelling",)),
+    Mutation(
+        "stopped-is-sent",
+        "what a plan wants of a stopped pool is void", (
+            Edit(DISPATCHER,
+                 "            execution.apply(ExecutionUpdate(dropped=[\n"
+                 "                DroppedChange(change, reasons[pool]) for change, pool in"
+                 " pools\n"
+                 "                if pool in reasons]))\n",
+                 "            pass\n"),),
+        ("scenario:swelling_execute",)),
+    Mutation(
+        "stopped-anywhere",
+        "nothing of a stopped pool is planned or sent", (
+            Edit(DISPATCHER,
+                 "            execution.apply(ExecutionUpdate(dropped=[\n"
+                 "                DroppedChange(change, reasons[pool]) for change, pool in"
+                 " pools\n"
+                 "                if pool in reasons]))\n",
+                 "            pass\n"),
+            Edit(DISPATCHER,
+                 "            alone |= {pg.pgid for pg in snapshot.pgs.values() if pg.pool in "
+                 "stopped}\n",
+                 "            pass\n"),),
+        ("scenario:swelling",)),
+    Mutation(
+        "stop-is-forgotten",
+        "another mgr keeps to the stop", (
+            Edit(DISPATCHER,
+                 "        self.corrections.restore(corrections)\n",
+                 ""),),
+        ("scenario:swelling",)),
+    Mutation(
+        "measured-is-not-used",
+        "full_readings use the sizes that were measured", (
+            Edit(SHARD_SIZES,
+                 "        return max(0, int(raw * factors[1] + pg.objects * measured))\n",
+                 "        return max(0, int(raw * factors[1]))\n"),),
+        ("scenario:swelling_again",)),
+    Mutation(
+        "suspects-are-fed",
+        "nothing goes while an OSD seems to have taken too much", (
+            Edit(BALANCER,
+                 "        if self._dispatcher.has_suspects:\n"
+                 "            return THROTTLED",
+                 "        if False:\n"
+                 "            return THROTTLED"),),
+        ("scenario:swelling_fast",)),
+)
