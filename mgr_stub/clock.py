@@ -30,14 +30,14 @@ class VirtualClock:
         self.start = start
         self.now = start
         #: Seconds that the wall clock is ahead of `now`.
-        self.ahead = 0.0
+        self.wall_offset = 0.0
 
     def __call__(self) -> float:
-        return self.now + self.ahead
+        return self.now + self.wall_offset
 
     def jump(self, seconds: float) -> None:
         """Sets the wall clock forward, or back."""
-        self.ahead += seconds
+        self.wall_offset += seconds
 
     def elapsed(self) -> float:
         """Virtual seconds since the simulation began."""

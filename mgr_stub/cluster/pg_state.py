@@ -1,8 +1,7 @@
-"""What a PG reports: its acting set, its state, and its misplaced and degraded object copies.
+"""Acting set, state, and misplaced and degraded object copies of a PG that has peered.
 
-The counts are those of Ceph's PeeringState::update_calc_stats: of each member of `up` the objects
-that it lacks, which are misplaced as far as an acting OSD outside of `up` has them and degraded
-otherwise.
+The counts are those of Ceph's PeeringState::update_calc_stats: the objects that each member of
+`up` lacks. They are misplaced as far as an acting OSD outside of `up` has them, else degraded.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 from typing import Callable, List, NamedTuple, Optional, Sequence
 
 from ..osdmap.upmap import NONE, Mapping
-from .log_recovery import acting_by_log, in_turn, is_by_log
+from .log_recovery import acting_by_log, is_by_log, serving_order
 from .pg import Pg
 
 
@@ -23,10 +22,10 @@ class Counts(NamedTuple):
 
 def acting_of(pg: Pg, up: Mapping, size: int, min_size: int, is_up: Callable[[int], bool],
               serving_now: Optional[Mapping] = None) -> Mapping:
-    """The OSDs that serve the PG; `up` itself where no other set would do better.
+    """The OSDs that serve the PG; `up` itself if no other set has more of the data.
 
-    `serving_now` are those that do as the PG begins to peer: their first stays it if it can.
-    Without them the old primary leads, as the simulator had it before it was compared with Ceph.
+    `serving_now` is the acting set at the beginning of peering; its primary stays primary if
+    possible. None is the simulator's older rule, not Ceph's: the first holder leads.
     """
     if is_by_log(pg):
         return acting_by_log(pg, up, size, min_size, is_up, serving_now or ())
@@ -44,33 +43,33 @@ def acting_of(pg: Pg, up: Mapping, size: int, min_size: int, is_up: Callable[[in
             return up
         return tuple(sorted(serving, key=lambda osd: pg.held.index(osd) if osd in pg.held
                             else len(pg.held)))
-    serving += in_turn(others, serving_now)
+    serving += serving_order(others, serving_now)
     if not serving:
         return up
-    leader = _leader(pg, up, serving, serving_now, is_up)
+    leader = _primary(pg, up, serving, serving_now, is_up)
     serving = [leader, *(osd for osd in serving if osd != leader)][:size]
     return up if set(serving) == set(up) else tuple(serving)
 
 
-def _leader(pg: Pg, up: Mapping, serving: Sequence[int], serving_now: Mapping,
+def _primary(pg: Pg, up: Mapping, serving: Sequence[int], serving_now: Mapping,
             is_up: Callable[[int], bool]) -> int:
-    """Who leads: the first of `up` if it has the data, else who has the longest log.
+    """The primary: the first of `up` if it has the data, else the OSD with the longest log.
 
-    Among equals it is who leads now, then the lowest id (PeeringState::find_best_info). Whoever
-    arrived by backfill may have a shorter log than the others, until the next write.
+    Among equals it is the present primary, then the lowest id (PeeringState::find_best_info). An
+    OSD filled by backfill may have a shorter log than the others until the next write.
     """
     if up and up[0] in serving and up[0] in pg.held:
         return up[0]
     return min((osd for osd in pg.held if is_up(osd)), default=serving[0],
-               key=lambda osd: (osd in pg.later_logs, osd not in serving_now[:1], osd))
+               key=lambda osd: (osd in pg.short_logs, osd not in serving_now[:1], osd))
 
 
 def _has(pg: Pg, place: int, osd: int) -> bool:
-    """Whether an OSD may serve there: its data is complete or lacks only what a log tells."""
+    """True if an OSD may serve at a position: complete, or lacking only entries of the log."""
     if (pg.held[place:place + 1] == (osd,)) if pg.erasure else osd in pg.held:
         return osd != NONE
-    flow = pg.flows.get((place, osd))
-    return flow is not None and flow.serves
+    transfer = pg.transfers.get((place, osd))
+    return transfer is not None and transfer.serves
 
 
 def _alive(pg: Pg, place: int, is_up: Callable[[int], bool]) -> int:
@@ -78,7 +77,7 @@ def _alive(pg: Pg, place: int, is_up: Callable[[int], bool]) -> int:
     return osd if osd != NONE and is_up(osd) else NONE
 
 
-def counts_of(pg: Pg, up: Mapping, acting: Mapping, size: int) -> Counts:
+def peered_counts(pg: Pg, up: Mapping, acting: Mapping, size: int) -> Counts:
     """Misplaced and degraded object copies of a PG that has peered."""
     if is_by_log(pg):
         return _counts_by_log(pg, up, acting, size)
@@ -106,14 +105,14 @@ def _replicated_counts(pg: Pg, up: Mapping, acting: Mapping, size: int) -> Count
 
 
 def _counts_by_log(pg: Pg, up: Mapping, acting: Mapping, size: int) -> Counts:
-    """Where the log tells what is missing, copies on old members count wherever those are.
+    """Counts of a PG that recovers by its log: old members count as sources wherever they are.
 
-    But only once recovery has begun: a PG that waits has not asked them yet.
+    They do so once recovery has begun: a PG that waits has not asked them yet.
     """
     if pg.erasure:
-        misplaced = sum(_missing(pg, *place) for place, flow in pg.flows.items() if pg.backfilling
-                        and flow.source in pg.held[place[0]:place[0] + 1])
-        degraded = sum(_missing(pg, *place) for place in pg.flows) - misplaced
+        misplaced = sum(_missing(pg, *place) for place, transfer in pg.transfers.items()
+                        if pg.backfilling and transfer.source in pg.held[place[0]:place[0] + 1])
+        degraded = sum(_missing(pg, *place) for place in pg.transfers) - misplaced
         for here, there in zip(up, acting):
             if here == NONE != there:
                 misplaced += pg.num_objects
@@ -128,32 +127,32 @@ def _counts_by_log(pg: Pg, up: Mapping, acting: Mapping, size: int) -> Counts:
 
 def _missing(pg: Pg, place: int, osd: int) -> int:
     """Objects that a member of `up` lacks."""
-    flow = pg.flows.get((place, osd))
-    if flow is None:
+    transfer = pg.transfers.get((place, osd))
+    if transfer is None:
         return 0 if _has(pg, place, osd) else pg.num_objects
-    # asked for more than anything else of a moving PG, so without the properties of Flow
-    data, omap, metadata = flow.shard
+    # the hottest loop over moving PGs, hence without the properties of Transfer
+    data, omap, metadata = transfer.shard
     total = data + omap + metadata
-    if flow.copied >= total:
+    if transfer.copied >= total:
         return 0
-    return int(round(pg.num_objects * ((total - flow.copied) / total)))
+    return int(round(pg.num_objects * ((total - transfer.copied) / total)))
 
 
-def state_of(pg: Pg, up: Mapping, acting: Mapping, size: int, min_size: int,
+def peered_state(pg: Pg, up: Mapping, acting: Mapping, size: int, min_size: int,
              is_up: Callable[[int], bool], counts: Counts) -> str:
-    """The state of a PG that has peered, in Ceph's words and their order."""
+    """The state of a PG that has peered, in Ceph's terms and their order."""
     serving = [osd for place, osd in enumerate(acting)
                if osd != NONE and _has(pg, place if pg.erasure else 0, osd)]
     if not serving:
         if not any(osd != NONE and is_up(osd) for osd in acting):
-            return "stale+undersized+degraded+peered"  # nobody is left to report
+            return "stale+undersized+degraded+peered"  # no OSD is left to report
         return "down" if any(not is_up(osd) for osd in pg.holders()) else "incomplete"
     enough = len(serving) >= min_size
-    waiting = bool(pg.flows)
+    waiting = bool(pg.transfers)
     words = ["active"] if enough else []
-    by_log = waiting and any(flow.by_log for flow in pg.flows.values())
-    # the word stands until the first object is recovered, even if no object is degraded
-    untouched = is_by_log(pg) and not any(flow.copied for flow in pg.flows.values())
+    by_log = waiting and any(transfer.by_log for transfer in pg.transfers.values())
+    # `degraded` is shown until the first object is recovered, even if no object is degraded
+    untouched = is_by_log(pg) and not any(transfer.copied for transfer in pg.transfers.values())
     if enough and not waiting and not counts.degraded:
         words.append("clean")
     if by_log:
@@ -163,7 +162,7 @@ def state_of(pg: Pg, up: Mapping, acting: Mapping, size: int, min_size: int,
         words.append("undersized")
     if counts.degraded or untouched:
         words.append("degraded")
-    if acting != up and not pg.unmarked:
+    if acting != up and not pg.hides_remapped:
         words.append("remapped")
     if waiting and not by_log:
         words.append("backfilling" if pg.backfilling else
@@ -172,10 +171,10 @@ def state_of(pg: Pg, up: Mapping, acting: Mapping, size: int, min_size: int,
 
 
 def priority_of(pg: Pg, acting: Mapping, size: int, min_size: int, degraded: int) -> int:
-    """Ceph's priority of a reservation: who has fewer copies comes first."""
+    """Ceph's priority of a reservation: PGs with fewer copies come first."""
     present = sum(1 for osd in acting if osd != NONE)
     if present < min_size:
         return 220 + min_size - present
-    if pg.flows and all(flow.by_log for flow in pg.flows.values()):
+    if pg.transfers and all(transfer.by_log for transfer in pg.transfers.values()):
         return 180
     return 140 + size - present if degraded else 100

@@ -1,105 +1,107 @@
-"""Which OSDs have the data of a PG, and what has to be copied for a new up set."""
+"""Which OSDs hold the data of a PG, and what has to be copied for a new up set."""
 
 from __future__ import annotations
 
 from typing import Dict, Optional, Set
 
 from ..osdmap.upmap import NONE, Mapping
+from . import peering
 from .cluster import Cluster
-from .pg import Flow, Pg, Place
+from .pg import Pg, Place, Transfer
 from .usage import NOTHING, ShardBytes
 
-#: Less than this many bytes to go counts as nothing.
-DONE = 0.5
+#: A transfer with no more than this many bytes left is complete.
+DONE_BYTES = 0.5
 
 
-def settle(cluster: Cluster, pg: Pg) -> None:
-    """Brings the statistics of the OSDs up to what has been copied of a PG."""
-    for flow in pg.flows.values():
-        here = flow.shard if flow.remaining <= DONE else flow.shard.part(flow.copied)
-        if here is not flow.landed:
-            cluster.store(pg.pool_id, flow.target, here.minus(flow.landed))
-            flow.landed = here
+def account_copied(cluster: Cluster, pg: Pg) -> None:
+    """Makes the statistics of the OSDs show what has been copied of a PG."""
+    for transfer in pg.transfers.values():
+        done = transfer.remaining <= DONE_BYTES
+        here = transfer.shard if done else transfer.shard.part(transfer.copied)
+        if here is not transfer.accounted:
+            cluster.store(pg.pool_id, transfer.target, here.minus(transfer.accounted))
+            transfer.accounted = here
 
 
 def retarget(cluster: Cluster, pg: Pg) -> None:
-    """Makes the copies that the present up set needs.
+    """Sets up the transfers that the present up set needs.
 
-    Copies under way that it still wants go on, others are thrown away, shards of OSDs that have
-    come back are taken up again.
+    Running transfers that it still needs go on, others are discarded, and shards on OSDs that have
+    come back are completed.
     """
-    settle(cluster, pg)
+    account_copied(cluster, pg)
     before = cluster.members(pg)
     recovered = pg.recovered()
     up = cluster.map.up.get(pg.pgid, ())
-    _take_back(cluster, pg, up)
-    old, pg.flows = pg.flows, {}
-    flows: Dict[Place, Flow] = {}
-    waits = bool(cluster.blockers_of(pg))
-    for place, source in pg.wanted_flows(up):
-        kept = old.pop(place, None) or _from_behind(pg, place, source)
-        flow = kept or _new_flow(cluster, pg, place, source)
-        flow.fresh = kept is None
-        flow.source = NONE if waits else _reader(cluster, pg, up, source)
-        if flow.source != NONE:
-            flows[place] = flow
-        else:  # nobody is left to copy from
-            _drop_landed(cluster, pg, flow)
-    for flow in old.values():
-        _drop_landed(cluster, pg, flow)
-    _purge_behind(cluster, pg)
-    pg.flows = flows
+    _reuse_strays(cluster, pg, up)
+    old, pg.transfers = pg.transfers, {}
+    transfers: Dict[Place, Transfer] = {}
+    is_blocked = bool(peering.blockers_of(cluster, pg))
+    for place, source in pg.wanted_transfers(up):
+        kept = old.pop(place, None) or _resumed_transfer(pg, place, source)
+        transfer = kept or _new_transfer(cluster, pg, place, source)
+        transfer.is_new = kept is None
+        transfer.source = NONE if is_blocked else _reader(cluster, pg, up, source)
+        if transfer.source != NONE:
+            transfers[place] = transfer
+        else:  # no OSD is left to copy from
+            _drop_partial(cluster, pg, transfer)
+    for transfer in old.values():
+        _drop_partial(cluster, pg, transfer)
+    _purge_strays(cluster, pg)
+    pg.transfers = transfers
     pg.recovered_bytes += recovered - pg.recovered()  # the counter never falls
     pg.backfilling = pg.toofull = False
-    pg.queued = cluster.clock.now
-    if not flows:
-        hold_mapped(cluster, pg, set())
-    count_members(cluster, before, cluster.members(pg))
+    pg.queued_at = cluster.clock.now
+    if not transfers:
+        update_holders(cluster, pg, set())
+    update_num_pgs(cluster, before, cluster.members(pg))
 
 
 def finish(cluster: Cluster, pg: Pg) -> None:
-    """All copies have arrived: the sources drop their shards, acting becomes up."""
-    settle(cluster, pg)
+    """Ends the complete transfers of a PG: the sources drop their shards, acting becomes up."""
+    account_copied(cluster, pg)
     before = cluster.members(pg)
-    arrived = set(pg.flows)
-    copied = {flow.target for flow in pg.flows.values() if not flow.by_log}
+    arrived = set(pg.transfers)
+    copied = {transfer.target for transfer in pg.transfers.values() if not transfer.by_log}
     leader = cluster.map.acting_primary(pg.pgid)
-    if leader in pg.later_logs or pg.log_entries > cluster.most_log_entries:
-        pg.later_logs |= copied
+    if leader in pg.short_logs or pg.log_entries > cluster.max_log_entries:
+        pg.short_logs |= copied
     pg.recovered_bytes += pg.num_bytes
-    pg.flows = {}
+    pg.transfers = {}
     pg.backfilling = False
-    more = int(cluster.swelling.get(pg.pool_id, 0.0) * pg.shard.data)
+    more = int(cluster.copy_overhead.get(pg.pool_id, 0.0) * pg.shard.data)
     for _, osd in arrived if more else ():
         cluster.store(pg.pool_id, osd, ShardBytes(more, 0, 0))
-    hold_mapped(cluster, pg, arrived)
-    pg.later_logs &= {*pg.held, *(osd for _, osd in pg.behind)}
-    count_members(cluster, before, cluster.members(pg))
+    update_holders(cluster, pg, arrived)
+    pg.short_logs &= {*pg.held, *(osd for _, osd in pg.strays)}
+    update_num_pgs(cluster, before, cluster.members(pg))
 
 
-def hold_mapped(cluster: Cluster, pg: Pg, arrived: Set[Place]) -> None:
-    """Orders the holders as the PG is mapped; shards that nobody needs any more go.
+def update_holders(cluster: Cluster, pg: Pg, arrived: Set[Place]) -> None:
+    """Orders the holders as the PG is mapped and removes shards that are not needed any more.
 
-    As in Ceph they stay, and may serve, as long as the PG is not clean.
+    As in Ceph such shards stay, and may serve, as long as the PG is not clean.
     """
     _hold_mapped(cluster, pg, arrived)
-    acting = cluster.wanted_acting(pg)
+    acting = peering.wanted_acting(cluster, pg)
     if len(acting) < cluster.size_of(pg) or NONE in acting:
         return
     if not pg.erasure:
-        for osd in set(pg.held) - {*acting, *cluster.mapped(pg)}:
+        for osd in set(pg.held) - {*acting, *cluster.mapped_osds(pg)}:
             _set_aside(pg, (0, osd))
             pg.held = tuple(member for member in pg.held if member != osd)
-    for place in [place for place in pg.spare if cluster.map.is_up(place[1])]:
-        if place in pg.behind:
-            cluster.release_shard(pg.pool_id, place[1], pg.behind.pop(place))
-        pg.spare -= {place}
+    for place in [place for place in pg.complete_strays if cluster.map.is_up(place[1])]:
+        if place in pg.strays:
+            cluster.release_shard(pg.pool_id, place[1], pg.strays.pop(place))
+        pg.complete_strays -= {place}
 
 
 def _hold_mapped(cluster: Cluster, pg: Pg, arrived: Set[Place]) -> None:
     up = cluster.map.up.get(pg.pgid, ())
     whole = len(up) == cluster.size_of(pg) and NONE not in up
-    mapped = up if whole else cluster.mapped(pg)
+    mapped = up if whole else cluster.mapped_osds(pg)
     if pg.erasure:
         held = list(pg.held) + [NONE] * (len(mapped) - len(pg.held))
         for place, osd in enumerate(mapped):
@@ -118,45 +120,45 @@ def _hold_mapped(cluster: Cluster, pg: Pg, arrived: Set[Place]) -> None:
     pg.held = tuple(mine + others)
 
 
-def missed_writes(cluster: Cluster, pg: Pg) -> None:
-    """Clients are about to write: holders that are down fall behind."""
+def mark_missed_writes(cluster: Cluster, pg: Pg) -> None:
+    """To be called before clients write: holders that are down become strays."""
     before = cluster.members(pg)
-    pg.spare = frozenset()
+    pg.complete_strays = frozenset()
     for place, osd in enumerate(pg.held):
         if osd != NONE and not cluster.map.is_up(osd):
-            pg.behind[(place if pg.erasure else 0, osd)] = pg.shard
+            pg.strays[(place if pg.erasure else 0, osd)] = pg.shard
     if pg.erasure:
-        pg.held = tuple(NONE if place in pg.behind else place[1] for place in enumerate(pg.held))
+        pg.held = tuple(NONE if place in pg.strays else place[1] for place in enumerate(pg.held))
     else:
-        pg.held = tuple(osd for osd in pg.held if (0, osd) not in pg.behind)
-    count_members(cluster, before, cluster.members(pg))
+        pg.held = tuple(osd for osd in pg.held if (0, osd) not in pg.strays)
+    update_num_pgs(cluster, before, cluster.members(pg))
 
 
-def forget_osd(cluster: Cluster, pg: Pg, osd: int) -> None:
-    """The OSD's data is gone for good; it is down, so nothing is being copied to it."""
+def lose_osd_data(cluster: Cluster, pg: Pg, osd: int) -> None:
+    """Removes the data of a dead OSD; it is down, so it is no target of a transfer."""
     before = cluster.members(pg)
     if osd in pg.held:
         cluster.store(pg.pool_id, osd, NOTHING.minus(pg.shard))
         pg.held = (tuple(NONE if member == osd else member for member in pg.held) if pg.erasure
                    else tuple(member for member in pg.held if member != osd))
-    for place in [place for place in pg.behind if place[1] == osd]:
-        cluster.store(pg.pool_id, osd, NOTHING.minus(pg.behind.pop(place)))
-    count_members(cluster, before, cluster.members(pg))
+    for place in [place for place in pg.strays if place[1] == osd]:
+        cluster.store(pg.pool_id, osd, NOTHING.minus(pg.strays.pop(place)))
+    update_num_pgs(cluster, before, cluster.members(pg))
 
 
-def abandon_copies(cluster: Cluster, pg: Pg) -> None:
-    """Throws away what has been copied so far."""
-    settle(cluster, pg)
+def discard_copies(cluster: Cluster, pg: Pg) -> None:
+    """Discards what has been copied so far."""
+    account_copied(cluster, pg)
     before = cluster.members(pg)
-    for flow in pg.flows.values():
-        _drop_landed(cluster, pg, flow)
-    pg.flows = {}
+    for transfer in pg.transfers.values():
+        _drop_partial(cluster, pg, transfer)
+    pg.transfers = {}
     pg.backfilling = pg.toofull = False
-    count_members(cluster, before, cluster.members(pg))
+    update_num_pgs(cluster, before, cluster.members(pg))
 
 
-def count_members(cluster: Cluster, before: Set[int], after: Set[int]) -> None:
-    """Keeps num_pgs of the OSDs."""
+def update_num_pgs(cluster: Cluster, before: Set[int], after: Set[int]) -> None:
+    """Updates num_pgs of the OSDs whose PG members changed."""
     for osd in before - after:
         if osd in cluster.usage:
             cluster.usage[osd].count_pg(-1)
@@ -166,7 +168,7 @@ def count_members(cluster: Cluster, before: Set[int], after: Set[int]) -> None:
 
 
 def _reader(cluster: Cluster, pg: Pg, up: Mapping, wanted: int) -> int:
-    """The OSD that a shard is read from: the wanted one, else the first that serves the PG."""
+    """The OSD that a shard is read from: the wanted one if up, else one of `up`, else a holder."""
     if wanted != NONE and cluster.map.is_up(wanted):
         return wanted
     alive = [osd for osd in pg.holders() if cluster.map.is_up(osd)]
@@ -175,42 +177,42 @@ def _reader(cluster: Cluster, pg: Pg, up: Mapping, wanted: int) -> int:
     return next((osd for osd in alive if osd in up), alive[0])
 
 
-def _new_flow(cluster: Cluster, pg: Pg, place: Place, source: int) -> Flow:
-    flow = Flow(source, place[1], pg.shard)
-    flow.by_log = flow.whole_log = cluster.log_recovery and pg.writes is not None
-    return flow
+def _new_transfer(cluster: Cluster, pg: Pg, place: Place, source: int) -> Transfer:
+    transfer = Transfer(source, place[1], pg.shard)
+    transfer.by_log = transfer.by_whole_log = cluster.log_recovery and pg.writes is not None
+    return transfer
 
 
-def _from_behind(pg: Pg, place: Place, source: int) -> Optional[Flow]:
-    """The copy to an OSD that has come back with an old shard of its own."""
-    there = pg.behind.pop(place, None)
+def _resumed_transfer(pg: Pg, place: Place, source: int) -> Optional[Transfer]:
+    """The transfer to an OSD that has come back with an old shard of its own."""
+    there = pg.strays.pop(place, None)
     if there is None:
         return None
-    flow = Flow(source, place[1], pg.shard)
-    flow.copied = float(min(there.total, pg.shard.total))
-    flow.landed = there
-    flow.by_log = True
-    return flow
+    transfer = Transfer(source, place[1], pg.shard)
+    transfer.copied = float(min(there.total, pg.shard.total))
+    transfer.accounted = there
+    transfer.by_log = True
+    return transfer
 
 
-def _purge_behind(cluster: Cluster, pg: Pg) -> None:
-    """Old shards on OSDs that are up again and not wanted go."""
-    for place in [place for place in pg.behind
-                  if cluster.map.is_up(place[1]) and place not in pg.spare]:
-        cluster.store(pg.pool_id, place[1], NOTHING.minus(pg.behind.pop(place)))
+def _purge_strays(cluster: Cluster, pg: Pg) -> None:
+    """Removes old shards on OSDs that are up again and not wanted."""
+    for place in [place for place in pg.strays
+                  if cluster.map.is_up(place[1]) and place not in pg.complete_strays]:
+        cluster.store(pg.pool_id, place[1], NOTHING.minus(pg.strays.pop(place)))
 
 
 def _set_aside(pg: Pg, place: Place) -> None:
-    """An OSD need not hold its shard any more; it has it until the PG is clean."""
-    pg.behind[place] = pg.shard
-    pg.spare |= {place}
+    """Makes a shard that is not needed a stray; it is kept until the PG is clean."""
+    pg.strays[place] = pg.shard
+    pg.complete_strays |= {place}
 
 
-def _take_back(cluster: Cluster, pg: Pg, up: Mapping) -> None:
-    """Whole copies that had been set aside are held again where they are wanted or missed."""
+def _reuse_strays(cluster: Cluster, pg: Pg, up: Mapping) -> None:
+    """Makes complete strays holders again where they are wanted or a shard is missing."""
     is_up = cluster.map.is_up
-    pg.spare &= pg.behind.keys()
-    for place in sorted(place for place in pg.spare if is_up(place[1])):
+    pg.complete_strays &= pg.strays.keys()
+    for place in sorted(place for place in pg.complete_strays if is_up(place[1])):
         position, osd = place
         if not pg.erasure:
             alive = sum(1 for member in pg.held if is_up(member))
@@ -226,9 +228,10 @@ def _take_back(cluster: Cluster, pg: Pg, up: Mapping) -> None:
                 _set_aside(pg, (position, here))
             held[position] = osd
             pg.held = tuple(held)
-        cluster.store(pg.pool_id, osd, pg.shard.minus(pg.behind.pop(place)))
-        pg.spare -= {place}
+        cluster.store(pg.pool_id, osd, pg.shard.minus(pg.strays.pop(place)))
+        pg.complete_strays -= {place}
 
 
-def _drop_landed(cluster: Cluster, pg: Pg, flow: Flow) -> None:
-    cluster.store(pg.pool_id, flow.target, NOTHING.minus(flow.landed))
+def _drop_partial(cluster: Cluster, pg: Pg, transfer: Transfer) -> None:
+    """Removes the copied part of a transfer from its target."""
+    cluster.store(pg.pool_id, transfer.target, NOTHING.minus(transfer.accounted))

@@ -136,7 +136,7 @@ def _grow(simulation: Simulation, words: List[str]) -> str:
 
 def _swell(simulation: Simulation, words: List[str]) -> str:
     name, ratio = exact_words(words, 2, "swell POOL RATIO")
-    simulation.cluster.swelling[pool_events.pool_id_of(simulation, name)] = (
+    simulation.cluster.copy_overhead[pool_events.pool_id_of(simulation, name)] = (
         parse_number(ratio, "RATIO"))
     return ""
 

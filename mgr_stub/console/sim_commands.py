@@ -165,7 +165,7 @@ def status_of(host: ModuleHost) -> Dict[str, Any]:
         "osdmap_epoch": cluster.map.epoch,
         "misplaced_ratio": ratio,
         "moving_pgs": len(moving),
-        "moving_shards": sum(len(pg.flows) for pg in moving),
+        "moving_shards": sum(len(pg.transfers) for pg in moving),
         "remaining_bytes": sum(pg.remaining_bytes() for pg in moving),
         "upmap_items": len(cluster.map.upmap_items),
         "classes": {name: {"max": max(used.values()), "min": min(used.values()),

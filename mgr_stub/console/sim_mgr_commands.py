@@ -105,7 +105,7 @@ def _stats_gap(host: ModuleHost, words: List[str]) -> str:
     usage = "stats gap SPAN OSD..."
     if len(words) < 2:
         raise invalid(f"it is: sim {usage}")
-    host.simulation.reports.leave_gap(
+    host.simulation.reports.set_unreported(
         parse_span(words[0]), [parse_osd(word) for word in words[1:]])
     return ""
 

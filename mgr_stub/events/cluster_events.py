@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 from typing import Any, Dict
 
+from ..cluster import pg_reports
 from ..errors import StubError, invalid
 from ..monitor.monitor import FLAGS
 from ..osdmap.map_change import MapChange
@@ -17,7 +18,7 @@ def set_flag(simulation: Simulation, name: str, wanted: bool = True) -> None:
         raise invalid(f"'{name}' is not a flag; there are {', '.join(FLAGS)}")
     names = {"pauserd", "pausewr"} if name == "pause" else {name}
     flags = simulation.cluster.map.flags
-    simulation.enact(MapChange(flags=flags | names if wanted else flags - names))
+    simulation.apply_change(MapChange(flags=flags | names if wanted else flags - names))
 
 
 #: What the osdmap says of a cluster of two sites.
@@ -32,7 +33,7 @@ def set_stretch_mode(simulation: Simulation, name: str) -> None:
     these, and leave it last of all."""
     if name not in _STRETCH:
         raise invalid(f"stretch mode is one of {', '.join(_STRETCH)}")
-    simulation.enact(MapChange(rest={"stretch_mode": {
+    simulation.apply_change(MapChange(rest={"stretch_mode": {
         "stretch_mode_enabled": True, "stretch_bucket_count": 2, "degraded_stretch_mode": 0,
         "recovering_stretch_mode": 0, "stretch_mode_bucket": 0, **_STRETCH[name]}}))
 
@@ -44,12 +45,12 @@ def scrub(simulation: Simulation, pgid: str, seconds: float) -> None:
     if pg is None:
         raise StubError(errno.ENOENT, f"pg {pgid} does not exist")
     pg.scrub_until = cluster.clock.now + seconds
-    cluster.look_at(pg)
+    pg_reports.refresh(cluster, pg)
 
     def end() -> None:
         if pg.pgid in cluster.pgs:
-            cluster.look_at(pg)
-    simulation.appointments.at(pg.scrub_until, end)
+            pg_reports.refresh(cluster, pg)
+    simulation.schedule.at(pg.scrub_until, end)
 
 
 def set_inconsistent(simulation: Simulation, pgid: str, wanted: bool) -> None:
@@ -59,7 +60,7 @@ def set_inconsistent(simulation: Simulation, pgid: str, wanted: bool) -> None:
     if pg is None:
         raise StubError(errno.ENOENT, f"pg {pgid} does not exist")
     pg.inconsistent = wanted
-    cluster.look_at(pg)
+    pg_reports.refresh(cluster, pg)
 
 
 def set_log_recovery(simulation: Simulation, wanted: bool) -> None:
@@ -73,7 +74,7 @@ def set_backfill_rate(simulation: Simulation, bytes_per_second: float) -> None:
         raise invalid("a rate is 0 or more bytes per second")
     speeds = simulation.backfill.bytes_per_second
     speeds.update(dict.fromkeys(speeds, float(bytes_per_second)))
-    simulation.backfill.changed()
+    simulation.backfill.replan()
 
 
 def set_peering_time(simulation: Simulation, seconds: float) -> None:

@@ -6,7 +6,7 @@ from typing import Iterable
 
 from ..cluster.cluster import Cluster
 from ..cluster.pg import Pg
-from ..cluster.shard_copies import settle
+from ..cluster.shard_copies import account_copied
 from ..errors import invalid
 from ..osdmap.pool_entry import share_of
 from ..simulation import omap
@@ -18,7 +18,7 @@ OBJECT_OMAP_BYTES = 1 << 20
 
 def set_by_scrub(simulation: Simulation, enabled: bool) -> None:
     """Makes PGs report omap only after a deep scrub, and OSDs free it late, or ends that."""
-    omap.set_by_scrub(simulation.cluster, simulation.appointments, enabled)
+    omap.set_by_scrub(simulation.cluster, simulation.schedule, enabled)
 
 
 def write(simulation: Simulation, pool_id: int, count: int) -> None:
@@ -30,24 +30,24 @@ def write(simulation: Simulation, pool_id: int, count: int) -> None:
     shares = [share_of(pg.order[1], len(pgs)) for pg in pgs]
     for pg, share in zip(pgs, shares):
         _resize(cluster, pg, count * share // sum(shares))
-    cluster.forget_sums()
-    simulation.backfill.changed()
+    cluster.invalidate_sums()
+    simulation.backfill.replan()
 
 
 def _resize(cluster: Cluster, pg: Pg, change: int) -> None:
     if not pg.movable:
         return
-    settle(cluster, pg)
+    account_copied(cluster, pg)
     pg.forget_reports()
     pg.omap_bytes = max(0, pg.omap_bytes + change)
     if not pg.num_bytes:
         _count_objects(cluster, pg)
-    old, pg.shard = pg.shard, cluster.weigh(pg)
+    old, pg.shard = pg.shard, cluster.shard_bytes(pg)
     for osd in pg.holders():
         cluster.store(pg.pool_id, osd, pg.shard.minus(old))
-    for flow in pg.flows.values():
-        flow.resize(pg.shard)
-    settle(cluster, pg)
+    for transfer in pg.transfers.values():
+        transfer.resize(pg.shard)
+    account_copied(cluster, pg)
 
 
 def _count_objects(cluster: Cluster, pg: Pg) -> None:
@@ -67,7 +67,7 @@ def deep_scrub(simulation: Simulation, pool_id: int) -> None:
         if pg.omap_reported is not None:
             pg.omap_reported = pg.omap_bytes
             pg.forget_reports()
-    cluster.forget_sums()
+    cluster.invalidate_sums()
 
 
 def compact(simulation: Simulation, osds: Iterable[int]) -> None:
@@ -82,4 +82,4 @@ def compact(simulation: Simulation, osds: Iterable[int]) -> None:
         for pool_id, number in list(cluster.uncompacted):
             if number == osd:
                 omap.free_uncompacted(cluster, pool_id, osd, cluster.uncompacted[pool_id, osd])
-    cluster.forget_sums()
+    cluster.invalidate_sums()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 from typing import Any, Callable, Dict, Iterable, List, Optional
 
-from ..cluster.shard_copies import forget_osd
+from ..cluster.shard_copies import lose_osd_data
 from ..cluster.usage import OsdUsage, empty_record
 from ..crush.edit import with_host, with_osd_weight
 from ..errors import StubError, invalid
@@ -71,7 +71,7 @@ def crush_reweight(simulation: Simulation, osd: int, weight: float) -> None:
         crush = with_osd_weight(simulation.cluster.crush.as_dump(), osd, weight)
     except ValueError as error:
         raise StubError(errno.ENOENT, str(error)) from None
-    simulation.enact(MapChange(crush=crush))
+    simulation.apply_change(MapChange(crush=crush))
 
 
 def lose(simulation: Simulation, osd: int) -> None:
@@ -79,8 +79,8 @@ def lose(simulation: Simulation, osd: int) -> None:
     _change(simulation, [osd], lambda entry: marked_out(marked_down(entry)))
     cluster = simulation.cluster
     for pg in list(cluster.pgs.values()):
-        if pg.movable and (osd in pg.held or any(place[1] == osd for place in pg.behind)):
-            forget_osd(cluster, pg, osd)
+        if pg.movable and (osd in pg.held or any(place[1] == osd for place in pg.strays)):
+            lose_osd_data(cluster, pg, osd)
             simulation.backfill.retarget(pg)
     cluster.usage[osd] = OsdUsage(empty_record(osd, cluster.usage[osd].total))
     simulation.commit()
@@ -92,7 +92,7 @@ def set_full_ratios(simulation: Simulation, nearfull: float, backfillfull: float
     if not 0.0 < nearfull <= backfillfull <= full <= 1.0:
         raise invalid("the ratios must be above 0, in the order nearfull, backfillfull, full, "
                       "and at most 1")
-    simulation.enact(MapChange(rest={"nearfull_ratio": nearfull, "full_ratio": full,
+    simulation.apply_change(MapChange(rest={"nearfull_ratio": nearfull, "full_ratio": full,
                                      "backfillfull_ratio": backfillfull}))
 
 
@@ -123,7 +123,7 @@ def add_host(simulation: Simulation, name: str, count: int, size: int, device_cl
     for osd in osds:
         cluster.usage[osd] = OsdUsage(empty_record(osd, size))
     try:
-        simulation.enact(MapChange(crush=crush, osds=entries))
+        simulation.apply_change(MapChange(crush=crush, osds=entries))
     except StubError:
         for osd in osds:
             del cluster.usage[osd]
@@ -176,5 +176,5 @@ def _change(simulation: Simulation, osds: Iterable[int],
     _check_exist(simulation, wanted)
     present = simulation.cluster.map.osds
     entries = {osd: change(present[osd]) for osd in wanted}
-    simulation.enact(MapChange(osds={osd: entry for osd, entry in entries.items()
+    simulation.apply_change(MapChange(osds={osd: entry for osd, entry in entries.items()
                                      if entry != present[osd]}))

@@ -49,7 +49,7 @@ def create_pool(simulation: Simulation, name: str, pg_num: int, size: int,
         if profile not in osdmap.rest["erasure_code_profiles"]:
             raise StubError(errno.ENOENT, f"there is no erasure-code profile '{profile}'")
         entry["erasure_code_profile"] = profile
-    simulation.enact(MapChange(rest=rest, pools={pool_id: entry}))
+    simulation.apply_change(MapChange(rest=rest, pools={pool_id: entry}))
     return pool_id
 
 
@@ -103,7 +103,7 @@ def _entry(pool_id: int, name: str, pg_num: int, size: int, data_chunks: Optiona
 
 
 def set_tier(simulation: Simulation, name: str, base: Optional[str]) -> None:
-    """As `ceph osd tier add BASE NAME`: makes one pool the cache tier of another; None ends that."""
+    """As `ceph osd tier add BASE NAME`: makes a pool the cache tier of another; None ends that."""
     pools = simulation.cluster.map.pools
     pool_id = pool_id_of(simulation, name)
     base_id = pool_id_of(simulation, base) if base is not None else -1
@@ -114,7 +114,7 @@ def set_tier(simulation: Simulation, name: str, base: Optional[str]) -> None:
         tiers = [tier for tier in pools[other_id].get("tiers", []) if tier != pool_id]
         changed[other_id] = {**pools[other_id],
                              "tiers": tiers + ([pool_id] if other_id == base_id else [])}
-    simulation.enact(MapChange(pools=changed))
+    simulation.apply_change(MapChange(pools=changed))
 
 
 def remove_pool(simulation: Simulation, name: str) -> None:
@@ -142,17 +142,17 @@ def _command(simulation: Simulation, command: Dict[str, Any]) -> None:
 
 def write(simulation: Simulation, name: str, count: int) -> int:
     """Clients write so many bytes to a pool at once; returns how many found room."""
-    return simulation.load.write(pool_id_of(simulation, name), count)
+    return simulation.client_load.write(pool_id_of(simulation, name), count)
 
 
 def delete(simulation: Simulation, name: str, count: int) -> int:
     """Clients delete so many bytes of a pool at once; returns how many there were."""
-    return -simulation.load.write(pool_id_of(simulation, name), -count)
+    return -simulation.client_load.write(pool_id_of(simulation, name), -count)
 
 
 def grow(simulation: Simulation, name: str, bytes_per_second: float) -> None:
     """From now on clients write so much to a pool (negative: delete); 0 ends that."""
-    simulation.load.grow(pool_id_of(simulation, name), bytes_per_second)
+    simulation.client_load.grow(pool_id_of(simulation, name), bytes_per_second)
 
 
 def pool_id_of(simulation: Simulation, name: str) -> int:

@@ -24,7 +24,7 @@ class BuiltinBalancer:
         self._option = option
         self._release = release
         #: How often its loop has been woken by `on` or `off`.
-        self.woken = 0
+        self.wakeups = 0
 
     @property
     def active(self) -> bool:
@@ -49,7 +49,7 @@ class BuiltinBalancer:
         if words in (["on"], ["off"]):
             self._config.set_module_option(
                 "balancer", "active", "true" if words == ["on"] else "false")
-            self.woken += 1
+            self.wakeups += 1
             return 0, "", ""
         if words == ["status"]:
             return 0, json.dumps(self._status(), indent=4, sort_keys=True), ""

@@ -8,10 +8,11 @@ import random
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, FrozenSet, List, Optional, Set, Tuple
 
-from ..cluster.cluster import Cluster, MapChange
+from ..cluster.cluster import Cluster
 from ..cluster.pg import pg_order
 from ..errors import StubError, invalid
 from ..osdmap import upmap
+from ..osdmap.map_change import MapChange
 from ..osdmap.osd_map import RELEASES
 from ..osdmap.pool_entry import parent_of, pg_nums
 from ..osdmap.upmap import NONE, Items
@@ -67,7 +68,7 @@ class Monitor:
         #: Every command, in the order of sending.
         self.log: List[LoggedCommand] = []
         #: Called with every command at the moment of its sending.
-        self.witnesses: List[Callable[[LoggedCommand], None]] = []
+        self.observers: List[Callable[[LoggedCommand], None]] = []
         self._queue: List[_Queued] = []
         self._clean_everything = True
         self._handlers: Dict[str, Callable[[Dict[str, Any], MapChange], str]] = {
@@ -105,7 +106,7 @@ class Monitor:
         now = self.cluster.clock.now
         entry = LoggedCommand(now, sender, command)
         self.log.append(entry)
-        for witness in self.witnesses:
+        for witness in self.observers:
             witness(entry)
         item = _Queued(entry, done, now)
         if item.from_mgr:
@@ -221,7 +222,7 @@ class Monitor:
             # without a raw mapping nothing can be judged: old entries stay, new ones do not
             return cluster.map.upmap_items.get(pgid, ())
         return upmap.clean(cluster.crush, int(pool["crush_rule"]), int(pool["size"]), pg.raw,
-                           items, self._reweight, cluster.base_of(pg))
+                           items, self._reweight, cluster.upmap_base(pg))
 
     def _reweight(self, osd: int) -> float:
         return self.cluster.map.reweight(osd)

@@ -132,8 +132,10 @@ class OsdMap:
         return int(profile["k"])
 
     def raw_used_rate(self, pool_id: int) -> float:
-        """Raw bytes that Ceph says a byte in the pool takes: by k and m of the profile, whatever else
-        a plugin such as lrc adds."""
+        """Raw bytes that a byte in the pool takes, by k and m of the profile.
+
+        As in Ceph, chunks that a plugin such as lrc adds are not counted.
+        """
         pool, data = self.pools[pool_id], self.data_chunks(pool_id)
         if not is_erasure(pool):
             return float(pool["size"])

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Dict, List, Optional
 
+from ..cluster import pg_reports
 from ..cluster.cluster import Cluster
 from ..cluster.pg import Pg
-from ..cluster.shard_copies import missed_writes, settle
+from ..cluster.shard_copies import account_copied, mark_missed_writes
 from ..osdmap.pool_entry import share_of
 from ..osdmap.upmap import NONE
 from .backfill import Backfill
@@ -77,13 +78,15 @@ class ClientLoad(Timer):
             given += part
             if part < 0 or self._can_write(pg):
                 taken += self._resize(pg, part)
-        self._cluster.forget_sums()
-        self._backfill.changed()
+        self._cluster.invalidate_sums()
+        self._backfill.replan()
         return taken
 
     def _can_write(self, pg: Pg) -> bool:
         cluster = self._cluster
-        if not pg.movable or (pg.pgid in cluster.restless and "active" not in cluster.state_of(pg)):
+        if not pg.movable:
+            return False
+        if pg.pgid in cluster.unclean and "active" not in pg_reports.state_of(cluster, pg):
             return False
         usage, full = cluster.usage, cluster.map.ratio("full_ratio")
         for osd in cluster.map.acting(pg.pgid):
@@ -99,10 +102,10 @@ class ClientLoad(Timer):
             return 0
         size = self._object_size(pg.pool_id)
         objects = (pg.num_bytes + change) // size - pg.num_bytes // size
-        if pg.flows:
-            settle(cluster, pg)
+        if pg.transfers:
+            account_copied(cluster, pg)
         if any(osd != NONE and not cluster.map.is_up(osd) for osd in pg.held):
-            missed_writes(cluster, pg)
+            mark_missed_writes(cluster, pg)
         pg.forget_reports()
         pg.num_bytes += change
         if pg.num_bytes:
@@ -114,17 +117,17 @@ class ClientLoad(Timer):
             pg.writes += max(1, abs(objects))
             if pg.writes >= self._cluster.log_length():
                 pg.writes = None
-        pg.later_logs = frozenset()  # all logs are cut at the same entry again
-        pg.spare = frozenset()
+        pg.short_logs = frozenset()  # all logs are cut at the same entry again
+        pg.complete_strays = frozenset()
         pg.num_copies += objects * cluster.size_of(pg)
-        old, pg.shard = pg.shard, cluster.weigh(pg)
+        old, pg.shard = pg.shard, cluster.shard_bytes(pg)
         difference = pg.shard.minus(old)
         for osd in pg.holders():
             cluster.store(pg.pool_id, osd, difference)
-        for flow in pg.flows.values():
-            flow.resize(pg.shard)
-        if pg.flows:
-            settle(cluster, pg)
+        for transfer in pg.transfers.values():
+            transfer.resize(pg.shard)
+        if pg.transfers:
+            account_copied(cluster, pg)
         return change
 
     def _object_size(self, pool_id: int) -> int:

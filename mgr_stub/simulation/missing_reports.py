@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, FrozenSet, List, Mapping
 
+from ..cluster import pg_reports
 from ..cluster.cluster import Cluster
 from ..cluster.pg import Pg
 
@@ -81,7 +82,8 @@ def _recounted(rows: List[Dict[str, Any]], cluster: Cluster,
     """PGs by state, with some that nobody has reported."""
     counts = {row["state_name"]: row["count"] for row in rows}
     for pg in unknown:
-        counts[cluster.state_of(pg)] = counts.get(cluster.state_of(pg), 0) - 1
+        state = pg_reports.state_of(cluster, pg)
+        counts[state] = counts.get(state, 0) - 1
         counts[_UNKNOWN] = counts.get(_UNKNOWN, 0) + 1
     return [{"state_name": state, "count": count} for state, count in counts.items() if count > 0]
 
@@ -90,7 +92,7 @@ def _without_trouble(value: Any, cluster: Cluster, unknown: List[Pg]) -> Dict[st
     """What is misplaced and degraded, less what PGs that nobody has reported have of it."""
     shown = dict(value)
     copies = sum(pg.num_copies for pg in unknown)
-    hidden = [cluster.reported(pg)[1] for pg in unknown]
+    hidden = [pg_reports.reported(cluster, pg)[1] for pg in unknown]
     for name, less in (("misplaced", sum(counts.misplaced for counts in hidden)),
                        ("degraded", sum(counts.degraded for counts in hidden))):
         count = shown.pop(f"{name}_objects", 0) - less

@@ -14,10 +14,10 @@ from typing import Dict
 from ..cluster.cluster import Cluster
 from ..cluster.pg import Pg
 from ..cluster.usage import ShardBytes
-from .timers import Appointments
+from .timers import Schedule
 
 
-def set_by_scrub(cluster: Cluster, appointments: Appointments, enabled: bool) -> None:
+def set_by_scrub(cluster: Cluster, schedule: Schedule, enabled: bool) -> None:
     """Makes PGs report omap as real daemons do, or (False) at once.
 
     What PGs hold now counts as found by their last deep scrub.
@@ -31,10 +31,10 @@ def set_by_scrub(cluster: Cluster, appointments: Appointments, enabled: bool) ->
     def free_later(pool_id: int, osd: int, count: int) -> None:
         place = (pool_id, osd)
         cluster.uncompacted[place] = cluster.uncompacted.get(place, 0) + count
-        appointments.at(cluster.clock.now + cluster.compaction_seconds,
+        schedule.at(cluster.clock.now + cluster.compaction_seconds,
                         lambda: free_uncompacted(cluster, pool_id, osd, count))
     cluster.on_omap_freed = free_later if enabled else None
-    cluster.forget_sums()
+    cluster.invalidate_sums()
 
 
 def free_uncompacted(cluster: Cluster, pool_id: int, osd: int, limit: int) -> None:
@@ -43,7 +43,7 @@ def free_uncompacted(cluster: Cluster, pool_id: int, osd: int, limit: int) -> No
     if count > 0:
         cluster.uncompacted[pool_id, osd] -= count
         cluster.store(pool_id, osd, ShardBytes(0, -count, 0))
-        cluster.forget_sums()
+        cluster.invalidate_sums()
 
 
 def reported(pg: Pg) -> int:

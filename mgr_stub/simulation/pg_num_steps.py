@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from typing import Any, Callable, Dict, Optional
 
+from ..cluster import pg_reports
 from ..cluster.cluster import Cluster
 from ..monitor.config import Config
 from ..monitor.monitor import Monitor
@@ -131,8 +132,8 @@ class PgNumSteps(Timer):
 
     def _all_active(self, pool_id: int) -> bool:
         cluster = self._cluster
-        return all({"active", "peered"} & set(cluster.state_of(pg).split("+"))
-                   for pg in cluster.restless.values() if pg.pool_id == pool_id)
+        return all({"active", "peered"} & set(pg_reports.state_of(cluster, pg).split("+"))
+                   for pg in cluster.unclean.values() if pg.pool_id == pool_id)
 
     def _set(self, pool: Dict[str, Any], name: str, value: int) -> None:
         self._last_step = self._cluster.clock.now

@@ -69,7 +69,7 @@ class Reports(Timer):
         if seconds > 0:
             self._take()
 
-    def leave_gap(self, seconds: float, osds: Iterable[int]) -> None:
+    def set_unreported(self, seconds: float, osds: Iterable[int]) -> None:
         """For some time these OSDs have not reported yet, as right after a failover."""
         self._silent = frozenset(osds)
         self._silent_until = self._cluster.clock.now + seconds

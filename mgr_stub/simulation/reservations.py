@@ -1,9 +1,9 @@
-"""Who may copy: the reservations that Ceph's OSDs give one another.
+"""Which PGs may copy: the local and remote reservations of Ceph's OSDs.
 
 A PG needs one of `osd_max_backfills` local slots of its acting primary and as many remote slots of
-each target. Higher priority goes first and takes the slot of a lower one that runs; within a
-priority those that run stay, then the longest waiting goes. A target that would pass the
-backfillfull ratio refuses, and is asked again later.
+each target. Higher priorities go first and take the slots of lower ones that run; within a
+priority those that run keep their slots, then the longest waiting PG goes. A target that would
+exceed the backfillfull ratio refuses, and is asked again later.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ RETRY_SECONDS = 30.0
 
 
 class Request(NamedTuple):
-    """A PG that wants to copy; `primary` is the OSD whose local slot it needs.
+    """A PG that has to copy; `primary` is the OSD whose local slot it needs.
 
-    `rank` sorts requests of one priority: by the time that they have waited.
+    `order` sorts requests of one priority: moment since which they wait, then the PG.
     """
 
     pg: Pg
     priority: int
     primary: int
     targets: Tuple[int, ...]
-    rank: Tuple[float, Tuple[int, int]]
+    order: Tuple[float, Tuple[int, int]]
 
 
 def grant(cluster: Cluster, requests: Iterable[Request],
-          limit_of: Callable[[int], int], roomy: bool = False) -> List[Pg]:
-    """Sets `backfilling` and `toofull` of all PGs that ask; returns those that may copy.
+          limit_of: Callable[[int], int], targets_have_space: bool = False) -> List[Pg]:
+    """Sets `backfilling` and `toofull` of all PGs with a request; returns those that may copy.
 
-    With `roomy` the caller knows that no target can become too full.
+    `targets_have_space` spares the check of the targets: none can become too full.
     """
     slots = _Slots(cluster, limit_of)
     granted: List[Pg] = []
-    for request in sorted(requests, key=_turn):
+    for request in sorted(requests, key=_sort_key):
         pg = request.pg
         ran, pg.backfilling = pg.backfilling, False
         if pg.toofull and pg.retry_at > cluster.clock.now:
@@ -47,34 +47,34 @@ def grant(cluster: Cluster, requests: Iterable[Request],
         pg.toofull = False
         if not slots.free_for(request):
             continue
-        pg.toofull = slots.stops_recovery(pg) if _by_log(pg) else (
-            not roomy and slots.too_full(pg, ran))
+        pg.toofull = slots.is_above_full(pg) if _by_log(pg) else (
+            not targets_have_space and slots.too_full(pg, ran))
         if pg.toofull:
             pg.retry_at = cluster.clock.now + RETRY_SECONDS
             continue
-        pg.backfilling, pg.waiting = True, None
-        slots.take(request)
+        pg.backfilling, pg.waiting_report = True, None
+        slots.reserve(request)
         granted.append(pg)
     return granted
 
 
 def _by_log(pg: Pg) -> bool:
-    return any(flow.by_log for flow in pg.flows.values())
+    return any(transfer.by_log for transfer in pg.transfers.values())
 
 
-def _turn(request: Request) -> Tuple[int, bool, Tuple[float, Tuple[int, int]]]:
-    return -request.priority, not request.pg.backfilling, request.rank
+def _sort_key(request: Request) -> Tuple[int, bool, Tuple[float, Tuple[int, int]]]:
+    return -request.priority, not request.pg.backfilling, request.order
 
 
 class _Slots:
-    """The slots that are taken, and what is on its way to each OSD."""
+    """Reserved slots, and bytes in flight to each OSD."""
 
     def __init__(self, cluster: Cluster, limit_of: Callable[[int], int]) -> None:
         self._cluster = cluster
         self._limit_of = limit_of
         self._local: Dict[int, int] = {}
         self._remote: Dict[int, int] = {}
-        #: Bytes still to come to an OSD by copies that have their slots.
+        #: Bytes still to come to an OSD by transfers that hold their slots.
         self._incoming: Dict[int, float] = {}
 
     def free_for(self, request: Request) -> bool:
@@ -86,29 +86,29 @@ class _Slots:
                 return False
         return True
 
-    def take(self, request: Request) -> None:
+    def reserve(self, request: Request) -> None:
         pg = request.pg
         self._local[request.primary] = self._local.get(request.primary, 0) + 1
         for osd in request.targets:
             self._remote[osd] = self._remote.get(osd, 0) + 1
-        for flow in pg.flows.values():
-            to_come = flow.shard.total - flow.landed.total
-            self._incoming[flow.target] = self._incoming.get(flow.target, 0.0) + to_come
+        for transfer in pg.transfers.values():
+            to_come = transfer.shard.total - transfer.accounted.total
+            self._incoming[transfer.target] = self._incoming.get(transfer.target, 0.0) + to_come
 
-    def stops_recovery(self, pg: Pg) -> bool:
-        """Whether one that serves or shall have a part is above the full ratio."""
+    def is_above_full(self, pg: Pg) -> bool:
+        """True if an acting OSD or a target is above the full ratio, which stops recovery."""
         full = self._cluster.map.ratio("full_ratio")
         osds = {osd for osd in self._cluster.map.acting(pg.pgid) if osd != NONE} | pg.targets()
         return any(self._cluster.usage[osd].utilization > full for osd in osds
                    if osd in self._cluster.usage)
 
     def too_full(self, pg: Pg, runs: bool) -> bool:
-        """Whether a target refuses. One that has agreed does so only once it is too full itself."""
+        """True if a target refuses; for a running PG only what the target holds now counts."""
         ratio = self._cluster.map.ratio("backfillfull_ratio")
-        for flow in pg.flows.values():
-            usage = self._cluster.usage[flow.target]
-            coming = 0.0 if runs else (flow.shard.total - flow.landed.total
-                                       + self._incoming.get(flow.target, 0.0))
+        for transfer in pg.transfers.values():
+            usage = self._cluster.usage[transfer.target]
+            coming = 0.0 if runs else (transfer.shard.total - transfer.accounted.total
+                                       + self._incoming.get(transfer.target, 0.0))
             if usage.used + coming > ratio * usage.total:
                 return True
         return False

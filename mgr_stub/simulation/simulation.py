@@ -5,10 +5,12 @@ from __future__ import annotations
 import random
 from typing import Callable, Dict, List, Optional, Set
 
-from ..cluster.cluster import Cluster, MapChange
+from ..cluster import map_update
+from ..cluster.cluster import Cluster
 from ..monitor.config import Config
 from ..monitor.mon_store import MonStore
 from ..monitor.monitor import Monitor
+from ..osdmap.map_change import MapChange
 from .backfill import Backfill
 from .client_load import ClientLoad
 from .omap import set_by_scrub
@@ -16,7 +18,7 @@ from .osd_auto_out import OsdAutoOut
 from .pg_num_steps import PgNumSteps
 from .reports import Reports
 from .splitting import change_pg_num
-from .timers import Appointments, Timer
+from .timers import Schedule, Timer
 
 #: Virtual seconds that a wait for the monitor lasts if nobody has limited it.
 _LONGEST_WAIT = 3600.0
@@ -38,18 +40,18 @@ class Simulation:
         self._limits_version = self.config.version
         self.monitor = Monitor(cluster, self.rng)
         self.backfill = Backfill(cluster, self._max_backfills)
-        self.appointments = Appointments()
-        self.load = ClientLoad(cluster, self.backfill)
-        self.reports = Reports(cluster, seed, self.backfill.settle)
+        self.schedule = Schedule()
+        self.client_load = ClientLoad(cluster, self.backfill)
+        self.reports = Reports(cluster, seed, self.backfill.account_copied)
         #: Whether a mgr is active; without one pg_num stands still.
         self.mgr_alive = True
         #: Always-on modules that were switched off all the same (`mgr module force disable`, 20).
         self.disabled_modules: Set[str] = set()
         self.timers: List[Timer] = [
-            self.appointments, OsdAutoOut(cluster, self.config, self.enact),
+            self.schedule, OsdAutoOut(cluster, self.config, self.apply_change),
             PgNumSteps(cluster, self.monitor, self.config, lambda: self.mgr_alive),
-            self.load, self.reports]
-        set_by_scrub(cluster, self.appointments, True)
+            self.client_load, self.reports]
+        set_by_scrub(cluster, self.schedule, True)
 
     def reseed(self, seed: int) -> None:
         """Begins the randomness anew."""
@@ -66,32 +68,33 @@ class Simulation:
     def commit(self) -> None:
         """Makes the epochs for all that the monitor has been sent; time does not pass."""
         while True:
-            peered = self.backfill.take_peered()
+            peered = self.backfill.pop_peered()
             change = MapChange(pg_temp={
                 pgid: acting for pgid, acting in peered.items()
                 if self.cluster.map.pg_temp.get(pgid) != acting})
             answers = self.monitor.prepare(change)
-            self.enact(change)
+            self.apply_change(change)
             self.backfill.report(peered)
             for answer in answers:
                 answer()
             if not self.monitor.ready:
                 break
 
-    def enact(self, change: MapChange) -> None:
+    def apply_change(self, change: MapChange) -> None:
         """Makes the epoch of a change, if it has any; StubError if CRUSH cannot be computed."""
         if not change:
             return
         pools = self.cluster.map.pools
         counts = {pool_id: int(pools[pool_id]["pg_num"]) if pool_id in pools else 0
                   for pool_id in change.pools}
-        touched = self.cluster.prepare(change)
+        touched = map_update.prepare(self.cluster, change)
         for pool_id, before in counts.items():
             after = int(self.cluster.map.pools[pool_id]["pg_num"])
             if after != before:
                 touched |= change_pg_num(self.cluster, pool_id, before, after)
         self.monitor.clean(change)
-        self.backfill.map_changed(self.cluster.apply(change, touched), change.only_serves)
+        self.backfill.map_changed(map_update.apply(self.cluster, change, touched),
+                                  change.only_serves)
 
     # -- time ---------------------------------------------------------------------------------
 
@@ -99,8 +102,8 @@ class Simulation:
         """Lets virtual time pass: backfill, peering, what else is due, and the epochs they make."""
         if self._limits_version != self.config.version:
             self._limits_version, self._limits = self.config.version, {}
-            self.cluster.most_log_entries = int(self.config.core("osd", "osd_max_pg_log_entries"))
-            self.backfill.changed()
+            self.cluster.max_log_entries = int(self.config.core("osd", "osd_max_pg_log_entries"))
+            self.backfill.replan()
         self.commit()
         end = self.clock.now + seconds
         while True:
@@ -117,7 +120,7 @@ class Simulation:
                 self.commit()
             if stop >= end and not self._due_now():
                 break
-        self.backfill.settle()
+        self.backfill.account_copied()
 
     def wait_until(self, done: Callable[[], bool], timeout: Optional[float]) -> None:
         """Lets time pass for one who waits for an answer of the monitor."""
@@ -129,7 +132,7 @@ class Simulation:
             self.advance(stop - self.clock.now)
 
     def _next_moment(self) -> Optional[float]:
-        moments = [self.backfill.next_temp(), self.backfill.next_retry(),
+        moments = [self.backfill.next_peered(), self.backfill.next_retry(),
                    self.monitor.next_moment()]
         moments += [timer.next_moment() for timer in self.timers]
         return min((moment for moment in moments if moment is not None), default=None)
@@ -142,7 +145,7 @@ class Simulation:
         now = self.clock.now
         retry = self.backfill.next_retry()
         if retry is not None and retry <= now:
-            self.backfill.changed()
+            self.backfill.replan()
         for timer in self.timers:
             moment = timer.next_moment()
             while moment is not None and moment <= now:

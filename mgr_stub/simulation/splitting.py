@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Set
 
+from ..cluster import pg_reports
 from ..cluster.cluster import Cluster
 from ..cluster.pg import Pg
-from ..cluster.shard_copies import abandon_copies, count_members
+from ..cluster.shard_copies import discard_copies, update_num_pgs
 from ..cluster.usage import NOTHING, ShardBytes
 from ..crush.placement_seed import stable_mod
 from ..osdmap.osd_map import is_erasure
@@ -18,7 +19,7 @@ def change_pg_num(cluster: Cluster, pool_id: int, before: int, after: int) -> Se
 
     With `before` 0 the pool is new. The raw mappings of PGs that stay have followed already.
     """
-    cluster.forget_sums()
+    cluster.invalidate_sums()
     if before == 0:
         return _create(cluster, pool_id, after)
     if after > before:
@@ -38,12 +39,12 @@ def _create(cluster: Cluster, pool_id: int, count: int) -> Set[str]:
         pgid = f"{pool_id}.{position:x}"
         pg = Pg(pgid, pool_id, is_erasure(pool), {"pgid": pgid, "up": [], "acting": []})
         pg.raw = pg.crush = cluster.raw_mapping.compute(topology, pool_id, position, weights)
-        pg.created = True
+        pg.creating = True
         pg.writes = 0
         pg.omap_reported = 0 if cluster.omap_by_scrub else None
         cluster.pgs[pgid] = pg
-        pg.held = cluster.mapping_of(pg, ())
-        count_members(cluster, set(), cluster.members(pg))
+        pg.held = cluster.up_with_items(pg, ())
+        update_num_pgs(cluster, set(), cluster.members(pg))
         made.add(pgid)
     return made
 
@@ -64,7 +65,7 @@ def _split(cluster: Cluster, pool_id: int, before: int, after: int) -> Set[str]:
 def _split_one(cluster: Cluster, parent: Pg, positions: List[int], shares: List[int],
                own: int) -> Set[str]:
     """The children begin where the parent is; copies under way start again."""
-    abandon_copies(cluster, parent)
+    discard_copies(cluster, parent)
     parent.forget_reports()
     total = own + sum(shares)
     whole: Dict[str, Any] = {name: getattr(parent, name) for name in _AMOUNTS}
@@ -76,8 +77,8 @@ def _split_one(cluster: Cluster, parent: Pg, positions: List[int], shares: List[
         child.reported_epoch = parent.reported_epoch
         child.recovered_bytes = 0
         child.writes = parent.writes  # each gets the log with its head and its tail
-        child.later_logs, child.intervals = parent.later_logs, parent.intervals
-        child.spare = parent.spare
+        child.short_logs, child.past_intervals = parent.short_logs, parent.past_intervals
+        child.complete_strays = parent.complete_strays
         child.log_entries = parent.log_entries * share // total
         child.omap_reported = 0 if cluster.omap_by_scrub else None
         for name, amount in whole.items():
@@ -85,16 +86,16 @@ def _split_one(cluster: Cluster, parent: Pg, positions: List[int], shares: List[
             setattr(child, name, part)
             setattr(parent, name, getattr(parent, name) - part)
         child.shard = _part(parent.shard, share, total)
-        child.behind = {place: _part(there, share, total)
-                        for place, there in parent.behind.items()}
+        child.strays = {place: _part(there, share, total)
+                        for place, there in parent.strays.items()}
         cluster.pgs[pgid] = child
-        count_members(cluster, set(), cluster.members(child))
+        update_num_pgs(cluster, set(), cluster.members(child))
         touched.add(pgid)
     parent.log_entries = parent.log_entries * own // total
     for child in (cluster.pgs[pgid] for pgid in touched - {parent.pgid}):
         parent.shard = parent.shard.minus(child.shard)
-        parent.behind = {place: there.minus(child.behind[place])
-                         for place, there in parent.behind.items()}
+        parent.strays = {place: there.minus(child.strays[place])
+                         for place, there in parent.strays.items()}
         # what the rounding has left over stays with the parent
     return touched
 
@@ -113,7 +114,8 @@ def can_merge(cluster: Cluster, pool_id: int, position: int) -> bool:
     target = cluster.pgs.get(f"{pool_id}.{parent_of(position):x}")
     if source is None or target is None or source.held != target.held:
         return False
-    return all(cluster.state_of(pg).startswith("active+clean") for pg in (source, target))
+    return all(pg_reports.state_of(cluster, pg).startswith("active+clean")
+               for pg in (source, target))
 
 
 def _merge(cluster: Cluster, pool_id: int, position: int) -> Set[str]:
@@ -122,13 +124,13 @@ def _merge(cluster: Cluster, pool_id: int, position: int) -> Set[str]:
     target.forget_reports()
     # a merge leaves an empty log, which is a whole one where nothing has ever been written
     target.writes, target.log_entries = 0 if target.writes == source.writes == 0 else None, 0
-    target.later_logs, target.spare = frozenset(), frozenset()
+    target.short_logs, target.complete_strays = frozenset(), frozenset()
     for name in _AMOUNTS:
         setattr(target, name, getattr(target, name) + getattr(source, name))
     target.shard = target.shard.minus(NOTHING.minus(source.shard))
-    for place, there in source.behind.items():
-        target.behind[place] = target.behind.get(place, NOTHING).minus(NOTHING.minus(there))
-    count_members(cluster, cluster.members(source), set())
-    source.held, source.flows, source.behind = (), {}, {}
+    for place, there in source.strays.items():
+        target.strays[place] = target.strays.get(place, NOTHING).minus(NOTHING.minus(there))
+    update_num_pgs(cluster, cluster.members(source), set())
+    source.held, source.transfers, source.strays = (), {}, {}
     cluster.drop_pg(source)
     return {target.pgid}

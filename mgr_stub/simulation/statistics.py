@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Tuple
 
-from ..cluster.cluster import AT_REST, Cluster, PoolSums
+from ..cluster import peering, pg_reports
+from ..cluster.cluster import Cluster, PoolSums
 from ..cluster.pg import Pg
+from ..cluster.pg_reports import CLEAN
 from ..osdmap.upmap import NONE
 from . import omap
 
@@ -21,12 +23,12 @@ def pg_stat(cluster: Cluster, pg: Pg) -> Dict[str, Any]:
     """The pg_stats[] record of a PG now."""
     up = cluster.map.up.get(pg.pgid, ())
     acting = cluster.map.acting(pg.pgid)
-    state, counts = cluster.reported(pg)
+    state, counts = pg_reports.reported(cluster, pg)
     sums = {**pg.stats.get("stat_sum", {}), "num_bytes": pg.num_bytes,
             "num_objects": pg.num_objects, "num_omap_bytes": omap.reported(pg),
             "num_object_copies": pg.num_copies, "num_objects_misplaced": counts.misplaced,
             "num_objects_degraded": counts.degraded, "num_bytes_recovered": pg.recovered()}
-    blockers = sorted(cluster.blockers_of(pg)) if "down" in state.split("+") else []
+    blockers = sorted(peering.blockers_of(cluster, pg)) if "down" in state.split("+") else []
     told = {"blocked_by": blockers} if blockers or "blocked_by" in pg.stats else {}
     return {**pg.stats, **_whereabouts(cluster, pg, state), **told,
             "state": state, "up": list(up), "acting": list(acting),
@@ -61,29 +63,30 @@ def reported_epoch(cluster: Cluster, pg: Pg) -> int:
 
 def pg_stats(cluster: Cluster) -> List[Dict[str, Any]]:
     """The pg_stats[] records now; not to be changed, those of PGs at rest are kept."""
-    restless = cluster.restless
+    unclean = cluster.unclean
     shown: List[Dict[str, Any]] = []
     for pgid, pg in cluster.pgs.items():
-        record = pg.report
-        if record is None or pgid in restless:
+        record = pg.stats_record
+        if record is None or pgid in unclean:
             record = pg_stat(cluster, pg)
             # the acting set of one that is not movable follows the OSDs that are up
             if pg.movable:
-                pg.report = record
+                pg.stats_record = record
         shown.append(record)
     return shown
 
 
 def pg_progress(cluster: Cluster) -> Dict[str, Any]:
     """get('pg_progress'): bytes and state of every PG that has reported; not to be changed."""
-    restless = cluster.restless
+    unclean = cluster.unclean
     pgs: Dict[str, Dict[str, Any]] = {}
     for pgid, pg in cluster.pgs.items():
-        record = pg.progress
-        if record is None or pgid in restless:
-            record = pg.progress = {
+        record = pg.progress_record
+        if record is None or pgid in unclean:
+            record = pg.progress_record = {
                 "num_bytes_recovered": pg.recovered(), "num_bytes": pg.num_bytes,
-                "reported_epoch": reported_epoch(cluster, pg), "state": cluster.reported(pg)[0]}
+                "reported_epoch": reported_epoch(cluster, pg),
+                "state": pg_reports.reported(cluster, pg)[0]}
         pgs[pgid] = record
     return {"pgs": pgs, "pg_ready": True}
 
@@ -94,28 +97,28 @@ def pool_sums(cluster: Cluster) -> Dict[int, PoolSums]:
     They stay the same as long as no time passes, no epoch is made and no PG is looked at.
     """
     moment = (cluster.clock.now, cluster.map.epoch, cluster.revision)
-    if cluster.sums_now[0] != moment:
-        cluster.sums_now = moment, _sums_now(cluster)
-    return cluster.sums_now[1]
+    if cluster.current_sums[0] != moment:
+        cluster.current_sums = moment, _current_sums(cluster)
+    return cluster.current_sums[1]
 
 
-def _sums_now(cluster: Cluster) -> Dict[int, PoolSums]:
+def _current_sums(cluster: Cluster) -> Dict[int, PoolSums]:
     """Those at rest, corrected for the PGs that are not."""
-    if not cluster.sums:
-        cluster.sums.update(_sums_at_rest(cluster))
+    if not cluster.clean_sums:
+        cluster.clean_sums.update(_clean_sums(cluster))
     now = {pool_id: PoolSums(dict(sums.stat_sum), dict(sums.states))
-           for pool_id, sums in cluster.sums.items()}
-    for pg in cluster.restless.values():
+           for pool_id, sums in cluster.clean_sums.items()}
+    for pg in cluster.unclean.values():
         sums = now[pg.pool_id]
-        state, counts = cluster.reported(pg)
+        state, counts = pg_reports.reported(cluster, pg)
         sums.stat_sum["num_objects_misplaced"] += counts.misplaced
         sums.stat_sum["num_objects_degraded"] += counts.degraded
-        sums.states[AT_REST] -= 1
+        sums.states[CLEAN] -= 1
         sums.states[state] = sums.states.get(state, 0) + 1
     return now
 
 
-def _sums_at_rest(cluster: Cluster) -> Dict[int, PoolSums]:
+def _clean_sums(cluster: Cluster) -> Dict[int, PoolSums]:
     sums = {pool_id: PoolSums(dict.fromkeys(_SUMS, 0)) for pool_id in cluster.map.pools}
     for pg in cluster.pgs.values():
         total = sums[pg.pool_id].stat_sum
@@ -127,7 +130,7 @@ def _sums_at_rest(cluster: Cluster) -> Dict[int, PoolSums]:
         if not pg.movable:
             total["num_objects_misplaced"] += pg.stat("num_objects_misplaced")
             total["num_objects_degraded"] += pg.stat("num_objects_degraded")
-        state = AT_REST if pg.movable else pg.file_state
+        state = CLEAN if pg.movable else pg.file_state
         states = sums[pg.pool_id].states
         states[state] = states.get(state, 0) + 1
     return sums
@@ -152,12 +155,13 @@ def pool_stats(cluster: Cluster) -> List[Dict[str, Any]]:
 def osd_stats(cluster: Cluster) -> List[Dict[str, Any]]:
     """The osd_stats[] records that the mgr has.
 
-    As in Ceph an OSD that is out has an empty one but for its number (ClusterState::ingest_pgstats),
-    and one that is down the last that it sent.
+    As in Ceph the record of an OSD that is out is empty except for its number
+    (ClusterState::ingest_pgstats), and that of an OSD that is down is the last one it sent.
     """
     hidden = omap.hidden(cluster)
     return [_osd_stat(cluster, osd, usage.dump(hidden.get(osd, 0)))
-            if is_counted(cluster, osd) else _osd_stat(cluster, osd, {**no_statistics(osd), "seq": 0})
+            if is_counted(cluster, osd)
+            else _osd_stat(cluster, osd, {**no_statistics(osd), "seq": 0})
             for osd, usage in sorted(cluster.usage.items())
             if usage.total and cluster.map.exists(osd)]
 

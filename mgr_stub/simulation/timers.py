@@ -20,7 +20,7 @@ class Timer:
         return True
 
 
-class Appointments(Timer):
+class Schedule(Timer):
     """Single actions at single moments, in their order."""
 
     def __init__(self) -> None:

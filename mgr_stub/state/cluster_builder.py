@@ -12,9 +12,10 @@ from dataclasses import replace
 from typing import Any, Dict, List, Set
 
 from ..clock import VirtualClock, parse_timestamp
+from ..cluster import peering
 from ..cluster.cluster import Cluster
 from ..cluster.log_recovery import writes_in_log
-from ..cluster.pg import Flow, Pg
+from ..cluster.pg import Pg, Transfer
 from ..cluster.usage import OsdUsage, PoolUsage, metadata_per_object
 from ..errors import invalid
 from ..osdmap.crush_map import CrushMap
@@ -144,13 +145,13 @@ def _find_raw(cluster: Cluster, full_upmaps: List[Dict[str, Any]]) -> None:
     for pg in cluster.pgs.values():
         size = int(cluster.map.pools[pg.pool_id]["size"])
         known = all(osd in cluster.map.osds for osd in pg.held)
-        pg.pinned = pg.pgid in pinned
-        if pg.pinned or not known or not pg.state_is_movable(size):
+        pg.has_full_upmap = pg.pgid in pinned
+        if pg.has_full_upmap or not known or not pg.state_is_movable(size):
             continue
         items: Items = cluster.map.upmap_items.get(pg.pgid, ())
         up = cluster.map.up[pg.pgid]
         raw = invert_items(up, items)
-        if apply_items(raw, items, cluster.reweight_is_out) == up and all(
+        if apply_items(raw, items, cluster.is_out) == up and all(
                 cluster.map.is_up(osd) for osd in up):
             pg.raw = raw
 
@@ -165,7 +166,7 @@ def _weigh_shards(cluster: Cluster) -> None:
                                for osd, usage in cluster.usage.items())
     cluster.metadata_per_object = cost
     for pg in cluster.pgs.values():
-        pg.shard = cluster.weigh(pg)
+        pg.shard = cluster.shard_bytes(pg)
 
 
 def _read_logs(cluster: Cluster) -> None:
@@ -181,7 +182,7 @@ def _resume_backfill(cluster: Cluster) -> None:
     for pg in cluster.pgs.values():
         temps.pop(pg.pgid, None)
         up = cluster.map.up[pg.pgid]
-        wanted = pg.wanted_flows(up) if pg.movable else []
+        wanted = pg.wanted_transfers(up) if pg.movable else []
         if not wanted:
             if pg.movable:
                 pg.held = up
@@ -190,12 +191,12 @@ def _resume_backfill(cluster: Cluster) -> None:
             continue
         left = pg.stat("num_objects_misplaced") / max(1, pg.num_objects * len(wanted))
         done = 1.0 - left if 0.0 < left < 1.0 else 0.0
-        pg.flows = {key: Flow(source, key[1], pg.shard, done * pg.shard.total)
+        pg.transfers = {key: Transfer(source, key[1], pg.shard, done * pg.shard.total)
                     for key, source in wanted}
-        pg.queued = cluster.clock.now
+        pg.queued_at = cluster.clock.now
         temps[pg.pgid] = pg.held
     for pg in cluster.pgs.values():
-        if pg.movable and not pg.flows and nonprimary_shards(cluster.map.pools[pg.pool_id]):
-            temps[pg.pgid] = cluster.wanted_temp(pg) or ()
+        if pg.movable and not pg.transfers and nonprimary_shards(cluster.map.pools[pg.pool_id]):
+            temps[pg.pgid] = peering.wanted_temp(cluster, pg) or ()
     # filling in pg_temp is part of loading, not an epoch of its own
     cluster.map = replace(cluster.map, pg_temp={k: v for k, v in temps.items() if v})

@@ -28,7 +28,7 @@ class Watch:
         cluster = self._session.cluster
         loads: Loads = {}
         for pg in self._session.simulation.backfill.moving():
-            left = max(flow.remaining for flow in pg.flows.values())
+            left = max(transfer.remaining for transfer in pg.transfers.values())
             gains, losses = shard_changes(tuple(pg.held), tuple(cluster.map.up[pg.pgid]),
                                           pg.erasure)
             for direction, osds in (("in", gains), ("out", losses)):

@@ -77,7 +77,7 @@ def test_what_is_kept_in_part_is_under_way(session: Session) -> None:
     run(session, "equilibrium execute p")
     moving = session.simulation.backfill.moving()
     status = ask(session, "status")
-    assert status["in_flight"]["moves"] == sum(len(pg.flows) for pg in moving)
+    assert status["in_flight"]["moves"] == sum(len(pg.transfers) for pg in moving)
     assert status["misplaced_ratio"] >= misplaced_ratio(session) * 0.999
 
 

@@ -16,7 +16,7 @@ from tests.support.stub_states import load_fake
 
 @pytest.fixture
 def make_session() -> Iterator[Callable[..., Session]]:
-    """make_session(state, release=16): a Session that runs the fake module."""
+    """A function of (state, release=16) that opens a Session with the fake module."""
     opened: List[Session] = []
 
     def make(state: Dict[str, Any], release: int = 16, **arguments: Any) -> Session:

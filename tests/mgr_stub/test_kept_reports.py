@@ -34,7 +34,7 @@ def readings(cluster: Cluster) -> Dict[str, Any]:
 def read_anew(cluster: Cluster) -> Dict[str, Any]:
     for pg in cluster.pgs.values():
         pg.forget_reports()
-    cluster.forget_sums()
+    cluster.invalidate_sums()
     return readings(cluster)
 
 

@@ -29,3 +29,8 @@ def test_every_folder_says_what_lives_there() -> None:
 
 def test_no_folder_is_a_drawer() -> None:
     assert STUB.crowded_folders() == []
+
+
+def test_files_and_functions_are_short() -> None:
+    assert STUB.long_files(400) == []
+    assert STUB.long_functions(40) == []

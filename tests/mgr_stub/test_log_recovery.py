@@ -9,8 +9,8 @@ from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 import pytest
 
-from mgr_stub.cluster.pg import Flow, Pg
-from mgr_stub.cluster.pg_state import acting_of, counts_of
+from mgr_stub.cluster.pg import Pg, Transfer
+from mgr_stub.cluster.pg_state import acting_of, peered_counts
 from mgr_stub.cluster.usage import ShardBytes
 from mgr_stub.osdmap.upmap import NONE
 from tests.support import stub_states as clusters
@@ -203,12 +203,12 @@ def test_an_old_member_fills_a_hole_of_up() -> None:
     """CRUSH finds nobody for the last shard: its old OSD serves it, and that is misplaced."""
     pg = Pg("2.0", 2, True, clusters.pg("2.0", [7, 8, 4], objects=47))
     pg.writes = 47
-    pg.flows = {(0, 5): Flow(7, 5, ShardBytes(470, 0, 0))}
-    pg.flows[0, 5].by_log = pg.flows[0, 5].whole_log = True
+    pg.transfers = {(0, 5): Transfer(7, 5, ShardBytes(470, 0, 0))}
+    pg.transfers[0, 5].by_log = pg.transfers[0, 5].by_whole_log = True
     up = (5, 8, NONE)
     acting = acting_of(pg, up, 3, 2, lambda osd: True, (7, 8, 4))
     assert acting == (5, 8, 4)
-    assert counts_of(pg, up, acting, 3) == (47, 47)
+    assert peered_counts(pg, up, acting, 3) == (47, 47)
     pg.backfilling = True
-    assert counts_of(pg, up, acting, 3) == (94, 0)
+    assert peered_counts(pg, up, acting, 3) == (94, 0)
     assert acting_of(pg, up, 3, 2, lambda osd: osd != 4, (7, 8, 4)) == up

@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict
 
 import pytest
 
+from mgr_stub.cluster import pg_reports
 from mgr_stub.events import osd_events
 from tests.support import stub_states
 from tests.support.crush_cluster import (
@@ -301,4 +302,4 @@ def test_erasure_coded_positions_stay(make_session: MakeSession) -> None:
         if 3 in before[pg.pgid]:
             acting = session.cluster.map.acting(pg.pgid)
             assert acting[before[pg.pgid].index(3)] == 0x7FFFFFFF
-            assert session.cluster.counts_of(pg) == (0, pg.num_objects)
+            assert pg_reports.counts_of(session.cluster, pg) == (0, pg.num_objects)

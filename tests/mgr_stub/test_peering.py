@@ -51,7 +51,7 @@ def test_who_arrived_by_backfill_leads_last(make_session: Callable[..., Any], en
 def test_a_write_makes_logs_equal(make_session: Callable[..., Any]) -> None:
     session = one(make_session, [1, 5, 8])
     do(session, "osd pg-upmap-items 2.0 1 3")
-    session.simulation.load._resize(session.cluster.pgs["2.0"], 4 << 20)
+    session.simulation.client_load._resize(session.cluster.pgs["2.0"], 4 << 20)
     record = do(session, "osd set norebalance", "osd pg-upmap-items 2.0 1 4")
     assert record["acting"] == [3, 5, 8]
 
@@ -59,7 +59,7 @@ def test_a_write_makes_logs_equal(make_session: Callable[..., Any]) -> None:
 def test_among_equal_logs_who_serves_now_leads() -> None:
     pg = Pg("2.0", 2, False, clusters.pg("2.0", [7, 2, 4]))
     assert acting_of(pg, (9, 2, 4), 3, 2, lambda osd: True, (7, 2, 4)) == (7, 2, 4)
-    pg.later_logs = frozenset((7,))
+    pg.short_logs = frozenset((7,))
     assert acting_of(pg, (9, 2, 4), 3, 2, lambda osd: True, (7, 2, 4)) == (2, 4, 7)
 
 
@@ -136,9 +136,9 @@ def test_a_write_takes_no_shard_of_an_osd_that_has_another_set_aside(
     session = one(make_session, [2, 8, 6], EC21)
     do(session, "sim osd down 6", "osd pg-upmap-items 2.0 2 4")
     pg = session.cluster.pgs["2.0"]
-    assert set(pg.behind) == {(0, 2)} and pg.held == (4, 8, 6)
-    pg.behind[1, 4] = pg.shard
-    session.simulation.load._resize(pg, 4 << 20)
+    assert set(pg.strays) == {(0, 2)} and pg.held == (4, 8, 6)
+    pg.strays[1, 4] = pg.shard
+    session.simulation.client_load._resize(pg, 4 << 20)
     assert pg.held == (4, 8, NONE)
     record = do(session, "sim osd up 6")
     assert (record["state"], record["acting"]) == ("active+clean", [4, 8, 6])

@@ -10,6 +10,7 @@ from typing import Any, Callable, Dict, Tuple
 
 import pytest
 
+from mgr_stub.cluster import pg_reports
 from mgr_stub.simulation.backfill import Backfill
 from tests.mgr_stub.random_days import next_line, pause
 from tests.support.crush_cluster import GIB, check_accounts, crush_state
@@ -30,9 +31,10 @@ def picture(session: Any) -> Tuple[Any, ...]:
     """Everything that is told about the cluster's data, to the byte."""
     cluster = session.cluster
     return (cluster.map, {osd: usage.used for osd, usage in cluster.usage.items()},
-            [(pgid, pg.held, cluster.state_of(pg), pg.toofull,
-              sorted((place, flow.source, flow.copied, flow.rate)
-                     for place, flow in pg.flows.items())) for pgid, pg in cluster.pgs.items()])
+            [(pgid, pg.held, pg_reports.state_of(cluster, pg), pg.toofull,
+              sorted((place, transfer.source, transfer.copied, transfer.rate)
+                     for place, transfer in pg.transfers.items()))
+             for pgid, pg in cluster.pgs.items()])
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -41,9 +43,9 @@ def test_spared_decisions_would_have_been_the_same(
         monkeypatch: pytest.MonkeyPatch) -> None:
     plain = make_session(state, release=18)
     yardstick = make_session(state, release=18)
-    monkeypatch.setattr(yardstick.simulation.backfill, "_has_room", lambda: False)
-    monkeypatch.setattr(yardstick.simulation.backfill, "_perhaps_changed",
-                        yardstick.simulation.backfill.changed)
+    monkeypatch.setattr(yardstick.simulation.backfill, "_all_targets_have_space", lambda: False)
+    monkeypatch.setattr(yardstick.simulation.backfill, "_replan_unless_space",
+                        yardstick.simulation.backfill.replan)
     rng = random.Random(seed)
     for _ in range(_EVENTS):
         line = rng.choice((next_line, lambda _, rng: pause(rng)))(plain, rng)
@@ -55,7 +57,7 @@ def test_spared_decisions_would_have_been_the_same(
 def test_decisions_are_spared(make_session: MakeSession,
                               monkeypatch: pytest.MonkeyPatch) -> None:
     sessions = [make_session(crush_state(), release=18) for _ in range(2)]
-    monkeypatch.setattr(sessions[1].simulation.backfill, "_has_room", lambda: False)
+    monkeypatch.setattr(sessions[1].simulation.backfill, "_all_targets_have_space", lambda: False)
     decided: Dict[Backfill, int] = {session.simulation.backfill: 0 for session in sessions}
     real = Backfill._plan
 

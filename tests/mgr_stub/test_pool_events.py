@@ -6,6 +6,7 @@ from typing import Any, Callable, Dict, List
 
 import pytest
 
+from mgr_stub.cluster import pg_reports
 from mgr_stub.osdmap.pool_entry import parent_of, share_of
 from tests.support.crush_cluster import (
     EC, GIB, RBD, check_accounts, crush_state, raw_of, recompute_raw, run, states, used)
@@ -152,7 +153,7 @@ def test_children_of_an_upmapped_parent_have_no_items(session: Any) -> None:
         "sim pool pg_num rbd 64", "sim run 6s")
     child = session.cluster.pgs["1.20"]
     assert session.cluster.map.up["1.20"] == child.raw == raw
-    assert target in child.held and "remapped" in session.cluster.state_of(child)
+    assert target in child.held and "remapped" in pg_reports.state_of(session.cluster, child)
     assert target in session.cluster.map.up["1.0"]
 
 

@@ -6,6 +6,7 @@ from typing import Any, Callable, Dict, List
 
 import pytest
 
+from mgr_stub.cluster import pg_reports
 from mgr_stub.simulation.reservations import RETRY_SECONDS
 from tests.support import stub_states as clusters
 from tests.support.crush_cluster import RBD, check_accounts, crush_state, run, states
@@ -58,18 +59,18 @@ def test_degraded_goes_first_and_takes_slots_away(make_session: MakeSession) -> 
     run(session, "osd pg-upmap-items 2.1 4 7", "sim osd down 4")
     session.cluster.pgs["2.1"].held = (3, 1)
     run(session, "sim run 2s")
-    assert session.cluster.state_of(session.cluster.pgs["2.1"]) == (
+    assert pg_reports.state_of(session.cluster, session.cluster.pgs["2.1"]) == (
         "active+undersized+degraded+remapped+backfilling")
-    assert session.cluster.state_of(session.cluster.pgs["2.0"]) == (
+    assert pg_reports.state_of(session.cluster, session.cluster.pgs["2.0"]) == (
         "active+remapped+backfill_wait")
-    arrived = session.cluster.pgs["2.0"].flows[0, 7].copied
+    arrived = session.cluster.pgs["2.0"].transfers[0, 7].copied
     assert arrived > 0                                # it goes on from there later
 
 
 def left(session: Any, degraded: bool) -> float:
     """Bytes that PGs still copy, those that lack copies or the others."""
     return sum(pg.remaining_bytes() for pg in session.simulation.backfill.moving()
-               if ("degraded" in session.cluster.state_of(pg)) == degraded)
+               if ("degraded" in pg_reports.state_of(session.cluster, pg)) == degraded)
 
 
 def test_norebalance_lets_degraded_pgs_through(make_session: MakeSession) -> None:
@@ -138,8 +139,8 @@ def test_rates_are_shared(make_session: MakeSession) -> None:
     run(session, "config set osd osd_max_backfills 2", "sim backfill rate 10M",
         "osd pg-upmap-items 2.0 2 7", "osd pg-upmap-items 2.1 2 7", "sim run 1s")
     session.simulation.backfill.next_completion()
-    rates = [flow.rate for pg in session.simulation.backfill.moving()
-             for flow in pg.flows.values()]
+    rates = [transfer.rate for pg in session.simulation.backfill.moving()
+             for transfer in pg.transfers.values()]
     assert rates == [5 << 20, 5 << 20]
     run(session, "sim backfill rate 0", "sim run 1h")
     assert states(session) == {"active+remapped+backfilling": 2}

@@ -6,6 +6,7 @@ from typing import Any, Callable, Dict
 
 import pytest
 
+from mgr_stub.cluster import pg_reports
 from mgr_stub.simulation import backfill, statistics
 from mgr_stub.simulation.simulation import Simulation
 from mgr_stub.state.cluster_builder import build_cluster
@@ -41,7 +42,7 @@ def test_life_of_a_move(make_session: Callable[..., Any]) -> None:
         "up": [0, 1, 4], "acting": [0, 1, 2], "up_primary": 0, "acting_primary": 0}
     assert later.dump()["pg_temp"] == [{"pgid": "2.0", "osds": [0, 1, 2]}]
     assert osdmap.dump()["pg_temp"] == []             # an older map does not change
-    assert session.cluster.state_of(pg) == "active+remapped+backfilling"
+    assert pg_reports.state_of(session.cluster, pg) == "active+remapped+backfilling"
     assert session.mgr.get("pg_progress")["pgs"]["2.0"]["reported_epoch"] == later.get_epoch()
     status = session.mgr.get("pg_status")
     assert 0 < status["misplaced_objects"] <= 256
@@ -61,7 +62,7 @@ def test_life_of_a_move(make_session: Callable[..., Any]) -> None:
     assert after[2] == before[2] - PG_BYTES
     assert sum(after.values()) == sum(before.values())
     assert session.cluster.map.pg_temp == {}
-    assert session.cluster.state_of(pg) == "active+clean"
+    assert pg_reports.state_of(session.cluster, pg) == "active+clean"
     assert session.mgr.get("pg_progress")["pgs"]["2.0"]["num_bytes_recovered"] == PG_BYTES
     assert "misplaced_objects" not in session.mgr.get("pg_status")
 
@@ -82,12 +83,12 @@ def test_max_backfills_of_the_target(make_session: Callable[..., Any]) -> None:
     for line in ("osd pg-upmap-items 2.0 2 4", "osd pg-upmap-items 2.1 3 4"):
         session.command(line)
     session.command("sim run 2s")
-    states = sorted(session.cluster.state_of(pg) for pg in session.cluster.pgs.values())
+    states = sorted(pg_reports.state_of(session.cluster, pg) for pg in session.cluster.pgs.values())
     assert states == ["active+remapped+backfill_wait", "active+remapped+backfilling"]
     session.command("config set osd osd_max_backfills 2")
     session.command("osd set noout")                  # any epoch makes OSDs look again
     session.command("sim run 2s")
-    states = [session.cluster.state_of(pg) for pg in session.cluster.pgs.values()]
+    states = [pg_reports.state_of(session.cluster, pg) for pg in session.cluster.pgs.values()]
     assert states == ["active+remapped+backfilling"] * 2
 
 
@@ -109,8 +110,8 @@ def test_erasure_coded_positions_count(make_session: Callable[..., Any]) -> None
     before = used(session)
     session.command("osd pg-upmap-items 4.0 0 5")
     session.command("sim run 2s")
-    flow, = session.cluster.pgs["4.0"].flows.values()
-    assert (flow.source, flow.target, flow.shard.data) == (0, 5, PG_BYTES // 2)
+    transfer, = session.cluster.pgs["4.0"].transfers.values()
+    assert (transfer.source, transfer.target, transfer.shard.data) == (0, 5, PG_BYTES // 2)
     session.command("sim run idle")
     assert used(session)[5] - before[5] == PG_BYTES // 2
     assert session.mgr.get("pg_stats")["pg_stats"][0]["acting"] == [5, 1, 2]
@@ -150,10 +151,10 @@ def test_flags_stop_it(make_session: Callable[..., Any]) -> None:
     session.command("osd set norebalance")
     session.command("osd pg-upmap-items 2.0 2 4")
     session.command("sim run 1h")
-    assert session.cluster.pgs["2.0"].flows
+    assert session.cluster.pgs["2.0"].transfers
     session.command("osd unset norebalance")
     session.command("sim run 1h")
-    assert not session.cluster.pgs["2.0"].flows
+    assert not session.cluster.pgs["2.0"].transfers
 
 
 def test_target_too_full(make_session: Callable[..., Any]) -> None:
@@ -164,7 +165,7 @@ def test_target_too_full(make_session: Callable[..., Any]) -> None:
     session.command("osd pg-upmap-items 2.0 2 4")
     session.command("sim run 5m")
     pg = session.cluster.pgs["2.0"]
-    assert session.cluster.state_of(pg) == "active+remapped+backfill_toofull"
+    assert pg_reports.state_of(session.cluster, pg) == "active+remapped+backfill_toofull"
     assert session.command("sim run idle")[0] == 0    # nothing moves, and that is that
 
 
@@ -187,7 +188,7 @@ def test_a_file_in_the_middle_of_a_backfill_goes_on() -> None:
     # three quarters were there already, and in the file's figures
     assert cluster.usage[4].used - before == pytest.approx(PG_BYTES / 4, rel=0.01)
     assert cluster.map.pg_temp == {}
-    assert cluster.state_of(cluster.pgs["2.0"]) == "active+clean"
+    assert pg_reports.state_of(cluster, cluster.pgs["2.0"]) == "active+clean"
 
 
 def test_pool_removed_in_the_middle_of_a_backfill(make_session: Callable[..., Any]) -> None:

@@ -6,6 +6,7 @@ from typing import Any, Callable
 
 import pytest
 
+from mgr_stub.cluster import pg_reports
 from mgr_stub.osdmap.upmap import NONE, apply_items, invert_items
 from mgr_stub.state.cluster_builder import build_cluster
 from tests.support import stub_states as clusters
@@ -89,7 +90,7 @@ def test_erasure_coded_pg_with_a_hole_takes_no_items(make_session: Callable[...,
     session = make_session(clusters.state([record], pools=[clusters.ERASURE]))
     assert session.command("osd pg-upmap-items 4.0 0 3")[0] == 0
     assert session.cluster.map.upmap_items == {}
-    assert session.cluster.state_of(session.cluster.pgs["4.0"]) == "active+undersized"
+    assert pg_reports.state_of(session.cluster, session.cluster.pgs["4.0"]) == "active+undersized"
 
 
 def test_choose_limits_the_number_of_buckets(make_session: Callable[..., Any]) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import List
 
+from mgr_stub.cluster import pg_reports
 from mgr_stub.console.session import Session
 
 from . import cluster_view
@@ -53,7 +54,7 @@ def why_not(session: Session) -> str:
 
 
 def _has_sick_pgs(session: Session) -> bool:
-    states = [session.cluster.state_of(pg) for pg in session.cluster.restless.values()]
+    states = [pg_reports.state_of(session.cluster, pg) for pg in session.cluster.unclean.values()]
     return any("clean" not in state for state in states)
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Dict, Iterable, Set, Tuple
 
+from mgr_stub.cluster import pg_reports
 from mgr_stub.cluster.cluster import Cluster
 from mgr_stub.cluster.pg import Pg
 from mgr_stub.osdmap.upmap import NONE
@@ -19,12 +20,12 @@ def object_copies(cluster: Cluster) -> int:
 
 
 def misplaced_copies(cluster: Cluster, pgids: Iterable[str]) -> int:
-    return sum(cluster.misplaced_of(cluster.pgs[pgid]) for pgid in pgids if pgid in cluster.pgs)
+    return sum(pg_reports.misplaced_of(cluster, cluster.pgs[pgid]) for pgid in pgids if pgid in cluster.pgs)
 
 
 def coming(cluster: Cluster, pg: Pg) -> Dict[int, int]:
     """OSD → bytes of the PG that its up set wants there and that are not there yet."""
-    landed = {flow.target: flow.landed.total for flow in pg.flows.values()}
+    landed = {transfer.target: transfer.accounted.total for transfer in pg.transfers.values()}
     up, held = cluster.map.up.get(pg.pgid, ()), pg.held
     if pg.erasure:
         wanted = {osd for place, osd in enumerate(up)
@@ -37,7 +38,7 @@ def coming(cluster: Cluster, pg: Pg) -> Dict[int, int]:
 def peaks(cluster: Cluster, ours: UnderWay) -> Dict[int, int]:
     """OSD → bytes once all that is on its way there has come and nothing has left."""
     found = {osd: usage.used for osd, usage in cluster.usage.items()}
-    for pg in cluster.restless.values():
+    for pg in cluster.unclean.values():
         for osd, more in coming(cluster, pg).items():
             found[osd] = found.get(osd, 0) + more
     for move in ours.moves.values():
@@ -54,7 +55,7 @@ def transit(cluster: Cluster, ours: UnderWay) -> Tuple[Pairs, Pairs]:
     """
     coming_in: Pairs = set()
     going_out: Pairs = set()
-    for pg in cluster.restless.values():
+    for pg in cluster.unclean.values():
         gains, losses = changes(cluster.map.acting(pg.pgid), cluster.map.up.get(pg.pgid, ()),
                                 pg.erasure)
         coming_in.update((pg.pgid, osd) for osd in gains)

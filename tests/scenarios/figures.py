@@ -80,7 +80,7 @@ class Ceiling:
         data = (sum(pg.num_bytes for pg in cluster.pgs.values()), len(cluster.pgs),
                 len(cluster.map.osds))
         foreign = data != self._data or any(
-            pg.flows and not ours.is_alone(pg) for pg in cluster.restless.values())
+            pg.transfers and not ours.is_alone(pg) for pg in cluster.unclean.values())
         self._data = data
         if foreign or set(levels) != set(self._ceilings):
             self._ceilings = self._lift(session, ours, levels)

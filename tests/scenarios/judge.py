@@ -38,7 +38,7 @@ class Judge:
         self.others = Others(session)
         self.sent = 0         # commands
         self.sent_pairs = 0   # of upmap items
-        session.simulation.monitor.witnesses.append(self.see)
+        session.simulation.monitor.observers.append(self.see)
 
     def see(self, entry: LoggedCommand) -> None:
         """A command has just been sent, by whomever."""

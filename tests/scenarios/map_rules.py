@@ -65,7 +65,7 @@ def _effective(cluster: Cluster, pgid: str, items: Items) -> int:
     pg = cluster.pgs.get(pgid)
     if pg is None or pg.raw is None:
         return len(items)
-    mapped = upmap.apply_items(pg.raw, items, cluster.reweight_is_out)
+    mapped = upmap.apply_items(pg.raw, items, cluster.is_out)
     return sum(1 for old, new in zip(pg.raw, mapped) if old != new)
 
 

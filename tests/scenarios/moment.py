@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Dict, FrozenSet, Optional, Set
 
+from mgr_stub.cluster import pg_reports
 from mgr_stub.cluster.cluster import Cluster
 from mgr_stub.osdmap.upmap import NONE
 from mgr_stub.console.session import Session
@@ -28,8 +29,8 @@ class Lacking:
 
     def look(self, cluster: Cluster) -> None:
         """Notes of each that looks so whether as many OSDs as it wants have all of it."""
-        self.now = {pg.pgid for pg in cluster.restless.values()
-                    if is_lacking(cluster.state_of(pg))}
+        self.now = {pg.pgid for pg in cluster.unclean.values()
+                    if is_lacking(pg_reports.state_of(cluster, pg))}
         for pgid in self.now:
             pg = cluster.pgs[pgid]
             holders = sum(1 for osd in pg.holders() if cluster.map.is_up(osd))
@@ -72,7 +73,7 @@ class Moment:
         self.states: Dict[str, str] = {
             pgid: pg["state"] for pgid, pg in self.reports.get("pg_progress")["pgs"].items()}
         self.degraded -= self._only_look_so(lacking)
-        for pg in self.cluster.restless.values():   # the osdmap tells earlier than reports
+        for pg in self.cluster.unclean.values():   # the osdmap tells earlier than reports
             up = self.cluster.map.up.get(pg.pgid, ())
             if NONE in up or len(up) < self.cluster.size_of(pg):
                 self.degraded.add(pg.pool_id)
@@ -89,7 +90,7 @@ class Moment:
 
     def _others_misplaced(self) -> int:
         """Copies that others have misplaced, of PGs that have told the mgr so."""
-        told = [pg.pgid for pg in self.cluster.restless.values()
+        told = [pg.pgid for pg in self.cluster.unclean.values()
                 if pg.pgid not in self.ours.moves and "remapped" in self.states.get(pg.pgid, "")]
         return min(self.misplaced, cluster_view.misplaced_copies(self.cluster, told))
 
@@ -143,7 +144,7 @@ class Moment:
         if self._pg_shards is None:
             osdmap = self.cluster.map
             self._pg_shards = Counter(osd for up in osdmap.up.values() for osd in up)
-            for pg in self.cluster.restless.values():
+            for pg in self.cluster.unclean.values():
                 self._pg_shards.update(osd for osd in pg.held
                                        if osd not in osdmap.up.get(pg.pgid, ()))
         return self._pg_shards
@@ -153,4 +154,4 @@ class Moment:
         if self.is_full(osd, self.cluster.map.ratio("backfillfull_ratio")):
             return True
         return any("backfill_toofull" in self.states.get(pg.pgid, "") and osd in pg.targets()
-                   for pg in self.cluster.restless.values())
+                   for pg in self.cluster.unclean.values())

@@ -32,7 +32,7 @@ def made_by_others(session: Session, rng: random.Random) -> None:
             pairs.append((rng.choice(osds), rng.choice(osds)))
         pairs = [pair for pair in pairs if pair[0] != pair[1]][:cluster.size_of(pg)]
         items[pgid] = tuple(pairs) or None
-    session.simulation.enact(MapChange(upmap_items=items))
+    session.simulation.apply_change(MapChange(upmap_items=items))
 
 
 def test_it_comes_to_rest(any_upmaps_seed: int, tmp_path: Path) -> None:

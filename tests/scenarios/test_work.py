@@ -38,7 +38,7 @@ def every_minute(session: Session, seconds: float, happen: Callable[[int], None]
     """Lets time pass with something in each minute of it; returns what that cost."""
     simulation = session.simulation
     for minute in range(int(seconds / _MINUTE)):
-        simulation.appointments.at(session.clock.now + minute * _MINUTE + 1.0,
+        simulation.schedule.at(session.clock.now + minute * _MINUTE + 1.0,
                                    lambda minute=minute: happen(minute))  # type: ignore[misc]
     before = work_of(session)
     session.host.run_for(seconds)

@@ -51,7 +51,7 @@ def arrived(cluster: Cluster) -> Dict[int, float]:
     used = {osd: usage.used for osd, usage in cluster.usage.items()}
     for (_, osd), count in cluster.uncompacted.items():
         used[osd] = used.get(osd, 0) - count
-    for pg in cluster.restless.values():
+    for pg in cluster.unclean.values():
         if not pg.movable:
             continue
         for osd, more in cluster_view.coming(cluster, pg).items():
@@ -172,7 +172,7 @@ def t2_misplaced(session: Session, ours: UnderWay, status: Dict[str, Any],
                  evaluation: Dict[str, Any]) -> Iterator[str]:
     cluster = session.cluster
     total = max(1, cluster_view.object_copies(cluster))
-    shown = cluster_view.misplaced_copies(cluster, cluster.restless) / total
+    shown = cluster_view.misplaced_copies(cluster, cluster.unclean) / total
     said = status["misplaced_ratio"]
     if said < shown - _MISPLACED_SLACK:
         yield f"{shown:.4f} is misplaced, said is {said:.4f}"
@@ -184,7 +184,7 @@ def t3_moving(session: Session, ours: UnderWay, status: Dict[str, Any],
               evaluation: Dict[str, Any]) -> Iterator[str]:
     said = status["in_flight"]["moves"]
     moving = sum(len(cluster_view.coming(session.cluster, pg))
-                 for pg in session.cluster.restless.values())
+                 for pg in session.cluster.unclean.values())
     if bool(said) != bool(moving) or abs(said - moving) > max(2, moving // 5):
         yield f"{moving} shards are on their way, said is {said}"
 

@@ -38,7 +38,7 @@ def outgoing(cluster: Cluster, entry: LoggedCommand) -> Optional[Outgoing]:
         return None
     numbers = [int(number) for number in entry.command.get("id", [])]
     items = tuple(zip(numbers[::2], numbers[1::2]))
-    before, after = cluster.map.up.get(pg.pgid, ()), cluster.mapping_of(pg, items)
+    before, after = cluster.map.up.get(pg.pgid, ()), cluster.up_with_items(pg, items)
     gains, losses = changes(before, after, pg.erasure)
     return Outgoing(entry, pg, items, cluster.map.upmap_items.get(pg.pgid, ()), pg.raw, before,
                     after, gains, losses, cluster.clock())
@@ -78,7 +78,7 @@ class UnderWay:
         """Target → share of its shard that is still to come; empty before the command is done."""
         if self._cluster.pgs.get(move.pgid) is not move.pg:
             return {}
-        return {target: flow.missing for (_, target), flow in move.pg.flows.items()
+        return {target: transfer.missing for (_, target), transfer in move.pg.transfers.items()
                 if target in move.gains}
 
     def bytes_at(self, osd: int, into: bool) -> int:
@@ -108,4 +108,4 @@ class UnderWay:
     def is_alone(self, pg: Pg) -> bool:
         """Is all that is copied of the PG our doing?"""
         move = self.moves.get(pg.pgid)
-        return move is not None and all(target in move.gains for _, target in pg.flows)
+        return move is not None and all(target in move.gains for _, target in pg.transfers)

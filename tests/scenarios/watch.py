@@ -46,7 +46,7 @@ class Watch:
         fresh = self._done_commands(session)
         self.figures.count(session, fresh)
         self._ours = {pgid for pgid in self._ours.union(fresh)
-                      if pgid in session.cluster.restless}
+                      if pgid in session.cluster.unclean}
         self.figures.measure(session, self._ours, levels)
         self.risen += self._ceiling.passed(session, self.judge.ours, levels)
 

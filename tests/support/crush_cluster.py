@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Sequence, Tuple
 
+from mgr_stub.cluster import pg_reports
 from mgr_stub.cluster.cluster import Cluster
 from mgr_stub.cluster.usage import empty_record
 from mgr_stub.console.session import Session
@@ -98,9 +99,9 @@ def check_accounts(session: Session) -> None:
     for pg in cluster.pgs.values():
         for osd in pg.holders():
             bytes_on[osd] += pg.shard.total
-        for flow in pg.flows.values():
-            bytes_on[flow.target] += flow.landed.total
-        for (_, osd), shard in pg.behind.items():
+        for transfer in pg.transfers.values():
+            bytes_on[transfer.target] += transfer.accounted.total
+        for (_, osd), shard in pg.strays.items():
             bytes_on[osd] += shard.total
         for osd in cluster.members(pg):
             pgs_on[osd] += 1
@@ -112,7 +113,7 @@ def states(session: Session) -> Dict[str, int]:
     """How many PGs report each state."""
     found: Dict[str, int] = {}
     for pg in session.cluster.pgs.values():
-        state = session.cluster.state_of(pg)
+        state = pg_reports.state_of(session.cluster, pg)
         found[state] = found.get(state, 0) + 1
     return found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Callable, Dict, List
 
+from mgr_stub.cluster import pg_reports
 from mgr_stub.osdmap.map_change import MapChange
 from mgr_stub.console.session import Session
 from mgr_stub.crush.edit import with_host
@@ -78,8 +79,8 @@ class StubSide:
             pg = cluster.pgs.get(pgid)
             if pg is not None and pg.num_objects != count:
                 pg.num_objects, pg.num_copies = count, count * cluster.size_of(pg)
-                cluster.look_at(pg)
-        cluster.forget_sums()
+                pg_reports.refresh(cluster, pg)
+        cluster.invalidate_sums()
 
     # -- events ----------------------------------------------------------------------------------
 
@@ -107,7 +108,7 @@ class StubSide:
     def _do_add_osd(self, osd: int, host: str, weight: float) -> None:
         crush = with_host(self.simulation.cluster.crush.as_dump(), host, {osd: ("hdd", weight)},
                           "default")
-        self.simulation.enact(MapChange(crush=crush))
+        self.simulation.apply_change(MapChange(crush=crush))
 
     def _do_create_pool(self, name: str, pgs: int, kind: str) -> None:
         erasure = kind == "erasure"

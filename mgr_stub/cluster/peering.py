@@ -1,0 +1,72 @@
+"""What a PG decides as it peers: its acting set, its pg_temp entry, and what blocks it."""
+
+from __future__ import annotations
+
+from typing import Optional, Set
+
+from ..osdmap.osd_map import primary_of
+from ..osdmap.primaries import as_kept, nonprimary_shards
+from ..osdmap.upmap import NONE, Mapping
+from .cluster import Cluster
+from .pg import Pg
+from .pg_state import acting_of
+
+
+def wanted_acting(cluster: Cluster, pg: Pg) -> Mapping:
+    """The acting set that results from peering; a PG that is `down` keeps its own."""
+    if blockers_of(cluster, pg):
+        return cluster.map.acting(pg.pgid)
+    return acting_of(pg, cluster.map.up.get(pg.pgid, ()), cluster.size_of(pg),
+                     cluster.min_size_of(pg), cluster.map.is_up,
+                     cluster.map.acting(pg.pgid) if cluster.log_recovery else None)
+
+
+def wanted_temp(cluster: Cluster, pg: Pg) -> Optional[Mapping]:
+    """The pg_temp entry that the PG asks for once peered; None if its up set can serve."""
+    acting, up = wanted_acting(cluster, pg), cluster.map.up.get(pg.pgid, ())
+    if acting != up:
+        return acting
+    unable = nonprimary_shards(cluster.map.pools[pg.pool_id])
+    leader = cluster.map.up_primary(pg.pgid) if unable else NONE
+    return up if leader in up and up.index(leader) in unable else None
+
+
+def blockers_of(cluster: Cluster, pg: Pg) -> Set[int]:
+    """Down OSDs without which the PG cannot know its last writes.
+
+    Of every acting set that served writes since the PG was clean, enough OSDs to read the data
+    have to be up (PeeringState::build_prior, PastIntervals::PriorSet).
+    """
+    blockers: Set[int] = set()
+    for members in pg.past_intervals:
+        down = {osd for osd in members if osd != NONE and not cluster.map.is_up(osd)}
+        alive = sum(1 for osd in members if osd != NONE) - len(down)
+        if down and alive < cluster.map.data_chunks(pg.pool_id):
+            blockers |= {osd for osd in down if cluster.map.exists(osd)}
+    return blockers
+
+
+def record_interval(cluster: Cluster, pg: Pg) -> None:
+    """Records the acting set of a PG that has peered; a clean PG forgets the earlier ones."""
+    acting = cluster.map.acting(pg.pgid)
+    present = sum(1 for osd in acting if osd != NONE)
+    if blockers_of(cluster, pg):
+        return
+    if not pg.transfers and present == cluster.size_of(pg):
+        pg.past_intervals = ()
+    elif acting not in pg.past_intervals and present >= cluster.min_size_of(pg):
+        pg.past_intervals += (acting,)
+
+
+def hides_remapped(cluster: Cluster, pg: Pg, temp: Optional[Mapping]) -> bool:
+    """True if an OSD that is new to the PG becomes its primary by a pg_temp entry alone.
+
+    Seen on 20.2.4: such a primary begins without the mark of being remapped
+    (PeeringState::init), which only a change of the sets would set, and once it is clean it
+    reports nothing as misplaced.
+    """
+    if not temp or pg.pgid not in cluster.map.pg_temp:
+        return False
+    leader = primary_of(as_kept(temp, cluster.map.pools[pg.pool_id]))
+    return leader != cluster.map.acting_primary(pg.pgid) and any(
+        transfer.is_new for transfer in pg.transfers.values() if transfer.target == leader)

@@ -1,0 +1,102 @@
+"""What PGs report to the mgr: state and counts, cached while nothing happens to the PG."""
+
+from __future__ import annotations
+
+from typing import Tuple
+
+from ..osdmap.upmap import NONE
+from .cluster import Cluster, Peering
+from .peering import blockers_of
+from .pg import Pg
+from .pg_state import Counts, peered_counts, peered_state
+
+#: State of a PG that is neither moving nor in trouble.
+CLEAN = "active+clean"
+
+#: What a PG reports: its state, and its misplaced and degraded object copies.
+Report = Tuple[str, Counts]
+
+_NO_COUNTS = Counts(0, 0)
+
+
+def refresh(cluster: Cluster, pg: Pg) -> None:
+    """Updates `cluster.unclean`; to be called after everything that may change a PG's reports."""
+    cluster.revision += 1
+    pg.forget_reports()
+    up = cluster.map.up.get(pg.pgid, ())
+    is_clean = not pg.movable or (
+        not pg.transfers and pg.held == up and pg.pgid not in cluster.peering
+        and pg.pgid not in cluster.map.pg_temp and len(up) == cluster.size_of(pg)
+        and NONE not in up and pg.scrub_until <= cluster.clock.now and not pg.inconsistent)
+    if is_clean:
+        cluster.unclean.pop(pg.pgid, None)
+    else:
+        cluster.unclean[pg.pgid] = pg
+
+
+def state_of(cluster: Cluster, pg: Pg) -> str:
+    """The state that the PG reports; that of an unmovable PG stays as in the state file."""
+    return reported(cluster, pg)[0]
+
+
+def misplaced_of(cluster: Cluster, pg: Pg) -> int:
+    """Misplaced object copies that the PG reports; none before it has peered with its up set."""
+    return reported(cluster, pg)[1].misplaced
+
+
+def reported(cluster: Cluster, pg: Pg) -> Report:
+    """What the PG reports between two changes of the map; cached for a PG that waits to copy."""
+    waiting = pg.waiting_report
+    if waiting is not None and not pg.backfilling and waiting[0] == pg.toofull:
+        cached: Report = waiting[1]
+        return cached
+    report = compute_report(cluster, pg)
+    if not pg.backfilling and pg.pgid not in cluster.peering:
+        pg.waiting_report = pg.toofull, report
+    return report
+
+
+def compute_report(cluster: Cluster, pg: Pg) -> Report:
+    """What the PG reports, not cached: valid in the middle of a change of the map as well."""
+    counts = counts_of(cluster, pg)
+    if not pg.movable:
+        return pg.file_state, counts
+    if pg.pgid not in cluster.unclean:
+        return CLEAN, counts
+    peering = cluster.peering.get(pg.pgid)
+    if peering is not None:
+        return _peering_state(cluster, pg, peering), counts
+    up, acting = cluster.map.up.get(pg.pgid, ()), cluster.map.acting(pg.pgid)
+    if any(cluster.map.is_up(osd) for osd in acting) and blockers_of(cluster, pg):
+        return "down" if acting == up else "down+remapped", counts
+    state = peered_state(pg, up, acting, cluster.size_of(pg), cluster.min_size_of(pg),
+                         cluster.map.is_up, counts)
+    state += "+inconsistent" if pg.inconsistent else ""
+    return state + "+scrubbing" if pg.scrub_until > cluster.clock.now else state, counts
+
+
+def _peering_state(cluster: Cluster, pg: Pg, peering: Peering) -> str:
+    """At the moment of the change the mgr still has the last report."""
+    if cluster.clock.now <= peering.since:
+        return "unknown" if pg.creating else peering.last_state
+    if pg.creating:
+        return "creating+peering"
+    return "remapped+peering" if pg.pgid in cluster.map.pg_temp else "peering"
+
+
+def counts_of(cluster: Cluster, pg: Pg) -> Counts:
+    """Misplaced and degraded object copies that a PG reports; none while it peers."""
+    if not pg.movable:
+        return Counts(pg.stat("num_objects_misplaced"), pg.stat("num_objects_degraded"))
+    if pg.pgid not in cluster.unclean:
+        return _NO_COUNTS
+    peering = cluster.peering.get(pg.pgid)
+    if peering is not None and (cluster.clock.now > peering.since
+                                or pg.pgid not in cluster.map.pg_temp):
+        return _NO_COUNTS
+    up, acting = cluster.map.up.get(pg.pgid, ()), cluster.map.acting(pg.pgid)
+    if acting == up and not pg.transfers and not any(osd in pg.held for osd in up):
+        return _NO_COUNTS  # no OSD has the data, or none that has it is up
+    if blockers_of(cluster, pg) or pg.hides_remapped and not pg.transfers and NONE not in acting:
+        return _NO_COUNTS
+    return peered_counts(pg, up, acting, cluster.size_of(pg))
