@@ -8,6 +8,7 @@ from typing import Any, Callable, Dict, List, Optional
 from mgr_module import MgrModule, Option
 
 from .cli import Commands
+from .commands.module_parts import ModuleParts
 from .compat import Registry
 from .control.balancer import Balancer
 from .control.balancing_scope import bad_options
@@ -45,6 +46,9 @@ class Module(Commands, MgrModule):
         self.balancer = Balancer(self.gateway, self.plan_store, self.plan_service, self, self.settings,
                                  clock, self.wakeup.set, self.log)
         self.next_round_at: Optional[float] = None
+        self.connect_commands(ModuleParts(
+            self.balancer, self.gateway, self.plan_service, self.plan_store, self.options,
+            self.settings, clock, lambda: self.next_round_at, self.wakeup.set))
         self._stopping = False
         self._backoff = Backoff(_FIRST_BACKOFF_SECONDS, _LONGEST_BACKOFF_SECONDS)
         self._failure = ""

@@ -1,8 +1,12 @@
 """How a command answers: data for machines, text for people, one sentence for errors."""
 from __future__ import annotations
 
+import errno
 import json
+import logging
 from typing import Any, Callable, NamedTuple, Tuple
+
+from ..gateway.gateway import NotReady
 
 FORMATS = ("plain", "json", "json-pretty")
 
@@ -27,6 +31,7 @@ class CommandError(Exception):
 
 
 def render(answer: CommandAnswer, output_format: str) -> str:
+    """The answer's text in one of FORMATS."""
     if output_format == "json":
         return json.dumps(answer.data, sort_keys=True) + "\n"
     if output_format == "json-pretty":
@@ -35,18 +40,20 @@ def render(answer: CommandAnswer, output_format: str) -> str:
 
 
 def run_command(command: Callable[[], CommandAnswer], output_format: str,
-              unexpected: Callable[[], None], bad_format_errno: int) -> CommandResult:
-    """Runs a command's body. `unexpected` logs an exception that nobody foresaw."""
+                log: logging.Logger) -> CommandResult:
+    """Runs a command; returns (0 or a negative errno, output, one sentence for stderr)."""
     if output_format not in FORMATS:
-        return (-bad_format_errno, "", "format '%s' is not supported; use one of %s"
-                % (output_format, ", ".join(FORMATS)))
+        return (-errno.EINVAL, "", f"format '{output_format}' is not supported; use one of"
+                f" {', '.join(FORMATS)}")
     try:
         answer = command()
         return 0, render(answer, output_format), answer.note
-    except CommandError as refusal:
-        return refusal.errno, "", " ".join(refusal.sentence.split())
+    except CommandError as error:
+        return error.errno, "", " ".join(error.sentence.split())
+    except NotReady as not_ready:
+        return -errno.EAGAIN, "", " ".join(f"{not_ready}; try again".split())
     except Exception as error:
-        unexpected()
-        said = " ".join(f"{type(error).__name__}: {error}".split())
-        return (-bad_format_errno, "",
-                f"equilibrium failed to answer ({said}); the mgr log has more")
+        log.exception("a command failed")
+        found = " ".join(f"{type(error).__name__}: {error}".split())
+        return (-errno.EINVAL, "",
+                f"equilibrium failed to answer ({found}); the mgr log has more")

@@ -19,7 +19,7 @@ LAYERS = (
     "runtime", "crush", "snapshot", "plan", "planner.objective", "planner.bound",
     "planner.state", "planner.search",
     "planner", "settings", "removed_options", "gateway", "plan_service", "execution", "observation",
-    "control", "report", "compat", "old_python", "cli", "module", "__init__")
+    "control", "report", "commands", "compat", "old_python", "cli", "module", "__init__")
 PURE = ("crush", "snapshot", "plan", "planner")
 #: Nothing of these makes a plan another one.
 OUTSIDE = {"mgr_module", "time", "datetime", "random", "threading"}

@@ -1,0 +1,52 @@
+"""The newest view of the cluster that a command can have without waiting."""
+from __future__ import annotations
+
+import errno
+from typing import Optional, Tuple
+
+from ..gateway.gateway import NotReady
+from ..observation.cluster_view import ClusterView, with_figures_of_now
+from ..report.command_answer import CommandError
+from .module_parts import ModuleParts
+
+
+class CurrentView:
+    """The serve loop's last view, with those figures of now that cost milliseconds to read."""
+
+    def __init__(self, parts: ModuleParts) -> None:
+        self._parts = parts
+
+    def request_if_old(self) -> bool:
+        """Has the serve loop observe the cluster anew where its last view is older than a round, or
+        where there is none; returns whether it did."""
+        view = self._parts.balancer.view
+        is_old = view is None or self.age(view) > self._parts.settings().sleep_interval
+        if is_old:
+            self._parts.balancer.request_observation()
+        return is_old
+
+    def newest(self) -> Tuple[Optional[ClusterView], Optional[str]]:
+        """(the view, None before the first one; a change since then that ends a rest, or None)."""
+        balancer = self._parts.balancer
+        view = balancer.view
+        if view is None:
+            return None, None
+        try:
+            summary = self._parts.gateway.summary()
+        except NotReady:   # the mgr knows nothing newer
+            return view, None
+        return with_figures_of_now(view, summary, balancer.pending), balancer.news(summary)
+
+    def required(self) -> Tuple[ClusterView, float]:
+        """(the view, its age in seconds). Raises CommandError before the first one."""
+        self.request_if_old()
+        view, _ = self.newest()
+        if view is None:
+            raise CommandError(
+                errno.EAGAIN, "the cluster has not been looked at yet"
+                f" ({self._parts.balancer.reason}); a look has been started, try again")
+        return view, self.age(view)
+
+    def age(self, view: ClusterView) -> float:
+        """Seconds since the view's snapshot was taken."""
+        return max(0.0, self._parts.clock() - view.snapshot.taken_at)

@@ -1,0 +1,30 @@
+"""The parts of the module that commands work with."""
+from __future__ import annotations
+
+from typing import Callable, NamedTuple, Optional
+
+from ..control.balancer import Balancer
+from ..gateway.gateway import Gateway
+from ..plan.store import PlanStore
+from ..plan_service.plan_service import PlanService
+from ..removed_options import RemovedOptions
+from ..settings import Settings
+
+
+class ModuleParts(NamedTuple):
+    """One of each; all may be used from any thread."""
+
+    balancer: Balancer
+    gateway: Gateway
+    plan_service: PlanService
+    plan_store: PlanStore
+    options: RemovedOptions
+    settings: Callable[[], Settings]
+    clock: Callable[[], float]                       # seconds since the epoch
+    next_round_at: Callable[[], Optional[float]]     # on that clock; None before the first round
+    wake: Callable[[], None]                         # ends the wait of the serve loop
+
+    def executing(self) -> Optional[str]:
+        """Name of the kept plan that is being executed, or None."""
+        execution = self.balancer.execution
+        return execution.name if execution is not None and execution.name else None

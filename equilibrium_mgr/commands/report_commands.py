@@ -1,0 +1,103 @@
+"""`status`, `eval`, `explain`, `history` and `dump-state`."""
+from __future__ import annotations
+
+import errno
+from typing import Any, Dict, Optional
+
+from ..report.command_answer import CommandAnswer, CommandError
+from ..report.evaluation import evaluate_cluster, evaluate_plan, evaluate_pool
+from ..report.explain import explain
+from ..report.history import report_history
+from ..report.options import options_json
+from ..report.state_dump import dump_state
+from ..report.status import report_status
+from .current_view import CurrentView
+from .module_parts import ModuleParts
+from .plan_arguments import present_options
+from .plan_commands import PlanCommands
+from .pool_names import find_pool
+
+#: In front of a plan's name where it could be taken for a pool.
+_PLAN_PREFIX = "plan/"
+
+
+class ReportCommands:
+    """Commands that only read. They raise CommandError for what they do not find."""
+
+    def __init__(self, parts: ModuleParts, plans: PlanCommands) -> None:
+        self._parts = parts
+        self._plans = plans
+        self._view = CurrentView(parts)
+
+    def status(self) -> CommandAnswer:
+        """What equilibrium does and why."""
+        parts = self._parts
+        look_started = self._view.request_if_old()
+        view, news = self._view.newest()
+        return report_status(parts.balancer, parts.plan_service, parts.settings().active,
+                             parts.clock(), parts.next_round_at(), self._options(), view,
+                             look_started, news)
+
+    def _options(self) -> Dict[str, Any]:
+        view = self._parts.balancer.view
+        return options_json(self._parts.options.value, view.snapshot if view is not None else None)
+
+    def evaluate(self, option: Optional[str]) -> CommandAnswer:
+        """The present placement, a plan (its name or plan/NAME) or a pool (its name, id or
+        pool/NAME); a plan goes before a pool."""
+        if not option:
+            return self._evaluate_cluster()
+        plan = option[len(_PLAN_PREFIX):] if option.startswith(_PLAN_PREFIX) else option
+        service = self._parts.plan_service
+        if plan in self._parts.plan_store.heads() or plan in service.plans_in_progress():
+            answer = self._evaluate_plan(plan)
+            if plan == option and self._find_pool(option) is not None:
+                return answer._replace(note=f"'{option}' is a plan and a pool; 'ceph equilibrium"
+                                       f" eval pool/{option}' shows the pool")
+            return answer
+        if service.last_failure(plan):
+            self._plans.plan(plan)   # raises with the failure
+        pool = self._find_pool(option)
+        if pool is not None:
+            view, age = self._view.required()
+            if pool in view.usage.pools:
+                return evaluate_pool(pool, view.usage, view.snapshot.epoch, age)
+        raise CommandError(errno.ENOENT, f"'{option}' is neither a plan nor a pool")
+
+    def _evaluate_cluster(self) -> CommandAnswer:
+        view, age = self._view.required()
+        return evaluate_cluster(view.usage, view.bounds, view.snapshot.epoch, age,
+                                view.classes_now, view.snapshot,
+                                age > self._parts.settings().sleep_interval)
+
+    def _evaluate_plan(self, name: str) -> CommandAnswer:
+        plan, settings = self._plans.plan(name), self._parts.settings()
+        comparison = self._parts.plan_service.compare(
+            name, present_options(settings), settings.max_plan_seconds)
+        return evaluate_plan(name, plan, comparison, self._parts.gateway.epoch())
+
+    def explain(self, what: Optional[str]) -> CommandAnswer:
+        """Why the cluster, an OSD, a pool or a PG is not better off."""
+        view, age = self._view.required()
+        balancer, settings = self._parts.balancer, self._parts.settings()
+        answer = explain(what, view, balancer, settings, age)
+        pool = self._find_pool(what) if what else None
+        if answer is None and pool is not None:
+            answer = explain(pool, view, balancer, settings, age)
+        if answer is None:
+            raise CommandError(errno.ENOENT, f"'{what}' is no OSD, no pool and no PG")
+        return answer
+
+    def history(self) -> CommandAnswer:
+        """What has been moved."""
+        balancer = self._parts.balancer
+        return report_history(balancer.history, balancer.episode, self._parts.clock())
+
+    def dump_state(self, anonymous: bool) -> CommandAnswer:
+        """The cluster's state at the last reading, which has its time in it."""
+        reading = self._parts.gateway.last_reading()
+        self._view.request_if_old()
+        return dump_state(reading, anonymous)
+
+    def _find_pool(self, text: str) -> Optional[str]:
+        return find_pool(text, self._parts.gateway.pool_ids_by_name())

@@ -1,0 +1,41 @@
+"""`on` and `off`."""
+from __future__ import annotations
+
+from ..report.command_answer import CommandAnswer
+from .module_parts import ModuleParts
+from .plan_commands import refuse_old_clients
+
+
+class SwitchCommands:
+    """Automatic balancing on and off."""
+
+    def __init__(self, parts: ModuleParts) -> None:
+        self._parts = parts
+
+    def on(self) -> CommandAnswer:
+        """Switches automatic balancing on, and the built-in balancer off."""
+        gateway = self._parts.gateway
+        refuse_old_clients(gateway)
+        builtin_was_active = gateway.builtin_balancer_active()
+        if builtin_was_active:
+            gateway.switch_off_builtin_balancer()
+        gateway.set_option("active", "true")
+        self._parts.balancer.switch_on(builtin_was_active)
+        sentences = ["automatic balancing is on"]
+        if builtin_was_active:
+            sentences.append("the built-in balancer was switched off")
+        return CommandAnswer({"active": True, "builtin_balancer_switched_off": builtin_was_active},
+                             "; ".join(sentences))
+
+    def off(self) -> CommandAnswer:
+        """Switches automatic balancing off, and stops the execution of a kept plan."""
+        gateway = self._parts.gateway
+        gateway.set_option("active", "false")
+        stopped = self._parts.balancer.switch_off()
+        sentences = ["automatic balancing is off"]
+        if stopped:
+            sentences.append(f"the execution of plan '{stopped}' was stopped")
+        if not gateway.builtin_balancer_active() and gateway.builtin_balancer_runs():
+            sentences.append(
+                "the built-in balancer stays off ('ceph balancer on' brings it back)")
+        return CommandAnswer({"active": False, "stopped_plan": stopped}, "; ".join(sentences))
