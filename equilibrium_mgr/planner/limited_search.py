@@ -1,13 +1,14 @@
-"""The best that a limited number of moves, or of bytes, can do.
+"""The best placement that a limited number of moves, or of bytes, can reach.
 
-A whole plan's beginning is not that: parts of it prepare what comes later. Here the question is
-turned round: to bring every OSD of a set to a level, how many moves does it take? The lowest level
-that the limit pays for is searched for by halving, set by set. What a set gains for its moves
-decides which sets get them, and what is left relieves the fullest OSDs.
+The beginning of a whole plan is not that: parts of it prepare what comes later. Here the question
+is how many moves it takes to bring all OSDs of a set to a utilization. The lowest utilization that
+the limit allows is found by bisection, for each set by itself. The sets that gain most for their
+moves get them; moves that are left relieve the fullest OSDs.
 """
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from bisect import bisect_left
+from typing import List, NamedTuple, Optional, Sequence, Tuple
 
 from ..plan.options import PlanOptions
 from ..runtime.checkpoints import Checkpoint
@@ -16,55 +17,56 @@ from .bound.lower_bound import UtilizationBounds
 from .move_order import Change
 from .objective import AIM_SCORE_WEIGHTS, AIM_WEIGHTS
 from .placement_score import pool_free_bytes, score_placement
-from .search.repair import RepairGoal, Repair
+from .search.repair import OverfullOsd, Repair
 from .search.search import Search
 from .state.constraints import SearchConstraints
 from .state.osd_sets import OsdSetState
 from .state.placement_state import PlacementState, ShardMove
 
-#: Levels tried per set: by halving down to the lowest, and between that and the top.
+#: Utilizations tried per set: by bisection for the lowest one, and between that and the present one.
 _HALVINGS = 12
-_LEVELS = 8
+_CURVE_POINTS = 8
 
-#: Shards and targets looked at for one move.
+#: Shards and targets examined for one move.
 _SHARDS = 12
 _TARGETS = 40
 
-
-#: Usable bytes that differ by less are the same.
+#: Usable bytes that differ by less are equal.
 _SAME_BYTES = 1 << 20
 
 
 class MoveCost(NamedTuple):
-    """What moves cost; those of no bytes are free."""
+    """The cost of moves; those of no bytes are free."""
 
     moves: int = 0
     bytes: int = 0
 
     def plus(self, other: MoveCost) -> MoveCost:
+        """The sum of both."""
         return MoveCost(self.moves + other.moves, self.bytes + other.bytes)
 
     def within(self, options: PlanOptions) -> bool:
+        """True if the cost keeps the limits of the options."""
         return ((options.max_moves is None or self.moves <= options.max_moves)
                 and (options.max_bytes is None or self.bytes <= options.max_bytes))
 
 
 class _CurvePoint(NamedTuple):
-    """A level of a set, and the moves that lead there."""
+    """The highest utilization of a set (a ratio), and the moves that lead there."""
 
-    level: float
+    utilization: float
     steps: Tuple[ShardMove, ...]
-    spent: MoveCost
+    cost: MoveCost
 
 
 def limited_placement(snapshot: Snapshot, options: PlanOptions, bounds: UtilizationBounds,
-                  beginning: Sequence[Change], checkpoint: Checkpoint
-                  ) -> Optional[PlacementState]:
-    """The placement that a limited search finds, or None where the beginning of a whole plan,
-    which keeps the limits as well, lowers the highest utilizations further."""
+                      beginning: Sequence[Change],
+                      checkpoint: Checkpoint) -> Optional[PlacementState]:
+    """Returns the placement that a limited search finds, or None where `beginning`, the changes of
+    a whole plan up to the limits, lowers the highest utilizations further."""
     placement = PlacementState(snapshot, options, checkpoint)
     search = LimitedSearch(placement, bounds, options, checkpoint)
-    room = pool_free_bytes(placement, search.data_groups)
+    free = pool_free_bytes(placement, search.data_groups)
     other = PlacementState(snapshot, options, checkpoint)
     for change in beginning:
         for source, target in change.moves:
@@ -72,24 +74,25 @@ def limited_placement(snapshot: Snapshot, options: PlanOptions, bounds: Utilizat
     search.run()
     placement.observers.clear()
 
-    def worth(placed: PlacementState) -> Tuple[float, float]:
-        tops = sum(members.usable_bytes * max(placed.capacity_utilization(i) for i in members.osds)
-                   for members in search.sets)
-        return -round(tops / _SAME_BYTES), score_placement(
-            placed, search.sets, search.data_groups, room, AIM_WEIGHTS[options.aim][0],
+    def score(placed: PlacementState) -> Tuple[float, float]:
+        highest = sum(
+            osd_set.usable_bytes * max(placed.capacity_utilization(i) for i in osd_set.osds)
+            for osd_set in search.sets)
+        return -round(highest / _SAME_BYTES), score_placement(
+            placed, search.sets, search.data_groups, free, AIM_WEIGHTS[options.aim][0],
             AIM_SCORE_WEIGHTS[options.aim])
-    return placement if worth(placement) >= worth(other) else None
+    return placement if score(placement) >= score(other) else None
 
 
 class LimitedSearch:
-    """One run over a board that nothing has been moved on."""
+    """One search over a placement on which no moves have been made."""
 
     def __init__(self, placement: PlacementState, bounds: UtilizationBounds, options: PlanOptions,
                  checkpoint: Checkpoint) -> None:
         self._placement = placement
         self._options = options
         self._stopped = False
-        self._tightly = False   # shards go where they just fit, to keep the emptiest for others
+        self._best_fit = False   # shards go where they just fit, to keep the emptiest for others
         self._outer_checkpoint = checkpoint
         search = Search(placement, bounds, AIM_WEIGHTS[options.aim][0], checkpoint)
         self.sets: List[OsdSetState] = search.sets
@@ -100,98 +103,107 @@ class LimitedSearch:
         self._shard_index = search.shard_index
 
     def run(self) -> None:
-        """Leaves the board as the limited moves make it."""
-        curves = [self._curve(members) for members in self.sets]
-        chosen = _share_out(curves, [members.usable_bytes for members in self.sets],
+        """Makes the limited moves."""
+        curves = [self._curve(osd_set) for osd_set in self.sets]
+        chosen = _share_out(curves, [osd_set.usable_bytes for osd_set in self.sets],
                             self._options)
         spent = MoveCost()
-        for members, reached in zip(self.sets, chosen):
-            for step in reached.steps:
-                self._placement.move(*step)
-            spent = spent.plus(reached.spent)
-        for members, reached in zip(self.sets, chosen):
-            further = self._lowest(members, spent, _HALVINGS // 2)
+        for point in chosen:
+            spent = self._move_to(point, spent)
+        for osd_set in self.sets:
+            further = self._lowest(osd_set, spent, _HALVINGS // 2)
             if further is not None:
-                for step in further.steps:
-                    self._placement.move(*step)
-                spent = spent.plus(further.spent)
+                spent = self._move_to(further, spent)
         self._even_out(spent)
+
+    def _move_to(self, point: _CurvePoint, spent: MoveCost) -> MoveCost:
+        for step in point.steps:
+            self._placement.move(*step)
+        return spent.plus(point.cost)
 
     def _checkpoint(self, _moves: Optional[int] = None) -> bool:
         if not self._stopped and not self._outer_checkpoint(len(self._placement.moved_pgs)):
             self._stopped = True
         return not self._stopped
 
-    # -- levels of one set -----------------------------------------------------------------------
+    # -- utilizations of one set -----------------------------------------------------------------
 
-    def _curve(self, members: OsdSetState) -> List[_CurvePoint]:
-        """Levels from the present one down to the lowest within the limit; the board is as before."""
-        top = self._top(members)
-        curve = [_CurvePoint(top, (), MoveCost())]
-        lowest = self._lowest(members, MoveCost(), _HALVINGS)
+    def _curve(self, osd_set: OsdSetState) -> List[_CurvePoint]:
+        """Points from the present utilization down to the lowest within the limit. The placement
+        is left unchanged."""
+        highest = self._highest(osd_set)
+        curve = [_CurvePoint(highest, (), MoveCost())]
+        lowest = self._lowest(osd_set, MoveCost(), _HALVINGS)
         if lowest is None:
             return curve
-        for part in range(1, _LEVELS):
-            reached = self._reach(members, top - (top - lowest.level) * part / _LEVELS, MoveCost())
-            if reached is not None:
-                curve.append(reached)
+        for part in range(1, _CURVE_POINTS):
+            point = self._reach(osd_set, highest - (highest - lowest.utilization) * part
+                                / _CURVE_POINTS, MoveCost())
+            if point is not None:
+                curve.append(point)
         return curve + [lowest]
 
-    def _lowest(self, members: OsdSetState, spent: MoveCost, halvings: int) -> Optional[_CurvePoint]:
-        high = self._top(members)
-        low = min(high, members.bound)
-        best = self._reach(members, low, spent)
+    def _lowest(self, osd_set: OsdSetState, spent: MoveCost,
+                halvings: int) -> Optional[_CurvePoint]:
+        """The lowest utilization within what the limits leave after `spent`, or None."""
+        high = self._highest(osd_set)
+        low = min(high, osd_set.bound)
+        best = self._reach(osd_set, low, spent)
         if best is not None:
             return best
         for _ in range(halvings):
             middle = (low + high) / 2.0
-            reached = self._reach(members, middle, spent)
-            if reached is None:
+            point = self._reach(osd_set, middle, spent)
+            if point is None:
                 low = middle
             else:
-                best, high = reached, min(middle, reached.level)
+                best, high = point, min(middle, point.utilization)
         return best
 
-    def _top(self, members: OsdSetState) -> float:
-        return max(self._placement.capacity_utilization(i) for i in members.osds)
+    def _highest(self, osd_set: OsdSetState) -> float:
+        return max(self._placement.capacity_utilization(i) for i in osd_set.osds)
 
-    def _reach(self, members: OsdSetState, level: float, spent: MoveCost) -> Optional[_CurvePoint]:
-        """The moves that bring all OSDs of a set to a level, None where they cost too much. The
-        board is as before."""
-        for self._tightly in (False, True):
-            reached = self._try(members, level, spent)
-            if reached is not None:
-                return reached
+    def _reach(self, osd_set: OsdSetState, utilization: float,
+               spent: MoveCost) -> Optional[_CurvePoint]:
+        """The moves that bring all OSDs of a set to a utilization, None where they cost too much.
+        The placement is left unchanged."""
+        for self._best_fit in (False, True):
+            point = self._try(osd_set, utilization, spent)
+            if point is not None:
+                return point
         return None
 
-    def _try(self, members: OsdSetState, level: float, spent: MoveCost) -> Optional[_CurvePoint]:
+    def _try(self, osd_set: OsdSetState, utilization: float,
+             spent: MoveCost) -> Optional[_CurvePoint]:
         placement = self._placement
-        # what an operator's weights call full may be far above what any OSD may be filled to
-        real = max(members.max_utilization(placement), members.bound + members.typical_shard)
-        self._limits.set_max_utilization(members.osds, min(level, real))
+        # a ratio of the capacity that an operator's weights leave may be far above any OSD's limit
+        real = max(osd_set.max_utilization(placement), osd_set.bound + osd_set.typical_shard)
+        self._limits.set_max_utilization(osd_set.osds, min(utilization, real))
         steps: List[ShardMove] = []
         cost: Optional[MoveCost] = MoveCost()
-        for osd in sorted((i for i in members.osds if self._excess(i, level) > 0.0),
+        for osd in sorted((i for i in osd_set.osds if self._excess(i, utilization) > 0.0),
                           key=lambda i: (-placement.capacity_utilization(i), i)):
-            cost = self._relieve(osd, members, level, spent, cost, steps)
+            assert cost is not None
+            cost = self._relieve(osd, osd_set, utilization, spent, cost, steps)
             if cost is None:
                 break
-        reached = max(placement.capacity_utilization(i) for i in members.osds)
+        reached = max(placement.capacity_utilization(i) for i in osd_set.osds)
         for pg, source, target in reversed(steps):
             placement.move(pg, target, source)
         if cost is None or not steps:
             return None
         return _CurvePoint(reached, tuple(steps), cost)
 
-    def _relieve(self, osd: int, members: OsdSetState, level: float, spent: MoveCost,
+    def _relieve(self, osd: int, osd_set: OsdSetState, utilization: float, spent: MoveCost,
                  cost: MoveCost, steps: List[ShardMove]) -> Optional[MoveCost]:
-        """Moves shards off an OSD until it is at the level; what all has cost, or None."""
+        """Moves shards off an OSD until it is at the utilization, and adds them to `steps`; returns
+        `cost` with theirs, or None where that is not possible within the limits."""
         placement = self._placement
-        while self._excess(osd, level) > 0.0:
+        while self._excess(osd, utilization) > 0.0:
             if not (placement.is_source[osd] and self._checkpoint()):
                 return None
-            found = (self._single(osd, self._excess(osd, level))
-                     or self._other(osd, members, level))
+            found = (self._single(osd, self._excess(osd, utilization))
+                     or self._repair_moves(osd, osd_set, utilization))
             if not found:
                 return None
             for step in found:
@@ -203,16 +215,18 @@ class LimitedSearch:
                 return None
         return cost
 
-    def _excess(self, osd: int, level: float) -> float:
-        """Bytes above a level; an OSD that is held to a share is never asked for more than that."""
+    def _excess(self, osd: int, utilization: float) -> float:
+        """Bytes above a utilization of the capacity; for an OSD that is held to a share never more
+        than what is beyond the share."""
         placement = self._placement
-        most = max(level * placement.capacity_bytes[osd] + placement.spared_bytes[osd], placement.share_limit_bytes.get(osd, 0))
+        most = max(utilization * placement.capacity_bytes[osd] + placement.spared_bytes[osd],
+                   placement.share_limit_bytes.get(osd, 0))
         return placement.used_bytes[osd] - most - 1.0
 
     def _single(self, osd: int, need: float) -> Tuple[ShardMove, ...]:
-        """One shard that is enough, the smallest such; else the largest that can go."""
+        """A move of the smallest shard of `need` bytes or more that can go, else of the largest."""
         shards = self._shard_index.by_size(osd)
-        enough = _first_at_least(shards, need)
+        enough = bisect_left(shards, (need, -1, -1))
         for offers in (shards[enough:enough + _SHARDS],
                        shards[max(0, enough - _SHARDS):enough][::-1]):
             for size, pg, group in offers:
@@ -222,7 +236,7 @@ class LimitedSearch:
         return ()
 
     def _target(self, osd: int, size: int, pg: int, group: int) -> Optional[int]:
-        """Where the shard may go: the best OSD, or the fullest that it fits on."""
+        """The OSD that the shard goes to: the best one, or for best fit the fullest possible."""
         placement, limits = self._placement, self._limits
         best: Optional[int] = None
         for number, (_, target) in enumerate(self._targets.candidates(group, osd)):
@@ -230,54 +244,50 @@ class LimitedSearch:
                 break
             if (target != osd and limits.fits(target, size, group, -1)
                     and placement.is_legal(pg, osd, target)):
-                if not self._tightly:
+                if not self._best_fit:
                     return target
-                if best is None or placement.capacity_utilization(target) > placement.capacity_utilization(best):
+                if best is None or (placement.capacity_utilization(target)
+                                    > placement.capacity_utilization(best)):
                     best = target
         return best
 
-    def _other(self, osd: int, members: OsdSetState, level: float) -> Tuple[ShardMove, ...]:
-        """Shards that only move together, a swap or a chain."""
+    def _repair_moves(self, osd: int, osd_set: OsdSetState,
+                      utilization: float) -> Tuple[ShardMove, ...]:
+        """A joint move, a swap or a chain."""
         placement = self._placement
-        goal = (placement.used_bytes[osd] - self._excess(osd, level)) / placement.size_bytes[osd]
-        found = self._repair.find(osd, RepairGoal(members.osds, -1, 0.0, goal, 0.0, 0.0))
+        wanted = (placement.used_bytes[osd]
+                  - self._excess(osd, utilization)) / placement.size_bytes[osd]
+        found = self._repair.find(osd, OverfullOsd(osd_set.osds, wanted, 0.0))
         return found.steps if found is not None else ()
 
     # -- what is left ------------------------------------------------------------------------------
 
     def _even_out(self, spent: MoveCost) -> None:
-        """Moves that are left take from the fullest OSDs what makes none as full as they were."""
+        """Moves that are left take from the fullest OSDs, to OSDs that stay emptier than they were."""
         placement = self._placement
-        for members in sorted(self.sets, key=lambda s: -s.usable_bytes):
-            for osd in sorted(members.osds, key=lambda i: (-placement.capacity_utilization(i), i)):
-                level = placement.capacity_utilization(osd) - members.typical_shard / 4.0
-                if level <= members.bound or not self._checkpoint():
+        for osd_set in sorted(self.sets, key=lambda s: -s.usable_bytes):
+            for osd in sorted(osd_set.osds,
+                              key=lambda i: (-placement.capacity_utilization(i), i)):
+                wanted = placement.capacity_utilization(osd) - osd_set.typical_shard / 4.0
+                if wanted <= osd_set.bound or not self._checkpoint():
                     break
-                self._limits.set_max_utilization(members.osds, min(level, members.max_utilization(placement)))
-                found = self._single(osd, self._excess(osd, level)) if placement.is_source[osd] else ()
+                self._limits.set_max_utilization(
+                    osd_set.osds, min(wanted, osd_set.max_utilization(placement)))
+                found = (self._single(osd, self._excess(osd, wanted))
+                         if placement.is_source[osd] else ())
                 for pg, _, _ in found:
-                    size = placement.pg_bytes[pg]
-                    if self._excess(osd, level) <= 0.0 or not spent.plus(
-                            MoveCost(1, size)).within(self._options):
+                    cost = MoveCost(1, placement.pg_bytes[pg])
+                    if self._excess(osd, wanted) <= 0.0 or (
+                            not spent.plus(cost).within(self._options)):
                         return
                     placement.move(*found[0])
-                    spent = spent.plus(MoveCost(1, size))
+                    spent = spent.plus(cost)
 
 
-def _first_at_least(shards: Sequence[Tuple[int, int, int]], need: float) -> int:
-    low, high = 0, len(shards)
-    while low < high:
-        middle = (low + high) // 2
-        if shards[middle][0] < need:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-def _share_out(curves: Sequence[Sequence[_CurvePoint]], worth: Sequence[float],
+def _share_out(curves: Sequence[Sequence[_CurvePoint]], values: Sequence[float],
                options: PlanOptions) -> List[_CurvePoint]:
-    """A point of each set's curve: what gains most for its cost first, within the limit."""
+    """Chooses a point of each set's curve: steps that gain most for their cost first, within the
+    limits. `values` are bytes per 1.0 of utilization, per set."""
     at = [0] * len(curves)
     while True:
         best: Optional[Tuple[float, int, int]] = None
@@ -287,11 +297,13 @@ def _share_out(curves: Sequence[Sequence[_CurvePoint]], worth: Sequence[float],
                 others = MoveCost()
                 for other, point in enumerate(at):
                     if other != number:
-                        others = others.plus(curves[other][point].spent)
-                if not others.plus(curve[index].spent).within(options):
+                        others = others.plus(curves[other][point].cost)
+                if not others.plus(curve[index].cost).within(options):
                     continue
-                cost = _cost(curve[index].spent, options) - _cost(now.spent, options)
-                gain = worth[number] * (now.level - curve[index].level) / max(1e-9, cost)
+                cost = (_part_of_limits(curve[index].cost, options)
+                        - _part_of_limits(now.cost, options))
+                gain = values[number] * (now.utilization - curve[index].utilization) / max(
+                    1e-9, cost)
                 if gain > 0.0 and (best is None or gain > best[0]):
                     best = gain, number, index
         if best is None:
@@ -299,11 +311,11 @@ def _share_out(curves: Sequence[Sequence[_CurvePoint]], worth: Sequence[float],
         at[best[1]] = best[2]
 
 
-def _cost(spent: MoveCost, options: PlanOptions) -> float:
-    """As a part of the limits, the scarcer one."""
-    parts: Dict[str, float] = {"none": 0.0}
+def _part_of_limits(cost: MoveCost, options: PlanOptions) -> float:
+    """The cost as a ratio of the limits, of the one that it uses more of."""
+    parts = [0.0]
     if options.max_moves is not None:
-        parts["moves"] = spent.moves / max(1, options.max_moves)
+        parts.append(cost.moves / max(1, options.max_moves))
     if options.max_bytes is not None:
-        parts["bytes"] = spent.bytes / max(1, options.max_bytes)
-    return max(parts.values())
+        parts.append(cost.bytes / max(1, options.max_bytes))
+    return max(parts)

@@ -1,7 +1,7 @@
-"""Several searches with other weights, where they are cheap, and the best of what they found.
+"""Several searches with different weights, where they are cheap, and the best of their results.
 
-A search ends in one of many placements that are nearly equally good. On a small cluster, where a
-single shard is a point of utilization, it matters which; and there a second search costs little.
+A search ends in one of many placements that are nearly equally good. On a small cluster, where one
+shard is a percent of an OSD, it matters which, and there a second search costs little.
 """
 from __future__ import annotations
 
@@ -16,17 +16,15 @@ from .placement_score import pool_free_bytes, score_placement
 from .search.search import Search
 from .state.placement_state import PlacementState
 
-#: Candidates examined, all searches together: one more is begun while it may well stay within
-#: this. A count and not a time, so that the same snapshot gives the same plan.
-_EXAMINED = 600_000
+#: Candidates that all searches together may examine: one more search begins while the mean of those
+#: before lets it stay within this. A count and not a time, so that the same snapshot gives the same
+#: plan.
+_MAX_CANDIDATES = 600_000
 
 
 def multi_start_search(snapshot: Snapshot, options: PlanOptions, bounds: UtilizationBounds,
-                 checkpoint: Checkpoint) -> Tuple[PlacementState, bool]:
-    """The best placement found, and whether no search was ended by the checkpoint.
-
-    `checkpoint` is called with the moves found so far, and ends the search by False.
-    """
+                       checkpoint: Checkpoint) -> Tuple[PlacementState, bool]:
+    """Returns the best placement found, and False where the checkpoint ended a search."""
     best: Optional[Tuple[float, PlacementState]] = None
     examined = most_moves = 0
 
@@ -38,17 +36,17 @@ def multi_start_search(snapshot: Snapshot, options: PlanOptions, bounds: Utiliza
     for number, weights in enumerate(variants, start=1):
         placement = PlacementState(snapshot, options, counted)
         search = Search(placement, bounds, weights, counted)
-        room = pool_free_bytes(placement, search.data_groups)
+        free = pool_free_bytes(placement, search.data_groups)
         finished = search.run()
-        placement.observers.clear()    # the search is over, and a circle would keep the board in memory
-        found = score_placement(placement, search.sets, search.data_groups, room, variants[0],
-                      AIM_SCORE_WEIGHTS[options.aim])
-        if best is None or (finished and found > best[0]):
-            best = found, placement
+        placement.observers.clear()    # they refer back to it and would keep it in memory
+        score = score_placement(placement, search.sets, search.data_groups, free, variants[0],
+                                AIM_SCORE_WEIGHTS[options.aim])
+        if best is None or (finished and score > best[0]):
+            best = score, placement
         examined += placement.candidates_examined
         if not finished:
             return best[1], False
-        if not placement.moved_pgs or examined * (number + 1) > number * _EXAMINED:
+        if not placement.moved_pgs or examined * (number + 1) > number * _MAX_CANDIDATES:
             break
     assert best is not None
     return best[1], True

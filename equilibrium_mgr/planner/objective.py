@@ -1,105 +1,141 @@
-"""What the planner minimizes, in one place.
+"""What the planner minimizes: the formula, its weights and all numbers found by tuning.
 
-With u an OSD's utilization, C its size, T the lowest utilization that the rules allow the fullest
-OSD of its set (planner/bound/lower_bound.py), c a pool's shards on the OSD and cap the count at which the OSD
-would limit the pool's free space (planner/state/apportionment.py), the planner minimizes, in bytes × utilization²:
+Symbols, with i an OSD, g a group (the shards that one pool places under one take), S a set of OSDs
+connected by pools (planner/bound/lower_bound.py):
 
-    sum over OSDs            C · (u - T)² · (1 if u > T else below)
-  + sum over pools and OSDs  counts · weight(pool) · C · max(0, c / cap - 1)²
-  + price · bytes displaced
-  + per_move · bytes of a typical shard · shards displaced
-  + price · worth · (highest u of a set) · (bytes that grow with the room of its fullest OSDs),
-    where far_worth takes the place of worth for what is more than `far` shards above T
-  - price · room_worth · weight(pool) · (raw bytes that the pool's free space takes)
+    u_i   utilization: used bytes ÷ C_i                                        (ratio)
+    C_i   size of the OSD                                                      (bytes)
+    T_i   target: the bound of the OSD's set, or what its share comes to       (ratio)
+    n_gi  shards of the group on the OSD                                       (count)
+    N_gi  cap: shards at which the OSD would limit the pool's free space       (count)
+    w_g   weight of the pool, 0 to 1, see `pool_weight`
+    U_S   highest utilization of an OSD in the set                             (ratio)
+    B_S   the set's bound: the lowest U_S that the rules allow                 (ratio)
+    p     price of a displaced byte; falls during the search                   (utilization)
 
-The first line evens out utilization and pulls hardest at what is above the reachable level; the
-second stands for the pools' predicted free space, as far as single OSDs can tell. Moving one shard
-changes both for two OSDs only, so that every candidate is computed in constant time. The third and
-fourth are what it costs: each upmap entry makes a PG peer again and is checked by the monitors at
-every epoch, however little it moves. The last two price what no single OSD tells; they decide how
-far the squeeze goes (planner/search/tightening.py).
+A search lowers, in bytes × utilization,
 
-Where several searches are compared (planner/multi_start.py), a finished placement is worth, in bytes
-moved,
+    J =   Σ_i     C_i · (u_i - T_i)² · (1 if u_i > T_i else underfull_weight)
+        + Σ_g,i   count_weight · w_g · C_i · max(0, n_gi / N_gi - 1)²
+        + p · (bytes displaced)
+        + move_cost · Σ (bytes of a typical shard of the set), over shards displaced
+        + p · Σ_S V_S(U_S)
+        - p · Σ_g pool_space_value · w_g · (raw bytes of free space of the pool)
 
-    room · (free space that the data pools gain)  +  worst_room · (that of the one that gains least)
-  - bytes displaced
-  - sum over sets  size · (top · (highest u - T) + far_top · (what of it is more than far shards))
+    V_S(U) = usable_bytes(S) · (usable_value · (min(U, F_S) - B_S)
+                                + far_usable_value · max(0, U - F_S)),
+    F_S    = B_S + far_shards typical shards of S.
 
-For an OSD that an operator's weights hold to a share of its size (snapshot/operator_weights.py) T is what
-that share comes to, and caps follow its capacity; what it has beyond its share leaves at any price.
+The first line evens out utilization and weighs OSDs above their target most. The second stands for
+the pools' free space as far as single OSDs show it. A move changes both for two OSDs only, so each
+candidate is computed in constant time. Lines three and four are the cost of moves: every upmap
+entry makes a PG peer again and is checked by the monitors at every epoch, however few bytes it
+moves. The last two lines depend on the fullest OSDs alone; they decide how far limits are tightened
+(planner/search/tightening.py).
 
-The numbers below were chosen by measurement on clusters of many shapes; what they are applied to
-(levels, caps, shard sizes) comes from the cluster at hand.
+Of several searches with different weights (planner/multi_start.py) the one with the highest score
+is taken, in bytes moved:
+
+    score =   free_space · Σ (free bytes that the data pools gain)
+            + min_free_space · (free bytes that the data pool gains that gains least)
+            - (bytes displaced)
+            - Σ_S size(S) · (max_utilization · (U_S - B_S) + far_max_utilization · max(0, U_S - F_S))
+
+An OSD that an operator's weights hold to a share of its size (snapshot/operator_weights.py) has the
+share's utilization as its target; its caps follow its capacity; bytes beyond the share leave at any
+price.
+
+The numbers were chosen by measurement on clusters of many shapes. What they are applied to (bounds,
+caps, shard sizes) comes from the cluster at hand.
 """
 from __future__ import annotations
 
+from enum import Enum
 from typing import Dict, NamedTuple, Tuple
 
-#: A pool with less than this share of the bytes holds no data worth making room for.
+#: A pool with a smaller share of all bytes holds no data worth moving bytes for (ratio).
 DATA_SHARE = 0.01
 
-#: The weight of a pool that holds DATA_SHARE.
+#: The weight of a pool that holds exactly DATA_SHARE.
 _DATA_WEIGHT = 0.4
 
 
+class Phase(Enum):
+    """What a round of tightening lowers."""
+
+    UTILIZATION = "highest utilization of each OSD set"
+    PRESSURE = "shards per free byte of each data pool"
+
+
+_UTILIZATION, _PRESSURE = Phase.UTILIZATION, Phase.PRESSURE
+
+
 class Weights(NamedTuple):
-    """What an aim sets. Prices and worths are per byte."""
+    """The weights of one search; the symbols are explained above. Typical shards are of a set."""
 
-    underfull_weight: float = 0.1            # how much OSDs below the reachable level count
-    count_weight: float = 0.03          # pools' shard counts against utilization
-    count_slack: float = 0.03           # a ratio of the cap that is not worth a move
-    prices: Tuple[float, ...] = (0.30, 0.10, 0.03, 0.01, 0.004)  # of displacing, by and by
-    move_cost: float = 0.002
-    count_move_budget: float = 0.07     # bytes that may move for counts alone: a ratio of those in excess
+    underfull_weight: float = 0.1     # factor of the utilization term below the target
+    count_weight: float = 0.03        # factor of the count term
+    count_slack: float = 0.03         # caps are raised by this: a ratio of the cap
+    prices: Tuple[float, ...] = (0.30, 0.10, 0.03, 0.01, 0.004)   # p of the descent, in turn
+    move_cost: float = 0.002          # per shard displaced: utilization × a typical shard's bytes
+    count_move_budget: float = 0.07   # bytes moved for counts alone: ratio of a set's excess bytes
 
-    tightening_price: float = 0.01   # of displacing, while limits are tightened
-    phases: str = "max room max"  # what the squeeze does, in turn
-    usable_value: float = 3.5            # bytes moved that a byte of usable space is worth
-    far_usable_value: float = 12.0       # the same while the fullest OSD is far from the bound
-    far_shards: float = 0.47             # which is so many typical shards above it
-    pool_space_value: float = 0.6       # bytes moved that a byte of one pool's raw space is worth
-    pool_space_budget: float = 0.15            # bytes that may move for it: a ratio of those in excess
-    goal_shards: float = 0.25            # how near the bound is near enough, in typical shards per OSD
-    step_shards: float = 0.25            # how far the highest utilization sinks at once, likewise
-    max_rise: float = 0.0059          # how far above the bound it may rise again to make room
-    pressure_slack: float = 0.01          # of a pool's room that may go again for a lower maximum
-    fixed_cost_steps: float = 0.5          # an operation's cost beside its bytes, in steps
-    return_value: float = 0.02          # what a byte that need not move is worth in the end
+    tightening_price: float = 0.01    # p while limits are tightened
+    phases: Tuple[Phase, ...] = (_UTILIZATION, _PRESSURE, _UTILIZATION)
+    usable_value: float = 3.5         # bytes moved that a usable byte is worth
+    far_usable_value: float = 12.0    # the same while U is above F
+    far_shards: float = 0.47          # F above the bound, in typical shards
+    pool_space_value: float = 0.6     # bytes moved that a raw byte of one pool's space is worth
+    pool_space_budget: float = 0.15   # bytes moved for pressure: ratio of a set's excess bytes
+    goal_shards: float = 0.25         # tightening ends so near the bound, in typical shards
+    step_shards: float = 0.25         # how far U is lowered per step, in typical shards
+    max_rise: float = 0.0059          # how far above the bound U may rise to lower pressure (ratio)
+    pressure_slack: float = 0.01      # how far pressure may rise again to lower U (ratio of it)
+    fixed_cost_steps: float = 0.5     # cost of an operation beside its bytes: p × step × OSD bytes
+    return_value: float = 0.02        # p at which moves are reverted in the end; 0: none is
 
 
 class ScoreWeights(NamedTuple):
-    """What finished placements are compared by. Bytes moved that a byte is worth."""
+    """The weights of the score of finished placements: bytes moved per byte."""
 
-    free_space: float = 0.25            # of the data pools' free space
-    min_free_space: float = 0.3       # of the one that gains least, on top of that
-    max_utilization: float = 1.5              # of all OSDs of a set, by how far the fullest is above the bound
-    far_max_utilization: float = 8.0          # by how far it is more than `far` above it
+    free_space: float = 0.25
+    min_free_space: float = 0.3
+    max_utilization: float = 1.5
+    far_max_utilization: float = 8.0
 
 
 _SPACE = Weights()
-_EVEN = Weights(underfull_weight=1.0, prices=(0.30, 0.10, 0.03, 0.01, 0.004, 0.001), count_weight=0.005,
-                phases="max", usable_value=20.0, far_usable_value=20.0, goal_shards=0.05, tightening_price=0.002,
-                return_value=0.0)
+_EVEN = Weights(
+    underfull_weight=1.0, prices=(0.30, 0.10, 0.03, 0.01, 0.004, 0.001), count_weight=0.005,
+    phases=(_UTILIZATION,), usable_value=20.0, far_usable_value=20.0, goal_shards=0.05,
+    tightening_price=0.002, return_value=0.0)
+_LEAST_MOTION = Weights(
+    prices=(0.30, 0.10, 0.05), tightening_price=0.05, usable_value=0.5, far_usable_value=0.5,
+    count_move_budget=0.0, pool_space_budget=0.03, return_value=0.1)
 
-#: Per aim the weights of one search, or of several whose results are compared (attempts.py). The
-#: further ones differ in what the squeeze weighs; which of them ends best no rule foretells.
+#: Per aim the weights of each search; all searches are tried where they are cheap, and scored. The
+#: further ones differ in what tightening weighs: which ends best cannot be told beforehand.
 AIM_WEIGHTS: Dict[str, Tuple[Weights, ...]] = {
     "space": (
         _SPACE,
-        _SPACE._replace(usable_value=5.0, count_weight=0.08, pool_space_budget=0.1, pressure_slack=0.003, max_rise=0.008, step_shards=0.15),
-        _SPACE._replace(usable_value=3.0, underfull_weight=0.2, pool_space_budget=0.25, move_cost=0.004, pressure_slack=0.003, max_rise=0.008,
-                        phases="max room max room max"),
-        _SPACE._replace(usable_value=5.0, count_weight=0.05, pool_space_budget=0.1, pressure_slack=0.003, phases="room max"),
+        _SPACE._replace(usable_value=5.0, count_weight=0.08, pool_space_budget=0.1,
+                        pressure_slack=0.003, max_rise=0.008, step_shards=0.15),
+        _SPACE._replace(usable_value=3.0, underfull_weight=0.2, pool_space_budget=0.25,
+                        move_cost=0.004, pressure_slack=0.003, max_rise=0.008,
+                        phases=(_UTILIZATION, _PRESSURE, _UTILIZATION, _PRESSURE, _UTILIZATION)),
+        _SPACE._replace(usable_value=5.0, count_weight=0.05, pool_space_budget=0.1,
+                        pressure_slack=0.003, phases=(_PRESSURE, _UTILIZATION)),
         _SPACE._replace(count_weight=0.02, pool_space_budget=0.2, pressure_slack=0.02),
-        _SPACE._replace(count_weight=0.08, phases="max room max room max", step_shards=0.15)),
-    "even": (_EVEN, _EVEN._replace(underfull_weight=0.1, count_weight=0.03),
-             _EVEN._replace(underfull_weight=0.1, phases="max room max")),
-    "least-motion": (Weights(prices=(0.30, 0.10, 0.05), tightening_price=0.05, usable_value=0.5,
-                             far_usable_value=0.5, count_move_budget=0.0, pool_space_budget=0.03, return_value=0.1),),
+        _SPACE._replace(count_weight=0.08, step_shards=0.15,
+                        phases=(_UTILIZATION, _PRESSURE, _UTILIZATION, _PRESSURE, _UTILIZATION))),
+    "even": (
+        _EVEN,
+        _EVEN._replace(underfull_weight=0.1, count_weight=0.03),
+        _EVEN._replace(underfull_weight=0.1, phases=(_UTILIZATION, _PRESSURE, _UTILIZATION))),
+    "least-motion": (_LEAST_MOTION,),
 }
 
-#: Per aim what its results are compared by.
+#: Per aim the weights of the score.
 AIM_SCORE_WEIGHTS: Dict[str, ScoreWeights] = {
     "space": ScoreWeights(),
     "even": ScoreWeights(free_space=0.0, min_free_space=0.0, max_utilization=20.0),
@@ -108,10 +144,10 @@ AIM_SCORE_WEIGHTS: Dict[str, ScoreWeights] = {
 
 
 def pool_weight(share: float) -> float:
-    """How much a pool's free space matters, 0 to 1, by its share of all OSDs' bytes.
+    """The weight w of a pool, 0 to 1, by its share of the bytes of all pools (ratio).
 
-    Nobody waits for the space of a pool that holds nothing: below DATA_SHARE the weight falls with
-    the sixth power, which is to say at once, but without an edge that a growing pool would trip.
+    The free space of a pool without data matters to nobody: below DATA_SHARE the weight falls with
+    the sixth power, which is steep but has no edge that a growing pool would trip over.
     """
     if share >= DATA_SHARE:
         return min(1.0, _DATA_WEIGHT * share / DATA_SHARE)
@@ -119,5 +155,5 @@ def pool_weight(share: float) -> float:
 
 
 def holds_data(weight: float) -> bool:
-    """Whether a pool of this weight is one that room is made for."""
+    """True for the weight of a pool whose pressure is lowered for more free space."""
     return weight >= 0.5 * _DATA_WEIGHT

@@ -1,4 +1,4 @@
-"""What a finished placement is worth beside another one, in bytes moved."""
+"""The score by which finished placements are compared, in bytes moved."""
 from __future__ import annotations
 
 from typing import Dict, List, Sequence
@@ -9,30 +9,36 @@ from .state.osd_sets import OsdSetState
 from .state.placement_state import PlacementState
 
 
-def score_placement(placement: PlacementState, sets: Sequence[OsdSetState], data_groups: Sequence[int],
-          room_at_start: Dict[int, float], weights: Weights,
-          appraised: ScoreWeights) -> float:
-    """Higher is better; see planner/objective.py for the formula."""
-    gained: List[float] = [room - room_at_start[pool]
-                           for pool, room in pool_free_bytes(placement, data_groups).items()]
-    moved = sum(change.bytes * len(change.moves) for change in wanted_changes(placement))
-    worth = appraised.free_space * sum(gained) + appraised.min_free_space * min(gained, default=0.0) - moved
-    for members in sets:
-        top = members.max_utilization(placement)
-        worth -= members.size_bytes * (
-            appraised.max_utilization * (top - members.bound)
-            + appraised.far_max_utilization * max(0.0, top - members.far_threshold(weights)))
-    return worth
+def score_placement(placement: PlacementState, sets: Sequence[OsdSetState],
+                    data_groups: Sequence[int], initial_free_bytes: Dict[int, float],
+                    weights: Weights, score_weights: ScoreWeights) -> float:
+    """Higher is better; the formula is in planner/objective.py.
+
+    `initial_free_bytes` is what `pool_free_bytes` gave before the first move.
+    """
+    gained: List[float] = [free - initial_free_bytes[pool]
+                           for pool, free in pool_free_bytes(placement, data_groups).items()]
+    displaced = sum(change.bytes * len(change.moves) for change in wanted_changes(placement))
+    score = (score_weights.free_space * sum(gained)
+             + score_weights.min_free_space * min(gained, default=0.0) - displaced)
+    for osd_set in sets:
+        highest = osd_set.max_utilization(placement)
+        score -= osd_set.size_bytes * (
+            score_weights.max_utilization * (highest - osd_set.bound)
+            + score_weights.far_max_utilization * max(
+                0.0, highest - osd_set.far_threshold(weights)))
+    return score
 
 
 def pool_free_bytes(placement: PlacementState, data_groups: Sequence[int]) -> Dict[int, float]:
-    """Pool id → client bytes that fit before its first OSD is full."""
+    """Pool id → client bytes that fit before the pool's first OSD is full."""
     full = placement.snapshot.full_ratio
-    room: Dict[int, float] = {}
+    free: Dict[int, float] = {}
     for index in data_groups:
         group = placement.groups[index]
         chunks = group.pool.pg_num * group.pool.data_shards
-        least = min((max(0.0, full * placement.size_bytes[i] - placement.used_bytes[i]) * chunks / group.counts[i]
-                     for i in group.osds if group.counts[i]), default=0.0)
-        room[group.pool.id] = min(room.get(group.pool.id, least), least)
-    return room
+        least = min((max(0.0, full * placement.size_bytes[i] - placement.used_bytes[i])
+                     * chunks / group.counts[i] for i in group.osds if group.counts[i]),
+                    default=0.0)
+        free[group.pool.id] = min(free.get(group.pool.id, least), least)
+    return free

@@ -1,4 +1,4 @@
-"""From a snapshot to a plan."""
+"""make_plan: from a snapshot and options to a plan."""
 from __future__ import annotations
 
 from collections import Counter
@@ -10,15 +10,15 @@ from ..plan.usage import placement_usage, snapshot_usage
 from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
 from ..snapshot.model import Snapshot, without_shares
 from ..snapshot.upmap_items import items_for, keep_raw_positions
-from .bound.lower_bound import utilization_bounds
+from .bound.lower_bound import UtilizationBounds, utilization_bounds
 from .limited_search import limited_placement
 from .move_order import Change, ChangeGroup, order_changes, wanted_changes
 from .multi_start import multi_start_search
 from .state.placement_state import PlacementState
 
-#: Looked at between two checkpoints: a few milliseconds.
-_PGS_A_PIECE = 1000
+_PGS_A_PIECE = 1000   # counted between two checkpoints: a few milliseconds
 
+# Values of Plan.stop_reason.
 CONVERGED = "converged"
 MOVE_LIMIT = "the limit of moves is reached"
 BYTE_LIMIT = "the limit of bytes is reached"
@@ -27,7 +27,7 @@ INTERRUPTED = "the time limit is reached"
 
 def make_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions(),
               checkpoint: Checkpoint = no_checkpoint) -> Plan:
-    """Plans the walk from the snapshot's target state to a better placement.
+    """Plans the moves from the snapshot's target state to a better placement.
 
     The same snapshot and options give the same plan. `checkpoint` is called with the number of
     moves found so far between pieces of work of a few milliseconds; when it returns False the plan
@@ -45,68 +45,82 @@ def make_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions(),
              else frozenset(snapshot.pools) - options.pool_ids)
     bounds = utilization_bounds(snapshot, fixed, checkpoint=counted)
     placement, finished = multi_start_search(snapshot, options, bounds, counted)
-    steps = order_changes(placement, wanted_changes(placement), counted)
-    stop_reason, first = _within_limits(steps, options)
-    if len(first) < len(steps):
-        limited = limited_placement(snapshot, options, bounds,
-                                [change for step in first for change in step.changes], counted)
-        if limited is not None:
-            placement = limited
-            _, first = _within_limits(order_changes(placement, wanted_changes(placement), counted), options)
-    steps = first
-    if not finished:
-        stop_reason = INTERRUPTED
-    used, moves, changes = _carry_out(placement, steps)
+    groups = order_changes(placement, wanted_changes(placement), counted)
+    stop_reason, kept = _within_limits(groups, options)
+    if len(kept) < len(groups):
+        placement, kept = _limited(snapshot, options, bounds, placement, kept, counted)
+    return _plan(placement, kept, stop_reason if finished else INTERRUPTED, snapshot, options,
+                 bounds, counted)
+
+
+def _limited(snapshot: Snapshot, options: PlanOptions, bounds: UtilizationBounds,
+             placement: PlacementState, kept: List[ChangeGroup],
+             checkpoint: Checkpoint) -> Tuple[PlacementState, List[ChangeGroup]]:
+    """The placement and changes of a search within the limits, or those given if they are better."""
+    beginning = [change for group in kept for change in group.changes]
+    limited = limited_placement(snapshot, options, bounds, beginning, checkpoint)
+    if limited is None:
+        return placement, kept
+    groups = order_changes(limited, wanted_changes(limited), checkpoint)
+    return limited, _within_limits(groups, options)[1]
+
+
+def _plan(placement: PlacementState, groups: List[ChangeGroup], stop_reason: str,
+          snapshot: Snapshot, options: PlanOptions, bounds: UtilizationBounds,
+          checkpoint: Checkpoint) -> Plan:
+    used, moves, changes = _replayed(placement, groups)
     changed = {change.pgid: change.up_after for change in changes}
-    before = snapshot_usage(snapshot, counted)
+    before = snapshot_usage(snapshot, checkpoint)
     after = placement_usage(snapshot, used, (
         (pg.pool, changed.get(pg.pgid, pg.up))
-        for pg in with_checkpoints(snapshot.pgs.values(), _PGS_A_PIECE, counted)))
+        for pg in with_checkpoints(snapshot.pgs.values(), _PGS_A_PIECE, checkpoint)))
     return Plan(epoch=snapshot.epoch, stop_reason=stop_reason, moves=tuple(moves),
                 changes=tuple(changes), before=before, after=after,
                 skipped=_skipped(snapshot), min_compat_client=snapshot.min_compat_client,
                 aim=options.aim, bounds=bounds.classes)
 
 
-def _within_limits(steps: List[ChangeGroup], options: PlanOptions) -> Tuple[str, List[ChangeGroup]]:
-    """The first steps of the whole plan that keep the limits; moves of no bytes are free."""
-    moves = spent = 0
-    for number, step in enumerate(steps):
-        moves += sum(len(change.moves) for change in step.changes if change.bytes)
-        spent += sum(len(change.moves) * change.bytes for change in step.changes)
+def _within_limits(groups: List[ChangeGroup],
+                   options: PlanOptions) -> Tuple[str, List[ChangeGroup]]:
+    """The stop reason, and the first groups that keep the limits; moves of no bytes are free."""
+    moves = moved_bytes = 0
+    for number, group in enumerate(groups):
+        moves += sum(len(change.moves) for change in group.changes if change.bytes)
+        moved_bytes += sum(len(change.moves) * change.bytes for change in group.changes)
         if options.max_moves is not None and moves > options.max_moves:
-            return MOVE_LIMIT, steps[:number]
-        if options.max_bytes is not None and spent > options.max_bytes:
-            return BYTE_LIMIT, steps[:number]
-    return CONVERGED, steps
+            return MOVE_LIMIT, groups[:number]
+        if options.max_bytes is not None and moved_bytes > options.max_bytes:
+            return BYTE_LIMIT, groups[:number]
+    return CONVERGED, groups
 
 
-def _carry_out(placement: PlacementState, steps: List[ChangeGroup]) -> Tuple[Dict[int, int], List[Move],
-                                                         List[PgChange]]:
-    """Used bytes per OSD id after the steps, and the moves and changes as others see them."""
+def _replayed(placement: PlacementState, groups: List[ChangeGroup]
+              ) -> Tuple[Dict[int, int], List[Move], List[PgChange]]:
+    """Used bytes per OSD id in the end, and the moves and changes in the plan's form."""
     used = {osd.id: osd.target_bytes for osd in placement.snapshot.osds.values()}
     moves: List[Move] = []
     changes: List[PgChange] = []
-    for step in steps:
-        for change in step.changes:
+    for group in groups:
+        for change in group.changes:
             moves += _moves(placement, change, used)
             changes.append(_pg_change(placement, change))
     return used, moves, changes
 
 
 def _moves(placement: PlacementState, change: Change, used: Dict[int, int]) -> List[Move]:
-    pg = placement.pgs[change.pg]
-    done: List[Move] = []
+    """The change's moves; updates `used`, the used bytes per OSD id."""
+    pg, size = placement.pgs[change.pg], placement.size_bytes
+    moves: List[Move] = []
     for a, b in change.moves:
         source, target = placement.osd_ids[a], placement.osd_ids[b]
         before = used[source], used[target]
         used[source] -= change.bytes
         used[target] += change.bytes
-        done.append(Move(
+        moves.append(Move(
             pgid=pg.pgid, source=source, target=target, bytes=change.bytes, objects=pg.objects,
-            source_before=before[0] / placement.size_bytes[a], source_after=used[source] / placement.size_bytes[a],
-            target_before=before[1] / placement.size_bytes[b], target_after=used[target] / placement.size_bytes[b]))
-    return done
+            source_before=before[0] / size[a], source_after=used[source] / size[a],
+            target_before=before[1] / size[b], target_after=used[target] / size[b]))
+    return moves
 
 
 def _pg_change(placement: PlacementState, change: Change) -> PgChange:
@@ -122,7 +136,7 @@ def _pg_change(placement: PlacementState, change: Change) -> PgChange:
 
 
 def _skipped(snapshot: Snapshot) -> Dict[str, int]:
-    """Reasons why PGs and OSDs stay out of the plan, counted."""
+    """Reason → how many PGs or OSDs are left out of the plan for it."""
     skipped = Counter({f"PG: {reason}": n for reason, n in snapshot.skipped.items()})
     for osd in snapshot.osds.values():
         reason = osd.unusable_reason()

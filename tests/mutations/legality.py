@@ -57,7 +57,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "is None\n",
                  "        return True\n"),
             Edit(PLACEMENT_STATE,
-                 "                if bucket[other] == wanted and other != source:\n",
+                 "                if domain_of[other] == wanted and other != source:\n",
                  "                if False:\n"),
             Edit(PLACEMENT_STATE,
                  "        return rule.violation(wanted) is None and "
@@ -130,9 +130,9 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "classes-of-others",
         "only device classes in device_classes are planned for", (
             Edit(PLACEMENT_STATE,
-                 "                                  or o.device_class in options.device_classes "
-                 "for o in osds]\n",
-                 "                                  or True for o in osds]\n"),),
+                 "            options.device_classes is None or o.device_class in "
+                 "options.device_classes\n",
+                 "            True\n"),),
         ("scenario:scope",)),
     Mutation(
         "immovable-anywhere",

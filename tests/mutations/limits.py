@@ -23,8 +23,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "        if peak > state.fill_limit * osd.size_bytes:\n",
                  "        if False:\n"),
             Edit(PLACEMENT_STATE,
-                 "        self.fill_limit_bytes: List[int] = [int(limit * o.size_bytes) if",
-                 "        self.fill_limit_bytes: List[int] = [int(9 * o.size_bytes) if"),),
+                 "            int(limit * o.size_bytes) if o.unusable_reason() is None else 0",
+                 "            int(9 * o.size_bytes) if o.unusable_reason() is None else 0"),),
         ("scenario:limit_of_fill",)),
     Mutation(
         "what-comes-is-not-counted",

@@ -55,7 +55,7 @@ def test_the_most_valuable_attempt_is_taken(name: str, mocker: Any) -> None:
 
 def test_no_second_attempt_where_the_first_examined_much(mocker: Any) -> None:
     seen = values_of(mocker)
-    mocker.patch.object(attempts, "_EXAMINED", 1)
+    mocker.patch.object(attempts, "_MAX_CANDIDATES", 1)
     best("demo")
     assert len(seen) == 1
 

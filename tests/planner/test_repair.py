@@ -8,7 +8,7 @@ from tests.support.unit_cluster import GIB, single_copies
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.objective import Weights
 from equilibrium_mgr.planner.search.joint_moves import JointMoves
-from equilibrium_mgr.planner.search.repair import RepairGoal, Repair
+from equilibrium_mgr.planner.search.repair import OverfullOsd, Repair
 from equilibrium_mgr.planner.search.tightening import Tightening
 from equilibrium_mgr.planner.state.constraints import SearchConstraints
 from equilibrium_mgr.planner.state.cost_model import CostModel
@@ -41,8 +41,8 @@ def worth(per_point: float) -> Callable[[float, float], float]:
     return lambda high, low: per_point * (high - low)
 
 
-def too_full(placement: PlacementState, goal: float) -> RepairGoal:
-    return RepairGoal(tuple(range(len(placement.size_bytes))), -1, 0.0, goal, 0.0, 0.0)
+def too_full(placement: PlacementState, goal: float) -> OverfullOsd:
+    return OverfullOsd(tuple(range(len(placement.size_bytes))), goal, 0.0)
 
 
 def steps(placement: PlacementState, found: object) -> List[Tuple[str, int, int]]:

@@ -49,7 +49,7 @@ def test_l1_a_plan_improves_what_it_is_for(case: Planned, corpus: Corpus) -> Non
 @pytest.mark.every(12)
 def test_l1_every_step_of_the_descent_lowers_the_objective(case: Planned, mocker: Any) -> None:
     steps: List[float] = []
-    take_best = Descent._take_best
+    take_best = Descent._make_best_move
 
     def checked(self: Descent, source: int, price: float) -> List[int]:
         before = objective(self._costs, price)
@@ -58,7 +58,7 @@ def test_l1_every_step_of_the_descent_lowers_the_objective(case: Planned, mocker
         assert gain > 0.0 if touched else gain == 0.0
         steps.append(gain)
         return touched
-    mocker.patch.object(Descent, "_take_best", checked)
+    mocker.patch.object(Descent, "_make_best_move", checked)
     search_once(case)
     assert steps or not case.plan.changes
 
@@ -69,14 +69,14 @@ def test_l1_what_the_squeeze_keeps_pays(case: Planned, mocker: Any) -> None:
     worth."""
     sink = Tightening._apply_step
 
-    def checked(self: Tightening, sinking: Any) -> bool:
+    def checked(self: Tightening, step: Any) -> bool:
         costs, price = self._repair._costs, self._price
         before = objective(costs, price)
-        whole = sink(self, sinking)
+        whole = sink(self, step)
         lost = objective(costs, price) - before
         if self._moves_made:
-            reached = max([sinking.wanted] + [sinking.level_of(i) for _, i in sinking.above])
-            assert lost < price * sinking.space(reached) + 1.0
+            reached = max([step.wanted] + [step.measure(i) for _, i in step.above])
+            assert lost < price * step.value(step.highest, reached) + 1.0
         else:
             assert abs(lost) <= 1e-9 * before
         return whole

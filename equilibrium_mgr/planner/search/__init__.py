@@ -1,4 +1,5 @@
-"""How moves are found: single ones, joint ones, swaps and chains, and the taking back of needless ones.
+"""How moves are found: single and joint ones, swaps and ejection chains; and how needless ones are
+reverted.
 
 May import planner.state and what is below it.
 """

@@ -1,7 +1,7 @@
-"""Single moves off the fullest OSDs, at falling prices per byte.
+"""Single and joint moves off the fullest OSDs, at falling prices per byte.
 
-The annealed price is what makes plans cheap: first only moves across a wide gap are worth their
-bytes, and what they leave is evened out by ever smaller ones.
+The falling price is what makes plans cheap: at first only moves between very unequal OSDs pay for
+their bytes, and smaller differences are evened out later.
 """
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .single_moves import SingleMoves
 
 
 class Descent:
-    """Takes single moves while they lower the objective.
+    """Makes moves while they lower the objective.
 
-    `budget_of` names for every OSD the purse in `budgets` that pays for moves which bring nothing
-    but better counts; where it is empty such moves are left alone.
+    `budget_of` is, per OSD, the index in `budgets` (bytes) of what moves may cost that improve
+    nothing but pools' counts; where it is used up no such moves are made.
     """
 
     def __init__(self, costs: CostModel, moves: SingleMoves, joint_moves: JointMoves,
@@ -31,32 +31,33 @@ class Descent:
         self._budget_of = budget_of
 
     def run(self, price: float, checkpoint: Checkpoint) -> bool:
-        """Moves at this price until no OSD gives one; False where it was told to end."""
-        placement, level = self._placement, self._costs.target_utilization
-        heap = [(level[i] - placement.used_bytes[i] / placement.size_bytes[i], i) for i in range(len(placement.used_bytes))
+        """Moves at this price until no OSD has a move that gains; False if asked to end before."""
+        placement, target = self._placement, self._costs.target_utilization
+        used, size = placement.used_bytes, placement.size_bytes
+        heap = [(target[i] - used[i] / size[i], i) for i in range(len(used))
                 if placement.shards[i] and placement.is_source[i]]
         heapq.heapify(heap)
-        waiting = [False] * len(placement.used_bytes)
+        queued = [False] * len(used)
         for _, i in heap:
-            waiting[i] = True
+            queued[i] = True
         while heap:
             if not checkpoint():
                 return False
             key, source = heapq.heappop(heap)
-            now = level[source] - placement.used_bytes[source] / placement.size_bytes[source]
-            if now > key + 1e-12:  # it became emptier since: others come first
+            now = target[source] - used[source] / size[source]
+            if now > key + 1e-12:  # it has given bytes since: others come first
                 heapq.heappush(heap, (now, source))
                 continue
-            touched = self._take_best(source, price)
+            touched = self._make_best_move(source, price)
             if not touched:
-                waiting[source] = False
+                queued[source] = False
             for osd in touched:
-                if osd == source or (not waiting[osd] and placement.is_source[osd]):
-                    waiting[osd] = True
-                    heapq.heappush(heap, (level[osd] - placement.used_bytes[osd] / placement.size_bytes[osd], osd))
+                if osd == source or (not queued[osd] and placement.is_source[osd]):
+                    queued[osd] = True
+                    heapq.heappush(heap, (target[osd] - used[osd] / size[osd], osd))
         return True
 
-    def _take_best(self, source: int, price: float) -> List[int]:
+    def _make_best_move(self, source: int, price: float) -> List[int]:
         """Makes the move that gains most per shard; returns the OSDs it touched, none if none."""
         budget = self._budget_of[source]
         single = self._moves.best(source, price, self._budgets[budget] <= 0.0)
@@ -68,7 +69,7 @@ class Descent:
             return [osd for _, a, b in joint.steps for osd in (a, b)]
         if single is None:
             return []
-        if single.evens <= 0.0 and source in self._placement.initial_up[single.pg]:
+        if single.utilization_gain <= 0.0 and source in self._placement.initial_up[single.pg]:
             self._budgets[budget] -= self._placement.pg_bytes[single.pg]
         self._placement.move(single.pg, source, single.target)
         return [source, single.target]

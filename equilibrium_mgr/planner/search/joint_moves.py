@@ -1,7 +1,7 @@
-"""Shards that only move together: all that a PG has in one bucket, to a bucket it does not use.
+"""Joint moves: all shards that a PG has in one bucket move to a bucket that it does not use.
 
-Where a rule gives each rack several shards, one shard alone can never leave its rack. What these
-moves even out, single ones cannot: the bytes of whole racks.
+Where a rule gives each rack several shards, one shard alone can never leave its rack. Only joint
+moves even out the bytes of whole racks there.
 """
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..state.shard_groups import ShardGroup
 from ..state.shard_index import ShardIndex
 from ..state.target_index import TargetIndex
 
-#: Buckets that are looked at for a PG, the best first.
+#: Buckets that are examined for a PG, the best first.
 _BUCKETS = 3
 
 
@@ -24,7 +24,7 @@ class JointMove(NamedTuple):
     steps: Tuple[ShardMove, ...]
 
 
-class _Choice(NamedTuple):
+class _BucketTargets(NamedTuple):
     """The best targets in a bucket."""
 
     cost: float
@@ -33,7 +33,7 @@ class _Choice(NamedTuple):
 
 
 class JointMoves:
-    """Finds such moves. `price` is what a displaced byte costs."""
+    """Finds joint moves. `price` is that of a displaced byte (utilization)."""
 
     def __init__(self, costs: CostModel, targets: TargetIndex, shard_index: ShardIndex) -> None:
         self._costs = costs
@@ -42,88 +42,93 @@ class JointMoves:
         self._shard_index = shard_index
 
     def best(self, source: int, price: float) -> Optional[JointMove]:
-        """The best joint move that an OSD takes part in, or None where none gains."""
+        """Returns the best joint move that an OSD takes part in, or None where none gains."""
         placement = self._placement
         best: Optional[JointMove] = None
         for steps in self.candidates(source):
             placement.candidates_examined += 1
             gain = self.gain(steps, price)
             if gain > (best.gain if best else NOISE) and all(
-                    placement.used_bytes[target] + placement.pg_bytes[pg] <= placement.fill_limit_bytes[target]
+                    placement.used_bytes[target] + placement.pg_bytes[pg]
+                    <= placement.fill_limit_bytes[target]
                     for pg, _, target in steps) and placement.is_legal_joint(steps):
                 best = JointMove(gain, steps)
         return best
 
     def candidates(self, source: int) -> Iterator[Tuple[ShardMove, ...]]:
-        """Joint moves of the OSD's shards to the best OSDs of each other bucket, and home; whether
-        they are legal is for the caller to ask."""
+        """Yields joint moves of the OSD's shards: back to the initial OSDs, and to the best OSDs of
+        each other bucket. The caller checks that they are legal."""
         placement = self._placement
         for index, lists in self._shard_index.by_group(source).items():
             group = placement.groups[index]
             if group.joint is None:
                 continue
-            beside = group.joint.siblings.get(group.joint.bucket_of[source], ())
-            best_in = sorted(self._best_in(group, bucket) for bucket in beside)
+            siblings = group.joint.siblings.get(group.joint.bucket_of[source], ())
+            targets = sorted(self._best_targets(group, bucket) for bucket in siblings)
             for shards in lists:
                 for _, pg in shards:
-                    home = self.return_moves(pg, source, group)
-                    if home:
-                        yield home
-                    yield from self._away(pg, source, group, best_in)
+                    back = self.return_moves(pg, source, group)
+                    if back:
+                        yield back
+                    yield from self._away(pg, source, group, targets)
 
     def return_moves(self, pg: int, source: int, group: ShardGroup) -> Tuple[ShardMove, ...]:
-        """All that the PG has in the OSD's bucket back to where it started; empty: it is there."""
+        """Moves of all that the PG has in the OSD's bucket to the initial OSDs; empty where a
+        shard of them is not displaced."""
         if group.joint is None or not group.pool.erasure:
             return ()
-        going, span = self._shards_in_bucket(pg, source, group)
-        start = self._placement.initial_up[pg][span]
-        steps = tuple((pg, osd, start[number]) for number, osd in going)
+        moving, span = self._shards_in_bucket(pg, source, group)
+        initial = self._placement.initial_up[pg][span]
+        steps = tuple((pg, osd, initial[number]) for number, osd in moving)
         return steps if all(osd != first for _, osd, first in steps) else ()
 
-    def _shards_in_bucket(self, pg: int, source: int, group: ShardGroup) -> Tuple[List[Tuple[int, int]], slice]:
-        """(position in the block, OSD) of the shards that the OSD's bucket has of the PG."""
+    def _shards_in_bucket(self, pg: int, source: int,
+                          group: ShardGroup) -> Tuple[List[Tuple[int, int]], slice]:
+        """(position in the block, OSD) of the PG's shards in the OSD's bucket, the block's span."""
         assert group.joint is not None
-        bucket = group.joint.bucket_of
+        bucket_of = group.joint.bucket_of
         span = slice(group.block.start, group.block.start + group.block.positions)
         return [(number, osd) for number, osd in enumerate(self._placement.up[pg][span])
-                if bucket[osd] == bucket[source]], span
+                if bucket_of[osd] == bucket_of[source]], span
 
     def _away(self, pg: int, source: int, group: ShardGroup,
-              best_in: List[_Choice]) -> Iterator[Tuple[ShardMove, ...]]:
+              targets: List[_BucketTargets]) -> Iterator[Tuple[ShardMove, ...]]:
+        """Yields moves to the best buckets that the PG does not use."""
         assert group.joint is not None
-        going, span = self._shards_in_bucket(pg, source, group)
+        moving, span = self._shards_in_bucket(pg, source, group)
         used = {group.joint.bucket_of[osd] for osd in self._placement.up[pg][span]}
         seen = 0
-        for choice in best_in:
-            if choice.bucket not in used and len(choice.osds) >= len(going):
-                yield tuple((pg, osd, target) for (_, osd), target in zip(going, choice.osds))
+        for choice in targets:
+            if choice.bucket not in used and len(choice.osds) >= len(moving):
+                yield tuple((pg, osd, target) for (_, osd), target in zip(moving, choice.osds))
                 seen += 1
                 if seen >= _BUCKETS:
                     break
 
-    def _best_in(self, group: ShardGroup, bucket: int) -> _Choice:
+    def _best_targets(self, group: ShardGroup, bucket: int) -> _BucketTargets:
         """The best OSDs of a bucket, no two in one failure domain below it."""
         joint = group.joint
         assert joint is not None
-        taken: Dict[int, int] = {}
+        chosen: Dict[int, int] = {}
         cost = 0.0
         for key, osd in self._targets.in_bucket(group.index, bucket):
-            if joint.subdomain_of[osd] not in taken:
-                taken[joint.subdomain_of[osd]] = osd
+            if joint.subdomain_of[osd] not in chosen:
+                chosen[joint.subdomain_of[osd]] = osd
                 cost += key
-                if len(taken) == joint.max_shards:
+                if len(chosen) == joint.max_shards:
                     break
-        return _Choice(cost, bucket, tuple(taken.values()))
+        return _BucketTargets(cost, bucket, tuple(chosen.values()))
 
     def gain(self, steps: Sequence[ShardMove], price: float) -> float:
-        """How far the objective falls by the steps."""
+        """By how much the steps lower the objective."""
         placement, costs = self._placement, self._costs
         gain = 0.0
         for pg, source, target in steps:
-            size, start = placement.pg_bytes[pg], placement.initial_up[pg]
+            size, initial = placement.pg_bytes[pg], placement.initial_up[pg]
             group = placement.group_of(pg, source)
-            change = (source in start) - (target in start)
-            gain += (costs.utilization_gain(source, target, size) + costs.count_gain_on_leave(group, source)
+            change = (source in initial) - (target in initial)
+            gain += (costs.utilization_gain(source, target, size)
+                     + costs.count_gain_on_leave(group, source)
                      - costs.count_loss_on_enter(group, target)
                      - change * (price * size + costs.move_cost[source]))
         return gain

@@ -1,4 +1,4 @@
-"""Taking back what was moved and turned out not to be needed."""
+"""Reverts moves that turned out not to be needed."""
 from __future__ import annotations
 
 from typing import List, Tuple
@@ -11,32 +11,33 @@ from ..state.shard_index import ShardIndex
 from .joint_moves import JointMoves
 
 
-def revert_unneeded_moves(costs: CostModel, shard_index: ShardIndex, joint_moves: JointMoves, limits: SearchConstraints,
-              price: float, checkpoint: Checkpoint) -> None:
-    """Returns displaced shards to where they started while all limits hold and little is lost.
+def revert_unneeded_moves(costs: CostModel, shard_index: ShardIndex, joint_moves: JointMoves,
+                          limits: SearchConstraints, price: float, checkpoint: Checkpoint) -> None:
+    """Returns displaced shards to their initial OSDs where all limits hold and little is lost.
 
-    `price` is what a byte that need not be moved is worth, in utilization.
+    `price` is that of a displaced byte (utilization): a byte that returns may cost as much.
     """
     placement = costs.placement
-    waiting: List[Tuple[int, int, int, int]] = sorted(
-        ((-size, pg, osd, group) for osd in range(len(placement.used_bytes))
-         for size, pg, group in shard_index.displaced(osd)))
+    displaced: List[Tuple[int, int, int, int]] = sorted(
+        (-size, pg, osd, group) for osd in range(len(placement.used_bytes))
+        for size, pg, group in shard_index.displaced(osd))
 
     def pays(steps: Tuple[ShardMove, ...], size: int, group: int) -> bool:
         return (joint_moves.gain(steps, price) > 0.0
-                and all(limits.fits(home, size, group, -1) for _, _, home in steps))
-    for negative, pg, source, group in waiting:
+                and all(limits.fits(initial, size, group, -1) for _, _, initial in steps))
+    for negative, pg, source, group in displaced:
         if not checkpoint():
             break
         if source not in placement.up[pg]:
-            continue  # it went with another one
-        for home in placement.initial_osds(pg, source, group):
-            steps = ((pg, source, home),)
-            if pays(steps, -negative, group) and placement.is_legal(pg, source, home):
+            continue  # it has returned in a joint move
+        for initial in placement.initial_osds(pg, source, group):
+            steps = ((pg, source, initial),)
+            if pays(steps, -negative, group) and placement.is_legal(pg, source, initial):
                 placement.move(*steps[0])
                 break
         else:
             together = joint_moves.return_moves(pg, source, placement.groups[group])
-            if together and pays(together, -negative, group) and placement.is_legal_joint(together):
+            if together and pays(together, -negative, group) and (
+                    placement.is_legal_joint(together)):
                 for step in together:
                     placement.move(*step)

@@ -1,13 +1,14 @@
-"""How one OSD is relieved at the least cost: a move, a joint move, a swap, or a chain.
+"""Relieving one OSD at the least cost: a move, a joint move, a swap or an ejection chain.
 
-What relief means is asked of a complaint: too many bytes, or too many shards of one pool per free
-byte. Every operation leaves all the OSDs it touches within the limits, but for the relieved one,
-which it brings nearer to them.
+An OSD is relieved of bytes (OverfullOsd) or of shards of one pool per free byte (TooManyShards).
+Each operation leaves all OSDs that it touches within the search's constraints, except the relieved
+one, which it brings nearer to them. (Ejection chain: F. Glover, "Ejection chains, reference
+structures and alternating path methods", Discrete Applied Mathematics 65, 1996.)
 """
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ..state.constraints import SearchConstraints
 from ..state.cost_model import CostModel
@@ -18,33 +19,47 @@ from .joint_moves import JointMoves
 
 Offer = Tuple[int, int, int]      # (bytes, PG, group)
 
-#: How many targets, partners and shards near the wanted size are looked at before the best of
-#: them is taken: more cost time and gained nothing, as measured on the sample clusters.
+#: Targets, swap partners and shards near the wanted size that are examined before the best of them
+#: is taken. More cost time and gained nothing, as measured on the sample clusters.
 _TARGETS = 6
 _PARTNERS = 4
 _NEAR = 4
 _ALL = 1 << 30
 
+_ANY_GROUP = -1
 
-class RepairGoal(NamedTuple):
-    """Why an OSD must be relieved."""
 
-    osds: Tuple[int, ...]     # who may help
-    group: int                # the pool's group with too many shards, or -1: too many bytes
-    per_byte: float           # shards of it per free byte that are allowed
-    goal: float               # the utilization that is wanted in the end
-    shard: float              # bytes that one shard too many stands for
-    trouble: float            # cost of an operation beside its bytes, so that small ones are rare
+class OverfullOsd(NamedTuple):
+    """Bytes are to leave the OSD."""
+
+    helpers: Tuple[int, ...]    # OSDs that may take shards
+    utilization: float          # wanted in the end, a ratio
+    fixed_cost: float           # of an operation beside its bytes (bytes × utilization)
+    group: int = _ANY_GROUP     # shards of any group may leave
+
+
+class TooManyShards(NamedTuple):
+    """Shards of one group are to leave the OSD, or other bytes for more free space."""
+
+    group: int
+    max_pressure: float         # shards of the group per free byte that are allowed
+    mean_bytes: float           # of a shard of the group
+    fixed_cost: float = 0.0     # as above
+
+
+RepairGoal = Union[OverfullOsd, TooManyShards]
 
 
 class RepairMove(NamedTuple):
-    score: float              # gain per byte of relief
-    gain: float               # of the objective
+    """An operation, as the moves of shards that it consists of."""
+
+    score: float                # gain less fixed cost per byte of relief; higher is better
+    gain: float                 # by how much the objective falls (bytes × utilization)
     steps: Tuple[ShardMove, ...]
 
 
 class Repair:
-    """Finds operations; `price` is what a displaced byte costs."""
+    """Finds operations. `price` is that of a displaced byte (utilization)."""
 
     def __init__(self, costs: CostModel, targets: TargetIndex, shard_index: ShardIndex,
                  joint_moves: JointMoves, limits: SearchConstraints, price: float) -> None:
@@ -56,26 +71,29 @@ class Repair:
         self._limits = limits
         self._price = price
 
-    def find(self, source: int, complaint: RepairGoal) -> Optional[RepairMove]:
-        """The cheapest operation of the simplest kind that helps, or None."""
-        return (self._move(source, complaint, _NEAR) or self._swap(source, complaint, True)
-                or self._move(source, complaint, _ALL) or self._joint(source, complaint)
-                or self._swap(source, complaint, False) or self._ejection_chain(source, complaint))
+    def find(self, source: int, goal: RepairGoal) -> Optional[RepairMove]:
+        """Returns the cheapest operation of the simplest kind that relieves the OSD, or None."""
+        return (self._move(source, goal, _NEAR) or self._swap(source, goal, True)
+                or self._move(source, goal, _ALL) or self._joint(source, goal)
+                or self._swap(source, goal, False) or self._ejection_chain(source, goal))
 
-    # -- what an operation is worth ------------------------------------------------------------
+    # -- relief and cost -----------------------------------------------------------------------
 
-    def _relief(self, source: int, complaint: RepairGoal, shed: int, out: int, into: int) -> float:
-        """Bytes of relief where `shed` bytes and a shard of `out` leave and one of `into` comes."""
-        if complaint.group < 0:
+    def _relief(self, source: int, goal: RepairGoal, shed: int, leaving: int,
+                entering: int) -> float:
+        """Bytes of relief where `shed` bytes and a shard of group `leaving` go and one of
+        `entering` comes (-1: none)."""
+        if isinstance(goal, OverfullOsd):
             placement = self._placement
-            return min(shed, placement.used_bytes[source] - complaint.goal * placement.size_bytes[source])
-        counts = (out == complaint.group) - (into == complaint.group)
-        return complaint.shard * (counts + complaint.per_byte * shed)
+            return min(shed, placement.used_bytes[source]
+                       - goal.utilization * placement.size_bytes[source])
+        counts = (leaving == goal.group) - (entering == goal.group)
+        return goal.mean_bytes * (counts + goal.max_pressure * shed)
 
     def _displacement_cost(self, pg: int, source: int, target: int, size: int) -> float:
-        """What displacing costs, or refunds."""
-        start = self._placement.initial_up[pg]
-        change = (source in start) - (target in start)
+        """The price of displacing a shard; negative where it returns to its initial OSD."""
+        initial = self._placement.initial_up[pg]
+        change = (source in initial) - (target in initial)
         return change * (self._price * size + self._costs.move_cost[source]) if change else 0.0
 
     def _reaches(self, group: int, source: int, target: int) -> bool:
@@ -86,94 +104,99 @@ class Repair:
 
     # -- moves ---------------------------------------------------------------------------------
 
-    def _move(self, source: int, complaint: RepairGoal, near: int) -> Optional[RepairMove]:
+    def _move(self, source: int, goal: RepairGoal, near: int) -> Optional[RepairMove]:
+        """The best move of one shard; `near` is how many shards of each list are examined."""
         placement, limits = self._placement, self._limits
         over = placement.used_bytes[source] - limits.max_used_bytes[source]
-        offers = [(group, out, shards) for group, out, shards in self._offers(
-            source, complaint, near, over) if shards]
+        offers = [(group, count_gain, shards) for group, count_gain, shards in self._offers(
+            source, goal, near, over) if shards]
         if not offers:
             return None
         least = min(shards[0][0] for _, _, shards in offers)
         best: Optional[RepairMove] = None
-        legal = 0
-        for target in self._receiving_osds(source, complaint):
-            room = limits.max_used_bytes[target] - placement.used_bytes[target]
-            if room < least or target == source:
+        improved = 0
+        for target in self._receiving_osds(source, goal):
+            free = limits.max_used_bytes[target] - placement.used_bytes[target]
+            if free < least or target == source:
                 continue
-            better = self._move_to(source, target, room, offers, complaint, best)
+            better = self._move_to(source, target, free, offers, goal, best)
             if better is not best:
                 best = better
-                legal += 1
-                if legal >= _TARGETS:
+                improved += 1
+                if improved >= _TARGETS:
                     break
             elif best is not None:
                 break
         return best
 
-    def _receiving_osds(self, source: int, complaint: RepairGoal) -> Iterator[int]:
-        if complaint.group >= 0:
-            return iter([osd for _, osd in self._targets.candidates(complaint.group, source)])
-        return (osd for _, osd in self._targets.by_utilization(complaint.osds))
+    def _receiving_osds(self, source: int, goal: RepairGoal) -> Iterator[int]:
+        """OSDs that may take shards from the source, the best first."""
+        if isinstance(goal, OverfullOsd):
+            return (osd for _, osd in self._targets.by_utilization(goal.helpers))
+        return iter([osd for _, osd in self._targets.candidates(goal.group, source)])
 
-    def _offers(self, source: int, complaint: RepairGoal, near: int,
+    def _offers(self, source: int, goal: RepairGoal, near: int,
                 over: float) -> Iterable[Tuple[int, float, Sequence[Tuple[int, int]]]]:
-        """(group, what its leaving gains, shards of about the wanted size)."""
+        """(group, count gain of a shard's leaving, (bytes, PG) of shards of a suitable size)."""
         placement = self._placement
         for group, lists in self._shard_index.by_group(source).items():
-            if complaint.group in (-1, group):
-                out = self._costs.count_gain_on_leave(group, source)
-                for shards in lists:
-                    if complaint.group >= 0 or near >= len(shards):
-                        yield group, out, shards[:near]
-                        continue
-                    # enough for now, or all that is too much at once
-                    need = placement.used_bytes[source] - complaint.goal * placement.size_bytes[source]
-                    for size in (int(over), int(need)):
-                        at = bisect_left(shards, (size, -1))
-                        yield group, out, shards[max(0, min(at, len(shards) - 1) - near // 2):
-                                                 at + near // 2]
+            if goal.group not in (_ANY_GROUP, group):
+                continue
+            count_gain = self._costs.count_gain_on_leave(group, source)
+            for shards in lists:
+                if not isinstance(goal, OverfullOsd) or near >= len(shards):
+                    yield group, count_gain, shards[:near]
+                    continue
+                # large enough for the present limit, or for the goal at once
+                need = (placement.used_bytes[source]
+                        - goal.utilization * placement.size_bytes[source])
+                for size in (int(over), int(need)):
+                    at = bisect_left(shards, (size, -1))
+                    yield group, count_gain, shards[
+                        max(0, min(at, len(shards) - 1) - near // 2):at + near // 2]
 
-    def _move_to(self, source: int, target: int, room: float,
+    def _move_to(self, source: int, target: int, free: float,
                  offers: List[Tuple[int, float, Sequence[Tuple[int, int]]]],
-                 complaint: RepairGoal, best: Optional[RepairMove]) -> Optional[RepairMove]:
+                 goal: RepairGoal, best: Optional[RepairMove]) -> Optional[RepairMove]:
+        """The best of the offers for one target with `free` bytes, or `best` if none is better."""
         placement, limits, costs = self._placement, self._limits, self._costs
         placement.candidates_examined += len(offers)
-        for group, out, shards in offers:
-            if shards[0][0] > room or not self._reaches(group, source, target):
+        for group, count_gain, shards in offers:
+            if shards[0][0] > free or not self._reaches(group, source, target):
                 continue
-            into = costs.count_loss_on_enter(group, target)
+            count_loss = costs.count_loss_on_enter(group, target)
             placement.candidates_examined += len(shards)
             for size, pg in shards:
-                if size > room:
+                if size > free:
                     break
-                helps = self._relief(source, complaint, size, group, -1)
-                if helps <= 0:
+                relief = self._relief(source, goal, size, group, -1)
+                if relief <= 0:
                     continue
-                gain = (self._costs.utilization_gain(source, target, size) + out - into
+                gain = (costs.utilization_gain(source, target, size) + count_gain - count_loss
                         - self._displacement_cost(pg, source, target, size))
-                score = (gain - complaint.trouble) / helps
+                score = (gain - goal.fixed_cost) / relief
                 if ((best is None or score > best.score)
                         and limits.fits(target, size, group, -1)
                         and placement.is_legal(pg, source, target)):
                     best = RepairMove(score, gain, ((pg, source, target),))
         return best
 
-    # -- shards that only move together ----------------------------------------------------------
+    # -- joint moves ---------------------------------------------------------------------------
 
-    def _joint(self, source: int, complaint: RepairGoal) -> Optional[RepairMove]:
+    def _joint(self, source: int, goal: RepairGoal) -> Optional[RepairMove]:
         placement, limits = self._placement, self._limits
         best: Optional[RepairMove] = None
         for steps in self._joint_moves.candidates(source):
             placement.candidates_examined += 1
             size = placement.pg_bytes[steps[0][0]]
             group = placement.group_of(steps[0][0], source)
-            if complaint.group not in (-1, group):
+            if goal.group not in (_ANY_GROUP, group):
                 continue
-            helps = self._relief(source, complaint, size, group, -1)
-            if helps <= 0:
+            relief = self._relief(source, goal, size, group, -1)
+            if relief <= 0:
                 continue
             gain = self._joint_moves.gain(steps, self._price)
-            score = (gain - complaint.trouble) / helps
+            score = (gain - goal.fixed_cost) / relief
             if ((best is None or score > best.score)
                     and all(limits.fits(target, size, group, -1) for _, _, target in steps)
                     and placement.is_legal_joint(steps)):
@@ -182,57 +205,54 @@ class Repair:
 
     # -- swaps ---------------------------------------------------------------------------------
 
-    def _swap(self, source: int, complaint: RepairGoal, cheap: bool) -> Optional[RepairMove]:
-        """`cheap`: only against shards that are displaced already and cost nothing more."""
+    def _swap(self, source: int, goal: RepairGoal, displaced_only: bool) -> Optional[RepairMove]:
+        """The best swap; `displaced_only`: for shards that are displaced already, whose further
+        move costs nothing."""
         best: Optional[RepairMove] = None
         offers = self._shard_index.by_size(source)
-        if complaint.group >= 0:
-            offers = [offer for offer in offers if offer[2] == complaint.group]
+        if goal.group != _ANY_GROUP:
+            offers = [offer for offer in offers if offer[2] == goal.group]
         tried = 0
-        for partner in self._receiving_osds(source, complaint):
+        for partner in self._receiving_osds(source, goal):
             if partner == source:
                 continue
-            room = self._limits.max_used_bytes[partner] - self._placement.used_bytes[partner]
-            if room <= 0:
+            free = self._limits.max_used_bytes[partner] - self._placement.used_bytes[partner]
+            if free <= 0:
                 continue
-            theirs = (self._shard_index.displaced(partner) if cheap
+            theirs = (self._shard_index.displaced(partner) if displaced_only
                       else self._shard_index.by_size(partner))
             if theirs:
-                best = self._swap_with(source, partner, offers, theirs, complaint, best)
+                best = self._swap_with(source, partner, offers, theirs, goal, best)
                 tried += 1
             if best is not None and tried >= _PARTNERS:
                 break
         return best
 
     def _swap_with(self, source: int, partner: int, offers: List[Offer], theirs: List[Offer],
-                   complaint: RepairGoal, best: Optional[RepairMove]) -> Optional[RepairMove]:
+                   goal: RepairGoal, best: Optional[RepairMove]) -> Optional[RepairMove]:
+        """The best swap with one partner, or `best` if none is better."""
         placement, limits, costs = self._placement, self._limits, self._costs
-        over = placement.used_bytes[source] - limits.max_used_bytes[source]
-        most = limits.max_used_bytes[partner] - placement.used_bytes[partner]
-        least = 1 if complaint.group < 0 else min(0.0, over)
-        want = max(over, 0.0) if complaint.group < 0 else 0.0
         reach: Dict[int, bool] = {}
         for (size, pg, group), (back, other, other_group) in _pairs(
-                offers, theirs, want, least, most):
+                offers, theirs, *self._wanted_difference(source, partner, goal)):
             placement.candidates_examined += 1
-            if other == pg or other_group == complaint.group:
+            if other == pg or other_group == goal.group:
                 continue
             shed = size - back
-            helps = self._relief(source, complaint, shed, group, other_group)
-            if helps <= 0:
+            relief = self._relief(source, goal, shed, group, other_group)
+            if relief <= 0:
                 continue
             for name in (group, other_group):
                 if name not in reach:
                     reach[name] = self._reaches(name, source, partner)
             if not (reach[group] and reach[other_group]):
                 continue
-            gain = (self._costs.utilization_gain(source, partner, shed) - self._displacement_cost(pg, source, partner, size)
+            gain = (costs.utilization_gain(source, partner, shed)
+                    - self._displacement_cost(pg, source, partner, size)
                     - self._displacement_cost(other, partner, source, back))
             if other_group != group:
-                gain += (costs.count_gain_on_leave(group, source) - costs.count_loss_on_enter(group, partner)
-                         + costs.count_gain_on_leave(other_group, partner)
-                         - costs.count_loss_on_enter(other_group, source))
-            score = (gain - complaint.trouble) / helps
+                gain += costs.count_gain_of_swap(group, source, other_group, partner)
+            score = (gain - goal.fixed_cost) / relief
             if ((best is None or score > best.score)
                     and limits.fits(partner, shed, group, other_group)
                     and limits.fits_pressure(source, -shed, other_group, group)
@@ -241,16 +261,26 @@ class Repair:
                 best = RepairMove(score, gain, ((other, partner, source), (pg, source, partner)))
         return best
 
+    def _wanted_difference(self, source: int, partner: int,
+                           goal: RepairGoal) -> Tuple[float, float, float]:
+        """Bytes by which a swap should relieve the source: wanted, least and most."""
+        used, limits = self._placement.used_bytes, self._limits
+        over = used[source] - limits.max_used_bytes[source]
+        most = limits.max_used_bytes[partner] - used[partner]
+        if isinstance(goal, OverfullOsd):
+            return max(over, 0.0), 1, most
+        return 0.0, min(0.0, over), most
+
     # -- chains --------------------------------------------------------------------------------
 
-    def _ejection_chain(self, source: int, complaint: RepairGoal) -> Optional[RepairMove]:
-        """A shard goes where there is no room yet, and another goes on from there."""
-        placement, costs = self._placement, self._costs
+    def _ejection_chain(self, source: int, goal: RepairGoal) -> Optional[RepairMove]:
+        """A shard goes to an OSD that is too full for it, and another shard goes on from there."""
+        placement = self._placement
         best: Optional[RepairMove] = None
         for group, lists in self._shard_index.by_group(source).items():
-            if complaint.group not in (-1, group):
+            if goal.group not in (_ANY_GROUP, group):
                 continue
-            out = costs.count_gain_on_leave(group, source)
+            count_gain = self._costs.count_gain_on_leave(group, source)
             seen = 0
             for _, middle in self._targets.candidates(group, source):
                 if middle == source or not self._reaches(group, source, middle):
@@ -258,46 +288,58 @@ class Repair:
                 seen += 1
                 if seen > _TARGETS:
                     break
-                into = costs.count_loss_on_enter(group, middle)
+                counts = count_gain, self._costs.count_loss_on_enter(group, middle)
                 for size, pg in (lists[0] + lists[1])[::-1][:2 * _NEAR]:
-                    helps = self._relief(source, complaint, size, group, -1)
-                    if helps <= 0 or not placement.is_legal(pg, source, middle):
-                        continue
-                    onward = self._onward(middle, size, group, pg, source)
-                    if onward is None:
-                        continue
-                    gain = (out - into + onward[0] - self._displacement_cost(pg, source, middle, size)
-                            + self._costs.utilization_gain(source, middle, size))
-                    score = (gain - complaint.trouble) / helps
-                    if best is None or score > best.score:
-                        best = RepairMove(score, gain, (onward[1], (pg, source, middle)))
+                    relief = self._relief(source, goal, size, group, -1)
+                    if relief > 0 and placement.is_legal(pg, source, middle):
+                        best = self._chain_over(middle, (pg, source, middle), group, counts,
+                                                goal.fixed_cost, relief, best)
+        return best
+
+    def _chain_over(self, middle: int, first: ShardMove, group: int, counts: Tuple[float, float],
+                    fixed_cost: float, relief: float,
+                    best: Optional[RepairMove]) -> Optional[RepairMove]:
+        """The chain that begins with the move `first`, or `best` if that is better."""
+        pg, source, _ = first
+        size = self._placement.pg_bytes[pg]
+        onward = self._onward(middle, size, group, pg, source)
+        if onward is None:
+            return best
+        gain = (counts[0] - counts[1] + onward[0]
+                - self._displacement_cost(pg, source, middle, size)
+                + self._costs.utilization_gain(source, middle, size))
+        score = (gain - fixed_cost) / relief
+        if best is None or score > best.score:
+            return RepairMove(score, gain, (onward[1], first))
         return best
 
     def _onward(self, middle: int, coming: int, coming_group: int, not_pg: int,
                 source: int) -> Optional[Tuple[float, ShardMove]]:
-        """The cheapest shard whose leaving makes room on the middle OSD for what comes."""
-        placement, costs, limits = self._placement, self._costs, self._limits
+        """(gain, move) of the cheapest shard that can leave the middle OSD for the one that comes
+        (`coming` bytes of `coming_group`)."""
+        placement, limits = self._placement, self._limits
         over = max(0, placement.used_bytes[middle] + coming - int(limits.max_used_bytes[middle]))
         best: Optional[Tuple[float, ShardMove]] = None
         for group, lists in self._shard_index.by_group(middle).items():
-            out = costs.count_gain_on_leave(group, middle)
+            count_gain = self._costs.count_gain_on_leave(group, middle)
             seen = 0
             for _, target in self._targets.candidates(group, middle):
-                room = limits.max_used_bytes[target] - placement.used_bytes[target]
-                if (target in (middle, source) or room < over
+                free = limits.max_used_bytes[target] - placement.used_bytes[target]
+                if (target in (middle, source) or free < over
                         or not self._reaches(group, middle, target)):
                     continue
                 seen += 1
                 if seen > _TARGETS:
                     break
-                into = costs.count_loss_on_enter(group, target)
+                count_loss = self._costs.count_loss_on_enter(group, target)
                 for shards in lists:
                     start = bisect_left(shards, (over, -1))
                     placement.candidates_examined += 1
                     for size, pg in shards[start:start + _NEAR]:
-                        if size > room or pg == not_pg:
+                        if size > free or pg == not_pg:
                             continue
-                        gain = (self._costs.utilization_gain(middle, target, size) + out - into
+                        gain = (self._costs.utilization_gain(middle, target, size)
+                                + count_gain - count_loss
                                 - self._displacement_cost(pg, middle, target, size))
                         if ((best is None or gain > best[0])
                                 and limits.fits(target, size, group, -1)
@@ -309,9 +351,9 @@ class Repair:
 
 def _pairs(mine: List[Offer], theirs: List[Offer], want: float, least: float,
            most: float) -> Iterator[Tuple[Offer, Offer]]:
-    """Pairs whose difference in bytes is about `want` and between `least` and `most`.
+    """Yields pairs whose difference in bytes is about `want` and between `least` and `most`.
 
-    Walks the shorter list and looks the other's partners up by size.
+    Iterates over the shorter list and finds partners in the other one by bisection.
     """
     if len(theirs) <= len(mine):
         for other in theirs:

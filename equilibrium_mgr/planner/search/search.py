@@ -1,13 +1,12 @@
-"""The search for a better placement: a recipe of three steps over one board.
+"""One search for a better placement.
 
-1. Single moves off the fullest OSDs, at falling prices per byte (descent).
-2. OSDs that an operator's weights hold to a share give what they have beyond it; then what limits
-   the pools is tightened as far as it pays (squeeze): the highest utilization of each
-   OSD set, and each pool's room on the OSD that limits it most.
-3. What was moved and turned out not to be needed is taken back (thrift), and what went through an
-   OSD goes straight (detours).
+1. Descent: single moves off the fullest OSDs, at falling prices per byte.
+2. Tightening: OSDs that an operator's weights hold to a share give what they have beyond it; then
+   the highest utilization of each OSD set and the pressure of each data pool are lowered as far as
+   it pays.
+3. Reduction: moves that turned out not to be needed are reverted, detours are shortened.
 
-A search that is told to end leaves a board that is better than it was, whenever that is.
+A search that is asked to end leaves a placement that is better than the initial one at any moment.
 """
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from typing import List, Optional
 from ...plan.weight_shares import share_limits_within
 from ...runtime.checkpoints import Checkpoint
 from ..bound.lower_bound import UtilizationBounds
-from ..objective import Weights, holds_data
+from ..objective import Phase, Weights, holds_data
 from ..state.constraints import SearchConstraints
 from ..state.cost_model import CostModel
 from ..state.osd_sets import OsdSetState
@@ -31,21 +30,21 @@ from .repair import Repair
 from .single_moves import SingleMoves
 from .tightening import Tightening
 
-#: How near the bound is near enough is a part of a shard, but no finer or coarser than these, and
-#: no step is smaller than that; all ratios of an OSD.
+#: Tightening ends this near the bound at the nearest and at the farthest, and no step is smaller
+#: than the last of these, whatever a shard's size; ratios of an OSD.
 _LEAST_GOAL = 0.0005
 _MOST_GOAL = 0.0018
 _LEAST_STEP = 0.001
 
-#: One that is shortened may lay open another; later passes find little, as measured.
+#: A detour that is shortened may reveal another one; later passes find little, as measured.
 _DETOUR_PASSES = 3
 
-#: So many of the last prices are for what coarser ones have left.
-_FINE = 2
+#: The last prices only refine; skipped if nothing has moved and all sets are near their bound.
+_FINE_PRICES = 2
 
 
 class Search:
-    """One run over a board; `moves` is how many it has made so far."""
+    """One search over a placement, which it changes. `weights` are those of the objective."""
 
     def __init__(self, placement: PlacementState, bounds: UtilizationBounds, weights: Weights,
                  checkpoint: Checkpoint) -> None:
@@ -55,26 +54,34 @@ class Search:
         self._stopped = False
         self.sets = [OsdSetState(placement, osd_set, bounds) for osd_set in bounds.sets]
         placement.set_share_limits(share_limits_within(placement.snapshot, bounds.utilizations))
-        levels = [bounds.utilizations[osd] for osd in placement.osd_ids]
-        tops, typical = list(levels), [0.0] * len(levels)
-        for members in self.sets:
-            for i in members.osds:
-                tops[i], typical[i] = members.bound, members.typical_shard_bytes
-        full = placement.snapshot.full_ratio
-        free = [max(0.0, (full - level) * size) for level, size in zip(levels, placement.size_bytes)]
-        for i, most in placement.share_limit_bytes.items():
-            tops[i] = most / placement.size_bytes[i]
-            free[i] = max(0.0, full * placement.capacity_bytes[i] + placement.spared_bytes[i] - most)
-        self._costs = CostModel(placement, weights, tops, free, typical, self._checkpoint)
+        self._costs = self._cost_model(bounds)
         self.targets = TargetIndex(self._costs)
         self.shard_index = ShardIndex(placement)
         self._joint_moves = JointMoves(self._costs, self.targets, self.shard_index)
-        self.data_groups = [group.index for group in placement.groups
-                            if group.shard_count and holds_data(self._costs.pool_weights[group.index])]
+        #: indices of the groups of pools whose free space matters
+        self.data_groups = [
+            group.index for group in placement.groups
+            if group.shard_count and holds_data(self._costs.pool_weights[group.index])]
+
+    def _cost_model(self, bounds: UtilizationBounds) -> CostModel:
+        """The objective with each OSD's target and what is free there at its lowest utilization."""
+        placement = self._placement
+        lowest = [bounds.utilizations[osd] for osd in placement.osd_ids]
+        targets, typical = list(lowest), [0.0] * len(lowest)
+        for osd_set in self.sets:
+            for i in osd_set.osds:
+                targets[i], typical[i] = osd_set.bound, osd_set.typical_shard_bytes
+        full = placement.snapshot.full_ratio
+        free = [max(0.0, (full - utilization) * size)
+                for utilization, size in zip(lowest, placement.size_bytes)]
+        for i, limit in placement.share_limit_bytes.items():
+            targets[i] = limit / placement.size_bytes[i]
+            free[i] = max(0.0, full * placement.capacity_bytes[i] + placement.spared_bytes[i] - limit)
+        return CostModel(placement, self._weights, targets, free, typical, self._checkpoint)
 
     @property
     def moves(self) -> int:
-        """Shard moves made so far, those that were taken back or passed on included."""
+        """Shard moves made so far, including those that were reverted or passed on."""
         return len(self._placement.change_log) // 2
 
     def run(self) -> bool:
@@ -88,56 +95,51 @@ class Search:
         return not self._stopped
 
     def repair(self, limits: SearchConstraints) -> Repair:
-        """What finds operations within the limits."""
+        """Returns what finds operations within the limits."""
         return Repair(self._costs, self.targets, self.shard_index, self._joint_moves, limits,
                       self._weights.tightening_price)
-
-    def _reduce_moves(self, limits: SearchConstraints) -> None:
-        """Does with fewer moves what has been reached."""
-        revert_unneeded_moves(self._costs, self.shard_index, self._joint_moves, limits, self._weights.return_value,
-                  self._checkpoint)
-        detours = DetourShortcuts(self._costs, self.shard_index, limits, self._weights.return_value)
-        for _ in range(_DETOUR_PASSES):
-            if not detours.shorten(self._checkpoint):
-                break
 
     def _checkpoint(self, _moves: Optional[int] = None) -> bool:
         if not self._stopped and not self._outer_checkpoint(self.moves):
             self._stopped = True
         return not self._stopped
 
+    # -- descent -------------------------------------------------------------------------------
+
     def _descend(self) -> None:
-        budgets = [members.excess_bytes * self._weights.count_move_budget for members in self.sets] + [0.0]
+        budgets = [osd_set.excess_bytes * self._weights.count_move_budget
+                   for osd_set in self.sets] + [0.0]
         budget_of = [len(self.sets)] * len(self._placement.size_bytes)
-        for number, members in enumerate(self.sets):
-            for i in members.osds:
+        for number, osd_set in enumerate(self.sets):
+            for i in osd_set.osds:
                 budget_of[i] = number
         moves = SingleMoves(self._costs, self.targets, self.shard_index)
         descent = Descent(self._costs, moves, self._joint_moves, budgets, budget_of)
         prices = self._weights.prices
         for number, price in enumerate(prices):
-            # fine prices follow coarse ones: where those find nothing near the bound, it is at rest
-            if (number >= len(prices) - _FINE and not self._placement.change_log
-                    and all(members.is_near_bound(self._placement) for members in self.sets)):
+            if (number >= len(prices) - _FINE_PRICES and not self._placement.change_log
+                    and all(osd_set.is_near_bound(self._placement) for osd_set in self.sets)):
                 break
             if not descent.run(price, self._checkpoint):
                 return
-        for members in self.sets:
-            members.update_needs_tightening(self._placement)
+        for osd_set in self.sets:
+            osd_set.update_needs_tightening(self._placement)
+
+    # -- tightening ----------------------------------------------------------------------------
 
     def _tighten(self) -> SearchConstraints:
-        """Tightens the limits in turn; returns them as they stand in the end."""
+        """Tightens the limits in turn; returns them as they are in the end."""
         limits = SearchConstraints(self._placement, self.data_groups, self._checkpoint)
-        for members in self.sets:
-            limits.set_max_utilization(members.osds, members.max_utilization(self._placement))
-        price = self._weights.tightening_price
-        tightening = Tightening(self._placement, self.repair(limits), limits, price, self._checkpoint)
+        for osd_set in self.sets:
+            limits.set_max_utilization(osd_set.osds, osd_set.max_utilization(self._placement))
+        tightening = Tightening(self._placement, self.repair(limits), limits,
+                                self._weights.tightening_price, self._checkpoint)
         self._enforce_shares(tightening, limits)
-        budgets = [members.excess_bytes * self._weights.pool_space_budget for members in self.sets]
-        for what in self._weights.phases.split():
+        budgets = [osd_set.excess_bytes * self._weights.pool_space_budget for osd_set in self.sets]
+        for phase in self._weights.phases:
             if self._stopped:
                 break
-            if what == "room":
+            if phase is Phase.PRESSURE:
                 self._lower_pressures(tightening, limits, budgets)
             else:
                 limits.tighten_to_current(self._weights.pressure_slack)
@@ -146,46 +148,64 @@ class Search:
         return limits
 
     def _enforce_shares(self, tightening: Tightening, limits: SearchConstraints) -> None:
-        """What is still beyond an OSD's share leaves it, whatever it costs: an operator wants it.
-        Others may become as full for it as the bound demands."""
-        for members in self.sets:
-            held = [i for i in members.osds if i in self._placement.share_limit_bytes]
+        """Moves what is still beyond an OSD's share off it at any cost: an operator wants it.
+
+        Other OSDs may become as full for it as the bound demands.
+        """
+        for osd_set in self.sets:
+            held = [i for i in osd_set.osds if i in self._placement.share_limit_bytes]
             if not held:
                 continue
-            top = members.max_utilization(self._placement)
-            limits.set_max_utilization(members.osds, max(top, members.bound + members.typical_shard))
+            highest = osd_set.max_utilization(self._placement)
+            limits.set_max_utilization(
+                osd_set.osds, max(highest, osd_set.bound + osd_set.typical_shard))
             for i in held:
-                tightening.lower_osd_to(i, self._placement.share_limit_bytes[i], members.osds)
-            limits.set_max_utilization(members.osds, max(top, members.max_utilization(self._placement)))
+                tightening.lower_osd_to(i, self._placement.share_limit_bytes[i], osd_set.osds)
+            limits.set_max_utilization(
+                osd_set.osds, max(highest, osd_set.max_utilization(self._placement)))
 
-    def _lower_pressures(self, tightening: Tightening, limits: SearchConstraints, budgets: List[float]) -> None:
-        """Every pool of an OSD set gets its part of the purse; what one leaves the next may use."""
-        for number, members in enumerate(self.sets):
-            if not members.needs_tightening:
+    def _lower_pressures(self, tightening: Tightening, limits: SearchConstraints,
+                         budgets: List[float]) -> None:
+        """Every data pool of an OSD set gets an equal part of the set's budget of bytes; what one
+        pool leaves the next ones may use."""
+        for number, osd_set in enumerate(self.sets):
+            if not osd_set.needs_tightening:
                 continue
-            limits.set_max_utilization(members.osds, max(members.max_utilization(self._placement), members.bound + min(
-                self._weights.max_rise, members.typical_shard / 2.0)))
+            limits.set_max_utilization(osd_set.osds, max(
+                osd_set.max_utilization(self._placement), osd_set.bound + min(
+                    self._weights.max_rise, osd_set.typical_shard / 2.0)))
             groups = [group for group in self.data_groups
-                      if self._placement.groups[group].members & members.members]
+                      if self._placement.groups[group].members & osd_set.members]
             for left, group in zip(range(len(groups), 0, -1), groups):
                 if not self._checkpoint():
                     return
-                share = budgets[number] / left
-                unspent = tightening.lower_pool_pressure(group, self._costs.min_pressure[group],
-                                            self._weights.pool_space_value * self._costs.pool_weights[group],
-                                            share)
-                budgets[number] -= share - unspent
+                part = budgets[number] / left
+                unspent = tightening.lower_pool_pressure(
+                    group, self._costs.min_pressure[group],
+                    self._weights.pool_space_value * self._costs.pool_weights[group], part)
+                budgets[number] -= part - unspent
 
     def _lower_max_utilizations(self, tightening: Tightening) -> None:
         weights = self._weights
-        for members in self.sets:
+        for osd_set in self.sets:
             if not self._checkpoint():
                 return
-            if not members.needs_tightening:
+            if not osd_set.needs_tightening:
                 continue
-            goal = min(_MOST_GOAL, max(_LEAST_GOAL, weights.goal_shards * members.typical_shard))
-            step = max(_LEAST_STEP, weights.step_shards * members.typical_shard)
+            goal = min(_MOST_GOAL, max(_LEAST_GOAL, weights.goal_shards * osd_set.typical_shard))
+            step = max(_LEAST_STEP, weights.step_shards * osd_set.typical_shard)
             tightening.lower_max_utilization(
-                members.osds, members.bound + goal,
-                members.value_of_lowering(weights), step,
+                osd_set.osds, osd_set.bound + goal, osd_set.value_of_lowering(weights), step,
                 weights.fixed_cost_steps * weights.tightening_price * step)
+
+    # -- reduction -----------------------------------------------------------------------------
+
+    def _reduce_moves(self, limits: SearchConstraints) -> None:
+        """Reaches the same with fewer moves."""
+        price = self._weights.return_value
+        revert_unneeded_moves(self._costs, self.shard_index, self._joint_moves, limits, price,
+                              self._checkpoint)
+        detours = DetourShortcuts(self._costs, self.shard_index, limits, price)
+        for _ in range(_DETOUR_PASSES):
+            if not detours.shorten(self._checkpoint):
+                break

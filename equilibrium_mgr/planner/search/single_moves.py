@@ -1,43 +1,43 @@
-"""The best single move off an OSD: home again, or to an OSD that gains the objective most."""
+"""The best single move off an OSD: back to its initial OSD, or to the target that gains most."""
 from __future__ import annotations
 
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ..state.cost_model import NOISE, CostModel
-from ..state.shard_index import ShardsByGroup, Shards, ShardIndex
+from ..state.shard_index import Shards, ShardsByGroup, ShardIndex
 from ..state.target_index import TargetEntry, TargetIndex
 
-#: Targets at which a shard could go before the search for a still better one ends.
-_ENOUGH = 6
+#: Legal targets examined before the search for a still better one ends.
+_TARGETS = 6
 
-#: Pools looked at closely before the rest of an OSD's pools is left for its next turn.
+#: Pools examined closely before the rest of an OSD's pools is left for its next turn.
 _POOLS = 8
 
 
 class Candidate(NamedTuple):
-    """A move that lowers the objective by `gain`; `evens` is its gain without the counts."""
+    """A move that lowers the objective by `gain` (bytes × utilization)."""
 
     gain: float
-    evens: float
+    utilization_gain: float      # the gain without the count terms
     pg: int
     target: int
 
 
 class _Ends(NamedTuple):
-    """What the inner loop needs of a source and a target."""
+    """What the inner loop needs of a source a and a target b."""
 
     used_a: int
     size_a: int
-    level_a: float
+    wanted_a: float      # target utilization
     used_b: int
     size_b: int
-    level_b: float
-    base: float          # the terms of both before the move, and the counts' gain
+    wanted_b: float
+    base: float          # the utilization terms of both before the move, and the counts' gain
 
 
 class SingleMoves:
-    """Finds moves. `price` is what a displaced byte costs; `strict` leaves alone the moves that
-    bring nothing but better counts."""
+    """Finds moves. `price` is that of a displaced byte (utilization); with `strict`, moves that
+    improve nothing but counts are left out."""
 
     def __init__(self, costs: CostModel, targets: TargetIndex, shard_index: ShardIndex) -> None:
         self._costs = costs
@@ -46,137 +46,154 @@ class SingleMoves:
         self._shard_index = shard_index
 
     def best(self, source: int, price: float, strict: bool) -> Optional[Candidate]:
-        """The best single move off an OSD, or None where none lowers the objective."""
+        """Returns the best single move off an OSD, or None where none lowers the objective."""
         grouped = self._shard_index.by_group(source)
-        outs = {group: self._costs.count_gain_on_leave(group, source) for group in grouped}
-        pools = sorted(grouped, key=lambda g: (-outs[g], g))
+        gains = {group: self._costs.count_gain_on_leave(group, source) for group in grouped}
+        groups = sorted(grouped, key=lambda g: (-gains[g], g))
         if self._targets.has_own_lists:
-            return self._pool_by_pool(source, grouped, outs, pools, price, strict)
-        return self._target_by_target(source, grouped, outs, pools, price, strict)
+            return self._group_by_group(source, grouped, gains, groups, price, strict)
+        return self._list_by_list(source, grouped, gains, groups, price, strict)
 
-    def _home(self, source: int, group: int, displaced: Shards, price: float, out: float,
-              best: Optional[Candidate]) -> Optional[Candidate]:
-        """Returns of displaced shards, which refund their bytes."""
+    def _returns(self, source: int, group: int, displaced: Shards, price: float,
+                 count_gain: float, best: Optional[Candidate]) -> Optional[Candidate]:
+        """The best return of a displaced shard, which refunds its bytes, or `best` if better."""
         placement, costs = self._placement, self._costs
         for size, pg in displaced:
-            for home in placement.initial_osds(pg, source, group):
-                if placement.used_bytes[home] + size > placement.fill_limit_bytes[home]:
+            for initial in placement.initial_osds(pg, source, group):
+                if placement.used_bytes[initial] + size > placement.fill_limit_bytes[initial]:
                     continue
-                evens = costs.utilization_gain(source, home, size) + price * size + costs.move_cost[source]
-                gain = evens + out - costs.count_loss_on_enter(group, home)
-                if gain > (best.gain if best else NOISE) and placement.is_legal(pg, source, home):
-                    best = Candidate(gain, 1.0, pg, home)
+                refunded = (costs.utilization_gain(source, initial, size) + price * size
+                            + costs.move_cost[source])
+                gain = refunded + count_gain - costs.count_loss_on_enter(group, initial)
+                if gain > (best.gain if best else NOISE) and (
+                        placement.is_legal(pg, source, initial)):
+                    best = Candidate(gain, 1.0, pg, initial)
         return best
 
-    # -- where every pool has a list of targets of its own, its counts minded -------------------
+    # -- where every group has a list of targets of its own, sorted by cost with counts ----------
 
-    def _pool_by_pool(self, source: int, grouped: ShardsByGroup, outs: Dict[int, float],
-                      pools: List[int], price: float, strict: bool) -> Optional[Candidate]:
+    def _group_by_group(self, source: int, grouped: ShardsByGroup, gains: Dict[int, float],
+                        groups: List[int], price: float, strict: bool) -> Optional[Candidate]:
         best: Optional[Candidate] = None
         tried = 0
-        for group in pools:
-            lists, out = grouped[group], outs[group]
-            best = self._home(source, group, lists[1], price, out, best)
+        for group in groups:
+            lists, count_gain = grouped[group], gains[group]
+            best = self._returns(source, group, lists[1], price, count_gain, best)
             entries = self._targets.candidates(group, source)
-            if entries and not self._hopeless(source, group, lists, price, out, entries):
-                best = self._away(source, group, lists, price, out, entries, strict, best)
+            if entries and not self._is_hopeless(source, group, lists, price, count_gain, entries):
+                best = self._away(source, group, lists, price, count_gain, entries, strict, best)
                 tried += 1
                 if tried >= _POOLS and best:
                     break
         return best
 
     def _away(self, source: int, group: int, lists: Tuple[Shards, Shards], price: float,
-              out: float, entries: List[TargetEntry], strict: bool,
+              count_gain: float, entries: List[TargetEntry], strict: bool,
               best: Optional[Candidate]) -> Optional[Candidate]:
-        """Moves to other OSDs, the best first, until some in a row are no better."""
+        """The best move to the listed targets, the best first, until some in a row are no better;
+        or `best` if that is better."""
         tried = 0
         for _, target in entries:
-            if target == source or not self._open(group, source, target):
+            if target == source or not self._has_open_domain(group, source, target):
                 continue
-            counts = out - self._costs.count_loss_on_enter(group, target)
-            best, better = self._to(source, target, lists, price, counts, strict, best)
+            counts = count_gain - self._costs.count_loss_on_enter(group, target)
+            best, gains = self._to(source, target, lists, price, counts, strict, best)
             tried += 1
-            if tried >= self._targets.patience and not better or tried >= _ENOUGH and best:
+            if tried >= self._targets.patience and not gains or tried >= _TARGETS and best:
                 break
         return best
 
-    def _open(self, group: int, source: int, target: int) -> bool:
-        """Whether some shard of the group may well go there."""
+    def _has_open_domain(self, group: int, source: int, target: int) -> bool:
+        """False where no shard of the group can go there for its failure domains."""
         members = self._placement.groups[group]
         if not members.domain_bits or members.domain_of is None:
             return True
         return bool(members.reachable_domains.get(members.domain_of[source], 0)
                     & members.domain_bits[members.domain_of[target]])
 
-    def _hopeless(self, source: int, group: int, lists: Tuple[Shards, Shards], price: float,
-                  out: float, entries: List[TargetEntry]) -> bool:
-        """Whether not even the best target's price per byte can be met: most often, at once."""
+    def _is_hopeless(self, source: int, group: int, lists: Tuple[Shards, Shards], price: float,
+                     count_gain: float, entries: List[TargetEntry]) -> bool:
+        """True where no shard gains enough per byte for even the best target.
+
+        Gains are concave in bytes: the gain of the first byte is an upper bound for all others.
+        Nearly always this ends the search at once.
+        """
         placement, costs = self._placement, self._costs
         first = entries[0][1]
         if first == source and len(entries) > 1:
             first = entries[1][1]
-        over = placement.used_bytes[source] / placement.size_bytes[source] - costs.target_utilization[source]
+        over = (placement.used_bytes[source] / placement.size_bytes[source]
+                - costs.target_utilization[source])
         rate = 2.0 * over * (1.0 if over > 0.0 else costs.weights.underfull_weight)
         least = min(shards[0][0] for shards in lists if shards)
         mean = max(1.0, placement.groups[group].mean_shard_bytes)
-        # gains are concave in bytes: the first byte's gain bounds all others'
-        return (rate + out / max(1.0, least) - (0.0 if lists[1] else price) + mean
+        return (rate + count_gain / max(1.0, least) - (0.0 if lists[1] else price) + mean
                 / placement.size_bytes[first]) * mean <= costs.cost_on_enter(group, first, mean)
 
-    # -- where pools share a list of targets, the emptiest first ---------------------------------
+    # -- where groups share a list of targets, sorted by utilization -----------------------------
 
-    def _target_by_target(self, source: int, grouped: ShardsByGroup, outs: Dict[int, float],
-                          pools: List[int], price: float, strict: bool) -> Optional[Candidate]:
+    def _list_by_list(self, source: int, grouped: ShardsByGroup, gains: Dict[int, float],
+                      groups: List[int], price: float, strict: bool) -> Optional[Candidate]:
         best: Optional[Candidate] = None
-        lists: Dict[int, List[int]] = {}
-        for group in pools:
+        groups_of_list: Dict[int, List[int]] = {}
+        for group in groups:
             if grouped[group][1]:
-                best = self._home(source, group, grouped[group][1], price, outs[group], best)
-            lists.setdefault(self._targets.list_id(group, source), []).append(group)
-        for sharing in lists.values():
-            best = self._among(source, grouped, outs, sharing, price, strict, best)
+                best = self._returns(source, group, grouped[group][1], price, gains[group], best)
+            groups_of_list.setdefault(self._targets.list_id(group, source), []).append(group)
+        for sharing in groups_of_list.values():
+            best = self._among(source, grouped, gains, sharing, price, strict, best)
         return best
 
-    def _among(self, source: int, grouped: ShardsByGroup, outs: Dict[int, float], pools: List[int],
-               price: float, strict: bool, best: Optional[Candidate]) -> Optional[Candidate]:
-        """Moves of pools that share a list. What no pool could gain at a target ends the search
-        there: at most sources of a large cluster, at once."""
+    def _among(self, source: int, grouped: ShardsByGroup, gains: Dict[int, float],
+               groups: List[int], price: float, strict: bool,
+               best: Optional[Candidate]) -> Optional[Candidate]:
+        """The best move of groups that share a list of targets, or `best` if that is better.
+
+        A target at which no shard of any size can gain ends the search: on a large cluster, for
+        most sources at once.
+        """
         costs = self._costs
         tried = 0
-        least = min(shards[0][0] for group in pools for shards in grouped[group] if shards)
-        largest = max(shards[-1][0] for group in pools for shards in grouped[group] if shards)
-        paid = 0.0 if any(grouped[group][1] for group in pools) else price
-        for _, target in self._targets.candidates(pools[0], source):
+        least = min(shards[0][0] for group in groups for shards in grouped[group] if shards)
+        largest = max(shards[-1][0] for group in groups for shards in grouped[group] if shards)
+        paid = 0.0 if any(grouped[group][1] for group in groups) else price
+        for _, target in self._targets.candidates(groups[0], source):
             if target == source:
                 continue
-            evens = self._most(source, target, least, largest, paid)
-            if strict and evens <= 0.0:
+            limit = self._max_utilization_gain(source, target, least, largest, paid)
+            if strict and limit <= 0.0:
                 break
-            better = False
-            for group in pools:
+            improved = False
+            for group in groups:
                 floor = best.gain if best else NOISE
-                if evens + outs[group] <= floor:
+                if limit + gains[group] <= floor:
                     break
-                counts = outs[group] - costs.count_loss_on_enter(group, target)
-                if evens + counts <= floor or not self._open(group, source, target):
+                counts = gains[group] - costs.count_loss_on_enter(group, target)
+                if limit + counts <= floor or not self._has_open_domain(group, source, target):
                     continue
-                best, gains = self._to(source, target, grouped[group], price, counts, strict, best)
-                better = better or gains
+                best, any_gains = self._to(
+                    source, target, grouped[group], price, counts, strict, best)
+                improved = improved or any_gains
             tried += 1
-            if tried >= self._targets.patience and not better or tried >= _ENOUGH and best:
+            if tried >= self._targets.patience and not improved or tried >= _TARGETS and best:
                 break
         return best
 
-    def _most(self, source: int, target: int, least: int, largest: int, price: float) -> float:
-        """What no shard between these sizes can gain more than, counts aside."""
+    def _max_utilization_gain(self, source: int, target: int, least: int, largest: int,
+                              price: float) -> float:
+        """An upper bound of the gain, without counts, of a shard of `least` to `largest` bytes.
+
+        The gain is concave in the bytes: the tangent in the middle is above it everywhere.
+        """
         placement, costs = self._placement, self._costs
+        used, size, wanted = (
+            placement.used_bytes, placement.size_bytes, costs.target_utilization)
         middle = (least + largest) // 2
         gain = costs.utilization_gain(source, target, middle) - price * middle
         below = costs.weights.underfull_weight
-        x = (placement.used_bytes[source] - middle) / placement.size_bytes[source] - costs.target_utilization[source]
-        y = (placement.used_bytes[target] + middle) / placement.size_bytes[target] - costs.target_utilization[target]
+        x = (used[source] - middle) / size[source] - wanted[source]
+        y = (used[target] + middle) / size[target] - wanted[target]
         slope = 2.0 * (x if x > 0.0 else below * x) - 2.0 * (y if y > 0.0 else below * y) - price
-        # concave in the bytes: the tangent is above it
         return gain + abs(slope) * (largest - least + 1) / 2.0
 
     # -- one target --------------------------------------------------------------------------------
@@ -184,14 +201,17 @@ class SingleMoves:
     def _to(self, source: int, target: int, lists: Tuple[Shards, Shards], price: float,
             counts: float, strict: bool,
             best: Optional[Candidate]) -> Tuple[Optional[Candidate], bool]:
-        """The best shard of the shelf for one target if it beats the best so far, and whether any
-        shard, legal or not, would gain."""
+        """The best shard for one target if it is better than `best`, and True if any shard, legal
+        or not, gains."""
         placement, costs = self._placement, self._costs
         used_b = placement.used_bytes[target]
-        ends = _Ends(placement.used_bytes[source], placement.size_bytes[source], costs.target_utilization[source], used_b,
-                     placement.size_bytes[target], costs.target_utilization[target],
-                     costs.utilization_cost(source, placement.used_bytes[source]) + costs.utilization_cost(target, used_b) + counts)
-        better = False
+        ends = _Ends(
+            placement.used_bytes[source], placement.size_bytes[source],
+            costs.target_utilization[source], used_b, placement.size_bytes[target],
+            costs.target_utilization[target],
+            costs.utilization_cost(source, placement.used_bytes[source])
+            + costs.utilization_cost(target, used_b) + counts)
+        any_gains = False
         examined = 1
         for shards, cost, fixed in ((lists[0], price, costs.move_cost[source]),
                                     (lists[1], 0.0, 0.0)):
@@ -200,30 +220,32 @@ class SingleMoves:
                 examined += 1
                 if gain <= NOISE or (strict and gain <= counts):
                     break
-                better = True
+                any_gains = True
                 if best and gain <= best.gain:
                     break
-                if used_b + size <= placement.fill_limit_bytes[target] and placement.is_legal(pg, source, target):
+                if used_b + size <= placement.fill_limit_bytes[target] and (
+                        placement.is_legal(pg, source, target)):
                     best = Candidate(gain, gain - counts, pg, target)
                     break
         placement.candidates_examined += examined
-        return best, better
+        return best, any_gains
 
 
 def _by_gain(shards: Shards, ends: _Ends, below: float,
              price: float) -> Iterator[Tuple[float, int, int]]:
-    """(gain, bytes, PG) of a sorted list of shards, the best first.
+    """Yields (gain, bytes, PG) of a list of shards sorted by size, the best first.
 
-    The gain is concave in the bytes: the best is where the slope changes its sign, and the others
-    follow to both sides. Written out, since it is most of what a plan costs, as measured.
+    The gain is concave in the bytes: the best shard is where the slope changes its sign, and the
+    others follow to both sides. The formula of the cost model is repeated here without calls: this
+    loop takes most of a plan's time, as measured.
     """
-    used_a, size_a, level_a, used_b, size_b, level_b, base = ends
+    used_a, size_a, wanted_a, used_b, size_b, wanted_b, base = ends
     low, high = 0, len(shards) if len(shards) > 1 else 0
     while low < high:
         middle = (low + high) // 2
         size = shards[middle][0]
-        x = (used_a - size) / size_a - level_a
-        y = (used_b + size) / size_b - level_b
+        x = (used_a - size) / size_a - wanted_a
+        y = (used_b + size) / size_b - wanted_b
         if 2.0 * (x if x > 0.0 else below * x) - 2.0 * (y if y > 0.0 else below * y) > price:
             low = middle + 1
         else:
@@ -234,8 +256,8 @@ def _by_gain(shards: Shards, ends: _Ends, below: float,
         for side, index in ((0, left), (1, right)):
             if gains[side] is None and 0 <= index < count:
                 size = shards[index][0]
-                x = (used_a - size) / size_a - level_a
-                y = (used_b + size) / size_b - level_b
+                x = (used_a - size) / size_a - wanted_a
+                y = (used_b + size) / size_b - wanted_b
                 gains[side] = (base - size_a * x * x * (1.0 if x > 0.0 else below)
                                - size_b * y * y * (1.0 if y > 0.0 else below) - price * size)
         down, up = gains

@@ -1,9 +1,9 @@
-"""Tightening what limits the pools, where plain moves have ended, as far as it pays.
+"""Tightens what limits the pools, step by step and as far as it pays, after the descent has ended.
 
-Two kinds of limits are tightened step by step: the highest utilization of an OSD set, and for a
-pool that holds data the most shards per free byte on an OSD. In each step the OSDs beyond the
-tighter limit are relieved, the worst first; what is kept is the part that gives the most space for
-its cost, and the rest is taken back.
+Two limits are tightened: the highest utilization of an OSD set, and the pressure of a data pool,
+which is the highest count of its shards per free byte on an OSD. In each step the OSDs beyond the
+tighter limit are relieved, the worst first. The moves up to the point of the best value are kept
+and the others are reverted.
 """
 from __future__ import annotations
 
@@ -12,185 +12,197 @@ from typing import Callable, Dict, List, NamedTuple, Sequence, Tuple
 from ...runtime.checkpoints import Checkpoint
 from ..state.constraints import SearchConstraints
 from ..state.placement_state import PlacementState, ShardMove
-from .repair import RepairGoal, Repair
+from .repair import OverfullOsd, Repair, RepairGoal, TooManyShards
 
-#: How far a pool's shards per free byte sink at once, a ratio.
-_SHARE = 0.04
+#: How far a pool's pressure is lowered per step, a ratio of it.
+_PRESSURE_STEP = 0.04
 
-#: Steps that did not pay in full, each half as far as the last, before a limit is left as it is.
+#: A limit is left as it is after so many steps that were not kept whole, each half the last.
 _PATIENCE = 3
 
-#: Candidates examined for each of the two kinds: so many, or as many as the descent examined, if
-#: that is more.
+#: Candidates examined for each kind of limit: so many, or as many as the descent examined, if that
+#: is more.
 _LEAST_EFFORT = 500_000
 
-#: Operations per OSD beyond the limit, and on top of that: more are small ones without end.
-_EFFORT = 2
-_EXTRA_EFFORT = 20
+#: Operations per OSD beyond the limit, and on top of them per step: without a limit, operations of
+#: few bytes go on without end.
+_OPERATIONS_PER_OSD = 2
+_EXTRA_OPERATIONS = 20
 
-#: A step that has cost so much more than it can be worth is not followed to its end.
-_DEAR = 1.2
+#: A step is broken off when it has cost so many times what it can be worth.
+_MAX_COST_RATIO = 1.2
 
 
 class _Step(NamedTuple):
-    """One step: who is beyond the limit, how far it shall sink, and what that is worth."""
+    """One step: the OSDs beyond the limit, and what lowering it is worth."""
 
-    complaint: RepairGoal
-    above: List[Tuple[float, int]]           # (-level, OSD)
-    level_of: Callable[[int], float]
-    wanted: float
-    space: Callable[[float], float]          # bytes moved that a level is worth
-    budget: float                             # bytes that may be displaced
+    goal: RepairGoal
+    above: List[Tuple[float, int]]           # (-measure, OSD): utilization or pressure
+    measure: Callable[[int], float]          # of an OSD
+    highest: float                           # the measure at the beginning
+    wanted: float                            # the measure that no OSD shall be above
+    value: Callable[[float, float], float]   # bytes moved that it is worth to lower it from, to
+    budget: float                            # bytes that may be displaced
 
 
 class Tightening:
-    """The board is better or the same after each call; `price` is what a displaced byte costs."""
+    """Lowers limits. After each call the placement scores better or is the same.
 
-    def __init__(self, placement: PlacementState, repair: Repair, limits: SearchConstraints, price: float,
-                 checkpoint: Checkpoint) -> None:
+    `price` is that of a displaced byte (utilization).
+    """
+
+    def __init__(self, placement: PlacementState, repair: Repair, limits: SearchConstraints,
+                 price: float, checkpoint: Checkpoint) -> None:
         self._placement = placement
         self._repair = repair
         self._limits = limits
         self._price = price
         self._checkpoint = checkpoint
         effort = max(_LEAST_EFFORT, placement.candidates_examined)
-        self._utilization_effort = self._pressure_effort = effort
-        self._effort_end = 0   # where `placement.examined` ends the present limit
+        self._utilization_effort = self._pressure_effort = effort   # candidates left
+        self._effort_end = 0   # `candidates_examined` at which the present limit is left
         self._moves_made: List[ShardMove] = []
         self._displaced_bytes = 0
-        # OSD set → changes of the board when it was left as it is: the same again is in vain
+        #: OSD set → length of the change log when nothing more could be lowered there
         self._exhausted_at: Dict[Tuple[int, ...], int] = {}
 
     def lower_max_utilization(self, osds: Tuple[int, ...], goal: float,
-                      worth: Callable[[float, float], float], step: float,
-                      trouble: float) -> None:
-        """Sinks the highest utilization of a set of OSDs to the goal, or as far as it pays.
+                              value: Callable[[float, float], float], step: float,
+                              fixed_cost: float) -> None:
+        """Lowers the highest utilization of a set of OSDs to `goal` (a ratio), or as far as it pays.
 
-        `worth` is how many bytes moved a utilization of 1 less would be worth, `step` and `goal`
-        are ratios, and `trouble` what an operation costs beside its bytes, per byte of OSD.
+        `value(high, low)` is how many bytes moved it is worth to come from `high` to `low`, `step`
+        the first step (a ratio), `fixed_cost` what an operation costs beside its bytes, per byte
+        of OSD.
         """
         placement, limits = self._placement, self._limits
         used, size = placement.used_bytes, placement.size_bytes
         members = [i for i in osds if placement.is_source[i] and placement.shards[i]]
         if not members or self._exhausted_at.get(osds) == len(placement.change_log):
             return
-        refused = 0
+        failed = 0
         self._effort_end = placement.candidates_examined + self._utilization_effort
-        while refused < _PATIENCE:
-            top = max(used[i] / size[i] for i in members)
-            if top <= goal + 1e-9:
+        while failed < _PATIENCE:
+            highest = max(used[i] / size[i] for i in members)
+            if highest <= goal + 1e-9:
                 break
-            water = max(goal, top - step)
-            limits.set_max_utilization(osds, water)
-            above = [(-used[i] / size[i], i) for i in members if used[i] > water * size[i] + 1]
-            complaint = RepairGoal(osds, -1, 0.0, goal, 0.0, trouble * size[members[0]])
-            if not self._apply_step(_Step(complaint, above, lambda i: used[i] / size[i], water,
-                                       lambda level: worth(top, level), float("inf"))):
-                refused += 1
-                step = min(step, top - goal) / 2.0
+            wanted = max(goal, highest - step)
+            limits.set_max_utilization(osds, wanted)
+            above = [(-used[i] / size[i], i) for i in members if used[i] > wanted * size[i] + 1]
+            if not self._apply_step(_Step(
+                    OverfullOsd(osds, goal, fixed_cost * size[members[0]]), above,
+                    placement.utilization, highest, wanted, value, float("inf"))):
+                failed += 1
+                step = min(step, highest - goal) / 2.0
         self._utilization_effort = self._effort_end - placement.candidates_examined
         limits.set_max_utilization(osds, max(used[i] / size[i] for i in members))
         self._exhausted_at[osds] = len(placement.change_log)
 
-    def lower_osd_to(self, osd: int, most: int, helpers: Tuple[int, ...]) -> None:
-        """Relieves an OSD until it has less than one of its shards above `most` bytes, or nothing
-        more can leave: what that costs is not asked."""
+    def lower_osd_to(self, osd: int, max_bytes: int, helpers: Tuple[int, ...]) -> None:
+        """Relieves an OSD until it has less than one of its shards above `max_bytes`, or nothing
+        more can leave, at any cost."""
         placement = self._placement
         if not placement.is_source[osd]:
             return
-        complaint = RepairGoal(helpers, -1, 0.0, most / placement.size_bytes[osd], 0.0, 0.0)
+        goal = OverfullOsd(helpers, max_bytes / placement.size_bytes[osd], 0.0)
         self._effort_end = placement.candidates_examined + self._utilization_effort
-        for _ in range(_EFFORT * len(placement.shards[osd])):
-            sizes = sorted(placement.pg_bytes[pg] for pg in placement.shards[osd] if placement.pg_bytes[pg])
-            if not sizes or placement.used_bytes[osd] - most < sizes[len(sizes) // 2] or (
+        for _ in range(_OPERATIONS_PER_OSD * len(placement.shards[osd])):
+            sizes = sorted(placement.pg_bytes[pg] for pg in placement.shards[osd]
+                           if placement.pg_bytes[pg])
+            if not sizes or placement.used_bytes[osd] - max_bytes < sizes[len(sizes) // 2] or (
                     placement.candidates_examined >= self._effort_end or not self._checkpoint()):
                 break
-            found = self._repair.find(osd, complaint)
+            found = self._repair.find(osd, goal)
             if found is None:
                 break
             self._moves_made.clear()
             self._make_moves(found.steps)
         self._moves_made.clear()
 
-    def lower_pool_pressure(self, group: int, goal: float, worth: float, budget: float) -> float:
-        """Lowers a pool's highest count of shards per free byte to the goal, or as it pays.
+    def lower_pool_pressure(self, group: int, goal: float, value: float, budget: float) -> float:
+        """Lowers the highest pressure of a group to `goal` (shards per byte), or as far as it pays.
 
-        `worth` is how many bytes moved a byte of the pool's raw free space is worth. At most
+        `value` is how many bytes moved a raw byte of the pool's free space is worth. At most
         `budget` bytes are displaced; returns how many of them are left.
         """
         placement, limits = self._placement, self._limits
         members = [i for i in placement.groups[group].osds if placement.is_source[i]]
         pool = placement.groups[group].pool
         mean = max(1.0, placement.groups[group].mean_shard_bytes)
-        share, refused, start = _SHARE, 0, self._displaced_bytes
+        raw_value = pool.pg_num * pool.size * value
+        ratio, failed, displaced = _PRESSURE_STEP, 0, self._displaced_bytes
         self._effort_end = placement.candidates_examined + self._pressure_effort
 
         def pressure(osd: int) -> float:
             return limits.shards_per_free_byte(group, osd)
-        levels = [(-pressure(i), i) for i in members]
-        while levels and refused < _PATIENCE:
-            now = -min(levels)[0]
+
+        def value_between(high: float, low: float) -> float:
+            return raw_value * (1.0 / low - 1.0 / high)
+        pressures = [(-pressure(i), i) for i in members]
+        while pressures and failed < _PATIENCE:
+            now = -min(pressures)[0]
             if now <= goal or now == float("inf"):
                 break
-            wanted = max(goal, now * (1.0 - share))
+            wanted = max(goal, now * (1.0 - ratio))
             limits.set_max_pressure(group, wanted)
-            raw = pool.pg_num * pool.size * worth
             if not self._apply_step(_Step(
-                    RepairGoal((), group, wanted, 0.0, mean, 0.0),
-                    [entry for entry in levels if -entry[0] > wanted], pressure, wanted,
-                    lambda level: raw * (1.0 / level - 1.0 / now), budget - self._displaced_bytes + start)):
-                refused += 1
-                share /= 2.0
-            levels = [(-pressure(i), i) for i in members]
+                    TooManyShards(group, wanted, mean),
+                    [entry for entry in pressures if -entry[0] > wanted], pressure, now, wanted,
+                    value_between, budget - self._displaced_bytes + displaced)):
+                failed += 1
+                ratio /= 2.0
+            pressures = [(-pressure(i), i) for i in members]
         self._pressure_effort = self._effort_end - placement.candidates_examined
-        if levels:
-            limits.set_max_pressure(group, -min(levels)[0])
-        return budget - self._displaced_bytes + start
+        if pressures:
+            limits.set_max_pressure(group, -min(pressures)[0])
+        return budget - self._displaced_bytes + displaced
 
-    def _apply_step(self, sinking: _Step) -> bool:
-        """Relieves the OSDs beyond the limit, the worst first, and keeps what paid.
+    def _apply_step(self, step: _Step) -> bool:
+        """Relieves the OSDs beyond the limit, the worst first, and keeps the moves that paid.
 
-        After each OSD the limit stands at the next one's level. False where not all was kept.
+        After each OSD the limit is at the measure of the next one. False where not all was kept.
         """
-        above = sorted(sinking.above)
-        left = _EFFORT * len(above) + _EXTRA_EFFORT
+        above = sorted(step.above)
+        operations = _OPERATIONS_PER_OSD * len(above) + _EXTRA_OPERATIONS
         cost, displaced = 0.0, 0
-        best, keep, spent = 0.0, 0, 0
+        best, kept_moves, kept_bytes = 0.0, 0, 0
         self._moves_made.clear()
         for number, (_, source) in enumerate(above):
-            while sinking.level_of(source) > sinking.wanted * (1 + 1e-12):
-                found = self._repair.find(source, sinking.complaint) if (
-                    left and self._placement.candidates_examined < self._effort_end and self._checkpoint()) else None
+            while step.measure(source) > step.wanted * (1 + 1e-12):
+                found = self._repair.find(source, step.goal) if (
+                    operations and self._placement.candidates_examined < self._effort_end
+                    and self._checkpoint()) else None
                 if found is None:
-                    self._revert_after(keep, spent)
+                    self._revert_after(kept_moves, kept_bytes)
                     return False
-                left -= 1
+                operations -= 1
                 cost -= found.gain
                 displaced += self._make_moves(found.steps)
             following = -above[number + 1][0] if number + 1 < len(above) else 0.0
-            value = self._price * sinking.space(max(sinking.wanted, following)) - cost
-            if value > best and displaced <= sinking.budget:
-                best, keep, spent = value, len(self._moves_made), displaced
-            elif (displaced > sinking.budget
-                  or cost > _DEAR * self._price * sinking.space(sinking.wanted)):
+            value = self._price * step.value(
+                step.highest, max(step.wanted, following)) - cost
+            if value > best and displaced <= step.budget:
+                best, kept_moves, kept_bytes = value, len(self._moves_made), displaced
+            elif (displaced > step.budget
+                  or cost > _MAX_COST_RATIO * self._price * step.value(step.highest, step.wanted)):
                 break
-        whole = keep == len(self._moves_made)
-        self._revert_after(keep, spent)
+        whole = kept_moves == len(self._moves_made)
+        self._revert_after(kept_moves, kept_bytes)
         return whole
 
     def _make_moves(self, steps: Sequence[ShardMove]) -> int:
-        """Carries the steps out; returns the bytes that they displace, less what they refund."""
+        """Makes the moves; returns the bytes that they displace, less those that return."""
         displaced = 0
         for pg, source, target in steps:
-            start = self._placement.initial_up[pg]
-            displaced += self._placement.pg_bytes[pg] * ((source in start) - (target in start))
+            initial = self._placement.initial_up[pg]
+            displaced += self._placement.pg_bytes[pg] * ((source in initial) - (target in initial))
             self._placement.move(pg, source, target)
         self._moves_made += steps
         return displaced
 
-    def _revert_after(self, keep: int, spent: int) -> None:
-        """Undoes all but the first `keep` steps, which displaced `spent` bytes."""
-        for pg, source, target in reversed(self._moves_made[keep:]):
+    def _revert_after(self, kept_moves: int, kept_bytes: int) -> None:
+        """Reverts all but the first moves, which displaced `kept_bytes`."""
+        for pg, source, target in reversed(self._moves_made[kept_moves:]):
             self._placement.move(pg, target, source)
-        del self._moves_made[keep:]
-        self._displaced_bytes += spent
+        del self._moves_made[kept_moves:]
+        self._displaced_bytes += kept_bytes

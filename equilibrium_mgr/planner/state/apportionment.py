@@ -7,18 +7,18 @@ from ...runtime.checkpoints import Checkpoint
 from .placement_state import PlacementState
 from .shard_groups import ShardGroup
 
-_PRECISION = 1e-4
+_PRECISION = 1e-4   # of the result, a ratio
 
-#: (the group's block, its shards) → shards per free byte: pools of one shape share the work
+#: (the group's block, its shards) → pressure: pools of one shape share the work
 PressureCache = Dict[Tuple[int, int], float]
 
 
-def min_pressure(placement: PlacementState, group: ShardGroup, free: Sequence[float], known: PressureCache,
-                         checkpoint: Checkpoint) -> float:
+def min_pressure(placement: PlacementState, group: ShardGroup, free: Sequence[float],
+                 known: PressureCache, checkpoint: Checkpoint) -> float:
     """The least M so that M shards per free byte, rounded down, place all shards of the group.
 
-    No OSD need hold more than M × its free bytes, whatever the failure domains: this is D'Hondt's
-    way of sharing whole seats, and makes the smallest free space per shard as large as can be.
+    No OSD need hold more than M × its free bytes, whatever the failure domains. This is D'Hondt's
+    method of apportioning seats, which maximizes the smallest free space per shard.
     `free` is bytes per OSD index; 0 where nothing can be placed.
     """
     key = (id(group.block), group.shard_count)
@@ -36,12 +36,12 @@ def _search(placement: PlacementState, group: ShardGroup, free: Sequence[float],
     low = group.shard_count / sum(free[i] for i in osds)
     high = low
     most = 4.0 * group.shard_count / min(free[i] for i in osds)
-    while high < most and domains.room(free, high) < group.shard_count:
+    while high < most and domains.placed(free, high) < group.shard_count:
         low, high = high, high * 1.5
         checkpoint()
     while high - low > _PRECISION * high:
         middle = (low + high) / 2.0
-        if domains.room(free, middle) >= group.shard_count:
+        if domains.placed(free, middle) >= group.shard_count:
             high = middle
         else:
             low = middle
@@ -50,33 +50,34 @@ def _search(placement: PlacementState, group: ShardGroup, free: Sequence[float],
 
 
 class _Domains:
-    """Shards that fit, summed up the failure domains, each held at what the rule allows there."""
+    """Shards that can be placed, added up over the failure domains with each domain's limit."""
 
     def __init__(self, placement: PlacementState, group: ShardGroup, osds: List[int]) -> None:
         self._osds = osds
         self._pgs = group.shard_count // max(1, group.block.positions)
-        self._levels: List[Tuple[List[int], int, int]] = []  # (bucket per child, buckets, cap)
+        #: from the innermost domain: (bucket number per child, buckets, most shards per bucket)
+        self._domains: List[Tuple[List[int], int, int]] = []
         children = [placement.osd_ids[i] for i in osds]          # one OSD stands for each child
         for domain in reversed(group.block.domains):
             number: Dict[int, int] = {}
             first: List[int] = []
-            owner: List[int] = []
+            parent: List[int] = []
             for osd in children:
                 bucket = domain.bucket_of[osd]
                 if bucket not in number:
                     number[bucket] = len(number)
                     first.append(osd)
-                owner.append(number[bucket])
-            self._levels.append((owner, len(number), domain.shards_per_bucket * self._pgs))
+                parent.append(number[bucket])
+            self._domains.append((parent, len(number), domain.shards_per_bucket * self._pgs))
             children = first
 
-    def room(self, free: Sequence[float], most: float) -> int:
-        """How many shards can be placed with at most `most` shards per free byte."""
+    def placed(self, free: Sequence[float], pressure: float) -> int:
+        """How many shards can be placed with at most `pressure` shards per free byte."""
         pgs = self._pgs
-        sums = [min(pgs, int(most * free[i])) for i in self._osds]
-        for owner, buckets, cap in self._levels:
+        sums = [min(pgs, int(pressure * free[i])) for i in self._osds]
+        for parent, buckets, most in self._domains:
             above = [0] * buckets
-            for index, value in zip(owner, sums):
+            for index, value in zip(parent, sums):
                 above[index] += value
-            sums = [min(cap, value) for value in above]
+            sums = [min(most, value) for value in above]
         return sum(sums)

@@ -1,4 +1,4 @@
-"""The objective bound to a board: what one OSD gains or loses by one shard, in constant time."""
+"""The objective of a placement: what an OSD's terms gain or lose by one shard, in constant time."""
 from __future__ import annotations
 
 from typing import Dict, List, Sequence, Tuple
@@ -8,29 +8,30 @@ from ..objective import Weights, pool_weight
 from .apportionment import PressureCache, min_pressure
 from .placement_state import PlacementState
 
-#: Gains are differences of terms of up to 1e12 bytes: below this they are rounding, and shards of
-#: no bytes would follow it round and round.
+#: Gains are differences of terms of up to 1e12: a smaller gain is a rounding error, and shards of
+#: no bytes would be moved for it without end (bytes × utilization).
 NOISE = 1.0
 
 
 class CostModel:
-    """Costs in bytes × utilization². All sequences are by OSD index.
+    """Costs in bytes × utilization, as in planner/objective.py. All sequences are by OSD index.
 
-    `level` is the lowest utilization that the fullest OSD of the set can have, `free` the bytes
-    that would be free on the OSD then, `typical` the bytes of a typical shard of its set.
+    `target_utilization` is the lowest utilization that the fullest OSD of the set can have, `free`
+    the bytes that are free on the OSD then, `typical` the bytes of a typical shard of its set.
     """
 
-    def __init__(self, placement: PlacementState, weights: Weights, level: Sequence[float],
-                 free: Sequence[float], typical: Sequence[float],
-                 checkpoint: Checkpoint) -> None:
+    def __init__(self, placement: PlacementState, weights: Weights,
+                 target_utilization: Sequence[float], free: Sequence[float],
+                 typical: Sequence[float], checkpoint: Checkpoint) -> None:
         self.placement = placement
         self.weights = weights
-        self.target_utilization = level
+        self.target_utilization = target_utilization
         self.move_cost: List[float] = [weights.move_cost * t for t in typical]
-        #: group → how much its counts matter, 0 to 1
-        self.pool_weights: List[float] = _worth(placement)
-        #: group → the fewest shards per free byte that place all of them
+        #: group → weight of its pool, 0 to 1
+        self.pool_weights: List[float] = _pool_weights(placement)
+        #: group → the lowest pressure that places all of its shards (shards per free byte)
         self.min_pressure: List[float] = []
+        #: group → caps: shards per OSD
         self.count_caps: List[List[float]] = []
         known: PressureCache = {}
         shared: Dict[Tuple[int, float], List[float]] = {}
@@ -41,7 +42,7 @@ class CostModel:
             self.min_pressure.append(least)
             key = (id(group.osds), least)
             if key not in shared:
-                # one shard may lie anywhere: or small pools would all want the largest OSDs
+                # at least 1: otherwise all small pools would be drawn to the largest OSDs
                 shared[key] = [max(least * (1.0 + weights.count_slack) * f, 1.0) for f in free]
             self.count_caps.append(shared[key])
 
@@ -52,41 +53,51 @@ class CostModel:
         return size * over * over * (1.0 if over > 0.0 else self.weights.underfull_weight)
 
     def count_cost(self, group: int, osd: int, count: int) -> float:
-        """The count term of an OSD that holds so many shards of a group."""
+        """The count term of an OSD that holds `count` shards of a group."""
         cap = self.count_caps[group][osd]
-        worth = self.pool_weights[group]
-        if count <= cap or not worth:
+        weight = self.pool_weights[group]
+        if count <= cap or not weight:
             return 0.0
         over = count / cap - 1.0
-        return self.weights.count_weight * worth * self.placement.size_bytes[osd] * over * over
+        return self.weights.count_weight * weight * self.placement.size_bytes[osd] * over * over
 
     def count_gain_on_leave(self, group: int, osd: int) -> float:
-        """What the count term gains when a shard leaves."""
+        """By how much the count term falls when a shard leaves."""
         count = self.placement.groups[group].counts[osd]
         if count <= self.count_caps[group][osd] or not self.pool_weights[group]:
             return 0.0
         return self.count_cost(group, osd, count) - self.count_cost(group, osd, count - 1)
 
     def count_loss_on_enter(self, group: int, osd: int) -> float:
-        """What the count term loses when a shard comes."""
+        """By how much the count term rises when a shard comes."""
         count = self.placement.groups[group].counts[osd] + 1
         if count <= self.count_caps[group][osd] or not self.pool_weights[group]:
             return 0.0
         return self.count_cost(group, osd, count) - self.count_cost(group, osd, count - 1)
 
+    def count_gain_of_swap(self, group: int, source: int, other: int, partner: int) -> float:
+        """By how much count terms fall when a shard of `group` goes from the source to the partner
+        and one of the group `other` comes back."""
+        return (self.count_gain_on_leave(group, source) - self.count_loss_on_enter(group, partner)
+                + self.count_gain_on_leave(other, partner)
+                - self.count_loss_on_enter(other, source))
+
     def cost_on_enter(self, group: int, osd: int, size: float) -> float:
-        """What both terms of an OSD lose when a shard of `size` bytes comes."""
+        """By how much both terms of an OSD rise when a shard of `size` bytes comes."""
         used = self.placement.used_bytes[osd]
-        return self.utilization_cost(osd, used + size) - self.utilization_cost(osd, used) + self.count_loss_on_enter(group, osd)
+        return (self.utilization_cost(osd, used + size) - self.utilization_cost(osd, used)
+                + self.count_loss_on_enter(group, osd))
 
     def utilization_gain(self, source: int, target: int, size: int) -> float:
-        """What the utilization term gains when bytes go from one OSD to another."""
+        """By how much the utilization term falls when `size` bytes go from one OSD to another."""
         used = self.placement.used_bytes
-        return (self.utilization_cost(source, used[source]) - self.utilization_cost(source, used[source] - size)
-                + self.utilization_cost(target, used[target]) - self.utilization_cost(target, used[target] + size))
+        return (self.utilization_cost(source, used[source])
+                - self.utilization_cost(source, used[source] - size)
+                + self.utilization_cost(target, used[target])
+                - self.utilization_cost(target, used[target] + size))
 
 
-def _worth(placement: PlacementState) -> List[float]:
+def _pool_weights(placement: PlacementState) -> List[float]:
     totals: Dict[int, int] = {}
     for group in placement.groups:
         totals[group.pool.id] = totals.get(group.pool.id, 0) + group.total_bytes

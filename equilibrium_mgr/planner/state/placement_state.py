@@ -1,7 +1,7 @@
-"""The placement while it is being planned, in flat lists: OSDs, PGs and pools have small indices.
+"""The placement while it is being planned: used bytes, shard counts, up sets, legality of moves.
 
-Attribute lookups and dictionaries of names cost most of a plan's time, as measured; so this room
-and those that work on it (targets, descent, squeeze) use lists indexed by integers.
+OSDs, PGs and groups are numbered from 0 and kept in lists by these indices. Attribute lookups and
+dictionaries of names took most of a plan's time, as measured.
 """
 from __future__ import annotations
 
@@ -10,69 +10,74 @@ from typing import Callable, Dict, Iterator, List, Mapping, Optional, Sequence, 
 from ...plan.options import HARD_SHARE, PlanOptions, effective_fill_limit, upmap_pairs_left
 from ...runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
 from ...runtime.row_store import RowList
-from ...snapshot.model import Pg, Snapshot, pg_number
+from ...snapshot.model import Osd, Pg, Snapshot, pg_number
 from .shard_groups import ShardGroup, build_groups
 
-
-_PGS_A_PIECE = 500   # placed between two checkpoints: a few milliseconds
+_PGS_A_PIECE = 500   # added between two checkpoints: a few milliseconds
 
 ShardMove = Tuple[int, int, int]   # one shard's move: (PG, source, target)
 
 
 class PlacementState:
-    """Used bytes, shard counts and up sets, with the legality of single moves.
+    """A placement that moves are made on.
 
-    `start` is what the plan starts from: a shard that is not where it started is displaced, and
-    costs its bytes once, wherever it goes.
+    A shard that is not on its initial OSD is displaced: it costs its bytes once, wherever it is.
     """
 
     def __init__(self, snapshot: Snapshot, options: PlanOptions,
                  checkpoint: Checkpoint = no_checkpoint) -> None:
         self.snapshot = snapshot
+        #: OSD index → OSD id, and the reverse; OSDs without statistics have no index
         self.osd_ids: List[int] = sorted(o.id for o in snapshot.osds.values() if o.has_statistics)
         self.index_of: Dict[int, int] = {osd: i for i, osd in enumerate(self.osd_ids)}
-        osds = [snapshot.osds[osd] for osd in self.osd_ids]
-        self.used_bytes: List[int] = [o.target_bytes for o in osds]
-        self.size_bytes: List[int] = [o.size_bytes for o in osds]
-        #: less than the size where the operator's weights hold an OSD to a share of it, and what of
-        #: its used bytes that does not count
-        self.capacity_bytes: List[int] = [o.capacity_bytes for o in osds]
-        self.spared_bytes: List[int] = [o.spared_bytes if o.share < 1.0 else 0 for o in osds]
-        self.share_limit_bytes: Dict[int, int] = {}             # OSD index → bytes that are its share
-        limit = effective_fill_limit(options.fill_limit, snapshot.backfillfull_ratio)
-        self.fill_limit_bytes: List[int] = [int(limit * o.size_bytes) if o.unusable_reason() is None else 0
-                                for o in osds]
-        self.is_target: List[bool] = [o.unusable_reason() is None for o in osds]
-        self.is_source: List[bool] = [options.device_classes is None
-                                  or o.device_class in options.device_classes for o in osds]
-        #: `group_at`: pool id → group index per position
+        self._load_osds([snapshot.osds[osd] for osd in self.osd_ids], options)
+        #: all groups, and per pool id the group index of each position (or of all)
         self.groups, self.groups_of_pool = build_groups(snapshot, self.osd_ids)
+        #: movable PGs; the lists below are by PG index
         self.pgs: RowList[Pg] = RowList(Pg)
-        self.pool_of_pg: List[int] = []               # PG index → pool id
-        self.pg_bytes: List[int] = []
-        self.up: List[Tuple[int, ...]] = []        # PG index → OSD indices
+        self.pool_of_pg: List[int] = []            # pool id
+        self.pg_bytes: List[int] = []              # of one shard
+        self.up: List[Tuple[int, ...]] = []        # OSD indices
         self.initial_up: List[Tuple[int, ...]] = []
-        self.raw_up: List[Tuple[int, ...]] = []
-        self.shards: List[List[int]] = [[] for _ in osds]  # OSD index → movable PGs on it
-        self.change_log: List[int] = []               # OSD indices, in the order of the changes
-        self.candidates_examined = 0                          # candidates looked at, by whoever looks
-        self.change_counts: List[int] = [0] * len(osds)  # changes per OSD
-        self.moved_pgs: Set[int] = set()               # PGs whose up set was touched
-        #: told of every move after it is made: PG, source, target, group
+        self.raw_up: List[Tuple[int, ...]] = []    # what CRUSH alone gives; -1: no OSD of ours
+        self.moved_pgs: Set[int] = set()           # PGs whose up set was ever changed
+        #: per OSD index: movable PGs on it, PG shards (with those that cannot be moved), changes
+        self.shards: List[List[int]] = [[] for _ in self.osd_ids]
+        self.shard_counts: List[int] = [0] * len(self.osd_ids)
+        self.change_counts: List[int] = [0] * len(self.osd_ids)
+        self.change_log: List[int] = []            # source and target of each move, as OSD indices
+        self.candidates_examined = 0               # counted by the searches
+        #: called after every move: PG, source, target, group
         self.observers: List[Callable[[int, int, int, int], None]] = []
-        #: PG shards per OSD index, those that cannot be moved included, and the most of a target
-        self.shard_counts: List[int] = [0] * len(osds)
+        #: the most PG shards per OSD index, None without a limit
         self.max_shards: Optional[List[int]] = None
-        self._pairs_left = upmap_pairs_left(
+        self._upmap_pairs_left = upmap_pairs_left(
             options.max_upmap_items, len(snapshot.pgs),
             sum(len(items) for items in snapshot.upmap_items.values()))
         self._add_pgs(options, checkpoint)
         self.max_shards = self._shard_limits(options)
 
-    def set_share_limits(self, most: Mapping[int, int]) -> None:
-        """OSDs (by id) that no shard may go to beyond so many used bytes, and that are to give
-        what they hold beyond them."""
-        for osd, limit in most.items():
+    def _load_osds(self, osds: List[Osd], options: PlanOptions) -> None:
+        limit = effective_fill_limit(options.fill_limit, self.snapshot.backfillfull_ratio)
+        self.used_bytes: List[int] = [o.target_bytes for o in osds]
+        self.size_bytes: List[int] = [o.size_bytes for o in osds]
+        #: below the size where the operator's weights hold an OSD to a share of it
+        self.capacity_bytes: List[int] = [o.capacity_bytes for o in osds]
+        #: used bytes that do not count for the capacity
+        self.spared_bytes: List[int] = [o.spared_bytes if o.share < 1.0 else 0 for o in osds]
+        #: OSD index → used bytes that its share comes to; only OSDs that are held to one
+        self.share_limit_bytes: Dict[int, int] = {}
+        #: the most used bytes that moves may fill an OSD to; 0 where nothing may go to
+        self.fill_limit_bytes: List[int] = [
+            int(limit * o.size_bytes) if o.unusable_reason() is None else 0 for o in osds]
+        self.is_target: List[bool] = [o.unusable_reason() is None for o in osds]
+        self.is_source: List[bool] = [
+            options.device_classes is None or o.device_class in options.device_classes
+            for o in osds]
+
+    def set_share_limits(self, limits: Mapping[int, int]) -> None:
+        """OSD id → used bytes beyond which no shard may go to it, and what is beyond shall leave."""
+        for osd, limit in limits.items():
             i = self.index_of.get(osd)
             if i is not None:
                 self.share_limit_bytes[i] = limit
@@ -80,8 +85,12 @@ class PlacementState:
 
     # -- reading -------------------------------------------------------------------------------
 
+    def utilization(self, osd: int) -> float:
+        """Used bytes as a ratio of the OSD's size."""
+        return self.used_bytes[osd] / self.size_bytes[osd]
+
     def capacity_utilization(self, osd: int) -> float:
-        """Used bytes for the OSD's capacity: what OSDs are filled by."""
+        """Used bytes that count, as a ratio of the OSD's capacity: what OSDs are filled by."""
         return (self.used_bytes[osd] - self.spared_bytes[osd]) / self.capacity_bytes[osd]
 
     def group_of(self, pg: int, osd: int) -> int:
@@ -96,30 +105,36 @@ class PlacementState:
         return [slice(b.start, b.start + b.positions) for b in rule.blocks]
 
     def initial_osds(self, pg: int, osd: int, group: int) -> Tuple[int, ...]:
-        """Where a displaced shard on an OSD could return to: what its PG left behind."""
-        start, up = self.initial_up[pg], self.up[pg]
+        """The initial OSDs that a displaced shard on an OSD can return to.
+
+        In an erasure-coded pool that is its own; else all that shards of the PG have left.
+        """
+        initial, up = self.initial_up[pg], self.up[pg]
         if self.groups[group].pool.erasure:
-            return (start[up.index(osd)],)
+            return (initial[up.index(osd)],)
         block = self.groups[group].block
-        return tuple(o for o in start[block.start:block.start + block.positions] if o not in up)
+        return tuple(o for o in initial[block.start:block.start + block.positions] if o not in up)
+
+    # -- legality ------------------------------------------------------------------------------
 
     def is_legal(self, pg: int, source: int, target: int) -> bool:
-        """May the shard of a PG on `source` go to `target`, and can upmap items express it?"""
+        """True if the PG's shard on `source` may go to `target` and upmap items can express it."""
         up = self.up[pg]
-        if target in up or not self.is_target[target] or not self._keeps_count_limits(((pg, source, target),)):
+        if target in up or not self.is_target[target] or (
+                not self._keeps_count_limits(((pg, source, target),))):
             return False
         groups = self.groups_of_pool[self.pool_of_pg[pg]]
         position = up.index(source)
         group = self.groups[groups[position] if len(groups) > 1 else groups[0]]
         if target not in group.members:
             return False
-        if not self._expressible(pg, position, target, group):
+        if not self._is_expressible(pg, position, target, group):
             return False
-        bucket = group.domain_of
-        if bucket is not None:
-            wanted = bucket[target]
+        domain_of = group.domain_of
+        if domain_of is not None:
+            wanted = domain_of[target]
             for other in up:
-                if bucket[other] == wanted and other != source:
+                if domain_of[other] == wanted and other != source:
                     return False
             return True
         rule = group.pool.rule
@@ -128,7 +143,7 @@ class PlacementState:
         return rule.allows([ids[o] for o in up], position, ids[target])
 
     def is_legal_joint(self, steps: Sequence[ShardMove]) -> bool:
-        """May several shards of one PG move at once, and can upmap items express it?"""
+        """True if several shards of one PG may move at once and upmap items can express it."""
         pg = steps[0][0]
         up = list(self.up[pg])
         if not self._keeps_count_limits(steps):
@@ -138,7 +153,7 @@ class PlacementState:
                 return False
             position = up.index(source)
             group = self.groups[self.group_of(pg, source)]
-            if not self._expressible(pg, position, target, group):
+            if not self._is_expressible(pg, position, target, group):
                 return False
             up[position] = target
         rule = group.pool.rule
@@ -147,44 +162,46 @@ class PlacementState:
         return rule.violation(wanted) is None and rule.upmap_rejection(wanted) is None
 
     def _keeps_count_limits(self, steps: Sequence[ShardMove]) -> bool:
-        """Do the targets and the osdmap keep their limits of PG shards and upmap items?"""
+        """True if the targets keep their limit of PG shards and the osdmap that of upmap pairs."""
         if self.max_shards is not None and any(
                 self.shard_counts[target] >= self.max_shards[target] for _, _, target in steps):
             return False
-        if self._pairs_left is None:
+        if self._upmap_pairs_left is None:
             return True
         more = sum(self._added_upmap_pairs(*step) for step in steps)
-        return more <= 0 or more < self._pairs_left   # of a swap each half is asked for alone
+        # below, not equal: each half of a swap is checked by itself
+        return more <= 0 or more < self._upmap_pairs_left
 
     def _added_upmap_pairs(self, pg: int, source: int, target: int) -> int:
         """Pairs of upmap items that a shard's move adds; -1 where it goes back to CRUSH's OSD."""
         raw = self.raw_up[pg]
         return (source in raw) - (target in raw)
 
-    def _expressible(self, pg: int, position: int, target: int, group: ShardGroup) -> bool:
-        """Shards of one PG never follow each other, and items never exchange OSDs of a PG."""
+    def _is_expressible(self, pg: int, position: int, target: int, group: ShardGroup) -> bool:
+        """False where a shard would take an OSD that another shard of its PG left: upmap items
+        cannot exchange OSDs of a PG."""
         for known in (self.initial_up[pg], self.raw_up[pg]):
             if target in known:
-                home = known.index(target)
+                own = known.index(target)
                 if group.pool.erasure:
-                    if home != position:
+                    if own != position:
                         return False
-                elif not group.block.start <= home < group.block.start + group.block.positions:
+                elif not group.block.start <= own < group.block.start + group.block.positions:
                     return False
         return True
 
     # -- changing ------------------------------------------------------------------------------
 
     def move(self, pg: int, source: int, target: int) -> None:
-        """Moves one shard; the caller has checked that it may."""
+        """Moves one shard. The caller has checked that it is legal."""
         up = self.up[pg]
         position = up.index(source)
         groups = self.groups_of_pool[self.pool_of_pg[pg]]
         group = self.groups[groups[position] if len(groups) > 1 else groups[0]]
         size = self.pg_bytes[pg]
         up = self.up[pg] = up[:position] + (target,) + up[position + 1:]
-        if self._pairs_left is not None:
-            self._pairs_left -= self._added_upmap_pairs(pg, source, target)
+        if self._upmap_pairs_left is not None:
+            self._upmap_pairs_left -= self._added_upmap_pairs(pg, source, target)
         self.shard_counts[source] -= 1
         self.shard_counts[target] += 1
         group.counts[source] -= 1
@@ -200,13 +217,13 @@ class PlacementState:
         self.change_log.append(source)
         self.change_log.append(target)
         self.moved_pgs.add(pg)
-        for follow in self.observers:
-            follow(pg, source, target, group.index)
+        for observe in self.observers:
+            observe(pg, source, target, group.index)
 
     # -- building ------------------------------------------------------------------------------
 
     def _shard_limits(self, options: PlanOptions) -> Optional[List[int]]:
-        """Per OSD; those that are above the limit by others' doing have a higher one."""
+        """Per OSD; OSDs that are above the limit already may get to a higher one."""
         most, hard = options.max_pg_shards_per_osd, options.max_pg_shards_hard
         if not most:
             return None
@@ -214,7 +231,7 @@ class PlacementState:
                 for count in self.shard_counts]
 
     def _add_pgs(self, options: PlanOptions, checkpoint: Checkpoint) -> None:
-        """One pass over the PGs, in an order that no dictionary decides."""
+        """One pass over the PGs, in an order that does not depend on a dictionary's."""
         index_of = self.index_of
         for pg in with_checkpoints(_in_order(self.snapshot, checkpoint), _PGS_A_PIECE, checkpoint):
             groups = self.groups_of_pool.get(pg.pool)
@@ -254,7 +271,7 @@ class PlacementState:
 
 
 def _in_order(snapshot: Snapshot, checkpoint: Checkpoint) -> Iterator[Pg]:
-    """The PGs by pool and number, sorted pool by pool: one long sort would hold the GIL."""
+    """Yields the PGs by pool and number. Sorted pool by pool: one long sort would not yield."""
     by_pool: Dict[int, List[str]] = {}
     for pg in with_checkpoints(snapshot.pgs.values(), 10 * _PGS_A_PIECE, checkpoint):
         by_pool.setdefault(pg.pool, []).append(pg.pgid)

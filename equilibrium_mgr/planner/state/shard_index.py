@@ -1,4 +1,4 @@
-"""What stands on an OSD, by group and by size: read once, then kept in step with the board."""
+"""The movable shards of each OSD, by group and by size; follows the moves of the placement."""
 from __future__ import annotations
 
 from bisect import bisect_left
@@ -7,38 +7,41 @@ from typing import Dict, List, Optional, Tuple
 from .placement_state import PlacementState
 
 Shards = Tuple[Tuple[int, int], ...]        # (bytes, PG), sorted
-#: group → (at their start, displaced). Tuples, which the garbage collector leaves out: an OSD has
-#: one entry for each of its pools.
+#: group → (shards on their initial OSD, displaced shards). Tuples, which the garbage collector does
+#: not search: an OSD has one entry for each of its pools.
 ShardsByGroup = Dict[int, Tuple[Shards, Shards]]
 
 
 class ShardIndex:
-    """Sorted views of the movable shards of each OSD."""
+    """Sorted views of the movable shards of each OSD, made when they are first asked for."""
 
     def __init__(self, placement: PlacementState) -> None:
         self._placement = placement
         count = len(placement.used_bytes)
         self._grouped: List[Optional[ShardsByGroup]] = [None] * count
+        #: (change count of the OSD, shards); rebuilt when the count differs
         self._by_size: List[Tuple[int, List[Tuple[int, int, int]]]] = [(-1, [])] * count
         self._displaced: List[Tuple[int, List[Tuple[int, int, int]]]] = [(-1, [])] * count
         placement.observers.append(self._on_move)
 
     def by_group(self, osd: int) -> ShardsByGroup:
-        """Group → its shards on the OSD: those that are at their start, and displaced ones."""
+        """Group → its shards on the OSD: those that are not displaced, and those that are."""
         known = self._grouped[osd]
         if known is not None:
             return known
         placement = self._placement
         found: Dict[int, Tuple[List[Tuple[int, int]], List[Tuple[int, int]]]] = {}
-        sizes, start, group_at = placement.pg_bytes, placement.initial_up, placement.groups_of_pool
+        sizes, initial_up = placement.pg_bytes, placement.initial_up
+        groups_of_pool = placement.groups_of_pool
         for pg in placement.shards[osd]:
-            at = group_at[placement.pool_of_pg[pg]]
-            group = at[0] if len(at) == 1 else at[placement.up[pg].index(osd)]
+            groups = groups_of_pool[placement.pool_of_pg[pg]]
+            group = groups[0] if len(groups) == 1 else groups[placement.up[pg].index(osd)]
             pair = found.get(group)
             if pair is None:
                 pair = found[group] = ([], [])
-            # one shard never follows another of its PG: an OSD of the start is the shard's own
-            pair[0 if osd in start[pg] else 1].append((sizes[pg], pg))
+            # A shard never takes an OSD that another shard of its PG left, so a shard on an initial
+            # OSD has not moved.
+            pair[0 if osd in initial_up[pg] else 1].append((sizes[pg], pg))
         grouped = {group: (tuple(sorted(pair[0])), tuple(sorted(pair[1])))
                    for group, pair in found.items()}
         self._grouped[osd] = grouped
@@ -46,17 +49,17 @@ class ShardIndex:
 
     def by_size(self, osd: int) -> List[Tuple[int, int, int]]:
         """Every movable shard on an OSD as (bytes, PG, group), sorted."""
-        version, shards = self._by_size[osd]
-        if version != self._placement.change_counts[osd]:
+        count, shards = self._by_size[osd]
+        if count != self._placement.change_counts[osd]:
             shards = sorted((s, pg, group) for group, pair in self.by_group(osd).items()
                             for some in pair for s, pg in some)
             self._by_size[osd] = (self._placement.change_counts[osd], shards)
         return shards
 
     def displaced(self, osd: int) -> List[Tuple[int, int, int]]:
-        """The displaced ones among them."""
-        version, shards = self._displaced[osd]
-        if version != self._placement.change_counts[osd]:
+        """The displaced shards on an OSD as (bytes, PG, group), sorted."""
+        count, shards = self._displaced[osd]
+        if count != self._placement.change_counts[osd]:
             shards = sorted((s, pg, group) for group, pair in self.by_group(osd).items()
                             for s, pg in pair[1])
             self._displaced[osd] = (self._placement.change_counts[osd], shards)
@@ -64,23 +67,23 @@ class ShardIndex:
 
     def _on_move(self, pg: int, source: int, target: int, group: int) -> None:
         entry = (self._placement.pg_bytes[pg], pg)
-        start = self._placement.initial_up[pg]
+        initial = self._placement.initial_up[pg]
         there = self._grouped[source]
         if there is not None:
-            pair = _with(there[group], source not in start, entry, present=False)
+            pair = _updated(there[group], source not in initial, entry, present=False)
             if pair[0] or pair[1]:
                 there[group] = pair
             else:
                 del there[group]
         there = self._grouped[target]
         if there is not None:
-            there[group] = _with(there.get(group, ((), ())), target not in start, entry,
-                                 present=True)
+            there[group] = _updated(there.get(group, ((), ())), target not in initial, entry,
+                                    present=True)
 
 
-def _with(pair: Tuple[Shards, Shards], displaced: bool, entry: Tuple[int, int],
-          present: bool) -> Tuple[Shards, Shards]:
-    """The pair with the entry added, or taken out."""
+def _updated(pair: Tuple[Shards, Shards], displaced: bool, entry: Tuple[int, int],
+             present: bool) -> Tuple[Shards, Shards]:
+    """The pair with the entry added, or removed where it shall not be present."""
     shards = pair[displaced]
     at = bisect_left(shards, entry)
     shards = shards[:at] + (entry,) + shards[at:] if present else shards[:at] + shards[at + 1:]
