@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence
 
 from . import osdmaptool, report
-from .clusters import find_sources
+from .clusters import Source, find_sources
 from .measure import Job, measure
 from .options import plan_options
 from .scale import OSDS, measure_scale
@@ -63,31 +63,51 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     if options.job:
         print(json.dumps(_do(json.loads(options.job))))
         return 0
-    found = versions()
-    failures: Dict[str, str] = {}
-    results: List[Dict[str, Any]] = []
-    scale: Optional[Dict[str, Any]] = None
-    week: Optional[Dict[str, Any]] = None
     try:
         plan_options(options.aim)
         sources = find_sources(options.clusters, options.only)
     except ValueError as error:
         parser.error(str(error))
+    found = versions()
     if not options.markdown:
-        print("equilibrium %(commit)s, Python %(python)s, osdmaptool %(osdmaptool)s, %(date)s"
-              % found)
-    if options.scale or options.scale_osds:
-        scale = _in_process({"scale_osds": options.scale_osds or OSDS,
-                             "limit": options.scale_seconds, "aim": options.aim},
-                            "scale", failures)
-        if scale is not None:
-            print("\n" + report.scale_table(scale))
-        sources = []
-    if options.week:
-        week = _in_process({"week": options.week}, "week", failures)
-        if week is not None:
-            print("\n" + report.week_table(week))
-        sources = []
+        print(f"equilibrium {found['commit']}, Python {found['python']}, "
+              f"osdmaptool {found['osdmaptool']}, {found['date']}")
+    failures: Dict[str, str] = {}
+    scale, week = _scale(options, failures), _week(options, failures)
+    is_special = bool(options.scale or options.scale_osds or options.week)
+    results = [] if is_special else _clusters(options, sources, failures)
+    if options.json:
+        everything = {"versions": found, "arguments": vars(options), "clusters": results,
+                      "scale": scale, "week": week, "failures": failures}
+        Path(options.json).write_text(json.dumps(everything, indent=1) + "\n")
+    return 1 if failures else 0
+
+
+def _scale(options: argparse.Namespace, failures: Dict[str, str]) -> Optional[Dict[str, Any]]:
+    """Measures and prints the large cluster where that is asked for."""
+    if not (options.scale or options.scale_osds):
+        return None
+    scale = _in_process({"scale_osds": options.scale_osds or OSDS,
+                         "limit": options.scale_seconds, "aim": options.aim}, "scale", failures)
+    if scale is not None:
+        print("\n" + report.scale_table(scale))
+    return scale
+
+
+def _week(options: argparse.Namespace, failures: Dict[str, str]) -> Optional[Dict[str, Any]]:
+    """Measures and prints the simulated week where that is asked for."""
+    if not options.week:
+        return None
+    week = _in_process({"week": options.week}, "week", failures)
+    if week is not None:
+        print("\n" + report.week_table(week))
+    return week
+
+
+def _clusters(options: argparse.Namespace, sources: Sequence[Source],
+              failures: Dict[str, str]) -> List[Dict[str, Any]]:
+    """Measures and prints one cluster after the other."""
+    results: List[Dict[str, Any]] = []
     for source in sources:
         job = Job(source.name, source.kind, source.folder, options.aim, options.repeat,
                   options.osdmaptool_seconds, options.whole_run)
@@ -98,11 +118,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
                 print("\n" + report.cluster_table(result), flush=True)
     if options.markdown and results:
         print(report.markdown_table(results, options.peers_version))
-    if options.json:
-        everything = {"versions": found, "arguments": vars(options), "clusters": results,
-                      "scale": scale, "week": week, "failures": failures}
-        Path(options.json).write_text(json.dumps(everything, indent=1) + "\n")
-    return 1 if failures else 0
+    return results
 
 
 def _do(job: Dict[str, Any]) -> Dict[str, Any]:

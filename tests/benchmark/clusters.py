@@ -78,8 +78,8 @@ def find_sources(folders: Sequence[str], only: Sequence[str]) -> List[Source]:
     wanted = [source for source in sources if not only or any(
         fnmatch(source.name, word) or source.kind == word for word in only)]
     if not wanted:
-        raise ValueError("no cluster is called %s; there are: %s" % (
-            " or ".join(only), ", ".join(source.name for source in sources)))
+        raise ValueError(f"no cluster is called {' or '.join(only)}; "
+                         f"there are: {', '.join(source.name for source in sources)}")
     return wanted
 
 

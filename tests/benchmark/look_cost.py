@@ -158,7 +158,8 @@ def row(osds: int) -> str:
     def new_epoch() -> None:
         mgr.epoch += 1
         gateway.snapshot()
-    figures = [median(seconds(lambda: gateway.summary(with_map_settings=True)) for _ in range(TIMES)),
+    figures = [median(seconds(lambda: gateway.summary(with_map_settings=True))
+                      for _ in range(TIMES)),
                first, median(seconds(new_epoch) for _ in range(TIMES)),
                median(seconds(gateway.snapshot) for _ in range(TIMES))]
     snapshot = gateway.snapshot()
@@ -166,8 +167,8 @@ def row(osds: int) -> str:
     def report() -> None:
         make_view(snapshot, utilization_bounds(snapshot), PendingMoves(), 0.05, False)
     figures.append(median(seconds(report) for _ in range(TIMES)))
-    return "| %d | %d | %s |" % (osds, len(snapshot.pgs),
-                                 " | ".join("%.3f" % figure for figure in figures))
+    shown = " | ".join(f"{figure:.3f}" for figure in figures)
+    return f"| {osds} | {len(snapshot.pgs)} | {shown} |"
 
 
 def seconds(work: Callable[[], Any]) -> float:

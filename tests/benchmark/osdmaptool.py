@@ -55,6 +55,6 @@ def balance(osdmap: Path, limit: float) -> Run:
             return Run(time.perf_counter() - start, None, f"killed after {limit:g} s", True)
         seconds = time.perf_counter() - start
         if done.returncode != 0:
-            return Run(seconds, None, "failed with code %d: %s"
-                       % (done.returncode, done.stdout.strip()[-300:]))
+            return Run(seconds, None,
+                       f"failed with code {done.returncode}: {done.stdout.strip()[-300:]}")
         return Run(seconds, read_commands(commands), "")

@@ -50,8 +50,8 @@ _TIME = (
 
 def cluster_table(result: Result) -> str:
     """Everything about one cluster, in lines."""
-    title = "%s: %d OSDs, %d pools, %d PGs, %d shards" % (
-        result["name"], result["osds"], result["pools"], result["pgs"], result["shards"])
+    title = (f"{result['name']}: {result['osds']} OSDs, {result['pools']} pools, "
+             f"{result['pgs']} PGs, {result['shards']} shards")
     lines = [title + (f" ({result['description']})" if result.get("description") else "")]
     columns: List[Column] = [("start", result["start"]), ("equilibrium", result["equilibrium"])]
     tool = result.get("osdmaptool")
@@ -88,21 +88,22 @@ def _notes(result: Result) -> List[str]:
     own = result["equilibrium"]
     notes = [f"stopped: {own['stop_reason']}; data pools: {_shortened(result['data_pools'])}"]
     if len(own["all_seconds"]) > 1:
-        notes.append("seconds to plan: median of %d runs, %.2f to %.2f" % (
-            len(own["all_seconds"]), min(own["all_seconds"]), max(own["all_seconds"])))
+        notes.append(f"seconds to plan: median of {len(own['all_seconds'])} runs, "
+                     f"{min(own['all_seconds']):.2f} to {max(own['all_seconds']):.2f}")
     tool = result.get("osdmaptool")
     if tool is not None and tool["problem"]:
         notes.append(f"osdmaptool: {tool['problem']}")
     if "seconds_ratio" in result:
-        notes.append("equilibrium took %s%.3g times as long as osdmaptool" % (
-            "less than " if tool and tool["problem"] else "", result["seconds_ratio"]))
+        less = "less than " if tool and tool["problem"] else ""
+        notes.append(f"equilibrium took {less}{result['seconds_ratio']:.3g} times as long as "
+                     "osdmaptool")
     for device_class, bound in result["bounds"].items():
         if own["highest"].get(device_class, 1.0) < bound - _SAME:
-            notes.append("%s is below its bound: another class took more, or the bound is wrong"
-                         % device_class)
+            notes.append(f"{device_class} is below its bound: another class took more, or the "
+                         "bound is wrong")
     for device_class, predicted in own["wrong_predictions"].items():
-        notes.append("WRONG PREDICTION: the plan says %s for %s" % (
-            highest_text(predicted), device_class))
+        notes.append(f"WRONG PREDICTION: the plan says {highest_text(predicted)} for "
+                     f"{device_class}")
     if result.get("peers"):
         notes.append("* as recorded in peers.json, on another run")
     return notes
@@ -115,8 +116,8 @@ def _shortened(names: Sequence[str]) -> str:
 
 def scale_table(result: Result) -> str:
     """The large cluster."""
-    rows = [["OSDs / shards / pools", "%d / %d / %d" % (
-        result["osds"], result["shards"], result["pools"])],
+    rows = [
+        ["OSDs / shards / pools", f"{result['osds']} / {result['shards']} / {result['pools']}"],
         ["first snapshot (s)", seconds_text(result["first_snapshot_seconds"])],
         ["next snapshot (s)", seconds_text(result["next_snapshot_seconds"])],
         [f"first {result['first_moves']} moves after (s)",
@@ -129,19 +130,21 @@ def scale_table(result: Result) -> str:
             f" (limit of {result['limit_seconds']:g} s)" if result["ended_by_limit"] else "")]]
     for name, ratio in result["before"].items():
         bound = result["bounds"].get(name)
-        rows.append(["highest utilization, " + name, "%s -> %s%s" % (
-            highest_text(ratio), highest_text(result["after"][name]),
-            ", bound " + highest_text(bound) if bound is not None else "")])
-    rows.append(["peak memory (MiB)", "%.0f, of it %.0f before planning" % (
-        result["peak_bytes"] / MIB, result["peak_before_plan_bytes"] / MIB)])
+        least = f", bound {highest_text(bound)}" if bound is not None else ""
+        rows.append(["highest utilization, " + name, f"{highest_text(ratio)} -> "
+                     f"{highest_text(result['after'][name])}{least}"])
+    rows.append(["peak memory (MiB)",
+                 f"{result['peak_bytes'] / MIB:.0f}, of it "
+                 f"{result['peak_before_plan_bytes'] / MIB:.0f} before planning"])
     return _titled("scale: a made cluster", rows)
 
 
 def week_table(result: Result) -> str:
     """The simulated week: processor seconds of everybody, and what came of it."""
     by = result["seconds_by"]
-    rows = [["OSDs, PGs, shards, pools", "%d, %d, %d, %d" % (
-        result["osds"], result["pgs"], result["shards"], result["pools"])],
+    counts = ", ".join(str(result[key]) for key in ("osds", "pgs", "shards", "pools"))
+    rows = [
+        ["OSDs, PGs, shards, pools", counts],
         ["virtual days", f"{result['virtual_seconds'] / 86400.0:.1f}"],
         ["making the cluster (s)", seconds_text(result["setup_seconds"])],
         ["in all (s)", seconds_text(result["seconds"])],
@@ -152,8 +155,8 @@ def week_table(result: Result) -> str:
         ["full looks", str(result["looks"])], ["upmap commands", str(result["commands"])],
         ["ends", result["state"]]]
     for name, ratio in result["before"].items():
-        rows.append(["highest utilization, " + name, "%s -> %s" % (
-            highest_text(ratio), highest_text(result["after"][name]))])
+        rows.append(["highest utilization, " + name,
+                     f"{highest_text(ratio)} -> {highest_text(result['after'][name])}"])
     rows.append(["peak memory (MiB)", f"{result['peak_bytes'] / MIB:.0f}"])
     return _titled("a simulated week, processor seconds", rows)
 

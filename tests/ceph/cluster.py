@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Tuple
 
+from .ceph_conf import CONF
 from .daemons import Agent, Answer, ClusterError, Processes, wait_for
 from .release import Release
 
@@ -30,61 +31,6 @@ HOSTS: Dict[str, Tuple[float, ...]] = {
 BRAKES = ("start_delay", "pg_cooldown", "max_transit_ratio", "max_backfills_per_osd")
 """Options of the module that hold moves back for longer than tests can wait, or by shares of OSDs
 that are as small as theirs."""
-
-CONF = """[global]
-fsid = {fsid}
-mon host = [v2:127.0.0.1:{port}]
-public addr = 127.0.0.1
-cluster addr = 127.0.0.1
-auth cluster required = none
-auth service required = none
-auth client required = none
-run dir = {work}
-log file = {work}/$name.log
-pid file =
-keyring = {work}/keyring
-mon data = {work}/$name
-mgr data = {work}/$name
-osd data = {work}/$name
-crash dir = {work}/crash
-ms bind ipv6 = false
-mon cluster log file = {work}/cluster.log
-mon data avail warn = 1
-mon data avail crit = 1
-mon allow pool size one = true
-mon max pg per osd = 2000
-mon warn on insecure global id reclaim = false
-mon warn on insecure global id reclaim allowed = false
-mon osd adjust heartbeat grace = false
-osd pool default pg autoscale mode = off
-osd delete sleep hdd = 0
-osd delete sleep hybrid = 0
-osd delete sleep ssd = 0
-osd crush update on start = false
-osd class update on start = false
-mgr module path = {work}/modules
-mgr stats period = 1
-mgr tick period = 1
-osd op queue = wpq
-osd recovery sleep = 0
-osd snap trim sleep = 0
-osd max backfills = 4
-osd recovery max active = 8
-osd mclock skip benchmark = true
-osd heartbeat grace = 60
-osd fast shutdown = true
-osd memory target = 939524096
-bluestore cache autotune = false
-bluestore cache size = 33554432
-bluestore block size = {block}
-
-[mon]
-admin socket = {work}/$name.asok
-[mgr]
-admin socket = {work}/$name.asok
-[osd]
-admin socket = {work}/$name.asok
-"""
 
 
 class Cluster:

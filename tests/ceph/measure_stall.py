@@ -15,8 +15,8 @@ polling   planner_load has equilibrium's gateway read this cluster, a second aft
           PG and a dump, is over by then. PGs' states are unknown, so there is nothing to plan.
 
 Idle is measured before and after each of the others, and each is compared with its own two, so
-that what else runs on the machine counts on both sides; beside polling with an epoch every second as
-well, for other modules of the mgr dump each osdmap, which from Ceph 18 on takes more than half a
+that what else runs on the machine counts on both sides; beside polling with an epoch every second
+as well, for other modules of the mgr dump each osdmap, which from Ceph 18 on takes more than half a
 second of the interpreter's lock at 1,000 OSDs. Prints a Markdown table in milliseconds.
 Needs root and the release's programs, as `pytest tests/ceph --ceph=16` does. Exit code 1 where a
 99th percentile is more than GOAL times that at idle.
@@ -155,8 +155,8 @@ def _epoch(cluster: Cluster) -> int:
 def explained(cluster: Cluster, situation: str) -> List[str]:
     """Where the interpreter's lock was held for long, and how long the collector took."""
     told = cluster.mgr_json("planner_load stalls")
-    lines = [f"{situation}: the lock was late {told['waits']} times, {told['waited']:.2f} s in all; "
-             f"{told['collections']} collections took {told['collecting']:.2f} s, the longest "
+    lines = [f"{situation}: the lock was late {told['waits']} times, {told['waited']:.2f} s in "
+             f"all; {told['collections']} collections took {told['collecting']:.2f} s, the longest "
              + ", ".join(f"{s:.3f} s (generation {g})" for s, g in told["longest_collections"][:5])]
     return lines + [f"    {seconds:.3f} s: {'; '.join(places)}"
                     for seconds, places in told["longest_waits"]]

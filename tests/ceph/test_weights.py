@@ -48,8 +48,8 @@ def test_an_osd_holds_its_share(
     levels = {osd: level for osd, level in workload.settled_usage(weighed).utilization.items()
               if osd != OSD}
     by_shards = [held[osd] / (size * GIB) for osd, size in enumerate(weighed.osds) if osd != OSD]
-    figure(f"reweight {weight}: osd.{OSD} holds {held[OSD] / share:.2f} of its likes' mean, a shard "
-           f"is {shard / share:.2f} of it; the others are used {min(levels.values()):.3f} to "
+    figure(f"reweight {weight}: osd.{OSD} holds {held[OSD] / share:.2f} of its likes' mean, a "
+           f"shard is {shard / share:.2f} of it; the others are used {min(levels.values()):.3f} to "
            f"{max(levels.values()):.3f} (PGs' bytes {min(by_shards):.3f} to {max(by_shards):.3f})"
            f"; {status(weighed)['state']}")
     assert held[OSD] <= weight * share + shard

@@ -11,11 +11,18 @@ from typing import List
 import pytest
 
 from tests.ceph.conformance.recording import Recording, replay
+from tests.support.few import few
 
 FOLDER = Path(__file__).resolve().parents[1] / "ceph" / "conformance" / "recorded"
 
 
-@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.xz")), ids=lambda path: path.name[:-8])
+def _seed(path: Path) -> int:
+    """Of the stream: both releases have low and high ones."""
+    return int(path.name[:-len(".json.xz")].partition("-seed")[2])
+
+
+@pytest.mark.parametrize("path", few(sorted(FOLDER.glob("*.xz"), key=_seed), 4),
+                         ids=lambda path: path.name[:-len(".json.xz")])
 def test_as_the_real_cluster(path: Path) -> None:
     said: List[str] = []
     result = replay(Recording.load(path), said.append)

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, List, Optional
 
 import pytest
+from tests.support.few import few
 from tests.support.fakes import Harness, KeyValueStore
 from tests.support.random_clusters import random_cluster
 
@@ -292,6 +293,7 @@ def test_cluster_that_cannot_be_read_fails_both() -> None:
     assert "no df yet" in str(told.aims["space"].failure)
 
 
+@pytest.mark.full
 def test_few_comparisons_are_kept_those_asked_for_last(mocker: Any) -> None:
     harness = open_harness()
     names = [f"p{number}" for number in range(MAX_COMPARISONS + 1)]
@@ -310,7 +312,8 @@ def test_few_comparisons_are_kept_those_asked_for_last(mocker: Any) -> None:
     assert set(states(compare(harness, names[1])).values()) == {"planning"}
 
 
-@pytest.mark.parametrize("how", ["forgotten", "replaced", "to be replaced", "pushed out"])
+@pytest.mark.parametrize("how", few(
+    ["forgotten", "replaced", "to be replaced", "pushed out"], 3))
 def test_comparison_that_nobody_can_ask_for_is_given_up(mocker: Any, how: str) -> None:
     harness, planner = desk_with_plan(), Planner(mocker)
     compare(harness)

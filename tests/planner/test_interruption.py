@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 import pytest
+from tests.support.few import few
 from tests.support.made_clusters import plan_of_cluster, snapshot_of
 from tests.support.plan_legality import assert_legal
 from tests.support.replay import Replay, classes_of
@@ -62,7 +63,7 @@ def calls_of_whole_plan(name: str) -> int:
     return len(watch.told)
 
 
-@pytest.mark.parametrize("name", _NAMES)
+@pytest.mark.parametrize("name", few(_NAMES, 1))
 def test_an_interrupted_plan_is_legal_and_does_no_harm(name: str) -> None:
     """After few calls, after all of them, and after many numbers between."""
     snapshot, whole = snapshot_of(name), plan_of_cluster(name)
@@ -88,7 +89,7 @@ def test_a_checkpoint_that_never_agrees_gives_an_empty_plan() -> None:
     assert plan.stop_reason == _INTERRUPTED
 
 
-@pytest.mark.parametrize("name", _NAMES)
+@pytest.mark.parametrize("name", few(_NAMES, 1))
 def test_more_time_gives_more(name: str) -> None:
     """The maxima of a plan cut at half of its calls are below the start's."""
     plan, _ = interrupted(name, calls_of_whole_plan(name) // 2)
@@ -97,7 +98,7 @@ def test_more_time_gives_more(name: str) -> None:
                for c in classes_of(snapshot_of(name), plan))
 
 
-@pytest.mark.parametrize("name", _NAMES)
+@pytest.mark.parametrize("name", few(_NAMES, 1))
 def test_the_search_ends_soon_after_the_no(name: str) -> None:
     """What is still asked then is for others to have their turn while the plan is put in order."""
     calls = calls_of_whole_plan(name)
@@ -106,7 +107,7 @@ def test_the_search_ends_soon_after_the_no(name: str) -> None:
     assert len(watch.told) - calls // 2 <= 10 + 20 * len(plan.changes)
 
 
-@pytest.mark.parametrize("name", _NAMES)
+@pytest.mark.parametrize("name", few(_NAMES, 1))
 def test_the_checkpoint_is_told_the_moves_found(name: str) -> None:
     """From none upwards, with no more than one change of a few shards between two calls."""
     watch = Stopwatch()

@@ -10,6 +10,7 @@ import random
 from typing import Dict, List, Sequence
 
 import pytest
+from tests.support.few import few
 from tests.support.made_clusters import TWO_CLASSES, plan_of_cluster, snapshot_of
 from tests.support.plan_legality import assert_legal, ended_plan
 from tests.support.replay import Replay, changed_bytes
@@ -65,7 +66,7 @@ def after(snapshot: Snapshot, changes: Sequence[PgChange]) -> Replay:
     return end
 
 
-@pytest.mark.parametrize("name", _NAMES)
+@pytest.mark.parametrize("name", few(_NAMES, 2))
 @pytest.mark.parametrize("limit", _FEW + [20, 40])
 def test_no_beginning_of_the_whole_plan_is_better(name: str, limit: int) -> None:
     snapshot, whole = snapshot_of(name), plan_of_cluster(name)
@@ -76,7 +77,7 @@ def test_no_beginning_of_the_whole_plan_is_better(name: str, limit: int) -> None
     assert_as_good(snapshot, plan, first_changes(whole, limit))
 
 
-@pytest.mark.parametrize("name", _NAMES)
+@pytest.mark.parametrize("name", few(_NAMES, 2))
 @pytest.mark.parametrize("share", [0.01, 0.05, 0.2, 0.6])
 def test_bytes_are_spent_as_well(name: str, share: float) -> None:
     snapshot, whole = snapshot_of(name), plan_of_cluster(name)
@@ -88,7 +89,7 @@ def test_bytes_are_spent_as_well(name: str, share: float) -> None:
     assert_as_good(snapshot, plan, first_changes(whole, most_bytes=limit))
 
 
-@pytest.mark.parametrize("name", _NAMES + TWO_CLASSES[:1])
+@pytest.mark.parametrize("name", few(_NAMES + TWO_CLASSES[:1], 2))
 @pytest.mark.parametrize("limit", [1, 2, 3, 5])
 def test_nothing_is_there_for_a_move_that_is_cut_off(name: str, limit: int) -> None:
     """Without any one of the changes an OSD would be fuller that is among the fullest then: as
@@ -104,7 +105,7 @@ def test_nothing_is_there_for_a_move_that_is_cut_off(name: str, limit: int) -> N
             assert without.level(osd) >= end.highest(name) - 1e-9, change
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", few(range(12), 3))
 def test_as_good_as_an_exhaustive_search(seed: int) -> None:
     """Single copies on a handful of OSDs: the lowest maximum that one to four moves can reach."""
     rng = random.Random(seed)
@@ -133,7 +134,7 @@ def lowest_maximum(cluster: Cluster, limit: int) -> float:
     return best / (100 * GIB)
 
 
-@pytest.mark.parametrize("name", _NAMES)
+@pytest.mark.parametrize("name", few(_NAMES, 2))
 def test_limits_that_are_not_reached_change_nothing(name: str) -> None:
     snapshot, whole = snapshot_of(name), plan_of_cluster(name)
     exact = PlanOptions(max_moves=counting(whole.changes), max_bytes=whole.bytes)
@@ -154,6 +155,7 @@ def with_empty_pgs(snapshot: Snapshot, changes: Sequence[PgChange]) -> Snapshot:
     return snapshot._replace(pgs=pgs)
 
 
+@pytest.mark.full
 def test_moves_of_empty_pgs_do_not_count() -> None:
     """On a cluster of empty PGs that hold too many shards on one OSD, so that they move, too."""
     snapshot = snapshot_of("demo")

@@ -75,6 +75,7 @@ def test_a_snapshot_leaves_the_collector_little(grown: object) -> None:
     assert grown() < PGS / 10 and len(snapshots[1].pgs) == PGS  # type: ignore[operator]
 
 
+@pytest.mark.full
 def test_so_do_statistics(grown: object) -> None:
     progress = {f"1.{ps:x}": {"num_bytes": ps, "state": "active+clean"} for ps in range(PGS)}
     before = grown()  # type: ignore[operator]
@@ -84,6 +85,7 @@ def test_so_do_statistics(grown: object) -> None:
     assert grown() - before < PGS / 10 and len(records) == PGS  # type: ignore[operator]
 
 
+@pytest.mark.full
 def test_and_the_board_of_a_plan(grown: object) -> None:
     snapshot = SnapshotBuilder().build(READING)
     before = grown()  # type: ignore[operator]

@@ -28,8 +28,8 @@ class Rest:
             if why:
                 self.broken.append(f"L2: {why}")
         if not line and self._noisy and watch.judge.sent > self._sent:
-            self.broken.append("L3: %d commands, for noise of the statistics alone"
-                               % (watch.judge.sent - self._sent))
+            self.broken.append(f"L3: {watch.judge.sent - self._sent} commands, for noise of the "
+                               "statistics alone")
         self._noisy, self._sent = line == NOISE, watch.judge.sent
 
 

@@ -1,4 +1,4 @@
-"""Whether CRUSH could give an up set, told from the simulated map alone: not in the module's words."""
+"""Checks up sets against CRUSH rules, from the simulated map and without the module's code."""
 from __future__ import annotations
 
 from math import prod

@@ -85,8 +85,9 @@ class Ceiling:
         if foreign or set(levels) != set(self._ceilings):
             self._ceilings = self._lift(session, ours, levels)
             return []
-        return ["class %s is at %.4f, above the %.4f of before" % (
-            name or "none", max(by_osd.values()), self._ceilings[name])
+        return [
+            f"class {name or 'none'} is at {max(by_osd.values()):.4f}, above the "
+            f"{self._ceilings[name]:.4f} of before"
             for name, by_osd in levels.items()
             if max(by_osd.values()) > self._ceilings[name] + _ROUNDING]
 

@@ -1,6 +1,7 @@
 """The rules of when something may be sent at all, each as what is wrong with it, or nothing.
 
-S4 the misplaced limit: ours as it is and others' as far as the mgr has been told, S8 nothing passes a guard, S12 `off` is obeyed.
+S4 the misplaced limit: ours as it is and others' as far as the mgr has been told, S8 nothing passes
+a guard, S12 `off` is obeyed.
 """
 from __future__ import annotations
 
@@ -23,8 +24,9 @@ def s4_misplaced(moment: Moment, move: Outgoing) -> Iterator[str]:
     total, others = max(1, moment.object_copies), moment.others_misplaced
     if more and ours + others + more > (moment.misplaced_limit + _SLACK) * total:
         if ours or moment.misplaced:
-            yield "makes it %.4f misplaced (%.4f by others) of %.4f, and is not alone" % (
-                (ours + others + more) / total, others / total, moment.misplaced_limit)
+            yield (f"makes it {(ours + others + more) / total:.4f} misplaced "
+                   f"({others / total:.4f} by others) of {moment.misplaced_limit:.4f}, "
+                   "and is not alone")
 
 
 def s8_cluster(moment: Moment, move: Outgoing) -> Iterator[str]:

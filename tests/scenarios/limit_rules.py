@@ -1,7 +1,8 @@
-"""The rules of the module's own limits and of what it cannot know, each as what is wrong with a move.
+"""The rules of the module's own limits and of what it cannot know; each yields what is wrong.
 
-S2 no target is nearfull, S5 bytes in transit and moves a round, S15 pairs of upmap items in the map,
-S16 PG shards per OSD, S17 nothing to or from an OSD that does not report, and no omap on OSDs too small to tell it.
+S2 no target is nearfull, S5 bytes in transit and moves a round, S15 pairs of upmap items in the
+map, S16 PG shards per OSD, S17 nothing to or from an OSD that does not report, and no omap on OSDs
+too small to report it.
 """
 from __future__ import annotations
 

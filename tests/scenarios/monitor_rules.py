@@ -1,9 +1,9 @@
 """What the monitor has answered, and what the built-in balancer may still be doing.
 
 S18 what was not kept is not sent again while the map is the same in what matters, S20 nothing is
-sent before a built-in balancer that anybody has switched off has noticed, S21 after a batch of which
-nothing was taken there is a pause,
-S22 nothing of a pool goes that the closed loop has stopped, by whichever mgr.
+sent before a built-in balancer that anybody has switched off has noticed, S21 after a batch of
+which nothing was kept there is a pause, S22 nothing of a pool is sent that the closed loop has
+stopped, by whichever mgr.
 """
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ class Answers:
         self._note_refused()
         mark, last = self._refused.get(move.pgid, (None, None))
         if last is not None and mark == self._mark():
-            yield "S18", "is sent again although it was %s (%s)" % (
-                "refused" if last.returncode else "not kept", last.message)
+            how = "refused" if last.returncode else "not kept"
+            yield "S18", f"is sent again although it was {how} ({last.message})"
         if not self._batch:
             self._batch_at = self._now()
         self._batch.append(entry)

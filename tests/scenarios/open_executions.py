@@ -27,7 +27,9 @@ class OpenWalks:
         if session.module is None:   # the mgr is dead
             return []
         execution, now = getattr(session.module.balancer, "execution", None), session.clock.now
-        seen = None if execution is None or execution.name or _stopped(session) else (execution, execution.sent_moves)
+        seen = None
+        if execution is not None and not execution.name and not _stopped(session):
+            seen = (execution, execution.sent_moves)
         if seen is None or seen != self._seen:
             self._seen, self._since = seen, now
             return []
@@ -36,8 +38,8 @@ class OpenWalks:
         if now - self._since <= most:
             return []
         self._since = now
-        return ["an automatic plan has waited for more than %d s: %s"
-                % (most, session.module.balancer.reason)]
+        return [f"an automatic plan has waited for more than {int(most)} s: "
+                f"{session.module.balancer.reason}"]
 
 
 def _stopped(session: Session) -> bool:

@@ -18,15 +18,15 @@ def lines(session: Session, watch: Watch, limit: float) -> List[str]:
     for name, by_osd in session.cluster.utilizations().items():
         bound = balancer.view.bounds.get(name or "none") if balancer.view is not None else None
         was = figures.first.get(name, (0.0, 0.0))
-        found.append("%s: highest %.3f -> %.3f, lowest %.3f -> %.3f%s" % (
-            name or "none", was[0], max(by_osd.values()), was[1], min(by_osd.values()),
-            "" if bound is None else ", bound %.3f" % bound))
-    found.append("moved: %.2f TiB in %d shards by %d commands, the last after %.1f h" % (
-        figures.moved_bytes / _TIB, figures.moved_shards, figures.commands,
-        figures.last_command_at / 3600.0))
+        found.append(f"{name or 'none'}: highest {was[0]:.3f} -> {max(by_osd.values()):.3f}, "
+                     f"lowest {was[1]:.3f} -> {min(by_osd.values()):.3f}"
+                     + ("" if bound is None else f", bound {bound:.3f}"))
+    found.append(f"moved: {figures.moved_bytes / _TIB:.2f} TiB in {figures.moved_shards} shards by "
+                 f"{figures.commands} commands, the last after "
+                 f"{figures.last_command_at / 3600.0:.1f} h")
     found.append(f"misplaced by us: at most {figures.highest_misplaced:.4f} of {limit:.4f}")
-    found.append("fill: at most %.3f of %.3f" % (
-        figures.highest_fill, cluster_view.fill_limit(session.cluster)))
+    found.append(f"fill: at most {figures.highest_fill:.3f} of "
+                 f"{cluster_view.fill_limit(session.cluster):.3f}")
     found.append(f"thrashing: at most {100.0 * figures.thrashing():.1f} %")
     found.append(f"upmap items: {sum(len(i) for i in session.cluster.map.upmap_items.values())}")
     found.append(f"ends {balancer.state}: {balancer.reason}")

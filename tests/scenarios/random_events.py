@@ -139,13 +139,13 @@ def _flapping(stream: Stream) -> List[str]:
 
 
 def _osd_reweight(stream: Stream) -> List[str]:
-    return ["sim osd reweight %d %s" % (stream.rng.choice(stream.osds),
-                                        stream.rng.choice(("0.7", "0.9", "1")))]
+    osd = stream.rng.choice(stream.osds)
+    return [f"sim osd reweight {osd} {stream.rng.choice(('0.7', '0.9', '1'))}"]
 
 
 def _crush_reweight(stream: Stream) -> List[str]:
-    return ["sim osd crush-reweight %d %s" % (stream.rng.choice(stream.osds),
-                                              stream.rng.choice(("0.2", "0.4")))]
+    osd = stream.rng.choice(stream.osds)
+    return [f"sim osd crush-reweight {osd} {stream.rng.choice(('0.2', '0.4'))}"]
 
 
 def _osd_lose(stream: Stream) -> List[str]:
@@ -166,8 +166,8 @@ def _host_add(stream: Stream) -> List[str]:
     rng = stream.rng
     stream.made += 1
     where = f" under={rng.choice(stream.racks)}" if stream.racks else ""
-    return ["sim host add new%d %d %s%s" % (
-        stream.made, rng.randint(1, 2), rng.choice(("256G", "512G")), where)]
+    osds = rng.randint(1, 2)
+    return [f"sim host add new{stream.made} {osds} {rng.choice(('256G', '512G'))}{where}"]
 
 
 def _host_down(stream: Stream) -> List[str]:
@@ -265,8 +265,8 @@ def _mgr_fail(stream: Stream) -> List[str]:
 
 
 def _mgr_fail_at(stream: Stream) -> List[str]:
-    return ["sim mgr fail at %s %d" % (stream.rng.choice(_POINTS),
-                                       stream.rng.choice((1, 2, 4, 7, 20)))]
+    point = stream.rng.choice(_POINTS)
+    return [f"sim mgr fail at {point} {stream.rng.choice((1, 2, 4, 7, 20))}"]
 
 
 def _mon_trouble(stream: Stream) -> List[str]:

@@ -11,7 +11,7 @@
     must status: .*predicted          the same of what `status` says at the end
     pending T2                        a rule of truth that the module breaks here today
     release 16                        Ceph's, 18 unless told otherwise
-    full                              takes more than 3 s of processor: only with `--full`
+    full                              takes more than 2 s of processor: only with `--full`
     ---
     hdd: highest 0.870 -> 0.652 …     the outcome, line by line (tests/scenarios/outcome.py)
 
@@ -92,8 +92,8 @@ def text_of(scenario: Scenario) -> str:
     """The scenario as a file without an outcome."""
     lines = ["# " + scenario.description,
              f"cluster {scenario.cluster} seed={scenario.seed}"]
-    lines += ["option %s %s" % option for option in scenario.options]
-    lines += ["at %s %s" % ("%ds" % event.at if event.at else "0", event.line)
+    lines += [f"option {name} {value}" for name, value in scenario.options]
+    lines += [f"at {f'{int(event.at)}s' if event.at else '0'} {event.line}"
               for event in scenario.events]
     return "\n".join(lines + [f"run {int(scenario.seconds)}s", _DASHES, ""])
 

@@ -6,12 +6,13 @@ from typing import Tuple
 
 import pytest
 
+from tests.support.few import few
 from . import drive
 from .scenario import Event, Scenario
 
 _HOURS = 12
 #: Before the first such call, and after the fourth: in the first batch and in the middle of one.
-_POINTS = [when + "-" + what for what in ("get", "map", "send", "store")
+_POINTS = [when + "-" + what for what in ("send", "store", "get", "map")
            for when in ("before", "after")]
 _COUNTS = {"before": 1, "after": 4}
 #: The highest utilization may end so much higher than without the death: a new plan of the rest.
@@ -47,7 +48,7 @@ def undisturbed(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> f
     return highest(drive.run(story(cluster), tmp_path_factory.mktemp("undisturbed")))
 
 
-@pytest.mark.parametrize("point", _POINTS)
+@pytest.mark.parametrize("point", few(_POINTS, 4))
 def test_the_successor_finishes(point: str, cluster: Cluster, undisturbed: float,
                                 tmp_path: Path) -> None:
     count = _COUNTS[point.partition("-")[0]]

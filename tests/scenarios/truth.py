@@ -1,8 +1,8 @@
 """What the module says of the cluster, held against what the simulator knows.
 
 T1 how full OSDs will be when all has arrived, T2 what is misplaced, T3 what is moving, T4 what is
-left of a plan, T5 the state, T6 `eval` says the same as `status`, T7 what is stored in pools, T8 how
-full OSDs are now, T9 that statistics stand still, T10 what waits for an OSD that is too full.
+left of a plan, T5 the state, T6 `eval` says the same as `status`, T7 what is stored in pools, T8
+how full OSDs are now, T9 that statistics stand still, T10 what waits for an OSD that is too full.
 """
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NO_CLASS = "none"
 #: be wrong at two looks so far apart, with no pg_num changed meanwhile.
 _HEARD_SECONDS = 130.0
 _SPLIT_SECONDS = 3600.0
-#: OSDs that report nothing are seen after two minutes, and looked at ten minutes after another look.
+#: OSDs that report nothing are noticed after two minutes, and observed ten minutes later.
 _FROZEN_SECONDS = 900.0
 #: Rules that main breaks today → the defect.
 PENDING: Dict[str, str] = {
@@ -95,8 +95,8 @@ class Truth:
             for what in self._lasting(rule, session, list(check(session, ours, status,
                                                                 evaluation))):
                 if len(self.broken) < _MOST_NOTES:
-                    self.broken.append("%s: %s (at %d s, %s: %s)" % (
-                        rule, what, session.clock.elapsed(), status["state"], status["reason"]))
+                    self.broken.append(f"{rule}: {what} (at {int(session.clock.elapsed())} s, "
+                                       f"{status['state']}: {status['reason']})")
 
     def _look_at_frozen(self, session: Session) -> None:
         """T9: who rests on figures that nobody has renewed for long says so."""
@@ -105,8 +105,8 @@ class Truth:
             return
         status = ask(session, "status")
         if status["state"] == "balanced":
-            self.broken.append("T9: nothing has been reported for %d s, said is %s: %s" % (
-                seconds, status["state"], status["reason"]))
+            self.broken.append(f"T9: nothing has been reported for {int(seconds)} s, said is "
+                               f"{status['state']}: {status['reason']}")
 
     def _lasting(self, rule: str, session: Session, found: List[str]) -> List[str]:
         """What is wrong for longer than a moment, where the rule allows one."""
@@ -228,7 +228,8 @@ def t6_eval(session: Session, ours: UnderWay, status: Dict[str, Any],
 
 def t7_stored(session: Session, ours: UnderWay, status: Dict[str, Any],
               evaluation: Dict[str, Any]) -> Iterator[str]:
-    cluster, stored = session.cluster, {}
+    cluster = session.cluster
+    stored: Dict[int, int] = {}
     for pg in cluster.pgs.values():
         stored[pg.pool_id] = stored.get(pg.pool_id, 0) + pg.num_bytes
     known = {pool["pool_id"] for pool in evaluation.get("pools", {}).values()}

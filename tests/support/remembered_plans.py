@@ -30,7 +30,7 @@ class RememberedPlans:
         return plan
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def remembered(make_plan: Callable[..., Plan]) -> RememberedPlans:
     """One memory for all tests of a process."""
     return RememberedPlans(make_plan)

@@ -85,7 +85,7 @@ class Running:
         return answer
 
     def in_between(self, line: str) -> None:
-        """As `command`, called by a thread of the module, which goes on where the answer is late."""
+        """As `command`, for a thread of the module, which goes on where the answer is late."""
         try:
             self.post(line).result(_GRACE_SECONDS)
         except Late:
@@ -120,8 +120,8 @@ class Running:
     def broken(self) -> List[str]:
         found = list(self._errors) + self.session.host.failures
         if self._silent_since is not None and len(self.sent()) > self._silent_since:
-            found.append("%d commands after 'off' has answered"
-                         % (len(self.sent()) - self._silent_since))
+            found.append(f"{len(self.sent()) - self._silent_since} commands after 'off' has "
+                         "answered")
         if self.session.host.max_rounds_at_once > MAX_AT_ONCE:
             found.append("rounds follow one another without end")
         return found

@@ -66,6 +66,6 @@ def test_in_the_middle_of_a_round(moment_seed: int, run_mgr: Callable[..., Runni
     moment = BetweenLines(running.session)
     moment.arm(rng.randrange(_LINES), lambda: EVENTS[event](running, True))
     running.run(60.0)
-    print("%s while %s, at %s" % (event, state,
-                                  moment.where or "none of %d lines" % moment.disarm()))
+    where = moment.where or f"none of {moment.disarm()} lines"
+    print(f"{event} while {state}, at {where}")
     go_on_and_hold(running)

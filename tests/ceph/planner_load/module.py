@@ -87,8 +87,8 @@ class LockProbe:
             late = time.monotonic() - began - self.NAP_SECONDS
             if late > self.LONG_SECONDS:
                 self._waits.append((late, [
-                    "%s:%d %s" % (frame.f_code.co_filename.rsplit("/", 2)[-1], frame.f_lineno,
-                                  frame.f_code.co_name)
+                    f"{frame.f_code.co_filename.rsplit('/', 2)[-1]}:{frame.f_lineno} "
+                    f"{frame.f_code.co_name}"
                     for ident, frame in sys._current_frames().items() if ident != own]))
 
 

@@ -1,8 +1,8 @@
 """A small cluster for pools whose sizes Ceph tells late or not at all: one OSD a host.
 
-RocksDB's log, 282 MiB on Ceph 16, and the files that it writes as it compacts, 70 MiB each in BlueFS
-however little is in them, are a ten-thousandth of an OSD in service and a quarter of one of 2 GiB. So
-they are made smaller here in the same proportion; nothing else of RocksDB is touched.
+RocksDB's log, 282 MiB on Ceph 16, and the files that it writes as it compacts, 70 MiB each in
+BlueFS however little is in them, are a ten-thousandth of an OSD in service and a quarter of one of
+2 GiB. So they are made smaller here in the same proportion; nothing else of RocksDB is changed.
 """
 
 from __future__ import annotations
