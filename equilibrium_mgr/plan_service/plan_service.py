@@ -1,12 +1,13 @@
-"""The planning desk: which plans are in the making, and how jobs make and compare them."""
+"""Makes plans in background jobs, keeps them, and compares their aims."""
 from __future__ import annotations
 
 import logging
 import time
-from typing import Any, Callable, Dict, Optional
+from functools import partial
+from typing import Any, Callable, Dict, Optional, Protocol
 
 from ..gateway.gateway import Gateway, NotReady
-from ..plan.aim_comparison import FAILED, AimFigures, AimComparison, AimComparisons, figures_of
+from ..plan.aim_comparison import FAILED, AimComparison, AimComparisons, AimFigures, figures_of
 from ..plan.model import Plan
 from ..plan.options import PlanOptions
 from ..plan.store import MAX_PLANS, PlanStore
@@ -15,16 +16,27 @@ from ..runtime.checkpoints import Checkpoint
 from ..runtime.job_thread import JobRunner
 from ..runtime.time_slice import TimeSlice
 from ..snapshot.model import Snapshot
-from .plan_queue import Failures, PlanJob, PlanQueue, PlanProgress
+from .plan_queue import Failures, PlanJob, PlanProgress, PlanQueue
 
-#: Named plans that may be in the making at once: each waits for those before it.
+#: Named plans that may be in progress at once: each waits for those before it.
 MAX_PLANS_IN_PROGRESS = 10
-#: How often a plan waits for PGs that have just been remapped; the map of a busy cluster never rests.
-_MOST_WAITS = 3
+#: A plan waits this often at most for PGs that have just been remapped: the map of a busy cluster
+#: never rests.
+_MAX_WAITS = 3
+
+
+class Planner(Protocol):
+    """planner.make_plan, or what stands in for it."""
+
+    def __call__(self, snapshot: Snapshot, options: PlanOptions, checkpoint: Checkpoint, /) -> Plan:
+        """Makes a plan; ends early with what it has where `checkpoint` returns False."""
 
 
 class PlanService:
-    """Hands plans to the background jobs and keeps account of them."""
+    """Hands plans to the background jobs and keeps account of them.
+
+    `clock` tells seconds since the epoch; `monotonic` seconds that never go back, for time limits.
+    """
 
     def __init__(self, gateway: Gateway, plan_store: PlanStore, jobs: JobRunner,
                  clock: Callable[[], float], log: logging.Logger) -> None:
@@ -33,6 +45,9 @@ class PlanService:
         self._jobs = jobs
         self._clock = clock
         self._log = log
+        self.planner: Planner = make_plan
+        self.monotonic: Callable[[], float] = time.monotonic
+        self.time_slice: Callable[[], TimeSlice] = TimeSlice
         self._queue = PlanQueue()
         self._failures = Failures(MAX_PLANS)
         self._comparisons = AimComparisons()
@@ -40,54 +55,57 @@ class PlanService:
         self._stopping = False
 
     def plans_in_progress(self) -> Dict[str, PlanProgress]:
-        """Name → progress of each plan that is made or waits to be; "" is the automatic one."""
+        """Name → progress of each plan that is made or waits to be; "" is the automatic plan."""
         return self._queue.progress()
 
     def last_failure(self, name: str) -> Optional[str]:
-        """Why the last attempt to make this plan failed, or None."""
+        """Why the last attempt to make a plan of this name failed, or None."""
         return self._failures.get(name)
 
     def submit_named(self, name: str, options: PlanOptions, max_seconds: float) -> bool:
-        """Starts the making of a plan that is kept; False where one of that name is being made."""
-        def keep(plan: Plan, job: PlanJob) -> None:
-            head = self._plan_store.put(name, plan, self._clock())
-            self._comparisons.made(head, options)
-            if job.cancelled and self._plan_store.heads().get(name) == head:  # while it was written
-                self._plan_store.remove(name)
-                self._comparisons.forget(name)
-        begins = self._submit(name, None, options, max_seconds, keep)
-        if begins:
-            self._comparisons.drop(name)  # nobody should wait for what is void soon
-        return begins
+        """Starts to make a plan that is kept; False where one of that name is in progress."""
+        is_new = self._submit(name, None, options, max_seconds, partial(self._keep, name, options))
+        if is_new:
+            self._comparisons.drop(name)  # the plan that it belongs to is about to be replaced
+        return is_new
+
+    def _keep(self, name: str, options: PlanOptions, plan: Plan, job: PlanJob) -> None:
+        head = self._plan_store.put(name, plan, self._clock())
+        self._comparisons.made(head, options)
+        # it may have been cancelled while it was written
+        if job.cancelled and self._plan_store.heads().get(name) == head:
+            self._plan_store.remove(name)
+            self._comparisons.forget(name)
 
     def cancel(self, name: str) -> bool:
-        """Ends the making of a plan: at once, or where it runs at its next checkpoint.
+        """Cancels a plan in progress: at once, or at its next checkpoint where it is being made.
 
-        False where no plan of that name is in the making.
+        False where no plan of that name is in progress.
         """
         return self._queue.cancel(name)
 
     def submit_automatic(self, snapshot: Snapshot, options: PlanOptions, max_seconds: float,
                          done: Callable[[Plan], None]) -> bool:
         """Starts a plan for automatic balancing, which is handed to `done` and not kept."""
-        return self._submit("", snapshot, options, max_seconds, lambda plan, _making: done(plan))
+        return self._submit("", snapshot, options, max_seconds, lambda plan, _job: done(plan))
 
     def forget(self, name: str) -> None:
-        """A plan was removed: nothing about it is worth its memory any more."""
+        """Forgets what is known of the other aims of a plan that was removed."""
         self._comparisons.forget(name)
 
     def compare(self, name: str, otherwise: PlanOptions,
                 max_seconds: float) -> Optional[AimComparison]:
-        """What the other aims would give under the limits of a kept plan; None for an unknown one.
+        """Figures of plans with the other aims, under the limits of a kept plan; None where no plan
+        has that name.
 
-        What is not known yet is planned by the job thread, at most `max_seconds` for each aim.
-        `otherwise` has the limits for a plan that another mgr has made. A failure is told once.
+        Figures that are missing are planned by the job thread, at most `max_seconds` for each aim.
+        `otherwise` has the limits for a plan that another mgr has made. A failure is returned once.
         """
         head = self._plan_store.heads().get(name)
         if head is None:
             return None
-        comparison, begins = self._comparisons.of(head, otherwise)
-        if begins:
+        comparison, is_new = self._comparisons.of(head, otherwise)
+        if is_new:
             self._plan_next_aim(comparison, None, max_seconds)
             self._jobs.run_pending()
         if comparison.has_failed():
@@ -101,10 +119,8 @@ class PlanService:
     def _submit(self, name: str, snapshot: Optional[Snapshot], options: PlanOptions,
                 max_seconds: float, done: Callable[[Plan, PlanJob], None]) -> bool:
         def make(job: PlanJob) -> None:
-            taken = self._with_dumped_osdmap(snapshot)
-            self._gateway.counters.add("plans")
-            plan = make_plan(taken, self._within_ceph_limits(options), self._checkpoint(
-                max_seconds, lambda moves: self._queue.advance(job, moves)))
+            plan = self._make(self._with_dumped_osdmap(snapshot), options, max_seconds,
+                              partial(self._queue.advance, job))
             if job.cancelled:
                 return
             if not self._stopping:
@@ -117,13 +133,13 @@ class PlanService:
             return False
         if name:  # an automatic plan's failure shows until one succeeds
             self._failures.forget(name)
-        self._jobs.submit("plan %s" % (name or "automatic"), self._run_next_job)
+        self._jobs.submit(f"plan {name or 'automatic'}", self._run_next_job)
         return True
 
     def _run_next_job(self) -> None:
-        """A job for each plan that was submitted; which one it makes is the queue's choice."""
+        """One run for each plan that was submitted; the queue chooses which plan it makes."""
         job = self._queue.next_job()
-        if job is None:   # the one that it was for has been cancelled
+        if job is None:   # the plan that it was submitted for has been cancelled
             return
         name = job.progress.plan
         try:
@@ -137,59 +153,66 @@ class PlanService:
 
     def _plan_next_aim(self, comparison: AimComparison, snapshot: Optional[Snapshot],
                        max_seconds: float) -> None:
-        """One aim a job, so that plans that somebody waits for come in between."""
+        """Submits the next aim. One aim a job, so that plans somebody waits for come in between."""
         aim = comparison.next_aim()
-        if aim is None or self._stopping:
-            return
-        name = comparison.head.name
+        if aim is not None and not self._stopping:
+            self._jobs.submit(f"compare {comparison.head.name} with aim {aim}", partial(
+                self._plan_aim, comparison, aim, snapshot, max_seconds))
 
-        def wanted(_moves: int) -> bool:
+    def _plan_aim(self, comparison: AimComparison, aim: str, snapshot: Optional[Snapshot],
+                  max_seconds: float) -> None:
+        def is_wanted(_moves: int) -> bool:
             return self._comparisons.keeps(comparison)
+        if self._stopping or not is_wanted(0):
+            return
+        try:
+            snapshot = self._with_dumped_osdmap(snapshot)
+            plan = self._make(snapshot, comparison.options._replace(aim=aim), max_seconds,
+                              is_wanted)
+            if not self._stopping:
+                comparison.set_figures(aim, figures_of(plan))
+        except Exception as error:
+            self._log.exception("planning %r with aim %s failed", comparison.head.name, aim)
+            comparison.set_figures(aim, AimFigures(
+                FAILED, failure=f"{type(error).__name__}: {error}"))
+        self._plan_next_aim(comparison, snapshot, max_seconds)
 
-        def job() -> None:
-            if self._stopping or not wanted(0):
-                return
-            taken = snapshot
-            try:
-                taken = self._with_dumped_osdmap(taken)
-                self._gateway.counters.add("plans")
-                plan = make_plan(taken, self._within_ceph_limits(comparison.options._replace(aim=aim)),
-                                 self._checkpoint(max_seconds, wanted))
-                if not self._stopping:
-                    comparison.set_figures(aim, figures_of(plan))
-            except Exception as error:
-                self._log.exception("planning %r with aim %s failed", name, aim)
-                comparison.set_figures(aim, AimFigures(FAILED, failure=f"{type(error).__name__}: {error}"))
-            self._plan_next_aim(comparison, taken, max_seconds)
-        self._jobs.submit(f"compare {name} with aim {aim}", job)
+    def _make(self, snapshot: Snapshot, options: PlanOptions, max_seconds: float,
+              is_wanted: Callable[[int], bool]) -> Plan:
+        self._gateway.counters.add("plans")
+        return self.planner(snapshot, self._within_ceph_limits(options),
+                            self._checkpoint(max_seconds, is_wanted))
 
     def _with_dumped_osdmap(self, snapshot: Optional[Snapshot]) -> Snapshot:
         """The snapshot, or a newer one where none was given or its osdmap was not dumped.
 
-        Where PGs were remapped a moment ago it is not known yet whether their data has to move: a
-        plan waits until it is, some seconds.
+        Waits some seconds where PGs have just been remapped, until it is known whether their data
+        has to move.
         """
         if snapshot is None or not self._gateway.dumped_at_epoch(snapshot.epoch):
             snapshot = self._gateway.snapshot(fresh=True)
-        for _ in range(_MOST_WAITS):
+        for _ in range(_MAX_WAITS):
             if snapshot.unsettled_seconds <= 0.0 or not self._jobs.wait(
                     snapshot.unsettled_seconds + 1.0):
                 break
             try:
                 snapshot = self._gateway.snapshot(fresh=True)
-            except NotReady:   # as while a pool is created; the snapshot at hand will do
+            except NotReady:   # as while a pool is created; the last snapshot is good enough
                 break
         return snapshot
 
     def _within_ceph_limits(self, options: PlanOptions) -> PlanOptions:
-        """With the PG shards that Ceph lets an OSD have, as of now."""
-        most, hard = self._gateway.max_pg_shards()
-        return options._replace(max_pg_shards_per_osd=most, max_pg_shards_hard=hard)
+        """The options with the PG shards that Ceph lets an OSD have now."""
+        soft, hard = self._gateway.max_pg_shards()
+        return options._replace(max_pg_shards_per_osd=soft, max_pg_shards_hard=hard)
 
     def _checkpoint(self, max_seconds: float,
                     is_wanted: Callable[[int], bool]) -> Checkpoint:
-        """For make_plan; each time it yields it tells `is_wanted` the moves found so far."""
-        time_slice, started = TimeSlice(), time.monotonic()
+        """A checkpoint that ends after `max_seconds`, at shutdown, or where a plan is not wanted.
+
+        `is_wanted` is called with the moves found so far, each time that the checkpoint yields.
+        """
+        time_slice, started = self.time_slice(), self.monotonic()
         going_on = True
 
         def checkpoint(moves: Optional[int] = None) -> bool:
@@ -197,7 +220,7 @@ class PlanService:
             if time_slice.yield_if_due():
                 going_on = is_wanted(moves or 0)
             return (going_on and not self._stopping
-                    and time.monotonic() - started < max_seconds)
+                    and self.monotonic() - started < max_seconds)
         return checkpoint
 
 

@@ -15,14 +15,14 @@ from mgr_stub.mgr.osd_map_api import CRUSHMap, OSDMap
 from equilibrium_mgr.gateway.gateway import Gateway
 from equilibrium_mgr.module import Module
 from equilibrium_mgr.observation import cluster_view as view
-from equilibrium_mgr.plan_service import plan_service as planning
+from equilibrium_mgr.plan_service.plan_service import PlanService
 
 SIMULATOR, MODULE, PLANNER, BOUNDS = "simulator", "module", "planner", "bounds"
 
 #: The calls by which the processor passes from one to the other, until they return.
 _DOORS: Tuple[Tuple[Any, str, str], ...] = (
     (Module, "step", MODULE), (InlineJobs, "run_pending", MODULE), (Handler, "call", MODULE),
-    (planning, "make_plan", PLANNER), (view, "utilization_bounds", BOUNDS),
+    (PlanService, "_make", PLANNER), (view, "utilization_bounds", BOUNDS),
     (Mgr, "get", SIMULATOR), (Mgr, "get_osdmap", SIMULATOR), (Mgr, "send_command", SIMULATOR),
     (Mgr, "_wait", SIMULATOR), (Mgr, "set_store", SIMULATOR), (OSDMap, "dump", SIMULATOR),
     (CRUSHMap, "dump", SIMULATOR),

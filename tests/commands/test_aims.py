@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import threading
 import time
 from typing import Any, Callable, Dict, Iterator, List
@@ -52,25 +51,23 @@ def test_aims_differ(session: Session) -> None:
     assert aims["even"]["classes"]["hdd"] <= aims["space"]["classes"]["hdd"]
 
 
-def test_option_holds_for_automatic_plans(session: Session,
-                                          monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = note_aims(monkeypatch)
+def test_option_holds_for_automatic_plans(session: Session) -> None:
+    asked = note_aims(session)
     run(session, "config set mgr mgr/equilibrium/aim least-motion", "equilibrium on",
         "sim run 1m")
     assert set(asked) == {"least-motion"}
     assert ask(session, "status")["last_plan"]["aim"] == "least-motion"
 
 
-def note_aims(monkeypatch: pytest.MonkeyPatch) -> List[str]:
+def note_aims(session: Session) -> List[str]:
     """The aims of the plans that are made from now on, in their order."""
-    planning = importlib.import_module("equilibrium_mgr.plan_service.plan_service")
-    asked: List[str] = []
-    make_plan = planning.make_plan
+    service, asked = session.module.plan_service, []
+    make_plan = service.planner
 
     def noting(snapshot: Any, options: Any, checkpoint: Any) -> Any:
         asked.append(options.aim)
         return make_plan(snapshot, options, checkpoint)
-    monkeypatch.setattr(planning, "make_plan", noting)
+    service.planner = noting
     return asked
 
 
@@ -108,9 +105,9 @@ def test_other_aims_keep_the_plan_s_limits(session: Session) -> None:
     assert all(effect["aims"][aim]["classes"]["hdd"] == hdd for aim in AIMS)
 
 
-def test_comparison_is_made_once(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_comparison_is_made_once(session: Session) -> None:
     effect = effect_of(session)
-    asked = note_aims(monkeypatch)
+    asked = note_aims(session)
     assert ask(session, "eval p") == effect and asked == []
     optimize(session)
     ask(session, "eval p")
@@ -121,12 +118,12 @@ def test_comparison_is_made_once(session: Session, monkeypatch: pytest.MonkeyPat
     assert asked[3:] == ["space", "even", "least-motion"]
 
 
-def test_memory_is_bounded(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_is_bounded(session: Session) -> None:
     names = [f"p{number}" for number in range(12)]
     for name in names:
         optimize(session, name + " --max-moves 1")
         ask(session, "eval " + name)
-    asked = note_aims(monkeypatch)
+    asked = note_aims(session)
     for name in reversed(names[2:]):
         ask(session, "eval " + name)
     assert asked == []
@@ -159,15 +156,15 @@ def test_plan_of_an_older_map(session: Session) -> None:
 
 def test_a_comparison_that_fails(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     optimize(session)
-    planning = importlib.import_module("equilibrium_mgr.plan_service.plan_service")
-    make_plan = planning.make_plan
+    service = session.module.plan_service
+    make_plan = service.planner
 
     def fail(snapshot: Any, options: Any, checkpoint: Any) -> Any:
         if options.aim == "even":
             raise RuntimeError("boom")
         return make_plan(snapshot, options, checkpoint)
     with monkeypatch.context() as patch:
-        patch.setattr(planning, "make_plan", fail)
+        patch.setattr(service, "planner", fail)
         aims = ask(session, "eval p")["aims"]
         assert {aim: found["state"] for aim, found in aims.items()} == {
             "space": "ready", "even": "failed", "least-motion": "ready"}
@@ -208,10 +205,9 @@ def threaded(open_session: Callable[..., Session]) -> Session:
 
 
 @pytest.fixture
-def slow(threaded: Session, monkeypatch: pytest.MonkeyPatch) -> Iterator[SlowAims]:
-    planning = importlib.import_module("equilibrium_mgr.plan_service.plan_service")
-    planner = SlowAims(planning.make_plan)
-    monkeypatch.setattr(planning, "make_plan", planner)
+def slow(threaded: Session) -> Iterator[SlowAims]:
+    service = threaded.module.plan_service
+    planner = service.planner = SlowAims(service.planner)
     yield planner
     planner.let_go.set()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import threading
 import time
 from typing import Any, Callable, Iterator
@@ -38,10 +37,9 @@ def session(open_session: Callable[..., Session]) -> Session:
 
 
 @pytest.fixture
-def planner(session: Session, monkeypatch: pytest.MonkeyPatch) -> Iterator[SlowPlanner]:
-    planning = importlib.import_module("equilibrium_mgr.plan_service.plan_service")
-    slow = SlowPlanner(planning.make_plan)
-    monkeypatch.setattr(planning, "make_plan", slow)
+def planner(session: Session) -> Iterator[SlowPlanner]:
+    service = session.module.plan_service
+    slow = service.planner = SlowPlanner(service.planner)
     yield slow
     slow.let_go.set()
 
@@ -164,11 +162,10 @@ def test_off_while_an_automatic_plan_is_made(session: Session, planner: SlowPlan
     assert sent
 
 
-def test_a_plan_that_fails(session: Session, planner: SlowPlanner,
-                           monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plan_that_fails(session: Session) -> None:
     def fail(*_: Any) -> None:
         raise RuntimeError("boom\nand more")
-    monkeypatch.setattr(importlib.import_module("equilibrium_mgr.plan_service.plan_service"), "make_plan", fail)
+    session.module.plan_service.planner = fail
     run(session, "equilibrium optimize p")
     wait_until(lambda: not session.module.plan_service.plans_in_progress())
     for verb in ("show", "eval", "dump", "execute"):

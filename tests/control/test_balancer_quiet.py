@@ -10,6 +10,7 @@ from tests.support.rounds import idle, kept, small_plan, uneven
 from tests.support.unit_cluster import GIB, Cluster
 
 from equilibrium_mgr.plan_service import plan_service as planning
+from equilibrium_mgr.planner.planner import make_plan
 
 
 def count_plans(harness: Harness, rounds: int, change: Any, seconds: float = 60.0) -> int:
@@ -111,7 +112,7 @@ def growing(harness: Harness, factor: float) -> None:
 
 def test_growth_under_way_makes_a_new_plan_every_ten_minutes_at_most(mocker: Any) -> None:
     """A round a minute, the pool grows by a tenth in each, and one move goes a round."""
-    planner = mocker.patch.object(planning, "make_plan", side_effect=planning.make_plan)
+    planner = mocker.patch.object(planning, "make_plan", side_effect=make_plan)
     harness = Harness(uneven(), active=True, max_moves_per_round=1, sleep_interval=60)
     made: List[float] = []
     for _ in range(5):
@@ -200,7 +201,7 @@ def test_pgs_just_moved_are_not_planned_again_before_their_time() -> None:
 
 
 def test_automatic_plans_leave_alone_what_was_just_moved(mocker: Any) -> None:
-    planner = mocker.patch.object(planning, "make_plan", side_effect=planning.make_plan)
+    planner = mocker.patch.object(planning, "make_plan", side_effect=make_plan)
     harness = idle(uneven(), pg_cooldown=3600)
     first, second = [call.args[1].rejected_pgs for call in planner.call_args_list]
     assert first == frozenset() and second == set(harness.gateway.sent) != set()
@@ -211,7 +212,7 @@ def test_pgs_of_overfull_osds_are_planned_though_just_moved(mocker: Any) -> None
     cluster = harness.gateway.cluster
     harness.round(700)   # what was moved has settled: that the OSD fills up is others' doing
     cluster.osd(1, used=90 * GIB)
-    planner = mocker.patch.object(planning, "make_plan", side_effect=planning.make_plan)
+    planner = mocker.patch.object(harness.planning, "planner", side_effect=make_plan)
     harness.round(60)
     harness.jobs.run()
     there = {pgid for pgid, up in cluster.up.items() if up == [1]}

@@ -11,6 +11,7 @@ from tests.support.unit_cluster import GIB, OSD_RULE, Cluster, hosts
 
 from equilibrium_mgr.observation import cluster_view as view_room
 from equilibrium_mgr.plan_service import plan_service as planning
+from equilibrium_mgr.planner.planner import make_plan
 
 
 def pinned(pool: int = 1, beside: Any = None, classes: Any = None) -> Cluster:
@@ -111,7 +112,7 @@ def test_others_have_their_turn_while_bounds_are_computed(mocker: Any) -> None:
 
 
 def test_automatic_plans_have_the_aim_of_the_option(mocker: Any) -> None:
-    planner = mocker.patch.object(planning, "make_plan", side_effect=planning.make_plan)
+    planner = mocker.patch.object(planning, "make_plan", side_effect=make_plan)
     idle(uneven(), aim="even")
     assert {call.args[1].aim for call in planner.call_args_list} == {"even"}
 

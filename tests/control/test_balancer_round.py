@@ -9,7 +9,6 @@ from tests.support.rounds import kept, small_plan, uneven
 from tests.support.unit_cluster import GIB, change_of, plan_of
 
 from equilibrium_mgr.execution.execution import Execution
-from equilibrium_mgr.plan_service import plan_service as planning
 
 
 def test_off_sends_nothing() -> None:
@@ -325,7 +324,7 @@ def test_switch_off_just_before_an_automatic_batch_goes(monkeypatch: pytest.Monk
 
 def test_planner_that_fails_does_not_end_the_loop(mocker: Any) -> None:
     harness = Harness(uneven(), active=True)
-    broken = mocker.patch.object(planning, "make_plan", side_effect=RuntimeError("no"))
+    broken = mocker.patch.object(harness.planning, "planner", side_effect=RuntimeError("no"))
     harness.round()
     harness.jobs.run()
     assert harness.planning.plans_in_progress() == {} and harness.balancer.rejected == {}

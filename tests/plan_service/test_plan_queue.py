@@ -9,7 +9,6 @@ from tests.support.fakes import Harness
 from tests.support.random_clusters import random_cluster
 
 from equilibrium_mgr.plan.options import PlanOptions
-from equilibrium_mgr.plan_service import plan_service as planning
 from equilibrium_mgr.planner.planner import make_plan
 
 OPTIONS = PlanOptions()
@@ -18,10 +17,10 @@ OPTIONS = PlanOptions()
 class Planner:
     """Plans in the place of make_plan and remembers for whom: max_moves tells the plans apart."""
 
-    def __init__(self, mocker: Any) -> None:
+    def __init__(self, harness: Harness) -> None:
         self.made: List[Any] = []
         self.during: Any = lambda checkpoint: None
-        mocker.patch.object(planning, "make_plan", self)
+        harness.planning.planner = self
 
     def __call__(self, snapshot: Any, options: PlanOptions, checkpoint: Any) -> Any:
         self.made.append(options.max_moves)
@@ -34,7 +33,8 @@ def numbered(number: int) -> PlanOptions:
 
 
 def test_an_automatic_plan_waits_for_one_named_plan_at_most(mocker: Any) -> None:
-    harness, planner = Harness(random_cluster(1)), Planner(mocker)
+    harness = Harness(random_cluster(1))
+    planner = Planner(harness)
     for number in range(1, 6):
         harness.planning.submit_named(f"p{number}", numbered(number), 10.0)
     harness.planning.submit_automatic(random_cluster(1).snapshot(), numbered(99), 10.0,
@@ -44,7 +44,8 @@ def test_an_automatic_plan_waits_for_one_named_plan_at_most(mocker: Any) -> None
 
 
 def test_named_and_automatic_plans_alternate(mocker: Any) -> None:
-    harness, planner = Harness(random_cluster(1)), Planner(mocker)
+    harness = Harness(random_cluster(1))
+    planner = Planner(harness)
     snapshot = random_cluster(1).snapshot()
     harness.planning.submit_automatic(snapshot, numbered(99), 10.0, lambda plan: None)
     harness.planning.submit_named("p", numbered(1), 10.0)
@@ -57,7 +58,8 @@ def test_named_and_automatic_plans_alternate(mocker: Any) -> None:
 
 
 def test_a_plan_that_waits_is_cancelled_at_once(mocker: Any) -> None:
-    harness, planner = Harness(random_cluster(1)), Planner(mocker)
+    harness = Harness(random_cluster(1))
+    planner = Planner(harness)
     harness.planning.submit_named("p", numbered(1), 10.0)
     harness.planning.submit_named("q", numbered(2), 10.0)
     assert harness.planning.cancel("p") and set(harness.planning.plans_in_progress()) == {"q"}
@@ -69,7 +71,8 @@ def test_a_plan_that_waits_is_cancelled_at_once(mocker: Any) -> None:
 
 @pytest.mark.parametrize("again", [False, True])
 def test_a_plan_that_is_made_is_cancelled_at_its_next_checkpoint(mocker: Any, again: bool) -> None:
-    harness, planner = Harness(random_cluster(1)), Planner(mocker)
+    harness = Harness(random_cluster(1))
+    planner = Planner(harness)
     went_on: List[bool] = []
 
     def cancel(checkpoint: Any) -> None:
@@ -91,7 +94,7 @@ def test_a_plan_that_is_made_is_cancelled_at_its_next_checkpoint(mocker: Any, ag
 
 def test_a_plan_cancelled_while_it_is_written_does_not_stay(mocker: Any) -> None:
     harness = Harness(random_cluster(1))
-    Planner(mocker)
+    Planner(harness)
 
     def cancel(_key: str) -> None:
         harness.planning.cancel("p")
@@ -103,7 +106,7 @@ def test_a_plan_cancelled_while_it_is_written_does_not_stay(mocker: Any) -> None
 
 def test_failures_are_not_kept_for_ever(mocker: Any) -> None:
     harness = Harness(random_cluster(1))
-    mocker.patch.object(planning, "make_plan", side_effect=KeyError("osd.7"))
+    mocker.patch.object(harness.planning, "planner", side_effect=KeyError("osd.7"))
     for number in range(150):
         harness.planning.submit_named(f"p{number}", OPTIONS, 10.0)
         harness.jobs.run()

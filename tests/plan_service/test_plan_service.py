@@ -11,11 +11,18 @@ from tests.support.random_clusters import random_cluster
 from equilibrium_mgr.plan.aim_comparison import MAX_COMPARISONS, AimComparison
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.plan.options import PlanOptions
-from equilibrium_mgr.plan_service import plan_service as planning
 from equilibrium_mgr.planner.planner import make_plan
-from equilibrium_mgr.runtime import time_slice as turns
+from equilibrium_mgr.runtime.time_slice import TimeSlice
 
 OPTIONS = PlanOptions()
+
+
+def set_clock(harness: Harness, monotonic: Callable[[], float]) -> List[float]:
+    """Has the service use a clock; returns the sleeps of its checkpoints, in seconds."""
+    sleeps: List[float] = []
+    harness.planning.monotonic = monotonic
+    harness.planning.time_slice = lambda: TimeSlice(monotonic, sleeps.append)
+    return sleeps
 
 
 def open_harness() -> Harness:
@@ -126,20 +133,17 @@ def test_progress_tells_the_moves_so_far(mocker: Any) -> None:
     seen: List[int] = []
 
     def slow(snapshot: Any, options: Any, checkpoint: Any) -> Plan:
-        assert checkpoint(0) and not pauses.sleep.called      # not yet worth a pause
+        assert checkpoint(0) and not sleeps      # not yet worth a pause
         for moves in (3, 8):
             now.append(now[-1] + 1.0)
             assert checkpoint(moves)
             seen.append(harness.planning.plans_in_progress()["p"].moves)
         return make_plan(snapshot, options)
-    now = [50.0]
-    clock = mocker.patch.object(planning, "time")
-    pauses = mocker.patch.object(turns, "time")
-    clock.monotonic.side_effect = pauses.monotonic.side_effect = lambda: now[-1]
-    mocker.patch.object(planning, "make_plan", side_effect=slow)
+    now, sleeps = [50.0], set_clock(harness, lambda: now[-1])
+    harness.planning.planner = slow
     harness.planning.submit_named("p", OPTIONS, 100.0)
     harness.jobs.run()
-    assert seen == [3, 8] and pauses.sleep.call_count == 2     # others get the interpreter
+    assert seen == [3, 8] and len(sleeps) == 2     # others get the interpreter
 
 
 # -- comparisons ---------------------------------------------------------------------------------
@@ -151,11 +155,11 @@ PRESENT = PlanOptions(device_classes=frozenset(("ssd",)))
 class Planner:
     """Stands in for make_plan: notes the options of every plan; some aims fail."""
 
-    def __init__(self, mocker: Any, *failing: str) -> None:
+    def __init__(self, harness: Harness, *failing: str) -> None:
         self.asked: List[PlanOptions] = []
         self.failing = failing
         self.meanwhile: Callable[[], None] = lambda: None
-        mocker.patch.object(planning, "make_plan", side_effect=self)
+        harness.planning.planner = self
 
     def __call__(self, snapshot: Any, options: PlanOptions, checkpoint: Any) -> Plan:
         self.asked.append(options)
@@ -165,7 +169,7 @@ class Planner:
         return make_plan(snapshot, options, checkpoint)
 
 
-def desk_with_plan(name: str = "p", options: PlanOptions = LIMITED) -> Harness:
+def harness_with_plan(name: str = "p", options: PlanOptions = LIMITED) -> Harness:
     harness = open_harness()
     add_plan(harness, name, options)
     return harness
@@ -188,7 +192,8 @@ def states(comparison: Optional[AimComparison]) -> Dict[str, str]:
 
 
 def test_other_aims_are_planned_by_jobs_and_not_by_who_asks(mocker: Any) -> None:
-    harness, planner = desk_with_plan(), Planner(mocker)
+    harness = harness_with_plan()
+    planner = Planner(harness)
     for _ in range(3):
         assert states(compare(harness)) == {"space": "planning", "least-motion": "planning"}
     assert planner.asked == [] and len(harness.jobs.waiting) == 1
@@ -199,14 +204,15 @@ def test_other_aims_are_planned_by_jobs_and_not_by_who_asks(mocker: Any) -> None
 
 
 def test_comparison_has_the_limits_that_the_plan_had(mocker: Any) -> None:
-    harness, planner = desk_with_plan(), Planner(mocker)
+    harness = harness_with_plan()
+    planner = Planner(harness)
     assert compare(harness).options_known
     harness.jobs.run()
     assert planner.asked == [LIMITED._replace(aim="space"), LIMITED._replace(aim="least-motion")]
 
 
 def test_figures_are_those_of_the_plan_that_would_be_made() -> None:
-    harness = desk_with_plan()
+    harness = harness_with_plan()
     compare(harness)
     harness.jobs.run()
     figures = compare(harness).aims["space"]
@@ -218,7 +224,7 @@ def test_figures_are_those_of_the_plan_that_would_be_made() -> None:
 
 
 def test_both_aims_are_planned_on_one_look() -> None:
-    harness = desk_with_plan()
+    harness = harness_with_plan()
     full_readings = harness.gateway.full_readings
     compare(harness)
     harness.jobs.run()
@@ -226,9 +232,9 @@ def test_both_aims_are_planned_on_one_look() -> None:
 
 
 def test_after_a_failover_the_present_settings_are_taken(mocker: Any) -> None:
-    first = desk_with_plan()
+    first = harness_with_plan()
     harness = Harness(random_cluster(1), kv=KeyValueStore(first.kv.values))
-    planner = Planner(mocker)
+    planner = Planner(harness)
     assert not compare(harness).options_known
     harness.jobs.run()
     assert planner.asked == [PRESENT._replace(aim="space"), PRESENT._replace(aim="least-motion")]
@@ -236,7 +242,8 @@ def test_after_a_failover_the_present_settings_are_taken(mocker: Any) -> None:
 
 
 def test_comparison_is_no_plan_in_the_making(mocker: Any) -> None:
-    harness, planner = desk_with_plan(), Planner(mocker)
+    harness = harness_with_plan()
+    planner = Planner(harness)
     seen: List[Any] = []
     planner.meanwhile = lambda: seen.append(harness.planning.plans_in_progress())
     last = harness.planning.last_plan
@@ -248,7 +255,8 @@ def test_comparison_is_no_plan_in_the_making(mocker: Any) -> None:
 
 
 def test_plan_that_somebody_waits_for_comes_between_two_aims(mocker: Any) -> None:
-    harness, planner = desk_with_plan(), Planner(mocker)
+    harness = harness_with_plan()
+    planner = Planner(harness)
     compare(harness)
     harness.planning.submit_named("q", OPTIONS, 10.0)
     harness.jobs.run()
@@ -262,7 +270,7 @@ def test_comparison_of_an_unknown_plan() -> None:
 
 
 def test_time_limit_holds_for_each_aim() -> None:
-    harness = desk_with_plan()
+    harness = harness_with_plan()
     compare(harness, seconds=0.0)
     harness.jobs.run()
     assert {figures.stop_reason for figures in compare(harness).aims.values()} == {
@@ -270,7 +278,8 @@ def test_time_limit_holds_for_each_aim() -> None:
 
 
 def test_failure_is_told_once_and_tried_again(mocker: Any) -> None:
-    harness, planner = desk_with_plan(), Planner(mocker, "least-motion")
+    harness = harness_with_plan()
+    planner = Planner(harness, "least-motion")
     compare(harness)
     harness.jobs.run()
     told = compare(harness)
@@ -284,7 +293,7 @@ def test_failure_is_told_once_and_tried_again(mocker: Any) -> None:
 
 
 def test_cluster_that_cannot_be_read_fails_both() -> None:
-    harness = desk_with_plan()
+    harness = harness_with_plan()
     harness.gateway.not_ready = "the mgr has no df yet"
     compare(harness)
     harness.jobs.run()
@@ -305,7 +314,7 @@ def test_few_comparisons_are_kept_those_asked_for_last(mocker: Any) -> None:
     compare(harness, names[0])                          # the second is now the oldest
     compare(harness, names[-1])
     harness.jobs.run()
-    planner = Planner(mocker)
+    planner = Planner(harness)
     for name in [names[0]] + names[2:]:
         assert set(states(compare(harness, name)).values()) == {"ready"}
     assert planner.asked == [] and harness.jobs.waiting == []
@@ -315,7 +324,8 @@ def test_few_comparisons_are_kept_those_asked_for_last(mocker: Any) -> None:
 @pytest.mark.parametrize("how", few(
     ["forgotten", "replaced", "to be replaced", "pushed out"], 3))
 def test_comparison_that_nobody_can_ask_for_is_given_up(mocker: Any, how: str) -> None:
-    harness, planner = desk_with_plan(), Planner(mocker)
+    harness = harness_with_plan()
+    planner = Planner(harness)
     compare(harness)
     if how == "forgotten":
         harness.planning.forget("p")
@@ -338,19 +348,19 @@ def test_comparison_that_nobody_can_ask_for_is_given_up(mocker: Any, how: str) -
 
 
 def test_new_plan_of_a_name_is_compared_anew(mocker: Any) -> None:
-    harness = desk_with_plan()
+    harness = harness_with_plan()
     compare(harness)
     harness.jobs.run()
     add_plan(harness, "p", OPTIONS)
-    planner = Planner(mocker)
+    planner = Planner(harness)
     assert states(compare(harness)) == {"even": "planning", "least-motion": "planning"}
     harness.jobs.run()
     assert planner.asked == [OPTIONS._replace(aim="even"), OPTIONS._replace(aim="least-motion")]
 
 
 def test_plan_that_fails_to_be_made_again_leaves_the_old_one_s_limits(mocker: Any) -> None:
-    harness = desk_with_plan()
-    planner = Planner(mocker, "space")
+    harness = harness_with_plan()
+    planner = Planner(harness, "space")
     add_plan(harness, "p", OPTIONS)
     assert harness.planning.last_failure("p")
     planner.failing, planner.asked = (), []
@@ -360,7 +370,8 @@ def test_plan_that_fails_to_be_made_again_leaves_the_old_one_s_limits(mocker: An
 
 
 def test_shutdown_ends_a_comparison(mocker: Any) -> None:
-    harness, planner = desk_with_plan(), Planner(mocker)
+    harness = harness_with_plan()
+    planner = Planner(harness)
     comparison = compare(harness)
     planner.meanwhile = harness.planning.stop
     assert harness.jobs.run() == 1 and len(planner.asked) == 1
@@ -368,7 +379,7 @@ def test_shutdown_ends_a_comparison(mocker: Any) -> None:
 
 
 def test_comparison_lets_others_have_their_turn_and_ends_at_shutdown(mocker: Any) -> None:
-    harness = desk_with_plan()
+    harness = harness_with_plan()
     went_on: List[bool] = []
 
     def slow(snapshot: Any, options: Any, checkpoint: Any) -> Plan:
@@ -378,11 +389,8 @@ def test_comparison_lets_others_have_their_turn_and_ends_at_shutdown(mocker: Any
         harness.planning.stop()
         went_on.append(checkpoint(1))
         return make_plan(snapshot, options)
-    now = [50.0]
-    pauses = mocker.patch.object(turns, "time")
-    clock = mocker.patch.object(planning, "time")
-    clock.monotonic.side_effect = pauses.monotonic.side_effect = lambda: now[-1]
-    mocker.patch.object(planning, "make_plan", side_effect=slow)
+    now, sleeps = [50.0], set_clock(harness, lambda: now[-1])
+    harness.planning.planner = slow
     compare(harness)
     harness.jobs.run()
-    assert went_on == [True, True, False] and pauses.sleep.call_count == 2
+    assert went_on == [True, True, False] and len(sleeps) == 2

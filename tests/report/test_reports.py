@@ -14,7 +14,6 @@ from equilibrium_mgr.observation.cluster_view import with_figures_of_now
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.plan.usage import snapshot_usage
-from equilibrium_mgr.plan_service import plan_service as planning
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.report.evaluation import (evaluate_cluster, evaluate_plan, evaluate_pool,
                                                skipped_text)
@@ -142,7 +141,7 @@ def test_health_checks_in_the_mgr_s_shape() -> None:
 
 def test_automatic_plan_that_cannot_be_made_is_told(mocker: Any) -> None:
     harness = Harness(uneven(), active=True)
-    broken = mocker.patch.object(planning, "make_plan", side_effect=KeyError("osd.7"))
+    broken = mocker.patch.object(harness.planning, "planner", side_effect=KeyError("osd.7"))
     harness.round()
     harness.jobs.run()
     harness.round(60)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 import gc
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Iterator, List
 from weakref import WeakSet
 
 import pytest
@@ -12,16 +12,16 @@ from tests.support.fakes import LOG
 from tests.support.made_clusters import snapshot_of
 from tests.support.unit_cluster import single_copies
 
+import equilibrium_mgr
 from equilibrium_mgr.execution.pending_moves import PendingMoves
 from equilibrium_mgr.observation.cluster_view import bounds_of, make_view
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.report.evaluation import evaluate_cluster
-from equilibrium_mgr.runtime import time_slice as turns_room
 from equilibrium_mgr.runtime.job_thread import JobThread
 from equilibrium_mgr.runtime.time_slice import TimeSlice
 from equilibrium_mgr.snapshot.builder import build_snapshot
 
-PACKAGE = Path(turns_room.__file__).parent
+PACKAGE = Path(equilibrium_mgr.__file__).parent
 
 
 @pytest.fixture(autouse=True)
@@ -32,16 +32,19 @@ def collector_as_before() -> Iterator[None]:
     gc.enable()
 
 
-def test_turns_pause_when_some_time_has_passed(mocker: Any) -> None:
-    clock = mocker.patch.object(turns_room, "time")
-    clock.monotonic.return_value = 100.0
-    turns = TimeSlice()
-    clock.monotonic.return_value = 100.0009
-    assert not turns.yield_if_due() and not clock.sleep.called
-    clock.monotonic.return_value = 100.0011
-    assert turns.yield_if_due() and clock.sleep.call_count == 1
-    assert not turns.yield_if_due() and clock.sleep.call_count == 1    # counted anew
-    assert turns() and clock.sleep.call_count == 1    # a checkpoint that never asks to end
+def test_yields_when_a_millisecond_has_passed() -> None:
+    now: List[float] = [100.0]
+    sleeps: List[float] = []
+    time_slice = TimeSlice(lambda: now[-1], sleeps.append)
+    now.append(100.0009)
+    assert not time_slice.yield_if_due()
+    assert not sleeps
+    now.append(100.0011)
+    assert time_slice.yield_if_due()
+    assert len(sleeps) == 1
+    assert not time_slice.yield_if_due()    # counted anew
+    assert time_slice()                     # as a checkpoint it never asks to end
+    assert len(sleeps) == 1
 
 
 @pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: path.name)
