@@ -84,6 +84,12 @@ def _is(item: pytest.Item, name: str) -> bool:
 
 
 @pytest.fixture(autouse=True)
+def nobody_else_wants_the_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The module sleeps for a moment once a millisecond: a third of the time of some tests."""
+    monkeypatch.setattr("equilibrium_mgr.runtime.time_slice._YIELD_SECONDS", 0.0)
+
+
+@pytest.fixture(autouse=True)
 def own_mgr_module() -> Iterator[None]:
     """Sessions of another release import the package anew; other tests do not see that."""
     before = dict(sys.modules)

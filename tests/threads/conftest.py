@@ -8,8 +8,6 @@ from typing import Callable, Iterator, List
 
 import pytest
 
-from equilibrium_mgr.runtime import time_slice as turns
-
 from .running import Running
 from .stand_ins import HeldPlanner
 
@@ -28,7 +26,6 @@ class _Errors(logging.Handler):
 @pytest.fixture
 def run_mgr(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Running]]:
     """Starts a mgr on the small cluster."""
-    monkeypatch.setattr(turns, "_YIELD_SECONDS", 0.0)
     planning = importlib.import_module("equilibrium_mgr.plan_service.plan_service")
     make_plan = planning.make_plan
     started: List[Running] = []
