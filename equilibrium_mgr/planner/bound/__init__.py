@@ -1,4 +1,4 @@
-"""How equally full the OSDs could be at best: a lower bound, and what stands in the way of it.
+"""How equally full the OSDs can be at best: a lower bound, and what keeps them from it.
 
 May import plan and what is below it.
 """

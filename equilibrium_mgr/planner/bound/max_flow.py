@@ -9,7 +9,7 @@ from collections import deque
 from typing import List
 from ...runtime.checkpoints import Checkpoint
 
-# between two checkpoints
+#: Between two checkpoints: a few milliseconds.
 _NODES_AT_ONCE = 1000
 _STEPS_AT_ONCE = 2000
 
@@ -20,28 +20,31 @@ class FlowNetwork:
     def __init__(self, nodes: int) -> None:
         self._edges_of: List[List[int]] = [[] for _ in range(nodes)]
         self._head: List[int] = []
-        self._residual: List[int] = []    # what an edge can still carry; edge e runs against e ^ 1
-        self._depth: List[int] = []   # edges from the source, -1 where it does not get
+        self._residual: List[int] = []   # what an edge can still carry; edge e is e ^ 1 reversed
+        self._depth: List[int] = []      # edges from the source, -1 where it does not reach
 
     def add_edge(self, tail: int, head: int, capacity: int) -> None:
-        for node, other, room in ((tail, head, capacity), (head, tail, 0)):
+        """Adds an edge and its reverse, which carries nothing at first."""
+        for node, other, residual in ((tail, head, capacity), (head, tail, 0)):
             self._edges_of[node].append(len(self._head))
             self._head.append(other)
-            self._residual.append(room)
+            self._residual.append(residual)
 
     def max_flow(self, source: int, sink: int, checkpoint: Checkpoint) -> int:
+        """Computes a maximum flow from `source` to `sink`; returns its value."""
         flow = 0
         while self._measure_depths(source, sink, checkpoint):
             flow += self._saturate_shortest_paths(source, sink, checkpoint)
         return flow
 
     def on_source_side(self, node: int) -> bool:
-        """After `max_flow`: is the node on the source's side of the smallest minimum cut?"""
+        """After `max_flow`: True if the node is on the source's side of the smallest minimum cut."""
         return self._depth[node] >= 0
 
     def _measure_depths(self, source: int, sink: int, checkpoint: Checkpoint) -> bool:
-        """False if the sink is out of reach; then every node within reach has its depth."""
-        edges_of, head, room = self._edges_of, self._head, self._residual
+        """Measures distances from the source; False if the sink is out of reach, and then every node
+        within reach has its depth."""
+        edges_of, head, residual = self._edges_of, self._head, self._residual
         depth = self._depth = [-1] * len(edges_of)
         depth[source] = 0
         queue = deque([source])
@@ -55,16 +58,17 @@ class FlowNetwork:
                 return True
             below = depth[node] + 1
             for edge in edges_of[node]:
-                if room[edge] and depth[head[edge]] < 0:
+                if residual[edge] and depth[head[edge]] < 0:
                     depth[head[edge]] = below
                     queue.append(head[edge])
         return False
 
     def _saturate_shortest_paths(self, source: int, sink: int,
                                  checkpoint: Checkpoint) -> int:
-        edges_of, head, room, depth = self._edges_of, self._head, self._residual, self._depth
-        untried = [0] * len(edges_of)   # per node the index of its first edge that may yet lead on
-        path: List[int] = []
+        """Sends a blocking flow over the edges that lead one step farther from the source."""
+        edges_of, head, residual, depth = self._edges_of, self._head, self._residual, self._depth
+        current = [0] * len(edges_of)   # per node the index of its first edge that is not exhausted
+        path: List[int] = []   # edges from the source to `node`
         node, flow, steps = source, 0, 0
         while True:
             steps += 1
@@ -73,32 +77,33 @@ class FlowNetwork:
             if node == sink:
                 flow += self._augment(path)
                 node = self._retreat(path)
-            edges, index, below = edges_of[node], untried[node], depth[node] + 1
+            edges, index, below = edges_of[node], current[node], depth[node] + 1
             while index < len(edges):
                 edge = edges[index]
-                if room[edge] and depth[head[edge]] == below:
+                if residual[edge] and depth[head[edge]] == below:
                     break
                 index += 1
-            untried[node] = index
+            current[node] = index
             if index < len(edges):
                 path.append(edges[index])
                 node = head[edges[index]]
             elif path:
                 node = head[path.pop() ^ 1]
-                untried[node] += 1
+                current[node] += 1
             else:
                 return flow
 
     def _augment(self, path: List[int]) -> int:
-        room = self._residual
-        amount = min([room[edge] for edge in path])
+        """Sends as much as possible along a path; returns how much that is."""
+        residual = self._residual
+        amount = min([residual[edge] for edge in path])
         for edge in path:
-            room[edge] -= amount
-            room[edge ^ 1] += amount
+            residual[edge] -= amount
+            residual[edge ^ 1] += amount
         return amount
 
     def _retreat(self, path: List[int]) -> int:
-        """Cuts the path off before its first full edge; returns the node where it ends then."""
+        """Cuts the path off before its first saturated edge; returns the node where it ends then."""
         first = next(index for index, edge in enumerate(path) if not self._residual[edge])
         node = self._head[path[first] ^ 1]
         del path[first:]
