@@ -1,7 +1,8 @@
 """Plans kept in the mgr's key-value store, so that they survive a mgr failover.
 
-A value in the store is limited in size (runtime/kv_store.py), so a plan is compressed and split. Its head is written last and names the parts that belong to it;
-parts without a head that names them are remains of an interrupted write and are removed.
+A value in the store is limited in size (runtime/kv_store.py), so a plan is compressed and split.
+Its head is written last and names the parts that belong to it; parts without a head that names them
+are left over from an interrupted write and are removed.
 """
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
 class PlanHead(NamedTuple):
-    """What is known of a kept plan without unpacking it."""
+    """The figures of a kept plan that are known without unpacking it."""
 
     name: str
     created_at: float      # seconds since the epoch
@@ -43,10 +44,12 @@ class PlanHead(NamedTuple):
     aim: str = AIMS[0]     # heads of older releases have none
 
     def to_json(self) -> str:
+        """The form in which it is kept."""
         return json.dumps({"version": _HEAD_VERSION, **self._asdict()}, sort_keys=True)
 
 
 def valid_plan_name(name: str) -> bool:
+    """True for a name that a plan may be kept under."""
     return _NAME.fullmatch(name) is not None
 
 
@@ -54,7 +57,7 @@ class PlanStore:
     """The kept plans.
 
     Every write waits for a monitor, so none happens where a command waits: plans are put by the
-    job thread, and `tidy`, which the serve loop calls, takes out what was removed.
+    job thread, and `tidy`, which the serve loop calls, deletes what was removed.
     """
 
     def __init__(self, kv: KeyValueStore) -> None:
@@ -72,7 +75,7 @@ class PlanStore:
             return dict(self._loaded())
 
     def put(self, name: str, plan: Plan, created_at: float) -> PlanHead:
-        """Keeps a plan under a name, in place of an older one. Call it from a background thread."""
+        """Keeps a plan under a name, in place of an older one; waits for a monitor."""
         packed = base64.b64encode(zlib.compress(
             json.dumps(plan.to_dict(), separators=(",", ":")).encode())).decode()
         parts = [packed[i:i + MAX_PART_BYTES] for i in range(0, len(packed), MAX_PART_BYTES)]
@@ -122,14 +125,14 @@ class PlanStore:
         return plan
 
     def remove(self, name: str) -> None:
-        """Forgets a plan; `tidy` takes it out of the store. Raises KeyError for an unknown name."""
+        """Removes a plan; `tidy` deletes it from the store. Raises KeyError for an unknown name."""
         with self._lock:
             del self._loaded()[name]
             self._removed.add(name)
             self._untidy = True
 
     def tidy(self) -> None:
-        """Takes removed plans and parts that no head names out of the store.
+        """Deletes removed plans, and parts that no head names, from the store.
 
         Cheap when nothing has changed. Plans whose head cannot be read are left alone: a newer
         release may have written them.
@@ -181,7 +184,7 @@ def _part_key(name: str, generation: int, index: int) -> str:
 
 
 def _belongs(rest: str, head: PlanHead) -> bool:
-    """Is a key's `part/GENERATION/INDEX` one of the head's parts?"""
+    """True if a key's `part/GENERATION/INDEX` is one of the head's parts."""
     generation, _, index = rest[len("part/"):].partition("/")
     return generation == str(head.generation) and index.isdigit() and int(index) < head.parts
 
@@ -202,7 +205,7 @@ def _parse_head(value: str) -> Optional[PlanHead]:
 
 
 def _unpacked(packed: bytes) -> bytes:
-    """Raises zlib.error for what would unpack to more than any plan is."""
+    """Unpacks at most the size of the largest plan; raises zlib.error for more."""
     unpacker = zlib.decompressobj()
     plain = unpacker.decompress(packed, _MOST_UNPACKED_BYTES)
     if not unpacker.eof:

@@ -1,4 +1,4 @@
-"""How full a placement is, per device class and per pool."""
+"""Utilization of a placement per device class, and free space per pool."""
 from __future__ import annotations
 
 from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
@@ -9,13 +9,13 @@ from .model import ClassUsage, PoolSpace, Usage
 
 _HISTOGRAM_BINS = 10
 
-#: Counted between two pauses: a few milliseconds.
+#: Counted between two checkpoints: a few milliseconds.
 _PGS_A_PIECE = 1000
 
 
 def placement_usage(snapshot: Snapshot, used_bytes: Mapping[int, int],
                     up_sets: Iterable[Tuple[int, Sequence[int]]]) -> Usage:
-    """Utilisation and free space for given used bytes per OSD and (pool id, up set) of every PG."""
+    """Utilization and free space for used bytes per OSD id and (pool id, up set) of every PG."""
     counts: Dict[int, Dict[int, int]] = {pool_id: {} for pool_id in snapshot.pools}
     for pool_id, up in up_sets:
         shards = counts[pool_id]
@@ -32,7 +32,8 @@ def snapshot_usage(snapshot: Snapshot, checkpoint: Checkpoint = no_checkpoint) -
     """The usage of the cluster once everything in flight has arrived."""
     used = {osd.id: osd.target_bytes for osd in snapshot.osds.values()}
     return placement_usage(snapshot, used, (
-        (pg.pool, pg.up) for pg in with_checkpoints(snapshot.pgs.values(), _PGS_A_PIECE, checkpoint)))
+        (pg.pool, pg.up)
+        for pg in with_checkpoints(snapshot.pgs.values(), _PGS_A_PIECE, checkpoint)))
 
 
 def class_usage(snapshot: Snapshot, used_bytes: Mapping[int, int]) -> Dict[str, ClassUsage]:
@@ -60,7 +61,10 @@ def class_usage(snapshot: Snapshot, used_bytes: Mapping[int, int]) -> Dict[str, 
 
 
 def _pool_space(pool: Pool, shards: Mapping[int, int], free: Mapping[int, float]) -> PoolSpace:
-    """New bytes spread evenly over the pool's shards; the OSD that is full first is the limit."""
+    """Free space of a pool: its shards grow equally, and the OSD that is full first is the limit.
+
+    `shards` is per OSD id, `free` bytes per OSD id.
+    """
     best: Optional[Tuple[float, int]] = None
     per_shard = 1.0 / (pool.pg_num * pool.data_shards)
     for osd, count in shards.items():

@@ -1,8 +1,8 @@
-"""How much an OSD that is held to a share of its size may hold: that share of what its likes hold.
+"""The bytes that an OSD may hold whose operator's weights hold it to a share of its size.
 
-Its likes are the OSDs that the same takes of rules may use. With S the sum of their used bytes and
-C that of their capacities (size × share), each would be at the level S ÷ C if all were equally
-full for their capacity.
+Its peers are the OSDs that the same takes of rules may use. With S the sum of their used bytes and
+C that of their capacities (size × share), all would be at the utilization S ÷ C of their capacity
+if they were equally full.
 """
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..snapshot.model import Snapshot
 
 
 def share_utilizations(snapshot: Snapshot) -> Dict[int, float]:
-    """Held OSD → the level of its likes, a ratio of capacity. Empty, at once, where none is."""
+    """Held OSD → the utilization of its peers, a ratio of capacity. Empty where no OSD is held."""
     held = [osd for osd in snapshot.osds.values() if osd.share < 1.0]
     if not held:
         return {}
@@ -30,29 +30,30 @@ def share_utilizations(snapshot: Snapshot) -> Dict[int, float]:
 
 
 def share_limits(snapshot: Snapshot) -> Dict[int, int]:
-    """Held OSD → the most bytes that may be in use on it by our doing."""
+    """Held OSD → used bytes that no move of ours may take it beyond."""
     limits: Dict[int, int] = {}
-    for number, level in share_utilizations(snapshot).items():
+    for number, utilization in share_utilizations(snapshot).items():
         osd = snapshot.osds[number]
-        limits[number] = int(level * osd.capacity_bytes) + osd.spared_bytes
+        limits[number] = int(utilization * osd.capacity_bytes) + osd.spared_bytes
     return limits
 
 
-def share_limits_within(snapshot: Snapshot, levels: Mapping[int, float]) -> Dict[int, int]:
-    """The same, and no more than in the fairest placement (levels are ratios of sizes)."""
-    return {number: min(limit, int(levels[number] * snapshot.osds[number].size_bytes))
-            for number, limit in share_limits(snapshot).items() if number in levels}
+def share_limits_within(snapshot: Snapshot,
+                        utilizations: Mapping[int, float]) -> Dict[int, int]:
+    """The same, and no more than the given utilizations (ratios of sizes) come to."""
+    return {number: min(limit, int(utilizations[number] * snapshot.osds[number].size_bytes))
+            for number, limit in share_limits(snapshot).items() if number in utilizations}
 
 
 def bytes_beyond_share(snapshot: Snapshot) -> Dict[int, int]:
-    """Held OSD → bytes beyond its limit once everything in flight has arrived; none that keep it."""
+    """Held OSD → bytes beyond its limit once all in flight has arrived; only OSDs that have some."""
     return {number: snapshot.osds[number].target_bytes - limit
             for number, limit in sorted(share_limits(snapshot).items())
             if snapshot.osds[number].target_bytes > limit}
 
 
 def _takes(snapshot: Snapshot) -> Dict[int, FrozenSet[int]]:
-    """OSD → the buckets whose OSDs the pools' rules take, of those that it is under."""
+    """OSD → the buckets above it that pools' rules take."""
     under: Dict[int, List[int]] = {}
     seen = set()
     for pool in snapshot.pools.values():

@@ -23,7 +23,7 @@ from .state.constraints import SearchConstraints
 from .state.osd_sets import OsdSetState
 from .state.placement_state import PlacementState, ShardMove
 
-#: Utilizations tried per set: by bisection for the lowest one, and between that and the present one.
+#: Utilizations tried per set: by bisection for the lowest, and between that and the present one.
 _HALVINGS = 12
 _CURVE_POINTS = 8
 
@@ -263,7 +263,7 @@ class LimitedSearch:
     # -- what is left ------------------------------------------------------------------------------
 
     def _even_out(self, spent: MoveCost) -> None:
-        """Moves that are left take from the fullest OSDs, to OSDs that stay emptier than they were."""
+        """Uses moves that are left: from the fullest OSDs, to OSDs that stay emptier than they were."""
         placement = self._placement
         for osd_set in sorted(self.sets, key=lambda s: -s.usable_bytes):
             for osd in sorted(osd_set.osds,

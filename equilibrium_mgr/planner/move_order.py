@@ -166,7 +166,7 @@ class _Sorter:
         return highest
 
     def _largest_step(self, name: str) -> float:
-        """The most that one change adds to an OSD, where an OSD of the class is beyond its share."""
+        """The most that a change adds to an OSD, where an OSD of the class is beyond its share."""
         return max((self._utilization_step(number) for number, change in enumerate(self._changes)
                     if name in self._final_highest and self._class_of_change(change) == name),
                    default=0.0)

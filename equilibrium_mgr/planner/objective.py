@@ -39,7 +39,8 @@ is taken, in bytes moved:
     score =   free_space · Σ (free bytes that the data pools gain)
             + min_free_space · (free bytes that the data pool gains that gains least)
             - (bytes displaced)
-            - Σ_S size(S) · (max_utilization · (U_S - B_S) + far_max_utilization · max(0, U_S - F_S))
+            - Σ_S size(S) · (max_utilization · (U_S - B_S)
+                             + far_max_utilization · max(0, U_S - F_S))
 
 An OSD that an operator's weights hold to a share of its size (snapshot/operator_weights.py) has the
 share's utilization as its target; its caps follow its capacity; bytes beyond the share leave at any

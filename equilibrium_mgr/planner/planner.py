@@ -56,7 +56,7 @@ def make_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions(),
 def _limited(snapshot: Snapshot, options: PlanOptions, bounds: UtilizationBounds,
              placement: PlacementState, kept: List[ChangeGroup],
              checkpoint: Checkpoint) -> Tuple[PlacementState, List[ChangeGroup]]:
-    """The placement and changes of a search within the limits, or those given if they are better."""
+    """The placement and changes of a search within the limits; those given if they are better."""
     beginning = [change for group in kept for change in group.changes]
     limited = limited_placement(snapshot, options, bounds, beginning, checkpoint)
     if limited is None:

@@ -57,10 +57,10 @@ class PackageLegality:
     def __init__(self, session: Session) -> None:
         # the package can be imported only once a session has put mgr_module in its place
         options = importlib.import_module("equilibrium_mgr.plan.options").PlanOptions()
-        placement = importlib.import_module("equilibrium_mgr.planner.state.placement_state").PlacementState
+        state = importlib.import_module("equilibrium_mgr.planner.state.placement_state")
         self._upmap = importlib.import_module("equilibrium_mgr.snapshot.upmap_items")
         self.snapshot: Any = session.module.gateway.snapshot()
-        self._placement: Any = placement(self.snapshot, options)
+        self._placement: Any = state.PlacementState(self.snapshot, options)
         self._number = {pg.pgid: number for number, pg in enumerate(self._placement.pgs)}
 
     def judge(self, pgid: str, position: int, target: int) -> Optional[Judgment]:
@@ -70,7 +70,7 @@ class PackageLegality:
         if pg.immovable or pool.rule is None or self.snapshot.osds[target].unusable_reason():
             return None
         index_of = self._placement.index_of
-        if pgid not in self._number or not self._placement.legal(
+        if pgid not in self._number or not self._placement.is_legal(
                 self._number[pgid], index_of[pg.up[position]], index_of[target]):
             return None
         wanted = pg.up[:position] + (target,) + pg.up[position + 1:]

@@ -38,12 +38,12 @@ class FlowNetwork:
         return flow
 
     def on_source_side(self, node: int) -> bool:
-        """After `max_flow`: True if the node is on the source's side of the smallest minimum cut."""
+        """True if the node is on the source's side of the smallest minimum cut, after `max_flow`."""
         return self._depth[node] >= 0
 
     def _measure_depths(self, source: int, sink: int, checkpoint: Checkpoint) -> bool:
-        """Measures distances from the source; False if the sink is out of reach, and then every node
-        within reach has its depth."""
+        """Measures distances from the source; False if the sink is out of reach, and then every
+        node within reach has its depth."""
         edges_of, head, residual = self._edges_of, self._head, self._residual
         depth = self._depth = [-1] * len(edges_of)
         depth[source] = 0
@@ -103,7 +103,7 @@ class FlowNetwork:
         return amount
 
     def _retreat(self, path: List[int]) -> int:
-        """Cuts the path off before its first saturated edge; returns the node where it ends then."""
+        """Cuts the path off before its first saturated edge; returns the node where it ends."""
         first = next(index for index, edge in enumerate(path) if not self._residual[edge])
         node = self._head[path[first] ^ 1]
         del path[first:]

@@ -76,7 +76,8 @@ class Search:
                 for utilization, size in zip(lowest, placement.size_bytes)]
         for i, limit in placement.share_limit_bytes.items():
             targets[i] = limit / placement.size_bytes[i]
-            free[i] = max(0.0, full * placement.capacity_bytes[i] + placement.spared_bytes[i] - limit)
+            free[i] = max(0.0, full * placement.capacity_bytes[i]
+                          + placement.spared_bytes[i] - limit)
         return CostModel(placement, self._weights, targets, free, typical, self._checkpoint)
 
     @property

@@ -69,7 +69,7 @@ class Tightening:
     def lower_max_utilization(self, osds: Tuple[int, ...], goal: float,
                               value: Callable[[float, float], float], step: float,
                               fixed_cost: float) -> None:
-        """Lowers the highest utilization of a set of OSDs to `goal` (a ratio), or as far as it pays.
+        """Lowers the highest utilization of a set of OSDs to `goal`, a ratio, or as far as it pays.
 
         `value(high, low)` is how many bytes moved it is worth to come from `high` to `low`, `step`
         the first step (a ratio), `fixed_cost` what an operation costs beside its bytes, per byte

@@ -68,7 +68,7 @@ class SearchConstraints:
             self.set_max_pressure(group, self._highest_pressure(group), slack)
 
     def set_max_utilization(self, osds: Sequence[int], utilization: float) -> None:
-        """Allows these OSDs this utilization (a ratio of size), and no more than their fill limit."""
+        """Allows these OSDs this utilization (a ratio of size), at most their fill limit."""
         for i in osds:
             self.max_used_bytes[i] = min(float(self._placement.fill_limit_bytes[i]),
                                          utilization * self._placement.size_bytes[i])

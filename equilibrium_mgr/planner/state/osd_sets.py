@@ -33,8 +33,9 @@ class OsdSetState:
         self.usable_bytes = sum(lowest[i] * placement.size_bytes[i] for i in self.osds) / max(
             1e-9, osd_set.bound)
         #: bytes above the lowest possible utilizations: a plan that evens out moves no less
-        self.excess_bytes = sum(max(0.0, placement.used_bytes[i] - lowest[i] * placement.size_bytes[i])
-                                for i in self.osds)
+        self.excess_bytes = sum(
+            max(0.0, placement.used_bytes[i] - lowest[i] * placement.size_bytes[i])
+            for i in self.osds)
         self.typical_shard_bytes = _typical_shard_bytes(placement, self.members)
         sizes = sorted(placement.size_bytes[i] for i in self.osds)
         #: as a ratio of an OSD of median size

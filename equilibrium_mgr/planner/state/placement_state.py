@@ -76,7 +76,7 @@ class PlacementState:
             for o in osds]
 
     def set_share_limits(self, limits: Mapping[int, int]) -> None:
-        """OSD id → used bytes beyond which no shard may go to it, and what is beyond shall leave."""
+        """OSD id → used bytes: no shard may go to it beyond them, and what is beyond shall leave."""
         for osd, limit in limits.items():
             i = self.index_of.get(osd)
             if i is not None:

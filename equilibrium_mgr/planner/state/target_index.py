@@ -1,4 +1,4 @@
-"""OSDs that may take a shard, the best first, in sorted lists that are updated when they are read."""
+"""OSDs that may take a shard, the best first, in sorted lists that are updated when read."""
 from __future__ import annotations
 
 from bisect import bisect_left, insort
