@@ -31,7 +31,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Optional[List[str]] = None) -> int:
-    """Runs the given command lines in order; the exit code is the first failing one's errno."""
+    """Runs the command lines in order; the exit code is the errno of the first that fails."""
     options = _parser().parse_args(arguments)
     collect_less_often()
     try:
@@ -42,8 +42,9 @@ def main(arguments: Optional[List[str]] = None) -> int:
     try:
         if not options.lines and not options.words:
             return run_demo(session)
-        session.command("equilibrium status")  # switched off, the module looks when it is asked
-        # a failing line does not keep the later ones from running
+        # an inactive module observes the cluster only for a command
+        session.command("equilibrium status")
+        # lines after a failing one run as well
         codes = [_print_answer(*session.command(line)) for line in options.lines]
         if options.words:
             codes.append(_print_answer(*session.command_words(options.words)))
@@ -67,7 +68,7 @@ if __name__ == "__main__":
     try:
         status = main()
     except BrokenPipeError:
-        # the reader has had enough; keep Python from complaining about it once more
+        # the reader closed the pipe; without this Python fails again when it flushes stdout
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 0
     sys.exit(status)

@@ -1,4 +1,4 @@
-"""Virtual time: it passes only when the simulation says so."""
+"""Virtual time, which only the simulation advances, and its spans and timestamps as text."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _SPAN_PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)")
 
 
 class VirtualClock:
-    """Calling it gives the wall clock: seconds since the epoch, as `time.time` does.
+    """A call gives the wall clock in seconds since the epoch, as `time.time` does.
 
-    `now` runs evenly and is what the simulation goes by; the wall clock can be set.
+    `now` is the monotonic time of the simulation; the wall clock can be set apart from it.
     """
 
     def __init__(self, start: float = DEFAULT_START) -> None:
@@ -36,7 +36,7 @@ class VirtualClock:
         return self.now + self.wall_offset
 
     def jump(self, seconds: float) -> None:
-        """Sets the wall clock forward, or back."""
+        """Sets the wall clock forward or (negative) back."""
         self.wall_offset += seconds
 
     def elapsed(self) -> float:
@@ -59,7 +59,7 @@ def parse_timestamp(text: object) -> float:
 
 
 def parse_span(text: str) -> float:
-    """Seconds in a time span such as `90`, `2h`, `1d12h` or `10 min`; StubError if it is none."""
+    """Seconds in a time span such as `90`, `2h`, `1d12h` or `10 min`; StubError if invalid."""
     rest = text.strip().lower()
     total = 0.0
     if not rest:
@@ -80,7 +80,7 @@ def format_time(moment: float) -> str:
 
 
 def format_span(seconds: float) -> str:
-    """A time span for people: `45s`, `12m`, `3h20m`, `2d5h`."""
+    """A time span as text: `45s`, `12m`, `3h20m`, `2d5h`."""
     whole = int(round(seconds))
     if whole < 60:
         return f"{whole}s"

@@ -1,4 +1,4 @@
-"""What goes wrong in the simulation, as Ceph reports it: an errno and one sentence."""
+"""Errors of the simulation in Ceph's form: an errno and one sentence."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import errno
 
 
 class StubError(Exception):
-    """A failure with Ceph's negative errno `code` (e.g. -22) and one sentence for the user."""
+    """An error with Ceph's negative errno `code` (e.g. -22) and one sentence for the operator."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -15,7 +15,7 @@ class StubError(Exception):
 
 
 def invalid(message: str) -> StubError:
-    """An EINVAL with its sentence."""
+    """An EINVAL with the sentence."""
     return StubError(errno.EINVAL, message)
 
 

@@ -1,9 +1,9 @@
-"""Raw mappings that follow the CRUSH map, the reweights and the pools.
+"""Raw mappings of all PGs, updated when the CRUSH map, the reweights or the pools change.
 
-Loading computes nothing: what the state file implies is the truth until an event can touch a PG.
-Only then CRUSH is computed for it, with the map before and with the map after (see following.py).
-Which PGs an event can touch: a lower reweight only those that have the OSD, since CRUSH's other
-draws stay as they are; everything else all PGs of the pools whose rule reaches what has changed.
+Loading computes nothing: the raw mapping implied by the state file holds until an event can affect
+the PG. Then CRUSH is computed for it with the map before and the map after the event (see
+osdmap/raw_mapping_update.py). A lower reweight affects only PGs that have the OSD, since CRUSH's
+other draws stay the same; every other change affects all PGs of pools whose rule reaches it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _WEIGHT_ONE = 0x10000
 
 
 class Topology(NamedTuple):
-    """What raw mappings follow from."""
+    """What raw mappings depend on."""
 
     crush: CrushMap
     osds: Dict[int, Dict[str, Any]]
@@ -37,17 +37,17 @@ class Topology(NamedTuple):
 
 
 class RawMapping:
-    """Computes CRUSH for one topology after the other."""
+    """Computes CRUSH; caches the mapper of the latest CRUSH map."""
 
     def __init__(self) -> None:
         self._mapper: Optional[Mapper] = None
         self._mapper_crush: Optional[CrushMap] = None
-        #: How many raw mappings have been computed.
+        #: Number of raw mappings computed so far.
         self.computed = 0
 
     def compute(self, topology: Topology, pool_id: int, position: int,
                 reweights: Dict[int, int]) -> Mapping:
-        """CRUSH's answer for a PG; StubError if the map has what is not computed here."""
+        """CRUSH's result for a PG; StubError if the map has features not supported here."""
         if self._mapper is None or self._mapper_crush is not topology.crush:
             self._mapper = Mapper(topology.crush.as_dump())
             self._mapper_crush = topology.crush
@@ -60,20 +60,20 @@ class RawMapping:
 
     def follow(self, pgs: Sequence[Pg], before: Topology, after: Topology) -> Dict[str, Mapping]:
         """{pgid: raw mapping} of the PGs whose raw mapping changes from one map to the other."""
-        touched = [pg for pg in _touched(pgs, before, after) if pg.raw is not None]
+        affected = [pg for pg in _affected(pgs, before, after) if pg.raw is not None]
         old_weights, new_weights = before.reweights(), after.reweights()
         # all with the old map first: the mapper is made for one CRUSH map at a time
-        for pg in touched:
+        for pg in affected:
             if pg.crush is None:
                 pg.crush = self.compute(before, *pg.order, old_weights)
         raws = {pg.pgid: pg.raw for pg in pgs if pg.raw is not None}
         changed: Dict[str, Mapping] = {}
         lowered, _ = _weight_changes(before, after)
-        for pg in touched:
+        for pg in affected:
             known, pg.crush = pg.crush or (), self.compute(after, *pg.order, new_weights)
             left = set(known) - set(pg.crush)
             if left and left <= lowered and left.isdisjoint(pg.raw or ()):
-                known = pg.crush  # who loses weight has nothing here to give away
+                known = pg.crush  # the OSDs that lose weight are not in the raw mapping
             raw = self._followed(pg, known, after, raws)
             if raw != pg.raw:
                 changed[pg.pgid] = raws[pg.pgid] = raw
@@ -84,7 +84,7 @@ class RawMapping:
         pool = after.pools[pg.pool_id]
         parent = stable_mod(pg.order[1], int(pool.get("pg_placement_num") or pool["pg_num"]))
         if parent != pg.order[1]:
-            # such PGs lie where the one lies that they are folded onto, whatever CRUSH says
+            # such a PG has the mapping of the PG that pgp_num folds it onto
             of_parent = raws.get(f"{pg.pool_id}.{parent:x}")
             if of_parent is not None:
                 return of_parent
@@ -97,7 +97,7 @@ class RawMapping:
 
 
 def _may_serve(osd: int, pool: Dict[str, Any], topology: Topology) -> bool:
-    """Whether a raw mapping may have the OSD at all; a hole may stay."""
+    """True if a raw mapping may contain the OSD; a hole is allowed."""
     if osd == NONE:
         return True
     entry = topology.osds.get(osd)
@@ -108,32 +108,32 @@ def _may_serve(osd: int, pool: Dict[str, Any], topology: Topology) -> bool:
 def _legality(raw: Mapping, pool: Dict[str, Any],
               topology: Topology) -> Callable[[Sequence[int]], bool]:
     rule, size = int(pool["crush_rule"]), int(pool["size"])
-    # of rules that the monitor's check always refuses it can tell nothing
-    telling = upmap.verify(topology.crush, rule, size, raw) is None
+    # the monitor's check rejects every mapping of some rules, and says nothing about them
+    is_checkable = upmap.verify(topology.crush, rule, size, raw) is None
 
     def legal(osds: Sequence[int]) -> bool:
         present = [osd for osd in osds if osd != NONE]
         return len(set(present)) == len(present) and (
-            not telling or upmap.verify(topology.crush, rule, size, osds) is None)
+            not is_checkable or upmap.verify(topology.crush, rule, size, osds) is None)
     return legal
 
 
-# -- what an event can touch ----------------------------------------------------------------------
+# -- PGs that an event can affect -----------------------------------------------------------------
 
-def _touched(pgs: Sequence[Pg], before: Topology, after: Topology) -> Iterator[Pg]:
-    """PGs whose CRUSH answer may differ, those onto which others are folded first."""
+def _affected(pgs: Sequence[Pg], before: Topology, after: Topology) -> Iterator[Pg]:
+    """PGs whose CRUSH result may differ; those onto which others are folded come first."""
     lowered, raised = _weight_changes(before, after)
-    whole = {pool_id for pool_id, pool in after.pools.items()
+    reached = {pool_id for pool_id, pool in after.pools.items()
              if _reaches(pool, before, after, raised)}
     folded = {pool_id for pool_id, pool in after.pools.items()
               if pool_id in before.pools and _pgp_num(pool) != _pgp_num(before.pools[pool_id])}
     if not lowered:
-        pgs = [pg for pg in pgs if pg.pool_id in whole or pg.pool_id in folded]
+        pgs = [pg for pg in pgs if pg.pool_id in reached or pg.pool_id in folded]
     for pg in sorted(pgs, key=lambda pg: pg.order):
         pool = after.pools.get(pg.pool_id)
         if pool is None or pg.pool_id not in before.pools:
             continue
-        if (pg.pool_id in whole
+        if (pg.pool_id in reached
                 or pg.pool_id in folded and _other_seed(pg, before.pools[pg.pool_id], pool)
                 or not lowered.isdisjoint(pg.raw or ())
                 or not lowered.isdisjoint(pg.crush or ())):
@@ -141,7 +141,7 @@ def _touched(pgs: Sequence[Pg], before: Topology, after: Topology) -> Iterator[P
 
 
 def _weight_changes(before: Topology, after: Topology) -> Tuple[Set[int], Set[int]]:
-    """OSDs with less and OSDs with more reweight than before; one that is gone has none."""
+    """OSDs with a lower and OSDs with a higher reweight than before; removed ones have 0."""
     old, new = before.reweights(), after.reweights()
     lowered: Set[int] = set()
     raised: Set[int] = set()
@@ -153,7 +153,7 @@ def _weight_changes(before: Topology, after: Topology) -> Tuple[Set[int], Set[in
 
 
 def _reaches(pool: Dict[str, Any], before: Topology, after: Topology, raised: Set[int]) -> bool:
-    """Whether the pool's rule can give a raised OSD or goes through a changed bucket."""
+    """True if the pool's rule can choose a raised OSD or goes through a changed bucket."""
     rule = int(pool["crush_rule"])
     serving = after.crush.rule_weights(rule)
     if any(osd in serving for osd in raised):
@@ -166,7 +166,7 @@ def _reaches(pool: Dict[str, Any], before: Topology, after: Topology, raised: Se
 
 
 def _other_seed(pg: Pg, old: Dict[str, Any], new: Dict[str, Any]) -> bool:
-    """Whether the PG is folded onto another one than before: pgp_num has changed."""
+    """True if a change of pgp_num folds the PG onto another one than before."""
     position = pg.order[1]
     return stable_mod(position, _pgp_num(old)) != stable_mod(position, _pgp_num(new))
 

@@ -1,10 +1,10 @@
-"""Bytes on the simulated OSDs: what a shard weighs, and how the statistics follow it.
+"""Bytes on the simulated OSDs: the size of a shard, and the statistics that show it.
 
-A shard weighs num_bytes (erasure-coded: num_bytes / k, rounded down) of data, all of the PG's omap
-bytes, and metadata: a cost per object that is the slope of a straight line through
-(objects on the OSD, `internal_metadata` of the OSD) over all OSDs. What the line leaves over at
-zero objects is the device's own and never moves. The slope is kept between 0 and the lowest
-metadata per object seen on any OSD, so that no OSD's metadata can become negative.
+A shard has num_bytes (erasure-coded: num_bytes / k, rounded down) of data, all of the PG's omap
+bytes, and metadata: bytes per object, the slope of a regression line through (objects on the OSD,
+`internal_metadata` of the OSD) over all OSDs. The line's value at zero objects belongs to the
+device and never moves. The slope is kept between 0 and the lowest metadata per object of any OSD,
+so that no OSD's metadata can become negative.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _STATFS_KEYS = ("total", "available", "internally_reserved", "allocated", "data_
 
 
 class ShardBytes(NamedTuple):
-    """Bytes of one shard of a PG on an OSD, by the statistics they show up in."""
+    """Bytes of one shard of a PG on an OSD, by the statistics that count them."""
 
     data: int
     omap: int
@@ -29,7 +29,7 @@ class ShardBytes(NamedTuple):
         return data + omap + metadata
 
     def part(self, copied: float) -> ShardBytes:
-        """The bytes that are there when `copied` of the total bytes have arrived."""
+        """The part of the shard when `copied` of its total bytes have arrived."""
         if copied >= self.total:
             return self
         share = copied / self.total
@@ -60,7 +60,7 @@ def metadata_per_object(points: Iterable[Tuple[int, int]]) -> float:
 
 
 class OsdUsage:
-    """The `osd_stats` record of one OSD: the file's figures plus what has changed since."""
+    """The `osd_stats` record of one OSD: the file's figures plus all changes since."""
 
     __slots__ = ("_record", "_data", "_omap", "_metadata", "_pgs", "total", "used")
 

@@ -1,4 +1,4 @@
-"""The demo: an unbalanced cluster, balanced to the end in virtual time, with progress."""
+"""The demo: balances an unbalanced cluster in virtual time and shows the progress."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from . import tables
 from .session import Session
 from .sim_commands import run_idle, status_of
 
-#: Virtual seconds between two progress lines at least.
+#: Shortest virtual time between two progress lines, in seconds.
 _LINE_EVERY = 600.0
 
-#: Virtual seconds after which the demo gives up.
+#: Virtual seconds after which the demo stops with an error.
 _LIMIT = 10 * 86400.0
 
 
 class Progress:
-    """Prints a line every now and then while the simulation runs."""
+    """Prints progress lines while the simulation runs."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -30,7 +30,7 @@ class Progress:
         print(f"   TIME   {classes}  MISPLACED  MOVING        LEFT  UPMAPS")
 
     def __call__(self) -> None:
-        """To be called after every round."""
+        """Called after every round."""
         moving = bool(self._session.simulation.backfill.moving())
         if self._session.clock.now >= self._next_line or moving != self._was_moving:
             self._next_line = self._session.clock.now + _LINE_EVERY
@@ -48,9 +48,9 @@ class Progress:
 
 
 def run_demo(session: Session) -> int:
-    """Runs it; 0, or the errno of what went wrong."""
+    """Runs the demo; returns 0 or an errno."""
     cluster = session.cluster
-    before = tables.picture_of(cluster)
+    before = tables.usage_of(cluster)
     _print("A cluster that CRUSH alone has filled", _full_tables(session, before))
     command = "equilibrium on"
     print(f"\n$ ceph {command}")
@@ -69,16 +69,16 @@ def run_demo(session: Session) -> int:
         print(f"Error {error_name(error.code)}: {error.message}", file=sys.stderr)
         return abs(error.code)
     progress.line()
-    after = tables.picture_of(cluster)
+    after = tables.usage_of(cluster)
     _print("The same cluster after that", _full_tables(session, after))
     _print("Before and after", tables.comparison(before, after))
     return 0
 
 
-def _full_tables(session: Session, picture: tables.Picture) -> List[str]:
+def _full_tables(session: Session, usage: tables.ClusterUsage) -> List[str]:
     cluster = session.cluster
-    return (tables.class_table(picture) + [""] + tables.osd_table(cluster, picture) + [""]
-            + tables.pool_table(cluster, picture))
+    return (tables.class_table(usage) + [""] + tables.osd_table(cluster, usage) + [""]
+            + tables.pool_table(cluster, usage))
 
 
 def _print(title: str, lines: List[str]) -> None:

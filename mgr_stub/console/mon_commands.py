@@ -8,13 +8,13 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 from ..cluster.pg import pg_order
 from ..errors import invalid
 from ..mgr.mgr import Mgr
-from ..state import state_writer as save
+from ..state.state_writer import osd_df_nodes
 
 Answer = Tuple[int, str, str]
 
 
 def try_command(mgr: Mgr, words: List[str]) -> Optional[Answer]:
-    """The answer if the words are a monitor command that the simulation knows, else None."""
+    """The answer if the words are a known monitor command, else None."""
     plain, wanted_json = _without_format(words)
     for prefix, handler in _HANDLERS.items():
         length = len(prefix.split())
@@ -60,7 +60,7 @@ def _upmap_items(mgr: Mgr, words: List[str], _: bool) -> Answer:
                        "id": [_osd_number(word) for word in words[1:]]})
 
 
-def _pin(prefix: str) -> Callable[[Mgr, List[str], bool], Answer]:
+def _pg_and_osds(prefix: str) -> Callable[[Mgr, List[str], bool], Answer]:
     def run(mgr: Mgr, words: List[str], _: bool) -> Answer:
         if len(words) < 2:
             raise invalid(f"Invalid command: {prefix} needs a PG and OSDs")
@@ -106,7 +106,7 @@ def _osd_dump(mgr: Mgr, _: List[str], wanted_json: bool) -> Answer:
 
 
 def _osd_df(mgr: Mgr, _: List[str], wanted_json: bool) -> Answer:
-    nodes = save.osd_df_nodes(mgr.cluster)
+    nodes = osd_df_nodes(mgr.cluster)
     if wanted_json:
         return 0, json.dumps({"nodes": nodes, "stray": [], "summary": {}}), ""
     lines = [f"{'ID':>4} {'CLASS':<6} {'SIZE':>16} {'USED':>16} {'%USE':>6} {'PGS':>4}"]
@@ -131,9 +131,9 @@ def _health(mgr: Mgr, _: List[str], wanted_json: bool) -> Answer:
 _HANDLERS: Dict[str, Callable[[Mgr, List[str], bool], Answer]] = {
     "osd pg-upmap-items": _upmap_items,
     "osd rm-pg-upmap-items": _one_argument("osd rm-pg-upmap-items", "pgid"),
-    "osd pg-upmap": _pin("osd pg-upmap"),
+    "osd pg-upmap": _pg_and_osds("osd pg-upmap"),
     "osd rm-pg-upmap": _one_argument("osd rm-pg-upmap", "pgid"),
-    "osd pg-upmap-primary": _pin("osd pg-upmap-primary"),
+    "osd pg-upmap-primary": _pg_and_osds("osd pg-upmap-primary"),
     "osd rm-pg-upmap-primary": _one_argument("osd rm-pg-upmap-primary", "pgid"),
     "osd set-require-min-compat-client": _one_argument(
         "osd set-require-min-compat-client", "version"),

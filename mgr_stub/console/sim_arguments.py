@@ -1,4 +1,4 @@
-"""The words of `sim` commands as values; StubError with one sentence for what they are not."""
+"""Parsing the words of `sim` commands; StubError with one sentence for invalid ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def parse_whole(word: str, what: str) -> int:
 
 
 def parse_number(word: str, what: str) -> float:
-    """A number that is neither infinite nor none."""
+    """A finite number."""
     try:
         value = float(word)
     except ValueError:
@@ -73,7 +73,7 @@ def parse_jump(word: str) -> float:
 
 
 def split_options(words: Sequence[str], known: Sequence[str]) -> Tuple[List[str], Dict[str, str]]:
-    """(plain words, {name: value} of the `name=value` ones)."""
+    """(plain words, {name: value} of the `name=value` words)."""
     plain: List[str] = []
     named: Dict[str, str] = {}
     for word in words:
@@ -88,7 +88,7 @@ def split_options(words: Sequence[str], known: Sequence[str]) -> Tuple[List[str]
 
 
 def exact_words(words: Sequence[str], count: int, usage: str) -> List[str]:
-    """The words if there are as many as needed."""
+    """The words, if there are exactly `count`; else StubError with the usage."""
     if words and not count:
         raise invalid(f"sim {usage} takes no arguments")
     if len(words) != count:

@@ -1,4 +1,4 @@
-"""Command lines that speak to the simulation: `sim run`, `sim save`, `sim status`, ..."""
+"""Commands to the simulation: `sim run`, `sim save`, `sim status`, ..."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ..simulation import statistics
 from ..state.state_writer import save_state
 from . import sim_cluster_commands, sim_mgr_commands
 
-#: Virtual seconds after which `sim run idle` gives up.
+#: Virtual seconds after which `sim run idle` fails.
 IDLE_LIMIT = 60 * 86400.0
 
-#: Quiet rounds of the module after which the simulation counts as idle.
+#: Rounds without any change after which the simulation counts as idle.
 QUIET_ROUNDS = 2
 
-#: All commands with what they take; `sim help` shows it.
+#: All commands with their arguments, as shown by `sim help`.
 HELP = """\
 sim run SPAN|idle                 lets time pass: 2h, or until nothing moves for two rounds
 sim status [--format json]        time, misplaced, moving, fill
@@ -112,10 +112,9 @@ def _run_time(host: ModuleHost, words: List[str]) -> Answer:
 
 def run_idle(host: ModuleHost, report: Optional[Callable[[], None]] = None,
              limit: float = IDLE_LIMIT) -> None:
-    """Runs rounds until nothing moves, nothing is planned, and two more rounds have been quiet.
+    """Runs rounds until the host is idle for QUIET_ROUNDS rounds and no epoch is made in them.
 
-    `report` is called after every round. StubError (ETIMEDOUT) when that takes longer than
-    `limit` virtual seconds.
+    `report` is called after every round. StubError (ETIMEDOUT) after `limit` virtual seconds.
     """
     end = host.clock.now + limit
     quiet = 0
@@ -155,7 +154,7 @@ def _status(host: ModuleHost, words: List[str]) -> Answer:
 
 
 def status_of(host: ModuleHost) -> Dict[str, Any]:
-    """What goes on in the simulation: raw bytes, ratios 0..1, seconds."""
+    """State of the simulation: raw bytes, ratios 0..1, seconds."""
     cluster = host.cluster
     moving = host.simulation.backfill.moving()
     ratio = statistics.pg_status(cluster).get("misplaced_ratio", 0.0)

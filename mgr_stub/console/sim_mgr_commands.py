@@ -1,4 +1,4 @@
-"""`sim` commands that trouble the mgr: failovers, monitors, statistics, clocks."""
+"""`sim` commands for the mgr: failovers, faults of monitors and statistics, clock, balancer."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def _balancer(word: str) -> Command:
 
 
 def _balancer_disable(host: ModuleHost, words: List[str]) -> str:
-    """As `ceph mgr module force disable balancer` of Ceph 20; the mgr starts anew."""
+    """As `ceph mgr module force disable balancer` of Ceph 20; the mgr is restarted."""
     exact_words(words, 0, "balancer disable")
     host.simulation.disabled_modules.add("balancer")
     host.failover()

@@ -1,4 +1,4 @@
-"""Tables of a simulated cluster for people."""
+"""Tables of a simulated cluster as text."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from ..simulation import statistics
 _BAR = 40
 
 
-class Picture(NamedTuple):
-    """How full a cluster is at one moment; ratios 0..1, bytes."""
+class ClusterUsage(NamedTuple):
+    """Utilization (0..1) of a cluster at one moment, and free user bytes of its pools."""
 
     by_class: Dict[str, Dict[int, float]]
     pool_free: Dict[str, int]
     upmap_items: int
 
 
-def picture_of(cluster: Cluster) -> Picture:
-    """Utilisations and every pool's free space as its placement leaves it."""
-    return Picture(cluster.utilizations(),
+def usage_of(cluster: Cluster) -> ClusterUsage:
+    """The present usage of a cluster."""
+    return ClusterUsage(cluster.utilizations(),
                    {cluster.map.pools[pool]["pool_name"]: free_space(cluster, pool)
                     for pool in cluster.map.pools}, len(cluster.map.upmap_items))
 
 
 def free_space(cluster: Cluster, pool_id: int) -> int:
-    """User bytes that the pool can take until the first of its OSDs reaches the full ratio.
+    """User bytes that the pool can store until the first of its OSDs reaches the full ratio.
 
-    By the shards that the pool has on each OSD, not by CRUSH weights as MAX AVAIL.
+    By the shards of the pool on each OSD, not by CRUSH weights as MAX AVAIL.
     """
     shards: Dict[int, int] = {}
     count = 0
@@ -55,20 +55,20 @@ def format_bytes(count: float) -> str:
     return ""
 
 
-def class_table(picture: Picture) -> List[str]:
+def class_table(usage: ClusterUsage) -> List[str]:
     """One line a device class."""
     lines = ["CLASS   OSDS   LOWEST    MEAN  HIGHEST  STDDEV"]
-    for name, used in picture.by_class.items():
+    for name, used in usage.by_class.items():
         values = list(used.values())
         lines.append(f"{name or '-':<6} {len(values):>5} {min(values):>7.1%} {_mean(values):>7.1%}"
                      f" {max(values):>8.1%} {_deviation(values):>7.4f}")
     return lines
 
 
-def osd_table(cluster: Cluster, picture: Picture) -> List[str]:
+def osd_table(cluster: Cluster, usage: ClusterUsage) -> List[str]:
     """One line an OSD, with a bar."""
     lines = ["  OSD  CLASS  HOST          SIZE   USED"]
-    for name, used in picture.by_class.items():
+    for name, used in usage.by_class.items():
         for osd, share in used.items():
             size = format_bytes(cluster.usage[osd].total)
             bar = "#" * int(round(share * _BAR))
@@ -77,8 +77,8 @@ def osd_table(cluster: Cluster, picture: Picture) -> List[str]:
     return lines
 
 
-def pool_table(cluster: Cluster, picture: Picture) -> List[str]:
-    """One line a pool: what it stores and what still fits."""
+def pool_table(cluster: Cluster, usage: ClusterUsage) -> List[str]:
+    """One line a pool: user bytes stored and free."""
     stored = {pool["poolid"]: pool["stat_sum"]["num_bytes"]
               for pool in statistics.pool_stats(cluster)}
     lines = ["POOL              TYPE       PGS     STORED       FREE"]
@@ -87,11 +87,11 @@ def pool_table(cluster: Cluster, picture: Picture) -> List[str]:
         kind = (f"{chunks}+{pool['size'] - chunks}" if chunks > 1 else f"{pool['size']} copies")
         lines.append(f"{pool['pool_name']:<16}  {kind:<8} {pool['pg_num']:>5} "
                      f"{format_bytes(stored[pool_id]):>10} "
-                     f"{format_bytes(picture.pool_free[pool['pool_name']]):>10}")
+                     f"{format_bytes(usage.pool_free[pool['pool_name']]):>10}")
     return lines
 
 
-def comparison(before: Picture, after: Picture) -> List[str]:
+def comparison(before: ClusterUsage, after: ClusterUsage) -> List[str]:
     """Before and after, side by side."""
     lines = [f"{'':<24} {'BEFORE':>10} {'AFTER':>10} {'CHANGE':>11}"]
     for name, used in before.by_class.items():

@@ -1,8 +1,8 @@
 """The choose steps of CRUSH: several distinct items of a type from below one bucket.
 
-Both ways draw down the tree with a trial number r, which differs by position and by retry, and
-retry where the item is taken already or out. `firstn` fills position after position and leaves out
-what it cannot fill; `indep` keeps positions apart and leaves holes.
+Both modes descend the tree with a trial number r, which differs by position and by retry, and
+retry if the item is already chosen or out. `firstn` fills position after position and leaves out
+those that it cannot fill; `indep` keeps the positions and leaves holes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from .hashes import hash2
 from .steps import Tries
 from .tree import Bucket, Tree
 
-#: CRUSH_ITEM_NONE: a position that nothing could be found for.
+#: CRUSH_ITEM_NONE: a position for which no item was found.
 NONE = 0x7FFFFFFF
 
 #: A position of indep that is still to be filled.
@@ -34,13 +34,13 @@ class Chooser:
         self._reweight = reweight
         self.tries = tries
 
-    def firstn(self, bucket: Bucket, count: int, most: int, type_id: int,
+    def firstn(self, bucket: Bucket, count: int, limit: int, type_id: int,
                to_leaf: bool) -> List[int]:
-        """Up to `most` items for `count` positions; with `to_leaf` an OSD below each instead."""
+        """Up to `limit` items for `count` positions; with `to_leaf` an OSD below each instead."""
         chosen: List[int] = []
         leaves: List[int] = []
         for position in range(count):
-            if len(chosen) >= most:
+            if len(chosen) >= limit:
                 break
             found = self._one_of_firstn(bucket, position, type_id, to_leaf, chosen, leaves)
             if found is not None:
@@ -82,7 +82,7 @@ class Chooser:
               to_leaf: bool) -> List[int]:
         """`places` of `count` positions, NONE where a position stays empty."""
         chosen = [_UNDEFINED] * places
-        # a leaf that turns out to be out stays here when the tries are used up: Ceph gives it
+        # a leaf that is out stays here when the tries are used up: Ceph returns it
         leaves = [_UNDEFINED] * places
         for attempt in range(self.tries.choose):
             if _UNDEFINED not in chosen:
@@ -95,7 +95,7 @@ class Chooser:
 
     def _try_position(self, bucket: Bucket, position: int, trial: int, count: int, type_id: int,
                       to_leaf: bool, chosen: List[int], leaves: List[int]) -> None:
-        """One attempt to fill a position of indep; what it finds goes into the two lists."""
+        """One attempt to fill a position of indep; puts the result into the two lists."""
         item = self._descend(bucket, trial, type_id, 0)
         if item == NONE:
             chosen[position] = leaves[position] = NONE
@@ -130,7 +130,7 @@ class Chooser:
         return None
 
     def _is_out(self, osd: int) -> bool:
-        """Whether the reweight takes the OSD away from this x."""
+        """True if the reweight excludes the OSD for this x."""
         reweight = self._reweight(osd)
         if reweight >= _WEIGHT_ONE:
             return False

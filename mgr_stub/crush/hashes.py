@@ -1,8 +1,8 @@
 """Robert Jenkins' 32-bit hash ("rjenkins1") of one to five integers, as CRUSH seeds it.
 
-All arithmetic is done on lanes: one Python integer may hold many 32-bit numbers side by side, one
-in every `LANE_BITS` bits, and each operation then works on all of them at once. A single number is
-one lane. That is what makes CRUSH fast enough here: Python pays per operation, not per lane.
+All arithmetic is done on lanes: one Python integer may hold many 32-bit numbers, one in every
+`LANE_BITS` bits, and each operation works on all of them at once. A single number is one lane.
+This makes CRUSH fast enough: Python's cost is per operation, not per lane.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Lanes(NamedTuple):
 
     #: 1 in every lane: times a number, it puts the number into every lane.
     ones: int
-    #: The numbers that the hashes start with.
+    #: The initial values of the hashes.
     seed: int
     x: int
     y: int
@@ -98,7 +98,7 @@ def hash5(a: int, b: int, c: int, d: int, e: int, of: Lanes = ONE_LANE) -> int:
 
 
 def _mix(a: int, b: int, c: int, mask: int, lift: int) -> Tuple[int, int, int]:
-    """Jenkins' mixing of three numbers; the mask cuts off what a shift lets into other lanes."""
+    """Jenkins' mixing of three numbers; the mask clears bits shifted into other lanes."""
     a = (a + lift - b - c ^ c >> 13) & mask
     b = (b + lift - c - a ^ a << 8) & mask
     c = (c + lift - a - b ^ b >> 13) & mask

@@ -1,8 +1,8 @@
 """CRUSH's logarithm, 2^44 * log2(x + 1) for a 16-bit x, in fixed point as Ceph computes it.
 
-Ceph adds two table entries, one for the upper 8 bits of the normalized x and one for what is left.
-Most entries follow a formula; those of the second table that do not are listed here as they are:
-every cluster has been placed by them, so they are right by definition.
+Ceph adds two table entries, one for the upper 8 bits of the normalized x and one for the rest. Most
+entries follow a formula; those of the second table that do not are listed here. They are correct by
+definition: every cluster has been placed by them.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import List
 
 _ONE = 1 << 48
 
-#: All but a few entries of the second table are too large by this.
+#: Excess over the formula of all but a few entries of the second table.
 _EXCESS = 5493489664
 
-#: Entries of the second table that are not: exactly as the formula says...
+#: Entries of the second table without excess...
 _WITHOUT_EXCESS = frozenset((
     0, 1, 203, 216, 222, 233, 237, 238, 239, 243, 244, 245, 246, 248, 249, 250, 251, 252, 253,
     254, 255))
 
-#: ... or with an excess of their own.
+#: ... and with a different excess.
 _OWN_EXCESS = {
     56: 5349423536, 127: 978272901, 134: 3588789669, 181: 4007963589, 184: 5423282367,
     188: 2201924427, 193: 3829329171, 198: 2511158322, 199: 2670353280, 200: 3807665765,
@@ -29,7 +29,7 @@ _OWN_EXCESS = {
     228: 2662093655, 229: 561838844, 231: 3537203772, 235: 4861921003, 236: 5281046906,
     240: 2650193885, 241: 4203558265, 247: 362109528}
 
-#: The one entry of the first table that is off the formula: log2(2) a little below 1.
+#: The one entry of the first table that deviates from the formula: log2(2), slightly below 1.
 _LAST_OF_FIRST = 0xFFFF00000000
 
 
@@ -66,7 +66,7 @@ def _lower_table() -> List[int]:
 
 
 def _scaled_log2(numerator: int, denominator: int) -> int:
-    """2^48 * log2 of a quotient >= 1, rounded down; floats would do only on some machines."""
+    """2^48 * log2 of a quotient >= 1, rounded down; floats would depend on the machine."""
     with localcontext() as context:
         context.prec = 40
         return int(_ONE * (Decimal(numerator) / Decimal(denominator)).ln() / Decimal(2).ln())

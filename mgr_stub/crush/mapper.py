@@ -16,7 +16,7 @@ Reweights = Union[Sequence[int], Mapping[int, int]]
 class Mapper:
     """The rules of one CRUSH dump, which must not change afterwards.
 
-    Buckets other than straw2, unknown steps and local tries raise ValueError when first met.
+    Buckets other than straw2, unknown steps and local tries raise ValueError when first used.
     """
 
     def __init__(self, dump: Mapping[str, Any]) -> None:
@@ -32,7 +32,7 @@ class Mapper:
         """Up to `count` items for an input x (32 bits), as `crushtool --test` shows them.
 
         A rule of indep steps has NONE where it finds nothing, one of firstn steps is shorter.
-        `choose_args_key` is the pool id; a pool without choose_args has those of key -1 if any.
+        `choose_args_key` is the pool id; a pool without choose_args uses those of key -1, if any.
         """
         run = _Run(self._tree(choose_args_key), x & 0xFFFFFFFF, count, _reader(reweights),
                    self._tries)
@@ -56,7 +56,7 @@ class Mapper:
     def _tree(self, choose_args_key: Union[int, str, None]) -> Tree:
         key = None if choose_args_key is None else str(choose_args_key)
         if key not in self._trees:
-            # pools without a set of their own share one tree
+            # pools without their own set share one tree
             own = key is not None and key in (self._dump.get("choose_args") or {})
             self._trees[key] = self._tree(None) if key is not None and not own else Tree(
                 self._dump, choose_args_for(self._dump, key), self._type_ids)
@@ -71,7 +71,7 @@ class Mapper:
 
 
 class _Run:
-    """One rule at work on one x: what is taken and chosen at the moment, and what is emitted."""
+    """Execution of one rule for one x: the working set of items, and the emitted ones."""
 
     def __init__(self, tree: Tree, x: int, count: int, reweight: Callable[[int], int],
                  tries: Tries) -> None:
@@ -94,18 +94,18 @@ class _Run:
             self._set(step.op, step.number)
 
     def _choose(self, step: Step) -> List[int]:
-        """The items that a choose step finds below the present ones, one after the other."""
+        """The items that a choose step finds below the items of the working set, in their order."""
         count = step.number if step.number > 0 else step.number + self._count
         chosen: List[int] = []
         for item in self._items:
             if item >= 0 or count <= 0:
-                continue  # below an OSD, or a hole, is nothing
-            bucket, room = self._tree.bucket(item), self._count - len(chosen)
+                continue  # an OSD or a hole has no items below
+            bucket, places = self._tree.bucket(item), self._count - len(chosen)
             to_leaf = step.op.startswith("chooseleaf")
             if step.op.endswith("firstn"):
-                chosen += self._chooser.firstn(bucket, count, room, step.type_id, to_leaf)
+                chosen += self._chooser.firstn(bucket, count, places, step.type_id, to_leaf)
             else:
-                chosen += self._chooser.indep(bucket, count, min(count, room), step.type_id,
+                chosen += self._chooser.indep(bucket, count, min(count, places), step.type_id,
                                               to_leaf)
         return chosen
 

@@ -1,4 +1,4 @@
-"""From a PG to the input x that CRUSH gets for it."""
+"""The CRUSH input x of a PG."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def stable_mod(value: int, count: int) -> int:
 def placement_seed(pool_id: int, seed: int, pgp_num: int, hashpspool: bool = True) -> int:
     """The CRUSH input of PG `pool_id.seed` (32 bits).
 
-    PGs of one x lie on the same OSDs: that is so after a split until pgp_num follows pg_num, and
-    among pools without the flag hashpspool.
+    PGs with the same x are on the same OSDs: after a split until pgp_num follows pg_num, and among
+    pools without the flag hashpspool.
     """
     folded = stable_mod(seed, pgp_num)
     if hashpspool:
@@ -28,7 +28,7 @@ def placement_seed(pool_id: int, seed: int, pgp_num: int, hashpspool: bool = Tru
 
 
 def has_hashpspool(pool: Mapping[str, Any]) -> bool:
-    """Whether a pool of the osdmap dump has the flag, as every pool since 2013 has."""
+    """True if a pool of the osdmap dump has the flag, as every pool created since 2013."""
     if "flags" in pool:
         return bool(int(pool["flags"]) & _HASHPSPOOL)
     return "hashpspool" in str(pool.get("flags_names", "hashpspool")).split(",")

@@ -1,4 +1,4 @@
-"""The raw mapping of a pool's PGs: what the osdmap makes of CRUSH before upmap items."""
+"""The raw mapping of a pool's PGs: the result of CRUSH before upmap items."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .choose import NONE
 from .mapper import Mapper, Reweights
 from .placement_seed import has_hashpspool, placement_seed
 
-#: Type of a replicated pool in the osdmap: it moves up over missing OSDs, others leave a hole.
+#: Type of a replicated pool in the osdmap: missing OSDs are left out; in others they are holes.
 _REPLICATED = 1
 
 
@@ -16,7 +16,7 @@ def raw_pg_to_osds(mapper: Mapper, pool: Mapping[str, Any], seed: int, reweights
                    exists: Callable[[int], bool]) -> Tuple[int, ...]:
     """The raw mapping of PG number `seed` of a pool (an entry of `pools` of `ceph osd dump`).
 
-    As `osdmaptool --test-map-pgs-dump-all` shows it: OSDs that are down but exist are in it.
+    As `osdmaptool --test-map-pgs-dump-all` shows it: it includes OSDs that are down but exist.
     Empty where the pool's rule is missing.
     """
     rule_id = mapper.rule_for(int(pool["crush_rule"]), int(pool["type"]), int(pool["size"]))

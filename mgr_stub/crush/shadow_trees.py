@@ -1,52 +1,52 @@
-"""The shadow trees of device classes: a copy of every tree that holds the OSDs of one class only.
+"""The shadow trees of device classes: copies of every tree with the OSDs of one class only.
 
-Rules for a class take the shadow of a bucket, `default~hdd`. Shadows of buckets without OSDs of
-the class exist too, without items.
+Rules for a class take the shadow of a bucket, `default~hdd`. Buckets without OSDs of the class
+have shadows without items.
 """
 
 from __future__ import annotations
 
 from typing import Dict, List, Set, Tuple
 
-from .draft import Draft
+from .dump_editor import DumpEditor
 
 _ShadowIds = Dict[Tuple[int, str], int]
 
 
-def rebuild_shadow_trees(draft: Draft) -> None:
-    """Makes all shadow trees anew from the plain trees, as Ceph does when an item is added.
+def rebuild_shadow_trees(editor: DumpEditor) -> None:
+    """Rebuilds all shadow trees from the plain trees, as Ceph does when an item is added.
 
-    Shadows that were there keep their ids; new ones get the first free ids, subtree by subtree.
+    Existing shadows keep their ids; new ones get the first free ids, subtree by subtree.
     """
-    old_ids = _shadow_ids(draft)
-    classes = _classes(draft, old_ids)
+    old_ids = _shadow_ids(editor)
+    classes = _classes(editor, old_ids)
     for shadow in old_ids.values():
-        draft.remove_bucket(shadow)
-    listed = {item["id"] for bucket in draft.buckets.values() for item in bucket["items"]}
-    roots = sorted(number for number in draft.buckets if number not in listed)
+        editor.remove_bucket(shadow)
+    listed = {item["id"] for bucket in editor.buckets.values() for item in bucket["items"]}
+    roots = sorted(number for number in editor.buckets if number not in listed)
     for root in roots:
         for device_class in classes:
-            _Cloner(draft, device_class, old_ids).clone(root)
+            _Cloner(editor, device_class, old_ids).clone(root)
 
 
-def _shadow_ids(draft: Draft) -> _ShadowIds:
+def _shadow_ids(editor: DumpEditor) -> _ShadowIds:
     """{(bucket, class): shadow bucket}."""
-    plain = {bucket["name"]: number for number, bucket in draft.buckets.items()}
+    plain = {bucket["name"]: number for number, bucket in editor.buckets.items()}
     found: _ShadowIds = {}
-    for number, bucket in draft.buckets.items():
+    for number, bucket in editor.buckets.items():
         name, mark, device_class = bucket["name"].partition("~")
         if mark and name in plain:
             found[(plain[name], device_class)] = number
     return found
 
 
-def _classes(draft: Draft, old_ids: _ShadowIds) -> List[str]:
+def _classes(editor: DumpEditor, old_ids: _ShadowIds) -> List[str]:
     """The classes that need shadows, in Ceph's order: by age.
 
-    Dumps do not tell the age, but the first class to come got the ids next to -1.
+    Dumps do not contain the age, but older classes have ids closer to -1.
     """
-    used: Set[str] = {device["class"] for device in draft.devices.values() if device.get("class")}
-    takes = {step["item"] for rule in draft.rules for step in rule["steps"]
+    used: Set[str] = {device["class"] for device in editor.devices.values() if device.get("class")}
+    takes = {step["item"] for rule in editor.rules for step in rule["steps"]
              if step.get("op") == "take"}
     used |= {device_class for (_, device_class), shadow in old_ids.items() if shadow in takes}
     newest: Dict[str, int] = {}
@@ -58,45 +58,45 @@ def _classes(draft: Draft, old_ids: _ShadowIds) -> List[str]:
 class _Cloner:
     """Copies trees for one class."""
 
-    def __init__(self, draft: Draft, device_class: str, old_ids: _ShadowIds) -> None:
-        self._draft = draft
+    def __init__(self, editor: DumpEditor, device_class: str, old_ids: _ShadowIds) -> None:
+        self._editor = editor
         self._class = device_class
         self._old_ids = old_ids
         self._taken = dict.fromkeys(old_ids.values())
 
     def clone(self, number: int) -> int:
-        """Makes the shadow of a bucket and of all below it; its id."""
-        draft = self._draft
-        original = draft.buckets[number]
+        """Makes the shadow of a bucket and of its subtree; returns its id."""
+        editor = self._editor
+        original = editor.buckets[number]
         items, places = [], []
         for place, item in enumerate(original["items"]):
             if item["id"] < 0:
                 child = self._existing(item["id"]) or self.clone(item["id"])
-                items.append({"id": child, "weight": draft.buckets[child]["weight"]})
-            elif draft.devices.get(item["id"], {}).get("class") == self._class:
+                items.append({"id": child, "weight": editor.buckets[child]["weight"]})
+            elif editor.devices.get(item["id"], {}).get("class") == self._class:
                 items.append({"id": item["id"], "weight": item["weight"]})
             else:
                 continue
             places.append(place)
-        shadow = self._old_ids.get((number, self._class)) or draft.free_id(self._taken)
-        draft.buckets[shadow] = {**original, "id": shadow, "items": items,
+        shadow = self._old_ids.get((number, self._class)) or editor.free_id(self._taken)
+        editor.buckets[shadow] = {**original, "id": shadow, "items": items,
                                  "name": f"{original['name']}~{self._class}",
                                  "weight": sum(item["weight"] for item in items)}
         self._clone_arguments(number, shadow, places)
         return shadow
 
     def _existing(self, number: int) -> int:
-        """The shadow of a bucket that stands below two others and is copied already, or 0."""
-        return self._draft.find(f"{self._draft.buckets[number]['name']}~{self._class}") or 0
+        """The shadow of a bucket that has two parents and is already copied, or 0."""
+        return self._editor.find(f"{self._editor.buckets[number]['name']}~{self._class}") or 0
 
     def _clone_arguments(self, number: int, shadow: int, places: List[int]) -> None:
         """Weight-sets of the shadow: those of its OSDs, and the sums of the shadows below.
 
-        Ceph 16 loses the sums of all positions but the last one here. The balancer makes one
-        position only, so that is not simulated.
+        Ceph 16 loses the sums of all positions but the last one here. That is not simulated, since
+        the balancer makes weight-sets of one position.
         """
-        items = self._draft.buckets[shadow]["items"]
-        for entries in self._draft.choose_args.values():
+        items = self._editor.buckets[shadow]["items"]
+        for entries in self._editor.choose_args.values():
             weight_set = entries.get(number, {}).get("weight_set")
             if not weight_set:
                 continue

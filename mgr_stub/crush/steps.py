@@ -1,11 +1,11 @@
-"""CRUSH rules and tunables, from the words of a dump to what the mapper runs."""
+"""CRUSH rules and tunables, parsed from a dump."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, Dict, Mapping, Tuple
 
-#: Step opcodes that a dump shows as numbers only.
+#: Step opcodes that a dump contains as numbers only.
 _OPCODES = {8: "set_choose_tries", 9: "set_chooseleaf_tries", 10: "set_choose_local_tries",
             11: "set_choose_local_fallback_tries", 12: "set_chooseleaf_vary_r",
             13: "set_chooseleaf_stable"}
@@ -25,7 +25,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Tries:
-    """How hard CRUSH tries: the tunables, or what a rule sets over them.
+    """Numbers of tries of CRUSH: the tunables, or the values that a rule sets.
 
     `choose` counts attempts, not retries; `leaf` is 0 unless a rule sets it.
     """
@@ -49,13 +49,13 @@ def tries_of(dump: Mapping[str, Any]) -> Tries:
 
 
 def check_no_local_tries(name: str, value: int) -> None:
-    """ValueError for the retries within a bucket, which no profile since 2012 has."""
+    """ValueError for retries within a bucket, which no profile since 2012 uses."""
     if value > 0:
         raise ValueError(f"{name} is {value}; CRUSH is computed here only with 0")
 
 
 def steps_of(rule: Mapping[str, Any], type_ids: Mapping[str, int]) -> Tuple[Step, ...]:
-    """The steps of a dumped rule; ValueError for a step that is not known."""
+    """The steps of a dumped rule; ValueError for an unknown step."""
     return tuple(_step(step, rule, type_ids) for step in rule["steps"])
 
 
@@ -72,7 +72,7 @@ def _step(step: Mapping[str, Any], rule: Mapping[str, Any], type_ids: Mapping[st
 
 
 def type_ids_of(dump: Mapping[str, Any]) -> Dict[str, int]:
-    """{name: id} of the CRUSH types, `osd` and those of the buckets even if `types` is missing."""
+    """{name: id} of the CRUSH types; includes `osd` and bucket types missing in `types`."""
     known = {"osd": 0, **{entry["name"]: entry["type_id"] for entry in dump.get("types", ())}}
     for bucket in dump["buckets"]:
         known.setdefault(bucket["type_name"], bucket.get("type_id", -1 - len(known)))

@@ -23,7 +23,7 @@ class Straw2:
 
     def __init__(self, items: Sequence[int], weights: Sequence[int],
                  hash_ids: Sequence[int]) -> None:
-        # without weight an item never wins, but where none has weight the first does
+        # an item without weight never wins, unless no item has weight: then the first does
         able = [index for index, weight in enumerate(weights) if weight] or [0]
         self._items = [items[index] for index in able]
         self._weights = [weights[index] for index in able]

@@ -1,4 +1,4 @@
-"""The buckets of a CRUSH dump, made ready to draw from."""
+"""The buckets of a CRUSH dump, prepared for drawing items."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .straw2 import Straw2
 
 _WEIGHT_ONE = 0x10000
 
-#: The choose_args set that serves every pool without one of its own.
+#: The choose_args set of pools without one of their own.
 _DEFAULT_SET = "-1"
 
 
@@ -22,13 +22,13 @@ class Bucket:
         self.straws = straws
 
     def draw(self, x: int, r: int, position: int) -> int:
-        """The item that wins; the last weights serve all positions beyond them."""
+        """The item that wins; positions beyond the last weight-set use the last one."""
         straws = self.straws
         return straws[position if position < len(straws) else -1].draw(x, r)
 
 
 class Tree:
-    """All buckets under one set of choose_args; each is made ready when it is first asked for."""
+    """All buckets under one set of choose_args; each is prepared at its first use."""
 
     def __init__(self, dump: Mapping[str, Any], choose_args: Sequence[Mapping[str, Any]],
                  type_ids: Mapping[str, int]) -> None:

@@ -1,8 +1,8 @@
-"""Makes the demo cluster: `python3 -m mgr_stub.demo.generate [FILE]`.
+"""Generates the demo cluster: `python3 -m mgr_stub.demo.generate [FILE]`.
 
-24 OSDs of unequal sizes on six hosts, two device classes, six pools. The placement is a plain
-weighted draw by hashes in CRUSH's manner (hosts first, then an OSD of the host), not CRUSH itself;
-it is as uneven as CRUSH's. Same source, same file.
+24 OSDs of unequal sizes on six hosts, two device classes, six pools. The placement is a weighted
+draw by hashes, similar to CRUSH (hosts first, then an OSD of the host) and as uneven. The output is
+reproducible.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ POOLS: Tuple[Tuple[int, str, int, int, int, int, float, int], ...] = (
     (5, "cephfs_metadata", 2, 3, 1, 16, 2.0, 300 << 20),
     (6, "fast", 2, 3, 1, 32, 720.0, 0))
 
-#: Changing it gives another placement.
+#: Seed of the placement.
 SEED = "equilibrium-demo-18"
 
 
@@ -73,7 +73,7 @@ def place(pgid: str, size: int, hosts: Dict[int, Dict[int, int]]) -> List[int]:
 
 
 def pg_stats() -> List[Dict[str, Any]]:
-    """All PGs, each a little larger or smaller than the pool's mean."""
+    """All PGs, with sizes within 7 % of the pool's mean."""
     classes = osds_by_class()
     stats = []
     for pool_id, _, rule, size, _, pg_num, stored, omap in POOLS:
@@ -95,7 +95,7 @@ def pg_stats() -> List[Dict[str, Any]]:
 
 
 def osd_stats(pgs: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
-    """Statistics that agree with the PGs: data, omap, and metadata by objects."""
+    """Statistics consistent with the PGs: data, omap, and metadata by objects."""
     chunks = {pool[0]: pool[4] for pool in POOLS}
     records = []
     for osd, gib in sorted(_sizes().items()):
@@ -211,7 +211,7 @@ def _pool(pool_id: int, name: str, rule: int, size: int, k: int, pg_num: int, _:
 
 
 def make_state() -> Dict[str, Any]:
-    """The state of the demo cluster, as far as the rest does not follow from it."""
+    """The independent part of the demo cluster's state; `main` has the rest filled in."""
     pgs = pg_stats()
     return {"stateversion": 1, "timestamp": "2026-01-01T00:00:00", "osd_dump": osd_dump(),
             "pg_dump": {"pg_map": {"version": 1, "pg_stats": pgs, "osd_stats": osd_stats(pgs)}},
@@ -219,7 +219,7 @@ def make_state() -> Dict[str, Any]:
 
 
 def main() -> None:
-    """Writes the file, with the rest of the layout filled in by the simulation."""
+    """Writes the file; the simulation fills in the rest of the layout."""
     path = sys.argv[1] if len(sys.argv) > 1 else DEMO_STATE
     cluster = build_cluster(make_state(), 16, "demo")
     save_state(cluster, path)

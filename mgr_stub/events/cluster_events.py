@@ -1,4 +1,4 @@
-"""Flags, scrubs, speeds, and the wall clock."""
+"""Flags, stretch mode, scrubs, rates, and the wall clock."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from ..osdmap.map_change import MapChange
 from ..simulation.simulation import Simulation
 
 
-def set_flag(simulation: Simulation, name: str, wanted: bool = True) -> None:
+def set_flag(simulation: Simulation, name: str, enabled: bool = True) -> None:
     """As `ceph osd set` and `unset`."""
     if name not in FLAGS:
         raise invalid(f"'{name}' is not a flag; there are {', '.join(FLAGS)}")
     names = {"pauserd", "pausewr"} if name == "pause" else {name}
     flags = simulation.cluster.map.flags
-    simulation.apply_change(MapChange(flags=flags | names if wanted else flags - names))
+    simulation.apply_change(MapChange(flags=flags | names if enabled else flags - names))
 
 
-#: What the osdmap says of a cluster of two sites.
+#: `stretch_mode` of the osdmap by state of a cluster of two sites.
 _STRETCH: Dict[str, Dict[str, Any]] = {
     "off": {"stretch_mode_enabled": False, "stretch_bucket_count": 0},
     "healthy": {}, "degraded": {"degraded_stretch_mode": 1},
@@ -29,8 +29,10 @@ _STRETCH: Dict[str, Dict[str, Any]] = {
 
 
 def set_stretch_mode(simulation: Simulation, name: str) -> None:
-    """What the monitors make of two sites, whatever their OSDs do: they come to it seconds after
-    these, and leave it last of all."""
+    """Sets the stretch mode of a cluster of two sites, independent of the state of its OSDs.
+
+    Real monitors change it seconds after the OSDs change, and end it last.
+    """
     if name not in _STRETCH:
         raise invalid(f"stretch mode is one of {', '.join(_STRETCH)}")
     simulation.apply_change(MapChange(rest={"stretch_mode": {
@@ -39,7 +41,7 @@ def set_stretch_mode(simulation: Simulation, name: str) -> None:
 
 
 def scrub(simulation: Simulation, pgid: str, seconds: float) -> None:
-    """The PG's state shows a scrub for some time."""
+    """Makes the PG's state show a scrub for some seconds."""
     cluster = simulation.cluster
     pg = cluster.pgs.get(pgid)
     if pg is None:
@@ -53,23 +55,23 @@ def scrub(simulation: Simulation, pgid: str, seconds: float) -> None:
     simulation.schedule.at(pg.scrub_until, end)
 
 
-def set_inconsistent(simulation: Simulation, pgid: str, wanted: bool) -> None:
-    """A deep scrub has found copies that differ; nothing but a repair ends that."""
+def set_inconsistent(simulation: Simulation, pgid: str, enabled: bool) -> None:
+    """Makes a PG inconsistent, as after a deep scrub, or (False) repairs it."""
     cluster = simulation.cluster
     pg = cluster.pgs.get(pgid)
     if pg is None:
         raise StubError(errno.ENOENT, f"pg {pgid} does not exist")
-    pg.inconsistent = wanted
+    pg.inconsistent = enabled
     pg_reports.refresh(cluster, pg)
 
 
-def set_log_recovery(simulation: Simulation, wanted: bool) -> None:
-    """Whether PGs whose log reaches back to their first object are recovered, as Ceph does."""
-    simulation.cluster.log_recovery = wanted
+def set_log_recovery(simulation: Simulation, enabled: bool) -> None:
+    """Makes PGs with a whole log recover by it, as Ceph does, or (False) backfill."""
+    simulation.cluster.log_recovery = enabled
 
 
 def set_backfill_rate(simulation: Simulation, bytes_per_second: float) -> None:
-    """What every OSD can read and write together for backfill; 0 stops all copying."""
+    """Sets the bytes per second of every OSD for backfill; 0 stops all copying."""
     if bytes_per_second < 0:
         raise invalid("a rate is 0 or more bytes per second")
     speeds = simulation.backfill.bytes_per_second
@@ -78,12 +80,12 @@ def set_backfill_rate(simulation: Simulation, bytes_per_second: float) -> None:
 
 
 def set_peering_time(simulation: Simulation, seconds: float) -> None:
-    """How long PGs peer after a change of their up set."""
+    """Sets the seconds that PGs peer after a change of their up set."""
     if seconds <= 0:
         raise invalid("PGs peer for more than 0 seconds")
     simulation.backfill.peering_seconds = seconds
 
 
 def jump_clock(simulation: Simulation, seconds: float) -> None:
-    """Sets the wall clock forward or back; time itself goes on evenly."""
+    """Sets the wall clock forward or back; monotonic time is not affected."""
     simulation.clock.jump(seconds)

@@ -1,6 +1,6 @@
-"""What happens to OSDs and hosts: as operators' commands and as failures.
+"""Operators' commands for OSDs and hosts, and their failures.
 
-Every function makes its epoch at once. StubError for OSDs that do not exist and the like.
+Every function makes its epoch at once. StubError for OSDs that do not exist and similar errors.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ TIB = 1 << 40
 
 
 def mark_out(simulation: Simulation, osds: Iterable[int]) -> None:
-    """As `ceph osd out`: CRUSH gives their PGs to others, they serve as long as they are up."""
+    """As `ceph osd out`: CRUSH maps their PGs to others; they serve until the data has moved."""
     _change(simulation, osds, marked_out)
 
 
 def mark_in(simulation: Simulation, osds: Iterable[int]) -> None:
-    """As `ceph osd in`: of the reweight that they had when they went out."""
+    """As `ceph osd in`: with the reweight that they had before."""
     _change(simulation, osds, marked_in)
 
 
 def mark_down(simulation: Simulation, osds: Iterable[int]) -> None:
-    """The OSDs stop; after mon_osd_down_out_interval the monitor marks them out."""
+    """Stops the OSDs; after mon_osd_down_out_interval the monitor marks them out."""
     _change(simulation, osds, marked_down)
 
 
 def mark_up(simulation: Simulation, osds: Iterable[int]) -> None:
-    """The OSDs start again with what they have on their devices.
+    """Starts the OSDs with the data on their devices.
 
-    Those that the monitor has marked out by itself come in, those that an operator has do not.
+    Those that the monitor has marked out are marked in; those marked out by operators are not.
     """
     comes_in = "noin" not in simulation.cluster.map.flags and bool(
         simulation.config.core("mon", "mon_osd_auto_mark_auto_out_in"))
@@ -55,7 +55,7 @@ def reweight(simulation: Simulation, osd: int, weight: float) -> None:
 
 
 def primary_affinity(simulation: Simulation, osd: int, weight: float) -> None:
-    """As `ceph osd primary-affinity`: 0 (never leads if another can) to 1."""
+    """As `ceph osd primary-affinity`: 0 (never primary if another OSD can be) to 1."""
     if not 0.0 <= weight <= 1.0:
         raise invalid(f"a primary affinity is between 0 and 1, {weight} is not")
     rounded = int(weight * REWEIGHT_ONE) / REWEIGHT_ONE
@@ -75,7 +75,7 @@ def crush_reweight(simulation: Simulation, osd: int, weight: float) -> None:
 
 
 def lose(simulation: Simulation, osd: int) -> None:
-    """The device dies: the OSD is down and out, and its data is gone."""
+    """Destroys a device: the OSD is down and out, and its data is lost."""
     _change(simulation, [osd], lambda entry: marked_out(marked_down(entry)))
     cluster = simulation.cluster
     for pg in list(cluster.pgs.values()):
@@ -88,7 +88,7 @@ def lose(simulation: Simulation, osd: int) -> None:
 
 def set_full_ratios(simulation: Simulation, nearfull: float, backfillfull: float,
                     full: float) -> None:
-    """As `ceph osd set-nearfull-ratio` and its relatives, all at once."""
+    """As `ceph osd set-nearfull-ratio`, `-backfillfull-ratio` and `-full-ratio` together."""
     if not 0.0 < nearfull <= backfillfull <= full <= 1.0:
         raise invalid("the ratios must be above 0, in the order nearfull, backfillfull, full, "
                       "and at most 1")
@@ -100,16 +100,16 @@ def set_full_ratios(simulation: Simulation, nearfull: float, backfillfull: float
 
 def add_host(simulation: Simulation, name: str, count: int, size: int, device_class: str = "hdd",
              under: Optional[str] = None) -> List[int]:
-    """New empty OSDs of `size` bytes, up and in, on a new or an existing host; their ids.
+    """Adds empty OSDs of `size` bytes, up and in, to a new or an existing host; their ids.
 
-    A new host goes below the bucket `under`, by default below the one that the first host is in.
+    A new host goes below the bucket `under`, by default below the parent of the first host.
     """
     cluster = simulation.cluster
     if count < 1 or size <= 0:
         raise invalid("a host needs at least one OSD of some size")
     first = max(cluster.map.osds, default=-1) + 1
     osds = list(range(first, first + count))
-    place = under if under is not None else _usual_parent(simulation)
+    place = under if under is not None else _default_parent(simulation)
     try:
         crush = with_host(cluster.crush.as_dump(), name,
                           {osd: (device_class, size / TIB) for osd in osds}, place)
@@ -131,8 +131,8 @@ def add_host(simulation: Simulation, name: str, count: int, size: int, device_cl
     return osds
 
 
-def _usual_parent(simulation: Simulation) -> Optional[str]:
-    """The bucket above the first host, else the first bucket that nothing is above."""
+def _default_parent(simulation: Simulation) -> Optional[str]:
+    """The parent of the first host, else the first root."""
     buckets = [bucket for bucket in simulation.cluster.crush.buckets.values()
                if "~" not in bucket["name"]]
     hosts = [bucket["id"] for bucket in buckets if bucket["type_name"] == "host"]
@@ -144,12 +144,12 @@ def _usual_parent(simulation: Simulation) -> Optional[str]:
 
 
 def host_down(simulation: Simulation, name: str) -> None:
-    """All OSDs of a host stop."""
+    """Stops all OSDs of a host."""
     mark_down(simulation, _osds_of(simulation, name))
 
 
 def host_up(simulation: Simulation, name: str) -> None:
-    """All OSDs of a host start again."""
+    """Starts all OSDs of a host."""
     mark_up(simulation, _osds_of(simulation, name))
 
 

@@ -1,6 +1,6 @@
-"""Pools that are made, deleted, filled, emptied, and get another pg_num.
+"""Creating, deleting, filling and emptying pools, and changing their pg_num.
 
-StubError for pools that do not exist and the like.
+StubError for pools that do not exist and similar errors.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from ..simulation.simulation import Simulation
 
 _REPLICATED = 1
 
-#: How the simulation signs its own commands to the monitor.
+#: Sender of the simulation's own commands in the monitor's log.
 _SENDER = "sim"
 
 
 def create_pool(simulation: Simulation, name: str, pg_num: int, size: int,
                 data_chunks: Optional[int] = None, rule: Optional[str] = None,
                 profile: Optional[str] = None) -> int:
-    """A new empty pool; its id. With `data_chunks` (k) it is erasure-coded, k + m = size.
+    """Creates an empty pool; its id. With `data_chunks` (k) it is erasure-coded, k + m = size.
 
-    `rule` is the name of a CRUSH rule, by default the first one that fits; `profile` an
-    erasure-code profile that there is, by default a new one of the pool's name.
+    `rule` is the name of a CRUSH rule, by default the first one of the pool's type; `profile` is an
+    existing erasure-code profile, by default a new one with the pool's name.
     """
     osdmap = simulation.cluster.map
     if osdmap.pool_named(name) is not None:
@@ -67,8 +67,8 @@ def _rule_id(simulation: Simulation, name: Optional[str], erasure: bool) -> int:
     raise StubError(errno.ENOENT, f"there is no CRUSH rule with {word} steps")
 
 
-#: What a new pool's entry has besides.
-_USUAL: Dict[str, Any] = {
+#: Default values in the entry of a new pool.
+_DEFAULTS: Dict[str, Any] = {
     "peering_crush_bucket_count": 0, "peering_crush_bucket_target": 0,
     "peering_crush_bucket_barrier": 0, "peering_crush_bucket_mandatory_member": NONE,
     "last_pg_merge_meta": {"ready_epoch": 0, "last_epoch_started": 0, "last_epoch_clean": 0,
@@ -92,7 +92,8 @@ def _entry(pool_id: int, name: str, pg_num: int, size: int, data_chunks: Optiona
     min_size = size - size // 2
     if data_chunks is not None:
         min_size = data_chunks + min(1, size - data_chunks - 1)
-    return {**_USUAL, "pool": pool_id, "pool_name": name, "flags": 1, "flags_names": "hashpspool",
+    return {**_DEFAULTS, "pool": pool_id, "pool_name": name,
+            "flags": 1, "flags_names": "hashpspool",
             "type": ERASURE if erasure else _REPLICATED, "size": size, "min_size": min_size,
             "crush_rule": rule, "object_hash": 2, "pg_autoscale_mode": "off", "pg_num": pg_num,
             "pg_placement_num": pg_num, "pg_placement_num_target": pg_num,
@@ -118,12 +119,12 @@ def set_tier(simulation: Simulation, name: str, base: Optional[str]) -> None:
 
 
 def remove_pool(simulation: Simulation, name: str) -> None:
-    """As `ceph osd pool rm`; its bytes are free at once."""
+    """As `ceph osd pool rm`; frees its bytes at once."""
     _command(simulation, {"prefix": "osd pool rm", "pool": name})
 
 
 def set_pg_num(simulation: Simulation, name: str, pg_num: int) -> None:
-    """As `ceph osd pool set NAME pg_num N`: sets the target, the mgr goes there step by step."""
+    """As `ceph osd pool set NAME pg_num N`: sets the target of the mgr's steps."""
     _command(simulation, {"prefix": "osd pool set", "pool": name, "var": "pg_num",
                           "val": str(pg_num)})
 
@@ -141,17 +142,17 @@ def _command(simulation: Simulation, command: Dict[str, Any]) -> None:
 # -- data -----------------------------------------------------------------------------------------
 
 def write(simulation: Simulation, name: str, count: int) -> int:
-    """Clients write so many bytes to a pool at once; returns how many found room."""
+    """Writes bytes to a pool at once; returns the number of bytes written."""
     return simulation.client_load.write(pool_id_of(simulation, name), count)
 
 
 def delete(simulation: Simulation, name: str, count: int) -> int:
-    """Clients delete so many bytes of a pool at once; returns how many there were."""
+    """Deletes bytes of a pool at once; returns the number of bytes deleted."""
     return -simulation.client_load.write(pool_id_of(simulation, name), -count)
 
 
 def grow(simulation: Simulation, name: str, bytes_per_second: float) -> None:
-    """From now on clients write so much to a pool (negative: delete); 0 ends that."""
+    """Makes clients write to a pool continuously (negative: delete); 0 ends that."""
     simulation.client_load.grow(pool_id_of(simulation, name), bytes_per_second)
 
 

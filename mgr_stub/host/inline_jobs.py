@@ -1,4 +1,4 @@
-"""Background jobs of a module, run inline: virtual time stands still while they run."""
+"""Background jobs of a module, run inline: virtual time does not pass while they run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Callable, List, Tuple
 
 
 class InlineJobs:
-    """Takes a module's jobs and runs them when told to, in the order of submission."""
+    """Queues a module's jobs and runs them on demand, in the order of submission."""
 
     def __init__(self) -> None:
         self._queue: List[Tuple[str, Callable[[], None]]] = []
@@ -19,12 +19,12 @@ class InlineJobs:
         return False
 
     def stop(self) -> None:
-        """Forgets what has not run yet."""
+        """Drops the pending jobs."""
         self._queue.clear()
 
     @property
     def pending(self) -> List[str]:
-        """Names of the jobs that have not run yet."""
+        """Names of the pending jobs."""
         return [name for name, _ in self._queue]
 
     def run_pending(self) -> int:

@@ -1,6 +1,6 @@
 """The parts of the `mgr_module` API that the old and the new style share.
 
-Everything goes to the Mgr object that a module is given as `this_ptr`.
+All calls go to the Mgr object that a module is given as `this_ptr`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .handlers import Handler
 
 
 class NotifyType(str, enum.Enum):
-    """What a module can be notified of."""
+    """Types of notifications."""
 
     mon_map = "mon_map"
     pg_summary = "pg_summary"
@@ -36,11 +36,11 @@ class HandleCommandResult(NamedTuple):
 
 
 class MonCommandFailed(RuntimeError):
-    """A checked monitor command came back with an error."""
+    """A checked monitor command has failed."""
 
 
 class AnswerEvent(threading.Event):
-    """Set when the monitor has answered; waiting for it makes the monitor's next epoch."""
+    """Set when the monitor has answered; waiting for it advances the simulation."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class AnswerEvent(threading.Event):
 
 
 class CommandResult:
-    """Where the answer of `send_command` arrives: r, outb, outs once `ev` is set."""
+    """Answer of `send_command`: r, outb, outs, valid once `ev` is set."""
 
     def __init__(self, tag: Optional[str] = None) -> None:
         self.ev = AnswerEvent()
@@ -73,7 +73,7 @@ class CommandResult:
 
 
 class Option(Dict[str, Any]):
-    """A module option; all but the name by keyword, since releases differ in the order."""
+    """A module option; all but the name is keyword-only, since releases differ in the order."""
 
     def __init__(self, name: str, *, default: Any = None, type: str = "str",
                  desc: Optional[str] = None, long_desc: Optional[str] = None,
@@ -115,7 +115,7 @@ class MgrModuleApi:
             for option in list(LOG_OPTIONS) + list(getattr(self, "MODULE_OPTIONS", []))}
         self._logger = logging.getLogger(module_name)
 
-    # -- life ---------------------------------------------------------------------------------
+    # -- life cycle ---------------------------------------------------------------------------
 
     @staticmethod
     def can_run() -> Tuple[bool, str]:
@@ -123,14 +123,14 @@ class MgrModuleApi:
 
     @classmethod
     def handlers(cls) -> Dict[str, Handler]:
-        """The registered commands by prefix (the stub's own name for them)."""
+        """The registered commands by prefix; this method exists in the stub only."""
         raise NotImplementedError
 
     def serve(self) -> None:
-        """Runs in a thread of its own in a mgr; the stub steps the module instead."""
+        """Runs in its own thread in a mgr; a ModuleHost calls `step` of the module instead."""
 
     def shutdown(self) -> None:
-        """Called when the mgr lets the module go."""
+        """Called when the mgr stops the module."""
 
     def notify(self, notify_type: NotifyType, notify_id: str) -> None:
         """Called for the types in NOTIFY_TYPES."""
@@ -186,13 +186,13 @@ class MgrModuleApi:
         return self._declared[key]
 
     def get_module_option(self, key: str, default: Any = None) -> Any:
-        """Typed value; the declared default, else `default`, while it is not set."""
+        """Typed value; if not set the declared default, else `default`."""
         option = self._option(key)
         value = self._mgr.module_option(self.module_name, key)
         return option.get("default", default) if value is None else value
 
     def get_module_option_ex(self, module: str, key: str, default: Any = None) -> Any:
-        """Another module's option: `default` (None) while it is not set, whatever its default."""
+        """Another module's option: `default` if not set, regardless of its declared default."""
         if module == self.module_name:
             return self.get_module_option(key, default)
         value = self._mgr.module_option(module, key)
@@ -223,7 +223,7 @@ class MgrModuleApi:
 
     def send_command(self, result: CommandResult, svc_type: str, svc_id: str, command: str,
                      tag: str, inbuf: Optional[str] = None, *, one_shot: bool = False) -> None:
-        """Sends a command (JSON) to the monitor; `result` is complete when its epoch is made."""
+        """Sends a command (JSON) to the monitor; `result` is completed when its epoch is made."""
         self._mgr.send_command(result, svc_type, svc_id, command)
 
     def mon_command(self, cmd_dict: Dict[str, Any],
@@ -240,7 +240,7 @@ class MgrModuleApi:
                 f'{cmd_dict["prefix"]} failed: {answer.stderr} retval: {answer.retval}')
         return answer
 
-    # -- telling the world --------------------------------------------------------------------
+    # -- health, log, progress ----------------------------------------------------------------
 
     def set_health_checks(self, checks: Dict[str, Dict[str, Any]]) -> None:
         self._mgr.set_health_checks(checks)

@@ -1,6 +1,6 @@
-"""The built-in balancer as far as other modules meet it: a switch, and its commands.
+"""The built-in balancer as far as other modules use it: its switch and its commands.
 
-It never moves a PG here. In the simulation it is off at first, so that plans can be executed.
+It never moves a PG here. A ModuleHost switches it off at first, so that plans can be executed.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ Answer = Tuple[int, str, str]
 
 
 class BuiltinBalancer:
-    """The always-on module `balancer`; which methods it has differs between releases."""
+    """The always-on module `balancer`; its remote methods differ between releases."""
 
     def __init__(self, config: Config, release: int,
                  option: Callable[[str, str], Any]) -> None:
         self._config = config
-        #: What the running mgr has of an option.
+        #: The running mgr's value of (module, option).
         self._option = option
         self._release = release
-        #: How often its loop has been woken by `on` or `off`.
+        #: Number of times that `on` or `off` has woken its loop.
         self.wakeups = 0
 
     @property
@@ -32,7 +32,7 @@ class BuiltinBalancer:
         return True if value is None else bool(value)
 
     def remote(self, method: str, args: Tuple[Any, ...]) -> Any:
-        """What `remote('balancer', ...)` reaches: `handle_command` in 16, `on`, `off` from 18."""
+        """Target of `remote('balancer', ...)`: `handle_command` in 16; `on`, `off` from 18 on."""
         if method == "gather_telemetry":
             return {"active": self.active, "mode": "upmap"}
         if self._release < 18:

@@ -1,7 +1,8 @@
-"""Readings that cannot be changed, as the mgr of Ceph 21 hands them out.
+"""Readings that cannot be changed, for the shared ones of the mgr of Ceph 21.
 
-There `get()` gives every module the same cached object: lists are tuples, sets frozensets, and
-dicts are plain but shared, so that a module that changes one changes it for all. Here it is told.
+There `get()` gives every module the same cached object: lists are tuples, sets are frozensets, and
+dicts are plain but shared, so that a module that changes one changes it for all modules. Here such
+a change raises TypeError.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any, Callable, Dict, NoReturn
 
 
 class ReadOnlyDict(Dict[Any, Any]):
-    """A dict that raises TypeError where it would be changed; its copies are plain."""
+    """A dict that raises TypeError on every change; its copies are plain dicts."""
 
     def _refuse(self, *_arguments: Any, **_named: Any) -> NoReturn:
         raise TypeError("a reading of the mgr is shared with other modules: do not change it")
@@ -27,7 +28,7 @@ class ReadOnlyDict(Dict[Any, Any]):
 
 
 def frozen(value: Any) -> Any:
-    """The same reading, unchangeable all the way down; costs one pass over it."""
+    """The same reading, read-only at all levels; costs one pass over it."""
     freeze = _FREEZE.get(type(value))
     return value if freeze is None else freeze(value)
 

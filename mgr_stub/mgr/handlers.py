@@ -1,4 +1,4 @@
-"""Command handlers of a module: what their annotations say and how words become arguments.
+"""Command handlers of a module: arguments from annotations, and parsing of words.
 
 Follows the `ceph` command and mgr_module's CLI classes: the signature of a handler is its
 command's syntax.
@@ -76,8 +76,8 @@ class Handler:
         return self.function(module, **{k: v for k, v in given.items() if k in names})
 
 
-class Registering:
-    """The decorator behind both styles of command classes; `COMMANDS` is the registry."""
+class CommandDecorator:
+    """Decorator shared by both styles of command classes; `COMMANDS` is the registry."""
 
     COMMANDS: Dict[str, Handler]
 
@@ -92,11 +92,12 @@ class Registering:
 
 
 def describe_function(prefix: str, perm: str, poll: bool, function: Callable[..., Any]) -> Handler:
-    """The Handler of a function; AssertionError for an argument without an annotation, ValueError
-    for one that Ceph cannot use (a text, as `from __future__ import annotations` leaves, is one).
+    """The Handler of a function.
 
-    As in Ceph the number of annotations, the return value's among them, tells where the optional
-    arguments begin: without a return annotation the last required argument becomes optional.
+    AssertionError for an argument without an annotation, ValueError for an annotation that Ceph
+    cannot use, such as the strings of `from __future__ import annotations`. As in Ceph the number
+    of annotations, the return value's included, determines where the optional arguments begin:
+    without a return annotation the last required argument becomes optional.
     """
     spec = inspect.getfullargspec(function)
     hints = spec.annotations
@@ -129,7 +130,7 @@ def _unwrap(hint: Any) -> Tuple[Any, bool, bool]:
 
 
 def find_handler(handlers: Dict[str, Handler], words: Sequence[str]) -> Optional[Handler]:
-    """The handler with the longest prefix that the words begin with."""
+    """The handler with the longest prefix of the words, or None."""
     for count in range(len(words), 0, -1):
         handler = handlers.get(" ".join(words[:count]))
         if handler is not None:
@@ -138,11 +139,11 @@ def find_handler(handlers: Dict[str, Handler], words: Sequence[str]) -> Optional
 
 
 def parse_words(handler: Handler, words: Sequence[str]) -> Dict[str, Any]:
-    """The arguments in the words behind the prefix; StubError (EINVAL) if they do not fit.
+    """The arguments in the words after the prefix; StubError (EINVAL) if they are not valid.
 
-    `--name value`, `--name=value`, `--flag` and positional words in the order of the parameters;
-    `--format` (`-f`) is an option of the `ceph` command itself and is dropped where the handler
-    has no `format`.
+    Accepts `--name value`, `--name=value`, `--flag` and positional words in the order of the
+    parameters; `--format` (`-f`) is an option of the `ceph` command itself and is dropped if the
+    handler has no `format`.
     """
     by_name = {argument.name: argument for argument in handler.arguments}
     given: Dict[str, Any] = {}
@@ -197,7 +198,7 @@ def _take_positional(handler: Handler, words: List[str], given: Dict[str, Any]) 
     rest = list(words)
     for argument in handler.arguments:
         if argument.name == "format" or argument.kind is bool:
-            # from 18 on these and all behind them are never positional
+            # from 18 on these and all later parameters are never positional
             break
         if not rest or argument.name in given:
             continue

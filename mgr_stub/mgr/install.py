@@ -1,4 +1,4 @@
-"""Putting the stand-in for `mgr_module` in place: only on an explicit call."""
+"""Installs the stand-in for `mgr_module`, only on an explicit call."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from types import ModuleType
 from typing import Tuple
 
-#: Releases that the stand-in can play: {major: (version, name)}.
+#: Supported releases: {major: (version, name)}.
 RELEASES = {
     16: ("16.2.15", "pacific"),
     18: ("18.2.7", "reef"),
@@ -16,15 +16,15 @@ RELEASES = {
 
 
 def style_of(release: int) -> str:
-    """Name of the module in this package that plays `mgr_module` of a release."""
+    """Name of the module in this package that stands for `mgr_module` of a release."""
     return "mgr_module_new" if release >= 20 else "mgr_module_old"
 
 
 def install(release: int, packages: Tuple[str, ...] = ("equilibrium_mgr",)) -> ModuleType:
     """Makes `import mgr_module` give the stand-in of a release, and returns it.
 
-    When another style was in place, the named packages are forgotten, since they have been
-    imported against it: import them anew.
+    If the other style was installed, the named packages are removed from `sys.modules`, since they
+    were imported with it.
     """
     if release not in RELEASES:
         known = ", ".join(str(number) for number in RELEASES)
@@ -40,7 +40,7 @@ def install(release: int, packages: Tuple[str, ...] = ("equilibrium_mgr",)) -> M
 
 
 def uninstall() -> None:
-    """Takes the stand-in away again; packages that have imported it keep it."""
+    """Removes the stand-in; packages that have imported it keep it."""
     present = sys.modules.get("mgr_module")
     if present is not None and present.__name__.rpartition(".")[0] == __package__:
         del sys.modules["mgr_module"]

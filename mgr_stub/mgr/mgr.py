@@ -1,4 +1,4 @@
-"""The simulated mgr daemon: what a module is given as `this_ptr`."""
+"""The simulated mgr daemon: the object that a module gets as `this_ptr`."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from .builtin_balancer import BuiltinBalancer
 from .daemon_metadata import health, mgr_map, osd_metadata
 from .install import RELEASES
 from .mgr_process import MgrProcess
-from .mon_questions import answer_to
+from .mon_queries import answer_to
 from .osd_map_api import OSDMap
 from .osd_tree import osd_tree
 
 
 class Mgr:
-    """One life of a mgr daemon, from becoming active to the next failover.
+    """One mgr daemon from becoming active to the next failover.
 
-    Safe to be called from a module's own threads: every call takes one lock.
+    Thread-safe: every call takes one lock.
     """
 
     mgr_id = "x"
@@ -41,13 +41,13 @@ class Mgr:
         number, self.release_name = RELEASES[self.release]
         self.version = f"ceph version {number} (simulated) {self.release_name} (stable)"
         self.balancer = BuiltinBalancer(simulation.config, self.release, self.module_option)
-        #: The maps that it had when the connection to the monitors was lost.
+        #: Its maps at the moment the connection to the monitors was lost; None while connected.
         self._last_maps: Optional[Tuple[OsdMap, CrushMap]] = None
         self.config_changed = False
-        #: Does a module get readings that it cannot change, as from Ceph 21 on?
+        #: True if readings of `get` are read-only, as from Ceph 21 on.
         self.shares_readings = False
-        #: Texts of module options that `ceph config rm` has taken away during this mgr's life:
-        #: a running mgr is not told of removals and goes on with them.
+        #: Values of module options that `ceph config rm` has removed since this mgr began: a
+        #: running mgr is not notified of removals and keeps the values.
         self._removed: Dict[Tuple[str, str], str] = {}
         self.config.on_removal = self._note_removal
         self.config.on_setting = self._note_setting
@@ -55,7 +55,7 @@ class Mgr:
         self.health_checks: Dict[str, Dict[str, Any]] = {}
         self.cluster_log: List[Tuple[str, int, str]] = []
         self.progress: Dict[str, Tuple[str, float]] = {}
-        #: How often expensive things were asked for, by name.
+        #: Number of expensive calls, by name.
         self.calls: Dict[str, int] = {}
         self.lock = threading.RLock()
 
@@ -75,7 +75,7 @@ class Mgr:
         self._last_maps = None if connected else (self.cluster.map, self.cluster.crush)
 
     def maps(self) -> Tuple[OsdMap, CrushMap]:
-        """The newest maps that the mgr has; without a monitor they stay what they were."""
+        """The mgr's osdmap and CRUSH map; they do not change without a connection."""
         if self._last_maps is not None:
             return self._last_maps
         return self.cluster.map, self.cluster.crush
@@ -120,7 +120,7 @@ class Mgr:
         if self.module is not None:
             names.append(self.module.module_name)
         shown = mgr_map(self.mgr_id, self.release, names, names[:2])
-        if self.release >= 20:  # the dump has one key for them all: the last one stands there
+        if self.release >= 20:  # the dump has the same key for all: the last one remains
             disabled = sorted(self.simulation.disabled_modules)
             shown["force_disabled_modules"] = {"module": disabled[-1]} if disabled else {}
         return shown
@@ -134,7 +134,7 @@ class Mgr:
         self._removed.pop((module, name), None)
 
     def module_option(self, module: str, name: str) -> Any:
-        """The typed value that the running mgr goes by; None where none has been set."""
+        """The value of an option in the running mgr, typed; None if not set."""
         removed = self._removed.get((module, name))
         if removed is not None:
             return self.config.typed(module, name, removed)
@@ -143,8 +143,10 @@ class Mgr:
     # -- writing ------------------------------------------------------------------------------
 
     def set_module_option(self, module: str, name: str, text: Optional[str]) -> None:
-        """A module sets an option. A value that will not do is dropped silently by 16 and is a
-        ValueError from 18 on."""
+        """Sets an option for a module.
+
+        An invalid value is ignored by 16 and raises ValueError from 18 on.
+        """
         with self.lock:
             try:
                 if text is None:
@@ -159,9 +161,9 @@ class Mgr:
             self.config_changed = True
 
     def notify_config(self) -> None:
-        """Tells the module that an option may have another value now, if one has.
+        """Notifies the module if an option may have changed.
 
-        Apart from the call that changed it, as in Ceph, where another thread does it.
+        Separate from the call that changed it, since in Ceph another thread does it.
         """
         if self.config_changed and self.module is not None:
             self.config_changed = False
@@ -170,9 +172,9 @@ class Mgr:
     def send_command(self, result: CommandResult, svc_type: str, svc_id: str,
                      command: str) -> None:
         """Queues a command; the first wait for any result makes the epoch for all of them."""
-        if self._read_config(result, json.loads(command)):
+        if self._answer_config_get(result, json.loads(command)):
             return
-        if self._answered(result, svc_type, command):
+        if self._answer_query(result, svc_type, command):
             return
         with self.lock, self.process.call("send_command"):
             if svc_type != "mon":
@@ -181,23 +183,26 @@ class Mgr:
             result.ev.before_wait = lambda timeout: self._wait(result, timeout)
             self.simulation.monitor.submit(command, result.complete)
 
-    def _answered(self, result: CommandResult, svc_type: str, command: str) -> bool:
-        """Was it a question? It needs no epoch; without a monitor it is never answered."""
+    def _answer_query(self, result: CommandResult, svc_type: str, command: str) -> bool:
+        """Answers a query, which needs no epoch; False for any other command.
+
+        Without a connection no answer comes.
+        """
         with self.lock:
             answer = (answer_to(command, self.cluster.map, self.release)
                       if svc_type == "mon" else None)
             if answer is None:
                 return False
             with self.process.call("get"):
-                self.count("mon_questions")
+                self.count("mon_queries")
                 if self.mon_connected:
                     result.complete(0, answer, "")
                 else:
                     result.ev.before_wait = lambda timeout: self._wait(result, timeout)
             return True
 
-    def _read_config(self, result: CommandResult, command: Dict[str, Any]) -> bool:
-        """Answers `config get` without a key: all that is set for a daemon. It needs no epoch.
+    def _answer_config_get(self, result: CommandResult, command: Dict[str, Any]) -> bool:
+        """Answers `config get` without a key, which needs no epoch; False for other commands.
 
         Without a connection no answer comes.
         """
@@ -212,7 +217,7 @@ class Mgr:
         return True
 
     def _wait(self, result: CommandResult, timeout: Optional[float]) -> None:
-        """Makes the epoch for a command, or lets time pass until it is due."""
+        """Makes the epoch of a command, or advances time until it is due."""
         with self.lock:
             self.simulation.wait_until(result.ev.is_set, timeout)
             if timeout is None and not result.ev.is_set():
@@ -228,7 +233,7 @@ class Mgr:
             self.simulation.commit()
 
     def set_health_checks(self, checks: Dict[str, Dict[str, Any]]) -> None:
-        """Replaces all health checks of the module; TypeError for a shape that Ceph refuses."""
+        """Replaces all health checks of the module; TypeError for a shape that Ceph rejects."""
         for code, check in checks.items():
             if not isinstance(check.get("detail", []), list):
                 raise TypeError(f"{code}: detail is not a list")

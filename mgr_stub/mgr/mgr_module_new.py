@@ -1,4 +1,4 @@
-"""`mgr_module` as Ceph 20 has it: every module makes a command registry of its own.
+"""`mgr_module` of Ceph 20: every module makes its own command registry.
 
 The names CLICommand, CLIReadCommand and CLIWriteCommand do not exist here.
 """
@@ -9,15 +9,15 @@ from typing import Dict, Type
 
 from .api import (
     CommandResult, HandleCommandResult, MgrModuleApi, MonCommandFailed, NotifyType, Option)
-from .handlers import Handler, Registering
+from .handlers import Handler, CommandDecorator
 from .osd_map_api import CRUSHMap, OSDMap
 
 __all__ = ["CLICommandBase", "CommandResult", "CRUSHMap", "HandleCommandResult", "MgrModule",
            "MonCommandFailed", "NotifyType", "OSDMap", "Option"]
 
 
-class CLICommandBase(Registering):
-    """Decorator that registers a handler; to be used through a subtype with its own registry."""
+class CLICommandBase(CommandDecorator):
+    """Decorator that registers a handler; used through a subtype with its own registry."""
 
     @classmethod
     def Read(cls, prefix: str, poll: bool = False) -> CLICommandBase:

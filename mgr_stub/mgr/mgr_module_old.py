@@ -1,4 +1,4 @@
-"""`mgr_module` as Ceph 16 to 19 have it: one global registry of commands per interpreter."""
+"""`mgr_module` of Ceph 16 to 19: one global registry of commands per interpreter."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, Dict, List
 
 from .api import (
     CommandResult, HandleCommandResult, MgrModuleApi, MonCommandFailed, NotifyType, Option)
-from .handlers import Handler, Registering
+from .handlers import Handler, CommandDecorator
 from .osd_map_api import CRUSHMap, OSDMap
 
 __all__ = ["CLICommand", "CLIReadCommand", "CLIWriteCommand", "CommandResult", "CRUSHMap",
@@ -14,10 +14,10 @@ __all__ = ["CLICommand", "CLIReadCommand", "CLIWriteCommand", "CommandResult", "
            "Option"]
 
 
-class CLICommand(Registering):
+class CLICommand(CommandDecorator):
     """Decorator that registers a handler: `@CLICommand('prefix', perm='rw')`."""
 
-    # Ceph's own shape: the registry is the class attribute
+    # as in Ceph the registry is a class attribute
     COMMANDS: Dict[str, Handler] = {}
 
 
@@ -40,9 +40,9 @@ class MgrModule(MgrModuleApi):
 
     @classmethod
     def handlers(cls) -> Dict[str, Handler]:
-        """Commands of this module: the global ones whose functions are of its package.
+        """Commands of this module: the registered ones whose functions are in its package.
 
-        In a mgr each module has an interpreter, and so a registry, of its own.
+        In a mgr each module has its own interpreter, and thus its own registry.
         """
         package = cls.__module__.partition(".")[0]
         return {prefix: handler for prefix, handler in CLICommand.COMMANDS.items()

@@ -1,4 +1,4 @@
-"""OSDMap and CRUSHMap as mgr modules see them."""
+"""OSDMap and CRUSHMap of the `mgr_module` API."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class OSDMap:
 
     def _pool(self, pool_id: int) -> Dict[str, Any]:
         if pool_id not in self._map.pools:
-            # what the C extension of Ceph 16 makes of a wrong pool id
+            # the error of Ceph 16's C extension for a wrong pool id
             raise SystemError("returned NULL without setting an exception")
         return self._map.pools[pool_id]
 
@@ -88,12 +88,12 @@ class OSDMap:
         if pool_id not in self._map.pools:
             self._pool(pool_id)
         pg_num = int(self._map.pools[pool_id]["pg_num"])
-        if ps >= pg_num:   # folded as Ceph does (raw_pg_to_pg): there is no PG that is not mapped
+        if ps >= pg_num:   # folded as Ceph does (raw_pg_to_pg)
             ps = stable_mod(ps, pg_num)
         pgid = f"{pool_id}.{ps:x}"
         up = self._map.up.get(pgid, ())
         primary = self._map.up_primary(pgid) if up else -1
-        if pgid not in self._map.pg_temp:  # most of them, and asked for one by one
+        if pgid not in self._map.pg_temp:  # most PGs; the hot path
             return {"up": list(up), "acting": list(up), "up_primary": primary,
                     "acting_primary": primary}
         acting = self._map.acting(pgid)

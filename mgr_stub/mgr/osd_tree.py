@@ -1,4 +1,4 @@
-"""get('osd_map_tree'): the CRUSH tree with the state of every OSD, as `ceph osd tree` shows it."""
+"""get('osd_map_tree'): the CRUSH tree with the state of every OSD, as in `ceph osd tree`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..osdmap.osd_map import OsdMap
 
 
 def osd_tree(osdmap: OsdMap, crush: CrushMap) -> Dict[str, Any]:
-    """Buckets (shadow trees aside) and OSDs; OSDs of no bucket are strays. New objects."""
+    """Buckets (without shadow trees) and OSDs; OSDs of no bucket are strays. New objects."""
     nodes: List[Dict[str, Any]] = []
     placed: Set[int] = set()
     for bucket in crush.buckets.values():

@@ -33,7 +33,7 @@ _CORE_LIMITS: Dict[str, Dict[str, Any]] = {
     "osd_max_backfills": {"min": 1},
 }
 
-#: Options of the built-in balancer that other modules read or set.
+#: Options of the built-in balancer that other modules use.
 BALANCER_OPTIONS: List[Dict[str, Any]] = [
     {"name": "active", "type": "bool", "default": True},
     {"name": "sleep_interval", "type": "secs", "default": 60},
@@ -45,16 +45,16 @@ BALANCER_OPTIONS: List[Dict[str, Any]] = [
 
 
 class Config:
-    """Texts by `who/name` (`mgr/mgr/MODULE/OPTION` for a module's option), typed when read."""
+    """Values as text by `who/name` (`mgr/mgr/MODULE/OPTION` for modules), typed when read."""
 
     def __init__(self, texts: Dict[str, str]) -> None:
         self._texts = texts
         self._modules: Dict[str, Dict[str, Mapping[str, Any]]] = {}
         #: Counts the changes of Ceph's own options.
         self.version = 0
-        #: Called with (module, option, text) when `ceph config rm` takes a module's option away.
+        #: Called with (module, option, text) when `ceph config rm` removes a module's option.
         self.on_removal: Callable[[str, str, str], None] = lambda module, name, text: None
-        #: Called with (module, option) when one is set anew.
+        #: Called with (module, option) when one is set.
         self.on_setting: Callable[[str, str], None] = lambda module, name: None
         self.declare("balancer", BALANCER_OPTIONS)
 
@@ -65,18 +65,18 @@ class Config:
     # -- module options -----------------------------------------------------------------------
 
     def module_option(self, module: str, name: str) -> Any:
-        """Typed value of a module's option that has been set; None while it is at its default."""
+        """Typed value of a module's option; None while it is not set."""
         return self.typed(module, name, self._texts.get(_module_key(module, name)))
 
     def typed(self, module: str, name: str, text: Optional[str]) -> Any:
-        """The typed value of a module's option of that text; None for none."""
+        """The text of a module's option as a typed value; None for None."""
         if text is None or module not in self._modules:
             return None
         option = self._modules[module].get(name, {})
         return parse_value(str(option.get("type", "str")), text)
 
     def set_module_option(self, module: str, name: str, text: str) -> None:
-        """Checks and stores; StubError with Ceph's sentence if the value will not do."""
+        """Checks and stores a value; StubError with Ceph's sentence if it is not valid."""
         option = self._modules.get(module, {}).get(name)
         if option is None:
             raise invalid(f"unrecognized config option 'mgr/{module}/{name}'")
@@ -95,7 +95,7 @@ class Config:
     def core(self, who: str, name: str) -> Value:
         """Effective typed value of one of Ceph's options for `mgr`, `osd`, `osd.3`, ...
 
-        KeyError for an option that does not exist, as `get_ceph_option` has it.
+        KeyError for an option that does not exist, as in `get_ceph_option`.
         """
         type_name, default = CORE_OPTIONS[name]
         section = who.partition(".")[0]
@@ -135,7 +135,7 @@ class Config:
         return _shown(self.core(who, name))
 
     def of_daemon(self, who: str) -> Dict[str, Dict[str, Any]]:
-        """What is set for a daemon, as `ceph config get WHO --format json` shows it."""
+        """All values set for a daemon, in the form of `ceph config get WHO --format json`."""
         found: Dict[str, Dict[str, Any]] = {}
         for section in ("global", who.partition(".")[0], who):
             for key, text in self._texts.items():

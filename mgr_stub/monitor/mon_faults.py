@@ -1,4 +1,4 @@
-"""What goes wrong between a mgr and the monitor, on command."""
+"""Injected faults between a mgr and the monitor, and the log of commands."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ Answer = Tuple[int, str, str]
 
 @dataclass
 class MonFaults:
-    """How the monitor misbehaves towards mgrs; commands of operators are not touched."""
+    """Faults of the monitor towards mgrs; commands of operators are not affected."""
 
     rng: random.Random
     #: Seconds between a command and its epoch.
     delay: float = 0.0
-    #: Share of the commands that are refused.
+    #: Share of the commands that are rejected.
     reject_ratio: float = 0.0
-    #: Share of the commands that are done but whose answer is an error, or never comes.
+    #: Share of the commands that are carried out but answered by an error, or never.
     lose_ratio: float = 0.0
-    #: Share of the PGs whose upmap items are dropped though the answer is 0, as where the monitor's
-    #: own check of a rule says no; always the same PGs.
+    #: Share of the PGs whose upmap items are dropped although the answer is 0, as if the monitor's
+    #: own check of a rule removed them; always the same PGs.
     drop_ratio: float = 0.0
     connected: bool = True
 
-    def refusal(self) -> Optional[Answer]:
-        """The answer of a monitor that refuses the next command, or None."""
+    def rejection(self) -> Optional[Answer]:
+        """The error that answers the next command, or None if it is not rejected."""
         if self.reject_ratio <= 0 or self.rng.random() >= self.reject_ratio:
             return None
         code = self.rng.choice((errno.EINVAL, errno.EPERM))
         return -code, "", "refused by the simulation"
 
     def drops(self, pgid: str) -> bool:
-        """Whether upmap items that a mgr sends for a PG do not stay in the map."""
+        """True if upmap items that a mgr sends for a PG are dropped."""
         return self.drop_ratio > 0 and random.Random(f"drop/{pgid}").random() < self.drop_ratio
 
     def loses(self) -> bool:
-        """Whether the answer to the next command is lost."""
+        """True if the answer to the next command is lost."""
         return self.lose_ratio > 0 and self.rng.random() < self.lose_ratio
 
     def lost_answer(self) -> Optional[Answer]:
-        """What comes instead of a lost answer; None if nothing ever comes."""
+        """The error in place of a lost answer; None if no answer ever comes."""
         if self.rng.random() < 0.5:
             return None
         return -errno.ETIMEDOUT, "", "the answer was lost by the simulation"
@@ -50,9 +50,9 @@ class MonFaults:
 
 @dataclass
 class LoggedCommand:
-    """A command that the monitor has been sent, and what became of it."""
+    """A command that the monitor has been sent, and its result."""
 
-    #: Virtual time (of the clock that never jumps) at which it was sent, and was done.
+    #: Monotonic virtual times at which it was sent and carried out.
     sent_at: float
     sender: str
     command: Dict[str, Any]
@@ -60,11 +60,11 @@ class LoggedCommand:
     #: None while it waits for its epoch.
     returncode: Optional[int] = None
     message: str = ""
-    #: The epoch that had it.
+    #: The epoch that it is part of.
     epoch: int = 0
-    #: Whether the map of that epoch had the upmap items as they were sent.
+    #: True if the map of that epoch had the upmap items as sent.
     kept: bool = True
-    #: What the sender was told, if anything; not always what is true.
+    #: The answer that the sender got, if any; not always the result.
     answer: Optional[Answer] = field(default=None)
 
     @property

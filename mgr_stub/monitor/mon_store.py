@@ -1,23 +1,23 @@
-"""What the simulated monitor keeps apart from the osdmap: key-value pairs and configuration."""
+"""What the simulated monitor stores besides the osdmap: key-value pairs and configuration."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Dict, Optional
 
-#: A config-key value of more bytes than this is refused (mon_config_key_max_entry_size).
+#: A larger config-key value is rejected (mon_config_key_max_entry_size).
 MAX_VALUE_BYTES = 65536
 
 
 @dataclass
 class MonStore:
-    """Survives a failover of the mgr. `config` holds {(who, option name): value as text}."""
+    """Survives a failover of the mgr. `config` holds {`who/name`: value as text}."""
 
     keys: Dict[str, str] = field(default_factory=dict)
     config: Dict[str, str] = field(default_factory=dict)
 
     def set_key(self, key: str, value: Optional[str]) -> bool:
-        """Stores or (None) removes a value; False if it is too big, the old one stays then."""
+        """Stores or (None) removes a value; False, with the old one kept, if it is too large."""
         if value is None:
             self.keys.pop(key, None)
             return True
@@ -28,9 +28,9 @@ class MonStore:
 
 
 class StoreCache:
-    """The mgr's view of its modules' keys: loaded once, then never corrected by the monitor.
+    """The mgr's cache of its modules' keys, loaded once and never updated from the monitor.
 
-    As in Ceph a value that the monitor refuses stays readable here until the next failover.
+    As in Ceph a value that the monitor rejects stays readable here until the next failover.
     """
 
     def __init__(self, store: MonStore, module_name: str) -> None:
@@ -38,13 +38,13 @@ class StoreCache:
         self._prefix = f"mgr/{module_name}/"
         self._values = {key[len(self._prefix):]: value for key, value in store.keys.items()
                         if key.startswith(self._prefix)}
-        #: How many writes the monitor has been sent, refused ones included.
+        #: Number of writes sent to the monitor, rejected ones included.
         self.writes = 0
         #: Writes that wait for a connection to the monitor; lost if the mgr dies before.
         self._waiting: Optional[Dict[str, Optional[str]]] = None
 
     def set_connected(self, connected: bool) -> None:
-        """Sends what has waited, or begins to wait."""
+        """Sends the waiting writes (True), or makes later writes wait (False)."""
         waiting = self._waiting or {}
         self._waiting = None if connected else waiting
         for key, value in waiting.items() if connected else ():

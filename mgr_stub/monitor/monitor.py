@@ -1,4 +1,4 @@
-"""The simulated monitor: takes commands, makes epochs, cleans upmap entries as Ceph's does."""
+"""The simulated monitor: queues commands, makes epochs, cleans upmap entries as Ceph does."""
 
 from __future__ import annotations
 
@@ -16,24 +16,22 @@ from ..osdmap.map_change import MapChange
 from ..osdmap.osd_map import RELEASES
 from ..osdmap.pool_entry import parent_of, pg_nums
 from ..osdmap.upmap import NONE, Items
-from . import pins
+from . import pg_upmap
 from .mon_faults import LoggedCommand, MonFaults
 
 Answer = Tuple[int, str, str]
 
-#: Flags that `osd set` and `osd unset` know.
+#: Flags of `osd set` and `osd unset`.
 FLAGS = ("full", "pause", "noup", "nodown", "noout", "noin", "nobackfill", "norebalance",
          "norecover", "noscrub", "nodeep-scrub", "notieragent", "nosnaptrim")
 
-
-#: How commands of the mgr are signed in the log.
+#: Sender of the mgr's commands in the log.
 MGR = "mgr.x"
-
 
 #: Most PGs that a pool may have.
 _MAX_PG_NUM = 65536
 
-#: What `osd pool set` changes of a pool; the last is the step that Ceph's PGs themselves ask for.
+#: Keys of a pool that a variable of `osd pool set` changes; the last variable is set by the PGs.
 _POOL_VARIABLES: Dict[str, Tuple[str, ...]] = {
     "pg_num": ("pg_num_target", "pg_placement_num_target"),
     "pgp_num": ("pg_placement_num_target",),
@@ -47,7 +45,7 @@ _POOL_VARIABLES: Dict[str, Tuple[str, ...]] = {
 class _Queued:
     entry: LoggedCommand
     done: Callable[[int, str, str], None]
-    #: Moment before which its epoch is not made.
+    #: Earliest moment of its epoch.
     due: float
 
     @property
@@ -59,7 +57,7 @@ class Monitor:
     """Commands wait in a queue; `prepare` turns those of one epoch into a MapChange.
 
     An upmap command for a PG that the same epoch already changes waits for the next epoch.
-    A return code of 0 for an upmap says nothing about the entry being kept.
+    As in Ceph a return code of 0 for an upmap does not mean that the entry is kept.
     """
 
     def __init__(self, cluster: Cluster, rng: Optional[random.Random] = None) -> None:
@@ -67,21 +65,21 @@ class Monitor:
         self.faults = MonFaults(rng or random.Random(0))
         #: Every command, in the order of sending.
         self.log: List[LoggedCommand] = []
-        #: Called with every command at the moment of its sending.
+        #: Called with every command when it is sent.
         self.observers: List[Callable[[LoggedCommand], None]] = []
         self._queue: List[_Queued] = []
-        self._clean_everything = True
+        self._clean_all = True
         self._handlers: Dict[str, Callable[[Dict[str, Any], MapChange], str]] = {
             "osd pg-upmap-items": self._set_items,
             "osd rm-pg-upmap-items": self._remove_items,
-            "osd pg-upmap": lambda command, change: pins.place(
+            "osd pg-upmap": lambda command, change: pg_upmap.set_mapping(
                 cluster, self._checked_pg(command), _osds(command), change),
-            "osd rm-pg-upmap": lambda command, change: pins.remove(
-                cluster, pins.FULL, self._checked_pg(command), change),
-            "osd pg-upmap-primary": lambda command, change: pins.choose_primary(
+            "osd rm-pg-upmap": lambda command, change: pg_upmap.remove(
+                cluster, pg_upmap.FULL, self._checked_pg(command), change),
+            "osd pg-upmap-primary": lambda command, change: pg_upmap.set_primary(
                 cluster, self._checked_pg(command), _osds(command)[0], change),
-            "osd rm-pg-upmap-primary": lambda command, change: pins.remove(
-                cluster, pins.PRIMARIES, self._checked_pg(command), change),
+            "osd rm-pg-upmap-primary": lambda command, change: pg_upmap.remove(
+                cluster, pg_upmap.PRIMARIES, self._checked_pg(command), change),
             "osd set-require-min-compat-client": self._set_min_compat_client,
             "osd set": self._set_flag,
             "osd unset": self._unset_flag,
@@ -96,7 +94,7 @@ class Monitor:
 
     def submit_from(self, sender: str, command_json: str,
                     done: Callable[[int, str, str], None]) -> None:
-        """As `submit`, for somebody else."""
+        """As `submit`, for another sender."""
         try:
             command = json.loads(command_json)
             if not isinstance(command, dict):
@@ -106,8 +104,8 @@ class Monitor:
         now = self.cluster.clock.now
         entry = LoggedCommand(now, sender, command)
         self.log.append(entry)
-        for witness in self.observers:
-            witness(entry)
+        for observer in self.observers:
+            observer(entry)
         item = _Queued(entry, done, now)
         if item.from_mgr:
             item.due += self.faults.delay
@@ -115,16 +113,16 @@ class Monitor:
 
     @property
     def busy(self) -> bool:
-        """Whether a command waits for its epoch."""
+        """True if a command waits for its epoch."""
         return bool(self._queue)
 
     @property
     def ready(self) -> bool:
-        """Whether a command waits that can have its epoch now."""
+        """True if a waiting command can have its epoch now."""
         return any(self._is_due(item) for item in self._queue)
 
     def next_moment(self) -> Optional[float]:
-        """The moment at which the next delayed command is due."""
+        """Moment at which the next delayed command is due."""
         return min((item.due for item in self._queue if self._reachable(item)), default=None)
 
     def _reachable(self, item: _Queued) -> bool:
@@ -136,7 +134,7 @@ class Monitor:
     # -- one epoch ----------------------------------------------------------------------------
 
     def prepare(self, change: MapChange) -> List[Callable[[], None]]:
-        """Puts the queued commands into the change; returns their answers, to be sent after it."""
+        """Puts the due commands into the change; returns functions that send their answers."""
         answers: List[Callable[[], None]] = []
         touched: Set[str] = set()
         later: List[_Queued] = []
@@ -145,8 +143,8 @@ class Monitor:
             if (pgid and pgid in touched) or not self._is_due(item):
                 later.append(item)
                 continue
-            refusal = self.faults.refusal() if item.from_mgr else None
-            answer = refusal or self._run(item.entry.command, change)
+            rejection = self.faults.rejection() if item.from_mgr else None
+            answer = rejection or self._run(item.entry.command, change)
             if item.from_mgr and pgid in change.upmap_items and self.faults.drops(pgid):
                 change.upmap_items[pgid] = None
             if pgid and answer[0] == 0:
@@ -156,7 +154,7 @@ class Monitor:
         return answers
 
     def _answer(self, item: _Queued, answer: Answer) -> Callable[[], None]:
-        """Tells the sender, if the answer is not lost; to be called when the epoch is made."""
+        """A function that answers the sender, unless the answer is lost; called after the epoch."""
         given: Optional[Answer] = answer
         if item.from_mgr and self.faults.loses():
             given = self.faults.lost_answer()
@@ -172,7 +170,7 @@ class Monitor:
         return tell
 
     def _keeps(self, command: Dict[str, Any]) -> bool:
-        """Whether the map has what a command to set upmap items asks for."""
+        """True if the map has the upmap items that a command has set."""
         if command.get("prefix") != "osd pg-upmap-items":
             return True
         numbers = [int(number) for number in command.get("id", [])]
@@ -191,14 +189,14 @@ class Monitor:
     def clean(self, change: MapChange) -> None:
         """Cancels and rewrites upmap entries, as OSDMap::check_pg_upmaps does in every epoch.
 
-        Entries that neither they nor the map under them have changed since need no second look.
+        Entries that have not changed, on a map that has not changed, are not checked again.
         """
         entries: Dict[str, Optional[Items]] = dict(change.upmap_items)
         if change.rest or change.removed_pools or change.moves_data:
-            pins.clean(self.cluster, change)
-        if self._clean_everything or change.removed_pools or change.moves_data:
+            pg_upmap.clean(self.cluster, change)
+        if self._clean_all or change.removed_pools or change.moves_data:
             entries = {**self.cluster.map.upmap_items, **entries}
-        self._clean_everything = False
+        self._clean_all = False
         for pgid, items in entries.items():
             if not items:
                 continue
@@ -219,7 +217,7 @@ class Monitor:
                 for source in range(counts["pg_num_pending"], counts["pg_num"])):
             return ()
         if pg.raw is None:
-            # without a raw mapping nothing can be judged: old entries stay, new ones do not
+            # without a raw mapping entries cannot be checked: old ones stay, new ones do not
             return cluster.map.upmap_items.get(pgid, ())
         return upmap.clean(cluster.crush, int(pool["crush_rule"]), int(pool["size"]), pg.raw,
                            items, self._reweight, cluster.upmap_base(pg))
@@ -321,7 +319,7 @@ class Monitor:
         return f"pool '{name}' removed"
 
     def _set_pool(self, command: Dict[str, Any], change: MapChange) -> str:
-        """The variables that operators (pg_num) and the mgr itself (*_actual) set."""
+        """Sets a variable of operators (pg_num, pgp_num) or of the mgr (*_actual)."""
         name, variable = str(command.get("pool", "")), str(command.get("var", ""))
         pool_id = self.cluster.map.pool_named(name)
         if pool_id is None or pool_id in change.removed_pools:
@@ -341,7 +339,7 @@ class Monitor:
 
 
 def _osds(command: Dict[str, Any]) -> List[int]:
-    """The OSDs that a command names; one alone comes without a list."""
+    """The OSDs of a command; a single one may come without a list."""
     named = command.get("id", [])
     osds = [int(osd) for osd in (named if isinstance(named, list) else [named])]
     if not osds:

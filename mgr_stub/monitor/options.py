@@ -1,4 +1,4 @@
-"""Typed options, as ceph's md_config_t parses, checks and returns them."""
+"""Typed option values, parsed and checked as by Ceph's md_config_t."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def parse_value(type_name: str, text: str) -> Value:
 
 
 def check_value(option: Mapping[str, Any], text: str) -> Value:
-    """As `parse_value`, and within the option's min, max and enum_allowed."""
+    """As `parse_value`; also checks the option's min, max and enum_allowed."""
     type_name = str(option.get("type", "str"))
     value = parse_value(type_name, text)
     allowed = option.get("enum_allowed")

@@ -1,7 +1,7 @@
 """The CRUSH tree and rules of the simulated cluster, from a `ceph osd crush dump`.
 
-Nothing here computes a mapping (raw_mapping.py does). What is here answers the questions of the
-monitor's upmap checks.
+No mapping is computed here (cluster/raw_mapping.py does that); this is what the monitor's upmap
+checks need.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class CrushMap:
         self._parents: Dict[Tuple[int, str], Dict[int, int]] = {}
 
     def as_dump(self) -> Dict[str, Any]:
-        """The dump that the map was made of; not to be changed."""
+        """The dump that the map was made of; callers must not change it."""
         return self._dump
 
     def shape_below(self, rule_id: int) -> Dict[int, Any]:
-        """What a rule's mappings follow from: steps, and items and weights of all its buckets."""
+        """What a rule's mappings depend on: its steps, and items and weights of its buckets."""
         shape: Dict[int, Any] = {0: self.rules.get(rule_id, {}).get("steps")}
         waiting = self.takes(rule_id)
         while waiting:
@@ -79,7 +79,7 @@ class CrushMap:
         return [step["item"] for step in steps if step["op"] == "take"]
 
     def rule_weights(self, rule_id: int) -> Dict[int, float]:
-        """{osd: CRUSH weight} over all takes of a rule: who may serve it at all."""
+        """{osd: CRUSH weight} of the OSDs below all takes of a rule: those it can choose."""
         if rule_id not in self._serving:
             union: Dict[int, float] = {}
             for take in self.takes(rule_id):

@@ -1,4 +1,4 @@
-"""What the next osdmap epoch changes, as an incremental map does."""
+"""The changes of one osdmap epoch, as in Ceph's OSDMap::Incremental."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .upmap import Items, Mapping
 
 @dataclass
 class MapChange:
-    """The changes of one epoch; None removes an entry."""
+    """The changes of one epoch; a value of None removes the entry."""
 
     upmap_items: Dict[str, Optional[Items]] = field(default_factory=dict)
     pg_temp: Dict[str, Optional[Mapping]] = field(default_factory=dict)
@@ -22,11 +22,11 @@ class MapChange:
     crush: Optional[Dict[str, Any]] = None
     #: Other keys of the dump: full ratios, erasure-code profiles.
     rest: Dict[str, Any] = field(default_factory=dict)
-    #: PGs whose full pg_upmap or chosen primary is another one in `rest`.
+    #: PGs whose pg_upmap or chosen primary changes in `rest`.
     remapped: Set[str] = field(default_factory=set)
     flags: Optional[FrozenSet[str]] = None
     min_compat_client: Optional[str] = None
-    #: A command that changes nothing but makes an epoch all the same.
+    #: Makes an epoch even if nothing else changes.
     bump: bool = False
 
     def __bool__(self) -> bool:
@@ -36,11 +36,11 @@ class MapChange:
 
     @property
     def only_serves(self) -> bool:
-        """Whether only the OSDs that serve PGs in the meantime change (pg_temp)."""
+        """True if nothing changes but pg_temp, the OSDs that serve PGs while data moves."""
         return not (self.upmap_items or self.removed_pools or self.flags is not None
                     or self.min_compat_client is not None or self.rest or self.moves_data)
 
     @property
     def moves_data(self) -> bool:
-        """Whether raw mappings or up sets may follow the change, apart from upmap items."""
+        """True if raw mappings or up sets may change, other than by upmap items."""
         return bool(self.osds or self.pools or self.crush is not None)

@@ -1,4 +1,4 @@
-"""Entries of `osds` in the osdmap dump: what changes as an OSD goes out, in, down or up."""
+"""Entries of `osds` in the osdmap dump, changed for an OSD that goes out, in, down or up."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from typing import Any, Dict
 AUTO_OUT = "autoout"
 
 
-def marked_out(entry: Dict[str, Any], by_itself: bool = False) -> Dict[str, Any]:
-    """The osdmap's entry of an OSD, with the OSD out; its reweight is kept for its return.
+def marked_out(entry: Dict[str, Any], automatically: bool = False) -> Dict[str, Any]:
+    """The entry of an OSD marked out; its reweight is kept for its return.
 
-    With `by_itself` it is the monitor who does it, so it comes back in as soon as it is up.
+    `automatically` means by the monitor: the OSD is marked in again as soon as it is up.
     """
     if float(entry["weight"]) <= 0:
         return entry
-    state = sorted({*entry["state"], AUTO_OUT}) if by_itself else entry["state"]
+    state = sorted({*entry["state"], AUTO_OUT}) if automatically else entry["state"]
     return {**entry, "in": 0, "weight": 0.0, "old_weight": float(entry["weight"]), "state": state}
 
 
 def marked_in(entry: Dict[str, Any]) -> Dict[str, Any]:
-    """The osdmap's entry of an OSD, with the OSD in, of the reweight that it had."""
+    """The entry of an OSD marked in, with its previous reweight."""
     if float(entry["weight"]) > 0:
         return entry
     return reweighted(entry, entry.get("old_weight", 0.0) or 1.0)
 
 
 def reweighted(entry: Dict[str, Any], weight: float) -> Dict[str, Any]:
-    """The osdmap's entry of an OSD of a reweight 0..1; above 0 it is forgotten that it was out."""
+    """The entry of an OSD with a reweight 0..1; above 0 the previous one is dropped."""
     if weight <= 0:
         return {**entry, "in": 0, "weight": 0.0}
     return {**entry, "in": 1, "weight": float(weight), "old_weight": 0.0,
@@ -35,14 +35,14 @@ def reweighted(entry: Dict[str, Any], weight: float) -> Dict[str, Any]:
 
 
 def marked_down(entry: Dict[str, Any]) -> Dict[str, Any]:
-    """The osdmap's entry of an OSD, with the OSD down."""
+    """The entry of an OSD marked down."""
     return {**entry, "up": 0, "state": [word for word in entry["state"] if word != "up"]}
 
 
 def marked_up(entry: Dict[str, Any], comes_in: bool, epoch: int) -> Dict[str, Any]:
-    """The osdmap's entry of an OSD, with the OSD up; with `comes_in` the monitor's out ends.
+    """The entry of an OSD marked up; with `comes_in` it is marked in if the monitor marked it out.
 
-    `epoch` is the one that has it up first: where it has been down, that is its `up_from`.
+    `epoch` is the first one with the OSD up; it becomes `up_from` of an OSD that was down.
     """
     if entry["up"]:
         started = entry

@@ -28,15 +28,15 @@ _READ_BALANCE = {"score_acting": 0.0, "score_stable": 0.0, "optimal_score": 0.0,
 
 
 def is_erasure(pool: MappingType[str, Any]) -> bool:
-    """Whether a pool of the osdmap dump is erasure-coded (positions of its PGs count)."""
+    """True if a pool of the osdmap dump is erasure-coded: the order of its PGs' OSDs matters."""
     return int(pool["type"]) == ERASURE
 
 
 @dataclass(frozen=True)
 class OsdMap:
-    """Immutable: the next epoch is a new one that shares what did not change.
+    """One epoch, immutable; the next one shares all unchanged tables with it.
 
-    `up` holds the up set of every PG, down OSDs left out, `pg_temp` the acting sets that differ.
+    `up` holds the up set of every PG without down OSDs, `pg_temp` the acting sets that differ.
     """
 
     epoch: int
@@ -48,7 +48,7 @@ class OsdMap:
     up: Dict[str, Mapping]
     min_compat_client: str
     modified: str
-    #: All other keys of the dump as the state file had them.
+    #: All other keys of the dump, as in the state file.
     rest: Dict[str, Any]
 
     def next(self, **changes: Any) -> OsdMap:
@@ -57,12 +57,12 @@ class OsdMap:
 
     @cached_property
     def full_upmaps(self) -> Dict[str, Mapping]:
-        """PGs that somebody has placed in full (pg_upmap)."""
+        """{pgid: OSDs} of the pg_upmap entries."""
         return {entry["pgid"]: tuple(entry["osds"]) for entry in self.rest.get("pg_upmap", [])}
 
     @cached_property
     def chosen_primaries(self) -> Dict[str, int]:
-        """PGs whose primary somebody has chosen (pg_upmap_primaries, since Ceph 18)."""
+        """{pgid: OSD} of the pg_upmap_primaries entries (since Ceph 18)."""
         return {entry["pgid"]: entry["primary_osd"]
                 for entry in self.rest.get("pg_upmap_primaries", [])}
 
@@ -77,7 +77,7 @@ class OsdMap:
         return float(self.osds[osd]["weight"]) if osd in self.osds else 0.0
 
     def acting(self, pgid: str) -> Mapping:
-        """Who serves the PG: its pg_temp less what is down, else its up set."""
+        """Acting set of the PG: its pg_temp without down OSDs, else its up set."""
         temp = self.pg_temp.get(pgid)
         if temp is None:
             return self.up.get(pgid, ())
@@ -96,11 +96,11 @@ class OsdMap:
 
     @cached_property
     def has_affinities(self) -> bool:
-        """Whether an OSD has another primary affinity than 1."""
+        """True if any OSD has a primary affinity other than 1."""
         return has_affinities(self.osds)
 
     def up_primary(self, pgid: str) -> int:
-        """Who leads the PG if `up` serves it; -1 if nobody is there."""
+        """Primary of the up set; -1 if it is empty."""
         up = self.up.get(pgid, ())
         if not self.has_affinities:
             return primary_of(up)
@@ -111,7 +111,7 @@ class OsdMap:
         return up[place] if place >= 0 else -1
 
     def acting_primary(self, pgid: str) -> int:
-        """Who leads the PG now."""
+        """Primary of the acting set."""
         acting = self.acting(pgid)
         if pgid not in self.pg_temp or acting == ():
             return self.up_primary(pgid)
@@ -148,7 +148,7 @@ class OsdMap:
         return float(self.rest.get(name, usual[name]))
 
     def dump(self, release: int) -> Dict[str, Any]:
-        """The map as `OSDMap.dump()` and `ceph osd dump` show it in a release; new objects."""
+        """The map in the form of `ceph osd dump` of a release; new objects."""
         flags = sorted(self.flags)
         shown = {
             **self.rest,
@@ -173,7 +173,7 @@ class OsdMap:
 
 
 def _pool_of_release(pool: Dict[str, Any], release: int) -> Dict[str, Any]:
-    """Ceph 18 and later tell the read balance of replicated pools, 20 its type besides."""
+    """A pool's entry; Ceph 18 and later add the read balance of replicated pools, 20 its type."""
     shaped = dict(pool)
     if release >= 20:
         shaped = {"is_stretch_pool": False, "nonprimary_shards": "{}", **shaped}
@@ -188,14 +188,14 @@ def _pool_of_release(pool: Dict[str, Any], release: int) -> Dict[str, Any]:
 
 
 def _entry(osd: Dict[str, Any]) -> Dict[str, Any]:
-    """An osds[] record: Ceph tells the reweight that an OSD had before it was out elsewhere."""
+    """An osds[] record, without the reweight before `out`: that is in osd_xinfo[]."""
     shown = {**osd, "state": list(osd["state"])}
     shown.pop("old_weight", None)
     return shown
 
 
 def _xinfo(records: List[Dict[str, Any]], osds: Dict[int, Dict[str, Any]]) -> List[Dict[str, Any]]:
-    """osd_xinfo[] with the 16.16 reweights that OSDs had before they were out, 0 of those in."""
+    """osd_xinfo[] with the 16.16 reweights of OSDs before they were out, 0 for those in."""
     known = {int(record["osd"]): record for record in records}
     for osd, entry in osds.items():
         old = int(entry.get("old_weight", 0.0) * REWEIGHT_ONE)
@@ -210,7 +210,7 @@ def _dump_items(pgid: str, items: Items) -> Dict[str, Any]:
 
 
 def up_from_mapping(mapping: Mapping, erasure: bool, osdmap: OsdMap) -> Mapping:
-    """The up set of a mapping: down OSDs leave a hole (erasure) or are left out (replicated)."""
+    """The up set of a mapping: down OSDs become holes (erasure) or are left out (replicated)."""
     if all(osdmap.is_up(osd) for osd in mapping):
         return mapping
     if erasure:

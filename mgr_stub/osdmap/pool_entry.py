@@ -1,4 +1,4 @@
-"""What a pool's entry in the osdmap says about its PGs."""
+"""PG numbers of a pool, from its entry in the osdmap dump."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, Dict
 
 
 def pg_nums(pool: Dict[str, Any]) -> Dict[str, int]:
-    """pg_num and its relatives, which old state files leave out."""
+    """pg_num, pgp_num and their targets; those missing in old state files are filled in."""
     pg_num = int(pool["pg_num"])
     target = int(pool.get("pg_num_target") or pg_num)
     placement = int(pool.get("pg_placement_num") or pg_num)
@@ -16,16 +16,16 @@ def pg_nums(pool: Dict[str, Any]) -> Dict[str, int]:
 
 
 def in_transition(pool: Dict[str, Any]) -> bool:
-    """Whether pg_num or pgp_num is still on its way."""
+    """True if pg_num or pgp_num has not reached its target."""
     return len(set(pg_nums(pool).values())) > 1
 
 
 def share_of(position: int, pg_num: int) -> int:
-    """The part of a pool's objects that a PG has, 1 or 2: those still to be split have double."""
+    """Relative share of a pool's objects that a PG has: 2 for a PG still to be split, else 1."""
     half = (1 << (pg_num - 1).bit_length()) >> 1
     return 2 if position < half and position + half >= pg_num else 1
 
 
 def parent_of(position: int) -> int:
-    """The PG that a PG is split from and merged into."""
+    """Position of the PG that a PG is split from and merged into."""
     return position & ~(1 << (position.bit_length() - 1)) if position else 0

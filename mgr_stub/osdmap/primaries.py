@@ -1,9 +1,9 @@
-"""Who leads a PG: a primary somebody has chosen, primary affinity, and shards that cannot lead.
+"""The primary of a PG: set by pg_upmap_primaries, primary affinity, and nonprimary shards.
 
-The affinity's dice are those of OSDMap::_apply_primary_affinity. In a pool with EC optimizations
-(Ceph 20) the shards in `nonprimary_shards` cannot lead; where `up` would have one of them do it,
-the PG keeps a pg_temp entry for ever. The osdmap keeps such entries with the shards that can lead
-first; `acting`, wherever it is told, is in the order of the shards.
+The hash of the affinity is that of OSDMap::_apply_primary_affinity. In a pool with EC optimizations
+(Ceph 20) the shards in `nonprimary_shards` cannot be primary; if `up` begins with one of them, the
+PG keeps a permanent pg_temp entry. The osdmap stores such entries with the shards that can be
+primary first; reported acting sets are in the order of the shards.
 """
 
 from __future__ import annotations
@@ -23,8 +23,10 @@ Osds = MappingType[int, MappingType[str, Any]]
 
 def with_primary(mapping: Mapping, primary: Optional[int],
                  is_out: Callable[[int], bool]) -> Mapping:
-    """The mapping with a chosen primary in front, where it is a member and not out
-    (pg_upmap_primaries, OSDMap::_apply_upmap)."""
+    """The mapping with the primary in front, if that is a member and not out.
+
+    As OSDMap::_apply_upmap does for pg_upmap_primaries.
+    """
     if primary is None or primary not in mapping or is_out(primary):
         return mapping
     swapped = list(mapping)
@@ -34,13 +36,13 @@ def with_primary(mapping: Mapping, primary: Optional[int],
 
 
 def has_affinities(osds: Osds) -> bool:
-    """Whether an OSD has another primary affinity than 1."""
+    """True if any OSD has a primary affinity other than 1."""
     return any(float(entry.get("primary_affinity", 1.0)) != 1.0 for entry in osds.values())
 
 
 def leading_place(members: Sequence[int], osds: Osds, pool: MappingType[str, Any],
                   position: int) -> int:
-    """The place of the primary among the members of a PG's `up`; -1 if there is none."""
+    """Index of the primary among the members of a PG's `up`; -1 if there is none."""
     present = [place for place, osd in enumerate(members) if osd != NONE]
     if not present or all(_affinity(osds, members[place]) >= _ALWAYS for place in present):
         return present[0] if present else -1
@@ -67,7 +69,7 @@ def with_leader_first(members: Mapping, osds: Osds, pool: MappingType[str, Any],
 
 
 def nonprimary_shards(pool: MappingType[str, Any]) -> FrozenSet[int]:
-    """Shards of a pool's PGs that cannot lead, from its entry in the osdmap dump: `{1,2,3}`."""
+    """Shards of a pool's PGs that cannot be primary, from its entry in the dump: `{1,2,3}`."""
     shown = str(pool.get("nonprimary_shards", "")).strip("{}")
     return frozenset(int(word) for word in shown.split(",") if word)
 
@@ -78,12 +80,12 @@ def _order(size: int, pool: Dict[str, Any]) -> List[int]:
 
 
 def as_kept(acting: Sequence[int], pool: Dict[str, Any]) -> Mapping:
-    """An acting set in shard order as pg_temp has it."""
+    """An acting set in shard order, reordered as pg_temp stores it."""
     return tuple(acting[shard] for shard in _order(len(acting), pool))
 
 
 def in_shard_order(temp: Sequence[int], pool: Dict[str, Any]) -> Mapping:
-    """A pg_temp entry in shard order."""
+    """A pg_temp entry, reordered into shard order."""
     found = [NONE] * len(temp)
     for osd, shard in zip(temp, _order(len(temp), pool)):
         found[shard] = osd

@@ -1,9 +1,10 @@
-"""How a PG's raw mapping follows CRUSH through a change of the map.
+"""Update of a PG's raw mapping when the result of CRUSH changes with the map.
 
-A raw mapping that was CRUSH's answer before is CRUSH's answer afterwards. One that was not (made
-clusters, mappings of an older map) changes only where CRUSH's answer has changed: OSDs that are new
-in it come in, at the place of one that is gone or has left it if the rule allows, and OSDs that may
-not serve any more go; where that cannot be done within the rule, CRUSH's whole answer is taken.
+A raw mapping that was CRUSH's result before the change is CRUSH's result after it. Any other one
+(made clusters, mappings of an older map) changes only where CRUSH's result has changed: OSDs that
+are new in it are added, if the rule allows in the place of an OSD that has left it, and OSDs that
+may not serve any more are removed. If that is not possible within the rule, CRUSH's whole result is
+taken.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from .upmap import NONE, Mapping
 
 def follow(raw: Mapping, before: Mapping, after: Mapping, may_serve: Callable[[int], bool],
            legal: Callable[[Sequence[int]], bool]) -> Mapping:
-    """The raw mapping after a change in which CRUSH's answer went from `before` to `after`.
+    """The raw mapping after a change in which CRUSH's result went from `before` to `after`.
 
-    `may_serve` tells the OSDs that the rule can still give, `legal` whether the rule allows a set.
+    `may_serve(osd)` is true if the rule can still choose the OSD, `legal(osds)` if it allows a set.
     """
     if raw == before or len(raw) != len(after):
         return after
@@ -36,7 +37,7 @@ def follow(raw: Mapping, before: Mapping, after: Mapping, may_serve: Callable[[i
 
 def _places(now: List[int], after: Mapping, before: Mapping, osd: int,
             may_serve: Callable[[int], bool]) -> List[int]:
-    """All places, the best one for a newcomer first."""
+    """All places, the best one for a new OSD first."""
     def rank(place: int) -> int:
         if not may_serve(now[place]):
             return 0
@@ -48,7 +49,7 @@ def _places(now: List[int], after: Mapping, before: Mapping, osd: int,
 
 def _put(now: List[int], osd: int, places: List[int], kept: List[int],
          legal: Callable[[Sequence[int]], bool]) -> bool:
-    """Puts the OSD at the first of the places that is not `kept` and allowed."""
+    """Puts the OSD at the first allowed place that is not `kept`; False if there is none."""
     for place in places:
         trial = now[:place] + [osd] + now[place + 1:]
         if now[place] not in kept and legal(trial):

@@ -1,7 +1,7 @@
 """Upmap items as Ceph treats them: applying, inverting, verifying and cleaning.
 
-Written apart from the balancer's own legality check on purpose: the simulated monitor must be able
-to disagree with it.
+Independent of the module's own legality check on purpose: the simulated monitor must be able to
+disagree with it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def apply_items(raw: Sequence[int], items: Items, is_out: Callable[[int], bool])
 
 
 def invert_items(mapped: Sequence[int], items: Items) -> Mapping:
-    """The raw mapping behind a mapping whose members are all present; check it by applying."""
+    """The raw mapping of a complete mapping; the caller verifies it by applying the items."""
     raw = list(mapped)
     for source, target in reversed(items):
         if target in raw and source not in raw:
@@ -59,7 +59,7 @@ def verify(crush: CrushMap, rule_id: int, size: int, up: Sequence[int]) -> Optio
             root = step["item"]
         elif operation.startswith("choose"):
             number = _fan_out(step, size)
-            # the first step of a type in a take counts, later ones of that type do not
+            # only the first step of a type in a take counts
             levels.setdefault(step["type"], number)
             problem = _check_step(crush, rule_id, operation, step["type"], number, up)
             if problem:
@@ -86,7 +86,7 @@ def _check_step(crush: CrushMap, rule_id: int, operation: str, type_name: str, n
     for osd in up:
         parent = crush.parent_of_type(osd, type_name, rule_id)
         if parent:
-            held.setdefault(parent, set()).add(osd)  # an OSD that is there twice counts once
+            held.setdefault(parent, set()).add(osd)  # an OSD listed twice counts once
     if operation.startswith("chooseleaf"):
         for parent, osds in held.items():
             if len(osds) > 1:
@@ -98,9 +98,9 @@ def _check_step(crush: CrushMap, rule_id: int, operation: str, type_name: str, n
 
 def clean(crush: CrushMap, rule_id: int, size: int, raw: Sequence[int], items: Items,
           reweight: Callable[[int], float], base: Optional[Sequence[int]] = None) -> Items:
-    """What OSDMap::check_pg_upmaps leaves of the items; empty means that the entry is removed.
+    """The items that OSDMap::check_pg_upmaps keeps; empty means that the entry is removed.
 
-    `base` is a full pg_upmap in place of `raw`, which the sources are looked for in all the same.
+    `base` is a pg_upmap in place of `raw`; sources are searched in `raw` all the same.
     """
     def is_out(osd: int) -> bool:
         return reweight(osd) <= 0

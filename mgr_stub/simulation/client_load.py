@@ -1,4 +1,4 @@
-"""What clients write and delete: the PGs of a pool and their OSDs grow and shrink."""
+"""Writes and deletes of clients, which change the size of PGs and the bytes on OSDs."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from ..osdmap.upmap import NONE
 from .backfill import Backfill
 from .timers import Timer
 
-#: Bytes of an object in a pool that has none yet.
+#: Bytes of an object in an empty pool.
 OBJECT_BYTES = 4 << 20
 
-#: Seconds between two steps of a continuous load, few and many PGs.
+#: Seconds between two steps of a continuous load, with up to and above `_MANY_PGS` PGs.
 _STEP_SECONDS = 60.0
 _LONG_STEP_SECONDS = 300.0
 _MANY_PGS = 2000
 
 
 class ClientLoad(Timer):
-    """Writes and deletes, at once or continuously; each PG of a pool gets its share by hash."""
+    """Writes and deletes, single or continuous; each PG of a pool gets its share by hash."""
 
     def __init__(self, cluster: Cluster, backfill: Backfill) -> None:
         self._cluster = cluster
@@ -36,7 +36,7 @@ class ClientLoad(Timer):
     # -- continuous ---------------------------------------------------------------------------
 
     def grow(self, pool_id: int, bytes_per_second: float) -> None:
-        """Sets the rate at which a pool's stored bytes grow (or shrink); 0 stops it."""
+        """Sets the rate at which a pool grows (negative: shrinks), in user bytes; 0 stops it."""
         self.run()
         self.rates.pop(pool_id, None)
         if bytes_per_second:
@@ -63,9 +63,9 @@ class ClientLoad(Timer):
     # -- at once ------------------------------------------------------------------------------
 
     def write(self, pool_id: int, count: int) -> int:
-        """Adds user bytes to a pool (negative: deletes); returns how many it has taken.
+        """Adds user bytes to a pool (negative: deletes); returns the number of bytes added.
 
-        Nothing is written to a PG that has an OSD above the full ratio, or that is inactive.
+        A PG takes no writes if one of its OSDs is above the full ratio or if it is inactive.
         """
         pgs = self._cluster.pgs_of(pool_id)
         pg_num = int(self._cluster.map.pools[pool_id]["pg_num"])
@@ -95,7 +95,7 @@ class ClientLoad(Timer):
         return True
 
     def _resize(self, pg: Pg, change: int) -> int:
-        """Makes a PG larger or smaller on all OSDs that are up; returns the bytes of change."""
+        """Changes the size of a PG on all OSDs that are up; returns the change in bytes."""
         cluster = self._cluster
         change = max(change, -max(0, pg.num_bytes))
         if not change or not pg.movable:
@@ -117,7 +117,7 @@ class ClientLoad(Timer):
             pg.writes += max(1, abs(objects))
             if pg.writes >= self._cluster.log_length():
                 pg.writes = None
-        pg.short_logs = frozenset()  # all logs are cut at the same entry again
+        pg.short_logs = frozenset()  # a write trims all logs to the same entry
         pg.complete_strays = frozenset()
         pg.num_copies += objects * cluster.size_of(pg)
         old, pg.shard = pg.shard, cluster.shard_bytes(pg)
@@ -131,7 +131,7 @@ class ClientLoad(Timer):
         return change
 
     def _object_size(self, pool_id: int) -> int:
-        """Bytes of an object of the pool, by what it had when it was first written to."""
+        """Bytes of an object of the pool: the mean at the pool's first write."""
         if pool_id not in self._object_bytes:
             pgs: List[Pg] = self._cluster.pgs_of(pool_id)
             stored, objects = sum(pg.num_bytes for pg in pgs), sum(pg.num_objects for pg in pgs)

@@ -1,7 +1,7 @@
-"""What a new mgr shows while some OSDs have not reported to it yet.
+"""Statistics of a new mgr to which some OSDs have not reported yet.
 
-It says `pg_ready` all the same. PGs that one of them leads are `unknown` with nothing in them, the
-sums of the pools and of what is misplaced lack them, and those OSDs have no statistics.
+`pg_ready` is true nevertheless. PGs whose primary is such an OSD are `unknown` and empty, sums of
+pools and misplaced objects do not include them, and such OSDs have no statistics.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ _UNKNOWN = "unknown"
 
 
 def without_reports(name: str, value: Any, cluster: Cluster, silent: FrozenSet[int]) -> Any:
-    """A structure of get() without what these OSDs would have reported."""
+    """A structure of get() without the reports of the `silent` OSDs."""
     if name == "pg_progress":
-        return {**value, "pgs": {pgid: record if _is_told(cluster, pgid, silent) else {
+        return {**value, "pgs": {pgid: record if _is_reported(cluster, pgid, silent) else {
             **record, "num_bytes": 0, "num_bytes_recovered": 0, "reported_epoch": 0,
             "state": _UNKNOWN} for pgid, record in value["pgs"].items()}}
     if name == "pg_stats":
@@ -37,13 +37,13 @@ def without_reports(name: str, value: Any, cluster: Cluster, silent: FrozenSet[i
     return value
 
 
-def _is_told(cluster: Cluster, pgid: str, silent: FrozenSet[int]) -> bool:
+def _is_reported(cluster: Cluster, pgid: str, silent: FrozenSet[int]) -> bool:
     return cluster.map.acting_primary(pgid) not in silent
 
 
 def _pgs(records: List[Dict[str, Any]], cluster: Cluster,
          silent: FrozenSet[int]) -> List[Dict[str, Any]]:
-    return [record if _is_told(cluster, record["pgid"], silent) else {
+    return [record if _is_reported(cluster, record["pgid"], silent) else {
         **record, "state": _UNKNOWN, "reported_epoch": 0,
         "stat_sum": dict.fromkeys(record["stat_sum"], 0)} for record in records]
 
@@ -55,7 +55,7 @@ def _of_osds(records: List[Dict[str, Any]], silent: FrozenSet[int]) -> List[Dict
 def _pool(record: Mapping[str, Any], cluster: Cluster, silent: FrozenSet[int]) -> Dict[str, Any]:
     sums = dict(record["stat_sum"])
     for pg in cluster.pgs_of(int(record["poolid"])):
-        if not _is_told(cluster, pg.pgid, silent):
+        if not _is_reported(cluster, pg.pgid, silent):
             for key, amount in (("num_bytes", pg.num_bytes), ("num_objects", pg.num_objects),
                                 ("num_object_copies", pg.num_copies)):
                 sums[key] = max(0, sums.get(key, 0) - amount)
@@ -63,14 +63,14 @@ def _pool(record: Mapping[str, Any], cluster: Cluster, silent: FrozenSet[int]) -
 
 
 def _status(value: Mapping[str, Any], cluster: Cluster, silent: FrozenSet[int]) -> Dict[str, Any]:
-    unknown = [pg for pg in cluster.pgs.values() if not _is_told(cluster, pg.pgid, silent)]
+    unknown = [pg for pg in cluster.pgs.values() if not _is_reported(cluster, pg.pgid, silent)]
     if not unknown:
         return dict(value)
     by_pool = [{**entry, "pg_state_counts": _recounted(
         entry["pg_state_counts"], cluster,
         [pg for pg in unknown if pg.pool_id == entry["pool_id"]])}
         for entry in value["pgs_by_pool_state"]]
-    return {**_without_trouble(value, cluster, unknown),
+    return {**_without_unreported(value, cluster, unknown),
             "unknown_pgs_ratio": len(unknown) / len(cluster.pgs),
             "num_objects": value["num_objects"] - sum(pg.num_objects for pg in unknown),
             "pgs_by_state": _recounted(value["pgs_by_state"], cluster, unknown),
@@ -79,7 +79,7 @@ def _status(value: Mapping[str, Any], cluster: Cluster, silent: FrozenSet[int]) 
 
 def _recounted(rows: List[Dict[str, Any]], cluster: Cluster,
                unknown: List[Pg]) -> List[Dict[str, Any]]:
-    """PGs by state, with some that nobody has reported."""
+    """PGs by state, with the unreported ones counted as unknown."""
     counts = {row["state_name"]: row["count"] for row in rows}
     for pg in unknown:
         state = pg_reports.state_of(cluster, pg)
@@ -88,8 +88,8 @@ def _recounted(rows: List[Dict[str, Any]], cluster: Cluster,
     return [{"state_name": state, "count": count} for state, count in counts.items() if count > 0]
 
 
-def _without_trouble(value: Any, cluster: Cluster, unknown: List[Pg]) -> Dict[str, Any]:
-    """What is misplaced and degraded, less what PGs that nobody has reported have of it."""
+def _without_unreported(value: Any, cluster: Cluster, unknown: List[Pg]) -> Dict[str, Any]:
+    """Misplaced and degraded figures without those of the unreported PGs."""
     shown = dict(value)
     copies = sum(pg.num_copies for pg in unknown)
     hidden = [pg_reports.reported(cluster, pg)[1] for pg in unknown]

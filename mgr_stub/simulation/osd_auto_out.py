@@ -1,4 +1,4 @@
-"""The monitor's care for OSDs: one that stays down is marked out, and in when it is back."""
+"""The monitor marks OSDs out that stay down (mon_osd_down_out_interval)."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ class OsdAutoOut(Timer):
         self._config = config
         #: Makes the epoch of a change.
         self._enact = enact
-        #: When each OSD went down; those that the state file has down stay in.
+        #: When each OSD went down; those down in the state file stay in.
         self._down_since: Dict[int, float] = {}
-        self._seen = cluster.map.osds
-        self._down_at_first = {osd for osd, entry in self._seen.items() if not entry["up"]}
+        self._known_osds = cluster.map.osds
+        self._down_at_first = {osd for osd, entry in self._known_osds.items() if not entry["up"]}
 
     def next_moment(self) -> Optional[float]:
         osdmap = self._cluster.map
-        if osdmap.osds is not self._seen:
-            self._look(osdmap.osds)
+        if osdmap.osds is not self._known_osds:
+            self._update(osdmap.osds)
         if not self._down_since or "noout" in osdmap.flags:
             return None
         return min(self._down_since.values()) + self._interval()
 
-    def _look(self, osds: Dict[int, Dict[str, Any]]) -> None:
+    def _update(self, osds: Dict[int, Dict[str, Any]]) -> None:
         known, now = self._down_since, self._cluster.clock.now
-        self._seen = osds
+        self._known_osds = osds
         self._down_at_first &= {osd for osd, entry in osds.items() if not entry["up"]}
         self._down_since = {
             osd: known.get(osd, now) for osd, entry in osds.items()
@@ -51,4 +51,4 @@ class OsdAutoOut(Timer):
             del self._down_since[osd]
         osds = self._cluster.map.osds
         self._enact(MapChange(
-            osds={osd: marked_out(osds[osd], by_itself=True) for osd in due}))
+            osds={osd: marked_out(osds[osd], automatically=True) for osd in due}))

@@ -1,4 +1,4 @@
-"""The mgr's own changes of pg_num and pgp_num, step by step towards their targets.
+"""The mgr's steps of pg_num and pgp_num towards their targets.
 
 Follows DaemonServer::adjust_pgs: splits go in one step as soon as all PGs of the pool are active,
 pgp_num follows as the misplaced budget allows, and a merge waits until both PGs are clean on the
@@ -19,13 +19,13 @@ from . import statistics
 from .splitting import can_merge
 from .timers import Timer
 
-#: Seconds between two looks; the mgr's statistics are that old, so it could not be faster.
+#: Seconds between two steps; the mgr's statistics come at this interval.
 STEP_SECONDS = 5.0
 
-#: Most PGs that may be in creation at once (mon_osd_max_creating_pgs).
+#: Largest number of PGs in creation at once (mon_osd_max_creating_pgs).
 _MAX_CREATING = 1024
 
-#: Seconds without a step after which nobody waits for the next.
+#: Seconds without a step after which the pool counts as stuck, and the simulation as idle.
 _STUCK_SECONDS = 600.0
 
 SENDER = "mgr.x pg_num"
@@ -42,16 +42,16 @@ class PgNumSteps(Timer):
         self._mgr_is_alive = mgr_is_alive
         self._next = 0.0
         self._last_step = 0.0
-        #: The pools as they were when none was in transition.
-        self._at_rest: Optional[Dict[int, Dict[str, Any]]] = None
+        #: The pools of the last map in which none was in transition.
+        self._stable_pools: Optional[Dict[int, Dict[str, Any]]] = None
 
     def _changing(self) -> Dict[int, Dict[str, Any]]:
         pools = self._cluster.map.pools
-        if pools is self._at_rest:
+        if pools is self._stable_pools:
             return {}
         changing = {pool_id: pool for pool_id, pool in pools.items() if in_transition(pool)}
         if not changing:
-            self._at_rest = pools
+            self._stable_pools = pools
         return changing
 
     def next_moment(self) -> Optional[float]:
@@ -62,7 +62,7 @@ class PgNumSteps(Timer):
         return self._next
 
     def idle(self) -> bool:
-        """Nobody waits for steps that something else keeps from being made."""
+        """True if no pool is in transition, or only pools that are stuck."""
         return not self._changing() or (
             self._cluster.clock.now - self._last_step > _STUCK_SECONDS)
 
@@ -78,16 +78,16 @@ class PgNumSteps(Timer):
                 self._set(pool, "pg_num_actual", min(now["pg_num_target"],
                                                      now["pg_num"] + _MAX_CREATING))
         elif now["pg_num_target"] < now["pg_num"]:
-            if self._merges(pool_id, pool, now):
+            if self._merge_step(pool_id, pool, now):
                 return
         self._adjust_pgp_num(pool_id, pool, now)
 
-    def _merges(self, pool_id: int, pool: Dict[str, Any], now: Dict[str, int]) -> bool:
-        """Merges the last PG if it can be; whether a step was made."""
+    def _merge_step(self, pool_id: int, pool: Dict[str, Any], now: Dict[str, int]) -> bool:
+        """Makes a step of merging the last PG if possible; True if one was made."""
         cluster = self._cluster
         source = now["pg_num"] - 1
         if now["pg_num_pending"] < now["pg_num"]:
-            # both have stopped serving clients by now, so they can become one
+            # both PGs have stopped serving clients and can be merged
             if can_merge(cluster, pool_id, source):
                 self._set(pool, "pg_num_merged", source)
             else:
@@ -118,14 +118,14 @@ class PgNumSteps(Timer):
         misplaced = status.get("misplaced_ratio", 0.0)
         if misplaced > limit:
             return
-        room = min(limit - misplaced, limit / 2)
-        step = max(int(now["pg_num"] * room), 1)
+        budget = min(limit - misplaced, limit / 2)
+        step = max(int(now["pg_num"] * budget), 1)
         objects = statistics.pool_sums(self._cluster)[pool_id].stat_sum["num_objects"]
         if target > pgp_num and objects <= target:
             step = target  # an empty pool has nothing to move
         following = max(pgp_num - step, min(pgp_num + step, target))
         if target < pgp_num and now["pg_num_target"] < now["pg_num"]:
-            # not far ahead of the merges, lest PGs pile up
+            # not far ahead of the merges, as in Ceph, so that PGs do not pile up
             following = max(following, now["pg_num"] - max(8, int(now["pg_num"] * limit)))
         if following != pgp_num:
             self._set(pool, "pgp_num_actual", following)

@@ -1,4 +1,4 @@
-"""What the mgr has of the OSDs' reports: fresh, late, frozen or noisy."""
+"""The reports that the mgr has of OSDs and PGs: fresh, late, frozen or noisy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from . import statistics
 from .missing_reports import without_reports
 from .timers import Timer
 
-#: The structures of `MgrModule.get` that are made of reports.
+#: Structures of `MgrModule.get` that are built from reports.
 REPORTED: Dict[str, Callable[[Cluster], Any]] = {
     "pg_progress": statistics.pg_progress,
     "pg_stats": lambda cluster: {"pg_stats": statistics.pg_stats(cluster)},
@@ -23,72 +23,72 @@ REPORTED: Dict[str, Callable[[Cluster], Any]] = {
     "df": statistics.df,
 }
 
-#: Seconds between two reports of an OSD (mgr_stats_period): noise stays the same for as long.
+#: Seconds between two reports of an OSD (mgr_stats_period); noise is constant in between.
 _PERIOD = 5.0
 
-#: Pictures kept of each span of the lag.
-_PICTURES_PER_LAG = 4
+#: Snapshots taken per span of the lag.
+_SNAPSHOTS_PER_LAG = 4
 
-_Picture = Dict[str, Any]
+_Snapshot = Dict[str, Any]
 
 
 class Reports(Timer):
-    """Answers with the newest picture of the cluster that is old enough.
+    """Answers with the newest snapshot of the statistics that is old enough.
 
-    Old pictures are handed out as they are, so callers must not change what they get.
+    Snapshots are not copied, so callers must not change what they get.
     """
 
-    def __init__(self, cluster: Cluster, seed: int, settle: Callable[[], None]) -> None:
+    def __init__(self, cluster: Cluster, seed: int, account_copied: Callable[[], None]) -> None:
         self._cluster = cluster
-        #: Brings the statistics of the OSDs up to what has been copied by now.
-        self._settle = settle
+        #: Makes the statistics of the OSDs show all that has been copied.
+        self._account_copied = account_copied
         self.seed = seed
-        #: Ratio by which reported bytes may be off, either way.
+        #: Largest relative error of reported bytes, in either direction.
         self.noise = 0.0
         self._lag = 0.0
         self._frozen_until = 0.0
         self._frozen_since = 0.0
-        self._frozen: Optional[_Picture] = None
-        #: OSDs that a new mgr has not heard of yet.
+        self._frozen: Optional[_Snapshot] = None
+        #: OSDs that have not reported to a new mgr yet.
         self._silent: FrozenSet[int] = frozenset()
         self._silent_until = 0.0
-        #: OSD that hangs → since when, until when, and its last report.
+        #: Hanging OSD → since when, until when, and its last report.
         self._hanging: Dict[int, Tuple[float, float, Dict[str, Any]]] = {}
-        self._pictures: Deque[Tuple[float, _Picture]] = deque()
+        self._snapshots: Deque[Tuple[float, _Snapshot]] = deque()
 
     def freeze(self, seconds: float) -> None:
-        """Nothing is reported for some time; 0 ends that."""
-        self._frozen = self._picture() if seconds > 0 else None
+        """Freezes all reports for some seconds; 0 ends that."""
+        self._frozen = self._snapshot() if seconds > 0 else None
         self._frozen_since = self._cluster.clock.now
         self._frozen_until = self._cluster.clock.now + seconds
 
     def lag(self, seconds: float) -> None:
-        """From now on reports are at least so old, and a quarter of it more at most."""
+        """Makes reports at least so many seconds old, and at most a quarter more."""
         self._lag = seconds
-        self._pictures.clear()
+        self._snapshots.clear()
         if seconds > 0:
             self._take()
 
     def set_unreported(self, seconds: float, osds: Iterable[int]) -> None:
-        """For some time these OSDs have not reported yet, as right after a failover."""
+        """Removes the reports of these OSDs for some seconds, as right after a failover."""
         self._silent = frozenset(osds)
         self._silent_until = self._cluster.clock.now + seconds
 
     def hang(self, seconds: float, osds: Iterable[int]) -> None:
-        """These OSDs report nothing for some time; the mgr keeps their last statistics."""
-        self._settle()
+        """Stops the reports of these OSDs for some seconds; the mgr keeps the last ones."""
+        self._account_copied()
         last = {record["osd"]: record for record in self.get("osd_stats")["osd_stats"]}
         now = self._cluster.clock.now
         self._hanging.update({osd: (now, now + seconds, last[osd]) for osd in osds if osd in last})
 
     @property
     def unreported(self) -> FrozenSet[int]:
-        """OSDs that the mgr has no statistics of."""
+        """OSDs of which the mgr has no statistics."""
         return self._silent if self._cluster.clock.now < self._silent_until else frozenset()
 
     @property
     def hanging_since(self) -> Dict[int, float]:
-        """OSD → the moment since which it does not report, though the mgr has heard of it."""
+        """OSD → moment since which it does not report, although it did before."""
         now = self._cluster.clock.now
         if self._is_frozen:
             return dict.fromkeys(self._cluster.map.osds, self._frozen_since)
@@ -96,13 +96,13 @@ class Reports(Timer):
 
     @property
     def is_fresh(self) -> bool:
-        """Whether what is reported is the cluster as it is."""
+        """True if the reports show the cluster as it is."""
         return not (self._is_frozen or self._lag or self.noise or self.hanging_since
                     or self._cluster.clock.now < self._silent_until)
 
     @property
     def frozen_seconds(self) -> float:
-        """For how long nothing has been reported; 0 where reports come."""
+        """Seconds for which nothing has been reported; 0 if reports are not frozen."""
         return self._cluster.clock.now - self._frozen_since if self._is_frozen else 0.0
 
     @property
@@ -112,14 +112,14 @@ class Reports(Timer):
     def get(self, name: str) -> Any:
         """A structure of REPORTED as the mgr has it."""
         now = self._cluster.clock.now
-        picture: Optional[_Picture] = None
+        snapshot: Optional[_Snapshot] = None
         if self._frozen is not None and now < self._frozen_until:
-            picture = self._frozen
+            snapshot = self._frozen
         elif self._lag:
-            picture = self._pictures[0][1]
-        value = REPORTED[name](self._cluster) if picture is None else picture[name]
-        if picture is not None:
-            value = _of_living_pools(name, value, self._cluster)
+            snapshot = self._snapshots[0][1]
+        value = REPORTED[name](self._cluster) if snapshot is None else snapshot[name]
+        if snapshot is not None:
+            value = _of_existing_pools(name, value, self._cluster)
         if self._hanging and name in ("osd_stats", "pg_dump"):
             value = {**value, "osd_stats": self._with_hanging(value["osd_stats"])}
         if now < self._silent_until:
@@ -127,35 +127,35 @@ class Reports(Timer):
         return self._noisy(name, value) if self.noise else value
 
     def _with_hanging(self, records: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
-        """With the last record of each OSD that hangs."""
+        """The records, with the last one of each hanging OSD."""
         now = self._cluster.clock.now
         last = {osd: record for osd, (_, until, record) in self._hanging.items() if now < until}
         return [last.get(record["osd"], record) for record in records]
 
-    # -- pictures -----------------------------------------------------------------------------
+    # -- snapshots ----------------------------------------------------------------------------
 
     def next_moment(self) -> Optional[float]:
         if not self._lag:
             return None
-        return self._pictures[-1][0] + max(_PERIOD, self._lag / _PICTURES_PER_LAG)
+        return self._snapshots[-1][0] + max(_PERIOD, self._lag / _SNAPSHOTS_PER_LAG)
 
     def run(self) -> None:
         self._take()
         limit = self._cluster.clock.now - self._lag
-        while len(self._pictures) > 1 and self._pictures[1][0] <= limit:
-            self._pictures.popleft()
+        while len(self._snapshots) > 1 and self._snapshots[1][0] <= limit:
+            self._snapshots.popleft()
 
     def _take(self) -> None:
-        self._pictures.append((self._cluster.clock.now, self._picture()))
+        self._snapshots.append((self._cluster.clock.now, self._snapshot()))
 
-    def _picture(self) -> _Picture:
-        self._settle()
+    def _snapshot(self) -> _Snapshot:
+        self._account_copied()
         return {name: make(self._cluster) for name, make in REPORTED.items()}
 
     # -- noise --------------------------------------------------------------------------------
 
     def _noisy(self, name: str, value: Any) -> Any:
-        """The same figures all through a report's life, whoever asks for what how often."""
+        """The structure with noise; the same in every query until the next report."""
         if name == "pg_progress":
             factors = self._factors("pgs", len(value["pgs"]))
             return {**value, "pgs": {pgid: {**pg, "num_bytes": int(pg["num_bytes"] * factor)}
@@ -168,10 +168,10 @@ class Reports(Timer):
         return noisy
 
     def _factors(self, kind: str, count: int) -> List[float]:
-        """One for each PG or OSD, in their order."""
+        """A factor for each PG or OSD, in their order."""
         period = int(self._cluster.clock.now // _PERIOD)
         rng = random.Random(f"{self.seed}/{kind}/{period}")
-        draw, noise = rng.random, self.noise  # for every PG each time, so the short way
+        draw, noise = rng.random, self.noise  # local names: drawn for every PG
         return [1.0 + noise * (2.0 * draw() - 1.0) for _ in range(count)]
 
     def _noisy_pgs(self, records: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
@@ -190,8 +190,8 @@ class Reports(Timer):
         return shown
 
 
-def _of_living_pools(name: str, value: Any, cluster: Cluster) -> Any:
-    """An old picture without the pools that are gone: the mgr drops those with the osdmap."""
+def _of_existing_pools(name: str, value: Any, cluster: Cluster) -> Any:
+    """An old snapshot without removed pools: the mgr drops those with the osdmap."""
     pools = cluster.map.pools
     if name == "pg_progress":
         return {**value, "pgs": {pgid: pg for pgid, pg in value["pgs"].items()

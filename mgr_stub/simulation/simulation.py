@@ -1,4 +1,4 @@
-"""Cluster, monitor and backfill in one virtual time."""
+"""Cluster, monitor, backfill and clients in one virtual time."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from .reports import Reports
 from .splitting import change_pg_num
 from .timers import Schedule, Timer
 
-#: Virtual seconds that a wait for the monitor lasts if nobody has limited it.
+#: Virtual seconds that a wait for the monitor lasts if it has no timeout.
 _LONGEST_WAIT = 3600.0
 
 
 class Simulation:
-    """What exists apart from the mgr: it goes on through a failover.
+    """Everything except the mgr; it continues through failovers.
 
     All randomness comes from `seed`: the same seed and the same commands give the same run.
     """
@@ -36,16 +36,16 @@ class Simulation:
         self.rng = random.Random(seed)
         self.store = MonStore()
         self.config = Config(self.store.config)
-        self._limits: Dict[int, int] = {}
-        self._limits_version = self.config.version
+        self._backfill_limits: Dict[int, int] = {}
+        self._config_version = self.config.version
         self.monitor = Monitor(cluster, self.rng)
         self.backfill = Backfill(cluster, self._max_backfills)
         self.schedule = Schedule()
         self.client_load = ClientLoad(cluster, self.backfill)
         self.reports = Reports(cluster, seed, self.backfill.account_copied)
-        #: Whether a mgr is active; without one pg_num stands still.
+        #: True if a mgr is active; without one pg_num does not change.
         self.mgr_alive = True
-        #: Always-on modules that were switched off all the same (`mgr module force disable`, 20).
+        #: Always-on modules disabled by `mgr module force disable` (Ceph 20).
         self.disabled_modules: Set[str] = set()
         self.timers: List[Timer] = [
             self.schedule, OsdAutoOut(cluster, self.config, self.apply_change),
@@ -54,19 +54,19 @@ class Simulation:
         set_by_scrub(cluster, self.schedule, True)
 
     def reseed(self, seed: int) -> None:
-        """Begins the randomness anew."""
+        """Restarts the random streams."""
         self.rng.seed(seed)
         self.reports.seed = seed
 
     def _max_backfills(self, osd: int) -> int:
-        if osd not in self._limits:
-            self._limits[osd] = int(self.config.core(f"osd.{osd}", "osd_max_backfills"))
-        return self._limits[osd]
+        if osd not in self._backfill_limits:
+            self._backfill_limits[osd] = int(self.config.core(f"osd.{osd}", "osd_max_backfills"))
+        return self._backfill_limits[osd]
 
     # -- epochs -------------------------------------------------------------------------------
 
     def commit(self) -> None:
-        """Makes the epochs for all that the monitor has been sent; time does not pass."""
+        """Makes the epochs of all due commands and peered PGs; time does not pass."""
         while True:
             peered = self.backfill.pop_peered()
             change = MapChange(pg_temp={
@@ -81,7 +81,7 @@ class Simulation:
                 break
 
     def apply_change(self, change: MapChange) -> None:
-        """Makes the epoch of a change, if it has any; StubError if CRUSH cannot be computed."""
+        """Makes the epoch of a change unless it is empty; StubError if CRUSH cannot be computed."""
         if not change:
             return
         pools = self.cluster.map.pools
@@ -99,9 +99,9 @@ class Simulation:
     # -- time ---------------------------------------------------------------------------------
 
     def advance(self, seconds: float) -> None:
-        """Lets virtual time pass: backfill, peering, what else is due, and the epochs they make."""
-        if self._limits_version != self.config.version:
-            self._limits_version, self._limits = self.config.version, {}
+        """Advances virtual time: backfill, peering, timers, and the epochs that result."""
+        if self._config_version != self.config.version:
+            self._config_version, self._backfill_limits = self.config.version, {}
             self.cluster.max_log_entries = int(self.config.core("osd", "osd_max_pg_log_entries"))
             self.backfill.replan()
         self.commit()
@@ -111,10 +111,10 @@ class Simulation:
             stop = end if due is None else min(end, max(due, self.clock.now))
             complete = self.backfill.next_completion()
             if complete is not None and self.clock.now + complete < stop:
-                # by the time span, not by the moment: a clock of 1e9 s cannot tell 1e-8 s apart
-                self._pass(complete)
+                # by the span, not by the moment: a clock of 1e9 s has no resolution of 1e-8 s
+                self._advance_clock(complete)
                 continue
-            self._pass(max(0.0, stop - self.clock.now))
+            self._advance_clock(max(0.0, stop - self.clock.now))
             if due is not None and due <= stop:
                 self._run_due()
                 self.commit()
@@ -123,7 +123,7 @@ class Simulation:
         self.backfill.account_copied()
 
     def wait_until(self, done: Callable[[], bool], timeout: Optional[float]) -> None:
-        """Lets time pass for one who waits for an answer of the monitor."""
+        """Advances time until `done` or a timeout (seconds), for a caller that awaits an answer."""
         end = self.clock.now + (_LONGEST_WAIT if timeout is None else timeout)
         self.commit()
         while not done() and self.clock.now < end:
@@ -152,12 +152,12 @@ class Simulation:
                 timer.run()
                 moment = timer.next_moment()
 
-    def _pass(self, seconds: float) -> None:
-        """The clock goes first: what ends by the copying ends at the new moment."""
+    def _advance_clock(self, seconds: float) -> None:
+        """Advances the clock before copying: transfers complete at the new moment."""
         self.clock.now += seconds
         self.backfill.copy(seconds)
 
     def idle(self) -> bool:
-        """Whether nothing moves and nothing waits for an epoch."""
+        """True if no data moves and nothing waits for an epoch."""
         return (not self.monitor.busy and self.backfill.idle()
                 and all(timer.idle() for timer in self.timers))

@@ -1,4 +1,4 @@
-"""PGs that are made, split and merged when pg_num changes."""
+"""Creating, splitting and merging PGs when pg_num changes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ..osdmap.pool_entry import parent_of, share_of
 
 
 def change_pg_num(cluster: Cluster, pool_id: int, before: int, after: int) -> Set[str]:
-    """Makes the PGs of a pool as many as its pg_num now is; returns those that have to peer.
+    """Creates, splits or merges PGs after a change of pg_num; the ids of those that have to peer.
 
-    With `before` 0 the pool is new. The raw mappings of PGs that stay have followed already.
+    With `before` 0 the pool is new. The raw mappings of existing PGs are already updated.
     """
     cluster.invalidate_sums()
     if before == 0:
@@ -64,7 +64,7 @@ def _split(cluster: Cluster, pool_id: int, before: int, after: int) -> Set[str]:
 
 def _split_one(cluster: Cluster, parent: Pg, positions: List[int], shares: List[int],
                own: int) -> Set[str]:
-    """The children begin where the parent is; copies under way start again."""
+    """Children begin with the parent's OSDs; running transfers start again."""
     discard_copies(cluster, parent)
     parent.forget_reports()
     total = own + sum(shares)
@@ -76,7 +76,7 @@ def _split_one(cluster: Cluster, parent: Pg, positions: List[int], shares: List[
         child.raw, child.crush, child.held = parent.raw, parent.crush, parent.held
         child.reported_epoch = parent.reported_epoch
         child.recovered_bytes = 0
-        child.writes = parent.writes  # each gets the log with its head and its tail
+        child.writes = parent.writes  # each gets the log with the same head and tail
         child.short_logs, child.past_intervals = parent.short_logs, parent.past_intervals
         child.complete_strays = parent.complete_strays
         child.log_entries = parent.log_entries * share // total
@@ -96,11 +96,11 @@ def _split_one(cluster: Cluster, parent: Pg, positions: List[int], shares: List[
         parent.shard = parent.shard.minus(child.shard)
         parent.strays = {place: there.minus(child.strays[place])
                          for place, there in parent.strays.items()}
-        # what the rounding has left over stays with the parent
+        # rounding remainders stay with the parent
     return touched
 
 
-#: Figures of a PG that are divided.
+#: Figures of a PG that a split divides.
 _AMOUNTS = ("num_bytes", "num_objects", "num_copies", "omap_bytes")
 
 
@@ -109,7 +109,7 @@ def _part(shard: ShardBytes, share: int, total: int) -> ShardBytes:
 
 
 def can_merge(cluster: Cluster, pool_id: int, position: int) -> bool:
-    """Whether a PG and the one that it goes into are clean and on the same OSDs."""
+    """True if a PG and the one it is merged into are clean and on the same OSDs."""
     source = cluster.pgs.get(f"{pool_id}.{position:x}")
     target = cluster.pgs.get(f"{pool_id}.{parent_of(position):x}")
     if source is None or target is None or source.held != target.held:
@@ -122,7 +122,7 @@ def _merge(cluster: Cluster, pool_id: int, position: int) -> Set[str]:
     source = cluster.pgs[f"{pool_id}.{position:x}"]
     target = cluster.pgs[f"{pool_id}.{parent_of(position):x}"]
     target.forget_reports()
-    # a merge leaves an empty log, which is a whole one where nothing has ever been written
+    # a merge leaves an empty log, which is complete only if nothing was ever written
     target.writes, target.log_entries = 0 if target.writes == source.writes == 0 else None, 0
     target.short_logs, target.complete_strays = frozenset(), frozenset()
     for name in _AMOUNTS:

@@ -1,4 +1,4 @@
-"""What the mgr knows of PGs, OSDs and pools, in the shapes of `MgrModule.get`."""
+"""Statistics of PGs, OSDs and pools, in the structures of `MgrModule.get`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SUMS = ("num_bytes", "num_objects", "num_omap_bytes", "num_omap_keys", "num_obj
          "num_objects_degraded", "num_objects_misplaced")
 
 
-#: Between two reports of an OSD (mgr_stats_period).
+#: Seconds between two reports of an OSD (mgr_stats_period).
 _REPORT_SECONDS = 5.0
 
 
@@ -29,16 +29,16 @@ def pg_stat(cluster: Cluster, pg: Pg) -> Dict[str, Any]:
             "num_object_copies": pg.num_copies, "num_objects_misplaced": counts.misplaced,
             "num_objects_degraded": counts.degraded, "num_bytes_recovered": pg.recovered()}
     blockers = sorted(peering.blockers_of(cluster, pg)) if "down" in state.split("+") else []
-    told = {"blocked_by": blockers} if blockers or "blocked_by" in pg.stats else {}
-    return {**pg.stats, **_whereabouts(cluster, pg, state), **told,
+    blocked = {"blocked_by": blockers} if blockers or "blocked_by" in pg.stats else {}
+    return {**pg.stats, **_locations(cluster, pg, state), **blocked,
             "state": state, "up": list(up), "acting": list(acting),
             "up_primary": cluster.map.up_primary(pg.pgid),
             "acting_primary": cluster.map.acting_primary(pg.pgid),
             "reported_epoch": reported_epoch(cluster, pg), "stat_sum": sums}
 
 
-def _whereabouts(cluster: Cluster, pg: Pg, state: str) -> Dict[str, Any]:
-    """Who has all objects of a PG that is not clean; of a clean one nothing is told."""
+def _locations(cluster: Cluster, pg: Pg, state: str) -> Dict[str, Any]:
+    """Locations of the objects of a PG; empty lists for a clean PG, as in Ceph."""
     words = state.split("+")
     if not pg.movable or {"down", "peering"} & set(words) or words[:2] == ["active", "clean"]:
         return {name: [] for name in ("avail_no_missing", "object_location_counts")
@@ -51,10 +51,9 @@ def _whereabouts(cluster: Cluster, pg: Pg, state: str) -> Dict[str, Any]:
 
 
 def reported_epoch(cluster: Cluster, pg: Pg) -> int:
-    """Epoch of the PG's last report: it reports while it peers, and all the time in backfill.
+    """Epoch of the PG's last report: it reports while it peers, and continuously in backfill.
 
-    At the moment of a change the mgr has what was true before, as with the delay of real
-    statistics.
+    At the moment of a change the mgr still has the previous report, as with real statistics.
     """
     peering = cluster.peering.get(pg.pgid)
     peers = peering is not None and cluster.clock.now > peering.since
@@ -62,14 +61,14 @@ def reported_epoch(cluster: Cluster, pg: Pg) -> int:
 
 
 def pg_stats(cluster: Cluster) -> List[Dict[str, Any]]:
-    """The pg_stats[] records now; not to be changed, those of PGs at rest are kept."""
+    """The pg_stats[] records now; read-only, since those of clean PGs are cached."""
     unclean = cluster.unclean
     shown: List[Dict[str, Any]] = []
     for pgid, pg in cluster.pgs.items():
         record = pg.stats_record
         if record is None or pgid in unclean:
             record = pg_stat(cluster, pg)
-            # the acting set of one that is not movable follows the OSDs that are up
+            # not cached for unmovable PGs: their acting sets depend on the OSDs that are up
             if pg.movable:
                 pg.stats_record = record
         shown.append(record)
@@ -77,7 +76,7 @@ def pg_stats(cluster: Cluster) -> List[Dict[str, Any]]:
 
 
 def pg_progress(cluster: Cluster) -> Dict[str, Any]:
-    """get('pg_progress'): bytes and state of every PG that has reported; not to be changed."""
+    """get('pg_progress'): bytes and state of every reported PG; read-only."""
     unclean = cluster.unclean
     pgs: Dict[str, Dict[str, Any]] = {}
     for pgid, pg in cluster.pgs.items():
@@ -92,9 +91,9 @@ def pg_progress(cluster: Cluster) -> Dict[str, Any]:
 
 
 def pool_sums(cluster: Cluster) -> Dict[int, PoolSums]:
-    """Sums and states of every pool now; not to be changed.
+    """Sums and states of every pool now; read-only.
 
-    They stay the same as long as no time passes, no epoch is made and no PG is looked at.
+    Cached while no time passes, no epoch is made and no PG is refreshed.
     """
     moment = (cluster.clock.now, cluster.map.epoch, cluster.revision)
     if cluster.current_sums[0] != moment:
@@ -103,7 +102,7 @@ def pool_sums(cluster: Cluster) -> Dict[int, PoolSums]:
 
 
 def _current_sums(cluster: Cluster) -> Dict[int, PoolSums]:
-    """Those at rest, corrected for the PGs that are not."""
+    """The sums of clean PGs, corrected for the unclean ones."""
     if not cluster.clean_sums:
         cluster.clean_sums.update(_clean_sums(cluster))
     now = {pool_id: PoolSums(dict(sums.stat_sum), dict(sums.states))
@@ -167,8 +166,10 @@ def osd_stats(cluster: Cluster) -> List[Dict[str, Any]]:
 
 
 def _osd_stat(cluster: Cluster, osd: int, record: Dict[str, Any]) -> Dict[str, Any]:
-    """With the epoch since which the OSD is up, and the number of its newest report: as in Ceph
-    that is higher with each."""
+    """A record with the epoch since which the OSD is up, and a sequence number.
+
+    As in Ceph the number increases with each report.
+    """
     entry = cluster.map.osds[osd]
     reports = int(cluster.clock.elapsed() / _REPORT_SECONDS) if entry.get("up") else 0
     numbers = {}
@@ -178,25 +179,25 @@ def _osd_stat(cluster: Cluster, osd: int, record: Dict[str, Any]) -> Dict[str, A
 
 
 def _start_of(cluster: Cluster, osd: int) -> Dict[str, int]:
-    """The epoch since which an OSD is up, as it reports it itself, if the map tells one."""
+    """`up_from` of an OSD, if the map has it."""
     entry = cluster.map.osds[osd]
     return {"up_from": entry["up_from"]} if "up_from" in entry else {}
 
 
 def is_counted(cluster: Cluster, osd: int) -> bool:
-    """Whether the mgr takes in what the OSD reports: not while it is out."""
+    """True if the mgr uses the reports of the OSD: not while it is out."""
     return cluster.map.reweight(osd) > 0
 
 
 def no_statistics(osd: int) -> Dict[str, Any]:
-    """The record of an OSD that reports nothing (out, or brand new)."""
+    """The record of an OSD without statistics (out, or new)."""
     zeros = dict.fromkeys(("num_pgs", "kb", "kb_used", "kb_used_data", "kb_used_omap",
                            "kb_used_meta", "kb_avail"), 0)
     return {"osd": osd, **zeros, "statfs": {"total": 0, "available": 0}}
 
 
 def pg_status(cluster: Cluster) -> Dict[str, Any]:
-    """get('pg_status'): counts by state and, only where above zero, the ratios of trouble."""
+    """get('pg_status'): PGs by state, and ratios of trouble that are above zero."""
     by_pool = pool_sums(cluster)
     by_state: Dict[str, int] = {}
     total = dict.fromkeys(_SUMS, 0)
@@ -242,7 +243,7 @@ def _space(cluster: Cluster) -> Dict[str, int]:
 
 
 def max_avail(cluster: Cluster, pool_id: int) -> int:
-    """Ceph's MAX AVAIL of a pool: the OSD that runs full first by CRUSH weights, in user bytes."""
+    """Ceph's MAX AVAIL of a pool in user bytes: until the first OSD is full, by CRUSH weights."""
     pool = cluster.map.pools[pool_id]
     weights = {osd: weight * cluster.map.reweight(osd) for osd, weight
                in cluster.crush.rule_weights(int(pool["crush_rule"])).items()}

@@ -1,4 +1,4 @@
-"""Things that happen by themselves as virtual time passes."""
+"""Actions that are due at moments of virtual time."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ from typing import Callable, List, Optional, Tuple
 
 
 class Timer:
-    """Something with a next moment; the base class never comes."""
+    """Something that runs at its next moment; the base class never runs."""
 
     def next_moment(self) -> Optional[float]:
-        """When it wants to run (by `clock.now`), None if it does not."""
+        """Moment of `clock.now` at which it is to run, None if it is not."""
         return None
 
     def run(self) -> None:
-        """Called at that moment, or a little later."""
+        """Called at that moment or later."""
 
     def idle(self) -> bool:
-        """Whether nothing in the cluster waits for it."""
+        """True if nothing in the cluster waits for it."""
         return True
 
 
 class Schedule(Timer):
-    """Single actions at single moments, in their order."""
+    """Single actions at given moments, in the order of the moments."""
 
     def __init__(self) -> None:
         self._waiting: List[Tuple[float, int, Callable[[], None]]] = []
         self._count = 0
 
     def at(self, moment: float, action: Callable[[], None]) -> None:
-        """Has an action done at a moment."""
+        """Schedules an action at a moment."""
         self._count += 1
         self._waiting.append((moment, self._count, action))
         self._waiting.sort(key=lambda entry: entry[:2])

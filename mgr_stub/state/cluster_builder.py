@@ -1,9 +1,9 @@
-"""Making a simulated Cluster of a state file's content. No CRUSH is computed.
+"""Building a simulated Cluster from the content of a state file. No CRUSH is computed.
 
-The raw mapping of a PG is its up set with the present upmap items taken back (and checked by
-applying them again). Where that does not work out - down or missing members, a full pg_upmap,
-items that do not explain the up set - the PG keeps its up set and its state; for good, unless it
-only lacks an OSD and CRUSH explains it once an event has made the simulation compute CRUSH.
+The raw mapping of a PG is its up set with the upmap items inverted, verified by applying them
+again. If that fails (down or missing members, a pg_upmap, items that do not explain the up set) the
+PG keeps its up set and its state. That is permanent, unless the PG only lacks an OSD and CRUSH
+explains its up set when an event makes the simulation compute CRUSH.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from ..simulation.statistics import no_statistics
 _OWN_KEYS = {"epoch", "modified", "flags", "flags_set", "require_min_compat_client", "pools",
              "osds", "pg_upmap_items", "pg_temp"}
 
-#: What a dump has besides, for state files that leave it out.
-_USUAL: Dict[str, Any] = {
+#: Default values of other keys, for state files without them.
+_DEFAULTS: Dict[str, Any] = {
     "fsid": "00000000-0000-0000-0000-000000000000", "full_ratio": 0.95,
     "backfillfull_ratio": 0.9, "nearfull_ratio": 0.85, "crush_version": 1, "pool_max": 0,
     "min_compat_client": "luminous", "osd_xinfo": [],
@@ -41,12 +41,12 @@ _USUAL: Dict[str, Any] = {
                      "stretch_mode_bucket": 0},
 }
 
-#: Figures of a statfs without which an OSD's record means nothing.
+#: Required figures of an OSD's statfs.
 _STATFS_NEEDED = ("total", "available")
 
 
 def build_cluster(state: Dict[str, Any], release: int, name: str = "state file") -> Cluster:
-    """The Cluster of a checked state; StubError with one sentence if its values make no sense."""
+    """The Cluster of a checked state; StubError with one sentence if values are not valid."""
     try:
         return _build(state, release)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
@@ -70,15 +70,15 @@ def _build(state: Dict[str, Any], release: int) -> Cluster:
     cluster = Cluster(release, VirtualClock(parse_timestamp(state.get("timestamp"))),
                       CrushMap(state["crush_dump"]), osdmap, pgs, usage,
                       PoolUsage(pg_map.get("pool_statfs", [])), extras)
-    _find_raw(cluster, state["osd_dump"].get("pg_upmap", []))
-    _weigh_shards(cluster)
-    _read_logs(cluster)
+    _set_raw_mappings(cluster, state["osd_dump"].get("pg_upmap", []))
+    _set_shard_bytes(cluster)
+    _set_writes(cluster)
     _resume_backfill(cluster)
     return cluster
 
 
 def _osdmap(dump: Dict[str, Any], pg_stats: List[Dict[str, Any]]) -> OsdMap:
-    rest = {**_USUAL, **{key: value for key, value in dump.items() if key not in _OWN_KEYS}}
+    rest = {**_DEFAULTS, **{key: value for key, value in dump.items() if key not in _OWN_KEYS}}
     flags = dump.get("flags_set") or []
     flags = set(flags) | {flag for flag in str(dump.get("flags", "")).split(",") if flag}
     items = {entry["pgid"]: tuple((int(p["from"]), int(p["to"])) for p in entry["mappings"])
@@ -105,7 +105,7 @@ def _osdmap(dump: Dict[str, Any], pg_stats: List[Dict[str, Any]]) -> OsdMap:
 
 
 def _osd(entry: Dict[str, Any], old_weights: Dict[int, float]) -> Dict[str, Any]:
-    """An osds[] entry with up, in and state filled in and agreeing."""
+    """An osds[] entry with up, in and state filled in and consistent."""
     weight = float(entry["weight"])
     state = [str(word) for word in entry.get("state", ["exists", "up"])]
     up = int(entry["up"]) if "up" in entry else int("up" in state)
@@ -140,12 +140,12 @@ def _pgs(pg_stats: List[Dict[str, Any]], osdmap: OsdMap) -> Dict[str, Pg]:
     return pgs
 
 
-def _find_raw(cluster: Cluster, full_upmaps: List[Dict[str, Any]]) -> None:
-    pinned: Set[str] = {entry["pgid"] for entry in full_upmaps}
+def _set_raw_mappings(cluster: Cluster, full_upmaps: List[Dict[str, Any]]) -> None:
+    with_full_upmap: Set[str] = {entry["pgid"] for entry in full_upmaps}
     for pg in cluster.pgs.values():
         size = int(cluster.map.pools[pg.pool_id]["size"])
         known = all(osd in cluster.map.osds for osd in pg.held)
-        pg.has_full_upmap = pg.pgid in pinned
+        pg.has_full_upmap = pg.pgid in with_full_upmap
         if pg.has_full_upmap or not known or not pg.state_is_movable(size):
             continue
         items: Items = cluster.map.upmap_items.get(pg.pgid, ())
@@ -156,8 +156,8 @@ def _find_raw(cluster: Cluster, full_upmaps: List[Dict[str, Any]]) -> None:
             pg.raw = raw
 
 
-def _weigh_shards(cluster: Cluster) -> None:
-    """Gives every PG the bytes of one of its shards."""
+def _set_shard_bytes(cluster: Cluster) -> None:
+    """Sets the bytes of one shard of every PG."""
     objects: Dict[int, int] = dict.fromkeys(cluster.usage, 0)
     for pg in cluster.pgs.values():
         for osd in set(pg.held) & set(objects):
@@ -169,15 +169,15 @@ def _weigh_shards(cluster: Cluster) -> None:
         pg.shard = cluster.shard_bytes(pg)
 
 
-def _read_logs(cluster: Cluster) -> None:
-    """How much of each PG's life its log tells."""
+def _set_writes(cluster: Cluster) -> None:
+    """Sets the writes of PGs whose log has all of them."""
     length = cluster.log_length()
     for pg in cluster.pgs.values():
         pg.writes = writes_in_log(pg.stats, length)
 
 
 def _resume_backfill(cluster: Cluster) -> None:
-    """PGs that the file shows in backfill go on, as far as their misplaced objects say."""
+    """Continues the backfills of the file, as far as their misplaced objects indicate."""
     temps = dict(cluster.map.pg_temp)
     for pg in cluster.pgs.values():
         temps.pop(pg.pgid, None)

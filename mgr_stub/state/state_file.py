@@ -11,7 +11,7 @@ from ..errors import StubError, invalid
 
 _XZ_MAGIC = b"\xfd7zXZ\x00"
 
-#: What a state file must have: (path, type) in the order in which it is asked for.
+#: Required keys of a state file: (path, type), in the order of the checks.
 _REQUIRED: Tuple[Tuple[Tuple[str, ...], type], ...] = (
     (("osd_dump",), dict),
     (("osd_dump", "pools"), list),
@@ -25,7 +25,7 @@ _REQUIRED: Tuple[Tuple[Tuple[str, ...], type], ...] = (
     (("crush_dump", "rules"), list),
 )
 
-#: Keys without which an entry of a list means nothing: {path of the list: keys}.
+#: Required keys of the entries of a list: {path of the list: keys}.
 _REQUIRED_IN_ENTRIES: Dict[Tuple[str, ...], Tuple[str, ...]] = {
     ("osd_dump", "pools"): ("pool", "pool_name", "type", "size", "crush_rule", "pg_num"),
     ("osd_dump", "osds"): ("osd", "weight"),
@@ -38,7 +38,7 @@ _REQUIRED_IN_ENTRIES: Dict[Tuple[str, ...], Tuple[str, ...]] = {
 
 
 def read_state(path: str) -> Dict[str, Any]:
-    """The content of a state file, checked; StubError with one sentence if it will not do."""
+    """The checked content of a state file; StubError with one sentence if it is not valid."""
     try:
         with open(path, "rb") as file:
             packed = file.read()

@@ -14,7 +14,7 @@ from ..simulation import statistics
 
 
 def save_state(cluster: Cluster, path: str) -> None:
-    """Writes the state, xz-compressed if the name ends in .xz; StubError if it cannot be."""
+    """Writes the state, xz-compressed if the name ends in .xz; StubError if that fails."""
     text = json.dumps(state_of(cluster), separators=(",", ":")).encode()
     try:
         with open(path, "wb") as file:
@@ -25,7 +25,7 @@ def save_state(cluster: Cluster, path: str) -> None:
 
 
 def state_of(cluster: Cluster) -> Dict[str, Any]:
-    """All keys of the layout, as the `ceph` commands behind them would answer now."""
+    """All keys of the layout, with the present answers of the `ceph` commands behind them."""
     osd_dump = cluster.map.dump(cluster.release)
     moment = datetime.fromtimestamp(cluster.clock(), timezone.utc).replace(tzinfo=None)
     return {

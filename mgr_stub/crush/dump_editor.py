@@ -1,4 +1,4 @@
-"""A CRUSH dump that is being changed: weights and weight-sets stay right up the tree."""
+"""Editing a CRUSH dump; weights and weight-sets stay consistent up the tree."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Union
 
 WEIGHT_ONE = 0x10000
 
-#: choose_args of one bucket: weight_set (a list of weights per position) and ids, either optional.
+#: choose_args of one bucket: weight_set (weights per position) and ids, both optional.
 Arguments = Dict[str, Any]
 
 
-def fixed(weight: float) -> int:
-    """A CRUSH weight (TiB, by custom) as 16.16, rounded down as Ceph's commands do it."""
+def to_fixed_point(weight: float) -> int:
+    """A CRUSH weight (TiB, by custom) as 16.16, rounded down as Ceph's commands do."""
     single: float = struct.unpack("<f", struct.pack("<f", weight))[0]
     return int(single * WEIGHT_ONE)
 
 
-class Draft:
-    """A copy of a dump, to be changed step by step and then taken with `dump`."""
+class DumpEditor:
+    """A copy of a dump that is changed step by step; `dump` gives the result."""
 
     def __init__(self, dump: Mapping[str, Any]) -> None:
         self._dump: Dict[str, Any] = copy.deepcopy(dict(dump))
@@ -32,8 +32,8 @@ class Draft:
             for key, entries in (self._dump.get("choose_args") or {}).items()}
 
     def dump(self) -> Dict[str, Any]:
-        """The dump as it is now, in the order in which Ceph writes it."""
-        self._settle_weight_sets()
+        """The changed dump, in the order in which Ceph writes it."""
+        self._sum_weight_sets()
         for bucket in self.buckets.values():
             for position, item in enumerate(bucket["items"]):
                 item["pos"] = position
@@ -45,7 +45,7 @@ class Draft:
         return self._dump
 
     def find(self, name_or_id: Union[int, str]) -> Optional[int]:
-        """The id of a bucket, None if there is none of that name or id."""
+        """The id of a bucket by name or id; None if there is none."""
         for number, bucket in self.buckets.items():
             if name_or_id in (number, bucket["name"]):
                 return number
@@ -58,7 +58,7 @@ class Draft:
             number -= 1
         return number
 
-    def holders(self, item: int) -> Iterator[int]:
+    def parents(self, item: int) -> Iterator[int]:
         """The ids of the buckets that list an item, shadow ones too."""
         for number, bucket in self.buckets.items():
             if any(entry["id"] == item for entry in bucket["items"]):
@@ -78,7 +78,7 @@ class Draft:
         return number
 
     def remove_bucket(self, number: int) -> None:
-        """Takes a bucket away that no other lists."""
+        """Removes a bucket that no other one lists."""
         del self.buckets[number]
         for entries in self.choose_args.values():
             entries.pop(number, None)
@@ -93,7 +93,7 @@ class Draft:
                 args["ids"].append(item)
 
     def remove_item(self, number: int, item: int) -> None:
-        """Takes an item out of a bucket."""
+        """Removes an item from a bucket."""
         self.set_weight(number, item, 0)
         items = self.buckets[number]["items"]
         position = [entry["id"] for entry in items].index(item)
@@ -111,22 +111,22 @@ class Draft:
                 for args in self._arguments(number):
                     for weights in args.get("weight_set", ()):
                         weights[position] = weight / WEIGHT_ONE
-        self._carry_up(number)
+        self._update_weights_above(number)
 
-    def _carry_up(self, number: int) -> None:
-        """Makes a bucket's weight, and what its ancestors say of it, the sum of its items'."""
+    def _update_weights_above(self, number: int) -> None:
+        """Sets the weight of a bucket and of its ancestors to the sum of their items' weights."""
         bucket = self.buckets[number]
         bucket["weight"] = sum(entry["weight"] for entry in bucket["items"])
-        for holder in self.holders(number):
-            for entry in self.buckets[holder]["items"]:
+        for parent in self.parents(number):
+            for entry in self.buckets[parent]["items"]:
                 if entry["id"] == number:
                     entry["weight"] = bucket["weight"]
-            self._carry_up(holder)
+            self._update_weights_above(parent)
 
-    def _settle_weight_sets(self) -> None:
-        """Gives every bucket a weight-set where any has one, and makes all sum up the tree.
+    def _sum_weight_sets(self) -> None:
+        """Gives every bucket a weight-set if any has one, and sums them up the tree.
 
-        Ceph does so at every change of a weight, not only above the item that has changed.
+        Ceph does so at every change of a weight, not only above the changed item.
         """
         for entries in self.choose_args.values():
             positions = _positions(entries)
@@ -156,7 +156,7 @@ class Draft:
 
 
 def _positions(entries: Mapping[int, Arguments]) -> int:
-    """How many positions the weight-sets of a set of choose_args have."""
+    """Number of positions of the weight-sets of a set of choose_args."""
     return max((len(args.get("weight_set", ())) for args in entries.values()), default=0)
 
 

@@ -1,7 +1,8 @@
-"""PGs whose placement or primary somebody has fixed: `pg_upmap` and `pg_upmap_primaries`.
+"""Entries of `pg_upmap` and `pg_upmap_primaries`: whole mappings and primaries set by operators.
 
-A full pg_upmap stands in for what CRUSH gives, and upmap items are applied to it; a chosen primary
-changes places with the first OSD (primaries.py). Neither holds while its OSDs are out.
+A pg_upmap replaces the result of CRUSH, and upmap items are applied to it; the OSD of a
+pg_upmap_primaries entry changes places with the first one (osdmap/primaries.py). Neither has an
+effect while its OSDs are out.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ FULL, PRIMARIES = "pg_upmap", "pg_upmap_primaries"   # keys of the osdmap dump
 Table = List[Dict[str, Any]]
 
 
-def place(cluster: Cluster, pgid: str, osds: List[int], change: MapChange) -> str:
+def set_mapping(cluster: Cluster, pgid: str, osds: List[int], change: MapChange) -> str:
     """As `ceph osd pg-upmap`."""
     pool = cluster.map.pools[pg_order(pgid)[0]]
     if not int(pool.get("min_size", 1)) <= len(osds) <= int(pool["size"]):
@@ -32,8 +33,8 @@ def place(cluster: Cluster, pgid: str, osds: List[int], change: MapChange) -> st
     return f"set {pgid} pg_upmap mapping to {osds}"
 
 
-def choose_primary(cluster: Cluster, pgid: str, osd: int, change: MapChange) -> str:
-    """As `ceph osd pg-upmap-primary`, which Ceph has since 18."""
+def set_primary(cluster: Cluster, pgid: str, osd: int, change: MapChange) -> str:
+    """As `ceph osd pg-upmap-primary`, of Ceph 18 and later."""
     if cluster.release < 18:
         raise invalid("command not known")
     pool = cluster.map.pools[pg_order(pgid)[0]]
@@ -53,17 +54,19 @@ def remove(cluster: Cluster, key: str, pgid: str, change: MapChange) -> str:
 
 
 def clean(cluster: Cluster, change: MapChange) -> None:
-    """Cancels full entries that are illegal, out or what CRUSH gives anyway, as
-    OSDMap::check_pg_upmaps does, and those of PGs that are gone."""
+    """Removes the entries that OSDMap::check_pg_upmaps removes, and those of removed PGs.
+
+    These are pg_upmaps that are illegal, have OSDs that are out, or equal the raw mapping.
+    """
     for key in (FULL, PRIMARIES):
         entries = _table(cluster, change, key)
-        kept = [entry for entry in entries if _stays(cluster, change, key, entry)]
+        kept = [entry for entry in entries if _is_kept(cluster, change, key, entry)]
         if len(kept) < len(entries):
             change.rest[key] = kept
             change.remapped.update(entry["pgid"] for entry in entries if entry not in kept)
 
 
-def _stays(cluster: Cluster, change: MapChange, key: str, entry: Dict[str, Any]) -> bool:
+def _is_kept(cluster: Cluster, change: MapChange, key: str, entry: Dict[str, Any]) -> bool:
     pg = cluster.pgs.get(entry["pgid"])
     if pg is None or pg.pool_id in change.removed_pools:
         return False
