@@ -31,6 +31,6 @@ def read_command(prefix: str) -> Callable[[_Handler], _Handler]:
 
 
 def write_command(prefix: str) -> Callable[[_Handler], _Handler]:
-    """Decorator that registers a handler for a command that changes something (see read_command)."""
+    """Decorator that registers a handler for a command that changes something, as read_command."""
     register: Callable[[_Handler], _Handler] = _WRITE(prefix)
     return register

@@ -1,4 +1,4 @@
-"""The mgr module: wiring, the serve loop, and what Ceph calls."""
+"""The mgr module: its parts, the serve loop, and the methods that Ceph calls."""
 from __future__ import annotations
 
 import threading
@@ -26,7 +26,7 @@ _LONGEST_BACKOFF_SECONDS = 600.0
 
 
 class Module(Commands, MgrModule):
-    """What ceph-mgr instantiates. `clock` and `jobs` are given by the simulated mgr only."""
+    """The class that ceph-mgr instantiates; only the simulated mgr gives `clock` and `jobs`."""
 
     CLICommand = Registry
     MODULE_OPTIONS = [Option(**option) for option in OPTIONS]
@@ -43,8 +43,8 @@ class Module(Commands, MgrModule):
             self.get_module_option, lambda: self.gateway.options_set(self.module_name), OPTIONS)
         self.plan_store = PlanStore(self)
         self.plan_service = PlanService(self.gateway, self.plan_store, self.jobs, clock, self.log)
-        self.balancer = Balancer(self.gateway, self.plan_store, self.plan_service, self, self.settings,
-                                 clock, self.wakeup.set, self.log)
+        self.balancer = Balancer(self.gateway, self.plan_store, self.plan_service, self,
+                                 self.settings, clock, self.wakeup.set, self.log)
         self.next_round_at: Optional[float] = None
         self.connect_commands(ModuleParts(
             self.balancer, self.gateway, self.plan_service, self.plan_store, self.options,
@@ -55,15 +55,16 @@ class Module(Commands, MgrModule):
         self._health: Optional[Dict[str, Any]] = None
 
     def settings(self) -> Settings:
+        """The options in effect."""
         return read_settings(self.options.value)
 
     def set_store(self, key: str, val: Optional[str]) -> None:
-        """As every module has it, counted: each write waits for a commit of the monitors."""
+        """As MgrModule's, counted: each write waits for a commit of the monitors."""
         self.gateway.counters.add("kv_writes")
         super().set_store(key, val)
 
     def config_notify(self) -> None:
-        """An option may have changed: a round tells at once whether that matters."""
+        """Called by Ceph when an option may have changed; the next round starts at once."""
         self.options.request_check()
         self.wakeup.set()
 

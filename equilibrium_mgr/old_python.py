@@ -1,4 +1,4 @@
-"""The module as an mgr sees it whose Python is too old to run it: it says so, and does nothing.
+"""The module in an mgr whose Python is too old to run it: it tells so and does nothing.
 
 Written for Python 3.6, as `__init__.py` is.
 """
@@ -7,7 +7,7 @@ from typing import Any, List, Tuple
 
 from mgr_module import MgrModule
 
-_SENTENCE = ("equilibrium needs Python 3.9 or newer and this ceph-mgr has %d.%d; the official"
+_SENTENCE = ("equilibrium needs Python 3.9 or newer and this ceph-mgr has {}.{}; the official"
              " containers have it from Ceph 18 on")
 
 
@@ -21,4 +21,4 @@ class Module(MgrModule):
     @staticmethod
     def can_run() -> Tuple[bool, str]:
         """False and one sentence: ceph-mgr shows it in `mgr module ls` and in the health."""
-        return False, _SENTENCE % tuple(sys.version_info[:2])
+        return False, _SENTENCE.format(*sys.version_info[:2])

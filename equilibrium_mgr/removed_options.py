@@ -1,8 +1,8 @@
-"""Options that `ceph config rm` took away, of which a running mgr never hears.
+"""Recognizes options that `ceph config rm` has removed, of which a running mgr never hears.
 
-Seen on Ceph 16.2.15 and 20.2.4: the monitor tells an mgr the options that are set, and the mgr goes
-on with what it was once told of one that is not among them. It calls `config_notify`, though: that
-is when the monitor is asked.
+Seen on Ceph 16.2.15 and 20.2.4: the monitor sends an mgr the options that are set, and the mgr goes
+on with the last value of one that is not among them. It calls `config_notify`, though; then the
+monitor is asked.
 """
 from __future__ import annotations
 
@@ -10,37 +10,37 @@ from typing import Any, Callable, Dict, FrozenSet, Optional, Sequence
 
 
 class RemovedOptions:
-    """What holds of the options now. `mgr_value` is the mgr's `get_module_option`.
+    """The values of the options that are in effect.
 
-    `ask` tells which options are set; None where that cannot be learned now. Any thread may read;
-    `refresh` belongs to the serve thread.
+    `mgr_value` is the mgr's `get_module_option`. `options_set` returns the names of the options
+    that are set, or None without an answer. Any thread may read; only the serve thread checks.
     """
 
     def __init__(self, mgr_value: Callable[[str], Any],
-                 ask: Callable[[], Optional[FrozenSet[str]]],
+                 options_set: Callable[[], Optional[FrozenSet[str]]],
                  options: Sequence[Dict[str, Any]]) -> None:
         self._mgr_value = mgr_value
-        self._options_set = ask
+        self._options_set = options_set
         self._defaults = {option["name"]: option["default"] for option in options}
-        self._removed: Dict[str, Any] = {}   # name → the value of before; replaced, never edited
+        self._removed: Dict[str, Any] = {}   # name → its last value; replaced, never edited
         self._is_check_due = False
 
     def value(self, name: str) -> Any:
-        """None for an option that is at its default, or was removed and has not been set since."""
+        """The value of an option; None where it is at its default, or was removed since."""
         value, removed = self._mgr_value(name), self._removed
-        # by its text: nan is not equal to itself
+        # compared as text: nan is not equal to itself
         return None if name in removed and str(removed[name]) == str(value) else value
 
     def request_check(self) -> None:
-        """Some option may have been removed."""
+        """Has the next `check_if_due` ask the monitor."""
         self._is_check_due = True
 
     def check_if_due(self) -> bool:
-        """Asks the monitor if there is cause to; True where that has changed what holds."""
+        """Asks the monitor where that was requested; True where a value in effect has changed."""
         if not self._is_check_due:
             return False
         self._is_check_due = False
-        # read before the monitor is asked: what is set meanwhile is not taken for removed
+        # read before the monitor is asked: an option that is set meanwhile was not removed
         held = {name: self._mgr_value(name) for name in self._defaults}
         changed = {name: value for name, value in held.items()
                    if value is not None and value != self._defaults[name]}

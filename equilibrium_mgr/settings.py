@@ -1,4 +1,4 @@
-"""The module's options as Ceph sees them and as typed values."""
+"""The module's options: as they are declared to Ceph, and as typed values."""
 from __future__ import annotations
 
 import math
@@ -54,8 +54,8 @@ OPTIONS: List[Dict[str, Any]] = [
                    "sent may not show yet. Holds for `ceph equilibrium execute`, too."),
     dict(name="max_wait", type="secs", default=3600, min=60, max=30 * 86400, runtime=True,
          desc="seconds after which what holds up a plan is given up",
-         long_desc="Where nothing of a plan could go for so long (its PGs are scrubbed without end, "
-                   "a target is down, pools stay degraded, what moves does not get on), the "
+         long_desc="Where nothing of a plan could go for so long (its PGs are scrubbed without "
+                   "end, a target is down, pools stay degraded, what moves does not get on), the "
                    "changes that are left are given up with their reasons. Time in which a flag, "
                    "the window or the built-in balancer stops everything does not count."),
     dict(name="max_upmap_items", type="float", default=1.0, min=0.0, max=1e9, runtime=True,
@@ -111,10 +111,11 @@ OPTIONS: List[Dict[str, Any]] = [
                    "fills OSDs by their sizes alone."),
     dict(name="min_omap_osd_size", type="float", default=50.0, min=0.0, max=1e6, runtime=True,
          desc="GiB of the smallest OSDs whose PGs with omap are moved; 0 for all",
-         long_desc="RocksDB's log and the files that it writes as it compacts take up to half a GiB "
-                   "of an OSD, whatever it holds, and come and go. Where that is more than 1 "
-                   "percent of an OSD, moving omap makes nothing more even that lasts, and may fill "
-                   "the fullest OSD further. OSDs above nearfull_ratio are relieved all the same."),
+         long_desc="RocksDB's log and the files that it writes as it compacts take up to half a "
+                   "GiB of an OSD, whatever it holds, and come and go. Where that is more than 1 "
+                   "percent of an OSD, moving omap makes nothing more even that lasts, and may "
+                   "fill the fullest OSD further. OSDs above nearfull_ratio are relieved all the "
+                   "same."),
 ]
 
 
@@ -166,8 +167,8 @@ class Settings(NamedTuple):
 def read_settings(option: Callable[[str], Any]) -> Settings:
     """Typed settings from the mgr's `get_module_option`.
 
-    What cannot be read never widens what may be moved: pools that cannot be read are no pools, a
-    time that cannot be read closes the window, and any other option has its default.
+    A value that cannot be read never allows more movement: pools that cannot be read mean no pools,
+    a time that cannot be read closes the window, and any other option has its default.
     """
     values: Dict[str, Any] = {}
     replaced: List[Replaced] = []
@@ -180,7 +181,7 @@ def read_settings(option: Callable[[str], Any]) -> Settings:
 
 
 def default_settings() -> Settings:
-    """What holds where nothing is set."""
+    """The settings where no option is set."""
     return read_settings(lambda name: None)
 
 
@@ -193,7 +194,7 @@ class ChangedOption(NamedTuple):
 
 
 def changed_options(option: Callable[[str], Any]) -> List[ChangedOption]:
-    """What holds other than by default, by name; but for `active`, which is a switch."""
+    """Options that are not at their default, by name, without `active`."""
     found: List[ChangedOption] = []
     for declared in OPTIONS:
         name, default, given = declared["name"], declared["default"], option(declared["name"])
@@ -202,12 +203,12 @@ def changed_options(option: Callable[[str], Any]) -> List[ChangedOption]:
     return sorted(found)
 
 
-#: A value, and in words what it is where the one that was given cannot be used.
+#: A value and, where the one that was given cannot be used, a sentence that names it.
 _Read = Tuple[Any, Optional[str]]
 
 
 def _value(option: Dict[str, Any], given: Any) -> _Read:
-    """In its type and range, or the default."""
+    """The value in the option's type and range, or the default."""
     default, kind = _typed(option["default"], option["type"]), option["type"]
     if given is None:
         return default, None
@@ -231,8 +232,8 @@ def _pools(_option: Dict[str, Any], given: Any) -> _Read:
     if parts and len(found) == len(set(parts)):
         return found, None
     ids = ",".join(str(pool) for pool in sorted(found))
-    return found, "pools are named by ids with commas between; %s" % (
-        "only %s is balanced" % ids if found else "no pool is balanced")
+    used = f"only {ids} is balanced" if found else "no pool is balanced"
+    return found, f"pools are named by ids with commas between; {used}"
 
 
 def _classes(_option: Dict[str, Any], given: Any) -> _Read:

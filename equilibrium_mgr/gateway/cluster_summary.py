@@ -1,8 +1,8 @@
-"""What can be read of the cluster in a few milliseconds on every release, however large it is.
+"""What can be read of a cluster of any size in a few milliseconds, on every release.
 
-It tells whether something may be sent and whether a full look at the cluster is worth its cost, and
-it has the figures of now for commands. Nothing in it needs a dump of the osdmap, the up sets or the
-statistics of single PGs.
+It shows whether something may be sent and whether a full reading is worth its cost, and it has
+present figures for commands. It needs no dump of the osdmap, no up sets and no statistics of single
+PGs.
 """
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Dict, FrozenSet, Iterable, Mapping, NamedTuple, Optional
 
 
 class OsdSummary(NamedTuple):
-    """One OSD of the CRUSH map. Sizes are None while it has not reported (out, down, or new)."""
+    """One OSD. Sizes are None while it has not reported (it is out, down, or new)."""
 
     up: bool
     is_in: bool
@@ -23,24 +23,24 @@ class OsdSummary(NamedTuple):
 
     @property
     def utilization(self) -> Optional[float]:
-        """Used bytes as a ratio of the size; None while it has not reported."""
+        """Used bytes as a ratio of the size; None while the OSD has not reported."""
         if self.size_bytes is None or self.used_bytes is None or self.size_bytes <= 0:
             return None
         return self.used_bytes / self.size_bytes
 
 
 class PoolSummary(NamedTuple):
-    """One pool, as its PGs have reported it."""
+    """One pool, as its PGs report it."""
 
     pg_num: int                  # PGs that have statistics
     stored_bytes: int            # logical bytes of its objects
     objects: int
     states: Mapping[str, int]    # PG state as Ceph names it (`active+clean`) → PGs
-    omap_bytes: int = 0          # of one copy, as deep scrubs have found it
+    omap_bytes: int = 0          # of one copy, as deep scrubs have measured it
 
 
 class ClusterSummary(NamedTuple):
-    """Read-only throughout, so that every thread may keep it."""
+    """The cluster at one moment. Immutable, so that every thread may keep it."""
 
     taken_at: float              # seconds since the epoch
     epoch: int                   # of the osdmap
@@ -51,13 +51,13 @@ class ClusterSummary(NamedTuple):
     object_copies: int           # what Ceph's misplaced ratio divides by
     mon_connected: bool
     builtin_active: bool         # the built-in balancer runs and is switched on
-    flags: Optional[FrozenSet[str]] = None    # of the osdmap; None where nobody asked, or no answer
+    flags: Optional[FrozenSet[str]] = None    # of the osdmap; None where they were not read
     min_compat_client: Optional[str] = None   # as the flags
     stale_osds: FrozenSet[int] = frozenset()  # up and in, but silent for too long
 
     @property
     def misplaced_ratio(self) -> float:
-        """As Ceph shows it."""
+        """Misplaced copies as a ratio of all copies, as `ceph status` shows it."""
         return self.misplaced_copies / self.object_copies if self.object_copies else 0.0
 
 
@@ -109,14 +109,14 @@ def summarize_pools(reading: SummaryReading) -> Mapping[int, PoolSummary]:
 
 
 def object_copies(reading: SummaryReading) -> int:
-    """All object copies of the cluster; `pg_status` tells them only while some are misplaced."""
+    """All object copies of the cluster; `pg_status` has them only while some are misplaced."""
     known = reading.pg_status.get("misplaced_total") or reading.pg_status.get("degraded_total")
     return int(known or sum(max(0, pool.get("stat_sum", {}).get("num_object_copies", 0))
                             for pool in reading.pool_stats))
 
 
 def _osd_nodes(tree: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
-    """OSDs in the CRUSH tree, and those that stand nowhere in it."""
+    """OSDs in the CRUSH tree, and those outside it."""
     for part in ("nodes", "stray"):
         for node in tree.get(part, ()):
             if node.get("type") == "osd" and node.get("exists", 1):

@@ -1,4 +1,4 @@
-"""The only room that knows the mgr API: what is read, what is sent, the built-in balancer."""
+"""What is read from the mgr, what is sent through it, and the built-in balancer."""
 from __future__ import annotations
 
 import json
@@ -17,12 +17,12 @@ from ..snapshot.osd_reports import OsdReports
 from ..snapshot.pg_statistics import PgStatistics
 from ..snapshot.reading import Reading
 from .cluster_summary import ClusterSummary
-from .osd_map_reader import OsdMapReader, modified_at
 from .mgr_api import MgrApi, MonReply, OsdMapApi
 from .monitor_commands import MonitorCommands
+from .osd_map_reader import OsdMapReader, modified_at
 from .summary_reader import OsdMapSettings, SummaryReader
 
-#: Every PG's statistics are read so often while pools change, and so often where none does.
+#: Seconds between readings of all statistics of every PG, while pools change and where none does.
 _FULL_STATISTICS_SECONDS, _LONGEST_STATISTICS_SECONDS = 3600.0, 86_400.0
 #: Ratio by which a pool's objects or omap have to differ from those at the last full reading.
 _CHANGED_RATIO = 0.01
@@ -31,17 +31,16 @@ _DEFAULT_BALANCER_SLEEP = 60.0
 _CONFIG_SECONDS = 5.0
 _GIB = 1 << 30
 
-
 #: pool id → (PGs, objects, omap bytes)
 _PoolTotals = Dict[int, Tuple[int, int, int]]
 
 
 class NotReady(RuntimeError):
-    """The mgr does not know enough yet; the message is one sentence for people."""
+    """The mgr does not have enough data yet; the message is one sentence for operators."""
 
 
 class UpmapReply(NamedTuple):
-    """The monitor's answer to one upmap command; `returncode` None means none came in time."""
+    """The monitor's reply to one upmap command; `returncode` is None where none came in time."""
 
     change: PgChange
     returncode: Optional[int]
@@ -49,7 +48,7 @@ class UpmapReply(NamedTuple):
 
 
 class UpmapRequest(NamedTuple):
-    """A command on its way to the monitor."""
+    """An upmap command on its way to the monitor."""
 
     change: PgChange
     reply: MonReply
@@ -58,8 +57,8 @@ class UpmapRequest(NamedTuple):
 class Gateway:
     """Reads snapshots from the mgr and sends upmap commands through it.
 
-    `mgr` is the MgrModule, `settings` tells equilibrium's own options. Safe to use from the serve
-    thread and the job thread at once.
+    `mgr` is the MgrModule, `settings` returns equilibrium's own options. `clock` tells seconds
+    since the epoch, `monotonic` seconds that never go back. Any thread may use it.
     """
 
     def __init__(self, mgr: MgrApi, clock: Callable[[], float],
@@ -74,20 +73,20 @@ class Gateway:
         self._summaries = SummaryReader(mgr, self._get, self._monitors, clock, self.counters,
                                         self._reports)
         self._lock = threading.Lock()
-        self._turns = TimeSlice()   # all modules share one interpreter
-        self._builder = SnapshotBuilder(self._turns)
-        self._statistics = PgStatistics(self._turns)
+        time_slice = TimeSlice()   # all modules share one interpreter
+        self._builder = SnapshotBuilder(time_slice)
+        self._statistics = PgStatistics(time_slice)
         self._statistics_read_at: Optional[float] = None
         self._statistics_totals: _PoolTotals = {}
         self._measured: Mapping[int, float] = {}
-        self._maps = OsdMapReader(mgr, clock, self._map_settings, self.counters, self._turns)
+        self._maps = OsdMapReader(mgr, clock, self._map_settings, self.counters, time_slice)
         self._last_reading: Optional[Reading] = None
-        self._builtin_was_active = False   # when it was last asked for
+        self._builtin_was_active = False   # since pop_builtin_was_active
 
     def snapshot(self, fresh: bool = False) -> Snapshot:
-        """A snapshot of now. Raises NotReady while the mgr lacks maps or statistics.
+        """Reads the whole cluster. Raises NotReady while the mgr lacks maps or statistics.
 
-        `fresh`: with an osdmap that was dumped at this epoch, as a plan should be made from.
+        `fresh` asks for an osdmap that was dumped at this epoch, as a plan needs it.
         """
         with self._lock:
             self.counters.add("full_readings")
@@ -95,14 +94,14 @@ class Gateway:
             return self._builder.build(self._last_reading)
 
     def dumped_at_epoch(self, epoch: int) -> bool:
-        """Whether a snapshot of this epoch rests on a dump of the osdmap."""
+        """True where a snapshot of this epoch is made from a dump of the osdmap."""
         return self._maps.dumped_at_epoch(epoch)
 
     def summary(self, with_map_settings: bool = False) -> ClusterSummary:
-        """What costs a few milliseconds, whatever else is being read; raises NotReady.
+        """Reads what costs a few milliseconds, at once even during a `snapshot`. Raises NotReady.
 
-        The osdmap's flags and required clients are told only `with_map_settings`: a monitor is asked for
-        them once an epoch.
+        The osdmap's flags and required clients are read only `with_map_settings`, once an epoch
+        from a monitor.
         """
         return self._summaries.summary(self.builtin_balancer_active(), with_map_settings)
 
@@ -112,32 +111,32 @@ class Gateway:
         return self.counters.counts
 
     def set_measured(self, bytes_per_object: Mapping[int, float]) -> None:
-        """Looks from now on add so much to a pool's shards (pool id → bytes per object)."""
+        """Pool id → bytes per object that later snapshots add to the pool's shards."""
         self._measured = bytes_per_object
 
     def epoch(self) -> int:
-        """The osdmap's epoch as of now; costs next to nothing."""
+        """The osdmap's epoch now; takes microseconds."""
         return int(self._mgr.get_osdmap().get_epoch())
 
     def misplaced_copies(self) -> int:
-        """Misplaced object copies as of now; costs next to nothing."""
+        """Misplaced object copies now, as `pg_status` has them; takes microseconds."""
         return int(self._get("pg_status").get("misplaced_objects", 0))
 
     def last_reading(self) -> Optional[Reading]:
-        """What the newest snapshot was made from; None before the first."""
+        """The reading of the newest snapshot; None before the first."""
         return self._last_reading
 
     def pool_ids_by_name(self) -> Dict[str, int]:
-        """Every pool's id; cheap enough for a command."""
+        """Pool name → pool id of all pools; fast enough for a command."""
         return {p["name"]: p["id"] for p in self._get("df").get("pools", [])}
 
     def device_classes(self) -> Set[str]:
-        """The device classes of all OSDs, as equilibrium calls them; cheap."""
+        """The device classes of all OSDs, NO_CLASS among them; fast enough for a command."""
         return {device.get("class", "") or NO_CLASS
                 for device in self._get("osd_map_crush").get("devices", [])}
 
     def min_compat_client(self) -> str:
-        """The oldest release that clients may have, as of now."""
+        """The osdmap's require_min_compat_client now."""
         map_settings = self._map_settings(self.epoch())
         if map_settings is not None:
             return map_settings.min_compat_client
@@ -145,18 +144,19 @@ class Gateway:
         return str(self._mgr.get_osdmap().dump().get("require_min_compat_client", ""))
 
     def have_mon_connection(self) -> bool:
+        """False while the mgr has lost the monitors."""
         return bool(self._mgr.have_mon_connection())
 
     def target_max_misplaced_ratio(self) -> float:
-        """The mgr's own limit, which pg_num changes share."""
+        """Ceph's own limit of misplaced copies, a ratio, which pg_num changes share."""
         value = self._number_option("target_max_misplaced_ratio", _DEFAULT_MISPLACED_RATIO)
-        # Ceph takes any float for it, nan and a percentage among them
+        # Ceph accepts any float for it, nan and a percentage among them
         return value if 0.0 <= value <= 1.0 else _DEFAULT_MISPLACED_RATIO
 
     def options_set(self, module: str) -> Optional[FrozenSet[str]]:
-        """Names of a module's options that are set for this mgr; None without an answer.
+        """Names of a module's options that are set for this mgr; None without a reply.
 
-        Some milliseconds of a monitor's time; for the serve thread, which may wait.
+        Waits for a monitor, so only the serve thread may call it.
         """
         reply = self._monitors.send(
             {"prefix": "config get", "who": f"mgr.{self._mgr.get_mgr_id()}", "format": "json"})
@@ -184,14 +184,14 @@ class Gateway:
         return int(most), int(most * self._number_option("osd_max_pg_per_osd_hard_ratio", 0.0))
 
     def _number_option(self, name: str, unknown: float) -> float:
-        """An option of Ceph; `unknown` where this release has none of that name."""
+        """An option of Ceph; `unknown` where this release does not have it."""
         try:
             return float(self._mgr.get_ceph_option(name))
         except (KeyError, TypeError, ValueError):
             return unknown
 
     def without_remapped(self, changes: Sequence[PgChange], snapshot: Snapshot) -> List[PgChange]:
-        """The changes whose PGs are mapped now as they are in the snapshot."""
+        """The changes whose PGs still have the up set of the snapshot."""
         osdmap = self._mgr.get_osdmap()
         if osdmap.get_epoch() == snapshot.epoch:
             return list(changes)
@@ -199,17 +199,17 @@ class Gateway:
                 if _up_set(osdmap, change.pgid) == snapshot.pgs[change.pgid].up]
 
     def send(self, changes: Sequence[PgChange], timeout: float) -> List[UpmapReply]:
-        """Sends all commands at once, so that they land in one epoch, then waits for the answers."""
+        """Sends all commands at once, so that they land in one epoch, and waits for the replies."""
         return self.collect_replies(self.submit_upmaps(changes), timeout)
 
     def submit_upmaps(self, changes: Sequence[PgChange]) -> List[UpmapRequest]:
-        """Gives all commands to the mgr, which sends them; waits for nothing."""
+        """Hands all commands to the mgr, which sends them; waits for nothing."""
         return [UpmapRequest(change, self._monitors.send(_command(change))) for change in changes]
 
     def collect_replies(self, requests: Sequence[UpmapRequest], timeout: float) -> List[UpmapReply]:
-        """Waits for the monitor's answers, at most `timeout` seconds in all.
+        """Waits for the monitor's replies, at most `timeout` seconds in all.
 
-        A return code of 0 does not mean that the monitor keeps the items: read the map again.
+        A return code of 0 does not mean that the monitor keeps the items: the map has to be read.
         """
         with self._lock:  # not in submit_upmaps, which must not wait while a job reads the cluster
             self._maps.expect([request.change for request in requests])
@@ -221,9 +221,9 @@ class Gateway:
     # -- the built-in balancer ---------------------------------------------------------------
 
     def builtin_balancer_active(self) -> bool:
-        """Is the built-in balancer on? Its option is unset while at its default, which is on.
+        """True where the built-in balancer runs and its option is on, as it is by default.
 
-        Ceph 20 can do without the module (`mgr module force disable`): then nothing is active.
+        Ceph 20 can disable the module (`mgr module force disable`).
         """
         value = self._mgr.get_module_option_ex("balancer", "active")
         wanted = value is None or (
@@ -233,34 +233,34 @@ class Gateway:
         return active
 
     def pop_builtin_was_active(self) -> bool:
-        """Has the built-in balancer been seen on since this was last asked?"""
+        """True where the built-in balancer has been seen active since the last call."""
         was_active, self._builtin_was_active = self._builtin_was_active, False
         return was_active
 
     def builtin_balancer_runs(self) -> bool:
-        """Is the built-in balancer's module there? ImportError is what the mgr says of no other."""
+        """True where the built-in balancer's module is loaded: else the mgr raises ImportError."""
         try:
             self._mgr.remote("balancer", "gather_telemetry")
         except ImportError:
             return False
         except (NameError, RuntimeError):
-            pass  # it is there, and has something else the matter with it
+            pass  # it is loaded and fails for another reason
         return True
 
     def builtin_balancer_sleep(self) -> float:
-        """Seconds after which a running built-in balancer has noticed that it was switched off."""
+        """Seconds until a running built-in balancer notices that it was switched off."""
         value = self._mgr.get_module_option_ex("balancer", "sleep_interval")
         return float(value) if value is not None else _DEFAULT_BALANCER_SLEEP
 
     def switch_off_builtin_balancer(self) -> None:
-        """Switches it off by its option, and wakes it so that it notices, where that works."""
+        """Switches it off by its option, and wakes it, where that works, so that it notices."""
         self._mgr.set_module_option_ex("balancer", "active", "false")
         for call in (("off",), ("handle_command", "", {"prefix": "balancer off"})):
             try:
                 self._mgr.remote("balancer", *call)
                 return
             except (ImportError, NameError, RuntimeError):
-                continue  # the other release's way, or no balancer module at all
+                continue  # another release's method, or no balancer module at all
 
     # -- reading -----------------------------------------------------------------------------
 
@@ -294,7 +294,7 @@ class Gateway:
         return value
 
     def _refresh_statistics(self, pool_stats: Sequence[Mapping[str, Any]]) -> None:
-        """Reads every PG's statistics, where those of the pools tell that it is worth its cost."""
+        """Reads all statistics of every PG where those of the pools show that they have changed."""
         now = self._clock()
         totals = _totals(pool_stats)
         if self._statistics_read_at is not None:
@@ -320,7 +320,7 @@ def _totals(pool_stats: Sequence[Mapping[str, Any]]) -> _PoolTotals:
 
 
 def _have_changed(then: _PoolTotals, now: _PoolTotals) -> bool:
-    """Whether a pool has come or gone, was split or merged, or holds clearly more or less."""
+    """True where a pool was created, deleted, split or merged, or holds clearly more or less."""
     return then.keys() != now.keys() or any(
         then[pool][0] != pgs or any(abs(a - b) > _CHANGED_RATIO * a
                                     for a, b in zip(then[pool][1:], counts))

@@ -1,7 +1,7 @@
-"""Reads the osdmap, and dumps it only where nothing cheaper tells what has changed.
+"""Reads the osdmap, and dumps it only where cheap calls cannot tell what has changed.
 
-From Ceph 18 on a dump computes read balance scores with the interpreter's lock held: more than half
-a second at 1,000 OSDs. Part of the gateway: it touches the mgr API.
+From Ceph 18 on a dump computes read balance scores with the interpreter's lock held, which takes
+more than half a second at 1,000 OSDs.
 """
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from .summary_reader import OsdMapSettings
 Osds = Tuple[int, ...]
 
 #: Pools with more PGs than this are mapped PG by PG, so that the interpreter's lock is given up in
-#: between: as a whole 512 PGs take 4 ms, and a command of others needs the lock several times.
+#: between: 512 PGs at once take 4 ms, and a command of another module needs the lock several times.
 MAP_WHOLE_POOL_PGS = 64
 _MAPPED_A_PIECE = 50   # between two checkpoints: about a millisecond
-_PGS_A_PIECE = 200     # the same, of what is not mapped
+_PGS_A_PIECE = 200     # the same, for PGs that are not mapped
 _NO_OSD = 0x7FFFFFFF
-#: What no cheap call tells (full ratios, a pg_num_target, full pg_upmaps) is at most so old where
-#: epochs pass, in seconds; the shorter one holds where an epoch has shown no change at all, and
-#: where none has passed since one that was not dumped.
+#: Seconds after which the osdmap is dumped for what no cheap call tells (full ratios, a
+#: pg_num_target, full pg_upmaps). The shorter time holds where an epoch has shown no change, and
+#: where no epoch has passed since one that was not dumped.
 _REFRESH_SECONDS, _UNEXPLAINED_SECONDS = 300.0, 120.0
-#: `osd stat` leaves these out; they are set once for good.
+#: `osd stat` does not show these flags, which are set once and for all.
 _HIDDEN_FLAGS = frozenset(("sortbitwise", "recovery_deletes", "purged_snapdirs", "pglog_hardlimit",
                            "require_jewel_osds", "require_kraken_osds", "require_luminous_osds"))
 
@@ -37,20 +37,20 @@ _HIDDEN_FLAGS = frozenset(("sortbitwise", "recovery_deletes", "purged_snapdirs",
 class OsdMapReading(NamedTuple):
     """The osdmap at one epoch."""
 
-    osd_map: Mapping[str, Any]   # as OSDMap.dump() has it, brought up to date
+    osd_map: Mapping[str, Any]   # as OSDMap.dump() would have it
     crush: Mapping[str, Any]     # as CRUSHMap.dump() has it
     up: Mapping[str, Osds]       # pgid → up set
     acting: Mapping[str, Osds]   # pgid → acting set, of PGs whose acting set is not their up set
 
 
 class _NeedsDump(Exception):
-    """What has changed cannot be told by cheap calls."""
+    """Raised where cheap calls cannot tell what has changed."""
 
 
 class OsdMapReader:
-    """Remembers the last reading and what was sent since.
+    """Remembers the last reading and the upmaps that were sent since.
 
-    `map_settings` asks the monitor for the flags as of an epoch; None where it does not answer in time.
+    `map_settings` asks a monitor for the flags at an epoch; None without a reply in time.
     `checkpoint` is called between small pieces of work.
     """
 
@@ -67,12 +67,12 @@ class OsdMapReader:
         self._dumped_epoch = -1
         self._rates: Dict[int, float] = {}         # pool id → raw bytes a byte takes, at the dump
         self._pool_names: Mapping[int, str] = {}   # as `df` had them at the last dump
-        self._expected: Dict[str, PgChange] = {}       # not seen in the up sets yet
+        self._expected: Dict[str, PgChange] = {}   # pgid → upmap of ours that no up set shows yet
         self._watched: Dict[str, int] = {}         # pgid → epoch of a change of its up set
 
     def read(self, progress: Mapping[str, Mapping[str, Any]], pool_names: Mapping[int, str],
              fresh: bool) -> OsdMapReading:
-        """The newest osdmap; `fresh` asks for one of which everything was dumped.
+        """Reads the newest osdmap; `fresh` asks for one that was dumped at its epoch.
 
         `progress` is get('pg_progress')['pgs'], `pool_names` are those of get('df').
         """
@@ -92,11 +92,11 @@ class OsdMapReader:
         return self._last
 
     def expect(self, changes: Sequence[PgChange]) -> None:
-        """These upmaps are ours: where they show in the up sets, no dump is needed."""
+        """Records upmaps of ours, for which no dump is needed once the up sets show them."""
         self._expected = {**self._expected, **{change.pgid: change for change in changes}}
 
     def dumped_at_epoch(self, epoch: int) -> bool:
-        """Whether the osdmap of this epoch was dumped."""
+        """True where the osdmap of this epoch was dumped."""
         return self._dumped_epoch == epoch
 
     def _dump_is_recent(self, seconds: float) -> bool:
@@ -124,7 +124,7 @@ class OsdMapReader:
         return OsdMapReading(osd_map, crush, up, self._acting_sets(osdmap, temporary, up))
 
     def _up_sets(self, osdmap: OsdMapApi, pool_id: int, pg_num: int) -> Dict[str, Osds]:
-        """pgid → up set of one pool. The last reading's own tuples where they are the same."""
+        """pgid → up set of one pool; the last reading's own tuples where they are equal."""
         self._checkpoint()
         known: Mapping[str, Osds] = self._last.up if self._last is not None else {}
         up: Dict[str, Osds] = {}
@@ -144,7 +144,7 @@ class OsdMapReader:
 
     def _acting_sets(self, osdmap: OsdMapApi, pgids: Collection[str],
                      up: Mapping[str, Osds]) -> Dict[str, Osds]:
-        """Those of the PGs whose acting set is not their up set, in the order of the shards."""
+        """pgid → acting set, in the order of the shards, of PGs where it is not the up set."""
         acting: Dict[str, Osds] = {}
         for pgid in with_checkpoints(pgids, _MAPPED_A_PIECE, self._checkpoint):
             if pgid in up:
@@ -159,7 +159,7 @@ class OsdMapReader:
     def _updated(self, osdmap: OsdMapApi, last: OsdMapReading,
                             progress: Mapping[str, Mapping[str, Any]],
                             pool_names: Mapping[int, str]) -> OsdMapReading:
-        """Raises _NeedsDump."""
+        """The last reading with what has changed since. Raises _NeedsDump."""
         osd_map, epoch = last.osd_map, int(osdmap.get_epoch())
         if pool_names != self._pool_names or osdmap.get_crush_version() != osd_map["crush_version"]:
             raise _NeedsDump
@@ -167,9 +167,9 @@ class OsdMapReader:
             raise _NeedsDump
         flipped = flipped_osds(osd_map["osds"], self._mgr.get("osd_map_tree"))
         if flipped and osd_map.get("stretch_mode", {}).get("stretch_mode_enabled"):
-            raise _NeedsDump   # it may have become degraded, which forbids moves
+            raise _NeedsDump   # the stretch mode may be degraded now, which forbids moves
         if any(_raw_used_rate(osdmap, pool) != rate for pool, rate in self._rates.items()):
-            raise _NeedsDump   # another size
+            raise _NeedsDump   # a pool has another size
         up, changed = self._changed_up_sets(osdmap, last)
         own_changes = self._own_changes(up, changed, last.up, flipped)
         self._watch_pgs(epoch, changed)
@@ -182,13 +182,15 @@ class OsdMapReader:
             raise _NeedsDump
         self._expected = {}
         started = started_osds(osd_map["osds"], flipped, self._mgr.get("osd_stats"), epoch)
-        return OsdMapReading(_patched(osd_map, epoch, map_settings, flipped, started, own_changes, acting),
-                             last.crush, up, acting)
+        patched = _patched(osd_map, epoch, map_settings, flipped, started, own_changes, acting)
+        return OsdMapReading(patched, last.crush, up, acting)
 
     def _has_same_pgs(self, progress: Mapping[str, Mapping[str, Any]]) -> bool:
-        """Has every pool as many PGs as at the last reading? The mgr makes a record of each as soon
-        as it has the osdmap; mapping a PG tells nothing, as Ceph folds the number of one that is not
-        there onto one that is."""
+        """True where every pool has as many PGs as at the last reading.
+
+        The mgr has a record of each PG as soon as it has the osdmap. Mapping a PG tells nothing:
+        Ceph folds the number of a PG that does not exist onto one that does.
+        """
         counts: Counter[int] = Counter()
         for pgid in with_checkpoints(progress, _PGS_A_PIECE, self._checkpoint):
             counts[pool_of(pgid)] += 1
@@ -198,13 +200,13 @@ class OsdMapReader:
 
     def _changed_up_sets(self, osdmap: OsdMapApi,
                          last: OsdMapReading) -> Tuple[Mapping[str, Osds], List[str]]:
-        """(all up sets, PGs whose own is another than at the last reading)."""
+        """(pgid → up set of all PGs, pgids whose up set has changed). Raises _NeedsDump."""
         up: Dict[str, Osds] = {}
         changed: List[str] = []
         for pool in last.osd_map["pools"]:
             try:
                 mapped = self._up_sets(osdmap, pool["pool"], pool["pg_num"])
-            except SystemError:   # what Ceph makes of a pool that is gone
+            except SystemError:   # Ceph raises it for a pool that is gone
                 raise _NeedsDump from None
             if len(mapped) != pool["pg_num"]:
                 raise _NeedsDump
@@ -212,9 +214,9 @@ class OsdMapReader:
             up.update(mapped)
         return (up if changed else last.up), changed
 
-    def _own_changes(self, up: Mapping[str, Osds], changed: Sequence[str], before: Mapping[str, Osds],
-              flipped: Collection[int]) -> List[PgChange]:
-        """What we sent, where all of it shows and no up set has changed for another reason."""
+    def _own_changes(self, up: Mapping[str, Osds], changed: Sequence[str],
+                     before: Mapping[str, Osds], flipped: Collection[int]) -> List[PgChange]:
+        """Our upmaps where all of them show. Raises _NeedsDump for an up set changed otherwise."""
         for pgid in changed:
             change = self._expected.get(pgid)
             if change is None or up[pgid] != change.up_after:
@@ -229,23 +231,23 @@ class OsdMapReader:
         return list(self._expected.values())
 
     def _watch_pgs(self, epoch: int, changed: Sequence[str]) -> None:
-        """Their statistics may be older than the change, and a pg_temp follows later."""
+        """Watches PGs whose statistics may be older than the change; a pg_temp follows later."""
         for pgid in changed:
             self._watched[pgid] = epoch
 
     def _maybe_remapped(self, progress: Mapping[str, Mapping[str, Any]],
                   acting: Mapping[str, Osds]) -> Set[str]:
-        """PGs whose acting set may not be their up set."""
+        """pgids of PGs whose acting set may differ from their up set."""
         self._watched = {
             pgid: epoch for pgid, epoch in self._watched.items()
             if pgid in progress and progress[pgid].get("reported_epoch", 0) < epoch}
-        found = {pgid for pgid, pg in with_checkpoints(progress.items(), _PGS_A_PIECE, self._checkpoint)
-                 if not _at_rest(pg.get("state", ""))}
+        found = {pgid for pgid, pg in with_checkpoints(
+            progress.items(), _PGS_A_PIECE, self._checkpoint) if not _at_rest(pg.get("state", ""))}
         return found.union(acting, self._watched)
 
 
 def modified_at(osd_map: Mapping[str, Any]) -> Optional[float]:
-    """When this epoch was made, in seconds since the epoch; None where it was not dumped."""
+    """When this epoch was made, seconds since the epoch; None where it was not dumped."""
     try:
         return datetime.strptime(str(osd_map.get("modified", "")),
                                  "%Y-%m-%dT%H:%M:%S.%f%z").timestamp()
@@ -255,10 +257,10 @@ def modified_at(osd_map: Mapping[str, Any]) -> Optional[float]:
 
 def flipped_osds(osds: Sequence[Mapping[str, Any]],
                  tree: Optional[Mapping[str, Any]]) -> Dict[int, bool]:
-    """OSD → up, of those that have come up or gone down since the dump.
+    """OSD id → is up, of OSDs that have come up or gone down since the dump.
 
-    `tree` is get('osd_map_tree'). Raises _NeedsDump where more has changed: an OSD created,
-    destroyed or removed, a reweight, a primary affinity.
+    `tree` is get('osd_map_tree'). Raises _NeedsDump where an OSD was created, destroyed or removed,
+    or its reweight or primary affinity has changed.
     """
     if tree is None:
         raise _NeedsDump
@@ -279,9 +281,9 @@ def flipped_osds(osds: Sequence[Mapping[str, Any]],
 
 def started_osds(osds: Sequence[Mapping[str, Any]], flipped: Mapping[int, bool],
                  stats: Optional[Mapping[str, Any]], epoch: int) -> Dict[int, int]:
-    """OSD → epoch since which it is up, of those that have been down since the dump.
+    """OSD id → epoch since which it is up, of OSDs that have been down since the dump.
 
-    `stats` is get('osd_stats'): an OSD that was down between two looks tells by its reports.
+    `stats` is get('osd_stats'): the reports show an OSD that was down between two readings.
     """
     started = {osd: epoch for osd, up in flipped.items() if up}
     told = {entry["osd"]: entry.get("up_from", 0)
@@ -298,14 +300,14 @@ def _weights(osd: Mapping[str, Any], reweight: str) -> Tuple[float, float]:
 
 
 def _at_rest(state: str) -> bool:
-    """Whether a PG in this state serves from its up set, at the time of its report."""
+    """True where a PG reported in this state was served from its up set."""
     return state == "active+clean" or (
         state.startswith("active+clean") and "remapped" not in state)
 
 
 def _raw_used_rate(osdmap: OsdMapApi, pool: int) -> float:
-    """Raw bytes that a byte in the pool takes; Ceph's own figure, for plugins have formulas of their
-    own. Raises _NeedsDump where the pool is gone."""
+    """Raw bytes that a byte in the pool takes, as Ceph tells it: erasure-code plugins have formulas
+    of their own. Raises _NeedsDump where the pool is gone."""
     try:
         return float(osdmap.pool_raw_used_rate(pool))
     except SystemError:
@@ -321,7 +323,7 @@ def _differ(map_settings: OsdMapSettings, osd_map: Mapping[str, Any]) -> bool:
 def _patched(osd_map: Mapping[str, Any], epoch: int, map_settings: OsdMapSettings,
              flipped: Mapping[int, bool], started: Mapping[int, int],
              own_changes: Sequence[PgChange], acting: Mapping[str, Osds]) -> Mapping[str, Any]:
-    """The dump as it would be now."""
+    """The osdmap dump as it would be at this epoch."""
     hidden = _HIDDEN_FLAGS.intersection(osd_map.get("flags", "").split(","))
     flags = sorted(map_settings.flags | hidden)
     return {

@@ -1,8 +1,8 @@
-"""How the gateway reads a ClusterSummary: the mgr's small structures, and two questions to a monitor.
+"""Reads a ClusterSummary: the mgr's small structures, and two commands to a monitor.
 
-No lock is held and nothing large is built, so that commands may have one read while a full look is
-under way. The osdmap's flags stand in none of the small structures. The `health` map has them up to
-10 s late, and a monitor answers `osd stat` within a millisecond, so the monitor is asked.
+No lock is held and nothing large is built, so that commands may read one during a full reading.
+None of the small structures has the osdmap's flags. The `health` map has them up to 10 s late; a
+monitor answers `osd stat` within a millisecond, so it is asked.
 """
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .mgr_api import MgrApi
 from .monitor_commands import MonitorCommands
 
 _FLAGS, _MIN_COMPAT = "osd stat", "osd get-require-min-compat-client"
-#: A monitor that has not answered by then counts as unable to.
+#: A monitor that has not replied by then counts as unable to.
 _ANSWER_SECONDS = 5.0
 
 
 class OsdMapSettings(NamedTuple):
-    """What of the osdmap can forbid all movement, at one epoch or a later one."""
+    """What of the osdmap can forbid all movement; read at `epoch` or later."""
 
     epoch: int
     flags: FrozenSet[str]
@@ -48,7 +48,7 @@ class SummaryReader:
         self._map_settings: Optional[OsdMapSettings] = None
 
     def summary(self, builtin_active: bool, with_map_settings: bool) -> ClusterSummary:
-        """The cluster as of now; flags and clients only `with_map_settings`, which may ask a monitor."""
+        """The cluster now; flags and clients only `with_map_settings`, which may ask a monitor."""
         self._counters.add("summaries")
         connected = bool(self._mgr.have_mon_connection())
         osdmap = self._mgr.get_osdmap()
@@ -70,7 +70,7 @@ class SummaryReader:
             min_compat_client=map_settings.min_compat_client if map_settings is not None else None)
 
     def map_settings(self, epoch: int) -> Optional[OsdMapSettings]:
-        """As of this epoch, asked for once an epoch; None where no monitor answers in time."""
+        """Asks a monitor once an epoch; None where none replies in time."""
         with self._lock:
             known = self._map_settings
         if known is not None and known.epoch == epoch:
@@ -84,7 +84,7 @@ class SummaryReader:
         return found
 
     def _ask(self, prefixes: Sequence[str]) -> List[Optional[str]]:
-        """The monitor's plain answers; None for one that failed or did not come in time."""
+        """The outputs of commands; None for one that failed or did not come in time."""
         replies = [self._monitors.send({"prefix": prefix}) for prefix in prefixes]
         come = self._monitors.wait(replies, _ANSWER_SECONDS)
         return [reply.outb if has_come and reply.r == 0 else None
@@ -92,7 +92,7 @@ class SummaryReader:
 
 
 def flags_of(stat: str) -> FrozenSet[str]:
-    """The flags in `osd stat`, whose last line tells them (`flags noout,norebalance`), if any."""
+    """The flags in the output of `osd stat` (`flags noout,norebalance` in its last line)."""
     for line in stat.splitlines():
         word, _, flags = line.strip().partition(" ")
         if word == "flags":

@@ -1,4 +1,4 @@
-"""How long to leave something alone that fails: twice as long each time, up to a limit."""
+"""Waits between attempts of something that fails: twice as long each time, up to a limit."""
 from __future__ import annotations
 
 from .wait_timer import WaitTimer
@@ -7,7 +7,7 @@ _MOST_DOUBLINGS = 30
 
 
 class Backoff:
-    """`first` and `longest` are in seconds."""
+    """`first` and `longest` are the first wait and the limit, in seconds."""
 
     def __init__(self, first: float, longest: float) -> None:
         self._first = first
@@ -16,16 +16,17 @@ class Backoff:
         self._wait = WaitTimer()
 
     def failed(self, now: float) -> float:
-        """Notes a failure; returns the seconds until the next attempt."""
+        """Records a failure; returns the seconds until the next attempt."""
         seconds = min(self._longest, self._first * 2.0 ** min(self._failures, _MOST_DOUBLINGS))
         self._failures += 1
         self._wait.begin(now, seconds)
         return seconds
 
     def succeeded(self) -> None:
+        """Ends the wait; the next failure starts with the first one again."""
         self._failures = 0
         self._wait.end()
 
     def seconds_left(self, now: float) -> float:
-        """How long to wait still; 0 where the next attempt is due."""
+        """Seconds until the next attempt; 0 where it is due."""
         return self._wait.seconds_left(now)

@@ -1,8 +1,7 @@
-"""The executor's values in the mgr's key-value store: versioned, bounded, read with tolerance.
+"""Values of the balancing loop in the mgr's key-value store: versioned and limited in size.
 
-Every write waits for a monitor, so values are noted during a round and written at its end, each
-once and only where it differs from what stands there. The monitor silently drops values above
-65,536 bytes while the mgr's own cache still shows them: such a one is never sent.
+Every write waits for a monitor, so values are put during a round and written at its end, each once
+and only where it differs from the stored one. A value above the store's limit is never written.
 """
 from __future__ import annotations
 
@@ -18,8 +17,7 @@ _VERSION = 1
 
 
 class BufferedKvStore:
-    """`kv` offers the mgr's get_store and set_store. Its owner sees to it that one thread at a
-    time uses it."""
+    """JSON values by key. Not thread-safe: its owner holds a lock."""
 
     def __init__(self, kv: KeyValueStore, log: logging.Logger) -> None:
         self._kv = kv
@@ -28,7 +26,7 @@ class BufferedKvStore:
         self._pending: Dict[str, Optional[str]] = {}
 
     def read(self, key: str) -> Optional[Mapping[str, Any]]:
-        """What the last mgr noted; None where there is nothing, or nothing that can be read."""
+        """The stored value; None where there is none, or none that this version can read."""
         stored = self._kv.get_store(key)
         self._stored[key] = stored
         if not stored:
@@ -43,7 +41,7 @@ class BufferedKvStore:
             return None
 
     def put(self, key: str, value: Optional[Mapping[str, Any]]) -> None:
-        """What shall stand in the store after this round; None for nothing."""
+        """Sets the value that `flush` writes; None deletes the key. Logs one that is too large."""
         if value is None:
             self._pending[key] = None
             return
@@ -54,7 +52,7 @@ class BufferedKvStore:
         self._pending[key] = text
 
     def flush(self) -> None:
-        """Brings the store in line; costs nothing where nothing has changed."""
+        """Writes what was put and differs from the stored value."""
         while self._pending:
             key = next(iter(self._pending))
             text = self._pending.pop(key)
@@ -63,6 +61,6 @@ class BufferedKvStore:
             try:
                 self._kv.set_store(key, text)
             except BaseException:
-                self._pending.setdefault(key, text)  # for the next attempt
+                self._pending.setdefault(key, text)  # for the next flush
                 raise
             self._stored[key] = text

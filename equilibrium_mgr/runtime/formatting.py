@@ -20,11 +20,11 @@ def format_bytes(count: float) -> str:
             break
         value /= 1024.0
     digits = 0 if unit == "B" or value >= 100 else 1 if value >= 10 else 2
-    return "%s%.*f %s" % (sign, digits, value, unit)
+    return f"{sign}{value:.{digits}f} {unit}"
 
 
 def parse_size(text: str) -> Optional[int]:
-    """'1T' → bytes, in Ceph's binary units; None for what is no size."""
+    """'1T' → bytes, in Ceph's binary units; None for a text that is no size."""
     match = _SIZE.match(text.strip())
     if match is None:
         return None
@@ -34,6 +34,7 @@ def parse_size(text: str) -> Optional[int]:
 
 
 def format_ratio(ratio: float) -> str:
+    """0.5 → '0.5000'."""
     return f"{ratio:.4f}"
 
 
@@ -51,12 +52,12 @@ def format_duration(seconds: Optional[float]) -> str:
 
 
 def format_time(epoch_seconds: float) -> str:
-    """Rounded up to a second. For what is said once and read later, when a countdown is wrong."""
+    """UTC, rounded up to a second. For texts that are read later: a countdown would be wrong."""
     return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(math.ceil(epoch_seconds)))
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
-    """Columns under upper-case headers, the first `left` of them left-aligned, no borders."""
+    """Columns under a header without borders, the first `left` columns left-aligned."""
     widths = [max([len(title)] + [len(row[i]) for row in rows])
               for i, title in enumerate(header)]
     lines: List[str] = []
@@ -68,7 +69,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -
 
 
 def histogram_bar(counts: Sequence[int]) -> str:
-    """Ten characters, one per tenth of utilization, higher for more OSDs."""
+    """One character for each count, ` .:-=+*#%@` from none to the highest."""
     levels = " .:-=+*#%@"
     most = max(counts) if counts else 0
     if not most:

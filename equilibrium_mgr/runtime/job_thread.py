@@ -10,7 +10,7 @@ Job = Callable[[], None]
 
 
 class JobRunner(Protocol):
-    """What makes plans in the background. In the mgr a thread; the simulated mgr runs jobs inline."""
+    """Runs jobs in the background: in the mgr in a thread, in the simulated mgr inline."""
 
     def submit(self, name: str, job: Job) -> None:
         """Queues a job. `name` is for the log."""

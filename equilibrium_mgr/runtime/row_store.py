@@ -1,8 +1,8 @@
-"""Many named tuples kept as plain ones: the garbage collector does not walk those again and again.
+"""Containers that keep many named tuples as plain tuples, which the garbage collector skips.
 
-It leaves out exact tuples of numbers and strings after it has seen them once, but never instances
-of a subclass, as every NamedTuple is. With one object for each PG, its searches through all that
-the mgr holds would come often and last long, for the modules of an mgr share it from Ceph 20 on.
+The collector stops tracking exact tuples of numbers and strings once it has seen them, but never
+instances of a subclass, as every NamedTuple is. With one tracked object for each PG its passes
+would come often and last long, and from Ceph 20 on all modules of an mgr share it.
 """
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T", bound=Tuple[Any, ...])
 
 
 class Rows(MutableMapping[str, T]):
-    """pgid → a NamedTuple, which is made anew at each access."""
+    """pgid → a NamedTuple of one kind, which is made at each access."""
 
     def __init__(self, kind: Type[T]) -> None:
         self._make = cast(Callable[[Tuple[Any, ...]], T], partial(tuple.__new__, kind))
@@ -24,6 +24,7 @@ class Rows(MutableMapping[str, T]):
         return self._make(self._rows[key])
 
     def get(self, key: str, default: Any = None) -> Any:
+        """As a dict's."""
         row = self._rows.get(key)
         return default if row is None else self._make(row)
 
@@ -43,24 +44,27 @@ class Rows(MutableMapping[str, T]):
         return len(self._rows)
 
     def values(self) -> ValuesView[T]:
+        """As a dict's."""
         return _Values(self)
 
     def iter_rows(self) -> Iterator[T]:
-        """All values, faster than one by one."""
+        """All values; faster than one access for each."""
         return map(self._make, self._rows.values())
 
     def items(self) -> ItemsView[str, T]:
+        """As a dict's."""
         return _Items(self)
 
 
 class RowList(Sequence[T]):
-    """A list of NamedTuples, which are made anew at each access."""
+    """A list of NamedTuples of one kind, which are made at each access."""
 
     def __init__(self, kind: Type[T]) -> None:
         self._make = cast(Callable[[Tuple[Any, ...]], T], partial(tuple.__new__, kind))
         self._rows: List[Tuple[Any, ...]] = []
 
     def append(self, value: T) -> None:
+        """As a list's."""
         self._rows.append(tuple(value))
 
     def __getitem__(self, index: Any) -> Any:
@@ -71,7 +75,7 @@ class RowList(Sequence[T]):
 
 
 class _Values(ValuesView[T]):
-    """As a dict's, but for what it is made of."""
+    """View of a Rows, as that of a dict."""
 
     def __init__(self, rows: Rows[T]) -> None:
         super().__init__(rows)
@@ -82,7 +86,7 @@ class _Values(ValuesView[T]):
 
 
 class _Items(ItemsView[str, T]):
-    """As a dict's, but for what it is made of."""
+    """View of a Rows, as that of a dict."""
 
     def __init__(self, rows: Rows[T]) -> None:
         super().__init__(rows)

@@ -8,8 +8,8 @@ from __future__ import annotations
 import time
 from typing import Callable, Optional
 
-#: The lock is given up this often. Otherwise a thread that wants it waits 5 ms until Python hands it
-#: on, and a command wants it several times.
+#: The lock is given up this often. Otherwise a thread that wants it waits 5 ms until Python hands
+#: it on, and a command wants it several times.
 _YIELD_EVERY_SECONDS = 0.001
 _YIELD_SECONDS = 0.0001
 

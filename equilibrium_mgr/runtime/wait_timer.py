@@ -1,7 +1,7 @@
-"""A span of time to wait, on a clock that may be set back.
+"""A wait of some seconds on a clock that may be set back.
 
-The wall clock jumps at the end of summer time and when it is corrected. Whoever waits for a moment
-that has moved an hour away waits an hour too long; here the wait begins anew at most.
+The wall clock jumps when it is corrected. A wait for a point in time that has moved an hour away
+would take an hour too long; this one begins again at most.
 """
 from __future__ import annotations
 
@@ -9,33 +9,34 @@ from typing import Optional
 
 
 class WaitTimer:
-    """A wait that was begun, or none."""
+    """A wait that was begun, or none. Times in seconds since the epoch."""
 
     def __init__(self) -> None:
         self._began: Optional[float] = None
         self._seconds = 0.0
 
     def begin(self, now: float, seconds: float) -> None:
-        """Starts the wait, in place of an earlier one; times in seconds since the epoch."""
+        """Begins a wait, in place of an earlier one."""
         self._began, self._seconds = now, seconds
 
     @property
     def begun(self) -> bool:
-        """Has nobody been told yet that the wait is over?"""
+        """True from `begin` until `seconds_left` has returned 0, or `end`."""
         return self._began is not None
 
     def end(self) -> None:
+        """Ends the wait."""
         self._began = None
 
     def seconds_left(self, now: float) -> float:
-        """How long to wait still; 0 when it is over. Never more than the whole interval."""
+        """Seconds that are left, at most the whole wait; ends the wait where it is over."""
         left = self.peek_seconds_left(now)
         if left <= 0.0:
             self._began = None
         return left
 
     def peek_seconds_left(self, now: float) -> float:
-        """As `seconds_left`, for one who may yet begin the wait anew when it is over."""
+        """As `seconds_left`, but does not end the wait."""
         if self._began is None:
             return 0.0
         self._began = min(self._began, now)
