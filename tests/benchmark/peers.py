@@ -8,7 +8,8 @@ import json
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional
 
-TIB = 1 << 40
+from tests.support.units import TIB
+
 BUILT_IN = "default"
 JJ_PREFIX = "jj"
 #: Plans whose gained space differs by less than this share of it count as equally good.

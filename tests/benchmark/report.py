@@ -3,10 +3,10 @@ from __future__ import annotations
 
 from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from tests.support.units import MIB, TIB
+
 from .peers import BUILT_IN, Peer, best_jj
 
-TIB = 1 << 40
-MIB = 1 << 20
 NOTHING = "-"
 _SAME = 1e-6   # utilizations that differ by less are the same
 Result = Mapping[str, Any]   # as measure.measure returns it

@@ -9,7 +9,7 @@ from bisect import bisect
 from itertools import accumulate
 from typing import Any, Dict, List, Optional
 
-from tests.support.unit_cluster import GIB, TIB
+from tests.support.units import GIB, TIB
 
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.snapshot.builder import SnapshotBuilder

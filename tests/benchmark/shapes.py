@@ -8,7 +8,9 @@ from __future__ import annotations
 import random
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
-from tests.support.unit_cluster import GIB, TIB, Cluster
+from tests.support.rules import EC_HDD_HOSTS, HDD_HOSTS, SSD_HOSTS
+from tests.support.unit_cluster import Cluster
+from tests.support.units import GIB, TIB
 from .placing import Placer
 
 SEED = 1
@@ -17,10 +19,6 @@ FIXED_BYTES = 2 * GIB      # what an empty OSD uses
 BYTES_PER_OBJECT = 600     # metadata on each OSD that holds a shard of it
 OBJECT_BYTES = 4 << 20
 _SPREAD = 0.03             # standard deviation of PG sizes inside a pool, a ratio
-
-_HDD_HOSTS = "take default~hdd; chooseleaf firstn 0 host; emit"
-_SSD_HOSTS = "take default~ssd; chooseleaf firstn 0 host; emit"
-_HDD_HOSTS_EC = "take default~hdd; chooseleaf indep 0 host; emit"
 
 
 class PoolPlan(NamedTuple):
@@ -87,7 +85,7 @@ def _uneven_hosts(rng: random.Random) -> Layout:
     hosts = {f"host h{h}": osds.host([rng.choice((4, 8, 12, 16))
                                         for _ in range(rng.randint(4, 12))]) for h in range(12)}
     pools = [PoolPlan("rbd", 0.6, 1024), PoolPlan("cephfs_data", 0.4, 512)]
-    return Layout({"root default": hosts}, osds.tib, osds.classes, {0: _HDD_HOSTS},
+    return Layout({"root default": hosts}, osds.tib, osds.classes, {0: HDD_HOSTS},
                   pools + _metadata_pools())
 
 
@@ -97,14 +95,14 @@ def _ec_tight(rng: random.Random) -> Layout:
              for h in range(6)}
     pools = [PoolPlan("ec", 1.0, 1024, size=6, rule=1, k=4)]
     return Layout({"root default": hosts}, osds.tib, osds.classes,
-                  {0: _HDD_HOSTS, 1: _HDD_HOSTS_EC}, pools + _metadata_pools())
+                  {0: HDD_HOSTS, 1: EC_HDD_HOSTS}, pools + _metadata_pools())
 
 
 def _many_pools(rng: random.Random) -> Layout:
     osds = Osds()
     hosts = {f"host h{h}": osds.host([rng.choice((4, 8)) for _ in range(8)]) for h in range(10)}
     pools = [PoolPlan(f"tenant{n}", rng.lognormvariate(0.0, 0.8), 32) for n in range(120)]
-    return Layout({"root default": hosts}, osds.tib, osds.classes, {0: _HDD_HOSTS}, pools)
+    return Layout({"root default": hosts}, osds.tib, osds.classes, {0: HDD_HOSTS}, pools)
 
 
 def _giant_host(rng: random.Random) -> Layout:
@@ -112,7 +110,7 @@ def _giant_host(rng: random.Random) -> Layout:
     hosts = {f"host h{h}": osds.host([rng.choice((4, 8)) for _ in range(6)]) for h in range(5)}
     hosts["host giant"] = osds.host([12] * 24)
     pools = [PoolPlan("rbd", 0.7, 512), PoolPlan("backup", 0.3, 256)]
-    return Layout({"root default": hosts}, osds.tib, osds.classes, {0: _HDD_HOSTS},
+    return Layout({"root default": hosts}, osds.tib, osds.classes, {0: HDD_HOSTS},
                   pools + _metadata_pools())
 
 
@@ -122,7 +120,7 @@ def _hybrid(rng: random.Random) -> Layout:
     for h in range(10):
         hosts[f"host h{h}"] = (osds.host([rng.choice((8, 12, 16)) for _ in range(8)])
                                  + osds.host([rng.choice((4, 8)) for _ in range(3)], "ssd"))
-    rules = {0: _HDD_HOSTS, 1: _SSD_HOSTS,
+    rules = {0: HDD_HOSTS, 1: SSD_HOSTS,
              2: "take default~ssd; chooseleaf firstn 1 host; emit;"
                 "take default~hdd; chooseleaf firstn -1 host; emit"}
     pools = [PoolPlan("hybrid", 0.5, 1024, rule=2), PoolPlan("cold", 0.35, 512),
@@ -136,7 +134,7 @@ def _rack_ec(rng: random.Random) -> Layout:
     racks = {f"rack r{r}": {f"host r{r}h{h}": osds.host(
         [rng.choice((8, 12, 16)) for _ in range(rng.randint(4, 7))]) for h in range(3)}
         for r in range(6)}
-    rules = {0: _HDD_HOSTS,
+    rules = {0: HDD_HOSTS,
              1: "take default~hdd; choose indep 4 rack; chooseleaf indep 2 host; emit"}
     pools = [PoolPlan("ec", 0.85, 512, size=8, rule=1, k=5), PoolPlan("rbd", 0.15, 256)]
     return Layout({"root default": racks}, osds.tib, osds.classes, rules,
@@ -149,7 +147,7 @@ def _grown(rng: random.Random) -> Layout:
     new = [f"host new{h}" for h in range(2)]
     hosts.update({name: osds.host([16] * 8) for name in new})
     pools = [PoolPlan("rbd", 0.6, 1024), PoolPlan("cephfs_data", 0.4, 512)]
-    return Layout({"root default": hosts}, osds.tib, osds.classes, {0: _HDD_HOSTS},
+    return Layout({"root default": hosts}, osds.tib, osds.classes, {0: HDD_HOSTS},
                   pools + _metadata_pools(), empty_hosts=new)
 
 

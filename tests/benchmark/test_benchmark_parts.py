@@ -13,7 +13,8 @@ from tests.benchmark.report import cluster_table, markdown_table
 from tests.benchmark.scale import large_reading
 from tests.benchmark.scoring import changed_items, data_pools, score
 from tests.benchmark.shapes import HIGHEST_FILL, SHAPES, make_cluster
-from tests.support.unit_cluster import GIB, MIB, Cluster, hosts
+from tests.support.unit_cluster import Cluster, hosts
+from tests.support.units import GIB, MIB
 
 from mgr_stub.console.session import Session
 

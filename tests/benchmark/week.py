@@ -16,6 +16,7 @@ from mgr_stub.clock import parse_span
 from mgr_stub.console.session import Session
 
 from tests.scenarios.clusters import crush_places
+from tests.support.rules import EC_HDD_HOSTS, HDD_HOSTS
 
 from .clusters import state_of
 from .scale import peak_bytes
@@ -31,8 +32,6 @@ EVENTS: Tuple[Tuple[str, str], ...] = (
 SPAN = "7d"
 HOSTS = 30
 _PER_HOST = 10
-_HDD = "take default~hdd; chooseleaf firstn 0 host; emit"
-_EC = "take default~hdd; chooseleaf indep 0 host; emit"
 
 
 def _layout(rng: random.Random, hosts: int) -> Layout:
@@ -44,7 +43,7 @@ def _layout(rng: random.Random, hosts: int) -> Layout:
              PoolPlan("backup", 0.3, 2048, size=6, rule=1, k=4), PoolPlan("rgw", 0.05, 1024),
              PoolPlan("meta", 0.002, 32, omap_bytes=64 << 20)]
     scaled = [pool._replace(pg_num=max(1, pool.pg_num * hosts // HOSTS)) for pool in pools]
-    return osds.layout(tree, {0: _HDD, 1: _EC}, scaled)
+    return osds.layout(tree, {0: HDD_HOSTS, 1: EC_HDD_HOSTS}, scaled)
 
 
 def session_of(hosts: int, folder: Path) -> Session:

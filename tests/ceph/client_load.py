@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any, Dict, List, Sequence
 
-from .cluster import Cluster
+from .cluster import DaemonCluster
 from .daemons import ClusterError, wait_for
 
 WRITER = Path(__file__).resolve().parent / "writer.py"
@@ -17,7 +17,7 @@ NAME = "writer"
 class ClientLoad:
     """writer.py as a child of the cluster; it ends with the cluster at the latest."""
 
-    def __init__(self, cluster: Cluster, pools: Sequence[str], per_second: float) -> None:
+    def __init__(self, cluster: DaemonCluster, pools: Sequence[str], per_second: float) -> None:
         self.cluster = cluster
         shutil.copy(WRITER, cluster.work)
         self._out = cluster.work / f"{NAME}.out"

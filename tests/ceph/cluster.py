@@ -1,6 +1,6 @@
 """A Ceph cluster of real daemons on loopback: one mon, an mgr or two, BlueStore OSDs on files.
 
-    with Cluster(RELEASES[16], package) as cluster:
+    with DaemonCluster(RELEASES[16], package) as cluster:
         cluster.make_pools(); cluster.write(); cluster.ceph("equilibrium status")
 
 Everything lies in one temporary folder, removed at the end; every daemon is a child, ended by pid.
@@ -33,7 +33,7 @@ BRAKES = ("start_delay", "pg_cooldown", "max_transit_ratio", "max_backfills_per_
 that are as small as theirs."""
 
 
-class Cluster:
+class DaemonCluster:
     """One cluster of a release. `package` is linked or copied in as mgr module `equilibrium`.
 
     `keep`: leave the files behind at the end. `hosts`: as HOSTS has them. `osd_options`: more of
@@ -55,7 +55,7 @@ class Cluster:
         self.agent = Agent(self.processes, self.conf)
         self.osds: List[float] = []
 
-    def __enter__(self) -> Cluster:
+    def __enter__(self) -> DaemonCluster:
         try:
             self.start()
         except BaseException as error:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Dict, Iterator
 
-from .cluster import Cluster
+from .cluster import DaemonCluster
 from .daemons import Answer, wait_for
 
 HOOK = Path(__file__).resolve().parent / "hook.py"
@@ -15,22 +15,22 @@ ANSWER_SECONDS = 1.0
 """No command of the module may take longer."""
 
 
-def equilibrium(cluster: Cluster, command: str, **arguments: Any) -> Answer:
+def equilibrium(cluster: DaemonCluster, command: str, **arguments: Any) -> Answer:
     """`equilibrium COMMAND` over the open connection, whatever its rc."""
     return cluster.mgr(f"equilibrium {command}", **arguments)
 
 
-def equilibrium_json(cluster: Cluster, command: str, **arguments: Any) -> Any:
+def equilibrium_json(cluster: DaemonCluster, command: str, **arguments: Any) -> Any:
     """JSON output of a command that must succeed."""
     return cluster.mgr_json(f"equilibrium {command}", **arguments)
 
 
-def status(cluster: Cluster) -> Dict[str, Any]:
+def status(cluster: DaemonCluster) -> Dict[str, Any]:
     """`equilibrium status` as JSON."""
     return equilibrium_json(cluster, "status")
 
 
-def optimize(cluster: Cluster, plan: str, **arguments: Any) -> Answer:
+def optimize(cluster: DaemonCluster, plan: str, **arguments: Any) -> Answer:
     """Start a plan; must answer at once."""
     answer = equilibrium(cluster, "optimize", plan=plan, **arguments)
     assert answer.rc == 0, answer
@@ -38,7 +38,7 @@ def optimize(cluster: Cluster, plan: str, **arguments: Any) -> Answer:
     return answer
 
 
-def wait_ready(cluster: Cluster, plan: str, seconds: float = 60.0) -> Dict[str, Any]:
+def wait_ready(cluster: DaemonCluster, plan: str, seconds: float = 60.0) -> Dict[str, Any]:
     """Wait for a plan in the making, which says EAGAIN until then; its `dump`."""
     def ready() -> bool:
         answer = equilibrium(cluster, "show", plan=plan)
@@ -48,14 +48,14 @@ def wait_ready(cluster: Cluster, plan: str, seconds: float = 60.0) -> Dict[str, 
     return equilibrium_json(cluster, "dump", plan=plan)
 
 
-def ready_plan(cluster: Cluster, plan: str, **arguments: Any) -> Dict[str, Any]:
+def ready_plan(cluster: DaemonCluster, plan: str, **arguments: Any) -> Dict[str, Any]:
     """Make a plan and wait for it; its `dump`."""
     equilibrium(cluster, "rm", plan=plan)
     optimize(cluster, plan, **arguments)
     return wait_ready(cluster, plan)
 
 
-def execute(cluster: Cluster, plan: str, seconds: float) -> Dict[str, Any]:
+def execute(cluster: DaemonCluster, plan: str, seconds: float) -> Dict[str, Any]:
     """Hand a plan over and wait until it is through and nothing is in flight; how it ended.
 
     The state is `off` until the next round takes the plan up, too."""
@@ -79,7 +79,7 @@ def assert_refused(answer: Answer, *wanted: int) -> None:
 
 
 @contextmanager
-def hooked(cluster: Cluster, name: str, value: float) -> Iterator[None]:
+def hooked(cluster: DaemonCluster, name: str, value: float) -> Iterator[None]:
     """Run the package with hook.py in it, and its file `name` holding `value` for a while."""
     folder = cluster.work / "modules" / "equilibrium"
     if not (folder / HOOK.name).exists():

@@ -16,7 +16,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional
 import pytest
 
 from . import workload
-from .cluster import Cluster
+from .cluster import DaemonCluster
 from .commands import ready_plan
 from .release import EXIT_UNAVAILABLE, RELEASES, ReleaseUnavailable
 
@@ -122,12 +122,12 @@ def _wanted(config: pytest.Config) -> List[int]:
 
 
 @pytest.fixture(scope="session")
-def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+def cluster(request: pytest.FixtureRequest) -> Iterator[DaemonCluster]:
     """A filled, visibly unequal cluster of one release, two mgrs, the module enabled."""
     release = RELEASES[request.param]
     figures = request.config.stash[FIGURES]
     started = time.monotonic()
-    with Cluster(release, PACKAGE, request.config.getoption("--ceph-keep")) as made:
+    with DaemonCluster(release, PACKAGE, request.config.getoption("--ceph-keep")) as made:
         made.start_mgr("y")
         workload.make_pools(made)
         before = workload.fill(made)
@@ -146,7 +146,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def figure(request: pytest.FixtureRequest, cluster: Cluster) -> Callable[[str], None]:
+def figure(request: pytest.FixtureRequest, cluster: DaemonCluster) -> Callable[[str], None]:
     """Notes a measured figure for the end of the run."""
     def note(text: str) -> None:
         request.config.stash[FIGURES].append(f"Ceph {cluster.release.version}: {text}")
@@ -155,7 +155,7 @@ def figure(request: pytest.FixtureRequest, cluster: Cluster) -> Callable[[str], 
 
 
 @pytest.fixture
-def unbalanced(cluster: Cluster) -> workload.Usage:
+def unbalanced(cluster: DaemonCluster) -> workload.Usage:
     """The cluster without upmap items, all of it clean; its usage."""
     cluster.ceph("equilibrium off")
     cluster.ceph("equilibrium reset")
@@ -164,6 +164,6 @@ def unbalanced(cluster: Cluster) -> workload.Usage:
 
 
 @pytest.fixture
-def plan(cluster: Cluster) -> Dict[str, Any]:
+def plan(cluster: DaemonCluster) -> Dict[str, Any]:
     """A ready plan named `kept`; its `dump`."""
     return ready_plan(cluster, "kept")

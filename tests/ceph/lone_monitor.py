@@ -10,7 +10,7 @@ import shutil
 from pathlib import Path
 from typing import List, Sequence
 
-from .cluster import Cluster
+from .cluster import DaemonCluster
 from .daemons import ClusterError, wait_for
 from .large_osdmap import make_osdmap
 from .release import Release
@@ -25,7 +25,7 @@ paxos propose interval = 0.05
 """
 
 
-class LoneMonitor(Cluster):
+class LoneMonitor(DaemonCluster):
     """No OSDs of its own; `modules` are folders that become mgr modules beside equilibrium."""
 
     def __init__(self, release: Release, package: Path, osds: int,

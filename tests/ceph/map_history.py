@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Dict, FrozenSet, List, NamedTuple, Tuple
 
-from .cluster import Cluster
+from .cluster import DaemonCluster
 from .daemons import ClusterError
 
 Items = Dict[str, Tuple[Tuple[int, int], ...]]
@@ -23,7 +23,7 @@ class Batch(NamedTuple):
 class MapHistory:
     """The upmap items of every epoch from `first` on."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: DaemonCluster) -> None:
         self.cluster = cluster
         self.first = self._newest()
         self._items: Dict[int, Items] = {}
@@ -70,12 +70,12 @@ def _pairs(entry: Dict[str, Any]) -> Tuple[Tuple[int, int], ...]:
     return tuple((pair["from"], pair["to"]) for pair in entry["mappings"])
 
 
-def to_clean(cluster: Cluster) -> List[str]:
+def to_clean(cluster: DaemonCluster) -> List[str]:
     """What a monitor would cancel of the present upmaps, as `osdmaptool --upmap-cleanup` says."""
     return to_clean_at(cluster, 0)
 
 
-def to_clean_at(cluster: Cluster, epoch: int) -> List[str]:
+def to_clean_at(cluster: DaemonCluster, epoch: int) -> List[str]:
     """The same of an older map; 0 stands for the present one."""
     osdmap, commands = str(cluster.work / "osdmap"), cluster.work / "cleanup"
     commands.unlink(missing_ok=True)

@@ -25,7 +25,7 @@ from mgr_stub.mgr.install import install  # noqa: E402
 install(18)
 
 from tests.ceph import workload  # noqa: E402
-from tests.ceph.cluster import Cluster, copy_package  # noqa: E402
+from tests.ceph.cluster import DaemonCluster, copy_package  # noqa: E402
 from tests.ceph.release import EXIT_UNAVAILABLE, RELEASES, ReleaseUnavailable  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
@@ -39,7 +39,7 @@ MIB = 1 << 20
 Sample = Dict[str, Any]
 
 
-class Neighbors(Cluster):
+class Neighbors(DaemonCluster):
     """A cluster whose mgr has planner_load, too."""
 
     def _fill_module_folder(self, folder: Path) -> None:
@@ -75,7 +75,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     return int(bool(failures) or ratio > GOAL or not left_alone(working))
 
 
-def fill(cluster: Cluster) -> None:
+def fill(cluster: DaemonCluster) -> None:
     """Pools, some data, and planner_load."""
     workload.make_pools(cluster)
     for pool, mebibytes in (("rep", 400), ("ec", 300)):
@@ -83,7 +83,7 @@ def fill(cluster: Cluster) -> None:
     cluster.enable(PLANNER_LOAD.name)
 
 
-def switch_on(cluster: Cluster) -> None:
+def switch_on(cluster: DaemonCluster) -> None:
     """Equilibrium, in a hurry."""
     cluster.enable("equilibrium")
     cluster.hurry()
@@ -91,7 +91,7 @@ def switch_on(cluster: Cluster) -> None:
     cluster.mgr("equilibrium on")
 
 
-def samples(clusters: Sequence[Cluster], minutes: float) -> List[List[Sample]]:
+def samples(clusters: Sequence[DaemonCluster], minutes: float) -> List[List[Sample]]:
     """What planner_load says of each cluster every half minute, for so long."""
     found = [[cluster.mgr_json("planner_load collector")] for cluster in clusters]
     until = time.monotonic() + 60.0 * minutes

@@ -40,7 +40,7 @@ from mgr_stub.mgr.install import install  # noqa: E402
 install(18)
 
 from tests.benchmark.scale import large_reading  # noqa: E402
-from tests.ceph.cluster import Cluster  # noqa: E402
+from tests.ceph.cluster import DaemonCluster  # noqa: E402
 from tests.ceph.daemons import Agent, ClusterError, wait_for  # noqa: E402
 from tests.ceph.lone_monitor import LoneMonitor  # noqa: E402
 from tests.ceph.release import EXIT_UNAVAILABLE, RELEASES, ReleaseUnavailable  # noqa: E402
@@ -107,14 +107,14 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     return int(bool(failures) or worst_ratio(rows) > GOAL)
 
 
-def write_reading(cluster: Cluster, osds: int) -> None:
+def write_reading(cluster: DaemonCluster, osds: int) -> None:
     """The made cluster, where planner_load looks for it."""
     reading = large_reading(osds)._asdict()
     path = cluster.work / "modules" / PLANNER_LOAD.name / "reading.json"
     path.write_text(json.dumps(reading, default=list))
 
 
-def measure(cluster: Cluster, seconds: float, why: bool = False) -> Any:
+def measure(cluster: DaemonCluster, seconds: float, why: bool = False) -> Any:
     """(rows of every situation, notes on what was done meanwhile)."""
     rows: List[Row] = []
     notes: List[str] = []
@@ -148,11 +148,11 @@ def measure(cluster: Cluster, seconds: float, why: bool = False) -> Any:
     return rows, notes
 
 
-def _epoch(cluster: Cluster) -> int:
+def _epoch(cluster: DaemonCluster) -> int:
     return int(cluster.mon_json("osd stat")["epoch"])
 
 
-def explained(cluster: Cluster, situation: str) -> List[str]:
+def explained(cluster: DaemonCluster, situation: str) -> List[str]:
     """Where the interpreter's lock was held for long, and how long the collector took."""
     told = cluster.mgr_json("planner_load stalls")
     lines = [f"{situation}: the lock was late {told['waits']} times, {told['waited']:.2f} s in "
@@ -162,7 +162,7 @@ def explained(cluster: Cluster, situation: str) -> List[str]:
                     for seconds, places in told["longest_waits"]]
 
 
-def timed(cluster: Cluster, turn: int, situation: str, seconds: float) -> List[Row]:
+def timed(cluster: DaemonCluster, turn: int, situation: str, seconds: float) -> List[Row]:
     """The commands in turn over one connection, for so long."""
     rows = [Row(turn, situation, command, []) for command in COMMANDS]
     until = time.monotonic() + seconds
@@ -177,7 +177,7 @@ def timed(cluster: Cluster, turn: int, situation: str, seconds: float) -> List[R
 
 
 @contextmanager
-def _made_work(cluster: Cluster, work: str) -> Iterator[Callable[[], str]]:
+def _made_work(cluster: DaemonCluster, work: str) -> Iterator[Callable[[], str]]:
     """planner_load at work, once it has read the made cluster."""
     assert cluster.mgr("planner_load begin", work=work).rc == 0
     time.sleep(SETTLE_SECONDS)
@@ -196,7 +196,7 @@ def _made_work(cluster: Cluster, work: str) -> Iterator[Callable[[], str]]:
 
 
 @contextmanager
-def _new_epochs(cluster: Cluster) -> Iterator[None]:
+def _new_epochs(cluster: DaemonCluster) -> Iterator[None]:
     """A new epoch of the osdmap every second, by a connection of its own."""
     over = threading.Event()
 

@@ -7,7 +7,7 @@ from typing import Any, Dict, List
 
 from . import workload
 from .client_load import ClientLoad
-from .cluster import HOSTS, Cluster
+from .cluster import HOSTS, DaemonCluster
 from .commands import equilibrium, equilibrium_json, ready_plan, status
 from .daemons import ClusterError, wait_for
 from .map_history import Batch, MapHistory
@@ -24,7 +24,7 @@ class Story:
     `predicted` is the utilization of the fullest OSD that a plan for the beginning foretells.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: DaemonCluster) -> None:
         self.cluster = cluster
         equilibrium(cluster, "off")
         equilibrium(cluster, "reset")
@@ -75,7 +75,7 @@ class Story:
                                f"but {status(self.cluster)}") from None
 
 
-def illegal_placements(cluster: Cluster) -> List[str]:
+def illegal_placements(cluster: DaemonCluster) -> List[str]:
     """PGs that the present map wants twice on one host; every rule of the tests forbids that."""
     hosts = [host for host, sizes in HOSTS.items() for _ in sizes]
     there = {pgid: [osd for osd in up if osd < len(hosts)]

@@ -8,7 +8,7 @@ from typing import Callable
 import pytest
 
 from . import workload
-from .cluster import Cluster
+from .cluster import DaemonCluster
 from .commands import equilibrium, status
 from .daemons import wait_for
 
@@ -17,7 +17,7 @@ AUTOMATIC_SECONDS = 300
 
 @pytest.mark.releases(16)
 def test_on_balances_until_nothing_is_left(
-        cluster: Cluster, unbalanced: workload.Usage, figure: Callable[[str], None]) -> None:
+        cluster: DaemonCluster, unbalanced: workload.Usage, figure: Callable[[str], None]) -> None:
     started = time.monotonic()
     assert equilibrium(cluster, "on").rc == 0
     try:
@@ -38,7 +38,7 @@ def test_on_balances_until_nothing_is_left(
 
 
 def test_on_waits_for_the_builtin_balancer_and_off_stops(
-        cluster: Cluster, unbalanced: workload.Usage, figure: Callable[[str], None]) -> None:
+        cluster: DaemonCluster, unbalanced: workload.Usage, figure: Callable[[str], None]) -> None:
     cluster.mgr("balancer on")
     wait_for("the built-in balancer active",
              lambda: cluster.mgr_json("balancer status")["active"], 15)

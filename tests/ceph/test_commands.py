@@ -9,7 +9,7 @@ from typing import Any, Dict
 import pytest
 
 from . import workload
-from .cluster import Cluster
+from .cluster import DaemonCluster
 from .commands import assert_refused, equilibrium, equilibrium_json, ready_plan, status
 from .daemons import wait_for
 
@@ -37,14 +37,14 @@ REFUSED = [
     ("show kept --format xml", errno.EINVAL), ("optimize bad --format xml", errno.EINVAL)]
 
 
-def test_module_runs_without_health_errors(cluster: Cluster) -> None:
+def test_module_runs_without_health_errors(cluster: DaemonCluster) -> None:
     assert "equilibrium" in cluster.mon_json("mgr module ls")["enabled_modules"]
     assert cluster.module_failures() == ""
 
 
 @pytest.mark.parametrize("command", READING + CHANGING)
 def test_command_answers_in_every_format(
-        cluster: Cluster, plan: Dict[str, Any], command: str) -> None:
+        cluster: DaemonCluster, plan: Dict[str, Any], command: str) -> None:
     for form in FORMATS:
         if command == "rm other":
             ready_plan(cluster, "other", max_moves=1)
@@ -61,7 +61,7 @@ def test_command_answers_in_every_format(
         wait_for("all pools again", lambda: not equilibrium_json(cluster, "pool ls")["pools"], 30)
 
 
-def test_reset_answers_in_every_format(cluster: Cluster) -> None:
+def test_reset_answers_in_every_format(cluster: DaemonCluster) -> None:
     for form in FORMATS:
         ready_plan(cluster, "other")
         answer = cluster.ceph(f"equilibrium reset --format {form}")
@@ -69,14 +69,14 @@ def test_reset_answers_in_every_format(cluster: Cluster) -> None:
         assert equilibrium_json(cluster, "ls")["plans"] == []
 
 
-def test_status_has_the_contracts_keys(cluster: Cluster) -> None:
+def test_status_has_the_contracts_keys(cluster: DaemonCluster) -> None:
     wait_for("a snapshot", lambda: status(cluster)["osdmap_epoch"], 30)
     found = status(cluster)
     assert STATUS_KEYS <= set(found), sorted(STATUS_KEYS - set(found))
     assert found["classes"]["hdd"]["osds"] == len(cluster.osds)
 
 
-def test_show_prints_lines_that_run(cluster: Cluster, plan: Dict[str, Any]) -> None:
+def test_show_prints_lines_that_run(cluster: DaemonCluster, plan: Dict[str, Any]) -> None:
     lines = cluster.ceph("equilibrium show kept").out.strip().splitlines()
     assert lines[0].startswith("#")
     commands = [line for line in lines if not line.startswith("#")]
@@ -87,13 +87,13 @@ def test_show_prints_lines_that_run(cluster: Cluster, plan: Dict[str, Any]) -> N
 
 @pytest.mark.parametrize("command,number", REFUSED)
 def test_bad_input_is_one_sentence(
-        cluster: Cluster, plan: Dict[str, Any], command: str, number: Any) -> None:
+        cluster: DaemonCluster, plan: Dict[str, Any], command: str, number: Any) -> None:
     answer = cluster.ceph(f"equilibrium {command}")
     assert_refused(answer, *([number] if number else []))
     assert [entry["plan"] for entry in equilibrium_json(cluster, "ls")["plans"]] == ["kept"]
 
 
-def test_execute_of_a_plan_whose_pool_is_gone(cluster: Cluster) -> None:
+def test_execute_of_a_plan_whose_pool_is_gone(cluster: DaemonCluster) -> None:
     cluster.mon("config set", who="mon", name="mon_allow_pool_delete", value="true")
     workload.make_pool(cluster, "brief", pgs=8)
     workload.wait_clean(cluster)
@@ -109,7 +109,7 @@ def test_execute_of_a_plan_whose_pool_is_gone(cluster: Cluster) -> None:
 
 
 def test_execute_is_refused_while_the_builtin_balancer_is_active(
-        cluster: Cluster, plan: Dict[str, Any]) -> None:
+        cluster: DaemonCluster, plan: Dict[str, Any]) -> None:
     cluster.mgr("balancer on")
     try:
         answer = cluster.ceph("equilibrium execute kept")
@@ -122,7 +122,7 @@ def test_execute_is_refused_while_the_builtin_balancer_is_active(
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_on_switches_the_builtin_balancer_off(cluster: Cluster, form: str) -> None:
+def test_on_switches_the_builtin_balancer_off(cluster: DaemonCluster, form: str) -> None:
     cluster.mgr("balancer on")
     try:
         answer = cluster.ceph(f"equilibrium on --format {form}")

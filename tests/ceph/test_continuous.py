@@ -10,7 +10,7 @@ from typing import Callable, Dict, Iterator, List, Set
 import pytest
 
 from . import workload
-from .cluster import Cluster
+from .cluster import DaemonCluster
 from .commands import equilibrium, status
 from .conftest import MAX_MISPLACED, SLEEP_INTERVAL
 from .daemons import wait_for
@@ -42,7 +42,7 @@ CURE = "ceph balancer off"
 
 
 @pytest.fixture(scope="module")
-def story(cluster: Cluster) -> Iterator[Story]:
+def story(cluster: DaemonCluster) -> Iterator[Story]:
     """An unequal cluster with a small misplaced limit, a client that writes, and a watcher."""
     cluster.set_option("max_misplaced_ratio", LIMIT)
     cluster.mon("config set", who="mon", name="mon_mgr_beacon_grace", value=str(GRACE_SECONDS))
@@ -164,10 +164,10 @@ def _words(sample: Sample) -> str:
             f"moving {sorted(sample.moving)}, in trouble {sample.troubled}")
 
 
-def _is_up(cluster: Cluster, osd: int) -> bool:
+def _is_up(cluster: DaemonCluster, osd: int) -> bool:
     return bool(cluster.mon_json("osd dump")["osds"][osd]["up"])
 
 
-def _conflict(cluster: Cluster) -> Dict[str, object]:
+def _conflict(cluster: DaemonCluster) -> Dict[str, object]:
     checks = cluster.mon_json("health", detail="detail")["checks"]
     return dict(checks.get(CONFLICT, {}))

@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List, NamedTuple
 import pytest
 
 from . import workload
-from .cluster import Cluster
+from .cluster import DaemonCluster
 from .commands import equilibrium, equilibrium_json, ready_plan, status
 from .conftest import MAX_MISPLACED
 from .daemons import wait_for
@@ -38,7 +38,7 @@ class Executed(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def executed(cluster: Cluster) -> Executed:
+def executed(cluster: DaemonCluster) -> Executed:
     """Make a plan on the unequal cluster, execute it and wait until all is through."""
     equilibrium(cluster, "off")
     workload.clear_upmaps(cluster)
@@ -56,7 +56,7 @@ def executed(cluster: Cluster) -> Executed:
                     workload.upmap_items(cluster), misplaced, status(cluster))
 
 
-def through(cluster: Cluster, misplaced: List[float]) -> None:
+def through(cluster: DaemonCluster, misplaced: List[float]) -> None:
     """Wait until the executor holds no plan and nothing moves; notes each misplaced ratio seen."""
     blocked: List[float] = []
 
@@ -111,14 +111,14 @@ def test_usage_fell_as_predicted(executed: Executed, figure: Callable[[str], Non
     assert start["max"] == pytest.approx(executed.before.highest, abs=0.005)
 
 
-def test_status_after_the_plan(executed: Executed, cluster: Cluster) -> None:
+def test_status_after_the_plan(executed: Executed, cluster: DaemonCluster) -> None:
     last = executed.status["last_execution"]
     assert (last["plan"], last["outcome"], last["dropped_moves"]) == ("p", "through", 0)
     assert executed.status["remaining"]["moves"] == 0
     assert cluster.module_failures() == ""
 
 
-def test_a_second_plan_finds_little(executed: Executed, cluster: Cluster) -> None:
+def test_a_second_plan_finds_little(executed: Executed, cluster: DaemonCluster) -> None:
     """What was just balanced stays so: a new plan moves at most a shard or two."""
     started = time.monotonic()
     again = equilibrium_json(cluster, "ls") and ready_plan(cluster, "again")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Callable, Dict
 
-from .cluster import Cluster
+from .cluster import DaemonCluster
 from .commands import equilibrium, equilibrium_json, hooked, ready_plan, wait_ready
 from .daemons import wait_for
 
@@ -14,14 +14,14 @@ MONITOR_LIMIT = 65_536
 GROWN_MOVES = 4000
 
 
-def stored_values(cluster: Cluster) -> Dict[str, str]:
+def stored_values(cluster: DaemonCluster) -> Dict[str, str]:
     """The module's stored values by key, as the monitor has them."""
     found = cluster.mon_json("config-key dump", key="mgr/equilibrium/")
     return {key: str(value) for key, value in found.items()}
 
 
 def test_plans_outlive_a_failover(
-        cluster: Cluster, unbalanced: object, figure: Callable[[str], None]) -> None:
+        cluster: DaemonCluster, unbalanced: object, figure: Callable[[str], None]) -> None:
     with hooked(cluster, "grow.moves", GROWN_MOVES):
         big = ready_plan(cluster, "big")
     small = ready_plan(cluster, "small")
@@ -40,7 +40,7 @@ def test_plans_outlive_a_failover(
     assert wait_ready(cluster, "big") == big
 
 
-def test_removing_a_big_plan_leaves_no_parts(cluster: Cluster) -> None:
+def test_removing_a_big_plan_leaves_no_parts(cluster: DaemonCluster) -> None:
     assert equilibrium(cluster, "reset").rc == 0
     assert equilibrium_json(cluster, "ls")["plans"] == []
     wait_for("no stored part of a plan left", lambda: not [

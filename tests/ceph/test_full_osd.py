@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, Iterator, List
 import pytest
 
 from . import workload
-from .cluster import Cluster
+from .cluster import DaemonCluster
 from .commands import equilibrium, status
 from .daemons import ClusterError, wait_for
 
@@ -22,7 +22,7 @@ STOPPED_SECONDS = 60
 
 
 @pytest.fixture
-def overfull(cluster: Cluster, unbalanced: workload.Usage) -> Iterator[float]:
+def overfull(cluster: DaemonCluster, unbalanced: workload.Usage) -> Iterator[float]:
     """The fullest OSD stands above full_ratio; how full it is."""
     set_ratios(cluster, {name: unbalanced.highest - below for name, below in BELOW.items()})
     yield unbalanced.highest
@@ -32,7 +32,7 @@ def overfull(cluster: Cluster, unbalanced: workload.Usage) -> Iterator[float]:
 
 
 def test_it_goes_on_once_the_ratio_is_raised(
-        cluster: Cluster, overfull: float, figure: Callable[[str], None]) -> None:
+        cluster: DaemonCluster, overfull: float, figure: Callable[[str], None]) -> None:
     wait_for("the OSD full", lambda: "OSD_FULL" in cluster.mon_json("health")["checks"], 30)
     assert equilibrium(cluster, "on").rc == 0
     told = wait_told(cluster)
@@ -58,7 +58,7 @@ def test_it_goes_on_once_the_ratio_is_raised(
     assert status(cluster)["too_full"] == []
 
 
-def wait_told(cluster: Cluster) -> Dict[str, Any]:
+def wait_told(cluster: DaemonCluster) -> Dict[str, Any]:
     """The module's status once it has named what is too full."""
     seen: List[Dict[str, Any]] = []
 
@@ -72,7 +72,7 @@ def wait_told(cluster: Cluster) -> Dict[str, Any]:
                     f"{cluster.mon_json('status')['pgmap']['pgs_by_state']}")
 
 
-def set_ratios(cluster: Cluster, ratios: Dict[str, float]) -> None:
+def set_ratios(cluster: DaemonCluster, ratios: Dict[str, float]) -> None:
     """All three, in an order that Ceph takes."""
     for name, ratio in sorted(ratios.items(), key=lambda entry: entry[1]):
         cluster.mon(f"osd set-{name}-ratio", ratio=round(ratio, 3))

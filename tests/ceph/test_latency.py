@@ -7,7 +7,7 @@ import time
 from typing import Callable, List
 
 from . import workload
-from .cluster import Cluster
+from .cluster import DaemonCluster
 from .commands import (
     ANSWER_SECONDS, assert_refused, equilibrium, equilibrium_json, hooked, optimize, status,
     wait_ready)
@@ -16,7 +16,7 @@ SLOW_SECONDS = 8.0
 
 
 def test_status_answers_while_a_slow_plan_is_made(
-        cluster: Cluster, unbalanced: workload.Usage, figure: Callable[[str], None]) -> None:
+        cluster: DaemonCluster, unbalanced: workload.Usage, figure: Callable[[str], None]) -> None:
     with hooked(cluster, "slow.seconds", SLOW_SECONDS):
         started = time.monotonic()
         optimize(cluster, "slow")

@@ -7,7 +7,7 @@ from typing import Callable, Iterator
 import pytest
 
 from . import workload
-from .cluster import Cluster
+from .cluster import DaemonCluster
 from .commands import equilibrium, execute, ready_plan, status
 from .daemons import wait_for
 
@@ -20,7 +20,7 @@ PATIENCE_SECONDS = 120
 
 
 @pytest.fixture(scope="module")
-def optimized(cluster: Cluster) -> Iterator[Cluster]:
+def optimized(cluster: DaemonCluster) -> Iterator[DaemonCluster]:
     """4+2 over ten OSDs, three of which shall not lead."""
     equilibrium(cluster, "off")
     equilibrium(cluster, "reset")
@@ -45,7 +45,7 @@ def optimized(cluster: Cluster) -> Iterator[Cluster]:
 
 
 def test_nothing_moves_while_all_is_clean(
-        optimized: Cluster, figure: Callable[[str], None]) -> None:
+        optimized: DaemonCluster, figure: Callable[[str], None]) -> None:
     pool = pool_id(optimized)
     kept = [entry["pgid"] for entry in optimized.mon_json("osd dump")["pg_temp"]]
     seen = looked_at(optimized)
@@ -57,7 +57,7 @@ def test_nothing_moves_while_all_is_clean(
 
 
 def test_a_plan_is_carried_out_to_the_predicted_up_sets(
-        optimized: Cluster, figure: Callable[[str], None]) -> None:
+        optimized: DaemonCluster, figure: Callable[[str], None]) -> None:
     plan = ready_plan(optimized, "optimized", pools=[POOL], aim="even")
     assert plan["moves"], plan
     done = execute(optimized, "optimized", PATIENCE_SECONDS)
@@ -69,13 +69,13 @@ def test_a_plan_is_carried_out_to_the_predicted_up_sets(
     assert looked_at(optimized)["in_flight"] == {"moves": 0, "bytes": 0}
 
 
-def pool_id(cluster: Cluster) -> int:
+def pool_id(cluster: DaemonCluster) -> int:
     """The pool's id."""
     return next(pool["pool"] for pool in cluster.mon_json("osd dump")["pools"]
                 if pool["pool_name"] == POOL)
 
 
-def looked_at(cluster: Cluster) -> dict[str, object]:
+def looked_at(cluster: DaemonCluster) -> dict[str, object]:
     """The module's status after a look of now."""
     def fresh() -> dict[str, object]:
         now = status(cluster)

@@ -8,7 +8,7 @@ from typing import Any, Callable
 import pytest
 
 from . import workload
-from .cluster import Cluster
+from .cluster import DaemonCluster
 from .commands import execute, ready_plan, status
 from .daemons import wait_for
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.releases(16, 20)
 REMOVED_SECONDS = 90.0
 
 
-def test_a_removed_option_is_noticed(cluster: Cluster, figure: Callable[[str], None]) -> None:
+def test_a_removed_option_is_noticed(cluster: DaemonCluster, figure: Callable[[str], None]) -> None:
     before = status(cluster)["max_misplaced_ratio"]
     cluster.set_option("max_misplaced_ratio", 0.31)
     wait_for("the option", lambda: limit(cluster) == 0.31, 30)
@@ -32,18 +32,18 @@ def test_a_removed_option_is_noticed(cluster: Cluster, figure: Callable[[str], N
         wait_for("the option", lambda: limit(cluster) == before, 30)
 
 
-def limit(cluster: Cluster) -> Any:
+def limit(cluster: DaemonCluster) -> Any:
     """What `status` says is in force, after a look."""
     return status(cluster)["max_misplaced_ratio"]
 
 
-def test_help_names_the_options_as_they_are_typed(cluster: Cluster) -> None:
+def test_help_names_the_options_as_they_are_typed(cluster: DaemonCluster) -> None:
     said = cluster.ceph("equilibrium optimize --help")
     assert "--max-moves" in said.out + said.err, said
 
 
 @pytest.mark.releases(20)
-def test_a_forced_off_balancer_is_not_active(cluster: Cluster) -> None:
+def test_a_forced_off_balancer_is_not_active(cluster: DaemonCluster) -> None:
     """Ceph 20 can switch off modules that are always on; their options stay."""
     workload.wait_clean(cluster)
     cluster.mgr("balancer on")

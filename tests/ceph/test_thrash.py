@@ -13,7 +13,7 @@ import pytest
 
 from . import workload
 from .client_load import ClientLoad
-from .cluster import HOSTS, Cluster
+from .cluster import HOSTS, DaemonCluster
 from .commands import equilibrium, status
 from .conftest import MAX_MISPLACED
 from .daemons import ClusterError, wait_for
@@ -38,7 +38,7 @@ BALANCED_SECONDS = 240
 class Thrashed:
     """What a thrashed cluster was seen to do."""
 
-    def __init__(self, cluster: Cluster, seconds: float) -> None:
+    def __init__(self, cluster: DaemonCluster, seconds: float) -> None:
         self.cluster = cluster
         self.memory_before = resident_kib(cluster)
         self.history = MapHistory(cluster)
@@ -60,7 +60,7 @@ class Thrashed:
 
 
 @pytest.fixture(scope="module")
-def thrashed(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Thrashed]:
+def thrashed(cluster: DaemonCluster, request: pytest.FixtureRequest) -> Iterator[Thrashed]:
     """The whole run, which the tests look at from several sides."""
     equilibrium(cluster, "off")
     equilibrium(cluster, "reset")

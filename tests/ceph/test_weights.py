@@ -8,7 +8,7 @@ from typing import Callable, Dict, Iterator, List
 import pytest
 
 from . import workload
-from .cluster import GIB, Cluster
+from .cluster import GIB, DaemonCluster
 from .commands import equilibrium, status
 from .daemons import ClusterError, wait_for
 
@@ -23,7 +23,7 @@ EVEN = 0.05
 
 
 @pytest.fixture(scope="module")
-def weighed(cluster: Cluster) -> Iterator[Cluster]:
+def weighed(cluster: DaemonCluster) -> Iterator[DaemonCluster]:
     """Balances automatically; all weights are 1 again afterwards."""
     equilibrium(cluster, "off")
     equilibrium(cluster, "reset")
@@ -36,7 +36,7 @@ def weighed(cluster: Cluster) -> Iterator[Cluster]:
 
 @pytest.mark.parametrize("weight", STEPS)
 def test_an_osd_holds_its_share(
-        weighed: Cluster, weight: float, figure: Callable[[str], None]) -> None:
+        weighed: DaemonCluster, weight: float, figure: Callable[[str], None]) -> None:
     weighed.mon("osd reweight", id=OSD, weight=weight)
     workload.wait_clean(weighed)
     assert equilibrium(weighed, "on").rc == 0
@@ -57,7 +57,7 @@ def test_an_osd_holds_its_share(
     assert max(levels.values()) - min(levels.values()) <= EVEN
 
 
-def wait_balanced(cluster: Cluster) -> None:
+def wait_balanced(cluster: DaemonCluster) -> None:
     """Wait until it rests and all data is where it belongs, twice in a row."""
     seen: List[bool] = []
 
@@ -72,7 +72,7 @@ def wait_balanced(cluster: Cluster) -> None:
     workload.wait_clean(cluster)
 
 
-def held_bytes(cluster: Cluster) -> tuple[Dict[int, int], int]:
+def held_bytes(cluster: DaemonCluster) -> tuple[Dict[int, int], int]:
     """Bytes of the shards on each OSD by the statistics of PGs, and of the largest shard."""
     k = {pool["pool"]: 2 if pool["erasure_code_profile"] else 1
          for pool in cluster.mon_json("osd dump")["pools"]}

@@ -11,7 +11,7 @@ import time
 from typing import Callable, Dict, List, Tuple
 
 from . import workload
-from .cluster import Cluster
+from .cluster import DaemonCluster
 from .daemons import ClusterError, wait_for
 
 SMALL_POOL = "thrashed"
@@ -21,7 +21,7 @@ PG_NUMS = (8, 16)
 class Thrasher:
     """Plays events for a while; `events` is what was played, with the time of each."""
 
-    def __init__(self, cluster: Cluster, seed: int) -> None:
+    def __init__(self, cluster: DaemonCluster, seed: int) -> None:
         self.cluster = cluster
         self.events: List[Tuple[float, str]] = []
         self._random = random.Random(seed)
@@ -109,7 +109,7 @@ class Thrasher:
         return f"{'killed' if hard else 'failed'}; {name} is active"
 
 
-def resident_kib(cluster: Cluster) -> int:
+def resident_kib(cluster: DaemonCluster) -> int:
     """Resident memory of the active mgr in KiB."""
     process = cluster.processes.running[f"mgr.{cluster.active_mgr()}"]
     for pid in _family(process.pid):
@@ -125,7 +125,7 @@ def _family(pid: int) -> List[int]:
         return [pid, *(other for child in children.read().split() for other in _family(int(child)))]
 
 
-def wait_settled(cluster: Cluster, seconds: float) -> None:
+def wait_settled(cluster: DaemonCluster, seconds: float) -> None:
     """Wait until every PG is clean, though upmaps may still come."""
     def clean() -> bool:
         states = cluster.mon_json("status")["pgmap"]["pgs_by_state"]

@@ -9,7 +9,7 @@ import threading
 import time
 from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional, Sequence
 
-from .cluster import Cluster
+from .cluster import DaemonCluster
 from .daemons import Agent, ClusterError
 
 PERIOD_SECONDS = 1.0
@@ -35,7 +35,7 @@ class Sample(NamedTuple):
 class Watcher:
     """Samples until it is stopped; seconds in which no mgr answers leave none."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: DaemonCluster) -> None:
         self.samples: List[Sample] = []
         self._agent = Agent(cluster.processes, cluster.conf)
         self._over = threading.Event()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from statistics import pvariance
 from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
-from .cluster import Cluster
+from .cluster import DaemonCluster
 from .daemons import ClusterError, wait_for
 
 MIB = 1 << 20
@@ -45,7 +45,7 @@ class Usage(NamedTuple):
                 f"stddev {self.variance ** 0.5:.4f}")
 
 
-def make_pools(cluster: Cluster) -> None:
+def make_pools(cluster: DaemonCluster) -> None:
     """Create POOLS and wait until their PGs are clean.
 
     The built-in balancer is switched off; where a test switches it on, it finds nothing to do.
@@ -61,7 +61,7 @@ def make_pools(cluster: Cluster) -> None:
     wait_clean(cluster)
 
 
-def make_pool(cluster: Cluster, name: str, kind: str = "replicated", pgs: int = 8) -> None:
+def make_pool(cluster: DaemonCluster, name: str, kind: str = "replicated", pgs: int = 8) -> None:
     """Create one pool; `kind` is "replicated" (size 3) or "erasure" (2+1)."""
     more: Dict[str, Any] = {"size": 3}
     if kind == "erasure":
@@ -70,7 +70,7 @@ def make_pool(cluster: Cluster, name: str, kind: str = "replicated", pgs: int = 
     cluster.mon("osd pool application enable", pool=name, app="rados")
 
 
-def write(cluster: Cluster, pool: str, mebibytes: int) -> None:
+def write(cluster: DaemonCluster, pool: str, mebibytes: int) -> None:
     """Write that many objects of 1 MiB with `rados bench`, under a time limit."""
     cluster.processes.check(
         ["rados", "-c", str(cluster.conf), "-p", pool, "bench", "240", "write", "-b", str(MIB),
@@ -78,7 +78,7 @@ def write(cluster: Cluster, pool: str, mebibytes: int) -> None:
          "--no-cleanup"], 300)
 
 
-def fill(cluster: Cluster) -> Usage:
+def fill(cluster: DaemonCluster) -> Usage:
     """Write the POOLS' objects; the usage once the statistics have followed."""
     for name, _, _, mebibytes in POOLS:
         write(cluster, name, mebibytes)
@@ -88,13 +88,13 @@ def fill(cluster: Cluster) -> Usage:
     return usage
 
 
-def usage_of(cluster: Cluster) -> Usage:
+def usage_of(cluster: DaemonCluster) -> Usage:
     """What `ceph osd df` says now."""
     nodes = cluster.mgr_json("osd df")["nodes"]
     return Usage({node["id"]: node["kb_used"] / node["kb"] for node in nodes})
 
 
-def settled_usage(cluster: Cluster, seconds: float = 90.0, quiet: int = 4) -> Usage:
+def settled_usage(cluster: DaemonCluster, seconds: float = 90.0, quiet: int = 4) -> Usage:
     """Usage once no OSD's has changed for `quiet` seconds: BlueStore frees space with a delay."""
     seen: List[Usage] = []
 
@@ -108,7 +108,7 @@ def settled_usage(cluster: Cluster, seconds: float = 90.0, quiet: int = 4) -> Us
     return seen[-1]
 
 
-def wait_clean(cluster: Cluster, seconds: float = 180.0) -> None:
+def wait_clean(cluster: DaemonCluster, seconds: float = 180.0) -> None:
     """Wait until every PG of every pool is active+clean where the present osdmap wants it.
 
     PG statistics lag: right after a map change all still look clean at their old place.
@@ -123,13 +123,13 @@ def wait_clean(cluster: Cluster, seconds: float = 180.0) -> None:
     wait_for("all PGs active+clean", clean, seconds)
 
 
-def up_sets(cluster: Cluster) -> Dict[str, List[int]]:
+def up_sets(cluster: DaemonCluster) -> Dict[str, List[int]]:
     """Up set by PG as the monitor maps it from the present osdmap."""
     return {stat["pgid"]: cluster.mon_json("pg map", pgid=stat["pgid"])["up"]
             for stat in _pg_stats(cluster)}
 
 
-def _pg_stats(cluster: Cluster) -> List[Dict[str, Any]]:
+def _pg_stats(cluster: DaemonCluster) -> List[Dict[str, Any]]:
     return cluster.mgr_json("pg dump", dumpcontents=["pgs_brief"])["pg_stats"]
 
 
@@ -137,13 +137,13 @@ def _is_clean(stat: Dict[str, Any]) -> bool:
     return set(stat["state"].split("+")) - {"scrubbing", "deep"} == {"active", "clean"}
 
 
-def upmap_items(cluster: Cluster) -> Dict[str, List[List[int]]]:
+def upmap_items(cluster: DaemonCluster) -> Dict[str, List[List[int]]]:
     """Present upmap items by PG, pairs [from, to]."""
     return {entry["pgid"]: [[pair["from"], pair["to"]] for pair in entry["mappings"]]
             for entry in cluster.mon_json("osd dump")["pg_upmap_items"]}
 
 
-def clear_upmaps(cluster: Cluster, pgids: Sequence[str] = ()) -> None:
+def clear_upmaps(cluster: DaemonCluster, pgids: Sequence[str] = ()) -> None:
     """Take upmap items away, all or those of the PGs named, and wait for the backfill."""
     for pgid in pgids or list(upmap_items(cluster)):
         cluster.mon("osd rm-pg-upmap-items", pgid=pgid)

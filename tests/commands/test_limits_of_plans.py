@@ -8,11 +8,11 @@ from typing import Any, Dict, Set
 
 import pytest
 
+from tests.support.units import GIB
+
 from mgr_stub.console.session import Session
 
 from .asking import ask, health, optimize, pools_of, refused, run, up_sets
-
-GIB = 1 << 30
 
 
 def classes_of(session: Session, plan: Dict[str, Any]) -> Set[str]:

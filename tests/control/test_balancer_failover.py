@@ -7,7 +7,8 @@ from typing import Any, Dict, List
 import pytest
 from tests.support.fakes import Harness, KeyValueStore
 from tests.support.rounds import idle, kept, small_plan, successor, uneven
-from tests.support.unit_cluster import MIB, change_of, plan_of
+from tests.support.unit_cluster import change_of, plan_of
+from tests.support.units import MIB
 
 
 class Killed(BaseException):

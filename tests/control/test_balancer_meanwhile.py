@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 from tests.support.fakes import Harness
-from tests.support.unit_cluster import GIB, OSD_RULE, Cluster, change_of, hosts, plan_of
+from tests.support.rules import OSD_RULE
+from tests.support.unit_cluster import Cluster, change_of, hosts, plan_of
+from tests.support.units import GIB
 
 from equilibrium_mgr.execution.execution import Execution
 

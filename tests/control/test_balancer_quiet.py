@@ -7,7 +7,8 @@ from typing import Any, List
 import pytest
 from tests.support.fakes import Harness
 from tests.support.rounds import idle, kept, small_plan, uneven
-from tests.support.unit_cluster import GIB, Cluster
+from tests.support.unit_cluster import Cluster
+from tests.support.units import GIB
 
 from equilibrium_mgr.plan_service import plan_service as planning
 from equilibrium_mgr.planner.planner import make_plan

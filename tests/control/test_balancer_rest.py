@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from tests.support.fakes import Harness
 from tests.support.rounds import idle, kept, uneven
-from tests.support.unit_cluster import GIB, OSD_RULE, Cluster, hosts
+from tests.support.rules import OSD_RULE
+from tests.support.unit_cluster import Cluster, hosts
+from tests.support.units import GIB
 
 from equilibrium_mgr.observation import cluster_view as view_room
 from equilibrium_mgr.plan_service import plan_service as planning

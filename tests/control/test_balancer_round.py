@@ -6,7 +6,8 @@ from typing import Any, List
 import pytest
 from tests.support.fakes import Harness, KeyValueStore
 from tests.support.rounds import kept, small_plan, uneven
-from tests.support.unit_cluster import GIB, change_of, plan_of
+from tests.support.unit_cluster import change_of, plan_of
+from tests.support.units import GIB
 
 from equilibrium_mgr.execution.execution import Execution
 

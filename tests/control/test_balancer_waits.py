@@ -7,7 +7,8 @@ from typing import Any, Iterator
 import pytest
 from tests.support.fakes import Harness
 from tests.support.rounds import kept, small_plan, uneven
-from tests.support.unit_cluster import GIB, change_of, plan_of
+from tests.support.unit_cluster import change_of, plan_of
+from tests.support.units import GIB
 
 from equilibrium_mgr.report.status import report_status
 from equilibrium_mgr.runtime.formatting import format_time

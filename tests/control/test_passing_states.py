@@ -4,7 +4,9 @@ from __future__ import annotations
 import pytest
 from tests.support.fakes import Harness
 from tests.support.rounds import kept, small_plan, uneven
-from tests.support.unit_cluster import GIB, OSD_RULE, Cluster, hosts
+from tests.support.rules import OSD_RULE
+from tests.support.unit_cluster import Cluster, hosts
+from tests.support.units import GIB
 
 
 def inactive(cluster: Cluster, count: int) -> None:

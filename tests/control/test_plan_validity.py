@@ -5,7 +5,8 @@ import random
 from typing import Any, Callable, Optional
 
 import pytest
-from tests.support.unit_cluster import GIB, MIB, Cluster, hosts
+from tests.support.unit_cluster import Cluster, hosts
+from tests.support.units import GIB, MIB
 
 from equilibrium_mgr.control.plan_validity import (
     data_change, utilization_drift, unplanned_change, topology_change, fingerprint)

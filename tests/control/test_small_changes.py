@@ -3,7 +3,8 @@ from __future__ import annotations
 
 from tests.support.fakes import Harness
 from tests.support.rounds import uneven
-from tests.support.unit_cluster import GIB, MIB, Cluster
+from tests.support.unit_cluster import Cluster
+from tests.support.units import GIB, MIB
 
 
 def beside_a_small_pool() -> Cluster:

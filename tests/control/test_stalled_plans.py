@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.support.fakes import Harness
 from tests.support.rounds import kept, small_plan, uneven
-from tests.support.unit_cluster import GIB
+from tests.support.units import GIB
 
 SCRUBBED = "active+clean+scrubbing+deep"
 

@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import pytest
 from tests.support.fakes import Harness
-from tests.support.unit_cluster import GIB, Cluster, hosts
+from tests.support.unit_cluster import Cluster, hosts
+from tests.support.units import GIB
 
 
 def rested(cluster: Cluster) -> Harness:

@@ -8,7 +8,8 @@ import pytest
 from tests.support.fakes import Harness
 from tests.support.loop_driver import Loop
 from tests.support.rounds import idle, kept, small_plan, uneven
-from tests.support.unit_cluster import GIB, Cluster
+from tests.support.unit_cluster import Cluster
+from tests.support.units import GIB
 
 from equilibrium_mgr.runtime.work_counters import Counts
 

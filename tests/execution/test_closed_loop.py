@@ -7,7 +7,7 @@ from typing import Any, Optional
 import pytest
 from tests.support.fakes import Harness
 from tests.support.rounds import kept, small_plan, successor, uneven
-from tests.support.unit_cluster import GIB
+from tests.support.units import GIB
 
 from equilibrium_mgr.report.explain import explain
 from equilibrium_mgr.report.health import health_checks

@@ -4,7 +4,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.support.unit_cluster import GIB, Cluster, hosts
+from tests.support.unit_cluster import Cluster, hosts
+from tests.support.units import GIB
 
 from equilibrium_mgr.execution.guards import (
     cluster_guard, full_osds, pg_num_changes, blocked_pools, blocked_pool_reasons, unsettled_pools,

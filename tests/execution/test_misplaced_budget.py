@@ -6,7 +6,8 @@ import random
 import pytest
 from tests.support.fakes import Harness
 from tests.support.rounds import kept, small_plan, uneven
-from tests.support.unit_cluster import GIB, Cluster, change_of
+from tests.support.unit_cluster import Cluster, change_of
+from tests.support.units import GIB
 
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.snapshot.builder import SnapshotBuilder

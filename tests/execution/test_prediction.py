@@ -4,7 +4,9 @@ from __future__ import annotations
 from typing import Dict, List, Optional
 
 import pytest
-from tests.support.unit_cluster import GIB, MIB, OSD_RULE, Cluster, change_of, hosts, single_copies
+from tests.support.rules import OSD_RULE
+from tests.support.unit_cluster import Cluster, change_of, hosts, single_copies
+from tests.support.units import GIB, MIB
 
 from equilibrium_mgr.execution.size_check import prediction
 from equilibrium_mgr.execution.size_check.prediction import Findings, PredictionCheck, targets_of

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from tests.support.units import MIB
+
 from equilibrium_mgr.execution.size_check.prediction import Findings, Misprediction
 from equilibrium_mgr.execution.size_check.size_corrections import SizeCorrections
 
-MIB = 1 << 20
 DAY = 86400.0
 FOUND = Misprediction(pool=7, osd=3, predicted_bytes=9 * MIB, measured_bytes=264 * MIB,
                       found_at=1000.0)

@@ -5,7 +5,8 @@ import random
 from typing import Any, Dict, List, Optional, Sequence
 
 import pytest
-from tests.support.unit_cluster import GIB, Cluster, change_of, hosts
+from tests.support.unit_cluster import Cluster, change_of, hosts
+from tests.support.units import GIB
 
 from equilibrium_mgr.execution.batch_selection import Decision, next_batch
 from equilibrium_mgr.execution.osd_traffic import osd_traffic

@@ -4,7 +4,8 @@ from __future__ import annotations
 from typing import List
 
 import pytest
-from tests.support.unit_cluster import GIB, Cluster, change_of, hosts
+from tests.support.unit_cluster import Cluster, change_of, hosts
+from tests.support.units import GIB
 
 from equilibrium_mgr.execution.batch_selection import next_batch
 from equilibrium_mgr.execution.osd_traffic import osd_traffic

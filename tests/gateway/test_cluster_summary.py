@@ -4,7 +4,8 @@ from __future__ import annotations
 from typing import Any, Dict, List
 
 import pytest
-from tests.support.unit_cluster import GIB, Cluster, hosts
+from tests.support.unit_cluster import Cluster, hosts
+from tests.support.units import GIB
 
 from equilibrium_mgr.gateway.cluster_summary import (
     ClusterSummary, SummaryReading, object_copies, summarize_osds, summarize_pools)

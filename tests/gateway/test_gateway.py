@@ -6,7 +6,8 @@ import json
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 import pytest
-from tests.support.unit_cluster import GIB, Cluster, change_of, hosts
+from tests.support.unit_cluster import Cluster, change_of, hosts
+from tests.support.units import GIB
 
 from equilibrium_mgr.gateway.gateway import Gateway, NotReady
 from equilibrium_mgr.plan.model import PgChange

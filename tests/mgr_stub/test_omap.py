@@ -7,8 +7,7 @@ from typing import Any, Callable, Dict
 import pytest
 
 from tests.support import stub_states as clusters
-
-GIB = 1 << 30
+from tests.support.units import GIB
 
 
 @pytest.fixture(params=[16, 20])

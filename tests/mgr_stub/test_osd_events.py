@@ -11,7 +11,8 @@ from mgr_stub.cluster import pg_reports
 from mgr_stub.events import osd_events
 from tests.support import stub_states
 from tests.support.crush_cluster import (
-    EC, GIB, RBD, TIB, check_accounts, crush_state, raw_of, recompute_raw, run, states, used)
+    EC, RBD, check_accounts, crush_state, raw_of, recompute_raw, run, states, used)
+from tests.support.units import GIB, TIB
 
 MakeSession = Callable[..., Any]
 

@@ -13,7 +13,8 @@ import pytest
 from mgr_stub.cluster import pg_reports
 from mgr_stub.simulation.backfill import Backfill
 from tests.mgr_stub.random_days import next_line, pause
-from tests.support.crush_cluster import GIB, check_accounts, crush_state
+from tests.support.crush_cluster import check_accounts, crush_state
+from tests.support.units import GIB
 
 MakeSession = Callable[..., Any]
 

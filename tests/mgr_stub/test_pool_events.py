@@ -9,7 +9,8 @@ import pytest
 from mgr_stub.cluster import pg_reports
 from mgr_stub.osdmap.pool_entry import parent_of, share_of
 from tests.support.crush_cluster import (
-    EC, GIB, RBD, check_accounts, crush_state, raw_of, recompute_raw, run, states, used)
+    EC, RBD, check_accounts, crush_state, raw_of, recompute_raw, run, states, used)
+from tests.support.units import GIB
 
 MakeSession = Callable[..., Any]
 

@@ -10,6 +10,7 @@ from mgr_stub.cluster import pg_reports
 from mgr_stub.simulation.reservations import RETRY_SECONDS
 from tests.support import stub_states as clusters
 from tests.support.crush_cluster import RBD, check_accounts, crush_state, run, states
+from tests.support.units import GIB
 
 MakeSession = Callable[..., Any]
 PG_BYTES = 256 * clusters.OBJECT
@@ -102,7 +103,7 @@ def test_what_is_on_its_way_counts_against_the_target(make_session: MakeSession)
     state = clusters.state([clusters.pg("2.0", [0, 1, 2]), clusters.pg("2.1", [3, 1, 2])], osds=8)
     # room for one and a half
     state["pg_dump"]["pg_map"]["osd_stats"][7]["statfs"]["available"] = (
-        10 * clusters.GIB + PG_BYTES * 3 // 2)
+        10 * GIB + PG_BYTES * 3 // 2)
     session = make_session(state)
     run(session, "config set osd osd_max_backfills 2", "sim backfill rate 1M",
         "osd pg-upmap-items 2.0 2 7", "osd pg-upmap-items 2.1 2 7", "sim run 5s")
@@ -114,7 +115,7 @@ def test_what_is_on_its_way_counts_against_the_target(make_session: MakeSession)
 
 def test_a_full_target_is_asked_again(make_session: MakeSession) -> None:
     state = clusters.state([clusters.pg("2.0", [0, 1, 2])])
-    state["pg_dump"]["pg_map"]["osd_stats"][4]["statfs"]["available"] = 10 * clusters.GIB
+    state["pg_dump"]["pg_map"]["osd_stats"][4]["statfs"]["available"] = 10 * GIB
     session = make_session(state)
     run(session, "osd pg-upmap-items 2.0 2 4", "sim run 5s")
     assert states(session) == {"active+remapped+backfill_toofull": 1}

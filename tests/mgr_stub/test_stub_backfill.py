@@ -11,6 +11,7 @@ from mgr_stub.simulation import backfill, statistics
 from mgr_stub.simulation.simulation import Simulation
 from mgr_stub.state.cluster_builder import build_cluster
 from tests.support import stub_states as clusters
+from tests.support.units import GIB
 
 PG_BYTES = 256 * clusters.OBJECT
 SECONDS = PG_BYTES / backfill.BYTES_PER_SECOND["hdd"]
@@ -160,7 +161,7 @@ def test_flags_stop_it(make_session: Callable[..., Any]) -> None:
 def test_target_too_full(make_session: Callable[..., Any]) -> None:
     state = two_pgs()
     record = state["pg_dump"]["pg_map"]["osd_stats"][4]
-    record["statfs"]["available"] = 10 * clusters.GIB + PG_BYTES // 2
+    record["statfs"]["available"] = 10 * GIB + PG_BYTES // 2
     session = make_session(state)
     session.command("osd pg-upmap-items 2.0 2 4")
     session.command("sim run 5m")
@@ -202,7 +203,7 @@ def test_pool_removed_in_the_middle_of_a_backfill(make_session: Callable[..., An
     session.command("sim run idle")
     assert list(session.cluster.pgs) == ["3.0"]
     assert session.cluster.map.upmap_items == {}
-    assert {osd: usage.used - clusters.GIB for osd, usage in session.cluster.usage.items()} == {
+    assert {osd: usage.used - GIB for osd, usage in session.cluster.usage.items()} == {
         0: PG_BYTES, 1: 0, 2: PG_BYTES, 3: 0, 4: PG_BYTES, 5: 0}
     with pytest.raises(SystemError):
         session.mgr.get_osdmap().map_pool_pgs_up(2)

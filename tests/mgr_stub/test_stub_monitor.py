@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict
 import pytest
 
 from tests.support import stub_states as clusters
+from tests.support.units import GIB
 
 
 def six_pgs() -> Dict[str, Any]:
@@ -153,7 +154,7 @@ def test_every_named_structure(make_session: Callable[..., Any]) -> None:
     assert session.module.get("no such thing") is None
     df = session.module.get("df")
     assert df["pools"][0]["stats"]["stored"] == 6 * 256 * clusters.OBJECT
-    assert 0 < df["pools"][0]["stats"]["max_avail"] < 200 * clusters.GIB
+    assert 0 < df["pools"][0]["stats"]["max_avail"] < 200 * GIB
 
 
 def test_unhealthy_pgs_are_told(make_session: Callable[..., Any]) -> None:

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from tests.support.fakes import Harness
 from tests.support.rounds import kept, small_plan, uneven
-from tests.support.unit_cluster import GIB, Cluster, hosts
+from tests.support.unit_cluster import Cluster, hosts
+from tests.support.units import GIB
 
 from equilibrium_mgr.observation.too_full import find_too_full, sentences
 from equilibrium_mgr.report.explain import explain

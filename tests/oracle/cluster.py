@@ -15,7 +15,7 @@ from .topology import with_weight_set
 
 
 @dataclass
-class Cluster:
+class MappedCluster:
     """A made cluster: the map on disk, what osdmaptool says of it, and its upmap items."""
 
     spec: ClusterSpec
@@ -48,7 +48,7 @@ class Verdict:
     pgs: Dict[str, PGMapping]
 
 
-def build(spec: ClusterSpec, folder: Path) -> Cluster:
+def build(spec: ClusterSpec, folder: Path) -> MappedCluster:
     """Makes the map of a spec, without upmap items. Raises ToolFailed, UnexpectedEncoding."""
     crush = compile_crush(spec.topology.text(), folder)
     crush_dump = dump_crush(crush)
@@ -71,10 +71,10 @@ def build(spec: ClusterSpec, folder: Path) -> Cluster:
     osdmap.write(path)
     osd_dump = dump_osdmap(path)
     _check_dump(spec, osd_dump)
-    return Cluster(spec, path, osdmap, osd_dump, crush_dump, map_pgs(path), {})
+    return MappedCluster(spec, path, osdmap, osd_dump, crush_dump, map_pgs(path), {})
 
 
-def with_items(cluster: Cluster, items: Items) -> Cluster:
+def with_items(cluster: MappedCluster, items: Items) -> MappedCluster:
     """The same cluster with other upmap items, those that the monitor would cancel left out."""
     cleaned = judge(cluster, items).cleaned
     kept = {pgid: pairs for pgid, pairs in items.items() if pgid not in cleaned}
@@ -82,13 +82,13 @@ def with_items(cluster: Cluster, items: Items) -> Cluster:
     return replace(cluster, path=path, osd_dump=dump_osdmap(path), pgs=map_pgs(path), items=kept)
 
 
-def judge(cluster: Cluster, items: Items) -> Verdict:
+def judge(cluster: MappedCluster, items: Items) -> Verdict:
     """Puts exactly these items into the map and asks osdmaptool to clean and to map it."""
     path = replace(cluster.osdmap, items=items).write(cluster.path.with_name("osdmap.judged"))
     return Verdict(upmap_cleanup(path), map_pgs(path))
 
 
-def judge_plan(cluster: Cluster, changed: Mapping[str, Any]) -> Verdict:
+def judge_plan(cluster: MappedCluster, changed: Mapping[str, Any]) -> Verdict:
     """The same for a plan's changes over the cluster's items; an empty list takes items away."""
     return judge(cluster, merge_items(cluster.items, changed))
 

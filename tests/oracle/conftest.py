@@ -15,7 +15,7 @@ import pytest
 
 from .catalogue import SHAPES
 from .ceph_tools import missing_tools, version
-from .cluster import Cluster, build
+from .cluster import MappedCluster, build
 from .cluster_spec import VARIANTS, make_spec
 from .random_moves import with_prior_items
 
@@ -52,7 +52,7 @@ def pytest_generate_tests(metafunc: Any) -> None:
 
 
 @pytest.fixture(scope="session")
-def cluster(request: Any, tmp_path_factory: Any, ceph_tools_present: None) -> Cluster:
+def cluster(request: Any, tmp_path_factory: Any, ceph_tools_present: None) -> MappedCluster:
     """A made cluster, with the upmap items that its variant asks for."""
     shape, variant, seed = request.param
     spec = make_spec(shape, SHAPES[shape], variant, seed)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Dict, List, NamedTuple
 
 from .ceph_tools import ITEM_NONE
-from .cluster import Cluster
+from .cluster import MappedCluster
 
 MEAN_FILL, HIGHEST_FILL = 0.62, 0.86  # of all OSDs, of the fullest one before balancing
 FIXED_BYTES = 1 << 30  # what an empty OSD uses
@@ -28,7 +28,7 @@ class PGContent(NamedTuple):
     omap_bytes: int
 
 
-def invent_content(cluster: Cluster, age: int) -> Dict[str, PGContent]:
+def invent_content(cluster: MappedCluster, age: int) -> Dict[str, PGContent]:
     """Unequal PGs, a few of them empty, that fill the cluster to MEAN_FILL.
 
     Less than that where the fullest OSD would pass HIGHEST_FILL. Another `age`, other sizes.
@@ -59,7 +59,7 @@ def invent_content(cluster: Cluster, age: int) -> Dict[str, PGContent]:
     return content
 
 
-def gathered_state(cluster: Cluster, age: int = 0) -> Dict[str, Any]:
+def gathered_state(cluster: MappedCluster, age: int = 0) -> Dict[str, Any]:
     """The whole state, as `sim save` or a gather script would have written it."""
     content = invent_content(cluster, age)
     osd_dump = dict(cluster.osd_dump)
@@ -86,14 +86,14 @@ def gathered_state(cluster: Cluster, age: int = 0) -> Dict[str, Any]:
         "crush_class_osds": _class_osds(cluster)}
 
 
-def write_state(cluster: Cluster, age: int = 0) -> Path:
+def write_state(cluster: MappedCluster, age: int = 0) -> Path:
     """Writes the state as plain JSON beside the cluster's map; the path."""
     path = cluster.path.with_name(f"state-{age}.json")
     path.write_text(json.dumps(gathered_state(cluster, age)))
     return path
 
 
-def _pg_stats(cluster: Cluster, content: Dict[str, PGContent]) -> List[Dict[str, Any]]:
+def _pg_stats(cluster: MappedCluster, content: Dict[str, PGContent]) -> List[Dict[str, Any]]:
     records = []
     for pgid, pg in cluster.pgs.items():
         size = cluster.pool_spec(pgid).size
@@ -121,13 +121,13 @@ def _stat_sum(contents: List[PGContent], size: int) -> Dict[str, int]:
             "num_omap_keys": 0, "num_objects_omap": 0}
 
 
-def _pool_stats(cluster: Cluster, content: Dict[str, PGContent]) -> List[Dict[str, Any]]:
+def _pool_stats(cluster: MappedCluster, content: Dict[str, PGContent]) -> List[Dict[str, Any]]:
     return [{"poolid": number, "num_pg": pool.pg_num, "stat_sum": _stat_sum(
         [content[pgid] for pgid in content if pgid.startswith(f"{number}.")], pool.size)}
         for number, pool in enumerate(cluster.spec.pools, start=1)]
 
 
-def osd_stats(cluster: Cluster, content: Dict[str, PGContent]) -> List[Dict[str, Any]]:
+def osd_stats(cluster: MappedCluster, content: Dict[str, PGContent]) -> List[Dict[str, Any]]:
     """What each device reports: its shards, metadata by object, a fixed part. Nothing if down."""
     count = len(cluster.spec.topology.weights)
     data, omap, meta, pgs = ([0] * count for _ in range(4))
@@ -156,7 +156,7 @@ def osd_stats(cluster: Cluster, content: Dict[str, PGContent]) -> List[Dict[str,
     return records
 
 
-def _osd_df(cluster: Cluster, reports: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
+def _osd_df(cluster: MappedCluster, reports: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
     topology, nodes = cluster.spec.topology, []
     for stats in reports:
         osd = stats["osd"]
@@ -171,13 +171,13 @@ def _osd_df(cluster: Cluster, reports: List[Dict[str, Any]]) -> List[Dict[str, A
     return nodes
 
 
-def _tree(cluster: Cluster) -> List[Dict[str, Any]]:
+def _tree(cluster: MappedCluster) -> List[Dict[str, Any]]:
     return [{"id": bucket["id"], "name": bucket["name"], "type": bucket["type_name"],
              "type_id": bucket["type_id"], "children": [item["id"] for item in bucket["items"]]}
             for bucket in cluster.crush_dump["buckets"] if "~" not in bucket["name"]]
 
 
-def _class_osds(cluster: Cluster) -> Dict[str, List[int]]:
+def _class_osds(cluster: MappedCluster) -> Dict[str, List[int]]:
     found: Dict[str, List[int]] = {}
     for osd, device_class in enumerate(cluster.spec.topology.classes):
         if device_class and osd not in cluster.spec.missing:
@@ -185,7 +185,7 @@ def _class_osds(cluster: Cluster) -> Dict[str, List[int]]:
     return found
 
 
-def _df(cluster: Cluster, reports: List[Dict[str, Any]],
+def _df(cluster: MappedCluster, reports: List[Dict[str, Any]],
         content: Dict[str, PGContent]) -> Dict[str, Any]:
     by_class = {name: _totals([stats for stats in reports if stats["osd"] in osds])
                 for name, osds in _class_osds(cluster).items()}

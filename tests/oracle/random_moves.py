@@ -7,7 +7,7 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from .binary_osdmap import Items
 from .ceph_tools import ITEM_NONE, calc_pg_upmaps
-from .cluster import Cluster, judge, with_items
+from .cluster import MappedCluster, judge, with_items
 from .strict_rule import StrictRules
 
 
@@ -19,14 +19,14 @@ class Move(NamedTuple):
     target: int
 
 
-def whole(cluster: Cluster, pgid: str) -> bool:
+def whole(cluster: MappedCluster, pgid: str) -> bool:
     """Whether no member of the PG is missing or down."""
     pg = cluster.pgs[pgid]
     size = cluster.pool_spec(pgid).size
     return len(pg.raw) == len(pg.up) == size and ITEM_NONE not in pg.raw + pg.up
 
 
-def random_moves(cluster: Cluster, rng: random.Random, count: int) -> List[Move]:
+def random_moves(cluster: MappedCluster, rng: random.Random, count: int) -> List[Move]:
     """Moves of any kind, most of them senseless, each PG at most once, none to a member."""
     pgids = [pgid for pgid in cluster.pgs if cluster.pgs[pgid].up]
     osds = cluster.osds()
@@ -38,7 +38,7 @@ def random_moves(cluster: Cluster, rng: random.Random, count: int) -> List[Move]
     return moves
 
 
-def wanted_up(cluster: Cluster, move: Move) -> Tuple[int, ...]:
+def wanted_up(cluster: MappedCluster, move: Move) -> Tuple[int, ...]:
     """The up set that a move is to give."""
     up = list(cluster.pgs[move.pgid].up)
     up[move.position] = move.target
@@ -53,7 +53,7 @@ def pairs_for(raw: Sequence[int], wanted: Sequence[int]) -> Optional[List[Tuple[
     return pairs
 
 
-def settled(cluster: Cluster, rules: StrictRules, pgid: str,
+def settled(cluster: MappedCluster, rules: StrictRules, pgid: str,
             wanted: Sequence[int]) -> Tuple[int, ...]:
     """The same members with those that CRUSH chose back at their raw positions.
 
@@ -68,7 +68,7 @@ def settled(cluster: Cluster, rules: StrictRules, pgid: str,
     return tuple(result)
 
 
-def strictly_legal(cluster: Cluster, rules: StrictRules, pgid: str,
+def strictly_legal(cluster: MappedCluster, rules: StrictRules, pgid: str,
                    wanted: Sequence[int]) -> bool:
     """Whether the tests' own check of the rule takes the up set, on OSDs fit to be used."""
     pool = cluster.pool_spec(pgid)
@@ -78,7 +78,7 @@ def strictly_legal(cluster: Cluster, rules: StrictRules, pgid: str,
             and all(cluster.usable(osd) for osd in wanted if osd not in raw))
 
 
-def random_items(cluster: Cluster, rng: random.Random, share: float) -> Items:
+def random_items(cluster: MappedCluster, rng: random.Random, share: float) -> Items:
     """Items for a share of the whole PGs, some of more than one pair, most of them legal.
 
     The others the monitor may tolerate although CRUSH would never give such a set.
@@ -100,7 +100,7 @@ def random_items(cluster: Cluster, rng: random.Random, share: float) -> Items:
     return items
 
 
-def _change_one(cluster: Cluster, rules: Optional[StrictRules], rng: random.Random, pgid: str,
+def _change_one(cluster: MappedCluster, rules: Optional[StrictRules], rng: random.Random, pgid: str,
                 wanted: List[int], osds: Sequence[int]) -> None:
     """Changes one position of `wanted` in place, if one of a few tries is legal by the rules."""
     for _ in range(20):
@@ -113,7 +113,7 @@ def _change_one(cluster: Cluster, rules: Optional[StrictRules], rng: random.Rand
             return
 
 
-def with_prior_items(cluster: Cluster) -> Cluster:
+def with_prior_items(cluster: MappedCluster) -> MappedCluster:
     """The cluster with the upmap items its spec asks for.
 
     Half of the clusters get them at random, half from the built-in balancer's own calculation;
@@ -135,7 +135,7 @@ def with_prior_items(cluster: Cluster) -> Cluster:
     return with_items(cluster, items)
 
 
-def random_nonsense(cluster: Cluster, rng: random.Random, share: float) -> Items:
+def random_nonsense(cluster: MappedCluster, rng: random.Random, share: float) -> Items:
     """Items of every kind that the monitor's command would still take, legal or not.
 
     Chains, swaps, dead pairs, OSDs that are out or of another class, a `from` that is no member.
@@ -157,7 +157,7 @@ def random_nonsense(cluster: Cluster, rng: random.Random, share: float) -> Items
     return items
 
 
-def survivors(cluster: Cluster, wanted: Dict[str, Tuple[int, ...]]) -> Dict[str, bool]:
+def survivors(cluster: MappedCluster, wanted: Dict[str, Tuple[int, ...]]) -> Dict[str, bool]:
     """For each PG whether osdmaptool keeps its items and gives exactly the wanted up set.
 
     A PG for which no items can be written counts as not surviving.

@@ -9,7 +9,7 @@ import random
 from typing import Counter, Dict, List, Optional, Tuple
 
 from .binary_osdmap import Items, merge_items
-from .cluster import Cluster, judge
+from .cluster import MappedCluster, judge
 from .gathered_state import write_state
 from .planner_seam import Judgment, PackageLegality, open_session
 from .random_moves import Move, pairs_for, random_moves, settled, strictly_legal, wanted_up, whole
@@ -18,7 +18,7 @@ from .strict_rule import StrictRules
 ROUNDS = 3  # every PG of the cluster is moved once in each
 
 
-def test_raw_mapping_is_recovered(cluster: Cluster, tally: Counter[str]) -> None:
+def test_raw_mapping_is_recovered(cluster: MappedCluster, tally: Counter[str]) -> None:
     taken = _package(cluster).snapshot
     for pgid, pg in cluster.pgs.items():
         if whole(cluster, pgid) and taken.pgs[pgid].raw != pg.raw:
@@ -29,7 +29,7 @@ def test_raw_mapping_is_recovered(cluster: Cluster, tally: Counter[str]) -> None
             tally["raw mappings recovered"] += 1
 
 
-def test_legality_of_random_moves(cluster: Cluster, tally: Counter[str]) -> None:
+def test_legality_of_random_moves(cluster: MappedCluster, tally: Counter[str]) -> None:
     package = _package(cluster)
     rng = random.Random("moves of " + cluster.spec.name)
     for _ in range(ROUNDS):
@@ -43,7 +43,7 @@ def test_legality_of_random_moves(cluster: Cluster, tally: Counter[str]) -> None
                       "called legal": sum(1 for judged in said.values() if judged)})
 
 
-def _package(cluster: Cluster) -> PackageLegality:
+def _package(cluster: MappedCluster) -> PackageLegality:
     session = open_session(write_state(cluster))
     try:
         return PackageLegality(session)
@@ -51,7 +51,7 @@ def _package(cluster: Cluster) -> PackageLegality:
         session.close()
 
 
-def _check_allowed(cluster: Cluster, allowed: Dict[str, Tuple[Move, Judgment]]) -> None:
+def _check_allowed(cluster: MappedCluster, allowed: Dict[str, Tuple[Move, Judgment]]) -> None:
     rules = StrictRules(cluster.crush_dump)
     items = merge_items(cluster.items, {pgid: judged.items
                                         for pgid, (_, judged) in allowed.items()})
@@ -67,7 +67,7 @@ def _check_allowed(cluster: Cluster, allowed: Dict[str, Tuple[Move, Judgment]]) 
         assert verdict.pgs[pgid].up == cluster.pgs[pgid].up, pgid
 
 
-def _check_refused(cluster: Cluster, refused: List[Move]) -> None:
+def _check_refused(cluster: MappedCluster, refused: List[Move]) -> None:
     """None of the refused moves is one that the rule, the monitor and upmap items allow."""
     rules = StrictRules(cluster.crush_dump)
     legal: Dict[str, Move] = {}
@@ -82,7 +82,7 @@ def _check_refused(cluster: Cluster, refused: List[Move]) -> None:
         assert not kept, f"the package refuses {move} of {cluster.pgs[pgid]}"
 
 
-def _legal_pairs(cluster: Cluster, rules: StrictRules,
+def _legal_pairs(cluster: MappedCluster, rules: StrictRules,
                  move: Move) -> Optional[List[Tuple[int, int]]]:
     pool, pg = cluster.pool_spec(move.pgid), cluster.pgs[move.pgid]
     if pool.irregular or not whole(cluster, move.pgid):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 from typing import Counter, Dict, List, Tuple
 
-from .cluster import Cluster
+from .cluster import MappedCluster
 from .gathered_state import gathered_state
 from .random_moves import Move, pairs_for, random_moves, strictly_legal, survivors, wanted_up, whole
 from .strict_rule import StrictRules
 
 
-def test_what_crush_gives_passes_the_strict_check(cluster: Cluster) -> None:
+def test_what_crush_gives_passes_the_strict_check(cluster: MappedCluster) -> None:
     rules = StrictRules(cluster.crush_dump)
     for pgid, pg in cluster.pgs.items():
         pool = cluster.pool_spec(pgid)
@@ -21,7 +21,7 @@ def test_what_crush_gives_passes_the_strict_check(cluster: Cluster) -> None:
 
 
 def test_strictly_legal_moves_survive_unless_the_rule_is_rejected(
-        cluster: Cluster, tally: Counter[str]) -> None:
+        cluster: MappedCluster, tally: Counter[str]) -> None:
     rules = StrictRules(cluster.crush_dump)
     rng = random.Random(cluster.spec.name)
     legal: Dict[str, Tuple[int, ...]] = {}
@@ -37,7 +37,7 @@ def test_strictly_legal_moves_survive_unless_the_rule_is_rejected(
     tally["strictly legal moves"] += len(legal)
 
 
-def test_state_holds_what_the_tools_say(cluster: Cluster) -> None:
+def test_state_holds_what_the_tools_say(cluster: MappedCluster) -> None:
     state = gathered_state(cluster)
     for record in state["pg_dump"]["pg_map"]["pg_stats"]:
         assert tuple(record["up"]) == cluster.pgs[record["pgid"]].up
@@ -45,5 +45,5 @@ def test_state_holds_what_the_tools_say(cluster: Cluster) -> None:
     assert 0.5 < max(used) < 0.9
 
 
-def _moves(cluster: Cluster, rng: random.Random, count: int) -> List[Move]:
+def _moves(cluster: MappedCluster, rng: random.Random, count: int) -> List[Move]:
     return [move for move in random_moves(cluster, rng, count) if whole(cluster, move.pgid)]

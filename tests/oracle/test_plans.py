@@ -10,14 +10,14 @@ import pytest
 
 from .binary_osdmap import dumped_items, merge_items
 from .ceph_tools import ITEM_NONE
-from .cluster import Cluster, Verdict, judge_plan, with_items
+from .cluster import MappedCluster, Verdict, judge_plan, with_items
 from .gathered_state import invent_content, osd_stats, write_state
 from .planner_seam import Planned, command, open_session, plan
 from .random_moves import whole
 from .strict_rule import StrictRules
 
 
-def test_plan_is_kept_and_maps_as_predicted(cluster: Cluster, tally: Counter[str]) -> None:
+def test_plan_is_kept_and_maps_as_predicted(cluster: MappedCluster, tally: Counter[str]) -> None:
     planned = _plan(cluster, 0)
     _check(cluster, planned)
     _count(tally, planned)
@@ -25,7 +25,7 @@ def test_plan_is_kept_and_maps_as_predicted(cluster: Cluster, tally: Counter[str
         assert planned.moves > 0, "nothing was moved"
 
 
-def test_predicted_utilization(cluster: Cluster, tally: Counter[str]) -> None:
+def test_predicted_utilization(cluster: MappedCluster, tally: Counter[str]) -> None:
     """The highest utilization of each class after the plan, from osdmaptool's up sets."""
     if cluster.spec.down:
         return  # a down OSD reports nothing
@@ -41,7 +41,7 @@ def test_predicted_utilization(cluster: Cluster, tally: Counter[str]) -> None:
     tally["predicted utilizations"] += len(predicted)
 
 
-def test_executed_plan_ends_where_osdmaptool_maps_it(cluster: Cluster,
+def test_executed_plan_ends_where_osdmaptool_maps_it(cluster: MappedCluster,
                                                      tally: Counter[str]) -> None:
     """The simulated cluster after `execute`: the same items and up sets as the real tool's."""
     if not all(whole(cluster, pgid) for pgid in cluster.pgs):
@@ -63,7 +63,7 @@ def test_executed_plan_ends_where_osdmaptool_maps_it(cluster: Cluster,
     tally["plans executed in the simulation"] += 1
 
 
-def test_plan_on_top_of_a_plan(cluster: Cluster, tally: Counter[str]) -> None:
+def test_plan_on_top_of_a_plan(cluster: MappedCluster, tally: Counter[str]) -> None:
     """The first plan applied, then PGs of other sizes: items are shortened and taken away."""
     if cluster.spec.prior_share:
         return  # has upmap items already
@@ -75,7 +75,7 @@ def test_plan_on_top_of_a_plan(cluster: Cluster, tally: Counter[str]) -> None:
     _count(tally, second)
 
 
-def _plan(cluster: Cluster, age: int) -> Planned:
+def _plan(cluster: MappedCluster, age: int) -> Planned:
     session = open_session(write_state(cluster, age))
     try:
         return plan(session)
@@ -88,7 +88,7 @@ def _count(tally: Counter[str], planned: Planned) -> None:
                   "items taken away": list(planned.items.values()).count([])})
 
 
-def _check(cluster: Cluster, planned: Planned) -> None:
+def _check(cluster: MappedCluster, planned: Planned) -> None:
     assert set(planned.items) == set(planned.predicted_up)
     verdict = judge_plan(cluster, planned.items)
     _check_mapping(cluster, planned, verdict)
@@ -98,7 +98,7 @@ def _check(cluster: Cluster, planned: Planned) -> None:
     _check_rejected(cluster, planned)
 
 
-def _check_mapping(cluster: Cluster, planned: Planned, verdict: Verdict) -> None:
+def _check_mapping(cluster: MappedCluster, planned: Planned, verdict: Verdict) -> None:
     """The monitor keeps every entry; each PG maps as predicted, the others as before."""
     for pgid, left in verdict.cleaned.items():
         assert pgid not in planned.items, "%s: of %s the monitor leaves %s" % (
@@ -107,7 +107,7 @@ def _check_mapping(cluster: Cluster, planned: Planned, verdict: Verdict) -> None
         assert pg.up == planned.predicted_up.get(pgid, cluster.pgs[pgid].up), pgid
 
 
-def _check_form(cluster: Cluster, planned: Planned, pgid: str) -> None:
+def _check_form(cluster: MappedCluster, planned: Planned, pgid: str) -> None:
     """At most size pairs, each from in raw, no to in raw or twice, something changes."""
     pairs, raw = planned.items[pgid], cluster.pgs[pgid].raw
     sources, targets = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
@@ -119,7 +119,7 @@ def _check_form(cluster: Cluster, planned: Planned, pgid: str) -> None:
                      if old != new], (pgid, raw)
 
 
-def _check_rule(cluster: Cluster, planned: Planned, pgid: str) -> None:
+def _check_rule(cluster: MappedCluster, planned: Planned, pgid: str) -> None:
     """The new up set could have come from the rule, on OSDs fit to take a shard."""
     pool, up = cluster.pool_spec(pgid), planned.predicted_up[pgid]
     assert whole(cluster, pgid) and ITEM_NONE not in up, f"{pgid}: a short PG was moved"
@@ -130,7 +130,7 @@ def _check_rule(cluster: Cluster, planned: Planned, pgid: str) -> None:
     assert all(cluster.usable(osd) for osd in gained), (pgid, gained)
 
 
-def _check_rejected(cluster: Cluster, planned: Planned) -> None:
+def _check_rejected(cluster: MappedCluster, planned: Planned) -> None:
     """Nothing is planned where the monitor cancels everything, and the plan says why."""
     refused = [pgid for pgid in cluster.pgs if cluster.pool_spec(pgid).rejected]
     assert not set(refused) & set(planned.items)

@@ -8,13 +8,13 @@ from typing import Counter
 from mgr_stub.osdmap.crush_map import CrushMap
 from mgr_stub.osdmap.upmap import apply_items, clean
 
-from .cluster import Cluster, judge
+from .cluster import MappedCluster, judge
 from .random_moves import random_nonsense
 
 ROUNDS = 2
 
 
-def test_cleaning_of_random_items(cluster: Cluster, tally: Counter[str]) -> None:
+def test_cleaning_of_random_items(cluster: MappedCluster, tally: Counter[str]) -> None:
     crush = CrushMap(cluster.crush_dump)
     weights = {osd["osd"]: osd["weight"] for osd in cluster.osd_dump["osds"]}
     rng = random.Random("nonsense for " + cluster.spec.name)

@@ -6,7 +6,9 @@ from typing import List
 import pytest
 from tests.support.bound_clusters import confined, fill, giant, only_set
 from tests.support.random_clusters import random_cluster
-from tests.support.unit_cluster import GIB, OSD_RULE, Cluster, hosts
+from tests.support.rules import OSD_RULE
+from tests.support.unit_cluster import Cluster, hosts
+from tests.support.units import GIB
 
 from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
 

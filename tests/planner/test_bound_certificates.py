@@ -7,7 +7,9 @@ from typing import Dict, FrozenSet, List, Tuple
 import pytest
 from tests.support.bound_clusters import fill, only_set
 from tests.support.random_clusters import random_cluster, shuffled
-from tests.support.unit_cluster import GIB, HOST_RULE, OSD_RULE, Cluster, hosts
+from tests.support.rules import HOST_RULE, OSD_RULE
+from tests.support.unit_cluster import Cluster, hosts
+from tests.support.units import GIB
 
 from equilibrium_mgr.crush.placement import PlacementBlock, PlacementRule
 from equilibrium_mgr.planner.bound.lower_bound import UtilizationBounds, utilization_bounds

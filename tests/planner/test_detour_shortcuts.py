@@ -3,7 +3,9 @@ from __future__ import annotations
 
 from typing import List, Tuple
 
-from tests.support.unit_cluster import GIB, HOST_RULE, Cluster, hosts, single_copies
+from tests.support.rules import HOST_RULE
+from tests.support.unit_cluster import Cluster, hosts, single_copies
+from tests.support.units import GIB
 
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.objective import Weights

@@ -5,7 +5,8 @@ from typing import Dict, List
 
 import pytest
 from tests.support.plan_legality import assert_legal, ended_plan
-from tests.support.unit_cluster import GIB, Cluster
+from tests.support.unit_cluster import Cluster
+from tests.support.units import GIB
 
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.plan.options import PlanOptions

@@ -6,7 +6,9 @@ from typing import Dict, List, Tuple
 import pytest
 from tests.support.made_clusters import NAMES, TWO_CLASSES, plan_of_cluster, snapshot_of
 from tests.support.replay import Replay, by_change, class_of, classes_of
-from tests.support.unit_cluster import GIB, OSD_RULE, Cluster, hosts
+from tests.support.rules import OSD_RULE
+from tests.support.unit_cluster import Cluster, hosts
+from tests.support.units import GIB
 
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.plan.options import PlanOptions

@@ -5,7 +5,9 @@ from typing import Any, List
 
 import pytest
 from tests.support.made_clusters import plan_of_cluster, snapshot_of
-from tests.support.unit_cluster import GIB, OSD_RULE, Cluster, hosts
+from tests.support.rules import OSD_RULE
+from tests.support.unit_cluster import Cluster, hosts
+from tests.support.units import GIB
 
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner import multi_start as attempts

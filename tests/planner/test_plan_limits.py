@@ -6,7 +6,9 @@ from collections import Counter
 import pytest
 from tests.support.few import few
 from tests.support.random_clusters import random_cluster
-from tests.support.unit_cluster import GIB, OSD_RULE, Cluster, hosts, single_copies
+from tests.support.rules import OSD_RULE
+from tests.support.unit_cluster import Cluster, hosts, single_copies
+from tests.support.units import GIB
 
 from equilibrium_mgr.plan.options import FILL_MARGIN, PlanOptions, effective_fill_limit
 from equilibrium_mgr.planner.planner import make_plan

@@ -8,7 +8,8 @@ import pytest
 from tests.support.few import few
 from tests.support.random_clusters import random_cluster
 from tests.support.replay import Replay
-from tests.support.unit_cluster import GIB, Cluster, hosts
+from tests.support.unit_cluster import Cluster, hosts
+from tests.support.units import GIB
 
 from equilibrium_mgr.plan.model import BadPlan, PgChange, Plan, plan_from_dict
 from equilibrium_mgr.planner.planner import make_plan

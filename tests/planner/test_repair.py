@@ -3,7 +3,8 @@ from __future__ import annotations
 
 from typing import Callable, List, Sequence, Tuple
 
-from tests.support.unit_cluster import GIB, single_copies
+from tests.support.unit_cluster import single_copies
+from tests.support.units import GIB
 
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.objective import Weights

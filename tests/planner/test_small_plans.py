@@ -5,7 +5,9 @@ from typing import Any, Dict, List, Tuple
 
 import pytest
 from tests.support.plan_legality import assert_legal, ended_plan
-from tests.support.unit_cluster import GIB, OSD_RULE, Cluster, hosts, single_copies
+from tests.support.rules import OSD_RULE
+from tests.support.unit_cluster import Cluster, hosts, single_copies
+from tests.support.units import GIB
 
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.plan.options import PlanOptions

@@ -11,15 +11,11 @@ from typing import Any, Callable, Dict, List, Sequence, Tuple
 from tests.benchmark.shapes import Layout, Osds, PoolPlan, fill
 from tests.support.random_clusters import random_cluster
 from tests.support.rule_shapes import RULE_SHAPES, TROUBLES, make
-from tests.support.unit_cluster import GIB, NONE, Cluster
+from tests.support.rules import (
+    EC_HDD_HOSTS, EC_PAIRS_IN_2_RACKS, HDD_HOSTS, HDD_OSDS, SSD_FIRST, SSD_HOSTS)
+from tests.support.unit_cluster import NONE, Cluster
+from tests.support.units import GIB
 
-_HDD = "take default~hdd; chooseleaf firstn 0 host; emit"
-_SSD = "take default~ssd; chooseleaf firstn 0 host; emit"
-_EC = "take default~hdd; chooseleaf indep 0 host; emit"
-_ANY_OSD = "take default~hdd; choose firstn 0 osd; emit"
-_SSD_FIRST = ("take default~ssd; chooseleaf firstn 1 host; emit;"
-              "take default~hdd; chooseleaf firstn -1 host; emit")
-_RACK_PAIRS = "take default~hdd; choose indep 2 rack; chooseleaf indep 2 host; emit"
 
 #: How full the fullest OSD is made, a ratio; the last ones are near full, or too full.
 _TOPS = (0.5, 0.65, 0.75, 0.82, 0.87, 0.87, 0.89, 0.92, 0.96)
@@ -68,7 +64,7 @@ def _replicated(rng: random.Random) -> Layout:
     """Over hosts or over OSDs, with a pool of metadata."""
     osds = Osds()
     tree = _hosts(rng, osds, rng.choice(((8,), (4, 8), (4, 8, 16))))
-    return osds.layout(tree, {0: rng.choice((_HDD, _HDD, _ANY_OSD))},
+    return osds.layout(tree, {0: rng.choice((HDD_HOSTS, HDD_HOSTS, HDD_OSDS))},
                        _pools(rng, size=rng.choice((2, 3)))
                        + [PoolPlan("meta", 0.002, 8, omap_bytes=64 << 20)])
 
@@ -77,7 +73,7 @@ def _erasure(rng: random.Random) -> Layout:
     """4+2 over six hosts or a few more."""
     osds = Osds()
     tree = _hosts(rng, osds, rng.choice(((8,), (8, 16))), most=7, least=6)
-    return osds.layout(tree, {0: _HDD, 1: _EC},
+    return osds.layout(tree, {0: HDD_HOSTS, 1: EC_HDD_HOSTS},
                        _pools(rng, 2, "ec", size=6, k=4, rule=1) + _pools(rng, 1))
 
 
@@ -86,7 +82,7 @@ def _two_classes(rng: random.Random) -> Layout:
     osds = Osds()
     tree = {f"host h{h}": osds.host([rng.choice((8, 12)) for _ in range(3)])
             + osds.host([rng.choice((4, 8)) for _ in range(2)], "ssd") for h in range(6)}
-    return osds.layout(tree, {0: _HDD, 1: _SSD, 2: _SSD_FIRST}, [
+    return osds.layout(tree, {0: HDD_HOSTS, 1: SSD_HOSTS, 2: SSD_FIRST}, [
         PoolPlan("mixed", 0.4, 48, rule=2), PoolPlan("fast", 0.1, 16, size=2, rule=1)]
         + _pools(rng, 2))
 
@@ -96,7 +92,7 @@ def _racks(rng: random.Random) -> Layout:
     osds = Osds()
     tree = {f"rack r{r}": _hosts(rng, osds, (8, 12), 3, f"r{r}h", 2)
             for r in range(rng.choice((3, 4)))}
-    return osds.layout(tree, {0: _HDD, 1: _RACK_PAIRS}, [
+    return osds.layout(tree, {0: HDD_HOSTS, 1: EC_PAIRS_IN_2_RACKS}, [
         PoolPlan("ec", 0.8, 64, size=4, rule=1, k=2), PoolPlan("rbd", 0.2, 32)])
 
 
@@ -105,14 +101,14 @@ def _grown(rng: random.Random) -> Layout:
     osds = Osds()
     tree = _hosts(rng, osds, (8, 12), most=6)
     tree["host new"] = osds.host([16, 16, 16])
-    return osds.layout(tree, {0: _HDD}, _pools(rng), ["host new"])
+    return osds.layout(tree, {0: HDD_HOSTS}, _pools(rng), ["host new"])
 
 
 def _tenants(rng: random.Random) -> Layout:
     """Many pools of few PGs."""
     osds = Osds()
     tree = _hosts(rng, osds, (4, 8))
-    return osds.layout(tree, {0: _HDD}, [PoolPlan(f"tenant{n}", rng.lognormvariate(0.0, 0.8), 8)
+    return osds.layout(tree, {0: HDD_HOSTS}, [PoolPlan(f"tenant{n}", rng.lognormvariate(0.0, 0.8), 8)
                                          for n in range(rng.randint(6, 16))])
 
 

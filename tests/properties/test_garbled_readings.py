@@ -7,7 +7,9 @@ import pytest
 from tests.properties.garbled import garbled
 from tests.properties.planned import Planned
 from tests.support.plan_legality import assert_legal, ended_plan
-from tests.support.unit_cluster import GIB, OSD_RULE, Cluster, hosts
+from tests.support.rules import OSD_RULE
+from tests.support.unit_cluster import Cluster, hosts
+from tests.support.units import GIB
 
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.plan.usage import class_usage

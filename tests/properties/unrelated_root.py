@@ -4,7 +4,8 @@ from __future__ import annotations
 from typing import Any, Dict, Sequence
 
 from tests.support.crush_maps import crush_map
-from tests.support.unit_cluster import GIB, MIB, Cluster
+from tests.support.unit_cluster import Cluster
+from tests.support.units import GIB, MIB
 
 _FIRST_OSD = 900
 _FIRST_BUCKET = -900

@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 from tests.support.bound_clusters import confined, fill, giant, only_set
-from tests.support.unit_cluster import GIB, Cluster, hosts
+from tests.support.unit_cluster import Cluster, hosts
+from tests.support.units import GIB
 
 from equilibrium_mgr.report.bound_text import describe_bound
 

@@ -6,15 +6,14 @@ from typing import Any, Dict, List
 
 import pytest
 from tests.support.fakes import Harness
-from tests.support.unit_cluster import GIB, NONE, OSD_RULE, Cluster, hosts
+from tests.support.rules import HDD_HOSTS, OSD_RULE, SSD_FIRST, SSD_HOSTS
+from tests.support.unit_cluster import NONE, Cluster, hosts
+from tests.support.units import GIB
 
 from equilibrium_mgr.execution.rejections import Rejection
 from equilibrium_mgr.report.command_answer import CommandAnswer
 from equilibrium_mgr.report.explain import explain
 
-HDD_RULE = "take default~hdd; chooseleaf firstn 0 host; emit"
-HYBRID_RULE = ("take default~ssd; chooseleaf firstn 1 host; emit;"
-               "take default~hdd; chooseleaf firstn -1 host; emit")
 RACK_RULE = "take default; choose firstn 2 rack; chooseleaf firstn 2 host; emit"
 
 
@@ -75,7 +74,7 @@ def test_cluster_at_its_bound() -> None:
 
 
 def test_two_sets_of_osds() -> None:
-    cluster = Cluster(hosts(4), {0: HDD_RULE, 1: HDD_RULE.replace("hdd", "ssd")},
+    cluster = Cluster(hosts(4), {0: HDD_HOSTS, 1: SSD_HOSTS},
                       classes={2: "ssd", 3: "ssd"}).pool(1, size=1).pool(2, size=1, rule=1)
     cluster.pg("1.0", [0], GIB).pg("1.1", [0], GIB).pg("2.0", [3], 4 * GIB)
     data = facts(cluster)
@@ -213,7 +212,7 @@ def test_osd_without_statistics() -> None:
 
 
 def test_osd_that_no_pool_may_use() -> None:
-    cluster = Cluster(hosts(2), {0: HDD_RULE}, classes={1: "ssd"}).pool(1, size=1)
+    cluster = Cluster(hosts(2), {0: HDD_HOSTS}, classes={1: "ssd"}).pool(1, size=1)
     assert "no pool that holds data may use it" in said(cluster.pg("1.0", [0], GIB), "1")
 
 
@@ -246,7 +245,7 @@ def test_failure_domains_in_words() -> None:
         cluster = Cluster(tree or hosts(4), {0: rule}, **classes).pool(1, size=size, name="p")
         return [s for s in said(cluster.pg("1.0", list(range(size)), GIB), "p") if "each PG" in s]
     assert words(OSD_RULE, 1) == ["1 shard of each PG under default, at most 1 per OSD"]
-    assert words(HYBRID_RULE, 3, classes={0: "ssd"}) == [
+    assert words(SSD_FIRST, 3, classes={0: "ssd"}) == [
         "1 shard of each PG under default~ssd, at most 1 per host",
         "2 shards of each PG under default~hdd, at most 1 per host"]
     racks = {"root default": {"rack a": {"host a0": [0], "host a1": [1]},

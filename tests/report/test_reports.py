@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from tests.support.fakes import Harness
 from tests.support.random_clusters import random_cluster
-from tests.support.unit_cluster import GIB, OSD_RULE, Cluster, hosts
+from tests.support.rules import OSD_RULE
+from tests.support.unit_cluster import Cluster, hosts
+from tests.support.units import GIB
 
 from equilibrium_mgr.execution.rejections import Rejection
 from equilibrium_mgr.observation.cluster_view import with_figures_of_now

@@ -8,20 +8,15 @@ from typing import Callable, Dict, List
 
 from tests.benchmark.clusters import state_of
 from tests.benchmark.shapes import Layout, Osds, PoolPlan, fill
+from tests.support.rules import EC_HDD_HOSTS, EC_PAIRS_IN_3_RACKS, HDD_HOSTS, SSD_FIRST, SSD_HOSTS
 from tests.support.unit_cluster import Cluster
 
 from mgr_stub.console.session import Session
 from mgr_stub.crush.mapper import Mapper
 from mgr_stub.crush.pool_mapping import raw_pg_to_osds
 
-from . import random_cluster
+from . import random_layouts
 
-_HDD = "take default~hdd; chooseleaf firstn 0 host; emit"
-_SSD = "take default~ssd; chooseleaf firstn 0 host; emit"
-_EC = "take default~hdd; chooseleaf indep 0 host; emit"
-_SSD_FIRST = ("take default~ssd; chooseleaf firstn 1 host; emit;"
-              "take default~hdd; chooseleaf firstn -1 host; emit")
-_RACK_PAIRS = "take default~hdd; choose indep 3 rack; chooseleaf indep 2 host; emit"
 _NESTED = "take default~hdd; choose indep 2 rack; choose indep 2 host; choose indep 1 osd; emit"
 _WEIGHT_ONE = 0x10000
 
@@ -30,8 +25,9 @@ def _small(rng: random.Random) -> Layout:
     """8 hosts of 4 devices, two data pools and a small one."""
     osds = Osds()
     tree = {f"host h{h}": osds.host([rng.choice((4, 8)) for _ in range(4)]) for h in range(8)}
-    return osds.layout(tree, {0: _HDD}, [PoolPlan("rbd", 0.7, 512), PoolPlan("fs", 0.3, 256),
-                                         PoolPlan("meta", 0.002, 16, omap_bytes=64 << 20)])
+    return osds.layout(tree, {0: HDD_HOSTS}, [
+        PoolPlan("rbd", 0.7, 512), PoolPlan("fs", 0.3, 256),
+        PoolPlan("meta", 0.002, 16, omap_bytes=64 << 20)])
 
 
 def _giant(rng: random.Random) -> Layout:
@@ -39,7 +35,7 @@ def _giant(rng: random.Random) -> Layout:
     osds = Osds()
     tree = {f"host h{h}": osds.host([rng.choice((4, 8)) for _ in range(4)]) for h in range(5)}
     tree["host giant"] = osds.host([12] * 10)
-    return osds.layout(tree, {0: _HDD}, [PoolPlan("rbd", 0.7, 512), PoolPlan("fs", 0.3, 256)])
+    return osds.layout(tree, {0: HDD_HOSTS}, [PoolPlan("rbd", 0.7, 512), PoolPlan("fs", 0.3, 256)])
 
 
 def _hybrid(rng: random.Random) -> Layout:
@@ -47,7 +43,7 @@ def _hybrid(rng: random.Random) -> Layout:
     osds = Osds()
     tree = {f"host h{h}": osds.host([rng.choice((8, 12)) for _ in range(4)])
             + osds.host([4, 4], "ssd") for h in range(8)}
-    return osds.layout(tree, {0: _HDD, 1: _SSD, 2: _SSD_FIRST}, [
+    return osds.layout(tree, {0: HDD_HOSTS, 1: SSD_HOSTS, 2: SSD_FIRST}, [
         PoolPlan("hybrid", 0.5, 512, rule=2), PoolPlan("cold", 0.4, 256),
         PoolPlan("fast", 0.06, 128, rule=1)])
 
@@ -57,7 +53,7 @@ def _racks(rng: random.Random) -> Layout:
     osds = Osds()
     tree = {f"rack r{r}": {f"host r{r}h{h}": osds.host([rng.choice((4, 8))] * 3)
                              for h in range(3)} for r in range(5)}
-    return osds.layout(tree, {0: _HDD, 1: _RACK_PAIRS}, [
+    return osds.layout(tree, {0: HDD_HOSTS, 1: EC_PAIRS_IN_3_RACKS}, [
         PoolPlan("ec", 0.85, 256, size=6, rule=1, k=4), PoolPlan("rbd", 0.15, 128)])
 
 
@@ -66,7 +62,7 @@ def _nested(rng: random.Random) -> Layout:
     osds = Osds()
     tree = {f"rack r{r}": {f"host r{r}h{h}": osds.host([rng.choice((0.25, 0.5))] * 2)
                              for h in range(2)} for r in range(3)}
-    return osds.layout(tree, {0: _HDD, 1: _NESTED}, [
+    return osds.layout(tree, {0: HDD_HOSTS, 1: _NESTED}, [
         PoolPlan("ec", 0.7, 64, size=4, rule=1, k=2), PoolPlan("rbd", 0.3, 32)])
 
 
@@ -74,8 +70,9 @@ def _erasure(rng: random.Random) -> Layout:
     """4+2 on seven hosts."""
     osds = Osds()
     tree = {f"host h{h}": osds.host([rng.choice((4, 8)) for _ in range(4)]) for h in range(7)}
-    return osds.layout(tree, {0: _HDD, 1: _EC}, [PoolPlan("ec", 1.0, 384, size=6, rule=1, k=4),
-                                                 PoolPlan("meta", 0.002, 16)])
+    return osds.layout(tree, {0: HDD_HOSTS, 1: EC_HDD_HOSTS}, [
+        PoolPlan("ec", 1.0, 384, size=6, rule=1, k=4),
+        PoolPlan("meta", 0.002, 16)])
 
 
 def _logs(rng: random.Random) -> Layout:
@@ -83,7 +80,7 @@ def _logs(rng: random.Random) -> Layout:
     osds = Osds()
     tree = {f"host h{h}": osds.host([rng.choice((0.1, 0.2)) for _ in range(4)])
             for h in range(8)}
-    return osds.layout(tree, {0: _HDD, 1: _EC}, [
+    return osds.layout(tree, {0: HDD_HOSTS, 1: EC_HDD_HOSTS}, [
         PoolPlan("rbd", 0.6, 384), PoolPlan("ec", 0.4, 128, size=6, rule=1, k=4)])
 
 
@@ -92,12 +89,12 @@ def _index(rng: random.Random) -> Layout:
     osds = Osds()
     tree = {f"host h{h}": osds.host([rng.choice((4, 8)) for _ in range(2)])
             + osds.host([rng.choice((0.5, 1.0)) for _ in range(2)], "ssd") for h in range(8)}
-    return osds.layout(tree, {0: _HDD, 1: _SSD}, [
+    return osds.layout(tree, {0: HDD_HOSTS, 1: SSD_HOSTS}, [
         PoolPlan("cold", 1.0, 256), PoolPlan("index", 0.0, 128, rule=1)])
 
 
 LAYOUTS: Dict[str, Callable[[random.Random], Layout]] = {
-    "random": random_cluster.layout, "small": _small, "giant": _giant, "hybrid": _hybrid,
+    "random": random_layouts.layout, "small": _small, "giant": _giant, "hybrid": _hybrid,
     "racks": _racks, "erasure": _erasure, "nested": _nested, "logs": _logs, "index": _index}
 
 

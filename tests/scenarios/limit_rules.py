@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Callable, Dict, Iterator
 
+from tests.support.units import GIB
+
 from mgr_stub.simulation import omap
 
 from . import cluster_view
@@ -20,7 +22,6 @@ _TRANSIT_SLACK = 0.01
 _HARD_SHARE = 0.8
 #: An OSD is silent after this long; it is looked at at least so often while a plan is under way.
 _SILENT_SECONDS, _LOOKS_SECONDS = 120.0, 600.0
-_GIB = 1 << 30
 
 
 def s2_nearfull(moment: Moment, move: Outgoing) -> Iterator[str]:
@@ -94,7 +95,7 @@ def s17_reports(moment: Moment, move: Outgoing) -> Iterator[str]:
 
 def s17_small(moment: Moment, move: Outgoing) -> Iterator[str]:
     """RocksDB's own files come and go by more than a small OSD's omap."""
-    cluster, least = moment.cluster, moment.settings.min_omap_osd_size * _GIB
+    cluster, least = moment.cluster, moment.settings.min_omap_osd_size * GIB
     nearfull = cluster.map.ratio("nearfull_ratio")
     if move.pg.omap_bytes <= move.pg.shard.data or any(
             moment.is_full(osd, nearfull) for osd in move.up_before):

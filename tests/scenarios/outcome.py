@@ -3,12 +3,12 @@ from __future__ import annotations
 
 from typing import List
 
+from tests.support.units import TIB
+
 from mgr_stub.console.session import Session
 
 from . import cluster_view
 from .watch import Watch
-
-_TIB = 1 << 40
 
 
 def lines(session: Session, watch: Watch, limit: float) -> List[str]:
@@ -21,7 +21,7 @@ def lines(session: Session, watch: Watch, limit: float) -> List[str]:
         found.append(f"{name or 'none'}: highest {was[0]:.3f} -> {max(by_osd.values()):.3f}, "
                      f"lowest {was[1]:.3f} -> {min(by_osd.values()):.3f}"
                      + ("" if bound is None else f", bound {bound:.3f}"))
-    found.append(f"moved: {figures.moved_bytes / _TIB:.2f} TiB in {figures.moved_shards} shards by "
+    found.append(f"moved: {figures.moved_bytes / TIB:.2f} TiB in {figures.moved_shards} shards by "
                  f"{figures.commands} commands, the last after "
                  f"{figures.last_command_at / 3600.0:.1f} h")
     found.append(f"misplaced by us: at most {figures.highest_misplaced:.4f} of {limit:.4f}")

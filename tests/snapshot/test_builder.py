@@ -4,7 +4,9 @@ from __future__ import annotations
 from typing import Any, Dict
 
 import pytest
-from tests.support.unit_cluster import GIB, HOST_RULE, NONE, OSD_BYTES, TIB, Cluster, hosts
+from tests.support.rules import HOST_RULE
+from tests.support.unit_cluster import NONE, OSD_BYTES, Cluster, hosts
+from tests.support.units import GIB, TIB
 
 from equilibrium_mgr.snapshot.model import shard_changes
 

@@ -5,7 +5,8 @@ from typing import Any, Dict, Tuple
 
 import pytest
 from tests.snapshot.pg_lives import ASYNC, BACKFILL, IN_PLACE, MOVING, Lives
-from tests.support.unit_cluster import GIB, NONE, Cluster, hosts
+from tests.support.unit_cluster import NONE, Cluster, hosts
+from tests.support.units import GIB
 
 from equilibrium_mgr.snapshot.builder import SnapshotBuilder, build_snapshot
 from equilibrium_mgr.snapshot.model import Snapshot
@@ -82,8 +83,6 @@ def test_a_new_mgr_sees_what_is_in_flight_but_for_recovery_in_place(seed: int) -
             assert set(losses) <= set(life.raw)
         elif life.phase != MOVING:
             assert snapshot.transfers(snapshot.pgs[life.pgid]) == ((), ())
-
-
 
 
 def moved(cluster: Cluster, pgid: str, up: Tuple[int, ...], state: str, reported: int,

@@ -4,7 +4,8 @@ from __future__ import annotations
 from typing import Dict, Optional
 
 import pytest
-from tests.support.unit_cluster import GIB, MIB, Cluster, hosts
+from tests.support.unit_cluster import Cluster, hosts
+from tests.support.units import GIB, MIB
 
 from equilibrium_mgr.snapshot import immovable_reasons as reasons
 from equilibrium_mgr.snapshot.builder import build_snapshot

@@ -5,7 +5,8 @@ import random
 from typing import Any, Dict, List, Mapping
 
 import pytest
-from tests.support.unit_cluster import GIB, MIB, Cluster, hosts
+from tests.support.unit_cluster import Cluster, hosts
+from tests.support.units import GIB, MIB
 
 from equilibrium_mgr.snapshot import immovable_reasons as reasons
 from equilibrium_mgr.snapshot.builder import build_snapshot

@@ -3,7 +3,9 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from tests.support.unit_cluster import GIB, HOST_RULE, Cluster, hosts
+from tests.support.rules import HOST_RULE
+from tests.support.unit_cluster import Cluster, hosts
+from tests.support.units import GIB
 
 from equilibrium_mgr.planner.bound.lower_bound import OsdSet, utilization_bounds
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Sequence, Tuple
 
+from tests.support.units import GIB, TIB
+
 from mgr_stub.cluster import pg_reports
 from mgr_stub.cluster.cluster import Cluster
 from mgr_stub.cluster.usage import empty_record
@@ -13,8 +15,6 @@ from mgr_stub.simulation.simulation import Simulation
 from mgr_stub.state.cluster_builder import build_cluster
 from mgr_stub.state.state_writer import state_of
 
-GIB = 1 << 30
-TIB = 1 << 40
 
 #: Name, pg_num, size, k (0: replicated), bytes stored.
 PoolSpec = Tuple[str, int, int, int, int]

@@ -8,18 +8,12 @@ from typing import Callable, Dict
 from mgr_stub.console.session import Session
 from tests.benchmark.shapes import Layout, Osds, PoolPlan, fill
 from tests.support.random_clusters import random_cluster
+from tests.support.rules import EC_HDD_HOSTS, EC_PAIRS_IN_3_RACKS, HDD_HOSTS, SSD_FIRST, SSD_HOSTS
 
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.snapshot.model import Snapshot
-
-_HDD = "take default~hdd; chooseleaf firstn 0 host; emit"
-_SSD = "take default~ssd; chooseleaf firstn 0 host; emit"
-_EC = "take default~hdd; chooseleaf indep 0 host; emit"
-_SSD_FIRST = ("take default~ssd; chooseleaf firstn 1 host; emit;"
-              "take default~hdd; chooseleaf firstn -1 host; emit")
-_RACK_PAIRS = "take default~hdd; choose indep 3 rack; chooseleaf indep 2 host; emit"
 
 
 def _uneven(rng: random.Random) -> Layout:
@@ -27,8 +21,9 @@ def _uneven(rng: random.Random) -> Layout:
     osds = Osds()
     tree = {f"host h{h}": osds.host([rng.choice((4, 8, 12, 16)) for _ in range(
         rng.randint(3, 7))]) for h in range(8)}
-    return osds.layout(tree, {0: _HDD}, [PoolPlan("rbd", 0.6, 256), PoolPlan("fs", 0.4, 128),
-                                         PoolPlan("meta", 0.002, 16, omap_bytes=64 << 20)])
+    return osds.layout(tree, {0: HDD_HOSTS}, [
+        PoolPlan("rbd", 0.6, 256), PoolPlan("fs", 0.4, 128),
+        PoolPlan("meta", 0.002, 16, omap_bytes=64 << 20)])
 
 
 def _erasure(rng: random.Random) -> Layout:
@@ -36,15 +31,16 @@ def _erasure(rng: random.Random) -> Layout:
     osds = Osds()
     tree = {f"host h{h}": osds.host([rng.choice((8, 8, 16)) for _ in range(6)])
             for h in range(6)}
-    return osds.layout(tree, {0: _HDD, 1: _EC}, [PoolPlan("ec", 1.0, 256, size=6, rule=1, k=4),
-                                                 PoolPlan("meta", 0.002, 16)])
+    return osds.layout(tree, {0: HDD_HOSTS, 1: EC_HDD_HOSTS}, [
+        PoolPlan("ec", 1.0, 256, size=6, rule=1, k=4),
+        PoolPlan("meta", 0.002, 16)])
 
 
 def _many_pools(rng: random.Random) -> Layout:
     """Two dozen pools of 16 PGs."""
     osds = Osds()
     tree = {f"host h{h}": osds.host([rng.choice((4, 8)) for _ in range(4)]) for h in range(8)}
-    return osds.layout(tree, {0: _HDD}, [PoolPlan(f"tenant{n}", rng.lognormvariate(0.0, 0.8), 16)
+    return osds.layout(tree, {0: HDD_HOSTS}, [PoolPlan(f"tenant{n}", rng.lognormvariate(0.0, 0.8), 16)
                                          for n in range(24)])
 
 
@@ -53,7 +49,7 @@ def _giant(rng: random.Random) -> Layout:
     osds = Osds()
     tree = {f"host h{h}": osds.host([rng.choice((4, 8)) for _ in range(4)]) for h in range(5)}
     tree["host giant"] = osds.host([12] * 12)
-    return osds.layout(tree, {0: _HDD}, [PoolPlan("rbd", 0.7, 128), PoolPlan("backup", 0.3, 64)])
+    return osds.layout(tree, {0: HDD_HOSTS}, [PoolPlan("rbd", 0.7, 128), PoolPlan("backup", 0.3, 64)])
 
 
 def _hybrid(rng: random.Random) -> Layout:
@@ -61,7 +57,7 @@ def _hybrid(rng: random.Random) -> Layout:
     osds = Osds()
     tree = {f"host h{h}": osds.host([rng.choice((8, 12, 16)) for _ in range(4)])
             + osds.host([rng.choice((4, 8)) for _ in range(2)], "ssd") for h in range(7)}
-    return osds.layout(tree, {0: _HDD, 1: _SSD, 2: _SSD_FIRST}, [
+    return osds.layout(tree, {0: HDD_HOSTS, 1: SSD_HOSTS, 2: SSD_FIRST}, [
         PoolPlan("mixed", 0.5, 256, rule=2), PoolPlan("cold", 0.35, 128),
         PoolPlan("fast", 0.06, 64, rule=1)])
 
@@ -72,7 +68,7 @@ def _racks(rng: random.Random) -> Layout:
     tree = {f"rack r{r}": {f"host r{r}h{h}": osds.host(
         [rng.choice((8, 12, 16)) for _ in range(rng.randint(3, 4))]) for h in range(3)}
         for r in range(5)}
-    return osds.layout(tree, {0: _HDD, 1: _RACK_PAIRS}, [
+    return osds.layout(tree, {0: HDD_HOSTS, 1: EC_PAIRS_IN_3_RACKS}, [
         PoolPlan("ec", 0.85, 192, size=6, rule=1, k=4), PoolPlan("rbd", 0.15, 96)])
 
 
@@ -81,7 +77,7 @@ def _grown(rng: random.Random) -> Layout:
     osds = Osds()
     tree = {f"host h{h}": osds.host([rng.choice((8, 12)) for _ in range(4)]) for h in range(7)}
     tree["host new"] = osds.host([16] * 4)
-    return osds.layout(tree, {0: _HDD}, [PoolPlan("rbd", 0.6, 128), PoolPlan("fs", 0.4, 96)],
+    return osds.layout(tree, {0: HDD_HOSTS}, [PoolPlan("rbd", 0.6, 128), PoolPlan("fs", 0.4, 96)],
                        ["host new"])
 
 

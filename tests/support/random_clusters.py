@@ -4,7 +4,8 @@ from __future__ import annotations
 import random
 from typing import Any, Dict, List, Sequence
 
-from tests.support.unit_cluster import GIB, Cluster
+from tests.support.unit_cluster import Cluster
+from tests.support.units import GIB
 
 RULES = {0: "take default~hdd; chooseleaf firstn 0 host; emit",
          1: "take default~hdd; chooseleaf indep 0 host; emit",

@@ -4,7 +4,9 @@ from __future__ import annotations
 from typing import Any
 
 from tests.support.fakes import Harness, KeyValueStore
-from tests.support.unit_cluster import GIB, OSD_RULE, Cluster, change_of, hosts, plan_of
+from tests.support.rules import OSD_RULE
+from tests.support.unit_cluster import Cluster, change_of, hosts, plan_of
+from tests.support.units import GIB
 
 from equilibrium_mgr.plan.model import Plan
 

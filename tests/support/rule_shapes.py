@@ -5,7 +5,9 @@ import random
 from typing import Any, Dict, List, NamedTuple, Set, Tuple
 
 from tests.benchmark.placing import NotEnoughBuckets, Placer
-from tests.support.unit_cluster import GIB, Cluster
+from tests.support.rules import EC_HOST_RULE, EC_OSD_RULE, HOST_RULE, OSD_RULE
+from tests.support.unit_cluster import Cluster
+from tests.support.units import GIB
 
 Tree = Dict[str, Any]
 
@@ -54,18 +56,13 @@ def _two_classes() -> RuleShape:
         ("take default~ssd; chooseleaf firstn 0 host; emit", 2, 0)), ssds)
 
 
-_HOST = "take default; chooseleaf firstn 0 host; emit"
-_OSD = "take default; choose firstn 0 osd; emit"
-_EC_HOST = "take default; chooseleaf indep 0 host; emit"
-_EC_OSD = "take default; choose indep 0 osd; emit"
-
 RULE_SHAPES: Dict[str, RuleShape] = {
-    "replicated-host": _flat([4, 4, 3, 5, 4, 4], (_HOST, 3, 0), (_HOST, 2, 0)),
-    "replicated-osd": _flat([4, 6, 3], (_OSD, 3, 0), (_OSD, 2, 0)),
-    "erasure-osd": _flat([4, 5, 3], (_EC_OSD, 5, 3), (_OSD, 3, 0)),
-    "erasure-all-hosts": _flat([3, 4, 5, 3, 4, 3], (_EC_HOST, 6, 4), (_EC_HOST, 6, 3)),
-    "erasure-host": _flat([4, 4, 4, 3, 3, 5, 4], (_EC_HOST, 4, 2), (_HOST, 3, 0)),
-    "replicated-indep": _flat([4, 4, 4, 3], (_EC_HOST, 3, 0), (_HOST, 2, 0)),
+    "replicated-host": _flat([4, 4, 3, 5, 4, 4], (HOST_RULE, 3, 0), (HOST_RULE, 2, 0)),
+    "replicated-osd": _flat([4, 6, 3], (OSD_RULE, 3, 0), (OSD_RULE, 2, 0)),
+    "erasure-osd": _flat([4, 5, 3], (EC_OSD_RULE, 5, 3), (OSD_RULE, 3, 0)),
+    "erasure-all-hosts": _flat([3, 4, 5, 3, 4, 3], (EC_HOST_RULE, 6, 4), (EC_HOST_RULE, 6, 3)),
+    "erasure-host": _flat([4, 4, 4, 3, 3, 5, 4], (EC_HOST_RULE, 4, 2), (HOST_RULE, 3, 0)),
+    "replicated-indep": _flat([4, 4, 4, 3], (EC_HOST_RULE, 3, 0), (HOST_RULE, 2, 0)),
     "racks-2x2-firstn": _nested(
         "rack", [[3, 3, 4], [4, 3, 3], [3, 4, 3]],
         ("take default; choose firstn 2 rack; chooseleaf firstn 2 host; emit", 4, 0),
@@ -91,7 +88,7 @@ RULE_SHAPES: Dict[str, RuleShape] = {
     "one-rack": _nested(
         "rack", [[3, 3, 3], [3, 4, 3]],
         ("take default; choose firstn 1 rack; chooseleaf firstn 0 host; emit", 3, 0)),
-    "uneven-depth": _nested("rack", [[3, 4], [3, 3, 3]], (_HOST, 3, 0), (_EC_HOST, 4, 2),
+    "uneven-depth": _nested("rack", [[3, 4], [3, 3, 3]], (HOST_RULE, 3, 0), (EC_HOST_RULE, 4, 2),
                             lone=2),
     "hosts-outside-racks": _nested(
         "rack", [[3, 4], [3, 3], [4, 3], [3]],

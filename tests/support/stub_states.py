@@ -6,7 +6,8 @@ import importlib
 import sys
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-GIB = 1 << 30
+from tests.support.units import GIB
+
 OBJECT = 4 << 20
 
 #: One pool: (id, name, type, size, rule, profile).

@@ -10,6 +10,8 @@ from __future__ import annotations
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from tests.support.crush_maps import Branch, crush_map
+from tests.support.rules import HOST_RULE, OSD_RULE
+from tests.support.units import GIB
 
 from equilibrium_mgr.plan.model import PgChange, Plan, Usage
 from equilibrium_mgr.snapshot.builder import build_snapshot
@@ -17,11 +19,8 @@ from equilibrium_mgr.snapshot.model import Snapshot
 from equilibrium_mgr.snapshot.reading import PgRecord, Reading
 from mgr_stub.mgr.frozen import frozen
 
-MIB, GIB, TIB = 1 << 20, 1 << 30, 1 << 40
 NONE = 0x7FFFFFFF
 OSD_BYTES = 100 * GIB
-HOST_RULE = "take default; chooseleaf firstn 0 host; emit"
-OSD_RULE = "take default; choose firstn 0 osd; emit"
 
 
 def hosts(count: int, osds_each: int = 1) -> Dict[str, Branch]:

@@ -7,11 +7,11 @@ from __future__ import annotations
 import random
 from typing import Any, Dict, List, NamedTuple, Sequence
 
-from tests.support.unit_cluster import GIB, Cluster
+from tests.support.unit_cluster import Cluster
+from tests.support.units import GIB, TIB
 
 _RULE = "take default~%s; chooseleaf firstn 0 host; emit"
 _EC_RULE = "take default~%s; chooseleaf indep 0 host; emit"
-_TIB = 1 << 40
 
 
 class Weighted(NamedTuple):
@@ -43,7 +43,7 @@ def weighted(seed: int, shares: Dict[int, float], crush: bool, made: Layout,
     """Held by CRUSH weights or by reweights; filled by sizes, as before the operator came."""
     rng = random.Random(f"weighted {seed}")
     osds = sorted(made.sizes)
-    weights = {osd: made.unit * made.sizes[osd] / _TIB if made.unit else 1.0 for osd in osds}
+    weights = {osd: made.unit * made.sizes[osd] / TIB if made.unit else 1.0 for osd in osds}
     if crush:
         weights.update({osd: weights[osd] * share for osd, share in shares.items()})
     tree = {"root default": {f"host h{h}": osds[h * made.each:(h + 1) * made.each]

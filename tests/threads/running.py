@@ -19,10 +19,10 @@ from mgr_stub.console.threaded_session import ThreadedSession
 from mgr_stub.console.session import Session
 from mgr_stub.monitor.monitor import MGR
 from tests.scenarios import clusters
+from tests.support.rules import HDD_HOSTS
 
 from .stand_ins import HeldPlanner
 
-_RULE = "take default~hdd; chooseleaf firstn 0 host; emit"
 _SET = "config set mgr mgr/equilibrium/"
 #: Real seconds for an answer that may depend on the very thread that waits for it.
 _GRACE_SECONDS = 0.05
@@ -37,7 +37,7 @@ def _uneven() -> str:
     osds = Osds()
     tree = {f"host h{h}": osds.host([rng.choice((0.25, 0.5)) for _ in range(2)])
             for h in range(5)}
-    layout = osds.layout(tree, {0: _RULE}, [PoolPlan("rbd", 0.9, 32), PoolPlan("fs", 0.1, 8)])
+    layout = osds.layout(tree, {0: HDD_HOSTS}, [PoolPlan("rbd", 0.9, 32), PoolPlan("fs", 0.1, 8)])
     return json.dumps(state_of(fill(layout, rng, clusters.crush_places)))
 
 

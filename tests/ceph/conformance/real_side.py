@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Dict, List
 
-from ..cluster import GIB, Cluster
+from ..cluster import GIB, DaemonCluster
 from ..daemons import ClusterError, wait_for
 from ..release import Release
 from . import cluster_shape as shape
@@ -58,7 +58,7 @@ OPTIONS: Dict[str, Dict[str, Any]] = {
     "mgr": {"target_max_misplaced_ratio": 1.0}}
 
 
-class RealCluster(Cluster):
+class RealCluster(DaemonCluster):
     """Ten OSDs, nine of them in the CRUSH map, with the probe module beside equilibrium."""
 
     def __init__(self, release: Release, package: Path, keep: bool = False) -> None:

@@ -11,7 +11,7 @@ from typing import Dict, Iterator
 
 import pytest
 
-from ..cluster import Cluster
+from ..cluster import DaemonCluster
 from ..conftest import PACKAGE, SLEEP_INTERVAL
 from ..release import RELEASES
 
@@ -36,10 +36,10 @@ def rocksdb(major: int) -> Dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+def cluster(request: pytest.FixtureRequest) -> Iterator[DaemonCluster]:
     """Empty, the module enabled and off, without scrubs."""
     release = RELEASES[request.param]
-    with Cluster(release, PACKAGE, request.config.getoption("--ceph-keep"), HOSTS,
+    with DaemonCluster(release, PACKAGE, request.config.getoption("--ceph-keep"), HOSTS,
                  rocksdb(release.major)) as made:
         made.mgr("balancer off")
         for flag in ("noscrub", "nodeep-scrub"):

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any, Dict, List
 
 from .. import workload
-from ..cluster import GIB, Cluster
+from ..cluster import GIB, DaemonCluster
 
 WRITER = Path(__file__).resolve().parent / "objects.py"
 DELETED_SECONDS = 6.0
 
 
-def make_pool(cluster: Cluster, name: str, size: int = 3, pgs: int = 8) -> None:
+def make_pool(cluster: DaemonCluster, name: str, size: int = 3, pgs: int = 8) -> None:
     """Create a replicated pool and wait until its PGs are clean."""
     cluster.mon("osd pool create", pool=name, pg_num=pgs, pgp_num=pgs, pool_type="replicated",
                 size=size)
@@ -22,19 +22,20 @@ def make_pool(cluster: Cluster, name: str, size: int = 3, pgs: int = 8) -> None:
     workload.wait_clean(cluster)
 
 
-def write(cluster: Cluster, pool: str, prefix: str, objects: int, size: int, keys: int) -> None:
+def write(cluster: DaemonCluster, pool: str, prefix: str, objects: int, size: int,
+          keys: int) -> None:
     """`size` bytes and `keys` keys of omap of 1 kB in each object."""
     shutil.copy(WRITER, cluster.work)
     cluster.processes.check(["python3", str(cluster.work / WRITER.name), str(cluster.conf), pool,
                              prefix, str(objects), str(size), str(keys)], 240)
 
 
-def delete_pool(cluster: Cluster, name: str) -> None:
+def delete_pool(cluster: DaemonCluster, name: str) -> None:
     """Delete a pool."""
     cluster.mon("osd pool delete", pool=name, pool2=name, yes_i_really_really_mean_it=True)
 
 
-def compacted_usage(cluster: Cluster) -> Dict[int, int]:
+def compacted_usage(cluster: DaemonCluster) -> Dict[int, int]:
     """Bytes used by OSD once RocksDB has nothing left to tidy up.
 
     PGs that have left are deleted little by little, and logs end with the next compaction."""
@@ -46,7 +47,7 @@ def compacted_usage(cluster: Cluster) -> Dict[int, int]:
     return {osd: int(ratio * cluster.osds[osd] * GIB) for osd, ratio in usage.items()}
 
 
-def unclean(cluster: Cluster) -> List[Dict[str, Any]]:
+def unclean(cluster: DaemonCluster) -> List[Dict[str, Any]]:
     """PGs that are not active+clean as the mgr has them now."""
     stats: List[Dict[str, Any]] = cluster.mgr_json("pg dump", dumpcontents=["pgs"])["pg_stats"]
     return [pg for pg in stats if set(pg["state"].split("+")) - {"scrubbing", "deep"}

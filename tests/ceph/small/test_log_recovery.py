@@ -9,7 +9,7 @@ from typing import Callable, Iterator, List, NamedTuple
 import pytest
 
 from .. import workload
-from ..cluster import Cluster
+from ..cluster import DaemonCluster
 from ..commands import equilibrium, ready_plan, status
 from ..map_history import MapHistory
 from .filling import delete_pool, make_pool, unclean, write
@@ -37,7 +37,7 @@ class Sample(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def logged(cluster: Cluster) -> Iterator[Cluster]:
+def logged(cluster: DaemonCluster) -> Iterator[DaemonCluster]:
     """A pool that was written once, and slow recovery."""
     make_pool(cluster, POOL)
     write(cluster, POOL, "o", OBJECTS, BYTES, 0)
@@ -52,7 +52,7 @@ def logged(cluster: Cluster) -> Iterator[Cluster]:
 
 
 def test_the_plan_goes_at_the_pace_of_its_limits(
-        logged: Cluster, figure: Callable[[str], None]) -> None:
+        logged: DaemonCluster, figure: Callable[[str], None]) -> None:
     logged.set_option("max_moves_per_round", 1)
     time.sleep(4)
     plan = ready_plan(logged, "logs", pools=[POOL], aim="even")
@@ -78,7 +78,7 @@ def test_the_plan_goes_at_the_pace_of_its_limits(
     assert {pgid: up[pgid] for pgid in plan["predicted_up"]} == plan["predicted_up"]
 
 
-def watch(cluster: Cluster, moves: Counter[str]) -> List[Sample]:
+def watch(cluster: DaemonCluster, moves: Counter[str]) -> List[Sample]:
     """A sample a second until the plan is through and all PGs are clean."""
     samples: List[Sample] = []
     until = time.monotonic() + PATIENCE_SECONDS

@@ -9,7 +9,7 @@ from typing import Callable, Iterator, List
 import pytest
 
 from .. import workload
-from ..cluster import Cluster
+from ..cluster import DaemonCluster
 from ..commands import equilibrium, status
 from ..map_history import MapHistory
 from .filling import delete_pool, make_pool
@@ -24,7 +24,7 @@ AFTER_SECONDS = 3.0
 
 
 @pytest.fixture(scope="module")
-def restless(cluster: Cluster) -> Iterator[Cluster]:
+def restless(cluster: DaemonCluster) -> Iterator[DaemonCluster]:
     """Two mgrs, and a pool with much to move in small batches."""
     cluster.start_mgr("y")
     make_pool(cluster, POOL, pgs=64)
@@ -38,7 +38,7 @@ def restless(cluster: Cluster) -> Iterator[Cluster]:
 
 
 def test_nothing_is_sent_after_the_answer(
-        restless: Cluster, figure: Callable[[str], None]) -> None:
+        restless: DaemonCluster, figure: Callable[[str], None]) -> None:
     chance = random.Random(6)
     answers: List[float] = []
     late: List[str] = []

@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, Iterator, List
 import pytest
 
 from .. import workload
-from ..cluster import GIB, Cluster
+from ..cluster import GIB, DaemonCluster
 from ..commands import equilibrium, execute, ready_plan, status
 from ..daemons import ClusterError, wait_for
 from .filling import compacted_usage, delete_pool, make_pool, write
@@ -26,12 +26,12 @@ UNTOUCHED_SECONDS = 60.0
 
 
 @pytest.fixture(scope="module", autouse=True)
-def all_at_once(cluster: Cluster) -> None:
+def all_at_once(cluster: DaemonCluster) -> None:
     cluster.set_option("max_moves_per_round", 100)
 
 
 @pytest.fixture
-def omap_pool(cluster: Cluster) -> Iterator[str]:
+def omap_pool(cluster: DaemonCluster) -> Iterator[str]:
     """A pool of omap alone."""
     make_pool(cluster, "omap")
     write(cluster, "omap", "o", 500, 0, KEYS)
@@ -42,7 +42,7 @@ def omap_pool(cluster: Cluster) -> Iterator[str]:
 
 
 @pytest.fixture
-def mixed_pool(cluster: Cluster) -> Iterator[str]:
+def mixed_pool(cluster: DaemonCluster) -> Iterator[str]:
     """A pool of which most objects have bytes alone, and some much omap: 80 MB in each PG."""
     make_pool(cluster, "mixed", pgs=4)
     write(cluster, "mixed", "bytes", 900, 100000, 0)
@@ -54,7 +54,7 @@ def mixed_pool(cluster: Cluster) -> Iterator[str]:
 
 
 def test_a_pool_of_omap_alone(
-        cluster: Cluster, omap_pool: str, figure: Callable[[str], None]) -> None:
+        cluster: DaemonCluster, omap_pool: str, figure: Callable[[str], None]) -> None:
     """Ceph 20 tells a pool's omap at once, 16 after a deep scrub; and what leaves an OSD is free
     once its RocksDB has compacted, which it never does here by itself."""
     if cluster.release.major < 20:
@@ -90,7 +90,7 @@ def test_a_pool_of_omap_alone(
     assert MISPREDICTED not in checks(cluster)
 
 
-def stays_on_small_osds(cluster: Cluster, pool: str) -> None:
+def stays_on_small_osds(cluster: DaemonCluster, pool: str) -> None:
     """As long as nobody says that RocksDB's files are as small as here."""
     cluster.set_option("min_omap_osd_size", 50)
     try:
@@ -101,7 +101,7 @@ def stays_on_small_osds(cluster: Cluster, pool: str) -> None:
     assert plan["moves"] == [] and "min_omap_osd_size" in str(plan["skipped"]), plan
 
 
-def is_left_alone(cluster: Cluster, pool: str, figure: Callable[[str], None]) -> None:
+def is_left_alone(cluster: DaemonCluster, pool: str, figure: Callable[[str], None]) -> None:
     """Before a deep scrub nothing is moved, however much of the omap RocksDB has written out."""
     for osds in (0, len(cluster.osds) // 2, len(cluster.osds)):
         for osd in range(osds):
@@ -125,7 +125,7 @@ def is_left_alone(cluster: Cluster, pool: str, figure: Callable[[str], None]) ->
     assert highest(cluster, after) <= highest(cluster, before) + NOISE
 
 
-def deep_scrub(cluster: Cluster, pool: str) -> None:
+def deep_scrub(cluster: DaemonCluster, pool: str) -> None:
     """Every PG of the pool tells its omap."""
     cluster.mon("osd unset", key="nodeep-scrub")
     for pg in pgs_of(cluster, pool):
@@ -135,20 +135,20 @@ def deep_scrub(cluster: Cluster, pool: str) -> None:
     cluster.mon("osd set", key="nodeep-scrub")
 
 
-def pgs_of(cluster: Cluster, pool: str) -> List[Dict[str, Any]]:
+def pgs_of(cluster: DaemonCluster, pool: str) -> List[Dict[str, Any]]:
     """The statistics of a pool's PGs."""
     number = pool_id(cluster, pool)
     return [pg for pg in cluster.mgr_json("pg dump", dumpcontents=["pgs"])["pg_stats"]
             if pg["pgid"].startswith(f"{number}.")]
 
 
-def pool_id(cluster: Cluster, pool: str) -> int:
+def pool_id(cluster: DaemonCluster, pool: str) -> int:
     return next(int(entry["pool"]) for entry in cluster.mon_json("osd dump")["pools"]
                 if entry["pool_name"] == pool)
 
 
 def test_a_mixed_pool(
-        cluster: Cluster, mixed_pool: str, figure: Callable[[str], None]) -> None:
+        cluster: DaemonCluster, mixed_pool: str, figure: Callable[[str], None]) -> None:
     """Not compacted: on Ceph 16 nobody knows of the omap, and the PGs stay."""
     before = used(workload.settled_usage(cluster), cluster)
     fresh_look(cluster)
@@ -173,13 +173,13 @@ def test_a_mixed_pool(
     assert highest(cluster, after) <= highest(cluster, before) + NOISE
 
 
-def used(usage: workload.Usage, cluster: Cluster) -> Dict[int, int]:
+def used(usage: workload.Usage, cluster: DaemonCluster) -> Dict[int, int]:
     """Bytes used by OSD."""
     return {osd: int(ratio * cluster.osds[osd] * GIB)
             for osd, ratio in usage.utilization.items()}
 
 
-def told_omap(cluster: Cluster, pool: str) -> int:
+def told_omap(cluster: DaemonCluster, pool: str) -> int:
     """Omap of all copies of a pool as its own statistics tell it."""
     number = pool_id(cluster, pool)
     stats = cluster.mgr_json("pg dump", dumpcontents=["pools"])["pool_stats"]
@@ -187,14 +187,14 @@ def told_omap(cluster: Cluster, pool: str) -> int:
                 if entry["poolid"] == number)
 
 
-def fresh_look(cluster: Cluster) -> None:
+def fresh_look(cluster: DaemonCluster) -> None:
     """The module knows the OSDs as they are now."""
     equilibrium(cluster, "reset")
     wait_for("a look of now", lambda: 0 <= (
         status(cluster)["snapshot_age_seconds"] or 99.0) < 2.0, 60)
 
 
-def wait_rest(cluster: Cluster) -> Dict[str, Any]:
+def wait_rest(cluster: DaemonCluster) -> Dict[str, Any]:
     """Until it is balanced or has stopped a pool, five times in a row; its status then."""
     seen = []
 
@@ -219,12 +219,12 @@ def predicted_usage(before: Dict[int, int], plan: Dict[str, Any]) -> Dict[int, i
     return used
 
 
-def highest(cluster: Cluster, used: Dict[int, int]) -> float:
+def highest(cluster: DaemonCluster, used: Dict[int, int]) -> float:
     """Utilization of the fullest OSD."""
     return max(held / (cluster.osds[osd] * GIB) for osd, held in used.items())
 
 
-def levels(cluster: Cluster, before: Dict[int, int], after: Dict[int, int]) -> str:
+def levels(cluster: DaemonCluster, before: Dict[int, int], after: Dict[int, int]) -> str:
     """Utilization of each OSD before and after."""
     return "; ".join(f"{what} " + str(rounded({
         osd: held / (cluster.osds[osd] * GIB) for osd, held in used.items()}))
@@ -235,7 +235,7 @@ def rounded(ratios: Dict[int, float]) -> Dict[int, float]:
     return {osd: round(ratio, 4) for osd, ratio in ratios.items()}
 
 
-def checks(cluster: Cluster) -> Dict[str, Any]:
+def checks(cluster: DaemonCluster) -> Dict[str, Any]:
     """Health checks by code, with their messages."""
     found: Dict[str, Any] = cluster.mon_json("health", detail="detail")["checks"]
     return {code: check.get("summary", {}).get("message") for code, check in found.items()}
