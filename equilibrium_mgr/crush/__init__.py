@@ -1,4 +1,4 @@
-"""CRUSH as far as a balancer needs it: the hierarchy, the rules, and what placements they allow.
+"""CRUSH as far as a balancer needs it: the hierarchy, the rules and the placements they allow.
 
 May import runtime.
 """

@@ -1,4 +1,4 @@
-"""The CRUSH hierarchy, read from the dictionary that `CRUSHMap.dump()` gives.
+"""The CRUSH hierarchy, as read from the dictionary of `CRUSHMap.dump()`.
 
 Device classes need no special case: Ceph keeps a shadow tree per class (`default~hdd`), and a rule
 that takes a class takes the shadow bucket.
@@ -14,6 +14,8 @@ OSD_TYPE = "osd"
 
 
 class Bucket(NamedTuple):
+    """An inner node of the hierarchy, such as a host or a rack."""
+
     id: int
     name: str
     type_name: str
@@ -22,7 +24,7 @@ class Bucket(NamedTuple):
 
 
 class Subtree:
-    """What stands under one bucket: its OSDs with their weights and ancestors by type."""
+    """The OSDs under one bucket, with their CRUSH weights and their ancestors by type."""
 
     def __init__(self, root: int, weights: Dict[int, float],
                  ancestors: Dict[str, Dict[int, int]]) -> None:
@@ -38,7 +40,7 @@ class Subtree:
 
 
 class CrushHierarchy:
-    """Buckets, devices and rules of one CRUSH map. Subtrees are walked once and kept."""
+    """Buckets, devices and rules of one CRUSH map. Subtrees are collected once and cached."""
 
     def __init__(self, dump: Mapping[str, Any]) -> None:
         self.device_class: Dict[int, str] = {
@@ -56,13 +58,13 @@ class CrushHierarchy:
     def subtree(self, root: int) -> Subtree:
         """The subtree under a bucket, or under a single OSD where a rule takes one."""
         if root not in self._subtrees:
-            self._subtrees[root] = self._walk(root)
+            self._subtrees[root] = self._collect(root)
         return self._subtrees[root]
 
     def buckets_of_type(self, root: int, type_name: str) -> Iterator[int]:
-        """Buckets of a type at or under `root`, in tree order, none inside another.
+        """Yields buckets of a type at or under `root`, in tree order, none inside another.
 
-        A bucket whose own type id is lower than the wanted one hides what is under it, as in
+        A bucket whose type id is lower than the wanted one hides what is under it, as in
         Ceph's CrushWrapper::get_children_of_type.
         """
         bucket = self.buckets.get(root)
@@ -83,7 +85,7 @@ class CrushHierarchy:
                     found.setdefault(osd, bucket.name)
         return found
 
-    def _walk(self, root: int) -> Subtree:
+    def _collect(self, root: int) -> Subtree:
         weights: Dict[int, float] = {}
         ancestors: Dict[str, Dict[int, int]] = {}
         if root >= 0:
@@ -98,7 +100,7 @@ class CrushHierarchy:
             return
         for item, weight in bucket.items:
             if item < 0 and item in self.buckets:
-                # CRUSH stops at the first bucket of the wanted type: the outermost one counts
+                # CRUSH stops at the first bucket of the wanted type, the outermost one
                 type_name = self.buckets[item].type_name
                 self._descend(item, {type_name: item, **path}, weights, ancestors)
             elif item not in weights:  # an OSD linked twice counts once, as found first

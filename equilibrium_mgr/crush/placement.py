@@ -1,7 +1,7 @@
-"""Which up sets could have come from a pool's rule, and which single replacements keep that true.
+"""Which up sets a pool's rule can produce, and which single replacements keep them so.
 
-Stricter than the monitor, which tolerates uneven fan-outs that CRUSH never produces, and never
-laxer: what the monitor itself would cancel is refused here as well.
+Stricter than the monitor, which tolerates uneven distributions that CRUSH never produces, and never
+more lenient: what the monitor would cancel is not allowed here either.
 """
 from __future__ import annotations
 
@@ -16,36 +16,37 @@ NO_OSD = 0x7FFFFFFF
 
 
 class FailureDomain(NamedTuple):
-    """One level of a block: the failure domain, and how many shards and buckets it may have."""
+    """One choose step above OSDs: its buckets, and how many shards and buckets it allows."""
 
     type_name: str
     bucket_of: Mapping[int, int]  # OSD → bucket of this type; an OSD outside any cannot be chosen
     shards_per_bucket: int
-    buckets_per_parent: int       # distinct buckets under one bucket of the level above
+    buckets_per_parent: int       # distinct buckets under one bucket of the step before
 
 
 class PlacementBlock:
-    """A take block bound to the hierarchy: the OSDs it may use and the domains it keeps apart."""
+    """A take block in a hierarchy: the OSDs it may use and the domains that it keeps apart."""
 
     def __init__(self, crush: CrushHierarchy, block: TakeBlock) -> None:
         self.take = block.take
         self.start = block.start
         self.positions = block.positions
+        #: from the outermost to the innermost
         self.domains: List[FailureDomain] = []
         tree = crush.subtree(block.take)
         weights = {osd: w for osd, w in tree.weights.items() if w > 0.0}
-        for index, level in enumerate(block.choose_steps):
-            bucket_of = tree.bucket_of(level.type_name)
+        for index, step in enumerate(block.choose_steps):
+            bucket_of = tree.bucket_of(step.type_name)
             weights = {osd: w for osd, w in weights.items() if osd in bucket_of}
-            if level.type_name == OSD_TYPE:
+            if step.type_name == OSD_TYPE:
                 continue  # that OSDs are distinct is checked over the whole up set
-            below = block.shards_below(index)
-            self.domains.append(FailureDomain(level.type_name, bucket_of, below,
-                                       level.num))
+            self.domains.append(FailureDomain(step.type_name, bucket_of,
+                                              block.shards_below(index), step.num))
         #: OSD → CRUSH weight, only OSDs that the block can choose
         self.weights: Dict[int, float] = weights
 
     def members(self, up: Sequence[int]) -> Sequence[int]:
+        """The part of an up set that the block places."""
         return up[self.start:self.start + self.positions]
 
 
@@ -64,15 +65,15 @@ class PlacementRule:
         self.blocks = [PlacementBlock(crush, block) for block in parse_rule(rule, pool_size)]
         self._upmap_check = UpmapCheck(crush, rule, pool_size)
         self._block_at = [block for block in self.blocks for _ in range(block.positions)]
-        #: False for one take that gives each bucket one shard: keeping those apart is all there
-        #: is to check then, for CRUSH and for the monitor
-        #: two blocks may choose the same OSD
+        #: True where two blocks may choose the same OSD
         self.blocks_overlap = sum(len(b.weights) for b in self.blocks) > len(self.osds())
+        #: False for one take that gives each bucket one shard: distinct buckets are all there is to
+        #: check then, for CRUSH and for the monitor
         self.needs_full_check = len(self.blocks) > 1 or len(self.blocks[0].domains) > 1 or any(
             domain.shards_per_bucket > 1 for domain in self.blocks[0].domains)
 
     def block_at(self, position: int) -> PlacementBlock:
-        """The take block that owns a position of the up set."""
+        """The block that places a position of the up set."""
         return self._block_at[position]
 
     def osds(self) -> Dict[int, float]:
@@ -83,11 +84,11 @@ class PlacementRule:
         return merged
 
     def upmap_rejection(self, up: Sequence[int]) -> Optional[str]:
-        """Why a monitor would cancel any upmap that leads to this up set, or None."""
+        """Returns why a monitor would cancel any upmap that leads to this up set, or None."""
         return self._upmap_check.rejection(up)
 
     def violation(self, up: Sequence[int]) -> Optional[str]:
-        """Why this up set could not have come from the rule, or None where it could."""
+        """Returns why the rule cannot produce this up set, or None where it can."""
         if len(up) != self.size or NO_OSD in up:
             return "a shard has no OSD"
         if len(set(up)) != len(up):
@@ -99,15 +100,15 @@ class PlacementRule:
                     return f"osd.{osd} cannot be chosen by the rule at that position"
             parent: Optional[FailureDomain] = None
             for domain in block.domains:
-                reason = (_breaks_groups(domain, members) if self.positional
-                          else _breaks_counts(domain, parent, members))
+                reason = (_group_violation(domain, members) if self.positional
+                          else _count_violation(domain, parent, members))
                 if reason:
                     return reason
                 parent = domain
         return None
 
     def allows(self, up: Sequence[int], position: int, osd: int) -> bool:
-        """May `osd` take over the shard at `position` of this (legal) up set?"""
+        """True if `osd` may take over the shard at `position` of this (legal) up set."""
         block = self._block_at[position]
         if osd in up or osd not in block.weights:
             return False
@@ -124,9 +125,9 @@ class PlacementRule:
         wanted[position] = osd
         return self.violation(wanted) is None and self._upmap_check.rejection(wanted) is None
 
-    def _may_enter(self, domain: FailureDomain, block: PlacementBlock, up: Sequence[int], position: int,
-                bucket: int) -> bool:
-        """May the shard at `position` go to another bucket of the domain?"""
+    def _may_enter(self, domain: FailureDomain, block: PlacementBlock, up: Sequence[int],
+                   position: int, bucket: int) -> bool:
+        """True if the shard at `position` may go to another bucket of the domain."""
         bucket_of = domain.bucket_of
         start, end = block.start, block.start + block.positions
         if self.positional and domain.shards_per_bucket > 1:
@@ -139,8 +140,8 @@ class PlacementRule:
         return inside < domain.shards_per_bucket
 
 
-def _breaks_groups(domain: FailureDomain, members: Sequence[int]) -> Optional[str]:
-    """Neighboring positions share a bucket, different groups do not (indep)."""
+def _group_violation(domain: FailureDomain, members: Sequence[int]) -> Optional[str]:
+    """Neighboring positions must share a bucket, different groups must not (indep)."""
     size = domain.shards_per_bucket
     seen: Dict[int, int] = {}
     for index, osd in enumerate(members):
@@ -153,20 +154,20 @@ def _breaks_groups(domain: FailureDomain, members: Sequence[int]) -> Optional[st
     return None
 
 
-def _breaks_counts(domain: FailureDomain, parent: Optional[FailureDomain],
-                   members: Sequence[int]) -> Optional[str]:
-    """Under each bucket of the level above, buckets are filled one after the other (firstn)."""
+def _count_violation(domain: FailureDomain, parent: Optional[FailureDomain],
+                     members: Sequence[int]) -> Optional[str]:
+    """Under each bucket of the step before, buckets are filled one after the other (firstn)."""
     groups: Dict[int, Dict[int, int]] = {}
     for osd in members:
         above = parent.bucket_of[osd] if parent is not None else 0
         counts = groups.setdefault(above, {})
         counts[domain.bucket_of[osd]] = counts.get(domain.bucket_of[osd], 0) + 1
-    full = domain.shards_per_bucket
+    most = domain.shards_per_bucket
     for counts in groups.values():
-        sizes = sorted(counts.values(), reverse=True)
-        whole, rest = divmod(sum(sizes), full)
-        given = [full] * whole + ([rest] if rest else [])
-        if sizes != given or len(sizes) > domain.buckets_per_parent:
-            return "shards spread as %s over buckets of type %s, the rule gives %s" % (
-                "+".join(map(str, sizes)), domain.type_name, "+".join(map(str, given)))
+        found = sorted(counts.values(), reverse=True)
+        whole, rest = divmod(sum(found), most)
+        given = [most] * whole + ([rest] if rest else [])
+        if found != given or len(found) > domain.buckets_per_parent:
+            return (f"shards spread as {'+'.join(map(str, found))} over buckets of type"
+                    f" {domain.type_name}, the rule gives {'+'.join(map(str, given))}")
     return None

@@ -1,14 +1,15 @@
-"""A CRUSH rule as the take/choose/emit blocks that a pool of a given size gets from it."""
+"""A CRUSH rule as the take … emit blocks that a pool of a given size gets from it."""
 from __future__ import annotations
 
 from typing import Any, List, Mapping, NamedTuple, Tuple
 
 from .hierarchy import OSD_TYPE
 
-#: Steps that tune CRUSH's search and change nothing of what is a legal result.
+#: Steps that tune CRUSH's search and do not change which results are legal.
 _TUNING_STEPS = frozenset((
     "set_choose_tries", "set_chooseleaf_tries", "set_choose_local_tries",
     "set_choose_local_fallback_tries", "set_chooseleaf_vary_r", "set_chooseleaf_stable", "noop"))
+#: Choose step → True where it goes down to OSDs by itself.
 _CHOOSE_STEPS = {
     "choose_firstn": False, "choose_indep": False,
     "chooseleaf_firstn": True, "chooseleaf_indep": True}
@@ -26,17 +27,17 @@ class ChooseStep(NamedTuple):
 
 
 class TakeBlock(NamedTuple):
-    """One take … emit of a rule: where in the up set its shards stand and how they fan out."""
+    """One take … emit of a rule: its positions in the up set and its choose steps."""
 
     take: int
     choose_steps: Tuple[ChooseStep, ...]
     start: int      # first position in the up set
     positions: int  # how many of the pool's shards it places
 
-    def shards_below(self, level: int) -> int:
-        """How many shards of one PG each bucket chosen at this level receives at most."""
+    def shards_below(self, number: int) -> int:
+        """The most shards of one PG in a bucket that the choose step of this number chose."""
         product = 1
-        for deeper in self.choose_steps[level + 1:]:
+        for deeper in self.choose_steps[number + 1:]:
             product *= deeper.num
         return product
 
@@ -54,24 +55,24 @@ def parse_rule(rule: Mapping[str, Any], pool_size: int) -> List[TakeBlock]:
     """
     blocks: List[TakeBlock] = []
     take = None
-    levels: List[ChooseStep] = []
+    chosen: List[ChooseStep] = []
     placed = 0
     for step in rule.get("steps", []):
         op = step.get("op", "")
         if op == "take":
-            take, levels = step["item"], []
+            take, chosen = step["item"], []
         elif op in _CHOOSE_STEPS:
-            if levels and levels[-1].type_name == OSD_TYPE:
+            if chosen and chosen[-1].type_name == OSD_TYPE:
                 raise UnsupportedRule("the rule chooses again below OSDs")
-            levels += _levels(op, step, pool_size)
+            chosen += _choose_steps(op, step, pool_size)
         elif op == "emit":
             if take is None:
                 raise UnsupportedRule("the rule emits before it takes")
-            block = _emit(take, levels, placed, pool_size)
+            block = _emit(take, chosen, placed, pool_size)
             if block.positions > 0:
                 blocks.append(block)
                 placed += block.positions
-            take, levels = None, []
+            take, chosen = None, []
         elif op not in _TUNING_STEPS:
             raise UnsupportedRule(f"the rule has the unknown step {op}")
     if placed < pool_size:
@@ -79,25 +80,25 @@ def parse_rule(rule: Mapping[str, Any], pool_size: int) -> List[TakeBlock]:
     return blocks
 
 
-def _levels(op: str, step: Mapping[str, Any], pool_size: int) -> List[ChooseStep]:
+def _choose_steps(op: str, step: Mapping[str, Any], pool_size: int) -> List[ChooseStep]:
     num = resolved_num(step["num"], pool_size)
     if num <= 0:
         raise UnsupportedRule("the rule has a choose step for no bucket at all")
-    level = ChooseStep(step["type"], num)
-    if _CHOOSE_STEPS[op] and level.type_name != OSD_TYPE:
-        return [level, ChooseStep(OSD_TYPE, 1)]
-    return [level]
+    chosen = ChooseStep(step["type"], num)
+    if _CHOOSE_STEPS[op] and chosen.type_name != OSD_TYPE:
+        return [chosen, ChooseStep(OSD_TYPE, 1)]
+    return [chosen]
 
 
-def _emit(take: int, levels: List[ChooseStep], placed: int, pool_size: int) -> TakeBlock:
-    if not levels:
+def _emit(take: int, steps: List[ChooseStep], placed: int, pool_size: int) -> TakeBlock:
+    if not steps:
         if take < 0:
             raise UnsupportedRule("the rule emits a bucket instead of OSDs")
         return TakeBlock(take, (ChooseStep(OSD_TYPE, 1),), placed, min(1, pool_size - placed))
-    if levels[-1].type_name != OSD_TYPE:
-        raise UnsupportedRule("the rule emits buckets of type %s instead of OSDs"
-                              % levels[-1].type_name)
+    if steps[-1].type_name != OSD_TYPE:
+        raise UnsupportedRule(
+            f"the rule emits buckets of type {steps[-1].type_name} instead of OSDs")
     product = 1
-    for level in levels:
-        product *= level.num
-    return TakeBlock(take, tuple(levels), placed, min(product, pool_size - placed))
+    for step in steps:
+        product *= step.num
+    return TakeBlock(take, tuple(steps), placed, min(product, pool_size - placed))

@@ -1,9 +1,9 @@
-"""Whether a monitor keeps an upmap: its own check, which differs from what CRUSH can produce.
+"""The monitor's own check of upmaps, which differs from what CRUSH can produce.
 
-The rules are those of CrushWrapper::verify_upmap and OSDMap::check_pg_upmaps (Ceph 16 to 20): more
-lenient than CRUSH in places (the number of shards per bucket of a `choose` step is not looked at)
-and stricter in others (buckets are counted over the whole up set, so nested `choose` rules and
-hybrid `choose` rules are always refused).
+The rules are those of CrushWrapper::verify_upmap and OSDMap::check_pg_upmaps (Ceph 16 to 20). They
+are more lenient than CRUSH in places (the number of shards per bucket of a `choose` step is not
+checked) and stricter in others (buckets are counted over the whole up set, so nested and hybrid
+`choose` rules are always rejected).
 """
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .rule import resolved_num
 
 
 class UpmapCheck:
-    """The monitor's verdict on up sets of pools that use one rule."""
+    """The check for up sets of pools of `pool_size` shards that use one rule."""
 
     def __init__(self, crush: CrushHierarchy, rule: Mapping[str, Any], pool_size: int) -> None:
         self._crush = crush
@@ -29,7 +29,7 @@ class UpmapCheck:
             self._weights.update(crush.subtree(take).weights)
 
     def rejection(self, up: Sequence[int]) -> Optional[str]:
-        """Why the monitor would cancel an upmap with this result, or None where it keeps it."""
+        """Returns why the monitor would cancel an upmap with this result, or None."""
         for osd in up:
             if self._weights.get(osd, 0.0) <= 0.0:
                 return f"osd.{osd} has no weight under the rule"
@@ -54,6 +54,7 @@ class UpmapCheck:
         return None
 
     def _bucket_rejection(self, step: Mapping[str, Any], up: Sequence[int]) -> Optional[str]:
+        """Why a choose step's buckets are too many, or hold too many shards."""
         type_name = step["type"]
         if type_name == OSD_TYPE:
             return None
@@ -63,13 +64,16 @@ class UpmapCheck:
         if step["op"].startswith("chooseleaf"):
             if len(distinct) < len(parents):
                 return f"two shards in one {type_name}"
-        elif len(distinct) > resolved_num(step["num"], self._size):
-            return "shards in %d buckets of type %s, the monitor allows %d" % (
-                len(distinct), type_name, resolved_num(step["num"], self._size))
+            return None
+        most = resolved_num(step["num"], self._size)
+        if len(distinct) > most:
+            return (f"shards in {len(distinct)} buckets of type {type_name},"
+                    f" the monitor allows {most}")
         return None
 
     def _subtree_rejection(self, take: int, nums: Mapping[str, int], up: Sequence[int],
-                         cursor: int) -> Tuple[int, Optional[str]]:
+                           cursor: int) -> Tuple[int, Optional[str]]:
+        """(position after the take's shards, why one of them is outside of the take)."""
         if take >= 0:
             return cursor, None
         count = 1

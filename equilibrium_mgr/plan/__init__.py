@@ -1,5 +1,4 @@
-"""What planner, store, execution and reports agree on: options, the plan and its figures, how it is
-kept.
+"""What planner, execution and reports share: options, the plan and its figures, its store.
 
 May import snapshot and what is below it.
 """

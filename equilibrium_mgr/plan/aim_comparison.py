@@ -1,6 +1,6 @@
-"""What plans with the other aims would come to, so that an operator sees the trade before choosing.
+"""Figures of plans with the other aims, for an operator who chooses between them.
 
-Only figures are kept, and of few plans: they are a help in choosing, and can be made again.
+Only figures are kept, and of few plans: they can be computed again.
 """
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_COMPARISONS = 10
 
 
 class AimFigures(NamedTuple):
-    """What a plan with one aim comes to; figures are None until it is ready."""
+    """The figures of a plan with one aim; None until it is ready."""
 
     state: str
     classes: Optional[Dict[str, float]] = None  # device class → highest utilization, a ratio
@@ -31,13 +31,14 @@ class AimFigures(NamedTuple):
 
 
 def figures_of(plan: Plan) -> AimFigures:
+    """The figures of a finished plan."""
     return AimFigures(
         READY, {name: usage.max for name, usage in plan.after.classes.items()}, plan.gained_bytes,
         plan.bytes, len(plan.moves), plan.epoch, plan.stop_reason)
 
 
 class AimComparison:
-    """The other aims of one kept plan, under the same limits. `aims` is replaced, never edited."""
+    """The other aims of one kept plan, under the same limits. `aims` is replaced, never changed."""
 
     def __init__(self, head: PlanHead, options: PlanOptions, options_known: bool) -> None:
         self.head = head
@@ -47,6 +48,7 @@ class AimComparison:
             aim: AimFigures(PLANNING) for aim in AIMS if aim != head.aim}
 
     def set_figures(self, aim: str, figures: AimFigures) -> None:
+        """Sets the figures of one aim; callable from any thread."""
         self.aims = {**self.aims, aim: figures}
 
     def next_aim(self) -> Optional[str]:
@@ -54,13 +56,13 @@ class AimComparison:
         return next((aim for aim, known in self.aims.items() if known.state == PLANNING), None)
 
     def has_failed(self) -> bool:
-        """Has it come to its end, and not to a good one?"""
+        """True if all aims have been planned and one failed."""
         return self.next_aim() is None and any(
             known.state == FAILED for known in self.aims.values())
 
 
 class AimComparisons:
-    """The options of the plans that this process has made, and the comparisons that are kept."""
+    """The options of the plans that this process has made, and the comparisons that it keeps."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -68,12 +70,13 @@ class AimComparisons:
         self._kept: OrderedDict[str, AimComparison] = OrderedDict()
 
     def made(self, head: PlanHead, options: PlanOptions) -> None:
-        """A plan was made and kept; what was known of an older one of its name is void."""
+        """Called when a plan was made and kept: figures of an older one of its name are dropped."""
         with self._lock:
             self._options[head.name] = (head, options)
             self._kept.pop(head.name, None)
 
     def forget(self, name: str) -> None:
+        """Called when a plan was removed."""
         with self._lock:
             self._options.pop(name, None)
             self._kept.pop(name, None)
@@ -84,14 +87,14 @@ class AimComparisons:
             self._kept.pop(name, None)
 
     def keeps(self, comparison: AimComparison) -> bool:
-        """Is this comparison still of use to anybody?"""
+        """True if this comparison has not been dropped."""
         with self._lock:
             return self._kept.get(comparison.head.name) is comparison
 
     def of(self, head: PlanHead, otherwise: PlanOptions) -> Tuple[AimComparison, bool]:
-        """The comparison of a kept plan, and whether it has just begun.
+        """The comparison of a kept plan, and True if it is a new one.
 
-        It takes the limits that the plan was made with, or `otherwise` where they are not known.
+        It has the options that the plan was made with, or `otherwise` where they are not known.
         """
         with self._lock:
             known = self._kept.get(head.name)

@@ -1,4 +1,4 @@
-"""What the planner hands out: ordered moves, the upmap items they need, the predicted result."""
+"""A plan: ordered moves, the upmap items they need, the predicted result."""
 from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
@@ -11,7 +11,7 @@ PLAN_VERSION = 2
 
 
 class BadPlan(ValueError):
-    """A stored plan that cannot be read; the message is one sentence for people."""
+    """A stored plan cannot be read; the message is one sentence for operators."""
 
 
 class Move(NamedTuple):
@@ -20,7 +20,7 @@ class Move(NamedTuple):
     pgid: str
     source: int
     target: int
-    bytes: int
+    bytes: int                   # of the shard
     objects: int
     source_before: float
     source_after: float
@@ -37,19 +37,19 @@ class PgChange(NamedTuple):
     up_after: Tuple[int, ...]
     items: UpmapItems            # empty: the PG's upmap items are removed
     shards: int                  # how many of its shards move
-    shard_bytes: int
-    objects: int
+    shard_bytes: int             # of one shard
+    objects: int                 # of the PG; kept for readers of stored plans
 
     def command(self) -> str:
-        """The line an operator could type instead."""
+        """The command that an operator could type instead."""
         if not self.items:
             return f"ceph osd rm-pg-upmap-items {self.pgid}"
-        pairs = " ".join("%d %d" % pair for pair in self.items)
+        pairs = " ".join(f"{source} {target}" for source, target in self.items)
         return f"ceph osd pg-upmap-items {self.pgid} {pairs}"
 
 
 class ClassUsage(NamedTuple):
-    """How full the OSDs of one device class are; ratios of OSD size."""
+    """Utilization of the OSDs of one device class; ratios of OSD size."""
 
     osds: int
     size_bytes: int
@@ -63,17 +63,17 @@ class ClassUsage(NamedTuple):
 
 
 class PoolSpace(NamedTuple):
-    """What still fits into a pool: its free bytes and the OSD that is full first."""
+    """The free space of a pool, in client bytes, and the OSD that is full first."""
 
     pool_id: int
     stored_bytes: int
     free_bytes: int
     limiting_osd: Optional[int]
-    max_avail_bytes: Optional[int]
+    max_avail_bytes: Optional[int]   # Ceph's own estimate, where known
 
 
 class Usage(NamedTuple):
-    """A placement seen as a whole."""
+    """The figures of a placement, by device class and by pool name."""
 
     classes: Dict[str, ClassUsage]
     pools: Dict[str, PoolSpace]
@@ -89,17 +89,18 @@ class Plan(NamedTuple):
     before: Usage
     after: Usage
     skipped: Dict[str, int]      # reason → how often something could not be moved for it
-    min_compat_client: str
-    aim: str                     # one of planner.options.AIMS
+    min_compat_client: str       # as it was required; kept for readers of stored plans
+    aim: str                     # one of AIMS
     bounds: Dict[str, float]     # device class → lowest highest utilization that the rules allow
 
     @property
     def bytes(self) -> int:
+        """Bytes of all moves."""
         return sum(move.bytes for move in self.moves)
 
     @property
     def gained_bytes(self) -> int:
-        """Growth of every pool's predicted free space, summed."""
+        """Growth of the pools' predicted free space, summed up, in client bytes."""
         return sum(space.free_bytes - self.before.pools[name].free_bytes
                    for name, space in self.after.pools.items())
 
@@ -140,6 +141,7 @@ def plan_from_dict(dump: Mapping[str, Any]) -> Plan:
 
 
 def usage_to_dict(usage: Usage) -> Dict[str, Any]:
+    """A JSON-ready form of a usage."""
     return {"classes": {name: c._asdict() for name, c in usage.classes.items()},
             "pools": {name: p._asdict() for name, p in usage.pools.items()}}
 

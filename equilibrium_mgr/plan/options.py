@@ -1,29 +1,29 @@
-"""What an operator may ask of a plan."""
+"""The options of a plan, and what they come to in a cluster."""
 from __future__ import annotations
 
 from typing import FrozenSet, NamedTuple, Optional
 
-#: What a plan is for, in an operator's words; the first is the default.
+#: What a plan is made for, as operators name it; the first is the default.
 AIMS = ("space", "even", "least-motion")
 
-#: Kept free below backfillfull where no fill limit is set: backfill stops dead above it.
+#: Kept free below backfillfull where no fill limit is set (a ratio): backfill stops above it.
 FILL_MARGIN = 0.02
 
-#: OSDs take max(backfillfull, nearfull) for backfillfull; this is nearfull's default.
+#: OSDs use max(backfillfull, nearfull) for backfillfull; this is nearfull's default (a ratio).
 _LEAST_BACKFILLFULL = 0.85
 
-#: Of the PG shards at which an OSD refuses more: what one that has too many already may get to.
+#: An OSD that has too many PG shards already may get to this ratio of what OSDs refuse more at.
 HARD_SHARE = 0.8
 
 
 class PlanOptions(NamedTuple):
-    """Limits of one plan; None means unlimited."""
+    """Options of one plan; None means unlimited."""
 
     pool_ids: Optional[FrozenSet[int]] = None
     device_classes: Optional[FrozenSet[str]] = None
     max_moves: Optional[int] = None       # shard moves
     max_bytes: Optional[int] = None
-    rejected_pgs: FrozenSet[str] = frozenset()  # the monitor would not have them moved
+    rejected_pgs: FrozenSet[str] = frozenset()  # PGs whose upmap items the monitor rejected
     fill_limit: float = 0.0               # ratio, at most backfillfull less FILL_MARGIN; 0: that
     aim: str = AIMS[0]
     respect_weights: bool = True          # OSDs with lowered weights are held to a share
@@ -33,11 +33,11 @@ class PlanOptions(NamedTuple):
 
 
 def effective_fill_limit(fill_limit: float, backfillfull_ratio: float) -> float:
-    """The utilization that no OSD may pass by our doing, a ratio.
+    """The utilization beyond which no move of ours may fill an OSD, a ratio.
 
-    Never above backfillfull less FILL_MARGIN, whatever is asked for: backfill stops dead there. A
-    backfillfull ratio that cannot be one (0, a percentage) is taken for the lowest that OSDs fall
-    back to, Ceph's default nearfull ratio.
+    Never above backfillfull less FILL_MARGIN, whatever is asked for: backfill stops at
+    backfillfull. A backfillfull ratio that cannot be one (0, a percentage) is replaced by the
+    lowest that OSDs fall back to, Ceph's default nearfull ratio.
     """
     if not 0.0 < backfillfull_ratio < 1.0:
         backfillfull_ratio = _LEAST_BACKFILLFULL
@@ -46,8 +46,8 @@ def effective_fill_limit(fill_limit: float, backfillfull_ratio: float) -> float:
 
 
 def upmap_pairs_left(max_upmap_items: float, pgs: int, present: int) -> Optional[int]:
-    """How many pairs of upmap items may be added to those present, None without a limit; below 0
-    where there are too many already."""
+    """How many pairs of upmap items may be added to the `present` ones of a cluster with `pgs` PGs;
+    None without a limit, below 0 where there are too many already."""
     if max_upmap_items <= 0.0:
         return None
     most = max_upmap_items * pgs if max_upmap_items <= 1.0 else max_upmap_items

@@ -1,4 +1,4 @@
-"""Is a value that was read back from the key-value store of the type that it was written as?"""
+"""Checks values that were read back from the key-value store against their types."""
 from __future__ import annotations
 
 import math
@@ -11,7 +11,10 @@ _MOST = 1 << 63
 
 
 def conforms(value: Any, hint: Any) -> bool:
-    """Checks NamedTuples, tuples, dicts and plain types; ints do for floats, bools for neither."""
+    """True if a value is of a type, in depth: NamedTuples, tuples, dicts and plain types.
+
+    An int is a float as well, a bool is neither.
+    """
     if hint is float or hint is int:
         return (isinstance(value, (int, float) if hint is float else int)
                 and not isinstance(value, bool) and math.isfinite(value) and abs(value) < _MOST)
@@ -35,12 +38,13 @@ def conforms(value: Any, hint: Any) -> bool:
 
 
 def fault_of_plan(plan: Plan) -> Optional[str]:
-    """What is wrong with a plan that was read back, or None."""
+    """Returns what is wrong with a plan that was read back, or None."""
     if not conforms(plan, Plan):
         return "a value has the wrong type"
-    for row in (*plan.moves, *plan.changes):
-        if not _is_pgid(row.pgid):
-            return f"'{row.pgid[:40]}' is no PG"
+    pgids = [move.pgid for move in plan.moves] + [change.pgid for change in plan.changes]
+    for pgid in pgids:
+        if not _is_pgid(pgid):
+            return f"'{pgid[:40]}' is no PG"
     if set(plan.after.pools) - set(plan.before.pools) or (
             set(plan.after.classes) - set(plan.before.classes)):
         return "before and after do not belong together"

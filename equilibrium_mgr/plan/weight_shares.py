@@ -46,7 +46,7 @@ def share_limits_within(snapshot: Snapshot,
 
 
 def bytes_beyond_share(snapshot: Snapshot) -> Dict[int, int]:
-    """Held OSD → bytes beyond its limit once all in flight has arrived; only OSDs that have some."""
+    """Held OSD → bytes beyond its limit once all in flight has arrived; only those with some."""
     return {number: snapshot.osds[number].target_bytes - limit
             for number, limit in sorted(share_limits(snapshot).items())
             if snapshot.osds[number].target_bytes > limit}

@@ -263,7 +263,7 @@ class LimitedSearch:
     # -- what is left ------------------------------------------------------------------------------
 
     def _even_out(self, spent: MoveCost) -> None:
-        """Uses moves that are left: from the fullest OSDs, to OSDs that stay emptier than they were."""
+        """Uses moves that are left: from the fullest OSDs to OSDs that stay emptier than these."""
         placement = self._placement
         for osd_set in sorted(self.sets, key=lambda s: -s.usable_bytes):
             for osd in sorted(osd_set.osds,

@@ -38,7 +38,10 @@ class FlowNetwork:
         return flow
 
     def on_source_side(self, node: int) -> bool:
-        """True if the node is on the source's side of the smallest minimum cut, after `max_flow`."""
+        """After `max_flow`: True if the node is on the source's side of the minimum cut.
+
+        Of several minimum cuts it is the one with the smallest source side.
+        """
         return self._depth[node] >= 0
 
     def _measure_depths(self, source: int, sink: int, checkpoint: Checkpoint) -> bool:

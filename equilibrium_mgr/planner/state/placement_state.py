@@ -76,7 +76,8 @@ class PlacementState:
             for o in osds]
 
     def set_share_limits(self, limits: Mapping[int, int]) -> None:
-        """OSD id → used bytes: no shard may go to it beyond them, and what is beyond shall leave."""
+        """Sets limits: OSD id → used bytes beyond which no shard may go to it, and shards shall
+        leave it."""
         for osd, limit in limits.items():
             i = self.index_of.get(osd)
             if i is not None:
