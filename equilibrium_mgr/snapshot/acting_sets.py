@@ -13,14 +13,17 @@ _OPTIMIZED = "ec_optimizations"
 
 
 def acting_sets(reading: Reading) -> Mapping[str, Sequence[int]]:
-    """pgid → acting set of every PG where it may differ from the up set."""
+    """pgid → acting set of all PGs where it may differ from the up set."""
     if reading.acting is not None:
         return reading.acting
     return acting_from_pg_temp(reading.osd_map)
 
 
 def acting_from_pg_temp(osd_map: Mapping[str, Any]) -> Dict[str, Tuple[int, ...]]:
-    """Of an osdmap dump: OSDs that are down do not serve, and a pg_temp of nobody is none."""
+    """pgid → acting set by the pg_temp of an osdmap dump, without OSDs that are down.
+
+    A pg_temp without any OSD that is up has no effect.
+    """
     pools = {pool["pool"]: pool for pool in osd_map.get("pools", ())}
     up = {osd["osd"] for osd in osd_map.get("osds", ())
           if osd.get("up", "up" in osd.get("state", ()))}
@@ -38,7 +41,7 @@ def acting_from_pg_temp(osd_map: Mapping[str, Any]) -> Dict[str, Tuple[int, ...]
 
 
 def nonprimary_shards(pool: Mapping[str, Any]) -> FrozenSet[int]:
-    """Shards that can never be primary; a text such as `{1,2,3}` in the dump, since Ceph 20."""
+    """Shards that can never be primary; since Ceph 20 a text such as `{1,2,3}` in the dump."""
     shards = pool.get("nonprimary_shards") or ()
     if isinstance(shards, str):
         return frozenset(int(number) for number in re.findall(r"\d+", shards))
@@ -46,13 +49,15 @@ def nonprimary_shards(pool: Mapping[str, Any]) -> FrozenSet[int]:
 
 
 def is_optimized(pool: Mapping[str, Any]) -> bool:
-    """Does the erasure-coded pool keep shards of different sizes (`allow_ec_optimizations`)?"""
+    """True where an erasure-coded pool has shards of different sizes (`allow_ec_optimizations`)."""
     return _OPTIMIZED in str(pool.get("flags_names", "")) or bool(nonprimary_shards(pool))
 
 
 def in_shard_order(osds: Sequence[int], nonprimary: FrozenSet[int]) -> List[int]:
-    """Undoes the order in which the monitor keeps a pg_temp of an EC-optimized pool: the shards
-    that can be primary first, then the others."""
+    """A pg_temp in the order of the shards.
+
+    Of an EC-optimized pool the monitor keeps the shards that can be primary first, then the others.
+    """
     if not nonprimary or max(nonprimary) >= len(osds):
         return list(osds)
     primary, others = iter(osds[:len(osds) - len(nonprimary)]), iter(osds[-len(nonprimary):])

@@ -108,7 +108,7 @@ class SnapshotBuilder:
         return self._crush
 
     def _forget_placements(self, pools: Mapping[int, Pool], osds: Mapping[int, Osd]) -> None:
-        """Forgets all placements where a pool's rule or size, or which OSDs are out, has changed."""
+        """Forgets all placements where a pool's rule or size has changed, or which OSDs are out."""
         topology = ([(p.id, p.size, p.rule_id, p.erasure) for p in pools.values()],
                     [osd.id for osd in osds.values() if osd.reweight <= 0.0])
         if topology != self._topology:
@@ -177,7 +177,7 @@ class SnapshotBuilder:
 
     def _holders(self, known: CheckedPlacement, shard: ShardInput, pgid: str, record: PgRecord,
                  pool: Pool, copies: CopyCounts, sizes: SizeModel) -> Tuple[int, ...]:
-        """OSDs that hold the PG's shards. Counts missing copies, and omap that moves, on the way."""
+        """OSDs that hold the PG's shards. Counts missing copies and omap that moves as well."""
         up, acting = known.up, tuple(shard.acting)
         if acting == up and len(up) >= pool.size and self._tracker.is_at_rest(
                 pgid, up, record.state):

@@ -1,4 +1,4 @@
-"""Why a PG cannot be moved, in the words that operators read."""
+"""The reasons for which a PG cannot be moved, as operators read them."""
 from __future__ import annotations
 
 NO_OSD_FOR_SHARD = "a shard has no OSD"
@@ -22,12 +22,13 @@ MONITOR_REJECTS = "the monitor would reject its present placement"
 BREAKS_RULE = "its present placement breaks its CRUSH rule"
 EXCHANGED_SHARDS = "its upmap items exchange shards inside the PG"
 
-#: The size of a PG, or of what is on its OSDs, cannot be told.
+#: Reasons for which the size of a PG, or the use of its OSDs, is not known.
 UNKNOWN = (NO_STATISTICS, OSD_NOT_REPORTED, OMAP_UNMEASURED)
 
-#: What somebody may end for single PGs, by a repair, a command or an option: a plan is worth it then.
+#: Reasons that an operator may end for single PGs, by a repair, a command or an option: then a new
+#: plan may gain something.
 LIFTED = (INCONSISTENT, FULL_UPMAP, UPMAP_PRIMARY, OMAP_ON_SMALL_OSD)
 
-#: What is likely to be over soon; a move waits for these and is given up for the others.
+#: Reasons that are likely to pass soon: a move waits for these, and is dropped for the others.
 TRANSIENT = frozenset((NO_OSD_FOR_SHARD, NO_STATISTICS, OSD_NOT_REPORTED, OMAP_UNMEASURED,
                        INCONSISTENT, STALE, PG_NUM_CHANGING, DEGRADED_STRETCH))

@@ -39,7 +39,7 @@ class Osd(NamedTuple):
     inbound_bytes: int   # still to be copied to it, by backfills that run or wait
     outbound_bytes: int  # freed when those backfills have ended
     share: float = 1.0   # ratio of its size that the operator's weights leave it
-    held_by: str = ""    # the weights that do, where the share is below 1 (snapshot/operator_weights.py)
+    held_by: str = ""    # the weights that do so, where the share is below 1
     base_bytes: int = 0  # of a held OSD: what it uses beside shards
     uncompacted_bytes: int = 0   # omap that has left it and is free once RocksDB has compacted
 

@@ -1,9 +1,9 @@
-"""Which OSDs an operator holds to a share of their size, by `osd reweight` or by CRUSH weights.
+"""Finds OSDs that an operator holds to a share of their size, by `osd reweight` or CRUSH weights.
 
-An OSD is held where CRUSH weight ÷ size × reweight is clearly below that of its likes. A reweight
-means the same everywhere. CRUSH weights mean sizes in most clusters and nothing in some (all 1.0,
-relative speeds): they count only where most OSDs of a device class and root agree on a weight per
-byte, or most of those of one size on a weight.
+An OSD is held where CRUSH weight ÷ size × reweight is clearly below that of comparable OSDs. A
+reweight always means that. CRUSH weights stand for sizes in most clusters, and for something else
+in some (all 1.0, relative speeds): they count only where most OSDs of a device class and root have
+the same weight per byte, or most of those of one size the same weight.
 """
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence
 from ..crush.hierarchy import CrushHierarchy
 from .model import Osd, Pg
 
-#: What is less than this below its likes (a ratio) is no wish.
-_CLEARLY = 0.1
+#: A difference below this ratio is no intention of the operator.
+_CLEAR_DIFFERENCE = 0.1
 
-#: Ceph gives new OSDs their size in TiB for a weight. Where so many of a class (a ratio) have that,
-#: weights are sizes, even if most of the others have been lowered.
+#: Ceph gives new OSDs their size in TiB as weight. Where this ratio of a class has that, weights
+#: are sizes, even if most of the others have been lowered.
 _TIB = 1 << 40
-_CONVENTION = 1.0 / 3.0
+_TIB_WEIGHTS = 1.0 / 3.0
 
-#: Where so many have exactly that (up to _SAME), it is no accident: in an exchange of hardware the new
-#: OSDs, weighed in together, may be many times as many as the old ones.
-_EXACT = 0.05
+#: This ratio with exactly that weight (up to _SAME) is enough: while hardware is replaced, new OSDs
+#: that are weighed in together may be many times as many as the old ones.
+_EXACT_TIB_WEIGHTS = 0.05
 
-#: An OSD so much larger than another one is of another size.
+#: Factor by which OSDs of different sizes differ.
 _OTHER_SIZE = 1.1
 
-#: Where more than this share of the OSDs weighs clearly more than the others, weights mean
-#: something else; where this share has the same weight, up to a ratio of it, in spite of different
-#: sizes, too.
+#: Weights stand for something else where more than this ratio of the OSDs weighs clearly more than
+#: the others, or where the second ratio has the same weight in spite of different sizes. Weights
+#: that differ by less than the third ratio are the same.
 _MOST_ABOVE = 0.1
 _CONSTANT = 0.75
 _SAME = 0.02
 
-#: So many OSDs of one size are needed to tell what their size weighs.
-_LEAST_LIKES = 3
+#: OSDs of one size that are needed to find the usual weight of their size.
+_MIN_SAME_SIZE = 3
 
 BY_REWEIGHT = "reweight"
 BY_CRUSH_WEIGHT = "CRUSH weight"
@@ -53,27 +53,27 @@ class _Device(NamedTuple):
 
 
 def with_shares(devices: Mapping[int, Osd], crush: CrushHierarchy) -> Dict[int, Osd]:
-    """The OSDs with the share of their size that they are held to, and by what."""
+    """The OSDs with the share of their size that they are held to, and the weights that do so."""
     held: Dict[int, Osd] = {}
     for members in _classes(devices, crush).values():
         lowest = min(d.density * d.reweight for d in members)
-        if lowest >= (1.0 - _CLEARLY) * max(d.density * d.reweight for d in members):
-            continue   # nearly always
+        if lowest >= (1.0 - _CLEAR_DIFFERENCE) * max(d.density * d.reweight for d in members):
+            continue   # nearly always so
         crush_shares = _crush_shares(members)
         usual = max(d.reweight for d in members)   # 1 means untouched, however few that are
         for device in members:
             by_reweight = min(1.0, device.reweight / usual)
             by_crush = crush_shares.get(device.osd, 1.0)
-            if by_reweight * by_crush < 1.0 - _CLEARLY:
+            if by_reweight * by_crush < 1.0 - _CLEAR_DIFFERENCE:
                 held[device.osd] = devices[device.osd]._replace(
                     share=by_reweight * by_crush, held_by=_cause(by_reweight, by_crush))
     return {**devices, **held} if held else dict(devices)
 
 
 def with_base_bytes(osds: Dict[int, Osd], pgs: Iterable[Pg]) -> Dict[int, Osd]:
-    """Notes on held OSDs what they use beside the shards of PGs; `pgs` is not touched if none is.
+    """The OSDs; held ones with the bytes that they use beside shards. `pgs` is read only for those.
 
-    An empty BlueStore uses some hundred MiB, which no reweight can make less.
+    An empty BlueStore uses some hundred MiB, which no reweight reduces.
     """
     held = {number for number, osd in osds.items() if osd.share < 1.0}
     if not held:
@@ -87,20 +87,20 @@ def with_base_bytes(osds: Dict[int, Osd], pgs: Iterable[Pg]) -> Dict[int, Osd]:
 
 
 def held_sentence(osd: Osd) -> str:
-    """For operators, of an OSD that is held."""
+    """A sentence about an OSD that is held."""
     return f"osd.{osd.id} is held to {100.0 * osd.share:.3g}% of its size by its {osd.held_by}"
 
 
 def _cause(by_reweight: float, by_crush: float) -> str:
-    """The half that would be clear by itself, or both."""
+    """The weight that would be clear by itself, or both."""
     causes = [cause for cause, share in ((BY_REWEIGHT, by_reweight), (BY_CRUSH_WEIGHT, by_crush))
-              if share < 1.0 - _CLEARLY / 2.0]
+              if share < 1.0 - _CLEAR_DIFFERENCE / 2.0]
     return " and its ".join(causes)
 
 
 def _classes(devices: Mapping[int, Osd],
              crush: CrushHierarchy) -> Dict[Tuple[str, int], List[_Device]]:
-    """The OSDs that have weight and statistics, by device class and root."""
+    """(device class, root) → its OSDs that have weight and statistics."""
     classes: Dict[Tuple[str, int], List[_Device]] = {}
     for osd, (root, weight) in _placed(crush).items():
         device = devices.get(osd)
@@ -113,7 +113,7 @@ def _classes(devices: Mapping[int, Osd],
 
 
 def _placed(crush: CrushHierarchy) -> Dict[int, Tuple[int, float]]:
-    """OSD → (root, CRUSH weight), shadow trees left out."""
+    """OSD id → (id of its root, CRUSH weight), without shadow trees."""
     below = {item for bucket in crush.buckets.values() for item, _ in bucket.items}
     placed: Dict[int, Tuple[int, float]] = {}
     for bucket in crush.buckets.values():
@@ -124,12 +124,15 @@ def _placed(crush: CrushHierarchy) -> Dict[int, Tuple[int, float]]:
 
 
 def _crush_shares(members: Sequence[_Device]) -> Dict[int, float]:
-    """OSD → its weight per byte against that of its likes, at most 1; where that means anything."""
+    """OSD id → its weight per byte as a ratio of the usual one, at most 1.
+
+    OSDs of sizes without a usual weight are left out.
+    """
     sizes = _by_size(members)
     usual, spread = _usual_density(members, sizes)
     shares: Dict[int, float] = {}
     for likes in sizes:
-        own = _majority([d.density for d in likes]) if len(likes) >= _LEAST_LIKES else None
+        own = _majority([d.density for d in likes]) if len(likes) >= _MIN_SAME_SIZE else None
         reference = own if usual is None or (not spread and own is not None) else usual
         if reference:
             shares.update({d.osd: min(1.0, d.density / reference) for d in likes})
@@ -147,15 +150,15 @@ def _by_size(members: Sequence[_Device]) -> List[List[_Device]]:
 
 def _usual_density(members: Sequence[_Device],
                    sizes: Sequence[Sequence[_Device]]) -> Tuple[Optional[float], bool]:
-    """What a TiB weighs in the class, None where weights do not follow sizes; and whether that
-    holds for OSDs of other sizes, too."""
+    """(usual weight of a TiB in the class, None where weights do not stand for sizes; True where it
+    was found for OSDs of more than one size)."""
     if len(sizes) > 1 and _constant(members):
         return None, False
     densities = [d.density for d in members]
     near_one = _near(densities, 1.0)
     exact = sum(1 for density in near_one if abs(density - 1.0) <= _SAME)
-    is_convention = len(near_one) >= _CONVENTION * len(members) or (
-        exact >= max(_LEAST_LIKES, _EXACT * len(members)))
+    is_convention = len(near_one) >= _TIB_WEIGHTS * len(members) or (
+        exact >= max(_MIN_SAME_SIZE, _EXACT_TIB_WEIGHTS * len(members)))
     if near_one and is_convention and _few_above(densities, near_one):
         return _middle(near_one), True
     usual = _majority(densities)
@@ -166,14 +169,14 @@ def _usual_density(members: Sequence[_Device],
 
 
 def _constant(members: Sequence[_Device]) -> bool:
-    """Have most OSDs the same weight, although their sizes differ?"""
+    """True where most OSDs have the same weight although their sizes differ."""
     usual = _middle(sorted(d.weight for d in members))
     same = [d.size for d in members if abs(d.weight - usual) <= _SAME * usual]
     return len(same) >= _CONSTANT * len(members) and max(same) > _OTHER_SIZE * min(same)
 
 
 def _majority(values: Sequence[float]) -> Optional[float]:
-    """The value near which most of them are, if few are above it."""
+    """The value that most values do not clearly differ from; None where too many are above it."""
     ordered = sorted(values)
     most, start, end = 0, 0, 0
     for value in ordered:
@@ -186,11 +189,11 @@ def _majority(values: Sequence[float]) -> Optional[float]:
 
 
 def _around(value: float) -> Tuple[float, float]:
-    return (1.0 - _CLEARLY) * value, value / (1.0 - _CLEARLY)
+    return (1.0 - _CLEAR_DIFFERENCE) * value, value / (1.0 - _CLEAR_DIFFERENCE)
 
 
 def _near(values: Sequence[float], value: float) -> List[float]:
-    """Those that do not clearly differ from a value, sorted."""
+    """The values that do not clearly differ from one, sorted."""
     low, high = _around(value)
     return sorted(other for other in values if low <= other <= high)
 

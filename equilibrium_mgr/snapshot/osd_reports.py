@@ -1,25 +1,28 @@
-"""Which OSDs have stopped reporting their statistics although the monitor calls them up.
+"""Finds OSDs that have stopped reporting their statistics although the monitor calls them up.
 
-An OSD sends a report every few seconds, each with a higher sequence number (`seq`). Of one that is
-out the mgr takes nothing in: that is no silence.
+An OSD sends a report every few seconds, each with a higher sequence number (`seq`). The mgr ignores
+reports of an OSD that is out, which therefore does not count as silent.
 """
 from __future__ import annotations
 
 from typing import Any, Dict, FrozenSet, Iterable, Mapping, Tuple
 
-#: Without a new report for so long the last one tells nothing of now.
+#: Seconds without a new report after which the last one is too old to be used.
 _STALE_SECONDS = 120.0
 
 
 class OsdReports:
-    """The last sequence number of every OSD and when it was first seen. For any thread."""
+    """The last sequence number of every OSD and when it was first seen. Any thread may use it."""
 
     def __init__(self) -> None:
         self._last: Dict[int, Tuple[int, float]] = {}
-        self._any_change = False  # a source without living sequence numbers tells nothing
+        self._any_change = False  # without any, the sequence numbers mean nothing
 
     def stale(self, osd_stats: Iterable[Mapping[str, Any]], now: float) -> FrozenSet[int]:
-        """Takes in `get('osd_stats')['osd_stats']`; the OSDs that have been silent for too long."""
+        """Records `get('osd_stats')['osd_stats']`; returns the OSDs that are silent for too long.
+
+        `now` is in seconds since the epoch.
+        """
         last: Dict[int, Tuple[int, float]] = {}
         for stats in osd_stats:
             osd, seq = stats["osd"], stats.get("seq")

@@ -8,7 +8,7 @@ from .model import NO_CLASS, Osd, Pg, Pool, transfers
 
 
 class FullRatios(NamedTuple):
-    """The osdmap's ratios of an OSD's size, at which Ceph warns, stops backfill and stops writes."""
+    """The ratios of an OSD's size at which Ceph warns, stops backfill and stops writes."""
 
     nearfull: float
     backfillfull: float

@@ -78,7 +78,7 @@ def untrusted_state(state: str) -> Optional[str]:
 
 def omap_on_small_osd(shard: ShardInput, up: Sequence[int], osds: Mapping[int, Osd],
                       nearfull_ratio: float) -> Optional[str]:
-    """For a PG on a small OSD; None where one of its OSDs is above nearfull and has to be relieved."""
+    """For a PG on a small OSD; None where one of its OSDs is above nearfull."""
     if not is_much_omap(shard.omap_bytes, shard.data_bytes) or any(
             osd in osds and osds[osd].used_bytes > nearfull_ratio * osds[osd].size_bytes
             for osd in up):

@@ -1,8 +1,8 @@
-"""PG statistics between the rare full readings.
+"""Statistics of every PG, kept up to date between the rare full readings.
 
 `pg_stats` holds the mgr's global lock for a second and more on big clusters, so it is read about
-hourly. In between `pg_progress` tells each PG's bytes, state and recovered bytes, and `pool_stats`
-by how much the pool's objects and omap have grown since.
+hourly. In between `pg_progress` has each PG's bytes, state and recovered bytes, and `pool_stats`
+the present objects and omap of each pool.
 """
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from .model import pool_of
 from .pool_figures import NOTHING, PgFigures, PoolFigures
 from .reading import PgRecord
 
-_PGS_A_PIECE = 200   # between two pauses: well below a millisecond
+_PGS_A_PIECE = 200   # between two checkpoints: well below a millisecond
 
 
 class _Transfer(NamedTuple):
-    """Where a PG's movement stood when it was first seen."""
+    """The state of a PG's movement when it was first seen."""
 
     uncopied_ratio: float        # ratio
     recovered_bytes: int  # the PG's cumulative counter at that time
-    last: float = 1.0     # what was still to come when the PG was last active
-    up: Tuple[int, ...] = ()   # where it was to go; empty where not known
+    last: float = 1.0     # the ratio when the PG was last active
+    up: Tuple[int, ...] = ()   # its targets; empty where not known
 
 
 class PgStatistics:
@@ -43,8 +43,10 @@ class PgStatistics:
 
     def read_full(self, pg_stats: Iterable[Mapping[str, Any]],
                   pool_stats: Iterable[Mapping[str, Any]]) -> None:
-        """Takes in `get('pg_stats')['pg_stats']` and the pool statistics of the same moment. What
-        no OSD has reported yet stays unknown."""
+        """Reads `get('pg_stats')['pg_stats']` and the pool statistics of the same moment.
+
+        PGs that no OSD has reported yet get no figures.
+        """
         self._full = Rows(PgFigures)
         self._transfers = {}
         counts: Counter[int] = Counter()
@@ -61,7 +63,7 @@ class PgStatistics:
                                            stat.get("num_objects_omap", -1))
             moving = _moving(pg.get("up", ()), pg.get("acting", ()))
             if moving and objects:
-                # copies that no OSD has any more are to come as well, and count as degraded alone
+                # copies that no OSD has any more, counted as degraded only, have to be copied too
                 missing = (max(0, stat.get("num_objects_misplaced", 0))
                            + max(0, stat.get("num_objects_degraded", 0)))
                 self._transfers[pg["pgid"]] = _Transfer(
@@ -71,14 +73,17 @@ class PgStatistics:
 
     @property
     def is_complete(self) -> bool:
-        """Did the last full reading have the statistics of every PG?"""
+        """True where the last full reading had the statistics of every PG."""
         return len(self._full) == sum(self._counts.values())
 
     def records(self, progress: Mapping[str, Mapping[str, Any]],
                 pool_stats: Iterable[Mapping[str, Any]], moving: Collection[str],
                 up_sets: Mapping[str, Sequence[int]] = {}) -> Rows[PgRecord]:
-        """pgid → record, from `get('pg_progress')['pgs']`; `moving` are the PGs with a pg_temp,
-        `up_sets` (pgid → up set) tell a movement from the next one of the same PG."""
+        """pgid → record, from `get('pg_progress')['pgs']`.
+
+        `moving`: PGs with a pg_temp. `up_sets` (pgid → up set) distinguish a movement from the next
+        one of the same PG.
+        """
         pools = self._pools(progress, pool_stats)
         transfers: Dict[str, _Transfer] = {}
         records: Rows[PgRecord] = Rows(PgRecord)
@@ -90,8 +95,9 @@ class PgStatistics:
                 full = pools[pool_of(pgid)].figures(self._full.get(pgid), num_bytes)
             if pgid in moving or not is_clean and (pgid in self._transfers or full is not NOTHING):
                 uncopied_ratio = self._to_come(pgid, pg, tuple(up_sets.get(pgid, ())), transfers)
-            records[pgid] = PgRecord(num_bytes, full.num_objects, full.omap_bytes, state, uncopied_ratio,
-                                     pg.get("reported_epoch", 0), full.omap_objects)
+            records[pgid] = PgRecord(
+                num_bytes, full.num_objects, full.omap_bytes, state, uncopied_ratio,
+                pg.get("reported_epoch", 0), full.omap_objects)
         self._transfers = transfers
         before = self._recovered   # an unreported PG's counter reads 0
         self._recovered = {pgid: pg.get("num_bytes_recovered", 0) or before.get(pgid, 0)
@@ -100,7 +106,7 @@ class PgStatistics:
 
     def _pools(self, progress: Mapping[str, Mapping[str, Any]],
                pool_stats: Iterable[Mapping[str, Any]]) -> Dict[int, PoolFigures]:
-        """How each pool's present totals are shared out among its PGs."""
+        """Pool id → how its present totals are apportioned to its PGs."""
         counts: Counter[int] = Counter()
         found: Dict[int, PoolFigures] = {}
         for pgid, pg in with_checkpoints(progress.items(), _PGS_A_PIECE, self._checkpoint):
@@ -113,23 +119,27 @@ class PgStatistics:
                 figures.add(self._full.get(pgid), max(0, pg.get("num_bytes", 0)))
         totals = {pool["poolid"]: pool.get("stat_sum", {}) for pool in pool_stats}
         for pool, figures in found.items():
-            # of PGs that were split or merged since, the last full reading tells nothing
+            # the last full reading says nothing about PGs that were split or merged since
             figures.share_out(totals.get(pool), counts[pool] != self._counts.get(pool))
         return found
 
     def _to_come(self, pgid: str, pg: Mapping[str, Any], up: Tuple[int, ...],
                  transfers: Dict[str, _Transfer]) -> float:
-        """Ratio still to be copied: an object counts as recovered once, when all its moving shards
-        have arrived (PrimaryLogPG::on_global_recover)."""
+        """Ratio of the moving bytes that are still to be copied.
+
+        An object counts as recovered once, when all its moving shards have arrived
+        (PrimaryLogPG::on_global_recover).
+        """
         recovered = pg.get("num_bytes_recovered", 0)
         seen = self._transfers.get(pgid)
         if seen is None:
             seen = _Transfer(1.0, self._recovered.get(pgid, recovered), up=up)
-        elif up and seen.up and up != seen.up:  # what was copied before went elsewhere
+        elif up and seen.up and up != seen.up:  # earlier copies went to other OSDs
             seen = _Transfer(1.0, max(recovered, self._recovered.get(pgid, 0)), up=up)
         whole, uncopied_ratio = pg.get("num_bytes", 0), seen.uncopied_ratio
         if "active" not in pg.get("state", ""):
-            uncopied_ratio = seen.last   # it peers, or its new primary has not reported (seen on 20.2.4)
+            # it peers, or its new primary has not reported (seen on 20.2.4)
+            uncopied_ratio = seen.last
         elif whole > 0:
             done = (recovered - seen.recovered_bytes) / whole
             uncopied_ratio = min(1.0, max(0.0, seen.uncopied_ratio - done))
@@ -142,5 +152,5 @@ def _moving(up: Sequence[int], acting: Sequence[int]) -> int:
 
 
 def _is_unreported(pg: Mapping[str, Any]) -> bool:
-    """Does the mgr know the PG from the osdmap alone?"""
+    """True while the mgr knows the PG from the osdmap only."""
     return "unknown" in pg.get("state", "") or int(pg.get("reported_epoch", 1)) <= 0

@@ -1,4 +1,4 @@
-"""Upmap items: applying them, recovering what CRUSH alone gave, and writing the shortest ones.
+"""Upmap items: applies them, recovers what CRUSH alone gives, finds the shortest ones.
 
 The rules are those of OSDMap::_apply_upmap and OSDMap::clean_pg_upmaps (Ceph 16 to 20).
 """
@@ -12,7 +12,7 @@ from .model import UpmapItems
 
 def apply_items(raw: Sequence[int], items: Iterable[Tuple[int, int]],
                 is_out: Callable[[int], bool]) -> Tuple[int, ...]:
-    """The up set that Ceph makes of a raw mapping and upmap items (down OSDs still included)."""
+    """The up set that Ceph makes of a raw mapping and upmap items, OSDs that are down included."""
     current = list(raw)
     for source, target in items:
         if target in current or source not in current or is_out(target):
@@ -23,7 +23,7 @@ def apply_items(raw: Sequence[int], items: Iterable[Tuple[int, int]],
 
 def invert_items(up: Sequence[int], items: Sequence[Tuple[int, int]],
                  is_out: Callable[[int], bool]) -> Optional[Tuple[int, ...]]:
-    """The raw CRUSH mapping behind an up set, or None where it cannot be told for certain."""
+    """The raw CRUSH mapping of an up set, or None where it is not certain."""
     raw = list(up)
     for source, target in reversed(items):
         if target in raw and source not in raw:
@@ -35,25 +35,25 @@ def invert_items(up: Sequence[int], items: Sequence[Tuple[int, int]],
 
 def keep_raw_positions(raw: Sequence[int], wanted: Sequence[int],
                       rule: PlacementRule) -> Tuple[int, ...]:
-    """The same OSDs per take block with every one that CRUSH chose back at its raw position.
+    """The same OSDs in each block of the rule, those that CRUSH chose at their raw positions.
 
-    In replicated pools only the set matters; keeping raw positions keeps the items short.
+    In replicated pools only the set matters. Raw positions keep the items short.
     """
-    settled: List[int] = list(wanted)
+    found: List[int] = list(wanted)
     for block in rule.blocks:
         span = range(block.start, block.start + block.positions)
         members = {wanted[i] for i in span}
-        home = {raw[i] for i in span}
-        strangers = iter([wanted[i] for i in span if wanted[i] not in home])
+        chosen = {raw[i] for i in span}
+        others = iter([wanted[i] for i in span if wanted[i] not in chosen])
         for i in span:
-            settled[i] = raw[i] if raw[i] in members else next(strangers)
-    return tuple(settled)
+            found[i] = raw[i] if raw[i] in members else next(others)
+    return tuple(found)
 
 
 def items_for(raw: Sequence[int], wanted: Sequence[int]) -> UpmapItems:
-    """The upmap items that turn the raw mapping into the wanted up set; none where equal.
+    """The upmap items that turn the raw mapping into the wanted up set; empty where they are equal.
 
-    Raises ValueError where upmap cannot express it: a target that CRUSH chose for another position.
+    Raises ValueError where upmap cannot express it: CRUSH chose a target for another position.
     """
     pairs = tuple((r, w) for r, w in zip(raw, wanted) if r != w)
     chosen = set(raw)

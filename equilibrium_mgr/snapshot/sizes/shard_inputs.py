@@ -1,7 +1,7 @@
-"""What the size model needs of every PG, with what is unknown estimated and named.
+"""The inputs of the size model for every PG. Unknown figures are estimated and named.
 
-An OSD that has not reported makes its PGs unknown, not empty: they count as their pool's mean, and
-are not moved.
+An OSD that has not reported makes its PGs unknown, not empty: they count as the mean of their pool,
+and are not moved.
 """
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from .omap import OmapEstimate, OmapFit, is_reported_late, is_unmeasured
 from ..reading import PgRecord, Reading
 from .shard_sizes import ShardInput
 
-_PGS_A_PIECE = 200   # between two pauses: about a millisecond
+_PGS_A_PIECE = 200   # between two checkpoints: about a millisecond
 
-#: Of a PG that the mgr's statistics do not have at all.
+#: The record of a PG that the mgr's statistics do not have.
 NO_RECORD = PgRecord(0, 0, 0, "", 1.0, 0)
 
 
 class ShardInputs(NamedTuple):
-    """`of`: pgid → input; `unknown`: pgid → why its size cannot be told."""
+    """`inputs`: pgid → input; `unknown`: pgid → why its size is not known."""
 
     inputs: Rows[ShardInput]
     unknown: Dict[str, str]
@@ -31,8 +31,11 @@ class ShardInputs(NamedTuple):
 def shard_inputs(reading: Reading, pools: Mapping[int, Pool], reported: FrozenSet[int],
                  acting_of: Mapping[str, Sequence[int]], checkpoint: Checkpoint,
                  uncompacted: Mapping[int, int] = {}) -> ShardInputs:
-    """PGs of pools that are gone are left out. `reported`: OSDs that have statistics;
-    `uncompacted`: pool id → omap bytes that its statistics count and no PG holds any more."""
+    """The inputs of all PGs, without those of pools that are gone.
+
+    `reported`: OSDs that have statistics. `acting_of`: pgid → acting set where it may differ from
+    the up set. `uncompacted`: pool id → omap bytes in its statistics that no PG holds any more.
+    """
     omap = _omap_estimates(reading, reported, acting_of, checkpoint, uncompacted)
     reported_late = is_reported_late(reading.osd_map)
     inputs: Rows[ShardInput] = Rows(ShardInput)
@@ -65,11 +68,13 @@ def shard_inputs(reading: Reading, pools: Mapping[int, Pool], reported: FrozenSe
     return ShardInputs(inputs, unknown)
 
 
-def _omap_estimates(reading: Reading, reported: FrozenSet[int], acting_of: Mapping[str, Sequence[int]],
-          checkpoint: Checkpoint, uncompacted: Mapping[int, int]) -> Dict[int, OmapEstimate]:
-    """Pool → how its omap is shared out, where its own statistics tell it."""
+def _omap_estimates(reading: Reading, reported: FrozenSet[int],
+                    acting_of: Mapping[str, Sequence[int]], checkpoint: Checkpoint,
+                    uncompacted: Mapping[int, int]) -> Dict[int, OmapEstimate]:
+    """Pool id → estimate of its omap, where its own statistics have it."""
     fit = OmapFit(reading.pool_stats, uncompacted)
-    for pgid, up in with_checkpoints(reading.up.items() if fit.pools else (), _PGS_A_PIECE, checkpoint):
+    up_sets = reading.up.items() if fit.pools else ()
+    for pgid, up in with_checkpoints(up_sets, _PGS_A_PIECE, checkpoint):
         pool_id = pool_of(pgid)
         record = reading.records.get(pgid)
         if pool_id in fit.pools and record is not None:
@@ -80,7 +85,7 @@ def _omap_estimates(reading: Reading, reported: FrozenSet[int], acting_of: Mappi
 
 def _means(inputs: Mapping[str, ShardInput], unknown: Mapping[str, str],
            checkpoint: Checkpoint) -> Dict[int, ShardInput]:
-    """Pool → the mean of its PGs that have been reported; none where there is none."""
+    """Pool id → mean of its PGs that were reported; pools without any are left out."""
     wanted = {pool_of(pgid) for pgid in unknown}
     known: Dict[int, List[int]] = {}
     for shard in with_checkpoints(inputs.values(), _PGS_A_PIECE, checkpoint):

@@ -1,9 +1,9 @@
-"""What a shard occupies on a device.
+"""Estimates the bytes that a shard occupies on a device.
 
-Ceph reports logical bytes per PG and real bytes per OSD. A shard's own part is num_bytes
-(replicated) or num_bytes ÷ k (erasure-coded) plus its omap. What devices use beyond that is shared
-out: allocation padding and compression by the pool's own ratio of allocated to stored bytes, and
-metadata by a class-wide cost per object. The rest of a device's used bytes (an empty BlueStore
+Ceph reports logical bytes per PG and used bytes per OSD. A shard's own part is num_bytes
+(replicated) or num_bytes ÷ k (erasure-coded) plus its omap. What devices use beyond that is
+apportioned: allocation padding and compression by the pool's own ratio of allocated to stored
+bytes, and metadata by a class-wide cost per object. The rest of a device's used bytes (an empty BlueStore
 already occupies some) belongs to no shard and does not move.
 """
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Collection, Dict, Iterable, List, Mapping, NamedTuple, S
 
 from ...runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
 
-_PGS_A_PIECE = 200   # between two pauses: well below a millisecond
+_PGS_A_PIECE = 200   # between two checkpoints: well below a millisecond
 
 
 class ShardInput(NamedTuple):
@@ -37,8 +37,8 @@ class SizeModel:
 
     `allocation_ratio`: pool → allocated ÷ logical data bytes; `bytes_per_object`: device class →
     metadata bytes per object; `class_ratio`: device class → shrink where shards exceed used bytes;
-    `classes`: OSD → device class; `measured`: pool → bytes per object that OSDs took beyond all
-    that when shards came (execution/size_check/prediction.py).
+    `classes`: OSD → device class; `measured`: pool → bytes per object that OSDs used beyond all
+    that when shards arrived (execution/size_check/prediction.py).
     """
 
     def __init__(self, allocation_ratio: Mapping[int, float],
@@ -68,13 +68,15 @@ class SizeModel:
 
 
 def fit_sizes(pgs: Collection[ShardInput], devices: Mapping[int, DeviceInput],
-              pool_stats: Iterable[Mapping[str, Any]], checkpoint: Checkpoint = no_checkpoint,
+              pool_stats: Iterable[Mapping[str, Any]],
+              checkpoint: Checkpoint = no_checkpoint,
               measured: Mapping[int, float] = {}) -> SizeModel:
-    """Fits the model to what the OSDs and pools report. OSDs without statistics are left out.
+    """Fits the model to what OSDs and pools report; `devices` are the OSDs with statistics.
 
-    `measured`: see SizeModel; what it explains is not explained a second time.
+    `measured`: see SizeModel; the bytes that it explains do not count a second time.
     """
-    allocation = _allocation_ratios(with_checkpoints(pgs, _PGS_A_PIECE, checkpoint), pool_stats, devices)
+    allocation = _allocation_ratios(
+        with_checkpoints(pgs, _PGS_A_PIECE, checkpoint), pool_stats, devices)
     # whole bytes, and points in order: sums of ratios would depend on the order of PGs and OSDs
     data: Dict[int, int] = {osd: 0 for osd in devices}
     objects: Dict[int, int] = {osd: 0 for osd in devices}
@@ -94,20 +96,23 @@ def fit_sizes(pgs: Collection[ShardInput], devices: Mapping[int, DeviceInput],
     shrink: Dict[str, float] = {}
     for device_class, osds in by_class.items():
         used = sum(devices[o].used_bytes for o in osds)
-        # what one pool's shards took that have come may be more than its others take: that must
+        # shards of a pool that have arrived may have taken more than its others take, which must
         # not make the shards of all other pools look smaller
         whole = sum(data[o] for o in osds)
         shrink[device_class] = min(1.0, used / whole) if whole > 0 else 1.0
         per_object[device_class] = _cost_per_object(sorted(
-            (float(objects[o]), float(devices[o].used_bytes - data[o] - explained[o])) for o in osds))
+            (float(objects[o]), float(devices[o].used_bytes - data[o] - explained[o]))
+            for o in osds))
     classes = {osd: device.device_class for osd, device in devices.items()}
     return SizeModel(allocation, per_object, shrink, classes, measured)
 
 
 def _allocation_ratios(pgs: Iterable[ShardInput], pool_stats: Iterable[Mapping[str, Any]],
                        devices: Mapping[int, DeviceInput]) -> Dict[int, float]:
-    """Pool → bytes allocated per logical byte, where BlueStore reports it per pool. What is
-    allocated is the sum over the OSDs that have reported, so that only their shards count."""
+    """Pool id → bytes allocated per logical byte, where BlueStore reports it per pool.
+
+    `allocated` is the sum over the OSDs that have reported, so that only their shards count.
+    """
     logical: Dict[int, int] = {}
     for pg in pgs:
         shards = sum([osd in devices for osd in pg.acting])
