@@ -47,3 +47,16 @@ def test_the_readme_has_a_row_for_each_health_check() -> None:
     text = README.read_text(encoding="utf-8")
     assert codes
     assert {code for code in codes if f"| `{code}` |" not in text} == set()
+
+
+def test_classes_and_constants_that_the_design_names_are_defined() -> None:
+    text = (MODULE / "DESIGN.md").read_text(encoding="utf-8")
+    prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    named = set(re.findall(r"`((?:[A-Z][a-z]+){2,}|[A-Z]+_[A-Z_]+|[A-Z]{5,})(?:\.\w+)?`", prose))
+    sources = [path.read_text(encoding="utf-8")
+               for top in ("equilibrium_mgr", "mgr_stub", "tests") for path in (ROOT / top).rglob("*.py")]
+    defined = {name for source in sources
+               for name in re.findall(r"^(?:class |\s*)([A-Za-z_]+)(?:\(.*\)|: .*)?(?::| = )", source,
+                                      re.MULTILINE)}
+    assert len(named) >= 10
+    assert named - defined - {"MGR_EQUILIBRIUM_"} == set()
