@@ -1,4 +1,4 @@
-"""Changes of a CRUSH dump: sums, shadow trees and weight-sets follow, the old dump stays."""
+"""Changes of a CRUSH dump keep sums, shadow trees and weight-sets, and the old dump."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_osd_removed() -> None:
     assert again["buckets"] == crush_cases.dump()["buckets"]
 
 
-def test_a_class_without_osds_stays_while_a_rule_takes_it() -> None:
+def test_shadow_trees_of_a_class_stay_while_a_rule_takes_it() -> None:
     dump = crush_cases.dump()
     for osd in crush_cases.SSDS:
         dump = without_osd(dump, osd)
@@ -117,7 +117,7 @@ def test_weight_sets_follow() -> None:
     assert [row[0] for row in entry["weight_set"]] == [0.25] * 3 and entry["ids"] == [103, 104]
 
 
-def test_weights_are_cut_to_16_bits_as_ceph_cuts_them() -> None:
+def test_weights_are_rounded_down_as_in_ceph() -> None:
     after = with_osd_weight(crush_cases.dump(), 13, 1.99999)
     assert buckets(after)["e"]["items"][1]["weight"] == 0x1FFFF
 
@@ -130,6 +130,6 @@ def test_weights_are_cut_to_16_bits_as_ceph_cuts_them() -> None:
     (lambda dump: with_host(dump, "r1", {30: ("hdd", 1.0)}), "r1 is a rack, not a host"),
     (lambda dump: with_host(dump, "a", {17: ("hdd", 1.0)}), "osd.17 is in the CRUSH map already"),
 ])
-def test_changes_that_cannot_be(change: Any, words: str) -> None:
+def test_invalid_changes(change: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         change(crush_cases.dump())

@@ -34,7 +34,7 @@ def test_pools_as_osdmaptool() -> None:
     assert mapped == GOLDEN["pools"]
 
 
-def test_golden_values_have_what_they_are_to_prove() -> None:
+def test_golden_values_cover_all_cases() -> None:
     mappings = GOLDEN["mappings"]
     assert mappings["plain"] != mappings["weight-set"] != mappings["positions"]
     assert mappings["reweighted"] != mappings["old tunables"]
@@ -64,7 +64,7 @@ def test_choose_args_of_a_pool_or_the_default_ones() -> None:
     assert len({maps(both, 0), maps(both, 5), maps(plain, 5)}) == 3
 
 
-def test_an_osd_that_goes_out_moves_little() -> None:
+def test_only_mappings_with_the_osd_change_when_it_is_out() -> None:
     mapper = Mapper(crush_cases.dump())
     without = {**crush_cases.ALL_IN, 10: 0}
     for x in range(200):
@@ -110,17 +110,17 @@ def _with_bucket(**changes: Any) -> Dict[str, Any]:
     (crush_cases.dump(rules=[{"rule_id": 0, "steps": [{"opcode": 11, "arg1": 5, "arg2": 0}]}]),
      "set_choose_local_fallback_tries is 5"),
 ])
-def test_what_is_not_computed_says_so(dump: Dict[str, Any], words: str) -> None:
+def test_unsupported_features_raise(dump: Dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         Mapper(dump).map(0, 1, 3, crush_cases.ALL_IN)
 
 
-def test_a_bucket_that_no_rule_reaches_may_be_of_any_kind() -> None:
+def test_bucket_outside_of_all_rules_may_have_any_algorithm() -> None:
     mapper = Mapper(_with_bucket(alg="list"))
     assert mapper.map(1, 0, 3, crush_cases.ALL_IN)  # its rule takes the shadow tree
 
 
-def test_steps_that_dumps_show_as_numbers() -> None:
+def test_steps_with_numeric_opcodes() -> None:
     steps = crush_cases.dump()["rules"][0]["steps"]
     rules = [{"rule_id": 0, "steps": [{"opcode": 12, "arg1": 0, "arg2": 0},
                                       {"opcode": 13, "arg1": 0, "arg2": 0}] + steps}]
@@ -142,7 +142,7 @@ def test_empty_tree_and_bare_dumps() -> None:
     assert Mapper(bare).map(0, 7, 3, {}) == (NONE,) * 3
 
 
-def test_dumps_that_leave_out_the_numbers_of_types() -> None:
+def test_dumps_without_type_ids() -> None:
     dump = crush_cases.dump(types=[])
     dump["buckets"] = [{key: value for key, value in bucket.items() if key != "type_id"}
                        for bucket in dump["buckets"]]

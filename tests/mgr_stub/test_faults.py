@@ -1,4 +1,4 @@
-"""Mgrs that die, monitors that misbehave, statistics that are late, clocks that jump."""
+"""Injected faults: dead mgrs, faulty monitors, late statistics, jumps of the wall clock."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def upmap(pgid: str, *ids: int) -> Dict[str, Any]:
 
 # -- failover -------------------------------------------------------------------------------------
 
-def test_a_mgr_that_dies_is_not_told(session: Any) -> None:
+def test_module_of_a_killed_mgr_is_not_shut_down(session: Any) -> None:
     old = session.module
     old.set_store("kept", "yes")
     run(session, "sim mgr fail takeover=20s")
@@ -42,7 +42,7 @@ def test_a_mgr_that_dies_is_not_told(session: Any) -> None:
     assert len(session.module.steps) == 61
 
 
-def test_the_takeover_comes_by_the_seed(make_session: MakeSession) -> None:
+def test_takeover_time_depends_on_the_seed(make_session: MakeSession) -> None:
     moments = []
     for seed in (1, 1, 2):
         session = make_session(clusters.state([clusters.pg("2.0", [0, 1, 2])]), seed=seed)
@@ -53,14 +53,14 @@ def test_the_takeover_comes_by_the_seed(make_session: MakeSession) -> None:
 
 
 @pytest.mark.parametrize("point, sent", [("before-send", 1), ("after-send", 2)])
-def test_dying_at_a_command(session: Any, point: str, sent: int) -> None:
+def test_mgr_dies_at_a_command(session: Any, point: str, sent: int) -> None:
     module = session.module
     reached: List[str] = []
 
     def work() -> None:
         try:
             module.send(upmap("2.0", 2, 4), upmap("2.1", 2, 4), upmap("2.2", 2, 4))
-        except Exception:                             # what a module may catch: not its own death
+        except Exception:                             # a module cannot catch MgrDied
             reached.append("handler")
         reached.append("behind")
     module.work = work
@@ -73,24 +73,24 @@ def test_dying_at_a_command(session: Any, point: str, sent: int) -> None:
 
 
 @pytest.mark.parametrize("point, value", [("before-store", None), ("after-store", "new")])
-def test_dying_at_the_store(session: Any, point: str, value: Any) -> None:
+def test_mgr_dies_at_the_store(session: Any, point: str, value: Any) -> None:
     session.module.work = lambda: session.module.set_store("key", "new")
     run(session, f"sim mgr fail at {point} takeover=10s", "sim run 2m")
     assert session.module.get_store("key") == value
 
 
 @pytest.mark.parametrize("point", ["before-map", "after-map", "before-get", "after-get"])
-def test_dying_while_reading(session: Any, point: str) -> None:
+def test_mgr_dies_while_reading(session: Any, point: str) -> None:
     module = session.module
     module.work = lambda: (module.get_osdmap(), module.get("df"))
     run(session, f"sim mgr fail at {point}", "sim run 2m")
     assert session.module is not module
 
 
-def test_dying_in_a_handler_and_in_a_job(session: Any) -> None:
+def test_mgr_dies_in_a_handler_or_a_job(session: Any) -> None:
     run(session, "sim mgr fail at before-store takeover=10s")
     rc, out, _ = session.command("equilibrium later")
-    assert (rc, out) == (0, "later: planning")        # the job came after it
+    assert (rc, out) == (0, "later: planning")        # the job ran after the handler
     assert session.module is None
     run(session, "sim run 11s", "sim mgr fail at before-get takeover=10s")
     session.host.handlers["equilibrium echo"].function = lambda module, **_: module.get("df")
@@ -98,7 +98,7 @@ def test_dying_in_a_handler_and_in_a_job(session: Any) -> None:
     assert rc == -110 and err
 
 
-def test_a_dead_mgr_reaches_nothing(session: Any) -> None:
+def test_calls_of_a_dead_mgr_raise(session: Any) -> None:
     from mgr_stub.mgr.mgr_process import MgrDied
     old = session.module
     run(session, "sim mgr fail takeover=1s")
@@ -111,7 +111,7 @@ def test_a_dead_mgr_reaches_nothing(session: Any) -> None:
 
 # -- monitors -------------------------------------------------------------------------------------
 
-def test_epochs_that_come_late(session: Any) -> None:
+def test_delayed_epochs(session: Any) -> None:
     run(session, "sim mon delay 20s")
     result, = session.module.send(upmap("2.0", 2, 4))
     start = session.clock.now
@@ -121,11 +121,11 @@ def test_epochs_that_come_late(session: Any) -> None:
     assert session.cluster.map.upmap_items == {"2.0": ((2, 4),)}
     entry, = session.command_log
     assert (entry.sent_at, entry.done_at, entry.sender) == (start, start + 20, "mgr.x")
-    run(session, "osd set noout")                     # operators are served at once
+    run(session, "osd set noout")                     # operators' commands are not delayed
     assert session.clock.now == start + 20
 
 
-def test_refusals(session: Any) -> None:
+def test_rejected_commands(session: Any) -> None:
     run(session, "sim mon reject 0.5")
     answers = [session.module.mon_command(upmap(f"2.{n % 6}", 2, 4))[0] for n in range(60)]
     assert set(answers) == {0, -1, -22} and 15 < answers.count(0) < 45
@@ -140,7 +140,7 @@ def test_lost_answers(session: Any) -> None:
     answered = [result.ev.wait(1) for result in results]
     assert True in answered and False in answered
     assert all(result.r == -110 for result, there in zip(results, answered) if there)
-    assert len(session.cluster.map.upmap_items) == 6   # done all the same
+    assert len(session.cluster.map.upmap_items) == 6   # carried out nevertheless
     assert all(entry.returncode == 0 for entry in session.command_log)
     assert {entry.answer is None for entry in session.command_log} == {True, False}
 
@@ -159,7 +159,7 @@ def test_dropped_items(session: Any) -> None:
     assert session.cluster.map.upmap_items["2.0"] == ((2, 5),) and session.command_log[-1].kept
 
 
-def test_copies_that_differ(session: Any) -> None:
+def test_inconsistent_pg(session: Any) -> None:
     run(session, "sim inconsistent 2.0 on")
     assert session.mgr.get("pg_progress")["pgs"]["2.0"]["state"] == "active+clean+inconsistent"
     run(session, "sim inconsistent 2.0 off")
@@ -182,7 +182,7 @@ def test_no_connection(session: Any) -> None:
     assert session.simulation.store.keys == {"mgr/equilibrium/key": "value"}
 
 
-def test_the_log_has_everybody(session: Any) -> None:
+def test_command_log_has_all_senders(session: Any) -> None:
     session.module.mon_command(upmap("2.0", 2, 4))
     run(session, "osd pg-upmap-items 2.1 2 4", "sim pool pg_num rep 6")
     assert session.command("osd pg-upmap-items 9.0 2 4")[0] == -2
@@ -207,7 +207,7 @@ def test_frozen_statistics(session: Any) -> None:
     assert session.mgr.get("pg_progress")["pgs"] == {}
 
 
-def test_statistics_that_lag(session: Any) -> None:
+def test_lagging_statistics(session: Any) -> None:
     seen: List[float] = []
     run(session, "sim backfill rate 1M", "sim stats lag 60s", "osd pg-upmap-items 2.0 2 4")
     start = session.clock.now
@@ -226,7 +226,7 @@ def test_noise(session: Any) -> None:
     quiet = session.mgr.get("pg_progress")["pgs"]
     run(session, "sim stats noise 0.05")
     noisy = session.mgr.get("pg_progress")["pgs"]
-    assert noisy == session.mgr.get("pg_progress")["pgs"]      # one report, one figure
+    assert noisy == session.mgr.get("pg_progress")["pgs"]      # constant between two reports
     for pgid, pg in quiet.items():
         assert abs(noisy[pgid]["num_bytes"] / pg["num_bytes"] - 1) <= 0.05
     assert noisy != quiet
@@ -274,12 +274,12 @@ def test_bad_input(session: Any, line: str) -> None:
 
 # -- the whole run --------------------------------------------------------------------------------
 
-def story(make_session: MakeSession, seed: int) -> str:
-    """Everything that can be seen of an eventful day."""
+def observations(make_session: MakeSession, seed: int) -> str:
+    """All observations of a run with many events, as JSON."""
     session = make_session(crush_state(6, 2, [RBD]), seed=seed)
     seen: List[Any] = []
 
-    def look(_: Any) -> None:
+    def observe(_: Any) -> None:
         seen.append((session.clock.now, session.cluster.map.epoch,
                      [usage.used for usage in session.cluster.usage.values()]))
 
@@ -287,7 +287,7 @@ def story(make_session: MakeSession, seed: int) -> str:
         target = len(seen) % 12
         session.module.mon_command(upmap(f"1.{len(seen) % 32:x}", 3, target))
         seen.append(session.module.get("osd_stats"))
-    session.host.observers.append(look)
+    session.host.observers.append(observe)
     session.module.work = work
     run(session, "sim mon reject 0.3", "sim mon lose 0.2", "sim stats noise 0.1",
         "sim osd out 3", "sim run 30m", "sim mgr fail", "sim run 5m", "sim osd lose 8",
@@ -298,7 +298,9 @@ def story(make_session: MakeSession, seed: int) -> str:
 
 
 def test_the_same_seed_gives_the_same_run(make_session: MakeSession) -> None:
-    assert story(make_session, 7) == story(make_session, 7) != story(make_session, 8)
+    first = observations(make_session, 7)
+    assert observations(make_session, 7) == first
+    assert observations(make_session, 8) != first
 
 
 def test_observers(make_session: MakeSession) -> None:
@@ -309,8 +311,8 @@ def test_observers(make_session: MakeSession) -> None:
     moments.clear()
     run(session, "sim osd out 3", "sim run 2h")
     gaps = [later - sooner for sooner, later in zip(moments, moments[1:])]
-    assert gaps[:5] == [60.0] * 5                     # while something moves
-    assert max(gaps) > 600                            # not all the time
+    assert gaps[:5] == [60.0] * 5                     # while data moves
+    assert max(gaps) > 600                            # not otherwise
 
 
 def test_the_command_line_has_a_seed(capsys: Any) -> None:

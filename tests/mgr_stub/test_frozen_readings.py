@@ -1,4 +1,4 @@
-"""Readings as Ceph 21 hands them out: shared, and not to be changed; and plain ones as before."""
+"""Readings as of Ceph 21, shared and read-only, and plain ones as of earlier releases."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def parts(value: Any) -> Iterator[Any]:
     lambda d: d.__setitem__("a", 2), lambda d: d.__delitem__("a"), lambda d: d.clear(),
     lambda d: d.popitem(), lambda d: d.__ior__({"b": 1}), lambda d: d["list"].append(3),
     lambda d: d["list"][0].update(x=1), lambda d: d["list"] + [3], lambda d: d["set"].add(3)])
-def test_nothing_in_it_can_be_changed(change: Callable[[Any], Any]) -> None:
+def test_frozen_readings_reject_changes(change: Callable[[Any], Any]) -> None:
     with pytest.raises((TypeError, AttributeError)):
         change(frozen({"a": 1, "list": [{"x": 0}, 2], "set": {1}}))
 
 
-def test_it_is_read_and_copied_like_any_other() -> None:
+def test_frozen_readings_are_read_and_copied_as_plain_ones() -> None:
     plain = {"a": [1, {"b": [2]}], "c": {}}
     reading = frozen(plain)
     assert json.loads(json.dumps(reading)) == plain == thawed(reading)
@@ -49,21 +49,21 @@ def _readings(make_session: Callable[..., Session], **arguments: Any) -> Iterato
         yield name, session.module.get(name)
 
 
-def test_a_session_s_module_reads_what_is_frozen(make_session: Callable[..., Session]) -> None:
+def test_readings_are_read_only_by_default(make_session: Callable[..., Session]) -> None:
     for name, reading in _readings(make_session):
         assert isinstance(reading, ReadOnlyDict), name
         assert not any(isinstance(part, (list, set)) for part in parts(reading)), name
 
 
-def test_or_what_is_plain_as_of_ceph_16_to_20(make_session: Callable[..., Session]) -> None:
+def test_plain_readings_as_of_ceph_16_to_20(make_session: Callable[..., Session]) -> None:
     for name, reading in _readings(make_session, frozen=False):
         assert type(reading) is dict, name
         assert not any(isinstance(part, (tuple, frozenset)) for part in parts(reading)), name
 
 
-def test_a_life_of_the_module_with_plain_readings() -> None:
+def test_module_runs_with_plain_readings() -> None:
     session = Session.from_state(None, 18, frozen=False)
-    session.command("equilibrium eval")     # begins a look
+    session.command("equilibrium eval")     # begins an observation
     for line in ("sim run 1s", "equilibrium eval", "equilibrium optimize p",
                  "equilibrium execute p", "sim run 1h",
                  "equilibrium explain", "equilibrium status", "equilibrium dump-state"):

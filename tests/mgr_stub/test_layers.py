@@ -27,7 +27,7 @@ def test_every_folder_says_what_lives_there() -> None:
     assert STUB.undocumented_folders() == []
 
 
-def test_no_folder_is_a_drawer() -> None:
+def test_folders_have_at_most_16_files() -> None:
     assert STUB.crowded_folders() == []
 
 

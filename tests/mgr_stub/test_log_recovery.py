@@ -1,4 +1,4 @@
-"""PGs whose log reaches back to their first object, moved by upmap; all cases seen on real daemons.
+"""PGs whose log reaches back to their first object, moved by upmap, as seen on real daemons.
 
 The acting sets, states and counts are those of 16.2.15 with ten OSDs (hosts of two).
 """
@@ -21,21 +21,21 @@ EC21 = (2, "ec", 3, 3, 2, "k2m1")
 
 
 def one_with_whole_log(up: List[int], objects: int) -> Dict[str, Any]:
-    """A state with one PG that has all its writes in its log."""
+    """A state with one PG whose log has all its writes."""
     return clusters.state([clusters.pg("2.0", up, objects=objects, log_start="0'0")], osds=10,
                           pools=[REP])
 
 
 def moved(make_session: Callable[..., Any], pool: Tuple[Any, ...], before: Sequence[int],
           pairs: Sequence[int], objects: int = 198, **more: Any) -> Any:
-    """A session in which one PG has been sent elsewhere and has peered."""
+    """A session in which one PG has been moved by upmap items and has peered."""
     record = {**clusters.pg("2.0", before, objects=objects, log_start="0'0"), **more}
     state = clusters.state([record], osds=10, pools=[pool])
     if pool is PAIR:
         state["osd_dump"]["pools"][0]["min_size"] = 1
     session = make_session(state)
     session.command("sim log-recovery on")
-    # slow enough to be looked at
+    # slow enough to observe the transfer
     session.command("sim backfill rate 10M")
     rc, _, error = session.command(f"osd pg-upmap-items 2.0 {' '.join(map(str, pairs))}")
     assert rc == 0, error
@@ -56,9 +56,9 @@ def shown(session: Any) -> Dict[str, Any]:
     (EC21, [9, 3, 7], [3, 4, 7, 0], [9, 4, 0], [9, NONE, 0], 2),
     (PAIR, [6, 9], [9, 4], [6, 4], [6], 1),
     (PAIR, [8, 6], [8, 4], [4, 6], [6], 1)])
-def test_new_members_are_filled_apart(make_session: Callable[..., Any], pool: Tuple[Any, ...],
-                                      before: List[int], pairs: List[int], up: List[int],
-                                      acting: List[int], copies: int) -> None:
+def test_new_members_recover_asynchronously(make_session: Callable[..., Any], pool: Tuple[Any, ...],
+                                            before: List[int], pairs: List[int], up: List[int],
+                                            acting: List[int], copies: int) -> None:
     session = moved(make_session, pool, before, pairs)
     record = shown(session)
     assert (record["up"], record["acting"]) == (up, acting)
@@ -72,7 +72,7 @@ def test_new_members_are_filled_apart(make_session: Callable[..., Any], pool: Tu
     record = shown(session)
     assert (record["state"], record["acting"]) == ("active+clean", up)
     assert session.mgr.get("osd_map")["pg_temp"] == []
-    assert session.cluster.usage[pairs[0]].used < source      # its copy went with the end
+    assert session.cluster.usage[pairs[0]].used < source      # its copy is dropped at the end
 
 
 def test_few_missing_objects_are_recovered_in_place(make_session: Callable[..., Any]) -> None:
@@ -85,8 +85,8 @@ def test_few_missing_objects_are_recovered_in_place(make_session: Callable[..., 
 
 
 @pytest.mark.parametrize("flag", ["norebalance", "nobackfill"])
-def test_flags_against_backfill_do_not_stop_it(make_session: Callable[..., Any],
-                                               flag: str) -> None:
+def test_backfill_flags_do_not_stop_log_recovery(make_session: Callable[..., Any],
+                                                 flag: str) -> None:
     state = one_with_whole_log([6, 9, 2], objects=179)
     session = make_session(state)
     session.command("sim log-recovery on")
@@ -97,8 +97,8 @@ def test_flags_against_backfill_do_not_stop_it(make_session: Callable[..., Any],
     assert shown(session)["acting"] == [6, 9, 4]
 
 
-def test_the_word_degraded_stands_until_the_first_object(make_session: Callable[..., Any]) -> None:
-    """norecover keeps it waiting: no object is degraded, the word is there, HEALTH_WARN with it."""
+def test_state_is_degraded_until_the_first_object(make_session: Callable[..., Any]) -> None:
+    """With norecover: no object is degraded, but the state is, and thus HEALTH_WARN."""
     state = one_with_whole_log([4, 6, 2], objects=201)
     session = make_session(state)
     session.command("sim log-recovery on")
@@ -111,28 +111,29 @@ def test_the_word_degraded_stands_until_the_first_object(make_session: Callable[
     assert record["stat_sum"]["num_objects_misplaced"] == 201
 
 
-def test_a_trimmed_log_means_backfill(make_session: Callable[..., Any]) -> None:
+def test_pg_with_a_trimmed_log_is_backfilled(make_session: Callable[..., Any]) -> None:
     session = moved(make_session, REP, [8, 2, 5], [8, 6], ondisk_log_start="53'177")
     record = shown(session)
     assert record["up"] == [6, 2, 5]
-    assert record["acting"] == [2, 5, 8]       # the lowest id leads where the first is new
+    assert record["acting"] == [2, 5, 8]  # the lowest id is primary if up[0] is new
     assert record["state"] == "active+remapped+backfilling"
 
 
 @pytest.mark.parametrize("serving_now, acting", [
-    ((2, 4, 7), (9, 2, 4)),     # those that serve, in their order
+    ((2, 4, 7), (9, 2, 4)),     # the serving ones, in their order
     ((4, 7, 2), (9, 2, 4)),
     ((2, 7, 4), (9, 2, 7)),
-    ((9, 2), (9, 2, 4))])       # then who else has a copy, the lowest id first
-def test_who_fills_a_hole(serving_now: Tuple[int, ...], acting: Tuple[int, ...]) -> None:
-    """osd.9 has arrived, a third member is down: one of two old ones stays (seen on 20.2.4)."""
+    ((9, 2), (9, 2, 4))])       # then other OSDs with a copy, the lowest id first
+def test_old_member_that_fills_a_hole(serving_now: Tuple[int, ...],
+                                      acting: Tuple[int, ...]) -> None:
+    """osd.9 is complete, a third member is down: one of two old ones serves (seen on 20.2.4)."""
     pg = Pg("2.0", 2, False, clusters.pg("2.0", [2, 7, 4]))
     pg.held = (9, 2, 7, 4)
     assert acting_of(pg, (9, 2), 3, 2, lambda osd: osd != 0, serving_now) == acting
 
 
 def test_a_full_osd_stops_recovery(make_session: Callable[..., Any]) -> None:
-    """Whoever serves or is filled: `recovery_toofull` until the ratio is raised."""
+    """An acting or recovering OSD: `recovery_toofull` until the ratio is raised."""
     state = one_with_whole_log([4, 6, 2], objects=201)
     session = make_session(state)
     session.command("sim log-recovery on")
@@ -151,7 +152,7 @@ def test_a_full_osd_stops_recovery(make_session: Callable[..., Any]) -> None:
 @pytest.mark.parametrize("flag", ["norebalance", "nobackfill", "norecover"])
 def test_a_flag_stops_backfill_that_has_its_slots(make_session: Callable[..., Any],
                                                   flag: str) -> None:
-    """Real PGs say `backfilling` all the while, with nothing going on."""
+    """Real PGs report `backfilling` although nothing is copied."""
     record = clusters.pg("2.0", [6, 3, 4], objects=198)
     session = make_session(clusters.state([record], osds=10, pools=[REP]))
     session.command("sim log-recovery on")
@@ -166,7 +167,7 @@ def test_a_flag_stops_backfill_that_has_its_slots(make_session: Callable[..., An
 
 
 def test_a_full_source_alone_stops_nothing(make_session: Callable[..., Any]) -> None:
-    """It neither serves nor is filled any more; only its copy is there until the end."""
+    """It neither serves nor receives data; its copy stays until the end."""
     state = one_with_whole_log([4, 6, 2], objects=201)
     session = make_session(state)
     session.command("sim log-recovery on")
@@ -188,7 +189,7 @@ def test_a_full_osd_that_stays_stops_recovery(make_session: Callable[..., Any]) 
     assert "recovery_toofull" in shown(session)["state"]
 
 
-def test_who_has_nothing_lacks_nothing(make_session: Callable[..., Any]) -> None:
+def test_empty_pg_is_clean_at_once(make_session: Callable[..., Any]) -> None:
     """A PG that has never been written to serves from its new members at once."""
     session = make_session(one_with_whole_log([4, 6, 2], objects=0))
     for line in ("osd set norecover", "osd set nobackfill", "osd pg-upmap-items 2.0 2 8"):
@@ -199,8 +200,8 @@ def test_who_has_nothing_lacks_nothing(make_session: Callable[..., Any]) -> None
     assert session.mgr.get("osd_map")["pg_temp"] == []
 
 
-def test_an_old_member_fills_a_hole_of_up() -> None:
-    """CRUSH finds nobody for the last shard: its old OSD serves it, and that is misplaced."""
+def test_old_member_serves_a_hole_of_up() -> None:
+    """CRUSH finds no OSD for the last shard: its old OSD serves it, which is misplaced."""
     pg = Pg("2.0", 2, True, clusters.pg("2.0", [7, 8, 4], objects=47))
     pg.writes = 47
     pg.transfers = {(0, 5): Transfer(7, 5, ShardBytes(470, 0, 0))}

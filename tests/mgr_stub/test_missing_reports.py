@@ -14,7 +14,7 @@ def test_some_osds_have_not_reported(make_session: Callable[..., Any]) -> None:
     session.command("sim stats gap 10s 1")
     get = session.mgr.get
     progress = get("pg_progress")
-    assert progress["pg_ready"] is True            # it says so all the same
+    assert progress["pg_ready"] is True            # true nevertheless
     assert progress["pgs"]["2.1"]["state"] == "unknown"
     assert progress["pgs"]["2.1"]["num_bytes"] == 0 < progress["pgs"]["2.0"]["num_bytes"]
     assert get("pg_stats")["pg_stats"][1]["stat_sum"]["num_objects"] == 0
@@ -29,7 +29,7 @@ def test_some_osds_have_not_reported(make_session: Callable[..., Any]) -> None:
     assert "unknown_pgs_ratio" not in get("pg_status")
 
 
-def test_what_is_misplaced_of_pgs_that_nobody_has_reported_does_not_count(
+def test_unreported_pgs_have_no_misplaced_objects(
         make_session: Callable[..., Any]) -> None:
     session = make_session(clusters.state([clusters.pg("2.0", [0, 1, 2]),
                                            clusters.pg("2.1", [1, 0, 3])]))
@@ -44,7 +44,7 @@ def test_what_is_misplaced_of_pgs_that_nobody_has_reported_does_not_count(
     assert "misplaced_objects" not in session.mgr.get("pg_status")
 
 
-def test_health_is_json_within(make_session: Callable[..., Any]) -> None:
+def test_health_contains_json(make_session: Callable[..., Any]) -> None:
     session = make_session(clusters.state([clusters.pg("2.0", [0, 1, 2])]))
     assert json.loads(session.mgr.get("health")["json"]) == {
         "status": "HEALTH_OK", "checks": {}, "mutes": []}
@@ -54,7 +54,7 @@ def numbers(session: Any) -> List[int]:
     return [record.get("seq", 0) for record in session.mgr.get("osd_stats")["osd_stats"]]
 
 
-def test_reports_are_numbered_and_those_that_hang_keep_theirs(
+def test_sequence_numbers_of_hanging_osds_stay(
         make_session: Callable[..., Any]) -> None:
     session = make_session(clusters.state([clusters.pg("2.0", [0, 1, 2])]))
     session.command("sim stats hang 10m 1")
@@ -67,7 +67,7 @@ def test_reports_are_numbered_and_those_that_hang_keep_theirs(
     assert all(now > then for now, then in zip(numbers(session), before))
 
 
-def test_a_shard_swells_where_it_arrives(make_session: Callable[..., Any]) -> None:
+def test_copy_overhead_is_added_at_the_target(make_session: Callable[..., Any]) -> None:
     session = make_session(clusters.state([clusters.pg("2.0", [0, 1, 2])]))
     usage, shard = session.cluster.usage[4], session.cluster.pgs["2.0"].shard.data
     before = usage.used
@@ -76,7 +76,7 @@ def test_a_shard_swells_where_it_arrives(make_session: Callable[..., Any]) -> No
     assert usage.used - before >= int(1.5 * shard)
 
 
-def test_something_happens_in_the_middle_of_a_call(make_session: Callable[..., Any]) -> None:
+def test_command_in_the_middle_of_a_call(make_session: Callable[..., Any]) -> None:
     session = make_session(clusters.state([clusters.pg("2.0", [0, 1, 2])]))
     told: List[Tuple[str, int]] = []
     session.listeners.append(lambda line, code: told.append((line, code)))

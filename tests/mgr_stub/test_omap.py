@@ -24,7 +24,7 @@ def session(make_session: Callable[..., Any], release: int) -> Any:
     return made
 
 
-def told(session: Any) -> Dict[str, int]:
+def reported(session: Any) -> Dict[str, int]:
     pool = session.mgr.get("pool_stats")["pool_stats"][0]
     osd = session.mgr.get("osd_stats")["osd_stats"][0]
     return {"pgs": sum(pg["stat_sum"]["num_omap_bytes"]
@@ -35,18 +35,18 @@ def told(session: Any) -> Dict[str, int]:
             "osd": osd["statfs"]["omap_allocated"], "osd_kb": osd["kb_used_omap"] << 10}
 
 
-def test_pgs_tell_nothing_before_a_deep_scrub(session: Any, release: int) -> None:
+def test_omap_is_reported_after_a_deep_scrub(session: Any, release: int) -> None:
     at_once = 1 if release >= 18 else 0
     known = {"store": 12 * GIB, "df": 4 * GIB, "osd": 2 * GIB, "osd_kb": 2 * GIB}
     shown = {name: count * at_once for name, count in known.items()}
-    assert told(session) == {"pgs": 0, "pool": 0, **shown}
+    assert reported(session) == {"pgs": 0, "pool": 0, **shown}
     session.command("sim deep-scrub rep")
-    assert told(session) == {"pgs": 4 * GIB, "pool": 4 * GIB, **shown}
+    assert reported(session) == {"pgs": 4 * GIB, "pool": 4 * GIB, **shown}
     session.command("sim write-omap rep 4G")
-    assert told(session)["pgs"] == 4 * GIB        # what the last scrub has found
+    assert reported(session)["pgs"] == 4 * GIB        # as found by the last scrub
 
 
-def test_it_moves_all_the_same_and_is_freed_late(session: Any) -> None:
+def test_unreported_omap_moves_and_is_freed_late(session: Any) -> None:
     used = {osd: usage.used for osd, usage in session.cluster.usage.items()}
     session.command("osd pg-upmap-items 2.0 2 3")
     session.command("sim run 5m")
@@ -56,32 +56,32 @@ def test_it_moves_all_the_same_and_is_freed_late(session: Any) -> None:
     assert session.cluster.usage[2].used - used[2] < -3 * GIB
 
 
-def test_what_has_left_counts_until_the_store_is_compacted(session: Any, release: int) -> None:
+def test_moved_omap_counts_until_compaction(session: Any, release: int) -> None:
     session.command("sim compaction 1d")
     session.command("sim compact 0 1 2 3 4 5")
-    before, used = told(session)["store"], session.cluster.usage[2].used
+    before, used = reported(session)["store"], session.cluster.usage[2].used
     session.command("osd pg-upmap-items 2.0 2 3")
     session.command("sim run 1h")
     if release >= 18:
-        assert told(session)["store"] == before + 2 * GIB
+        assert reported(session)["store"] == before + 2 * GIB
     assert session.cluster.usage[2].used - used > -1.5 * GIB
     session.command("sim compact 2")
     assert session.cluster.usage[2].used - used < -2.5 * GIB
     session.command("sim run 2d")
-    assert session.cluster.usage[2].used >= 0 and told(session)["store"] == (
+    assert session.cluster.usage[2].used >= 0 and reported(session)["store"] == (
         before if release >= 18 else before - 2 * GIB)
 
 
-def test_what_rocksdb_has_written_out_is_told(session: Any, release: int) -> None:
-    """Of three copies those on two OSDs; what comes later is hidden again."""
+def test_omap_written_out_is_reported(session: Any, release: int) -> None:
+    """Of three copies those on two OSDs; later writes are hidden again."""
     session.command("sim compact 0 1")
-    known = told(session)
+    known = reported(session)
     assert known["osd"] == 2 * GIB
     assert known["store"] == (12 if release >= 18 else 4) * GIB
     session.command("sim write-omap rep 4G")
-    assert told(session)["osd"] == (4 if release >= 18 else 2) * GIB
+    assert reported(session)["osd"] == (4 if release >= 18 else 2) * GIB
 
 
-def test_the_map_tells_the_release_of_the_osds(session: Any, release: int) -> None:
+def test_require_osd_release(session: Any, release: int) -> None:
     assert session.mgr.get("osd_map")["require_osd_release"] == {
         16: "pacific", 20: "tentacle"}[release]

@@ -1,4 +1,4 @@
-"""OSDs and hosts come, go and change weight; the raw mapping follows CRUSH."""
+"""Adding, failing and reweighting OSDs and hosts; raw mappings are those of CRUSH."""
 
 from __future__ import annotations
 
@@ -11,7 +11,16 @@ from mgr_stub.cluster import pg_reports
 from mgr_stub.events import osd_events
 from tests.support import stub_states
 from tests.support.crush_cluster import (
-    EC, RBD, check_accounts, crush_state, raw_of, recompute_raw, run, states, used)
+    EC,
+    RBD,
+    check_accounts,
+    crush_state,
+    raw_of,
+    recompute_raw,
+    run,
+    states,
+    used,
+)
 from tests.support.units import GIB, TIB
 
 MakeSession = Callable[..., Any]
@@ -44,15 +53,15 @@ def test_raw_follows_crush(session: Any, line: str) -> None:
     check_accounts(session)
 
 
-def test_an_osd_that_starts_again_tells_since_when_it_is_up(session: Any) -> None:
-    """In the map and, as the mgr hears of it without a dump, in what the OSD reports."""
+def test_up_from_of_a_restarted_osd(session: Any) -> None:
+    """In the osdmap, and in the OSD's reports, which the mgr gets without a dump."""
     run(session, "sim osd down 3", "sim osd up 3")
     epoch = session.mgr.get("osd_map")["epoch"]
     assert session.mgr.get("osd_map")["osds"][3]["up_from"] == epoch
-    told = {record["osd"]: record.get("up_from", 0)
+    reported = {record["osd"]: record.get("up_from", 0)
             for record in session.mgr.get("osd_stats")["osd_stats"]}
-    assert told[3] == epoch and told[4] < epoch
-    run(session, "osd set noout", "sim osd up 3", "sim run 1h")   # it is up as it is
+    assert reported[3] == epoch and reported[4] < epoch
+    run(session, "osd set noout", "sim osd up 3", "sim run 1h")   # no effect: it is already up
     assert session.mgr.get("osd_map")["osds"][3]["up_from"] == epoch
 
 
@@ -71,7 +80,7 @@ def test_only_pgs_of_the_osd_are_computed_when_it_goes_out(session: Any) -> None
     assert all(3 not in pg.raw for pg in session.cluster.pgs.values())
 
 
-def test_pools_of_other_rules_are_not_touched(make_session: MakeSession) -> None:
+def test_pools_of_other_rules_are_not_computed(make_session: MakeSession) -> None:
     state = stub_states.state(
         [stub_states.pg("2.0", [0, 1, 2]), stub_states.pg("5.0", [0, 1, 3])],
         pools=[stub_states.REPLICATED, stub_states.TWO_TAKES])
@@ -82,15 +91,15 @@ def test_pools_of_other_rules_are_not_touched(make_session: MakeSession) -> None
     assert session.cluster.pgs["5.0"].crush is None
 
 
-def test_an_osd_that_is_out_has_no_statistics(session: Any) -> None:
+def test_out_osd_has_no_statistics(session: Any) -> None:
     run(session, "sim osd out 3", "sim osd down 4")
     records = {record["osd"]: record for record in session.mgr.get("osd_stats")["osd_stats"]}
     assert records[3]["statfs"]["total"] == records[3]["kb"] == 0
-    assert records[4]["statfs"]["total"] == TIB     # the last that it has sent
+    assert records[4]["statfs"]["total"] == TIB     # its last report
     assert session.mgr.get("df")["stats"]["num_osds"] == 11
 
 
-def test_down_and_up_in_time(session: Any) -> None:
+def test_osd_that_is_up_before_the_interval(session: Any) -> None:
     before = used(session)
     mine = sum(3 in pg.raw for pg in session.cluster.pgs.values())
     run(session, "sim osd down 3")
@@ -113,7 +122,7 @@ def test_down_and_up_in_time(session: Any) -> None:
     assert used(session) == before and session.cluster.map.reweight(3) == 1.0
 
 
-def test_down_for_long_is_out(session: Any) -> None:
+def test_osd_that_is_down_after_the_interval_is_out(session: Any) -> None:
     run(session, "config set mon mon_osd_auto_mark_auto_out_in false",
         "sim osd down 3", "sim run 599s")
     assert session.cluster.map.reweight(3) == 1.0
@@ -123,7 +132,7 @@ def test_down_for_long_is_out(session: Any) -> None:
                for state in states(session))
     run(session, "sim run idle")
     assert states(session) == {"active+clean": 48}
-    assert used(session)[3] > 0                      # nobody has told it yet
+    assert used(session)[3] > 0                      # it does not know yet
     run(session, "sim osd up 3")
     assert used(session)[3] == 0
     check_accounts(session)
@@ -136,7 +145,7 @@ def test_noout(session: Any) -> None:
     assert session.cluster.map.reweight(3) == 0.0
 
 
-def test_another_interval(session: Any) -> None:
+def test_down_out_interval_is_an_option(session: Any) -> None:
     run(session, "config set mon mon_osd_down_out_interval 60", "sim osd down 3", "sim run 61s")
     assert session.cluster.map.reweight(3) == 0.0
 
@@ -152,7 +161,7 @@ def test_writes_missed_while_down_are_recovered(session: Any) -> None:
     check_accounts(session)
 
 
-def test_a_lost_device(session: Any) -> None:
+def test_lost_device_is_degraded_and_recovers(session: Any) -> None:
     run(session, "sim osd lose 3", "sim run 2s")
     assert used(session)[3] == 0
     status = session.mgr.get("pg_status")
@@ -195,7 +204,8 @@ def test_new_osds(session: Any) -> None:
     assert used(session)[12] > 0
 
 
-def test_reads_as_commands_or_functions(make_session: MakeSession, state: Dict[str, Any]) -> None:
+def test_commands_and_functions_are_equivalent(make_session: MakeSession,
+                                               state: Dict[str, Any]) -> None:
     one, other = make_session(state), make_session(state)
     run(one, "sim osd out 1 2", "sim osd reweight 4 0.5", "sim host down h3")
     osd_events.mark_out(other.simulation, [1, 2])
@@ -204,8 +214,8 @@ def test_reads_as_commands_or_functions(make_session: MakeSession, state: Dict[s
     assert one.cluster.map == other.cluster.map
 
 
-def test_made_mappings_change_only_where_crush_does(make_session: MakeSession) -> None:
-    # nothing of this is where CRUSH would put it
+def test_non_crush_mappings_change_only_where_crush_does(make_session: MakeSession) -> None:
+    # none of these mappings is CRUSH's
     rng = random.Random(5)
     pgs = [stub_states.pg(f"3.{n:x}", [2 * host + rng.randrange(2)
                                        for host in rng.sample(range(6), 3)]) for n in range(32)]
@@ -226,23 +236,23 @@ def test_made_mappings_change_only_where_crush_does(make_session: MakeSession) -
     assert all(len(hosts) == 3 for hosts in check_hosts)
 
 
-def test_a_file_with_an_osd_down_heals(make_session: MakeSession, state: Dict[str, Any],
-                                       tmp_path: Any) -> None:
+def test_pgs_of_a_state_file_with_a_down_osd_heal(make_session: MakeSession, state: Dict[str, Any],
+                                                  tmp_path: Any) -> None:
     from mgr_stub.state.state_file import read_state
     first = make_session(state)
     run(first, "sim flag set noout", "sim osd down 3", "sim run 5s",
-        f"sim save {tmp_path / 'sick.json'}")
-    session = make_session(read_state(str(tmp_path / "sick.json")))
-    sick = states(session)
-    assert sick["active+undersized+degraded"] > 0
+        f"sim save {tmp_path / 'degraded.json'}")
+    session = make_session(read_state(str(tmp_path / "degraded.json")))
+    degraded = states(session)
+    assert degraded["active+undersized+degraded"] > 0
     run(session, "sim run 1h")
-    assert states(session) == sick and session.cluster.raw_mapping.computed == 0
+    assert states(session) == degraded and session.cluster.raw_mapping.computed == 0
     run(session, "sim osd up 3", "sim run 5s")
     assert states(session) == {"active+clean": 48}
     assert raw_of(session.cluster) == recompute_raw(session.cluster)
 
 
-def test_crush_that_cannot_be_computed(make_session: MakeSession) -> None:
+def test_unsupported_crush_map_changes_nothing(make_session: MakeSession) -> None:
     state = crush_state(3, 1, [RBD])
     state["crush_dump"]["buckets"][0]["alg"] = "list"
     session = make_session(state)

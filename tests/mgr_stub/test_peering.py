@@ -1,4 +1,4 @@
-"""Who leads a PG, and when it is `down`: as seen on 16.2.15 and 20.2.4."""
+"""The primary of a PG, and PGs that are `down`, as seen on 16.2.15 and 20.2.4."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def shown(session: Any) -> Dict[str, Any]:
 
 
 def do(session: Any, *lines: str) -> Dict[str, Any]:
-    """Commands one after the other, each peered and copied; what the PG tells at the end."""
+    """Runs commands, each until peered and copied; the PG's last pg_stats[] record."""
     for line in lines:
         rc, _, error = session.command(line)
         assert rc == 0, error
@@ -38,12 +38,12 @@ def do(session: Any, *lines: str) -> Dict[str, Any]:
 
 
 @pytest.mark.parametrize("entries, acting", [(21, [5, 8, 3]), (20, [3, 5, 8])])
-def test_who_arrived_by_backfill_leads_last(make_session: Callable[..., Any], entries: int,
-                                            acting: List[int]) -> None:
-    """Its log is shorter than the others' where those had more entries than a backfill copies."""
+def test_backfilled_osd_is_the_last_choice_for_primary(
+        make_session: Callable[..., Any], entries: int, acting: List[int]) -> None:
+    """Its log is shorter than the others' if those had more entries than a backfill copies."""
     session = one(make_session, [1, 5, 8], entries=entries)
     record = do(session, "osd pg-upmap-items 2.0 1 3")
-    assert record["acting"] == [3, 5, 8]        # the first of up leads all the same
+    assert record["acting"] == [3, 5, 8]        # the first of up is primary nevertheless
     record = do(session, "osd set norebalance", "osd pg-upmap-items 2.0 1 4")
     assert (record["up"], record["acting"]) == ([4, 5, 8], acting)
 
@@ -56,15 +56,15 @@ def test_a_write_makes_logs_equal(make_session: Callable[..., Any]) -> None:
     assert record["acting"] == [3, 5, 8]
 
 
-def test_among_equal_logs_who_serves_now_leads() -> None:
+def test_present_primary_leads_among_equal_logs() -> None:
     pg = Pg("2.0", 2, False, clusters.pg("2.0", [7, 2, 4]))
     assert acting_of(pg, (9, 2, 4), 3, 2, lambda osd: True, (7, 2, 4)) == (7, 2, 4)
     pg.short_logs = frozenset((7,))
     assert acting_of(pg, (9, 2, 4), 3, 2, lambda osd: True, (7, 2, 4)) == (2, 4, 7)
 
 
-def test_fewer_than_k_are_down(make_session: Callable[..., Any]) -> None:
-    """Nothing counts as degraded while nobody knows the last writes."""
+def test_pg_with_fewer_than_k_shards_is_down(make_session: Callable[..., Any]) -> None:
+    """Nothing counts as degraded while the last writes are unknown."""
     session = one(make_session, [2, 8, 6], EC21)
     record = do(session, "sim osd down 2 8")
     assert (record["state"], record["blocked_by"]) == ("down", [2, 8])
@@ -76,8 +76,8 @@ def test_fewer_than_k_are_down(make_session: Callable[..., Any]) -> None:
     assert do(session, "sim osd up 8")["state"] == "active+clean"
 
 
-def test_who_missed_writes_does_not_help(make_session: Callable[..., Any]) -> None:
-    """osd.8 and osd.6 may have taken writes that osd.2 has not: it takes one of them, too."""
+def test_osd_that_missed_writes_does_not_unblock_a_pg(make_session: Callable[..., Any]) -> None:
+    """osd.8 and osd.6 may have taken writes that osd.2 has not: one of them is needed as well."""
     session = one(make_session, [2, 8, 6], EC21)
     assert do(session, "sim osd down 2", "sim osd down 8")["state"] == "down"
     record = do(session, "sim osd up 2")
@@ -85,14 +85,14 @@ def test_who_missed_writes_does_not_help(make_session: Callable[..., Any]) -> No
     assert do(session, "sim osd up 8")["state"] == "active+clean"
 
 
-def test_replicas_that_alone_took_writes(make_session: Callable[..., Any]) -> None:
+def test_pg_without_its_latest_writers_is_down(make_session: Callable[..., Any]) -> None:
     session = one(make_session, [2, 8, 6])
     record = do(session, "sim osd down 2", "sim osd down 8 6", "sim osd up 2")
     assert (record["state"], record["blocked_by"]) == ("down", [6, 8])
     assert do(session, "sim osd up 6")["state"] == "active+undersized+degraded"
 
 
-def test_a_copy_that_nobody_wants_any_more_serves_where_one_is_missed(
+def test_stray_serves_while_a_shard_is_missing(
         make_session: Callable[..., Any]) -> None:
     """osd.4 was down while the PG went on without it; its copy is whole (20.2.4, seed 42)."""
     session = one(make_session, [2, 9, 4])
@@ -109,7 +109,7 @@ def test_a_copy_that_nobody_wants_any_more_serves_where_one_is_missed(
     assert session.cluster.usage[4].used < used
 
 
-def test_a_clean_pg_drops_what_does_not_serve(make_session: Callable[..., Any]) -> None:
+def test_pg_drops_shards_outside_of_its_acting_set(make_session: Callable[..., Any]) -> None:
     """osd.1 had to be filled anew although the PG lacked a member all the while."""
     session = one(make_session, [8, 2, 1])
     do(session, "sim osd down 2", "osd pg-upmap-items 2.0 1 7")
@@ -120,7 +120,7 @@ def test_a_clean_pg_drops_what_does_not_serve(make_session: Callable[..., Any]) 
     assert sorted(session.cluster.pgs["2.0"].holders()) == [2, 5, 7, 8]    # osd.2 is down
 
 
-def test_an_undersized_pg_keeps_shards_that_it_has_left(make_session: Callable[..., Any]) -> None:
+def test_undersized_pg_keeps_its_old_shards(make_session: Callable[..., Any]) -> None:
     """Back where it was, there is nothing to copy (20.2.4, seed 42)."""
     session = one(make_session, [2, 8, 6], EC21)
     do(session, "sim osd down 6", "osd pg-upmap-items 2.0 2 4")
@@ -131,7 +131,7 @@ def test_an_undersized_pg_keeps_shards_that_it_has_left(make_session: Callable[.
     assert record["stat_sum"]["num_objects_misplaced"] == 0
 
 
-def test_a_write_takes_no_shard_of_an_osd_that_has_another_set_aside(
+def test_write_keeps_the_shard_of_an_osd_with_a_stray(
         make_session: Callable[..., Any]) -> None:
     session = one(make_session, [2, 8, 6], EC21)
     do(session, "sim osd down 6", "osd pg-upmap-items 2.0 2 4")

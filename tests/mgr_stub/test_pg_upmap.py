@@ -1,4 +1,4 @@
-"""Full pg_upmaps, chosen primaries, cache tiers and stretch mode of the simulated cluster."""
+"""pg_upmap and pg_upmap_primaries entries, cache tiers and stretch mode."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Make = Callable[..., Any]
 
 
 @pytest.fixture
-def placed(make_session: Make, state: Dict[str, Any]) -> Tuple[Any, str]:
+def session_and_pg(make_session: Make, state: Dict[str, Any]) -> Tuple[Any, str]:
     """A session and a replicated PG in it."""
     session = make_session(crush_state(), release=18)
     pgid = next(p for p, pg in session.cluster.pgs.items() if not pg.erasure)
     return session, pgid
 
 
-def other_place(session: Any, pgid: str) -> Tuple[int, ...]:
+def other_up(session: Any, pgid: str) -> Tuple[int, ...]:
     """A legal up set with another last OSD, on the same host."""
     cluster = session.cluster
     up, rule = cluster.map.up[pgid], int(
@@ -30,9 +30,9 @@ def other_place(session: Any, pgid: str) -> Tuple[int, ...]:
                            and cluster.crush.parent_of_type(o, "host", rule) == host))
 
 
-def test_a_full_upmap_stands_in_for_crush(placed: Tuple[Any, str]) -> None:
-    session, pgid = placed
-    before, wanted = session.cluster.map.up[pgid], other_place(session, pgid)
+def test_pg_upmap_replaces_crush_until_its_osd_is_out(session_and_pg: Tuple[Any, str]) -> None:
+    session, pgid = session_and_pg
+    before, wanted = session.cluster.map.up[pgid], other_up(session, pgid)
     command = f"osd pg-upmap {pgid} {' '.join(map(str, wanted))}"
     assert session.command(command)[0] == 0
     assert session.cluster.map.up[pgid] == wanted
@@ -43,23 +43,23 @@ def test_a_full_upmap_stands_in_for_crush(placed: Tuple[Any, str]) -> None:
     assert session.cluster.map.up[pgid][:-1] == before[:-1]
 
 
-def test_a_full_upmap_is_taken_back(placed: Tuple[Any, str]) -> None:
-    session, pgid = placed
-    before, wanted = session.cluster.map.up[pgid], other_place(session, pgid)
+def test_rm_pg_upmap_restores_the_raw_mapping(session_and_pg: Tuple[Any, str]) -> None:
+    session, pgid = session_and_pg
+    before, wanted = session.cluster.map.up[pgid], other_up(session, pgid)
     session.command(f"osd pg-upmap {pgid} {' '.join(map(str, wanted))}")
     assert session.command(f"osd rm-pg-upmap {pgid}")[0] == 0
     assert session.cluster.map.up[pgid] == before
 
 
-def test_a_full_upmap_that_crush_gives_anyway_does_not_stay(placed: Tuple[Any, str]) -> None:
-    session, pgid = placed
+def test_pg_upmap_equal_to_the_raw_mapping_is_removed(session_and_pg: Tuple[Any, str]) -> None:
+    session, pgid = session_and_pg
     up = session.cluster.map.up[pgid]
     assert session.command(f"osd pg-upmap {pgid} {' '.join(map(str, up))}")[0] == 0
     assert session.cluster.map.dump(18)["pg_upmap"] == []
 
 
-def test_a_chosen_primary_comes_first(placed: Tuple[Any, str]) -> None:
-    session, pgid = placed
+def test_pg_upmap_primary_puts_its_osd_first(session_and_pg: Tuple[Any, str]) -> None:
+    session, pgid = session_and_pg
     up = session.cluster.map.up[pgid]
     assert session.command(f"osd pg-upmap-primary {pgid} {up[-1]}")[0] == 0
     assert session.cluster.map.up[pgid] == (up[-1], *up[1:-1], up[0])
@@ -69,8 +69,9 @@ def test_a_chosen_primary_comes_first(placed: Tuple[Any, str]) -> None:
     assert session.cluster.map.up[pgid] == up
 
 
-def test_pins_that_are_refused(placed: Tuple[Any, str], make_session: Make) -> None:
-    session, pgid = placed
+def test_invalid_pg_upmaps_are_rejected(session_and_pg: Tuple[Any, str],
+                                        make_session: Make) -> None:
+    session, pgid = session_and_pg
     up = session.cluster.map.up[pgid]
     stranger = next(osd for osd in session.cluster.map.osds if osd not in up)
     for line, code in ((f"osd pg-upmap {pgid} 0", -22), (f"osd pg-upmap {pgid} 0 0", -22),

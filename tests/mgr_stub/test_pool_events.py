@@ -1,4 +1,4 @@
-"""Pools are made, filled, emptied, split, merged and deleted."""
+"""Creating, filling, emptying, splitting, merging and deleting pools."""
 
 from __future__ import annotations
 
@@ -9,7 +9,16 @@ import pytest
 from mgr_stub.cluster import pg_reports
 from mgr_stub.osdmap.pool_entry import parent_of, share_of
 from tests.support.crush_cluster import (
-    EC, RBD, check_accounts, crush_state, raw_of, recompute_raw, run, states, used)
+    EC,
+    RBD,
+    check_accounts,
+    crush_state,
+    raw_of,
+    recompute_raw,
+    run,
+    states,
+    used,
+)
 from tests.support.units import GIB
 
 MakeSession = Callable[..., Any]
@@ -92,7 +101,7 @@ def test_a_full_osd_takes_no_writes(session: Any) -> None:
 
 
 def split(session: Any, name: str, count: int) -> List[Dict[str, Any]]:
-    """Sets pg_num and lets it come; the pool's entry at every look."""
+    """Sets pg_num; the pool's entry before, after and at every later observation."""
     seen = [pool(session, name)]
     session.host.observers.append(lambda _: seen.append(pool(session, name)))
     run(session, f"sim pool pg_num {name} {count}")
@@ -121,7 +130,7 @@ def test_split(session: Any, name: str, before: int, after: int) -> None:
         position = child.order[1]
         while position >= before:
             position = parent_of(position)
-        assert child.held == held[f"{number}.{position:x}"]   # where the parent is
+        assert child.held == held[f"{number}.{position:x}"]   # as the parent
     check_accounts(session)
     assert stored(session, name) == start
     shares = {pg.num_bytes / share_of(pg.order[1], after) for pg in session.cluster.pgs.values()
@@ -136,7 +145,7 @@ def test_split(session: Any, name: str, before: int, after: int) -> None:
     check_accounts(session)
 
 
-def test_pgp_num_keeps_to_the_misplaced_limit(session: Any) -> None:
+def test_pgp_num_steps_respect_the_misplaced_limit(session: Any) -> None:
     ratios: List[float] = []
     session.host.observers.append(lambda s: ratios.append(
         s.mgr.get("pg_status").get("misplaced_ratio", 0.0)))
@@ -170,7 +179,7 @@ def test_merge(session: Any) -> None:
     assert any(e["pg_placement_num"] < e["pg_num"] for e in seen)
     assert sum(pg.pool_id == 1 for pg in session.cluster.pgs.values()) == 20
     assert set(session.cluster.map.up) == set(session.cluster.pgs)
-    assert session.cluster.map.upmap_items == {}              # the mgr has taken it away
+    assert session.cluster.map.upmap_items == {}              # the mgr has removed it
     assert stored(session, "rbd") == start and sum(used(session).values()) == total
     assert raw_of(session.cluster) == recompute_raw(session.cluster)
     check_accounts(session)
@@ -178,10 +187,10 @@ def test_merge(session: Any) -> None:
     assert max(sizes) == pytest.approx(2 * min(sizes), rel=0.01)
 
 
-def test_a_pool_in_transition_waits_for_a_mgr_and_for_health(session: Any) -> None:
+def test_pgp_num_steps_wait_for_a_mgr_and_for_health(session: Any) -> None:
     run(session, "sim osd down 3", "sim run 5s", "sim pool pg_num rbd 64", "sim run 2m")
     entry = pool(session, "rbd")
-    assert (entry["pg_num"], entry["pg_placement_num"]) == (64, 32)   # degraded: no further
+    assert (entry["pg_num"], entry["pg_placement_num"]) == (64, 32)   # no step while degraded
     run(session, "sim osd up 3", "sim run 1m")
     assert pool(session, "rbd")["pg_placement_num"] > 32
     run(session, "sim mgr fail takeover=1h", "sim run 1m")

@@ -1,4 +1,4 @@
-"""Primary affinity, and pools in which some shards cannot lead (EC optimizations, Ceph 20)."""
+"""Primary affinity, and pools with nonprimary shards (EC optimizations, Ceph 20)."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def ask(session: Any) -> Dict[str, Any]:
     return dict(session.mgr.get_osdmap().pg_to_up_acting_osds(2, 0))
 
 
-def test_a_lasting_pg_temp_is_kept_primary_first(make_session: Callable[..., Any]) -> None:
-    """Seen on 20.2.4, with just these OSDs; the PG is clean, nothing is misplaced."""
+def test_permanent_pg_temp_is_stored_primary_first(make_session: Callable[..., Any]) -> None:
+    """As seen on 20.2.4 with these OSDs; the PG is clean, nothing is misplaced."""
     up = [1, 5, 3, 0, 8, 6]
     session = optimized(make_session, up)
     assert session.mgr.get("osd_map")["pg_temp"] == []
@@ -38,7 +38,7 @@ def test_a_lasting_pg_temp_is_kept_primary_first(make_session: Callable[..., Any
     assert session.mgr.get("osd_map")["pg_temp"] == []
 
 
-def test_a_move_under_a_lasting_pg_temp(make_session: Callable[..., Any]) -> None:
+def test_move_under_a_permanent_pg_temp(make_session: Callable[..., Any]) -> None:
     session = optimized(make_session, [1, 5, 3, 0, 8, 6])
     session.command("sim osd primary-affinity 1 0")
     session.command("osd pg-upmap-items 2.0 0 7")

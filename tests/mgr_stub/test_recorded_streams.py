@@ -1,4 +1,4 @@
-"""Streams of events as real clusters have answered them, held against the simulator in each run.
+"""Recorded streams of events on real clusters, replayed on the simulator.
 
 New ones: `python3 -m tests.ceph.conformance.play MAJOR STEPS SEED FILE`.
 """
@@ -30,7 +30,7 @@ def test_as_the_real_cluster(path: Path) -> None:
     assert not result.unknown, "\n".join(said)
 
 
-def test_a_difference_is_told() -> None:
+def test_difference_is_reported() -> None:
     recording = Recording.load(FOLDER / "ceph16-seed9.json.xz")
     pg = recording.steps[0]["view"]["pgs"]["2.0"]
     pg["acting"] = list(reversed(pg["acting"]))

@@ -1,4 +1,4 @@
-"""Who may backfill: slots, priorities, and targets that refuse."""
+"""Reservations of backfill: slots, priorities, and targets that refuse."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ def test_no_osd_has_more_than_its_slots(make_session: MakeSession, limit: int) -
     session = make_session(crush_state(6, 2, [RBD]))
     seen: List[int] = []
 
-    def look(_: Any) -> None:
+    def observe(_: Any) -> None:
         for table in slots(session):
             seen.extend(table.values())
-    session.host.observers.append(look)
+    session.host.observers.append(observe)
     run(session, f"config set osd osd_max_backfills {limit}", "sim osd out 3 8", "sim run idle")
     assert max(seen) == limit
 
 
-def test_an_osd_may_have_a_limit_of_its_own(make_session: MakeSession) -> None:
+def test_max_backfills_of_a_single_osd(make_session: MakeSession) -> None:
     session = make_session(clusters.state(
         [clusters.pg(f"2.{n}", [n, 5 - n, 6]) for n in range(3)], osds=8))
     run(session, "config set osd.7 osd_max_backfills 2",
@@ -50,13 +50,13 @@ def test_an_osd_may_have_a_limit_of_its_own(make_session: MakeSession) -> None:
     assert states(session) == {"active+remapped+backfilling": 2, "active+remapped+backfill_wait": 1}
 
 
-def test_degraded_goes_first_and_takes_slots_away(make_session: MakeSession) -> None:
+def test_degraded_pgs_go_first_and_preempt(make_session: MakeSession) -> None:
     session = make_session(clusters.state(
         [clusters.pg("2.0", [0, 1, 2]), clusters.pg("2.1", [3, 1, 4])], osds=12))
     run(session, "sim flag set norebalance", "osd pg-upmap-items 2.0 2 7", "sim run 2s",
         "sim flag unset norebalance", "sim run 1s")
     assert states(session) == {"active+remapped+backfilling": 1, "active+clean": 1}
-    # osd.4's shard goes to the same target; its PG lacks a copy then
+    # osd.4's shard moves to the same target, and its PG lacks a copy
     run(session, "osd pg-upmap-items 2.1 4 7", "sim osd down 4")
     session.cluster.pgs["2.1"].held = (3, 1)
     run(session, "sim run 2s")
@@ -65,17 +65,17 @@ def test_degraded_goes_first_and_takes_slots_away(make_session: MakeSession) -> 
     assert pg_reports.state_of(session.cluster, session.cluster.pgs["2.0"]) == (
         "active+remapped+backfill_wait")
     arrived = session.cluster.pgs["2.0"].transfers[0, 7].copied
-    assert arrived > 0                                # it goes on from there later
+    assert arrived > 0                                # it continues from there later
 
 
 def left(session: Any, degraded: bool) -> float:
-    """Bytes that PGs still copy, those that lack copies or the others."""
+    """Bytes still to be copied by degraded PGs or by the others."""
     return sum(pg.remaining_bytes() for pg in session.simulation.backfill.moving()
                if ("degraded" in pg_reports.state_of(session.cluster, pg)) == degraded)
 
 
-def test_norebalance_lets_degraded_pgs_through(make_session: MakeSession) -> None:
-    """Those that a flag stops say `backfilling` all the same, as real ones do."""
+def test_norebalance_does_not_stop_degraded_pgs(make_session: MakeSession) -> None:
+    """PGs that a flag stops report `backfilling`, as real ones do."""
     session = make_session(crush_state(6, 2, [RBD]))
     run(session, "sim log-recovery on")
     run(session, "sim flag set norebalance", "sim osd out 3", "sim run 5s")
@@ -99,9 +99,9 @@ def test_norebalance_lets_degraded_pgs_through(make_session: MakeSession) -> Non
     check_accounts(session)
 
 
-def test_what_is_on_its_way_counts_against_the_target(make_session: MakeSession) -> None:
+def test_bytes_in_flight_count_against_the_target(make_session: MakeSession) -> None:
     state = clusters.state([clusters.pg("2.0", [0, 1, 2]), clusters.pg("2.1", [3, 1, 2])], osds=8)
-    # room for one and a half
+    # free space for one and a half
     state["pg_dump"]["pg_map"]["osd_stats"][7]["statfs"]["available"] = (
         10 * GIB + PG_BYTES * 3 // 2)
     session = make_session(state)
@@ -113,7 +113,7 @@ def test_what_is_on_its_way_counts_against_the_target(make_session: MakeSession)
     assert states(session) == {"active+clean": 1, "active+remapped+backfill_toofull": 1}
 
 
-def test_a_full_target_is_asked_again(make_session: MakeSession) -> None:
+def test_full_target_is_asked_again_after_the_retry_interval(make_session: MakeSession) -> None:
     state = clusters.state([clusters.pg("2.0", [0, 1, 2])])
     state["pg_dump"]["pg_map"]["osd_stats"][4]["statfs"]["available"] = 10 * GIB
     session = make_session(state)
@@ -125,7 +125,7 @@ def test_a_full_target_is_asked_again(make_session: MakeSession) -> None:
     assert states(session) == {"active+remapped+backfilling": 1}
 
 
-def test_a_target_that_fills_up_stops(make_session: MakeSession) -> None:
+def test_backfill_stops_when_its_target_fills_up(make_session: MakeSession) -> None:
     session = make_session(crush_state(4, 1, [("rbd", 8, 3, 0, 512 << 30)]))
     run(session, "sim backfill rate 1M", "sim osd out 3", "sim run 5m")
     assert states(session)["active+remapped+backfilling"] >= 1

@@ -33,11 +33,11 @@ def test_styles() -> None:
     old = install.install(18)
     assert sys.modules["mgr_module"] is old
     assert hasattr(old, "CLIReadCommand") and not hasattr(old, "CLICommandBase")
-    sys.modules["equilibrium_mgr"] = old              # stands for a package imported against it
+    sys.modules["equilibrium_mgr"] = old              # stands for a package that imported it
     assert install.install(16) is old
     assert "equilibrium_mgr" in sys.modules
     new = install.install(20)
-    assert "equilibrium_mgr" not in sys.modules       # must be imported anew
+    assert "equilibrium_mgr" not in sys.modules       # must be imported again
     assert not any(hasattr(new, name)
                    for name in ("CLICommand", "CLIReadCommand", "CLIWriteCommand", "Command"))
     assert not hasattr(new.MgrModule, "MODULE_OPTIONS")
@@ -70,7 +70,7 @@ def test_new_style_needs_a_registry() -> None:
     ("opt p a b --max-moves 3", ["p", ["a", "b"], 3, None, "plain"]),
     ("opt p --device-class ssd", ["p", None, None, "ssd", "plain"]),
     ("opt p --max_moves -3", ["p", None, -3, None, "plain"]),
-    ("noformat --format json", [0.5, None, False]),   # dropped without a word
+    ("noformat --format json", [0.5, None, False]),   # dropped silently
     ("noformat 0.25 blue --sure", [0.25, "blue", True]),
     ("noformat --sure false --share 1", [1.0, None, False]),
 ])
@@ -142,15 +142,15 @@ def test_options_are_typed(session: Any) -> None:
         assert got == value and type(got) is type(value)
 
 
-def test_a_running_mgr_never_hears_of_a_removal(session: Any) -> None:
-    """Seen on 16.2.15 and 20.2.4: notified, but with the old value until the mgr is another."""
+def test_running_mgr_keeps_removed_options(session: Any) -> None:
+    """Seen on 16.2.15 and 20.2.4: it is notified, but has the old value until a failover."""
     session.command("config set mgr mgr/equilibrium/count 9")
     before = session.module.notified
     session.command("config rm mgr mgr/equilibrium/count")
     assert session.module.get_module_option("count") == 9
     assert session.module.notified == before + 1
     assert session.command("config get mgr mgr/equilibrium/count")[1] == "3"
-    session.command("config set mgr mgr/equilibrium/shift 1")      # another one changes nothing
+    session.command("config set mgr mgr/equilibrium/shift 1")   # another option has no effect
     assert session.module.get_module_option("count") == 9
     session.host.failover()
     assert session.module.get_module_option("count") == 3
@@ -167,7 +167,7 @@ def test_a_removed_option_that_is_set_again(session: Any) -> None:
     ("sleep_interval", "0"), ("sleep_interval", "2 fortnights"), ("limit", "much"),
     ("ratio", "1.01"), ("ratio", "nan-nan"), ("count", "-1"), ("shift", "-6"), ("shift", "1.5"),
     ("active", "maybe"), ("aim", "odd")])
-def test_values_that_will_not_do(session: Any, name: str, text: str) -> None:
+def test_invalid_option_values(session: Any, name: str, text: str) -> None:
     before = session.module.get_module_option(name)
     rc, _, err = session.command(f"config set mgr mgr/equilibrium/{name} '{text}'")
     assert rc == -22 and err.startswith("error parsing value: ")
@@ -175,7 +175,7 @@ def test_values_that_will_not_do(session: Any, name: str, text: str) -> None:
         with pytest.raises(ValueError):
             session.module.set_module_option(name, text)
     else:
-        session.module.set_module_option(name, text)  # 16 keeps the old value without a word
+        session.module.set_module_option(name, text)  # 16 keeps the old value silently
     assert session.module.get_module_option(name) == before
 
 
@@ -218,7 +218,7 @@ def test_built_in_balancer(session: Any) -> None:
     session.command("config rm mgr mgr/balancer/active")
     session.host.failover()
     module = session.module
-    assert module.get_module_option_ex("balancer", "active") is None      # at its default: on
+    assert module.get_module_option_ex("balancer", "active") is None      # not set: on
     assert json.loads(session.command("balancer status")[1])["active"] is True
     module.set_module_option_ex("balancer", "active", "false")
     assert module.get_module_option_ex("balancer", "active") is False
@@ -259,7 +259,7 @@ def test_health_checks(session: Any) -> None:
     assert session.command("health") == (0, "HEALTH_OK", "")
 
 
-def test_what_a_module_knows_of_its_mgr(session: Any) -> None:
+def test_release_and_maps_of_the_api(session: Any) -> None:
     names = {16: "pacific", 18: "reef", 20: "tentacle"}
     assert session.module.release_name == names[session.mgr.release]
     assert f" {session.mgr.release}." in session.module.version

@@ -1,4 +1,4 @@
-"""What the simulation keeps from one reading to the next is what it would compute anew."""
+"""Cached reports are equal to recomputed ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from mgr_stub.cluster.cluster import Cluster
 from mgr_stub.simulation.reports import REPORTED
-from tests.mgr_stub.random_days import next_line, pause
+from tests.mgr_stub.random_commands import next_line, pause
 from tests.support.crush_cluster import crush_state
 
 MakeSession = Callable[..., Any]
@@ -19,7 +19,7 @@ _EVENTS = 60
 
 @pytest.fixture(scope="module")
 def state() -> Dict[str, Any]:
-    """With a PG that the simulation does not move and that others serve than those of its up."""
+    """Contains an unmovable PG whose acting set differs from its up set."""
     made = crush_state()
     stats = made["pg_dump"]["pg_map"]["pg_stats"][0]
     made["osd_dump"]["pg_upmap"] = [{"pgid": stats["pgid"], "osds": stats["up"]}]
@@ -31,7 +31,7 @@ def readings(cluster: Cluster) -> Dict[str, Any]:
     return {name: make(cluster) for name, make in REPORTED.items()}
 
 
-def read_anew(cluster: Cluster) -> Dict[str, Any]:
+def recomputed(cluster: Cluster) -> Dict[str, Any]:
     for pg in cluster.pgs.values():
         pg.forget_reports()
     cluster.invalidate_sums()
@@ -47,18 +47,18 @@ def test_readings_are_never_stale(make_session: MakeSession, state: Dict[str, An
         line = rng.choice((next_line, lambda _, rng: pause(rng)))(session, rng)
         session.command(line)
         readings(session.cluster)
-        session.simulation.idle()   # whoever asks may have it decided who copies
+        session.simulation.idle()   # this may plan the backfills
         kept = readings(session.cluster)
-        assert kept == read_anew(session.cluster), line
+        assert kept == recomputed(session.cluster), line
         assert list(kept["pg_progress"]["pgs"]) == list(session.cluster.pgs), line
         states |= {pg["state"] for pg in kept["pg_progress"]["pgs"].values()}
-    # the days must be eventful enough to tell something
+    # the run must have had backfills that waited and ran
     assert any("wait" in state for state in states) and any("ing" in state for state in states)
 
 
 @pytest.mark.parametrize("name", sorted(REPORTED))
-def test_an_older_reading_stays_what_it_was(make_session: MakeSession, state: Dict[str, Any],
-                                            name: str) -> None:
+def test_older_readings_do_not_change(make_session: MakeSession, state: Dict[str, Any],
+                                      name: str) -> None:
     session = make_session(state, release=18)
     session.command("sim osd out 3")
     before = session.mgr.get(name)

@@ -1,6 +1,6 @@
-"""Who copies is decided only when something may have changed; it makes no difference to anything.
+"""Backfills are planned only when the plan may change, with the same results.
 
-A session that decides anew at every epoch is the yardstick.
+The reference is a session that plans at every epoch.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import pytest
 
 from mgr_stub.cluster import pg_reports
 from mgr_stub.simulation.backfill import Backfill
-from tests.mgr_stub.random_days import next_line, pause
+from tests.mgr_stub.random_commands import next_line, pause
 from tests.support.crush_cluster import check_accounts, crush_state
 from tests.support.units import GIB
 
@@ -28,8 +28,8 @@ def state() -> Dict[str, Any]:
                        osd_bytes=400 * GIB)
 
 
-def picture(session: Any) -> Tuple[Any, ...]:
-    """Everything that is told about the cluster's data, to the byte."""
+def data_state(session: Any) -> Tuple[Any, ...]:
+    """Map, bytes and transfers of the cluster."""
     cluster = session.cluster
     return (cluster.map, {osd: usage.used for osd, usage in cluster.usage.items()},
             [(pgid, pg.held, pg_reports.state_of(cluster, pg), pg.toofull,
@@ -39,24 +39,24 @@ def picture(session: Any) -> Tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_spared_decisions_would_have_been_the_same(
+def test_skipped_plans_would_not_differ(
         make_session: MakeSession, state: Dict[str, Any], seed: int,
         monkeypatch: pytest.MonkeyPatch) -> None:
     plain = make_session(state, release=18)
-    yardstick = make_session(state, release=18)
-    monkeypatch.setattr(yardstick.simulation.backfill, "_all_targets_have_space", lambda: False)
-    monkeypatch.setattr(yardstick.simulation.backfill, "_replan_unless_space",
-                        yardstick.simulation.backfill.replan)
+    reference = make_session(state, release=18)
+    monkeypatch.setattr(reference.simulation.backfill, "_all_targets_have_space", lambda: False)
+    monkeypatch.setattr(reference.simulation.backfill, "_replan_unless_space",
+                        reference.simulation.backfill.replan)
     rng = random.Random(seed)
     for _ in range(_EVENTS):
         line = rng.choice((next_line, lambda _, rng: pause(rng)))(plain, rng)
-        assert plain.command(line) == yardstick.command(line)
-        assert picture(plain) == picture(yardstick), line
+        assert plain.command(line) == reference.command(line)
+        assert data_state(plain) == data_state(reference), line
     check_accounts(plain)
 
 
-def test_decisions_are_spared(make_session: MakeSession,
-                              monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unneeded_plans_are_skipped(make_session: MakeSession,
+                                    monkeypatch: pytest.MonkeyPatch) -> None:
     sessions = [make_session(crush_state(), release=18) for _ in range(2)]
     monkeypatch.setattr(sessions[1].simulation.backfill, "_all_targets_have_space", lambda: False)
     decided: Dict[Backfill, int] = {session.simulation.backfill: 0 for session in sessions}

@@ -1,4 +1,4 @@
-"""Reading and writing state files, good ones and bad ones."""
+"""Reading and writing state files, valid and invalid ones."""
 
 from __future__ import annotations
 
@@ -163,13 +163,13 @@ def spoil(keys: Any, value: Any) -> Dict[str, Any]:
     (("crush_dump", "buckets", 0, "items"), [{}]),
     (("osd_dump", "pg_upmap_items"), [{"pgid": "2.0"}]),
 ])
-def test_values_that_make_no_sense(keys: Any, value: Any) -> None:
+def test_invalid_values(keys: Any, value: Any) -> None:
     with pytest.raises(StubError) as caught:
         build_cluster(spoil(keys, value), 16)
     assert caught.value.code == -errno.EINVAL and "\n" not in caught.value.message
 
 
-def test_much_may_be_left_out() -> None:
+def test_minimal_state_file() -> None:
     state = some_state()
     state["osd_dump"] = {key: state["osd_dump"][key] for key in ("pools", "osds")}
     state["osd_dump"]["osds"] = [{"osd": osd, "weight": 0.5} for osd in range(7)]

@@ -1,4 +1,4 @@
-"""The mgr's small structures and the questions to a monitor, in the shapes that 16 and 20 have."""
+"""Read-only monitor commands and small structures of the mgr, as in 16 and 20."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_tree_has_every_osd_with_its_weights(session: Session) -> None:
     assert down["status"] == "down" and down["exists"] == 1
 
 
-def test_questions_make_no_epoch_and_no_entry_in_the_log(session: Session) -> None:
+def test_queries_make_no_epoch_and_no_log_entry(session: Session) -> None:
     epoch, entries = session.cluster.map.epoch, len(session.command_log)
     answered, stat = ask(session, "osd stat")
     assert answered and stat.startswith(f"{len(session.cluster.map.osds)} osds: ")
@@ -45,7 +45,7 @@ def test_questions_make_no_epoch_and_no_entry_in_the_log(session: Session) -> No
     assert ask(session, "osd stat")[1].endswith("\nflags norebalance,pauserd,pausewr\n")
 
 
-def test_question_without_a_monitor_is_not_answered(session: Session) -> None:
+def test_query_without_a_monitor_is_not_answered(session: Session) -> None:
     session.command("sim mon down")
     assert not ask(session, "osd stat")[0]
     session.command("sim mon up")

@@ -1,4 +1,4 @@
-"""The monitor's treatment of upmap items, after what was seen on real monitors."""
+"""Cleaning and checking of upmap items by the monitor, as seen on real monitors."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_target_without_crush_weight_is_dropped(make_session: Callable[..., Any]
     assert session.cluster.map.upmap_items == {}
 
 
-def test_host_rule_refuses_a_target_on_a_peers_host(make_session: Callable[..., Any]) -> None:
+def test_host_rule_rejects_a_target_on_a_peers_host(make_session: Callable[..., Any]) -> None:
     state = clusters.state([clusters.pg("3.0", [0, 2, 4])], osds=8, pools=[clusters.BY_HOST])
     session = make_session(state)
     assert session.command("osd pg-upmap-items 3.0 0 3")[0] == 0
@@ -76,7 +76,7 @@ def test_host_rule_refuses_a_target_on_a_peers_host(make_session: Callable[..., 
     assert session.cluster.map.up["3.0"] == (7, 2, 4)
 
 
-def test_two_takes_are_kept_apart(make_session: Callable[..., Any]) -> None:
+def test_takes_of_a_rule_are_checked_separately(make_session: Callable[..., Any]) -> None:
     state = clusters.state([clusters.pg("5.0", [0, 1, 3])], osds=8, pools=[clusters.TWO_TAKES])
     session = make_session(state)
     session.command("osd pg-upmap-items 5.0 0 5")     # an odd OSD in the place of an even one
@@ -104,7 +104,7 @@ def test_choose_limits_the_number_of_buckets(make_session: Callable[..., Any]) -
     assert session.cluster.map.up["2.0"] == (0, 3, 2)
 
 
-def test_unknown_rule_steps_do_not_hurt(make_session: Callable[..., Any]) -> None:
+def test_unknown_rule_steps_are_ignored(make_session: Callable[..., Any]) -> None:
     state = choose_osd_state()
     state["crush_dump"]["rules"][0]["steps"].insert(0, {"op": "set_choose_tries", "num": 100})
     session = make_session(state)
@@ -171,7 +171,7 @@ def test_inversion_is_undone_by_applying() -> None:
     assert apply_items(raw, items, nobody) == (2, 1, 5)
 
 
-def test_pg_that_its_items_do_not_explain_is_left_alone() -> None:
+def test_pg_with_inconsistent_items_is_unmovable() -> None:
     # osd.3 is out, so the items cannot have moved anything there, and yet it is in the set
     state = clusters.state([clusters.pg("2.0", [3, 1, 0])], items=[("2.0", [(2, 3)])])
     state["osd_dump"]["osds"][3]["weight"] = 0

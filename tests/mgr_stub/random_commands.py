@@ -1,4 +1,4 @@
-"""Random command lines for a simulated cluster: everything that may happen to it."""
+"""Random command lines for a simulated cluster."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _FLAGS = ("norebalance", "nobackfill", "norecover", "noscrub")
 
 
 def next_line(session: Session, rng: random.Random) -> str:
-    """What happens next; it may be something that is refused."""
+    """A random event; the command may be rejected."""
     cluster = session.cluster
     osd, pgid = rng.choice(sorted(cluster.map.osds)), rng.choice(sorted(cluster.pgs))
     other = rng.choice(sorted(cluster.map.osds))
@@ -36,5 +36,5 @@ def next_line(session: Session, rng: random.Random) -> str:
 
 
 def pause(rng: random.Random) -> str:
-    """Time that passes: none of note, some of a peering, some of a backfill."""
+    """A `sim run` of a fraction of a peering up to several backfills."""
     return f"sim run {rng.choice((0.3, 1, 5, 40, 300, 1800))}s"

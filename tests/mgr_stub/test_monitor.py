@@ -22,7 +22,7 @@ def test_a_batch_is_one_epoch(make_session: Callable[..., Any]) -> None:
     session = make_session(six_pgs())
     epoch = session.cluster.map.epoch
     results = session.module.send(*[upmap(f"2.{n}", 2, 4) for n in range(6)])
-    assert session.cluster.map.epoch == epoch         # nothing happens before a wait
+    assert session.cluster.map.epoch == epoch         # the epoch is made by a wait
     assert not results[0].ev.is_set()
     assert results[0].ev.wait(10)
     assert session.cluster.map.epoch == epoch + 1
@@ -38,7 +38,7 @@ def test_single_commands_are_an_epoch_each(make_session: Callable[..., Any]) -> 
     assert session.cluster.map.epoch == epoch + 3
 
 
-def test_the_second_command_for_a_pg_waits_and_wins(make_session: Callable[..., Any]) -> None:
+def test_second_command_for_a_pg_makes_the_next_epoch(make_session: Callable[..., Any]) -> None:
     session = make_session(six_pgs())
     epoch = session.cluster.map.epoch
     first, second = session.module.send(upmap("2.0", 2, 4), upmap("2.0", 2, 5))
@@ -48,7 +48,7 @@ def test_the_second_command_for_a_pg_waits_and_wins(make_session: Callable[..., 
     assert session.cluster.map.up["2.0"] == (0, 1, 5)
 
 
-def test_time_passing_makes_the_epoch_too(make_session: Callable[..., Any]) -> None:
+def test_advancing_time_makes_the_epoch(make_session: Callable[..., Any]) -> None:
     session = make_session(six_pgs())
     result, = session.module.send(upmap("2.0", 2, 4))
     session.simulation.advance(1)
@@ -73,13 +73,13 @@ def test_pool_gone_between_sending_and_the_epoch(make_session: Callable[..., Any
     assert session.cluster.pgs == {}
 
 
-def test_big_values_are_gone_after_a_failover(make_session: Callable[..., Any]) -> None:
+def test_too_large_values_are_lost_at_a_failover(make_session: Callable[..., Any]) -> None:
     session = make_session(six_pgs())
     module = session.module
     module.set_store("plan", "old")
-    module.set_store("plan", "x" * 65537)             # raises nothing
+    module.set_store("plan", "x" * 65537)             # no exception
     module.set_store("fits", "y" * 65536)
-    module.set_store("umlauts", "ü" * 40000)          # bytes count, not characters
+    module.set_store("umlauts", "ü" * 40000)          # the limit is in bytes, not characters
     assert module.get_store("plan") == "x" * 65537
     assert set(module.get_store_prefix("p")) == {"plan"}
     session.command("sim failover")
@@ -120,7 +120,7 @@ def test_core_options(make_session: Callable[..., Any]) -> None:
     assert module.get_ceph_option("target_max_misplaced_ratio") == 0.05
 
 
-def test_shapes_of_the_releases(make_session: Callable[..., Any]) -> None:
+def test_formats_of_the_releases(make_session: Callable[..., Any]) -> None:
     old = make_session(six_pgs(), release=16).mgr.get_osdmap()
     middle = make_session(six_pgs(), release=18).mgr.get_osdmap()
     new = make_session(six_pgs(), release=20).mgr.get_osdmap()
@@ -157,7 +157,7 @@ def test_every_named_structure(make_session: Callable[..., Any]) -> None:
     assert 0 < df["pools"][0]["stats"]["max_avail"] < 200 * GIB
 
 
-def test_unhealthy_pgs_are_told(make_session: Callable[..., Any]) -> None:
+def test_unhealthy_pgs_in_pg_status(make_session: Callable[..., Any]) -> None:
     sick = clusters.pg("2.1", [0, 1], state="active+undersized+degraded")
     sick["stat_sum"]["num_objects_degraded"] = 256
     lost = clusters.pg("2.2", [], state="unknown")

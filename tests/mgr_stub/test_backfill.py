@@ -1,4 +1,4 @@
-"""Backfill in virtual time, and the statistics that follow it."""
+"""Backfill in virtual time and its statistics."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def used(session: Any) -> Dict[int, int]:
     return {osd: usage.used for osd, usage in session.cluster.usage.items()}
 
 
-def test_life_of_a_move(make_session: Callable[..., Any]) -> None:
+def test_states_and_bytes_of_a_move(make_session: Callable[..., Any]) -> None:
     session = make_session(two_pgs())
     before = used(session)
     pg = session.cluster.pgs["2.0"]
     session.command("osd pg-upmap-items 2.0 2 4")
     osdmap = session.mgr.get_osdmap()
-    # right after the command acting is up, and nothing counts as misplaced yet
+    # right after the command acting equals up, and nothing is misplaced yet
     assert osdmap.pg_to_up_acting_osds(2, 0)["acting"] == [0, 1, 4]
     assert "misplaced_ratio" not in session.mgr.get("pg_status")
 
@@ -68,7 +68,7 @@ def test_life_of_a_move(make_session: Callable[..., Any]) -> None:
     assert "misplaced_objects" not in session.mgr.get("pg_status")
 
 
-def test_it_takes_as_long_as_the_bytes_do(make_session: Callable[..., Any]) -> None:
+def test_duration_of_a_move(make_session: Callable[..., Any]) -> None:
     session = make_session(two_pgs())
     session.command("osd pg-upmap-items 2.0 2 4")
     start = session.clock.now + backfill.PEERING_SECONDS
@@ -87,13 +87,13 @@ def test_max_backfills_of_the_target(make_session: Callable[..., Any]) -> None:
     states = sorted(pg_reports.state_of(session.cluster, pg) for pg in session.cluster.pgs.values())
     assert states == ["active+remapped+backfill_wait", "active+remapped+backfilling"]
     session.command("config set osd osd_max_backfills 2")
-    session.command("osd set noout")                  # any epoch makes OSDs look again
+    session.command("osd set noout")                  # any epoch causes a new plan
     session.command("sim run 2s")
     states = [pg_reports.state_of(session.cluster, pg) for pg in session.cluster.pgs.values()]
     assert states == ["active+remapped+backfilling"] * 2
 
 
-def test_copies_share_the_speed_of_an_osd(make_session: Callable[..., Any]) -> None:
+def test_transfers_share_the_rate_of_an_osd(make_session: Callable[..., Any]) -> None:
     session = make_session(clusters.state(
         [clusters.pg("2.0", [0, 1, 2]), clusters.pg("2.1", [1, 0, 3])]))
     session.command("config set osd osd_max_backfills 4")
@@ -118,7 +118,7 @@ def test_erasure_coded_positions_count(make_session: Callable[..., Any]) -> None
     assert session.mgr.get("pg_stats")["pg_stats"][0]["acting"] == [5, 1, 2]
 
 
-def test_a_move_taken_back_halfway_leaves_nothing(make_session: Callable[..., Any]) -> None:
+def test_cancelled_move_leaves_no_bytes(make_session: Callable[..., Any]) -> None:
     session = make_session(two_pgs())
     before = used(session)
     session.command("osd pg-upmap-items 2.0 2 4")
@@ -132,7 +132,7 @@ def test_a_move_taken_back_halfway_leaves_nothing(make_session: Callable[..., An
     assert statistics.osd_stats(session.cluster)[4]["num_pgs"] == 0
 
 
-def test_a_move_to_elsewhere_halfway_keeps_the_other_copies(
+def test_retargeted_move_keeps_other_transfers(
         make_session: Callable[..., Any]) -> None:
     session = make_session(two_pgs())
     before = used(session)
@@ -147,7 +147,7 @@ def test_a_move_to_elsewhere_halfway_keeps_the_other_copies(
     assert sum(used(session).values()) == sum(before.values())
 
 
-def test_flags_stop_it(make_session: Callable[..., Any]) -> None:
+def test_norebalance_stops_a_move(make_session: Callable[..., Any]) -> None:
     session = make_session(two_pgs())
     session.command("osd set norebalance")
     session.command("osd pg-upmap-items 2.0 2 4")
@@ -167,7 +167,7 @@ def test_target_too_full(make_session: Callable[..., Any]) -> None:
     session.command("sim run 5m")
     pg = session.cluster.pgs["2.0"]
     assert pg_reports.state_of(session.cluster, pg) == "active+remapped+backfill_toofull"
-    assert session.command("sim run idle")[0] == 0    # nothing moves, and that is that
+    assert session.command("sim run idle")[0] == 0    # nothing moves
 
 
 def test_empty_pgs_move_too(make_session: Callable[..., Any]) -> None:
@@ -177,7 +177,7 @@ def test_empty_pgs_move_too(make_session: Callable[..., Any]) -> None:
     assert session.cluster.pgs["2.0"].held == (0, 1, 4)
 
 
-def test_a_file_in_the_middle_of_a_backfill_goes_on() -> None:
+def test_backfill_of_a_state_file_continues() -> None:
     state = clusters.state([clusters.pg("2.0", [0, 1, 4], acting=[0, 1, 2], misplaced=64,
                                         state="active+remapped+backfilling")],
                            items=[("2.0", [(2, 4)])])
@@ -186,7 +186,7 @@ def test_a_file_in_the_middle_of_a_backfill_goes_on() -> None:
     before = cluster.usage[4].used
     assert statistics.pg_status(cluster)["misplaced_objects"] == 64
     simulation.advance(3600)
-    # three quarters were there already, and in the file's figures
+    # three quarters have arrived and are in the file's figures
     assert cluster.usage[4].used - before == pytest.approx(PG_BYTES / 4, rel=0.01)
     assert cluster.map.pg_temp == {}
     assert pg_reports.state_of(cluster, cluster.pgs["2.0"]) == "active+clean"

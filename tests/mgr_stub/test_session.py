@@ -37,7 +37,7 @@ def test_virtual_time_and_rounds(session: Any) -> None:
     assert session.module.steps[-1] == start + 360
 
 
-def test_rounds_that_are_asked_for(session: Any) -> None:
+def test_requested_rounds(session: Any) -> None:
     session.command("sim run 1s")
     assert len(session.module.steps) == 1
     session.command("config set mgr mgr/equilibrium/sleep_interval 10")
@@ -47,7 +47,7 @@ def test_rounds_that_are_asked_for(session: Any) -> None:
     assert [moment - session.clock.start for moment in session.module.steps] == [0, 1, 11, 21]
 
 
-def test_a_wakeup_in_every_round_does_not_stop_time(session: Any) -> None:
+def test_wakeup_in_every_round_does_not_stop_time(session: Any) -> None:
     session.module.work = session.module.wakeup.set
     session.command("sim run 2m")
     assert session.clock.elapsed() == 120
@@ -91,7 +91,7 @@ def test_unknown_sim_lines(session: Any, line: str, text: str) -> None:
     assert (rc, out) == (-22, "") and text in err and "\n" not in err
 
 
-def test_saving_where_one_cannot(session: Any, tmp_path: Path) -> None:
+def test_errors_of_saving(session: Any, tmp_path: Path) -> None:
     rc, _, err = session.command(f"sim save {tmp_path}/no/such/folder.json")
     assert rc == -2 and "cannot be written" in err
     assert session.command("sim pool rm nothing") == (-2, "", "pool 'nothing' does not exist")
