@@ -25,7 +25,7 @@ class PlanJob:
 
 
 class PlanQueue:
-    """Takes named and automatic plans in turns, so that neither waits for more than one of the other.
+    """Takes named and automatic plans in turns: neither waits for more than one of the other.
 
     Used by the commands, the serve loop and the job thread at once.
     """

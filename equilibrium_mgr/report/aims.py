@@ -1,4 +1,4 @@
-"""What the aims would come to, side by side: part of `eval <plan>`."""
+"""The effects of plans with each aim side by side: part of `eval <plan>`."""
 from __future__ import annotations
 
 from typing import Any, Dict, List, Optional
@@ -10,12 +10,12 @@ from ..runtime.formatting import format_bytes, format_ratio, table
 
 
 def aims_json(plan: Plan, comparison: Optional[AimComparison]) -> Dict[str, Any]:
-    """The plan's own aim and those compared with it; figures are null until they are there."""
+    """Aim → figures of the plan and of those compared with it; null until they are computed."""
     return {aim: figures._asdict() for aim, figures in _figures(plan, comparison).items()}
 
 
 def aims_table(plan: Plan, comparison: Optional[AimComparison]) -> str:
-    """One line an aim, and what there is to say about those that have no figures."""
+    """One line for each aim, and notes about those without figures."""
     aims = _figures(plan, comparison)
     classes = list(plan.after.classes)
     rows = [_row(aim + (" (this plan)" if aim == plan.aim else ""), figures, classes)
@@ -25,7 +25,7 @@ def aims_table(plan: Plan, comparison: Optional[AimComparison]) -> str:
 
 
 def _figures(plan: Plan, comparison: Optional[AimComparison]) -> Dict[str, AimFigures]:
-    """In the order of AIMS; an aim that this release does not know comes last."""
+    """Aim → figures in the order of AIMS; an aim that this release does not know comes last."""
     known = dict(comparison.aims) if comparison is not None else {}
     known[plan.aim] = figures_of(plan)
     return {aim: known[aim] for aim in list(AIMS) + [plan.aim] if aim in known}
@@ -49,8 +49,8 @@ def _notes(plan: Plan, aims: Dict[str, AimFigures],
     epochs = sorted({figures.osdmap_epoch for figures in aims.values()
                      if figures.osdmap_epoch is not None} - {plan.epoch})
     if epochs:
-        notes.append("the plan was made at osdmap epoch %d, the others at %s" % (
-            plan.epoch, ", ".join(map(str, epochs))))
+        notes.append(f"the plan was made at osdmap epoch {plan.epoch}, the others at"
+                     f" {', '.join(map(str, epochs))}")
     if comparison is not None and not comparison.options_known:
         notes.append("this mgr does not know the limits that the plan was made with: the others"
                      " have those of the present settings")

@@ -1,4 +1,4 @@
-"""How a command answers: data for machines, text for people, one sentence for errors."""
+"""The answer of a command: data for programs, text for operators, one sentence for errors."""
 from __future__ import annotations
 
 import errno
@@ -14,15 +14,15 @@ CommandResult = Tuple[int, str, str]
 
 
 class CommandAnswer(NamedTuple):
-    """What a command has to say; `data` must be JSON-ready."""
+    """The answer of a command that succeeded; `data` is JSON-ready."""
 
     data: Any
     plain: str
-    note: str = ""    # goes to stderr beside a success
+    note: str = ""    # for stderr, although the command succeeded
 
 
 class CommandError(Exception):
-    """A command that cannot be carried out: a negative errno and one sentence."""
+    """Raised where a command cannot be carried out, with an errno and one sentence."""
 
     def __init__(self, errno_code: int, sentence: str) -> None:
         super().__init__(sentence)

@@ -1,4 +1,4 @@
-"""`eval`: how good a placement is, and what a plan would make of it."""
+"""`eval`: figures of a placement, and of what a plan makes of it."""
 from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, Optional
@@ -16,15 +16,16 @@ _LOOK_STARTED = "; a new look has been started"
 
 def evaluate_cluster(usage: Usage, bounds: Mapping[str, float], epoch: int, age_seconds: float,
                      now: Optional[Mapping[str, ClassUsage]] = None,
-                     snapshot: Optional[Snapshot] = None, look_started: bool = False) -> CommandAnswer:
+                     snapshot: Optional[Snapshot] = None,
+                     look_started: bool = False) -> CommandAnswer:
     """The placement as it will be once everything in flight has arrived.
 
-    `bounds`: device class → the lowest highest utilization that the rules allow, where known.
-    `now`: the classes as OSDs report them. `snapshot` tells which OSDs are held to a share.
-    `look_started`: newer figures are being made.
+    `bounds`: device class → lowest maximum of the utilization that the rules allow, where known.
+    `now`: the classes as OSDs report them. `snapshot` has the OSDs that are held to a share.
+    `look_started`: newer figures are on their way.
     """
-    head = "osdmap epoch %d, seen %s ago%s" % (
-        epoch, format_duration(age_seconds), _LOOK_STARTED if look_started else "")
+    head = (f"osdmap epoch {epoch}, seen {format_duration(age_seconds)} ago"
+            f"{_LOOK_STARTED if look_started else ''}")
     held = "\n".join(held_sentences(snapshot)) if snapshot is not None else ""
     plain = "\n\n".join([head, class_table(usage.classes, bounds, now)]
                         + ([held] if held else []) + [pool_table(usage.pools)])
@@ -36,7 +37,7 @@ def evaluate_cluster(usage: Usage, bounds: Mapping[str, float], epoch: int, age_
 
 
 def evaluate_pool(name: str, usage: Usage, epoch: int, age_seconds: float) -> CommandAnswer:
-    """One pool's free space and what limits it."""
+    """The free space of one pool, and the OSD that limits it."""
     pools = {name: usage.pools[name]}
     return CommandAnswer({"osdmap_epoch": epoch, "snapshot_age_seconds": age_seconds,
                    "pools": pools_json(pools)}, pool_table(pools))
@@ -44,14 +45,15 @@ def evaluate_pool(name: str, usage: Usage, epoch: int, age_seconds: float) -> Co
 
 def evaluate_plan(name: str, plan: Plan, comparison: Optional[AimComparison] = None,
                   epoch: Optional[int] = None) -> CommandAnswer:
-    """A plan's effect: the same figures before and after, what they cost, and the other aims'.
-    `epoch`: of the osdmap that was seen last."""
-    head = "plan %s, aim %s: %d moves, %s, %s of pool space gained (%s)" % (
-        name, plan.aim, len(plan.moves), format_bytes(plan.bytes),
-        format_bytes(plan.gained_bytes), plan.stop_reason)
+    """A plan's figures before and after, its bytes and moves, and those of the other aims.
+
+    `epoch`: of the newest osdmap.
+    """
+    head = (f"plan {name}, aim {plan.aim}: {len(plan.moves)} moves, {format_bytes(plan.bytes)},"
+            f" {format_bytes(plan.gained_bytes)} of pool space gained ({plan.stop_reason})")
     if epoch is not None and epoch > plan.epoch:
-        head += ("\nmade at osdmap epoch %d, now it is %d: what stands before the arrows, and as"
-                 " FREE BEFORE, is of then" % (plan.epoch, epoch))
+        head += (f"\nmade at osdmap epoch {plan.epoch}, now it is {epoch}: what stands before the"
+                 " arrows, and as FREE BEFORE, is of then")
     plain = "\n\n".join([head, _class_changes(plan), _pool_changes(plan.before, plan.after),
                          aims_table(plan, comparison), skipped_text(plan.skipped)])
     data = {"plan": name, "aim": plan.aim, "osdmap_epoch": plan.epoch, "moves": len(plan.moves),
@@ -64,12 +66,13 @@ def evaluate_plan(name: str, plan: Plan, comparison: Optional[AimComparison] = N
 
 
 def usage_json(usage: Usage, bounds: Mapping[str, float]) -> Dict[str, Any]:
+    """Figures of classes and pools, JSON-ready."""
     return {"classes": classes_json(usage.classes, bounds), "pools": pools_json(usage.pools)}
 
 
 def classes_json(classes: Dict[str, ClassUsage], bounds: Mapping[str, float],
                  now: Optional[Mapping[str, ClassUsage]] = None) -> Dict[str, Any]:
-    """With `now`, the fullest OSD as it is now beside what it will be."""
+    """Device class → figures, JSON-ready; with `now` also those of the present."""
     found: Dict[str, Any] = {}
     for name, c in classes.items():
         found[name] = dict(c._asdict(), histogram=list(c.histogram), bound=bounds.get(name))
@@ -82,13 +85,17 @@ def classes_json(classes: Dict[str, ClassUsage], bounds: Mapping[str, float],
 
 
 def pools_json(pools: Dict[str, PoolSpace]) -> Dict[str, Any]:
+    """Pool name → figures, JSON-ready."""
     return {name: p._asdict() for name, p in pools.items()}
 
 
 def class_table(classes: Dict[str, ClassUsage], bounds: Mapping[str, float],
                 now: Optional[Mapping[str, ClassUsage]] = None) -> str:
-    """USED and MAX NOW, the fullest OSD, are as OSDs report them; all else is once everything in
-    flight has arrived."""
+    """One line for each device class.
+
+    USED and MAX NOW, the fullest OSD, are as OSDs report them; the other columns are for the time
+    when everything in flight has arrived.
+    """
     head = ["CLASS", "OSDS", "SIZE", "USED", "MAX NOW", "MAX", "BOUND", "MIN", "MEAN", "STDDEV",
             "FULLEST", "0%..100%"]
     rows = [[name, str(c.osds), format_bytes(c.size_bytes),
@@ -104,6 +111,7 @@ def class_table(classes: Dict[str, ClassUsage], bounds: Mapping[str, float],
 
 
 def pool_table(pools: Dict[str, PoolSpace]) -> str:
+    """One line for each pool."""
     rows = [[name, str(p.pool_id), format_bytes(p.stored_bytes), format_bytes(p.free_bytes),
              _osd(p.limiting_osd), _bytes_or_blank(p.max_avail_bytes)]
             for name, p in pools.items()]
@@ -111,7 +119,7 @@ def pool_table(pools: Dict[str, PoolSpace]) -> str:
 
 
 def skipped_text(skipped: Dict[str, int]) -> str:
-    """What stayed out of the plan, one reason a line."""
+    """How many PGs could not be moved, one reason a line."""
     if not skipped:
         return ""
     return "\n".join(["not moved:"] + [f"  {count:6}  {reason}"

@@ -1,4 +1,4 @@
-"""`explain <osd>`: how full it is, how full it could be, and what is in the way."""
+"""`explain <osd>`: its utilization, the utilization that it could have, and the obstacles."""
 from __future__ import annotations
 
 from typing import Any, Dict, List, Optional, Tuple
@@ -11,18 +11,19 @@ from ..snapshot.model import Osd, Snapshot
 from ..snapshot.operator_weights import held_sentence
 from .bound_text import describe_bound
 
-#: JSON-ready facts, and the sentences that say the same.
+#: JSON-ready facts, and the same as sentences.
 Facts = Tuple[Dict[str, Any], List[str]]
 
-#: Utilizations nearer than this are the same to people.
+#: Utilizations that differ by less count as equal.
 SAME = 0.0005
 
 
 def explain_osd(number: int, view: ClusterView) -> Facts:
-    """Bytes are bytes, utilizations ratios of the OSD's size."""
+    """Facts about one OSD; utilizations are ratios of its size."""
     osd = view.snapshot.osds[number]
     osd_set = set_of(number, view)
-    level = view.utilization_bounds.utilizations.get(number) if view.utilization_bounds is not None else None
+    bounds = view.utilization_bounds
+    level = bounds.utilizations.get(number) if bounds is not None else None
     limited = _limited_pools(number, view)
     too_full = [entry for entry in view.too_full if entry.osd == number]
     data = {
@@ -38,9 +39,9 @@ def explain_osd(number: int, view: ClusterView) -> Facts:
         "too_full": [entry.to_json(view.snapshot.full_ratio) for entry in too_full]}
     sentences = [_fill(osd)] + too_full_sentences(view.snapshot, too_full)
     if osd.uncompacted_bytes:
-        sentences.append("%s of that are omap that has left it, free once its RocksDB has"
-                         " compacted; 'ceph tell osd.%d compact' does that at once"
-                         % (format_bytes(osd.uncompacted_bytes), number))
+        sentences.append(f"{format_bytes(osd.uncompacted_bytes)} of that are omap that has left it,"
+                         " free once its RocksDB has compacted;"
+                         f" 'ceph tell osd.{number} compact' does that at once")
     if osd.unusable_reason():
         sentences.append(f"no shard may go to it: it is {osd.unusable_reason()}")
     else:
@@ -53,7 +54,7 @@ def explain_osd(number: int, view: ClusterView) -> Facts:
 
 
 def set_of(osd: int, view: ClusterView) -> Optional[OsdSet]:
-    """The OSDs with which it can exchange data, or None."""
+    """The set of OSDs with which an OSD can exchange data, or None."""
     if view.utilization_bounds is not None:
         for osd_set in view.utilization_bounds.sets:
             if osd in osd_set.osds:
@@ -62,6 +63,7 @@ def set_of(osd: int, view: ClusterView) -> Optional[OsdSet]:
 
 
 def set_json(osd_set: OsdSet, snapshot: Snapshot) -> Dict[str, Any]:
+    """A set of OSDs with its bound, JSON-ready."""
     binding = osd_set.binding
     return {"device_class": osd_set.device_class, "takes": list(osd_set.takes),
             "osds": list(osd_set.osds), "bound": osd_set.bound,
@@ -73,17 +75,16 @@ def set_json(osd_set: OsdSet, snapshot: Snapshot) -> Dict[str, Any]:
 
 def _fill(osd: Osd) -> str:
     now, then = osd.utilization, osd.target_utilization
-    named = "osd.%d (class %s, %s)" % (osd.id, osd.device_class, "host %s" % osd.host
-                                       if osd.host else "no host")
+    host = f"host {osd.host}" if osd.host else "no host"
+    named = f"osd.{osd.id} (class {osd.device_class}, {host})"
     if now is None or then is None:
         return f"{named} has no statistics"
-    said = "%s has %s of %s in use: %s" % (named, format_bytes(osd.used_bytes),
-                                           format_bytes(osd.size_bytes), format_ratio(now))
+    sentence = (f"{named} has {format_bytes(osd.used_bytes)} of {format_bytes(osd.size_bytes)}"
+                f" in use: {format_ratio(now)}")
     if not osd.inbound_bytes and not osd.outbound_bytes:
-        return said
-    return "%s; %s when %s in and %s out have moved" % (
-        said, format_ratio(then), format_bytes(osd.inbound_bytes),
-        format_bytes(osd.outbound_bytes))
+        return sentence
+    return (f"{sentence}; {format_ratio(then)} when {format_bytes(osd.inbound_bytes)} in and"
+            f" {format_bytes(osd.outbound_bytes)} out have moved")
 
 
 def _reach(osd: Osd, level: Optional[float], osd_set: Optional[OsdSet],

@@ -1,4 +1,4 @@
-"""`explain <pool>` and `explain <pgid>`: where shards may be, and what keeps them from moving."""
+"""`explain <pool>` and `explain <pgid>`: where shards may be, and what forbids moving them."""
 from __future__ import annotations
 
 from collections import Counter
@@ -17,8 +17,11 @@ from .explain_osd import Facts, set_of
 
 def explain_pool(pool: Pool, view: ClusterView, pool_ids: Optional[FrozenSet[int]],
                  stopped: Optional[str] = None) -> Facts:
-    """`pool_ids`: the pools that balancing is limited to, None for all; `stopped`: why the closed
-    loop has stopped this one. Bytes are bytes."""
+    """Facts about one pool.
+
+    `pool_ids`: the pools that balancing is limited to, None for all. `stopped`: why moves of this
+    pool were stopped because of their sizes.
+    """
     snapshot = view.snapshot
     space = view.usage.pools[pool.name]
     pgs = [pg for pg in snapshot.pgs.values() if pg.pool == pool.id]
@@ -53,11 +56,11 @@ def explain_pool(pool: Pool, view: ClusterView, pool_ids: Optional[FrozenSet[int
 
 
 def explain_pg(pg: Pg, view: ClusterView, rejected: Items) -> Facts:
-    """`rejected`: of which PGs the monitor did not keep the upmap items."""
+    """Facts about one PG. `rejected`: PGs whose upmap items the monitor did not keep."""
     snapshot = view.snapshot
     pool = snapshot.pools[pg.pool]
     items = snapshot.upmap_items.get(pg.pgid, ())
-    # a snapshot takes `up` for what it cannot tell, and such a PG is immovable
+    # a snapshot has `up` where the raw mapping is not known, and such a PG is immovable
     raw_known = not (items and pg.immovable and pg.raw == pg.up)
     raw = [_number(osd) for osd in pg.raw] if raw_known else None
     waits_for = blocked_pool_reasons(snapshot).get(pool.id)
@@ -70,8 +73,8 @@ def explain_pg(pg: Pg, view: ClusterView, rejected: Items) -> Facts:
         "rejected": refused, "waits_for": waits_for,
         "too_full": [entry.to_json(snapshot.full_ratio) for entry in too_full],
         "shards": [_shard(osd, snapshot) for osd in pg.up]}
-    sentences = ["pg %s of pool %s, %s a shard, belongs on %s" % (
-        pg.pgid, pool.name, format_bytes(pg.shard_bytes), _osds(pg.up))]
+    sentences = [f"pg {pg.pgid} of pool {pool.name}, {format_bytes(pg.shard_bytes)} a shard,"
+                 f" belongs on {_osds(pg.up)}"]
     sentences.append(f"its data is on {_osds(pg.holders)} and on its way"
                      if pg.is_moving else "its data is there")
     sentences += _origin(items, raw, pg.up)
@@ -90,14 +93,14 @@ def _limiting(number: Optional[int], view: ClusterView) -> List[str]:
     if number is None:
         return ["no OSD with statistics holds any of it"]
     osd = view.snapshot.osds[number]
-    sentences = ["osd.%d (class %s) is the OSD that is full first; it will be at %s" % (
-        number, osd.device_class, format_ratio(osd.target_utilization or 0.0))]
+    sentences = [f"osd.{number} (class {osd.device_class}) is the OSD that is full first; it will"
+                 f" be at {format_ratio(osd.target_utilization or 0.0)}"]
     osd_set = set_of(number, view)
     return sentences + ([describe_bound(osd_set, view.snapshot)] if osd_set is not None else [])
 
 
 def _domains(block: PlacementBlock, snapshot: Snapshot) -> Dict[str, Any]:
-    """What one take of a rule keeps apart."""
+    """The failure domains of one block of a rule."""
     take = block.take
     return {"take": f"osd.{take}" if take >= 0 else snapshot.crush.buckets[take].name,
             "shards": block.positions,
@@ -108,9 +111,9 @@ def _domains(block: PlacementBlock, snapshot: Snapshot) -> Dict[str, Any]:
 def _domain_sentence(block: Mapping[str, Any]) -> str:
     limits = [f"{domain['most_shards']} per {domain['type']}"
               for domain in block["domains"]] or ["1 per OSD"]
-    return "%d shard%s of each PG under %s, at most %s" % (
-        block["shards"], "" if block["shards"] == 1 else "s", block["take"],
-        " and ".join(limits))
+    plural = "" if block["shards"] == 1 else "s"
+    return (f"{block['shards']} shard{plural} of each PG under {block['take']}, at most"
+            f" {' and '.join(limits)}")
 
 
 def _immovable_sentences(immovable: Mapping[str, int], pgs: int) -> List[str]:
@@ -124,13 +127,13 @@ def _origin(items: Sequence[Tuple[int, int]], raw: Optional[Sequence[Optional[in
             up: Sequence[int]) -> List[str]:
     if not items:
         return ["CRUSH itself places it so; it has no upmap items"]
-    shown = ", ".join("osd.%d to osd.%d" % pair for pair in items)
+    shown = ", ".join(f"osd.{source} to osd.{target}" for source, target in items)
     if raw is None:
         return [f"it has upmap items: {shown}; what CRUSH alone would give is not known"]
     if list(raw) == [_number(osd) for osd in up]:
         return [f"CRUSH itself places it so; its upmap items have no effect: {shown}"]
-    return ["upmap items place it so: %s; CRUSH alone would have it on %s" % (
-        shown, _osds([NO_OSD if osd is None else osd for osd in raw]))]
+    by_crush = _osds([NO_OSD if osd is None else osd for osd in raw])
+    return [f"upmap items place it so: {shown}; CRUSH alone would have it on {by_crush}"]
 
 
 def _number(osd: int) -> Optional[int]:

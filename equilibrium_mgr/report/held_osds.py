@@ -1,4 +1,4 @@
-"""OSDs that an operator's weights hold to a share of their size: sentences, and the same as JSON."""
+"""OSDs that an operator's weights hold to a share of their size, as sentences and as JSON."""
 from __future__ import annotations
 
 from typing import Any, Dict, List
@@ -11,7 +11,7 @@ _SHOWN = 10
 
 
 def held_sentences(snapshot: Snapshot) -> List[str]:
-    """One an OSD, the first few; nothing where no weight is lowered."""
+    """A sentence for each of the first OSDs, and one that counts the rest."""
     held = [osd for _, osd in sorted(snapshot.osds.items()) if osd.share < 1.0]
     sentences = [held_sentence(osd) for osd in held[:_SHOWN]]
     if len(held) > _SHOWN:
@@ -20,8 +20,11 @@ def held_sentences(snapshot: Snapshot) -> List[str]:
 
 
 def held_json(snapshot: Snapshot) -> List[Dict[str, Any]]:
-    """`share` is a ratio of the size; `most_bytes` is what the OSD may hold by our doing, None
-    where no pool uses it."""
+    """All of them, JSON-ready.
+
+    `share` is a ratio of the size; `most_bytes` is what moves may fill the OSD to, None where no
+    pool uses it.
+    """
     limits = share_limits(snapshot)
     return [{"osd": osd.id, "share": osd.share, "held_by": osd.held_by,
              "most_bytes": limits.get(osd.id)}

@@ -1,4 +1,4 @@
-"""What `status` says of the options: what is not at its default, what is wrong, what is left out."""
+"""The options in `status`: those not at their default, bad values, what balancing leaves out."""
 from __future__ import annotations
 
 from typing import Any, Callable, Dict, List, Optional
@@ -21,12 +21,12 @@ def options_json(option: Callable[[str], Any], snapshot: Optional[Snapshot]) -> 
 
 
 def option_lines(data: Dict[str, Any]) -> List[str]:
-    """The same for people; no line where there is nothing to say."""
+    """The same as lines; none for options at their defaults."""
     lines: List[str] = []
     options = data.get("options", [])
     if options:
-        lines.append("options: %s" % ", ".join(
-            "%s=%s" % (one["name"], one["value"]) for one in options))
+        values = ", ".join(f"{one['name']}={one['value']}" for one in options)
+        lines.append(f"options: {values}")
     lines += [f"bad option: {one['name']} is {one['bad']}" for one in options if one["bad"]]
     if data.get("left_out"):
         lines.append(f"left out: {'; '.join(data['left_out'])}")

@@ -1,4 +1,4 @@
-"""`show`, `dump` and `ls`: plans for people, for shells and for programs."""
+"""`show`, `dump` and `ls`: plans as shell commands, in full, and as a list."""
 from __future__ import annotations
 
 import time
@@ -12,7 +12,7 @@ from .command_answer import CommandAnswer
 
 
 def show_plan(name: str, plan: Plan) -> CommandAnswer:
-    """The plan as shell lines that an operator can read, keep and run."""
+    """The plan as shell commands that an operator can read, keep and run."""
     commands = [change.command() for change in plan.changes]
     return CommandAnswer({"plan": name, "aim": plan.aim, "osdmap_epoch": plan.epoch,
                    "moves": moves_json(plan), "bytes": plan.bytes,
@@ -21,7 +21,7 @@ def show_plan(name: str, plan: Plan) -> CommandAnswer:
 
 
 def dump_plan(name: str, plan: Plan) -> CommandAnswer:
-    """Everything the plan holds, as JSON in either format."""
+    """Everything that the plan holds as JSON, its moves as a table."""
     data = {
         "plan": name, "aim": plan.aim, "osdmap_epoch": plan.epoch,
         "stop_reason": plan.stop_reason, "bounds": plan.bounds,
@@ -35,20 +35,20 @@ def dump_plan(name: str, plan: Plan) -> CommandAnswer:
     return CommandAnswer(data, "\n".join(_comment(name, plan) + _detail(plan)))
 
 
-def list_plans(heads: Iterable[PlanHead], making: Dict[str, PlanProgress],
+def list_plans(heads: Iterable[PlanHead], in_progress: Dict[str, PlanProgress],
                executing: Optional[str]) -> CommandAnswer:
-    """Kept plans and plans in the making."""
+    """Kept plans and plans in progress. `executing`: name of the plan that is executed."""
     plans: List[Dict[str, Any]] = []
     for head in sorted(heads, key=lambda h: h.name):
         state = "executing" if head.name == executing else "ready"
-        if head.name in making:
+        if head.name in in_progress:
             state = "planning"
         plans.append({"plan": head.name, "state": state, "aim": head.aim, "moves": head.moves,
                       "bytes": head.bytes, "gained_bytes": head.gained_bytes,
                       "osdmap_epoch": head.osdmap_epoch,
                       "created": _date(head.created_at)})
     kept = {plan["plan"] for plan in plans}
-    for progress in making.values():
+    for progress in in_progress.values():
         if progress.plan and progress.plan not in kept:
             plans.append({"plan": progress.plan, "state": "planning", "aim": progress.aim,
                           "moves": progress.moves, "bytes": None, "gained_bytes": None,
@@ -61,6 +61,7 @@ def list_plans(heads: Iterable[PlanHead], making: Dict[str, PlanProgress],
 
 
 def moves_json(plan: Plan) -> List[Dict[str, Any]]:
+    """The moves, JSON-ready; utilizations are ratios."""
     return [{"pgid": m.pgid, "from": m.source, "to": m.target, "bytes": m.bytes,
              "objects": m.objects,
              "from_utilization_before": m.source_before, "from_utilization_after": m.source_after,
@@ -69,12 +70,12 @@ def moves_json(plan: Plan) -> List[Dict[str, Any]]:
 
 
 def _comment(name: str, plan: Plan) -> List[str]:
-    lines = ["# plan %s, aim %s, made at osdmap epoch %d: %d moves, %s" % (
-        name, plan.aim, plan.epoch, len(plan.moves), format_bytes(plan.bytes))]
+    lines = [f"# plan {name}, aim {plan.aim}, made at osdmap epoch {plan.epoch}:"
+             f" {len(plan.moves)} moves, {format_bytes(plan.bytes)}"]
     for device_class, after in plan.after.classes.items():
         before = plan.before.classes[device_class]
-        lines.append("# class %s: highest utilisation %.4f -> %.4f, stddev %.4f -> %.4f" % (
-            device_class, before.max, after.max, before.stddev, after.stddev))
+        lines.append(f"# class {device_class}: highest utilisation {before.max:.4f} ->"
+                     f" {after.max:.4f}, stddev {before.stddev:.4f} -> {after.stddev:.4f}")
     lines.append(f"# predicted pool space gained: {format_bytes(plan.gained_bytes)}")
     return lines
 

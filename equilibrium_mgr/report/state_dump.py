@@ -1,6 +1,6 @@
-"""`dump-state`: the last reading as JSON, in the layout that Ceph operators' tools already use.
+"""`dump-state`: the last reading as JSON, in a layout that tools of Ceph operators use already.
 
-The layout has one key per `ceph … --format json` command that it stands for.
+It has one key for the output of each of several `ceph … --format json` commands.
 """
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from ..snapshot.reading import PgRecord, Reading
 from .command_answer import CommandAnswer, CommandError
 
 STATE_VERSION = 1
-#: Parts of the osdmap whose keys are names or addresses; placement needs none of them.
+#: Parts of the osdmap with names or addresses as keys; placement does not depend on them.
 _NAMED_IN_KEYS = ("blocklist", "range_blocklist", "crush_node_flags", "device_class_flags")
 _NAME_KEYS = ("name", "pool_name", "item_name", "rule_name")
 _ADDRESS_KEYS = ("addr", "addrs", "uuid")
 
 
 def dump_state(reading: Optional[Reading], anonymous: bool) -> CommandAnswer:
-    """The state file's content. Refuses while the cluster has not been read yet."""
+    """The reading as a state file. Raises CommandError before the first reading."""
     if reading is None:
         raise CommandError(errno.EAGAIN, "the cluster has not been looked at yet; a look has been"
-                      " started, try again")
+                           " started, try again")
     state = _state(reading)
     if anonymous:
         state = _without_names(state)
@@ -149,7 +149,7 @@ def _df(reading: Reading) -> Dict[str, Any]:
 
 
 def _without_names(state: Dict[str, Any]) -> Dict[str, Any]:
-    """The same state with pools, buckets and profiles numbered, and no trace of machines."""
+    """The state with numbers for the names of pools, buckets and profiles, without addresses."""
     osd_dump = state["osd_dump"]
     names: Dict[str, str] = {p["pool_name"]: f"pool{p['pool']}" for p in osd_dump["pools"]}
     profiles = {name: f"profile{number}" for number, name in enumerate(
@@ -178,7 +178,7 @@ def _without_names(state: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def _rename(value: Any, names: Mapping[str, str]) -> Any:
-    """A copy with every name of a pool, bucket or rule replaced, and without addresses."""
+    """A copy without addresses, every name of a pool, bucket or rule replaced."""
     if isinstance(value, dict):
         return {key: _other_name(inner, names) if key in _NAME_KEYS else _rename(inner, names)
                 for key, inner in value.items() if not key.endswith(_ADDRESS_KEYS)}

@@ -1,4 +1,4 @@
-"""Why no shard of an OSD goes elsewhere, counted: what `explain` says of a cluster that is stuck."""
+"""Counts why no shard of an OSD moves to another one: part of `explain` where nothing improves."""
 from __future__ import annotations
 
 from collections import Counter
@@ -12,19 +12,22 @@ from ..settings import Settings
 from ..snapshot.model import Osd, Pg, Snapshot
 
 FILL_LIMIT, SHARE, PRESENT, RULE, NO_GAIN = "fill_limit", "share", "present", "rule", "no_gain"
-_SAID = {
-    FILL_LIMIT: "would fill an OSD beyond %.4f (fill_limit)",
+_OBSTACLES = {
+    FILL_LIMIT: "would fill an OSD beyond {fill_limit:.4f} (fill_limit)",
     SHARE: "would fill an OSD beyond the share that its weights hold it to",
     PRESENT: "lead to an OSD that has a shard of the PG",
     RULE: "are not what the CRUSH rule could place",
     NO_GAIN: "are allowed, but gain too little or nothing"}
-#: Of a larger cluster about so many ways are counted: this runs in the command's thread.
+#: About this many ways are counted at most: this runs in the thread of the commands.
 _MOST_WAYS = 50_000
 
 
 def refusals(osd: int, snapshot: Snapshot, settings: Settings, rejected: Items) -> Dict[str, Any]:
-    """`kept`: shards of the OSD by the reason for which they stay; `ways` (a shard and another OSD
-    of its rule that takes shards) by what is against them."""
+    """JSON-ready counts of what keeps the shards of an OSD.
+
+    `kept`: reason → shards that may not move at all. `ways`: obstacle → pairs of another shard and
+    an OSD of its rule that can take shards.
+    """
     limit = effective_fill_limit(settings.fill_limit, snapshot.backfillfull_ratio)
     shares = share_limits(snapshot) if settings.respect_weights else {}
     kept: Counter[str] = Counter()
@@ -35,11 +38,11 @@ def refusals(osd: int, snapshot: Snapshot, settings: Settings, rejected: Items) 
         if osd not in pg.up:
             continue
         shards += 1
-        stays = _stays(pg, snapshot, settings, rejected)
+        stays = _reason_to_stay(pg, snapshot, settings, rejected)
         if stays is not None:
             kept[stays] += 1
         elif counted < _MOST_WAYS:
-            found = [_against(pg, pg.up.index(osd), target, snapshot, limit, shares.get(target.id))
+            found = [_obstacle(pg, pg.up.index(osd), target, snapshot, limit, shares.get(target.id))
                      for target in _targets(pg, osd, snapshot)]
             ways.update(found)
             counted += len(found)
@@ -48,19 +51,18 @@ def refusals(osd: int, snapshot: Snapshot, settings: Settings, rejected: Items) 
 
 
 def refusal_sentences(data: Dict[str, Any]) -> List[str]:
-    """The same, the most frequent first."""
-    sentences = ["%d of the %d shards on osd.%d stay: %s" % (
-        count, data["shards"], data["osd"], reason)
-        for reason, count in Counter(data["kept"]).most_common()]
+    """The counts as sentences, the most frequent first."""
+    sentences = [f"{count} of the {data['shards']} shards on osd.{data['osd']} stay: {reason}"
+                 for reason, count in Counter(data["kept"]).most_common()]
     tried = sum(data["ways"].values())
     for reason, count in Counter(data["ways"]).most_common():
-        said = _SAID[reason] % data["fill_limit"] if reason == FILL_LIMIT else _SAID[reason]
-        sentences.append("%d of %d ways for a shard of osd.%d to another OSD %s" % (
-            count, tried, data["osd"], said))
+        sentences.append(f"{count} of {tried} ways for a shard of osd.{data['osd']} to another OSD"
+                         f" {_OBSTACLES[reason].format(fill_limit=data['fill_limit'])}")
     return sentences
 
 
-def _stays(pg: Pg, snapshot: Snapshot, settings: Settings, rejected: Items) -> Optional[str]:
+def _reason_to_stay(pg: Pg, snapshot: Snapshot, settings: Settings,
+                    rejected: Items) -> Optional[str]:
     pool = snapshot.pools[pg.pool]
     if settings.pool_ids is not None and pg.pool not in settings.pool_ids:
         return "pool_ids leaves out their pools"
@@ -77,7 +79,7 @@ def _targets(pg: Pg, osd: int, snapshot: Snapshot) -> List[Osd]:
     return [target for target in found if target is not None and target.unusable_reason() is None]
 
 
-def _against(pg: Pg, position: int, target: Osd, snapshot: Snapshot, fill_limit: float,
+def _obstacle(pg: Pg, position: int, target: Osd, snapshot: Snapshot, fill_limit: float,
              share_bytes: Optional[int]) -> str:
     rule, filled = snapshot.pools[pg.pool].rule, target.target_bytes + pg.shard_bytes
     assert rule is not None

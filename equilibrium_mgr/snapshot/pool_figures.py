@@ -69,7 +69,7 @@ class PoolFigures:
                           and (self._tells_omap_objects or not self._omap_objects))
 
     def figures(self, full: Optional[PgFigures], num_bytes: int) -> PgFigures:
-        """Present figures of a PG that has reported; 0 objects only where it is empty for certain."""
+        """Present figures of a PG that has reported; 0 objects only where it is certainly empty."""
         if full is not None and self._is_unchanged and full.num_objects:
             return full
         objects, omap, omap_objects = self._shares

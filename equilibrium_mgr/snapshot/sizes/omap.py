@@ -4,8 +4,8 @@ PG statistics show 0 until the PG's deep scrub, days or weeks later. The pool's 
 (`store_stats.omap_allocated`, raw bytes of all copies) have what the OSDs' RocksDB has written out,
 without its write buffers. Since Ceph 18 those are small (16 MiB, not 256), so the rest of the
 pool's figure is apportioned to the PGs without one, by their objects. Before Ceph 18 that is only a
-lower limit: it counts, but a PG of which more than a few objects have omap is immovable until its deep
-scrub. There OSDs also free late what has left, and one plan after the other would take more.
+lower limit: it counts, but a PG of which more than a few objects have omap is immovable until its
+deep scrub. There OSDs also free late what has left, and one plan after the other would take more.
 """
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
 Ceph reports logical bytes per PG and used bytes per OSD. A shard's own part is num_bytes
 (replicated) or num_bytes ÷ k (erasure-coded) plus its omap. What devices use beyond that is
 apportioned: allocation padding and compression by the pool's own ratio of allocated to stored
-bytes, and metadata by a class-wide cost per object. The rest of a device's used bytes (an empty BlueStore
-already occupies some) belongs to no shard and does not move.
+bytes, and metadata by a class-wide cost per object. The rest of a device's used bytes (an empty
+BlueStore already occupies some) belongs to no shard and does not move.
 """
 from __future__ import annotations
 
