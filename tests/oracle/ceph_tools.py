@@ -47,8 +47,8 @@ def run_tool(tool: str, *arguments: object, check: bool = True) -> str:
     command = [tool] + [str(argument) for argument in arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     if check and done.returncode != 0:
-        raise ToolFailed("%s: rc %d: %s%s" % (" ".join(command), done.returncode,
-                                              done.stdout[-2000:], done.stderr[-2000:]))
+        raise ToolFailed(f"{' '.join(command)}: rc {done.returncode}:"
+                         f" {done.stdout[-2000:]}{done.stderr[-2000:]}")
     return done.stdout
 
 

@@ -32,8 +32,8 @@ def ceph_tools_present() -> None:
     """Fails every test where the real tools are missing."""
     missing = missing_tools()
     if missing:
-        pytest.fail("the oracle tests were asked for, but %s is not on the PATH"
-                    % " and ".join(missing), pytrace=False)
+        pytest.fail(f"the oracle tests were asked for, but {' and '.join(missing)} is not on the"
+                    " PATH", pytrace=False)
 
 
 @pytest.fixture(scope="session")
@@ -48,7 +48,7 @@ def pytest_generate_tests(metafunc: Any) -> None:
         cases = [(shape, variant, seed) for shape in SHAPES for variant in VARIANTS
                  for seed in range(SEEDS)]
         metafunc.parametrize("cluster", cases, indirect=True, scope="session",
-                             ids=["%s-%s-%d" % case for case in cases])
+                             ids=[f"{a}-{b}-{number}" for a, b, number in cases])
 
 
 @pytest.fixture(scope="session")
@@ -67,4 +67,4 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     if WANTED and _tally:
         counts: Dict[str, int] = dict(_tally)
         terminalreporter.section(f"oracle: osdmaptool {version()}")
-        terminalreporter.line(", ".join("%s: %d" % count for count in counts.items()))
+        terminalreporter.line(", ".join(f"{name}: {count}" for name, count in counts.items()))

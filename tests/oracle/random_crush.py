@@ -66,23 +66,24 @@ class RandomMap:
 
     def text(self) -> str:
         """The map in the text format of crushtool."""
-        lines = ["tunable %s %d" % item for item in self.tunables.items()]
+        lines = [f"tunable {name} {value}" for name, value in self.tunables.items()]
         lines += [f"device {osd} osd.{osd}{' class ' + name if name else ''}"
                   for osd, name in self.classes.items()]
-        lines += ["type %d %s" % item for item in _TYPES.items()]
+        lines += [f"type {number} {name}" for number, name in _TYPES.items()]
         for node in self.nodes:
-            lines.append("%s %s {\n id -%d" % (node.kind, node.name, node.number))
+            lines.append(f"{node.kind} {node.name} {{\n id -{node.number}")
             lines += [f" id -{number} class {name}" for name, number in node.shadows.items()]
             lines.append(" alg straw2\n hash 0")
             lines += [f" item {_name(item)} weight {weight:.5f}"
                       for item, weight in node.items]
             lines.append("}")
         for number, (kind, steps) in enumerate(self.rules):
-            lines.append("rule rule%d {\n id %d\n type %s\n min_size 1\n max_size 20" % (
-                number, number, "replicated" if kind == 1 else "erasure"))
+            type_name = "replicated" if kind == 1 else "erasure"
+            lines.append(f"rule rule{number} {{\n id {number}\n type {type_name}\n"
+                         " min_size 1\n max_size 20")
             lines += [" step " + step for step in steps] + ["}"]
         for key, entries in self.choose_args.items():
-            lines += ["choose_args %d {" % key] + entries + ["}"]
+            lines += [f"choose_args {key} {{", *entries, "}"]
         return "\n".join(lines) + "\n"
 
     def gives_buckets(self, rule: int) -> bool:
@@ -174,8 +175,8 @@ class RandomMap:
         rng = self.rng
         sets = [" ".join(f"{(weight * rng.uniform(0.5, 1.5) if rng.random() < 0.95 else 0):.5f}"
                          for _, weight in node.items) for _ in range(positions)]
-        text = "{ bucket_id -%d weight_set [ %s ]" % (
-            node.number, " ".join("[ %s ]" % weights for weights in sets))
+        weight_set = " ".join(f"[ {weights} ]" for weights in sets)
+        text = f"{{ bucket_id -{node.number} weight_set [ {weight_set} ]"
         if rng.random() < 0.3 and not self._as_grown:
             text += f" ids [ {' '.join(str(rng.randint(-500, 500)) for _ in node.items)} ]"
         return text + " }"

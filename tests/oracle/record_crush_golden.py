@@ -63,7 +63,7 @@ def _pools(folder: Path) -> Dict[str, List[int]]:
 def _text(dump: Dict[str, Any]) -> str:
     """The text format of a dump; shadow buckets stand with the ones that they shadow."""
     tunables = {**_TUNABLES, **dump.get("tunables", {})}
-    lines = ["tunable %s %d" % item for item in tunables.items()]
+    lines = [f"tunable {name} {value}" for name, value in tunables.items()]
     lines += [f"device {device['id']} osd.{device['id']} class {device['class']}"
               for device in dump["devices"]]
     lines += [f"type {entry['type_id']} {entry['name']}" for entry in dump["types"]]
@@ -73,22 +73,24 @@ def _text(dump: Dict[str, Any]) -> str:
             lines += _bucket(bucket, names)
     for rule in dump["rules"]:
         kind = "erasure" if "indep" in str(rule["steps"]) else "replicated"
-        lines.append("rule r%d {\n id %d\n type %s\n min_size 1\n max_size 20" % (
-            rule["rule_id"], rule["rule_id"], kind))
+        number = rule["rule_id"]
+        lines.append(f"rule r{number} {{\n id {number}\n type {kind}\n"
+                     " min_size 1\n max_size 20")
         lines += [" step " + _step(step) for step in rule["steps"]] + ["}"]
     for key, entries in dump["choose_args"].items():
-        lines.append("choose_args %d {" % (int(key) % 2 ** 64))
+        lines.append(f"choose_args {int(key) % 2 ** 64} {{")
         lines += [_arguments(entry) for entry in entries] + ["}"]
     return "\n".join(lines) + "\n"
 
 
 def _bucket(bucket: Dict[str, Any], names: Dict[int, str]) -> List[str]:
-    lines = ["%s %s {\n id %d" % (bucket["type_name"], bucket["name"], bucket["id"])]
+    lines = [f"{bucket['type_name']} {bucket['name']} {{\n id {bucket['id']}"]
     lines += [f" id {number} class {name.partition('~')[2]}"
               for number, name in names.items() if name.startswith(bucket["name"] + "~")]
     lines.append(" alg straw2\n hash 0")
-    lines += [" item %s weight %.5f" % (names.get(item["id"], "osd.%d" % item["id"]),
-                                        item["weight"] / 0x10000) for item in bucket["items"]]
+    for item in bucket["items"]:
+        name = names.get(item["id"], f"osd.{item['id']}")
+        lines.append(f" item {name} weight {item['weight'] / 0x10000:.5f}")
     return lines + ["}"]
 
 
@@ -102,8 +104,9 @@ def _step(step: Dict[str, Any]) -> str:
 
 
 def _arguments(entry: Dict[str, Any]) -> str:
-    text = "{ bucket_id %d weight_set [ %s ]" % (entry["bucket_id"], " ".join(
-        "[ %s ]" % " ".join("%.5f" % weight for weight in row) for row in entry["weight_set"]))
+    rows = [" ".join(f"{weight:.5f}" for weight in row) for row in entry["weight_set"]]
+    weight_set = " ".join(f"[ {row} ]" for row in rows)
+    text = f"{{ bucket_id {entry['bucket_id']} weight_set [ {weight_set} ]"
     if "ids" in entry:
         text += f" ids [ {' '.join(map(str, entry['ids']))} ]"
     return text + " }"

@@ -101,8 +101,8 @@ def _check(cluster: MappedCluster, planned: Planned) -> None:
 def _check_mapping(cluster: MappedCluster, planned: Planned, verdict: Verdict) -> None:
     """The monitor keeps every entry; each PG maps as predicted, the others as before."""
     for pgid, left in verdict.cleaned.items():
-        assert pgid not in planned.items, "%s: of %s the monitor leaves %s" % (
-            pgid, planned.items[pgid], left)
+        assert pgid not in planned.items, (
+            f"{pgid}: of {planned.items[pgid]} the monitor leaves {left}")
     for pgid, pg in verdict.pgs.items():
         assert pg.up == planned.predicted_up.get(pgid, cluster.pgs[pgid].up), pgid
 

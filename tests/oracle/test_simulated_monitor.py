@@ -26,8 +26,8 @@ def test_cleaning_of_random_items(cluster: MappedCluster, tally: Counter[str]) -
             rule_id = cluster.spec.topology.rule_id(pool.rule)
             left = clean(crush, rule_id, pool.size, raw, tuple(pairs), lambda osd: weights[osd])
             expected = verdict.cleaned.get(pgid, pairs)
-            assert list(left) == expected, "%s %s with %s: the monitor leaves %s, ours %s" % (
-                pgid, raw, pairs, expected, list(left))
+            assert list(left) == expected, (
+                f"{pgid} {raw} with {pairs}: the monitor leaves {expected}, ours {list(left)}")
             up = apply_items(raw, tuple(pairs), lambda osd: weights[osd] <= 0)
             if not cluster.spec.down:
                 assert up == verdict.pgs[pgid].up, (pgid, raw, pairs)

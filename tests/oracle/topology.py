@@ -84,21 +84,22 @@ class Topology:
 
     def text(self) -> str:
         """The map in the text format of crushtool."""
-        lines = ["tunable %s %d" % item for item in _TUNABLES.items()]
+        lines = [f"tunable {name} {value}" for name, value in _TUNABLES.items()]
         for osd, device_class in enumerate(self.classes):
-            lines.append("device %d osd.%d%s" % (
-                osd, osd, " class " + device_class if device_class else ""))
-        lines.extend("type %d %s" % item for item in enumerate(TYPES))
+            suffix = f" class {device_class}" if device_class else ""
+            lines.append(f"device {osd} osd.{osd}{suffix}")
+        lines.extend(f"type {number} {name}" for number, name in enumerate(TYPES))
         for number, bucket in enumerate(self.buckets(), start=1):
-            lines.append("%s %s {\n id -%d\n alg straw2\n hash 0" % (
-                bucket.kind, bucket.name, number))
+            lines.append(f"{bucket.kind} {bucket.name} {{\n id -{number}\n"
+                         " alg straw2\n hash 0")
             for child in bucket.children:
                 name = f"osd.{child}" if isinstance(child, int) else child.name
                 lines.append(f" item {name} weight {self.weight(child):.5f}")
             lines.append("}")
         for number, rule in enumerate(self.rules):
-            lines.append("rule %s {\n id %d\n type %s\n min_size 1\n max_size 20" % (
-                rule.name, number, "erasure" if rule.erasure else "replicated"))
+            kind = "erasure" if rule.erasure else "replicated"
+            lines.append(f"rule {rule.name} {{\n id {number}\n type {kind}\n"
+                         " min_size 1\n max_size 20")
             lines.extend(" step " + step for step in rule.steps)
             lines.append("}")
         return "\n".join(lines) + "\n"
@@ -126,9 +127,10 @@ def with_weight_set(binary: Path, crush_dump: Dict[str, Any], rng: random.Random
         weights = " ".join(f"{item['weight'] / 65536 * rng.uniform(0.8, 1.2):.3f}"
                            for item in bucket["items"])
         if weights:
-            blocks.append(" {\n  bucket_id %d\n  weight_set [\n   [ %s ]\n  ]\n }"
-                          % (bucket["id"], weights))
+            blocks.append(f" {{\n  bucket_id {bucket['id']}\n  weight_set [\n"
+                          f"   [ {weights} ]\n  ]\n }}")
     text = run_tool("crushtool", "-d", binary)
     default = 2 ** 64 - 1  # -1 as the text format writes it
-    text += "choose_args %d {\n%s\n}\n" % (default, "\n".join(blocks))
+    lines = "\n".join(blocks)
+    text += f"choose_args {default} {{\n{lines}\n}}\n"
     return compile_crush(text, folder)

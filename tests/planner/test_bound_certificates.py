@@ -47,10 +47,10 @@ def skewed_cluster(seed: int) -> Cluster:
     for number, rule in enumerate(rng.sample(sorted(SKEWED_RULES), rng.randint(1, 4)), start=1):
         cluster.pool(number, SKEWED_SIZES[rule], rule, k=2 if rule in (1, 4) else 0)
     rules = {pool.id: pool.rule for pool in cluster.snapshot().pools.values()}
-    for number, rule in sorted(rules.items()):
-        assert rule is not None
+    for number, parsed in sorted(rules.items(), key=lambda entry: entry[0]):
+        assert parsed is not None
         for ps in range(rng.choice((3, 12))):
-            up = random_up(rng, rule)
+            up = random_up(rng, parsed)
             if up:
                 cluster.pg(f"{number}.{ps:x}", up, num_bytes=rng.randrange(1, 30 * GIB))
     for osd in range(osds):
@@ -115,21 +115,21 @@ class Rows:
                         above = inside
                     self.edges.append((above, osd, single))
 
-    def flow(self, rooms: Dict[int, int]) -> int:
-        """How many bytes find a place if OSDs take so much (Edmonds and Karp)."""
-        room: Dict[object, Dict[object, int]] = {"source": {}, "sink": {}}
+    def flow(self, capacities: Dict[int, int]) -> int:
+        """The bytes that can be placed if OSDs take so much (Edmonds and Karp)."""
+        residual: Dict[object, Dict[object, int]] = {"source": {}, "sink": {}}
         for tail, head, capacity in (
                 [("source", root, demand) for root, demand in self.demand.items()] + self.edges
-                + [(osd, "sink", capacity) for osd, capacity in rooms.items()]):
-            room.setdefault(tail, {})[head] = capacity
-            room.setdefault(head, {}).setdefault(tail, 0)
+                + [(osd, "sink", capacity) for osd, capacity in capacities.items()]):
+            residual.setdefault(tail, {})[head] = capacity
+            residual.setdefault(head, {}).setdefault(tail, 0)
         flow = 0
         while True:
             came_from: Dict[object, object] = {"source": None}
             queue: List[object] = ["source"]
             node: object
             for node in queue:
-                for head, left in room[node].items():
+                for head, left in residual[node].items():
                     if left > 0 and head not in came_from:
                         came_from[head] = node
                         queue.append(head)
@@ -140,15 +140,15 @@ class Rows:
             while node != "source":
                 path.append((came_from[node], node))
                 node = came_from[node]
-            amount = min(room[tail][head] for tail, head in path)
+            amount = min(residual[tail][head] for tail, head in path)
             for tail, head in path:
-                room[tail][head] -= amount
-                room[head][tail] += amount
+                residual[tail][head] -= amount
+                residual[head][tail] += amount
             flow += amount
 
-    def rooms(self, equal_utilization: Dict[int, float]) -> Dict[int, int]:
+    def capacities(self, utilizations: Dict[int, float]) -> Dict[int, int]:
         return {osd: max(0, round(level * self.size[osd]) - self.fixed[osd])
-                for osd, level in equal_utilization.items() if osd in self.size}
+                for osd, level in utilizations.items() if osd in self.size}
 
 
 def assert_certified(snapshot: Snapshot, result: UtilizationBounds) -> None:
@@ -159,13 +159,13 @@ def assert_certified(snapshot: Snapshot, result: UtilizationBounds) -> None:
     rows = Rows(snapshot)
     needed = sum(rows.demand.values())
     slack = max(100, needed // 10 ** 9)
-    rooms = rows.rooms(result.utilizations)
-    assert sum(rooms.values()) == pytest.approx(needed, rel=1e-9, abs=100)
-    assert rows.flow(rooms) >= needed - slack
+    capacities = rows.capacities(result.utilizations)
+    assert sum(capacities.values()) == pytest.approx(needed, rel=1e-9, abs=100)
+    assert rows.flow(capacities) >= needed - slack
     for level in sorted(set(result.utilizations.values())):
-        below = {osd for osd in rooms if result.utilizations[osd] < level * (1 - 1e-9)}
-        most = rows.flow({osd: needed if osd in below else 0 for osd in rooms})
-        assert sum(rooms[osd] for osd in below) == pytest.approx(most, abs=slack)
+        below = {osd for osd in capacities if result.utilizations[osd] < level * (1 - 1e-9)}
+        most = rows.flow({osd: needed if osd in below else 0 for osd in capacities})
+        assert sum(capacities[osd] for osd in below) == pytest.approx(most, abs=slack)
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -190,7 +190,7 @@ def test_bound_is_the_lowest_level_that_carries_all(seed: int) -> None:
                      if any(reached in members for reached in _osds_below(rows, root)))
 
         def carried(level: float, members: FrozenSet[int] = frozenset(members)) -> int:
-            return rows.flow(rows.rooms({osd: level for osd in members}))
+            return rows.flow(rows.capacities({osd: level for osd in members}))
         assert carried(osd_set.bound * (1 + 1e-6)) == needed
         if osd_set.binding.kind != "fixed bytes":
             assert carried(osd_set.bound * (1 - 1e-4)) < needed
@@ -231,7 +231,7 @@ def test_same_answer_whatever_the_order_of_the_snapshot(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_one_replicated_pool_fills_hosts_like_water(seed: int) -> None:
+def test_one_replicated_pool_fills_hosts_up_to_their_limit(seed: int) -> None:
     """Σ over hosts of min(T, t · capacity) = copies · T."""
     rng = random.Random(seed)
     cluster = Cluster(hosts(6, 2)).pool(1, size=3)

@@ -47,8 +47,9 @@ def disordered(snapshot: Snapshot, seed: int) -> Snapshot:
     """The same snapshot with all its dictionaries in another order."""
     rng = random.Random(seed)
     fields = ("osds", "pools", "pgs", "upmap_items", "pool_states", "skipped")
-    return snapshot._replace(**{field: mixed(dict(getattr(snapshot, field)), rng)
-                                for field in fields})
+    changed: Dict[str, Any] = {field: mixed(dict(getattr(snapshot, field)), rng)
+                               for field in fields}
+    return snapshot._replace(**changed)
 
 
 @pytest.mark.parametrize("seed", few(range(2), 1))

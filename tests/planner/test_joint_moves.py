@@ -22,7 +22,7 @@ _EC = "take default; choose indep 2 rack; chooseleaf indep 2 host; emit"
 _COPIES = "take default; choose firstn 2 rack; chooseleaf firstn 2 host; emit"
 
 
-def racks(count: int) -> Dict[str, object]:
+def racks(count: int) -> Dict[str, Dict[str, Dict[str, List[int]]]]:
     """Racks of three hosts with one OSD each: OSDs 0 to 2 in rack r0, and so on."""
     return {"root default": {f"rack r{rack}": {f"host r{rack}h{host}": [3 * rack + host]
                                                  for host in range(3)} for rack in range(count)}}
@@ -65,8 +65,9 @@ def test_where_all_racks_are_in_use_there_is_none() -> None:
 
 def moves_of(placement: PlacementState) -> JointMoves:
     count = len(placement.size_bytes)
-    costs = CostModel(placement, Weights(count_weight=0.0), [0.1] * count, [float(s) for s in placement.size_bytes],
-                  [0.0] * count, no_checkpoint)
+    costs = CostModel(
+        placement, Weights(count_weight=0.0), [0.1] * count,
+        [float(size) for size in placement.size_bytes], [0.0] * count, no_checkpoint)
     return JointMoves(costs, TargetIndex(costs), ShardIndex(placement))
 
 

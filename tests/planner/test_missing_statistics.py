@@ -1,7 +1,9 @@
 """A class or OSDs without statistics wait, with a reason; the rest is planned."""
 from __future__ import annotations
 
+
 import random
+from typing import List
 
 import pytest
 from tests.support.random_clusters import HDDS, SSDS, random_cluster
@@ -13,7 +15,7 @@ from equilibrium_mgr.snapshot import immovable_reasons as reasons
 
 @pytest.mark.parametrize("silent", [HDDS, SSDS, HDDS + SSDS])
 @pytest.mark.parametrize("seed", range(3))
-def test_a_class_without_statistics_waits(seed: int, silent: list) -> None:
+def test_a_class_without_statistics_waits(seed: int, silent: List[int]) -> None:
     cluster = random_cluster(seed, hybrid=True)
     cluster.without_statistics = list(silent)
     snapshot = cluster.snapshot()

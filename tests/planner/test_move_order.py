@@ -78,8 +78,8 @@ def test_a_cut_plan_lowers_the_maximum_nearly_as_far_as_its_bytes_can(name: str,
             [(start.used[osd], snapshot.osds[osd].size_bytes) for osd in levels], moved)
         shard = largest_shard(snapshot, device_class) / snapshot.osds[fullest].size_bytes
         fall = levels[fullest] - now.highest(device_class)
-        assert fall >= 0.8 * possible - shard, "%s: %.4f of %.4f, a shard is %.4f" % (
-            device_class, fall, possible, shard)
+        assert fall >= 0.8 * possible - shard, (
+            f"{device_class}: {fall:.4f} of {possible:.4f}, a shard is {shard:.4f}")
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -10,7 +10,7 @@ from tests.support.unit_cluster import Cluster, hosts
 from tests.support.units import GIB
 
 from equilibrium_mgr.plan.options import PlanOptions
-from equilibrium_mgr.planner import multi_start as attempts
+from equilibrium_mgr.planner import multi_start
 from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
 from equilibrium_mgr.planner.objective import AIM_WEIGHTS, ScoreWeights, Weights
 from equilibrium_mgr.planner.placement_score import pool_free_bytes, score_placement
@@ -21,20 +21,20 @@ from equilibrium_mgr.runtime.checkpoints import no_checkpoint
 
 
 def values_of(mocker: Any) -> List[float]:
-    """What every attempt from now on is worth, in the order of the attempts."""
+    """The score of every search from now on, in order."""
     seen: List[float] = []
 
     def noted(*args: Any) -> float:
         seen.append(score_placement(*args))
         return seen[-1]
-    mocker.patch.object(attempts, "score_placement", noted)
+    mocker.patch.object(multi_start, "score_placement", noted)
     return seen
 
 
 def best(name: str) -> PlacementState:
     snapshot = snapshot_of(name)
-    found, finished = attempts.multi_start_search(snapshot, PlanOptions(), utilization_bounds(snapshot),
-                                            no_checkpoint)
+    found, finished = multi_start.multi_start_search(
+        snapshot, PlanOptions(), utilization_bounds(snapshot), no_checkpoint)
     assert finished
     return found
 
@@ -57,7 +57,7 @@ def test_the_most_valuable_attempt_is_taken(name: str, mocker: Any) -> None:
 
 def test_no_second_attempt_where_the_first_examined_much(mocker: Any) -> None:
     seen = values_of(mocker)
-    mocker.patch.object(attempts, "_MAX_CANDIDATES", 1)
+    mocker.patch.object(multi_start, "_MAX_CANDIDATES", 1)
     best("demo")
     assert len(seen) == 1
 
@@ -80,7 +80,7 @@ def test_ended_in_a_later_attempt_the_plan_is_the_best_before(mocker: Any) -> No
     assert plan_of_cluster("demo").stop_reason == "converged"
 
 
-def appraised(used_gib: List[int], moved: bool = False) -> float:
+def scored(used_gib: List[int], moved: bool = False) -> float:
     """The value of a placement of 1 GiB copies on OSDs of 100 GiB with 4 to share."""
     cluster = Cluster(hosts(1, 2), {0: OSD_RULE}).pool(1, size=1)
     numbers = iter(range(100))
@@ -91,20 +91,20 @@ def appraised(used_gib: List[int], moved: bool = False) -> float:
     bounds = utilization_bounds(snapshot)
     placement = PlacementState(snapshot, PlanOptions())
     sets = [OsdSetState(placement, osd_set, bounds) for osd_set in bounds.sets]
-    room = {1: 0.0}
+    free = {1: 0.0}
     if moved:
         pg = placement.shards[0][0]
         placement.move(pg, 0, 1)
         placement.move(placement.shards[1][0], 1, 0)
-    return score_placement(placement, sets, [0], room, Weights(), ScoreWeights())
+    return score_placement(placement, sets, [0], free, Weights(), ScoreWeights())
 
 
-def test_a_lower_maximum_is_worth_more_and_bytes_for_nothing_less() -> None:
-    assert appraised([40, 40]) > appraised([50, 30]) > appraised([60, 20])
-    assert appraised([40, 40]) > appraised([40, 40], moved=True)
+def test_a_lower_maximum_scores_higher_and_needless_moves_lower() -> None:
+    assert scored([40, 40]) > scored([50, 30]) > scored([60, 20])
+    assert scored([40, 40]) > scored([40, 40], moved=True)
 
 
-def test_free_room_is_what_the_fullest_osd_of_a_pool_leaves() -> None:
+def test_free_space_is_what_the_fullest_osd_of_a_pool_leaves() -> None:
     """95 GiB less 50, for 8 PGs of which 5 are there: 9 GiB each, 72 in all."""
     cluster = Cluster(hosts(1, 2), {0: OSD_RULE}).pool(1, size=1, pg_num=8)
     for ps in range(8):

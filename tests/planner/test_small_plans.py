@@ -30,7 +30,7 @@ def highest(plan: Plan, device_class: str = "hdd") -> float:
     return plan.after.classes[device_class].max
 
 
-def test_shard_that_would_only_change_places_with_the_room_stays() -> None:
+def test_shard_that_would_only_exchange_free_space_stays() -> None:
     """60 GiB would only make the other OSD the fullest; the small shard helps."""
     assert steps(single_copies([60, 3], [10])) == [("1.1", 0, 1)]
 

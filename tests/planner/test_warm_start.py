@@ -1,7 +1,7 @@
 """Planning again on the way: what was planned stays planned, and nothing is moved twice."""
 from __future__ import annotations
 
-from typing import Dict, Tuple
+from typing import Dict, Iterable, Tuple
 
 import pytest
 from tests.support.few import few
@@ -13,7 +13,7 @@ from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.snapshot.model import Snapshot
 
 
-def maxima(snapshot: Snapshot, classes: Dict[str, object]) -> Dict[str, float]:
+def maxima(snapshot: Snapshot, classes: Iterable[str]) -> Dict[str, float]:
     start = Replay(snapshot)
     return {device_class: start.highest(device_class) for device_class in classes}
 
@@ -43,7 +43,7 @@ def test_the_snapshot_after_a_plan_is_what_the_plan_foretold(name: str) -> None:
         o.target_bytes for o in snapshot.osds.values())
 
 
-#: A shard is more than 1 % of these small plans, and a squeeze begun anew ends elsewhere.
+#: A shard is more than 1 % of these small plans, and tightening that begins anew ends elsewhere.
 _LUMPY = [("many-pools", 4), ("racks", 3), ("racks", 4), ("random", 4)]
 _QUICK = ("demo", "random")
 

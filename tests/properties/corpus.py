@@ -1,6 +1,7 @@
 """What is said of all random clusters together, and printed when the tests are through."""
 from __future__ import annotations
 
+from collections import Counter
 from typing import Dict, Iterator, List, NamedTuple, Tuple
 
 #: Clusters named one by one.
@@ -36,9 +37,9 @@ class ClusterFigures(NamedTuple):
     aim: str
     moved_bytes: int
     needed_bytes: float
-    room_before: float    # of all pools
-    room_after: float
-    worst_room: float     # the pool with data that lost most: new free space ÷ old
+    free_before: float    # bytes, of all pools
+    free_after: float
+    least_free_kept: float  # the pool with data that lost most: new free space ÷ old
 
 
 class Corpus:
@@ -49,8 +50,8 @@ class Corpus:
         self.clusters: Dict[int, ClusterFigures] = {}
         self.rounds: Dict[int, int] = {}       # cluster → plans until nothing was left to do
         self.examined: Dict[int, float] = {}   # cluster → candidates per search, shard and OSD
-        self.worth: Dict[int, bool] = {}       # cluster → the plan is worth its bytes
-        self.worth_again: Dict[Tuple[int, int], bool] = {}  # the same, of the n-th plan
+        self.scores: Dict[int, bool] = {}      # cluster → the plan raises the score
+        self.scores_again: Dict[Tuple[int, int], bool] = {}  # the same, of the n-th plan
         self.at_once: Dict[int, bool] = {}     # cluster → its moves cannot all be sent at once
 
     def realized(self) -> float:
@@ -70,36 +71,40 @@ class Corpus:
 
     def lines(self) -> Iterator[str]:
         if self.classes:
-            yield "random clusters: %.1f %% of the way to the bound, %d classes, %d behind" % (
-                100 * self.realized(), len(self.classes), len(self.behind()))
+            yield (f"random clusters: {100 * self.realized():.1f} % of the way to the bound,"
+                   f" {len(self.classes)} classes, {len(self.behind())} behind")
             for f in self.behind()[:_SHOWN]:
-                yield "  cluster %d, %s: %.4f -> %.4f, bound %.4f, a shard is %.4f" % (
-                    f.cluster, f.name, f.start, f.end, f.bound, f.shard)
+                yield (f"  cluster {f.cluster}, {f.name}: {f.start:.4f} -> {f.end:.4f},"
+                       f" bound {f.bound:.4f}, a shard is {f.shard:.4f}")
         if self.clusters:
-            yield "bytes efficiency: %s; pools' room %+.1f %%" % (
-                ", ".join("%s %.2f" % (aim, self.bytes_efficiency(aim)) for aim in sorted(
-                    {f.aim for f in self.clusters.values()})), 100 * self._room_gained())
-            losers = [f for f in self.clusters.values() if f.worst_room < 0.99]
-            yield "a pool with data loses more than 1 %% of its room in %d clusters%s; %s" % (
-                len(losers), "".join(", %d: %.3f" % (f.cluster, f.worst_room)
-                                     for f in losers[:_SHOWN]),
-                "all pools together lose in %d" % len(
-                    [f for f in self.clusters.values() if f.room_after < f.room_before]))
+            yield from self._bytes_and_space()
         if self.rounds:
-            yield "plans until rest: %s" % ", ".join(
-                "%d: %d" % (n, list(self.rounds.values()).count(n))
-                for n in sorted(set(self.rounds.values())))
+            counts = Counter(self.rounds.values())
+            plans = ", ".join(f"{n}: {counts[n]}" for n in sorted(counts))
+            yield f"plans until nothing is left to do: {plans}"
         if self.examined:
             yield f"candidates per search, shard and OSD: at most {max(self.examined.values()):.1f}"
-        for name, worth in (("first", list(self.worth.values())),
-                            ("further", list(self.worth_again.values()))):
-            if worth:
-                yield "%d of %d %s plans are not worth their bytes by the planner's own count" % (
-                    worth.count(False), len(worth), name)
+        for name, rises in (("first", list(self.scores.values())),
+                            ("further", list(self.scores_again.values()))):
+            if rises:
+                yield (f"{rises.count(False)} of {len(rises)} {name} plans do not raise the"
+                       " score")
         if self.at_once:
-            yield "%d of %d plans must not be sent all at once" % (
-                sum(self.at_once.values()), len(self.at_once))
+            yield (f"{sum(self.at_once.values())} of {len(self.at_once)} plans must not be sent"
+                   " all at once")
 
-    def _room_gained(self) -> float:
-        before = sum(f.room_before for f in self.clusters.values())
-        return sum(f.room_after for f in self.clusters.values()) / max(1.0, before) - 1.0
+    def _bytes_and_space(self) -> Iterator[str]:
+        figures = list(self.clusters.values())
+        efficiency = ", ".join(f"{aim} {self.bytes_efficiency(aim):.2f}"
+                               for aim in sorted({f.aim for f in figures}))
+        yield (f"bytes efficiency: {efficiency};"
+               f" pools' free space {100 * self._free_space_gained():+.1f} %")
+        losers = [f for f in figures if f.least_free_kept < 0.99]
+        shown = "".join(f", {f.cluster}: {f.least_free_kept:.3f}" for f in losers[:_SHOWN])
+        lost = sum(f.free_after < f.free_before for f in figures)
+        yield (f"a pool with data loses more than 1 % of its free space in {len(losers)}"
+               f" clusters{shown}; all pools together lose in {lost}")
+
+    def _free_space_gained(self) -> float:
+        before = sum(f.free_before for f in self.clusters.values())
+        return sum(f.free_after for f in self.clusters.values()) / max(1.0, before) - 1.0

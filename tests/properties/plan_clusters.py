@@ -1,6 +1,6 @@
 """Small random clusters with the troubles that real ones have, the same for the same seed.
 
-The bases are those of other rooms: rule shapes, filled layouts, single-copy chance. What is added
+The bases are those of other tests: rule shapes, filled layouts, single-copy chance. What is added
 here is what may befall any of them: oversized PGs, empty pools, foreign upmap items, and the like.
 """
 from __future__ import annotations
@@ -108,8 +108,9 @@ def _tenants(rng: random.Random) -> Layout:
     """Many pools of few PGs."""
     osds = Osds()
     tree = _hosts(rng, osds, (4, 8))
-    return osds.layout(tree, {0: HDD_HOSTS}, [PoolPlan(f"tenant{n}", rng.lognormvariate(0.0, 0.8), 8)
-                                         for n in range(rng.randint(6, 16))])
+    pools = [PoolPlan(f"tenant{n}", rng.lognormvariate(0.0, 0.8), 8)
+             for n in range(rng.randint(6, 16))]
+    return osds.layout(tree, {0: HDD_HOSTS}, pools)
 
 
 _LAYOUTS: Tuple[Callable[[random.Random], Layout], ...] = (
@@ -248,7 +249,7 @@ def _make_as_full(cluster: Cluster, top: float) -> None:
 
 
 def _make_tight(cluster: Cluster, rng: random.Random) -> None:
-    """Devices of such sizes that little room is left: fill limits are in the way."""
+    """Devices of such sizes that little space is free: fill limits are in the way."""
     mean = rng.choice((0.6, 0.7, 0.78))
     for osd in cluster.osds:
         level = min(0.97, max(0.3, rng.gauss(mean, 0.1)))

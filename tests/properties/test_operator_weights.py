@@ -1,7 +1,8 @@
 """An operator's weights are wishes: no plan works against them, and each of their steps is made.
 
-What an OSD may hold is computed here from what the operator meant (tests/support/weighted_clusters.py), not
-from the weights: its share of what all OSDs would hold if they were equally full for their shares.
+What an OSD may hold is computed here from what the operator meant, not from the weights
+(tests/support/weighted_clusters.py): its share of what all OSDs would hold if they were equally
+full for their shares.
 """
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Tuple
 import pytest
 from tests.properties.corpus import Corpus
 from tests.properties.planned import Planned
-from tests.properties.worth import objective, worth_rises
+from tests.properties.objective_terms import objective, score_rises
 from tests.support.plan_legality import ended_plan
 from tests.support.replay import Replay, by_change, follow_up
 
@@ -30,12 +30,13 @@ _LOOKS = 8
 
 
 def test_l1_a_plan_improves_what_it_is_for(case: Planned, corpus: Corpus) -> None:
-    """The highest utilization of a class, the evenness of one, the room of a pool, or what an OSD
-    holds beyond the share that an operator's weights leave it. What it is worth as a whole, its bytes paid, may yet be less than nothing: that is reported."""
+    """The highest utilization of a class, the evenness of one, the free space of a pool, or what
+    an OSD holds beyond the share that an operator's weights leave it. The score as a whole, with
+    the bytes moved, may yet fall: that is reported."""
     plan = case.plan
     if not plan.changes:
         return
-    corpus.worth[case.seed] = worth_rises(case.snapshot, case.options, plan)
+    corpus.scores[case.seed] = score_rises(case.snapshot, case.options, plan)
     beyond = bytes_beyond_share(case.snapshot)
     left = bytes_beyond_share(case.later)
     assert any(left.get(osd, 0) < excess for osd, excess in beyond.items()) or any(
@@ -49,11 +50,11 @@ def test_l1_a_plan_improves_what_it_is_for(case: Planned, corpus: Corpus) -> Non
 @pytest.mark.every(12)
 def test_l1_every_step_of_the_descent_lowers_the_objective(case: Planned, mocker: Any) -> None:
     steps: List[float] = []
-    take_best = Descent._make_best_move
+    make_best_move = Descent._make_best_move
 
     def checked(self: Descent, source: int, price: float) -> List[int]:
         before = objective(self._costs, price)
-        touched = take_best(self, source, price)
+        touched = make_best_move(self, source, price)
         gain = before - objective(self._costs, price)
         assert gain > 0.0 if touched else gain == 0.0
         steps.append(gain)
@@ -64,15 +65,15 @@ def test_l1_every_step_of_the_descent_lowers_the_objective(case: Planned, mocker
 
 
 @pytest.mark.every(12)
-def test_l1_what_the_squeeze_keeps_pays(case: Planned, mocker: Any) -> None:
+def test_l1_what_tightening_keeps_pays(case: Planned, mocker: Any) -> None:
     """What the objective loses is less than the price of the bytes that the lower limit is
     worth."""
-    sink = Tightening._apply_step
+    apply_step = Tightening._apply_step
 
     def checked(self: Tightening, step: Any) -> bool:
         costs, price = self._repair._costs, self._price
         before = objective(costs, price)
-        whole = sink(self, step)
+        whole = apply_step(self, step)
         lost = objective(costs, price) - before
         if self._moves_made:
             reached = max([step.wanted] + [step.measure(i) for _, i in step.above])
@@ -87,7 +88,8 @@ def test_l1_what_the_squeeze_keeps_pays(case: Planned, mocker: Any) -> None:
 def search_once(case: Planned) -> None:
     """The first of the searches, without the others."""
     placement = PlacementState(case.snapshot, case.options)
-    assert Search(placement, utilization_bounds(case.snapshot), AIM_WEIGHTS[case.options.aim][0], no_checkpoint).run()
+    assert Search(placement, utilization_bounds(case.snapshot),
+                  AIM_WEIGHTS[case.options.aim][0], no_checkpoint).run()
 
 
 @pytest.mark.every(4)
@@ -98,7 +100,7 @@ def test_l9_a_plan_carried_out_leaves_less_to_do_or_nothing(case: Planned) -> No
 @pytest.mark.every(6)
 def test_l2_repeated_planning_comes_to_rest(case: Planned, corpus: Corpus) -> None:
     """No placement is planned twice, and after some plans the next one is empty. Reported with
-    it: whether each further plan is worth its bytes."""
+    it: whether each further plan raises the score."""
     snapshot, plan = case.later, case.again
     seen = [placement(case.snapshot)]
     for number in range(2, _ROUNDS + 1):
@@ -109,7 +111,7 @@ def test_l2_repeated_planning_comes_to_rest(case: Planned, corpus: Corpus) -> No
             pytest.xfail("plans for evenness may take back what the ones before have done")
         assert placement(snapshot) not in seen, f"plan {number} comes back to where one began"
         seen.append(placement(snapshot))
-        corpus.worth_again[case.seed, number] = worth_rises(snapshot, case.options, plan)
+        corpus.scores_again[case.seed, number] = score_rises(snapshot, case.options, plan)
         snapshot = follow_up(snapshot, plan.changes)
         plan = ended_plan(snapshot, case.options)
     assert not plan.changes, f"{_ROUNDS} plans and no end"

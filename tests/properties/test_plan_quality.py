@@ -25,7 +25,8 @@ def test_l6_l7_figures(case: Planned, corpus: Corpus) -> None:
     plan = case.plan
     end = Replay(case.snapshot, plan.moves)
     bounds = utilization_bounds(movable_part(case.snapshot)).classes
-    drains = bytes_beyond_share(case.snapshot)   # by an operator's weights: that may cost the others
+    # what leaves by an operator's weights may fill the other OSDs
+    drains = bytes_beyond_share(case.snapshot)
     needed = 0
     for name, usage in plan.after.classes.items():
         start = plan.before.classes[name].max
@@ -40,13 +41,13 @@ def test_l6_l7_figures(case: Planned, corpus: Corpus) -> None:
             corpus.classes.append(ClassFigures(
                 case.seed, name, start, usage.max, bounds[name],
                 largest_shard(case.snapshot, end, usage.fullest_osd)))
-    rooms = {space.pool_id: (space.free_bytes, plan.after.pools[name].free_bytes)
-             for name, space in plan.before.pools.items()}
+    free = {space.pool_id: (space.free_bytes, plan.after.pools[name].free_bytes)
+            for name, space in plan.before.pools.items()}
     corpus.clusters[case.seed] = ClusterFigures(
-        case.seed, case.options.aim, plan.bytes, needed, sum(b for b, _ in rooms.values()),
-        sum(a for _, a in rooms.values()),
-        min((rooms[pool][1] / rooms[pool][0] for pool in data_pools(case.snapshot)
-             if rooms[pool][0]), default=1.0))
+        case.seed, case.options.aim, plan.bytes, needed, sum(b for b, _ in free.values()),
+        sum(a for _, a in free.values()),
+        min((free[pool][1] / free[pool][0] for pool in data_pools(case.snapshot)
+             if free[pool][0]), default=1.0))
 
 
 def movable_part(snapshot: Snapshot) -> Snapshot:

@@ -27,7 +27,8 @@ def objective(costs: CostModel, price: float) -> float:
     for group in placement.groups:
         for osd in group.osds:
             over = max(0.0, group.counts[osd] / costs.count_caps[group.index][osd] - 1.0)
-            total += weights.count_weight * costs.pool_weights[group.index] * placement.size_bytes[osd] * over ** 2
+            weight = weights.count_weight * costs.pool_weights[group.index]
+            total += weight * placement.size_bytes[osd] * over ** 2
     for pg, up in enumerate(placement.up):
         for osd in up:
             if osd not in placement.initial_up[pg]:
@@ -35,20 +36,21 @@ def objective(costs: CostModel, price: float) -> float:
     return total
 
 
-def worth_rises(snapshot: Snapshot, options: PlanOptions, plan: Plan) -> bool:
-    """Whether the plan is worth its bytes, by what finished placements are compared by."""
+def score_rises(snapshot: Snapshot, options: PlanOptions, plan: Plan) -> bool:
+    """True if the placement that the plan leads to has a higher score than the present one."""
     fixed = (frozenset() if options.pool_ids is None
              else frozenset(snapshot.pools) - options.pool_ids)
     weights = AIM_WEIGHTS[options.aim][0]
     placement = PlacementState(snapshot, options)
     search = Search(placement, utilization_bounds(snapshot, fixed), weights, no_checkpoint)
-    room = pool_free_bytes(placement, search.data_groups)
+    free = pool_free_bytes(placement, search.data_groups)
 
-    def worth() -> float:
-        return score_placement(placement, search.sets, search.data_groups, room, weights,
-                     AIM_SCORE_WEIGHTS[options.aim])
-    before = worth()
+    def score() -> float:
+        return score_placement(placement, search.sets, search.data_groups, free, weights,
+                               AIM_SCORE_WEIGHTS[options.aim])
+    before = score()
     number = {pg.pgid: index for index, pg in enumerate(placement.pgs)}
     for move in plan.moves:
-        placement.move(number[move.pgid], placement.index_of[move.source], placement.index_of[move.target])
-    return worth() > before
+        placement.move(number[move.pgid], placement.index_of[move.source],
+                       placement.index_of[move.target])
+    return score() > before
