@@ -99,9 +99,11 @@ class Module(Commands, MgrModule):
 
     def _report_health(self) -> None:
         try:
-            settings, view = self.settings(), self.balancer.view
-            checks = health_checks(self.balancer, settings.active, self._failure, bad_options(
-                settings, view.snapshot if view is not None else None))
+            settings, view = self.settings(), self.balancer.status.view
+            checks = health_checks(
+                self.balancer.status, settings.active,
+                self._failure or self.plan_service.last_failure("") or "", self.clock(),
+                bad_options(settings, view.snapshot if view is not None else None))
             if checks != self._health:
                 self.gateway.set_health_checks(checks)
                 self._health = checks

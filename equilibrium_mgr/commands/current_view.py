@@ -19,7 +19,7 @@ class CurrentView:
     def request_if_old(self) -> bool:
         """Has the serve loop observe the cluster anew where its last view is older than a round, or
         where there is none; returns whether it did."""
-        view = self._parts.balancer.view
+        view = self._parts.balancer.status.view
         is_old = view is None or self.age(view) > self._parts.settings().sleep_interval
         if is_old:
             self._parts.balancer.request_observation()
@@ -27,15 +27,15 @@ class CurrentView:
 
     def newest(self) -> Tuple[Optional[ClusterView], Optional[str]]:
         """(the view, None before the first one; a change since then that ends a rest, or None)."""
-        balancer = self._parts.balancer
-        view = balancer.view
+        status = self._parts.balancer.status
+        view = status.view
         if view is None:
             return None, None
         try:
             summary = self._parts.gateway.summary()
         except NotReady:   # the mgr knows nothing newer
             return view, None
-        return with_figures_of_now(view, summary, balancer.pending), balancer.news(summary)
+        return with_figures_of_now(view, summary), status.change_since(summary)
 
     def required(self) -> Tuple[ClusterView, float]:
         """(the view, its age in seconds). Raises CommandError before the first one."""
@@ -44,7 +44,7 @@ class CurrentView:
         if view is None:
             raise CommandError(
                 errno.EAGAIN, "the cluster has not been looked at yet"
-                f" ({self._parts.balancer.reason}); a look has been started, try again")
+                f" ({self._parts.balancer.status.reason}); a look has been started, try again")
         return view, self.age(view)
 
     def age(self, view: ClusterView) -> float:

@@ -26,5 +26,4 @@ class ModuleParts(NamedTuple):
 
     def executing(self) -> Optional[str]:
         """Name of the kept plan that is being executed, or None."""
-        execution = self.balancer.execution
-        return execution.name if execution is not None and execution.name else None
+        return self.balancer.status.plan_name

@@ -33,13 +33,13 @@ class ReportCommands:
         """What equilibrium does and why."""
         parts = self._parts
         look_started = self._view.request_if_old()
-        view, news = self._view.newest()
-        return report_status(parts.balancer, parts.plan_service, parts.settings().active,
+        view, change = self._view.newest()
+        return report_status(parts.balancer.status, parts.plan_service, parts.settings().active,
                              parts.clock(), parts.next_round_at(), self._options(), view,
-                             look_started, news)
+                             look_started, change)
 
     def _options(self) -> Dict[str, Any]:
-        view = self._parts.balancer.view
+        view = self._parts.balancer.status.view
         return options_json(self._parts.options.value, view.snapshot if view is not None else None)
 
     def evaluate(self, option: Optional[str]) -> CommandAnswer:
@@ -79,19 +79,19 @@ class ReportCommands:
     def explain(self, what: Optional[str]) -> CommandAnswer:
         """Why the cluster, an OSD, a pool or a PG is not better off."""
         view, age = self._view.required()
-        balancer, settings = self._parts.balancer, self._parts.settings()
-        answer = explain(what, view, balancer, settings, age)
+        status, settings = self._parts.balancer.status, self._parts.settings()
+        answer = explain(what, view, status, settings, age)
         pool = self._find_pool(what) if what else None
         if answer is None and pool is not None:
-            answer = explain(pool, view, balancer, settings, age)
+            answer = explain(pool, view, status, settings, age)
         if answer is None:
             raise CommandError(errno.ENOENT, f"'{what}' is no OSD, no pool and no PG")
         return answer
 
     def history(self) -> CommandAnswer:
         """What has been moved."""
-        balancer = self._parts.balancer
-        return report_history(balancer.history, balancer.episode, self._parts.clock())
+        status = self._parts.balancer.status
+        return report_history(status.history, status.episode, self._parts.clock())
 
     def dump_state(self, anonymous: bool) -> CommandAnswer:
         """The cluster's state at the last reading, which has its time in it."""

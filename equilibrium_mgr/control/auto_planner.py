@@ -1,4 +1,4 @@
-"""Automatic balancing: when to plan, when to rest, and when a plan under way is out of date."""
+"""Automatic balancing: when to plan, when to stay idle, and when an execution is out of date."""
 from __future__ import annotations
 
 import threading
@@ -17,63 +17,70 @@ from ..runtime.backoff import Backoff
 from ..runtime.wait_timer import WaitTimer
 from ..settings import Settings
 from ..snapshot.model import Snapshot
-from .plan_validity import (
-    ClusterFingerprint, data_change, utilization_drift, newly_nearfull, unplanned_change, topology_change, fingerprint)
 from .plan_gain import gain_reason
+from .plan_validity import (
+    ClusterFingerprint, data_change, fingerprint_of, newly_nearfull, topology_change,
+    unplanned_change, utilization_drift)
+from .status import RoundOutcome
 
 #: A topology must have stood for so long before it is planned for: OSDs go out and in again.
 SETTLE_SECONDS = 60.0
-#: Data that grows and shrinks ends a plan or a rest no more often than this. A plan that nobody
-#: could take up for so long is void.
+#: Data that grows and shrinks ends a plan or an idle state no more often than this. A plan that
+#: nobody could take up for so long is void.
 PACE_SECONDS = 600.0
 _FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS = 60.0, 3600.0
 
 
 class NextStep(NamedTuple):
-    """What to do next: take up a plan, rest, or be in a state."""
+    """What to do next: take up a plan, be idle, or be in a state."""
 
     state: str = ""
     reason: str = ""
     plan: Optional[Plan] = None
-    resting: bool = False      # then the reason tells why
-    replan: bool = False       # the plan under way is out of date
+    is_idle: bool = False      # nothing is to be done; the reason tells why
+    replan: bool = False       # the execution under way is out of date
     seconds: Optional[float] = None  # after which there will be more to say
 
+    @property
+    def outcome(self) -> RoundOutcome:
+        """The state to be in."""
+        return RoundOutcome(self.state, self.reason, self.seconds)
 
-class _Made(NamedTuple):
+
+class _PlanRequest(NamedTuple):
+    """What a plan is asked for."""
+
+    options: PlanOptions
+    fingerprint: ClusterFingerprint
+    excluded: ExcludedPgs
+    generation: int
+
+
+class _PlanContext(NamedTuple):
     """A plan, what it was asked for, and the cluster as it was then."""
 
     plan: Plan
     options: PlanOptions
-    matters: ClusterFingerprint
-    cooling_seconds: float     # after which it could be a better one
+    fingerprint: ClusterFingerprint
+    cooling_seconds: float     # after which a better one could be made
     made_at: float             # seconds since the epoch
 
 
-class _Question(NamedTuple):
-    """What a plan is asked for."""
-
-    options: PlanOptions
-    matters: ClusterFingerprint
-    excluded: ExcludedPgs
-    era: int
-
-
-class _Rest(NamedTuple):
-    """Nothing is to be done while the cluster and what is asked stay as they are."""
+class _IdleState(NamedTuple):
+    """Nothing is to be done while the cluster and the options stay as they are."""
 
     options: PlanOptions
     min_gain: float
-    matters: ClusterFingerprint
-    note: str
+    fingerprint: ClusterFingerprint
+    reason: str
     for_good: bool   # or only until the retry is due
 
 
 class AutoPlanner:
-    """Decides; the balancer carries out. Used by the serve thread, but for `forget`, which commands
-    call, and a plan that is ready, which the job thread brings.
+    """Decides; the balancer carries out. Used by the serve thread, but for `reset`, which commands
+    call, and for a plan that is ready, which the job thread brings.
 
-    What was found out or asked for before the last `forget` is void: `_era` tells.
+    What was found out or asked for before the last `reset` is void: it is of an older generation.
     """
 
     def __init__(self, plan_service: PlanService, clock: Callable[[], float],
@@ -82,10 +89,10 @@ class AutoPlanner:
         self._clock = clock
         self._wake = wake
         self._lock = threading.Lock()
-        self._era = 0
-        self._ready: Optional[_Made] = None
-        self._under_way: Optional[_Made] = None
-        self._rest: Optional[_Rest] = None
+        self._generation = 0
+        self._ready: Optional[_PlanContext] = None
+        self._executed: Optional[_PlanContext] = None
+        self._idle: Optional[_IdleState] = None
         self._topology: Any = None
         self._settling = WaitTimer()
         self._pace = WaitTimer()
@@ -96,130 +103,135 @@ class AutoPlanner:
 
     @property
     def is_ready(self) -> bool:
-        """Is there a plan that has not been looked at?"""
+        """True where a plan has been made that `next_step` has not returned yet."""
         return self._ready is not None
 
     @property
     def is_planning(self) -> bool:
-        """Is a plan in the making, or one before it that is void?"""
+        """True while an automatic plan is being made, be it one that is void."""
         return "" in self._plan_service.plans_in_progress()
 
     @property
-    def is_rest_over(self) -> bool:
-        """Has a rest that was not for good lasted long enough to plan again?"""
-        rest = self._rest
-        return (rest is not None and not rest.for_good
+    def is_retry_due(self) -> bool:
+        """True where an idle state that is not for good has lasted long enough to plan again."""
+        idle = self._idle
+        return (idle is not None and not idle.for_good
                 and self._retry.seconds_left(self._clock()) <= 0.0)
 
     def reset(self) -> None:
-        """Drops a plan that waits or is being made, and ends a rest."""
+        """Drops a plan that waits or is being made, and ends an idle state."""
         with self._lock:
-            self._era += 1
+            self._generation += 1
             self._ready = None
-            self._rest = None
+            self._idle = None
 
     def next_step(self, snapshot: Snapshot, settings: Settings, excluded: ExcludedPgs) -> NextStep:
-        """With no plan under way: a plan to take up, a rest, or a plan in the making."""
-        matters = self._see(snapshot, frozenset(excluded.pools))
+        """With no execution under way: a plan to take up, idleness, or a plan being made."""
+        fingerprint = self._observe(snapshot, frozenset(excluded.pools))
         options = _options(settings, excluded.rejected)
         with self._lock:
-            made, self._ready = self._ready, None
-            rest, era = self._rest, self._era
-        if made is not None:
+            ready, self._ready = self._ready, None
+            idle, generation = self._idle, self._generation
+        if ready is not None:
             self._backoff.succeeded()
             self._failing = False
-            if self._is_valid(made, matters, options, settings.sleep_interval):
-                why = gain_reason(made.plan, snapshot, settings.min_gain)
-                if why is not None:
-                    self._under_way = made
-                    self._rest_on(None, era)
-                    return NextStep(plan=made.plan, reason=why)
-                note = NOTHING_LEFT if not made.plan.changes else (
-                    f"the moves that are left gain less than min_gain ({settings.min_gain:g})")
-                rest = _Rest(made.options, settings.min_gain, matters, note,
-                             made.cooling_seconds <= 0.0)
-                self._rest_on(rest, era)
-                self._retry.begin(self._clock(), made.cooling_seconds)
-        if rest is not None and self._rests_on(rest, matters, options, settings.min_gain,
-                                               snapshot.nearfull_ratio):
-            return _unsettled(excluded) or NextStep(resting=True, reason=rest.note)
+            if self._is_valid(ready, fingerprint, options, settings.sleep_interval):
+                gain = gain_reason(ready.plan, snapshot, settings.min_gain)
+                if gain is not None:
+                    self._executed = ready
+                    self._set_idle(None, generation)
+                    return NextStep(plan=ready.plan, reason=gain)
+                idle = _idle_after(ready, settings.min_gain, fingerprint)
+                self._set_idle(idle, generation)
+                self._retry.begin(self._clock(), ready.cooling_seconds)
+        if idle is not None and self._stays_idle(idle, fingerprint, options, settings.min_gain,
+                                                 snapshot.nearfull_ratio):
+            return _settling_step(excluded) or NextStep(is_idle=True, reason=idle.reason)
         if excluded.pools and frozenset(snapshot.pools) <= frozenset(excluded.pools):
             if not full_osds(snapshot):
-                return _unsettled(excluded) or NextStep()
-        return self._plan(snapshot, _Question(options, matters, excluded, era), settings)
+                return _settling_step(excluded) or NextStep()
+        return self._plan(snapshot, _PlanRequest(options, fingerprint, excluded, generation),
+                          settings)
 
-    def _is_valid(self, made: _Made, matters: ClusterFingerprint, options: PlanOptions,
+    def _is_valid(self, ready: _PlanContext, fingerprint: ClusterFingerprint, options: PlanOptions,
                   sleep_interval: float) -> bool:
-        """Is a plan an answer still, or has it waited for too long?"""
+        """True where a plan still answers what would be asked now, and has not waited too long."""
         longest = max(PACE_SECONDS, 2.0 * sleep_interval)
-        return (0.0 <= self._clock() - made.made_at <= longest
-                and _same_question(made.options, options)
-                and not topology_change(made.matters, matters)
-                and made.matters.excluded_pools == matters.excluded_pools)
+        return (0.0 <= self._clock() - ready.made_at <= longest
+                and _is_same_request(ready.options, options)
+                and not topology_change(ready.fingerprint, fingerprint)
+                and ready.fingerprint.excluded_pools == fingerprint.excluded_pools)
 
-    def _rest_on(self, rest: Optional[_Rest], era: Optional[int] = None) -> None:
-        """Replaces the rest, unless a command has ended the era that it was found in."""
+    def _set_idle(self, idle: Optional[_IdleState], generation: Optional[int] = None) -> None:
+        """Replaces the idle state, unless a command has ended the generation that found it."""
         with self._lock:
-            if era is None or era == self._era:
-                self._rest = rest
+            if generation is None or generation == self._generation:
+                self._idle = idle
 
     def replan_step(self, snapshot: Snapshot, settings: Settings, execution: Execution,
-                    osd_traffic: OsdTraffic) -> Optional[NextStep]:
-        """What keeps the plan under way from going on, or None."""
-        made, matters = self._under_way, self._see(snapshot)
-        if made is None:
+                    traffic: OsdTraffic) -> Optional[NextStep]:
+        """What keeps the execution of an automatic plan from going on, or None."""
+        plan, fingerprint = self._executed, self._observe(snapshot)
+        if plan is None:
             return None
-        change = topology_change(made.matters, matters)
+        change = topology_change(plan.fingerprint, fingerprint)
         if change is not None:
-            return self._settle(change) or NextStep(PLANNING, change, replan=True)
-        if not _same_question(made.options, _options(settings, frozenset())):
+            return self._wait_to_settle(change) or NextStep(PLANNING, change, replan=True)
+        if not _is_same_request(plan.options, _options(settings, frozenset())):
             return NextStep(PLANNING, "the options have changed", replan=True)
-        grown = data_change(made.matters, matters, settings.min_gain)
-        grown = grown or unplanned_change(made.matters, snapshot, osd_traffic, execution.wanted, execution.moved)
-        if grown is not None and self._pace.seconds_left(self._clock()) <= 0.0:
-            return NextStep(PLANNING, grown, replan=True)
+        change = data_change(plan.fingerprint, fingerprint, settings.min_gain)
+        change = change or unplanned_change(plan.fingerprint, snapshot, traffic, execution.wanted,
+                                            execution.moved)
+        if change is not None and self._pace.seconds_left(self._clock()) <= 0.0:
+            return NextStep(PLANNING, change, replan=True)
         return None
 
-    def rest_after_refusal(self, snapshot: Snapshot, settings: Settings, excluded: ExcludedPgs,
-                  reason: str) -> None:
-        """Nothing of a plan could be sent: the same would be planned again at once."""
-        matters = fingerprint(snapshot, frozenset(excluded.pools))
-        self._rest_on(_Rest(_options(settings, excluded.rejected), settings.min_gain, matters,
-                            f"no move can be made ({reason})", False))
+    def idle_after_refusal(self, snapshot: Snapshot, settings: Settings, excluded: ExcludedPgs,
+                           reason: str) -> None:
+        """Nothing of a plan could be sent, and the same would be planned again at once: idle for
+        PACE_SECONDS."""
+        self._set_idle(_IdleState(
+            _options(settings, excluded.rejected), settings.min_gain,
+            fingerprint_of(snapshot, frozenset(excluded.pools)),
+            f"no move can be made ({reason})", False))
         self._retry.begin(self._clock(), PACE_SECONDS)
 
-    def _see(self, snapshot: Snapshot, left: FrozenSet[int] = frozenset()) -> ClusterFingerprint:
-        matters = fingerprint(snapshot, left)
-        if matters.topology != self._topology:
+    def _observe(self, snapshot: Snapshot,
+                 excluded_pools: FrozenSet[int] = frozenset()) -> ClusterFingerprint:
+        """The fingerprint of a newer snapshot; another topology has to settle first."""
+        fingerprint = fingerprint_of(snapshot, excluded_pools)
+        if fingerprint.topology != self._topology:
             if self._topology is not None:
                 self._settling.begin(self._clock(), SETTLE_SECONDS)
-            self._topology = matters.topology
-        return matters
+            self._topology = fingerprint.topology
+        return fingerprint
 
-    def _settle(self, change: str) -> Optional[NextStep]:
+    def _wait_to_settle(self, change: str) -> Optional[NextStep]:
         left = self._settling.seconds_left(self._clock())
         if left <= 0.0:
             return None
-        return NextStep(WAITING, f"{change}; there is a new plan in {int(left + 1)} s if that lasts",
-                    seconds=left)
+        return NextStep(
+            WAITING, f"{change}; there is a new plan in {int(left + 1)} s if that lasts",
+            seconds=left)
 
-    def _rests_on(self, rest: _Rest, matters: ClusterFingerprint, options: PlanOptions,
-                  min_gain: float, nearfull_ratio: float) -> bool:
-        if (rest.options, rest.min_gain) != (options, min_gain):
+    def _stays_idle(self, idle: _IdleState, fingerprint: ClusterFingerprint, options: PlanOptions,
+                    min_gain: float, nearfull_ratio: float) -> bool:
+        if (idle.options, idle.min_gain) != (options, min_gain):
             return False  # with others there may be something to do
         now = self._clock()
-        if not rest.for_good and self._retry.seconds_left(now) <= 0.0:
+        if not idle.for_good and self._retry.seconds_left(now) <= 0.0:
             return False
-        if topology_change(rest.matters, matters) or utilization_drift(rest.matters, matters):
+        if (topology_change(idle.fingerprint, fingerprint)
+                or utilization_drift(idle.fingerprint, fingerprint)):
             return False
-        if rest.matters.excluded_pools != matters.excluded_pools or newly_nearfull(
-                rest.matters, matters.utilization, nearfull_ratio):
+        if idle.fingerprint.excluded_pools != fingerprint.excluded_pools or newly_nearfull(
+                idle.fingerprint, fingerprint.utilization, nearfull_ratio):
             return False
-        grown = data_change(rest.matters, matters, min_gain)
-        return grown is None or self._pace.seconds_left(now) > 0.0
+        change = data_change(idle.fingerprint, fingerprint, min_gain)
+        return change is None or self._pace.seconds_left(now) > 0.0
 
-    def _plan(self, snapshot: Snapshot, question: _Question, settings: Settings) -> NextStep:
-        settling = self._settle("the cluster has just changed")
+    def _plan(self, snapshot: Snapshot, request: _PlanRequest, settings: Settings) -> NextStep:
+        settling = self._wait_to_settle("the cluster has just changed")
         if settling is not None:
             return settling
         now, failure = self._clock(), self._plan_service.last_failure("")
@@ -227,38 +239,45 @@ class AutoPlanner:
             if self._failing:  # the first time it may have been a moment's trouble
                 self._backoff.failed(now)
             self._failing, self._submitted = True, False
+        failed = f"the last plan could not be made ({failure}); trying again"
         left = self._backoff.seconds_left(now)
         if left > 0.0:
-            return NextStep(PLANNING, "the last plan could not be made (%s); trying again in %d s"
-                        % (failure, left + 1), seconds=left)
-
-        if question.era == self._era and self._submit(snapshot, question, settings):
+            return NextStep(PLANNING, f"{failed} in {int(left + 1)} s", seconds=left)
+        if request.generation == self._generation and self._submit(snapshot, request, settings):
             self._submitted = True
-            self._rest_on(None, question.era)
+            self._set_idle(None, request.generation)
             self._pace.begin(now, PACE_SECONDS)
-        return NextStep(PLANNING, f"the last plan could not be made ({failure}); trying again"
-                    if failure else "a plan is being made")
+        return NextStep(PLANNING, failed if failure else "a plan is being made")
 
-    def _submit(self, snapshot: Snapshot, question: _Question, settings: Settings) -> bool:
-        """Has a plan made in the background; False while one is being made."""
-        options, excluded = question.options, question.excluded
+    def _submit(self, snapshot: Snapshot, request: _PlanRequest, settings: Settings) -> bool:
+        """Has a plan made in the job thread; False while one is being made."""
+        options, excluded = request.options, request.excluded
 
-        def made(plan: Plan) -> None:
+        def done(plan: Plan) -> None:
             with self._lock:
-                if question.era != self._era:
+                if request.generation != self._generation:
                     return  # asked for before `off` or `on`
-                self._ready = _Made(plan, options, question.matters, excluded.seconds,
-                                    self._clock())
+                self._ready = _PlanContext(plan, options, request.fingerprint, excluded.seconds,
+                                           self._clock())
             self._wake()
         free = options._replace(rejected_pgs=options.rejected_pgs | excluded.cooling)
-        return self._plan_service.submit_automatic(snapshot, free, settings.max_plan_seconds, made)
+        return self._plan_service.submit_automatic(snapshot, free, settings.max_plan_seconds, done)
 
 
-def _unsettled(excluded: ExcludedPgs) -> Optional[NextStep]:
-    """Nothing is to be done but for pools that are left alone until they have settled."""
+def _idle_after(plan: _PlanContext, min_gain: float,
+                fingerprint: ClusterFingerprint) -> _IdleState:
+    """The idle state after a plan that has nothing to gain."""
+    reason = NOTHING_LEFT if not plan.plan.changes else (
+        f"the moves that are left gain less than min_gain ({min_gain:g})")
+    return _IdleState(plan.options, min_gain, fingerprint, reason, plan.cooling_seconds <= 0.0)
+
+
+def _settling_step(excluded: ExcludedPgs) -> Optional[NextStep]:
+    """The state while pools are left alone until they have settled, or None where there are none
+    such."""
     for _, reason in sorted(excluded.pools.items()):
-        return NextStep(WAITING, "%s; it and the pools on its OSDs are planned for when that is through"
-                    % reason)
+        return NextStep(WAITING, f"{reason}; it and the pools on its OSDs are planned for when that"
+                        " is through")
     return None
 
 
@@ -269,6 +288,6 @@ def _options(settings: Settings, rejected: FrozenSet[str]) -> PlanOptions:
                        max_upmap_items=settings.max_upmap_items)
 
 
-def _same_question(one: PlanOptions, other: PlanOptions) -> bool:
-    """Apart from the PGs that the monitor does not want moved."""
+def _is_same_request(one: PlanOptions, other: PlanOptions) -> bool:
+    """True where they differ at most in the PGs that the monitor did not keep."""
     return one._replace(rejected_pgs=frozenset()) == other._replace(rejected_pgs=frozenset())

@@ -1,8 +1,8 @@
 """The wait after the built-in balancer was switched off, until it has certainly noticed.
 
-It reads its option once per round of its own, so it may send one more batch. What somebody else adds
-to the upmaps starts the wait anew. What goes does not: the monitor cleans up after a purged OSD or a
-deleted pool by itself.
+It reads its option once per round of its own, so it may send one more batch. Upmap items that somebody
+else adds start the wait anew. Items that disappear do not: the monitor removes those of a purged OSD
+or a deleted pool by itself.
 """
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from ..snapshot.model import UpmapItems
 
 
 class BuiltinBalancerGrace:
-    """Nothing is sent before the hold is over."""
+    """Nothing is sent before the grace is over."""
 
     def __init__(self) -> None:
         self._wait = WaitTimer()
         self._items: Optional[Mapping[str, UpmapItems]] = None
 
     def begin(self, now: float, seconds: float) -> None:
+        """The built-in balancer was switched off; `seconds` is its own round."""
         self._wait.begin(now, seconds)
 
     def observe(self, items: Mapping[str, UpmapItems], now: float, seconds: float) -> None:
@@ -29,19 +30,19 @@ class BuiltinBalancerGrace:
         self._items = items
 
     def accept(self, items: Mapping[str, UpmapItems]) -> None:
-        """The items as they are after a batch of our own."""
+        """Takes in the items after a batch of our own, which start no wait."""
         self._items = items
 
     def peek_seconds_left(self, now: float) -> float:
-        """How long to wait still, should nothing have been added meanwhile; only a look tells."""
+        """Seconds left if nothing has been added meanwhile, which only a snapshot tells."""
         return self._wait.peek_seconds_left(now)
 
     def seconds_left(self, now: float) -> float:
-        """How long to wait still; 0 when the hold is over."""
+        """Seconds left; 0 when the grace is over."""
         return self._wait.seconds_left(now)
 
 
 def _has_more(items: Mapping[str, UpmapItems], before: Mapping[str, UpmapItems]) -> bool:
-    """Does a PG have a pair now that it did not have before?"""
+    """True where a PG has a pair that it did not have before."""
     return any(pairs != before.get(pgid) and not set(pairs) <= set(before.get(pgid, ()))
                for pgid, pairs in items.items())

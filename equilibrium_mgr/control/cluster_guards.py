@@ -1,11 +1,11 @@
-"""What keeps everything from being sent, in the order in which `status` names it.
+"""Guards of the whole cluster, in the order in which `status` names them.
 
-The window binds automatic balancing alone; the rest binds whatever wants to move data.
+The time window binds automatic balancing alone; the rest binds whatever wants to move data.
 """
 from __future__ import annotations
 
 import time
-from typing import Callable, NamedTuple, Optional
+from typing import Callable, Mapping, Optional
 
 from ..execution.guards import cluster_guard
 from ..gateway.cluster_summary import ClusterSummary
@@ -13,21 +13,14 @@ from ..gateway.gateway import Gateway
 from ..observation.states import BLOCKED, WAITING
 from ..runtime.formatting import format_time
 from ..settings import Settings
-from ..snapshot.model import Snapshot
+from ..snapshot.model import Snapshot, UpmapItems
 from .builtin_balancer_grace import BuiltinBalancerGrace
+from .status import RoundOutcome
 from .time_window import Window, is_open, next_opening
 
 
-class ActiveGuard(NamedTuple):
-    """Why nothing goes now."""
-
-    state: str
-    reason: str
-    seconds: Optional[float] = None   # after which it is over, where that is known
-
-
 class ClusterGuards:
-    """Made when the mgr becomes active."""
+    """Made when the mgr becomes active, which is when `start_delay` begins."""
 
     def __init__(self, gateway: Gateway, clock: Callable[[], float]) -> None:
         self._gateway = gateway
@@ -36,34 +29,44 @@ class ClusterGuards:
         self.builtin_grace = BuiltinBalancerGrace()
 
     def check(self, summary: ClusterSummary, settings: Settings,
-              automatic: bool) -> Optional[ActiveGuard]:
-        """The first reason, or None; all but what only a full look can tell."""
+              automatic: bool) -> Optional[RoundOutcome]:
+        """The first guard that holds, or None; all but what only a snapshot shows."""
         self._note_builtin(summary.builtin_active)
-        return self._waits(settings, automatic) or self._guard(
+        return self._time_guard(settings, automatic) or self._cluster_guard(
             cluster_guard(summary, summary.mon_connected, summary.builtin_active),
             self.builtin_grace.peek_seconds_left(self._clock()))
 
     def check_snapshot(self, snapshot: Snapshot, settings: Settings,
-                      automatic: bool) -> Optional[ActiveGuard]:
-        """As `stops`, after a full look."""
+                       automatic: bool) -> Optional[RoundOutcome]:
+        """As `check`, by a snapshot that has just been taken."""
         builtin_active = self._gateway.builtin_balancer_active()
         self._note_builtin(builtin_active)
-        return self._waits(settings, automatic) or self._guard(
+        return self._time_guard(settings, automatic) or self._cluster_guard(
             cluster_guard(snapshot, self._gateway.have_mon_connection(), builtin_active),
             self.builtin_grace.seconds_left(self._clock()))
 
     def observe_builtin(self) -> None:
-        """For rounds in which nothing is asked: an operator may switch the built-in balancer off by
-        hand, and equilibrium on a moment later."""
+        """For rounds in which nothing is checked: an operator may switch the built-in balancer off
+        by hand, and equilibrium on a moment later."""
         self._note_builtin(self._gateway.builtin_balancer_active())
 
+    def begin_builtin_grace(self) -> None:
+        """The built-in balancer has been switched off: it may send one more batch."""
+        self.builtin_grace.begin(self._clock(), self._gateway.builtin_balancer_sleep())
+
+    def observe_items(self, items: Mapping[str, UpmapItems]) -> None:
+        """Takes in the upmap items of a newer map: the built-in balancer may have added some."""
+        self.builtin_grace.observe(items, self._clock(), self._gateway.builtin_balancer_sleep())
+
     def _note_builtin(self, is_active: bool) -> None:
-        """The wait begins when the built-in balancer is first seen off, whoever switched it off."""
+        """The grace begins when the built-in balancer is first seen off, whoever switched it
+        off."""
         if not is_active and self._gateway.pop_builtin_was_active() and not (
                 self.builtin_grace.peek_seconds_left(self._clock())):
-            self.builtin_grace.begin(self._clock(), self._gateway.builtin_balancer_sleep())
+            self.begin_builtin_grace()
 
-    def _waits(self, settings: Settings, automatic: bool) -> Optional[ActiveGuard]:
+    def _time_guard(self, settings: Settings, automatic: bool) -> Optional[RoundOutcome]:
+        """The time window, and `start_delay`."""
         if automatic:
             closed = self._closed(settings)
             if closed is not None:
@@ -72,29 +75,31 @@ class ClusterGuards:
         self._active_since = min(self._active_since, now)  # the clock may have been set back
         left = settings.start_delay - (now - self._active_since)
         if left > 0.0:
-            return ActiveGuard(WAITING, "the mgr has only just become active (start_delay);"
-                        " nothing is sent before %s" % format_time(now + left), left)
+            return RoundOutcome(
+                WAITING, "the mgr has only just become active (start_delay); nothing is sent before"
+                f" {format_time(now + left)}", left)
         return None
 
-    def _guard(self, guard: Optional[str], hold_seconds: float) -> Optional[ActiveGuard]:
+    def _cluster_guard(self, guard: Optional[str],
+                       grace_seconds: float) -> Optional[RoundOutcome]:
         if guard is not None:
-            return ActiveGuard(BLOCKED, guard)
-        if hold_seconds > 0.0:
-            return ActiveGuard(WAITING, "the built-in balancer may be finishing; nothing is sent before %s"
-                        % format_time(self._clock() + hold_seconds), hold_seconds)
+            return RoundOutcome(BLOCKED, guard)
+        if grace_seconds > 0.0:
+            return RoundOutcome(
+                WAITING, "the built-in balancer may be finishing; nothing is sent before"
+                f" {format_time(self._clock() + grace_seconds)}", grace_seconds)
         return None
 
-    def _closed(self, settings: Settings) -> Optional[ActiveGuard]:
+    def _closed(self, settings: Settings) -> Optional[RoundOutcome]:
         window = Window(settings.begin_time, settings.end_time, settings.begin_weekday,
                         settings.end_weekday)
         now = self._clock()
         if is_open(window, now):
             return None
-        opening = next_opening(window, now)
+        outside, opening = "outside the window of automatic balancing", next_opening(window, now)
         if opening is None:
             unreadable = min(settings.begin_time, settings.end_time) < 0
-            return ActiveGuard(WAITING, "outside the window of automatic balancing, which never opens%s"
-                        % ("; begin_time or end_time cannot be read" if unreadable else ""))
-        said = time.strftime("%Y-%m-%d %H:%M", time.localtime(opening))
-        return ActiveGuard(WAITING, f"outside the window of automatic balancing, which opens at {said}",
-                    opening - now)
+            why = "; begin_time or end_time cannot be read" if unreadable else ""
+            return RoundOutcome(WAITING, f"{outside}, which never opens{why}")
+        at = time.strftime("%Y-%m-%d %H:%M", time.localtime(opening))
+        return RoundOutcome(WAITING, f"{outside}, which opens at {at}", opening - now)

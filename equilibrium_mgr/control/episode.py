@@ -1,7 +1,7 @@
-"""One stretch of balancing, from the first move to the rest after the last, over all its plans.
+"""One episode of balancing: from its first plan to the idle state after its last.
 
-It is kept in the key-value store while it lasts, so that the next mgr goes on counting, and becomes
-an entry of the history when it ends.
+It is stored while it lasts, so that the next mgr goes on counting, and becomes an entry of the
+history when it ends.
 """
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LONGEST_TEXT = 300
 
 
 class Episode(NamedTuple):
-    """What has been done so far; an empty plan name stands for automatic balancing."""
+    """An episode so far; an empty plan name stands for automatic balancing."""
 
     plan: str
     why: str
@@ -24,14 +24,15 @@ class Episode(NamedTuple):
     bytes: int = 0
 
     def with_plan(self) -> Episode:
-        """One more plan was taken up."""
+        """The episode with one more plan."""
         return self._replace(plans=self.plans + 1)
 
     def with_moves(self, moves: int, bytes_moved: int) -> Episode:
+        """The episode with more moves that the monitor has kept."""
         return self._replace(moves=self.moves + moves, bytes=self.bytes + bytes_moved)
 
     def entry(self, outcome: str, now: float, usage: Optional[Usage]) -> Dict[str, Any]:
-        """The history's entry when it ends."""
+        """The history's entry when it ends; JSON-ready."""
         return {"plan": self.plan or "automatic", "why": self.why, "started_at": self.started_at,
                 "ended_at": now, "outcome": outcome[:_LONGEST_TEXT], "plans": self.plans,
                 "moves": self.moves, "bytes": self.bytes, "max_before": self.max_before,
@@ -39,17 +40,18 @@ class Episode(NamedTuple):
 
 
 def begin(plan: str, why: str, now: float, usage: Optional[Usage]) -> Episode:
+    """An episode that begins with a plan; `usage` is that before its first move."""
     return Episode(plan, why[:_LONGEST_TEXT], now, highest(usage))
 
 
 def highest(usage: Optional[Usage]) -> Dict[str, float]:
-    """Device class → highest utilization once everything under way has arrived, a ratio."""
+    """Device class → highest utilization once everything in flight has arrived, a ratio."""
     return {} if usage is None else {
         name: round(figures.max, 6) for name, figures in usage.classes.items()}
 
 
 def episode_from_dict(dump: Mapping[str, Any]) -> Optional[Episode]:
-    """What another mgr has kept, or None where it cannot be understood."""
+    """What another mgr has stored, or None where it cannot be understood."""
     try:
         before = {str(name): float(ratio) for name, ratio in dump["max_before"].items()}
         return Episode(str(dump["plan"]), str(dump["why"])[:_LONGEST_TEXT],

@@ -1,7 +1,7 @@
-"""What must outlive the process, and the account of what was done.
+"""The journal: what must outlive the process, in the key-value store, and the history.
 
-The monitor's key-value store holds: which named plan is being executed, the episode, what the
-monitor rejected, what was moved a short while ago, what moves have shown of sizes, and the history.
+Stored are: which named plan is being executed, the episode, what the monitor rejected, what was
+moved a short while ago, what moves have shown of sizes, and the history.
 """
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ from .episode import Episode, begin, episode_from_dict
 from .history import History
 
 
-#: That a plan is being executed is noted anew so often, and of no use when it is so old: nobody who
-#: enables the module weeks later expects an execution to go on by itself.
-_NOTED_SECONDS, _VOID_SECONDS = 3600.0, 86400.0
+#: That a plan is being executed is stored anew this often, with the time.
+_STORED_SECONDS = 3600.0
+#: An execution stored so long ago is void: nobody who enables the module weeks later expects it to go
+#: on by itself.
+_VOID_SECONDS = 86400.0
 
 
 class RecoveredState(NamedTuple):
@@ -34,11 +36,11 @@ class RecoveredState(NamedTuple):
 
 
 class Journal:
-    """Used by the serve thread, whose rounds end with `write`, and by `off`, which has to have
-    written what a successor reads before it answers: every call takes one lock."""
+    """Used by the serve thread, whose rounds end with `write`, and by `off` and `execute`, which
+    have stored what a successor reads before they answer: every call takes one lock."""
 
     def __init__(self, kv: KeyValueStore, log: logging.Logger) -> None:
-        self._memory = BufferedKvStore(kv, log)
+        self._store = BufferedKvStore(kv, log)
         self._lock = threading.RLock()   # held while a value is written: one commit of a monitor
         self._sent_for: Optional[Episode] = None
         self._rejected: Items = {}
@@ -46,19 +48,19 @@ class Journal:
         self.episode: Optional[Episode] = None
 
     def recover(self, cooldown: Cooldown, now: float, sleep_interval: float = 0.0) -> RecoveredState:
-        """Reads everything, once; what cannot be read counts as not there. The last mgr made notes
-        no more often than every `sleep_interval` seconds."""
+        """Reads everything, once; what cannot be read counts as absent. The last mgr stored its
+        state no more often than every `sleep_interval` seconds. Fills `cooldown`."""
         with self._lock:
             return self._recall(cooldown, now, sleep_interval)
 
     def _recall(self, cooldown: Cooldown, now: float, sleep_interval: float) -> RecoveredState:
-        plan, was_long_ago = _execution(self._memory.read(EXECUTION) or {}, now, max(
-            _VOID_SECONDS, 2.0 * sleep_interval + _NOTED_SECONDS))
-        self.history.restore(self._memory.read(HISTORY) or {})
-        episode = self._memory.read(EPISODE)
+        plan, was_long_ago = _execution(self._store.read(EXECUTION) or {}, now, max(
+            _VOID_SECONDS, 2.0 * sleep_interval + _STORED_SECONDS))
+        self.history.restore(self._store.read(HISTORY) or {})
+        episode = self._store.read(EPISODE)
         self.episode = episode_from_dict(episode) if episode is not None else None
-        self._rejected = from_dict(self._memory.read(REJECTED) or {})
-        moved = self._memory.read(COOLDOWN) or {}
+        self._rejected = from_dict(self._store.read(REJECTED) or {})
+        moved = self._store.read(COOLDOWN) or {}
         cooldown.restore(moved)
         at, sending = moved.get("sending_at"), moved.get("sending")
         if not isinstance(at, (int, float)) or not isinstance(sending, list):
@@ -69,13 +71,13 @@ class Journal:
             self.end("given up with the last mgr", now, None)
         return RecoveredState(plan, self._rejected,
                         {str(pgid): min(float(at), now) for pgid in sending},
-                        self._memory.read(MEASURED) or {})
+                        self._store.read(MEASURED) or {})
 
     # -- the episode ---------------------------------------------------------------------------
 
     def begin_plan(self, plan: str, why: str, now: float, usage: Optional[Usage],
                 is_wanted: Callable[[], bool] = lambda: True) -> None:
-        """A plan begins, if it is wanted still; automatic ones follow one another in one episode."""
+        """A plan begins, if `is_wanted` still; automatic ones share one episode."""
         with self._lock:
             if not is_wanted():
                 return
@@ -89,77 +91,78 @@ class Journal:
         with self._lock:
             if self.episode is not None:
                 self.history.add(self.episode.entry(outcome, now, usage))
-                self._memory.put(HISTORY, self.history.to_dict())
-                self._memory.put(EPISODE, None)
+                self._store.put(HISTORY, self.history.to_dict())
+                self._store.put(EPISODE, None)
                 self.episode = None
 
     def stop(self, outcome: str, now: float, usage: Optional[Usage]) -> None:
-        """`off`: a successor has nothing to go on with, and that stands in the store on return."""
+        """`off`: a successor has nothing to go on with, and that is stored on return."""
         with self._lock:
             self.end(outcome, now, usage)
-            self._memory.put(EXECUTION, None)
-            self._memory.flush()
+            self._store.put(EXECUTION, None)
+            self._store.flush()
 
     def store_execution(self, plan: Callable[[], Optional[str]], now: float) -> None:
-        """`execute`: a successor goes on with it, and that stands in the store on return."""
+        """`execute`: a successor goes on with it, and that is stored on return."""
         with self._lock:
             self.record_execution(plan, now)
-            self._memory.flush()
+            self._store.flush()
 
-    # -- notes ---------------------------------------------------------------------------------
+    # -- state of the loop ---------------------------------------------------------------------------------
 
     def record_execution(self, plan: Callable[[], Optional[str]], now: float) -> None:
-        """The named plan that a successor shall go on with; None for none. Asked for under the
-        lock: what was read before `off` must not be noted after it."""
+        """The named plan that a successor is to go on with; None for none. `plan` is called under
+        the lock: what was read before `off` must not be stored after it."""
         with self._lock:
             name = plan()
-            self._memory.put(EXECUTION, None if name is None else {
-                "plan": name, "at": int(now - now % _NOTED_SECONDS)})
+            self._store.put(EXECUTION, None if name is None else {
+                "plan": name, "at": int(now - now % _STORED_SECONDS)})
 
     def store_sending(self, batch: Sequence[PgChange], cooldown: Cooldown, now: float) -> None:
-        """Before a batch is sent: a successor must know what may be on its way unseen."""
+        """Before a batch is sent: a successor must know what may be in flight unseen."""
         pgids: List[str] = [change.pgid for change in batch]
         with self._lock:
             self._sent_for = self.episode
-            self._memory.put(COOLDOWN, dict(cooldown.to_dict(), sending_at=int(now),
+            self._store.put(COOLDOWN, dict(cooldown.to_dict(), sending_at=int(now),
                                              sending=pgids[:MOST_PGS // 2]))
-            self._memory.flush()
+            self._store.flush()
 
     def record_sent(self, moves: int, bytes_moved: int) -> None:
-        """After a batch: so much of it was kept. A command may have ended its episode meanwhile."""
+        """After a batch: what of it was kept. A command may have ended its episode meanwhile."""
         with self._lock:
             if self.episode is not None:
                 self.episode = self.episode.with_moves(moves, bytes_moved) if moves else (
                     self.episode)
             elif self._sent_for is not None and moves:
                 if self.history.add_moves(self._sent_for.started_at, moves, bytes_moved):
-                    self._memory.put(HISTORY, self.history.to_dict())
+                    self._store.put(HISTORY, self.history.to_dict())
             self._sent_for = None
 
     def record_rejected(self, items: Items) -> None:
+        """PGs whose upmap items the monitor did not keep."""
         with self._lock:
             if items != self._rejected:
                 self._rejected = items
-                self._memory.put(REJECTED, to_dict(items) if items else None)
+                self._store.put(REJECTED, to_dict(items) if items else None)
 
     def record_corrections(self, dump: Mapping[str, Any]) -> None:
-        """What moves have shown of sizes, as a successor shall find it; nothing if it is empty."""
+        """What moves have shown of sizes; nothing is stored where that is nothing."""
         with self._lock:
             told = dump.get("stopped") or dump.get("bytes_per_object")
-            self._memory.put(MEASURED, dump if told else None)
+            self._store.put(MEASURED, dump if told else None)
 
     def write(self) -> None:
-        """Once at the end of a round; nothing is written where nothing has changed."""
+        """Stores the state, once at the end of a round; nothing is written where nothing has changed."""
         with self._lock:
             if self.episode is not None:
-                self._memory.put(EPISODE, self.episode._asdict())
-            self._memory.flush()
+                self._store.put(EPISODE, self.episode._asdict())
+            self._store.flush()
 
 
-def _execution(noted: Mapping[str, Any], now: float,
+def _execution(stored: Mapping[str, Any], now: float,
                void_seconds: float) -> Tuple[Optional[str], bool]:
     """(the named plan that was being executed, whether one was and that is too long ago)."""
-    plan, at = noted.get("plan"), noted.get("at", now)   # older releases noted no time
+    plan, at = stored.get("plan"), stored.get("at", now)   # older releases stored no time
     if not isinstance(plan, str):
         return None, False
     if isinstance(at, (int, float)) and now - at > void_seconds:

@@ -1,4 +1,4 @@
-"""Is an automatic plan worth its bytes?"""
+"""Whether an automatic plan gains enough to be carried out."""
 from __future__ import annotations
 
 from typing import Dict, Optional
@@ -10,25 +10,26 @@ from ..snapshot.operator_weights import held_sentence
 
 
 def gain_reason(plan: Plan, snapshot: Snapshot, min_gain: float) -> Optional[str]:
-    """Why it is, as half a sentence for the history, or None. `min_gain` is a ratio."""
+    """The gain for which a plan is carried out, as a clause for the history; None where it is too
+    small. `min_gain` is a ratio (the option of that name)."""
     if not plan.changes:
         return None
-    return (_relief(plan, snapshot) or _share(plan, snapshot, min_gain)
-            or _lower(plan, min_gain) or _more_room(plan, min_gain)
+    return (_nearfull_relief(plan, snapshot) or _share_relief(plan, snapshot, min_gain)
+            or _lower_maximum(plan, min_gain) or _more_free_space(plan, min_gain)
             or (None if min_gain > 0.0 else "there are moves that improve the placement"))
 
 
-def _relief(plan: Plan, snapshot: Snapshot) -> Optional[str]:
+def _nearfull_relief(plan: Plan, snapshot: Snapshot) -> Optional[str]:
     for osd_id, relieved in sorted(_leaving(plan).items()):
         osd = snapshot.osds.get(osd_id)
-        if osd is not None and relieved > 0 and osd.has_statistics:
-            if osd.target_bytes > snapshot.nearfull_ratio * osd.size_bytes:
+        if osd is not None and relieved > 0:
+            if (osd.target_utilization or 0.0) > snapshot.nearfull_ratio:
                 return f"osd.{osd_id} is above nearfull"
     return None
 
 
-def _share(plan: Plan, snapshot: Snapshot, min_gain: float) -> Optional[str]:
-    """An OSD holds clearly more than its operator's weights leave it."""
+def _share_relief(plan: Plan, snapshot: Snapshot, min_gain: float) -> Optional[str]:
+    """Relief of an OSD that holds clearly more than the operator's weights leave it."""
     beyond = bytes_beyond_share(snapshot)
     leaving = _leaving(plan) if beyond else {}
     for osd_id, excess in beyond.items():
@@ -47,23 +48,23 @@ def _leaving(plan: Plan) -> Dict[int, int]:
     return leaving
 
 
-def _lower(plan: Plan, min_gain: float) -> Optional[str]:
-    """The fall of the highest utilization of a class."""
+def _lower_maximum(plan: Plan, min_gain: float) -> Optional[str]:
+    """Fall of the highest utilization of a device class by `min_gain`."""
     for name, before in sorted(plan.before.classes.items()):
         after = plan.after.classes.get(name)
         if after is not None and before.max - after.max >= max(min_gain, 1e-9):
-            return "the fullest OSD of class %s can be brought from %.4f to %.4f" % (
-                name, before.max, after.max)
+            return (f"the fullest OSD of class {name} can be brought from {before.max:.4f} to"
+                    f" {after.max:.4f}")
     return None
 
 
-def _more_room(plan: Plan, min_gain: float) -> Optional[str]:
-    """The growth of a pool's free bytes, as a ratio of what it holds and could hold."""
+def _more_free_space(plan: Plan, min_gain: float) -> Optional[str]:
+    """Growth of a pool's free bytes by `min_gain` of what it holds and could hold."""
     for name, before in sorted(plan.before.pools.items()):
         after = plan.after.pools.get(name)
         whole = before.stored_bytes + before.free_bytes
         if after is not None and before.stored_bytes > 0:
-            if after.free_bytes - before.free_bytes >= max(min_gain * whole, 1.0):
-                return "pool %s can have %d bytes more" % (
-                    name, after.free_bytes - before.free_bytes)
+            gained = after.free_bytes - before.free_bytes
+            if gained >= max(min_gain * whole, 1.0):
+                return f"pool {name} can have {gained} bytes more"
     return None

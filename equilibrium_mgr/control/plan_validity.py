@@ -1,6 +1,6 @@
-"""What of a snapshot matters to a plan, as plain values that two moments can be compared by.
+"""Whether a plan still fits the cluster: fingerprints of two moments, and what differs.
 
-Noise of a per cent never counts, nor does an OSD that is down but still in: its data is where it
+Noise of a percent never counts, nor does an OSD that is down but still in: its data is where it
 was, and guards keep moves away from it.
 """
 from __future__ import annotations
@@ -16,14 +16,15 @@ from ..snapshot.model import Pool, Snapshot
 #: much that an OSD's utilization changes by min_gain; by _LEAST_GAIN where that is less.
 _POOL_RATIO = 0.05
 _LEAST_GAIN = 0.001
-#: An OSD's utilization must differ by this much. Twice the noise of a full OSD is less.
+#: An OSD's utilization must differ by this much: more than twice the measurement noise of a full
+#: OSD.
 _UTILIZATION = 0.03
-#: So much above nearfull an OSD must be to be news: the noise of a per cent.
+#: An OSD counts as newly above nearfull by this much: more than measurement noise.
 _NEARFULL_MARGIN = 0.01
 
 
 class ClusterFingerprint(NamedTuple):
-    """The parts of a snapshot that a plan rests on."""
+    """The parts of a snapshot that a plan rests on, as plain values."""
 
     crush: Tuple[Any, ...]                   # CRUSH version, and what counts as full
     osds: Mapping[int, Tuple[Any, ...]]      # in, reweight, destroyed
@@ -43,7 +44,9 @@ class ClusterFingerprint(NamedTuple):
         return self.crush, self.osds, self.pools
 
 
-def fingerprint(snapshot: Snapshot, left: FrozenSet[int] = frozenset()) -> ClusterFingerprint:
+def fingerprint_of(snapshot: Snapshot,
+                   excluded_pools: FrozenSet[int] = frozenset()) -> ClusterFingerprint:
+    """`excluded_pools`: pools that the plan leaves alone."""
     pools = snapshot.pools.values()
     return ClusterFingerprint(
         crush=(snapshot.crush_version, snapshot.full_ratio, snapshot.backfillfull_ratio,
@@ -56,7 +59,7 @@ def fingerprint(snapshot: Snapshot, left: FrozenSet[int] = frozenset()) -> Clust
         pool_share=_pool_shares(snapshot),
         utilization={o.id: o.target_utilization or 0.0 for o in snapshot.osds.values()
                      if o.up and o.has_statistics and o.size_bytes > 0},
-        excluded_pools=left, unknown_pgs=sum(snapshot.skipped.get(why, 0) for why in reasons.UNKNOWN),
+        excluded_pools=excluded_pools, unknown_pgs=sum(snapshot.skipped.get(why, 0) for why in reasons.UNKNOWN),
         held_pgs=sum(snapshot.skipped.get(why, 0) for why in reasons.LIFTED))
 
 
@@ -90,7 +93,7 @@ def _pool(pool: Pool) -> Tuple[Any, ...]:
 
 
 def topology_change(then: ClusterFingerprint, now: ClusterFingerprint) -> Optional[str]:
-    """What makes other placements legal than before, as half a sentence, or None."""
+    """The change that makes other placements legal than before, as a clause, or None."""
     if then.topology == now.topology:
         return None
     if (then.crush, then.osds) == (now.crush, now.osds) and _pools_but(
@@ -104,8 +107,9 @@ def topology_change(then: ClusterFingerprint, now: ClusterFingerprint) -> Option
     return "the pools have changed"
 
 
-def _pools_but(matters: ClusterFingerprint, left: FrozenSet[int]) -> Dict[int, Tuple[Any, ...]]:
-    return {pool: what for pool, what in matters.pools.items() if pool not in left}
+def _pools_but(fingerprint: ClusterFingerprint,
+               excluded: FrozenSet[int]) -> Dict[int, Tuple[Any, ...]]:
+    return {pool: facts for pool, facts in fingerprint.pools.items() if pool not in excluded}
 
 
 def _osd_event(then: Optional[Tuple[Any, ...]], now: Optional[Tuple[Any, ...]]) -> str:
@@ -119,10 +123,10 @@ def _osd_event(then: Optional[Tuple[Any, ...]], now: Optional[Tuple[Any, ...]]) 
 
 
 def data_change(then: ClusterFingerprint, now: ClusterFingerprint, min_gain: float) -> Optional[str]:
-    """What has grown or shrunk by more than noise, as half a sentence, or None.
+    """What has grown or shrunk by more than noise, as a clause, or None.
 
-    A small pool may swing as it likes: what counts is what that means for the OSDs (`min_gain`,
-    utilization).
+    A small pool may grow and shrink at will: what counts is by how much that changes the
+    utilization of OSDs (`min_gain`, a ratio).
     """
     least = max(min_gain, _LEAST_GAIN)
     for pool, stored in sorted(now.pool_bytes.items()):
@@ -144,49 +148,50 @@ def data_change(then: ClusterFingerprint, now: ClusterFingerprint, min_gain: flo
     return f"osd.{told[0]} has reported its statistics" if told else None
 
 
-def newly_nearfull(then: ClusterFingerprint, levels: Mapping[int, float],
+def newly_nearfull(then: ClusterFingerprint, predicted: Mapping[int, float],
                    nearfull_ratio: float) -> FrozenSet[int]:
-    """OSDs that were not above nearfull and now are, by more than noise; `levels`: OSD →
-    utilization once everything under way has arrived."""
-    return frozenset(osd for osd, level in levels.items()
-                     if level > nearfull_ratio + _NEARFULL_MARGIN
-                     and then.utilization.get(osd, level) <= nearfull_ratio)
+    """OSDs that were not above nearfull and are now, by more than noise; `predicted`: OSD →
+    utilization once everything in flight has arrived."""
+    return frozenset(osd for osd, utilization in predicted.items()
+                     if utilization > nearfull_ratio + _NEARFULL_MARGIN
+                     and then.utilization.get(osd, utilization) <= nearfull_ratio)
 
 
-def unplanned_change(then: ClusterFingerprint, snapshot: Snapshot, osd_traffic: OsdTraffic,
-              wanted: Sequence[PgChange], moved: Mapping[int, int]) -> Optional[str]:
-    """What has become of the OSDs since a plan under way was made that it does not know of, as
-    half a sentence, or None.
+def unplanned_change(then: ClusterFingerprint, snapshot: Snapshot, traffic: OsdTraffic,
+                     wanted: Sequence[PgChange], moved: Mapping[int, int]) -> Optional[str]:
+    """What has become of the OSDs since the plan under way was made that it does not expect, as a
+    clause, or None.
 
     `wanted`: what of the plan is still to go. `moved`: OSD → bytes that it has moved so far; what
     has left an OSD is deleted some time later, so that drift is measured on top of these.
     """
-    levels = {osd.id: predicted_utilization(snapshot, osd_traffic.of(osd.id), osd.id)
-              - osd.uncompacted_bytes / max(1, osd.size_bytes)
-              for osd in snapshot.osds.values() if osd.up and osd.id in then.utilization}
-    overfull = newly_nearfull(then, levels, snapshot.nearfull_ratio)
+    predicted = {osd.id: predicted_utilization(snapshot, traffic.of(osd.id), osd.id)
+                 - osd.uncompacted_bytes / max(1, osd.size_bytes)
+                 for osd in snapshot.osds.values() if osd.up and osd.id in then.utilization}
+    overfull = newly_nearfull(then, predicted, snapshot.nearfull_ratio)
     for change in wanted if overfull else ():
         overfull -= frozenset(change.up_before) - frozenset(change.up_after)
     if overfull:
         return f"osd.{min(overfull)} is above nearfull now, and the plan does not help it"
-    for osd, level in sorted(levels.items()):
+    for osd, utilization in sorted(predicted.items()):
         own = moved.get(osd, 0) / max(1, snapshot.osds[osd].size_bytes)
         if snapshot.osds[osd].has_statistics and abs(
-                level - then.utilization[osd]) > _UTILIZATION + own:
-            return _drifted(osd, level, then.utilization[osd])
+                utilization - then.utilization[osd]) > _UTILIZATION + own:
+            return _drift_clause(osd, utilization, then.utilization[osd])
     return None
 
 
 def utilization_drift(then: ClusterFingerprint, now: ClusterFingerprint) -> Optional[str]:
-    """An OSD that has become fuller or emptier while nothing was sent, or None."""
+    """The OSD that has become fuller or emptier by most while nothing was sent, as a clause, or
+    None."""
     moved: Dict[int, float] = {
         osd: abs(ratio - then.utilization[osd])
         for osd, ratio in now.utilization.items() if osd in then.utilization}
     worst = max(moved, key=lambda osd: (moved[osd], -osd), default=None)
     if worst is None or moved[worst] <= _UTILIZATION:
         return None
-    return _drifted(worst, now.utilization[worst], then.utilization[worst])
+    return _drift_clause(worst, now.utilization[worst], then.utilization[worst])
 
 
-def _drifted(osd: int, now: float, then: float) -> str:
+def _drift_clause(osd: int, now: float, then: float) -> str:
     return f"osd.{osd} is at {100.0 * now:.1f} % instead of {100.0 * then:.1f} %"

@@ -1,4 +1,4 @@
-"""When the next round, and the next batch, may be, whoever wakes the loop in between."""
+"""When the next round and the next batch are due, whoever wakes the loop in between."""
 from __future__ import annotations
 
 from typing import Callable, Optional
@@ -23,8 +23,8 @@ class RoundTimer:
         self._batch = WaitTimer()
 
     def next_round(self, sleep_interval: float, seconds: Optional[float] = None) -> float:
-        """Seconds until the next round; `seconds` until there is something new to say, which may
-        be several rounds away."""
+        """Begins the wait for the next round and returns its seconds; `seconds`: until there will
+        be something new to say, which may be several rounds away."""
         now = self._clock()
         self._wait.begin(now, seconds or 0.0)
         delay = sleep_interval if seconds is None else min(sleep_interval, seconds)
@@ -41,16 +41,17 @@ class RoundTimer:
         return left
 
     def is_early(self) -> bool:
-        """Has something woken the loop before there is anything to do?"""
+        """True where something has woken the loop before there is anything to do."""
         now = self._clock()
-        return max(self._round.peek_seconds_left(now), self._wait.peek_seconds_left(now)) > _TOLERANCE_SECONDS
+        left = max(self._round.peek_seconds_left(now), self._wait.peek_seconds_left(now))
+        return left > _TOLERANCE_SECONDS
 
     def batch_sent(self, sleep_interval: float) -> None:
         """A batch has just been sent: the next one has to wait."""
         self._batch.begin(self._clock(), sleep_interval)
 
     def allow_batch(self) -> None:
-        """A command wants a plan carried out: its first batch may go at once."""
+        """The first batch of a plan that a command wants carried out may go at once."""
         self._batch.end()
 
     def batch_seconds(self) -> float:

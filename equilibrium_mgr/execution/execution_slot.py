@@ -1,4 +1,4 @@
-"""The walk under way, which the loop and the commands replace under one lock."""
+"""The execution under way, which the loop and the commands replace under one lock."""
 from __future__ import annotations
 
 import logging
@@ -11,7 +11,7 @@ from .execution import Execution
 
 
 class ExecutionSlot:
-    """At most one walk at a time; a named one takes the place of an automatic one.
+    """Holds at most one execution; a named one takes the place of an automatic one.
 
     A batch is handed to the mgr under the same lock that `stop` takes, so that nothing is sent
     once `stop` has returned. Nobody waits for a monitor with the lock held.
@@ -31,7 +31,7 @@ class ExecutionSlot:
         return self._stops
 
     def start_named(self, name: str, changes: Sequence[PgChange]) -> bool:
-        """False while another named plan is on its way."""
+        """A command starts a named plan; False while another named plan is being executed."""
         with self._lock:
             if self.execution is not None and self.execution.name:
                 return False
@@ -39,8 +39,8 @@ class ExecutionSlot:
         return True
 
     def start(self, execution: Execution, stops: int) -> bool:
-        """The loop takes up a walk; False where there is one, or a command has stopped everything
-        since `stops` was read."""
+        """The loop starts an execution; False where there is one, or a command has stopped
+        everything since `stops` was read."""
         with self._lock:
             if self.execution is not None or self._stops != stops:
                 return False
@@ -48,7 +48,7 @@ class ExecutionSlot:
             return True
 
     def end(self, execution: Execution, outcome: str) -> bool:
-        """The loop ends the walk; False where a command was faster."""
+        """The loop ends the execution; False where a command was faster."""
         with self._lock:
             if self.execution is not execution:
                 return False
@@ -57,8 +57,8 @@ class ExecutionSlot:
         return True
 
     def stop(self, outcome: str) -> Optional[Execution]:
-        """A command ends whatever walk there is, and gets it. Waits while a batch is being handed
-        over, which takes milliseconds."""
+        """A command ends the execution, if there is one, and gets it. Waits while a batch is being
+        handed over, which takes milliseconds."""
         with self._lock:
             self._stops += 1
             execution, self.execution = self.execution, None
@@ -68,8 +68,8 @@ class ExecutionSlot:
 
     @contextmanager
     def permit_sending(self, execution: Execution) -> Iterator[bool]:
-        """To hand a batch of the walk over within; False where it has been ended. No command can
-        end it meanwhile."""
+        """A context in which to hand a batch over: no command can end the execution meanwhile.
+        False where it has been ended already."""
         with self._lock:
             yield self.execution is execution
 
@@ -79,6 +79,7 @@ class ExecutionSlot:
         return execution.name if execution is not None and execution.name else None
 
     def _remember(self, execution: Execution, outcome: str) -> None:
-        self._log.info("plan %s %s: %d of %d moves sent, %d dropped", execution.name or "(automatic)",
-                       outcome, execution.sent_moves, execution.planned_moves, execution.dropped_moves)
+        self._log.info("plan %s %s: %d of %d moves sent, %d dropped",
+                       execution.name or "(automatic)", outcome, execution.sent_moves,
+                       execution.planned_moves, execution.dropped_moves)
         self.last = dict(execution.summary(), outcome=outcome, ended_at=self._clock())

@@ -1,7 +1,7 @@
-"""Our own account of what was sent and has not been seen complete.
+"""Pending moves: sent by us and not yet seen to arrive.
 
 Right after an upmap is sent the acting set still equals the up set and `pg_status` reads low, so
-the misplaced budget cannot rest on Ceph's number alone: what it cannot show yet is added to it.
+the misplaced budget cannot rest on Ceph's count alone: what it cannot show yet is added to it.
 """
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from ..snapshot.model import Snapshot, shard_changes
 #: A PG that looks settled but never reported at a newer epoch is believed after this long.
 _BELIEVE_AFTER_SECONDS = 600.0
 #: After this long a PG has peered, and Ceph shows what is misplaced.
-_RECALL_SECONDS = 120.0
+_RESTORE_SECONDS = 120.0
 #: After this long an OSD has reported what has come to it.
 _REPORTED_SECONDS = 60.0
-#: While a PG is in one of these its report says nothing of what is misplaced.
+#: In one of these states a PG's report says nothing of what is misplaced.
 _UNTOLD_STATES = ("peering", "unknown", "stale", "creating")
 _MOVING_STATES = ("remapped", "backfill", "recover", "peering", "activating")
 
 
 class PendingMove(NamedTuple):
-    """One PG on its way."""
+    """One PG that is in flight by our doing."""
 
     copies: int     # object copies that the change misplaces
     shards: int
@@ -50,7 +50,7 @@ class PendingMoves:
         self.arrivals: List[Arrival] = []
 
     def add(self, change: PgChange, before: Snapshot, now: float) -> None:
-        """Enters a change about to be sent, with the PG's size as of now, not as of the plan."""
+        """Adds a change about to be sent, with the PG's size as of now, not as of the plan."""
         pg = before.pgs[change.pgid]
         gains, losses = shard_changes(pg.up, change.up_after, before.pools[pg.pool].erasure)
         self.entries[change.pgid] = PendingMove(pg.objects * change.shards, change.shards,
@@ -58,14 +58,14 @@ class PendingMoves:
                                           gains, losses, before.epoch)
 
     def restore_sending(self, moved: Mapping[str, float], snapshot: Snapshot, now: float) -> None:
-        """Enters what another mgr has sent a moment ago (pgid → when), which may not show yet.
+        """Adds what another mgr has sent a moment ago (pgid → when), which may not show yet.
 
-        Its upmap items tell from where to where a PG goes; how many of them were new is not known,
-        so that all are counted.
+        The upmap items of a PG tell from where to where it goes; how many of them are new is not
+        known, so all are counted.
         """
         for pgid, sent_at in moved.items():
             pg = snapshot.pgs.get(pgid)
-            recent = 0.0 <= now - sent_at <= _RECALL_SECONDS
+            recent = 0.0 <= now - sent_at <= _RESTORE_SECONDS
             # reports may be older than the map that shows it moving, and Ceph's count with them
             is_told = pg is not None and pg.is_moving and "remapped" in pg.state
             if pg is None or is_told or not recent or pgid in self.entries:
@@ -78,8 +78,8 @@ class PendingMoves:
                 tuple(source for source, _ in pairs if source >= 0))
 
     def restore_log_recovery(self, snapshot: Snapshot) -> None:
-        """Enters what an upmap item has moved, of whatever age, and waits for recovery by its log:
-        Ceph counts such copies as degraded, and none of them as misplaced."""
+        """Adds PGs that an upmap item has moved, whenever that was, and that wait for recovery by
+        their log: Ceph counts such copies as degraded, and none of them as misplaced."""
         for pgid, pg in snapshot.in_flight().items():
             if pgid in self.entries or "degraded" not in pg.state:
                 continue
@@ -91,16 +91,16 @@ class PendingMoves:
                     snapshot.epoch, snapshot.taken_at, gains, losses)
 
     def confirm(self, batch: Sequence[PgChange], epoch: int) -> None:
-        """The map of this epoch shows the batch: older reports say nothing of it."""
+        """The map of this epoch shows the batch: older reports do not know of it."""
         for change in batch:
             self.entries[change.pgid] = self.entries[change.pgid]._replace(epoch=epoch)
 
     def remove(self, change: PgChange) -> None:
-        """Takes back what the monitor did not accept."""
+        """Removes a change that the monitor did not accept."""
         self.entries.pop(change.pgid, None)
 
     def reduce(self, change: PgChange, shards: int) -> None:
-        """Only so many of its shards move after all."""
+        """Leaves only so many of a change's shards."""
         entry = self.entries.pop(change.pgid)
         if shards:
             self.entries[change.pgid] = entry._replace(
@@ -108,7 +108,7 @@ class PendingMoves:
                 bytes=entry.bytes * shards // entry.shards)
 
     def remove_arrived(self, snapshot: Snapshot) -> None:
-        """Strikes out what has arrived or is gone."""
+        """Removes what has arrived or is gone."""
         for pgid, entry in list(self.entries.items()):
             if entry.sent_at > snapshot.taken_at:  # the clock was set back
                 self.entries[pgid] = entry._replace(sent_at=snapshot.taken_at)
@@ -123,7 +123,7 @@ class PendingMoves:
     def unseen_copies(self, snapshot: Snapshot) -> int:
         """Object copies that we have misplaced and Ceph's own count cannot contain yet.
 
-        They belong on top of that count: what others misplace is in the one and not in the other.
+        They are to be added to that count, which contains what others misplace.
         """
         return sum(entry.copies for pgid, entry in list(self.entries.items())
                    if not _is_counted(snapshot, pgid, entry))
@@ -140,8 +140,8 @@ def _share_to_come(snapshot: Snapshot, pgid: str) -> float:
 
 
 def _is_counted(snapshot: Snapshot, pgid: str, entry: PendingMove) -> bool:
-    """Has the PG reported what our change misplaces? A PG does so once it has peered at the map
-    that has the change (PeeringState::update_calc_stats counts nothing while it peers)."""
+    """True where the PG has reported what our change misplaces: once it has peered at the map that
+    has the change (PeeringState::update_calc_stats counts nothing while it peers)."""
     pg = snapshot.pgs.get(pgid)
     if pg is None:
         return True

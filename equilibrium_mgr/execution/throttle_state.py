@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import chain
-from typing import Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..crush.placement import NO_OSD
 from ..plan.model import PgChange

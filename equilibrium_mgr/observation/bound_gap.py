@@ -1,4 +1,4 @@
-"""How far a class is from its bound, and whether something must be in the way."""
+"""How far device classes are from their bounds, and what an idle state is called for it."""
 from __future__ import annotations
 
 from typing import Dict, FrozenSet, List, NamedTuple, Optional, Tuple
@@ -9,16 +9,16 @@ from ..snapshot.model import Snapshot
 from .cluster_view import ClusterView
 from .states import BALANCED, STUCK, WAITING
 
-#: Nearer than this to the bound, in utilization, nobody would call a cluster stuck.
+#: A class nearer than this to its bound, in utilization, is not stuck.
 _NEAR = 0.01
-#: OSDs that a sentence names.
+#: OSDs that a sentence names before it only counts the rest.
 _NAMED = 3
-#: Why nothing is sent where a plan found nothing to do.
+#: The reason of an idle state where a plan found nothing to do.
 NOTHING_LEFT = "no move improves the placement"
 
 
 class BoundGap(NamedTuple):
-    """How the fullest OSD of a class stands to the class's bound; compares by the excess."""
+    """The gap between the fullest OSD of a class and the class's bound; sorts by the excess."""
 
     excess: float   # utilization above what whole shards explain; 0 or less where they explain it
     above: float    # utilization above the bound
@@ -26,17 +26,17 @@ class BoundGap(NamedTuple):
     device_class: str
 
     def sentence(self, limited: bool = False) -> str:
-        """`limited`: the bound is that of the pools that may be moved, not that of all."""
-        return "osd.%d, the fullest of class %s, is %.1f points above %s" % (
-            self.osd, self.device_class, max(0.0, 100.0 * self.above),
-            "what moves of the pools in pool_ids could reach" if limited else "the bound")
+        """For people. `limited`: the bound is that of moves of some pools alone."""
+        bound = "what moves of the pools in pool_ids could reach" if limited else "the bound"
+        return (f"osd.{self.osd}, the fullest of class {self.device_class}, is"
+                f" {max(0.0, 100.0 * self.above):.1f} points above {bound}")
 
 
 def bound_gaps(view: ClusterView, bounds: Optional[UtilizationBounds],
               device_classes: Optional[FrozenSet[str]]) -> List[BoundGap]:
     """One for each class that is balanced (None: all) and whose bound is known.
 
-    The bound takes shards as if they could be split, so one shard's worth above it is to be
+    The bound is computed as if shards could be split, so the bytes of one shard above it are to be
     expected.
     """
     bound_of = bounds.classes if bounds is not None else {}
@@ -51,10 +51,11 @@ def bound_gaps(view: ClusterView, bounds: Optional[UtilizationBounds],
     return found
 
 
-def idle_state(view: ClusterView, bounds: Optional[UtilizationBounds], device_classes: Optional[FrozenSet[str]],
-            reason: str, limited: bool = False) -> Tuple[str, str]:
-    """The state and its sentence where nothing is sent for `reason`. `limited`: `bounds` is what
-    moves of some pools alone could reach."""
+def idle_state(view: ClusterView, bounds: Optional[UtilizationBounds],
+               device_classes: Optional[FrozenSet[str]], reason: str,
+               limited: bool = False) -> Tuple[str, str]:
+    """The state, and its sentence, in which nothing is sent for `reason`. `limited`: `bounds` are
+    those of moves of some pools alone."""
     far = max(bound_gaps(view, bounds, device_classes), default=None)
     skipped = view.snapshot.skipped
     unknown = [f"{skipped[why]} PGs wait: {why}" for why in reasons.UNKNOWN
@@ -64,8 +65,8 @@ def idle_state(view: ClusterView, bounds: Optional[UtilizationBounds], device_cl
     if far is None:
         return (WAITING if unknown or silent else BALANCED), reason
     if far.excess <= 0.0:
-        return (WAITING if _nobody_reports(view.snapshot) else BALANCED), "%s; %s" % (
-            reason, far.sentence(limited))
+        state = WAITING if _nobody_reports(view.snapshot) else BALANCED
+        return state, f"{reason}; {far.sentence(limited)}"
     why = reason.replace(NOTHING_LEFT, "no legal move helps it")
     held = skipped.get(reasons.OMAP_ON_SMALL_OSD)
     if held:
@@ -74,7 +75,7 @@ def idle_state(view: ClusterView, bounds: Optional[UtilizationBounds], device_cl
 
 
 def _silence(snapshot: Snapshot) -> List[str]:
-    """Which OSDs have stopped reporting, as a sentence; empty where none has."""
+    """Names OSDs that have stopped reporting, in one sentence; empty where none has."""
     silent = [f"osd.{osd}" for osd in sorted(snapshot.stale_osds)]
     if not silent:
         return []

@@ -1,21 +1,21 @@
-"""What the last look at the cluster came to, ready for `status`, `eval` and `explain`."""
+"""Figures of the last observation, ready for `status`, `eval` and `explain`."""
 from __future__ import annotations
 
-import logging
-from typing import Dict, FrozenSet, Mapping, NamedTuple, Optional, Tuple
+from typing import Dict, Mapping, NamedTuple, Optional, Tuple
 
+from ..execution.osd_traffic import in_flight
 from ..execution.pending_moves import PendingMoves
 from ..gateway.cluster_summary import ClusterSummary
 from ..plan.model import ClassUsage, Usage
 from ..plan.usage import class_usage, snapshot_usage
-from ..planner.bound.lower_bound import UtilizationBounds, utilization_bounds
+from ..planner.bound.lower_bound import UtilizationBounds
 from ..runtime.time_slice import TimeSlice
 from ..snapshot.model import Snapshot
 from .too_full import TooFull, find_too_full
 
 
 class ClusterView(NamedTuple):
-    """Figures of one look; ratios are of object copies, as Ceph counts what is misplaced."""
+    """Figures of one observation; the misplaced ratios are of object copies, as Ceph counts them."""
 
     snapshot: Snapshot
     usage: Usage
@@ -27,6 +27,7 @@ class ClusterView(NamedTuple):
     builtin_active: bool
     classes_now: Mapping[str, ClassUsage] = {}   # as OSDs report them, nothing taken as arrived
     too_full: Tuple[TooFull, ...] = ()           # PGs that stand still for an OSD
+    unseen_copies: int = 0   # object copies that we misplaced and the snapshot does not count
 
     @property
     def bounds(self) -> Dict[str, float]:
@@ -37,36 +38,37 @@ class ClusterView(NamedTuple):
 
 def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: PendingMoves,
               max_misplaced_ratio: float, builtin_active: bool) -> ClusterView:
-    """What is in flight counts whoever moves it, and what we sent though Ceph shows it not yet."""
-    moving = snapshot.in_flight()
-    shards = sum(len(snapshot.transfers(pg)[0]) or 1 for pg in moving.values())
-    coming = sum(osd.inbound_bytes for osd in snapshot.osds.values())
-    hidden = [entry for pgid, entry in pending.entries.items() if pgid not in moving]
+    """`pending`: what we have sent, some of which Ceph's own counts may not show yet."""
+    moving, unseen = in_flight(snapshot, pending.entries), pending.unseen_copies(snapshot)
     return ClusterView(
         snapshot=snapshot, usage=snapshot_usage(snapshot, TimeSlice()), utilization_bounds=bounds,
-        in_flight_moves=shards + sum(entry.shards for entry in hidden),
-        in_flight_bytes=coming + sum(entry.bytes for entry in hidden),
-        misplaced_ratio=misplaced_ratio(snapshot, snapshot.misplaced_copies, pending),
+        in_flight_moves=moving.moves, in_flight_bytes=moving.bytes,
+        misplaced_ratio=misplaced_ratio(snapshot, snapshot.misplaced_copies, unseen),
         max_misplaced_ratio=max_misplaced_ratio, builtin_active=builtin_active,
         classes_now=class_usage(snapshot, {
             osd.id: osd.used_bytes for osd in snapshot.osds.values()}),
-        too_full=find_too_full(snapshot))
+        too_full=find_too_full(snapshot), unseen_copies=unseen)
 
 
-def with_figures_of_now(view: ClusterView, summary: ClusterSummary, pending: PendingMoves) -> ClusterView:
-    """How full OSDs are now, by what they have reported since the look, and what is misplaced; what
-    is in flight, and what that will come to, stays as the look has it."""
+def with_figures_of_now(view: ClusterView, summary: ClusterSummary) -> ClusterView:
+    """The view with what OSDs have reported since, and what is misplaced now; what is in flight,
+    and the usage that it will lead to, stays as observed."""
     used: Dict[int, int] = {}
     for osd in view.snapshot.osds.values():
         reported = summary.osds.get(osd.id)
         now = reported.used_bytes if reported is not None else None
         used[osd.id] = osd.used_bytes if now is None else now
-    return view._replace(
-        classes_now=class_usage(view.snapshot, used), builtin_active=summary.builtin_active,
-        misplaced_ratio=misplaced_ratio(view.snapshot, summary.misplaced_copies, pending))
+    return with_misplaced(view, summary.misplaced_copies, view.unseen_copies)._replace(
+        classes_now=class_usage(view.snapshot, used), builtin_active=summary.builtin_active)
 
 
-def misplaced_ratio(snapshot: Snapshot, misplaced_copies: int, pending: PendingMoves) -> float:
+def with_misplaced(view: ClusterView, misplaced_copies: int, unseen_copies: int) -> ClusterView:
+    """The view with newer counts: Ceph's, and of our copies that were unseen in its snapshot."""
+    ratio = misplaced_ratio(view.snapshot, misplaced_copies, unseen_copies)
+    return view._replace(misplaced_ratio=ratio, unseen_copies=unseen_copies)
+
+
+def misplaced_ratio(snapshot: Snapshot, misplaced_copies: int, unseen_copies: int) -> float:
     """Ceph's count and what we sent that it cannot show yet, as a ratio of all object copies.
 
     `misplaced_copies` may be newer than the snapshot: what it has grown by since is what it could
@@ -74,16 +76,6 @@ def misplaced_ratio(snapshot: Snapshot, misplaced_copies: int, pending: PendingM
     """
     if not snapshot.object_copies:
         return 0.0
-    unseen = pending.unseen_copies(snapshot)
     grown = max(0, misplaced_copies - snapshot.misplaced_copies)
-    return (misplaced_copies + max(0, unseen - grown)) / snapshot.object_copies
+    return (misplaced_copies + max(0, unseen_copies - grown)) / snapshot.object_copies
 
-
-def bounds_of(snapshot: Snapshot, log: logging.Logger,
-              fixed_pools: FrozenSet[int] = frozenset()) -> Optional[UtilizationBounds]:
-    """A figure for people: that it cannot be had must not keep moves from being made."""
-    try:
-        return utilization_bounds(snapshot, fixed_pools, checkpoint=TimeSlice())
-    except Exception:
-        log.exception("how even the cluster could be cannot be computed")
-        return None

@@ -1,4 +1,4 @@
-"""What is seen of the cluster: full looks, the view made of them, and summaries between."""
+"""Observes the cluster: snapshots, the view made of them, and summaries in between."""
 from __future__ import annotations
 
 import logging
@@ -9,36 +9,50 @@ from ..execution.pending_moves import PendingMoves
 from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway
 from ..plan.model import Usage
-from ..planner.bound.lower_bound import UtilizationBounds
+from ..planner.bound.lower_bound import UtilizationBounds, utilization_bounds
+from ..runtime.checkpoints import Checkpoint
+from ..runtime.time_slice import TimeSlice
 from ..settings import Settings
 from ..snapshot.model import Snapshot
 from .change_detection import ChangeDetector
-from .cluster_view import ClusterView, bounds_of, make_view, misplaced_ratio
+from .cluster_view import ClusterView, make_view, with_misplaced
+
+BoundsFunction = Callable[..., UtilizationBounds]   # lower_bound.utilization_bounds
 
 
 class ClusterObserver:
-    """`view` is replaced whole: commands read it."""
+    """Used by the serve thread; commands call `request` and `require_observation`. `view` is
+    replaced whole."""
 
     def __init__(self, gateway: Gateway, pending: PendingMoves, clock: Callable[[], float],
                  log: logging.Logger) -> None:
         self._gateway = gateway
         self._pending = pending
         self._log = log
+        self.compute_bounds: BoundsFunction = utilization_bounds
+        self.time_slice: Callable[[], Checkpoint] = TimeSlice
         self.change_detector = ChangeDetector(clock)
         self.view: Optional[ClusterView] = None
         self.builtin_active: Optional[bool] = None   # when last seen; None before
-        self._is_looking = False
-        self._is_asked = False
+        self._target_ratio: Optional[float] = None   # Ceph's own limit, read once a round
+        self._is_observing = False
+        self._is_requested = False
 
     def request(self) -> None:
-        """A command has found the view too old: one look, unless one is under way already."""
-        if not self._is_looking:
-            self._is_asked = True
+        """A command has found the view too old: one observation, unless one runs already."""
+        if not self._is_observing:
+            self._is_requested = True
 
-    def consume_request(self) -> bool:
-        """Has a command asked for a look since this was last asked?"""
-        asked, self._is_asked = self._is_asked, False
-        return asked
+    def begin_round(self) -> bool:
+        """Forgets what is read once a round; returns whether a command has requested an
+        observation since the last round."""
+        self._target_ratio = None
+        requested, self._is_requested = self._is_requested, False
+        return requested
+
+    def require_observation(self) -> None:
+        """Makes the next round observe the whole cluster, whatever has changed."""
+        self.change_detector.observation_required = True
 
     def summary(self, settings: Settings) -> ClusterSummary:
         """The cluster in brief, with what can forbid all movement; keeps the view's misplaced
@@ -46,49 +60,66 @@ class ClusterObserver:
         summary = self._gateway.summary(with_map_settings=True)
         self.builtin_active = summary.builtin_active
         if self.view is not None:
-            snapshot = self.view.snapshot
-            self.view = self.view._replace(
-                misplaced_ratio=misplaced_ratio(snapshot, summary.misplaced_copies, self._pending),
-                max_misplaced_ratio=self.max_misplaced_ratio(snapshot, settings))
+            self.view = with_misplaced(
+                self.view, summary.misplaced_copies,
+                self._pending.unseen_copies(self.view.snapshot))._replace(
+                    max_misplaced_ratio=self.max_misplaced_ratio(self.view.snapshot, settings))
         return summary
 
     def observe(self, summary: Optional[ClusterSummary], settings: Settings) -> Snapshot:
-        """Reads the whole cluster. Raises NotReady; then, as after any failure, a look is owed."""
+        """Reads the whole cluster. Raises NotReady; after any failure it is tried again."""
         self.change_detector.begin_observation(summary, settings)
-        self._is_looking = True
+        self._is_observing = True
         try:
             return self._gateway.snapshot()
         except Exception:
             self.require_observation()
             raise
         finally:
-            self._is_looking = False
+            self._is_observing = False
 
-    def require_observation(self) -> None:
-        self.change_detector.observation_required = True
-
-    def update_view(self, snapshot: Snapshot, settings: Settings, same_bounds: bool = False) -> None:
-        """Makes the view. Our own moves leave the bounds as they are."""
+    def update_view(self, snapshot: Snapshot, settings: Settings,
+                    same_bounds: bool = False) -> None:
+        """Replaces the view. Our own moves leave the bounds as they are (`same_bounds`)."""
         bounds = self.view.utilization_bounds if same_bounds and self.view is not None else (
-            bounds_of(snapshot, self._log))
+            self._bounds(snapshot))
         self.builtin_active = self._gateway.builtin_balancer_active()
         self.view = make_view(snapshot, bounds, self._pending,
                               self.max_misplaced_ratio(snapshot, settings), self.builtin_active)
 
+    def await_arrivals(self, snapshot: Snapshot, settings: Settings) -> None:
+        """Until enough of what is misplaced has arrived, rounds need summaries only."""
+        self.change_detector.await_arrivals(snapshot, self.max_misplaced_ratio(snapshot, settings))
+
     def max_misplaced_ratio(self, snapshot: Snapshot, settings: Settings) -> float:
-        """While the mgr changes a pg_num it needs misplaced objects itself, below its own target:
-        half of that is left to it."""
-        target = self._gateway.target_max_misplaced_ratio()
-        limit = settings.max_misplaced_ratio or target
-        return min(limit, target / 2.0) if pg_num_changes(snapshot) else limit
+        """The misplaced limit, a ratio of object copies: the option, or Ceph's
+        target_max_misplaced_ratio where it is 0.
+
+        While the mgr changes a pg_num it needs misplaced objects itself, below its own target:
+        half of that is left to it.
+        """
+        if self._target_ratio is None:
+            self._target_ratio = self._gateway.target_max_misplaced_ratio()
+        limit = settings.max_misplaced_ratio or self._target_ratio
+        return min(limit, self._target_ratio / 2.0) if pg_num_changes(snapshot) else limit
 
     def bounds(self, snapshot: Snapshot,
                movable_pools: Optional[FrozenSet[int]]) -> Optional[UtilizationBounds]:
-        """As the view has them, or with all but some pools where they are."""
+        """The view's bounds; with `movable_pools`, those of moves of these pools alone."""
         if movable_pools is None:
             return self.view.utilization_bounds if self.view is not None else None
-        return bounds_of(snapshot, self._log, frozenset(snapshot.pools) - movable_pools)
+        return self._bounds(snapshot, frozenset(snapshot.pools) - movable_pools)
+
+    def _bounds(self, snapshot: Snapshot,
+                fixed_pools: FrozenSet[int] = frozenset()) -> Optional[UtilizationBounds]:
+        """Bounds are for people: that they cannot be computed keeps no moves from being made."""
+        try:
+            return self.compute_bounds(snapshot, fixed_pools, checkpoint=self.time_slice())
+        except Exception:
+            self._log.exception("how even the cluster could be cannot be computed")
+            return None
 
     @property
     def usage(self) -> Optional[Usage]:
+        """The view's usage; None before the first observation."""
         return self.view.usage if self.view is not None else None

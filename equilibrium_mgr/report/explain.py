@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
-from ..control.balancer import Balancer
+from ..control.status import BalancerStatus
 from ..execution.guards import blocked_pool_reasons
 from ..execution.size_check.size_corrections import sentence
 from ..observation.cluster_view import ClusterView
@@ -27,14 +27,14 @@ class ExplainContext(NamedTuple):
     """What an explanation is made from; nothing is read from the cluster for it."""
 
     view: ClusterView
-    balancer: Balancer
+    status: BalancerStatus
     settings: Settings
 
 
-def explain(what: Optional[str], view: ClusterView, balancer: Balancer, settings: Settings,
+def explain(what: Optional[str], view: ClusterView, status: BalancerStatus, settings: Settings,
             age_seconds: float) -> Optional[CommandAnswer]:
     """Of the cluster, or of the OSD, pool or PG called `what`; None where there is none such."""
-    facts = _explain(what, ExplainContext(view, balancer, settings))
+    facts = _explain(what, ExplainContext(view, status, settings))
     if facts is None:
         return None
     data, sentences = facts
@@ -60,7 +60,7 @@ def _explain(what: Optional[str], context: ExplainContext) -> Optional[Facts]:
     if osd is not None:
         return explain_osd(osd, view)
     pg = snapshot.pgs.get(what.lower())
-    return explain_pg(pg, view, context.balancer.rejected) if pg is not None else None
+    return explain_pg(pg, view, context.status.rejected) if pg is not None else None
 
 
 def _osd_number(text: str, view: ClusterView) -> Optional[int]:
@@ -75,12 +75,12 @@ def _explain_cluster(context: ExplainContext) -> Facts:
     unusable = Counter(reason for reason in (
         osd.unusable_reason() for osd in snapshot.osds.values()) if reason)
     troubled = sorted(set(blocked_pool_reasons(snapshot).values()))
-    sentences.append(f"equilibrium is {context.balancer.state}: {context.balancer.reason}")
+    sentences.append(f"equilibrium is {context.status.state}: {context.status.reason}")
     sentences += too_full_sentences(snapshot, view.too_full)
     refused = None
-    if context.balancer.state == STUCK and sets:
+    if context.status.state == STUCK and sets:
         worst = max(sets, key=lambda found: float(found["above_bound"]))
-        refused = refusals(worst["fullest_osd"], snapshot, context.settings, context.balancer.rejected)
+        refused = refusals(worst["fullest_osd"], snapshot, context.settings, context.status.rejected)
         sentences += refusal_sentences(refused)
     sentences += _limited(context)
     stopped = _stopped(context)
@@ -91,17 +91,17 @@ def _explain_cluster(context: ExplainContext) -> Facts:
     sentences += held_sentences(snapshot)
     sentences += [f"{count} OSDs can take no shards: {reason}"
                   for reason, count in sorted(unusable.items())]
-    if context.balancer.rejected:
+    if context.status.rejected:
         sentences.append("%d PGs stay where they are because the monitor did not keep their upmaps"
-                         % len(context.balancer.rejected))
+                         % len(context.status.rejected))
     if view.in_flight_moves:
         sentences.append("%d moves are under way; all figures take them as arrived"
                          % view.in_flight_moves)
-    return {"state": context.balancer.state, "reason": context.balancer.reason, "sets": sets,
+    return {"state": context.status.state, "reason": context.status.reason, "sets": sets,
             "skipped_pgs": dict(snapshot.skipped), "unusable_osds": dict(unusable),
             "held_osds": held_json(snapshot), "refusals": refused,
             "mispredicted": [stopped[pool] for pool in sorted(stopped)],
-            "troubled": troubled, "rejected_upmaps": len(context.balancer.rejected),
+            "troubled": troubled, "rejected_upmaps": len(context.status.rejected),
             "in_flight_moves": view.in_flight_moves,
             "too_full": [entry.to_json(snapshot.full_ratio) for entry in view.too_full]}, sentences
 
@@ -110,7 +110,7 @@ def _stopped(context: ExplainContext) -> Dict[int, str]:
     """Pool id → why the closed loop has stopped it, with the command that lets it go on."""
     pools = context.view.snapshot.pools
     return {pool: sentence(found, pools[pool].name)
-            for pool, found in context.balancer.mispredicted.items() if pool in pools}
+            for pool, found in context.status.mispredicted.items() if pool in pools}
 
 
 def _sets(view: ClusterView) -> Tuple[List[Dict[str, Any]], List[str]]:

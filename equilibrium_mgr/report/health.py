@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Sequence
 
-from ..control.balancer import Balancer
 from ..control.balancing_scope import BadOption, cures
+from ..control.status import BalancerStatus
 from ..execution.guards import CURE_BUILTIN
 from ..execution.size_check.size_corrections import sentence
 from ..observation.too_full import sentences
@@ -12,13 +12,13 @@ from ..observation.too_full import sentences
 _DETAILS = 20
 
 
-def health_checks(balancer: Balancer, active: bool, failure: str,
+def health_checks(status: BalancerStatus, active: bool, failure: str, now: float,
                   bad: Sequence[BadOption] = ()) -> Dict[str, Any]:
     """The checks that hold now, in the shape of MgrModule.set_health_checks."""
     checks: Dict[str, Any] = {}
-    view = balancer.view
-    wants_to_move = active or balancer.execution is not None
-    if wants_to_move and balancer.builtin_active:
+    view = status.view
+    wants_to_move = active or status.progress is not None
+    if wants_to_move and status.builtin_active:
         checks["MGR_EQUILIBRIUM_CONFLICT"] = _warning(
             "the built-in balancer and equilibrium are both active", 1,
             [f"equilibrium sends nothing meanwhile; run '{CURE_BUILTIN}'"])
@@ -27,14 +27,14 @@ def health_checks(balancer: Balancer, active: bool, failure: str,
         checks["MGR_EQUILIBRIUM_TOOFULL"] = _warning(
             f"{pgs} PGs stand still because an OSD is too full for them", pgs,
             sentences(view.snapshot, view.too_full[:_DETAILS]))
-    if balancer.mispredicted:
+    if status.mispredicted:
         names = {} if view is None else {p.id: p.name for p in view.snapshot.pools.values()}
         checks["MGR_EQUILIBRIUM_MISPREDICTED"] = _warning(
             "shards of %d pools took more than was predicted; they are not moved any more"
-            % len(balancer.mispredicted), len(balancer.mispredicted),
+            % len(status.mispredicted), len(status.mispredicted),
             [sentence(found, names.get(pool, str(pool)))
-             for pool, found in sorted(balancer.mispredicted.items())[:_DETAILS]])
-    rejected = balancer.recent_rejections()
+             for pool, found in sorted(status.mispredicted.items())[:_DETAILS]])
+    rejected = status.recent_rejections(active, now)
     if rejected:
         checks["MGR_EQUILIBRIUM_APPLY_FAILED"] = _warning(
             f"{len(rejected)} upmaps were not kept by the monitor", len(rejected),
@@ -44,7 +44,6 @@ def health_checks(balancer: Balancer, active: bool, failure: str,
         checks["MGR_EQUILIBRIUM_BAD_OPTION"] = _warning(
             f"{len(bad)} values of options of equilibrium cannot be used", len(bad),
             [one.sentence() for one in bad[:_DETAILS]] + [cures(bad)])
-    failure = failure or balancer.planning_failure() or ""
     if failure:
         checks["MGR_EQUILIBRIUM_ERROR"] = _warning(
             "equilibrium failed and will try again", 1, [failure])

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Optional
 
-from ..control.balancer import Balancer
+from ..control.status import BalancerStatus
 from ..execution.guards import pg_num_changes
 from ..execution.rejections import LIFTED_BY
 from ..execution.size_check.size_corrections import sentence
@@ -22,65 +22,65 @@ _STOPPED_SHOWN = 3
 _PG_NUM = " (a pg_num is changing: half of target_max_misplaced_ratio is left to that)"
 
 
-def report_status(balancer: Balancer, plan_service: PlanService, active: bool, now: float,
+def report_status(status: BalancerStatus, plan_service: PlanService, active: bool, now: float,
                   next_round_at: Optional[float],
                   options: Optional[Dict[str, Any]] = None, view: Optional[ClusterView] = None,
-                  look_started: bool = False, news: Optional[str] = None) -> CommandAnswer:
+                  look_started: bool = False, change: Optional[str] = None) -> CommandAnswer:
     """Figures of the last round; reads nothing from the cluster. `options`: of options_json.
 
-    `view`: the balancer's, or that with figures of now. `look_started`: a newer one is being made.
-    `news`: what has come since and speaks against a rest.
+    `view`: the status's own, or that with figures of now. `look_started`: a newer one is being
+    made. `change`: what has happened since that speaks against an idle state.
     """
-    view = view if view is not None else balancer.view
+    view = view if view is not None else status.view
     making = plan_service.plans_in_progress()
     data: Dict[str, Any] = {
-        "state": balancer.state, "reason": balancer.reason, "active": active,
+        "state": status.state, "reason": status.reason, "active": active,
         "planning": [{"plan": p.plan or "automatic", "aim": p.aim, "moves": p.moves,
                       "seconds": max(0.0, now - p.started_at)} for p in making.values()],
-        "last_plan": plan_service.last_plan, "last_execution": balancer.last_execution,
-        "episode": balancer.episode,
+        "last_plan": plan_service.last_plan, "last_execution": status.last_execution,
+        "episode": status.episode,
         "rejected_upmaps": [{"pgid": pgid, "reason": item.reason, "lifted_by": LIFTED_BY}
-                            for pgid, item in sorted(balancer.rejected.items())],
+                            for pgid, item in sorted(status.rejected.items())],
         "next_run_seconds": None if next_round_at is None else max(0.0, next_round_at - now)}
-    if making and balancer.state == "off":
+    if making and status.state == "off":
         data["reason"] += f"; {len(making)} plan is being made"
     data.update(options or {})
-    if data.get("left_out") and balancer.state in (BALANCED, STUCK):
+    if data.get("left_out") and status.state in (BALANCED, STUCK):
         data["reason"] += f"; left out: {'; '.join(data['left_out'])}"
-    data["mispredicted"] = _mispredicted(balancer, view)
+    data["mispredicted"] = _mispredicted(status, view)
     data["reason"] = "; ".join([data["reason"]] + [
         entry["reason"] for entry in data["mispredicted"][:_STOPPED_SHOWN]])
     if view is not None:
-        data["reason"] = with_too_full(balancer.state, data["reason"], view.snapshot,
+        data["reason"] = with_too_full(status.state, data["reason"], view.snapshot,
                                        view.too_full)
-    if news is not None:
+    if change is not None:
         data["state"] = WAITING
         data["reason"] = "%s, which is looked at within ten minutes; before: %s (%s)" % (
-            news, balancer.state, data["reason"])
-    data.update(_cluster_figures(balancer, view, now), look_started=look_started)
+            change, status.state, data["reason"])
+    data.update(_cluster_figures(status, view, now), look_started=look_started)
     return CommandAnswer(data, _plain(data, view))
 
 
-def _mispredicted(balancer: Balancer, view: Optional[ClusterView]) -> List[Dict[str, Any]]:
+def _mispredicted(status: BalancerStatus, view: Optional[ClusterView]) -> List[Dict[str, Any]]:
     """Pools that are stopped, with bytes that an OSD took and was to take."""
     names = {} if view is None else {p.id: p.name for p in view.snapshot.pools.values()}
     return [{"pool_id": pool, "pool": names.get(pool, str(pool)), "osd": found.osd,
              "predicted_bytes": found.predicted_bytes, "measured_bytes": found.measured_bytes,
              "found_at": found.found_at, "reason": sentence(found, names.get(pool, str(pool)))}
-            for pool, found in sorted(balancer.mispredicted.items())]
+            for pool, found in sorted(status.mispredicted.items())]
 
 
-def _cluster_figures(balancer: Balancer, view: Optional[ClusterView], now: float) -> Dict[str, Any]:
-    execution = balancer.progress
-    done = execution.summary if execution else {"remaining_moves": 0, "remaining_bytes": 0}
+def _cluster_figures(status: BalancerStatus, view: Optional[ClusterView], now: float) -> Dict[str, Any]:
+    progress = status.progress
+    done = progress.summary if progress else {"remaining_moves": 0, "remaining_bytes": 0}
     figures: Dict[str, Any] = {
         "osdmap_epoch": None, "snapshot_age_seconds": None, "misplaced_ratio": None,
         "max_misplaced_ratio": None, "in_flight": {"moves": 0, "bytes": 0}, "classes": {},
         "too_full": [],
-        "builtin_balancer_active": balancer.builtin_active,
+        "builtin_balancer_active": status.builtin_active,
         "remaining": {"moves": done["remaining_moves"], "bytes": done["remaining_bytes"],
-                      "eta_seconds": execution.eta_seconds if execution else None},
-        "execution": execution.summary if execution else None}
+                      "eta_seconds": progress.eta_seconds if progress else None},
+        "execution": progress.summary if progress else None}
     if view is not None:
         figures.update({
             "osdmap_epoch": view.snapshot.epoch, "builtin_balancer_active": view.builtin_active,

@@ -137,4 +137,4 @@ def test_any_store(store_seed: int, kept: Dict[str, str],
     assert time.process_time() - began < 60.0
     # nothing of a monitor's refusals: what was sent could be read and was kept
     assert not [check for check in session.mgr.health_checks if "APPLY_FAILED" in check], [
-        item for item in session.module.balancer.rejected.items()][:3]
+        item for item in session.module.balancer.status.rejected.items()][:3]

@@ -111,5 +111,5 @@ def test_pools_that_cannot_be_moved_are_not_green(open_session: Callable[..., Se
     session = open_session(18, demo_state)
     run(session, "sim run 1s", f"equilibrium pool add {pool['pool_name']}", "equilibrium on",
         "sim run 1h")
-    if session.module.balancer.view.snapshot.pools[pool["pool"]].immovable:
+    if session.module.balancer.status.view.snapshot.pools[pool["pool"]].immovable:
         assert state(session) == "stuck" and pool["pool_name"] in ask(session, "status")["reason"]

@@ -57,7 +57,7 @@ def test_defaults_hold_over_failovers(session: Session) -> None:
     assert state(session) == "balanced"
     assert 1 < watch.most_shards <= 4 and 0.0 < watch.highest_share <= 0.1
     assert watch.fullest_target <= 0.88
-    history = session.module.balancer.history
+    history = session.module.balancer.status.history
     assert [entry["outcome"] for entry in history] == ["balanced"]
     assert history[0]["moves"] > 0
     assert history[0]["max_after"]["hdd"] < history[0]["max_before"]["hdd"]

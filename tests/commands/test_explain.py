@@ -13,12 +13,18 @@ from mgr_stub.console.session import Session
 from .asking import ask, mark_out, optimize, refused, run
 
 
+def forget_view(session: Session) -> None:
+    balancer = session.module.balancer
+    balancer.observer.view = None
+    balancer.publish()
+
+
 def test_before_the_first_look(session: Session) -> None:
     for line in ("explain", "explain osd.1", "explain vms", "explain 2.1f", "explain nope"):
-        session.module.balancer.view = None  # each of them starts a look
+        forget_view(session)   # each of them starts an observation
         rc, text = refused(session, "equilibrium " + line)
         assert rc == -errno.EAGAIN and "not been looked at yet" in text
-    session.module.balancer.view = None
+    forget_view(session)
     assert ask(session, "status")["classes"] == {}
 
 

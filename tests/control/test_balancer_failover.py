@@ -66,7 +66,7 @@ def test_kill_between_sending_and_looking(lands: bool) -> None:
         again.gateway.arrive()
         again.round(60)
     assert sorted(again.gateway.sent) == (["1.3"] if lands else ["1.0", "1.1", "1.2", "1.3"])
-    last = again.balancer.last_execution or {}
+    last = again.balancer.status.last_execution or {}
     assert last["done_moves"] == (3 if lands else 0) and last["outcome"] == "through"
 
 
@@ -87,11 +87,11 @@ def test_cooldown_rejections_history_and_episode_come_along() -> None:
         harness.round(10)
         harness.jobs.run()
         harness.gateway.arrive()
-    assert harness.balancer.execution is not None and harness.balancer.episode is not None
+    assert harness.balancer.execution is not None and harness.balancer.status.episode is not None
     again = successor(harness)
     again.round(10)
-    assert again.balancer.rejected == harness.balancer.rejected
-    assert again.balancer.episode == harness.balancer.episode
+    assert again.balancer.status.rejected == harness.balancer.status.rejected
+    assert again.balancer.status.episode == harness.balancer.status.episode
 
 
 def test_automatic_balancing_goes_on_to_the_end_over_many_failovers() -> None:
@@ -106,7 +106,7 @@ def test_automatic_balancing_goes_on_to_the_end_over_many_failovers() -> None:
         harness.gateway.arrive()
     assert harness.round(60) == "balanced"
     assert len(moved) == len(set(moved)) == 8
-    entry, = harness.balancer.history
+    entry, = harness.balancer.status.history
     assert (entry["moves"], entry["outcome"]) == (8, "balanced")
     assert entry["max_before"]["hdd"] == pytest.approx(0.6)
     assert entry["max_after"]["hdd"] == pytest.approx(0.2)
@@ -121,7 +121,7 @@ def test_named_plan_has_its_entry_over_a_failover() -> None:
     for _ in range(6):
         again.gateway.arrive()
         again.round(60)
-    entry, = again.balancer.history
+    entry, = again.balancer.status.history
     assert (entry["plan"], entry["moves"], entry["plans"]) == ("p", 4, 1)
     assert entry["outcome"] == "through"
     assert not {"execution", "episode"} & set(again.kv.values)
@@ -134,7 +134,7 @@ def test_episode_of_a_mgr_whose_successor_is_off_is_closed() -> None:
     harness.round()
     again = successor(harness, active=False)
     assert again.round() == "off"
-    assert [e["outcome"] for e in again.balancer.history] == ["switched off"]
+    assert [e["outcome"] for e in again.balancer.status.history] == ["switched off"]
 
 
 @pytest.mark.parametrize("named", [True, False])
@@ -148,7 +148,7 @@ def test_off_closes_the_episode(named: bool) -> None:
     harness.options["active"] = False
     harness.balancer.switch_off()
     harness.round()
-    entry, = harness.balancer.history
+    entry, = harness.balancer.status.history
     assert entry["outcome"] == "stopped by 'ceph equilibrium off'" and entry["moves"] >= 1
     assert "episode" not in harness.kv.values
 
@@ -177,7 +177,7 @@ def test_all_values_stay_within_their_bounds() -> None:
             harness.gateway.arrive()
     sizes = {key: len(value.encode()) for key, value in harness.kv.values.items()}
     assert all(size <= 65536 for size in sizes.values()), sizes
-    assert sizes["cooldown"] > 10000 and harness.balancer.history
+    assert sizes["cooldown"] > 10000 and harness.balancer.status.history
 
 
 def test_two_active_mgrs_for_a_tick() -> None:
@@ -192,7 +192,7 @@ def test_two_active_mgrs_for_a_tick() -> None:
         harness.round(1)
         other.round(1)
         harness.gateway.arrive()
-    assert harness.balancer.rejected == other.balancer.rejected == {}
+    assert harness.balancer.status.rejected == other.balancer.status.rejected == {}
     assert {pgid: harness.gateway.cluster.up[pgid] for pgid in ("1.0", "1.1", "1.2", "1.3")} == (
         dict.fromkeys(("1.0", "1.1", "1.2", "1.3"), [1]))
     assert set(harness.gateway.sent + other.gateway.sent) == {"1.0", "1.1", "1.2", "1.3"}
@@ -210,7 +210,7 @@ def test_items_that_another_mgr_has_set_meanwhile_are_no_rejection() -> None:
     gateway.collect_replies = overtaken
     harness.balancer.execute("p", kept(harness))
     harness.round()
-    assert harness.balancer.rejected == {} and harness.gateway.cluster.up["1.0"] == [2]
+    assert harness.balancer.status.rejected == {} and harness.gateway.cluster.up["1.0"] == [2]
     assert harness.balancer.execution is not None and harness.balancer.execution.dropped == [
         ("1.0", "somebody else has set other upmap items")]
 
@@ -222,17 +222,17 @@ def test_rejections_are_lifted_when_osds_go_out_or_come_in() -> None:
                                                         change_of("1.1", [0], [1])])))
     harness.round()
     harness.round(60)
-    assert set(harness.balancer.rejected) == {"1.0"} and "rejected" in harness.kv.values
+    assert set(harness.balancer.status.rejected) == {"1.0"} and "rejected" in harness.kv.values
     harness.gateway.cluster.osd(2, weight=0.5)
     harness.round(60)
-    assert harness.balancer.rejected == {} and "rejected" not in harness.kv.values
+    assert harness.balancer.status.rejected == {} and "rejected" not in harness.kv.values
 
 
 def test_stored_values_of_the_future_do_no_harm() -> None:
     future = json.dumps({"version": 99, "plan": "p", "moved": {"1.0": 1e12}, "entries": [{}]})
     harness = Harness(uneven(), kv=KeyValueStore(dict.fromkeys(
         ("execution", "episode", "rejected", "history", "cooldown"), future)))
-    assert harness.round() == "off" and harness.balancer.history == []
+    assert harness.round() == "off" and harness.balancer.status.history == []
     harness.balancer.execute("p", kept(harness))
     assert harness.round() == "moving"
 

@@ -1,15 +1,11 @@
 """What commands and other modules do while a round runs or between two rounds."""
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from tests.support.fakes import Harness
 from tests.support.rules import OSD_RULE
 from tests.support.unit_cluster import Cluster, change_of, hosts, plan_of
 from tests.support.units import GIB
-
-from equilibrium_mgr.execution.execution import Execution
 
 
 def uneven() -> Cluster:
@@ -20,7 +16,7 @@ def uneven() -> Cluster:
     return cluster
 
 
-def test_execute_is_not_lost_to_an_automatic_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_execute_is_not_lost_to_an_automatic_plan() -> None:
     """`execute` comes from the commands' thread while the round takes up its own plan."""
     harness = Harness(uneven(), active=True)
     harness.round()
@@ -28,14 +24,15 @@ def test_execute_is_not_lost_to_an_automatic_plan(monkeypatch: pytest.MonkeyPatc
     plan = plan_of([change_of("1.3", [0], [2], shard_bytes=5 * GIB)])
     harness.plan_store.put("p", plan, harness.now)
 
-    def begin_meanwhile(name: str, *args: Any) -> Execution:
-        if not name:
-            assert harness.balancer.execute("p", plan)
-        return Execution(name, *args)
-    monkeypatch.setattr("equilibrium_mgr.control.balancer.Execution", begin_meanwhile)
+    def execute_meanwhile() -> None:   # the round has found no execution already
+        harness.gateway.before_send_check = lambda: None
+        assert harness.balancer.execute("p", plan)
+    harness.gateway.before_send_check = execute_meanwhile
     harness.round()
     execution = harness.balancer.execution
-    assert execution is not None and execution.name == "p" and harness.gateway.sent == []
+    assert execution is not None
+    assert execution.name == "p"
+    assert harness.gateway.sent == []
     harness.round()
     assert harness.gateway.sent == ["1.3"]
 
@@ -49,4 +46,4 @@ def test_builtin_balancer_is_noticed_in_the_next_round(switched_on: bool) -> Non
     harness.round()
     harness.gateway.builtin = switched_on
     harness.balancer.round()          # no wake-up, nothing else has changed
-    assert harness.balancer.builtin_active is switched_on
+    assert harness.balancer.status.builtin_active is switched_on

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import random
 from typing import Any, List
+from unittest.mock import Mock
 
 import pytest
 from tests.support.fakes import Harness
@@ -10,7 +11,6 @@ from tests.support.rounds import idle, kept, small_plan, uneven
 from tests.support.unit_cluster import Cluster
 from tests.support.units import GIB
 
-from equilibrium_mgr.plan_service import plan_service as planning
 from equilibrium_mgr.planner.planner import make_plan
 
 
@@ -101,8 +101,8 @@ def test_osd_above_nearfull_is_always_worth_it() -> None:
     harness.round()
     harness.jobs.run()
     assert harness.round() == "moving"
-    assert harness.balancer.episode is not None
-    assert harness.balancer.episode["why"] == "osd.0 is above nearfull"
+    assert harness.balancer.status.episode is not None
+    assert harness.balancer.status.episode["why"] == "osd.0 is above nearfull"
 
 
 def growing(harness: Harness, factor: float) -> None:
@@ -111,10 +111,10 @@ def growing(harness: Harness, factor: float) -> None:
         records[pgid] = record._replace(num_bytes=int(record.num_bytes * factor))
 
 
-def test_growth_under_way_makes_a_new_plan_every_ten_minutes_at_most(mocker: Any) -> None:
+def test_growth_under_way_makes_a_new_plan_every_ten_minutes_at_most() -> None:
     """A round a minute, the pool grows by a tenth in each, and one move goes a round."""
-    planner = mocker.patch.object(planning, "make_plan", side_effect=make_plan)
     harness = Harness(uneven(), active=True, max_moves_per_round=1, sleep_interval=60)
+    planner = harness.planning.planner = Mock(side_effect=make_plan)
     made: List[float] = []
     for _ in range(5):
         calls = planner.call_count
@@ -127,7 +127,7 @@ def test_growth_under_way_makes_a_new_plan_every_ten_minutes_at_most(mocker: Any
     execution = harness.balancer.execution
     harness.round(600)
     assert harness.balancer.execution is not execution and "given up: pool 1 has grown" == (
-        harness.balancer.last_execution or {})["outcome"]
+        harness.balancer.status.last_execution or {})["outcome"]
 
 
 def test_topology_that_changes_under_way() -> None:
@@ -147,7 +147,7 @@ def test_topology_that_changes_under_way() -> None:
     cluster.osd(2, weight=0.5)
     harness.round(10)
     assert harness.round(61) == "planning" and harness.balancer.execution is None
-    assert (harness.balancer.last_execution or {})["outcome"] == "given up: osd.2 has another weight"
+    assert (harness.balancer.status.last_execution or {})["outcome"] == "given up: osd.2 has another weight"
 
 
 def test_plan_for_a_cluster_that_has_changed_meanwhile_is_not_begun() -> None:
@@ -201,19 +201,19 @@ def test_pgs_just_moved_are_not_planned_again_before_their_time() -> None:
     assert plans == 1 and len(harness.gateway.sent) == sent     # once, when they may be moved again
 
 
-def test_automatic_plans_leave_alone_what_was_just_moved(mocker: Any) -> None:
-    planner = mocker.patch.object(planning, "make_plan", side_effect=make_plan)
-    harness = idle(uneven(), pg_cooldown=3600)
+def test_automatic_plans_leave_alone_what_was_just_moved() -> None:
+    planner = Mock(side_effect=make_plan)
+    harness = idle(uneven(), planner, pg_cooldown=3600)
     first, second = [call.args[1].rejected_pgs for call in planner.call_args_list]
     assert first == frozenset() and second == set(harness.gateway.sent) != set()
 
 
-def test_pgs_of_overfull_osds_are_planned_though_just_moved(mocker: Any) -> None:
+def test_pgs_of_overfull_osds_are_planned_though_just_moved() -> None:
     harness = idle(uneven(), pg_cooldown=36000)
     cluster = harness.gateway.cluster
     harness.round(700)   # what was moved has settled: that the OSD fills up is others' doing
     cluster.osd(1, used=90 * GIB)
-    planner = mocker.patch.object(harness.planning, "planner", side_effect=make_plan)
+    planner = harness.planning.planner = Mock(side_effect=make_plan)
     harness.round(60)
     harness.jobs.run()
     there = {pgid for pgid, up in cluster.up.items() if up == [1]}

@@ -3,16 +3,16 @@ from __future__ import annotations
 
 import re
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from tests.support.fakes import Harness
-from tests.support.rounds import idle, kept, uneven
+from tests.support.rounds import idle, kept, run_until_idle, uneven
 from tests.support.rules import OSD_RULE
 from tests.support.unit_cluster import Cluster, hosts
 from tests.support.units import GIB
 
-from equilibrium_mgr.observation import cluster_view as view_room
-from equilibrium_mgr.plan_service import plan_service as planning
+from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
 from equilibrium_mgr.planner.planner import make_plan
 
 
@@ -81,23 +81,25 @@ def test_options_that_exclude_everything_make_nobody_balanced(options: Any, name
     assert harness.gateway.sent == []
 
 
-def test_bound_that_cannot_be_computed_stops_nobody(mocker: Any) -> None:
-    broken = mocker.patch.object(view_room, "utilization_bounds", side_effect=KeyError("osd.7"))
-    harness = idle(pinned(pool=2))
-    assert broken.called and harness.gateway.sent
+def test_bound_that_cannot_be_computed_stops_nobody() -> None:
+    harness = Harness(pinned(pool=2), active=True)
+    broken = harness.balancer.observer.compute_bounds = Mock(side_effect=KeyError("osd.7"))
+    run_until_idle(harness)
+    assert broken.called
+    assert harness.gateway.sent
     assert (harness.balancer.state, harness.balancer.reason) == (
         "balanced", "no move improves the placement")
-    assert harness.balancer.view is not None and harness.balancer.view.bounds == {}
+    assert harness.balancer.status.view is not None and harness.balancer.status.view.bounds == {}
 
 
-def test_bounds_are_computed_once_a_look(mocker: Any) -> None:
-    """Our own batch changes no bound, and a glance none either."""
-    spy = mocker.patch.object(view_room, "utilization_bounds", side_effect=view_room.utilization_bounds)
+def test_bounds_are_computed_once_an_observation() -> None:
+    """Our own batch changes no bound, and a summary none either."""
     harness = Harness(uneven())
+    spy = harness.balancer.observer.compute_bounds = Mock(side_effect=utilization_bounds)
     harness.balancer.execute("p", kept(harness))
     assert harness.round() == "moving" and spy.call_count == 1 and harness.gateway.full_readings == 2
-    assert harness.balancer.view is not None
-    assert harness.balancer.view.bounds == {"hdd": pytest.approx(0.2)}
+    assert harness.balancer.status.view is not None
+    assert harness.balancer.status.view.bounds == {"hdd": pytest.approx(0.2)}
     harness.gateway.arrive()
     harness.round(60)
     assert spy.call_count == 2
@@ -107,15 +109,17 @@ def test_bounds_are_computed_once_a_look(mocker: Any) -> None:
     assert spy.call_count == calls
 
 
-def test_others_have_their_turn_while_bounds_are_computed(mocker: Any) -> None:
-    turns = mocker.patch.object(view_room, "TimeSlice")
-    Harness(uneven(), active=True).round()
-    assert turns.return_value.call_count > 3
+def test_others_have_their_turn_while_bounds_are_computed() -> None:
+    harness = Harness(uneven(), active=True)
+    time_slice = Mock(return_value=True)
+    harness.balancer.observer.time_slice = lambda: time_slice
+    harness.round()
+    assert time_slice.call_count > 3
 
 
-def test_automatic_plans_have_the_aim_of_the_option(mocker: Any) -> None:
-    planner = mocker.patch.object(planning, "make_plan", side_effect=make_plan)
-    idle(uneven(), aim="even")
+def test_automatic_plans_have_the_aim_of_the_option() -> None:
+    planner = Mock(side_effect=make_plan)
+    idle(uneven(), planner, aim="even")
     assert {call.args[1].aim for call in planner.call_args_list} == {"even"}
 
 

@@ -9,14 +9,13 @@ from tests.support.rounds import kept, small_plan, uneven
 from tests.support.unit_cluster import change_of, plan_of
 from tests.support.units import GIB
 
-from equilibrium_mgr.execution.execution import Execution
 
 
 def test_off_sends_nothing() -> None:
     harness = Harness(uneven())
-    assert harness.round() == "off" and harness.balancer.view is None      # nobody has asked
+    assert harness.round() == "off" and harness.balancer.status.view is None      # nobody has asked
     harness.balancer.request_observation()
-    assert harness.round() == "off" and harness.balancer.view is not None
+    assert harness.round() == "off" and harness.balancer.status.view is not None
     assert harness.gateway.batches == [] and harness.jobs.waiting == []
 
 
@@ -76,8 +75,8 @@ def test_ledger_holds_the_budget_where_ceph_has_not_noticed() -> None:
     harness.round()
     harness.gateway.cluster.acting.clear()
     assert harness.round(1) == "throttled" and len(harness.gateway.sent) == 3
-    assert harness.balancer.view is not None
-    assert harness.balancer.view.misplaced_ratio == 0.25
+    assert harness.balancer.status.view is not None
+    assert harness.balancer.status.view.misplaced_ratio == 0.25
 
 
 def test_ledger_counts_what_pgs_hold_now() -> None:
@@ -188,7 +187,7 @@ def test_execute_goes_through_and_ends() -> None:
     assert harness.gateway.sent == ["1.0", "1.1", "1.2", "1.3"]
     assert [len(batch) for batch in harness.gateway.batches] == [2, 2]
     assert harness.balancer.execution is None and harness.balancer.state == "off"
-    last = harness.balancer.last_execution or {}
+    last = harness.balancer.status.last_execution or {}
     assert (last["outcome"], last["sent_moves"], last["dropped_moves"]) == ("through", 4, 0)
     assert "execution" not in harness.kv.values
 
@@ -207,10 +206,10 @@ def test_what_the_monitor_drops_is_reported_and_not_sent_again() -> None:
         harness.round(60)
         harness.gateway.arrive()
     assert sorted(harness.gateway.sent) == ["1.0", "1.1", "1.2", "1.3"]
-    assert {pgid: item.reason for pgid, item in harness.balancer.rejected.items()} == {
+    assert {pgid: item.reason for pgid, item in harness.balancer.status.rejected.items()} == {
         "1.1": "the monitor dropped its upmap items",
         "1.2": "the monitor refused it: no such pg"}
-    assert (harness.balancer.last_execution or {})["dropped_moves"] == 2
+    assert (harness.balancer.status.last_execution or {})["dropped_moves"] == 2
 
 
 def test_rejected_pgs_are_left_out_until_crush_changes() -> None:
@@ -220,10 +219,10 @@ def test_rejected_pgs_are_left_out_until_crush_changes() -> None:
         harness.round(60)
         harness.jobs.run()
         harness.gateway.arrive()
-    assert harness.gateway.sent.count("1.0") == 1 and "1.0" in harness.balancer.rejected
+    assert harness.gateway.sent.count("1.0") == 1 and "1.0" in harness.balancer.status.rejected
     harness.gateway.cluster.extra["crush_version"] = 99
     harness.round(60)
-    assert harness.balancer.rejected == {}
+    assert harness.balancer.status.rejected == {}
 
 
 def test_silent_monitor_does_not_hang_the_plan() -> None:
@@ -243,7 +242,7 @@ def test_pool_deleted_before_its_moves() -> None:
     cluster.up.clear()
     for _ in range(3):
         harness.round(60)
-    last = harness.balancer.last_execution or {}
+    last = harness.balancer.status.last_execution or {}
     assert last["outcome"] == "given up: its pool or PG is gone" and harness.gateway.sent == []
     assert last["dropped"][0] == {"pgid": "1.0", "reason": "its pool or PG is gone"}
 
@@ -257,7 +256,7 @@ def test_full_target_does_not_hold_up_the_rest_for_ever() -> None:
         harness.round(60)
         harness.gateway.arrive()
     assert harness.gateway.sent == ["1.1"] and harness.balancer.execution is None
-    assert (harness.balancer.last_execution or {})["dropped"] == [
+    assert (harness.balancer.status.last_execution or {})["dropped"] == [
         {"pgid": "1.0", "reason": "osd.1 would pass its fill limit of 0.880 meanwhile"}]
 
 
@@ -271,7 +270,7 @@ def test_switch_off_stops() -> None:
         harness.gateway.arrive()
     assert harness.gateway.sent == ["1.0"] and harness.balancer.state == "off"
     assert "execution" not in harness.kv.values
-    assert "ceph equilibrium off" in (harness.balancer.last_execution or {})["outcome"]
+    assert "ceph equilibrium off" in (harness.balancer.status.last_execution or {})["outcome"]
 
 
 def test_switch_off_drops_a_plan_that_waits_to_be_sent() -> None:
@@ -307,19 +306,19 @@ def test_switch_off_within_a_round_leaves_nothing_to_resume() -> None:
     assert after_failover.gateway.sent == []
 
 
-def test_switch_off_just_before_an_automatic_batch_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_switch_off_just_before_an_automatic_batch_goes() -> None:
     """The round has its plan in hand already when `off` comes."""
     harness = Harness(uneven(), active=True)
     harness.round()
     harness.jobs.run()
 
-    def begin_meanwhile(*args: Any) -> Execution:
+    def switch_off_meanwhile() -> None:
         harness.options["active"] = False
         harness.balancer.switch_off()
-        return Execution(*args)
-    monkeypatch.setattr("equilibrium_mgr.control.balancer.Execution", begin_meanwhile)
+    harness.gateway.before_placement_check = switch_off_meanwhile
     harness.round()
     assert harness.gateway.sent == []
+    harness.gateway.before_placement_check = lambda: None
     assert harness.round() == "off" and harness.gateway.sent == []
 
 
@@ -328,7 +327,7 @@ def test_planner_that_fails_does_not_end_the_loop(mocker: Any) -> None:
     broken = mocker.patch.object(harness.planning, "planner", side_effect=RuntimeError("no"))
     harness.round()
     harness.jobs.run()
-    assert harness.planning.plans_in_progress() == {} and harness.balancer.rejected == {}
+    assert harness.planning.plans_in_progress() == {} and harness.balancer.status.rejected == {}
     mocker.stop(broken)
     assert harness.round(60) == "planning" and harness.jobs.run() == 1
     assert harness.round(60) == "moving"

@@ -168,9 +168,9 @@ def test_half_of_the_mgr_s_budget_is_left_while_a_pg_num_changes() -> None:
     harness.balancer.execute("p", kept(harness, plan=small_plan(8)))
     harness.round()
     assert len(harness.gateway.sent) == 3             # 32 of 120, a margin left
-    assert harness.balancer.view is not None
-    assert harness.balancer.view.max_misplaced_ratio == 0.27
-    told = report_status(harness.balancer, harness.planning, False, harness.now, None).plain
+    assert harness.balancer.status.view is not None
+    assert harness.balancer.status.view.max_misplaced_ratio == 0.27
+    told = report_status(harness.balancer.status, harness.planning, False, harness.now, None).plain
     assert ("of at most 0.2700 (a pg_num is changing: half of target_max_misplaced_ratio is left to"
             " that)") in told
     cluster.pools[2]["pg_num_target"] = 1

@@ -21,7 +21,7 @@ def refused(**options: bool) -> Harness:
 
 
 def codes(harness: Harness) -> Set[str]:
-    return set(health_checks(harness.balancer, harness.settings().active, ""))
+    return set(health_checks(harness.balancer.status, harness.settings().active, "", harness.now))
 
 
 def test_refused_upmap_shows_while_it_is_news() -> None:
@@ -31,14 +31,14 @@ def test_refused_upmap_shows_while_it_is_news() -> None:
     assert APPLY_FAILED in codes(harness)
     harness.round(200)
     assert APPLY_FAILED not in codes(harness)
-    assert "1.0" in harness.balancer.rejected   # it is left alone all the same
+    assert "1.0" in harness.balancer.status.rejected   # it is left alone all the same
 
 
 def test_off_clears_it_and_so_it_is_for_a_successor() -> None:
     harness = refused(active=True)
     harness.options["active"] = False
     harness.balancer.switch_off()
-    assert codes(harness) == set() and not harness.balancer.rejected
+    assert codes(harness) == set() and not harness.balancer.status.rejected
     at_once = successor(harness)
     at_once.kv.values.pop("execution", None)   # as `off` leaves it behind
     at_once.round()
@@ -46,7 +46,7 @@ def test_off_clears_it_and_so_it_is_for_a_successor() -> None:
     harness.round()
     later = successor(harness)
     later.round()
-    assert codes(later) == set() and not later.balancer.rejected
+    assert codes(later) == set() and not later.balancer.status.rejected
 
 
 def test_successor_knows_its_age() -> None:
@@ -65,4 +65,4 @@ def test_pg_that_is_gone_is_nobodys_concern() -> None:
     for of_pgs in (cluster.up, cluster.records):
         del of_pgs["1.0"]
     harness.round(60)
-    assert APPLY_FAILED not in codes(harness) and not harness.balancer.rejected
+    assert APPLY_FAILED not in codes(harness) and not harness.balancer.status.rejected

@@ -68,4 +68,4 @@ def test_map_that_cannot_be_read_after_a_batch() -> None:
     assert len(harness.gateway.sent) == 4 and harness.balancer.state == "moving"
     harness.gateway.arrive()
     harness.round(60)
-    assert harness.balancer.last_execution is not None and harness.balancer.last_execution["outcome"] == "through"
+    assert harness.balancer.status.last_execution is not None and harness.balancer.status.last_execution["outcome"] == "through"

@@ -56,7 +56,7 @@ class OffAt:
             next_mgr.round(60)
             next_mgr.jobs.run()
         assert next_mgr.gateway.sent == [] and next_mgr.balancer.execution is None
-        assert next_mgr.balancer.episode is None
+        assert next_mgr.balancer.status.episode is None
 
 
 def hook_store(key: str) -> Callable[[Harness, OffAt], None]:
@@ -111,8 +111,8 @@ def test_off_while_the_second_batch_goes(moment: str) -> None:
     _MOMENTS[moment](harness, off)
     harness.round(60)
     off.check()
-    assert [entry["plan"] for entry in harness.balancer.history] == ["p"]
-    assert harness.balancer.history[0]["moves"] == len(harness.gateway.sent)
+    assert [entry["plan"] for entry in harness.balancer.status.history] == ["p"]
+    assert harness.balancer.status.history[0]["moves"] == len(harness.gateway.sent)
 
 
 def test_off_before_the_first_round_of_a_new_mgr() -> None:

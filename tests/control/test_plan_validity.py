@@ -9,7 +9,7 @@ from tests.support.unit_cluster import Cluster, hosts
 from tests.support.units import GIB, MIB
 
 from equilibrium_mgr.control.plan_validity import (
-    data_change, utilization_drift, unplanned_change, topology_change, fingerprint)
+    data_change, utilization_drift, unplanned_change, topology_change, fingerprint_of)
 from equilibrium_mgr.execution.osd_traffic import osd_traffic
 
 MIN_GAIN = 0.002
@@ -25,7 +25,7 @@ def quiet() -> Cluster:
 def change(edit: Callable[[Cluster], Any]) -> Optional[str]:
     after = quiet()
     edit(after)
-    return topology_change(fingerprint(quiet().snapshot()), fingerprint(after.snapshot()))
+    return topology_change(fingerprint_of(quiet().snapshot()), fingerprint_of(after.snapshot()))
 
 
 @pytest.mark.parametrize("edit, said", [
@@ -43,8 +43,8 @@ def test_topology(edit: Callable[[Cluster], Any], said: str) -> None:
 
 def test_osd_that_comes_back_in() -> None:
     out = quiet().mark_out(2)
-    assert topology_change(fingerprint(out.snapshot()),
-                           fingerprint(quiet().snapshot())) == "osd.2 is in again"
+    assert topology_change(fingerprint_of(out.snapshot()),
+                           fingerprint_of(quiet().snapshot())) == "osd.2 is in again"
 
 
 def flapped(cluster: Cluster) -> None:
@@ -63,15 +63,15 @@ def test_no_change_of_the_topology(edit: Callable[[Cluster], Any]) -> None:
 def test_pg_num_that_changes_step_by_step_is_one_change() -> None:
     first = quiet().pool(1, size=2, pg_num=10, pg_num_target=16)
     second = quiet().pool(1, size=2, pg_num=12, pg_num_target=16)
-    assert topology_change(fingerprint(first.snapshot()),
-                           fingerprint(second.snapshot())) is None
+    assert topology_change(fingerprint_of(first.snapshot()),
+                           fingerprint_of(second.snapshot())) is None
 
 
 def grown(**num_bytes: int) -> Optional[str]:
     after = quiet()
     for pgid, size in num_bytes.items():
         after.records[pgid.replace("_", ".")[1:]] = after.records["1.0"]._replace(num_bytes=size)
-    return data_change(fingerprint(quiet().snapshot()), fingerprint(after.snapshot()), MIN_GAIN)
+    return data_change(fingerprint_of(quiet().snapshot()), fingerprint_of(after.snapshot()), MIN_GAIN)
 
 
 def test_pools_that_grow_and_shrink() -> None:
@@ -89,16 +89,16 @@ def test_small_pool_must_grow_by_a_shard() -> None:
 def test_osd_that_was_down_when_the_plan_was_made() -> None:
     down = quiet()
     flapped(down)
-    assert data_change(fingerprint(down.snapshot()),
-                       fingerprint(quiet().snapshot()), MIN_GAIN) == "osd.2 is up again"
-    assert data_change(fingerprint(quiet().snapshot()), fingerprint(down.snapshot()),
+    assert data_change(fingerprint_of(down.snapshot()),
+                       fingerprint_of(quiet().snapshot()), MIN_GAIN) == "osd.2 is up again"
+    assert data_change(fingerprint_of(quiet().snapshot()), fingerprint_of(down.snapshot()),
                        MIN_GAIN) is None
 
 
 def test_drift() -> None:
-    then = fingerprint(quiet().osd(1, used=50 * GIB).snapshot())
-    assert utilization_drift(then, fingerprint(quiet().osd(1, used=52 * GIB).snapshot())) is None
-    assert utilization_drift(then, fingerprint(quiet().osd(1, used=54 * GIB).snapshot())) == (
+    then = fingerprint_of(quiet().osd(1, used=50 * GIB).snapshot())
+    assert utilization_drift(then, fingerprint_of(quiet().osd(1, used=52 * GIB).snapshot())) is None
+    assert utilization_drift(then, fingerprint_of(quiet().osd(1, used=54 * GIB).snapshot())) == (
         "osd.1 is at 54.0 % instead of 50.0 %")
 
 
@@ -114,7 +114,7 @@ def test_noise_of_a_per_cent_never_counts(seed: int) -> None:
         for pgid, record in cluster.records.items():
             cluster.records[pgid] = record._replace(
                 num_bytes=int(record.num_bytes * rng.uniform(0.99, 1.01)))
-        return fingerprint(cluster.snapshot())
+        return fingerprint_of(cluster.snapshot())
     one, other = noisy(), noisy()
     assert topology_change(one, other) is None
     assert data_change(one, other, MIN_GAIN) is None and utilization_drift(one, other) is None
@@ -124,7 +124,7 @@ def many(num_bytes: int) -> Any:
     cluster = Cluster(hosts(4)).pool(1, size=1)
     for ps in range(100):
         cluster.pg(f"1.{ps:x}", [ps % 4], num_bytes=num_bytes)
-    return fingerprint(cluster.snapshot())
+    return fingerprint_of(cluster.snapshot())
 
 
 @pytest.mark.parametrize("ratio, said", [
@@ -140,7 +140,7 @@ def with_small_pool(num_bytes: int, pgs: int = 32) -> Any:
         cluster.pg(f"1.{ps:x}", [ps % 4], num_bytes=GIB)
     for ps in range(pgs):
         cluster.pg(f"2.{ps:x}", [ps % 4], num_bytes=num_bytes // pgs)
-    return fingerprint(cluster.snapshot())
+    return fingerprint_of(cluster.snapshot())
 
 
 @pytest.mark.parametrize("before, after, min_gain, said", [
@@ -161,7 +161,7 @@ def test_few_pgs_make_a_change_felt() -> None:
 def test_pgs_that_somebody_has_let_go_are_worth_a_plan() -> None:
     held = quiet()
     held.extra["pg_upmap"] = [{"pgid": pgid, "osds": up} for pgid, up in list(held.up.items())[:2]]
-    then, now = fingerprint(held.snapshot()), fingerprint(quiet().snapshot())
+    then, now = fingerprint_of(held.snapshot()), fingerprint_of(quiet().snapshot())
     assert data_change(then, now, 0.0) == "2 PGs may be moved again"
     assert data_change(now, then, 0.0) is None   # nothing is gained by another plan
 
@@ -172,4 +172,4 @@ def test_omap_that_has_left_and_is_not_free_yet_ends_no_plan() -> None:
     osd = snapshot.osds[0]
     snapshot = snapshot._replace(osds={**snapshot.osds, 0: osd._replace(
         used_bytes=osd.size_bytes // 2, uncompacted_bytes=osd.size_bytes // 5)})
-    assert unplanned_change(fingerprint(snapshot), snapshot, osd_traffic(snapshot, {}), (), {}) is None
+    assert unplanned_change(fingerprint_of(snapshot), snapshot, osd_traffic(snapshot, {}), (), {}) is None

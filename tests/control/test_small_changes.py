@@ -44,5 +44,5 @@ def test_swinging_pool_of_a_mebibyte_ends_no_plan() -> None:
         harness.round(900)
         harness.gateway.arrive()
         plans += harness.jobs.run()
-    assert harness.balancer.last_execution is not None
-    assert harness.balancer.last_execution["outcome"] == "through" and plans <= 2
+    assert harness.balancer.status.last_execution is not None
+    assert harness.balancer.status.last_execution["outcome"] == "through" and plans <= 2

@@ -1,12 +1,15 @@
 """No plan is kept open for ever by what waits for ever, nor blind to what happens meanwhile."""
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, List
 
 import pytest
 from tests.support.fakes import Harness
 from tests.support.rounds import kept, small_plan, uneven
 from tests.support.units import GIB
+
+from equilibrium_mgr.plan.model import Plan
+from equilibrium_mgr.planner.planner import make_plan
 
 SCRUBBED = "active+clean+scrubbing+deep"
 
@@ -19,14 +22,18 @@ def scrubbed(harness: Harness, pgid: str) -> None:
 def one_waits(**options: Any) -> Harness:
     """An automatic plan of which all has gone but for one PG in a scrub that never ends."""
     harness = Harness(uneven(), active=True, **options)
+    plans: List[Plan] = []
+
+    def planner(*arguments: Any) -> Plan:
+        plans.append(make_plan(*arguments))
+        return plans[-1]
+    harness.planning.planner = planner
     harness.round()
     harness.jobs.run()
-    ready = harness.balancer._automatic._ready
-    assert ready is not None
-    scrubbed(harness, ready.plan.changes[-1].pgid)
+    scrubbed(harness, plans[0].changes[-1].pgid)
     harness.round(60)
     harness.gateway.arrive()
-    scrubbed(harness, ready.plan.changes[-1].pgid)
+    scrubbed(harness, plans[0].changes[-1].pgid)
     return harness
 
 
@@ -36,7 +43,7 @@ def test_change_that_waits_for_ever_is_given_up_with_its_reason() -> None:
         assert harness.round(60) == "blocked"
     for _ in range(5):
         harness.round(60)
-    last = harness.balancer.last_execution
+    last = harness.balancer.status.last_execution
     assert last is not None and last["outcome"] == "through"
     dropped, = last["dropped"]
     assert dropped["reason"] == ("waited longer than max_wait (1800 s): pg %s is being scrubbed"
@@ -62,7 +69,7 @@ def test_target_that_is_down_but_in() -> None:
     for _ in range(70):
         harness.round(60)
     assert harness.balancer.execution is None and not harness.gateway.sent
-    last = harness.balancer.last_execution
+    last = harness.balancer.status.last_execution
     assert last is not None and last["dropped"][0]["reason"].endswith("osd.1 is down")
     assert last["outcome"].startswith("given up: waited longer than max_wait")   # not 'through'
 
@@ -161,7 +168,7 @@ def test_one_pg_that_never_arrives_keeps_nothing_else_from_being_balanced(is_nam
 def test_a_cooldown_longer_than_max_wait_gives_nothing_up() -> None:
     harness = Harness(uneven(), max_misplaced_ratio=1.0, pg_cooldown=86400, max_wait=3600)
     harness.round(60)
-    harness.balancer._dispatcher.cooldown.start([f"1.{n:x}" for n in range(4)], harness.now)
+    harness.balancer.dispatcher.cooldown.start([f"1.{n:x}" for n in range(4)], harness.now)
     harness.balancer.execute("p", kept(harness))
     for _ in range(200):
         harness.round(300)

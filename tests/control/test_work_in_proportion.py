@@ -39,7 +39,7 @@ def test_readers_get_one_look_each_and_nothing_goes_on_by_itself() -> None:
         harness.balancer.request_observation()
         loop.run(3600, epochs(harness.gateway.cluster))
         assert harness.gateway.counts.full_readings == hour + 1
-    assert harness.balancer.state == "off" and harness.balancer.view is not None
+    assert harness.balancer.state == "off" and harness.balancer.status.view is not None
 
 
 def test_reader_s_look_that_fails_is_not_tried_again_by_itself() -> None:

@@ -48,7 +48,7 @@ def stopped(**options: Any) -> Harness:
 
 
 def status(harness: Harness) -> Any:
-    answer = report_status(harness.balancer, harness.planning, True, harness.now, None)
+    answer = report_status(harness.balancer.status, harness.planning, True, harness.now, None)
     return json.loads(json.dumps(answer.data))
 
 
@@ -58,13 +58,13 @@ def test_shards_as_large_as_predicted_let_it_go_on() -> None:
     harness.round(60)
     harness.jobs.run()
     harness.round(60)
-    assert harness.balancer.mispredicted == {}
+    assert harness.balancer.status.mispredicted == {}
     assert len(harness.gateway.sent) > 2
 
 
 def test_pool_whose_shards_take_more_is_stopped() -> None:
     harness = stopped()
-    assert set(harness.balancer.mispredicted) == {1}
+    assert set(harness.balancer.status.mispredicted) == {1}
     assert len(harness.gateway.sent) == 2
     for _ in range(20):
         harness.round(600)
@@ -78,15 +78,15 @@ def test_status_and_health_tell_by_how_much_and_what_helps() -> None:
     assert told["state"] != "balanced"
     assert "pool 'pool1' took 10.0 GiB" in told["reason"] and "predicted" in told["reason"]
     assert told["mispredicted"][0]["measured_bytes"] == 10 * GIB
-    check = health_checks(harness.balancer, True, "")[CODE]
+    check = health_checks(harness.balancer.status, True, "", harness.now)[CODE]
     assert check["severity"] == "warning" and "ceph equilibrium on" in check["detail"][0]
 
 
 @pytest.mark.parametrize("what", [None, "pool1"])
 def test_explain_tells_it_too(what: Optional[str]) -> None:
     harness = stopped()
-    assert harness.balancer.view is not None
-    answer = explain(what, harness.balancer.view, harness.balancer, harness.settings(), 0.0)
+    assert harness.balancer.status.view is not None
+    answer = explain(what, harness.balancer.status.view, harness.balancer.status, harness.settings(), 0.0)
     assert answer is not None
     assert "pool 'pool1' took 10.0 GiB" in answer.plain and "ceph equilibrium on" in answer.plain
 
@@ -99,8 +99,8 @@ def test_planning_uses_what_was_measured() -> None:
     harness.round(700)
     harness.jobs.run()
     harness.round(60)
-    assert harness.balancer.mispredicted == {}
-    assert CODE not in health_checks(harness.balancer, True, "")
+    assert harness.balancer.status.mispredicted == {}
+    assert CODE not in health_checks(harness.balancer.status, True, "", harness.now)
     assert harness.gateway.snapshot().pgs["1.0"].shard_bytes == measured
 
 
@@ -115,7 +115,7 @@ def test_a_named_plan_is_stopped_as_well() -> None:
         harness.round(60)
     assert len(harness.gateway.sent) == 2
     assert harness.balancer.execution is None
-    last = harness.balancer.last_execution
+    last = harness.balancer.status.last_execution
     assert last is not None and last["dropped_moves"] == 4
     assert "took" in last["dropped"][0]["reason"]
 
@@ -125,7 +125,7 @@ def test_execute_is_an_operators_word_and_lets_it_go_on() -> None:
     harness.options["active"] = False
     harness.balancer.switch_off()
     harness.balancer.execute("p", kept(harness, plan=small_plan(6)))
-    assert harness.balancer.mispredicted == {}
+    assert harness.balancer.status.mispredicted == {}
 
 
 def test_another_mgr_keeps_to_it() -> None:
@@ -134,7 +134,7 @@ def test_another_mgr_keeps_to_it() -> None:
     for _ in range(10):
         other.round(600)
         other.jobs.run()
-    assert set(other.balancer.mispredicted) == {1}
+    assert set(other.balancer.status.mispredicted) == {1}
     assert other.gateway.sent == []
     assert other.gateway.snapshot().pgs["1.0"].shard_bytes > 9 * GIB
 
@@ -146,4 +146,4 @@ def test_pools_that_are_gone_are_forgotten() -> None:
     harness.gateway.cluster.records = {"2.0": harness.gateway.cluster.records["1.0"]}
     harness.gateway.cluster.items = {}
     harness.round(60)
-    assert harness.balancer.mispredicted == {}
+    assert harness.balancer.status.mispredicted == {}

@@ -28,7 +28,7 @@ def test_what_others_misplace_and_what_we_sent_a_moment_ago_add_up() -> None:
         harness.gateway.cluster.acting.clear()   # no PG has peered: Ceph shows nothing of it
         assert 20 + 10 * len(harness.gateway.sent) <= LIMIT
     assert len(harness.gateway.sent) == 1
-    view = harness.balancer.view
+    view = harness.balancer.status.view
     assert view is not None and view.misplaced_ratio == pytest.approx(30 / 120)
 
 

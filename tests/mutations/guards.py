@@ -6,7 +6,7 @@ from typing import Tuple
 
 from .mutation import (
     BALANCER, CLUSTER_GUARDS, DISPATCHER, EXECUTION_SLOT, GATEWAY, GUARDS, JOURNAL,
-    PG_CHECKS, POOLS, SUMMARY_READER, THROTTLE, TOO_FULL, Edit, Mutation)
+    PG_CHECKS, PLAN_EXECUTOR, POOLS, SUMMARY_READER, THROTTLE, TOO_FULL, Edit, Mutation)
 
 MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
@@ -15,9 +15,9 @@ MUTATIONS: Tuple[Mutation, ...] = (
             Edit(BALANCER,
                  "        if execution is not None and not (execution.name or settings.active):\n",
                  "        if False:\n"),
-            Edit(BALANCER,
-                 "            yield is_under_way and (bool(execution.name) or now.active) and (\n",
-                 "            yield is_under_way and (\n"),),
+            Edit(PLAN_EXECUTOR,
+                 "            yield is_current and (bool(execution.name) or now.active) and (\n",
+                 "            yield is_current and (\n"),),
         ("scenario:off_meanwhile",)),
     Mutation(
         "off-is-not-asked",
@@ -39,14 +39,14 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "off-is-forgotten",
         "no successor takes up what `off` has stopped", (
             Edit(JOURNAL,
-                 "            self._memory.put(EXECUTION, None)\n"
-                 "            self._memory.flush()\n",
+                 "            self._store.put(EXECUTION, None)\n"
+                 "            self._store.flush()\n",
                  "            pass\n"),),
         ("threads/test_off_is_final.py",)),
     Mutation(
         "options-are-not-asked",
         "nothing under options that do not hold any more", (
-            Edit(BALANCER,
+            Edit(PLAN_EXECUTOR,
                  "(bool(execution.name) or now.active) and (\n"
                  "                now._replace(active=settings.active) == settings)\n",
                  "(bool(execution.name) or now.active)\n"),),
@@ -65,15 +65,17 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "nothing within start_delay of a failover", (
             Edit(CLUSTER_GUARDS,
                  "        if left > 0.0:\n"
-                 "            return ActiveGuard(WAITING, \"the mgr has only",
+                 "            return RoundOutcome(\n"
+                 "                WAITING, \"the mgr has only",
                  "        if False:\n"
-                 "            return ActiveGuard(WAITING, \"the mgr has only"),),
+                 "            return RoundOutcome(\n"
+                 "                WAITING, \"the mgr has only"),),
         ("scenario:guard_start",)),
     Mutation(
         "no-hold",
         "nothing while the built-in balancer may be finishing", (
             Edit(CLUSTER_GUARDS,
-                 "        if hold_seconds > 0.0:\n",
+                 "        if grace_seconds > 0.0:\n",
                  "        if False:\n"),),
         ("scenario:guard_monitor",)),
     Mutation(
@@ -285,10 +287,10 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "no-deadlock",
         "what only full targets refuse for ever is given up", (
-            Edit(BALANCER,
+            Edit(PLAN_EXECUTOR,
                  "                execution.apply(ExecutionUpdate(dropped=[\n"
-                 "                    DroppedChange(change, deferral.reason) for change,"
-                 " deferral in decision.full]))\n",
+                 "                    DroppedChange(change, deferral.reason)\n"
+                 "                    for change, deferral in decision.full]))\n",
                  "                pass\n"),
             Edit(DISPATCHER,
                  "        if seconds < settings.max_wait:\n",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Tuple
 
 from .mutation import (
-    BALANCER, DISPATCHER, EXECUTION, PG_CHECKS, SHARD_SIZES, SNAPSHOT_BUILDER, Edit, Mutation)
+    BALANCER, DISPATCHER, EXECUTION, PG_CHECKS, PLAN_EXECUTOR, SHARD_SIZES, SNAPSHOT_BUILDER,
+    Edit, Mutation)
 
 MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
@@ -104,10 +105,10 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "suspects-are-fed",
         "nothing goes while an OSD seems to have taken too much", (
-            Edit(BALANCER,
+            Edit(PLAN_EXECUTOR,
                  "        if self._dispatcher.has_suspects:\n"
-                 "            return THROTTLED",
+                 "            return RoundOutcome(THROTTLED",
                  "        if False:\n"
-                 "            return THROTTLED"),),
+                 "            return RoundOutcome(THROTTLED"),),
         ("scenario:swelling_fast",)),
 )

@@ -74,21 +74,21 @@ def test_screens_and_health_name_it() -> None:
     harness = stuck()
     assert harness.gateway.sent == ["1.0"]
     command = "ceph osd set-full-ratio 0.97"
-    answer = report_status(harness.balancer, harness.planning, False, harness.now, None)
+    answer = report_status(harness.balancer.status, harness.planning, False, harness.now, None)
     assert answer.data["reason"].startswith("pg 1.0 in recovery_toofull: osd.0 is too full")
     assert command in answer.plain and answer.data["too_full"][0]["command"] == command
-    view = harness.balancer.view
+    view = harness.balancer.status.view
     assert view is not None
     for what in (None, "osd.0", "1.0"):
-        found = explain(what, view, harness.balancer, harness.settings(), 0.0)
+        found = explain(what, view, harness.balancer.status, harness.settings(), 0.0)
         assert found is not None and command in found.plain
         assert found.data["too_full"][0]["osd"] == 0
-    check = health_checks(harness.balancer, False, "")["MGR_EQUILIBRIUM_TOOFULL"]
+    check = health_checks(harness.balancer.status, False, "", harness.now)["MGR_EQUILIBRIUM_TOOFULL"]
     assert check["count"] == 1 and command in check["detail"][0]
 
 
 def test_fullest_osd_as_it_is_now_beside_what_it_will_be() -> None:
     harness = stuck()
-    hdd = report_status(harness.balancer, harness.planning, False, harness.now, None).data["classes"]["hdd"]
+    hdd = report_status(harness.balancer.status, harness.planning, False, harness.now, None).data["classes"]["hdd"]
     assert (hdd["max_now"], hdd["fullest_osd_now"]) == (pytest.approx(0.96), 0)
     assert hdd["max"] < hdd["max_now"]

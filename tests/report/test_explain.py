@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Optional
+from unittest.mock import Mock
 
 import pytest
 from tests.support.fakes import Harness
@@ -10,7 +11,7 @@ from tests.support.rules import HDD_HOSTS, OSD_RULE, SSD_FIRST, SSD_HOSTS
 from tests.support.unit_cluster import NONE, Cluster, hosts
 from tests.support.units import GIB
 
-from equilibrium_mgr.execution.rejections import Rejection
+from equilibrium_mgr.execution.rejections import Items, Rejection
 from equilibrium_mgr.report.command_answer import CommandAnswer
 from equilibrium_mgr.report.explain import explain
 
@@ -31,10 +32,11 @@ def looked_at(cluster: Cluster, **options: Any) -> Harness:
     return harness
 
 
-def answer_of(harness: Harness, what: str = "") -> CommandAnswer:
-    view = harness.balancer.view
-    assert view is not None
-    answer = explain(what or None, view, harness.balancer, harness.settings(), 3.0)
+def answer_of(harness: Harness, what: str = "",
+              rejected: Optional[Items] = None) -> CommandAnswer:
+    status = harness.balancer.status._replace(rejected=rejected or {})
+    assert status.view is not None
+    answer = explain(what or None, status.view, status, harness.settings(), 3.0)
     assert answer is not None
     data = json.loads(json.dumps(answer.data))
     assert data["sentences"] == answer.plain.split("\n") and data["osdmap_epoch"] == 100
@@ -110,8 +112,8 @@ def test_pools_in_trouble_rejected_pgs_and_moves_under_way() -> None:
         {"pool_id": 1, "pg_state_counts": [{"state_name": "active+degraded", "count": 2}]}]}
     cluster.acting["1.0"] = [1, 3]
     harness = looked_at(cluster)
-    harness.balancer.rejected = {"1.4": Rejection("the monitor dropped its upmap items", 5)}
-    data = answer_of(harness).data
+    rejected = {"1.4": Rejection("the monitor dropped its upmap items", 5)}
+    data = answer_of(harness, rejected=rejected).data
     assert (data["troubled"], data["rejected_upmaps"], data["in_flight_moves"]) == (
         ["pool 'rbd' has 2 PGs degraded"], 1, 1)
     assert "pools wait: pool 'rbd' has 2 PGs degraded" in data["sentences"]
@@ -138,15 +140,23 @@ def test_long_lists_of_names_are_cut_short() -> None:
     assert limited.endswith("p08, p09 and 2 more")
 
 
-def test_cluster_without_data_and_without_a_bound(mocker: Any) -> None:
+def test_cluster_without_data() -> None:
     empty = facts(Cluster(hosts(2)))
-    assert empty["sets"] == [] and "no pool has data" in empty["sentences"][0]
-    mocker.patch("equilibrium_mgr.observation.cluster_view.utilization_bounds", side_effect=KeyError("x"))
+    assert empty["sets"] == []
+    assert "no pool has data" in empty["sentences"][0]
+
+
+def test_cluster_whose_bound_cannot_be_computed() -> None:
+    harness = Harness(giant())
+    harness.balancer.observer.compute_bounds = Mock(side_effect=KeyError("x"))
+    harness.look()
     for what in ("", "osd.0", "rbd", "1.0"):
-        sentences = said(giant(), what)
-        assert not any("cannot be below" in s for s in sentences)
-    assert "not known" in said(giant())[0]
-    assert facts(giant(), "osd.0")["reachable"] is None is facts(giant(), "osd.0")["bound"]
+        sentences = answer_of(harness, what).data["sentences"]
+        assert not any("cannot be below" in s for s in sentences), what
+    assert "not known" in answer_of(harness).data["sentences"][0]
+    osd = answer_of(harness, "osd.0").data
+    assert osd["reachable"] is None
+    assert osd["bound"] is None
 
 
 # -- an OSD ----------------------------------------------------------------------------------------
@@ -382,8 +392,8 @@ def test_pg_that_the_monitor_would_not_have_moved_and_one_that_waits() -> None:
     cluster.pg_status = {"pgs_by_pool_state": [
         {"pool_id": 1, "pg_state_counts": [{"state_name": "active+degraded", "count": 2}]}]}
     harness = looked_at(cluster)
-    harness.balancer.rejected = {"1.4": Rejection("the monitor dropped its upmap items", 5)}
-    data = answer_of(harness, "1.4").data
+    rejected = {"1.4": Rejection("the monitor dropped its upmap items", 5)}
+    data = answer_of(harness, "1.4", rejected).data
     assert data["rejected"] == "the monitor dropped its upmap items"
     assert any("until CRUSH changes: the monitor dropped" in s for s in data["sentences"])
     assert "it is not moved for now: pool 'rbd' has 2 PGs degraded" in data["sentences"]
@@ -396,8 +406,9 @@ def test_pg_that_the_monitor_would_not_have_moved_and_one_that_waits() -> None:
                                   "RBD", "h0", "1.0 "])
 def test_unknown_names(what: str) -> None:
     harness = looked_at(giant())
-    assert harness.balancer.view is not None
-    assert explain(what, harness.balancer.view, harness.balancer, harness.settings(), 0.0) is None
+    status = harness.balancer.status
+    assert status.view is not None
+    assert explain(what, status.view, status, harness.settings(), 0.0) is None
 
 
 def test_pool_named_as_a_number() -> None:

@@ -80,7 +80,7 @@ def uneven() -> Cluster:
 
 def test_status_before_the_first_round() -> None:
     harness = Harness(uneven())
-    data = report_status(harness.balancer, harness.planning, False, harness.now, None).data
+    data = report_status(harness.balancer.status, harness.planning, False, harness.now, None).data
     assert data["state"] == "off" and data["osdmap_epoch"] is None
     assert data["classes"] == {} and data["execution"] is None
     json.dumps(data)
@@ -92,7 +92,7 @@ def test_status_while_a_plan_is_executed() -> None:
     harness.plan_store.put("p", plan, 1.0)
     harness.balancer.execute("p", plan)
     harness.round()
-    answer = report_status(harness.balancer, harness.planning, False, harness.now + 5,
+    answer = report_status(harness.balancer.status, harness.planning, False, harness.now + 5,
                            harness.now + 60)
     data = json.loads(json.dumps(answer.data))
     assert data["state"] == "moving" and data["execution"]["plan"] == "p"
@@ -107,11 +107,11 @@ def test_status_while_a_plan_is_executed() -> None:
 def test_status_tells_of_a_plan_in_the_making() -> None:
     harness = Harness(uneven(), active=True)
     harness.round()
-    data = report_status(harness.balancer, harness.planning, True, harness.now + 7,
+    data = report_status(harness.balancer.status, harness.planning, True, harness.now + 7,
                          None).data
     assert [(p["plan"], p["seconds"]) for p in data["planning"]] == [("automatic", 7)]
     harness.jobs.run()
-    said = report_status(harness.balancer, harness.planning, True, harness.now + 7, None)
+    said = report_status(harness.balancer.status, harness.planning, True, harness.now + 7, None)
     assert said.data["planning"] == [] and said.data["last_plan"]["plan"] == "automatic"
     assert "last plan made: automatic" in said.plain
 
@@ -132,8 +132,9 @@ def test_health_checks_in_the_mgr_s_shape() -> None:
     harness = Harness(uneven(), active=True)
     harness.gateway.builtin = True
     harness.round()
-    harness.balancer.rejected = {f"1.{ps:x}": Rejection("dropped", 5, 1e9) for ps in range(50)}
-    checks = health_checks(harness.balancer, True, "KeyError: 'x'")
+    status = harness.balancer.status._replace(
+        rejected={f"1.{ps:x}": Rejection("dropped", 5, 1e9) for ps in range(50)})
+    checks = health_checks(status, True, "KeyError: 'x'", harness.now)
     assert len(checks) == 3
     for check in checks.values():
         assert check["severity"] == "warning" and isinstance(check["detail"], list)
@@ -148,12 +149,13 @@ def test_automatic_plan_that_cannot_be_made_is_told(mocker: Any) -> None:
     harness.jobs.run()
     harness.round(60)
     assert "KeyError" in harness.balancer.reason
-    assert "KeyError" in health_checks(harness.balancer, True, "")["MGR_EQUILIBRIUM_ERROR"][
-        "detail"][0]
+    failure = harness.planning.last_failure("")
+    checks = health_checks(harness.balancer.status, True, failure or "", harness.now)
+    assert "KeyError" in checks["MGR_EQUILIBRIUM_ERROR"]["detail"][0]
     mocker.stop(broken)
     harness.jobs.run()
     harness.round(60)
-    assert health_checks(harness.balancer, True, "") == {}
+    assert health_checks(harness.balancer.status, True, "", harness.now) == {}
 
 
 def test_stuck_names_the_class_that_is_stuck() -> None:
@@ -178,7 +180,7 @@ def test_bytes_in_flight_before_ceph_notices() -> None:
     harness.round()
     harness.gateway.cluster.acting.clear()
     harness.round(1)
-    data = report_status(harness.balancer, harness.planning, False, harness.now, None).data
+    data = report_status(harness.balancer.status, harness.planning, False, harness.now, None).data
     assert data["in_flight"] == {"moves": len(plan.moves), "bytes": plan.bytes}
 
 
@@ -186,7 +188,7 @@ def test_no_health_check_for_a_module_at_rest() -> None:
     harness = Harness(uneven())
     harness.gateway.builtin = True
     harness.round()
-    assert health_checks(harness.balancer, False, "") == {}
+    assert health_checks(harness.balancer.status, False, "", harness.now) == {}
 
 
 def test_status_and_eval_show_what_osds_use_now() -> None:
@@ -196,9 +198,9 @@ def test_status_and_eval_show_what_osds_use_now() -> None:
     cluster = harness.gateway.cluster
     cluster.osd(1, used=90 * GIB)
     cluster.pg_status["misplaced_objects"] = 12
-    assert harness.balancer.view is not None and harness.balancer.view.misplaced_ratio == 0.0
-    view = with_figures_of_now(harness.balancer.view, harness.gateway.summary(), harness.balancer.pending)
-    answer = report_status(harness.balancer, harness.planning, False, harness.now + 300.0, None, None,
+    assert harness.balancer.status.view is not None and harness.balancer.status.view.misplaced_ratio == 0.0
+    view = with_figures_of_now(harness.balancer.status.view, harness.gateway.summary())
+    answer = report_status(harness.balancer.status, harness.planning, False, harness.now + 300.0, None, None,
                            view, True)
     hdd = answer.data["classes"]["hdd"]
     assert (hdd["fullest_osd_now"], hdd["max_now"]) == (1, pytest.approx(0.9))

@@ -14,7 +14,8 @@ from tests.support.unit_cluster import single_copies
 
 import equilibrium_mgr
 from equilibrium_mgr.execution.pending_moves import PendingMoves
-from equilibrium_mgr.observation.cluster_view import bounds_of, make_view
+from equilibrium_mgr.observation.cluster_view import make_view
+from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.report.evaluation import evaluate_cluster
 from equilibrium_mgr.runtime.job_thread import JobThread
@@ -93,7 +94,7 @@ def test_a_look_leaves_no_circles() -> None:
     gc.collect()
     gc.disable()
     snapshot = build_snapshot(reading)
-    view = make_view(snapshot, bounds_of(snapshot, LOG), PendingMoves(), 0.05, False)
+    view = make_view(snapshot, utilization_bounds(snapshot), PendingMoves(), 0.05, False)
     evaluate_cluster(view.usage, view.bounds, snapshot.epoch, 0.0)
     del snapshot, view
     assert gc.collect() == 0

@@ -58,7 +58,7 @@ class Answers:
     def look(self) -> None:
         """After a round: which pools are stopped by now."""
         if self._session.module is not None:
-            self._stopped.update(self._session.module.balancer.mispredicted)
+            self._stopped.update(self._session.module.balancer.status.mispredicted)
 
     def judge(self, move: Outgoing) -> Iterator[Tuple[str, str]]:
         """(rule, what is wrong) with a move at its sending."""

@@ -47,7 +47,7 @@ def s1_rule(moment: Moment, move: Outgoing) -> Iterator[str]:
                                move.up_after)
     if wrong:
         yield f"is sent to {move.up_after}: {wrong}"
-    view = moment.session.module.balancer.view
+    view = moment.session.module.balancer.status.view
     pool = view.snapshot.pools.get(move.pg.pool_id) if view is not None else None
     if pool is None or pool.rule is None:
         return

@@ -16,7 +16,7 @@ def lines(session: Session, watch: Watch, limit: float) -> List[str]:
     balancer, figures = session.module.balancer, watch.figures
     found: List[str] = []
     for name, by_osd in session.cluster.utilizations().items():
-        bound = balancer.view.bounds.get(name or "none") if balancer.view is not None else None
+        bound = balancer.status.view.bounds.get(name or "none") if balancer.status.view is not None else None
         was = figures.first.get(name, (0.0, 0.0))
         found.append(f"{name or 'none'}: highest {was[0]:.3f} -> {max(by_osd.values()):.3f}, "
                      f"lowest {was[1]:.3f} -> {min(by_osd.values()):.3f}"

@@ -122,7 +122,7 @@ class Truth:
 
     @staticmethod
     def _is_fresh(session: Session) -> bool:
-        view, reports = session.module.balancer.view, session.simulation.reports
+        view, reports = session.module.balancer.status.view, session.simulation.reports
         return (view is not None and view.snapshot.taken_at == session.clock()
                 and view.snapshot.epoch == session.cluster.map.epoch
                 and reports.is_fresh and session.mgr.mon_connected)

@@ -97,6 +97,7 @@ class FakeGateway:
         self.full_readings = 0
         self.counters = WorkCounters()
         self.before_send_check: Callable[[], None] = lambda: None
+        self.before_placement_check: Callable[[], None] = lambda: None
         self.before_hand_over: Callable[[], None] = lambda: None
         self.before_answers: Callable[[], None] = lambda: None
         self.clock: Callable[[], float] = lambda: 1000.0
@@ -142,6 +143,7 @@ class FakeGateway:
             stale_osds=self.silent)
 
     def without_remapped(self, changes: Sequence[PgChange], snapshot: Snapshot) -> List[PgChange]:
+        self.before_placement_check()
         return [change for change in changes
                 if tuple(self.cluster.up.get(change.pgid, ())) == snapshot.pgs[change.pgid].up]
 

@@ -1,7 +1,7 @@
 """Clusters and plans for tests of the loop."""
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Optional
 
 from tests.support.fakes import Harness, KeyValueStore
 from tests.support.rules import OSD_RULE
@@ -9,6 +9,7 @@ from tests.support.unit_cluster import Cluster, change_of, hosts, plan_of
 from tests.support.units import GIB
 
 from equilibrium_mgr.plan.model import Plan
+from equilibrium_mgr.plan_service.plan_service import Planner
 
 
 def uneven(pgs: int = 12, osds: int = 3, num_bytes: int = 5 * GIB) -> Cluster:
@@ -30,9 +31,16 @@ def kept(harness: Harness, name: str = "p", plan: Any = None) -> Plan:
     return plan
 
 
-def idle(cluster: Cluster, **options: Any) -> Harness:
-    """After a plan that found nothing to do, or whose moves have arrived."""
+def idle(cluster: Cluster, planner: Optional[Planner] = None, **options: Any) -> Harness:
+    """After a plan that found nothing to do, or whose moves have arrived; `planner` makes it."""
     harness = Harness(cluster, active=True, **options)
+    if planner is not None:
+        harness.planning.planner = planner
+    return run_until_idle(harness)
+
+
+def run_until_idle(harness: Harness) -> Harness:
+    """Rounds in which plans are made and moves arrive, until there is nothing left to do."""
     for _ in range(6):
         harness.round(60)
         harness.jobs.run()

@@ -1,0 +1,167 @@
+"""Carries an execution on by one step: chooses a batch, sends it, or tells what it waits for."""
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import Callable, Iterator, NamedTuple, Optional
+
+from ..execution.batch_selection import Decision
+from ..execution.change_outcomes import DeferralKind, DroppedChange
+from ..execution.dispatcher import UpmapDispatcher
+from ..execution.execution import Execution, ExecutionUpdate
+from ..execution.execution_slot import ExecutionSlot
+from ..execution.inactive_pools import TRANSIENT_RECHECK_SECONDS
+from ..observation.observer import ClusterObserver
+from ..observation.states import BLOCKED, MOVING, PLANNING, THROTTLED, WAITING
+from ..runtime.formatting import format_time
+from ..settings import Settings
+from ..snapshot.model import Snapshot
+from .cluster_guards import ClusterGuards
+from .journal import Journal
+from .round_timer import RoundTimer
+from .status import IS_OFF, RoundOutcome
+
+
+class Ending(NamedTuple):
+    """How an execution ends."""
+
+    outcome: str                   # for the log, `status` and the history
+    nothing_sent: Optional[str]    # the first reason where nothing of the plan could be sent
+
+
+class PlanExecutor:
+    """Used by the serve thread. `wake` starts a round at once."""
+
+    def __init__(self, slot: ExecutionSlot, dispatcher: UpmapDispatcher,
+                 observer: ClusterObserver, guards: ClusterGuards, journal: Journal,
+                 timer: RoundTimer, settings: Callable[[], Settings], clock: Callable[[], float],
+                 wake: Callable[[], None]) -> None:
+        self._slot = slot
+        self._dispatcher = dispatcher
+        self._observer = observer
+        self._guards = guards
+        self._journal = journal
+        self._timer = timer
+        self._settings = settings
+        self._clock = clock
+        self._wake = wake
+        self._recorded: Optional[Execution] = None   # what the present episode counts
+
+    def record(self, execution: Execution, why: str) -> None:
+        """Counts the execution in an episode, once, unless a command has ended it meanwhile."""
+        if self._recorded is not execution:
+            self._journal.begin_plan(execution.name, why, self._clock(), self._observer.usage,
+                                     lambda: self._slot.execution is execution)
+            self._recorded = execution
+
+    def set_recorded(self, execution: Execution) -> None:
+        """The last mgr has counted the execution in the episode that lasts."""
+        self._recorded = execution
+
+    def advance(self, execution: Execution, snapshot: Snapshot,
+                settings: Settings) -> Optional[RoundOutcome]:
+        """Sends the next batch where one may go. None where nothing is left to be waited for; then
+        `ending` tells how it ends."""
+        if execution.name:
+            self.record(execution, "'ceph equilibrium execute'")
+        self._journal.record_execution(self._slot.plan_name, self._clock())
+        self._dispatcher.drop_stopped_pools(execution, snapshot)
+        decision = self._dispatcher.choose(execution, snapshot, settings,
+                                           self._observer.max_misplaced_ratio(snapshot, settings))
+        self._dispatcher.accept(execution, decision)
+        if decision.send:
+            return self._send(execution, decision, snapshot, settings)
+        if decision.throttled or not execution.wanted:
+            self._observer.await_arrivals(snapshot, settings)
+        if execution.wanted:
+            return self._wait(execution, decision, snapshot, settings)
+        if self._dispatcher.pending.entries and not (
+                self._dispatcher.has_stalled(execution, snapshot, settings)):
+            return self.in_flight()
+        return None
+
+    def in_flight(self) -> RoundOutcome:
+        """The state while moves of our own are in flight and nothing else is to be done."""
+        return RoundOutcome(MOVING, f"{len(self._dispatcher.pending.entries)} PGs are on their way")
+
+    def ending(self, execution: Execution, settings: Settings) -> Ending:
+        """How an execution ends of which nothing is left to be waited for."""
+        if execution.dropped and not (execution.sent_moves or execution.done_moves):
+            reason = execution.dropped[0][1]
+            return Ending(f"given up: {reason}", reason)
+        stalled = len(self._dispatcher.pending.entries)
+        return Ending("through" if not stalled else (
+            f"given up: nothing of {stalled} PGs on their way has arrived for max_wait"
+            f" ({int(settings.max_wait)} s)"), None)
+
+    def _wait(self, execution: Execution, decision: Decision, snapshot: Snapshot,
+              settings: Settings) -> RoundOutcome:
+        self._break_deadlock(execution, snapshot, decision)
+        self._dispatcher.drop_stalled(execution, decision, snapshot, settings)
+        if not execution.wanted:
+            self._observer.require_observation()
+        transient = decision.has(DeferralKind.TRANSIENT)
+        state = THROTTLED if decision.throttled else WAITING if transient else BLOCKED
+        return RoundOutcome(state, str(decision.waiting_for),
+                            TRANSIENT_RECHECK_SECONDS if transient else None)
+
+    def _break_deadlock(self, execution: Execution, snapshot: Snapshot,
+                        decision: Decision) -> None:
+        """Nothing is in flight and all remaining changes wait for full targets: drops them."""
+        if len(decision.full) == len(decision.later) and not self._dispatcher.pending.entries:
+            if not snapshot.misplaced_copies and not snapshot.in_flight():
+                execution.apply(ExecutionUpdate(dropped=[
+                    DroppedChange(change, deferral.reason)
+                    for change, deferral in decision.full]))
+
+    def _send(self, execution: Execution, decision: Decision, before: Snapshot,
+              settings: Settings) -> RoundOutcome:
+        """Sends a batch, unless it has to wait or everything has been stopped."""
+        wait = self._wait_before_sending(execution, decision)
+        if wait is not None:
+            return wait
+        self._journal.store_sending(decision.send, self._dispatcher.cooldown, self._clock())
+        self._timer.batch_sent(settings.sleep_interval)   # whatever the answers
+        sent = self._dispatcher.send(execution, decision.send, before,
+                                     lambda execution: self._permit(execution, settings))
+        if sent is None:  # a successor must not take them for sent
+            self._journal.store_sending([], self._dispatcher.cooldown, self._clock())
+            return self._not_permitted()
+        execution.stall.end()
+        self._journal.record_sent(sent.moves, sent.bytes)
+        self._guards.builtin_grace.accept(sent.snapshot.upmap_items)
+        self._observer.update_view(sent.snapshot, settings, same_bounds=True)
+        return RoundOutcome(MOVING, execution.progress(decision))
+
+    def _wait_before_sending(self, execution: Execution,
+                             decision: Decision) -> Optional[RoundOutcome]:
+        """Why no batch is sent now although one is ready, or None."""
+        left = self._dispatcher.backoff.seconds_left(self._clock())
+        if left > 0.0:
+            at = format_time(self._clock() + left)
+            return RoundOutcome(
+                WAITING, f"the monitor took nothing of the last batch; the next goes at {at}", left)
+        if self._dispatcher.has_suspects:
+            return RoundOutcome(THROTTLED, "an OSD seems to have taken more than was predicted; it"
+                                " is looked at once more first")
+        left = self._timer.batch_seconds()
+        if left > 0.0:
+            return RoundOutcome(MOVING, execution.progress(decision), left)
+        return None
+
+    @contextmanager
+    def _permit(self, execution: Execution, settings: Settings) -> Iterator[bool]:
+        """True where neither `off` nor another option has come from another thread since the round
+        began; `off` has to wait until this is left."""
+        with self._slot.permit_sending(execution) as is_current:
+            now = self._settings()
+            yield is_current and (bool(execution.name) or now.active) and (
+                now._replace(active=settings.active) == settings)
+
+    def _not_permitted(self) -> RoundOutcome:
+        if not self._settings().active and self._slot.execution is None:
+            return IS_OFF
+        self._timer.allow_batch()
+        self._observer.require_observation()
+        self._wake()
+        return RoundOutcome(
+            PLANNING, "the options have changed, or a plan to execute has come in between")

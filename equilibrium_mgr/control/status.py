@@ -1,0 +1,114 @@
+"""What the loop tells others: one immutable value, replaced whole after each step."""
+from __future__ import annotations
+
+import logging
+import threading
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional
+
+from ..execution.dispatcher import UpmapDispatcher
+from ..execution.execution import ExecutionProgress
+from ..execution.execution_slot import ExecutionSlot
+from ..execution.rejections import Items, recent
+from ..execution.size_check.prediction import Misprediction
+from ..gateway.cluster_summary import ClusterSummary
+from ..observation.change_detection import change_since
+from ..observation.cluster_view import ClusterView
+from ..observation.observer import ClusterObserver
+from ..observation.states import BALANCED, OFF, STUCK
+from .journal import Journal
+
+
+class RoundOutcome(NamedTuple):
+    """The state that a step of the loop leads to."""
+
+    state: str                        # one of observation/states.py
+    reason: str                       # one sentence
+    seconds: Optional[float] = None   # until there will be more to say, where that is known
+
+
+IS_OFF = RoundOutcome(OFF, "automatic balancing is off")
+
+
+class BalancerStatus(NamedTuple):
+    """Everything that reports read of the loop, at one moment. Nothing in it is edited."""
+
+    state: str = OFF
+    reason: str = "no round has run yet"
+    view: Optional[ClusterView] = None            # None before the first observation
+    builtin_active: Optional[bool] = None         # when last seen; None before
+    progress: Optional[ExecutionProgress] = None  # None where nothing is executed
+    last_execution: Optional[Dict[str, Any]] = None   # JSON-ready, see Execution.summary
+    episode: Optional[Dict[str, Any]] = None      # the one that lasts; JSON-ready
+    history: List[Dict[str, Any]] = []            # finished episodes, the newest last; JSON-ready
+    rejected: Items = {}                          # by pgid: what the monitor did not keep
+    mispredicted: Mapping[int, Misprediction] = {}   # by pool id: pools that are stopped
+    decided_on: Optional[ClusterSummary] = None   # the summary that an idle state rests on
+
+    @property
+    def plan_name(self) -> Optional[str]:
+        """The name of the plan that is being executed; None for automatic balancing."""
+        return (self.progress.name or None) if self.progress is not None else None
+
+    def recent_rejections(self, active: bool, now: float) -> Items:
+        """Rejections of the last hour, while something is to be moved at all."""
+        return recent(self.rejected, now) if active or self.progress is not None else {}
+
+    def change_since(self, summary: ClusterSummary) -> Optional[str]:
+        """What has happened since the cluster was called balanced or stuck that speaks against
+        that, or None. It is observed again within ten minutes, and people are told at once."""
+        if self.decided_on is None or self.state not in (BALANCED, STUCK):
+            return None
+        return change_since(self.decided_on, summary)
+
+
+class StatusPublisher:
+    """Keeps the state that the loop is in, and publishes the status.
+
+    Commands and the loop publish from different threads: each reads everything anew under a lock,
+    so that the newest wins.
+    """
+
+    def __init__(self, slot: ExecutionSlot, observer: ClusterObserver,
+                 dispatcher: UpmapDispatcher, journal: Journal, clock: Callable[[], float],
+                 log: logging.Logger) -> None:
+        self._slot = slot
+        self._observer = observer
+        self._dispatcher = dispatcher
+        self._journal = journal
+        self._clock = clock
+        self._log = log
+        self._lock = threading.Lock()
+        self._decided_on: Optional[ClusterSummary] = None
+        self.status = BalancerStatus()
+        self.current = RoundOutcome(OFF, self.status.reason)   # published with the next status
+
+    def enter(self, outcome: RoundOutcome, stops: int,
+              decided_on: Optional[ClusterSummary] = None) -> None:
+        """Enters a state, unless a command has stopped everything since `stops` was read."""
+        with self._lock:
+            if stops != self._slot.stops:
+                return
+            if outcome.state != self.current.state:
+                self._log.info("%s: %s", outcome.state, outcome.reason)
+            self.current = outcome
+            self._decided_on = decided_on or self._decided_on
+
+    def publish(self) -> None:
+        """Replaces the status by one of now."""
+        with self._lock:
+            episode = self._journal.episode
+            self.status = BalancerStatus(
+                state=self.current.state, reason=self.current.reason, view=self._observer.view,
+                builtin_active=self._observer.builtin_active, progress=self._progress(),
+                last_execution=self._slot.last,
+                episode=episode._asdict() if episode is not None else None,
+                history=self._journal.history.entries, rejected=self._dispatcher.rejected,
+                mispredicted=self._dispatcher.corrections.stopped, decided_on=self._decided_on)
+
+    def _progress(self) -> Optional[ExecutionProgress]:
+        execution, view = self._slot.execution, self._observer.view
+        if execution is None:
+            return None
+        eta = None if view is None else execution.eta_seconds(
+            self._dispatcher.pending.bytes_to_come(view.snapshot), self._clock())
+        return ExecutionProgress(execution.name, execution.summary(), eta)
