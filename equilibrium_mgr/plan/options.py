@@ -46,7 +46,7 @@ def effective_fill_limit(fill_limit: float, backfillfull_ratio: float) -> float:
 
 
 def upmap_pairs_left(max_upmap_items: float, pgs: int, present: int) -> Optional[int]:
-    """How many pairs of upmap items may be added to the `present` ones of a cluster with `pgs` PGs;
+    """The pairs of upmap items that may be added to the `present` ones of a cluster with `pgs` PGs;
     None without a limit, below 0 where there are too many already."""
     if max_upmap_items <= 0.0:
         return None

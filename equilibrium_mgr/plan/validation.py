@@ -6,7 +6,7 @@ from typing import Any, Dict, Optional, Union, get_args, get_origin, get_type_hi
 
 from .model import ClassUsage, Move, PgChange, Plan, PoolSpace, Usage
 
-#: Numbers beyond these are nobody's sizes, ids or times.
+#: No size, id or time is as large.
 _MOST = 1 << 63
 
 

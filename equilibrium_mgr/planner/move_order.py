@@ -32,7 +32,7 @@ SourceTarget = Tuple[int, int]      # (source, target), OSD indices
 
 
 class Change(NamedTuple):
-    """What the plan does to one PG."""
+    """The moves of one PG's shards."""
 
     pg: int
     moves: Tuple[SourceTarget, ...]
@@ -223,8 +223,8 @@ class _Sorter:
         return highest
 
     def _below(self, number: int, osd: int) -> float:
-        """How far the change's other sources are below the OSD, summed up: bytes that relieve
-        nothing full yet (a ratio)."""
+        """The distances of the change's other sources below the OSD, summed up (a ratio): bytes
+        that relieve nothing full yet."""
         utilization = self._utilization(osd)
         return sum(max(0.0, utilization - self._utilization(source))
                    for source, _ in self._changes[number].moves)
@@ -270,8 +270,8 @@ class _Sorter:
         return groups
 
     def _headroom(self, numbers: Sequence[int], limit: Callable[[str], float]) -> float:
-        """How far all targets stay below their class's `limit` if the changes go in turn; negative
-        where one passes it."""
+        """The least distance of a target below its class's `limit` if the changes go in turn;
+        negative where one passes it (a ratio)."""
         used: Dict[int, int] = {}
         least = 1.0
         for number in numbers:

@@ -1,4 +1,4 @@
-"""What the planner minimizes: the formula, its weights and all numbers found by tuning.
+"""The objective that the planner minimizes: the formula, and its weights found by tuning.
 
 Symbols, with i an OSD, g a group (the shards that one pool places under one take), S a set of OSDs
 connected by pools (planner/bound/lower_bound.py):
@@ -47,7 +47,8 @@ share's utilization as its target; its caps follow its capacity; bytes beyond th
 price.
 
 The numbers were chosen by measurement on clusters of many shapes. What they are applied to (bounds,
-caps, shard sizes) comes from the cluster at hand.
+caps, shard sizes) comes from the cluster at hand. Numbers that only bound the effort of a step
+(candidates, passes, patience) are constants beside it.
 """
 from __future__ import annotations
 
@@ -62,7 +63,7 @@ _DATA_WEIGHT = 0.4
 
 
 class Phase(Enum):
-    """What a round of tightening lowers."""
+    """The limit that a phase of tightening lowers."""
 
     UTILIZATION = "highest utilization of each OSD set"
     PRESSURE = "shards per free byte of each data pool"
@@ -147,8 +148,8 @@ AIM_SCORE_WEIGHTS: Dict[str, ScoreWeights] = {
 def pool_weight(share: float) -> float:
     """The weight w of a pool, 0 to 1, by its share of the bytes of all pools (ratio).
 
-    The free space of a pool without data matters to nobody: below DATA_SHARE the weight falls with
-    the sixth power, which is steep but has no edge that a growing pool would trip over.
+    The free space of a pool without data does not matter: below DATA_SHARE the weight falls with
+    the sixth power, steep but without a threshold that a growing pool would jump over.
     """
     if share >= DATA_SHARE:
         return min(1.0, _DATA_WEIGHT * share / DATA_SHARE)

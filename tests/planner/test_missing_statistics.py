@@ -1,7 +1,6 @@
 """A class or OSDs without statistics wait, with a reason; the rest is planned."""
 from __future__ import annotations
 
-
 import random
 from typing import List
 

@@ -1,4 +1,4 @@
-"""How equally full the OSDs can be at best: a lower bound, and what keeps them from it.
+"""A lower bound of the highest utilization of OSDs, and the constraint that sets it.
 
 May import plan and what is below it.
 """

@@ -1,4 +1,4 @@
-"""What pools need to place and where their rules let them: the bytes that could be moved about.
+"""The bytes that pools have to place, and the OSDs where their rules let them.
 
 A pool's bytes on an OSD are a free number as long as the sums keep its rule: where the rule lets a
 bucket have at most m shards of one PG, the pool may have at most m · T bytes there, with T the sum
@@ -44,7 +44,7 @@ class Demand:
 
 
 class MovableBytes(NamedTuple):
-    """What can be moved, and where it is."""
+    """Bytes that can be moved, and where they are."""
 
     demands: List[Demand]     # those with bytes, in an order that depends on the cluster only
     on_osd: Dict[int, int]    # usable OSD → bytes on it that belong to a demand
@@ -114,7 +114,7 @@ def _pool_demands(snapshot: Snapshot, fixed_pools: FrozenSet[int], usable: Froze
 
 
 def _rule_excess(block: PlacementBlock, members: Sequence[int]) -> int:
-    """How many times over a bucket has what the rule allows it; 1 for all legal up sets.
+    """The factor by which a bucket has more shards than the rule allows; 1 for legal up sets.
 
     A PG that breaks its rule raises the limits by as much, so that the present placement is within
     them.

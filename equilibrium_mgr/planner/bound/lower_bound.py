@@ -1,10 +1,10 @@
-"""How equally full the OSDs can be at best, whatever is moved, and what keeps them from it.
+"""A lower bound of the highest utilization of OSDs, and the constraint that sets it.
 
-A lower bound of the highest utilization: shards are taken as if they could be split at will (see
-`demand`), which no placement of whole shards can beat. Which bytes can be on which OSDs is a flow
-network: from a demand through the buckets that its rule keeps apart, each with its limit, to the
-OSDs. OSDs that are alike for every rule share a sink, and pools of the same rule and size share a
-demand, so that the network has a node per bucket instead of one per OSD or PG.
+Shards are treated as if they could be split at will (see `demand`), which no placement of whole
+shards can beat. Which bytes can be on which OSDs is a flow network: from a demand through the
+buckets that its rule keeps apart, each with its limit, to the OSDs. OSDs that are alike for every
+rule share a sink, and pools of the same rule and size share a demand, so that the network has a
+node per bucket instead of one per OSD or PG.
 """
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SINKS_AT_ONCE = 100   # between two checkpoints
 
 
 class BindingConstraint(NamedTuple):
-    """What keeps the fullest OSDs of a set from being emptier.
+    """The constraint that keeps the fullest OSDs of a set from being emptier.
 
     CAPACITY: bytes simply fill them. FAILURE_DOMAIN: buckets with free space may not take more
     shards. FIXED: what is on these OSDs cannot be on any other.
@@ -153,7 +153,7 @@ def utilization_bounds(snapshot: Snapshot, fixed_pools: FrozenSet[int] = frozens
 
 
 def _part(osd: Osd, moved: int) -> SinkPart:
-    """What an OSD can take, by its capacity; `moved` bytes on it are of demands."""
+    """The part of a sink for an OSD, by its capacity; `moved` bytes on it are of demands."""
     return SinkPart(osd.target_bytes - moved - osd.spared_bytes, osd.capacity_bytes)
 
 
@@ -270,7 +270,7 @@ def _tier_of(network: _ComponentNetwork, tiers: Sequence[UtilizationTier],
 
 def _binding(snapshot: Snapshot, component: _Component, network: _ComponentNetwork,
              tier: UtilizationTier, at_bound: Set[int], bound: float) -> BindingConstraint:
-    """What keeps the highest tier at the bound."""
+    """The constraint that keeps the highest tier at the bound."""
     osds = tuple(sorted(at_bound))
     if bound * (1.0 - _SAME) > tier.utilization:
         return BindingConstraint(FIXED, osds, (), ())

@@ -1,5 +1,4 @@
-"""How moves are found: single and joint ones, swaps and ejection chains; and how needless ones are
-reverted.
+"""Finding moves: single and joint ones, swaps and ejection chains. Reverting needless ones.
 
 May import planner.state and what is below it.
 """

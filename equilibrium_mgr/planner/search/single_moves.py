@@ -24,7 +24,7 @@ class Candidate(NamedTuple):
 
 
 class _Ends(NamedTuple):
-    """What the inner loop needs of a source a and a target b."""
+    """Figures of a source a and a target b for the inner loop: bytes and utilizations."""
 
     used_a: int
     size_a: int

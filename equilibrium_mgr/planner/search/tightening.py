@@ -1,4 +1,4 @@
-"""Tightens what limits the pools, step by step and as far as it pays, after the descent has ended.
+"""Tightens the limits of the pools, step by step and as far as it pays, after the descent.
 
 Two limits are tightened: the highest utilization of an OSD set, and the pressure of a data pool,
 which is the highest count of its shards per free byte on an OSD. In each step the OSDs beyond the
@@ -29,19 +29,19 @@ _LEAST_EFFORT = 500_000
 _OPERATIONS_PER_OSD = 2
 _EXTRA_OPERATIONS = 20
 
-#: A step is broken off when it has cost so many times what it can be worth.
+#: A step is broken off when its cost is so many times its value.
 _MAX_COST_RATIO = 1.2
 
 
 class _Step(NamedTuple):
-    """One step: the OSDs beyond the limit, and what lowering it is worth."""
+    """One step: the OSDs beyond the limit, and the value of lowering it."""
 
     goal: RepairGoal
     above: List[Tuple[float, int]]           # (-measure, OSD): utilization or pressure
     measure: Callable[[int], float]          # of an OSD
     highest: float                           # the measure at the beginning
     wanted: float                            # the measure that no OSD shall be above
-    value: Callable[[float, float], float]   # bytes moved that it is worth to lower it from, to
+    value: Callable[[float, float], float]   # of lowering it from, to: in bytes moved
     budget: float                            # bytes that may be displaced
 
 
@@ -71,8 +71,8 @@ class Tightening:
                               fixed_cost: float) -> None:
         """Lowers the highest utilization of a set of OSDs to `goal`, a ratio, or as far as it pays.
 
-        `value(high, low)` is how many bytes moved it is worth to come from `high` to `low`, `step`
-        the first step (a ratio), `fixed_cost` what an operation costs beside its bytes, per byte
+        `value(high, low)` is the value of lowering it from `high` to `low` in bytes moved, `step`
+        the first step (a ratio), `fixed_cost` the cost of an operation beside its bytes, per byte
         of OSD.
         """
         placement, limits = self._placement, self._limits
@@ -122,8 +122,8 @@ class Tightening:
     def lower_pool_pressure(self, group: int, goal: float, value: float, budget: float) -> float:
         """Lowers the highest pressure of a group to `goal` (shards per byte), or as far as it pays.
 
-        `value` is how many bytes moved a raw byte of the pool's free space is worth. At most
-        `budget` bytes are displaced; returns how many of them are left.
+        `value` is that of a raw byte of the pool's free space, in bytes moved. At most `budget`
+        bytes are displaced; returns how many of them are left.
         """
         placement, limits = self._placement, self._limits
         members = [i for i in placement.groups[group].osds if placement.is_source[i]]

@@ -1,4 +1,4 @@
-"""How many shards of a pool an OSD may hold before it limits the pool's free space."""
+"""Apportionment of a pool's shards to OSDs, so that none limits the pool's free space early."""
 from __future__ import annotations
 
 from typing import Dict, List, Sequence, Tuple
@@ -72,7 +72,7 @@ class _Domains:
             children = first
 
     def placed(self, free: Sequence[float], pressure: float) -> int:
-        """How many shards can be placed with at most `pressure` shards per free byte."""
+        """The shards that can be placed with at most `pressure` shards per free byte."""
         pgs = self._pgs
         sums = [min(pgs, int(pressure * free[i])) for i in self._osds]
         for parent, buckets, most in self._domains:

@@ -1,4 +1,4 @@
-"""What no OSD may pass while limits are tightened: a utilization, and a pressure per data pool.
+"""The limits of OSDs while these are tightened: a utilization, and a pressure per data pool.
 
 Pressure is the count of a group's shards on an OSD per byte that is free there. The OSD with the
 highest pressure limits the pool's free space.

@@ -63,8 +63,8 @@ class OsdSetState:
         return self.bound + max(_FAR_LEAST, weights.far_shards * self.typical_shard)
 
     def value_of_lowering(self, weights: Weights) -> Callable[[float, float], float]:
-        """A function of two utilizations: bytes moved that it is worth to lower the fullest OSD
-        from the first to the second; V of the objective."""
+        """A function of two utilizations: the value, in bytes moved, of lowering the fullest OSD
+        from the first to the second; V(high) - V(low) of the objective."""
         far = self.far_threshold(weights)
 
         def value(high: float, low: float) -> float:

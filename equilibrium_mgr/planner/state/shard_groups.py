@@ -72,7 +72,7 @@ class ShardGroup:
 
 
 class BlockLayout:
-    """What all groups of one take block of a rule have in common, by OSD index."""
+    """The OSDs and failure domains of a rule's take block, shared by groups; by OSD index."""
 
     def __init__(self, rule: PlacementRule, block: PlacementBlock, osd_ids: Sequence[int],
                  positional: bool) -> None:
