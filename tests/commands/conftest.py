@@ -36,7 +36,7 @@ def demo_state() -> Dict[str, Any]:
 
 @pytest.fixture
 def open_session(tmp_path: Path) -> Iterator[Callable[..., Session]]:
-    """open_session(release, state, **arguments): a Session; None is the demo cluster."""
+    """Opens a Session of a release on a state file; None is the demo cluster."""
     opened: List[Session] = []
 
     def make(release: int = 18, state: Optional[Dict[str, Any]] = None,

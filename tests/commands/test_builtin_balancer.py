@@ -105,8 +105,8 @@ def test_a_foreign_change_restarts_the_wait(beside: Session) -> None:
     plan = optimize(beside, "p --max-moves 2")
     pgid, items = next(iter(plan["upmap_items"].items()))
     run(beside, "equilibrium on", "sim run 250s")
-    run(beside, "osd pg-upmap-items %s %s" % (
-        pgid, " ".join("%d %d" % tuple(pair) for pair in items)))
+    pairs = " ".join(f"{source} {target}" for source, target in items)
+    run(beside, f"osd pg-upmap-items {pgid} {pairs}")
     sent = count_commands(beside)
     run(beside, "sim run 280s")
     assert sent == [] and state(beside) == "waiting"

@@ -197,8 +197,8 @@ def test_stuck_tells_what_refuses_the_shards_of_the_fullest_osd(
     assert refused["shards"] == held > 0
     assert max(refused["ways"], key=refused["ways"].__getitem__) == "fill_limit"
     tried = sum(refused["ways"].values())
-    assert ("%d of %d ways for a shard of osd.%d to another OSD would fill an OSD beyond 0.3000"
-            " (fill_limit)" % (refused["ways"]["fill_limit"], tried, fullest)) in data["sentences"]
+    assert (f"{refused['ways']['fill_limit']} of {tried} ways for a shard of osd.{fullest} to another"
+            " OSD would fill an OSD beyond 0.3000 (fill_limit)") in data["sentences"]
 
 
 def test_stuck_tells_which_shards_stay(open_session: Callable[..., Session],

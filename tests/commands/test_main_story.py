@@ -108,11 +108,11 @@ def test_eval_foresees_what_is_under_way(session: Session) -> None:
     until_all_have_peered(session)
     assert session.simulation.backfill.moving()
     look(session)
-    peek_seconds_left = ask(session, "eval")
+    predicted = ask(session, "eval")
     run(session, "sim run idle")
     look(session)
     even = ask(session, "eval")
-    assert not peek_seconds_left["look_started"] and not even["look_started"]
+    assert not predicted["look_started"] and not even["look_started"]
     for name, figures in even["classes"].items():
-        assert peek_seconds_left["classes"][name]["max"] == pytest.approx(figures["max"], abs=0.002)
-        assert peek_seconds_left["classes"][name]["stddev"] == pytest.approx(figures["stddev"], abs=0.002)
+        assert predicted["classes"][name]["max"] == pytest.approx(figures["max"], abs=0.002)
+        assert predicted["classes"][name]["stddev"] == pytest.approx(figures["stddev"], abs=0.002)

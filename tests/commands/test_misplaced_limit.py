@@ -98,8 +98,8 @@ def test_room_taken_by_others_counts(session: Session) -> None:
     plan = optimize(session)
     changes = sorted(plan["upmap_items"].items())
     for pgid, items in changes[:len(changes) * 2 // 3]:
-        run(session, "osd pg-upmap-items %s %s" % (
-            pgid, " ".join("%d %d" % tuple(pair) for pair in items)))
+        pairs = " ".join(f"{source} {target}" for source, target in items)
+        run(session, f"osd pg-upmap-items {pgid} {pairs}")
     run(session, "sim run 5s")
     foreign = status_of(session.host)["misplaced_ratio"]
     run(session, f"config set mgr mgr/equilibrium/max_misplaced_ratio {foreign * 0.9}")

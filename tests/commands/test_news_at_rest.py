@@ -20,7 +20,8 @@ def idle(session: Session) -> Session:
 
 @pytest.mark.parametrize("events, told", [
     (["sim osd down 3"], "has degraded PGs now"), (["sim osd out 3"], "osd.3 is out now"),
-    (["sim osd lose 6"], "has degraded PGs now"), (["sim osd reweight 3 0.5"], "osd.3 has another weight")])
+    (["sim osd lose 6"], "has degraded PGs now"),
+    (["sim osd reweight 3 0.5"], "osd.3 has another weight")])
 def test_what_has_come_since_is_told_at_once(idle: Session, events: List[str],
                                              told: str) -> None:
     run(idle, *events, "sim run 30s")

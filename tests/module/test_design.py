@@ -28,7 +28,8 @@ def test_files_and_folders_that_are_named_are_there(document: str) -> None:
 
 
 def test_the_readme_has_a_row_for_each_option() -> None:
-    rows = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \|", README.read_text(encoding="utf-8"), re.MULTILINE)
+    text = README.read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \|", text, re.MULTILINE)
     told = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
     assert {option["name"] for option in OPTIONS} <= told
 
@@ -36,9 +37,10 @@ def test_the_readme_has_a_row_for_each_option() -> None:
 def test_the_readme_names_each_command() -> None:
     text = README.read_text(encoding="utf-8")
     commands = re.findall(r"(?:read|write)_command\(\"equilibrium ([\w -]+)\"",
-                          "".join(path.read_text(encoding="utf-8") for path in MODULE.rglob("*.py")))
+                          (MODULE / "cli.py").read_text(encoding="utf-8"))
     assert len(commands) >= 17
-    assert [name for name in commands if f"`{name}" not in text and f"equilibrium {name}" not in text] == []
+    assert [name for name in commands
+            if f"`{name}" not in text and f"equilibrium {name}" not in text] == []
 
 
 def test_the_readme_has_a_row_for_each_health_check() -> None:

@@ -41,7 +41,8 @@ def _old_pythons() -> List[str]:
     for path in [*places, *(Path(f"/usr/bin/python3.{minor}") for minor in (6, 7, 8))]:
         if not path.exists():
             continue
-        said = subprocess.run([str(path), "-c", "import sys; print('%d.%d' % sys.version_info[:2])"],
+        said = subprocess.run([str(path), "-c",
+                               "import sys; print('%d.%d' % sys.version_info[:2])"],
                               stdout=subprocess.PIPE, text=True, check=False).stdout.strip()
         if said in ("3.6", "3.7", "3.8"):
             found.setdefault(said, str(path))

@@ -55,7 +55,8 @@ BAD_VALUES = [
     ("max_transit_ratio", float("nan"), 0.1), ("max_transit_ratio", 7, 0.1),
     ("pg_cooldown", [], 3600.0), ("pg_cooldown", -1, 3600.0), ("start_delay", {}, 60.0),
     ("max_wait", 1, 3600.0), ("max_wait", "long", 3600.0), ("max_upmap_items", -1, 1.0),
-    ("max_upmap_items", "all", 1.0), ("min_gain", "", 0.002), ("min_gain", -1.0, 0.002), ("sleep_interval", "soon", 60.0),
+    ("max_upmap_items", "all", 1.0), ("min_gain", "", 0.002), ("min_gain", -1.0, 0.002),
+    ("sleep_interval", "soon", 60.0),
     ("max_moves_per_round", None, 100), ("fill_limit", "full", 0.0)]
 
 

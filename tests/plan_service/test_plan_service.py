@@ -33,7 +33,7 @@ def test_named_plan_is_made_by_the_job_and_kept() -> None:
     harness = open_harness()
     assert harness.planning.submit_named("p", OPTIONS, 10.0)
     assert set(harness.planning.plans_in_progress()) == {"p"} and harness.plan_store.heads() == {}
-    assert harness.gateway.full_readings == 0                  # nobody who submits waits for a reading
+    assert harness.gateway.full_readings == 0    # nobody who submits waits for a reading
     harness.jobs.run()
     assert harness.planning.plans_in_progress() == {}
     assert harness.plan_store.get("p") == make_plan(random_cluster(1).snapshot())

@@ -127,8 +127,9 @@ def test_aim_in_what_is_shown_dumped_and_listed() -> None:
     assert dumped.plain.startswith("# plan p, aim even,")
     assert shown.data["aim"] == dumped.data["aim"] == "even"
     assert dumped.data["bounds"] == {"hdd": 0.1234}
-    making = {"q": PlanProgress("q", 0.0, 5, "least-motion"), "p": PlanProgress("p", 0.0, 5, "space")}
-    listed = list_plans([HEAD], making, None)
+    in_progress = {"q": PlanProgress("q", 0.0, 5, "least-motion"),
+                   "p": PlanProgress("p", 0.0, 5, "space")}
+    listed = list_plans([HEAD], in_progress, None)
     assert [(p["plan"], p["aim"]) for p in listed.data["plans"]] == [
         ("p", "even"), ("q", "least-motion")]      # the figures of p are still the old plan's
     assert [line.split()[:3] for line in listed.plain.split("\n")] == [

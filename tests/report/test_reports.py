@@ -121,7 +121,8 @@ def test_list_of_plans() -> None:
     harness.plan_store.put("b", PLAN, 0.0)
     harness.plan_store.put("a", PLAN, 0.0)
     harness.planning.submit_named("c", PlanOptions(), 10.0)
-    data = list_plans(harness.plan_store.heads().values(), harness.planning.plans_in_progress(), "b").data
+    data = list_plans(harness.plan_store.heads().values(), harness.planning.plans_in_progress(),
+                      "b").data
     assert [(p["plan"], p["state"]) for p in data["plans"]] == [
         ("a", "ready"), ("b", "executing"), ("c", "planning")]
     assert data["plans"][0]["moves"] == len(PLAN.moves)

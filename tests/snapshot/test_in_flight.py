@@ -349,7 +349,8 @@ def test_a_failed_reading_does_not_disturb_the_memory() -> None:
     assert builder.build(cluster.reading()).in_flight()
 
 
-OPTIMIZED: Dict[str, Any] = {"flags_names": "hashpspool,ec_optimizations", "nonprimary_shards": "{1,2,3}"}
+OPTIMIZED: Dict[str, Any] = {"flags_names": "hashpspool,ec_optimizations",
+                             "nonprimary_shards": "{1,2,3}"}
 
 
 def optimized(**fields: Any) -> Cluster:

@@ -211,7 +211,8 @@ def test_a_second_movement_of_a_pg_begins_anew() -> None:
     assert later["1.0"].uncopied_ratio == pytest.approx(0.5)
 
 
-@pytest.mark.parametrize("misplaced, degraded, uncopied_ratio", [(0, 10, 1.0), (0, 4, .4), (3, 4, .7)])
+@pytest.mark.parametrize("misplaced, degraded, uncopied_ratio", [
+    (0, 10, 1.0), (0, 4, .4), (3, 4, .7)])
 def test_copies_that_no_osd_has_are_still_to_come(misplaced: int, degraded: int,
                                                   uncopied_ratio: float) -> None:
     """As after an OSD was lost: a full reading in the middle must not take them for arrived."""

@@ -71,7 +71,7 @@ def test_omap_of_pgs_that_were_never_scrubbed_is_found_within_some_looks() -> No
 
 
 def test_what_is_only_believed_to_have_arrived_has_left_as_well() -> None:
-    """Seen on 16.2.15: reports of small PGs that moved at once are older than the map that was read."""
+    """Seen on 16.2.15: reports of small PGs that moved at once are older than the map read then."""
     cluster, builder = omap_cluster(), SnapshotBuilder()
     builder.build(cluster.reading())
     cluster.epoch, cluster.up = 105, dict(cluster.up)

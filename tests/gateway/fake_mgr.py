@@ -1,0 +1,199 @@
+"""A mgr over a Cluster for tests of the gateway; it counts what is read."""
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
+
+from tests.support.unit_cluster import Cluster, hosts
+
+from equilibrium_mgr.gateway.gateway import Gateway
+from mgr_stub.crush.placement_seed import stable_mod
+from mgr_stub.mgr.frozen import frozen
+
+
+class FakeMap:
+    """An OSDMap of the mgr over a Cluster."""
+
+    def __init__(self, mgr: FakeMgr) -> None:
+        self._mgr = mgr
+
+    def get_epoch(self) -> int:
+        return self._mgr.cluster.epoch
+
+    def get_crush_version(self) -> int:
+        return int(self._mgr.cluster.osd_map()["crush_version"])
+
+    def dump(self) -> Dict[str, Any]:
+        self._mgr.count("dump")
+        return copy.deepcopy(self._mgr.cluster.osd_map())
+
+    def get_crush(self) -> Any:
+        mgr = self._mgr
+
+        class Crush:
+            def dump(self) -> Dict[str, Any]:
+                mgr.count("crush")
+                return mgr.cluster.crush
+        return Crush()
+
+    def map_pool_pgs_up(self, pool_id: int) -> Dict[str, List[int]]:
+        self._mgr.count("map_pool_pgs_up")
+        return {pgid: up for pgid, up in self._mgr.cluster.up.items()
+                if pgid.startswith(f"{pool_id}.")}
+
+    def pg_to_up_acting_osds(self, pool_id: int, ps: int) -> Dict[str, Any]:
+        self._mgr.count("pg_to_up_acting_osds")
+        pg_num = self._mgr.cluster.pools[pool_id]["pg_num"]
+        pgid = f"{pool_id}.{stable_mod(ps, pg_num):x}"   # as Ceph does: none is not there
+        up = self._mgr.cluster.up.get(pgid, [])
+        return {"up": up, "acting": self._mgr.cluster.acting.get(pgid, up)}
+
+    def pool_raw_used_rate(self, pool_id: int) -> float:
+        if pool_id not in self._mgr.cluster.pools:
+            raise SystemError("returned NULL without setting an exception")
+        # not always a pool's size by its data shards: plugin lrc leaves its local parities out
+        return float(self._mgr.cluster.pools[pool_id]["size"]) * self._mgr.raw_used_factor
+
+
+class FakeMgr:
+    """What a module inherits, counted."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.calls: Dict[str, int] = {}
+        self.missing: List[str] = []
+        self.pg_ready = True
+        self.options: Dict[Tuple[str, str], Any] = {}
+        self.ceph_options: Dict[str, Any] = {}
+        self.remotes: List[Tuple[Any, ...]] = []
+        self.methods: Dict[str, Optional[Exception]] = {}
+        self.events: List[str] = []
+        self.sent: List[Dict[str, Any]] = []
+        self.answer: Callable[[Any], None] = lambda result: None
+        self.monitor_answers = True
+        self.raw_used_factor = 1.0
+
+    def get_module_option(self, name: str) -> Any:
+        return self.options.get(("equilibrium", name))
+
+    def count(self, name: str) -> None:
+        self.calls[name] = self.calls.get(name, 0) + 1
+
+    def get(self, name: str) -> Any:
+        self.count(name)
+        if name in self.missing:
+            return None
+        cluster = self.cluster
+        progress = {pgid: {"num_bytes": r.num_bytes, "num_bytes_recovered": 0, "state": r.state,
+                           "reported_epoch": r.reported_epoch}
+                    for pgid, r in cluster.records.items()}
+        pg_stats = [{
+            "pgid": pgid, "state": r.state, "reported_epoch": r.reported_epoch,
+            "up": cluster.up.get(pgid, []), "acting": [], "stat_sum": {
+                "num_objects": r.num_objects, "num_omap_bytes": r.omap_bytes}}
+            for pgid, r in cluster.records.items()]
+        return frozen({"pg_progress": {"pgs": progress, "pg_ready": self.pg_ready},
+                "pg_stats": {"pg_stats": pg_stats}, "pg_status": cluster.pg_status,
+                "pool_stats": {"pool_stats": cluster.pool_stats()},
+                "osd_stats": {"osd_stats": cluster.osd_stats()},
+                "osd_map_crush": cluster.crush,
+                "osd_map_tree": cluster.osd_map_tree(),
+                "df": {"pools": [{"name": p["pool_name"], "id": p["pool"],
+                                  "stats": {"max_avail": 77}} for p in cluster.pools.values()]},
+                }[name])
+
+    def _read_command(self, prefix: str) -> str:
+        osd_map = self.cluster.osd_map()
+        if prefix == "osd get-require-min-compat-client":
+            return str(osd_map["require_min_compat_client"]) + "\n"
+        assert prefix == "osd stat", prefix
+        shown = [f for f in osd_map["flags"].split(",") if f != "sortbitwise"]
+        return f"4 osds: 4 up (since 5m), 4 in (since 6m); epoch: e{osd_map['epoch']}\n" + (
+            f"flags {','.join(shown)}\n" if shown else "")
+
+    def get_osdmap(self) -> FakeMap:
+        return FakeMap(self)
+
+    def get_module_option_ex(self, module: str, key: str, default: Any = None) -> Any:
+        return self.options.get((module, key), default)
+
+    def set_module_option(self, name: str, value: Any) -> None:
+        self.options["equilibrium", name] = value
+
+    def set_health_checks(self, checks: Mapping[str, Any]) -> None:
+        """Nobody asks for them here."""
+
+    def get_mgr_id(self) -> str:
+        return "x"
+
+    def set_module_option_ex(self, module: str, key: str, value: Any) -> None:
+        self.options[module, key] = value
+
+    def get_ceph_option(self, key: str) -> Any:
+        return self.ceph_options.get(key)
+
+    def have_mon_connection(self) -> int:
+        return 1
+
+    def remote(self, module: str, method: str, *args: Any, **_kwargs: Any) -> None:
+        self.remotes.append((module, method) + args)
+        error = self.methods.get(method, NameError(method))
+        if error is not None:
+            raise error
+
+    def send_command(self, result: Any, service: str, who: str, command: str, tag: str) -> None:
+        assert (service, who) == ("mon", "")
+        asked = json.loads(command)
+        self.events.append(f"send {asked.get('pgid', asked['prefix'])}")
+        result.ev = Event(self.events)
+        if "pgid" not in asked:
+            result.ev.done = self.monitor_answers
+            result.r, result.outb = 0, self._read_command(asked["prefix"])
+        self.answer(result)
+        self.sent.append(json.loads(command))
+
+
+class Event:
+    """Stands for `result.ev`: remembers waits; is set when `done` is."""
+
+    def __init__(self, log: List[str]) -> None:
+        self.log = log
+        self.done = True
+        self.on_timeout: Callable[[float], None] = lambda seconds: None
+
+    def wait(self, timeout: Optional[float] = None) -> bool:
+        assert timeout is not None, "a wait without a limit"
+        self.log.append("wait")
+        if not self.done:
+            self.on_timeout(timeout)
+        return self.done
+
+
+class Clock:
+    """A clock that only the test moves, and with it the monotonic one."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.sleeps = 0
+
+    def __call__(self) -> float:
+        return self.now
+
+    monotonic = __call__
+
+    def sleep(self, _seconds: float) -> None:
+        """Nobody has to wait."""
+        self.sleeps += 1
+
+
+def small() -> Cluster:
+    cluster = Cluster(hosts(4)).pool(1, size=2, name="rbd").pool(2, size=2, name="data")
+    for ps in range(4):
+        cluster.pg(f"1.{ps:x}", [ps, (ps + 1) % 4]).pg(f"2.{ps:x}", [ps, (ps + 2) % 4])
+    return cluster
+
+
+def open_gateway(cluster: Cluster) -> Tuple[Gateway, FakeMgr, Clock]:
+    mgr, clock = FakeMgr(cluster), Clock()
+    return Gateway(mgr, clock, monotonic=clock), mgr, clock

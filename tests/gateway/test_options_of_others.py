@@ -1,0 +1,82 @@
+"""The gateway reads options of Ceph, and switches the built-in balancer off."""
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional
+
+import pytest
+from tests.gateway.fake_mgr import open_gateway, small
+
+
+
+@pytest.mark.parametrize("value, active", [
+    (None, True), (True, True), (False, False), ("true", True), ("false", False),
+    ("True", True), ("False", False), ("0", False), ("1", True)])
+def test_builtin_balancer_is_on_unless_told(value: Any, active: bool) -> None:
+    gateway, mgr, _ = open_gateway(small())
+    if value is not None:
+        mgr.options["balancer", "active"] = value
+    assert gateway.builtin_balancer_active() is active
+
+
+@pytest.mark.parametrize("methods, tried", [
+    ({"off": None}, ["off"]),                                            # Ceph 18 and 20
+    ({"handle_command": None}, ["off", "handle_command"]),               # Ceph 16
+    ({}, ["off", "handle_command"]),
+    ({"off": ImportError("no module"), "handle_command": ImportError("no module")},
+     ["off", "handle_command"]),
+    ({"off": RuntimeError("failed")}, ["off", "handle_command"])])
+def test_switching_the_builtin_balancer_off(methods: Dict[str, Optional[Exception]],
+                                            tried: List[str]) -> None:
+    gateway, mgr, _ = open_gateway(small())
+    mgr.methods = methods
+    gateway.switch_off_builtin_balancer()
+    assert not gateway.builtin_balancer_active()
+    assert [call[1] for call in mgr.remotes] == tried
+    if "handle_command" in tried:
+        assert mgr.remotes[-1][2:] == ("", {"prefix": "balancer off"})
+
+
+def test_options_of_the_mgr_have_ceph_s_defaults() -> None:
+    gateway, mgr, _ = open_gateway(small())
+    assert gateway.target_max_misplaced_ratio() == 0.05
+    assert gateway.builtin_balancer_sleep() == 60.0
+    mgr.ceph_options["target_max_misplaced_ratio"] = "0.2"
+    mgr.options["balancer", "sleep_interval"] = 10
+    assert gateway.target_max_misplaced_ratio() == 0.2
+    assert gateway.builtin_balancer_sleep() == 10.0
+
+
+@pytest.mark.parametrize("value", ["nan", "-1", "5", "inf", None])
+def test_a_misplaced_ratio_that_cannot_be_one_is_the_default(value: Optional[str]) -> None:
+    """Ceph takes any float for it; with nan no comparison would ever stop anything."""
+    gateway, mgr, _ = open_gateway(small())
+    mgr.ceph_options["target_max_misplaced_ratio"] = value
+    assert gateway.target_max_misplaced_ratio() == 0.05
+
+
+def test_cheap_questions_of_commands_dump_no_map() -> None:
+    cluster = small()
+    cluster.crush["devices"][0]["class"] = "ssd"
+    del cluster.crush["devices"][1]["class"]
+    cluster.pg_status = {"misplaced_objects": 5}
+    gateway, mgr, _ = open_gateway(cluster)
+    assert gateway.pool_ids_by_name() == {"rbd": 1, "data": 2}
+    assert gateway.device_classes() == {"hdd", "ssd", "none"}
+    assert gateway.epoch() == 100 and gateway.misplaced_copies() == 5
+    assert gateway.have_mon_connection() is True
+    assert gateway.min_compat_client() == "luminous"
+    assert "dump" not in mgr.calls and "pg_stats" not in mgr.calls
+    mgr.monitor_answers, cluster.epoch = False, 101
+    assert gateway.min_compat_client() == "luminous" and mgr.calls["dump"] == 1
+
+
+@pytest.mark.parametrize("value", [None, True, "true"])
+def test_balancer_that_does_not_run_is_not_active(value: Any) -> None:
+    """Ceph 20: `mgr module force disable balancer` leaves its option where it was."""
+    gateway, mgr, _ = open_gateway(small())
+    if value is not None:
+        mgr.options["balancer", "active"] = value
+    mgr.methods = {"gather_telemetry": ImportError("Module not found")}
+    assert not gateway.builtin_balancer_active() and not gateway.summary().builtin_active
+    mgr.methods = {"gather_telemetry": RuntimeError("it fails")}
+    assert gateway.builtin_balancer_active()
