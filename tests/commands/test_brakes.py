@@ -45,7 +45,8 @@ class Watch:
 
 
 def set_options(session: Session, **options: Any) -> None:
-    run(session, *(f"config set mgr mgr/equilibrium/{name} {value}" for name, value in options.items()))
+    run(session, *(f"config set mgr mgr/equilibrium/{name} {value}"
+                   for name, value in options.items()))
 
 
 def test_defaults_hold_over_failovers(session: Session) -> None:

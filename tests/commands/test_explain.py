@@ -197,8 +197,9 @@ def test_stuck_tells_what_refuses_the_shards_of_the_fullest_osd(
     assert refused["shards"] == held > 0
     assert max(refused["ways"], key=refused["ways"].__getitem__) == "fill_limit"
     tried = sum(refused["ways"].values())
-    assert (f"{refused['ways']['fill_limit']} of {tried} ways for a shard of osd.{fullest} to another"
-            " OSD would fill an OSD beyond 0.3000 (fill_limit)") in data["sentences"]
+    by_limit = refused["ways"]["fill_limit"]
+    assert (f"{by_limit} of {tried} ways for a shard of osd.{fullest} to another OSD would"
+            " fill an OSD beyond 0.3000 (fill_limit)") in data["sentences"]
 
 
 def test_stuck_tells_which_shards_stay(open_session: Callable[..., Session],

@@ -56,9 +56,9 @@ def test_classes_and_constants_that_the_design_names_are_defined() -> None:
     prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
     named = set(re.findall(r"`((?:[A-Z][a-z]+){2,}|[A-Z]+_[A-Z_]+|[A-Z]{5,})(?:\.\w+)?`", prose))
     sources = [path.read_text(encoding="utf-8")
-               for top in ("equilibrium_mgr", "mgr_stub", "tests") for path in (ROOT / top).rglob("*.py")]
-    defined = {name for source in sources
-               for name in re.findall(r"^(?:class |\s*)([A-Za-z_]+)(?:\(.*\)|: .*)?(?::| = )", source,
-                                      re.MULTILINE)}
+               for top in ("equilibrium_mgr", "mgr_stub", "tests")
+               for path in (ROOT / top).rglob("*.py")]
+    defined = {name for source in sources for name in re.findall(
+        r"^(?:class |\s*)([A-Za-z_]+)(?:\(.*\)|: .*)?(?::| = )", source, re.MULTILINE)}
     assert len(named) >= 10
     assert named - defined - {"MGR_EQUILIBRIUM_"} == set()

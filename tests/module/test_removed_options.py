@@ -1,8 +1,8 @@
 """`ceph config rm` takes effect although the mgr is never told of it."""
 from __future__ import annotations
 
-from pathlib import Path
 import re
+from pathlib import Path
 from typing import Any, Callable, Dict, FrozenSet, List, Optional
 
 import pytest
