@@ -38,7 +38,7 @@ def test_scenario(path: Path, tmp_path: Path, request: pytest.FixtureRequest) ->
 
 
 @pytest.mark.parametrize("name", [
-    "guard_flags", pytest.param("builtin", marks=pytest.mark.full)])
+    "limit_of_shards", pytest.param("builtin", marks=pytest.mark.full)])
 def test_the_same_scenario_runs_the_same_way(name: str, tmp_path: Path) -> None:
     played = scenario.read(scenario.FOLDER / f"{name}.txt")
     outcomes = []
