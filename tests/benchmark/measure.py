@@ -22,7 +22,7 @@ from .scale import peak_bytes
 from .scoring import Score, changed_items, data_pools, score
 
 _REPOSITORY = Path(__file__).resolve().parents[2]
-#: Utilisation by which a plan's own prediction may differ from its score, a ratio.
+#: Utilization by which a plan's own prediction may differ from its score, a ratio.
 _SAME = 1e-6
 
 

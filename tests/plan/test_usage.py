@@ -1,4 +1,4 @@
-"""Utilisation per class and free space per pool."""
+"""Utilization per class and free space per pool."""
 from __future__ import annotations
 
 import pytest

@@ -103,7 +103,7 @@ def test_nothing_is_there_for_a_move_that_is_cut_off(name: str, limit: int) -> N
         without = after(snapshot, [other for other in plan.changes if other is not change])
         for osd in set(change.up_before) - set(change.up_after):
             name = snapshot.osds[osd].device_class
-            assert without.level(osd) >= end.highest(name) - 1e-9, change
+            assert without.utilization(osd) >= end.highest(name) - 1e-9, change
 
 
 @pytest.mark.parametrize("seed", few(range(12), 3))

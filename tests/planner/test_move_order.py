@@ -71,7 +71,7 @@ def test_a_cut_plan_lowers_the_maximum_nearly_as_far_as_its_bytes_can(name: str,
     start = Replay(snapshot)
     assert classes_of(snapshot, plan)
     for device_class in classes_of(snapshot, plan):
-        levels = start.levels(device_class)
+        levels = start.utilizations(device_class)
         fullest = max(levels, key=lambda osd: levels[osd])
         now, moved = cut(snapshot, plan, device_class, share)
         possible = levels[fullest] - skimmed(
@@ -92,7 +92,7 @@ def test_no_move_lifts_its_target_above_the_present_maximum(name: str) -> None:
         for move in moves:
             now.move(move)
         for move in moves:
-            assert now.level(move.target) == pytest.approx(move.target_after)
+            assert now.utilization(move.target) == pytest.approx(move.target_after)
             assert move.target_after <= highest[class_of(snapshot, move.target)] + _SAME, (
                 f"change {number} of {len(plan.changes)}")
 

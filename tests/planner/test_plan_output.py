@@ -85,11 +85,11 @@ def test_figures_of_moves_follow_each_other(seed: int) -> None:
     now = Replay(snapshot)
     for move in plan.moves:
         assert move.bytes == snapshot.pgs[move.pgid].shard_bytes
-        assert move.source_before == pytest.approx(now.level(move.source))
-        assert move.target_before == pytest.approx(now.level(move.target))
+        assert move.source_before == pytest.approx(now.utilization(move.source))
+        assert move.target_before == pytest.approx(now.utilization(move.target))
         now.move(move)
-        assert move.source_after == pytest.approx(now.level(move.source))
-        assert move.target_after == pytest.approx(now.level(move.target))
+        assert move.source_after == pytest.approx(now.utilization(move.source))
+        assert move.target_after == pytest.approx(now.utilization(move.target))
     for name, usage in plan.after.classes.items():
         assert usage.max == pytest.approx(now.highest(name))
         assert usage.stddev == pytest.approx(now.stddev(name))

@@ -66,7 +66,7 @@ def assert_others_even(snapshot: Snapshot, plan: Plan, shares: Dict[int, float])
     for osd in snapshot.osds:
         if osd not in shares:
             shard = largest_shard_on(end, osd) / snapshot.osds[osd].size_bytes
-            assert end.level(osd) <= level + shard, osd
+            assert end.utilization(osd) <= level + shard, osd
 
 
 @pytest.mark.parametrize("seed", _SEEDS)

@@ -62,7 +62,7 @@ def needed_bytes(snapshot: Snapshot, end: Replay, name: str, highest: float,
     """What the OSDs of a class must give, by whole shards, for none to end higher than that, and
     for those beyond their share to get as near to it as they got."""
     needed = 0
-    for number, level in end.levels(name).items():
+    for number, level in end.utilizations(name).items():
         osd = snapshot.osds[number]
         allowed = int(highest * osd.size_bytes) + 1
         if number in drains:

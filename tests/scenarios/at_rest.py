@@ -21,7 +21,7 @@ class Rest:
         self._sent = 0
         self._noisy = False
 
-    def see(self, line: str, session: Session, watch: Watch) -> None:
+    def before_event(self, line: str, session: Session, watch: Watch) -> None:
         """Before each event, and with an empty line at the end of the run."""
         if line == NOISE or not line:
             why = why_not(session)

@@ -20,7 +20,8 @@ def object_copies(cluster: Cluster) -> int:
 
 
 def misplaced_copies(cluster: Cluster, pgids: Iterable[str]) -> int:
-    return sum(pg_reports.misplaced_of(cluster, cluster.pgs[pgid]) for pgid in pgids if pgid in cluster.pgs)
+    return sum(pg_reports.misplaced_of(cluster, cluster.pgs[pgid])
+               for pgid in pgids if pgid in cluster.pgs)
 
 
 def coming(cluster: Cluster, pg: Pg) -> Dict[int, int]:

@@ -73,9 +73,10 @@ def play(session: Session, watch: Watch, line: str) -> None:
     asked = line.partition(" ")[2] if tried else line
     watch.judge.answers.before(asked)
     if not asked.startswith("equilibrium off"):
-        watch.judge.silence.hear(asked, 0)   # what it starts may be sent before it has answered
+        # what it starts may be sent before it has answered
+        watch.judge.silence.on_answer(asked, 0)
     code = attempt(session, asked) if tried else command(session, asked)[0]
-    watch.judge.silence.hear(asked, code)
+    watch.judge.silence.on_answer(asked, code)
     if reading and watch.judge.sent > sent:
         watch.judge.note("S11", f"'{line}' sends {watch.judge.sent - sent} commands")
 

@@ -13,16 +13,16 @@ from .under_way import Outgoing, UnderWay
 _SERIES_SECONDS = 600.0
 #: What metadata may add, as a ratio of an OSD.
 _ROUNDING = 1e-4
-Levels = Dict[str, Dict[int, float]]
+Utilizations = Dict[str, Dict[int, float]]
 
 
 class Figures:
     """Taken at every look."""
 
     def __init__(self, session: Session) -> None:
-        levels = session.cluster.utilizations()
+        utilizations = session.cluster.utilizations()
         self.first = {name: (max(by_osd.values()), min(by_osd.values()))
-                      for name, by_osd in levels.items()}
+                      for name, by_osd in utilizations.items()}
         self.commands = 0
         self.moved_bytes = 0
         self.moved_shards = 0
@@ -31,7 +31,7 @@ class Figures:
         self.highest_fill = 0.0
         self._series: Dict[int, List[float]] = {}
         self._series_at = session.simulation.clock.now
-        self._take_series(session, levels)
+        self._start_series(session, utilizations)
 
     def count(self, session: Session, pgids: List[str]) -> None:
         """The PGs of commands that have just been done."""
@@ -41,7 +41,7 @@ class Figures:
                 self.moved_shards += len(coming)
                 self.moved_bytes += sum(coming.values())
 
-    def measure(self, session: Session, ours: Set[str], levels: Levels) -> None:
+    def measure(self, session: Session, ours: Set[str], utilizations: Utilizations) -> None:
         """`ours` are the PGs that the module moves."""
         cluster = session.cluster
         misplaced = cluster_view.misplaced_copies(cluster, ours)
@@ -49,13 +49,13 @@ class Figures:
             self.highest_misplaced = max(
                 self.highest_misplaced, misplaced / max(1, cluster_view.object_copies(cluster)))
         self.highest_fill = max([self.highest_fill] + [
-            level for by_osd in levels.values() for level in by_osd.values()])
+            level for by_osd in utilizations.values() for level in by_osd.values()])
         if session.simulation.clock.now >= self._series_at:
-            self._take_series(session, levels)
+            self._start_series(session, utilizations)
 
-    def _take_series(self, session: Session, levels: Levels) -> None:
+    def _start_series(self, session: Session, utilizations: Utilizations) -> None:
         self._series_at = session.simulation.clock.now + _SERIES_SECONDS
-        for by_osd in levels.values():
+        for by_osd in utilizations.values():
             for osd, level in by_osd.items():
                 self._series.setdefault(osd, []).append(level)
 
@@ -74,28 +74,29 @@ class Ceiling:
         self._ceilings: Dict[str, float] = {}
         self._data: Tuple[int, int, int] = (0, 0, 0)
 
-    def passed(self, session: Session, ours: UnderWay, levels: Levels) -> List[str]:
-        """What is wrong with the levels of this look."""
+    def passed(self, session: Session, ours: UnderWay, utilizations: Utilizations) -> List[str]:
+        """What is wrong with the utilizations of this look."""
         cluster = session.cluster
         data = (sum(pg.num_bytes for pg in cluster.pgs.values()), len(cluster.pgs),
                 len(cluster.map.osds))
         foreign = data != self._data or any(
             pg.transfers and not ours.is_alone(pg) for pg in cluster.unclean.values())
         self._data = data
-        if foreign or set(levels) != set(self._ceilings):
-            self._ceilings = self._lift(session, ours, levels)
+        if foreign or set(utilizations) != set(self._ceilings):
+            self._ceilings = self._lift(session, ours, utilizations)
             return []
         return [
             f"class {name or 'none'} is at {max(by_osd.values()):.4f}, above the "
             f"{self._ceilings[name]:.4f} of before"
-            for name, by_osd in levels.items()
+            for name, by_osd in utilizations.items()
             if max(by_osd.values()) > self._ceilings[name] + _ROUNDING]
 
-    def _lift(self, session: Session, ours: UnderWay, levels: Levels) -> Dict[str, float]:
+    def _lift(self, session: Session, ours: UnderWay,
+              utilizations: Utilizations) -> Dict[str, float]:
         cluster = session.cluster
         peaks = cluster_view.peaks(cluster, ours)
         return {name: max(peaks[osd] / cluster.usage[osd].total for osd in by_osd)
-                for name, by_osd in levels.items()}
+                for name, by_osd in utilizations.items()}
 
 
 class Repeats:
@@ -109,7 +110,7 @@ class Repeats:
         """Something has happened: what was right may be wrong now."""
         self._placed = set()
 
-    def see(self, move: Outgoing) -> None:
+    def on_move(self, move: Outgoing) -> None:
         for osd in move.losses:
             if (move.pgid, osd) in self._placed:
                 self.found.append(f"pg {move.pgid} leaves osd.{osd}, where it was put")

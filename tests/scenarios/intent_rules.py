@@ -75,7 +75,7 @@ class Silence:
     def __init__(self) -> None:
         self.is_wanted = False
 
-    def hear(self, line: str, code: int) -> None:
+    def on_answer(self, line: str, code: int) -> None:
         """A command line and what came of it."""
         words = line[len("ceph "):] if line.startswith("ceph ") else line
         if code == 0 and words == "equilibrium off":
@@ -92,7 +92,7 @@ class Others:
         self._moved: Dict[str, Any] = {}   # pgid → the plan that was under way as they moved it
         self.pairs = 0   # of upmap items that they have set
 
-    def see(self, entry: LoggedCommand) -> None:
+    def on_command(self, entry: LoggedCommand) -> None:
         """A command that is not ours."""
         if entry.prefix in (SET_ITEMS, REMOVE_ITEMS):
             self._moved[str(entry.command.get("pgid"))] = self._execution()

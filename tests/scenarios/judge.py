@@ -38,12 +38,12 @@ class Judge:
         self.others = Others(session)
         self.sent = 0         # commands
         self.sent_pairs = 0   # of upmap items
-        session.simulation.monitor.observers.append(self.see)
+        session.simulation.monitor.observers.append(self.on_command)
 
-    def see(self, entry: LoggedCommand) -> None:
+    def on_command(self, entry: LoggedCommand) -> None:
         """A command has just been sent, by whomever."""
         if entry.sender != MGR:
-            self.others.see(entry)
+            self.others.on_command(entry)
             return
         if entry.prefix not in (SET_ITEMS, REMOVE_ITEMS):
             if entry.prefix.partition(" ")[2].startswith(_CHANGING):
@@ -73,11 +73,11 @@ class Judge:
         self._note_all("I1", move.pgid, list(i1_share(moment, move)))
         self._note_all("I5", move.pgid, list(i5_pinned(moment, move)))
 
-    def look(self) -> None:
+    def observe(self) -> None:
         """Between the rounds: what has arrived, and whether another mgr has taken over."""
-        self.answers.look()
-        self.ours.settle()
-        self._lacking.look(self._session.cluster)
+        self.answers.observe()
+        self.ours.remove_finished()
+        self._lacking.observe(self._session.cluster)
         if self._session.mgr is not self._mgr:
             self._mgr = self._session.mgr
             self._active_since = (self._session.clock.now, self._session.clock())
@@ -91,7 +91,7 @@ class Judge:
         session = self._session
         mark = (session.clock.now, session.cluster.map, session.module)
         if self._moment is None or self._moment[0] != mark:
-            self.ours.settle()
+            self.ours.remove_finished()
             self._moment = mark, Moment(session, self.ours, self._lacking,
                                         self._active_since[0])
         return self._moment[1]

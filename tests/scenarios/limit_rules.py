@@ -27,7 +27,7 @@ _SILENT_SECONDS, _LOOKS_SECONDS = 120.0, 600.0
 def s2_nearfull(moment: Moment, move: Outgoing) -> Iterator[str]:
     nearfull = moment.cluster.map.ratio("nearfull_ratio")
     for osd in move.gains:
-        if moment.reported_level(osd) >= nearfull:
+        if moment.reported_utilization(osd) >= nearfull:
             yield f"goes to osd.{osd}, which is nearfull"
 
 

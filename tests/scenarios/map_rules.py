@@ -24,7 +24,7 @@ class MapRules:
         self._seen: Optional[Tuple[Any, ...]] = None
         self._stale = self._count_stale()
 
-    def look(self) -> None:
+    def observe(self) -> None:
         osdmap = self._cluster.map
         seen = (osdmap.upmap_items, osdmap.osds, osdmap.pools, self._cluster.crush)
         before, self._seen = self._seen, seen

@@ -27,7 +27,7 @@ class Lacking:
         self._whole: Dict[str, bool] = {}
         self.now: Set[str] = set()
 
-    def look(self, cluster: Cluster) -> None:
+    def observe(self, cluster: Cluster) -> None:
         """Notes of each that looks so whether as many OSDs as it wants have all of it."""
         self.now = {pg.pgid for pg in cluster.unclean.values()
                     if is_lacking(pg_reports.state_of(cluster, pg))}
@@ -72,17 +72,17 @@ class Moment:
                     self.degraded.add(pool["pool_id"])
         self.states: Dict[str, str] = {
             pgid: pg["state"] for pgid, pg in self.reports.get("pg_progress")["pgs"].items()}
-        self.degraded -= self._only_look_so(lacking)
+        self.degraded -= self._only_seemingly_degraded(lacking)
         for pg in self.cluster.unclean.values():   # the osdmap tells earlier than reports
             up = self.cluster.map.up.get(pg.pgid, ())
             if NONE in up or len(up) < self.cluster.size_of(pg):
                 self.degraded.add(pg.pool_id)
         self.others_misplaced = self._others_misplaced()
 
-    def _only_look_so(self, lacking: Lacking) -> Set[int]:
+    def _only_seemingly_degraded(self, lacking: Lacking) -> Set[int]:
         """Pools whose PGs were told to be degraded only because Ceph fills new members by the PGs'
         logs: their old members have, or had then, all there is."""
-        lacking.look(self.cluster)
+        lacking.observe(self.cluster)
         told = {pgid for pgid, state in self.states.items() if is_lacking(state)}
         short = {self.cluster.pgs[pgid].pool_id for pgid in told | lacking.now
                  if pgid in self.cluster.pgs and not lacking.was_whole(pgid)}
@@ -129,7 +129,7 @@ class Moment:
         """Is the OSD above a ratio, as far as reports with their noise can tell?"""
         return self.cluster.usage[osd].utilization * (1.0 + self.reports.noise) >= ratio
 
-    def reported_level(self, osd: int) -> float:
+    def reported_utilization(self, osd: int) -> float:
         """The OSD's utilization as the mgr has been told."""
         if self._levels is None:
             self._levels = {}

@@ -55,7 +55,7 @@ class Answers:
         return bool(self._session.clock.now - self._builtin_since
                     > _SEEN_ROUNDS * module.settings().sleep_interval)
 
-    def look(self) -> None:
+    def observe(self) -> None:
         """After a round: which pools are stopped by now."""
         if self._session.module is not None:
             self._stopped.update(self._session.module.balancer.status.mispredicted)

@@ -15,14 +15,14 @@ from .guard_rules import STOP_FLAGS
 _LOOKS_SECONDS = 1200.0
 
 
-class OpenWalks:
+class OpenExecutions:
     """Looks at what the module has under way."""
 
     def __init__(self) -> None:
         self._seen: Optional[Tuple[Any, int]] = None   # the execution and what it has sent
         self._since = 0.0
 
-    def look(self, session: Session) -> List[str]:
+    def observe(self, session: Session) -> List[str]:
         """What is wrong now."""
         if session.module is None:   # the mgr is dead
             return []

@@ -27,14 +27,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def test_event_stream(stream_seed: int, tmp_path: Path) -> None:
     played, rest = random_events.scenario(stream_seed), Rest()
-    result = drive.run(played, tmp_path, rest.see)
+    result = drive.run(played, tmp_path, rest.before_event)
     _hold(played, result, result.watch.broken + rest.broken)
 
 
 def test_cluster_to_which_nothing_happens(quiet_seed: int, tmp_path: Path) -> None:
     """L4 no shard is moved twice; L8 the highest utilization does not rise."""
     played, rest = random_events.quiet(quiet_seed), Rest()
-    result = drive.run(played, tmp_path, rest.see)
+    result = drive.run(played, tmp_path, rest.before_event)
     _hold(played, result, result.watch.broken + rest.broken
           + [f"L4: {what}" for what in result.watch.repeats.found]
           + [f"L8: {what}" for what in result.watch.risen])

@@ -9,7 +9,7 @@ import pytest
 from . import drive, random_events
 from .scenario import Event, Scenario
 
-_SAME_LEVEL = 0.01   # of the highest utilization at the end
+_SAME_UTILIZATION = 0.01   # of the highest utilization at the end
 #: One plan more is allowed: so many commands in proportion, and in number.
 _MORE, _A_FEW = 1.3, 5
 
@@ -43,5 +43,5 @@ def test_it_ends_the_same_way(perturbed_seed: int, tmp_path: Path) -> None:
     clear, blurred = results
     assert not blurred.watch.broken
     assert blurred.session.module.balancer.state == clear.session.module.balancer.state
-    assert highest(blurred) <= highest(clear) + _SAME_LEVEL
+    assert highest(blurred) <= highest(clear) + _SAME_UTILIZATION
     assert blurred.watch.figures.commands <= _MORE * clear.watch.figures.commands + _A_FEW

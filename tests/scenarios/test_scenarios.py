@@ -31,8 +31,8 @@ def test_scenario(path: Path, tmp_path: Path, request: pytest.FixtureRequest) ->
     assert "\n".join(result.lines) == "\n".join(played.expected)
     thrashing = result.watch.figures.thrashing()
     if thrashing > _THRASHING:
-        # visible, not hidden: OSDs near the level exchange shards for their pools' room, and what
-        # events themselves move there and back is in the figure as well
+        # visible, not hidden: OSDs near their target exchange shards for their pools' free space,
+        # and what events themselves move there and back is in the figure as well
         assert dict(played.options).get("aim") != "least-motion"
         pytest.xfail(f"an OSD's utilization thrashes by {100.0 * thrashing:.0f} %")
 

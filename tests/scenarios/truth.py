@@ -82,11 +82,11 @@ class Truth:
         self._pgs = 0
         self._split_at = float("-inf")
 
-    def look(self, session: Session, ours: UnderWay) -> None:
+    def observe(self, session: Session, ours: UnderWay) -> None:
         process = session.mgr.process
         if session.module is None or process.is_dead or process.counts_calls:
             return
-        self._look_at_frozen(session)
+        self._check_frozen(session)
         if not self._is_fresh(session):
             return
         self.looks += 1
@@ -98,7 +98,7 @@ class Truth:
                     self.broken.append(f"{rule}: {what} (at {int(session.clock.elapsed())} s, "
                                        f"{status['state']}: {status['reason']})")
 
-    def _look_at_frozen(self, session: Session) -> None:
+    def _check_frozen(self, session: Session) -> None:
         """T9: who rests on figures that nobody has renewed for long says so."""
         seconds = session.simulation.reports.frozen_seconds
         if seconds < _FROZEN_SECONDS or not session.cluster.usage:
@@ -157,14 +157,16 @@ def t8_now(session: Session, ours: UnderWay, status: Dict[str, Any],
            evaluation: Dict[str, Any]) -> Iterator[str]:
     cluster = session.cluster
     for name, said in status["classes"].items():
-        levels = {osd: usage.utilization for osd, usage in cluster.usage.items()
+        utilizations = {osd: usage.utilization for osd, usage in cluster.usage.items()
                   if (cluster.crush.classes.get(osd) or _NO_CLASS) == name
                   and cluster.map.exists(osd) and cluster.map.reweight(osd) > 0.0}
-        alive = [level for osd, level in levels.items() if cluster_view.may_take(cluster, osd)]
+        alive = [ratio for osd, ratio in utilizations.items()
+                 if cluster_view.may_take(cluster, osd)]
         if not alive or said.get("max_now") is None:
             continue
         # those that are down count or not: nobody knows what they hold
-        if min(abs(max(some) - said["max_now"]) for some in (alive, levels.values())) > _FILL_SLACK:
+        if min(abs(max(some) - said["max_now"])
+               for some in (alive, utilizations.values())) > _FILL_SLACK:
             yield f"class {name} is at {max(alive):.4f} at most, said is {said['max_now']:.4f}"
 
 

@@ -65,8 +65,8 @@ class UnderWay:
     def add(self, move: Outgoing) -> None:
         self.moves[move.pgid] = move
 
-    def settle(self) -> None:
-        """Strikes out what has arrived, was refused, or is another's doing by now."""
+    def remove_finished(self) -> None:
+        """Removes what has arrived, was refused, or has been changed by somebody else since."""
         self.moves = {pgid: move for pgid, move in self.moves.items() if self._goes_on(move)}
 
     def _goes_on(self, move: Outgoing) -> bool:

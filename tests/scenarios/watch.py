@@ -13,7 +13,7 @@ from mgr_stub.monitor.monitor import MGR
 from .figures import Ceiling, Figures, Repeats
 from .judge import Judge
 from .map_rules import MapRules
-from .open_executions import OpenWalks
+from .open_executions import OpenExecutions
 from .truth import Truth
 from .under_way import REMOVE_ITEMS, SET_ITEMS
 
@@ -24,36 +24,36 @@ class Watch:
     def __init__(self, session: Session) -> None:
         self.figures = Figures(session)
         self.repeats = Repeats()
-        self.judge = Judge(session, self.repeats.see)
+        self.judge = Judge(session, self.repeats.on_move)
         self.risen: List[str] = []   # L8
         self.truth = Truth()
         self._map_rules = MapRules(session.cluster, self.judge)
         self._ceiling = Ceiling()
-        self._open_walks = OpenWalks()
+        self._open_executions = OpenExecutions()
         self._start = session.simulation.clock.now
         self._read = len(session.simulation.monitor.log)
         self._ours: Set[str] = set()
-        session.listeners.append(self._hear)
+        session.listeners.append(self._on_command)
 
     def __call__(self, session: Session) -> None:
         """One look."""
-        self.judge.look()
-        self._map_rules.look()
-        for what in self._open_walks.look(session):
+        self.judge.observe()
+        self._map_rules.observe()
+        for what in self._open_executions.observe(session):
             self.judge.note("L5", what)
-        self.truth.look(session, self.judge.ours)
-        levels = session.cluster.utilizations()
+        self.truth.observe(session, self.judge.ours)
+        utilizations = session.cluster.utilizations()
         fresh = self._done_commands(session)
         self.figures.count(session, fresh)
         self._ours = {pgid for pgid in self._ours.union(fresh)
                       if pgid in session.cluster.unclean}
-        self.figures.measure(session, self._ours, levels)
-        self.risen += self._ceiling.passed(session, self.judge.ours, levels)
+        self.figures.measure(session, self._ours, utilizations)
+        self.risen += self._ceiling.passed(session, self.judge.ours, utilizations)
 
-    def _hear(self, line: str, code: int) -> None:
+    def _on_command(self, line: str, code: int) -> None:
         """A command that came in the middle of a round."""
         self.judge.answers.before(line)
-        self.judge.silence.hear(line, code)
+        self.judge.silence.on_answer(line, code)
 
     @property
     def broken(self) -> List[str]:

@@ -40,8 +40,9 @@ def _many_pools(rng: random.Random) -> Layout:
     """Two dozen pools of 16 PGs."""
     osds = Osds()
     tree = {f"host h{h}": osds.host([rng.choice((4, 8)) for _ in range(4)]) for h in range(8)}
-    return osds.layout(tree, {0: HDD_HOSTS}, [PoolPlan(f"tenant{n}", rng.lognormvariate(0.0, 0.8), 16)
-                                         for n in range(24)])
+    return osds.layout(tree, {0: HDD_HOSTS}, [
+        PoolPlan(f"tenant{n}", rng.lognormvariate(0.0, 0.8), 16)
+        for n in range(24)])
 
 
 def _giant(rng: random.Random) -> Layout:
@@ -49,7 +50,8 @@ def _giant(rng: random.Random) -> Layout:
     osds = Osds()
     tree = {f"host h{h}": osds.host([rng.choice((4, 8)) for _ in range(4)]) for h in range(5)}
     tree["host giant"] = osds.host([12] * 12)
-    return osds.layout(tree, {0: HDD_HOSTS}, [PoolPlan("rbd", 0.7, 128), PoolPlan("backup", 0.3, 64)])
+    return osds.layout(tree, {0: HDD_HOSTS}, [
+        PoolPlan("rbd", 0.7, 128), PoolPlan("backup", 0.3, 64)])
 
 
 def _hybrid(rng: random.Random) -> Layout:

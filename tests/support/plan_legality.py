@@ -91,11 +91,11 @@ def assert_way(snapshot: Snapshot, plan: Plan, options: PlanOptions) -> None:
         assert {m.source for m in moves} == set(change.up_before) - set(change.up_after)
         assert {m.target for m in moves} == set(change.up_after) - set(change.up_before)
         for move in moves:
-            before = (now.level(move.source), now.level(move.target))
+            before = (now.utilization(move.source), now.utilization(move.target))
             now.move(move)
             assert (move.source_before, move.target_before) == pytest.approx(before)
-            assert move.source_after == pytest.approx(now.level(move.source))
-            assert move.target_after == pytest.approx(now.level(move.target))
+            assert move.source_after == pytest.approx(now.utilization(move.source))
+            assert move.target_after == pytest.approx(now.utilization(move.target))
             assert now.used[move.target] <= limit * snapshot.osds[move.target].size_bytes, move
             assert move.objects == snapshot.pgs[move.pgid].objects
         assert sorted(now.up[change.pgid]) == sorted(change.up_after)
@@ -105,7 +105,7 @@ def assert_prediction(snapshot: Snapshot, plan: Plan) -> None:
     """The figures after the plan, counted again; no byte is lost or made."""
     end = Replay(snapshot, plan.moves)
     for name, usage in plan.after.classes.items():
-        levels = end.levels(name)
+        levels = end.utilizations(name)
         assert (usage.max, usage.min) == pytest.approx((max(levels.values()),
                                                         min(levels.values())))
         assert usage.stddev == pytest.approx(end.stddev(name))

@@ -26,21 +26,21 @@ class Replay:
         self.used[move.source] -= move.bytes
         self.used[move.target] += move.bytes
 
-    def level(self, osd: int) -> float:
+    def utilization(self, osd: int) -> float:
         return self.used[osd] / self.snapshot.osds[osd].size_bytes
 
-    def levels(self, device_class: str) -> Dict[int, float]:
-        """Utilisations of the OSDs of a class that count: in, with statistics."""
-        return {o.id: self.level(o.id) for o in self.snapshot.osds.values()
+    def utilizations(self, device_class: str) -> Dict[int, float]:
+        """Utilizations of the OSDs of a class that count: in, with statistics."""
+        return {o.id: self.utilization(o.id) for o in self.snapshot.osds.values()
                 if o.device_class == device_class and o.has_statistics and o.is_in}
 
     def highest(self, device_class: str) -> float:
-        return max(self.levels(device_class).values())
+        return max(self.utilizations(device_class).values())
 
     def stddev(self, device_class: str) -> float:
-        levels = list(self.levels(device_class).values())
-        mean = sum(levels) / len(levels)
-        return float((sum((u - mean) ** 2 for u in levels) / len(levels)) ** 0.5)
+        ratios = list(self.utilizations(device_class).values())
+        mean = sum(ratios) / len(ratios)
+        return float((sum((u - mean) ** 2 for u in ratios) / len(ratios)) ** 0.5)
 
 
 def largest_shard_on(replay: Replay, osd: int) -> int:
