@@ -19,11 +19,12 @@ from .state.placement_state import PlacementState
 #: Candidates that all searches together may examine: one more search begins while the mean of those
 #: before lets it stay within this. A count and not a time, so that the same snapshot gives the same
 #: plan.
-_MAX_CANDIDATES = 600_000
+MAX_CANDIDATES = 600_000
 
 
 def multi_start_search(snapshot: Snapshot, options: PlanOptions, bounds: UtilizationBounds,
-                       checkpoint: Checkpoint) -> Tuple[PlacementState, bool]:
+                       checkpoint: Checkpoint, max_candidates: int = MAX_CANDIDATES
+                       ) -> Tuple[PlacementState, bool]:
     """Returns the best placement found, and False where the checkpoint ended a search."""
     best: Optional[Tuple[float, PlacementState]] = None
     examined = most_moves = 0
@@ -46,7 +47,7 @@ def multi_start_search(snapshot: Snapshot, options: PlanOptions, bounds: Utiliza
         examined += placement.candidates_examined
         if not finished:
             return best[1], False
-        if not placement.moved_pgs or examined * (number + 1) > number * _MAX_CANDIDATES:
+        if not placement.moved_pgs or examined * (number + 1) > number * max_candidates:
             break
     assert best is not None
     return best[1], True

@@ -22,7 +22,7 @@ def test_limits_of_a_plan_that_this_process_has_made() -> None:
 
 
 def test_limits_are_those_of_the_plan_that_is_kept_now() -> None:
-    """Another plan of the name may be on the shelf already when the comparison is asked for."""
+    """Another plan of the name may be kept already when the comparison is asked for."""
     memory = AimComparisons()
     memory.made(head(), MADE_WITH)
     old, _ = memory.of(head(), PRESENT)

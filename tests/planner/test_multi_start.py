@@ -31,10 +31,10 @@ def values_of(mocker: Any) -> List[float]:
     return seen
 
 
-def best(name: str) -> PlacementState:
+def best(name: str, max_candidates: int = multi_start.MAX_CANDIDATES) -> PlacementState:
     snapshot = snapshot_of(name)
     found, finished = multi_start.multi_start_search(
-        snapshot, PlanOptions(), utilization_bounds(snapshot), no_checkpoint)
+        snapshot, PlanOptions(), utilization_bounds(snapshot), no_checkpoint, max_candidates)
     assert finished
     return found
 
@@ -57,8 +57,7 @@ def test_the_most_valuable_attempt_is_taken(name: str, mocker: Any) -> None:
 
 def test_no_second_attempt_where_the_first_examined_much(mocker: Any) -> None:
     seen = values_of(mocker)
-    mocker.patch.object(multi_start, "_MAX_CANDIDATES", 1)
-    best("demo")
+    best("demo", max_candidates=1)
     assert len(seen) == 1
 
 
