@@ -69,7 +69,7 @@ class AimComparisons:
         self._options: Dict[str, Tuple[PlanHead, PlanOptions]] = {}
         self._kept: OrderedDict[str, AimComparison] = OrderedDict()
 
-    def made(self, head: PlanHead, options: PlanOptions) -> None:
+    def plan_made(self, head: PlanHead, options: PlanOptions) -> None:
         """Called when a plan was made and kept: figures of an older one of its name are dropped."""
         with self._lock:
             self._options[head.name] = (head, options)
@@ -86,12 +86,12 @@ class AimComparisons:
         with self._lock:
             self._kept.pop(name, None)
 
-    def keeps(self, comparison: AimComparison) -> bool:
+    def is_kept(self, comparison: AimComparison) -> bool:
         """True if this comparison has not been dropped."""
         with self._lock:
             return self._kept.get(comparison.head.name) is comparison
 
-    def of(self, head: PlanHead, otherwise: PlanOptions) -> Tuple[AimComparison, bool]:
+    def get_or_begin(self, head: PlanHead, otherwise: PlanOptions) -> Tuple[AimComparison, bool]:
         """The comparison of a kept plan, and True if it is a new one.
 
         It has the options that the plan was made with, or `otherwise` where they are not known.

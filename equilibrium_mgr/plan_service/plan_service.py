@@ -71,7 +71,7 @@ class PlanService:
 
     def _keep(self, name: str, options: PlanOptions, plan: Plan, job: PlanJob) -> None:
         head = self._plan_store.put(name, plan, self._clock())
-        self._comparisons.made(head, options)
+        self._comparisons.plan_made(head, options)
         # it may have been cancelled while it was written
         if job.cancelled and self._plan_store.heads().get(name) == head:
             self._plan_store.remove(name)
@@ -104,7 +104,7 @@ class PlanService:
         head = self._plan_store.heads().get(name)
         if head is None:
             return None
-        comparison, is_new = self._comparisons.of(head, otherwise)
+        comparison, is_new = self._comparisons.get_or_begin(head, otherwise)
         if is_new:
             self._plan_next_aim(comparison, None, max_seconds)
             self._jobs.run_pending()
@@ -162,7 +162,7 @@ class PlanService:
     def _plan_aim(self, comparison: AimComparison, aim: str, snapshot: Optional[Snapshot],
                   max_seconds: float) -> None:
         def is_wanted(_moves: int) -> bool:
-            return self._comparisons.keeps(comparison)
+            return self._comparisons.is_kept(comparison)
         if self._stopping or not is_wanted(0):
             return
         try:

@@ -15,46 +15,46 @@ def head(name: str = "p", generation: int = 1, aim: str = "space") -> PlanHead:
 
 def test_limits_of_a_plan_that_this_process_has_made() -> None:
     memory = AimComparisons()
-    memory.made(head(), MADE_WITH)
-    found, begins = memory.of(head(), PRESENT)
+    memory.plan_made(head(), MADE_WITH)
+    found, begins = memory.get_or_begin(head(), PRESENT)
     assert begins and found.options_known and found.options == MADE_WITH
-    assert memory.of(head(), PRESENT) == (found, False)
+    assert memory.get_or_begin(head(), PRESENT) == (found, False)
 
 
 def test_limits_are_those_of_the_plan_that_is_kept_now() -> None:
     """Another plan of the name may be kept already when the comparison is asked for."""
     memory = AimComparisons()
-    memory.made(head(), MADE_WITH)
-    old, _ = memory.of(head(), PRESENT)
-    new, begins = memory.of(head(generation=2), PRESENT)
-    assert begins and new is not old and not memory.keeps(old)
+    memory.plan_made(head(), MADE_WITH)
+    old, _ = memory.get_or_begin(head(), PRESENT)
+    new, begins = memory.get_or_begin(head(generation=2), PRESENT)
+    assert begins and new is not old and not memory.is_kept(old)
     assert not new.options_known and new.options == PRESENT
 
 
 def test_forgotten_plan_leaves_nothing() -> None:
     memory = AimComparisons()
-    memory.made(head(), MADE_WITH)
-    old, _ = memory.of(head(), PRESENT)
+    memory.plan_made(head(), MADE_WITH)
+    old, _ = memory.get_or_begin(head(), PRESENT)
     memory.forget("p")
-    assert not memory.keeps(old)
-    assert not memory.of(head(), PRESENT)[0].options_known
+    assert not memory.is_kept(old)
+    assert not memory.get_or_begin(head(), PRESENT)[0].options_known
     memory.forget("nobody")
 
 
 def test_dropped_comparison_begins_anew_with_the_same_limits() -> None:
     memory = AimComparisons()
-    memory.made(head(), MADE_WITH)
-    old, _ = memory.of(head(), PRESENT)
+    memory.plan_made(head(), MADE_WITH)
+    old, _ = memory.get_or_begin(head(), PRESENT)
     memory.drop("p")
-    new, begins = memory.of(head(), PRESENT)
+    new, begins = memory.get_or_begin(head(), PRESENT)
     assert begins and new is not old and new.options == MADE_WITH
-    assert memory.keeps(new) and not memory.keeps(old)
+    assert memory.is_kept(new) and not memory.is_kept(old)
 
 
 def test_no_more_than_so_many_are_kept() -> None:
     memory = AimComparisons()
-    kept = [memory.of(head(f"p{number}"), PRESENT)[0] for number in range(25)]
-    assert [memory.keeps(one) for one in kept] == (
+    kept = [memory.get_or_begin(head(f"p{number}"), PRESENT)[0] for number in range(25)]
+    assert [memory.is_kept(one) for one in kept] == (
         [False] * (25 - MAX_COMPARISONS) + [True] * MAX_COMPARISONS)
     assert MAX_COMPARISONS == 10
 
