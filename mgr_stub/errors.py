@@ -1,8 +1,12 @@
-"""Errors of the simulation in Ceph's form: an errno and one sentence."""
+"""Answers and errors of commands in Ceph's form."""
 
 from __future__ import annotations
 
 import errno
+from typing import Tuple
+
+#: Answer of a command: return code (0 or a negative errno), stdout, stderr.
+Answer = Tuple[int, str, str]
 
 
 class StubError(Exception):

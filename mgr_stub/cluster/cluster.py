@@ -6,10 +6,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
 from ..clock import VirtualClock
+from ..crush.constants import NONE
 from ..osdmap.crush_map import CrushMap
 from ..osdmap.osd_map import OsdMap, up_from_mapping
-from ..osdmap.primaries import with_leader_first, with_primary
-from ..osdmap.upmap import NONE, Items, Mapping, apply_items
+from ..osdmap.primaries import with_primary, with_primary_first
+from ..osdmap.upmap import Items, Mapping, apply_items
 from .log_recovery import log_length
 from .pg import Pg
 from .raw_mapping import RawMapping, Topology
@@ -99,7 +100,7 @@ class Cluster:
         return max(int(pool.get("min_size", 1)), self.map.data_chunks(pg.pool_id))
 
     def topology(self) -> Topology:
-        """What raw mappings depend on, at present."""
+        """The present map, as far as raw mappings depend on it."""
         return Topology(self.crush, self.map.osds, self.map.pools)
 
     def upmap_base(self, pg: Pg) -> Mapping:
@@ -127,7 +128,7 @@ class Cluster:
         up = up_from_mapping(mapped, pg.erasure, self.map)
         if pg.erasure or not self.map.has_affinities:
             return up
-        return with_leader_first(up, self.map.osds, self.map.pools[pg.pool_id], pg.order[1])
+        return with_primary_first(up, self.map.osds, self.map.pools[pg.pool_id], pg.order[1])
 
     # -- PGs ----------------------------------------------------------------------------------
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
-from ..osdmap.upmap import NONE, Mapping
+from ..crush.constants import NONE
+from ..osdmap.upmap import Mapping
 from .pg import Pg
 
 #: Writes that a member may lack and still serve at once (osd_async_recovery_min_cost).
@@ -63,9 +64,9 @@ def acting_by_log(pg: Pg, up: Mapping, size: int, min_size: int,
     else:
         alive = sorted(osd for osd in pg.held if is_up(osd))
         # among equals Ceph takes the present primary, else the lowest id
-        leader = next((osd for osd in (*serving_now[:1], *alive) if osd in alive), NONE)
+        primary = next((osd for osd in (*serving_now[:1], *alive) if osd in alive), NONE)
         acting, excluded = _replicas(pg, up, size, min_size, serving_order(alive, serving_now),
-                                     leader, costly)
+                                     primary, costly)
     for place in new:
         pg.transfers[place].is_async = place in excluded
     return acting
@@ -83,13 +84,13 @@ def serving_order(osds: Sequence[int], serving_now: Mapping) -> List[int]:
 AsyncTargets = List[Tuple[int, int]]
 
 
-def _replicas(pg: Pg, up: Mapping, size: int, min_size: int, alive: List[int], leader: int,
+def _replicas(pg: Pg, up: Mapping, size: int, min_size: int, alive: List[int], primary: int,
               costly: bool) -> Tuple[Mapping, AsyncTargets]:
     """The primary is complete; then `up`, then old members; new ones with high ids stay out."""
     new = {osd for _, osd in pg.transfers}
     wanted = list(up)
     if wanted and wanted[0] in new and costly and alive:
-        wanted = [leader] + [osd for osd in up if osd != leader]
+        wanted = [primary] + [osd for osd in up if osd != primary]
     wanted += [osd for osd in alive if osd not in wanted][:max(0, size - len(wanted))]
     excluded: AsyncTargets = []
     for osd in sorted(new, reverse=True) if costly else ():

@@ -6,9 +6,10 @@ from dataclasses import replace
 from typing import Any, Dict, Iterable, List, Set
 
 from ..clock import format_time
+from ..crush.constants import NONE
 from ..osdmap.crush_map import CrushMap
 from ..osdmap.map_change import MapChange
-from ..osdmap.upmap import NONE, Items, Mapping
+from ..osdmap.upmap import Items, Mapping
 from .cluster import Cluster
 from .pg import Pg, pg_order
 from .raw_mapping import Topology

@@ -1,12 +1,13 @@
-"""What a PG decides as it peers: its acting set, its pg_temp entry, and what blocks it."""
+"""Results of peering: acting set, pg_temp entry, and the OSDs that block a PG."""
 
 from __future__ import annotations
 
 from typing import Optional, Set
 
+from ..crush.constants import NONE
 from ..osdmap.osd_map import primary_of
 from ..osdmap.primaries import as_kept, nonprimary_shards
-from ..osdmap.upmap import NONE, Mapping
+from ..osdmap.upmap import Mapping
 from .cluster import Cluster
 from .pg import Pg
 from .pg_state import acting_of
@@ -27,8 +28,8 @@ def wanted_temp(cluster: Cluster, pg: Pg) -> Optional[Mapping]:
     if acting != up:
         return acting
     unable = nonprimary_shards(cluster.map.pools[pg.pool_id])
-    leader = cluster.map.up_primary(pg.pgid) if unable else NONE
-    return up if leader in up and up.index(leader) in unable else None
+    primary = cluster.map.up_primary(pg.pgid) if unable else NONE
+    return up if primary in up and up.index(primary) in unable else None
 
 
 def blockers_of(cluster: Cluster, pg: Pg) -> Set[int]:
@@ -67,6 +68,6 @@ def hides_remapped(cluster: Cluster, pg: Pg, temp: Optional[Mapping]) -> bool:
     """
     if not temp or pg.pgid not in cluster.map.pg_temp:
         return False
-    leader = primary_of(as_kept(temp, cluster.map.pools[pg.pool_id]))
-    return leader != cluster.map.acting_primary(pg.pgid) and any(
-        transfer.is_new for transfer in pg.transfers.values() if transfer.target == leader)
+    primary = primary_of(as_kept(temp, cluster.map.pools[pg.pool_id]))
+    return primary != cluster.map.acting_primary(pg.pgid) and any(
+        transfer.is_new for transfer in pg.transfers.values() if transfer.target == primary)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, FrozenSet, List, Optional, Set, Tuple
 
-from ..osdmap.upmap import NONE, Mapping
+from ..crush.constants import NONE
+from ..osdmap.upmap import Mapping
 from .usage import NOTHING, ShardBytes
 
 #: States of a PG in the state file that the simulation can move; a PG in another state is reported
@@ -76,7 +77,7 @@ class Transfer:
 
 
 class PgHistory:
-    """What a PG keeps about its past: its log, and who served writes since it was clean."""
+    """History of a PG: its log, and the OSDs that served writes since it was clean."""
 
     __slots__ = ("writes", "log_entries", "short_logs", "past_intervals", "hides_remapped",
                  "peered_sets")
@@ -129,7 +130,7 @@ class Pg(PgHistory):
 
     def _init_mapping(self) -> None:
         self.raw: Optional[Mapping] = None
-        #: What CRUSH gives with the present map, once it has been computed.
+        #: Result of CRUSH with the present map, once it has been computed.
         self.crush: Optional[Mapping] = None
         #: True if the osdmap sets its whole placement (pg_upmap).
         self.has_full_upmap = False
@@ -185,8 +186,8 @@ class Pg(PgHistory):
 
     def state_is_movable(self, size: int) -> bool:
         """True if the file shows a healthy PG with all of its members in up and acting."""
-        words = set(self.file_state.split("+"))
-        if "active" not in words or not words <= _MOVABLE_STATES:
+        names = set(self.file_state.split("+"))
+        if "active" not in names or not names <= _MOVABLE_STATES:
             return False
         return all(len(osds) == size and NONE not in osds and min(osds) >= 0
                    for osds in (self.stats["up"], self.stats["acting"]))

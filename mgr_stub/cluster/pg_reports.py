@@ -1,10 +1,10 @@
-"""What PGs report to the mgr: state and counts, cached while nothing happens to the PG."""
+"""Reports of PGs to the mgr: state and counts, cached while the PG does not change."""
 
 from __future__ import annotations
 
 from typing import Tuple
 
-from ..osdmap.upmap import NONE
+from ..crush.constants import NONE
 from .cluster import Cluster, Peering
 from .peering import blockers_of
 from .pg import Pg
@@ -13,7 +13,7 @@ from .pg_state import Counts, peered_counts, peered_state
 #: State of a PG that is neither moving nor in trouble.
 CLEAN = "active+clean"
 
-#: What a PG reports: its state, and its misplaced and degraded object copies.
+#: State of a PG, and its misplaced and degraded object copies.
 Report = Tuple[str, Counts]
 
 _NO_COUNTS = Counts(0, 0)
@@ -45,7 +45,7 @@ def misplaced_of(cluster: Cluster, pg: Pg) -> int:
 
 
 def reported(cluster: Cluster, pg: Pg) -> Report:
-    """What the PG reports between two changes of the map; cached for a PG that waits to copy."""
+    """The PG's report, valid between two changes of the map; cached for a PG that waits."""
     waiting = pg.waiting_report
     if waiting is not None and not pg.backfilling and waiting[0] == pg.toofull:
         cached: Report = waiting[1]
@@ -57,7 +57,7 @@ def reported(cluster: Cluster, pg: Pg) -> Report:
 
 
 def compute_report(cluster: Cluster, pg: Pg) -> Report:
-    """What the PG reports, not cached: valid in the middle of a change of the map as well."""
+    """The PG's report, not cached: valid in the middle of a change of the map as well."""
     counts = counts_of(cluster, pg)
     if not pg.movable:
         return pg.file_state, counts

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Callable, List, NamedTuple, Optional, Sequence
 
-from ..osdmap.upmap import NONE, Mapping
+from ..crush.constants import NONE
+from ..osdmap.upmap import Mapping
 from .log_recovery import acting_by_log, is_by_log, serving_order
 from .pg import Pg
 
@@ -46,8 +47,8 @@ def acting_of(pg: Pg, up: Mapping, size: int, min_size: int, is_up: Callable[[in
     serving += serving_order(others, serving_now)
     if not serving:
         return up
-    leader = _primary(pg, up, serving, serving_now, is_up)
-    serving = [leader, *(osd for osd in serving if osd != leader)][:size]
+    primary = _primary(pg, up, serving, serving_now, is_up)
+    serving = [primary, *(osd for osd in serving if osd != primary)][:size]
     return up if set(serving) == set(up) else tuple(serving)
 
 
@@ -149,25 +150,25 @@ def peered_state(pg: Pg, up: Mapping, acting: Mapping, size: int, min_size: int,
         return "down" if any(not is_up(osd) for osd in pg.holders()) else "incomplete"
     enough = len(serving) >= min_size
     waiting = bool(pg.transfers)
-    words = ["active"] if enough else []
+    names = ["active"] if enough else []
     by_log = waiting and any(transfer.by_log for transfer in pg.transfers.values())
     # `degraded` is shown until the first object is recovered, even if no object is degraded
     untouched = is_by_log(pg) and not any(transfer.copied for transfer in pg.transfers.values())
     if enough and not waiting and not counts.degraded:
-        words.append("clean")
+        names.append("clean")
     if by_log:
-        words.append("recovering" if pg.backfilling else
+        names.append("recovering" if pg.backfilling else
                      "recovery_toofull" if pg.toofull else "recovery_wait")
     if len(serving) < size:
-        words.append("undersized")
+        names.append("undersized")
     if counts.degraded or untouched:
-        words.append("degraded")
+        names.append("degraded")
     if acting != up and not pg.hides_remapped:
-        words.append("remapped")
+        names.append("remapped")
     if waiting and not by_log:
-        words.append("backfilling" if pg.backfilling else
+        names.append("backfilling" if pg.backfilling else
                      "backfill_toofull" if pg.toofull else "backfill_wait")
-    return "+".join(words if enough else words + ["peered"])
+    return "+".join(names if enough else names + ["peered"])
 
 
 def priority_of(pg: Pg, acting: Mapping, size: int, min_size: int, degraded: int) -> int:

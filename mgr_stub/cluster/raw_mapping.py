@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, Iterator, NamedTuple, Optional, Sequence, Set, Tuple
 
+from ..crush.constants import NONE, WEIGHT_ONE
 from ..crush.mapper import Mapper
 from ..crush.placement_seed import stable_mod
 from ..crush.pool_mapping import raw_pg_to_osds
@@ -17,14 +18,12 @@ from ..errors import invalid
 from ..osdmap import upmap
 from ..osdmap.crush_map import CrushMap
 from ..osdmap.raw_mapping_update import follow
-from ..osdmap.upmap import NONE, Mapping
+from ..osdmap.upmap import Mapping
 from .pg import Pg
-
-_WEIGHT_ONE = 0x10000
 
 
 class Topology(NamedTuple):
-    """What raw mappings depend on."""
+    """The part of the map that raw mappings depend on."""
 
     crush: CrushMap
     osds: Dict[int, Dict[str, Any]]
@@ -32,7 +31,7 @@ class Topology(NamedTuple):
 
     def reweights(self) -> Dict[int, int]:
         """16.16 reweights of the OSDs that exist."""
-        return {osd: int(float(entry["weight"]) * _WEIGHT_ONE)
+        return {osd: int(float(entry["weight"]) * WEIGHT_ONE)
                 for osd, entry in self.osds.items()}
 
 
@@ -146,7 +145,7 @@ def _weight_changes(before: Topology, after: Topology) -> Tuple[Set[int], Set[in
     lowered: Set[int] = set()
     raised: Set[int] = set()
     for osd in set(old) | set(new):
-        change = min(new.get(osd, 0), _WEIGHT_ONE) - min(old.get(osd, 0), _WEIGHT_ONE)
+        change = min(new.get(osd, 0), WEIGHT_ONE) - min(old.get(osd, 0), WEIGHT_ONE)
         if change:
             (lowered if change < 0 else raised).add(osd)
     return lowered, raised

@@ -1,10 +1,11 @@
-"""Which OSDs hold the data of a PG, and what has to be copied for a new up set."""
+"""The OSDs that hold the data of a PG, and the transfers for a new up set."""
 
 from __future__ import annotations
 
 from typing import Dict, Optional, Set
 
-from ..osdmap.upmap import NONE, Mapping
+from ..crush.constants import NONE
+from ..osdmap.upmap import Mapping
 from . import peering
 from .cluster import Cluster
 from .pg import Pg, Place, Transfer
@@ -65,8 +66,8 @@ def finish(cluster: Cluster, pg: Pg) -> None:
     before = cluster.members(pg)
     arrived = set(pg.transfers)
     copied = {transfer.target for transfer in pg.transfers.values() if not transfer.by_log}
-    leader = cluster.map.acting_primary(pg.pgid)
-    if leader in pg.short_logs or pg.log_entries > cluster.max_log_entries:
+    primary = cluster.map.acting_primary(pg.pgid)
+    if primary in pg.short_logs or pg.log_entries > cluster.max_log_entries:
         pg.short_logs |= copied
     pg.recovered_bytes += pg.num_bytes
     pg.transfers = {}

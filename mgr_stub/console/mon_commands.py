@@ -6,11 +6,10 @@ import json
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from ..cluster.pg import pg_order
-from ..errors import invalid
+from ..errors import Answer, invalid
+from ..mgr.daemon_metadata import health_status
 from ..mgr.mgr import Mgr
 from ..state.state_writer import osd_df_nodes
-
-Answer = Tuple[int, str, str]
 
 
 def try_command(mgr: Mgr, words: List[str]) -> Optional[Answer]:
@@ -117,8 +116,7 @@ def _osd_df(mgr: Mgr, _: List[str], wanted_json: bool) -> Answer:
 
 def _health(mgr: Mgr, _: List[str], wanted_json: bool) -> Answer:
     checks = mgr.health_checks
-    severe = any(check.get("severity") == "error" for check in checks.values())
-    status = "HEALTH_ERR" if severe else "HEALTH_WARN" if checks else "HEALTH_OK"
+    status = health_status(checks)
     if wanted_json:
         return 0, json.dumps({"status": status, "checks": checks}), ""
     lines = [status]

@@ -9,8 +9,8 @@ from typing import Any, Callable, List, Optional, Type
 from ..clock import VirtualClock
 from ..cluster.cluster import Cluster
 from ..demo import DEMO_STATE
-from ..errors import StubError, invalid
-from ..host.module_host import Answer, ModuleHost, load_equilibrium
+from ..errors import Answer, StubError, invalid
+from ..host.module_host import ModuleHost, load_equilibrium
 from ..mgr.builtin_balancer import try_command
 from ..mgr.handlers import find_handler, parse_words
 from ..mgr.install import install
@@ -33,7 +33,7 @@ class Session:
     def __init__(self, simulation: Simulation, seed: int = 0, own_job_thread: bool = False,
                  load_module: Callable[[], type] = load_equilibrium,
                  frozen: bool = True) -> None:
-        #: Told of every command line that ran inside a module's call, and of its return code.
+        #: Called with every command line that ran inside a module's call, and its return code.
         self.listeners: List[Callable[[str, int], None]] = []
         self.host = self.host_class(simulation, seed, own_job_thread, load_module, frozen)
 

@@ -7,8 +7,8 @@ import json
 from typing import Any, Callable, Dict, List, Optional
 
 from ..clock import format_span, format_time, parse_span
-from ..errors import StubError, invalid
-from ..host.module_host import Answer, ModuleHost
+from ..errors import Answer, StubError, invalid
+from ..host.module_host import ModuleHost
 from ..simulation import statistics
 from ..state.state_writer import save_state
 from . import sim_cluster_commands, sim_mgr_commands

@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, List
 
-from ..host.module_host import Answer
+from ..errors import Answer
 from ..host.threaded_host import ThreadedHost
 from ..mgr.handlers import find_handler
 from .session import Session

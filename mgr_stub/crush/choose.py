@@ -9,17 +9,13 @@ from __future__ import annotations
 
 from typing import Callable, List, Optional, Tuple
 
+from .constants import NONE, WEIGHT_ONE
 from .hashes import hash2
 from .steps import Tries
 from .tree import Bucket, Tree
 
-#: CRUSH_ITEM_NONE: a position for which no item was found.
-NONE = 0x7FFFFFFF
-
 #: A position of indep that is still to be filled.
 _UNDEFINED = 0x7FFFFFFE
-
-_WEIGHT_ONE = 0x10000
 
 
 class Chooser:
@@ -132,6 +128,6 @@ class Chooser:
     def _is_out(self, osd: int) -> bool:
         """True if the reweight excludes the OSD for this x."""
         reweight = self._reweight(osd)
-        if reweight >= _WEIGHT_ONE:
+        if reweight >= WEIGHT_ONE:
             return False
         return reweight <= 0 or hash2(self._x, osd) & 0xFFFF >= reweight

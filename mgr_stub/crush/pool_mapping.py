@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Mapping, Tuple
 
-from .choose import NONE
+from .constants import NONE
 from .mapper import Mapper, Reweights
 from .placement_seed import has_hashpspool, placement_seed
 

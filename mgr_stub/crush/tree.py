@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
+from .constants import WEIGHT_ONE
 from .straw2 import Straw2
-
-_WEIGHT_ONE = 0x10000
 
 #: The choose_args set of pools without one of their own.
 _DEFAULT_SET = "-1"
@@ -40,7 +39,7 @@ class Tree:
         self.buckets: Dict[int, Bucket] = {}
 
     def has(self, item: int) -> bool:
-        """Whether a `take` of the item finds a device or a bucket."""
+        """True if a `take` of the item finds a device or a bucket."""
         return item < self._max_devices if item >= 0 else item in self._dumped
 
     def bucket(self, bucket_id: int) -> Bucket:
@@ -94,4 +93,4 @@ def _straws(items: Sequence[Mapping[str, Any]],
 
 def _fixed(weight: float) -> int:
     """A weight-set's weight, which dumps give as a number of ones, as 16.16."""
-    return int(round(weight * _WEIGHT_ONE))
+    return int(round(weight * WEIGHT_ONE))

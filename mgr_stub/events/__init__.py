@@ -1,4 +1,4 @@
-"""What operators, clients and failures do to a simulation, one function an event.
+"""Events of a simulation: commands of operators, actions of clients, failures; a function each.
 
 May import simulation and what is below it.
 """

@@ -10,11 +10,11 @@ from typing import Any, Callable, Dict, Iterable, List, Optional
 
 from ..cluster.shard_copies import lose_osd_data
 from ..cluster.usage import OsdUsage, empty_record
+from ..crush.constants import WEIGHT_ONE
 from ..crush.edit import with_host, with_osd_weight
 from ..errors import StubError, invalid
 from ..osdmap.map_change import MapChange
 from ..osdmap.osd_entry import marked_down, marked_in, marked_out, marked_up, reweighted
-from ..osdmap.osd_map import REWEIGHT_ONE
 from ..simulation.simulation import Simulation
 
 TIB = 1 << 40
@@ -50,7 +50,7 @@ def reweight(simulation: Simulation, osd: int, weight: float) -> None:
     """As `ceph osd reweight`: 0 (out) to 1."""
     if not 0.0 <= weight <= 1.0:
         raise invalid(f"a reweight is between 0 and 1, {weight} is not")
-    rounded = int(weight * REWEIGHT_ONE) / REWEIGHT_ONE
+    rounded = int(weight * WEIGHT_ONE) / WEIGHT_ONE
     _change(simulation, [osd], lambda entry: reweighted(entry, rounded))
 
 
@@ -58,7 +58,7 @@ def primary_affinity(simulation: Simulation, osd: int, weight: float) -> None:
     """As `ceph osd primary-affinity`: 0 (never primary if another OSD can be) to 1."""
     if not 0.0 <= weight <= 1.0:
         raise invalid(f"a primary affinity is between 0 and 1, {weight} is not")
-    rounded = int(weight * REWEIGHT_ONE) / REWEIGHT_ONE
+    rounded = int(weight * WEIGHT_ONE) / WEIGHT_ONE
     _change(simulation, [osd], lambda entry: {**entry, "primary_affinity": rounded})
 
 

@@ -9,11 +9,10 @@ import errno
 import json
 from typing import Any, Dict, List, Optional
 
-from ..errors import StubError, invalid
-from ..monitor.monitor import Answer
+from ..crush.constants import NONE
+from ..errors import Answer, StubError, invalid
 from ..osdmap.map_change import MapChange
 from ..osdmap.osd_map import ERASURE
-from ..osdmap.upmap import NONE
 from ..simulation.simulation import Simulation
 
 _REPLICATED = 1

@@ -8,16 +8,14 @@ import logging
 import random
 import traceback
 from contextlib import contextmanager
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional
 
+from ..errors import Answer
 from ..mgr.handlers import Handler
 from ..mgr.mgr import Mgr
 from ..mgr.mgr_process import CrashPoint, Interruption, MgrDied
 from ..simulation.simulation import Simulation
 from .inline_jobs import InlineJobs
-
-#: Return code (0 or a negative errno), stdout, stderr.
-Answer = Tuple[int, str, str]
 
 #: Rounds that may follow one another at one moment before time goes on.
 _MAX_ROUNDS_AT_ONCE = 20
@@ -92,7 +90,7 @@ class ModuleHost:
         return Mgr(self.simulation, MODULE_NAME)
 
     def failover(self) -> None:
-        """The mgr stops in order; another one takes over with what the monitor has stored."""
+        """Stops the mgr in order; another one takes over with what the monitor has stored."""
         self.mgr.commit()
         if self.module is not None:
             self.module.shutdown()
@@ -100,7 +98,7 @@ class ModuleHost:
         self._start_mgr()
 
     def kill_mgr(self, takeover: Optional[float] = None) -> None:
-        """The mgr process dies; the module is not told.
+        """Kills the mgr process; the module is not shut down.
 
         Another mgr begins after `takeover` virtual seconds (random if None) with what the
         monitor has stored.

@@ -8,10 +8,8 @@ from __future__ import annotations
 import json
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from ..errors import StubError, invalid
+from ..errors import Answer, StubError, invalid
 from ..monitor.config import Config
-
-Answer = Tuple[int, str, str]
 
 
 class BuiltinBalancer:

@@ -63,13 +63,17 @@ def mgr_map(name: str, release: int, modules: Sequence[str],
     return shown
 
 
-def health(checks: Mapping[str, Mapping[str, Any]]) -> Dict[str, str]:
-    """get('health'): JSON within, as `ceph health detail --format json` has it."""
+def health_status(checks: Mapping[str, Mapping[str, Any]]) -> str:
+    """HEALTH_OK, HEALTH_WARN or HEALTH_ERR, by the most severe check."""
     severe = any(check.get("severity") == "error" for check in checks.values())
-    status = "HEALTH_ERR" if severe else "HEALTH_WARN" if checks else "HEALTH_OK"
+    return "HEALTH_ERR" if severe else "HEALTH_WARN" if checks else "HEALTH_OK"
+
+
+def health(checks: Mapping[str, Mapping[str, Any]]) -> Dict[str, str]:
+    """get('health'): contains JSON as of `ceph health detail --format json`."""
     shown = {code: {"severity": f"HEALTH_{'ERR' if check.get('severity') == 'error' else 'WARN'}",
                     "summary": {"message": check.get("summary", ""),
                                 "count": check.get("count", 0)},
                     "detail": [{"message": line} for line in check.get("detail", [])],
                     "muted": False} for code, check in checks.items()}
-    return {"json": json.dumps({"status": status, "checks": shown, "mutes": []})}
+    return {"json": json.dumps({"status": health_status(checks), "checks": shown, "mutes": []})}

@@ -8,8 +8,14 @@ from __future__ import annotations
 from typing import Dict, Type
 
 from .api import (
-    CommandResult, HandleCommandResult, MgrModuleApi, MonCommandFailed, NotifyType, Option)
-from .handlers import Handler, CommandDecorator
+    CommandResult,
+    HandleCommandResult,
+    MgrModuleApi,
+    MonCommandFailed,
+    NotifyType,
+    Option,
+)
+from .handlers import CommandDecorator, Handler
 from .osd_map_api import CRUSHMap, OSDMap
 
 __all__ = ["CLICommandBase", "CommandResult", "CRUSHMap", "HandleCommandResult", "MgrModule",

@@ -35,7 +35,7 @@ class Interruption:
 
 
 class MgrProcess:
-    """Tells if the mgr still runs; every call of the API goes through `call`."""
+    """State of the mgr process; every call of the API goes through `call`."""
 
     def __init__(self) -> None:
         self.is_dead = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, List, Optional
 
+from ..crush.constants import NONE
 from ..crush.placement_seed import stable_mod
 from ..osdmap.crush_map import CrushMap
 from ..osdmap.osd_map import OsdMap, pgids_of
@@ -12,7 +13,7 @@ from ..osdmap.osd_map import OsdMap, pgids_of
 class CRUSHMap:
     """The CRUSH map of one osdmap."""
 
-    ITEM_NONE = 0x7FFFFFFF
+    ITEM_NONE = NONE
     DEFAULT_CHOOSE_ARGS = "-1"
 
     def __init__(self, crush: CrushMap, release: int) -> None:

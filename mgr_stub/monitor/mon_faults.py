@@ -5,9 +5,9 @@ from __future__ import annotations
 import errno
 import random
 from dataclasses import dataclass, field
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, Optional
 
-Answer = Tuple[int, str, str]
+from ..errors import Answer
 
 
 @dataclass

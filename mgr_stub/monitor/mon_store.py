@@ -1,4 +1,4 @@
-"""What the simulated monitor stores besides the osdmap: key-value pairs and configuration."""
+"""Stores of the simulated monitor besides the osdmap: key-value pairs and configuration."""
 
 from __future__ import annotations
 

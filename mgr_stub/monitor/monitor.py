@@ -10,16 +10,15 @@ from typing import Any, Callable, Dict, FrozenSet, List, Optional, Set, Tuple
 
 from ..cluster.cluster import Cluster
 from ..cluster.pg import pg_order
-from ..errors import StubError, invalid
+from ..crush.constants import NONE
+from ..errors import Answer, StubError, invalid
 from ..osdmap import upmap
 from ..osdmap.map_change import MapChange
 from ..osdmap.osd_map import RELEASES
 from ..osdmap.pool_entry import parent_of, pg_nums
-from ..osdmap.upmap import NONE, Items
+from ..osdmap.upmap import Items
 from . import pg_upmap
 from .mon_faults import LoggedCommand, MonFaults
-
-Answer = Tuple[int, str, str]
 
 #: Flags of `osd set` and `osd unset`.
 FLAGS = ("full", "pause", "noup", "nodown", "noout", "noin", "nobackfill", "norebalance",
@@ -281,7 +280,7 @@ class Monitor:
     def _remove_items(self, command: Dict[str, Any], change: MapChange) -> str:
         pgid = self._checked_pg(command)
         change.upmap_items[pgid] = None
-        change.bump = True
+        change.force_epoch = True
         return f"clear {pgid} pg_upmap_items mapping"
 
     def _set_min_compat_client(self, command: Dict[str, Any], change: MapChange) -> str:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Optional, Tuple
 
-#: Weights in a CRUSH dump are 16.16 fixed point.
-WEIGHT_ONE = 0x10000
+from ..crush.constants import WEIGHT_ONE
 
 #: Rule keys that a dump has up to Ceph 16 only.
 _OLD_RULE_KEYS = ("ruleset", "min_size", "max_size")
@@ -39,7 +38,7 @@ class CrushMap:
         return self._dump
 
     def shape_below(self, rule_id: int) -> Dict[int, Any]:
-        """What a rule's mappings depend on: its steps, and items and weights of its buckets."""
+        """The inputs of a rule's mappings: its steps, and items and weights of its buckets."""
         shape: Dict[int, Any] = {0: self.rules.get(rule_id, {}).get("steps")}
         waiting = self.takes(rule_id)
         while waiting:
@@ -106,7 +105,7 @@ class CrushMap:
             return
         bucket = self.buckets[item]
         if bucket.get("type_id", 0) < self._type_ids.get(type_name, 0):
-            return  # Ceph does not look below a bucket of a lower type
+            return  # Ceph does not descend below a bucket of a lower type
         if bucket["type_name"] == type_name:
             for osd in self.weights_below(item):
                 found.setdefault(osd, item)

@@ -27,15 +27,15 @@ class MapChange:
     flags: Optional[FrozenSet[str]] = None
     min_compat_client: Optional[str] = None
     #: Makes an epoch even if nothing else changes.
-    bump: bool = False
+    force_epoch: bool = False
 
     def __bool__(self) -> bool:
-        return bool(self.upmap_items or self.pg_temp or self.removed_pools or self.bump
+        return bool(self.upmap_items or self.pg_temp or self.removed_pools or self.force_epoch
                     or self.flags is not None or self.min_compat_client is not None
                     or self.rest or self.moves_data)
 
     @property
-    def only_serves(self) -> bool:
+    def is_pg_temp_only(self) -> bool:
         """True if nothing changes but pg_temp, the OSDs that serve PGs while data moves."""
         return not (self.upmap_items or self.removed_pools or self.flags is not None
                     or self.min_compat_client is not None or self.rest or self.moves_data)

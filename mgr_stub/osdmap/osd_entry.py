@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict
 
-#: State of an OSD that the monitor has marked out by itself.
+#: State of an OSD that the monitor has marked out automatically.
 AUTO_OUT = "autoout"
 
 

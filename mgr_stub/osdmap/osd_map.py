@@ -7,14 +7,12 @@ from functools import cached_property
 from typing import Any, Dict, FrozenSet, List, Optional
 from typing import Mapping as MappingType
 
-from .primaries import as_kept, has_affinities, leading_place
-from .upmap import NONE, Items, Mapping
+from ..crush.constants import NONE, WEIGHT_ONE
+from .primaries import as_kept, has_affinities, primary_place
+from .upmap import Items, Mapping
 
 #: Type of an erasure-coded pool in the osdmap; a replicated one has 1.
 ERASURE = 3
-
-#: Reweights are 16.16 in the osdmap.
-REWEIGHT_ONE = 0x10000
 
 #: Release names by number, as `require_min_compat_client` and `require_osd_release` use them.
 RELEASES = ("argonaut", "bobtail", "cuttlefish", "dumpling", "emperor", "firefly", "giant",
@@ -107,7 +105,7 @@ class OsdMap:
         pool = self._pool_of(pgid)
         if not is_erasure(pool):
             return primary_of(up)
-        place = leading_place(up, self.osds, pool, int(pgid.partition(".")[2], 16))
+        place = primary_place(up, self.osds, pool, int(pgid.partition(".")[2], 16))
         return up[place] if place >= 0 else -1
 
     def acting_primary(self, pgid: str) -> int:
@@ -198,7 +196,7 @@ def _xinfo(records: List[Dict[str, Any]], osds: Dict[int, Dict[str, Any]]) -> Li
     """osd_xinfo[] with the 16.16 reweights of OSDs before they were out, 0 for those in."""
     known = {int(record["osd"]): record for record in records}
     for osd, entry in osds.items():
-        old = int(entry.get("old_weight", 0.0) * REWEIGHT_ONE)
+        old = int(entry.get("old_weight", 0.0) * WEIGHT_ONE)
         record = known.get(osd, {"osd": osd})
         if old != record.get("old_weight", 0):
             known[osd] = {**record, "old_weight": old}

@@ -11,12 +11,10 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, FrozenSet, List, Optional, Sequence
 from typing import Mapping as MappingType
 
+from ..crush.constants import NONE, WEIGHT_ONE
 from ..crush.hashes import hash2
 from ..crush.placement_seed import has_hashpspool, placement_seed
-from .upmap import NONE, Mapping
-
-#: Affinities are 16.16 in the osdmap.
-_ALWAYS = 0x10000
+from .upmap import Mapping
 
 Osds = MappingType[int, MappingType[str, Any]]
 
@@ -40,29 +38,29 @@ def has_affinities(osds: Osds) -> bool:
     return any(float(entry.get("primary_affinity", 1.0)) != 1.0 for entry in osds.values())
 
 
-def leading_place(members: Sequence[int], osds: Osds, pool: MappingType[str, Any],
+def primary_place(members: Sequence[int], osds: Osds, pool: MappingType[str, Any],
                   position: int) -> int:
     """Index of the primary among the members of a PG's `up`; -1 if there is none."""
     present = [place for place, osd in enumerate(members) if osd != NONE]
-    if not present or all(_affinity(osds, members[place]) >= _ALWAYS for place in present):
+    if not present or all(_affinity(osds, members[place]) >= WEIGHT_ONE for place in present):
         return present[0] if present else -1
     pgp_num = int(pool.get("pg_placement_num") or pool["pg_num"])
     seed = placement_seed(int(pool["pool"]), position, pgp_num, has_hashpspool(pool))
     for place in present:
         affinity = _affinity(osds, members[place])
-        if affinity >= _ALWAYS or hash2(seed, members[place]) >> 16 < affinity:
+        if affinity >= WEIGHT_ONE or hash2(seed, members[place]) >> 16 < affinity:
             return place
     return present[0]
 
 
 def _affinity(osds: Osds, osd: int) -> int:
-    return int(float(osds.get(osd, {}).get("primary_affinity", 1.0)) * _ALWAYS)
+    return int(float(osds.get(osd, {}).get("primary_affinity", 1.0)) * WEIGHT_ONE)
 
 
-def with_leader_first(members: Mapping, osds: Osds, pool: MappingType[str, Any],
+def with_primary_first(members: Mapping, osds: Osds, pool: MappingType[str, Any],
                       position: int) -> Mapping:
     """The `up` of a replicated PG with its primary in front."""
-    place = leading_place(members, osds, pool, position)
+    place = primary_place(members, osds, pool, position)
     if place <= 0:
         return members
     return (members[place], *members[:place], *members[place + 1:])

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from typing import Callable, List, Sequence
 
-from .upmap import NONE, Mapping
+from ..crush.constants import NONE
+from .upmap import Mapping
 
 
 def follow(raw: Mapping, before: Mapping, after: Mapping, may_serve: Callable[[int], bool],

@@ -13,9 +13,6 @@ from .crush_map import CrushMap
 Items = Tuple[Tuple[int, int], ...]
 Mapping = Tuple[int, ...]
 
-#: CRUSH_ITEM_NONE: a hole in the mapping of an erasure-coded PG.
-NONE = 0x7FFFFFFF
-
 
 def apply_items(raw: Sequence[int], items: Items, is_out: Callable[[int], bool]) -> Mapping:
     """The mapping with the items applied in order, as OSDMap::_apply_upmap does.
@@ -100,7 +97,7 @@ def clean(crush: CrushMap, rule_id: int, size: int, raw: Sequence[int], items: I
           reweight: Callable[[int], float], base: Optional[Sequence[int]] = None) -> Items:
     """The items that OSDMap::check_pg_upmaps keeps; empty means that the entry is removed.
 
-    `base` is a pg_upmap in place of `raw`; sources are searched in `raw` all the same.
+    `base` is a pg_upmap in place of `raw`; sources are searched in `raw` nevertheless.
     """
     def is_out(osd: int) -> bool:
         return reweight(osd) <= 0

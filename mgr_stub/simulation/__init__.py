@@ -1,4 +1,4 @@
-"""What happens as virtual time passes: backfill, peering, clients, pg_num steps, reports.
+"""Processes in virtual time: backfill, peering, clients, pg_num steps, reports.
 
 May import monitor and what is below it.
 """

@@ -92,12 +92,12 @@ class Backfill:
 
     # -- reactions to a new epoch --------------------------------------------------------------
 
-    def map_changed(self, remapped: Iterable[str], only_serves: bool = False) -> None:
+    def map_changed(self, remapped: Iterable[str], is_pg_temp_only: bool = False) -> None:
         """Reacts to a new epoch that changes the up sets or the members of these PGs.
 
-        With `only_serves` nothing changes but pg_temp entries of PGs that have peered.
+        With `is_pg_temp_only` nothing changes but pg_temp entries of PGs that have peered.
         """
-        if only_serves:
+        if is_pg_temp_only:
             self._replan_unless_space()
         else:
             self._plan_is_stale = True

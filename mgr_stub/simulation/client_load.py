@@ -8,8 +8,8 @@ from ..cluster import pg_reports
 from ..cluster.cluster import Cluster
 from ..cluster.pg import Pg
 from ..cluster.shard_copies import account_copied, mark_missed_writes
+from ..crush.constants import NONE
 from ..osdmap.pool_entry import share_of
-from ..osdmap.upmap import NONE
 from .backfill import Backfill
 from .timers import Timer
 

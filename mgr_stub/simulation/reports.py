@@ -110,7 +110,7 @@ class Reports(Timer):
         return self._frozen is not None and self._cluster.clock.now < self._frozen_until
 
     def get(self, name: str) -> Any:
-        """A structure of REPORTED as the mgr has it."""
+        """The mgr's present version of a structure of REPORTED."""
         now = self._cluster.clock.now
         snapshot: Optional[_Snapshot] = None
         if self._frozen is not None and now < self._frozen_until:

@@ -1,4 +1,4 @@
-"""Which PGs may copy: the local and remote reservations of Ceph's OSDs.
+"""Local and remote reservations of Ceph's OSDs, which decide which PGs may copy.
 
 A PG needs one of `osd_max_backfills` local slots of its acting primary and as many remote slots of
 each target. Higher priorities go first and take the slots of lower ones that run; within a
@@ -12,7 +12,7 @@ from typing import Callable, Dict, Iterable, List, NamedTuple, Tuple
 
 from ..cluster.cluster import Cluster
 from ..cluster.pg import Pg
-from ..osdmap.upmap import NONE
+from ..crush.constants import NONE
 
 #: Seconds after which a target that was too full is asked again (osd_backfill_retry_interval).
 RETRY_SECONDS = 30.0

@@ -94,7 +94,7 @@ class Simulation:
                 touched |= change_pg_num(self.cluster, pool_id, before, after)
         self.monitor.clean(change)
         self.backfill.map_changed(map_update.apply(self.cluster, change, touched),
-                                  change.only_serves)
+                                  change.is_pg_temp_only)
 
     # -- time ---------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from ..cluster import peering, pg_reports
 from ..cluster.cluster import Cluster, PoolSums
 from ..cluster.pg import Pg
 from ..cluster.pg_reports import CLEAN
-from ..osdmap.upmap import NONE
+from ..crush.constants import NONE
 from . import omap
 
 _SUMS = ("num_bytes", "num_objects", "num_omap_bytes", "num_omap_keys", "num_object_copies",
@@ -39,8 +39,8 @@ def pg_stat(cluster: Cluster, pg: Pg) -> Dict[str, Any]:
 
 def _locations(cluster: Cluster, pg: Pg, state: str) -> Dict[str, Any]:
     """Locations of the objects of a PG; empty lists for a clean PG, as in Ceph."""
-    words = state.split("+")
-    if not pg.movable or {"down", "peering"} & set(words) or words[:2] == ["active", "clean"]:
+    states = state.split("+")
+    if not pg.movable or {"down", "peering"} & set(states) or states[:2] == ["active", "clean"]:
         return {name: [] for name in ("avail_no_missing", "object_location_counts")
                 if name in pg.stats}
     alive = [(osd, place) for place, osd in enumerate(pg.held)

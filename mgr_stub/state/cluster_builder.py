@@ -17,9 +17,10 @@ from ..cluster.cluster import Cluster
 from ..cluster.log_recovery import writes_in_log
 from ..cluster.pg import Pg, Transfer
 from ..cluster.usage import OsdUsage, PoolUsage, metadata_per_object
+from ..crush.constants import WEIGHT_ONE
 from ..errors import invalid
 from ..osdmap.crush_map import CrushMap
-from ..osdmap.osd_map import RELEASES, REWEIGHT_ONE, OsdMap, is_erasure
+from ..osdmap.osd_map import RELEASES, OsdMap, is_erasure
 from ..osdmap.primaries import in_shard_order, nonprimary_shards
 from ..osdmap.upmap import Items, Mapping, apply_items, invert_items
 from ..simulation.statistics import no_statistics
@@ -85,7 +86,7 @@ def _osdmap(dump: Dict[str, Any], pg_stats: List[Dict[str, Any]]) -> OsdMap:
              for entry in dump.get("pg_upmap_items", [])}
     pools = {int(pool["pool"]): {**pool, "type": int(pool["type"]), "size": int(pool["size"])}
              for pool in dump["pools"]}
-    old_weights = {int(record["osd"]): int(record.get("old_weight", 0)) / REWEIGHT_ONE
+    old_weights = {int(record["osd"]): int(record.get("old_weight", 0)) / WEIGHT_ONE
                    for record in rest["osd_xinfo"]}
     rest["max_osd"] = max([int(osd["osd"]) + 1 for osd in dump["osds"]] or [0])
     return OsdMap(

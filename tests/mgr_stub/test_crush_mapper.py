@@ -6,7 +6,7 @@ from typing import Any, Dict, Tuple
 
 import pytest
 
-from mgr_stub.crush.choose import NONE
+from mgr_stub.crush.constants import NONE
 from mgr_stub.crush.mapper import Mapper
 from mgr_stub.crush.pool_mapping import raw_pg_to_osds
 from tests.support import crush_cases

@@ -12,7 +12,7 @@ import pytest
 from mgr_stub.cluster.pg import Pg, Transfer
 from mgr_stub.cluster.pg_state import acting_of, peered_counts
 from mgr_stub.cluster.usage import ShardBytes
-from mgr_stub.osdmap.upmap import NONE
+from mgr_stub.crush.constants import NONE
 from tests.support import stub_states as clusters
 
 REP = (2, "rep", 1, 3, 0, "")

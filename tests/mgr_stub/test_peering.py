@@ -8,7 +8,7 @@ import pytest
 
 from mgr_stub.cluster.pg import Pg
 from mgr_stub.cluster.pg_state import acting_of
-from mgr_stub.osdmap.upmap import NONE
+from mgr_stub.crush.constants import NONE
 from tests.support import stub_states as clusters
 
 REP = (2, "rep", 1, 3, 0, "")
@@ -110,7 +110,7 @@ def test_stray_serves_while_a_shard_is_missing(
 
 
 def test_pg_drops_shards_outside_of_its_acting_set(make_session: Callable[..., Any]) -> None:
-    """osd.1 had to be filled anew although the PG lacked a member all the while."""
+    """osd.1 had to be backfilled again although the PG lacked a member all the time."""
     session = one(make_session, [8, 2, 1])
     do(session, "sim osd down 2", "osd pg-upmap-items 2.0 1 7")
     record = shown(session)

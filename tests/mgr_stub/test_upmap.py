@@ -7,7 +7,8 @@ from typing import Any, Callable
 import pytest
 
 from mgr_stub.cluster import pg_reports
-from mgr_stub.osdmap.upmap import NONE, apply_items, invert_items
+from mgr_stub.crush.constants import NONE
+from mgr_stub.osdmap.upmap import apply_items, invert_items
 from mgr_stub.state.cluster_builder import build_cluster
 from tests.support import stub_states as clusters
 

@@ -6,7 +6,7 @@ from typing import Dict, Iterable, Set, Tuple
 from mgr_stub.cluster import pg_reports
 from mgr_stub.cluster.cluster import Cluster
 from mgr_stub.cluster.pg import Pg
-from mgr_stub.osdmap.upmap import NONE
+from mgr_stub.crush.constants import NONE
 
 from .under_way import UnderWay, changes
 

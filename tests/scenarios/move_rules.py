@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Callable, Dict, Iterator
 
 from mgr_stub.osdmap import upmap
-from mgr_stub.osdmap.upmap import NONE
+from mgr_stub.crush.constants import NONE
 
 from . import cluster_view, crush_rules
 from .moment import Moment

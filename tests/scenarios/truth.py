@@ -10,7 +10,7 @@ import json
 from typing import Any, Callable, Dict, Iterable, Iterator, List
 
 from mgr_stub.cluster.cluster import Cluster
-from mgr_stub.osdmap.upmap import NONE
+from mgr_stub.crush.constants import NONE
 from mgr_stub.console.session import Session
 
 from . import cluster_view

@@ -5,7 +5,8 @@ from typing import Dict, NamedTuple, Optional, Tuple
 
 from mgr_stub.cluster.cluster import Cluster
 from mgr_stub.cluster.pg import Pg
-from mgr_stub.osdmap.upmap import NONE, Items, Mapping
+from mgr_stub.crush.constants import NONE
+from mgr_stub.osdmap.upmap import Items, Mapping
 from mgr_stub.monitor.mon_faults import LoggedCommand
 
 SET_ITEMS, REMOVE_ITEMS = "osd pg-upmap-items", "osd rm-pg-upmap-items"
