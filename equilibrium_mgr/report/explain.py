@@ -1,4 +1,4 @@
-"""`explain`: why it is not better, in sentences, with the same facts as JSON."""
+"""`explain`: why the cluster is not better balanced, in sentences and as JSON."""
 from __future__ import annotations
 
 from collections import Counter
@@ -19,12 +19,12 @@ from .explain_pool import explain_pg, explain_pool
 from .held_osds import held_json, held_sentences
 from .target_refusals import refusal_sentences, refusals
 
-#: Device classes and pools that a sentence names before it only counts the rest.
+#: Device classes and pools that a sentence names; it counts the rest.
 _NAMES_SHOWN = 10
 
 
 class ExplainContext(NamedTuple):
-    """What an explanation is made from; nothing is read from the cluster for it."""
+    """The sources of an explanation; nothing is read from the cluster for it."""
 
     view: ClusterView
     status: BalancerStatus
@@ -33,7 +33,7 @@ class ExplainContext(NamedTuple):
 
 def explain(what: Optional[str], view: ClusterView, status: BalancerStatus, settings: Settings,
             age_seconds: float) -> Optional[CommandAnswer]:
-    """Of the cluster, or of the OSD, pool or PG called `what`; None where there is none such."""
+    """Explains the cluster, or the OSD, pool or PG named `what`; None where there is none."""
     facts = _explain(what, ExplainContext(view, status, settings))
     if facts is None:
         return None
@@ -44,7 +44,7 @@ def explain(what: Optional[str], view: ClusterView, status: BalancerStatus, sett
 
 
 def _explain(what: Optional[str], context: ExplainContext) -> Optional[Facts]:
-    """A pool may have a number for a name; `osd.` in front makes an OSD of it."""
+    """A pool may have a number as its name; `osd.` in front names the OSD."""
     view, snapshot = context.view, context.view.snapshot
     if not what:
         return _explain_cluster(context)
@@ -80,7 +80,8 @@ def _explain_cluster(context: ExplainContext) -> Facts:
     refused = None
     if context.status.state == STUCK and sets:
         worst = max(sets, key=lambda found: float(found["above_bound"]))
-        refused = refusals(worst["fullest_osd"], snapshot, context.settings, context.status.rejected)
+        refused = refusals(worst["fullest_osd"], snapshot, context.settings,
+                           context.status.rejected)
         sentences += refusal_sentences(refused)
     sentences += _limited(context)
     stopped = _stopped(context)
@@ -92,11 +93,11 @@ def _explain_cluster(context: ExplainContext) -> Facts:
     sentences += [f"{count} OSDs can take no shards: {reason}"
                   for reason, count in sorted(unusable.items())]
     if context.status.rejected:
-        sentences.append("%d PGs stay where they are because the monitor did not keep their upmaps"
-                         % len(context.status.rejected))
+        sentences.append(f"{len(context.status.rejected)} PGs stay where they are because the"
+                         " monitor did not keep their upmaps")
     if view.in_flight_moves:
-        sentences.append("%d moves are under way; all figures take them as arrived"
-                         % view.in_flight_moves)
+        sentences.append(f"{view.in_flight_moves} moves are under way; all figures take them as"
+                         " arrived")
     return {"state": context.status.state, "reason": context.status.reason, "sets": sets,
             "skipped_pgs": dict(snapshot.skipped), "unusable_osds": dict(unusable),
             "held_osds": held_json(snapshot), "refusals": refused,
@@ -107,14 +108,14 @@ def _explain_cluster(context: ExplainContext) -> Facts:
 
 
 def _stopped(context: ExplainContext) -> Dict[int, str]:
-    """Pool id → why the closed loop has stopped it, with the command that lets it go on."""
+    """Pool id → why its moves were stopped, with the command that allows them again."""
     pools = context.view.snapshot.pools
     return {pool: sentence(found, pools[pool].name)
             for pool, found in context.status.mispredicted.items() if pool in pools}
 
 
 def _sets(view: ClusterView) -> Tuple[List[Dict[str, Any]], List[str]]:
-    """What holds for each set of OSDs that data can move between."""
+    """Facts and sentences about each set of OSDs between which data can move."""
     snapshot = view.snapshot
     if view.utilization_bounds is None:
         return [], ["how even the cluster could be is not known; the mgr log tells why"]
@@ -123,27 +124,30 @@ def _sets(view: ClusterView) -> Tuple[List[Dict[str, Any]], List[str]]:
     found: List[Dict[str, Any]] = []
     sentences: List[str] = []
     for osd_set in view.utilization_bounds.sets:
-        levels = {osd: snapshot.osds[osd].target_utilization or 0.0 for osd in osd_set.osds}
-        fullest = max(levels, key=lambda osd: (levels[osd], -osd))
-        above = levels[fullest] - osd_set.bound
-        found.append(dict(set_json(osd_set, snapshot), fullest_osd=fullest, max=levels[fullest],
-                          above_bound=above))
-        sentences += [describe_bound(osd_set, snapshot), "osd.%d, the fullest there, is at %s, %s" % (
-            fullest, format_ratio(levels[fullest]),
-            "%.1f points above that" % (100.0 * above) if above >= SAME else "as low as can be")]
+        utilizations = {osd: snapshot.osds[osd].target_utilization or 0.0 for osd in osd_set.osds}
+        fullest = max(utilizations, key=lambda osd: (utilizations[osd], -osd))
+        above = utilizations[fullest] - osd_set.bound
+        found.append(dict(set_json(osd_set, snapshot), fullest_osd=fullest,
+                          max=utilizations[fullest], above_bound=above))
+        distance = (f"{100.0 * above:.1f} points above that" if above >= SAME
+                    else "as low as can be")
+        sentences += [describe_bound(osd_set, snapshot),
+                      f"osd.{fullest}, the fullest there, is at"
+                      f" {format_ratio(utilizations[fullest])}, {distance}"]
     return found, sentences
 
 
 def _limited(context: ExplainContext) -> List[str]:
-    """What the operator keeps from being moved."""
+    """The options that limit balancing."""
     sentences: List[str] = []
     if context.settings.pool_ids is not None:
         pools = context.view.snapshot.pools
-        sentences.append("balancing is limited to pools: %s" % _named(
-            pools[pool].name for pool in sorted(context.settings.pool_ids) if pool in pools))
+        names = _named(
+            pools[pool].name for pool in sorted(context.settings.pool_ids) if pool in pools)
+        sentences.append(f"balancing is limited to pools: {names}")
     if context.settings.device_classes is not None:
-        sentences.append("balancing is limited to device classes: %s" % _named(
-            sorted(context.settings.device_classes)))
+        sentences.append("balancing is limited to device classes:"
+                         f" {_named(sorted(context.settings.device_classes))}")
     return sentences
 
 

@@ -1,4 +1,4 @@
-"""Health checks: few, stable codes, each with what cures it."""
+"""Health checks: a few stable codes, each with its remedy."""
 from __future__ import annotations
 
 from typing import Any, Dict, List, Sequence
@@ -14,7 +14,7 @@ _DETAILS = 20
 
 def health_checks(status: BalancerStatus, active: bool, failure: str, now: float,
                   bad: Sequence[BadOption] = ()) -> Dict[str, Any]:
-    """The checks that hold now, in the shape of MgrModule.set_health_checks."""
+    """The present checks, as MgrModule.set_health_checks takes them; `now` since the epoch."""
     checks: Dict[str, Any] = {}
     view = status.view
     wants_to_move = active or status.progress is not None
@@ -30,8 +30,8 @@ def health_checks(status: BalancerStatus, active: bool, failure: str, now: float
     if status.mispredicted:
         names = {} if view is None else {p.id: p.name for p in view.snapshot.pools.values()}
         checks["MGR_EQUILIBRIUM_MISPREDICTED"] = _warning(
-            "shards of %d pools took more than was predicted; they are not moved any more"
-            % len(status.mispredicted), len(status.mispredicted),
+            f"shards of {len(status.mispredicted)} pools took more than was predicted; they are not"
+            " moved any more", len(status.mispredicted),
             [sentence(found, names.get(pool, str(pool)))
              for pool, found in sorted(status.mispredicted.items())[:_DETAILS]])
     rejected = status.recent_rejections(active, now)

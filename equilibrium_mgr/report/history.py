@@ -1,4 +1,4 @@
-"""`history`: what was done, why, and how much better it made the cluster."""
+"""`history`: what was moved, why, and by how much that lowered the highest utilization."""
 from __future__ import annotations
 
 from datetime import datetime, timezone
@@ -45,12 +45,12 @@ def _row(entry: Mapping[str, Any], now: float) -> List[str]:
 
 
 def _maxima(before: Any, after: Any) -> str:
-    """'hdd 0.870 -> 0.652', one device class after the other."""
+    """Highest utilizations by device class, as in 'hdd 0.870 -> 0.652'."""
     if not isinstance(before, dict):
         return ""
     later = after if isinstance(after, dict) else {}
-    return ", ".join("%s %s%s" % (
-        name, _ratio(before[name]), " -> " + _ratio(later[name]) if name in later else "")
+    return ", ".join(
+        f"{name} {_ratio(before[name])}" + (f" -> {_ratio(later[name])}" if name in later else "")
         for name in sorted(before))
 
 

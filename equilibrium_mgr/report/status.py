@@ -1,4 +1,4 @@
-"""`status`: what equilibrium is doing and why."""
+"""`status`: what equilibrium does, and why."""
 from __future__ import annotations
 
 from typing import Any, Dict, List, Optional
@@ -16,8 +16,7 @@ from .command_answer import CommandAnswer
 from .evaluation import class_table, classes_json
 from .options import option_lines
 
-
-#: Stopped pools that the reason names; JSON has all of them.
+#: Stopped pools in the reason; JSON has all of them.
 _STOPPED_SHOWN = 3
 _PG_NUM = " (a pg_num is changing: half of target_max_misplaced_ratio is left to that)"
 
@@ -26,24 +25,25 @@ def report_status(status: BalancerStatus, plan_service: PlanService, active: boo
                   next_round_at: Optional[float],
                   options: Optional[Dict[str, Any]] = None, view: Optional[ClusterView] = None,
                   look_started: bool = False, change: Optional[str] = None) -> CommandAnswer:
-    """Figures of the last round; reads nothing from the cluster. `options`: of options_json.
+    """The figures of the last round; reads nothing from the cluster.
 
-    `view`: the status's own, or that with figures of now. `look_started`: a newer one is being
-    made. `change`: what has happened since that speaks against an idle state.
+    `now` and `next_round_at` are in seconds since the epoch. `options`: see options_json. `view`:
+    that of the status, or one with present figures. `look_started`: a newer view is on its way.
+    `change`: a change of the cluster since then that ends an idle state.
     """
     view = view if view is not None else status.view
-    making = plan_service.plans_in_progress()
+    in_progress = plan_service.plans_in_progress()
     data: Dict[str, Any] = {
         "state": status.state, "reason": status.reason, "active": active,
         "planning": [{"plan": p.plan or "automatic", "aim": p.aim, "moves": p.moves,
-                      "seconds": max(0.0, now - p.started_at)} for p in making.values()],
+                      "seconds": max(0.0, now - p.started_at)} for p in in_progress.values()],
         "last_plan": plan_service.last_plan, "last_execution": status.last_execution,
         "episode": status.episode,
         "rejected_upmaps": [{"pgid": pgid, "reason": item.reason, "lifted_by": LIFTED_BY}
                             for pgid, item in sorted(status.rejected.items())],
         "next_run_seconds": None if next_round_at is None else max(0.0, next_round_at - now)}
-    if making and status.state == "off":
-        data["reason"] += f"; {len(making)} plan is being made"
+    if in_progress and status.state == "off":
+        data["reason"] += f"; {len(in_progress)} plan is being made"
     data.update(options or {})
     if data.get("left_out") and status.state in (BALANCED, STUCK):
         data["reason"] += f"; left out: {'; '.join(data['left_out'])}"
@@ -55,14 +55,14 @@ def report_status(status: BalancerStatus, plan_service: PlanService, active: boo
                                        view.too_full)
     if change is not None:
         data["state"] = WAITING
-        data["reason"] = "%s, which is looked at within ten minutes; before: %s (%s)" % (
-            change, status.state, data["reason"])
+        data["reason"] = (f"{change}, which is looked at within ten minutes; before:"
+                          f" {status.state} ({data['reason']})")
     data.update(_cluster_figures(status, view, now), look_started=look_started)
     return CommandAnswer(data, _plain(data, view))
 
 
 def _mispredicted(status: BalancerStatus, view: Optional[ClusterView]) -> List[Dict[str, Any]]:
-    """Pools that are stopped, with bytes that an OSD took and was to take."""
+    """Pools that are stopped, with the predicted and the measured bytes of an OSD."""
     names = {} if view is None else {p.id: p.name for p in view.snapshot.pools.values()}
     return [{"pool_id": pool, "pool": names.get(pool, str(pool)), "osd": found.osd,
              "predicted_bytes": found.predicted_bytes, "measured_bytes": found.measured_bytes,
@@ -70,7 +70,8 @@ def _mispredicted(status: BalancerStatus, view: Optional[ClusterView]) -> List[D
             for pool, found in sorted(status.mispredicted.items())]
 
 
-def _cluster_figures(status: BalancerStatus, view: Optional[ClusterView], now: float) -> Dict[str, Any]:
+def _cluster_figures(status: BalancerStatus, view: Optional[ClusterView],
+                     now: float) -> Dict[str, Any]:
     progress = status.progress
     done = progress.summary if progress else {"remaining_moves": 0, "remaining_bytes": 0}
     figures: Dict[str, Any] = {
@@ -98,31 +99,16 @@ def _plain(data: Dict[str, Any], view: Optional[ClusterView]) -> str:
     lines = [f"state: {data['state']} ({data['reason']})"]
     if data["look_started"]:
         age = data["snapshot_age_seconds"]
-        lines.append("%s; a new look has been started" % (
-            "the cluster has not been looked at yet" if age is None
-            else "figures are %s old" % format_duration(age)))
+        figures = ("the cluster has not been looked at yet" if age is None
+                   else f"figures are {format_duration(age)} old")
+        lines.append(f"{figures}; a new look has been started")
     if data["misplaced_ratio"] is not None:
-        lines.append("misplaced: %s of at most %s%s" % (
-            format_ratio(data["misplaced_ratio"]), format_ratio(data["max_misplaced_ratio"]),
-            _PG_NUM if view is not None and pg_num_changes(view.snapshot) else ""))
+        pg_num = _PG_NUM if view is not None and pg_num_changes(view.snapshot) else ""
+        lines.append(f"misplaced: {format_ratio(data['misplaced_ratio'])} of at most"
+                     f" {format_ratio(data['max_misplaced_ratio'])}{pg_num}")
         flight = data["in_flight"]
         lines.append(f"in flight: {flight['moves']} moves, {format_bytes(flight['bytes'])}")
-    remaining = data["remaining"]
-    if data["execution"]:
-        eta = format_duration(remaining["eta_seconds"])
-        lines.append("remaining: %d moves, %s%s" % (
-            remaining["moves"], format_bytes(remaining["bytes"]), eta and ", about %s" % eta))
-        lines.append(_execution_line("plan", data["execution"]))
-    for progress in data["planning"]:
-        lines.append("planning: %s, %d moves so far, %s" % (
-            progress["plan"], progress["moves"], format_duration(progress["seconds"])))
-    if data["last_plan"]:
-        lines.append("last plan made: %s, %d moves, %s (%s)" % (
-            data["last_plan"]["plan"], data["last_plan"]["moves"],
-            format_bytes(data["last_plan"]["bytes"]), data["last_plan"]["stop_reason"]))
-    if data["last_execution"]:
-        lines.append("%s, %s" % (_execution_line("last execution", data["last_execution"]),
-                                 data["last_execution"]["outcome"]))
+    lines += _plan_lines(data)
     lines += option_lines(data)
     lines += _rejected_lines(data["rejected_upmaps"])
     if data["builtin_balancer_active"]:
@@ -134,10 +120,31 @@ def _plain(data: Dict[str, Any], view: Optional[ClusterView]) -> str:
     return "\n".join(lines)
 
 
-def _execution_line(what: str, execution: Dict[str, Any]) -> str:
-    return "%s: %s, %d of %d moves sent, %d found done, %d dropped" % (
-        what, execution["plan"], execution["sent_moves"], execution["planned_moves"],
-        execution["done_moves"], execution["dropped_moves"])
+def _plan_lines(data: Dict[str, Any]) -> List[str]:
+    """The plan that is executed, those in progress, and the last ones."""
+    lines: List[str] = []
+    if data["execution"]:
+        remaining = data["remaining"]
+        eta = format_duration(remaining["eta_seconds"])
+        lines.append(f"remaining: {remaining['moves']} moves, {format_bytes(remaining['bytes'])}"
+                     + (f", about {eta}" if eta else ""))
+        lines.append(_execution_line("plan", data["execution"]))
+    lines += [f"planning: {progress['plan']}, {progress['moves']} moves so far,"
+              f" {format_duration(progress['seconds'])}" for progress in data["planning"]]
+    if data["last_plan"]:
+        plan = data["last_plan"]
+        lines.append(f"last plan made: {plan['plan']}, {plan['moves']} moves,"
+                     f" {format_bytes(plan['bytes'])} ({plan['stop_reason']})")
+    if data["last_execution"]:
+        lines.append(f"{_execution_line('last execution', data['last_execution'])},"
+                     f" {data['last_execution']['outcome']}")
+    return lines
+
+
+def _execution_line(title: str, execution: Dict[str, Any]) -> str:
+    return (f"{title}: {execution['plan']}, {execution['sent_moves']} of"
+            f" {execution['planned_moves']} moves sent, {execution['done_moves']} found done,"
+            f" {execution['dropped_moves']} dropped")
 
 
 def _rejected_lines(rejected: List[Dict[str, str]]) -> List[str]:
