@@ -199,10 +199,12 @@ def test_status_and_eval_show_what_osds_use_now() -> None:
     cluster = harness.gateway.cluster
     cluster.osd(1, used=90 * GIB)
     cluster.pg_status["misplaced_objects"] = 12
-    assert harness.balancer.status.view is not None and harness.balancer.status.view.misplaced_ratio == 0.0
-    view = with_figures_of_now(harness.balancer.status.view, harness.gateway.summary())
-    answer = report_status(harness.balancer.status, harness.planning, False, harness.now + 300.0, None, None,
-                           view, True)
+    status = harness.balancer.status
+    assert status.view is not None
+    assert status.view.misplaced_ratio == 0.0
+    view = with_figures_of_now(status.view, harness.gateway.summary())
+    answer = report_status(status, harness.planning, False, harness.now + 300.0, None, None, view,
+                           True)
     hdd = answer.data["classes"]["hdd"]
     assert (hdd["fullest_osd_now"], hdd["max_now"]) == (1, pytest.approx(0.9))
     assert hdd["used_bytes_now"] == sum(cluster.used_bytes(osd) for osd in cluster.osds)

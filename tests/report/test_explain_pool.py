@@ -1,0 +1,180 @@
+"""`explain` of pools and PGs: the sentences say what the JSON says."""
+from __future__ import annotations
+
+from typing import Any, List
+
+from tests.report.explanations import RACK_RULE, answer_of, facts, giant, looked_at, said
+from tests.support.rules import OSD_RULE, SSD_FIRST
+from tests.support.unit_cluster import NONE, Cluster, hosts
+from tests.support.units import GIB
+
+from equilibrium_mgr.execution.rejections import Rejection
+
+
+def test_pool() -> None:
+    data = facts(giant(), "rbd")
+    assert (data["pool"], data["pool_id"], data["pgs"], data["limiting_osd"]) == ("rbd", 1, 60, 0)
+    assert data["free_bytes"] == 45 * GIB * 60 // 50 and data["stored_bytes"] == 60 * GIB
+    assert data["failure_domains"] == [
+        {"take": "default", "shards": 2, "domains": [{"type": "host", "most_shards": 1}]}]
+    assert (data["immovable"], data["immovable_pgs"], data["waits_for"], data["excluded"]) == (
+        None, {}, None, False)
+    assert data["sentences"] == [
+        "pool rbd can take 54.0 GiB more",
+        "osd.0 (class hdd) is the OSD that is full first; it will be at 0.5000",
+        "class hdd under default cannot be below 0.2000: pool rbd may have at most 1 shard of a PG"
+        " per host, so hosts h0, h1, h2 must hold what host h3 cannot take",
+        "2 shards of each PG under default, at most 1 per host", "all of its 60 PGs can be moved"]
+
+
+def test_failure_domains_in_words() -> None:
+    def words(rule: str, size: int, tree: Any = None, **classes: Any) -> List[str]:
+        cluster = Cluster(tree or hosts(4), {0: rule}, **classes).pool(1, size=size, name="p")
+        return [s for s in said(cluster.pg("1.0", list(range(size)), GIB), "p") if "each PG" in s]
+    assert words(OSD_RULE, 1) == ["1 shard of each PG under default, at most 1 per OSD"]
+    assert words(SSD_FIRST, 3, classes={0: "ssd"}) == [
+        "1 shard of each PG under default~ssd, at most 1 per host",
+        "2 shards of each PG under default~hdd, at most 1 per host"]
+    racks = {"root default": {"rack a": {"host a0": [0], "host a1": [1]},
+                              "rack b": {"host b0": [2], "host b1": [3]}}}
+    assert words(RACK_RULE, 4, racks) == [
+        "4 shards of each PG under default, at most 2 per rack and 1 per host"]
+
+
+def test_pool_with_some_immovable_pgs() -> None:
+    cluster = giant()
+    cluster.extra["pg_upmap"] = [{"pgid": f"1.{ps:x}", "osds": [0, 3]} for ps in range(3)]
+    data = facts(cluster, "rbd")
+    assert data["immovable_pgs"] == {"placed by a full pg-upmap": 3} and data["immovable"] is None
+    assert "3 of its 60 PGs cannot be moved: placed by a full pg-upmap" in data["sentences"]
+    assert not any("all of its" in sentence for sentence in data["sentences"])
+
+
+def test_pool_with_ec_optimizations() -> None:
+    cluster = Cluster(hosts(4)).pool(1, size=3, k=2, flags_names="hashpspool,ec_optimizations",
+                                     nonprimary_shards="{1}").pg("1.0", [0, 1, 2])
+    sentence = ("with allow_ec_optimizations its shards differ in size by their position;"
+                " they are estimated alike")
+    assert sentence in said(cluster, "pool1")
+    cluster.pools[1].update(flags_names="hashpspool", nonprimary_shards="{}")
+    assert sentence not in said(cluster, "pool1")
+
+
+def test_pool_whose_omap_nobody_has_measured() -> None:
+    cluster = Cluster(hosts(4)).pool(1, size=2)
+    cluster.pg("1.0", [0, 1], objects=9).pg("1.1", [0, 1], num_bytes=0, objects=9)
+    assert ("1 of its 2 PGs cannot be moved: its omap has not been measured; a deep scrub tells"
+            in said(cluster, "pool1"))
+
+
+def test_pool_that_cannot_be_moved_at_all() -> None:
+    cluster = giant().pool(1, size=2, name="rbd", pg_num_target=64, pg_num=60)
+    data = facts(cluster, "rbd")
+    assert data["immovable"] == "pg_num of the pool is changing"
+    assert "none of its PGs can be moved: pg_num of the pool is changing" in data["sentences"]
+    assert sum("moved" in sentence for sentence in data["sentences"]) == 1
+
+
+def test_pool_whose_rule_is_not_there() -> None:
+    data = facts(giant().pool(1, size=2, name="rbd", rule=7), "rbd")
+    assert data["failure_domains"] == [] and "rule" in data["immovable"]
+
+
+def test_pool_that_waits_and_one_that_is_left_alone() -> None:
+    cluster = giant().pool(2, size=1, name="other").pg("2.0", [1], GIB)
+    cluster.pg_status = {"pgs_by_pool_state": [
+        {"pool_id": 1, "pg_state_counts": [{"state_name": "peering", "count": 2}]}]}
+    data = facts(cluster, "other", pool_ids="1")
+    assert data["waits_for"] == "pool 'rbd' has 2 PGs inactive" and data["excluded"] is True
+    assert "nothing of it is moved for now: pool 'rbd' has 2 PGs inactive" in data["sentences"]
+    assert "limited to other pools" in data["sentences"][-1]
+    assert facts(cluster, "rbd", pool_ids="1")["excluded"] is False
+
+
+def test_pool_without_pgs_on_osds_with_statistics() -> None:
+    cluster = giant()
+    cluster.without_statistics += [0, 1, 2, 3]
+    data = facts(cluster, "rbd")
+    assert data["limiting_osd"] is None
+    assert "no OSD with statistics holds any of it" in data["sentences"]
+
+
+# -- a PG ------------------------------------------------------------------------------------------
+
+def test_pg() -> None:
+    data = facts(giant(), "1.a")
+    assert (data["pgid"], data["pool"], data["up"], data["acting"], data["raw"]) == (
+        "1.a", "rbd", [0, 3], [0, 3], [0, 3])
+    assert data["upmap_items"] == [] and data["immovable"] is None and data["rejected"] is None
+    assert data["shards"] == [
+        {"osd": 0, "utilization": 0.5, "target_utilization": 0.5},
+        {"osd": 3, "utilization": 60 / 900, "target_utilization": 60 / 900}]
+    assert data["sentences"] == [
+        "pg 1.a of pool rbd, 1.00 GiB a shard, belongs on osd.0, osd.3", "its data is there",
+        "CRUSH itself places it so; it has no upmap items", "nothing about it forbids moving it",
+        "osd.0: 0.5000", "osd.3: 0.0667"]
+    assert facts(giant(), "1.A") == data
+
+
+def test_pg_with_upmap_items_on_its_way() -> None:
+    cluster = giant().pg("1.0", [2, 3], GIB, items=[(0, 2)], acting=[0, 3])
+    data = facts(cluster, "1.0")
+    assert (data["up"], data["acting"], data["raw"]) == ([2, 3], [0, 3], [0, 3])
+    assert data["upmap_items"] == [[0, 2]]
+    assert data["shards"][0] == {"osd": 2, "utilization": 0.0, "target_utilization": 0.01}
+    assert data["sentences"][1:3] == [
+        "its data is on osd.0, osd.3 and on its way",
+        "upmap items place it so: osd.0 to osd.2; CRUSH alone would have it on osd.0, osd.3"]
+    assert "osd.2: 0.0100" in data["sentences"]
+
+
+def test_pg_with_upmap_items_that_have_no_effect() -> None:
+    data = facts(giant().pg("1.0", [0, 3], GIB, items=[(2, 1)]), "1.0")
+    assert data["raw"] == data["up"] == [0, 3] and data["immovable"] is None
+    assert data["sentences"][2] == (
+        "CRUSH itself places it so; its upmap items have no effect: osd.2 to osd.1")
+
+
+def test_pg_that_cannot_be_moved() -> None:
+    cluster = giant()
+    cluster.extra["pg_upmap_primaries"] = [{"pgid": "1.0", "primary_osd": 3}]
+    data = facts(cluster, "1.0")
+    assert data["immovable"] == "its primary is set by pg-upmap-primary"
+    assert "it cannot be moved: its primary is set by pg-upmap-primary" in data["sentences"]
+    assert not any("forbids" in sentence for sentence in data["sentences"])
+
+
+def test_pg_without_an_osd_for_a_shard() -> None:
+    data = facts(giant().pg("1.0", [0, NONE], GIB), "1.0")
+    assert data["up"] == [0, None] and data["shards"][1] == {
+        "osd": None, "utilization": None, "target_utilization": None}
+    assert data["immovable"] == "a shard has no OSD"
+    assert "no OSD: utilization not known" in data["sentences"]
+
+
+def test_pg_whose_raw_mapping_is_not_known() -> None:
+    """No mapping and this item together give that up set."""
+    cluster = giant().pg("1.0", [2, 3], GIB, items=[(2, 0)])
+    data = facts(cluster, "1.0")
+    assert data["raw"] is None and "recovered" in data["immovable"]
+    assert data["sentences"][2] == ("it has upmap items: osd.2 to osd.0; what CRUSH alone would"
+                                    " give is not known")
+    cluster.extra["pg_upmap"] = [{"pgid": "1.0", "osds": [2, 3]}]
+    data = facts(cluster, "1.0")
+    assert data["raw"] is None and data["immovable"] == "placed by a full pg-upmap"
+
+
+def test_pg_that_the_monitor_would_not_have_moved_and_one_that_waits() -> None:
+    cluster = giant()
+    cluster.pg_status = {"pgs_by_pool_state": [
+        {"pool_id": 1, "pg_state_counts": [{"state_name": "active+degraded", "count": 2}]}]}
+    harness = looked_at(cluster)
+    rejected = {"1.4": Rejection("the monitor dropped its upmap items", 5)}
+    data = answer_of(harness, "1.4", rejected).data
+    assert data["rejected"] == "the monitor dropped its upmap items"
+    assert any("until CRUSH changes: the monitor dropped" in s for s in data["sentences"])
+    assert "it is not moved for now: pool 'rbd' has 2 PGs degraded" in data["sentences"]
+    assert answer_of(harness, "1.5").data["rejected"] is None
+
+
+# -- names -----------------------------------------------------------------------------------------
