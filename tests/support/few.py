@@ -7,6 +7,6 @@ import pytest
 
 
 def few(values: Iterable[Any], count: int) -> List[Any]:
-    """The values for `parametrize`; those after the first `count` are marked `full`."""
+    """The values of one argument; those after the first `count` are marked `full`."""
     return [value if number < count else pytest.param(value, marks=pytest.mark.full)
             for number, value in enumerate(values)]
