@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any, Dict, List, Tuple
 
 from equilibrium_mgr.snapshot.model import shard_changes
+import pytest
+
 from mgr_stub.console.session import Session
 
 from .asking import ask, optimize, refused, run, state
@@ -98,6 +100,7 @@ def test_a_window_that_cannot_be_read_never_opens(session: Session) -> None:
     assert state(session) in ("moving", "throttled")
 
 
+@pytest.mark.full
 def test_failovers_at_odd_moments_leave_legal_upmaps_only(session: Session) -> None:
     """Every upmap in the map is one that the monitor keeps, and the end is a rest."""
     run(session, "equilibrium on")

@@ -104,6 +104,7 @@ def test_a_plan_cancelled_while_it_is_written_does_not_stay(mocker: Any) -> None
     assert harness.plan_store.heads() == {}
 
 
+@pytest.mark.full
 def test_failures_are_not_kept_for_ever(mocker: Any) -> None:
     harness = Harness(random_cluster(1))
     mocker.patch.object(harness.planning, "planner", side_effect=KeyError("osd.7"))
