@@ -123,12 +123,12 @@ class PgNumSteps(Timer):
         objects = statistics.pool_sums(self._cluster)[pool_id].stat_sum["num_objects"]
         if target > pgp_num and objects <= target:
             step = target  # an empty pool has nothing to move
-        following = max(pgp_num - step, min(pgp_num + step, target))
+        next_pgp_num = max(pgp_num - step, min(pgp_num + step, target))
         if target < pgp_num and now["pg_num_target"] < now["pg_num"]:
             # not far ahead of the merges, as in Ceph, so that PGs do not pile up
-            following = max(following, now["pg_num"] - max(8, int(now["pg_num"] * limit)))
-        if following != pgp_num:
-            self._set(pool, "pgp_num_actual", following)
+            next_pgp_num = max(next_pgp_num, now["pg_num"] - max(8, int(now["pg_num"] * limit)))
+        if next_pgp_num != pgp_num:
+            self._set(pool, "pgp_num_actual", next_pgp_num)
 
     def _all_active(self, pool_id: int) -> bool:
         cluster = self._cluster

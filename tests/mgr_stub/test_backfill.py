@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict
 import pytest
 
 from mgr_stub.cluster import pg_reports
+from mgr_stub.cluster.usage import metadata_per_object
 from mgr_stub.simulation import backfill, statistics
 from mgr_stub.simulation.simulation import Simulation
 from mgr_stub.state.cluster_builder import build_cluster
@@ -210,7 +211,6 @@ def test_pool_removed_in_the_middle_of_a_backfill(make_session: Callable[..., An
 
 
 def test_metadata_per_object_is_the_slope() -> None:
-    from mgr_stub.cluster.usage import metadata_per_object
     assert metadata_per_object([(100, 5000 + 60000), (300, 5000 + 180000)]) == pytest.approx(600)
     assert metadata_per_object([(0, 10), (10, 50)]) == 4.0
     assert metadata_per_object([(10, 50)]) == 5.0

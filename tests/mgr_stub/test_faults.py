@@ -7,6 +7,8 @@ from typing import Any, Callable, Dict, List
 
 import pytest
 
+from mgr_stub.__main__ import main
+from mgr_stub.mgr.mgr_process import MgrDied
 from tests.support import stub_states as clusters
 from tests.support.crush_cluster import RBD, crush_state, run
 
@@ -99,7 +101,6 @@ def test_mgr_dies_in_a_handler_or_a_job(session: Any) -> None:
 
 
 def test_calls_of_a_dead_mgr_raise(session: Any) -> None:
-    from mgr_stub.mgr.mgr_process import MgrDied
     old = session.module
     run(session, "sim mgr fail takeover=1s")
     for call in (lambda: old.get("df"), old.get_osdmap, lambda: old.set_store("a", "b"),
@@ -316,7 +317,6 @@ def test_observers(make_session: MakeSession) -> None:
 
 
 def test_the_command_line_has_a_seed(capsys: Any) -> None:
-    from mgr_stub.__main__ import main
     shown = []
     for seed in ("3", "3"):
         assert main(["--seed", seed, "-c", "sim mgr fail", "-c", "sim osd out 1",

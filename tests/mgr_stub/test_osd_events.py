@@ -8,7 +8,9 @@ from typing import Any, Callable, Dict
 import pytest
 
 from mgr_stub.cluster import pg_reports
+from mgr_stub.console.sim_commands import _COMMANDS
 from mgr_stub.events import osd_events
+from mgr_stub.state.state_file import read_state
 from tests.support import stub_states
 from tests.support.crush_cluster import (
     EC,
@@ -238,7 +240,6 @@ def test_non_crush_mappings_change_only_where_crush_does(make_session: MakeSessi
 
 def test_pgs_of_a_state_file_with_a_down_osd_heal(make_session: MakeSession, state: Dict[str, Any],
                                                   tmp_path: Any) -> None:
-    from mgr_stub.state.state_file import read_state
     first = make_session(state)
     run(first, "sim flag set noout", "sim osd down 3", "sim run 5s",
         f"sim save {tmp_path / 'degraded.json'}")
@@ -299,7 +300,6 @@ def test_flags_and_scrubs(session: Any) -> None:
 
 
 def test_help_names_every_command(session: Any) -> None:
-    from mgr_stub.console.sim_commands import _COMMANDS
     text, = run(session, "sim help")
     for name in _COMMANDS:
         assert name.split()[0] in text and name.split()[-1] in text

@@ -12,6 +12,7 @@ import pytest
 
 from mgr_stub.clock import DEFAULT_START, format_time, parse_timestamp
 from mgr_stub.demo import DEMO_STATE
+from mgr_stub.demo.generate import make_state
 from mgr_stub.errors import StubError
 from mgr_stub.simulation import statistics
 from mgr_stub.state.cluster_builder import build_cluster
@@ -65,7 +66,6 @@ def test_demo_cluster_round_trip(tmp_path: Path) -> None:
 
 
 def test_demo_cluster_is_what_its_script_makes(tmp_path: Path) -> None:
-    from mgr_stub.demo.generate import make_state
     out = str(tmp_path / "demo.json.xz")
     save_state(build_cluster(make_state(), 16), out)
     assert read_state(out) == read_state(DEMO_STATE)
