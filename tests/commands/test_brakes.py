@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Tuple
 
-from equilibrium_mgr.snapshot.model import shard_changes
 import pytest
+
+from equilibrium_mgr.snapshot.model import shard_changes
 
 from mgr_stub.console.session import Session
 
