@@ -16,8 +16,8 @@
     hdd: highest 0.870 -> 0.652 …     the outcome, line by line (tests/scenarios/outcome.py)
 
 With `--rewrite-scenarios` pytest writes the outcome it sees below the dashes (`--full` for all
-files): the diff is the review. A file without dashes records nothing: it is there for a rule that must hold, whatever the
-figures are.
+files): the diff is the review. A file without dashes records nothing: it is there for a rule that
+must hold, whatever the figures are.
 """
 from __future__ import annotations
 
