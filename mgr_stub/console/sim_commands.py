@@ -79,7 +79,7 @@ def run(host: ModuleHost, words: List[str], run_line: Callable[[str], None]) -> 
     """
     name = words[0] if words else ""
     if name == _MEANWHILE:
-        return 0, sim_mgr_commands.meanwhile(host, words[1:], run_line), ""
+        return 0, sim_mgr_commands.interrupt_call(host, words[1:], run_line), ""
     if name in _HANDLERS:
         return _HANDLERS[name](host, words[1:])
     for length in (2, 1):

@@ -48,7 +48,7 @@ def _mgr_fail(host: ModuleHost, words: List[str]) -> str:
     return ""
 
 
-def meanwhile(host: ModuleHost, words: List[str], run_line: Callable[[str], None]) -> str:
+def interrupt_call(host: ModuleHost, words: List[str], run_line: Callable[[str], None]) -> str:
     """Has `run_line` run a command line inside a later API call of the module."""
     if len(words) < 3:
         raise invalid("it is: sim meanwhile POINT COUNT COMMAND")
