@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Tuple
 
 from .mutation import (
-    BALANCER, DISPATCHER, EXECUTION, PG_CHECKS, PLAN_EXECUTOR, SHARD_SIZES, SNAPSHOT_BUILDER,
+    DISPATCHER, EXECUTION, PG_CHECKS, PLAN_EXECUTOR, SHARD_SIZES, SNAPSHOT_BUILDER,
     Edit, Mutation)
 
 MUTATIONS: Tuple[Mutation, ...] = (

@@ -15,8 +15,9 @@ def lines(session: Session, watch: Watch, limit: float) -> List[str]:
     """`limit` is the misplaced ratio that was allowed."""
     balancer, figures = session.module.balancer, watch.figures
     found: List[str] = []
+    view = balancer.status.view
     for name, by_osd in session.cluster.utilizations().items():
-        bound = balancer.status.view.bounds.get(name or "none") if balancer.status.view is not None else None
+        bound = None if view is None else view.bounds.get(name or "none")
         was = figures.first.get(name, (0.0, 0.0))
         found.append(f"{name or 'none'}: highest {was[0]:.3f} -> {max(by_osd.values()):.3f}, "
                      f"lowest {was[1]:.3f} -> {min(by_osd.values()):.3f}"
