@@ -1,4 +1,4 @@
-"""Decides in each round what is to be done: rest, plan, send, or wait, and remembers what was done.
+"""Decides in each round whether to idle, plan, send or wait, and stores what was done.
 
 May import observation, execution, plan_service and what is below them.
 """

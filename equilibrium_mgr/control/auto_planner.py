@@ -32,7 +32,7 @@ _FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS = 60.0, 3600.0
 
 
 class NextStep(NamedTuple):
-    """What to do next: take up a plan, be idle, or be in a state."""
+    """The next step of the loop: take up a plan, be idle, or be in a state."""
 
     state: str = ""
     reason: str = ""
@@ -48,7 +48,7 @@ class NextStep(NamedTuple):
 
 
 class _PlanRequest(NamedTuple):
-    """What a plan is asked for."""
+    """The options and the cluster that a plan is requested for."""
 
     options: PlanOptions
     fingerprint: ClusterFingerprint
@@ -170,7 +170,7 @@ class AutoPlanner:
 
     def replan_step(self, snapshot: Snapshot, settings: Settings, execution: Execution,
                     traffic: OsdTraffic) -> Optional[NextStep]:
-        """What keeps the execution of an automatic plan from going on, or None."""
+        """The step where the execution of an automatic plan must not go on, or None."""
         plan, fingerprint = self._executed, self._observe(snapshot)
         if plan is None:
             return None
@@ -250,7 +250,7 @@ class AutoPlanner:
         return NextStep(PLANNING, failed if failure else "a plan is being made")
 
     def _submit(self, snapshot: Snapshot, request: _PlanRequest, settings: Settings) -> bool:
-        """Has a plan made in the job thread; False while one is being made."""
+        """Starts a plan in the job thread; False while one is being made."""
         options, excluded = request.options, request.excluded
 
         def done(plan: Plan) -> None:

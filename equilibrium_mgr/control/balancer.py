@@ -69,7 +69,7 @@ class Balancer:
 
     @property
     def status(self) -> BalancerStatus:
-        """What the loop tells others, as of its last step."""
+        """The status of the loop as of its last step."""
         return self._publisher.status
 
     @property
@@ -176,8 +176,8 @@ class Balancer:
             self._journal.write()
 
     def _decide(self, settings: Settings) -> float:
-        """Does no more than it has to: off costs nothing, and while a guard holds or nothing has
-        changed a summary of the cluster is enough."""
+        """One round's work, no more than it takes: off costs nothing, and while a guard holds or
+        nothing has changed a summary of the cluster is enough."""
         execution, is_asked = self._end_if_switched_off(settings), self.observer.begin_round()
         if execution is None and not settings.active:
             self._publisher.enter(IS_OFF, self._stops)

@@ -1,4 +1,4 @@
-"""What the options leave to be balanced, and what they name in vain."""
+"""The scope of balancing by the options, and values of options that match nothing."""
 from __future__ import annotations
 
 from typing import List, NamedTuple, Optional, Sequence, Set
@@ -19,7 +19,8 @@ class BadOption(NamedTuple):
     is_all: bool = False   # nothing of the option's list is right
 
     def sentence(self) -> str:
-        return "%s is '%s': %s" % self[:3]
+        """For people."""
+        return f"{self.option} is '{self.value}': {self.reason}"
 
 
 def bad_options(settings: Settings, snapshot: Optional[Snapshot]) -> List[BadOption]:
@@ -33,8 +34,9 @@ def bad_options(settings: Settings, snapshot: Optional[Snapshot]) -> List[BadOpt
                                chosen.isdisjoint(snapshot.pools)))
     if settings.device_classes is not None:
         classes = _classes(snapshot)
-        found += [BadOption("device_classes", name, "no OSD has this device class; there are: %s"
-                            % _named(sorted(classes)))
+        known = _named(sorted(classes))
+        found += [BadOption("device_classes", name,
+                            f"no OSD has this device class; there are: {known}")
                   for name in sorted(settings.device_classes - classes)]
     return found
 
@@ -49,8 +51,8 @@ def cures(bad: Sequence[BadOption]) -> str:
                 " 'ceph config rm mgr mgr/equilibrium/pool_ids' to have all of them balanced")
     names = sorted({one.option for one in bad})
     name = names[0] if len(names) == 1 else "OPTION"
-    return ("run 'ceph config set mgr mgr/equilibrium/%s VALUE' with a value that fits, or"
-            " 'ceph config rm mgr mgr/equilibrium/%s' for the default" % (name, name))
+    return (f"run 'ceph config set mgr mgr/equilibrium/{name} VALUE' with a value that fits, or"
+            f" 'ceph config rm mgr mgr/equilibrium/{name}' for the default")
 
 
 def nothing_to_balance(settings: Settings, snapshot: Snapshot) -> Optional[str]:
@@ -61,15 +63,15 @@ def nothing_to_balance(settings: Settings, snapshot: Snapshot) -> Optional[str]:
         if not pools:
             return "nothing can be moved: the option pool_ids names no pool that there is"
         if all(pool.immovable for pool in pools):
-            return "nothing can be moved: of the pools in pool_ids, %s" % _named(
-                ["'%s' stays (%s)" % (pool.name, pool.immovable) for pool in pools])
+            stay = _named([f"'{pool.name}' stays ({pool.immovable})" for pool in pools])
+            return f"nothing can be moved: of the pools in pool_ids, {stay}"
     if settings.device_classes is not None and not settings.device_classes & _classes(snapshot):
         return "nothing can be moved: the option device_classes names no class that an OSD has"
     return None
 
 
 def left_out(settings: Settings, snapshot: Snapshot) -> List[str]:
-    """What the options keep from being moved, a sentence for each."""
+    """Pools and OSDs that the options leave out, one sentence for each option."""
     found: List[str] = []
     if settings.pool_ids is not None:
         others = set(snapshot.pools) - settings.pool_ids

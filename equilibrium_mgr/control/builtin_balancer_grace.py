@@ -1,8 +1,8 @@
 """The wait after the built-in balancer was switched off, until it has certainly noticed.
 
-It reads its option once per round of its own, so it may send one more batch. Upmap items that somebody
-else adds start the wait anew. Items that disappear do not: the monitor removes those of a purged OSD
-or a deleted pool by itself.
+It reads its option once per round of its own, so it may send one more batch. Upmap items that
+somebody else adds start the wait anew. Items that disappear do not: the monitor removes those of a
+purged OSD or a deleted pool by itself.
 """
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def highest(usage: Optional[Usage]) -> Dict[str, float]:
 
 
 def episode_from_dict(dump: Mapping[str, Any]) -> Optional[Episode]:
-    """What another mgr has stored, or None where it cannot be understood."""
+    """The episode that another mgr has stored, or None where it cannot be understood."""
     try:
         before = {str(name): float(ratio) for name, ratio in dump["max_before"].items()}
         return Episode(str(dump["plan"]), str(dump["why"])[:_LONGEST_TEXT],

@@ -21,13 +21,13 @@ from .history import History
 
 #: That a plan is being executed is stored anew this often, with the time.
 _STORED_SECONDS = 3600.0
-#: An execution stored so long ago is void: nobody who enables the module weeks later expects it to go
-#: on by itself.
+#: An execution stored so long ago is void: nobody who enables the module weeks later expects it to
+#: go on by itself.
 _VOID_SECONDS = 86400.0
 
 
 class RecoveredState(NamedTuple):
-    """What the last mgr left behind."""
+    """The stored state of the last mgr."""
 
     plan: Optional[str]          # a named plan whose execution was under way
     rejected: Items
@@ -47,7 +47,8 @@ class Journal:
         self.history = History()
         self.episode: Optional[Episode] = None
 
-    def recover(self, cooldown: Cooldown, now: float, sleep_interval: float = 0.0) -> RecoveredState:
+    def recover(self, cooldown: Cooldown, now: float,
+                sleep_interval: float = 0.0) -> RecoveredState:
         """Reads everything, once; what cannot be read counts as absent. The last mgr stored its
         state no more often than every `sleep_interval` seconds. Fills `cooldown`."""
         with self._lock:
@@ -108,7 +109,7 @@ class Journal:
             self.record_execution(plan, now)
             self._store.flush()
 
-    # -- state of the loop ---------------------------------------------------------------------------------
+    # -- state of the loop ---------------------------------------------------------------------
 
     def record_execution(self, plan: Callable[[], Optional[str]], now: float) -> None:
         """The named plan that a successor is to go on with; None for none. `plan` is called under
@@ -146,13 +147,13 @@ class Journal:
                 self._store.put(REJECTED, to_dict(items) if items else None)
 
     def record_corrections(self, dump: Mapping[str, Any]) -> None:
-        """What moves have shown of sizes; nothing is stored where that is nothing."""
+        """Corrections of sizes; nothing is stored where there are none."""
         with self._lock:
             told = dump.get("stopped") or dump.get("bytes_per_object")
             self._store.put(MEASURED, dump if told else None)
 
     def write(self) -> None:
-        """Stores the state, once at the end of a round; nothing is written where nothing has changed."""
+        """Stores the state, once at the end of a round; what has not changed is not written."""
         with self._lock:
             if self.episode is not None:
                 self._store.put(EPISODE, self.episode._asdict())

@@ -22,7 +22,7 @@ from .status import IS_OFF, RoundOutcome
 
 
 class Ending(NamedTuple):
-    """How an execution ends."""
+    """The end of an execution."""
 
     outcome: str                   # for the log, `status` and the history
     nothing_sent: Optional[str]    # the first reason where nothing of the plan could be sent
@@ -84,7 +84,7 @@ class PlanExecutor:
         return RoundOutcome(MOVING, f"{len(self._dispatcher.pending.entries)} PGs are on their way")
 
     def ending(self, execution: Execution, settings: Settings) -> Ending:
-        """How an execution ends of which nothing is left to be waited for."""
+        """The end of an execution of which nothing is left to be waited for."""
         if execution.dropped and not (execution.sent_moves or execution.done_moves):
             reason = execution.dropped[0][1]
             return Ending(f"given up: {reason}", reason)

@@ -1,4 +1,4 @@
-"""Whether an automatic plan gains enough to be carried out."""
+"""The gain for which an automatic plan is carried out."""
 from __future__ import annotations
 
 from typing import Dict, Optional

@@ -1,4 +1,4 @@
-"""Whether a plan still fits the cluster: fingerprints of two moments, and what differs.
+"""Validity of plans: fingerprints of the cluster at two moments, and the changes between them.
 
 Noise of a percent never counts, nor does an OSD that is down but still in: its data is where it
 was, and guards keep moves away from it.
@@ -59,7 +59,8 @@ def fingerprint_of(snapshot: Snapshot,
         pool_share=_pool_shares(snapshot),
         utilization={o.id: o.target_utilization or 0.0 for o in snapshot.osds.values()
                      if o.up and o.has_statistics and o.size_bytes > 0},
-        excluded_pools=excluded_pools, unknown_pgs=sum(snapshot.skipped.get(why, 0) for why in reasons.UNKNOWN),
+        excluded_pools=excluded_pools,
+        unknown_pgs=sum(snapshot.skipped.get(why, 0) for why in reasons.UNKNOWN),
         held_pgs=sum(snapshot.skipped.get(why, 0) for why in reasons.LIFTED))
 
 
@@ -67,7 +68,7 @@ def _pool_shares(snapshot: Snapshot) -> Dict[int, float]:
     """Pool → utilization of an OSD that one byte stored in the pool stands for, where its shards
     are spread evenly; pools whose rule is not understood are left out.
 
-    Works from the rules alone: counting a million shards in every look would cost too much.
+    Works from the rules alone: counting a million shards in every round would cost too much.
     """
     spread: Dict[Tuple[int, int, bool], Tuple[int, float]] = {}   # OSDs, their mean size
     shares: Dict[int, float] = {}
@@ -122,8 +123,9 @@ def _osd_event(then: Optional[Tuple[Any, ...]], now: Optional[Tuple[Any, ...]]) 
     return "has another weight"
 
 
-def data_change(then: ClusterFingerprint, now: ClusterFingerprint, min_gain: float) -> Optional[str]:
-    """What has grown or shrunk by more than noise, as a clause, or None.
+def data_change(then: ClusterFingerprint, now: ClusterFingerprint,
+                min_gain: float) -> Optional[str]:
+    """The data that has grown or shrunk by more than noise, as a clause, or None.
 
     A small pool may grow and shrink at will: what counts is by how much that changes the
     utilization of OSDs (`min_gain`, a ratio).
@@ -159,8 +161,8 @@ def newly_nearfull(then: ClusterFingerprint, predicted: Mapping[int, float],
 
 def unplanned_change(then: ClusterFingerprint, snapshot: Snapshot, traffic: OsdTraffic,
                      wanted: Sequence[PgChange], moved: Mapping[int, int]) -> Optional[str]:
-    """What has become of the OSDs since the plan under way was made that it does not expect, as a
-    clause, or None.
+    """A change of OSDs since the plan under way was made that it does not expect, as a clause, or
+    None.
 
     `wanted`: what of the plan is still to go. `moved`: OSD → bytes that it has moved so far; what
     has left an OSD is deleted some time later, so that drift is measured on top of these.

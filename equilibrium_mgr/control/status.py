@@ -1,4 +1,4 @@
-"""What the loop tells others: one immutable value, replaced whole after each step."""
+"""The status of the loop for other threads: an immutable value, replaced after each step."""
 from __future__ import annotations
 
 import logging
@@ -54,8 +54,8 @@ class BalancerStatus(NamedTuple):
         return recent(self.rejected, now) if active or self.progress is not None else {}
 
     def change_since(self, summary: ClusterSummary) -> Optional[str]:
-        """What has happened since the cluster was called balanced or stuck that speaks against
-        that, or None. It is observed again within ten minutes, and people are told at once."""
+        """A change since the cluster was called balanced or stuck that speaks against that, as a
+        clause, or None. It is observed again within ten minutes, and people are told at once."""
         if self.decided_on is None or self.state not in (BALANCED, STUCK):
             return None
         return change_since(self.decided_on, summary)

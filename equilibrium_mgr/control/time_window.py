@@ -24,7 +24,7 @@ class Window(NamedTuple):
 
 
 def is_open(window: Window, now: float) -> bool:
-    """May be sent at this moment? `now` is in seconds since the epoch."""
+    """True where moves may be sent at `now`, in seconds since the epoch."""
     if min(window.begin_minute, window.end_minute) < 0:
         return False
     local = time.localtime(now)

@@ -1,4 +1,4 @@
-"""Carries one plan out: which changes go now, what keeps them back, and what came of them.
+"""Carries one plan out: selects the changes to send, defers the others, and verifies the result.
 
 May import gateway, plan and what is below them.
 """

@@ -1,4 +1,4 @@
-"""Which of the wanted changes to send now. Pure: a snapshot and limits in, a decision out.
+"""Selects the wanted changes to send now. Pure: a snapshot and limits in, a decision out.
 
 The plan is advice and the osdmap is the truth: every change is compared with the newest snapshot,
 and what has become senseless or illegal is dropped with its reason.
@@ -25,7 +25,7 @@ WaitingChange = Tuple[PgChange, Deferral]
 
 
 class Decision(NamedTuple):
-    """What to do with the wanted changes in this round."""
+    """The wanted changes of this round, by what is to be done with them."""
 
     send: List[PgChange]
     done: List[PgChange]                  # already where they were wanted

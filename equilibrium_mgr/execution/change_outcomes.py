@@ -1,4 +1,4 @@
-"""What can become of a change that is not sent: it waits, or it is dropped."""
+"""The fates of a change that is not sent: it is deferred, or it is dropped."""
 from __future__ import annotations
 
 from enum import Enum
@@ -8,7 +8,7 @@ from ..plan.model import PgChange
 
 
 class DeferralKind(Enum):
-    """What a waiting change waits for."""
+    """The kind of condition that a deferred change waits for."""
 
     NOT_ALLOWED = "not-allowed"   # a condition that somebody or something has to end
     TRANSIENT = "transient"       # a condition that most likely ends within seconds

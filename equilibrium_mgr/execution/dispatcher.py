@@ -95,7 +95,8 @@ class UpmapDispatcher:
     # -- choosing ------------------------------------------------------------------------------
 
     def excluded(self, snapshot: Snapshot, settings: Settings) -> ExcludedPgs:
-        """PGs that an automatic plan must leave alone; PGs on OSDs above nearfull are not cooling."""
+        """PGs that an automatic plan must leave alone. PGs on OSDs above nearfull have no
+        cooldown."""
         cooling = self.cooldown.cooling(self._clock(), settings.pg_cooldown)
         overfull = {osd.id for osd in snapshot.osds.values()
                     if osd.exceeds(snapshot.nearfull_ratio)}
@@ -165,7 +166,7 @@ class UpmapDispatcher:
         """Drops what is left of a plan of which nothing could go for `max_wait`; an automatic plan
         leaves those PGs alone for as long."""
         now = self._clock()
-        if decision.has(DeferralKind.COOLDOWN):   # it ends by itself, and may be longer than max_wait
+        if decision.has(DeferralKind.COOLDOWN):   # ends by itself, and may be above max_wait
             execution.stall.end()
         seconds = execution.stall.seconds(now, snapshot.misplaced_copies, decision.holds_up,
                                           settings.sleep_interval)
@@ -187,7 +188,7 @@ class UpmapDispatcher:
         return seconds >= settings.max_wait
 
     def osd_traffic(self, snapshot: Snapshot) -> OsdTraffic:
-        """What is in flight to and from every OSD, our unseen moves included."""
+        """Traffic from and to every OSD, our unseen moves included."""
         return osd_traffic(snapshot, self.pending.entries, self.pending.arrivals)
 
     # -- sending -------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ _SUPERSEDED = "somebody else has set other upmap items"
 
 
 class BatchResult(NamedTuple):
-    """What became of a batch, seen in the osdmap that followed it."""
+    """The fate of each change of a batch, by the osdmap that followed it."""
 
     kept: Sequence[PgChange] = ()
     rejected: Sequence[DroppedChange] = ()
@@ -25,7 +25,7 @@ class BatchResult(NamedTuple):
     superseded: Sequence[PgChange] = ()   # somebody else has set other items meanwhile
 
     def update(self) -> ExecutionUpdate:
-        """What that means for the execution."""
+        """The same as an update of the execution."""
         return ExecutionUpdate(
             sent=self.kept, unanswered=self.unanswered,
             dropped=[*self.rejected, *(DroppedChange(change, _SUPERSEDED)
@@ -67,7 +67,7 @@ def _shards_moving(snapshot: Snapshot, change: PgChange) -> int:
 
 
 class ExecutionUpdate(NamedTuple):
-    """What became of some of an execution's changes; changes that are not named stay wanted."""
+    """The fate of some of an execution's changes; changes that are not named stay wanted."""
 
     sent: Sequence[PgChange] = ()          # the monitor has kept their upmap items
     done: Sequence[PgChange] = ()          # found in place without being sent

@@ -27,7 +27,8 @@ class ExecutionSlot:
 
     @property
     def stops(self) -> int:
-        """How often a command has stopped everything; a round that began before one is void."""
+        """Number of times that a command has stopped everything; a round that began before one is
+        void."""
         return self._stops
 
     def start_named(self, name: str, changes: Sequence[PgChange]) -> bool:

@@ -20,8 +20,8 @@ def upmap_refused(min_compat_client: str) -> Optional[str]:
     """Why the monitor would refuse every upmap, with the command that cures it, or None."""
     if min_compat_client not in _BEFORE_LUMINOUS:
         return None
-    return (f"require_min_compat_client is '{min_compat_client or 'unset'}' and upmap needs luminous"
-            f" or newer; run '{CURE_MIN_COMPAT}'")
+    return (f"require_min_compat_client is '{min_compat_client or 'unset'}' and upmap needs"
+            f" luminous or newer; run '{CURE_MIN_COMPAT}'")
 
 
 class MapGuards(Protocol):

@@ -1,7 +1,8 @@
-"""What is in flight: in the whole cluster, and from and to every OSD, whoever moves it.
+"""Data in flight: in the whole cluster, and from and to every OSD, whoever moves it.
 
 Until a PG has peered its acting set still equals its up set, so the snapshot alone shows nothing of
-what was sent a moment ago. The pending moves do; `unseen` is the only place that puts both together.
+what was sent a moment ago. The pending moves do; `unseen` is the only place that puts both
+together.
 """
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from .pending_moves import Arrival, PendingMove
 
 
 class InFlight(NamedTuple):
-    """What is in flight in the whole cluster."""
+    """Moves and bytes in flight in the whole cluster."""
 
     moves: int   # of shards; a PG that gains none counts as one
     bytes: int   # still to be copied
@@ -71,7 +72,7 @@ def unseen(snapshot: Snapshot, pending: Mapping[str, PendingMove]) -> Iterator[P
 
 
 def in_flight(snapshot: Snapshot, pending: Mapping[str, PendingMove]) -> InFlight:
-    """What the snapshot shows, and the pending moves that it does not show."""
+    """Sums what the snapshot shows and the pending moves that it does not show."""
     hidden = list(unseen(snapshot, pending))
     shards = sum(len(snapshot.transfers(pg)[0]) or 1 for pg in snapshot.in_flight().values())
     coming = sum(osd.inbound_bytes for osd in snapshot.osds.values())

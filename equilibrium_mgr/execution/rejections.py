@@ -72,7 +72,7 @@ def to_dict(items: Items) -> Dict[str, Any]:
 
 
 def from_dict(dump: Mapping[str, Any]) -> Items:
-    """What another mgr has stored, as far as it can be understood."""
+    """The items that another mgr has stored, as far as they can be understood."""
     items: Items = {}
     groups = dump.get("groups")
     for group in groups if isinstance(groups, list) else ():

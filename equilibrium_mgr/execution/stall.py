@@ -1,4 +1,4 @@
-"""How long nothing of a plan could be sent."""
+"""Measures for how long nothing of a plan could be sent."""
 from __future__ import annotations
 
 from typing import Optional
@@ -24,8 +24,8 @@ class Stall:
         """Takes in an observation at which nothing could be sent; returns for how long that has
         been so.
 
-        Where arrivals free what the plan waits for (`throttled`), the stall begins anew as `to_come`
-        falls, which is object copies or bytes. Rounds are `sleep_interval` seconds apart.
+        Where arrivals free what the plan waits for (`throttled`), the stall begins anew as
+        `to_come` falls, which is object copies or bytes. Rounds are `sleep_interval` seconds apart.
         """
         if self._last is None or (throttled and to_come < self._to_come):
             self._waited = 0.0

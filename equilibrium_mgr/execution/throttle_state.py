@@ -53,7 +53,7 @@ class Candidate(NamedTuple):
 
 
 class ThrottleState:
-    """What the checks of a batch look at; `consume` uses it up, change by change."""
+    """The state that the checks of a batch read; `consume` uses it up, change by change."""
 
     def __init__(self, snapshot: Snapshot, limits: ThrottleLimits, blocked: Mapping[int, str],
                  traffic: OsdTraffic) -> None:
@@ -78,7 +78,7 @@ class ThrottleState:
         self._shards: Optional[Counter[int]] = None   # OSD → PG shards, counted when needed
 
     def candidate(self, pg: Pg, change: PgChange, relieves: Optional[int] = None) -> Candidate:
-        """The change as the checks look at it."""
+        """The change with its PG, as the checks read it."""
         gains, losses = shard_changes(pg.up, change.up_after,
                                       self.snapshot.pools[pg.pool].erasure)
         return Candidate(change, pg, gains, losses, relieves)

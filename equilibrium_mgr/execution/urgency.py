@@ -13,15 +13,15 @@ from .osd_traffic import OsdTraffic, predicted_utilization
 
 
 class Ranked(NamedTuple):
-    """The wanted changes in the order in which to look at them."""
+    """The wanted changes in the order in which they are checked."""
 
     changes: List[PgChange]
     urgent: Dict[str, int]   # pgid → the OSD above nearfull that its change relieves
 
 
 class ReliefReservation:
-    """What the throttle keeps for relief that has to wait: its OSDs, and the misplaced budget of as
-    much of it as can go at a time."""
+    """Resources kept for relief that has to wait: its OSDs, and the misplaced budget of as much of
+    it as can go at a time."""
 
     def __init__(self, max_backfills: int) -> None:
         """`max_backfills`: shards that may leave an OSD at a time; 0 means any number."""
@@ -46,7 +46,8 @@ class ReliefReservation:
 
 
 def by_urgency(snapshot: Snapshot, traffic: OsdTraffic, wanted: Sequence[PgChange]) -> Ranked:
-    """Urgent are as many changes as bring the OSDs below nearfull again, given what is in flight."""
+    """Ranks changes: urgent are as many as bring the OSDs below nearfull again, given what is in
+    flight."""
     overfull = _overfull(snapshot, traffic)
     if not overfull:
         return Ranked(list(wanted), {})

@@ -1,4 +1,4 @@
-"""What is seen of the cluster between decisions: the view that people read, and when to look again.
+"""Observes the cluster between decisions: the view that people read, and when to observe again.
 
 May import execution, gateway, planner and what is below them.
 """

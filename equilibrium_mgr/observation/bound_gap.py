@@ -1,4 +1,4 @@
-"""How far device classes are from their bounds, and what an idle state is called for it."""
+"""Gaps between device classes and their bounds, and the idle state that follows from them."""
 from __future__ import annotations
 
 from typing import Dict, FrozenSet, List, NamedTuple, Optional, Tuple

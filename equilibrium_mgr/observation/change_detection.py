@@ -103,7 +103,7 @@ class ChangeDetector:
 
 
 def change_since(then: ClusterSummary, now: ClusterSummary) -> Optional[str]:
-    """What has happened since that speaks against an idle state, as a clause, or None."""
+    """A change since `then` that speaks against an idle state, as a clause, or None."""
     before = _troubles(then)
     for pool, troubles in sorted(_troubles(now).items()):
         new = troubles - before.get(pool, frozenset())

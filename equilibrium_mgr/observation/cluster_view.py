@@ -15,7 +15,7 @@ from .too_full import TooFull, find_too_full
 
 
 class ClusterView(NamedTuple):
-    """Figures of one observation; the misplaced ratios are of object copies, as Ceph counts them."""
+    """Figures of one observation; misplaced ratios are of object copies, as Ceph counts them."""
 
     snapshot: Snapshot
     usage: Usage

@@ -187,7 +187,8 @@ def test_two_active_mgrs_for_a_tick() -> None:
     harness.round()
     other = successor(harness)
     other.gateway = harness.gateway
-    other = Harness(harness.gateway.cluster, kv=KeyValueStore(harness.kv.values), max_moves_per_round=2)
+    other = Harness(harness.gateway.cluster, kv=KeyValueStore(harness.kv.values),
+                    max_moves_per_round=2)
     for _ in range(4):
         harness.round(1)
         other.round(1)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import random
-from typing import Any, List
+from typing import Any, Dict, List
 from unittest.mock import Mock
 
 import pytest
@@ -61,7 +61,8 @@ def test_osd_that_is_out_for_a_moment() -> None:
 
     def out_and_in(number: int) -> None:
         out = number % 4 == 0
-        cluster.osd(2, **({"in": 0, "weight": 0.0} if out else {"in": 1, "weight": 1.0}))
+        fields: Dict[str, Any] = {"in": 0, "weight": 0.0} if out else {"in": 1, "weight": 1.0}
+        cluster.osd(2, **fields)
     assert count_plans(harness, 40, out_and_in, 30.0) == 0
 
 
@@ -70,7 +71,8 @@ def test_osd_that_stays_out() -> None:
     cluster = harness.gateway.cluster
     cluster.mark_out(2)
     assert harness.round(60) == "waiting"
-    assert harness.balancer.reason.startswith("the cluster has just changed; there is a new plan in")
+    assert harness.balancer.reason.startswith(
+        "the cluster has just changed; there is a new plan in")
     assert harness.round(30) == "waiting" and harness.jobs.waiting == []
     assert harness.round(31) == "planning" and len(harness.jobs.waiting) == 1
 
@@ -147,7 +149,8 @@ def test_topology_that_changes_under_way() -> None:
     cluster.osd(2, weight=0.5)
     harness.round(10)
     assert harness.round(61) == "planning" and harness.balancer.execution is None
-    assert (harness.balancer.status.last_execution or {})["outcome"] == "given up: osd.2 has another weight"
+    last = harness.balancer.status.last_execution or {}
+    assert last["outcome"] == "given up: osd.2 has another weight"
 
 
 def test_plan_for_a_cluster_that_has_changed_meanwhile_is_not_begun() -> None:

@@ -97,7 +97,9 @@ def test_bounds_are_computed_once_an_observation() -> None:
     harness = Harness(uneven())
     spy = harness.balancer.observer.compute_bounds = Mock(side_effect=utilization_bounds)
     harness.balancer.execute("p", kept(harness))
-    assert harness.round() == "moving" and spy.call_count == 1 and harness.gateway.full_readings == 2
+    assert harness.round() == "moving"
+    assert spy.call_count == 1
+    assert harness.gateway.full_readings == 2
     assert harness.balancer.status.view is not None
     assert harness.balancer.status.view.bounds == {"hdd": pytest.approx(0.2)}
     harness.gateway.arrive()

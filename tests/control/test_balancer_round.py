@@ -149,7 +149,7 @@ def test_foreign_upmaps_prolong_the_wait() -> None:
     assert harness.round(50) == "waiting"
     harness.gateway.set_items("1.0", [0], [(0, 2)])
     assert harness.round(5) == "waiting"
-    assert harness.round(50) == "waiting"            # 105 s after `on`: only a look tells, and it did
+    assert harness.round(50) == "waiting"   # 105 s after `on`: observed, and found so
     assert harness.round(50) == "waiting" and harness.round(11) == "planning"
 
 

@@ -67,7 +67,8 @@ def test_outside_the_window() -> None:
 
 
 def test_window_that_closes_stops_automatic_moves_only() -> None:
-    harness = Harness(uneven(), active=True, max_moves_per_round=1, begin_time="0000", end_time="0020")
+    harness = Harness(uneven(), active=True, max_moves_per_round=1, begin_time="0000",
+                      end_time="0020")
     harness.round()
     harness.jobs.run()
     assert harness.round() == "moving"
@@ -98,8 +99,8 @@ def test_monitor_that_takes_nothing_is_left_alone_for_longer_and_longer() -> Non
     assert [b - a for a, b in zip(sent_at, sent_at[1:])] == [60.0, 120.0, 240.0]
     assert harness.balancer.state == "waiting"
     assert harness.balancer.reason == (
-        "the monitor took nothing of the last batch; the next goes at %s"
-        % format_time(sent_at[-1] + 480))
+        "the monitor took nothing of the last batch; the next goes at"
+        f" {format_time(sent_at[-1] + 480)}")
     harness.gateway.refuses = set()
     harness.round(480)
     assert harness.gateway.sent[-1] == "1.4"

@@ -6,7 +6,7 @@ from typing import Dict
 import pytest
 
 from equilibrium_mgr.control.builtin_balancer_grace import BuiltinBalancerGrace
-from equilibrium_mgr.snapshot.upmap_items import UpmapItems
+from equilibrium_mgr.snapshot.model import UpmapItems
 
 ITEMS: Dict[str, UpmapItems] = {"1.0": ((0, 1), (2, 3)), "1.1": ((4, 5),)}
 

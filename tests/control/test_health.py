@@ -1,7 +1,7 @@
 """Health checks come, age and go."""
 from __future__ import annotations
 
-from typing import Set
+from typing import Any, Set
 
 from tests.support.fakes import Harness
 from tests.support.rounds import kept, small_plan, successor, uneven
@@ -11,7 +11,7 @@ from equilibrium_mgr.report.health import health_checks
 APPLY_FAILED = "MGR_EQUILIBRIUM_APPLY_FAILED"
 
 
-def refused(**options: bool) -> Harness:
+def refused(**options: Any) -> Harness:
     """The monitor has refused the first of six upmaps; the others are on their way."""
     harness = Harness(uneven(), **options)
     harness.gateway.refuses = {"1.0"}

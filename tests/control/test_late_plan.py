@@ -151,4 +151,5 @@ def test_plan_that_is_through_is_followed_without_another_look() -> None:
     harness.gateway.arrive()
     full_readings = harness.gateway.full_readings
     loop.run(61)
-    assert harness.balancer.state == "planning" and harness.gateway.full_readings == full_readings + 1
+    assert harness.balancer.state == "planning"
+    assert harness.gateway.full_readings == full_readings + 1

@@ -68,4 +68,6 @@ def test_map_that_cannot_be_read_after_a_batch() -> None:
     assert len(harness.gateway.sent) == 4 and harness.balancer.state == "moving"
     harness.gateway.arrive()
     harness.round(60)
-    assert harness.balancer.status.last_execution is not None and harness.balancer.status.last_execution["outcome"] == "through"
+    last = harness.balancer.status.last_execution
+    assert last is not None
+    assert last["outcome"] == "through"

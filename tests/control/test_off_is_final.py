@@ -1,4 +1,4 @@
-"""Nothing is sent once `off` has answered, and no successor takes anything up; with real threads."""
+"""Nothing is sent once `off` has answered, nor by a successor; with real threads."""
 from __future__ import annotations
 
 import random
@@ -8,7 +8,9 @@ from typing import Any, Callable, Dict, List, Optional
 
 import pytest
 from tests.support.fakes import Harness, KeyValueStore
-from tests.support.rounds import kept, small_plan, uneven
+from tests.support.rounds import idle, kept, small_plan, uneven
+
+from equilibrium_mgr.control.plan_validity import data_change
 
 #: Longer than any wait here can be where nothing is wrong.
 _SECONDS = 10.0
@@ -120,7 +122,8 @@ def test_off_before_the_first_round_of_a_new_mgr() -> None:
     harness.balancer.execute("p", kept(harness, plan=small_plan(6)))
     harness.round()
     harness.gateway.arrive()
-    next_mgr = Harness(harness.gateway.cluster, kv=KeyValueStore(harness.kv.values), **harness.options)
+    next_mgr = Harness(harness.gateway.cluster, kv=KeyValueStore(harness.kv.values),
+                       **harness.options)
     assert next_mgr.balancer.switch_off() == "p"
     assert "execution" not in next_mgr.kv.values and "episode" not in next_mgr.kv.values
     next_mgr.round(60)
@@ -148,15 +151,12 @@ def test_off_waits_for_no_answer_of_a_monitor_to_upmaps() -> None:
 
 
 def test_off_while_resting_fails_no_round(mocker: Any) -> None:
-    from equilibrium_mgr.control import auto_planner as automatic
-    from tests.support.rounds import idle
     harness = idle(uneven())
-    original = automatic.data_change
 
     def interrupted(*arguments: Any) -> Any:
         harness.balancer.switch_off()
-        return original(*arguments)
-    mocker.patch.object(automatic, "data_change", side_effect=interrupted)
+        return data_change(*arguments)
+    mocker.patch("equilibrium_mgr.control.auto_planner.data_change", side_effect=interrupted)
     harness.round(60)
     assert harness.balancer.state == "off"
 

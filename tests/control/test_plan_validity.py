@@ -71,7 +71,8 @@ def grown(**num_bytes: int) -> Optional[str]:
     after = quiet()
     for pgid, size in num_bytes.items():
         after.records[pgid.replace("_", ".")[1:]] = after.records["1.0"]._replace(num_bytes=size)
-    return data_change(fingerprint_of(quiet().snapshot()), fingerprint_of(after.snapshot()), MIN_GAIN)
+    return data_change(fingerprint_of(quiet().snapshot()), fingerprint_of(after.snapshot()),
+                       MIN_GAIN)
 
 
 def test_pools_that_grow_and_shrink() -> None:
@@ -167,9 +168,10 @@ def test_pgs_that_somebody_has_let_go_are_worth_a_plan() -> None:
 
 
 def test_omap_that_has_left_and_is_not_free_yet_ends_no_plan() -> None:
-    """A plan's levels leave it out, as what is free some day; so do those that it is held against."""
+    """A plan takes it for free, and so do the utilizations that the plan is compared with."""
     snapshot = quiet().snapshot()
     osd = snapshot.osds[0]
     snapshot = snapshot._replace(osds={**snapshot.osds, 0: osd._replace(
         used_bytes=osd.size_bytes // 2, uncompacted_bytes=osd.size_bytes // 5)})
-    assert unplanned_change(fingerprint_of(snapshot), snapshot, osd_traffic(snapshot, {}), (), {}) is None
+    assert unplanned_change(fingerprint_of(snapshot), snapshot, osd_traffic(snapshot, {}), (),
+                            {}) is None

@@ -46,8 +46,8 @@ def test_change_that_waits_for_ever_is_given_up_with_its_reason() -> None:
     last = harness.balancer.status.last_execution
     assert last is not None and last["outcome"] == "through"
     dropped, = last["dropped"]
-    assert dropped["reason"] == ("waited longer than max_wait (1800 s): pg %s is being scrubbed"
-                                 % dropped["pgid"])
+    assert dropped["reason"] == (
+        f"waited longer than max_wait (1800 s): pg {dropped['pgid']} is being scrubbed")
 
 
 def test_other_osds_are_helped_all_the_same() -> None:
@@ -141,7 +141,7 @@ def test_what_the_throttle_holds_up_is_kept_behind_what_only_waits(arrives: bool
 
 @pytest.mark.parametrize("is_named", [True, False])
 def test_one_pg_that_never_arrives_keeps_nothing_else_from_being_balanced(is_named: bool) -> None:
-    """Missing an object, or in backfill_toofull: of the plan all has gone, and one is never clean."""
+    """Missing an object, or in backfill_toofull: all was sent, and one PG is never clean."""
     harness = Harness(uneven(pgs=24), active=True, max_misplaced_ratio=1.0, max_wait=3600)
     if is_named:
         harness.balancer.execute("p", kept(harness, plan=small_plan(1)))

@@ -46,7 +46,8 @@ def test_balanced_by_figures_that_nobody_renews_is_not_balanced() -> None:
     for _ in range(12):      # without a new epoch of the osdmap, too
         harness.now += 61
         harness.balancer.round()
-    assert harness.balancer.state == "waiting" and harness.gateway.full_readings == full_readings + 1
+    assert harness.balancer.state == "waiting"
+    assert harness.gateway.full_readings == full_readings + 1
     assert ("the figures of 4 OSDs are old, they have stopped reporting: osd.0, osd.1, osd.2 and 1"
             " more" in harness.balancer.reason)
     harness.gateway.silent = frozenset()

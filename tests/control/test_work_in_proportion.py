@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import random
-from typing import Any
+from typing import Any, Dict
 
 import pytest
 from tests.support.fakes import Harness
@@ -97,7 +97,8 @@ def test_osd_that_flaps_for_hours(period: int) -> None:
 
     def flap(minute: int) -> None:
         out = minute // period % 2 == 0
-        cluster.osd(2, **({"in": 0, "weight": 0.0} if out else {"in": 1, "weight": 1.0}))
+        fields: Dict[str, Any] = {"in": 0, "weight": 0.0} if out else {"in": 1, "weight": 1.0}
+        cluster.osd(2, **fields)
         cluster.epoch += 1
     loop = Loop(harness)
     for _ in range(4):
@@ -144,7 +145,8 @@ def test_options_that_change_end_a_rest_at_once() -> None:
     harness.options["aim"] = "even"
     harness.wake()
     Loop(harness).run(61)
-    assert harness.gateway.full_readings == full_readings + 1 and harness.balancer.state == "planning"
+    assert harness.gateway.full_readings == full_readings + 1
+    assert harness.balancer.state == "planning"
 
 
 def test_walk_that_nothing_lets_go_is_looked_at_every_ten_minutes() -> None:

@@ -85,8 +85,9 @@ def test_status_and_health_tell_by_how_much_and_what_helps() -> None:
 @pytest.mark.parametrize("what", [None, "pool1"])
 def test_explain_tells_it_too(what: Optional[str]) -> None:
     harness = stopped()
-    assert harness.balancer.status.view is not None
-    answer = explain(what, harness.balancer.status.view, harness.balancer.status, harness.settings(), 0.0)
+    status = harness.balancer.status
+    assert status.view is not None
+    answer = explain(what, status.view, status, harness.settings(), 0.0)
     assert answer is not None
     assert "pool 'pool1' took 10.0 GiB" in answer.plain and "ceph equilibrium on" in answer.plain
 

@@ -1,7 +1,7 @@
 """PG shards per OSD and pairs of upmap items are bounded."""
 from __future__ import annotations
 
-from typing import List
+from typing import Any, List
 
 import pytest
 from tests.support.fakes import Harness
@@ -29,7 +29,7 @@ def wanted(target: int, count: int = 10) -> List[PgChange]:
     return [change_of(f"1.{ps:x}", [0], [target]) for ps in range(count)]
 
 
-def batch(changes: List[PgChange], **limits: int) -> Decision:
+def batch(changes: List[PgChange], **limits: Any) -> Decision:
     return next_batch(cluster().snapshot(), changes, FREE._replace(**limits), {})
 
 

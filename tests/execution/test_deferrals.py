@@ -21,12 +21,12 @@ FREE = ThrottleLimits(max_misplaced_ratio=1.0, max_moves=1000, fill_limit=0.0,
 OF_CEPH = {"mon_max_pg_per_osd", "osd_max_pg_per_osd_hard_ratio", "nearfull_ratio"}
 
 
-def decided(limits: ThrottleLimits = FREE, moves: int = 2, **pool_trouble: str) -> Decision:
+def decided(limits: ThrottleLimits = FREE, moves: int = 2, trouble: str = "") -> Decision:
     """For PGs that all go from osd.0 to osd.2 of eight."""
     cluster = Cluster(hosts(8)).pool(1, size=2)
     for ps in range(moves):
         cluster.pg(f"1.{ps:x}", [0, 1], num_bytes=5 * GIB, objects=10)
-    blocked = {1: reason for reason in pool_trouble.values()}
+    blocked = {1: trouble} if trouble else {}
     snapshot = cluster.snapshot()
     return next_batch(snapshot, [change_of(f"1.{ps:x}", [0, 1], [2, 1]) for ps in range(moves)],
                       limits, blocked, osd_traffic(snapshot, {}))

@@ -1,7 +1,7 @@
 """What keeps everything, or single pools, from being moved; each as one sentence."""
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Dict
 
 import pytest
 from tests.support.unit_cluster import Cluster, hosts
@@ -60,7 +60,7 @@ def test_new_clients_known_or_yet_to_come(release: str) -> None:
     assert upmap_refused(release) is None
 
 
-def states(pool: int, **counts: int) -> dict:
+def states(pool: int, **counts: int) -> Dict[str, Any]:
     return {"pool_id": pool, "pg_state_counts": [
         {"state_name": name.replace("_", "+"), "count": count}
         for name, count in counts.items()]}

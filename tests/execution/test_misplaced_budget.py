@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import random
+from typing import FrozenSet, Set
 
 import pytest
 from tests.support.fakes import Harness
@@ -38,16 +39,16 @@ class LateReports:
 
     def __init__(self, seed: int) -> None:
         self._rng = random.Random(seed)
-        self.plan_service = Harness(uneven(pgs=40, num_bytes=GIB))
-        self.plan_service.gateway.ratio = 0.2
-        self.cluster: Cluster = self.plan_service.gateway.cluster
-        self._reported: set = set()
+        self.harness = Harness(uneven(pgs=40, num_bytes=GIB))
+        self.harness.gateway.ratio = 0.2
+        self.cluster: Cluster = self.harness.gateway.cluster
+        self._reported: Set[str] = set()
         self.foreign = self._rng.randrange(0, 60)
 
-    def moving(self) -> set:
-        return set(self.plan_service.gateway.sent) - self.arrived
+    def moving(self) -> Set[str]:
+        return set(self.harness.gateway.sent) - self.arrived
 
-    arrived: frozenset = frozenset()
+    arrived: FrozenSet[str] = frozenset()
 
     def truth(self) -> int:
         return self.foreign + 10 * len(self.moving())
@@ -82,15 +83,16 @@ def plan_of_forty() -> Plan:
 def test_true_count_never_passes_the_limit(seed: int) -> None:
     late = LateReports(seed)
     late.go_on()
-    late.plan_service.balancer.execute("p", kept(late.plan_service, plan=plan_of_forty()))
+    late.harness.balancer.execute("p", kept(late.harness, plan=plan_of_forty()))
     for _ in range(300):
         before = late.truth()
-        late.plan_service.round(10)
-        assert late.truth() <= max(80, before), late.plan_service.balancer.reason
+        late.harness.round(10)
+        assert late.truth() <= max(80, before), late.harness.balancer.reason
         late.go_on()
-        if late.plan_service.balancer.execution is None or len(late.plan_service.gateway.sent) == 40:
+        harness = late.harness
+        if harness.balancer.execution is None or len(harness.gateway.sent) == 40:
             break
-    assert len(late.plan_service.gateway.sent) == 40   # and it gets there
+    assert len(late.harness.gateway.sent) == 40   # and it gets there
 
 
 def test_what_waits_for_recovery_by_its_log_is_misplaced_though_ceph_calls_it_degraded() -> None:

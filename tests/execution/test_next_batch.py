@@ -128,8 +128,9 @@ def test_no_limit_is_ever_passed(seed: int) -> None:
 
 
 def check_limits(rng: random.Random, cluster: Cluster, changes: List[PgChange]) -> None:
-    limits = ThrottleLimits(rng.choice((0.02, 0.1, 0.3)), rng.randint(1, 12), rng.choice((0.0, 0.5)),
-                    rng.choice((0, 0, 3, 50)), ())
+    limits = ThrottleLimits(
+        rng.choice((0.02, 0.1, 0.3)), rng.randint(1, 12), rng.choice((0.0, 0.5)),
+        rng.choice((0, 0, 3, 50)), ())
     snapshot = cluster.snapshot()
     decision = next_batch(snapshot, changes, limits, {})
     assert len(decision.send) + len(decision.later) + len(decision.dropped) == len(changes)

@@ -1,7 +1,7 @@
 """What moves did to OSDs, held against what was predicted of them."""
 from __future__ import annotations
 
-from typing import Dict, List, Optional
+from typing import Dict, List, Mapping, Optional, Sequence
 
 import pytest
 from tests.support.rules import OSD_RULE
@@ -10,6 +10,7 @@ from tests.support.units import GIB, MIB
 
 from equilibrium_mgr.execution.size_check import prediction
 from equilibrium_mgr.execution.size_check.prediction import Findings, PredictionCheck, targets_of
+from equilibrium_mgr.snapshot.model import Osd
 
 OSDS = 6
 
@@ -282,8 +283,11 @@ def test_what_others_grew_by_is_found_once_a_batch_not_once_an_osd(
     """Of 2,000 OSDs with 1,000 windows each look took 6 s, without a pause for others."""
     searched: List[int] = []
     median = prediction._median_growth
-    monkeypatch.setattr(prediction, "_median_growth",
-                        lambda osds, used: searched.append(len(osds)) or median(osds, used))
+
+    def counted(osds: Sequence[Osd], used: Mapping[int, int]) -> float:
+        searched.append(len(osds))
+        return median(osds, used)
+    monkeypatch.setattr(prediction, "_median_growth", counted)
     made, check = single_copies(*[[1]] * 40), PredictionCheck()
     before = made.snapshot()
     check.expect({"1.0": tuple(range(10))}, before)
@@ -314,7 +318,7 @@ def test_a_single_report_stops_nothing() -> None:
 @pytest.mark.parametrize("left_behind", [0, 1000])
 def test_a_little_omap_that_has_yet_to_be_compacted_makes_no_osd_a_bad_witness(
         left_behind: int) -> None:
-    """All OSDs grow alike by what no PG tells; in a long rebalance each has a few bytes left over."""
+    """All OSDs grow alike by what no PG tells; in a long rebalance each keeps a few bytes."""
     story = Story().send("1.0").arrive({2: GIB})
     for _ in range(12):
         story.grow({osd: GIB // 8 for osd in range(OSDS)})

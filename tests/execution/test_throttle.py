@@ -37,7 +37,8 @@ def wanted(targets: Sequence[int]) -> List[PgChange]:
 def batch(cluster: Cluster, changes: Sequence[PgChange], limits: ThrottleLimits = FREE,
           troubled: Optional[Dict[int, str]] = None, pending: Entries = None) -> Decision:
     snapshot = cluster.snapshot()
-    return next_batch(snapshot, changes, limits, troubled or {}, osd_traffic(snapshot, pending or {}))
+    return next_batch(snapshot, changes, limits, troubled or {},
+                      osd_traffic(snapshot, pending or {}))
 
 
 def sent(decision: Decision) -> List[str]:

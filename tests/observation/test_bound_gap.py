@@ -73,7 +73,8 @@ def test_classes_by_themselves() -> None:
     assert found["hdd"].above == pytest.approx(0.0) and found["ssd"].above == pytest.approx(0.05)
     assert found["ssd"].sentence() == (
         "osd.2, the fullest of class ssd, is 5.0 points above the bound")
-    assert [d.device_class for d in bound_gaps(view, view.utilization_bounds, frozenset(("hdd",)))] == [
+    gaps = bound_gaps(view, view.utilization_bounds, frozenset(("hdd",)))
+    assert [gap.device_class for gap in gaps] == [
         "hdd"]
 
 

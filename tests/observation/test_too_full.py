@@ -83,12 +83,14 @@ def test_screens_and_health_name_it() -> None:
         found = explain(what, view, harness.balancer.status, harness.settings(), 0.0)
         assert found is not None and command in found.plain
         assert found.data["too_full"][0]["osd"] == 0
-    check = health_checks(harness.balancer.status, False, "", harness.now)["MGR_EQUILIBRIUM_TOOFULL"]
+    checks = health_checks(harness.balancer.status, False, "", harness.now)
+    check = checks["MGR_EQUILIBRIUM_TOOFULL"]
     assert check["count"] == 1 and command in check["detail"][0]
 
 
 def test_fullest_osd_as_it_is_now_beside_what_it_will_be() -> None:
     harness = stuck()
-    hdd = report_status(harness.balancer.status, harness.planning, False, harness.now, None).data["classes"]["hdd"]
+    answer = report_status(harness.balancer.status, harness.planning, False, harness.now, None)
+    hdd = answer.data["classes"]["hdd"]
     assert (hdd["max_now"], hdd["fullest_osd_now"]) == (pytest.approx(0.96), 0)
     assert hdd["max"] < hdd["max_now"]

@@ -1,4 +1,4 @@
-"""Drives a Desk's rounds as the serve loop does: when they are due, and when somebody wakes it."""
+"""Drives a harness's rounds as the serve loop does: when they are due, and when it is woken."""
 from __future__ import annotations
 
 from typing import Callable, List, Optional
@@ -10,7 +10,7 @@ class Loop:
     """Rounds in virtual time; `rounds` has the moment and the delay of each."""
 
     def __init__(self, harness: Harness) -> None:
-        self.plan_service = harness
+        self.harness = harness
         self.delays: List[float] = []
         self.batches_at: List[float] = []
         self._next = harness.now
@@ -18,7 +18,8 @@ class Loop:
     def run(self, seconds: float, each_minute: Optional[Callable[[int], None]] = None,
             wake_every: Optional[float] = None) -> Loop:
         """So many seconds; whatever wakes the loop, a round follows at once, as in the mgr."""
-        harness, end, began = self.plan_service, self.plan_service.now + seconds, self.plan_service.now
+        harness, began = self.harness, self.harness.now
+        end = began + seconds
         minute, wake_at = 0, began + (wake_every or seconds + 1.0)
         self._rounds_due()
         while harness.now < end:
@@ -34,14 +35,15 @@ class Loop:
         return self
 
     def _rounds_due(self) -> None:
-        while self.plan_service.now >= self._next or self.plan_service.wakes:
-            self.plan_service.wakes = 0
+        while self.harness.now >= self._next or self.harness.wakes:
+            self.harness.wakes = 0
             self._round()
 
     def _round(self) -> None:
-        batches = len(self.plan_service.gateway.batches)
-        delay = self.plan_service.balancer.round()
+        batches = len(self.harness.gateway.batches)
+        delay = self.harness.balancer.round()
         self.delays.append(delay)
-        self.batches_at += [self.plan_service.now] * (len(self.plan_service.gateway.batches) - batches)
-        self._next = self.plan_service.now + delay
+        sent = len(self.harness.gateway.batches) - batches
+        self.batches_at += [self.harness.now] * sent
+        self._next = self.harness.now + delay
         assert len(self.delays) < 100_000, "the loop spins"

@@ -1,6 +1,6 @@
-"""Holds what moves did to OSDs against what was predicted of them.
+"""Compares the growth of OSDs that received shards with what was predicted of them.
 
-A plan rests on what the module believes about sizes. Where an OSD that has taken shards grows by
+A plan rests on what the module believes about sizes. Where an OSD that has received shards grows by
 clearly more than was predicted, or has become the fullest of its class, the belief is wrong: the
 pools concerned are stopped, and what was measured is added to the size of their shards.
 
@@ -16,7 +16,7 @@ from ...plan.model import PgChange
 from ...runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
 from ...snapshot.model import Osd, Pg, Snapshot
 
-_PGS_A_PIECE = 1000   # between two checkpoints: about a millisecond
+_PGS_PER_CHECKPOINT = 1000   # between two checkpoints: about a millisecond
 
 #: An OSD that has taken nothing for so long has reported and compacted what it took.
 _SETTLE_SECONDS = 600.0
@@ -53,7 +53,7 @@ class Misprediction(NamedTuple):
 
 
 class Findings(NamedTuple):
-    """What one look has shown."""
+    """The result of one check."""
 
     mispredictions: Tuple[Misprediction, ...] = ()
     #: pool id → bytes per object of a shard beyond what was believed
@@ -61,7 +61,7 @@ class Findings(NamedTuple):
 
 
 class _Window:
-    """One OSD since the first of our shards set out for it."""
+    """Watches one OSD since the first of our shards was sent to it."""
 
     def __init__(self, used_bytes: int, shards: Dict[str, int], highest: float,
                  begun_at: float, all_used: Mapping[int, int]) -> None:
@@ -76,7 +76,7 @@ class _Window:
 
 
 class _Growth(NamedTuple):
-    """How one OSD grew, beside what explains it."""
+    """The growth of one OSD, and what explains it."""
 
     osd: int
     predicted: int
@@ -107,7 +107,7 @@ class PredictionCheck:
 
     @property
     def has_suspects(self) -> bool:
-        """True where another look has to confirm that an OSD took too much."""
+        """True where another observation has to confirm that an OSD took too much."""
         return bool(self._suspects)
 
     def expect(self, targets_by_pg: Mapping[str, Sequence[int]], before: Snapshot) -> None:
@@ -151,7 +151,7 @@ class PredictionCheck:
                                        if per_object.get(pool, 0.0) > 0.0})
 
     def _confirmed(self, bad: Sequence[_Growth], now: float) -> List[_Growth]:
-        """Those that have been so for a while: a single report may come late, or out of turn."""
+        """Those that have grown too much for _CONFIRM_SECONDS: a single report may come late."""
         since = {growth.osd: min(now, self._suspects.get(growth.osd, now)) for growth in bad}
         confirmed = [growth for growth in bad if now - since[growth.osd] >= _CONFIRM_SECONDS]
         self._suspects = {} if confirmed else since
@@ -164,7 +164,7 @@ class PredictionCheck:
         if not known:
             return
         shards: Dict[int, Dict[str, int]] = {osd: {} for osd in known}
-        for pg in with_checkpoints(before.pgs.values(), _PGS_A_PIECE, self._checkpoint):
+        for pg in with_checkpoints(before.pgs.values(), _PGS_PER_CHECKPOINT, self._checkpoint):
             for osd in known.intersection(pg.holders).intersection(pg.up):
                 shards[osd][pg.pgid] = pg.shard_bytes
         all_used = self._used_bytes(before)
@@ -184,9 +184,9 @@ class PredictionCheck:
         return self._all_used
 
     def _held(self, osds: Iterable[int], snapshot: Snapshot) -> Dict[int, List[Pg]]:
-        """OSD → PGs that have a shard there, or one on its way to it."""
+        """OSD → PGs that have a shard there, or one in flight to it."""
         held: Dict[int, List[Pg]] = {osd: [] for osd in osds}
-        for pg in with_checkpoints(snapshot.pgs.values(), _PGS_A_PIECE, self._checkpoint):
+        for pg in with_checkpoints(snapshot.pgs.values(), _PGS_PER_CHECKPOINT, self._checkpoint):
             for osd in held.keys() & set(pg.up + pg.holders):
                 held[osd].append(pg)
         return held
@@ -199,7 +199,7 @@ class PredictionCheck:
         for pg in held:
             before = window.shards.get(pg.pgid)
             if before is None:
-                # on its way: all of it may be there already
+                # in flight: all of it may be there already
                 window.guests[pg.pgid] = max(pg.shard_bytes, window.guests.get(pg.pgid, 0))
                 if pg.pgid in pending or number not in pg.holders:
                     hidden += window.guests[pg.pgid]
@@ -241,8 +241,8 @@ class PredictionCheck:
         return found
 
     def _close(self, now: float, pending: Collection[str], snapshot: Snapshot) -> None:
-        """Ends windows that are settled, unjudged: there may have been no look for hours, and what
-        has grown since is others'. Those that have lasted long begin anew when sent to."""
+        """Ends windows that are settled, unjudged: the cluster may not have been observed for
+        hours, and what has grown since is of others. Long windows begin anew when sent to."""
         for osd, window in list(self._windows.items()):
             if osd not in snapshot.osds:
                 del self._windows[osd]
@@ -272,8 +272,8 @@ def _clear_excess(growth: _Growth) -> int:
 
 
 def _tells(growth: _Growth) -> bool:
-    """Does the OSD tell of sizes? Not where an excess may be hidden: what is still to come has been
-    foretold already, and what has left may have made room."""
+    """True where the OSD's growth tells of sizes. It does not where an excess may be hidden: what
+    is still to come is predicted already, and what has left may have freed space."""
     return (_clear_excess(growth) > 0 or not growth.hidden
             or growth.excess + growth.hidden <= 0)
 

@@ -1,7 +1,7 @@
-"""What moves have shown of the sizes of shards: pools that are stopped, and bytes to add.
+"""Corrections of shard sizes that moves have shown: pools that are stopped, and bytes to add.
 
-Survives the mgr. `on` lets stopped pools go on with the sizes that were measured, and `execute` those
-of its plan.
+They survive the mgr. `on` lets stopped pools go on with the sizes that were measured, and `execute`
+those of its plan.
 """
 from __future__ import annotations
 
@@ -96,10 +96,10 @@ class SizeCorrections:
 
 
 def sentence(found: Misprediction, name: str) -> str:
-    """What was found, and what lets the pool go on."""
-    return ("pool '%s' took %s on osd.%d where %s were predicted; 'ceph equilibrium on' goes on"
-            " with the measured size" % (name, format_bytes(found.measured_bytes), found.osd,
-                                         format_bytes(found.predicted_bytes)))
+    """For people: the misprediction, and the command that lets the pool go on."""
+    return (f"pool '{name}' took {format_bytes(found.measured_bytes)} on osd.{found.osd} where"
+            f" {format_bytes(found.predicted_bytes)} were predicted; 'ceph equilibrium on' goes on"
+            " with the measured size")
 
 
 def _excess(found: Misprediction) -> int:
