@@ -1,4 +1,4 @@
-"""The module in an mgr whose Python is too old to run it: it tells so and does nothing.
+"""The module in an mgr whose Python is too old to run it: it reports that and does nothing.
 
 Written for Python 3.6, as `__init__.py` is.
 """

@@ -57,7 +57,7 @@ class UpmapRequest(NamedTuple):
 class Gateway:
     """Reads snapshots from the mgr and sends upmap commands through it.
 
-    `mgr` is the MgrModule, `settings` returns equilibrium's own options. `clock` tells seconds
+    `mgr` is the MgrModule, `settings` returns equilibrium's own options. `clock` returns seconds
     since the epoch, `monotonic` seconds that never go back. Any thread may use it.
     """
 

@@ -69,7 +69,7 @@ class MgrApi(Protocol):
         """The name of this mgr daemon, as in `mgr.x`."""
 
     def have_mon_connection(self) -> int:
-        """1 or 0, as the mgr's C++ side tells it."""
+        """1 or 0, as the mgr's C++ side returns it."""
 
     def get_ceph_option(self, key: str, /) -> Any:
         """An option of Ceph itself. Raises KeyError for an unknown one."""

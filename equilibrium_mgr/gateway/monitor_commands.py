@@ -12,7 +12,7 @@ from .mgr_api import MgrApi, MonReply
 
 
 class MonitorCommands:
-    """Any thread may send and wait. `monotonic` tells seconds that never go back."""
+    """Any thread may send and wait. `monotonic` returns seconds that never go back."""
 
     def __init__(self, mgr: MgrApi, counters: WorkCounters,
                  monotonic: Callable[[], float] = time.monotonic) -> None:

@@ -25,7 +25,7 @@ MAP_WHOLE_POOL_PGS = 64
 _MAPPED_A_PIECE = 50   # between two checkpoints: about a millisecond
 _PGS_A_PIECE = 200     # the same, for PGs that are not mapped
 _NO_OSD = 0x7FFFFFFF
-#: Seconds after which the osdmap is dumped for what no cheap call tells (full ratios, a
+#: Seconds after which the osdmap is dumped for what no cheap call has (full ratios, a
 #: pg_num_target, full pg_upmaps). The shorter time holds where an epoch has shown no change, and
 #: where no epoch has passed since one that was not dumped.
 _REFRESH_SECONDS, _UNEXPLAINED_SECONDS = 300.0, 120.0
@@ -188,7 +188,7 @@ class OsdMapReader:
     def _has_same_pgs(self, progress: Mapping[str, Mapping[str, Any]]) -> bool:
         """True where every pool has as many PGs as at the last reading.
 
-        The mgr has a record of each PG as soon as it has the osdmap. Mapping a PG tells nothing:
+        The mgr has a record of each PG as soon as it has the osdmap. Mapping a PG shows nothing:
         Ceph folds the number of a PG that does not exist onto one that does.
         """
         counts: Counter[int] = Counter()
@@ -286,12 +286,12 @@ def started_osds(osds: Sequence[Mapping[str, Any]], flipped: Mapping[int, bool],
     `stats` is get('osd_stats'): the reports show an OSD that was down between two readings.
     """
     started = {osd: epoch for osd, up in flipped.items() if up}
-    told = {entry["osd"]: entry.get("up_from", 0)
-            for entry in (stats or {}).get("osd_stats", ())}
+    up_from = {entry["osd"]: entry.get("up_from", 0)
+               for entry in (stats or {}).get("osd_stats", ())}
     for osd in osds:
         number = osd["osd"]
-        if number not in started and told.get(number, 0) > osd.get("up_from", 0):
-            started[number] = told[number]
+        if number not in started and up_from.get(number, 0) > osd.get("up_from", 0):
+            started[number] = up_from[number]
     return started
 
 
@@ -306,7 +306,7 @@ def _at_rest(state: str) -> bool:
 
 
 def _raw_used_rate(osdmap: OsdMapApi, pool: int) -> float:
-    """Raw bytes that a byte in the pool takes, as Ceph tells it: erasure-code plugins have formulas
+    """Raw bytes that a byte in the pool takes, as Ceph computes it: erasure-code plugins have formulas
     of their own. Raises _NeedsDump where the pool is gone."""
     try:
         return float(osdmap.pool_raw_used_rate(pool))

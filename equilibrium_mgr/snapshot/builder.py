@@ -116,7 +116,7 @@ class SnapshotBuilder:
             self._placements = Rows(CheckedPlacement)
 
     def _pgs(self, cluster: _Cluster) -> Tuple[Rows[Pg], List[Pg]]:
-        """(pgid → PG of all PGs, those of them that nobody has reported)."""
+        """(pgid → PG of all PGs, those of them that no OSD has reported)."""
         reading = cluster.reading
         self._tracker.begin(reading)
         with_statistics = frozenset(o.id for o in cluster.osds.values() if o.has_statistics)
@@ -222,7 +222,7 @@ def _objects(shard: ShardInput, unknown: bool) -> int:
 
 
 def _unreported_misplaced(pgs: Iterable[Pg], pools: Mapping[int, Pool]) -> int:
-    """Object copies in flight that Ceph does not count: those of PGs that nobody has reported."""
+    """Object copies in flight that Ceph does not count: those of PGs that no OSD has reported."""
     return sum(pg.objects * len(transfers(pg, pools[pg.pool].erasure)[0]) for pg in pgs
                if pg.is_moving)
 

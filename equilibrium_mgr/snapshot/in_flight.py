@@ -1,4 +1,4 @@
-"""Which OSDs hold each PG's shards while they move: the one place that tells what is in flight.
+"""Which OSDs hold each PG's shards while they move: the one place that knows what is in flight.
 
 The acting set alone does not tell it. Where a PG's log reaches back to its first object, Ceph fills
 a new OSD by log recovery: that OSD is missing from the acting set, or in it from the beginning, and
@@ -48,7 +48,7 @@ class _UncleanPg(NamedTuple):
 
 
 class PgContext(NamedTuple):
-    """What the tracker is told of one PG."""
+    """The tracker's input for one PG."""
 
     pgid: str
     up: Osds

@@ -14,11 +14,11 @@ _MOST_GROWTH = 4.0
 
 
 class PgFigures(NamedTuple):
-    """What only a full reading tells about one PG."""
+    """Figures of one PG that only a full reading has."""
 
     num_objects: int
     omap_bytes: int
-    omap_objects: int   # objects that have omap; -1 where not told
+    omap_objects: int   # objects that have omap; -1 where not known
 
 
 NOTHING = PgFigures(0, 0, -1)

@@ -203,9 +203,9 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "unmeasured-omap-is-moved",
         "before Ceph 18 nothing goes of PGs whose omap has not been measured", (
             Edit(SHARD_INPUTS,
-                 "            if told.is_unknown(record) or (\n"
+                 "            if estimate.is_unknown(record) or (\n"
                  "                    reported_late and is_unmeasured(record, reported_late)):\n",
-                 "            if told.is_unknown(record):\n"),
+                 "            if estimate.is_unknown(record):\n"),
             Edit(SHARD_INPUTS,
                  "        elif not pool.erasure and is_unmeasured(record, reported_late):\n",
                  "        elif False:\n"),),

@@ -48,10 +48,10 @@ def shard_inputs(reading: Reading, pools: Mapping[int, Pool], reported: FrozenSe
         if record.is_unknown:
             unknown[pgid] = reasons.NO_STATISTICS
             continue
-        omap_bytes, told = record.omap_bytes, omap.get(pool.id) if omap else None
-        if told is not None:
-            omap_bytes = told.bytes_of(record)
-            if told.is_unknown(record) or (
+        omap_bytes, estimate = record.omap_bytes, omap.get(pool.id) if omap else None
+        if estimate is not None:
+            omap_bytes = estimate.bytes_of(record)
+            if estimate.is_unknown(record) or (
                     reported_late and is_unmeasured(record, reported_late)):
                 unknown[pgid] = reasons.OMAP_UNMEASURED
         elif not pool.erasure and is_unmeasured(record, reported_late):
