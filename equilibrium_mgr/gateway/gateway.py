@@ -8,6 +8,7 @@ from typing import (Any, Callable, Dict, FrozenSet, List, Mapping, NamedTuple, O
                     Set, Tuple)
 
 from ..plan.model import PgChange
+from ..runtime.checkpoints import Checkpoint
 from ..runtime.time_slice import TimeSlice
 from ..runtime.work_counters import Counts, WorkCounters
 from ..settings import Settings, default_settings
@@ -63,7 +64,8 @@ class Gateway:
 
     def __init__(self, mgr: MgrApi, clock: Callable[[], float],
                  settings: Callable[[], Settings] = default_settings,
-                 monotonic: Callable[[], float] = time.monotonic) -> None:
+                 monotonic: Callable[[], float] = time.monotonic,
+                 checkpoint: Optional[Checkpoint] = None) -> None:
         self._mgr = mgr
         self._settings = settings
         self._clock = clock
@@ -73,13 +75,14 @@ class Gateway:
         self._summaries = SummaryReader(mgr, self._get, self._monitors, clock, self.counters,
                                         self._reports)
         self._lock = threading.Lock()
-        time_slice = TimeSlice()   # all modules share one interpreter
-        self._builder = SnapshotBuilder(time_slice)
-        self._statistics = PgStatistics(time_slice)
+        if checkpoint is None:
+            checkpoint = TimeSlice()   # all modules share one interpreter
+        self._builder = SnapshotBuilder(checkpoint)
+        self._statistics = PgStatistics(checkpoint)
         self._statistics_read_at: Optional[float] = None
         self._statistics_totals: _PoolTotals = {}
         self._measured: Mapping[int, float] = {}
-        self._maps = OsdMapReader(mgr, clock, self._map_settings, self.counters, time_slice)
+        self._maps = OsdMapReader(mgr, clock, self._map_settings, self.counters, checkpoint)
         self._last_reading: Optional[Reading] = None
         self._builtin_was_active = False   # since pop_builtin_was_active
 

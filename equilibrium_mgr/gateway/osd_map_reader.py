@@ -306,7 +306,7 @@ def _at_rest(state: str) -> bool:
 
 
 def _raw_used_rate(osdmap: OsdMapApi, pool: int) -> float:
-    """Raw bytes that a byte in the pool takes, as Ceph computes it: erasure-code plugins have formulas
+    """Raw bytes that a byte in the pool takes, computed by Ceph: erasure-code plugins have formulas
     of their own. Raises _NeedsDump where the pool is gone."""
     try:
         return float(osdmap.pool_raw_used_rate(pool))

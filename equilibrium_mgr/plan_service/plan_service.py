@@ -35,7 +35,7 @@ class Planner(Protocol):
 class PlanService:
     """Hands plans to the background jobs and keeps account of them.
 
-    `clock` returns seconds since the epoch; `monotonic`, seconds that never go back, for time limits.
+    `clock` returns seconds since the epoch; `monotonic` those of time limits, never going back.
     """
 
     def __init__(self, gateway: Gateway, plan_store: PlanStore, jobs: JobRunner,

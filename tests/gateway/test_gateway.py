@@ -1,14 +1,14 @@
 """The gateway: how often it reads the structures of the mgr, and what it does without them."""
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, List, Optional
 
 import pytest
-from tests.gateway.fake_mgr import open_gateway, small
+from tests.gateway.fake_mgr import Clock, FakeMgr, open_gateway, small
 from tests.support.unit_cluster import Cluster, change_of, hosts
 from tests.support.units import GIB
 
-from equilibrium_mgr.gateway.gateway import NotReady
+from equilibrium_mgr.gateway.gateway import Gateway, NotReady
 from equilibrium_mgr.runtime.work_counters import Counts
 
 
@@ -33,15 +33,20 @@ def test_up_sets_are_read_again_only_at_a_new_epoch() -> None:
     assert mgr.calls["map_pool_pgs_up"] == 6    # an unknown change: a second time for the dump
 
 
-def test_large_pools_are_mapped_in_slices(mocker: Any) -> None:
+def test_large_pools_are_mapped_in_slices() -> None:
     cluster = Cluster(hosts(4)).pool(1, size=2).pool(2, size=2)
     for ps in range(1100):
         cluster.pg(f"1.{ps:x}", [ps % 4, (ps + 1) % 4])
     cluster.pg("2.0", [0, 1])
-    gateway, mgr, clock = open_gateway(cluster)
-    pauses = mocker.spy(gateway._maps, "_checkpoint")
-    snapshot = gateway.snapshot()
-    assert 20 <= pauses.call_count <= 60          # the interpreter is given up now and then
+    mgr = FakeMgr(cluster)
+    mapped: List[int] = []   # PGs at each checkpoint
+
+    def checkpoint(_moves: Optional[int] = None) -> bool:
+        mapped.append(mgr.calls.get("pg_to_up_acting_osds", 0))
+        return True
+    snapshot = Gateway(mgr, Clock(), checkpoint=checkpoint).snapshot()
+    gaps = [later - earlier for earlier, later in zip(mapped, mapped[1:])]
+    assert 0 < max(gaps) <= 50          # the interpreter is given up now and then
     assert mgr.calls["pg_to_up_acting_osds"] == 1100 and mgr.calls["map_pool_pgs_up"] == 1
     assert {pgid: list(pg.up) for pgid, pg in snapshot.pgs.items()} == cluster.up
 
