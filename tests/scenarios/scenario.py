@@ -11,7 +11,7 @@
     must status: .*predicted          the same of what `status` says at the end
     pending T2                        a rule of truth that the module breaks here today
     release 16                        Ceph's, 18 unless told otherwise
-    full                              takes more than 2 s of processor: only with `--full`
+    full                              takes long, or another shows the same: only with `--full`
     ---
     hdd: highest 0.870 -> 0.652 …     the outcome, line by line (tests/scenarios/outcome.py)
 
