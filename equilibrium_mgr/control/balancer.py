@@ -7,7 +7,6 @@ summary of the cluster shows to be needed, and batches keep their distance.
 from __future__ import annotations
 
 import logging
-import threading
 from typing import Callable, Optional
 
 from ..execution.dispatcher import UpmapDispatcher
@@ -29,6 +28,7 @@ from .balancing_scope import nothing_to_balance
 from .cluster_guards import ClusterGuards
 from .journal import Journal
 from .plan_executor import PlanExecutor
+from .recovery import Recovery
 from .round_timer import RoundTimer
 from .status import IS_OFF, BalancerStatus, RoundOutcome, StatusPublisher
 
@@ -61,8 +61,8 @@ class Balancer:
                                       self._journal, self._timer, settings, clock, wake)
         self._publisher = StatusPublisher(self._slot, self.observer, self.dispatcher,
                                           self._journal, clock, log)
-        self._recovering = threading.Lock()
-        self._recovered = False
+        self._recovery = Recovery(self._journal, self.dispatcher, plan_store, self._slot,
+                                  self._executor, clock, log)
         self._stops = 0                 # ExecutionSlot.stops when the round began
         self._was_guarded = False       # whether a guard stopped the last round
         self._waits_for_time = False    # whether the last decision named the seconds to wait
@@ -98,7 +98,7 @@ class Balancer:
 
         Waits for the key-value store, as `off` does: a successor goes on with what was answered to.
         """
-        self._recover_once()
+        self._recovery.recover_once(self._settings().sleep_interval)
         if self._slot.plan_name() is not None:
             return False
         # before a round can see the plan: it would drop what belongs to a stopped pool
@@ -131,7 +131,7 @@ class Balancer:
         Waits for the key-value store, which is a commit of the monitors, and for nothing else: an
         `off` that is not on disk could be undone by a failover.
         """
-        self._recover_once()
+        self._recovery.recover_once(self._settings().sleep_interval)
         self._automatic.reset()
         self.dispatcher.rejected = {}
         execution = self._slot.stop(STOPPED)
@@ -162,7 +162,7 @@ class Balancer:
     def round(self) -> float:
         """One round; returns the seconds until the next is due."""
         settings = self._settings()
-        self._recover_once()
+        self._recovery.recover_once(settings.sleep_interval)
         self._stops = self._slot.stops
         self._journal.record_execution(self._slot.plan_name, self._clock())
         try:
@@ -343,33 +343,6 @@ class Balancer:
         if not settings.active:
             return RoundOutcome(OFF, f"plan '{execution.name}' is {ending.outcome}")
         return self._act(snapshot, settings)
-
-    # -- recovery ------------------------------------------------------------------------------
-
-    def _recover_once(self) -> None:
-        """Takes over from the last mgr, and goes on with the plan that it was executing."""
-        with self._recovering:
-            if not self._recovered:
-                self._recovered = True
-                self._recover()
-
-    def _recover(self) -> None:
-        found = self._journal.recover(self.dispatcher.cooldown, self._clock(),
-                                      self._settings().sleep_interval)
-        self.dispatcher.restore(found.rejected, found.sending, found.corrections)
-        if found.plan is None:
-            return
-        try:
-            plan = self._plan_store.get(found.plan)
-        except (ValueError, KeyError) as error:  # BadPlan is a ValueError
-            self._log.warning("cannot go on with the execution of a plan: %s", error)
-            self._journal.end("given up: its plan is lost", self._clock(), None)
-            return
-        execution = Execution(found.plan, plan.changes, self._clock())
-        if self._journal.episode is not None:
-            self._executor.set_recorded(execution)
-        if self._slot.start(execution, self._slot.stops):
-            self._log.info("going on with the execution of plan %s", found.plan)
 
 
 def _is_automatic(execution: Optional[Execution]) -> bool:

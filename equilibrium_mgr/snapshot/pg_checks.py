@@ -80,7 +80,7 @@ def omap_on_small_osd(shard: ShardInput, up: Sequence[int], osds: Mapping[int, O
                       nearfull_ratio: float) -> Optional[str]:
     """For a PG on a small OSD; None where one of its OSDs is above nearfull."""
     if not is_much_omap(shard.omap_bytes, shard.data_bytes) or any(
-            osd in osds and osds[osd].used_bytes > nearfull_ratio * osds[osd].size_bytes
+            osd in osds and osds[osd].exceeds(nearfull_ratio)
             for osd in up):
         return None
     return reasons.OMAP_ON_SMALL_OSD

@@ -39,7 +39,7 @@ def test_execute_is_not_lost_to_an_automatic_plan() -> None:
 
 @pytest.mark.parametrize("switched_on", [True, False])
 def test_builtin_balancer_is_noticed_in_the_next_round(switched_on: bool) -> None:
-    """Switching it makes no osdmap epoch, so a glance at the epoch alone would miss it."""
+    """Switching it makes no osdmap epoch, so the epoch alone would not tell."""
     harness = Harness(uneven(), active=True)
     harness.gateway.builtin = not switched_on
     harness.balancer.request_observation()

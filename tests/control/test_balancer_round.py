@@ -67,7 +67,7 @@ def test_throttled_by_the_misplaced_limit() -> None:
     assert harness.round(60) == "moving" and len(harness.gateway.sent) == 4
 
 
-def test_ledger_holds_the_budget_where_ceph_has_not_noticed() -> None:
+def test_pending_moves_hold_the_budget_where_ceph_has_not_noticed() -> None:
     """Right after the upmap acting still equals up and nothing is misplaced by pg_status."""
     harness = Harness(uneven())
     harness.gateway.ratio = 0.27
@@ -79,7 +79,7 @@ def test_ledger_holds_the_budget_where_ceph_has_not_noticed() -> None:
     assert harness.balancer.status.view.misplaced_ratio == 0.25
 
 
-def test_ledger_counts_what_pgs_hold_now() -> None:
+def test_pending_moves_count_what_pgs_hold_now() -> None:
     """The plan is old: it saw one object per PG where there are ten by now."""
     harness = Harness(uneven())
     harness.gateway.ratio = 0.27

@@ -59,7 +59,7 @@ def test_outside_the_window() -> None:
     for _ in range(8):
         harness.now += 60
         harness.balancer.round()
-    assert harness.gateway.full_readings == full_readings       # a glance is enough until it opens
+    assert harness.gateway.full_readings == full_readings       # a summary is enough until it opens
     harness.now = 1500.0
     harness.balancer.round()
     assert harness.balancer.state == "planning" and harness.jobs.run() == 1

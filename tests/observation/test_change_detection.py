@@ -14,7 +14,7 @@ def test_nothing_is_read_while_nothing_happens() -> None:
     assert harness.balancer.state == "balanced" and harness.gateway.full_readings == full_readings
 
 
-def test_glance_waits_for_budget_to_become_free() -> None:
+def test_summary_is_enough_until_budget_becomes_free() -> None:
     harness = Harness(uneven())
     harness.gateway.ratio = 0.25
     harness.gateway.cluster.pg_status = {"misplaced_objects": 30, "misplaced_total": 120}

@@ -1,4 +1,4 @@
-"""Stand-ins for the mgr's services, plain enough to be read at a glance."""
+"""Stand-ins for the mgr's services."""
 from __future__ import annotations
 
 import logging
@@ -246,7 +246,7 @@ class Harness:
         return self.round()
 
     def round(self, seconds: float = 0.0) -> str:
-        """One round after a pause; returns the state. Looks in full, as after a wake-up."""
+        """One round, so many seconds later, that observes the whole cluster; returns the state."""
         self.now += seconds
         self.balancer.require_observation()
         self.balancer.round()
