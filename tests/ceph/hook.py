@@ -11,11 +11,13 @@ import time
 from pathlib import Path
 from typing import Any, Callable
 
-from . import jobs, plan_store  # type: ignore  # those of the package it is copied into
+# those of the package that this file is copied into
+from .plan import store  # type: ignore
+from .runtime import job_thread  # type: ignore
 
 HERE = Path(__file__).resolve().parent
-_submit = jobs.JobThread.submit
-_put = plan_store.PlanStore.put
+_submit = job_thread.JobThread.submit
+_put = store.PlanStore.put
 
 
 def _number(name: str) -> float:
@@ -25,7 +27,7 @@ def _number(name: str) -> float:
         return 0.0
 
 
-def _slowed(self: jobs.JobThread, name: str, job: Callable[[], None]) -> None:
+def _slowed(self: job_thread.JobThread, name: str, job: Callable[[], None]) -> None:
     def run() -> None:
         until = time.monotonic() + _number("slow.seconds")
         while time.monotonic() < until:
@@ -34,7 +36,7 @@ def _slowed(self: jobs.JobThread, name: str, job: Callable[[], None]) -> None:
     _submit(self, name, run)
 
 
-def _grown(self: plan_store.PlanStore, name: str, plan: Any, created_at: float) -> Any:
+def _grown(self: store.PlanStore, name: str, plan: Any, created_at: float) -> Any:
     wanted = int(_number("grow.moves"))
     if wanted:
         noise = random.Random(0)  # digits that do not compress away
@@ -44,5 +46,5 @@ def _grown(self: plan_store.PlanStore, name: str, plan: Any, created_at: float) 
     return _put(self, name, plan, created_at)
 
 
-jobs.JobThread.submit = _slowed
-plan_store.PlanStore.put = _grown
+job_thread.JobThread.submit = _slowed
+store.PlanStore.put = _grown

@@ -195,8 +195,8 @@ def planning(mgr: Any) -> Work:
             if not going_on():
                 service.stop()
                 return
-            if service.failure(""):
-                raise RuntimeError(service.failure(""))
+            if service.last_failure(""):
+                raise RuntimeError(service.last_failure(""))
     return work
 
 
