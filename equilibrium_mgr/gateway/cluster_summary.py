@@ -55,11 +55,6 @@ class ClusterSummary(NamedTuple):
     min_compat_client: Optional[str] = None   # as the flags
     stale_osds: FrozenSet[int] = frozenset()  # up and in, but silent for too long
 
-    @property
-    def misplaced_ratio(self) -> float:
-        """Misplaced copies as a ratio of all copies, as `ceph status` shows it."""
-        return self.misplaced_copies / self.object_copies if self.object_copies else 0.0
-
 
 class SummaryReading(NamedTuple):
     """The mgr's own structures, as `get` returns them."""
