@@ -58,7 +58,8 @@ class Balancer:
         self._guards = ClusterGuards(gateway, clock)
         self._journal = Journal(kv, log)
         self._executor = PlanExecutor(self._slot, self.dispatcher, self.observer, self._guards,
-                                      self._journal, self._timer, settings, clock, wake)
+                                      self._journal, self._timer, settings, clock, wake,
+                                      self.publish)
         self._publisher = StatusPublisher(self._slot, self.observer, self.dispatcher,
                                           self._journal, clock, log)
         self._recovery = Recovery(self._journal, self.dispatcher, plan_store, self._slot,

@@ -29,12 +29,12 @@ class Ending(NamedTuple):
 
 
 class PlanExecutor:
-    """Used by the serve thread. `wake` starts a round at once."""
+    """Used by the serve thread. `wake` starts a round at once, `publish` publishes the status."""
 
     def __init__(self, slot: ExecutionSlot, dispatcher: UpmapDispatcher,
                  observer: ClusterObserver, guards: ClusterGuards, journal: Journal,
                  timer: RoundTimer, settings: Callable[[], Settings], clock: Callable[[], float],
-                 wake: Callable[[], None]) -> None:
+                 wake: Callable[[], None], publish: Callable[[], None]) -> None:
         self._slot = slot
         self._dispatcher = dispatcher
         self._observer = observer
@@ -44,6 +44,7 @@ class PlanExecutor:
         self._settings = settings
         self._clock = clock
         self._wake = wake
+        self._publish = publish
         self._recorded: Optional[Execution] = None   # what the present episode counts
 
     def record(self, execution: Execution, why: str) -> None:
@@ -122,7 +123,8 @@ class PlanExecutor:
         self._journal.store_sending(decision.send, self._dispatcher.cooldown, self._clock())
         self._timer.batch_sent(settings.sleep_interval)   # whatever the answers
         sent = self._dispatcher.send(execution, decision.send, before,
-                                     lambda execution: self._permit(execution, settings))
+                                     lambda execution: self._permit(execution, settings),
+                                     self._publish_unseen)
         if sent is None:  # a successor must not take them for sent
             self._journal.store_sending([], self._dispatcher.cooldown, self._clock())
             return self._not_permitted()
@@ -131,6 +133,11 @@ class PlanExecutor:
         self._guards.builtin_grace.accept(sent.snapshot.upmap_items)
         self._observer.update_view(sent.snapshot, settings, same_bounds=True)
         return RoundOutcome(MOVING, execution.progress(decision))
+
+    def _publish_unseen(self) -> None:
+        """A batch counts as misplaced for commands as soon as it is submitted."""
+        self._observer.count_unseen()
+        self._publish()
 
     def _wait_before_sending(self, execution: Execution,
                              decision: Decision) -> Optional[RoundOutcome]:

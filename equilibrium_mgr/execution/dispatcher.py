@@ -194,12 +194,14 @@ class UpmapDispatcher:
     # -- sending -------------------------------------------------------------------------------
 
     def send(self, execution: Execution, batch: Sequence[PgChange], before: Snapshot,
-             permit: Callable[[Execution], ContextManager[bool]]) -> Optional[SentBatch]:
+             permit: Callable[[Execution], ContextManager[bool]],
+             on_submitted: Callable[[], None]) -> Optional[SentBatch]:
         """Sends the batch and reads the map again, which alone tells what came of it.
 
         What has moved since `before` was read waits for the next round. None where sending was not
         permitted any more: the permit is held while the batch is handed over, not while a monitor
-        is waited for. Raises NotReady.
+        is waited for. `on_submitted` is called before the answers are waited for, which takes up to
+        _SEND_TIMEOUT_SECONDS. Raises NotReady.
         """
         batch = self._gateway.without_remapped(batch, before)
         if not batch or self._is_out_of_date(batch, before):
@@ -211,6 +213,7 @@ class UpmapDispatcher:
             for change in batch:  # whatever happens from here on, the budget knows of it
                 self.pending.add(change, before, now)
             handed_over = self._gateway.submit_upmaps(batch)
+        on_submitted()
         try:
             answers = self._gateway.collect_replies(handed_over, _SEND_TIMEOUT_SECONDS)
             snapshot = self._gateway.snapshot()

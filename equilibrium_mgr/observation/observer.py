@@ -87,6 +87,12 @@ class ClusterObserver:
         self.view = make_view(snapshot, bounds, self._pending,
                               self.max_misplaced_ratio(snapshot, settings), self.builtin_active)
 
+    def count_unseen(self) -> None:
+        """Adds to the view's misplaced copies what has been submitted since it was made."""
+        if self.view is not None:
+            self.view = with_misplaced(self.view, self.view.snapshot.misplaced_copies,
+                                       self._pending.unseen_copies(self.view.snapshot))
+
     def await_arrivals(self, snapshot: Snapshot, settings: Settings) -> None:
         """Until enough of what is misplaced has arrived, rounds need summaries only."""
         self.change_detector.await_arrivals(snapshot, self.max_misplaced_ratio(snapshot, settings))
