@@ -11,7 +11,7 @@ from .console.demo_run import run_demo
 from .console.session import Session
 from .errors import StubError, error_name
 from .garbage_collection import collect_less_often
-from .mgr.install import RELEASES
+from .mgr.install import SIMULATED_RELEASES
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -20,7 +20,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Runs equilibrium on a simulated cluster. Without a command: the demo.")
     parser.add_argument("--state", metavar="FILE",
                         help="cluster state (JSON, plain or xz); default: the demo cluster")
-    parser.add_argument("--release", type=int, choices=sorted(RELEASES), default=18,
+    parser.add_argument("--release", type=int, choices=sorted(SIMULATED_RELEASES), default=18,
                         help="the Ceph release to play (default: 18)")
     parser.add_argument("--seed", type=int, default=0, help="seed of all randomness (default: 0)")
     parser.add_argument("-c", metavar="LINE", dest="lines", action="append", default=[],

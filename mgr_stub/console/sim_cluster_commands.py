@@ -9,15 +9,8 @@ from ..errors import invalid
 from ..events import cluster_events, omap_events, osd_events, pool_events
 from ..simulation.simulation import Simulation
 from .sim_arguments import (
-    exact_words,
-    parse_number,
-    parse_osd,
-    parse_rate,
-    parse_ratio,
-    parse_size,
-    parse_whole,
-    split_options,
-)
+    exact_words, parse_number, parse_osd, parse_rate, parse_ratio, parse_size, parse_whole,
+    split_options)
 
 Command = Callable[[Simulation, List[str]], str]
 

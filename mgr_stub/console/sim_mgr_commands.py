@@ -10,13 +10,7 @@ from ..events import cluster_events
 from ..host.module_host import ModuleHost
 from ..mgr.mgr_process import CALLS, call_point
 from .sim_arguments import (
-    exact_words,
-    parse_jump,
-    parse_osd,
-    parse_ratio,
-    parse_whole,
-    split_options,
-)
+    exact_words, parse_jump, parse_osd, parse_ratio, parse_whole, split_options)
 
 Command = Callable[[ModuleHost, List[str]], str]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any, Dict, Mapping, Sequence
 
-from ..osdmap.osd_map import RELEASES
+from ..osdmap.osd_map import RELEASE_NAMES
 
 #: Keys of every OSD's metadata.
 _OSD_KEYS = (
@@ -55,7 +55,7 @@ def mgr_map(name: str, release: int, modules: Sequence[str],
         "active_mgr_features": 0, "available": True, "standbys": [], "modules": list(modules),
         "available_modules": [], "services": {}, "last_failure_osd_epoch": 0,
         "always_on_modules": {
-            known: list(always_on) for known in RELEASES[_first_release(release) - 1:release]},
+            known: list(always_on) for known in RELEASE_NAMES[_first_release(release) - 1:release]},
         "active_clients": [{"name": "devicehealth", **_ADDRESSES}],
         "active_addr": "127.0.0.1:6800", "active_change": "2026-01-01T00:00:00.000000+0000"}
     if release >= 20:

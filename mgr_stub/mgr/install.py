@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Tuple
 
 #: Supported releases: {major: (version, name)}.
-RELEASES = {
+SIMULATED_RELEASES = {
     16: ("16.2.15", "pacific"),
     18: ("18.2.7", "reef"),
     20: ("20.2.4", "tentacle"),
@@ -26,8 +26,8 @@ def install(release: int, packages: Tuple[str, ...] = ("equilibrium_mgr",)) -> M
     If the other style was installed, the named packages are removed from `sys.modules`, since they
     were imported with it.
     """
-    if release not in RELEASES:
-        known = ", ".join(str(number) for number in RELEASES)
+    if release not in SIMULATED_RELEASES:
+        known = ", ".join(str(number) for number in SIMULATED_RELEASES)
         raise ValueError(f"release {release} is none of {known}")
     wanted = importlib.import_module(f"{__package__}.{style_of(release)}")
     present = sys.modules.get("mgr_module")

@@ -16,7 +16,7 @@ from ..simulation.simulation import Simulation
 from .api import CommandResult
 from .builtin_balancer import BuiltinBalancer
 from .daemon_metadata import health, mgr_map, osd_metadata
-from .install import RELEASES
+from .install import SIMULATED_RELEASES
 from .mgr_process import MgrProcess
 from .mon_queries import answer_to
 from .osd_map_api import OSDMap
@@ -38,7 +38,7 @@ class Mgr:
         self.store = StoreCache(simulation.store, module_name)
         self.process = MgrProcess()
         self.release = simulation.cluster.release
-        number, self.release_name = RELEASES[self.release]
+        number, self.release_name = SIMULATED_RELEASES[self.release]
         self.version = f"ceph version {number} (simulated) {self.release_name} (stable)"
         self.balancer = BuiltinBalancer(simulation.config, self.release, self.module_option)
         #: Its maps at the moment the connection to the monitors was lost; None while connected.
@@ -109,7 +109,7 @@ class Mgr:
 
     def _osd_metadata(self) -> Dict[str, Dict[str, str]]:
         classes = self.cluster.crush.classes
-        version = RELEASES[self.release][0]
+        version = SIMULATED_RELEASES[self.release][0]
         return {str(osd): osd_metadata(self.cluster.crush.host_of(osd) or "",
                                        classes.get(osd, "hdd") == "hdd", self.release, version,
                                        self.release_name)

@@ -14,7 +14,7 @@ from ..crush.constants import NONE
 from ..errors import Answer, StubError, invalid
 from ..osdmap import upmap
 from ..osdmap.map_change import MapChange
-from ..osdmap.osd_map import RELEASES
+from ..osdmap.osd_map import RELEASE_NAMES
 from ..osdmap.pool_entry import parent_of, pg_nums
 from ..osdmap.upmap import Items
 from . import pg_upmap
@@ -229,7 +229,8 @@ class Monitor:
     def _checked_pg(self, command: Dict[str, Any]) -> str:
         osdmap = self.cluster.map
         release = osdmap.min_compat_client
-        if release in RELEASES and RELEASES.index(release) < RELEASES.index("luminous"):
+        order = RELEASE_NAMES.index
+        if release in RELEASE_NAMES and order(release) < order("luminous"):
             raise StubError(errno.EPERM, (
                 f"min_compat_client {release} < luminous, which is required for pg-upmap. Try "
                 "'ceph osd set-require-min-compat-client luminous' before using the new interface"))
@@ -285,7 +286,7 @@ class Monitor:
 
     def _set_min_compat_client(self, command: Dict[str, Any], change: MapChange) -> str:
         version = str(command.get("version", ""))
-        if version not in RELEASES:
+        if version not in RELEASE_NAMES:
             raise invalid(f"version {version} is not recognized")
         change.min_compat_client = version
         return f"set require_min_compat_client to {version}"

@@ -15,7 +15,7 @@ from .upmap import Items, Mapping
 ERASURE = 3
 
 #: Release names by number, as `require_min_compat_client` and `require_osd_release` use them.
-RELEASES = ("argonaut", "bobtail", "cuttlefish", "dumpling", "emperor", "firefly", "giant",
+RELEASE_NAMES = ("argonaut", "bobtail", "cuttlefish", "dumpling", "emperor", "firefly", "giant",
             "hammer", "infernalis", "jewel", "kraken", "luminous", "mimic", "nautilus", "octopus",
             "pacific", "quincy", "reef", "squid", "tentacle")
 

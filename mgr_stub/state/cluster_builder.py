@@ -20,7 +20,7 @@ from ..cluster.usage import OsdUsage, PoolUsage, metadata_per_object
 from ..crush.constants import WEIGHT_ONE
 from ..errors import invalid
 from ..osdmap.crush_map import CrushMap
-from ..osdmap.osd_map import RELEASES, OsdMap, is_erasure
+from ..osdmap.osd_map import RELEASE_NAMES, OsdMap, is_erasure
 from ..osdmap.primaries import in_shard_order, nonprimary_shards
 from ..osdmap.upmap import Items, Mapping, apply_items, invert_items
 from ..simulation.statistics import no_statistics
@@ -58,7 +58,7 @@ def build_cluster(state: Dict[str, Any], release: int, name: str = "state file")
 def _build(state: Dict[str, Any], release: int) -> Cluster:
     pg_map = state["pg_dump"]["pg_map"]
     osdmap = _osdmap(state["osd_dump"], pg_map["pg_stats"])
-    osdmap.rest["require_osd_release"] = RELEASES[release - 1]   # as after an upgrade
+    osdmap.rest["require_osd_release"] = RELEASE_NAMES[release - 1]   # as after an upgrade
     pgs = _pgs(pg_map["pg_stats"], osdmap)
     usage = {int(r["osd"]): OsdUsage(_with_statfs(r)) for r in pg_map["osd_stats"]}
     for osd in osdmap.osds:

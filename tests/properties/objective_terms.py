@@ -22,7 +22,7 @@ def objective(costs: CostModel, price: float) -> float:
     placement, weights = costs.placement, costs.weights
     total = 0.0
     for osd, size in enumerate(placement.size_bytes):
-        over = placement.used_bytes[osd] / size - costs.target_utilization[osd]
+        over = placement.used_bytes[osd] / size - costs.bound_utilization[osd]
         total += size * over ** 2 * (1.0 if over > 0.0 else weights.underfull_weight)
     for group in placement.groups:
         for osd in group.osds:

@@ -32,7 +32,7 @@ class Descent:
 
     def run(self, price: float, checkpoint: Checkpoint) -> bool:
         """Moves at this price until no OSD has a move that gains; False if asked to end before."""
-        placement, target = self._placement, self._costs.target_utilization
+        placement, target = self._placement, self._costs.bound_utilization
         used, size = placement.used_bytes, placement.size_bytes
         heap = [(target[i] - used[i] / size[i], i) for i in range(len(used))
                 if placement.shards[i] and placement.is_source[i]]

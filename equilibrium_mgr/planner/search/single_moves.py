@@ -123,7 +123,7 @@ class SingleMoves:
         if first == source and len(entries) > 1:
             first = entries[1][1]
         over = (placement.used_bytes[source] / placement.size_bytes[source]
-                - costs.target_utilization[source])
+                - costs.bound_utilization[source])
         rate = 2.0 * over * (1.0 if over > 0.0 else costs.weights.underfull_weight)
         least = min(shards[0][0] for shards in lists if shards)
         mean = max(1.0, placement.groups[group].mean_shard_bytes)
@@ -187,7 +187,7 @@ class SingleMoves:
         """
         placement, costs = self._placement, self._costs
         used, size, wanted = (
-            placement.used_bytes, placement.size_bytes, costs.target_utilization)
+            placement.used_bytes, placement.size_bytes, costs.bound_utilization)
         middle = (least + largest) // 2
         gain = costs.utilization_gain(source, target, middle) - price * middle
         below = costs.weights.underfull_weight
@@ -207,8 +207,8 @@ class SingleMoves:
         used_b = placement.used_bytes[target]
         ends = _Ends(
             placement.used_bytes[source], placement.size_bytes[source],
-            costs.target_utilization[source], used_b, placement.size_bytes[target],
-            costs.target_utilization[target],
+            costs.bound_utilization[source], used_b, placement.size_bytes[target],
+            costs.bound_utilization[target],
             costs.utilization_cost(source, placement.used_bytes[source])
             + costs.utilization_cost(target, used_b) + counts)
         any_gains = False

@@ -16,16 +16,16 @@ NOISE = 1.0
 class CostModel:
     """Costs in bytes × utilization, as in planner/objective.py. All sequences are by OSD index.
 
-    `target_utilization` is the lowest utilization that the fullest OSD of the set can have, `free`
+    `bound_utilization` is the lowest utilization that the fullest OSD of the set can have, `free`
     the bytes that are free on the OSD then, `typical` the bytes of a typical shard of its set.
     """
 
     def __init__(self, placement: PlacementState, weights: Weights,
-                 target_utilization: Sequence[float], free: Sequence[float],
+                 bound_utilization: Sequence[float], free: Sequence[float],
                  typical: Sequence[float], checkpoint: Checkpoint) -> None:
         self.placement = placement
         self.weights = weights
-        self.target_utilization = target_utilization
+        self.bound_utilization = bound_utilization
         self.move_cost: List[float] = [weights.move_cost * t for t in typical]
         #: group → weight of its pool, 0 to 1
         self.pool_weights: List[float] = _pool_weights(placement)
@@ -49,7 +49,7 @@ class CostModel:
     def utilization_cost(self, osd: int, used: float) -> float:
         """The utilization term of an OSD that holds `used` bytes."""
         size = self.placement.size_bytes[osd]
-        over = used / size - self.target_utilization[osd]
+        over = used / size - self.bound_utilization[osd]
         return size * over * over * (1.0 if over > 0.0 else self.weights.underfull_weight)
 
     def count_cost(self, group: int, osd: int, count: int) -> float:
