@@ -5,13 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, List
 
 from .api import (
-    CommandResult,
-    HandleCommandResult,
-    MgrModuleApi,
-    MonCommandFailed,
-    NotifyType,
-    Option,
-)
+    CommandResult, HandleCommandResult, MgrModuleApi, MonCommandFailed, NotifyType, Option)
 from .handlers import CommandDecorator, Handler
 from .osd_map_api import CRUSHMap, OSDMap
 

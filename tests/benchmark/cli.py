@@ -13,9 +13,9 @@ from typing import Any, Dict, List, Optional, Sequence
 
 from . import osdmaptool, report
 from .clusters import Source, find_sources
+from .made.scale import OSDS, measure_scale
 from .measure import Job, measure
 from .options import plan_options
-from .scale import OSDS, measure_scale
 from .week import SPAN, measure_week
 
 _HERE = Path(__file__).resolve().parent

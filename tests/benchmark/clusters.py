@@ -10,9 +10,9 @@ from mgr_stub.console.session import Session
 from mgr_stub.demo import DEMO_STATE
 
 from equilibrium_mgr.snapshot.model import Snapshot
-from tests.support.unit_cluster import Cluster
+from tests.support.clusters.unit_cluster import Cluster
 
-from .shapes import BYTES_PER_OBJECT, FIXED_BYTES, SHAPES, make_cluster
+from .made.shapes import BYTES_PER_OBJECT, FIXED_BYTES, SHAPES, make_cluster
 
 DEMO, MADE, GIVEN = "demo", "made", "given"
 STATE_NAME = "state.json.xz"

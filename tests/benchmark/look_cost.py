@@ -22,7 +22,7 @@ from mgr_stub.mgr.install import install  # noqa: E402
 
 install(18)
 
-from tests.benchmark.scale import large_reading  # noqa: E402
+from tests.benchmark.made.scale import large_reading  # noqa: E402
 
 from equilibrium_mgr.execution.pending_moves import PendingMoves  # noqa: E402
 from equilibrium_mgr.gateway.gateway import Gateway  # noqa: E402

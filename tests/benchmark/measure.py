@@ -16,9 +16,9 @@ from equilibrium_mgr.snapshot.model import Snapshot, UpmapItems
 
 from . import osdmaptool
 from .clusters import Source
+from .made.scale import peak_bytes
 from .options import plan_options
 from .peers import read_bound, read_peers
-from .scale import peak_bytes
 from .scoring import Score, changed_items, data_pools, score
 
 _REPOSITORY = Path(__file__).resolve().parents[2]

@@ -8,12 +8,12 @@ from typing import Any, Dict
 import pytest
 
 from tests.benchmark.clusters import MADE, Source, find_sources, state_of
+from tests.benchmark.made.scale import large_reading
+from tests.benchmark.made.shapes import HIGHEST_FILL, SHAPES, make_cluster
 from tests.benchmark.peers import Peer, best_jj, read_peers
 from tests.benchmark.report import cluster_table, markdown_table
-from tests.benchmark.scale import large_reading
 from tests.benchmark.scoring import changed_items, data_pools, score
-from tests.benchmark.shapes import HIGHEST_FILL, SHAPES, make_cluster
-from tests.support.unit_cluster import Cluster, hosts
+from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.units import GIB, MIB
 
 from mgr_stub.console.session import Session

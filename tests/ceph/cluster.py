@@ -17,8 +17,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Tuple
 
-from .ceph_conf import CONF
 from .daemons import Agent, Answer, ClusterError, Processes, wait_for
+from .harness.ceph_conf import CONF
 from .release import Release
 
 HERE = Path(__file__).resolve().parent
@@ -94,7 +94,7 @@ class DaemonCluster:
             fsid=self.fsid, port=self.port, work=self.work, block=GIB)
             + "".join(f"{name} = {value}\n" for name, value in self.osd_options.items()))
         (self.work / "crash").mkdir()
-        shutil.copy(HERE / "agent.py", self.work)
+        shutil.copy(HERE / "harness" / "agent.py", self.work)
         self._fill_module_folder(self.work / "modules")
 
     def _fill_module_folder(self, folder: Path) -> None:

@@ -15,9 +15,9 @@ from typing import Any, Callable, Dict, Iterator, List, Optional
 
 import pytest
 
-from . import workload
 from .cluster import DaemonCluster
-from .commands import ready_plan
+from .harness import workload
+from .harness.commands import ready_plan
 from .release import EXIT_UNAVAILABLE, RELEASES, ReleaseUnavailable
 
 PACKAGE = Path(__file__).resolve().parents[2] / "equilibrium_mgr"

@@ -7,10 +7,10 @@ from typing import Callable
 
 import pytest
 
-from . import workload
 from .cluster import DaemonCluster
-from .commands import equilibrium, status
 from .daemons import wait_for
+from .harness import workload
+from .harness.commands import equilibrium, status
 
 AUTOMATIC_SECONDS = 300
 

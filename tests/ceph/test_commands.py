@@ -8,10 +8,10 @@ from typing import Any, Dict
 
 import pytest
 
-from . import workload
 from .cluster import DaemonCluster
-from .commands import assert_refused, equilibrium, equilibrium_json, ready_plan, status
 from .daemons import wait_for
+from .harness import workload
+from .harness.commands import assert_refused, equilibrium, equilibrium_json, ready_plan, status
 
 pytestmark = pytest.mark.releases(16)
 

@@ -9,14 +9,14 @@ from typing import Callable, Dict, Iterator, List, Set
 
 import pytest
 
-from . import workload
 from .cluster import DaemonCluster
-from .commands import equilibrium, status
 from .conftest import MAX_MISPLACED, SLEEP_INTERVAL
 from .daemons import wait_for
-from .map_history import to_clean
-from .story import Story, illegal_placements
-from .watcher import PERIOD_SECONDS, Sample
+from .harness import workload
+from .harness.commands import equilibrium, status
+from .harness.map_history import to_clean
+from .harness.story import Story, illegal_placements
+from .harness.watcher import PERIOD_SECONDS, Sample
 
 #: Four minutes each: on the other releases with --ceph-every.
 pytestmark = pytest.mark.releases(16)

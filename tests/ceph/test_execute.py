@@ -7,11 +7,11 @@ from typing import Any, Callable, Dict, List, NamedTuple
 
 import pytest
 
-from . import workload
 from .cluster import DaemonCluster
-from .commands import equilibrium, equilibrium_json, ready_plan, status
 from .conftest import MAX_MISPLACED
 from .daemons import wait_for
+from .harness import workload
+from .harness.commands import equilibrium, equilibrium_json, ready_plan, status
 
 HIGHEST_TOLERANCE = 0.01
 """The real highest utilization may differ from the predicted by this much.

@@ -6,8 +6,8 @@ import json
 from typing import Callable, Dict
 
 from .cluster import DaemonCluster
-from .commands import equilibrium, equilibrium_json, hooked, ready_plan, wait_ready
 from .daemons import wait_for
+from .harness.commands import equilibrium, equilibrium_json, hooked, ready_plan, wait_ready
 
 VALUE_LIMIT = 60_000
 MONITOR_LIMIT = 65_536

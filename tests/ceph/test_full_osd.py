@@ -7,10 +7,10 @@ from typing import Any, Callable, Dict, Iterator, List
 
 import pytest
 
-from . import workload
 from .cluster import DaemonCluster
-from .commands import equilibrium, status
 from .daemons import ClusterError, wait_for
+from .harness import workload
+from .harness.commands import equilibrium, status
 
 pytestmark = [pytest.mark.releases(20), pytest.mark.long]
 

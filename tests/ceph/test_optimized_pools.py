@@ -6,10 +6,10 @@ from typing import Callable, Iterator
 
 import pytest
 
-from . import workload
 from .cluster import DaemonCluster
-from .commands import equilibrium, execute, ready_plan, status
 from .daemons import wait_for
+from .harness import workload
+from .harness.commands import equilibrium, execute, ready_plan, status
 
 pytestmark = pytest.mark.releases(20)
 

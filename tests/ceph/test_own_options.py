@@ -7,10 +7,10 @@ from typing import Any, Callable
 
 import pytest
 
-from . import workload
 from .cluster import DaemonCluster
-from .commands import execute, ready_plan, status
 from .daemons import wait_for
+from .harness import workload
+from .harness.commands import execute, ready_plan, status
 
 pytestmark = pytest.mark.releases(16, 20)
 

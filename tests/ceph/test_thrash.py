@@ -11,16 +11,16 @@ from typing import Callable, Dict, Iterator, List
 
 import pytest
 
-from . import workload
-from .client_load import ClientLoad
 from .cluster import HOSTS, DaemonCluster
-from .commands import equilibrium, status
 from .conftest import MAX_MISPLACED
 from .daemons import ClusterError, wait_for
-from .map_history import Batch, MapHistory, to_clean, to_clean_at
-from .story import illegal_placements
-from .thrash import Thrasher, resident_kib, wait_settled
-from .watcher import Sample, Watcher
+from .harness import workload
+from .harness.client_load import ClientLoad
+from .harness.commands import equilibrium, status
+from .harness.map_history import Batch, MapHistory, to_clean, to_clean_at
+from .harness.story import illegal_placements
+from .harness.thrash import Thrasher, resident_kib, wait_settled
+from .harness.watcher import Sample, Watcher
 
 pytestmark = pytest.mark.releases(16, 20)
 

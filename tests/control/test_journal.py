@@ -6,8 +6,8 @@ import logging
 from typing import Any, Dict, List, Optional
 
 import pytest
+from tests.support.clusters.unit_cluster import change_of
 from tests.support.fakes import KeyValueStore
-from tests.support.unit_cluster import change_of
 
 from equilibrium_mgr.control.episode import Episode, episode_from_dict
 from equilibrium_mgr.control.history import MOST_ENTRIES, History

@@ -5,7 +5,7 @@ import random
 from typing import Any, Callable, Optional
 
 import pytest
-from tests.support.unit_cluster import Cluster, hosts
+from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.units import GIB, MIB
 
 from equilibrium_mgr.control.plan_validity import (

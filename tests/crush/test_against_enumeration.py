@@ -6,7 +6,7 @@ from itertools import combinations, permutations
 from typing import Any, Dict, FrozenSet, Iterator, List, Set, Tuple
 
 import pytest
-from tests.support.crush_maps import crush_map
+from tests.support.clusters.crush_maps import crush_map
 from tests.support.strict_crush import monitor_keeps, possible_up_sets
 
 from equilibrium_mgr.crush.hierarchy import CrushHierarchy

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, List
 
-from tests.support.crush_maps import crush_map
-from tests.support.unit_cluster import hosts
+from tests.support.clusters.crush_maps import crush_map
+from tests.support.clusters.unit_cluster import hosts
 
 from equilibrium_mgr.crush.hierarchy import CrushHierarchy
 

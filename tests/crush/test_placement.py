@@ -4,8 +4,8 @@ from __future__ import annotations
 from typing import Any, Dict, List, Sequence
 
 import pytest
-from tests.support.crush_maps import crush_map
-from tests.support.unit_cluster import NONE, hosts
+from tests.support.clusters.crush_maps import crush_map
+from tests.support.clusters.unit_cluster import NONE, hosts
 
 from equilibrium_mgr.crush.hierarchy import CrushHierarchy
 from equilibrium_mgr.crush.placement import PlacementRule

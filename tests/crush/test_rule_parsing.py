@@ -4,8 +4,8 @@ from __future__ import annotations
 from typing import Any, Dict, List, Tuple
 
 import pytest
-from tests.support.crush_maps import crush_map
-from tests.support.unit_cluster import hosts
+from tests.support.clusters.crush_maps import crush_map
+from tests.support.clusters.unit_cluster import hosts
 
 from equilibrium_mgr.crush.rule import TakeBlock, UnsupportedRule, parse_rule
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from typing import Any, Dict
 
-from tests.support.crush_maps import crush_map
+from tests.support.clusters.crush_maps import crush_map
+from tests.support.clusters.unit_cluster import NONE, hosts
 from tests.support.strict_crush import monitor_keeps
-from tests.support.unit_cluster import NONE, hosts
 
 from equilibrium_mgr.crush.hierarchy import CrushHierarchy
 from equilibrium_mgr.crush.placement import PlacementRule

@@ -4,9 +4,9 @@ from __future__ import annotations
 from typing import Any, List
 
 import pytest
+from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
 from tests.support.fakes import Harness
 from tests.support.rounds import kept, small_plan, uneven
-from tests.support.unit_cluster import Cluster, change_of, hosts
 
 from equilibrium_mgr.execution.batch_selection import Decision, next_batch
 from equilibrium_mgr.execution.throttle_state import ThrottleLimits

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any, Dict
 
 import pytest
-from tests.support.unit_cluster import Cluster, hosts
+from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.units import GIB
 
 from equilibrium_mgr.execution.guards import (

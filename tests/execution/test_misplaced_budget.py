@@ -5,9 +5,9 @@ import random
 from typing import FrozenSet, Set
 
 import pytest
+from tests.support.clusters.unit_cluster import Cluster, change_of
 from tests.support.fakes import Harness
 from tests.support.rounds import kept, small_plan, uneven
-from tests.support.unit_cluster import Cluster, change_of
 from tests.support.units import GIB
 
 from equilibrium_mgr.plan.model import Plan

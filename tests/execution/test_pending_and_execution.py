@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import List
 
 import pytest
-from tests.support.unit_cluster import Cluster, change_of, hosts
+from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
 from tests.support.units import GIB
 
 from equilibrium_mgr.execution.change_outcomes import DroppedChange

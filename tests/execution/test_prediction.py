@@ -4,8 +4,8 @@ from __future__ import annotations
 from typing import Dict, List, Mapping, Optional, Sequence
 
 import pytest
+from tests.support.clusters.unit_cluster import Cluster, change_of, hosts, single_copies
 from tests.support.rules import OSD_RULE
-from tests.support.unit_cluster import Cluster, change_of, hosts, single_copies
 from tests.support.units import GIB, MIB
 
 from equilibrium_mgr.execution.size_check import prediction

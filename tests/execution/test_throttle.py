@@ -5,7 +5,7 @@ import random
 from typing import Any, Dict, List, Optional, Sequence
 
 import pytest
-from tests.support.unit_cluster import Cluster, change_of, hosts
+from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
 from tests.support.units import GIB
 
 from equilibrium_mgr.execution.batch_selection import Decision, next_batch

@@ -4,13 +4,13 @@ from __future__ import annotations
 from typing import List
 
 import pytest
-from tests.support.unit_cluster import Cluster, change_of, hosts
+from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
 from tests.support.units import GIB
 
 from equilibrium_mgr.execution.batch_selection import next_batch
 from equilibrium_mgr.execution.osd_traffic import osd_traffic
-from equilibrium_mgr.execution.urgency import by_urgency
 from equilibrium_mgr.execution.throttle_state import ThrottleLimits
+from equilibrium_mgr.execution.urgency import by_urgency
 from equilibrium_mgr.plan.model import PgChange
 from equilibrium_mgr.snapshot.model import Snapshot
 

@@ -5,7 +5,7 @@ import copy
 import json
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
-from tests.support.unit_cluster import Cluster, hosts
+from tests.support.clusters.unit_cluster import Cluster, hosts
 
 from equilibrium_mgr.gateway.gateway import Gateway
 from mgr_stub.crush.placement_seed import stable_mod

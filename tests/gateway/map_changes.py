@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, List, Tuple
 
 from tests.gateway.fake_mgr import Clock, FakeMgr
-from tests.support.unit_cluster import Cluster, change_of, hosts
+from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
 
 from equilibrium_mgr.gateway.gateway import Gateway
 from equilibrium_mgr.snapshot.reading import Reading

@@ -5,7 +5,7 @@ from typing import Any, Callable, List, Optional
 
 import pytest
 from tests.gateway.fake_mgr import Clock, FakeMgr, open_gateway, small
-from tests.support.unit_cluster import Cluster, change_of, hosts
+from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
 from tests.support.units import GIB
 
 from equilibrium_mgr.gateway.gateway import Gateway, NotReady

@@ -6,12 +6,10 @@ from typing import List
 
 import pytest
 from tests.gateway.fake_mgr import Clock, FakeMgr
-from tests.gateway.map_changes import (
-    by_a_dump, foreign_items, now,
-    open_gateway, shown, small)
+from tests.gateway.map_changes import by_a_dump, foreign_items, now, open_gateway, shown, small
 from tests.scenarios import clusters, random_events
+from tests.support.clusters.unit_cluster import NONE, Cluster, hosts
 from tests.support.few import few
-from tests.support.unit_cluster import NONE, Cluster, hosts
 
 from equilibrium_mgr.gateway.gateway import Gateway, NotReady
 

@@ -9,7 +9,7 @@ from tests.gateway.map_changes import (
     Mutation, by_a_dump, deleted_pool, down, foreign_items, grown_pool, land, move, moved_bucket,
     now,
     open_gateway, out, set_extra, shown, shrunk_pool, small)
-from tests.support.unit_cluster import change_of
+from tests.support.clusters.unit_cluster import change_of
 
 from equilibrium_mgr.gateway import osd_map_reader
 

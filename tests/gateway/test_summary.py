@@ -5,7 +5,7 @@ from typing import Any, Callable
 
 import pytest
 from tests.gateway.fake_mgr import open_gateway, small
-from tests.support.unit_cluster import Cluster
+from tests.support.clusters.unit_cluster import Cluster
 
 from equilibrium_mgr.gateway.gateway import NotReady
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any, List
 
 from tests.gateway.fake_mgr import open_gateway, small
-from tests.support.unit_cluster import change_of
+from tests.support.clusters.unit_cluster import change_of
 
 from equilibrium_mgr.plan.model import PgChange
 

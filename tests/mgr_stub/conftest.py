@@ -10,8 +10,8 @@ from mgr_stub.console.session import Session
 from mgr_stub.mgr import install
 from mgr_stub.simulation.simulation import Simulation
 from mgr_stub.state.cluster_builder import build_cluster
-from tests.support.crush_cluster import crush_state
-from tests.support.stub_states import load_fake
+from tests.support.clusters.crush_cluster import crush_state
+from tests.support.clusters.stub_states import load_fake
 
 
 @pytest.fixture

@@ -27,6 +27,7 @@ OUTSIDE = {"mgr_module", "time", "datetime", "random", "threading"}
 NOT_PURE = {"plan/store.py", "plan/aim_comparison.py"}
 
 MODULE = Package(ROOT, LAYERS)
+TESTS = Package(ROOT.parent / "tests", ())
 
 
 @pytest.mark.parametrize("name", sorted(MODULE.imports))
@@ -50,5 +51,8 @@ def test_every_folder_says_what_lives_there() -> None:
     assert MODULE.undocumented_folders() == []
 
 
-def test_no_folder_is_a_drawer() -> None:
-    assert MODULE.crowded_folders() == []
+@pytest.mark.parametrize("package", [MODULE, TESTS], ids=["module", "tests"])
+def test_folders_files_and_functions_are_short(package: Package) -> None:
+    assert package.crowded_folders() == []
+    assert package.long_files(400) == []
+    assert package.long_functions(40) == []

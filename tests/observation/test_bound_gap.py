@@ -4,8 +4,8 @@ from __future__ import annotations
 from typing import Any, Sequence
 
 import pytest
+from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.rules import OSD_RULE
-from tests.support.unit_cluster import Cluster, hosts
 from tests.support.units import GIB
 
 from equilibrium_mgr.execution.pending_moves import PendingMoves

@@ -4,9 +4,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.fakes import Harness
 from tests.support.rounds import kept, small_plan, uneven
-from tests.support.unit_cluster import Cluster, hosts
 from tests.support.units import GIB
 
 from equilibrium_mgr.observation.too_full import find_too_full, sentences

@@ -13,11 +13,11 @@ from typing import Any, Counter as CounterType, Dict, List
 
 import pytest
 
-from .catalogue import SHAPES
 from .ceph_tools import missing_tools, version
-from .cluster import MappedCluster, build
-from .cluster_spec import VARIANTS, make_spec
-from .random_moves import with_prior_items
+from .maps.catalogue import SHAPES
+from .maps.cluster import MappedCluster, build
+from .maps.cluster_spec import VARIANTS, make_spec
+from .maps.random_moves import with_prior_items
 
 WANTED = os.environ.get("EQUILIBRIUM_ORACLE", "") not in ("", "0")
 SEEDS = int(os.environ.get("EQUILIBRIUM_ORACLE_SEEDS", "1"))

@@ -9,7 +9,7 @@ from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 from mgr_stub.console.session import Session
 
-from .binary_osdmap import Items
+from .maps.binary_osdmap import Items
 
 
 class Planned(NamedTuple):

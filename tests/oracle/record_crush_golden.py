@@ -11,10 +11,10 @@ import tempfile
 from pathlib import Path
 from typing import Any, Dict, List
 
-from tests.support import crush_cases
+from tests.support.clusters import crush_cases
 
 from .ceph_tools import compile_crush, map_pgs, run_tool
-from .crush_osdmap import CrushPool, make_osdmap
+from .maps.crush_osdmap import CrushPool, make_osdmap
 
 _MAPPING = re.compile(r"^CRUSH rule \d+ x \d+ \[([^\]]*)\]", re.M)
 _TUNABLES = {"choose_local_tries": 0, "choose_local_fallback_tries": 0, "choose_total_tries": 50,

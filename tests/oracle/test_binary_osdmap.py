@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from .binary_osdmap import (FULL_WEIGHT, OSD_EXISTS, OSD_UP, BinaryOSDMap, UnexpectedEncoding,
-                            crc32c, dumped_items)
 from .ceph_tools import ToolFailed, dump_osdmap, map_pgs, run_tool
+from .maps.binary_osdmap import (
+    FULL_WEIGHT, OSD_EXISTS, OSD_UP, BinaryOSDMap, UnexpectedEncoding, crc32c, dumped_items)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from mgr_stub.crush.edit import with_host, with_osd_weight, without_osd
 
 from .ceph_tools import compile_crush, dump_crush, run_tool
-from .random_crush import RandomMap
+from .maps.random_crush import RandomMap
 
 MAPS = 80
 

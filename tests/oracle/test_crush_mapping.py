@@ -13,8 +13,8 @@ from mgr_stub.crush.mapper import Mapper
 from mgr_stub.crush.pool_mapping import raw_pg_to_osds
 
 from .ceph_tools import compile_crush, dump_crush, dump_osdmap, map_pgs, run_tool
-from .crush_osdmap import make_osdmap
-from .random_crush import RandomMap
+from .maps.crush_osdmap import make_osdmap
+from .maps.random_crush import RandomMap
 
 SEEDS = int(os.environ.get("EQUILIBRIUM_ORACLE_SEEDS", "1"))
 MAPS = 250

@@ -8,11 +8,12 @@ from __future__ import annotations
 import random
 from typing import Counter, Dict, List, Optional, Tuple
 
-from .binary_osdmap import Items, merge_items
-from .cluster import MappedCluster, judge
-from .gathered_state import write_state
+from .maps.binary_osdmap import Items, merge_items
+from .maps.cluster import MappedCluster, judge
+from .maps.gathered_state import write_state
+from .maps.random_moves import (
+    Move, pairs_for, random_moves, settled, strictly_legal, wanted_up, whole)
 from .planner_seam import Judgment, PackageLegality, open_session
-from .random_moves import Move, pairs_for, random_moves, settled, strictly_legal, wanted_up, whole
 from .strict_rule import StrictRules
 
 ROUNDS = 3  # every PG of the cluster is moved once in each

@@ -5,9 +5,10 @@ from __future__ import annotations
 import random
 from typing import Counter, Dict, List, Tuple
 
-from .cluster import MappedCluster
-from .gathered_state import gathered_state
-from .random_moves import Move, pairs_for, random_moves, strictly_legal, survivors, wanted_up, whole
+from .maps.cluster import MappedCluster
+from .maps.gathered_state import gathered_state
+from .maps.random_moves import (
+    Move, pairs_for, random_moves, strictly_legal, survivors, wanted_up, whole)
 from .strict_rule import StrictRules
 
 

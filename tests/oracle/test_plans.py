@@ -8,12 +8,12 @@ from typing import Counter, Dict
 
 import pytest
 
-from .binary_osdmap import dumped_items, merge_items
 from .ceph_tools import ITEM_NONE
-from .cluster import MappedCluster, Verdict, judge_plan, with_items
-from .gathered_state import invent_content, osd_stats, write_state
+from .maps.binary_osdmap import dumped_items, merge_items
+from .maps.cluster import MappedCluster, Verdict, judge_plan, with_items
+from .maps.gathered_state import invent_content, osd_stats, write_state
+from .maps.random_moves import whole
 from .planner_seam import Planned, command, open_session, plan
-from .random_moves import whole
 from .strict_rule import StrictRules
 
 

@@ -8,8 +8,8 @@ from typing import Counter
 from mgr_stub.osdmap.crush_map import CrushMap
 from mgr_stub.osdmap.upmap import apply_items, clean
 
-from .cluster import MappedCluster, judge
-from .random_moves import random_nonsense
+from .maps.cluster import MappedCluster, judge
+from .maps.random_moves import random_nonsense
 
 ROUNDS = 2
 

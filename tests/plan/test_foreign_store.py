@@ -7,8 +7,8 @@ import zlib
 from typing import Any, Dict
 
 import pytest
+from tests.support.clusters.unit_cluster import change_of, plan_of
 from tests.support.fakes import KeyValueStore
-from tests.support.unit_cluster import change_of, plan_of
 
 from equilibrium_mgr.plan.model import BadPlan
 from equilibrium_mgr.plan.store import PlanStore

@@ -6,9 +6,9 @@ import random
 from typing import Dict, List
 
 import pytest
+from tests.support.clusters.random_clusters import random_cluster
+from tests.support.clusters.unit_cluster import change_of, plan_of
 from tests.support.fakes import KeyValueStore
-from tests.support.random_clusters import random_cluster
-from tests.support.unit_cluster import change_of, plan_of
 
 from equilibrium_mgr.plan.model import BadPlan, Plan
 from equilibrium_mgr.plan.store import PlanStore, valid_plan_name

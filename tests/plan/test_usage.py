@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.random_clusters import random_cluster
+from tests.support.clusters.random_clusters import random_cluster
+from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.rules import OSD_RULE
-from tests.support.unit_cluster import Cluster, hosts
 from tests.support.units import GIB
 
 from equilibrium_mgr.plan.usage import snapshot_usage

@@ -5,8 +5,8 @@ import threading
 from typing import Any, List
 
 import pytest
+from tests.support.clusters.random_clusters import random_cluster
 from tests.support.fakes import Harness
-from tests.support.random_clusters import random_cluster
 
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.planner import make_plan

@@ -4,9 +4,9 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, List, Optional
 
 import pytest
-from tests.support.few import few
+from tests.support.clusters.random_clusters import random_cluster
 from tests.support.fakes import Harness, KeyValueStore
-from tests.support.random_clusters import random_cluster
+from tests.support.few import few
 
 from equilibrium_mgr.plan.aim_comparison import MAX_COMPARISONS, AimComparison
 from equilibrium_mgr.plan.model import Plan

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Dict
 
 import pytest
+from tests.support.clusters.made_clusters import plan_of_cluster, snapshot_of
+from tests.support.clusters.random_clusters import random_cluster, shuffled
 from tests.support.few import few
-from tests.support.made_clusters import plan_of_cluster, snapshot_of
-from tests.support.random_clusters import random_cluster, shuffled
 
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.plan.options import AIMS, PlanOptions

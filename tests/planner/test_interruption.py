@@ -4,8 +4,8 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 import pytest
+from tests.support.clusters.made_clusters import plan_of_cluster, snapshot_of
 from tests.support.few import few
-from tests.support.made_clusters import plan_of_cluster, snapshot_of
 from tests.support.plan_legality import assert_legal
 from tests.support.replay import Replay, classes_of
 

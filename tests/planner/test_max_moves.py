@@ -10,11 +10,11 @@ import random
 from typing import Dict, List, Sequence
 
 import pytest
+from tests.support.clusters.made_clusters import TWO_CLASSES, plan_of_cluster, snapshot_of
+from tests.support.clusters.unit_cluster import Cluster, single_copies
 from tests.support.few import few
-from tests.support.made_clusters import TWO_CLASSES, plan_of_cluster, snapshot_of
 from tests.support.plan_legality import assert_legal, ended_plan
 from tests.support.replay import Replay, changed_bytes
-from tests.support.unit_cluster import Cluster, single_copies
 from tests.support.units import GIB
 
 from equilibrium_mgr.plan.model import PgChange, Plan

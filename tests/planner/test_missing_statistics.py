@@ -5,7 +5,7 @@ import random
 from typing import List
 
 import pytest
-from tests.support.random_clusters import HDDS, SSDS, random_cluster
+from tests.support.clusters.random_clusters import HDDS, SSDS, random_cluster
 
 from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
 from equilibrium_mgr.planner.planner import make_plan

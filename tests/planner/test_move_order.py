@@ -4,11 +4,11 @@ from __future__ import annotations
 from typing import Dict, List, Tuple
 
 import pytest
+from tests.support.clusters.made_clusters import NAMES, TWO_CLASSES, plan_of_cluster, snapshot_of
+from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.few import few
-from tests.support.made_clusters import NAMES, TWO_CLASSES, plan_of_cluster, snapshot_of
 from tests.support.replay import Replay, by_change, class_of, classes_of
 from tests.support.rules import OSD_RULE
-from tests.support.unit_cluster import Cluster, hosts
 from tests.support.units import GIB
 
 from equilibrium_mgr.plan.model import Plan

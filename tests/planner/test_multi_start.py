@@ -4,10 +4,10 @@ from __future__ import annotations
 from typing import Any, List
 
 import pytest
+from tests.support.clusters.made_clusters import plan_of_cluster, snapshot_of
+from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.few import few
-from tests.support.made_clusters import plan_of_cluster, snapshot_of
 from tests.support.rules import OSD_RULE
-from tests.support.unit_cluster import Cluster, hosts
 from tests.support.units import GIB
 
 from equilibrium_mgr.plan.options import PlanOptions

@@ -2,8 +2,8 @@
 from __future__ import annotations
 
 import pytest
+from tests.support.clusters.made_clusters import NAMES, plan_of_cluster, snapshot_of
 from tests.support.few import few
-from tests.support.made_clusters import NAMES, plan_of_cluster, snapshot_of
 from tests.support.replay import median_size, typical_shard
 
 _SAME = 1e-9

@@ -5,10 +5,10 @@ from functools import cache
 
 import pytest
 from tests.oracle.strict_rule import StrictRules
+from tests.support.clusters.made_clusters import NAMES, plan_of_cluster, snapshot_of
+from tests.support.clusters.rule_shapes import RULE_SHAPES, TROUBLES, make
 from tests.support.few import few
-from tests.support.made_clusters import NAMES, plan_of_cluster, snapshot_of
 from tests.support.plan_legality import assert_legal, ended_plan, moved
-from tests.support.rule_shapes import RULE_SHAPES, TROUBLES, make
 
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.plan.options import AIMS, PlanOptions

@@ -4,10 +4,10 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+from tests.support.clusters.random_clusters import random_cluster
+from tests.support.clusters.unit_cluster import Cluster, hosts, single_copies
 from tests.support.few import few
-from tests.support.random_clusters import random_cluster
 from tests.support.rules import OSD_RULE
-from tests.support.unit_cluster import Cluster, hosts, single_copies
 from tests.support.units import GIB
 
 from equilibrium_mgr.plan.options import FILL_MARGIN, PlanOptions, effective_fill_limit

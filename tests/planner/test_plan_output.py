@@ -5,10 +5,10 @@ import json
 from typing import Any, Callable, Dict
 
 import pytest
+from tests.support.clusters.random_clusters import random_cluster
+from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.few import few
-from tests.support.random_clusters import random_cluster
 from tests.support.replay import Replay
-from tests.support.unit_cluster import Cluster, hosts
 from tests.support.units import GIB
 
 from equilibrium_mgr.plan.model import BadPlan, PgChange, Plan, plan_from_dict

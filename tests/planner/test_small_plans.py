@@ -4,9 +4,9 @@ from __future__ import annotations
 from typing import Any, Dict, List, Tuple
 
 import pytest
+from tests.support.clusters.unit_cluster import Cluster, hosts, single_copies
 from tests.support.plan_legality import assert_legal, ended_plan
 from tests.support.rules import OSD_RULE
-from tests.support.unit_cluster import Cluster, hosts, single_copies
 from tests.support.units import GIB
 
 from equilibrium_mgr.plan.model import Plan

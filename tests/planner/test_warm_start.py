@@ -4,8 +4,8 @@ from __future__ import annotations
 from typing import Dict, Iterable, Tuple
 
 import pytest
+from tests.support.clusters.made_clusters import NAMES, plan_of_cluster, snapshot_of
 from tests.support.few import few
-from tests.support.made_clusters import NAMES, plan_of_cluster, snapshot_of
 from tests.support.replay import (
     Replay, changed_bytes, first_part, follow_up, median_size, typical_shard)
 

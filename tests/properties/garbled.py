@@ -9,7 +9,7 @@ import copy
 import random
 from typing import Any, Callable, Dict, List, Tuple
 
-from tests.support.unit_cluster import NONE, Cluster
+from tests.support.clusters.unit_cluster import NONE, Cluster
 
 from equilibrium_mgr.snapshot.pg_statistics import PgStatistics
 from equilibrium_mgr.snapshot.reading import Reading

@@ -8,12 +8,12 @@ from __future__ import annotations
 import random
 from typing import Any, Callable, Dict, List, Sequence, Tuple
 
-from tests.benchmark.shapes import Layout, Osds, PoolPlan, fill
-from tests.support.random_clusters import random_cluster
-from tests.support.rule_shapes import RULE_SHAPES, TROUBLES, make
+from tests.benchmark.made.shapes import Layout, Osds, PoolPlan, fill
+from tests.support.clusters.random_clusters import random_cluster
+from tests.support.clusters.rule_shapes import RULE_SHAPES, TROUBLES, make
+from tests.support.clusters.unit_cluster import NONE, Cluster
 from tests.support.rules import (
     EC_HDD_HOSTS, EC_PAIRS_IN_2_RACKS, HDD_HOSTS, HDD_OSDS, SSD_FIRST, SSD_HOSTS)
-from tests.support.unit_cluster import NONE, Cluster
 from tests.support.units import GIB
 
 

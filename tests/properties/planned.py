@@ -7,9 +7,9 @@ from typing import List, NamedTuple
 from unittest import mock
 
 from tests.properties.plan_clusters import plan_cluster
+from tests.support.clusters.unit_cluster import Cluster
 from tests.support.plan_legality import ended_plan
 from tests.support.replay import follow_up
-from tests.support.unit_cluster import Cluster
 
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.plan.options import PlanOptions

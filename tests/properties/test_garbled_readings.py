@@ -6,9 +6,9 @@ from collections import Counter
 import pytest
 from tests.properties.garbled import garbled
 from tests.properties.planned import Planned
+from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.plan_legality import assert_legal, ended_plan
 from tests.support.rules import OSD_RULE
-from tests.support.unit_cluster import Cluster, hosts
 from tests.support.units import GIB
 
 from equilibrium_mgr.plan.options import PlanOptions

@@ -1,8 +1,8 @@
 """An operator's weights are wishes: no plan works against them, and each of their steps is made.
 
 What an OSD may hold is computed here from what the operator meant, not from the weights
-(tests/support/weighted_clusters.py): its share of what all OSDs would hold if they were equally
-full for their shares.
+(tests/support/clusters/weighted_clusters.py): its share of what all OSDs would hold if they were
+equally full for their shares.
 """
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import random
 from typing import Dict, List
 
 import pytest
+from tests.support.clusters.weighted_clusters import Layout, Weighted, layout, weighted
 from tests.support.few import few
 from tests.support.plan_legality import assert_legal, ended_plan
 from tests.support.replay import Replay, by_change, follow_up, largest_shard_on
-from tests.support.weighted_clusters import Layout, Weighted, layout, weighted
 
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.plan.options import AIMS, PlanOptions

@@ -5,8 +5,8 @@ from typing import Any, Dict, List, Tuple
 
 import pytest
 from tests.properties.corpus import Corpus
-from tests.properties.planned import Planned
 from tests.properties.objective_terms import objective, score_rises
+from tests.properties.planned import Planned
 from tests.support.plan_legality import ended_plan
 from tests.support.replay import Replay, by_change, follow_up
 
@@ -16,8 +16,8 @@ from equilibrium_mgr.planner.objective import AIM_WEIGHTS
 from equilibrium_mgr.planner.search.descent import Descent
 from equilibrium_mgr.planner.search.search import Search
 from equilibrium_mgr.planner.search.tightening import Tightening
-from equilibrium_mgr.runtime.checkpoints import no_checkpoint
 from equilibrium_mgr.planner.state.placement_state import PlacementState
+from equilibrium_mgr.runtime.checkpoints import no_checkpoint
 from equilibrium_mgr.snapshot.model import Snapshot
 
 _SAME = 1e-9

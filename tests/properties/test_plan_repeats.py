@@ -6,8 +6,8 @@ from typing import List, Tuple
 import pytest
 from tests.properties.planned import Planned
 from tests.properties.unrelated_root import with_unrelated_root
+from tests.support.clusters.random_clusters import shuffled
 from tests.support.plan_legality import ended_plan
-from tests.support.random_clusters import shuffled
 from tests.support.replay import Replay
 
 from equilibrium_mgr.plan.model import Plan

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, Sequence
 
-from tests.support.crush_maps import crush_map
-from tests.support.unit_cluster import Cluster
+from tests.support.clusters.crush_maps import crush_map
+from tests.support.clusters.unit_cluster import Cluster
 from tests.support.units import GIB, MIB
 
 _FIRST_OSD = 900

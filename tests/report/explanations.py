@@ -4,8 +4,8 @@ from __future__ import annotations
 import json
 from typing import Any, Dict, List, Optional
 
+from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.fakes import Harness
-from tests.support.unit_cluster import Cluster, hosts
 from tests.support.units import GIB
 
 from equilibrium_mgr.execution.rejections import Items

@@ -5,7 +5,7 @@ import json
 from typing import Any, Dict, List, Optional
 
 import pytest
-from tests.support.random_clusters import random_cluster
+from tests.support.clusters.random_clusters import random_cluster
 
 from equilibrium_mgr.plan.aim_comparison import AimFigures, AimComparison, figures_of
 from equilibrium_mgr.plan.model import Plan

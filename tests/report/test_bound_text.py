@@ -1,8 +1,8 @@
 """The sentence for operators on what keeps a set of OSDs from being emptier."""
 from __future__ import annotations
 
-from tests.support.bound_clusters import confined, fill, giant, only_set
-from tests.support.unit_cluster import Cluster, hosts
+from tests.support.clusters.bound_clusters import confined, fill, giant, only_set
+from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.units import GIB
 
 from equilibrium_mgr.report.bound_text import describe_bound

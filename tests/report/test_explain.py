@@ -6,9 +6,9 @@ from unittest.mock import Mock
 
 import pytest
 from tests.report.explanations import answer_of, facts, giant, looked_at, said
+from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.fakes import Harness
 from tests.support.rules import HDD_HOSTS, SSD_HOSTS
-from tests.support.unit_cluster import Cluster, hosts
 from tests.support.units import GIB
 
 from equilibrium_mgr.execution.rejections import Rejection

@@ -4,8 +4,8 @@ from __future__ import annotations
 from typing import Any, List
 
 from tests.report.explanations import RACK_RULE, answer_of, facts, giant, looked_at, said
+from tests.support.clusters.unit_cluster import NONE, Cluster, hosts
 from tests.support.rules import OSD_RULE, SSD_FIRST
-from tests.support.unit_cluster import NONE, Cluster, hosts
 from tests.support.units import GIB
 
 from equilibrium_mgr.execution.rejections import Rejection

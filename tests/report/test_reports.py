@@ -5,10 +5,10 @@ import json
 from typing import Any
 
 import pytest
+from tests.support.clusters.random_clusters import random_cluster
+from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.fakes import Harness
-from tests.support.random_clusters import random_cluster
 from tests.support.rules import OSD_RULE
-from tests.support.unit_cluster import Cluster, hosts
 from tests.support.units import GIB
 
 from equilibrium_mgr.execution.rejections import Rejection

@@ -5,7 +5,7 @@ import gc
 from typing import Iterator
 
 import pytest
-from tests.support.unit_cluster import Cluster, hosts
+from tests.support.clusters.unit_cluster import Cluster, hosts
 
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.state.placement_state import PlacementState

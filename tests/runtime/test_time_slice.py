@@ -8,9 +8,9 @@ from weakref import WeakSet
 
 import pytest
 from mgr_stub.console.session import Session
+from tests.support.clusters.made_clusters import snapshot_of
+from tests.support.clusters.unit_cluster import single_copies
 from tests.support.fakes import LOG
-from tests.support.made_clusters import snapshot_of
-from tests.support.unit_cluster import single_copies
 
 import equilibrium_mgr
 from equilibrium_mgr.execution.pending_moves import PendingMoves

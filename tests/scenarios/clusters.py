@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Callable, Dict, List
 
 from tests.benchmark.clusters import state_of
-from tests.benchmark.shapes import Layout, Osds, PoolPlan, fill
+from tests.benchmark.made.shapes import Layout, Osds, PoolPlan, fill
+from tests.support.clusters.unit_cluster import Cluster
 from tests.support.rules import EC_HDD_HOSTS, EC_PAIRS_IN_3_RACKS, HDD_HOSTS, SSD_FIRST, SSD_HOSTS
-from tests.support.unit_cluster import Cluster
 
 from mgr_stub.console.session import Session
 from mgr_stub.crush.mapper import Mapper

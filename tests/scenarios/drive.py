@@ -9,8 +9,8 @@ from mgr_stub.console.session import Session
 
 from . import clusters, outcome
 from .scenario import TRY, Scenario
-from .truth import ask
-from .watch import Watch
+from .watch.truth import ask
+from .watch.watch import Watch
 
 _DEFAULT_LIMIT = 0.05
 #: Commands of the module that only look.

@@ -7,8 +7,8 @@ from tests.support.units import TIB
 
 from mgr_stub.console.session import Session
 
-from . import cluster_view
-from .watch import Watch
+from .watch import cluster_view
+from .watch.watch import Watch
 
 
 def lines(session: Session, watch: Watch, limit: float) -> List[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from typing import Callable, Dict, List, Sequence, Tuple
 
-from tests.benchmark.shapes import Layout
+from tests.benchmark.made.shapes import Layout
 
 from . import clusters
 from .scenario import Event, Scenario

@@ -4,7 +4,7 @@ from __future__ import annotations
 import random
 from typing import Any, Callable, Dict, List, Sequence
 
-from tests.benchmark.shapes import Layout, Osds, PoolPlan
+from tests.benchmark.made.shapes import Layout, Osds, PoolPlan
 
 SSD = "ssd"
 _RULES = {

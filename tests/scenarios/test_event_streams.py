@@ -10,8 +10,9 @@ from typing import List
 
 import pytest
 
-from . import drive, random_events, scenario, truth
-from .at_rest import Rest
+from . import drive, random_events, scenario
+from .watch import truth
+from .watch.at_rest import Rest
 
 #: One cluster to which nothing happens for so many streams.
 _QUIET_SHARE = 5

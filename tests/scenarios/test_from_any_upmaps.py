@@ -7,13 +7,13 @@ from typing import Dict, Optional
 
 import pytest
 
-from mgr_stub.osdmap.map_change import MapChange
-from mgr_stub.crush.constants import NONE
-from mgr_stub.osdmap.upmap import Items
 from mgr_stub.console.session import Session
+from mgr_stub.crush.constants import NONE
+from mgr_stub.osdmap.map_change import MapChange
+from mgr_stub.osdmap.upmap import Items
 
 from . import clusters
-from .watch import Watch
+from .watch.watch import Watch
 
 _DAY = 86400.0
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from . import drive, scenario, truth
+from . import drive, scenario
+from .watch import truth
 
 _THRASHING = 0.10
 

@@ -10,7 +10,7 @@ from mgr_stub.console.session import Session
 from mgr_stub.events import cluster_events
 
 from . import clusters
-from .work import Work, work_of
+from .watch.work import Work, work_of
 
 _SEED = 1
 _MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0

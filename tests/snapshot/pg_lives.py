@@ -9,7 +9,7 @@ import random
 from collections import Counter
 from typing import Any, Dict, List
 
-from tests.support.unit_cluster import NONE, Cluster, hosts
+from tests.support.clusters.unit_cluster import NONE, Cluster, hosts
 from tests.support.units import GIB
 
 from equilibrium_mgr.snapshot.reading import Reading

@@ -4,8 +4,8 @@ from __future__ import annotations
 from typing import Any, Dict
 
 import pytest
+from tests.support.clusters.unit_cluster import NONE, OSD_BYTES, Cluster, hosts
 from tests.support.rules import HOST_RULE
-from tests.support.unit_cluster import NONE, OSD_BYTES, Cluster, hosts
 from tests.support.units import GIB, TIB
 
 from equilibrium_mgr.snapshot.model import shard_changes

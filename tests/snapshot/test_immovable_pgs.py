@@ -4,8 +4,8 @@ from __future__ import annotations
 from typing import Any, Dict
 
 import pytest
+from tests.support.clusters.unit_cluster import NONE, Cluster, hosts
 from tests.support.rules import HOST_RULE
-from tests.support.unit_cluster import NONE, Cluster, hosts
 
 
 def one_pg(size: int = 2, count: int = 4, **pool: Any) -> Cluster:

@@ -5,7 +5,7 @@ from typing import Any, Dict, Tuple
 
 import pytest
 from tests.snapshot.pg_lives import ASYNC, BACKFILL, IN_PLACE, MOVING, Lives
-from tests.support.unit_cluster import NONE, Cluster, hosts
+from tests.support.clusters.unit_cluster import NONE, Cluster, hosts
 from tests.support.units import GIB
 
 from equilibrium_mgr.snapshot.builder import SnapshotBuilder, build_snapshot

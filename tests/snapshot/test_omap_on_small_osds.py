@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Dict, Optional
 
 import pytest
-from tests.support.unit_cluster import Cluster, hosts
+from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.units import GIB, MIB
 
 from equilibrium_mgr.snapshot import immovable_reasons as reasons

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any, Dict, List
 
 import pytest
-from tests.support.unit_cluster import Cluster, hosts
+from tests.support.clusters.unit_cluster import Cluster, hosts
 
 from equilibrium_mgr.snapshot.builder import build_snapshot
 from equilibrium_mgr.snapshot.osd_reports import OsdReports

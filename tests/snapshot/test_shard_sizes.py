@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from tests.support.unit_cluster import Cluster, hosts
+from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.units import GIB, MIB
 
 from equilibrium_mgr.snapshot.builder import build_snapshot

@@ -5,8 +5,8 @@ import random
 from typing import Any, Dict
 
 import pytest
-from tests.support.random_clusters import HDDS, random_cluster
-from tests.support.unit_cluster import Cluster
+from tests.support.clusters.random_clusters import HDDS, random_cluster
+from tests.support.clusters.unit_cluster import Cluster
 
 from equilibrium_mgr.snapshot.builder import SnapshotBuilder, build_snapshot
 from equilibrium_mgr.snapshot.model import Snapshot

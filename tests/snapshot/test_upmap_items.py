@@ -5,8 +5,8 @@ import random
 from typing import List, Tuple
 
 import pytest
-from tests.support.crush_maps import crush_map
-from tests.support.unit_cluster import hosts
+from tests.support.clusters.crush_maps import crush_map
+from tests.support.clusters.unit_cluster import hosts
 
 from equilibrium_mgr.crush.hierarchy import CrushHierarchy
 from equilibrium_mgr.crush.placement import PlacementRule

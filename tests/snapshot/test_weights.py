@@ -4,8 +4,8 @@ from __future__ import annotations
 from typing import Dict, Optional, Sequence
 
 import pytest
+from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.rules import OSD_RULE
-from tests.support.unit_cluster import Cluster, hosts
 from tests.support.units import TIB
 
 from equilibrium_mgr.snapshot.model import Snapshot, without_shares

@@ -4,7 +4,7 @@ from __future__ import annotations
 import logging
 from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Sequence, Set, Tuple
 
-from tests.support.unit_cluster import Cluster
+from tests.support.clusters.unit_cluster import Cluster
 
 from equilibrium_mgr.control.balancer import Balancer
 from equilibrium_mgr.gateway.cluster_summary import (

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from typing import Any, Optional
 
+from tests.support.clusters.unit_cluster import Cluster, change_of, hosts, plan_of
 from tests.support.fakes import Harness, KeyValueStore
 from tests.support.rules import OSD_RULE
-from tests.support.unit_cluster import Cluster, change_of, hosts, plan_of
 from tests.support.units import GIB
 
 from equilibrium_mgr.plan.model import Plan

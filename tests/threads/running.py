@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from tests.benchmark.clusters import state_of
-from tests.benchmark.shapes import Osds, PoolPlan, fill
+from tests.benchmark.made.shapes import Osds, PoolPlan, fill
 
-from mgr_stub.host.serve_wait import MAX_AT_ONCE
-from mgr_stub.console.threaded_session import ThreadedSession
 from mgr_stub.console.session import Session
+from mgr_stub.console.threaded_session import ThreadedSession
+from mgr_stub.host.serve_wait import MAX_AT_ONCE
 from mgr_stub.monitor.monitor import MGR
 from tests.scenarios import clusters
 from tests.support.rules import HDD_HOSTS

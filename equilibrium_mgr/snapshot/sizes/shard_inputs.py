@@ -11,8 +11,8 @@ from ...runtime.checkpoints import Checkpoint, with_checkpoints
 from ...runtime.row_store import Rows
 from .. import immovable_reasons as reasons
 from ..model import Pool, pool_of
-from .omap import OmapEstimate, OmapFit, is_reported_late, is_unmeasured
 from ..reading import PgRecord, Reading
+from .omap import OmapEstimate, OmapFit, is_reported_late, is_unmeasured
 from .shard_sizes import ShardInput
 
 _PGS_A_PIECE = 200   # between two checkpoints: about a millisecond

@@ -6,12 +6,12 @@ import json
 from typing import Any, Callable, Dict, List
 
 from mgr_stub.cluster import pg_reports
-from mgr_stub.osdmap.map_change import MapChange
 from mgr_stub.console.session import Session
 from mgr_stub.crush.edit import with_host
 from mgr_stub.errors import StubError
 from mgr_stub.events import osd_events, pool_events
 from mgr_stub.mgr.install import install
+from mgr_stub.osdmap.map_change import MapChange
 from mgr_stub.simulation.simulation import Simulation
 from mgr_stub.state.cluster_builder import build_cluster
 

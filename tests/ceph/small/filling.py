@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 from typing import Any, Dict, List
 
-from .. import workload
 from ..cluster import GIB, DaemonCluster
+from ..harness import workload
 
 WRITER = Path(__file__).resolve().parent / "objects.py"
 DELETED_SECONDS = 6.0

@@ -8,10 +8,10 @@ from typing import Callable, Iterator, List, NamedTuple
 
 import pytest
 
-from .. import workload
 from ..cluster import DaemonCluster
-from ..commands import equilibrium, ready_plan, status
-from ..map_history import MapHistory
+from ..harness import workload
+from ..harness.commands import equilibrium, ready_plan, status
+from ..harness.map_history import MapHistory
 from .filling import delete_pool, make_pool, unclean, write
 
 pytestmark = [pytest.mark.releases(16, 20), pytest.mark.long]

@@ -8,10 +8,10 @@ from typing import Callable, Iterator, List
 
 import pytest
 
-from .. import workload
 from ..cluster import DaemonCluster
-from ..commands import equilibrium, status
-from ..map_history import MapHistory
+from ..harness import workload
+from ..harness.commands import equilibrium, status
+from ..harness.map_history import MapHistory
 from .filling import delete_pool, make_pool
 
 pytestmark = [pytest.mark.releases(20), pytest.mark.long]

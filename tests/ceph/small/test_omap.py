@@ -7,10 +7,10 @@ from typing import Any, Callable, Dict, Iterator, List
 
 import pytest
 
-from .. import workload
 from ..cluster import GIB, DaemonCluster
-from ..commands import equilibrium, execute, ready_plan, status
 from ..daemons import ClusterError, wait_for
+from ..harness import workload
+from ..harness.commands import equilibrium, execute, ready_plan, status
 from .filling import compacted_usage, delete_pool, make_pool, write
 
 pytestmark = [pytest.mark.releases(16, 20), pytest.mark.long]

@@ -1,0 +1,1 @@
+"""Made clusters of many shapes and sizes."""

@@ -1,0 +1,84 @@
+"""One long run of automatic balancing under a client's writes, and what was seen of it."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Dict, List
+
+from ..cluster import HOSTS, DaemonCluster
+from ..daemons import ClusterError, wait_for
+from . import workload
+from .client_load import ClientLoad
+from .commands import equilibrium, equilibrium_json, ready_plan, status
+from .map_history import Batch, MapHistory
+from .watcher import Watcher
+
+WRITES_PER_SECOND = 20
+BATCH_SECONDS = 90
+"""So long at most until the next batch goes, whatever is on its way."""
+
+
+class Story:
+    """From an unequal cluster on; the tests that share one are its chapters, in order.
+
+    `predicted` is the utilization of the fullest OSD that a plan for the beginning foretells.
+    """
+
+    def __init__(self, cluster: DaemonCluster) -> None:
+        self.cluster = cluster
+        equilibrium(cluster, "off")
+        equilibrium(cluster, "reset")
+        workload.clear_upmaps(cluster)
+        self.before = workload.settled_usage(cluster)
+        ready_plan(cluster, "expected")
+        prediction = equilibrium_json(cluster, "eval", option="expected")
+        self.predicted: float = prediction["after"]["classes"]["hdd"]["max"]
+        self.history = MapHistory(cluster)
+        self.load = ClientLoad(cluster, [pool[0] for pool in workload.POOLS], WRITES_PER_SECOND)
+        self.watcher = Watcher(cluster)
+        self.began = time.time()
+
+    def end(self) -> None:
+        """Nothing writes, watches or balances any more."""
+        self.watcher.stop()
+        self.load.end()
+        equilibrium(self.cluster, "off")
+
+    def batches_since(self, at: float) -> List[Batch]:
+        """What changed upmap items after that moment, in seconds since the epoch."""
+        return [batch for batch in self.history.batches() if batch.at > at]
+
+    def wait_batches(self, number: int = 1) -> Batch:
+        """Wait until so many more batches went; the first of them.
+
+        ClusterError where there is nothing left to do."""
+        since = time.time()
+
+        def went() -> List[Batch]:
+            found = self.batches_since(since)
+            if len(found) >= number:
+                return found
+            if status(self.cluster)["state"] in ("balanced", "stuck"):
+                raise ClusterError("it is through too early: make the test's limit smaller")
+            return []
+        return wait_for(f"{number} more batches", went, number * BATCH_SECONDS)[0]
+
+    def wait_state(self, state: str, seconds: float) -> Dict[str, Any]:
+        """Wait for a state of the module; its whole status then."""
+        def there() -> Dict[str, Any]:
+            now = status(self.cluster)
+            return now if now["state"] == state else {}
+        try:
+            return wait_for(f"state {state}", there, seconds)
+        except ClusterError:
+            raise ClusterError(f"state {state}: not within {seconds:.0f} s, "
+                               f"but {status(self.cluster)}") from None
+
+
+def illegal_placements(cluster: DaemonCluster) -> List[str]:
+    """PGs that the present map wants twice on one host; every rule of the tests forbids that."""
+    hosts = [host for host, sizes in HOSTS.items() for _ in sizes]
+    there = {pgid: [osd for osd in up if osd < len(hosts)]
+             for pgid, up in workload.up_sets(cluster).items()}  # others: no OSD for that shard
+    return [f"{pgid}: {up}" for pgid, up in there.items()
+            if len({hosts[osd] for osd in up}) < len(up)]

@@ -1,0 +1,150 @@
+"""What the test clusters hold: pools with few PGs, real objects, and how full that makes the OSDs.
+
+CRUSH weights are the OSDs' sizes, as operators have them; with so few PGs per pool the OSDs are
+unequally full all the same. How much is written is bounded: a full OSD stops every writer for ever.
+"""
+
+from __future__ import annotations
+
+from statistics import pvariance
+from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
+
+from ..cluster import DaemonCluster
+from ..daemons import ClusterError, wait_for
+
+MIB = 1 << 20
+FULLEST = 0.80
+"""No OSD may become fuller than this by what the tests write."""
+
+BUILTIN_SLEEP = 8
+"""Seconds between two rounds of the built-in balancer."""
+
+EC_PROFILE = "eq21"
+POOLS: Tuple[Tuple[str, str, int, int], ...] = (
+    ("rep", "replicated", 32, 1650), ("ec", "erasure", 16, 1250))
+"""Name, type, PGs and MiB to write of each pool; replicated is size 3, erasure-coded 2+1."""
+
+
+class Usage(NamedTuple):
+    """How full the OSDs are: used ÷ size by OSD."""
+
+    utilization: Dict[int, float]
+
+    @property
+    def highest(self) -> float:
+        """Utilization of the fullest OSD."""
+        return max(self.utilization.values())
+
+    @property
+    def variance(self) -> float:
+        """Variance of the utilization over the OSDs."""
+        return pvariance(self.utilization.values())
+
+    def __str__(self) -> str:
+        return (f"highest {self.highest:.4f}, lowest {min(self.utilization.values()):.4f}, "
+                f"stddev {self.variance ** 0.5:.4f}")
+
+
+def make_pools(cluster: DaemonCluster) -> None:
+    """Create POOLS and wait until their PGs are clean.
+
+    The built-in balancer is switched off; where a test switches it on, it finds nothing to do.
+    """
+    cluster.mgr("balancer off")
+    cluster.mon("config set", who="mgr", name="mgr/balancer/upmap_max_deviation", value="100")
+    cluster.mon("config set", who="mgr", name="mgr/balancer/sleep_interval",
+                value=str(BUILTIN_SLEEP))
+    cluster.mon("osd erasure-code-profile set", name=EC_PROFILE,
+                profile=["k=2", "m=1", "crush-failure-domain=host"])
+    for name, kind, pgs, _ in POOLS:
+        make_pool(cluster, name, kind, pgs)
+    wait_clean(cluster)
+
+
+def make_pool(cluster: DaemonCluster, name: str, kind: str = "replicated", pgs: int = 8) -> None:
+    """Create one pool; `kind` is "replicated" (size 3) or "erasure" (2+1)."""
+    more: Dict[str, Any] = {"size": 3}
+    if kind == "erasure":
+        more = {"erasure_code_profile": EC_PROFILE}
+    cluster.mon("osd pool create", pool=name, pg_num=pgs, pgp_num=pgs, pool_type=kind, **more)
+    cluster.mon("osd pool application enable", pool=name, app="rados")
+
+
+def write(cluster: DaemonCluster, pool: str, mebibytes: int) -> None:
+    """Write that many objects of 1 MiB with `rados bench`, under a time limit."""
+    cluster.processes.check(
+        ["rados", "-c", str(cluster.conf), "-p", pool, "bench", "240", "write", "-b", str(MIB),
+         "-t", "8", "--max-objects", str(mebibytes), "--run-name", f"{pool}-{mebibytes}",
+         "--no-cleanup"], 300)
+
+
+def fill(cluster: DaemonCluster) -> Usage:
+    """Write the POOLS' objects; the usage once the statistics have followed."""
+    for name, _, _, mebibytes in POOLS:
+        write(cluster, name, mebibytes)
+    usage = settled_usage(cluster)
+    if usage.highest > FULLEST:
+        raise ClusterError(f"wrote too much: {usage}")
+    return usage
+
+
+def usage_of(cluster: DaemonCluster) -> Usage:
+    """What `ceph osd df` says now."""
+    nodes = cluster.mgr_json("osd df")["nodes"]
+    return Usage({node["id"]: node["kb_used"] / node["kb"] for node in nodes})
+
+
+def settled_usage(cluster: DaemonCluster, seconds: float = 90.0, quiet: int = 4) -> Usage:
+    """Usage once no OSD's has changed for `quiet` seconds: BlueStore frees space with a delay."""
+    seen: List[Usage] = []
+
+    def settled() -> bool:
+        seen.append(usage_of(cluster))
+        last = seen[-quiet:]
+        return len(last) == quiet and all(
+            abs(a - b) < 1e-4 for one in last
+            for a, b in zip(one.utilization.values(), last[-1].utilization.values()))
+    wait_for("settled statistics", settled, seconds, pause=1.0)
+    return seen[-1]
+
+
+def wait_clean(cluster: DaemonCluster, seconds: float = 180.0) -> None:
+    """Wait until every PG of every pool is active+clean where the present osdmap wants it.
+
+    PG statistics lag: right after a map change all still look clean at their old place.
+    """
+    def clean() -> bool:
+        wanted = sum(pool["pg_num"] for pool in cluster.mon_json("osd dump")["pools"])
+        stats = _pg_stats(cluster)
+        if len(stats) != wanted or not all(_is_clean(stat) for stat in stats):
+            return False
+        mapped = up_sets(cluster)
+        return all(stat["up"] == stat["acting"] == mapped[stat["pgid"]] for stat in stats)
+    wait_for("all PGs active+clean", clean, seconds)
+
+
+def up_sets(cluster: DaemonCluster) -> Dict[str, List[int]]:
+    """Up set by PG as the monitor maps it from the present osdmap."""
+    return {stat["pgid"]: cluster.mon_json("pg map", pgid=stat["pgid"])["up"]
+            for stat in _pg_stats(cluster)}
+
+
+def _pg_stats(cluster: DaemonCluster) -> List[Dict[str, Any]]:
+    return cluster.mgr_json("pg dump", dumpcontents=["pgs_brief"])["pg_stats"]
+
+
+def _is_clean(stat: Dict[str, Any]) -> bool:
+    return set(stat["state"].split("+")) - {"scrubbing", "deep"} == {"active", "clean"}
+
+
+def upmap_items(cluster: DaemonCluster) -> Dict[str, List[List[int]]]:
+    """Present upmap items by PG, pairs [from, to]."""
+    return {entry["pgid"]: [[pair["from"], pair["to"]] for pair in entry["mappings"]]
+            for entry in cluster.mon_json("osd dump")["pg_upmap_items"]}
+
+
+def clear_upmaps(cluster: DaemonCluster, pgids: Sequence[str] = ()) -> None:
+    """Take upmap items away, all or those of the PGs named, and wait for the backfill."""
+    for pgid in pgids or list(upmap_items(cluster)):
+        cluster.mon("osd rm-pg-upmap-items", pgid=pgid)
+    wait_clean(cluster)

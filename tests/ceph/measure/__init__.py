@@ -1,0 +1,1 @@
+"""Measurements on real daemons, run by hand."""

@@ -1,0 +1,1 @@
+"""Commands that move data, and automatic balancing to its end."""

@@ -1,0 +1,179 @@
+"""The built-in balancer: refused beside it, switched off by `on`, waited for, noticed later."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import pytest
+
+from mgr_stub.console.session import Session
+from tests.support.releases import RELEASES
+
+from ..asking import ask, count_commands, health, optimize, refused, run, state, upmap_items
+
+
+def with_builtin(session: Session) -> Session:
+    """The built-in balancer is on; it looks every 300 s."""
+    run(session, "config set mgr mgr/balancer/sleep_interval 300", "balancer on", "sim run 1s")
+    return session
+
+
+@pytest.fixture(params=RELEASES)
+def beside_any(request: Any, open_session: Callable[..., Session]) -> Session:
+    return with_builtin(open_session(request.param))
+
+
+@pytest.fixture
+def beside(open_session: Callable[..., Session]) -> Session:
+    return with_builtin(open_session(18))
+
+
+def test_execute_is_refused(beside_any: Session) -> None:
+    optimize(beside_any)
+    sent = count_commands(beside_any)
+    rc, text = refused(beside_any, "equilibrium execute p")
+    assert rc == -1 and "ceph balancer off" in text
+    run(beside_any, "sim run 20m")
+    assert sent == [] and state(beside_any) == "off"
+    run(beside_any, "balancer off", "equilibrium execute p", "sim run 299s")
+    assert sent == []   # it may be sending its last batch still
+    assert "built-in balancer" in ask(beside_any, "status")["reason"]
+    run(beside_any, "sim run 62s")
+    assert sent
+
+
+def test_what_an_operator_switches_off_is_waited_for(beside: Session) -> None:
+    """As the health check tells one to; `on` is not the only way."""
+    run(beside, "config set mgr mgr/equilibrium/active true", "sim run 5m")
+    sent = count_commands(beside)
+    assert state(beside) == "blocked"
+    run(beside, "balancer off", "sim run 290s")
+    assert sent == [] and state(beside) == "waiting"
+    run(beside, "sim run 90s")
+    assert sent
+
+
+def test_one_that_has_been_off_for_long_is_not_waited_for(session: Session) -> None:
+    optimize(session)
+    sent = count_commands(session)
+    run(session, "equilibrium execute p")
+    assert sent
+
+
+def test_active_by_default(beside_any: Session) -> None:
+    """The option is unset on a fresh cluster, and the balancer on."""
+    optimize(beside_any)
+    run(beside_any, "config rm mgr mgr/balancer/active")
+    assert refused(beside_any, "equilibrium execute p")[0] == -1
+
+
+def test_on_switches_it_off_and_waits(beside_any: Session) -> None:
+    sent = count_commands(beside_any)
+    answer = ask(beside_any, "on")
+    assert answer == {"active": True, "builtin_balancer_switched_off": True}
+    assert not beside_any.mgr.balancer.active and beside_any.mgr.balancer.wakeups == 2
+    assert run(beside_any, "config get mgr mgr/equilibrium/active") == "true"
+    assert state(beside_any) == "waiting"
+    run(beside_any, "sim run 299s")
+    assert sent == []
+    assert "built-in balancer" in ask(beside_any, "status")["reason"]
+    run(beside_any, "sim run 62s")
+    assert sent and state(beside_any) in ("moving", "throttled")
+
+
+def test_on_says_so(beside_any: Session) -> None:
+    assert "built-in balancer was switched off" in run(beside_any, "equilibrium on")
+    assert "switched off" not in run(beside_any, "equilibrium on")
+
+
+def test_on_without_it_waits_for_nothing(session: Session) -> None:
+    sent = count_commands(session)
+    assert ask(session, "on")["builtin_balancer_switched_off"] is False
+    assert sent
+
+
+def test_on_twice_keeps_the_wait(beside: Session) -> None:
+    run(beside, "equilibrium on")
+    sent = count_commands(beside)
+    run(beside, "sim run 2m", "equilibrium on", "sim run 2m", "equilibrium on")
+    assert sent == [] and state(beside) == "waiting"
+    run(beside, "sim run 3m")
+    assert sent
+
+
+def test_a_foreign_change_restarts_the_wait(beside: Session) -> None:
+    plan = optimize(beside, "p --max-moves 2")
+    pgid, items = next(iter(plan["upmap_items"].items()))
+    run(beside, "equilibrium on", "sim run 250s")
+    pairs = " ".join(f"{source} {target}" for source, target in items)
+    run(beside, f"osd pg-upmap-items {pgid} {pairs}")
+    sent = count_commands(beside)
+    run(beside, "sim run 280s")
+    assert sent == [] and state(beside) == "waiting"
+    run(beside, "sim run 120s")
+    assert sent
+
+
+def test_switched_on_in_the_middle(beside: Session) -> None:
+    """An execution stands still while the built-in balancer is on, and goes on afterwards."""
+    run(beside, "balancer off", "config set mgr mgr/equilibrium/max_misplaced_ratio 0.02")
+    plan = optimize(beside)
+    run(beside, "equilibrium execute p", "sim run 5m")
+    assert 0 < ask(beside, "status")["execution"]["sent_moves"] < len(plan["moves"])
+    run(beside, "balancer on")
+    sent = count_commands(beside)
+    run(beside, "sim run 1h")
+    assert sent == []
+    status = ask(beside, "status")
+    assert status["state"] == "blocked" and "ceph balancer off" in status["reason"]
+    assert status["builtin_balancer_active"] is True
+    conflict = health(beside)["MGR_EQUILIBRIUM_CONFLICT"]
+    assert "ceph balancer off" in "\n".join(conflict["detail"])
+    run(beside, "balancer off", "sim run 6m", "sim run idle")
+    assert sent and health(beside) == {}
+    assert upmap_items(beside) == plan["upmap_items"]
+    assert ask(beside, "status")["last_execution"]["outcome"] == "through"
+
+
+def test_conflict_is_reported_soon(beside: Session) -> None:
+    """Also while the next batch waits for room."""
+    run(beside, "balancer off", "config set mgr mgr/equilibrium/max_misplaced_ratio 0.02")
+    optimize(beside)
+    run(beside, "equilibrium execute p", "sim run 2m", "balancer on", "sim run 3m")
+    assert state(beside) == "blocked" and "MGR_EQUILIBRIUM_CONFLICT" in health(beside)
+
+
+def test_automatic_mode_stands_still_too(beside: Session) -> None:
+    run(beside, "equilibrium on", "sim run 6m", "balancer on")
+    sent = count_commands(beside)
+    run(beside, "sim run 1h")
+    assert sent == [] and state(beside) == "blocked"
+    assert "MGR_EQUILIBRIUM_CONFLICT" in health(beside)
+    run(beside, "equilibrium off", "sim run 2m")
+    assert health(beside) == {}                 # nobody wants to move anything now
+
+
+def test_no_conflict_while_off(beside: Session) -> None:
+    run(beside, "sim run 10m")
+    assert health(beside) == {} and state(beside) == "off"
+
+
+def test_balancer_that_was_disabled_by_force_is_in_nobody_s_way(
+        open_session: Callable[..., Session]) -> None:
+    """Ceph 20: its option stays unset, which means on, but no module is there to go by it."""
+    session = open_session(20)
+    run(session, "balancer on", "sim balancer disable")
+    assert ask(session, "on")["builtin_balancer_switched_off"] is False
+    run(session, "sim run 10m")
+    assert state(session) not in ("blocked", "waiting") and health(session) == {}
+    run(session, "equilibrium off")
+    optimize(session)
+    assert ask(session, "execute p")["state"] == "executing"
+
+
+def test_status_tells_whether_it_is_on_now(session: Session) -> None:
+    """Not when the cluster was last looked at: that may be long ago while nothing is balanced."""
+    run(session, "equilibrium status", "sim run 2m", "balancer on")
+    assert ask(session, "status")["builtin_balancer_active"] is True
+    run(session, "balancer off")
+    assert ask(session, "status")["builtin_balancer_active"] is False

@@ -1,0 +1,194 @@
+"""Plans and executions outlive the mgr; damaged ones harm nobody else."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any, List
+
+import pytest
+
+from mgr_stub.console.session import Session
+
+from ..asking import ask, count_commands, optimize, refused, run, state, up_sets
+
+PREFIX = "mgr/equilibrium/plan/"
+
+
+def keys(session: Session, name: str = "") -> List[str]:
+    """What the monitor itself holds of the plans."""
+    return sorted(k for k in session.simulation.store.keys if k.startswith(PREFIX + name))
+
+
+def parts(session: Session, name: str) -> List[str]:
+    return [key for key in keys(session, name + "/") if not key.endswith("/head")]
+
+
+def big_plan(session: Session, name: str = "big") -> Any:
+    """Puts a plan that does not fit into one value, however well it is compressed."""
+    optimize(session, "small")
+    plan = session.module.plan_store.get("small")
+    draw = random.Random(1)
+    moves = [plan.moves[0]._replace(
+        pgid=f"2.{draw.randrange(128):x}", bytes=draw.randrange(1 << 40), **{
+            field: draw.random() for field in ("source_before", "source_after", "target_before",
+                                               "target_after")}) for _ in range(6000)]
+    big = plan._replace(moves=tuple(moves))
+    session.module.plan_store.put(name, big, session.clock())
+    return big
+
+
+def test_plans_survive_a_failover(any_session: Session) -> None:
+    session = any_session
+    plan = optimize(session)
+    shown, listed, effect = ask(session, "show p"), ask(session, "ls"), ask(session, "eval p")
+    run(session, "sim failover")
+    assert ask(session, "dump p") == plan
+    assert (ask(session, "show p"), ask(session, "ls")) == (shown, listed)
+    assert effect["options_known"] is True
+    assert ask(session, "eval p") == {**effect, "options_known": False}
+    before = up_sets(session)
+    run(session, "equilibrium execute p", "sim run idle")
+    assert up_sets(session) == {**before, **plan["predicted_up"]}
+
+
+def test_a_big_plan_survives_too(session: Session) -> None:
+    big = big_plan(session)
+    sizes = [len(value.encode()) for value in session.simulation.store.keys.values()]
+    assert max(sizes) <= 60000
+    assert sum(sizes) > 65536 and len(parts(session, "big")) > 1
+    run(session, "sim failover")
+    assert session.module.plan_store.get("big") == big
+    assert [p["moves"] for p in ask(session, "ls")["plans"]] == [6000, len(
+        ask(session, "show small")["moves"])]
+
+
+def test_removed_plans_leave_nothing_behind(session: Session) -> None:
+    big_plan(session)
+    big_plan(session)                           # replaced: the old parts go
+    run(session, "sim run 2m")
+    assert len({key.split("/")[-2] for key in parts(session, "big")}) == 1
+    assert ask(session, "rm big") == {"removed": ["big"]}
+    run(session, "sim run 2m")
+    assert keys(session, "big/") == [] and keys(session, "small/")
+    assert ask(session, "reset") == {"removed": ["small"]}
+    run(session, "sim run 2m")
+    assert keys(session) == []
+    run(session, "sim failover")
+    assert ask(session, "ls") == {"plans": []}
+
+
+def test_a_plan_is_replaced(session: Session) -> None:
+    optimize(session)
+    optimize(session, "p --max-moves 3")
+    run(session, "sim failover")
+    assert len(ask(session, "show p")["moves"]) == 3
+
+
+def test_an_execution_goes_on_after_a_failover(any_session: Session) -> None:
+    session = any_session
+    run(session, "config set mgr mgr/equilibrium/max_misplaced_ratio 0.02")
+    plan = optimize(session)
+    before = up_sets(session)
+    run(session, "equilibrium execute p", "sim run 2m")
+    sent = ask(session, "status")["execution"]["sent_moves"]
+    assert 0 < sent < len(plan["moves"])
+    run(session, "sim failover", "sim run 1s")
+    status = ask(session, "status")
+    assert status["execution"]["plan"] == "p" and status["state"] in ("moving", "throttled")
+    run(session, "sim run 2m", "sim failover", "sim run idle")
+    assert up_sets(session) == {**before, **plan["predicted_up"]}
+    assert ask(session, "status")["last_execution"]["outcome"] == "through"
+    run(session, "sim failover", "sim run 2m")
+    assert ask(session, "status")["execution"] is None
+
+
+def test_failover_right_after_execute(session: Session) -> None:
+    """The first batch is on its way, and nothing of it has peered yet."""
+    run(session, "config set mgr mgr/equilibrium/max_misplaced_ratio 0.02")
+    plan = optimize(session, "p --max-moves 40")
+    before = up_sets(session)
+    run(session, "equilibrium execute p", "sim failover", "sim run idle")
+    assert up_sets(session) == {**before, **plan["predicted_up"]}
+
+
+def test_automatic_balancing_goes_on_after_a_failover(session: Session) -> None:
+    run(session, "equilibrium on", "sim run 2m", "sim failover", "sim run idle")
+    assert state(session) == "balanced" and ask(session, "status")["active"] is True
+
+
+def damage(session: Session, how: str) -> None:
+    """Damages plan `bad` in the monitor's store; another mgr takes over."""
+    store = session.simulation.store.keys
+    head, part = PREFIX + "bad/head", parts(session, "bad")[0]
+    if how == "truncated part":
+        store[part] = store[part][:len(store[part]) // 2]
+    elif how == "foreign part":
+        store[part] = "not what it was"
+    elif how == "missing part":
+        del store[part]
+    elif how == "newer head":
+        store[head] = json.dumps({**json.loads(store[head]), "version": 99})
+    elif how == "head is no JSON":
+        store[head] = store[head][:20]
+    elif how == "head is no object":
+        store[head] = "[]"
+    elif how == "missing head":
+        del store[head]
+    run(session, "sim failover")
+
+
+DAMAGES = ["truncated part", "foreign part", "missing part", "newer head", "head is no JSON",
+           "head is no object", "missing head"]
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+def test_a_damaged_plan(session: Session, how: str) -> None:
+    good = optimize(session, "good")
+    optimize(session, "bad")
+    damage(session, how)
+    for verb in ("show", "eval", "dump", "execute"):
+        rc, text = refused(session, f"equilibrium {verb} bad")
+        assert rc == -2 or rc == -5 and "rm bad" in text
+    assert ask(session, "dump good") == good
+    assert "good" in [p["plan"] for p in ask(session, "ls")["plans"]]
+    run(session, "sim run 5m")
+    assert ask(session, "dump good") == good
+    assert optimize(session, "bad") == {**good, "plan": "bad"}      # the name can be used again
+    damage(session, how)
+    if "part" in how:
+        assert ask(session, "rm bad") == {"removed": ["bad"]}
+        run(session, "sim run 2m")
+        assert keys(session, "bad/") == [] and keys(session, "good/")
+
+
+@pytest.mark.parametrize("how", ["truncated part", "newer head", "missing head"])
+def test_a_damaged_plan_is_not_resumed(session: Session, how: str) -> None:
+    """The plan under way is damaged while the mgr is gone: no move, no crash, no ghost."""
+    run(session, "config set mgr mgr/equilibrium/max_misplaced_ratio 0.01")
+    optimize(session, "bad")
+    run(session, "equilibrium execute bad", "sim run 1s")
+    damage(session, how)
+    sent = count_commands(session)
+    run(session, "sim run 30m")
+    assert sent == [] and ask(session, "status")["execution"] is None
+    assert "MGR_EQUILIBRIUM_ERROR" not in session.mgr.health_checks
+
+
+@pytest.mark.parametrize("hours, goes_on", [(1, True), (23, True), (30, False), (24 * 30, False)])
+def test_who_enables_the_module_much_later_starts_nothing(session: Session, hours: int,
+                                                          goes_on: bool) -> None:
+    """`ceph mgr module disable` in the middle of an execution, and `enable` after a while."""
+    run(session, "config set mgr mgr/equilibrium/max_moves_per_round 3")
+    optimize(session)
+    run(session, "equilibrium execute p", "sim run 4m")
+    sent = count_commands(session)
+    session.module.shutdown()
+    session.clock.jump(hours * 3600.0)
+    run(session, "sim failover", "sim run 10m")
+    assert bool(sent) is goes_on
+    assert state(session) != "off" if goes_on else state(session) == "off"
+    if not goes_on:
+        episode, = ask(session, "history")["episodes"]
+        assert "has not run" in episode["outcome"]
+        assert ask(session, "ls")["plans"]   # it is kept, and can be executed anew

@@ -1,0 +1,49 @@
+"""A rest is not told beside what speaks against it, though the cluster is not looked at yet."""
+
+from __future__ import annotations
+
+from typing import List
+
+import pytest
+
+from mgr_stub.console.session import Session
+
+from ..asking import ask, run, state
+
+
+@pytest.fixture
+def idle(session: Session) -> Session:
+    run(session, "equilibrium on", "sim run idle", "sim run 5m")
+    assert state(session) in ("balanced", "stuck")
+    return session
+
+
+@pytest.mark.parametrize("events, told", [
+    (["sim osd down 3"], "has degraded PGs now"), (["sim osd out 3"], "osd.3 is out now"),
+    (["sim osd lose 6"], "has degraded PGs now"),
+    (["sim osd reweight 3 0.5"], "osd.3 has another weight")])
+def test_what_has_come_since_is_told_at_once(idle: Session, events: List[str],
+                                             told: str) -> None:
+    run(idle, *events, "sim run 30s")
+    status = ask(idle, "status")
+    assert status["state"] == "waiting"
+    assert told in status["reason"]
+    assert "before: " in status["reason"]
+    full_readings = idle.module.gateway.counts.full_readings
+    run(idle, "sim run 10s")
+    ask(idle, "status")
+    assert idle.module.gateway.counts.full_readings == full_readings   # to tell it costs none
+
+
+def test_a_rest_is_a_rest_again_when_that_is_over(idle: Session) -> None:
+    before = ask(idle, "status")
+    run(idle, "sim osd down 3", "sim run 30s", "sim osd up 3", "sim run 90s")
+    after = ask(idle, "status")
+    assert after["state"] == before["state"]
+
+
+def test_what_has_been_decided_on_is_no_news(idle: Session) -> None:
+    run(idle, "sim osd out 3", "sim run 30s")
+    assert state(idle) == "waiting"
+    run(idle, "sim run idle", "sim run 30m", "sim run idle", "sim run 15m")
+    assert state(idle) in ("balanced", "stuck")

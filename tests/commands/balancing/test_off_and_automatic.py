@@ -1,0 +1,149 @@
+"""`off`, and automatic balancing to the end."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict
+
+import pytest
+
+from mgr_stub.console.session import Session
+
+from ..asking import (
+    ask, count_commands, max_by_class, optimize, refused, run, state, up_sets, upmap_items)
+
+
+def test_off_stops_an_execution(any_session: Session) -> None:
+    session = any_session
+    run(session, "config set mgr mgr/equilibrium/max_misplaced_ratio 0.01")
+    plan = optimize(session)
+    run(session, "equilibrium execute p", "sim run 3m")
+    reached = upmap_items(session)
+    sent = count_commands(session)
+    answer = run(session, "equilibrium off")
+    assert "plan 'p'" in answer
+    assert "built-in balancer stays off" in answer and "ceph balancer on" in answer
+    assert state(session) == "off"
+    run(session, "sim run idle", "sim run 1h")
+    assert sent == [] and state(session) == "off"
+    assert upmap_items(session) == reached      # what was moving is left to arrive
+    assert 0 < len(reached) < len(plan["upmap_items"])
+    last = ask(session, "status")["last_execution"]
+    assert last["plan"] == "p" and last["outcome"].startswith("stopped")
+    assert [p["state"] for p in ask(session, "ls")["plans"]] == ["ready"]
+    run(session, "sim failover", "sim run 1h")
+    assert sent == [] and state(session) == "off"
+
+
+def test_the_rest_can_be_executed_later(session: Session) -> None:
+    run(session, "config set mgr mgr/equilibrium/max_misplaced_ratio 0.02")
+    plan = optimize(session)
+    before = up_sets(session)
+    run(session, "equilibrium execute p", "sim run 2m", "equilibrium off", "sim run idle",
+        "equilibrium execute p", "sim run idle")
+    assert up_sets(session) == {**before, **plan["predicted_up"]}
+    last = ask(session, "status")["last_execution"]
+    assert last["done_moves"] > 0
+    assert last["done_moves"] + last["sent_moves"] == len(plan["moves"])
+
+
+def test_off_twice(session: Session) -> None:
+    for _ in range(2):
+        assert ask(session, "off") == {"active": False, "stopped_plan": None}
+    assert "built-in" in run(session, "equilibrium off")
+    run(session, "balancer on")
+    assert "stays off" not in run(session, "equilibrium off")
+
+
+def test_one_execution_at_a_time(session: Session) -> None:
+    optimize(session, "q")
+    optimize(session)
+    run(session, "equilibrium execute p")
+    assert refused(session, "equilibrium execute q")[0] == -16
+    assert refused(session, "equilibrium execute p")[0] == -16
+    assert refused(session, "equilibrium rm p")[0] == -16
+    assert refused(session, "equilibrium optimize p")[0] == -16
+    assert ask(session, "reset") == {"removed": ["q"]}
+
+
+def test_automatic_to_the_end(any_session: Session) -> None:
+    session = any_session
+    before = max_by_class(session)
+    assert ask(session, "on")["active"] is True
+    assert ask(session, "status")["active"] is True
+    run(session, "sim run idle")
+    assert state(session) == "balanced"
+    assert all(highest < before[name] - 0.1 for name, highest in max_by_class(session).items())
+    sent = count_commands(session)
+    epoch = session.cluster.map.epoch
+    run(session, "sim run 6h")
+    assert sent == [] and session.cluster.map.epoch == epoch and state(session) == "balanced"
+    assert ask(session, "ls") == {"plans": []}  # automatic plans are not kept
+    assert optimize(session)["moves"] == []
+
+
+def test_quiet_rounds_are_cheap(session: Session) -> None:
+    run(session, "equilibrium on", "sim run idle")
+    calls = dict(session.mgr.calls)
+    run(session, "sim run 1h")
+    expensive = {name: count - calls.get(name, 0) for name, count in session.mgr.calls.items()
+                 if name in ("pg_stats", "osdmap.dump", "pg_dump")}
+    assert expensive.get("pg_stats", 0) <= 2
+    assert all(count <= 12 for count in expensive.values())
+
+
+def test_switched_on_by_its_option(session: Session) -> None:
+    sent = count_commands(session)
+    run(session, "config set mgr mgr/equilibrium/active true")
+    assert sent and state(session) in ("moving", "throttled")
+    run(session, "config set mgr mgr/equilibrium/active false")
+    count = len(sent)
+    run(session, "sim run idle", "sim run 30m")
+    assert len(sent) == count and state(session) == "off"
+
+
+@pytest.mark.parametrize("flag", ["norebalance", "nobackfill", "norecover", "pause"])
+def test_flags_block(session: Session, flag: str) -> None:
+    optimize(session)
+    sent = count_commands(session)
+    run(session, "osd set " + flag)
+    del sent[:]
+    run(session, "equilibrium execute p", "sim run 10m")
+    assert sent == []
+    status = ask(session, "status")
+    assert status["state"] == "blocked" and "flag" in status["reason"]
+    run(session, "osd unset " + flag)
+    del sent[:]
+    run(session, "sim run 2m")
+    assert sent
+
+
+def old_clients(demo_state: Dict[str, Any]) -> Dict[str, Any]:
+    demo_state["osd_dump"]["require_min_compat_client"] = "jewel"
+    return demo_state
+
+
+@pytest.mark.parametrize("release, looked", [(16, True), (18, False), (20, True)])
+def test_old_clients(open_session: Callable[..., Session], demo_state: Dict[str, Any],
+                     release: int, looked: bool) -> None:
+    cure = "osd set-require-min-compat-client luminous"
+    session = open_session(release, old_clients(demo_state))
+    if looked:
+        run(session, "sim run 1s")
+    plan = optimize(session, "p --max-moves 10")
+    sent = count_commands(session)
+    for line in ("equilibrium on", "equilibrium execute p"):
+        rc, text = refused(session, line)
+        assert rc == -1 and "ceph " + cure in text
+    run(session, "sim run 10m")
+    assert sent == [] and not ask(session, "status")["active"]
+    run(session, cure, "equilibrium execute p", "sim run idle")
+    assert upmap_items(session) == plan["upmap_items"]
+    run(session, "equilibrium on")
+
+
+def test_old_clients_leave_the_built_in_balancer_alone(
+        open_session: Callable[..., Session], demo_state: Dict[str, Any]) -> None:
+    session = open_session(18, old_clients(demo_state))
+    run(session, "balancer on")
+    refused(session, "equilibrium on")
+    assert session.mgr.balancer.active

@@ -1,0 +1,126 @@
+"""The serve loop outlives exceptions, says so, backs off, and goes on."""
+
+from __future__ import annotations
+
+import errno
+import threading
+from typing import Any, List
+
+import pytest
+
+from mgr_stub.console.session import Session
+
+from ..asking import ask, count_commands, health, optimize, run, state, upmap_items
+
+
+def boom(*_: Any, **__: Any) -> None:
+    raise RuntimeError("boom")
+
+
+def delays(session: Session, rounds: int) -> List[float]:
+    """Seconds until the next round, after each of so many; the first one is due at once."""
+    session.module.balancer.require_observation()
+    session.host.run_pending()
+    found = [session.host.next_round - session.clock.now]
+    for _ in range(rounds - 1):
+        session.host.run_next_round()
+        found.append(session.host.next_round - session.clock.now)
+    return found
+
+
+def test_failing_rounds(any_session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = any_session
+    run(session, "equilibrium on")
+    sent = count_commands(session)
+    with monkeypatch.context() as patch:
+        patch.setattr(session.module.gateway, "snapshot", boom)
+        assert delays(session, 8) == [15.0, 30.0, 60.0, 120.0, 240.0, 480.0, 600.0, 600.0]
+        error = health(session)["MGR_EQUILIBRIUM_ERROR"]
+        assert error["severity"] == "warning" and "boom" in "\n".join(error["detail"])
+        for line in ("status", "eval", "ls", "pool ls", "dump-state"):
+            ask(session, line)                  # commands answer all the while
+    assert sent == []
+    run(session, "sim run idle")
+    assert health(session) == {} and state(session) == "balanced"
+    assert delays(session, 1) == [60.0]
+
+
+def test_one_bad_look_delays_no_execution(session: Session,
+                                          monkeypatch: pytest.MonkeyPatch) -> None:
+    """An execution whose first round fails begins with the next one."""
+    optimize(session)
+    sent = count_commands(session)
+    with monkeypatch.context() as patch:
+        patch.setattr(session.module.gateway, "snapshot", boom)
+        run(session, "equilibrium execute p")
+        assert "MGR_EQUILIBRIUM_ERROR" in health(session)
+    run(session, "sim run 1m")
+    assert sent and health(session) == {}
+
+
+def test_a_look_that_is_still_owed_is_no_success(session: Session,
+                                                 monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check stands until a round has looked again."""
+    run(session, "equilibrium on")
+    monkeypatch.setattr(session.module.gateway, "snapshot", boom)
+    assert delays(session, 4) == [15.0, 30.0, 60.0, 120.0]
+    assert "MGR_EQUILIBRIUM_ERROR" in health(session)
+
+
+def test_statistics_that_are_not_ready(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(session, "equilibrium on")
+    get = session.mgr.get
+    with monkeypatch.context() as patch:
+        patch.setattr(session.mgr, "get", lambda name: {"pg_ready": False, "pgs": {}}
+                      if name == "pg_progress" else get(name))
+        session.module.balancer.require_observation()
+        run(session, "sim run 2m")
+        assert state(session) == "waiting" and health(session) == {}
+        assert "statistics" in ask(session, "status")["reason"]
+    run(session, "sim run idle")
+    assert state(session) == "balanced"
+
+
+def test_no_monitor(session: Session) -> None:
+    optimize(session)
+    sent = count_commands(session)
+    session.mgr.mon_connected = False
+    run(session, "equilibrium execute p", "sim run 5m")
+    assert sent == [] and state(session) == "blocked"
+    assert "monitor" in ask(session, "status")["reason"]
+    session.mgr.mon_connected = True
+    run(session, "sim run 1m")
+    assert sent
+
+
+def test_a_batch_that_fails_half_way(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The map cannot be read after a batch: nothing is lost, and nothing is sent twice at once."""
+    plan = optimize(session)
+    gateway = session.module.gateway
+    snapshot = gateway.snapshot
+    left = [snapshot, boom, boom]               # the look before the batch works
+    with monkeypatch.context() as patch:
+        patch.setattr(gateway, "snapshot", lambda: left.pop(0)() if left else snapshot())
+        run(session, "equilibrium execute p", "sim run 30m")
+    run(session, "sim run idle")
+    assert upmap_items(session) == plan["upmap_items"]
+    assert health(session) == {}
+    assert ask(session, "status")["last_execution"]["outcome"] == "through"
+
+
+def test_shutdown_ends_the_real_loop(session: Session) -> None:
+    thread = threading.Thread(target=session.module.serve, daemon=True)
+    thread.start()
+    session.module.shutdown()
+    thread.join(5)
+    assert not thread.is_alive()
+
+
+def test_commands_of_a_mgr_that_knows_nothing_yet(session: Session,
+                                                  monkeypatch: pytest.MonkeyPatch) -> None:
+    """EAGAIN and a sentence, as for everything that a moment's patience cures."""
+    get = session.mgr.get
+    monkeypatch.setattr(session.mgr, "get", lambda name: None if name == "df" else get(name))
+    for line in ("pool ls", "pool add vms", "optimize p vms"):
+        rc, out, err = session.command("equilibrium " + line)
+        assert (rc, out) == (-errno.EAGAIN, "") and "try again" in err and "\n" not in err

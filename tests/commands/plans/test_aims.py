@@ -1,0 +1,292 @@
+"""--aim, the option `aim`, and `eval <plan>` with what the other aims would give."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any, Callable, Dict, Iterator, List
+
+import pytest
+
+from mgr_stub.console.session import Session
+
+from ..asking import ask, optimize, refused, run
+
+AIMS = ["space", "even", "least-motion"]
+
+
+def test_aim_of_a_plan_is_told_everywhere(any_session: Session) -> None:
+    for aim in AIMS:
+        answer = ask(any_session, f"optimize {aim} --aim {aim}")
+        assert answer == {"plan": aim, "state": "planning", "aim": aim}
+        assert ask(any_session, "dump " + aim)["aim"] == aim
+        assert ask(any_session, "show " + aim)["aim"] == aim
+        assert ask(any_session, "eval " + aim)["aim"] == aim
+        first = run(any_session, "equilibrium show " + aim).splitlines()[0]
+        assert first.startswith(f"# plan {aim}, aim {aim}, ")
+    assert {p["plan"]: p["aim"] for p in ask(any_session, "ls")["plans"]} == {a: a for a in AIMS}
+    assert ask(any_session, "status")["last_plan"]["aim"] == AIMS[-1]
+
+
+def test_aim_beside_the_other_arguments(any_session: Session) -> None:
+    plan = optimize(any_session, "p vms backup --max-moves 5 --max-bytes 1T --device-class hdd"
+                                 " --aim even")
+    assert plan["aim"] == "even" and 0 < len(plan["moves"]) <= 5
+
+
+def test_option_is_the_default(any_session: Session) -> None:
+    session = any_session
+    assert optimize(session)["aim"] == "space"
+    run(session, "config set mgr mgr/equilibrium/aim even")
+    assert optimize(session)["aim"] == "even"
+    assert optimize(session, "p --aim least-motion")["aim"] == "least-motion"
+    run(session, "config rm mgr mgr/equilibrium/aim", "sim failover")
+    assert optimize(session)["aim"] == "space"
+
+
+def test_aims_differ(session: Session) -> None:
+    """Otherwise there would be nothing to choose."""
+    aims = effect_of(session)["aims"]
+    assert aims["least-motion"]["bytes"] < aims["space"]["bytes"]
+    assert aims["even"]["classes"]["hdd"] <= aims["space"]["classes"]["hdd"]
+
+
+def test_option_holds_for_automatic_plans(session: Session) -> None:
+    asked = note_aims(session)
+    run(session, "config set mgr mgr/equilibrium/aim least-motion", "equilibrium on",
+        "sim run 1m")
+    assert set(asked) == {"least-motion"}
+    assert ask(session, "status")["last_plan"]["aim"] == "least-motion"
+
+
+def note_aims(session: Session) -> List[str]:
+    """The aims of the plans that are made from now on, in their order."""
+    service, asked = session.module.plan_service, []
+    make_plan = service.planner
+
+    def noting(snapshot: Any, options: Any, checkpoint: Any) -> Any:
+        asked.append(options.aim)
+        return make_plan(snapshot, options, checkpoint)
+    service.planner = noting
+    return asked
+
+
+# -- eval ------------------------------------------------------------------------------------------
+
+def effect_of(session: Session, arguments: str = "p") -> Dict[str, Any]:
+    optimize(session, arguments)
+    effect: Dict[str, Any] = ask(session, "eval " + arguments.split()[0])
+    return effect
+
+
+def test_first_answer_has_all_aims_where_no_time_passes(any_session: Session) -> None:
+    effect = effect_of(any_session)
+    assert set(effect["aims"]) == set(AIMS) and effect["options_known"] is True
+    for aim in AIMS[1:]:
+        found = effect["aims"][aim]
+        other = optimize(any_session, "q --aim " + aim)
+        assert found["state"] == "ready"
+        assert (found["moves"], found["bytes"], found["gained_bytes"]) == (
+            len(other["moves"]), other["bytes"], other["gained_bytes"])
+        assert found["classes"] == {
+            name: c["max"] for name, c in other["after"]["classes"].items()}
+    own = effect["aims"]["space"]
+    assert (own["moves"], own["bytes"], own["gained_bytes"]) == (
+        effect["moves"], effect["bytes"], effect["gained_bytes"])
+    lines = run(any_session, "equilibrium eval p").splitlines()
+    start = next(n for n, line in enumerate(lines) if line.startswith("AIM"))
+    assert [line.split()[0] for line in lines[start + 1:start + 4]] == AIMS
+
+
+def test_other_aims_keep_the_plan_s_limits(session: Session) -> None:
+    effect = effect_of(session, "p fast --max-moves 4 --aim even")
+    assert all(0 < effect["aims"][aim]["moves"] <= 4 for aim in AIMS)
+    hdd = effect["before"]["classes"]["hdd"]["max"]
+    assert all(effect["aims"][aim]["classes"]["hdd"] == hdd for aim in AIMS)
+
+
+def test_comparison_is_made_once(session: Session) -> None:
+    effect = effect_of(session)
+    asked = note_aims(session)
+    assert ask(session, "eval p") == effect and asked == []
+    optimize(session)
+    ask(session, "eval p")
+    assert asked == ["space", "even", "least-motion"]
+    run(session, "equilibrium rm p")
+    optimize(session)
+    ask(session, "eval p")
+    assert asked[3:] == ["space", "even", "least-motion"]
+
+
+def test_memory_is_bounded(session: Session) -> None:
+    names = [f"p{number}" for number in range(12)]
+    for name in names:
+        optimize(session, name + " --max-moves 1")
+        ask(session, "eval " + name)
+    asked = note_aims(session)
+    for name in reversed(names[2:]):
+        ask(session, "eval " + name)
+    assert asked == []
+    ask(session, "eval " + names[0])
+    assert asked == ["even", "least-motion"]
+
+
+def test_after_a_failover_the_limits_are_not_known(session: Session) -> None:
+    effect = effect_of(session, "p --max-moves 3")
+    run(session, "sim failover")
+    later = ask(session, "eval p")
+    assert later["options_known"] is False
+    assert later["aims"]["space"] == effect["aims"]["space"]
+    assert later["aims"]["even"]["moves"] > 3 >= effect["aims"]["even"]["moves"]
+    text = run(session, "equilibrium eval p")
+    assert "present settings" in text
+    assert "present settings" not in run(session, "equilibrium optimize q",
+                                         "equilibrium eval q")
+
+
+def test_plan_of_an_older_map(session: Session) -> None:
+    """The plan is of epoch 42; the others are planned on what has become of the cluster."""
+    optimize(session)
+    run(session, "equilibrium execute p", "sim run idle")
+    effect = ask(session, "eval p")
+    assert effect["osdmap_epoch"] == effect["aims"]["space"]["osdmap_epoch"] == 42
+    assert effect["aims"]["even"]["osdmap_epoch"] > 42
+    assert "made at osdmap epoch 42, the others at" in run(session, "equilibrium eval p")
+
+
+def test_a_comparison_that_fails(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    optimize(session)
+    service = session.module.plan_service
+    make_plan = service.planner
+
+    def fail(snapshot: Any, options: Any, checkpoint: Any) -> Any:
+        if options.aim == "even":
+            raise RuntimeError("boom")
+        return make_plan(snapshot, options, checkpoint)
+    with monkeypatch.context() as patch:
+        patch.setattr(service, "planner", fail)
+        aims = ask(session, "eval p")["aims"]
+        assert {aim: found["state"] for aim, found in aims.items()} == {
+            "space": "ready", "even": "failed", "least-motion": "ready"}
+        assert "even: could not be planned (RuntimeError: boom)" in run(
+            session, "equilibrium eval p")
+    assert ask(session, "eval p")["aims"]["even"]["state"] == "ready"
+    assert ask(session, "ls")["plans"][0]["state"] == "ready"
+    assert "MGR_EQUILIBRIUM_ERROR" not in session.mgr.health_checks
+
+
+# -- a real mgr: the planner runs in a thread of its own -------------------------------------------
+
+class SlowAims:
+    """Holds back the plans of all aims but `space` until `let_go` is set or they are ended."""
+
+    def __init__(self, make_plan: Callable[..., Any]) -> None:
+        self.started, self.let_go = threading.Event(), threading.Event()
+        self.ended = 0
+        self._make_plan = make_plan
+
+    def __call__(self, snapshot: Any, options: Any, checkpoint: Any) -> Any:
+        if options.aim != "space":
+            self.started.set()
+            while not self.let_go.wait(0.002):
+                if not checkpoint(7):
+                    self.ended += 1
+                    break
+        return self._make_plan(snapshot, options, checkpoint)
+
+
+@pytest.fixture
+def threaded(open_session: Callable[..., Session]) -> Session:
+    """Plan `p` is ready; jobs run in the module's own thread."""
+    session = open_session(18, own_job_thread=True)
+    run(session, "sim run 1s", "equilibrium optimize p")
+    wait_until(lambda: not session.module.plan_service.plans_in_progress())
+    return session
+
+
+@pytest.fixture
+def slow(threaded: Session) -> Iterator[SlowAims]:
+    service = threaded.module.plan_service
+    planner = service.planner = SlowAims(service.planner)
+    yield planner
+    planner.let_go.set()
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline, "that took too long"
+        time.sleep(0.005)
+
+
+def states(session: Session, plan: str = "p") -> Dict[str, str]:
+    return {aim: found["state"] for aim, found in ask(session, "eval " + plan)["aims"].items()}
+
+
+ALL_READY = {aim: "ready" for aim in AIMS}
+
+
+def test_a_handler_does_not_wait(threaded: Session, slow: SlowAims) -> None:
+    started = time.monotonic()
+    assert states(threaded) == {"space": "ready", "even": "planning", "least-motion": "planning"}
+    assert time.monotonic() - started < 5
+    text = run(threaded, "equilibrium eval p")
+    assert "even, least-motion: being planned; ask again" in text and "space (this plan)" in text
+    slow.let_go.set()
+    wait_until(lambda: states(threaded) == ALL_READY)
+
+
+def test_a_comparison_is_no_plan_in_the_making(threaded: Session, slow: SlowAims) -> None:
+    states(threaded)
+    assert slow.started.wait(10)
+    assert [(p["plan"], p["state"]) for p in ask(threaded, "ls")["plans"]] == [("p", "ready")]
+    assert ask(threaded, "status")["planning"] == []
+    for line in ("show p", "dump p", "eval p"):
+        ask(threaded, line)
+    assert ask(threaded, "execute p")["state"] == "executing"
+
+
+def test_removal_ends_a_comparison(threaded: Session, slow: SlowAims) -> None:
+    states(threaded)
+    assert slow.started.wait(10)
+    run(threaded, "equilibrium rm p")
+    wait_until(lambda: slow.ended == 1)
+    run(threaded, "equilibrium optimize p")
+    wait_until(lambda: not threaded.module.plan_service.plans_in_progress())
+    assert slow.ended == 1
+
+
+def test_a_new_plan_of_the_name_does_not_wait_for_a_comparison(
+        threaded: Session, slow: SlowAims) -> None:
+    states(threaded)
+    assert slow.started.wait(10)
+    run(threaded, "equilibrium optimize p")
+    wait_until(lambda: not threaded.module.plan_service.plans_in_progress())
+    assert slow.ended == 1
+
+
+def test_shutdown_ends_a_comparison(threaded: Session, slow: SlowAims) -> None:
+    states(threaded)
+    assert slow.started.wait(10)
+    worker = next(t for t in threading.enumerate() if t.name == "eq-jobs" and t.is_alive())
+    started = time.monotonic()
+    threaded.close()
+    worker.join(3)
+    assert not worker.is_alive() and time.monotonic() - started < 3 and slow.ended == 1
+
+
+def test_time_limit_of_a_comparison(threaded: Session, slow: SlowAims) -> None:
+    run(threaded, "config set mgr mgr/equilibrium/max_plan_seconds 1")
+    states(threaded)
+    wait_until(lambda: states(threaded) == ALL_READY)
+    assert slow.ended == 2
+    assert ask(threaded, "eval p")["aims"]["even"]["stop_reason"] == "the time limit is reached"
+
+
+def test_a_plan_in_the_making_is_not_compared(threaded: Session, slow: SlowAims) -> None:
+    run(threaded, "equilibrium optimize p --aim even")
+    assert slow.started.wait(10)
+    assert refused(threaded, "equilibrium eval p")[0] == -11
+    slow.let_go.set()
+    wait_until(lambda: not threaded.module.plan_service.plans_in_progress())
+    assert ask(threaded, "eval p")["aim"] == "even"

@@ -1,0 +1,137 @@
+"""`optimize` with --max-moves, --max-bytes, pools and --device-class; `pool ls|add|rm`."""
+
+from __future__ import annotations
+
+import errno
+import json
+from typing import Any, Dict, Set
+
+import pytest
+
+from tests.support.units import GIB
+
+from mgr_stub.console.session import Session
+
+from ..asking import ask, health, optimize, pools_of, refused, run, up_sets
+
+
+def classes_of(session: Session, plan: Dict[str, Any]) -> Set[str]:
+    classes = session.cluster.crush.classes
+    return {classes[osd] for move in plan["moves"] for osd in (move["from"], move["to"])}
+
+
+@pytest.mark.parametrize("count", [1, 7])
+def test_max_moves(session: Session, count: int) -> None:
+    plan = optimize(session, f"p --max-moves {count}")
+    assert 0 < len(plan["moves"]) <= count
+    assert sum(len(items) for items in plan["upmap_items"].values()) <= count
+
+
+def test_more_moves_than_needed(session: Session) -> None:
+    assert optimize(session, "p --max-moves 5000")["moves"] == optimize(session, "q")["moves"]
+
+
+@pytest.mark.parametrize("size, count", [("100G", 100 * GIB), ("0.5T", 512 * GIB),
+                                         (str(64 * GIB), 64 * GIB), ("1TiB", 1024 * GIB)])
+def test_max_bytes(session: Session, size: str, count: int) -> None:
+    plan = optimize(session, "p --max-bytes " + size)
+    assert 0 < sum(move["bytes"] for move in plan["moves"]) <= count
+    assert plan["bytes"] <= count
+
+
+def test_a_limit_too_small_for_any_move(session: Session) -> None:
+    assert optimize(session, "p --max-bytes 1")["moves"] == []
+    assert run(session, "equilibrium execute p") == "p: nothing to move\n"
+
+
+@pytest.mark.parametrize("pools", ["backup", "vms fast"])
+def test_pools(session: Session, pools: str) -> None:
+    plan = optimize(session, "p " + pools)
+    assert plan["moves"] and pools_of(session, plan) <= set(pools.split())
+
+
+@pytest.mark.parametrize("name", ["hdd", "ssd"])
+def test_device_class(any_session: Session, name: str) -> None:
+    plan = optimize(any_session, "p --device-class " + name)
+    assert classes_of(any_session, plan) == {name}
+    other = {"hdd": "ssd", "ssd": "hdd"}[name]
+    effect = ask(any_session, "eval p")
+    assert effect["before"]["classes"][other] == effect["after"]["classes"][other]
+
+
+def test_all_limits_together(session: Session) -> None:
+    plan = optimize(session, "p vms fast --device-class ssd --max-moves 3 --max-bytes 1T")
+    assert 0 < len(plan["moves"]) <= 3
+    assert pools_of(session, plan) == {"fast"}
+
+
+def test_pool_list(any_session: Session) -> None:
+    session = any_session
+    assert ask(session, "pool ls") == {"pools": []}
+    assert ask(session, "pool add fast vms") == {"pools": ["vms", "fast"]}
+    assert ask(session, "pool add vms") == {"pools": ["vms", "fast"]}
+    assert run(session, "config get mgr mgr/equilibrium/pool_ids") == "2,6"
+    assert run(session, "equilibrium pool ls") == "vms\nfast\n"
+    assert pools_of(session, optimize(session)) == {"vms", "fast"}
+    assert ask(session, "pool rm vms") == {"pools": ["fast"]}
+    assert pools_of(session, optimize(session)) == {"fast"}
+    assert pools_of(session, optimize(session, "p vms")) == {"vms"}   # named pools go first
+    assert ask(session, "pool rm vms") == {"pools": ["fast"]}         # was not in the list
+    rc, said = refused(session, "equilibrium pool rm fast")   # it would widen what is moved
+    assert rc == -errno.EPERM and "all pools" in said and "\n" not in said
+    assert ask(session, "pool ls") == {"pools": ["fast"]}
+    run(session, "config rm mgr mgr/equilibrium/pool_ids", "sim run 1s")
+    assert len(pools_of(session, optimize(session))) > 2
+
+
+@pytest.mark.parametrize("value, removed", [("9999", "9999"), ("fast", "fast"), ("fast", "vms")])
+def test_a_list_of_no_pool_never_becomes_one_of_all(session: Session, value: str,
+                                                    removed: str) -> None:
+    """What the health check names is followed to the letter, and so is what looks right."""
+    run(session, f"config set mgr mgr/equilibrium/pool_ids {value}", "equilibrium on",
+        "sim run 5m")
+    before = up_sets(session)
+    session.command(f"equilibrium pool rm {removed}")
+    assert f"equilibrium pool rm {removed}" not in json.dumps(health(session))
+    run(session, "sim run 20m")
+    assert session.module.settings().pool_ids is not None and up_sets(session) == before
+
+
+def test_removing_from_no_list_changes_nothing(session: Session) -> None:
+    rc, said = refused(session, "equilibrium pool rm fast")   # it goes on being balanced
+    assert rc == -errno.EINVAL and "all pools are balanced" in said
+    assert refused(session, "equilibrium pool rm nope")[0] == -errno.ENOENT
+    assert session.module.settings().pool_ids is None
+
+
+def test_pools_are_named_by_their_ids_too(any_session: Session) -> None:
+    session = any_session
+    assert ask(session, "pool add 6 vms") == {"pools": ["vms", "fast"]}
+    assert ask(session, "pool rm 2") == {"pools": ["fast"]}
+    assert pools_of(session, optimize(session, "p 2 6")) == {"vms", "fast"}
+    assert "'99'" in refused(session, "equilibrium pool rm 99")[1]
+    assert "'99'" in refused(session, "equilibrium optimize q 2 99")[1]
+
+
+def test_pool_list_survives_failover_and_pool_deletion(session: Session) -> None:
+    run(session, "equilibrium pool add fast vms", "sim failover")
+    assert ask(session, "pool ls") == {"pools": ["vms", "fast"]}
+    run(session, "sim pool rm fast", "sim run 2m")
+    gone = ask(session, "pool ls")["pools"]
+    assert gone[0] == "vms" and len(gone) == 2 and "fast" not in gone
+    assert ask(session, "pool add backup")["pools"][:2] == ["vms", "backup"]
+
+
+def test_pool_list_holds_for_automatic_balancing(session: Session) -> None:
+    run(session, "equilibrium pool add fast")
+    before = up_sets(session)
+    run(session, "equilibrium on", "sim run idle")
+    moved = {pgid.split(".")[0] for pgid, up in up_sets(session).items() if up != before[pgid]}
+    assert moved == {"6"}
+
+
+def test_device_classes_option(session: Session) -> None:
+    run(session, "config set mgr mgr/equilibrium/device_classes ssd")
+    assert classes_of(session, optimize(session)) == {"ssd"}
+    run(session, "config rm mgr mgr/equilibrium/device_classes", "sim failover")
+    assert classes_of(session, optimize(session)) == {"hdd", "ssd"}

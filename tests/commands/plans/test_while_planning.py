@@ -1,0 +1,174 @@
+"""A plan in the making, in a thread of its own: no other command waits for it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any, Callable, Iterator
+
+import pytest
+
+from mgr_stub.console.session import Session
+
+from ..asking import ask, count_commands, refused, run, state
+
+
+class SlowPlanner:
+    """Stands in for make_plan: holds a plan back until `let_go` is set or the module stops."""
+
+    def __init__(self, make_plan: Callable[..., Any]) -> None:
+        self.started = threading.Event()
+        self.let_go = threading.Event()
+        self._make_plan = make_plan
+
+    def __call__(self, snapshot: Any, options: Any, checkpoint: Any) -> Any:
+        self.started.set()
+        while not self.let_go.wait(0.005):
+            if not checkpoint(7):
+                break
+        return self._make_plan(snapshot, options, checkpoint)
+
+
+@pytest.fixture
+def session(open_session: Callable[..., Session]) -> Session:
+    session = open_session(18, own_job_thread=True)
+    run(session, "sim run 1s")
+    return session
+
+
+@pytest.fixture
+def planner(session: Session) -> Iterator[SlowPlanner]:
+    service = session.module.plan_service
+    slow = service.planner = SlowPlanner(service.planner)
+    yield slow
+    slow.let_go.set()
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline, "that took too long"
+        time.sleep(0.005)
+
+
+def plan_slowly(session: Session, planner: SlowPlanner, name: str = "p") -> None:
+    run(session, "equilibrium optimize " + name)
+    assert planner.started.wait(10)
+    wait_until(lambda: session.module.plan_service.plans_in_progress()[name].moves == 7)
+
+
+def test_others_answer_meanwhile(session: Session, planner: SlowPlanner) -> None:
+    plan_slowly(session, planner)
+    started = time.monotonic()
+    status = ask(session, "status")
+    assert [(p["plan"], p["moves"]) for p in status["planning"]] == [("p", 7)]
+    assert "planning: p, 7 moves" in run(session, "equilibrium status")
+    assert [(p["plan"], p["state"]) for p in ask(session, "ls")["plans"]] == [("p", "planning")]
+    for line in ("eval", "eval vms", "pool ls", "pool add vms", "dump-state", "off", "on"):
+        ask(session, line)
+    assert time.monotonic() - started < 5
+
+
+def test_the_plan_itself_gives_eagain(session: Session, planner: SlowPlanner) -> None:
+    plan_slowly(session, planner)
+    sent = count_commands(session)
+    for verb in ("show", "eval", "dump", "execute", "optimize"):
+        rc, text = refused(session, f"equilibrium {verb} p")
+        assert rc == -11 and "7 moves" in text and "'p'" in text
+    assert sent == []
+    planner.let_go.set()
+    wait_until(lambda: not session.module.plan_service.plans_in_progress())
+    assert ask(session, "show p")["moves"]
+    assert [p["state"] for p in ask(session, "ls")["plans"]] == ["ready"]
+
+
+@pytest.mark.parametrize("line", ["rm p", "reset"])
+def test_it_can_be_cancelled(session: Session, planner: SlowPlanner, line: str) -> None:
+    plan_slowly(session, planner)
+    assert ask(session, line) == {"removed": ["p"]}
+    assert ask(session, "ls")["plans"] == []
+    planner.let_go.set()
+    run(session, "equilibrium optimize q")
+    wait_until(lambda: not session.module.plan_service.plans_in_progress())
+    assert [plan["plan"] for plan in ask(session, "ls")["plans"]] == ["q"]
+    assert refused(session, "equilibrium show p")[0] == -2
+
+
+def test_a_second_plan_waits_its_turn(session: Session, planner: SlowPlanner) -> None:
+    plan_slowly(session, planner)
+    assert ask(session, "optimize q") == {"plan": "q", "state": "planning", "aim": "space"}
+    assert refused(session, "equilibrium show q")[0] == -11
+    planner.let_go.set()
+    wait_until(lambda: not session.module.plan_service.plans_in_progress())
+    assert ask(session, "show q")["moves"] == ask(session, "show p")["moves"]
+
+
+def test_an_old_plan_is_kept_until_the_new_one_is_made(
+        session: Session, planner: SlowPlanner) -> None:
+    planner.let_go.set()
+    run(session, "equilibrium optimize p --max-moves 3")
+    wait_until(lambda: not session.module.plan_service.plans_in_progress())
+    planner.let_go.clear()
+    plan_slowly(session, planner)
+    assert [p["state"] for p in ask(session, "ls")["plans"]] == ["planning"]
+    session.close()
+    assert len(session.module.plan_store.get("p").moves) == 3
+
+
+def test_shutdown_ends_it(session: Session, planner: SlowPlanner) -> None:
+    plan_slowly(session, planner)
+    worker = next(t for t in threading.enumerate() if t.name == "eq-jobs" and t.is_alive())
+    started = time.monotonic()
+    session.close()
+    worker.join(3)
+    assert not worker.is_alive() and time.monotonic() - started < 3
+    assert not [key for key in session.simulation.store.keys if "plan/p" in key]
+
+
+def test_max_plan_seconds_ends_it(session: Session, planner: SlowPlanner) -> None:
+    """What was found until then is kept, and says why it ends there."""
+    run(session, "config set mgr mgr/equilibrium/max_plan_seconds 1")
+    plan_slowly(session, planner)
+    wait_until(lambda: not session.module.plan_service.plans_in_progress())
+    plan = ask(session, "dump p")
+    assert plan["stop_reason"] != "converged"
+
+
+def test_an_automatic_plan_in_the_making(session: Session, planner: SlowPlanner) -> None:
+    sent = count_commands(session)
+    run(session, "equilibrium on")
+    assert planner.started.wait(10)
+    run(session, "sim run 5m")
+    assert state(session) == "planning" and sent == []
+    assert [p["plan"] for p in ask(session, "status")["planning"]] == ["automatic"]
+    planner.let_go.set()
+    wait_until(lambda: not session.module.plan_service.plans_in_progress())
+    run(session, "sim run 1m")
+    assert sent
+
+
+def test_off_while_an_automatic_plan_is_made(session: Session, planner: SlowPlanner) -> None:
+    sent = count_commands(session)
+    run(session, "equilibrium on")
+    assert planner.started.wait(10)
+    run(session, "equilibrium off")
+    planner.let_go.set()
+    wait_until(lambda: not session.module.plan_service.plans_in_progress())
+    run(session, "sim run 5m")
+    assert sent == [] and state(session) == "off"
+    run(session, "equilibrium on", "sim run 1s")
+    wait_until(lambda: not session.module.plan_service.plans_in_progress())
+    run(session, "sim run 2m")
+    assert sent
+
+
+def test_a_plan_that_fails(session: Session) -> None:
+    def fail(*_: Any) -> None:
+        raise RuntimeError("boom\nand more")
+    session.module.plan_service.planner = fail
+    run(session, "equilibrium optimize p")
+    wait_until(lambda: not session.module.plan_service.plans_in_progress())
+    for verb in ("show", "eval", "dump", "execute"):
+        rc, text = refused(session, f"equilibrium {verb} p")
+        assert rc == -2 and "boom" in text
+    assert ask(session, "ls") == {"plans": []}

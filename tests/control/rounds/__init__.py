@@ -1,0 +1,1 @@
+"""Rounds of the loop on a fake gateway."""

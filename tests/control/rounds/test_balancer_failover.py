@@ -1,0 +1,247 @@
+"""A mgr that goes away at any moment, and what the next one makes of what it left behind."""
+from __future__ import annotations
+
+import json
+from typing import Any, Dict, List
+
+import pytest
+from tests.support.clusters.unit_cluster import change_of, plan_of
+from tests.support.fakes import Harness, KeyValueStore
+from tests.support.rounds import idle, kept, small_plan, successor, uneven
+from tests.support.units import MIB
+
+
+class Killed(BaseException):
+    """The process is gone: nothing is caught, nothing is cleared up."""
+
+
+def killed_while_sending(harness: Harness, lands: bool) -> None:
+    """The upmaps have gone out (and landed); the map was not read again."""
+    replies = harness.gateway.collect_replies
+    stored: List[Dict[str, str]] = []
+
+    def die(handed_over: Any, timeout: float) -> Any:
+        stored.append(dict(harness.kv.values))
+        if lands:
+            replies(handed_over, timeout)
+        raise Killed()
+    gateway: Any = harness.gateway
+    gateway.collect_replies = die
+    with pytest.raises(Killed):
+        harness.round()
+    harness.kv.values = stored[0]  # what the dying process might still have written is not there
+
+
+def test_resume_after_failover() -> None:
+    harness = Harness(uneven(), max_moves_per_round=1)
+    harness.balancer.execute("p", kept(harness))
+    harness.round()
+    assert json.loads(harness.kv.values["execution"])["plan"] == "p"
+    second = Harness(harness.gateway.cluster, kv=KeyValueStore(harness.kv.values))
+    second.gateway.arrive()
+    assert second.round() == "moving"
+    assert second.gateway.sent == ["1.1", "1.2", "1.3"]
+    assert second.balancer.execution is not None and second.balancer.execution.done_moves == 1
+
+
+@pytest.mark.parametrize("note", ['{"version": 1, "plan": "gone"}', "not json", "[]", "7",
+                                  '{"version": 1}'])
+def test_note_that_cannot_be_followed_is_forgotten(note: str) -> None:
+    harness = Harness(uneven(), kv=KeyValueStore({"execution": note}))
+    assert harness.round() == "off"
+    assert harness.balancer.execution is None and "execution" not in harness.kv.values
+
+
+@pytest.mark.parametrize("lands", [True, False])
+def test_kill_between_sending_and_looking(lands: bool) -> None:
+    harness = Harness(uneven())
+    harness.gateway.ratio = 0.27                     # 32 of 120 copies, a margin left: three PGs
+    harness.balancer.execute("p", kept(harness))
+    killed_while_sending(harness, lands)
+    harness.gateway.cluster.acting.clear()           # nothing has peered, Ceph shows nothing
+    again = successor(harness, start_delay=0)
+    again.round(1)
+    assert again.gateway.sent == ([] if lands else ["1.0", "1.1", "1.2"])
+    for _ in range(4):
+        again.gateway.arrive()
+        again.round(60)
+    assert sorted(again.gateway.sent) == (["1.3"] if lands else ["1.0", "1.1", "1.2", "1.3"])
+    last = again.balancer.status.last_execution or {}
+    assert last["done_moves"] == (3 if lands else 0) and last["outcome"] == "through"
+
+
+def test_what_was_sent_long_ago_has_peered() -> None:
+    harness = Harness(uneven())
+    harness.gateway.ratio = 0.27
+    harness.balancer.execute("p", kept(harness))
+    killed_while_sending(harness, True)
+    harness.gateway.cluster.acting.clear()
+    again = successor(harness, start_delay=0)
+    assert again.round(300) == "moving"
+
+
+def test_cooldown_rejections_history_and_episode_come_along() -> None:
+    harness = Harness(uneven(), pg_cooldown=3600, active=True, max_moves_per_round=1)
+    harness.gateway.drops = {"1.0"}
+    for _ in range(3):
+        harness.round(10)
+        harness.jobs.run()
+        harness.gateway.arrive()
+    assert harness.balancer.execution is not None and harness.balancer.status.episode is not None
+    again = successor(harness)
+    again.round(10)
+    assert again.balancer.status.rejected == harness.balancer.status.rejected
+    assert again.balancer.status.episode == harness.balancer.status.episode
+
+
+def test_automatic_balancing_goes_on_to_the_end_over_many_failovers() -> None:
+    harness = Harness(uneven(), active=True, max_moves_per_round=1, pg_cooldown=3600)
+    moved: List[str] = []
+    for _ in range(60):
+        harness = successor(harness)
+        harness.round(30)
+        harness.jobs.run()
+        harness.round(30)
+        moved += harness.gateway.sent
+        harness.gateway.arrive()
+    assert harness.round(60) == "balanced"
+    assert len(moved) == len(set(moved)) == 8
+    entry, = harness.balancer.status.history
+    assert (entry["moves"], entry["outcome"]) == (8, "balanced")
+    assert entry["max_before"]["hdd"] == pytest.approx(0.6)
+    assert entry["max_after"]["hdd"] == pytest.approx(0.2)
+    assert entry["why"].startswith("the fullest OSD of class hdd can be brought from 0.6000 to")
+
+
+def test_named_plan_has_its_entry_over_a_failover() -> None:
+    harness = Harness(uneven(), max_moves_per_round=1)
+    harness.balancer.execute("p", kept(harness))
+    harness.round()
+    again = successor(harness)
+    for _ in range(6):
+        again.gateway.arrive()
+        again.round(60)
+    entry, = again.balancer.status.history
+    assert (entry["plan"], entry["moves"], entry["plans"]) == ("p", 4, 1)
+    assert entry["outcome"] == "through"
+    assert not {"execution", "episode"} & set(again.kv.values)
+
+
+def test_episode_of_a_mgr_whose_successor_is_off_is_closed() -> None:
+    harness = Harness(uneven(), active=True, max_moves_per_round=1)
+    harness.round()
+    harness.jobs.run()
+    harness.round()
+    again = successor(harness, active=False)
+    assert again.round() == "off"
+    assert [e["outcome"] for e in again.balancer.status.history] == ["switched off"]
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_off_closes_the_episode(named: bool) -> None:
+    harness = Harness(uneven(), active=not named, max_moves_per_round=1)
+    if named:
+        harness.balancer.execute("p", kept(harness))
+    harness.round()
+    harness.jobs.run()
+    harness.round()
+    harness.options["active"] = False
+    harness.balancer.switch_off()
+    harness.round()
+    entry, = harness.balancer.status.history
+    assert entry["outcome"] == "stopped by 'ceph equilibrium off'" and entry["moves"] >= 1
+    assert "episode" not in harness.kv.values
+
+
+def test_every_key_is_written_once_a_round() -> None:
+    harness = Harness(uneven(), active=True, max_moves_per_round=2)
+    harness.gateway.drops = {"1.0"}
+    for _ in range(12):
+        before = len(harness.kv.writes)
+        harness.round(60)
+        keys = [key for key, _ in harness.kv.writes[before:]]
+        assert len(keys) == len(set(keys))
+        harness.jobs.run()
+        harness.gateway.arrive()
+    assert {key for key, _ in harness.kv.writes} == {"cooldown", "episode", "history", "rejected"}
+
+
+def test_all_values_stay_within_their_bounds() -> None:
+    """Thousands of PGs, all of them refused with long words, and many episodes."""
+    harness = Harness(uneven(3000, 4, 10 * MIB), max_moves_per_round=3000, pg_cooldown=3600)
+    for number in range(3):
+        harness.gateway.refuses = {f"1.{ps:x}" for ps in range(0, 3000, 1 + number % 2)}
+        harness.balancer.execute(f"p{number}", kept(harness, f"p{number}", small_plan(3000, 2)))
+        for _ in range(4):
+            harness.round(700)
+            harness.gateway.arrive()
+    sizes = {key: len(value.encode()) for key, value in harness.kv.values.items()}
+    assert all(size <= 65536 for size in sizes.values()), sizes
+    assert sizes["cooldown"] > 10000 and harness.balancer.status.history
+
+
+def test_two_active_mgrs_for_a_tick() -> None:
+    """The old one does not know yet that it was replaced; both send."""
+    harness = Harness(uneven(), max_moves_per_round=2)
+    harness.balancer.execute("p", kept(harness))
+    harness.round()
+    other = successor(harness)
+    other.gateway = harness.gateway
+    other = Harness(harness.gateway.cluster, kv=KeyValueStore(harness.kv.values),
+                    max_moves_per_round=2)
+    for _ in range(4):
+        harness.round(1)
+        other.round(1)
+        harness.gateway.arrive()
+    assert harness.balancer.status.rejected == other.balancer.status.rejected == {}
+    assert {pgid: harness.gateway.cluster.up[pgid] for pgid in ("1.0", "1.1", "1.2", "1.3")} == (
+        dict.fromkeys(("1.0", "1.1", "1.2", "1.3"), [1]))
+    assert set(harness.gateway.sent + other.gateway.sent) == {"1.0", "1.1", "1.2", "1.3"}
+
+
+def test_items_that_another_mgr_has_set_meanwhile_are_no_rejection() -> None:
+    harness = Harness(uneven())
+    replies = harness.gateway.collect_replies
+
+    def overtaken(handed_over: Any, timeout: float) -> Any:
+        found = replies(handed_over, timeout)
+        harness.gateway.set_items("1.0", [0], [(0, 2)])
+        return found
+    gateway: Any = harness.gateway
+    gateway.collect_replies = overtaken
+    harness.balancer.execute("p", kept(harness))
+    harness.round()
+    assert harness.balancer.status.rejected == {} and harness.gateway.cluster.up["1.0"] == [2]
+    assert harness.balancer.execution is not None and harness.balancer.execution.dropped == [
+        ("1.0", "somebody else has set other upmap items")]
+
+
+def test_rejections_are_lifted_when_osds_go_out_or_come_in() -> None:
+    harness = Harness(uneven())
+    harness.gateway.drops = {"1.0"}
+    harness.balancer.execute("p", kept(harness, plan=plan_of([change_of("1.0", [0], [1]),
+                                                        change_of("1.1", [0], [1])])))
+    harness.round()
+    harness.round(60)
+    assert set(harness.balancer.status.rejected) == {"1.0"} and "rejected" in harness.kv.values
+    harness.gateway.cluster.osd(2, weight=0.5)
+    harness.round(60)
+    assert harness.balancer.status.rejected == {} and "rejected" not in harness.kv.values
+
+
+def test_stored_values_of_the_future_do_no_harm() -> None:
+    future = json.dumps({"version": 99, "plan": "p", "moved": {"1.0": 1e12}, "entries": [{}]})
+    harness = Harness(uneven(), kv=KeyValueStore(dict.fromkeys(
+        ("execution", "episode", "rejected", "history", "cooldown"), future)))
+    assert harness.round() == "off" and harness.balancer.status.history == []
+    harness.balancer.execute("p", kept(harness))
+    assert harness.round() == "moving"
+
+
+def test_rest_survives_a_failover_without_a_move() -> None:
+    harness = idle(uneven())
+    again = successor(harness)
+    for _ in range(5):
+        again.round(60)
+        again.jobs.run()
+    assert again.balancer.state == "balanced" and again.gateway.sent == []

@@ -1,0 +1,68 @@
+"""What commands and other modules do while a round runs or between two rounds."""
+from __future__ import annotations
+
+import pytest
+from tests.support.clusters.unit_cluster import Cluster, change_of, hosts, plan_of
+from tests.support.fakes import Harness
+from tests.support.rules import OSD_RULE
+from tests.support.units import GIB
+
+
+def uneven() -> Cluster:
+    """Four PGs of 5 GiB on osd.0, none on osd.1 and osd.2."""
+    cluster = Cluster(hosts(1, 3), {0: OSD_RULE}).pool(1, size=1)
+    for ps in range(4):
+        cluster.pg(f"1.{ps:x}", [0], num_bytes=5 * GIB, objects=10)
+    return cluster
+
+
+def test_execute_is_not_lost_to_an_automatic_plan() -> None:
+    """`execute` comes from the commands' thread while the round takes up its own plan."""
+    harness = Harness(uneven(), active=True)
+    harness.round()
+    harness.jobs.run()
+    plan = plan_of([change_of("1.3", [0], [2], shard_bytes=5 * GIB)])
+    harness.plan_store.put("p", plan, harness.now)
+
+    def execute_meanwhile() -> None:   # the round has found no execution already
+        harness.gateway.before_send_check = lambda: None
+        assert harness.balancer.execute("p", plan)
+    harness.gateway.before_send_check = execute_meanwhile
+    harness.round()
+    execution = harness.balancer.execution
+    assert execution is not None
+    assert execution.name == "p"
+    assert harness.gateway.sent == []
+    harness.round()
+    assert harness.gateway.sent == ["1.3"]
+
+
+def test_a_batch_counts_as_misplaced_while_its_answers_are_waited_for() -> None:
+    """That takes up to half a minute, in which `status` is asked as at any other time."""
+    harness = Harness(uneven(), active=True)
+    harness.round()
+    harness.jobs.run()
+    told = []
+
+    def status_meanwhile() -> None:
+        view = harness.balancer.status.view
+        assert view is not None
+        told.append((len(harness.gateway.sent), view.misplaced_ratio, view.unseen_copies))
+    harness.gateway.before_answers = status_meanwhile
+    harness.round()
+    batch, ratio, unseen = told[0]
+    assert batch > 0
+    assert unseen == 10 * batch
+    assert ratio == unseen / 40
+
+
+@pytest.mark.parametrize("switched_on", [True, False])
+def test_builtin_balancer_is_noticed_in_the_next_round(switched_on: bool) -> None:
+    """Switching it makes no osdmap epoch, so the epoch alone would not tell."""
+    harness = Harness(uneven(), active=True)
+    harness.gateway.builtin = not switched_on
+    harness.balancer.request_observation()
+    harness.round()
+    harness.gateway.builtin = switched_on
+    harness.balancer.round()          # no wake-up, nothing else has changed
+    assert harness.balancer.status.builtin_active is switched_on

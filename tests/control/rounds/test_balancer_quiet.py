@@ -1,0 +1,233 @@
+"""At the optimum nothing is sent, and nothing that is of no account makes it churn."""
+from __future__ import annotations
+
+import random
+from typing import Any, Dict, List
+from unittest.mock import Mock
+
+import pytest
+from tests.support.clusters.unit_cluster import Cluster
+from tests.support.fakes import Harness
+from tests.support.rounds import idle, kept, small_plan, uneven
+from tests.support.units import GIB
+
+from equilibrium_mgr.planner.planner import make_plan
+
+
+def count_plans(harness: Harness, rounds: int, change: Any, seconds: float = 60.0) -> int:
+    """Rounds with a change before each; the plans that were made. Nothing may be sent."""
+    sent, plans = len(harness.gateway.sent), 0
+    for number in range(rounds):
+        change(number)
+        harness.gateway.cluster.epoch += 1
+        harness.round(seconds)
+        plans += harness.jobs.run()
+    assert len(harness.gateway.sent) == sent
+    return plans
+
+
+def test_noise_in_the_statistics() -> None:
+    harness = idle(uneven())
+    cluster, rng = harness.gateway.cluster, random.Random(1)
+    used = {osd: cluster.used_bytes(osd) for osd in cluster.osds}
+
+    def noise(_: int) -> None:
+        for osd, whole in used.items():
+            cluster.osd(osd, used=int(whole * rng.uniform(0.99, 1.01)))
+        for pgid, record in cluster.records.items():
+            cluster.records[pgid] = record._replace(
+                num_bytes=int(5 * GIB * rng.uniform(0.99, 1.01)))
+    assert count_plans(harness, 100, noise) == 0 and harness.balancer.state == "balanced"
+
+
+def test_osd_that_flaps() -> None:
+    harness = idle(uneven())
+    cluster = harness.gateway.cluster
+    up = {pgid: list(osds) for pgid, osds in cluster.up.items()}
+    for osd in cluster.osds:
+        cluster.osd(osd, used=cluster.used_bytes(osd))      # data stays where it is
+
+    def flap(number: int) -> None:
+        down = number % 2 == 0
+        cluster.osd(1, up=0 if down else 1, state=["exists"] if down else ["exists", "up"])
+        for pgid, osds in up.items():
+            cluster.up[pgid] = [osd for osd in osds if osd != 1 or not down]
+    assert count_plans(harness, 60, flap, 30.0) <= 3      # one in ten minutes
+
+
+def test_osd_that_is_out_for_a_moment() -> None:
+    harness = idle(uneven())
+    cluster = harness.gateway.cluster
+
+    def out_and_in(number: int) -> None:
+        out = number % 4 == 0
+        fields: Dict[str, Any] = {"in": 0, "weight": 0.0} if out else {"in": 1, "weight": 1.0}
+        cluster.osd(2, **fields)
+    assert count_plans(harness, 40, out_and_in, 30.0) == 0
+
+
+def test_osd_that_stays_out() -> None:
+    harness = idle(uneven())
+    cluster = harness.gateway.cluster
+    cluster.mark_out(2)
+    assert harness.round(60) == "waiting"
+    assert harness.balancer.reason.startswith(
+        "the cluster has just changed; there is a new plan in")
+    assert harness.round(30) == "waiting" and harness.jobs.waiting == []
+    assert harness.round(31) == "planning" and len(harness.jobs.waiting) == 1
+
+
+def test_plan_that_is_not_worth_its_bytes() -> None:
+    cluster = uneven(pgs=18, osds=2)                   # 50 GiB and 40, of 100
+    cluster.up.update({f"1.{ps:x}": [1] for ps in range(8)})
+    harness = idle(cluster, min_gain=0.15)
+    assert harness.gateway.sent == []
+    assert "gain less than min_gain (0.15)" in harness.balancer.reason
+    plans = count_plans(harness, 20, lambda _: None)
+    assert plans == 0
+    harness.options["min_gain"] = 0.01
+    assert harness.round(60) == "planning" and harness.jobs.run() == 1
+    assert harness.round() == "moving"
+
+
+def test_named_plan_is_always_worth_it() -> None:
+    harness = Harness(uneven(pgs=3), min_gain=0.9)
+    harness.balancer.execute("p", kept(harness, plan=small_plan(1)))
+    assert harness.round() == "moving"
+
+
+def test_osd_above_nearfull_is_always_worth_it() -> None:
+    cluster = uneven(pgs=3)
+    cluster.osd(0, used=86 * GIB)
+    harness = Harness(cluster, active=True, min_gain=0.9)
+    harness.round()
+    harness.jobs.run()
+    assert harness.round() == "moving"
+    assert harness.balancer.status.episode is not None
+    assert harness.balancer.status.episode["why"] == "osd.0 is above nearfull"
+
+
+def growing(harness: Harness, factor: float) -> None:
+    records = harness.gateway.cluster.records
+    for pgid, record in records.items():
+        records[pgid] = record._replace(num_bytes=int(record.num_bytes * factor))
+
+
+def test_growth_under_way_makes_a_new_plan_every_ten_minutes_at_most() -> None:
+    """A round a minute, the pool grows by a tenth in each, and one move goes a round."""
+    harness = Harness(uneven(), active=True, max_moves_per_round=1, sleep_interval=60)
+    planner = harness.planning.planner = Mock(side_effect=make_plan)
+    made: List[float] = []
+    for _ in range(5):
+        calls = planner.call_count
+        harness.round(60)
+        harness.jobs.run()
+        if planner.call_count > calls:
+            made.append(harness.now)
+        growing(harness, 1.06)
+    assert len(made) == 1 and harness.gateway.sent
+    execution = harness.balancer.execution
+    harness.round(600)
+    assert harness.balancer.execution is not execution and "given up: pool 1 has grown" == (
+        harness.balancer.status.last_execution or {})["outcome"]
+
+
+def test_topology_that_changes_under_way() -> None:
+    """Nothing is sent meanwhile; it goes on where the change is taken back, and else plans anew."""
+    harness = Harness(uneven(), active=True, max_moves_per_round=1)
+    cluster = harness.gateway.cluster
+    harness.round()
+    harness.jobs.run()
+    harness.round()
+    execution = harness.balancer.execution
+    cluster.osd(2, weight=0.5)
+    assert harness.round(10) == "waiting" and len(harness.gateway.sent) == 1
+    assert harness.balancer.reason.startswith("osd.2 has another weight; there is a new plan in 6")
+    cluster.osd(2, weight=1.0)
+    harness.gateway.arrive()
+    assert harness.round(10) == "moving" and harness.balancer.execution is execution
+    cluster.osd(2, weight=0.5)
+    harness.round(10)
+    assert harness.round(61) == "planning" and harness.balancer.execution is None
+    last = harness.balancer.status.last_execution or {}
+    assert last["outcome"] == "given up: osd.2 has another weight"
+
+
+def test_plan_for_a_cluster_that_has_changed_meanwhile_is_not_begun() -> None:
+    harness = Harness(uneven(), active=True)
+    harness.round()
+    harness.jobs.run()
+    harness.gateway.cluster.osd(2, weight=0.5)
+    assert harness.round(10) == "waiting" and harness.balancer.execution is None
+    assert harness.round(61) == "planning" and harness.gateway.sent == []
+
+
+def test_options_that_change_under_way_make_a_new_plan() -> None:
+    harness = Harness(uneven(), active=True, max_moves_per_round=1)
+    harness.round()
+    harness.jobs.run()
+    harness.round()
+    harness.options["aim"] = "even"
+    assert harness.round(60) == "planning" and len(harness.gateway.sent) == 1
+
+
+def test_plan_of_which_nothing_can_be_sent_is_not_made_again_at_once() -> None:
+    """All targets are nearfull: the planner would have them, the executor would not."""
+    cluster = uneven(pgs=4, osds=2)
+    cluster.osd(0, used=87 * GIB).osd(1, used=86 * GIB)
+    harness = Harness(cluster, active=True, fill_limit=0.99)
+    plans = 0
+    for _ in range(12):
+        harness.round(30)
+        plans += harness.jobs.run()
+    assert harness.gateway.sent == [] and plans <= 2
+    assert harness.balancer.state in ("balanced", "stuck")
+    assert "no move can be made" in harness.balancer.reason or plans == 1
+
+
+@pytest.mark.parametrize("cluster", [uneven(), uneven(pgs=7, osds=4)])
+def test_quiet_rounds_write_nothing(cluster: Cluster) -> None:
+    harness = idle(cluster)
+    assert harness.balancer.state == "balanced"
+    writes = len(harness.kv.writes)
+    assert count_plans(harness, 30, lambda _: None) == 0
+    assert len(harness.kv.writes) == writes
+
+
+def test_pgs_just_moved_are_not_planned_again_before_their_time() -> None:
+    harness = idle(uneven(), pg_cooldown=3600)
+    assert harness.balancer.state == "balanced"
+    sent, plans = len(harness.gateway.sent), 0
+    for _ in range(200):
+        harness.round(60)
+        plans += harness.jobs.run()
+    assert plans == 1 and len(harness.gateway.sent) == sent     # once, when they may be moved again
+
+
+def test_automatic_plans_leave_alone_what_was_just_moved() -> None:
+    planner = Mock(side_effect=make_plan)
+    harness = idle(uneven(), planner, pg_cooldown=3600)
+    first, second = [call.args[1].rejected_pgs for call in planner.call_args_list]
+    assert first == frozenset() and second == set(harness.gateway.sent) != set()
+
+
+def test_pgs_of_overfull_osds_are_planned_though_just_moved() -> None:
+    harness = idle(uneven(), pg_cooldown=36000)
+    cluster = harness.gateway.cluster
+    harness.round(700)   # what was moved has settled: that the OSD fills up is others' doing
+    cluster.osd(1, used=90 * GIB)
+    planner = harness.planning.planner = Mock(side_effect=make_plan)
+    harness.round(60)
+    harness.jobs.run()
+    there = {pgid for pgid, up in cluster.up.items() if up == [1]}
+    assert there and not there & planner.call_args.args[1].rejected_pgs
+
+
+def test_growth_ends_a_rest() -> None:
+    harness = idle(uneven())
+    for osd in range(3):
+        harness.gateway.cluster.osd(osd, used=20 * GIB)      # whatever the devices say
+    growing(harness, 1.03)
+    assert harness.round(700) == "balanced"
+    growing(harness, 1.3)
+    assert harness.round(60) == "planning"

@@ -1,0 +1,149 @@
+"""Where nothing is to be done: balanced or stuck, how far from the bound, and what ends it."""
+from __future__ import annotations
+
+import re
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+from tests.support.clusters.unit_cluster import Cluster, hosts
+from tests.support.fakes import Harness
+from tests.support.rounds import idle, kept, run_until_idle, uneven
+from tests.support.rules import OSD_RULE
+from tests.support.units import GIB
+
+from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
+from equilibrium_mgr.planner.planner import make_plan
+
+
+def pinned(pool: int = 1, beside: Any = None, classes: Any = None) -> Cluster:
+    """Pool 1: twelve PGs of 5 GiB on osd.0; pool 2: two on each OSD. One pool's cannot be moved."""
+    cluster = Cluster({**hosts(1, 2), **(beside or {})}, {0: OSD_RULE}, classes)
+    cluster.pool(1, size=1).pool(2, size=1)
+    for ps in range(12):
+        cluster.pg(f"1.{ps:x}", [0], num_bytes=5 * GIB, objects=10)
+    for ps in range(4):
+        cluster.pg(f"2.{ps:x}", [ps % 2], num_bytes=GIB, objects=10)
+    cluster.extra["pg_upmap"] = [{"pgid": pgid, "osds": up} for pgid, up in cluster.up.items()
+                                 if pgid.startswith(f"{pool}.")]
+    return cluster
+
+
+def test_stuck_is_not_called_balanced() -> None:
+    """Pool 1 stays: 60 GiB or little more on osd.0 where 32 on each would be even."""
+    harness = idle(pinned())
+    assert harness.balancer.state == "stuck"
+    said = re.fullmatch(
+        "osd.0, the fullest of class hdd, is (.*) points above the bound, and no legal move helps"
+        " it; 'ceph equilibrium explain' tells why", harness.balancer.reason)
+    assert said is not None and 28.0 <= float(said.group(1)) <= 30.0
+
+
+def test_balanced_tells_how_far_from_the_bound_it_is() -> None:
+    harness = idle(pinned(pool=2))
+    assert harness.balancer.state == "balanced" and set(harness.gateway.sent) <= {
+        f"1.{ps:x}" for ps in range(12)}
+    assert "no move improves the placement; osd." in harness.balancer.reason
+    assert harness.balancer.reason.endswith("points above the bound")
+
+
+def test_one_shard_that_cannot_be_split_is_nothing_to_be_stuck_at() -> None:
+    cluster = Cluster(hosts(1, 2), {0: OSD_RULE}).pool(1, size=1).pg("1.0", [0], 50 * GIB)
+    harness = idle(cluster)
+    assert harness.balancer.state == "balanced" and "25.0 points above" in harness.balancer.reason
+
+
+def test_pools_that_must_not_be_moved_make_nobody_stuck() -> None:
+    """Pool 1 is in nobody's way where balancing is limited to pool 2."""
+    cluster = pinned()
+    cluster.extra["pg_upmap"] = []
+    harness = idle(cluster, pool_ids="2")
+    assert harness.balancer.state == "balanced" and set(harness.gateway.sent) <= {"2.0", "2.2"}
+    assert re.search("; osd.0, .* is [0-2][.][0-9] points above what moves of the pools in pool_ids"
+                     " could reach$", harness.balancer.reason)
+
+
+def test_classes_that_must_not_be_moved_make_nobody_stuck() -> None:
+    assert idle(pinned(), device_classes="hdd").balancer.state == "stuck"
+    elsewhere = idle(pinned(beside={"root fast": {"host f": [2]}}, classes={2: "ssd"}),
+                        device_classes="ssd").balancer
+    assert (elsewhere.state, elsewhere.reason) == (
+        "balanced", "no move improves the placement; osd.2, the fullest of class ssd, is 0.0 points"
+        " above the bound")
+
+
+@pytest.mark.parametrize("options, named", [
+    ({"device_classes": "ssd"}, "device_classes"), ({"device_classes": "HDD"}, "device_classes"),
+    ({"pool_ids": "3"}, "pool_ids"), ({"pool_ids": "abc"}, "pool_ids")])
+def test_options_that_exclude_everything_make_nobody_balanced(options: Any, named: str) -> None:
+    harness = idle(pinned(), **options)
+    assert harness.balancer.state == "stuck" and named in harness.balancer.reason
+    assert harness.gateway.sent == []
+
+
+def test_bound_that_cannot_be_computed_stops_nobody() -> None:
+    harness = Harness(pinned(pool=2), active=True)
+    broken = harness.balancer.observer.compute_bounds = Mock(side_effect=KeyError("osd.7"))
+    run_until_idle(harness)
+    assert broken.called
+    assert harness.gateway.sent
+    assert (harness.balancer.state, harness.balancer.reason) == (
+        "balanced", "no move improves the placement")
+    assert harness.balancer.status.view is not None and harness.balancer.status.view.bounds == {}
+
+
+def test_bounds_are_computed_once_an_observation() -> None:
+    """Our own batch changes no bound, and a summary none either."""
+    harness = Harness(uneven())
+    spy = harness.balancer.observer.compute_bounds = Mock(side_effect=utilization_bounds)
+    harness.balancer.execute("p", kept(harness))
+    assert harness.round() == "moving"
+    assert spy.call_count == 1
+    assert harness.gateway.full_readings == 2
+    assert harness.balancer.status.view is not None
+    assert harness.balancer.status.view.bounds == {"hdd": pytest.approx(0.2)}
+    harness.gateway.arrive()
+    harness.round(60)
+    assert spy.call_count == 2
+    calls = spy.call_count
+    harness.round(60)
+    harness.balancer.round()                  # off: not even a look
+    assert spy.call_count == calls
+
+
+def test_others_have_their_turn_while_bounds_are_computed() -> None:
+    harness = Harness(uneven(), active=True)
+    time_slice = Mock(return_value=True)
+    harness.balancer.observer.time_slice = lambda: time_slice
+    harness.round()
+    assert time_slice.call_count > 3
+
+
+def test_automatic_plans_have_the_aim_of_the_option() -> None:
+    planner = Mock(side_effect=make_plan)
+    idle(uneven(), planner, aim="even")
+    assert {call.args[1].aim for call in planner.call_args_list} == {"even"}
+
+
+def test_new_aim_ends_the_rest() -> None:
+    harness = idle(uneven())
+    assert harness.balancer.state == "balanced"
+    harness.options["aim"] = "even"
+    assert harness.round(60) == "planning"
+    harness.jobs.run()
+    for _ in range(4):
+        harness.round(60)
+        harness.jobs.run()
+        harness.gateway.arrive()
+    assert harness.round(60) == "balanced" and harness.jobs.waiting == []
+
+
+def test_aim_that_changes_while_a_plan_is_made_is_planned_for() -> None:
+    harness = Harness(pinned(2, {"root fast": {"host f": [2]}}, {2: "ssd"}), active=True,
+                device_classes="ssd")
+    harness.round()
+    harness.options["aim"] = "least-motion"
+    harness.jobs.run()
+    assert harness.round(60) == "planning" and len(harness.jobs.waiting) == 1
+    harness.jobs.run()
+    assert harness.round(60) == "balanced"

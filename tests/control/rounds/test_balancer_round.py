@@ -1,0 +1,353 @@
+"""The serve loop's controller, round by round, on a fake gateway."""
+from __future__ import annotations
+
+from typing import Any, List
+
+import pytest
+from tests.support.clusters.unit_cluster import change_of, plan_of
+from tests.support.fakes import Harness, KeyValueStore
+from tests.support.rounds import kept, small_plan, uneven
+from tests.support.units import GIB
+
+
+
+def test_off_sends_nothing() -> None:
+    harness = Harness(uneven())
+    assert harness.round() == "off" and harness.balancer.status.view is None      # nobody has asked
+    harness.balancer.request_observation()
+    assert harness.round() == "off" and harness.balancer.status.view is not None
+    assert harness.gateway.batches == [] and harness.jobs.waiting == []
+
+
+def test_not_ready_is_waiting() -> None:
+    harness = Harness(uneven(), active=True)
+    harness.gateway.not_ready = "the mgr has no osd_stats yet"
+    assert harness.round() == "waiting"
+    assert harness.balancer.reason == "the mgr has no osd_stats yet"
+
+
+def test_automatic_from_planning_to_balanced() -> None:
+    harness = Harness(uneven(), active=True)
+    assert harness.round() == "planning" and harness.gateway.sent == []
+    assert harness.jobs.run() == 1 and harness.wakes > 0
+    assert harness.round() == "moving"
+    assert len(harness.gateway.sent) == 8 == len(set(harness.gateway.sent))
+    assert harness.round(60) == "moving" and len(harness.gateway.sent) == 8
+    harness.gateway.arrive()
+    states = [harness.round(60)]
+    for _ in range(3):
+        harness.jobs.run()
+        states.append(harness.round(60))
+    assert states[-1] == "balanced" and len(harness.gateway.sent) == 8
+    harness.jobs.run()
+    assert harness.round(60) == "balanced" and harness.jobs.waiting == []
+    assert sorted(len([u for u in harness.gateway.cluster.up.values() if u == [o]])
+                  for o in range(3)) == [4, 4, 4]
+
+
+def test_balanced_cluster_that_changes_is_planned_again() -> None:
+    harness = Harness(uneven(), active=True)
+    for _ in range(6):
+        harness.round(60)
+        harness.jobs.run()
+        harness.gateway.arrive()
+    assert harness.round() == "balanced"
+    harness.gateway.cluster.osd(1, used=60 * GIB)
+    assert harness.round(60) == "planning"
+
+
+def test_throttled_by_the_misplaced_limit() -> None:
+    harness = Harness(uneven())
+    harness.gateway.ratio = 0.27  # 32 of 120 copies, a margin left: three PGs of ten
+    harness.balancer.execute("p", kept(harness))
+    assert harness.round() == "moving" and len(harness.gateway.sent) == 3
+    assert harness.round(60) == "throttled" and "misplaced" in harness.balancer.reason
+    assert len(harness.gateway.sent) == 3
+    harness.gateway.arrive()
+    assert harness.round(60) == "moving" and len(harness.gateway.sent) == 4
+
+
+def test_pending_moves_hold_the_budget_where_ceph_has_not_noticed() -> None:
+    """Right after the upmap acting still equals up and nothing is misplaced by pg_status."""
+    harness = Harness(uneven())
+    harness.gateway.ratio = 0.27
+    harness.balancer.execute("p", kept(harness))
+    harness.round()
+    harness.gateway.cluster.acting.clear()
+    assert harness.round(1) == "throttled" and len(harness.gateway.sent) == 3
+    assert harness.balancer.status.view is not None
+    assert harness.balancer.status.view.misplaced_ratio == 0.25
+
+
+def test_pending_moves_count_what_pgs_hold_now() -> None:
+    """The plan is old: it saw one object per PG where there are ten by now."""
+    harness = Harness(uneven())
+    harness.gateway.ratio = 0.27
+    old = plan_of([change_of(f"1.{ps:x}", [0], [1], objects=1) for ps in range(6)])
+    harness.balancer.execute("p", kept(harness, plan=old))
+    harness.round()
+    harness.gateway.cluster.acting.clear()           # Ceph has not noticed yet
+    assert harness.round(1) == "throttled" and len(harness.gateway.sent) == 3
+
+
+def test_report_between_the_look_and_our_upmaps_is_no_arrival() -> None:
+    """Somebody else's change makes epoch 101, ours land in 102; PGs have reported at 101."""
+    harness = Harness(uneven())
+    harness.gateway.ratio = 0.27
+    harness.balancer.execute("p", kept(harness))
+    cluster = harness.gateway.cluster
+
+    def foreign_epoch() -> None:
+        cluster.epoch = 101
+        for pgid, record in cluster.records.items():
+            cluster.records[pgid] = record._replace(reported_epoch=101)
+    harness.gateway.before_send_check = foreign_epoch
+    harness.round()
+    assert cluster.epoch == 102
+    harness.gateway.before_send_check = lambda: None
+    cluster.acting.clear()                        # our PGs have not peered yet
+    assert harness.round(1) == "throttled" and len(harness.gateway.sent) == 3
+
+
+def test_single_move_above_the_limit_is_told() -> None:
+    harness = Harness(uneven())
+    harness.gateway.ratio = 0.01
+    harness.balancer.execute("p", kept(harness))
+    assert harness.round() == "moving" and harness.gateway.sent == ["1.0"]
+    assert "1.0" in harness.balancer.reason and "limit" in harness.balancer.reason
+
+
+def test_misplaced_copies_of_others_count() -> None:
+    harness = Harness(uneven())
+    harness.gateway.ratio = 0.27
+    harness.gateway.cluster.pg_status = {"misplaced_objects": 29, "misplaced_total": 120}
+    harness.balancer.execute("p", kept(harness))
+    assert harness.round() == "throttled" and harness.gateway.sent == []
+
+
+def test_own_limit_goes_before_the_mgr_s() -> None:
+    harness = Harness(uneven(), max_misplaced_ratio=0.1)
+    harness.balancer.execute("p", kept(harness))
+    harness.round()
+    assert len(harness.gateway.sent) == 1
+
+
+@pytest.mark.parametrize("builtin_was_active, states", [
+    (True, ["waiting", "waiting", "planning"]), (False, ["planning", "planning", "planning"])])
+def test_nothing_is_sent_until_the_builtin_balancer_has_noticed(
+        builtin_was_active: bool, states: List[str]) -> None:
+    harness = Harness(uneven(), active=True)
+    harness.balancer.switch_on(builtin_was_active)
+    assert [harness.round(0), harness.round(59), harness.round(2)] == states
+    assert harness.gateway.sent == []
+
+
+def test_foreign_upmaps_prolong_the_wait() -> None:
+    harness = Harness(uneven(), active=True)
+    harness.round()
+    harness.balancer.switch_on(True)
+    assert harness.round(50) == "waiting"
+    harness.gateway.set_items("1.0", [0], [(0, 2)])
+    assert harness.round(5) == "waiting"
+    assert harness.round(50) == "waiting"   # 105 s after `on`: observed, and found so
+    assert harness.round(50) == "waiting" and harness.round(11) == "planning"
+
+
+@pytest.mark.parametrize("trouble, words", [
+    ("connected", "no connection"), ("builtin", "ceph balancer off"), ("flag", "norebalance"),
+    ("client", "set-require-min-compat-client luminous")])
+def test_blocked(trouble: str, words: str) -> None:
+    harness = Harness(uneven())
+    harness.balancer.execute("p", kept(harness))
+    harness.gateway.connected = trouble != "connected"
+    harness.gateway.builtin = trouble == "builtin"
+    if trouble == "flag":
+        harness.gateway.cluster.extra["flags"] = "norebalance"
+    if trouble == "client":
+        harness.gateway.cluster.extra["require_min_compat_client"] = "jewel"
+    assert harness.round() == "blocked" and words in harness.balancer.reason
+    assert harness.gateway.sent == []
+
+
+def test_degraded_pool_blocks() -> None:
+    harness = Harness(uneven())
+    harness.balancer.execute("p", kept(harness))
+    harness.gateway.cluster.pg_status = {"pgs_by_pool_state": [
+        {"pool_id": 1, "pg_state_counts": [{"state_name": "active+degraded", "count": 2}]}]}
+    assert harness.round() == "blocked"
+    assert harness.balancer.reason == "pool 'pool1' has 2 PGs degraded"
+
+
+def test_execute_goes_through_and_ends() -> None:
+    harness = Harness(uneven(), max_moves_per_round=2)
+    assert harness.balancer.execute("p", kept(harness))
+    for _ in range(8):
+        harness.round(60)
+        harness.gateway.arrive()
+    assert harness.gateway.sent == ["1.0", "1.1", "1.2", "1.3"]
+    assert [len(batch) for batch in harness.gateway.batches] == [2, 2]
+    assert harness.balancer.execution is None and harness.balancer.state == "off"
+    last = harness.balancer.status.last_execution or {}
+    assert (last["outcome"], last["sent_moves"], last["dropped_moves"]) == ("through", 4, 0)
+    assert "execution" not in harness.kv.values
+
+
+def test_second_plan_is_refused_while_one_is_executed() -> None:
+    harness = Harness(uneven())
+    assert harness.balancer.execute("p", kept(harness))
+    assert not harness.balancer.execute("q", kept(harness, "q"))
+
+
+def test_what_the_monitor_drops_is_reported_and_not_sent_again() -> None:
+    harness = Harness(uneven())
+    harness.gateway.drops, harness.gateway.refuses = {"1.1"}, {"1.2"}
+    harness.balancer.execute("p", kept(harness))
+    for _ in range(4):
+        harness.round(60)
+        harness.gateway.arrive()
+    assert sorted(harness.gateway.sent) == ["1.0", "1.1", "1.2", "1.3"]
+    assert {pgid: item.reason for pgid, item in harness.balancer.status.rejected.items()} == {
+        "1.1": "the monitor dropped its upmap items",
+        "1.2": "the monitor refused it: no such pg"}
+    assert (harness.balancer.status.last_execution or {})["dropped_moves"] == 2
+
+
+def test_rejected_pgs_are_left_out_until_crush_changes() -> None:
+    harness = Harness(uneven(), active=True)
+    harness.gateway.drops = {"1.0"}
+    for _ in range(8):
+        harness.round(60)
+        harness.jobs.run()
+        harness.gateway.arrive()
+    assert harness.gateway.sent.count("1.0") == 1 and "1.0" in harness.balancer.status.rejected
+    harness.gateway.cluster.extra["crush_version"] = 99
+    harness.round(60)
+    assert harness.balancer.status.rejected == {}
+
+
+def test_silent_monitor_does_not_hang_the_plan() -> None:
+    harness = Harness(uneven())
+    harness.gateway.ignores = {"1.0"}
+    harness.balancer.execute("p", kept(harness, plan=small_plan(1)))
+    for _ in range(6):
+        harness.round(60)
+    assert harness.gateway.sent == ["1.0"] * 3 and harness.balancer.execution is None
+
+
+def test_pool_deleted_before_its_moves() -> None:
+    harness = Harness(uneven())
+    harness.balancer.execute("p", kept(harness))
+    cluster = harness.gateway.cluster
+    cluster.pools.clear()
+    cluster.up.clear()
+    for _ in range(3):
+        harness.round(60)
+    last = harness.balancer.status.last_execution or {}
+    assert last["outcome"] == "given up: its pool or PG is gone" and harness.gateway.sent == []
+    assert last["dropped"][0] == {"pgid": "1.0", "reason": "its pool or PG is gone"}
+
+
+def test_full_target_does_not_hold_up_the_rest_for_ever() -> None:
+    harness = Harness(uneven())
+    harness.gateway.cluster.osd(1, used=84 * GIB)
+    changes = [change_of("1.0", [0], [1]), change_of("1.1", [0], [2])]
+    harness.balancer.execute("p", kept(harness, plan=plan_of(changes)))
+    for _ in range(6):
+        harness.round(60)
+        harness.gateway.arrive()
+    assert harness.gateway.sent == ["1.1"] and harness.balancer.execution is None
+    assert (harness.balancer.status.last_execution or {})["dropped"] == [
+        {"pgid": "1.0", "reason": "osd.1 would pass its fill limit of 0.880 meanwhile"}]
+
+
+def test_switch_off_stops() -> None:
+    harness = Harness(uneven(), max_moves_per_round=1)
+    harness.balancer.execute("p", kept(harness))
+    harness.round()
+    assert harness.balancer.switch_off() == "p"
+    for _ in range(3):
+        harness.round(60)
+        harness.gateway.arrive()
+    assert harness.gateway.sent == ["1.0"] and harness.balancer.state == "off"
+    assert "execution" not in harness.kv.values
+    assert "ceph equilibrium off" in (harness.balancer.status.last_execution or {})["outcome"]
+
+
+def test_switch_off_drops_a_plan_that_waits_to_be_sent() -> None:
+    harness = Harness(uneven(), active=True)
+    harness.round()
+    harness.jobs.run()
+    harness.options["active"] = False
+    assert harness.balancer.switch_off() is None
+    assert harness.round() == "off" and harness.gateway.sent == []
+
+
+def test_option_alone_switches_automatic_moves_off() -> None:
+    harness = Harness(uneven(), active=True, max_moves_per_round=1)
+    harness.round()
+    harness.jobs.run()
+    harness.round()
+    harness.options["active"] = False
+    assert harness.round(60) == "off" and len(harness.gateway.sent) == 1
+
+
+def test_switch_off_within_a_round_leaves_nothing_to_resume() -> None:
+    """`off` comes from the commands' thread at any moment of the loop's round."""
+    harness = Harness(uneven())
+    harness.balancer.execute("p", kept(harness))
+
+    def command_from_another_thread() -> None:
+        harness.balancer.switch_off()
+    harness.gateway.before_send_check = command_from_another_thread
+    harness.round()
+    assert harness.gateway.sent == []
+    after_failover = Harness(uneven(), kv=KeyValueStore(harness.kv.values))
+    after_failover.round()
+    assert after_failover.gateway.sent == []
+
+
+def test_switch_off_just_before_an_automatic_batch_goes() -> None:
+    """The round has its plan in hand already when `off` comes."""
+    harness = Harness(uneven(), active=True)
+    harness.round()
+    harness.jobs.run()
+
+    def switch_off_meanwhile() -> None:
+        harness.options["active"] = False
+        harness.balancer.switch_off()
+    harness.gateway.before_placement_check = switch_off_meanwhile
+    harness.round()
+    assert harness.gateway.sent == []
+    harness.gateway.before_placement_check = lambda: None
+    assert harness.round() == "off" and harness.gateway.sent == []
+
+
+def test_planner_that_fails_does_not_end_the_loop(mocker: Any) -> None:
+    harness = Harness(uneven(), active=True)
+    broken = mocker.patch.object(harness.planning, "planner", side_effect=RuntimeError("no"))
+    harness.round()
+    harness.jobs.run()
+    assert harness.planning.plans_in_progress() == {} and harness.balancer.status.rejected == {}
+    mocker.stop(broken)
+    assert harness.round(60) == "planning" and harness.jobs.run() == 1
+    assert harness.round(60) == "moving"
+
+
+@pytest.mark.parametrize("cooldown", [0, 3600])
+def test_what_turns_out_to_be_done_without_an_answer_cools_down(cooldown: int) -> None:
+    harness = Harness(uneven(), pg_cooldown=cooldown)
+    harness.gateway.ignores = {"1.0"}
+    harness.balancer.execute("p", kept(harness, plan=small_plan(1)))
+    harness.round()
+    change, = harness.gateway.batches[0]
+    harness.gateway.ignores = set()
+    harness.gateway.set_items("1.0", change.raw, change.items)   # the monitor was only late
+    harness.round(60)
+    harness.gateway.arrive()
+    harness.round(60)
+    assert harness.gateway.sent == ["1.0"] and harness.balancer.execution is None
+    other, = {0, 1, 2} - set(change.raw) - set(change.up_after)
+    again = change_of("1.0", change.raw, (other,), before=change.up_after)
+    harness.balancer.execute("q", kept(harness, "q", plan_of([again])))
+    harness.round(60)
+    assert harness.gateway.sent == (["1.0"] if cooldown else ["1.0", "1.0"])

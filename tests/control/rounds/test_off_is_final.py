@@ -1,0 +1,214 @@
+"""Nothing is sent once `off` has answered, nor by a successor; with real threads."""
+from __future__ import annotations
+
+import random
+import threading
+import time
+from typing import Any, Callable, Dict, List, Optional
+
+import pytest
+from tests.support.fakes import Harness, KeyValueStore
+from tests.support.rounds import idle, kept, small_plan, uneven
+
+from equilibrium_mgr.control.plan_validity import data_change
+from equilibrium_mgr.plan.model import Plan
+
+#: Longer than any wait here can be where nothing is wrong.
+_SECONDS = 10.0
+
+
+class OffAt:
+    """Has `off` said by another thread at a moment of the serve thread's round, which waits for the
+    answer; where `off` has to wait for that very moment to pass, it goes on."""
+
+    def __init__(self, harness: Harness) -> None:
+        self._desk = harness
+        self._serve = threading.current_thread()
+        self._thread: Optional[threading.Thread] = None
+        self.answered = threading.Event()
+        self.sent_at_answer: List[str] = []
+        self.store_at_answer: Dict[str, str] = {}
+
+    def moment(self, *_: Any) -> None:
+        if threading.current_thread() is not self._serve or self._thread is not None:
+            return
+        self._thread = threading.Thread(target=self._off, daemon=True)
+        self._thread.start()
+        self.answered.wait(0.2)
+
+    def _off(self) -> None:
+        self._desk.options["active"] = False
+        self._desk.balancer.switch_off()
+        self.sent_at_answer = list(self._desk.gateway.sent)
+        self.store_at_answer = dict(self._desk.kv.values)
+        self.answered.set()
+
+    def check(self) -> None:
+        """After the round in which it happened."""
+        assert self._thread is not None, "that moment never came"
+        assert self.answered.wait(_SECONDS)
+        harness = self._desk
+        for _ in range(3):
+            harness.round(60)
+            harness.jobs.run()
+        assert harness.gateway.sent == self.sent_at_answer and harness.balancer.state == "off"
+        next_mgr = Harness(harness.gateway.cluster, kv=KeyValueStore(self.store_at_answer),
+                        **harness.options)
+        next_mgr.now = harness.now
+        for _ in range(3):
+            next_mgr.round(60)
+            next_mgr.jobs.run()
+        assert next_mgr.gateway.sent == [] and next_mgr.balancer.execution is None
+        assert next_mgr.balancer.status.episode is None
+
+
+def hook_store(key: str) -> Callable[[Harness, OffAt], None]:
+    def hook(harness: Harness, off: OffAt) -> None:
+        harness.kv.before_write = lambda written: off.moment() if written == key else None
+    return hook
+
+
+def hook_gateway(name: str) -> Callable[[Harness, OffAt], None]:
+    def hook(harness: Harness, off: OffAt) -> None:
+        gateway: Any = harness.gateway
+        original = getattr(gateway, name)
+
+        def call(*arguments: Any, **named: Any) -> Any:
+            off.moment()
+            return original(*arguments, **named)
+        setattr(gateway, name, call)
+    return hook
+
+
+_MOMENTS: Dict[str, Callable[[Harness, OffAt], None]] = {
+    **{"write " + key: hook_store(key) for key in ("cooldown", "execution", "episode")},
+    **{name: hook_gateway(name) for name in (
+        "summary", "snapshot", "have_mon_connection", "target_max_misplaced_ratio", "submit_upmaps",
+        "collect_replies")}}
+
+
+@pytest.mark.parametrize("name", ["p", ""])
+@pytest.mark.parametrize("moment", _MOMENTS)
+def test_off_at_a_moment_of_the_round_that_sends(moment: str, name: str) -> None:
+    if (moment, name) == ("write execution", ""):
+        pytest.skip("automatic balancing writes none")
+    harness = Harness(uneven(), active=not name, max_moves_per_round=3)
+    if name:
+        harness.balancer.execute(name, kept(harness, plan=small_plan(6)))
+    else:
+        harness.round()
+        harness.jobs.run()
+    off = OffAt(harness)
+    _MOMENTS[moment](harness, off)
+    harness.round(3600 if moment == "write execution" else 60)   # once an hour it is written anew
+    off.check()
+
+
+@pytest.mark.parametrize("moment", ["collect_replies", "snapshot", "summary"])
+def test_off_while_the_second_batch_goes(moment: str) -> None:
+    harness = Harness(uneven(), max_moves_per_round=3)
+    harness.balancer.execute("p", kept(harness, plan=small_plan(6)))
+    harness.round()
+    harness.gateway.arrive()
+    off = OffAt(harness)
+    _MOMENTS[moment](harness, off)
+    harness.round(60)
+    off.check()
+    assert [entry["plan"] for entry in harness.balancer.status.history] == ["p"]
+    assert harness.balancer.status.history[0]["moves"] == len(harness.gateway.sent)
+
+
+def test_off_before_the_first_round_of_a_new_mgr() -> None:
+    harness = Harness(uneven(), max_moves_per_round=3)
+    harness.balancer.execute("p", kept(harness, plan=small_plan(6)))
+    harness.round()
+    harness.gateway.arrive()
+    next_mgr = Harness(harness.gateway.cluster, kv=KeyValueStore(harness.kv.values),
+                       **harness.options)
+    assert next_mgr.balancer.switch_off() == "p"
+    assert "execution" not in next_mgr.kv.values and "episode" not in next_mgr.kv.values
+    next_mgr.round(60)
+    assert next_mgr.gateway.sent == [] and next_mgr.balancer.execution is None
+
+
+def test_off_waits_for_no_answer_of_a_monitor_to_upmaps() -> None:
+    harness = Harness(uneven())
+    harness.balancer.execute("p", kept(harness, plan=small_plan(3)))
+    waiting, go_on = threading.Event(), threading.Event()
+
+    def slow() -> None:
+        waiting.set()
+        assert go_on.wait(_SECONDS)
+    harness.gateway.before_answers = slow
+    serve = threading.Thread(target=harness.round, daemon=True)
+    serve.start()
+    assert waiting.wait(_SECONDS)
+    began = time.monotonic()
+    assert harness.balancer.switch_off() == "p"
+    assert time.monotonic() - began < 1.0 and harness.balancer.state == "off"
+    go_on.set()
+    serve.join(_SECONDS)
+    assert not serve.is_alive() and harness.balancer.state == "off"
+
+
+def test_off_while_resting_fails_no_round(mocker: Any) -> None:
+    harness = idle(uneven())
+
+    def interrupted(*arguments: Any) -> Any:
+        harness.balancer.switch_off()
+        return data_change(*arguments)
+    mocker.patch("equilibrium_mgr.control.auto_planner.data_change", side_effect=interrupted)
+    harness.round(60)
+    assert harness.balancer.state == "off"
+
+
+def test_storm_of_commands_while_rounds_run() -> None:
+    """Rounds as fast as they go in one thread, commands at random moments from another: nothing
+    raises, and nothing is sent between an `off` and the next `on` or `execute`."""
+    harness = Harness(uneven(pgs=30), max_moves_per_round=1, sleep_interval=1)
+    kept(harness, plan=small_plan(30))
+    rng, failures = random.Random(5), []
+    stop = threading.Event()
+
+    def serve() -> None:
+        while not stop.is_set():
+            try:
+                harness.now += 2.0
+                harness.balancer.round()
+                harness.jobs.run()
+                if rng.random() < 0.2:
+                    harness.gateway.arrive()
+            except Exception as error:
+                failures.append(error)
+                return
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    plan, offs = small_plan(30), 0
+    deadline = time.monotonic() + 30.0
+    # as long as it takes for batches to have gone: on a busy machine rounds come late
+    while (offs < 300 or len(harness.gateway.batches) < 5) and not failures and (
+            time.monotonic() < deadline):
+        _begin_and_switch_off(harness, plan, rng)
+        offs += 1
+    stop.set()
+    thread.join(_SECONDS)
+    assert not failures
+    assert not thread.is_alive()
+    assert offs >= 100
+    assert len(harness.gateway.batches) >= 5
+
+
+def _begin_and_switch_off(harness: Harness, plan: Plan, rng: random.Random) -> None:
+    """`execute` or `on`, then `off`, after which nothing is sent or left in the store."""
+    if rng.random() < 0.5:
+        harness.balancer.execute("p", plan)
+    else:
+        harness.options["active"] = True
+        harness.balancer.switch_on(False)
+    time.sleep(rng.random() * 0.004)
+    harness.options["active"] = False
+    harness.balancer.switch_off()
+    sent, stored = len(harness.gateway.sent), harness.kv.values.get("execution")
+    assert stored is None
+    time.sleep(rng.random() * 0.003)
+    assert len(harness.gateway.sent) == sent

@@ -1,0 +1,113 @@
+"""What passes within seconds is looked at again within seconds, and is no trouble at once."""
+from __future__ import annotations
+
+import pytest
+from tests.support.clusters.unit_cluster import Cluster, hosts
+from tests.support.fakes import Harness
+from tests.support.rounds import kept, small_plan, uneven
+from tests.support.rules import OSD_RULE
+from tests.support.units import GIB
+
+
+def inactive(cluster: Cluster, count: int) -> None:
+    cluster.pg_status = {"pgs_by_pool_state": [{"pool_id": 1, "pg_state_counts": [
+        {"state_name": "peering", "count": count}] if count else []}]}
+
+
+def executing() -> Harness:
+    harness = Harness(uneven())
+    harness.balancer.execute("p", kept(harness, plan=small_plan(6)))
+    inactive(harness.gateway.cluster, 1)
+    return harness
+
+
+def test_moment_of_peering_is_looked_at_again_after_seconds() -> None:
+    harness = executing()
+    harness.balancer.require_observation()
+    assert harness.balancer.round() <= 10.0
+    assert harness.balancer.state == "waiting" and "peering" not in harness.balancer.state
+    assert harness.balancer.reason == "pool 'pool1' has 1 PGs inactive since a moment ago"
+    inactive(harness.gateway.cluster, 0)
+    assert harness.round(10) == "moving" and harness.gateway.sent
+
+
+def test_what_does_not_pass_blocks() -> None:
+    harness = executing()
+    states, full_readings = [], []
+    for _ in range(6):
+        harness.balancer.require_observation()
+        full_readings.append(harness.balancer.round())
+        states.append(harness.balancer.state)
+        harness.now += full_readings[-1]
+    assert states == ["waiting"] * 3 + ["blocked"] * 3
+    assert full_readings[3:] == [60.0] * 3
+    assert harness.balancer.reason == "pool 'pool1' has 1 PGs inactive" and not harness.gateway.sent
+
+
+def test_next_moment_of_peering_is_a_new_one() -> None:
+    harness = executing()
+    for count, state in ((1, "waiting"), (0, "moving"), (1, "waiting")):
+        inactive(harness.gateway.cluster, count)
+        harness.options["max_moves_per_round"] = 1
+        assert harness.round(20) == state
+
+
+@pytest.mark.parametrize("changing", [1, 2])
+def test_pools_on_the_osds_of_a_pool_whose_pg_num_changes_are_not_planned(changing: int) -> None:
+    """Pools 1 and 2 share OSDs, pool 3 has OSDs of its own and goes on."""
+    harness = Harness(two_roots(), active=True)
+    split(harness.gateway.cluster, changing, True)
+    for _ in range(4):
+        harness.round(60)
+        harness.jobs.run()
+    assert harness.gateway.sent and all(pgid.startswith("3.") for pgid in harness.gateway.sent)
+    harness.gateway.arrive()
+    for _ in range(4):
+        harness.round(60)
+        harness.jobs.run()
+    assert harness.balancer.state == "waiting"
+    assert harness.balancer.reason.startswith(f"pg_num of pool 'pool{changing}' is changing")
+    split(harness.gateway.cluster, changing, False)
+    for _ in range(6):
+        harness.round(60)
+        harness.jobs.run()
+    assert any(pgid.startswith("1.") for pgid in harness.gateway.sent)
+
+
+def test_plan_of_other_pools_goes_on_when_the_change_is_through() -> None:
+    harness = Harness(two_roots(), active=True, max_moves_per_round=1)
+    split(harness.gateway.cluster, 2, True)
+    harness.round(60)
+    plans = harness.jobs.run()
+    harness.round(60)
+    execution = harness.balancer.execution
+    assert execution is not None and plans == 1
+    split(harness.gateway.cluster, 2, False)
+    for _ in range(3):
+        harness.round(60)
+        assert harness.balancer.execution is execution
+
+
+def test_named_plan_minds_its_own_pools_only() -> None:
+    harness = Harness(two_roots())
+    split(harness.gateway.cluster, 2, True)
+    harness.balancer.execute("p", kept(harness, plan=small_plan(2)))
+    assert harness.round(60) == "moving" and harness.gateway.sent == ["1.0", "1.1"]
+
+
+def two_roots() -> Cluster:
+    rules = {0: OSD_RULE, 1: "take default~ssd; choose firstn 0 osd; emit"}
+    cluster = Cluster(hosts(6), {0: "take default~hdd; choose firstn 0 osd; emit", 1: rules[1]},
+                      classes={3: "ssd", 4: "ssd", 5: "ssd"})
+    cluster.pool(1, size=1).pool(2, size=1).pool(3, size=1, rule=1)
+    for ps in range(9):
+        cluster.pg(f"1.{ps:x}", [0], num_bytes=5 * GIB, objects=10)
+        cluster.pg(f"3.{ps:x}", [3], num_bytes=5 * GIB, objects=10)
+    for ps in range(3):
+        cluster.pg(f"2.{ps:x}", [ps], num_bytes=GIB, objects=10)
+    return cluster
+
+
+def split(cluster: Cluster, pool: int, begins: bool) -> None:
+    cluster.osd_map()   # fills in what pools have by default
+    cluster.pools[pool]["pg_num_target"] = cluster.pools[pool]["pg_num"] * (2 if begins else 1)

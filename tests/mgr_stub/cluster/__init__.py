@@ -1,0 +1,1 @@
+"""PGs and upmaps of the simulated cluster."""

@@ -1,0 +1,99 @@
+"""pg_upmap and pg_upmap_primaries entries, cache tiers and stretch mode."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, Tuple
+
+import pytest
+
+from tests.support.clusters import stub_states as clusters
+from tests.support.clusters.crush_cluster import crush_state
+
+Make = Callable[..., Any]
+
+
+@pytest.fixture
+def session_and_pg(make_session: Make, state: Dict[str, Any]) -> Tuple[Any, str]:
+    """A session and a replicated PG in it."""
+    session = make_session(crush_state(), release=18)
+    pgid = next(p for p, pg in session.cluster.pgs.items() if not pg.erasure)
+    return session, pgid
+
+
+def other_up(session: Any, pgid: str) -> Tuple[int, ...]:
+    """A legal up set with another last OSD, on the same host."""
+    cluster = session.cluster
+    up, rule = cluster.map.up[pgid], int(
+        cluster.map.pools[cluster.pgs[pgid].pool_id]["crush_rule"])
+    host = cluster.crush.parent_of_type(up[-1], "host", rule)
+    return (*up[:-1], next(o for o in cluster.map.osds if o not in up
+                           and cluster.crush.parent_of_type(o, "host", rule) == host))
+
+
+def test_pg_upmap_replaces_crush_until_its_osd_is_out(session_and_pg: Tuple[Any, str]) -> None:
+    session, pgid = session_and_pg
+    before, wanted = session.cluster.map.up[pgid], other_up(session, pgid)
+    command = f"osd pg-upmap {pgid} {' '.join(map(str, wanted))}"
+    assert session.command(command)[0] == 0
+    assert session.cluster.map.up[pgid] == wanted
+    dump = session.cluster.map.dump(18)
+    assert dump["pg_upmap"] == [{"pgid": pgid, "osds": list(wanted)}]
+    assert session.command(f"sim osd reweight {wanted[-1]} 0")[0] == 0   # it is out
+    assert session.cluster.map.dump(18)["pg_upmap"] == []
+    assert session.cluster.map.up[pgid][:-1] == before[:-1]
+
+
+def test_rm_pg_upmap_restores_the_raw_mapping(session_and_pg: Tuple[Any, str]) -> None:
+    session, pgid = session_and_pg
+    before, wanted = session.cluster.map.up[pgid], other_up(session, pgid)
+    session.command(f"osd pg-upmap {pgid} {' '.join(map(str, wanted))}")
+    assert session.command(f"osd rm-pg-upmap {pgid}")[0] == 0
+    assert session.cluster.map.up[pgid] == before
+
+
+def test_pg_upmap_equal_to_the_raw_mapping_is_removed(session_and_pg: Tuple[Any, str]) -> None:
+    session, pgid = session_and_pg
+    up = session.cluster.map.up[pgid]
+    assert session.command(f"osd pg-upmap {pgid} {' '.join(map(str, up))}")[0] == 0
+    assert session.cluster.map.dump(18)["pg_upmap"] == []
+
+
+def test_pg_upmap_primary_puts_its_osd_first(session_and_pg: Tuple[Any, str]) -> None:
+    session, pgid = session_and_pg
+    up = session.cluster.map.up[pgid]
+    assert session.command(f"osd pg-upmap-primary {pgid} {up[-1]}")[0] == 0
+    assert session.cluster.map.up[pgid] == (up[-1], *up[1:-1], up[0])
+    assert session.cluster.map.dump(18)["pg_upmap_primaries"] == [
+        {"pgid": pgid, "primary_osd": up[-1]}]
+    assert session.command(f"osd rm-pg-upmap-primary {pgid}")[0] == 0
+    assert session.cluster.map.up[pgid] == up
+
+
+def test_invalid_pg_upmaps_are_rejected(session_and_pg: Tuple[Any, str],
+                                        make_session: Make) -> None:
+    session, pgid = session_and_pg
+    up = session.cluster.map.up[pgid]
+    stranger = next(osd for osd in session.cluster.map.osds if osd not in up)
+    for line, code in ((f"osd pg-upmap {pgid} 0", -22), (f"osd pg-upmap {pgid} 0 0", -22),
+                       (f"osd pg-upmap {pgid} 0 999", -2), ("osd pg-upmap 99.0 0 1", -2),
+                       (f"osd pg-upmap-primary {pgid} {stranger}", -22),
+                       (f"osd pg-upmap-primary {pgid}", -22)):
+        assert session.command(line)[0] == code
+    old = make_session(clusters.state([clusters.pg("2.0", [0, 1, 2])]), release=16)
+    assert old.command("osd pg-upmap-primary 2.0 1")[0] == -22
+
+
+def test_cache_tiers_and_stretch_mode(session: Any) -> None:
+    assert session.command("sim pool create cache pg_num=4 size=2")[0] == 0
+    base = next(p["pool_name"] for p in session.cluster.map.dump(18)["pools"])
+    assert session.command(f"sim pool tier cache {base}")[0] == 0
+    pools = {p["pool_name"]: p for p in session.cluster.map.dump(18)["pools"]}
+    assert pools["cache"]["tier_of"] == pools[base]["pool"]
+    assert pools[base]["tiers"] == [pools["cache"]["pool"]]
+    assert session.command("sim pool tier cache -")[0] == 0
+    pools = {p["pool_name"]: p for p in session.cluster.map.dump(18)["pools"]}
+    assert (pools["cache"]["tier_of"], pools[base]["tiers"]) == (-1, [])
+    assert session.command("sim stretch recovering")[0] == 0
+    assert session.cluster.map.dump(18)["stretch_mode"]["recovering_stretch_mode"] == 1
+    for line in ("sim stretch askew", "sim pool tier cache cache"):
+        assert session.command(line)[0] == -22

@@ -1,0 +1,60 @@
+"""Primary affinity, and pools with nonprimary shards (EC optimizations, Ceph 20)."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict
+
+from tests.support.clusters import stub_states as clusters
+
+EC42 = (2, "ec", 3, 6, 2, "k4m2")
+
+
+def optimized(make_session: Callable[..., Any], up: Any) -> Any:
+    state = clusters.state([clusters.pg("2.0", up)], osds=10, pools=[EC42])
+    state["osd_dump"]["pools"][0]["nonprimary_shards"] = "{1,2,3}"
+    state["osd_dump"]["erasure_code_profiles"] = {"k4m2": {"k": "4", "m": "2"}}
+    return make_session(state, release=20)
+
+
+def ask(session: Any) -> Dict[str, Any]:
+    return dict(session.mgr.get_osdmap().pg_to_up_acting_osds(2, 0))
+
+
+def test_permanent_pg_temp_is_stored_primary_first(make_session: Callable[..., Any]) -> None:
+    """As seen on 20.2.4 with these OSDs; the PG is clean, nothing is misplaced."""
+    up = [1, 5, 3, 0, 8, 6]
+    session = optimized(make_session, up)
+    assert session.mgr.get("osd_map")["pg_temp"] == []
+    session.command("sim osd primary-affinity 1 0")
+    session.command("sim run 1h")
+    osdmap = session.mgr.get_osdmap()
+    assert osdmap.dump()["pg_temp"] == [{"pgid": "2.0", "osds": [1, 8, 6, 5, 3, 0]}]
+    assert ask(session) == {"up": up, "acting": up, "up_primary": 5, "acting_primary": 1}
+    record = session.mgr.get("pg_stats")["pg_stats"][0]
+    assert (record["acting"], record["state"]) == (up, "active+clean")
+    assert "misplaced_ratio" not in session.mgr.get("pg_status")
+    session.command("sim osd primary-affinity 1 1")
+    session.command("sim run 1m")
+    assert session.mgr.get("osd_map")["pg_temp"] == []
+
+
+def test_move_under_a_permanent_pg_temp(make_session: Callable[..., Any]) -> None:
+    session = optimized(make_session, [1, 5, 3, 0, 8, 6])
+    session.command("sim osd primary-affinity 1 0")
+    session.command("osd pg-upmap-items 2.0 0 7")
+    session.command("sim run 3s")
+    assert ask(session)["acting"] == [1, 5, 3, 0, 8, 6]
+    session.command("sim run idle")
+    assert ask(session)["acting"] == ask(session)["up"] == [1, 5, 3, 7, 8, 6]
+    assert session.mgr.get("osd_map")["pg_temp"] == [{"pgid": "2.0", "osds": [1, 8, 6, 5, 3, 7]}]
+
+
+def test_affinity_puts_another_replica_first(make_session: Callable[..., Any]) -> None:
+    state = clusters.state([clusters.pg("2.0", [0, 1, 2]), clusters.pg("2.1", [1, 0, 3])])
+    session = make_session(state)
+    session.command("sim osd primary-affinity 0 0")
+    session.command("sim run 1m")
+    assert ask(session)["up"] == [1, 0, 2] and ask(session)["up_primary"] == 1
+    assert session.mgr.get("osd_map")["osds"][0]["primary_affinity"] == 0.0
+    session.command("sim osd primary-affinity 0 1")
+    assert ask(session)["up"] == [0, 1, 2]

@@ -1,0 +1,181 @@
+"""Cleaning and checking of upmap items by the monitor, as seen on real monitors."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import pytest
+
+from mgr_stub.cluster import pg_reports
+from mgr_stub.crush.constants import NONE
+from mgr_stub.osdmap.upmap import apply_items, invert_items
+from mgr_stub.state.cluster_builder import build_cluster
+from tests.support.clusters import stub_states as clusters
+
+
+def nobody(_: int) -> bool:
+    return False
+
+
+def choose_osd_state(**changes: Any) -> Any:
+    """PG 2.0 with the raw set [3, 1, 0], as in the table of observations."""
+    return clusters.state([clusters.pg("2.0", [3, 1, 0])], osds=5, **changes)
+
+
+@pytest.mark.parametrize("pairs, kept, up", [
+    ("3 2", ((3, 2),), (2, 1, 0)),
+    ("4 2", None, (3, 1, 0)),                       # from not in the set
+    ("3 1", ((3, 1),), (3, 1, 0)),                  # to in the set: a dead entry
+    ("3 2 2 4", ((3, 2),), (2, 1, 0)),              # a chain is cut
+    ("3 1 1 3", ((3, 1), (1, 3)), (3, 1, 0)),       # a swap has no effect
+    ("3 2 3 4", ((3, 2), (3, 4)), (2, 1, 0)),       # the first of two wins
+    ("3 2 4 1", ((3, 2),), (2, 1, 0)),
+])
+def test_observed_table(make_session: Callable[..., Any], pairs: str, kept: Any, up: Any) -> None:
+    session = make_session(choose_osd_state())
+    rc, out, err = session.command(f"ceph osd pg-upmap-items 2.0 {pairs}")
+    assert (rc, out) == (0, "")
+    assert err.startswith("set 2.0 pg_upmap_items mapping to [3->" if kept or pairs == "3 1"
+                          else "set 2.0 pg_upmap_items mapping to [")
+    assert session.cluster.map.upmap_items.get("2.0") == kept
+    assert session.cluster.map.up["2.0"] == up
+
+
+def test_target_that_is_out_is_dropped(make_session: Callable[..., Any]) -> None:
+    state = choose_osd_state()
+    state["osd_dump"]["osds"][2]["weight"] = 0
+    session = make_session(state)
+    assert session.command("osd pg-upmap-items 2.0 3 2")[0] == 0
+    assert session.cluster.map.upmap_items == {}
+
+
+def test_target_with_a_low_reweight_is_kept(make_session: Callable[..., Any]) -> None:
+    state = choose_osd_state()
+    state["osd_dump"]["osds"][2]["weight"] = 0.3
+    session = make_session(state)
+    session.command("osd pg-upmap-items 2.0 3 2")
+    assert session.cluster.map.up["2.0"] == (2, 1, 0)
+
+
+def test_target_without_crush_weight_is_dropped(make_session: Callable[..., Any]) -> None:
+    state = choose_osd_state()
+    for bucket in state["crush_dump"]["buckets"]:
+        for item in bucket["items"]:
+            if item["id"] == 2:
+                item["weight"] = 0
+    session = make_session(state)
+    assert session.command("osd pg-upmap-items 2.0 3 2")[0] == 0
+    assert session.cluster.map.upmap_items == {}
+
+
+def test_host_rule_rejects_a_target_on_a_peers_host(make_session: Callable[..., Any]) -> None:
+    state = clusters.state([clusters.pg("3.0", [0, 2, 4])], osds=8, pools=[clusters.BY_HOST])
+    session = make_session(state)
+    assert session.command("osd pg-upmap-items 3.0 0 3")[0] == 0
+    assert session.cluster.map.upmap_items == {}
+    session.command("osd pg-upmap-items 3.0 0 7")
+    assert session.cluster.map.up["3.0"] == (7, 2, 4)
+
+
+def test_takes_of_a_rule_are_checked_separately(make_session: Callable[..., Any]) -> None:
+    state = clusters.state([clusters.pg("5.0", [0, 1, 3])], osds=8, pools=[clusters.TWO_TAKES])
+    session = make_session(state)
+    session.command("osd pg-upmap-items 5.0 0 5")     # an odd OSD in the place of an even one
+    assert session.cluster.map.upmap_items == {}
+    session.command("osd pg-upmap-items 5.0 3 5")
+    assert session.cluster.map.up["5.0"] == (0, 1, 5)
+
+
+def test_erasure_coded_pg_with_a_hole_takes_no_items(make_session: Callable[..., Any]) -> None:
+    record = clusters.pg("4.0", [0, NONE, 2], state="active+undersized")
+    session = make_session(clusters.state([record], pools=[clusters.ERASURE]))
+    assert session.command("osd pg-upmap-items 4.0 0 3")[0] == 0
+    assert session.cluster.map.upmap_items == {}
+    assert pg_reports.state_of(session.cluster, session.cluster.pgs["4.0"]) == "active+undersized"
+
+
+def test_choose_limits_the_number_of_buckets(make_session: Callable[..., Any]) -> None:
+    state = clusters.state([clusters.pg("2.0", [0, 1, 2])], osds=6)
+    state["crush_dump"]["rules"][0] = clusters.rule(
+        0, ("take", -1), ("choose_firstn", 2, "host"), ("choose_firstn", 2, "osd"), ("emit",))
+    session = make_session(state)
+    session.command("osd pg-upmap-items 2.0 1 4")     # a third host
+    assert session.cluster.map.upmap_items == {}
+    session.command("osd pg-upmap-items 2.0 1 3")
+    assert session.cluster.map.up["2.0"] == (0, 3, 2)
+
+
+def test_unknown_rule_steps_are_ignored(make_session: Callable[..., Any]) -> None:
+    state = choose_osd_state()
+    state["crush_dump"]["rules"][0]["steps"].insert(0, {"op": "set_choose_tries", "num": 100})
+    session = make_session(state)
+    session.command("osd pg-upmap-items 2.0 3 2")
+    assert session.cluster.map.up["2.0"] == (2, 1, 0)
+
+
+@pytest.mark.parametrize("line, code, text", [
+    ("osd pg-upmap-items 2.0 3 3", -22,
+     "from osd.3 == to osd.3, no valid upmap items(pairs) is specified"),
+    ("osd pg-upmap-items 2.0 3", -22, "you must specify pairs of osd ids to be remapped"),
+    ("osd pg-upmap-items 2.0 3 2 1 4 0 2 3 4", -22, "num of osd pairs (4) > pool size (3)"),
+    ("osd pg-upmap-items 2.0 3 99", -2, "osd.99 does not exist"),
+    ("osd pg-upmap-items 2.99 3 2", -2, "pg 2.99 does not exist"),
+    ("osd pg-upmap-items 9.0 3 2", -2, "pg 9.0 does not exist"),
+    ("osd pg-upmap-items 2.0 3 2 3 2", 0,
+     "osd.3 -> osd.2 already exists, set 2.0 pg_upmap_items mapping to [3->2]"),
+    ("osd rm-pg-upmap-items 2.0", 0, "clear 2.0 pg_upmap_items mapping"),
+])
+def test_texts_and_return_codes(make_session: Callable[..., Any], line: str, code: int,
+                                text: str) -> None:
+    assert make_session(choose_osd_state()).command(line) == (code, "", text)
+
+
+def test_text_for_an_unknown_pg_from_18_on(make_session: Callable[..., Any]) -> None:
+    session = make_session(choose_osd_state(), release=18)
+    assert session.command("osd pg-upmap-items 2.99 3 2")[2] == "pgid '2.99' does not exist"
+
+
+def test_old_clients_are_in_the_way(make_session: Callable[..., Any]) -> None:
+    state = choose_osd_state()
+    state["osd_dump"]["require_min_compat_client"] = "jewel"
+    session = make_session(state)
+    rc, _, err = session.command("osd pg-upmap-items 2.0 3 2")
+    assert rc == -1
+    assert err.startswith("min_compat_client jewel < luminous, which is required for pg-upmap.")
+    session.command("osd set-require-min-compat-client luminous")
+    assert session.command("osd pg-upmap-items 2.0 3 2")[0] == 0
+    assert session.command("osd set-require-min-compat-client nonsense")[0] == -22
+
+
+def test_removing_a_missing_entry_makes_an_epoch(make_session: Callable[..., Any]) -> None:
+    session = make_session(choose_osd_state())
+    epoch = session.cluster.map.epoch
+    session.command("osd rm-pg-upmap-items 2.0")
+    assert session.cluster.map.epoch == epoch + 1
+
+
+def test_entries_of_the_file_are_cleaned_at_the_next_epoch(
+        make_session: Callable[..., Any]) -> None:
+    state = clusters.state([clusters.pg("2.0", [2, 1, 0]), clusters.pg("2.1", [0, 1, 2])],
+                           items=[("2.0", [(3, 2), (4, 5)]), ("2.1", [(5, 4)])])
+    session = make_session(state)
+    assert session.cluster.map.upmap_items["2.0"] == ((3, 2), (4, 5))
+    session.command("osd set noout")
+    assert session.cluster.map.upmap_items == {"2.0": ((3, 2),)}
+    assert session.cluster.map.up["2.0"] == (2, 1, 0)
+
+
+def test_inversion_is_undone_by_applying() -> None:
+    items = ((3, 2), (0, 5))
+    raw = invert_items((2, 1, 5), items)
+    assert raw == (3, 1, 0)
+    assert apply_items(raw, items, nobody) == (2, 1, 5)
+
+
+def test_pg_with_inconsistent_items_is_unmovable() -> None:
+    # osd.3 is out, so the items cannot have moved anything there, and yet it is in the set
+    state = clusters.state([clusters.pg("2.0", [3, 1, 0])], items=[("2.0", [(2, 3)])])
+    state["osd_dump"]["osds"][3]["weight"] = 0
+    cluster = build_cluster(state, 16)
+    assert cluster.pgs["2.0"].raw is None
+    assert cluster.map.up["2.0"] == (3, 1, 0)

@@ -1,0 +1,1 @@
+"""Command lines and state files of the simulated mgr."""

@@ -1,0 +1,210 @@
+"""Sessions and the command line of the stub."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+
+from mgr_stub.__main__ import main
+from mgr_stub.clock import format_span, parse_span
+from mgr_stub.console.session import Session
+from mgr_stub.errors import StubError
+from tests.support.clusters import stub_states as clusters
+from tests.support.clusters.stub_states import load_fake
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture
+def session(make_session: Callable[..., Any]) -> Any:
+    return make_session(clusters.state([clusters.pg("2.0", [0, 1, 2])]))
+
+
+def test_virtual_time_and_rounds(session: Any) -> None:
+    start = session.clock.now
+    assert session.module.steps == [start]            # as a mgr starts serve() at once
+    session.command("sim run 5m")
+    assert session.clock.now == start + 300
+    assert session.module.steps == [start + 60 * n for n in range(6)]
+    session.command("sim run 30s")
+    session.command("sim run 30s")
+    assert session.module.steps[-1] == start + 360
+
+
+def test_requested_rounds(session: Any) -> None:
+    session.command("sim run 1s")
+    assert len(session.module.steps) == 1
+    session.command("config set mgr mgr/equilibrium/sleep_interval 10")
+    assert len(session.module.steps) == 2             # config_notify set the wakeup
+    assert session.clock.elapsed() == 1
+    session.command("sim run 20s")
+    assert [moment - session.clock.start for moment in session.module.steps] == [0, 1, 11, 21]
+
+
+def test_wakeup_in_every_round_does_not_stop_time(session: Any) -> None:
+    session.module.work = session.module.wakeup.set
+    session.command("sim run 2m")
+    assert session.clock.elapsed() == 120
+
+
+def test_jobs_run_after_the_command(session: Any) -> None:
+    assert session.command("equilibrium later") == (0, "later: planning", "")
+    assert session.module.get_store("later") == "done"
+    assert session.clock.elapsed() == 0
+
+
+def test_run_idle_waits_for_what_moves(session: Any) -> None:
+    session.command("osd pg-upmap-items 2.0 2 4")
+    assert session.command("sim run idle") == (0, "", "")
+    assert not session.simulation.backfill.moving()
+    status = json.loads(session.command("sim status --format json")[1])
+    assert status["moving_pgs"] == 0 and status["remaining_bytes"] == 0
+    assert status["elapsed_seconds"] == session.clock.elapsed() >= 120
+    assert set(status["classes"]["hdd"]) == {"max", "min", "mean"}
+
+
+def test_run_idle_is_bounded(session: Any) -> None:
+    session.module.work = lambda: session.module.mon_command(
+        {"prefix": "osd rm-pg-upmap-items", "pgid": "2.0"})
+    session.command("config set mgr mgr/equilibrium/sleep_interval 1d")
+    rc, out, err = session.command("sim run idle")
+    assert (rc, out) == (-110, "")
+    assert err == "the simulation is not idle after 60d0h"
+
+
+@pytest.mark.parametrize("line, text", [
+    ("sim", "is not known"), ("sim dance", "'sim dance' is not known"),
+    ("sim run", "needs a time span"), ("sim run 2 fortnights", "needs a time span"),
+    ("sim run 2x", "is not a time span"), ("sim run -1h", "is not a time span"),
+    ("sim save", "needs one file name"), ("sim save a b", "needs one file name"),
+    ("sim failover now", "takes no arguments"), ("sim status loud", "takes no arguments"),
+    ("sim pool add x", "knows only"),
+])
+def test_unknown_sim_lines(session: Any, line: str, text: str) -> None:
+    rc, out, err = session.command(line)
+    assert (rc, out) == (-22, "") and text in err and "\n" not in err
+
+
+def test_errors_of_saving(session: Any, tmp_path: Path) -> None:
+    rc, _, err = session.command(f"sim save {tmp_path}/no/such/folder.json")
+    assert rc == -2 and "cannot be written" in err
+    assert session.command("sim pool rm nothing") == (-2, "", "pool 'nothing' does not exist")
+
+
+def test_other_lines(session: Any) -> None:
+    session.command("osd pg-upmap-items 2.0 2 osd.4")
+    assert "pg_upmap_items 2.0 [2,4]" in session.command("osd dump")[1]
+    assert json.loads(session.command("osd dump --format json")[1])["epoch"] == 11
+    assert len(json.loads(session.command("osd df -f json")[1])["nodes"]) == 6
+    assert session.command("osd df")[1].splitlines()[0].split()[0] == "ID"
+    assert session.command("osd set nonsense")[0] == -22
+    assert session.command("osd set pause")[2] == "pauserd,pausewr is set"
+    assert session.command("osd pg-upmap-items 2.0 2 x")[0] == -22
+    assert session.command("config set mgr a")[0] == -22
+    assert json.loads(session.command("health --format=json")[1])["status"] == "HEALTH_OK"
+
+
+def test_from_state_names_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "broken.json"
+    path.write_text(json.dumps({"stateversion": 7}))
+    with pytest.raises(StubError, match="broken.json"):
+        Session.from_state(str(path), load_module=load_fake)
+
+
+def test_same_seed_same_output(tmp_path: Path) -> None:
+    texts = []
+    for number in range(2):
+        session = Session.from_state(None, release=18, seed=3, load_module=load_fake)
+        for pg in list(session.cluster.pgs.values())[:40]:
+            target = next(osd for osd in session.cluster.map.osds if osd not in pg.held)
+            session.command(f"osd pg-upmap-items {pg.pgid} {pg.held[0]} {target}")
+        session.command("sim run 10m")
+        path = tmp_path / f"{number}.json"
+        session.command(f"sim save {path}")
+        texts.append(path.read_text())
+        session.close()
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize("text, seconds", [
+    ("90", 90), ("90s", 90), ("2h", 7200), ("1d12h", 129600), ("10 min", 600), ("1.5h", 5400)])
+def test_time_spans(text: str, seconds: float) -> None:
+    assert parse_span(text) == seconds
+
+
+@pytest.mark.parametrize("seconds, text", [
+    (5, "5s"), (59.6, "1m"), (3600, "1h00m"), (3 * 86400 + 7200, "3d2h")])
+def test_shown_time_spans(seconds: float, text: str) -> None:
+    assert format_span(seconds) == text
+
+
+class TestCommandLine:
+    """`main` with the fake module in place of equilibrium."""
+
+    @pytest.fixture(autouse=True)
+    def fake(self, monkeypatch: Any) -> None:
+        original = Session.from_state.__func__  # type: ignore[attr-defined]
+        monkeypatch.setattr(Session, "from_state", classmethod(
+            lambda cls, *args, **kw: original(cls, *args, load_module=load_fake, **kw)))
+
+    def test_output_goes_where_it_belongs(self, capsys: Any) -> None:
+        assert main(["-c", "equilibrium echo a", "-c", "ceph equilibrium echo b"]) == 0
+        seen = capsys.readouterr()
+        assert seen.out == '["a", 7, "plain"]\n["b", 7, "plain"]\n'
+        assert seen.err == ""
+
+    def test_the_first_failing_line_gives_the_exit_code(self, capsys: Any) -> None:
+        lines = ["equilibrium fail", "equilibrium echo a", "sim nonsense"]
+        assert main([word for line in lines for word in ("-c", line)]) == 2
+        seen = capsys.readouterr()
+        assert seen.out == 'half an answer\n["a", 7, "plain"]\n'
+        assert seen.err.splitlines()[0] == "Error ENOENT: no such thing"
+        assert seen.err.splitlines()[1].startswith("Error EINVAL: 'sim nonsense' is not known")
+
+    def test_bare_words(self, capsys: Any) -> None:
+        assert main(["--release", "20", "equilibrium", "echo", "a b", "--format", "json"]) == 0
+        assert capsys.readouterr().out == '["a b", 7, "json"]\n'
+
+    def test_missing_state_file(self, capsys: Any, tmp_path: Path) -> None:
+        assert main(["--state", f"{tmp_path}/none.xz", "-c", "equilibrium echo a"]) == 2
+        seen = capsys.readouterr()
+        assert seen.out == ""
+        assert seen.err == f"Error ENOENT: {tmp_path}/none.xz: no such state file\n"
+
+    def test_bad_state_file(self, capsys: Any, tmp_path: Path) -> None:
+        path = tmp_path / "empty"
+        path.touch()
+        assert main(["--state", str(path), "equilibrium", "echo", "a"]) == 22
+        assert capsys.readouterr().err == f"Error EINVAL: {path}: the state file is empty\n"
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "mgr_stub", *arguments], cwd=ROOT, text=True,
+                          capture_output=True, timeout=120, check=False,
+                          env={**os.environ, "PYTHONHASHSEED": "random"})
+
+
+def test_demo() -> None:
+    result = run()
+    assert result.returncode == 0, result.stderr
+    assert result.stderr == ""
+    for heading in ("CLASS   OSDS", "POOL ", "$ ceph equilibrium on", "MISPLACED", "BEFORE"):
+        assert heading in result.stdout
+    highest = next(line for line in result.stdout.splitlines() if "hdd highest" in line).split()
+    assert float(highest[3].rstrip("%")) < float(highest[2].rstrip("%")) - 10
+
+
+def test_plan_can_be_piped() -> None:
+    result = run("-c", "equilibrium optimize p", "-c", "equilibrium show p")
+    assert result.returncode == 0, result.stderr
+    lines = result.stdout.splitlines()
+    assert lines[0] == "p: planning"
+    assert all(line.startswith(("#", "ceph osd ")) for line in lines[1:])
+    assert any(line.startswith("ceph osd pg-upmap-items ") for line in lines)
+    assert run("-c", "equilibrium optimize p", "-c", "equilibrium show p").stdout == result.stdout

@@ -1,0 +1,1 @@
+"""CRUSH of the simulated cluster."""

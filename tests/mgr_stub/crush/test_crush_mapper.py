@@ -1,0 +1,151 @@
+"""CRUSH mappings against those that crushtool and osdmaptool have recorded."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Tuple
+
+import pytest
+
+from mgr_stub.crush.constants import NONE
+from mgr_stub.crush.mapper import Mapper
+from mgr_stub.crush.pool_mapping import raw_pg_to_osds
+from tests.support.clusters import crush_cases
+
+GOLDEN = crush_cases.golden()
+
+
+@pytest.mark.parametrize("name", crush_cases.cases())
+@pytest.mark.parametrize("rule", crush_cases.RULES)
+def test_every_rule_as_crushtool(name: str, rule: int) -> None:
+    dump, reweights = crush_cases.cases()[name]
+    mapper = Mapper(dump)
+    # crushtool maps as if for a pool 0
+    mapped = [list(mapper.map(rule, x, crush_cases.COUNTS[rule], reweights, 0))
+              for x in range(crush_cases.COUNT_OF_X)]
+    assert mapped == GOLDEN["mappings"][name][str(rule)]
+
+
+def test_pools_as_osdmaptool() -> None:
+    dump, reweights = crush_cases.cases()["reweighted"]
+    mapper = Mapper(dump)
+    mapped = {f"{pool['pool']}.{seed:x}": list(raw_pg_to_osds(
+        mapper, pool, seed, list(reweights.values()), lambda osd: osd != crush_cases.MISSING))
+        for pool in crush_cases.POOLS for seed in range(pool["pg_num"])}
+    assert mapped == GOLDEN["pools"]
+
+
+def test_golden_values_cover_all_cases() -> None:
+    mappings = GOLDEN["mappings"]
+    assert mappings["plain"] != mappings["weight-set"] != mappings["positions"]
+    assert mappings["reweighted"] != mappings["old tunables"]
+    assert any(NONE in row for row in mappings["reweighted"]["3"])
+    assert any(len(row) < 4 for row in mappings["old tunables"]["2"])
+
+
+def test_reweights_by_id_or_as_a_list() -> None:
+    dump, reweights = crush_cases.cases()["reweighted"]
+    mapper = Mapper(dump)
+    for x in range(40):
+        listed = mapper.map(0, x, 3, list(reweights.values()))
+        assert listed == mapper.map(0, x, 3, {o: w for o, w in reweights.items() if w})
+        assert 17 not in listed and 0 not in listed
+    assert set(mapper.map(4, 1, 3, [0x10000] * 5)) <= {2, 4}  # OSDs beyond the list are out
+
+
+def test_choose_args_of_a_pool_or_the_default_ones() -> None:
+    both = Mapper(crush_cases.cases()["positions"][0])
+    default = Mapper(crush_cases.cases()["weight-set"][0])
+    plain = Mapper(crush_cases.dump())
+
+    def maps(mapper: Mapper, key: Any) -> Tuple[Tuple[int, ...], ...]:
+        return tuple(mapper.map(0, x, 3, crush_cases.ALL_IN, key) for x in range(50))
+    assert maps(both, 5) == maps(both, None) == maps(default, 5) == maps(default, "0")
+    assert maps(both, 0) == maps(both, "0")
+    assert len({maps(both, 0), maps(both, 5), maps(plain, 5)}) == 3
+
+
+def test_only_mappings_with_the_osd_change_when_it_is_out() -> None:
+    mapper = Mapper(crush_cases.dump())
+    without = {**crush_cases.ALL_IN, 10: 0}
+    for x in range(200):
+        before = mapper.map(1, x, 4, crush_cases.ALL_IN)
+        after = mapper.map(1, x, 4, without)
+        assert 10 not in after
+        if 10 not in before:
+            assert before == after
+
+
+def test_rules_of_old_dumps_serve_a_type_and_sizes() -> None:
+    dump = crush_cases.dump()
+    mapper = Mapper(dump)
+    assert mapper.rule_for(1, 3, 99) == 1 and mapper.rule_for(44, 1, 3) is None
+    masked = [{**rule, "ruleset": rule["rule_id"], "min_size": 1, "max_size": 3}
+              for rule in dump["rules"]]
+    mapper = Mapper({**dump, "rules": masked})
+    assert mapper.rule_for(1, 1, 3) == 1
+    assert mapper.rule_for(1, 3, 3) is None  # rules of crush_maps are of type 1
+    assert mapper.rule_for(1, 1, 4) is None
+    pool = {**crush_cases.POOLS[0], "size": 4}
+    assert raw_pg_to_osds(mapper, pool, 0, crush_cases.ALL_IN, lambda osd: True) == ()
+
+
+def _with_bucket(**changes: Any) -> Dict[str, Any]:
+    dump = crush_cases.dump()
+    return {**dump, "buckets": [{**bucket, **changes} if bucket["name"] == "e" else bucket
+                                for bucket in dump["buckets"]]}
+
+
+@pytest.mark.parametrize("dump, words", [
+    (_with_bucket(alg="uniform"), "bucket e is of algorithm uniform"),
+    (_with_bucket(alg="straw"), "bucket e is of algorithm straw;"),
+    (_with_bucket(hash="other"), "bucket e has the hash other"),
+    (_with_bucket(items=[{"id": -99, "weight": 65536, "pos": 0}]), "bucket -99 does not exist"),
+    (crush_cases.dump(tunables={"choose_local_tries": 2}), "choose_local_tries is 2"),
+    (crush_cases.dump(choose_args={"-1": [{"bucket_id": -1, "weight_set": [[1.0]]}]}),
+     "choose_args of CRUSH bucket -1"),
+    (crush_cases.dump(rules=[]), "rule 0 does not exist"),
+    (crush_cases.dump(rules=[{"rule_id": 0, "steps": [{"op": "choose_msr"}]}]), "choose_msr"),
+    (crush_cases.dump(rules=[{"rule_id": 0, "steps": [
+        {"op": "choose_firstn", "num": 0, "type": "pod"}]}]), "pod, which is no CRUSH type"),
+    (crush_cases.dump(rules=[{"rule_id": 0, "steps": [{"opcode": 11, "arg1": 5, "arg2": 0}]}]),
+     "set_choose_local_fallback_tries is 5"),
+])
+def test_unsupported_features_raise(dump: Dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        Mapper(dump).map(0, 1, 3, crush_cases.ALL_IN)
+
+
+def test_bucket_outside_of_all_rules_may_have_any_algorithm() -> None:
+    mapper = Mapper(_with_bucket(alg="list"))
+    assert mapper.map(1, 0, 3, crush_cases.ALL_IN)  # its rule takes the shadow tree
+
+
+def test_steps_with_numeric_opcodes() -> None:
+    steps = crush_cases.dump()["rules"][0]["steps"]
+    rules = [{"rule_id": 0, "steps": [{"opcode": 12, "arg1": 0, "arg2": 0},
+                                      {"opcode": 13, "arg1": 0, "arg2": 0}] + steps}]
+    by_rule = Mapper(crush_cases.dump(rules=rules))
+    by_tunables = Mapper(crush_cases.dump(tunables={"chooseleaf_vary_r": 0,
+                                                    "chooseleaf_stable": 0}))
+    usual = Mapper(crush_cases.dump())
+    mapped = [[mapper.map(0, x, 3, crush_cases.ALL_IN) for x in range(60)]
+              for mapper in (by_rule, by_tunables, usual)]
+    assert mapped[0] == mapped[1] != mapped[2]
+
+
+def test_empty_tree_and_bare_dumps() -> None:
+    bare = {"devices": [], "buckets": [{"id": -1, "name": "default", "type_id": 11,
+                                        "type_name": "root", "items": []}],
+            "rules": [{"rule_id": 0, "steps": [
+                {"op": "take", "item": -1}, {"op": "choose_indep", "num": 0, "type": "osd"},
+                {"op": "emit"}]}]}
+    assert Mapper(bare).map(0, 7, 3, {}) == (NONE,) * 3
+
+
+def test_dumps_without_type_ids() -> None:
+    dump = crush_cases.dump(types=[])
+    dump["buckets"] = [{key: value for key, value in bucket.items() if key != "type_id"}
+                       for bucket in dump["buckets"]]
+    mapped = [list(Mapper(dump).map(2, x, 4, crush_cases.ALL_IN))
+              for x in range(crush_cases.COUNT_OF_X)]
+    assert mapped == GOLDEN["mappings"]["plain"]["2"]

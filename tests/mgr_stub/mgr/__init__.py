@@ -1,0 +1,1 @@
+"""The simulated mgr and monitor as a module meets them."""

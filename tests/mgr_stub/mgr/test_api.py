@@ -1,0 +1,275 @@
+"""The `mgr_module` API: command lines, options, other modules, in both styles."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pickle
+import sys
+from typing import Any, Callable, List, Optional
+
+import pytest
+
+from mgr_stub.mgr import install
+from mgr_stub.mgr.handlers import describe_function, parse_words
+from tests.support.clusters import stub_states as clusters
+
+RELEASES = [16, 18, 20]
+
+
+@pytest.fixture(params=RELEASES)
+def session(request: Any, make_session: Callable[..., Any]) -> Any:
+    return make_session(clusters.state([clusters.pg("2.0", [0, 1, 2])]), release=request.param)
+
+
+def test_nothing_is_installed_by_importing() -> None:
+    sys.modules.pop("mgr_module", None)
+    importlib.reload(importlib.import_module("mgr_stub"))
+    importlib.import_module("mgr_stub.console.session")
+    assert "mgr_module" not in sys.modules
+
+
+def test_styles() -> None:
+    old = install.install(18)
+    assert sys.modules["mgr_module"] is old
+    assert hasattr(old, "CLIReadCommand") and not hasattr(old, "CLICommandBase")
+    sys.modules["equilibrium_mgr"] = old              # stands for a package that imported it
+    assert install.install(16) is old
+    assert "equilibrium_mgr" in sys.modules
+    new = install.install(20)
+    assert "equilibrium_mgr" not in sys.modules       # must be imported again
+    assert not any(hasattr(new, name)
+                   for name in ("CLICommand", "CLIReadCommand", "CLIWriteCommand", "Command"))
+    assert not hasattr(new.MgrModule, "MODULE_OPTIONS")
+    with pytest.raises(ValueError):
+        install.install(17)
+    install.uninstall()
+    assert "mgr_module" not in sys.modules
+
+
+def test_new_style_needs_a_registry() -> None:
+    new = install.install(20)
+    module_class: Any = type("Module", (new.MgrModule,), {})
+    with pytest.raises(RuntimeError, match="Missing or invalid COMMANDS"):
+        module_class.handlers()
+    first = new.CLICommandBase.make_registry_subtype("First")
+    second = new.CLICommandBase.make_registry_subtype("Second")
+    first.Read("a")(lambda self: (0, "", ""))
+    assert list(first.COMMANDS) == ["a"] and second.COMMANDS == {}
+    assert first.COMMANDS["a"].perm == "r"
+
+
+@pytest.mark.parametrize("line, answer", [
+    ("echo a", ["a", 7, "plain"]),
+    ("echo a 3", ["a", 3, "plain"]),
+    ("echo a --number 3 --format json", ["a", 3, "json"]),
+    ("echo --number=3 --format=xml a", ["a", 3, "xml"]),
+    ("echo 'two words' -f json-pretty", ["two words", 7, "json-pretty"]),
+    ("echo a --number -3", ["a", -3, "plain"]),
+    ("opt p", ["p", None, None, None, "plain"]),
+    ("opt p a b --max-moves 3", ["p", ["a", "b"], 3, None, "plain"]),
+    ("opt p --device-class ssd", ["p", None, None, "ssd", "plain"]),
+    ("opt p --max_moves -3", ["p", None, -3, None, "plain"]),
+    ("noformat --format json", [0.5, None, False]),   # dropped silently
+    ("noformat 0.25 blue --sure", [0.25, "blue", True]),
+    ("noformat --sure false --share 1", [1.0, None, False]),
+])
+def test_arguments(session: Any, line: str, answer: List[Any]) -> None:
+    rc, out, err = session.command(f"ceph equilibrium {line}")
+    assert (rc, err) == (0, "")
+    assert json.loads(out) == answer
+
+
+@pytest.mark.parametrize("line, text", [
+    ("equilibrium opt", "missing required parameter plan(<string>)"),
+    ("equilibrium echo a 3 4", "unused arguments: ['4']"),
+    ("equilibrium echo a x", "unused arguments: ['x']"),
+    ("equilibrium echo a --number x", "x is not valid for number(<int>)"),
+    ("equilibrium echo a --nonsense 3", "unused arguments: ['--nonsense']"),
+    ("equilibrium echo a --number", "--number needs a value"),
+    ("equilibrium noformat --color green", "green is not valid for color(<red|blue>)"),
+    ("equilibrium nonsense", "no valid command found: equilibrium nonsense"),
+    ("nonsense", "no valid command found: nonsense"),
+    ("", "no valid command found"),
+    ("equilibrium echo 'a", "cannot be split into words"),
+])
+def test_bad_command_lines(session: Any, line: str, text: str) -> None:
+    rc, out, err = session.command(line)
+    assert (rc, out) == (-22, "")
+    assert text in err and "\n" not in err
+
+
+def test_handler_that_raises(session: Any) -> None:
+    rc, out, err = session.command("equilibrium crash")
+    assert (rc, out) == (-22, "")
+    assert err.startswith("Traceback") and "KeyError: 'gone'" in err
+
+
+def test_without_a_return_annotation_the_last_argument_is_optional(session: Any) -> None:
+    rc, _, err = session.command("equilibrium unannotated a")
+    assert rc == -22 and "missing 1 required positional argument" in err
+    assert session.command("equilibrium unannotated")[2].startswith("Invalid command: missing")
+
+
+def test_annotations_must_be_types() -> None:
+    def unannotated(self, plan) -> None:  # type: ignore[no-untyped-def]
+        pass
+
+    def as_text(self, plan: Optional[str]) -> None:  # type: ignore[no-untyped-def]
+        pass
+    with pytest.raises(AssertionError):
+        describe_function("x", "r", False, unannotated)
+    with pytest.raises(ValueError):
+        describe_function("x", "r", False, as_text)
+
+
+def test_a_double_dash_ends_the_options(session: Any) -> None:
+    handler = session.host.handlers["equilibrium echo"]
+    assert parse_words(handler, ["--", "--number"]) == {"word": "--number"}
+
+
+def test_options_are_typed(session: Any) -> None:
+    module = session.module
+    assert [module.get_module_option(name) for name in (
+        "active", "sleep_interval", "limit", "ratio", "count", "shift", "text")] == [
+        False, 60, 1024, 0.5, 3, -1, "x"]
+    for name, text, value in (("active", "true", True), ("active", "0", False),
+                              ("sleep_interval", "2h", 7200), ("limit", "1T", 1 << 40),
+                              ("limit", "4KiB", 4096), ("ratio", "1", 1.0), ("count", "9", 9),
+                              ("shift", "-5", -5), ("text", "", ""), ("aim", "space", "space")):
+        assert session.command(f"config set mgr mgr/equilibrium/{name} '{text}'") == (0, "", "")
+        got = module.get_module_option(name)
+        assert got == value and type(got) is type(value)
+
+
+def test_running_mgr_keeps_removed_options(session: Any) -> None:
+    """Seen on 16.2.15 and 20.2.4: it is notified, but has the old value until a failover."""
+    session.command("config set mgr mgr/equilibrium/count 9")
+    before = session.module.notified
+    session.command("config rm mgr mgr/equilibrium/count")
+    assert session.module.get_module_option("count") == 9
+    assert session.module.notified == before + 1
+    assert session.command("config get mgr mgr/equilibrium/count")[1] == "3"
+    session.command("config set mgr mgr/equilibrium/shift 1")   # another option has no effect
+    assert session.module.get_module_option("count") == 9
+    session.host.failover()
+    assert session.module.get_module_option("count") == 3
+
+
+def test_a_removed_option_that_is_set_again(session: Any) -> None:
+    session.command("config set mgr mgr/equilibrium/count 9")
+    session.command("config rm mgr mgr/equilibrium/count")
+    session.command("config set mgr mgr/equilibrium/count 4")
+    assert session.module.get_module_option("count") == 4
+
+
+@pytest.mark.parametrize("name, text", [
+    ("sleep_interval", "0"), ("sleep_interval", "2 fortnights"), ("limit", "much"),
+    ("ratio", "1.01"), ("ratio", "nan-nan"), ("count", "-1"), ("shift", "-6"), ("shift", "1.5"),
+    ("active", "maybe"), ("aim", "odd")])
+def test_invalid_option_values(session: Any, name: str, text: str) -> None:
+    before = session.module.get_module_option(name)
+    rc, _, err = session.command(f"config set mgr mgr/equilibrium/{name} '{text}'")
+    assert rc == -22 and err.startswith("error parsing value: ")
+    if session.mgr.release >= 18:
+        with pytest.raises(ValueError):
+            session.module.set_module_option(name, text)
+    else:
+        session.module.set_module_option(name, text)  # 16 keeps the old value silently
+    assert session.module.get_module_option(name) == before
+
+
+def test_undeclared_options(session: Any) -> None:
+    calls: List[Callable[[], Any]] = [
+        lambda: session.module.get_module_option("nonsense"),
+        lambda: session.module.set_module_option("nonsense", 1),
+        lambda: session.module.get_module_option_ex("equilibrium", "nonsense")]
+    for call in calls:
+        with pytest.raises(RuntimeError, match="nonsense"):
+            call()
+    rc, _, err = session.command("config set mgr mgr/equilibrium/nonsense 1")
+    assert (rc, err) == (-22, "unrecognized config option 'mgr/equilibrium/nonsense'")
+    assert session.module.get_module_option("log_level") == ""
+
+
+def test_a_module_sets_options_of_any_python_type(session: Any) -> None:
+    session.module.set_module_option("active", True)
+    session.module.set_module_option("ratio", 0.25)
+    assert session.module.get_module_option("active") is True
+    assert session.module.get_module_option("ratio") == 0.25
+    session.module.set_module_option("ratio", None)
+    assert session.module.get_module_option("ratio") == 0.5
+
+
+def test_config_notify_comes_after_the_call(session: Any) -> None:
+    session.module.set_module_option("active", True)
+    assert session.module.notified == 0
+    session.command("sim status")
+    assert session.module.notified == 1
+    session.command("config set mgr mgr/equilibrium/active false")
+    assert session.module.notified == 2
+
+
+def test_built_in_balancer(session: Any) -> None:
+    module = session.module
+    assert module.get_module_option_ex("balancer", "active") is False
+    assert session.command("balancer on") == (0, "", "")
+    assert module.get_module_option_ex("balancer", "active") is True
+    session.command("config rm mgr mgr/balancer/active")
+    session.host.failover()
+    module = session.module
+    assert module.get_module_option_ex("balancer", "active") is None      # not set: on
+    assert json.loads(session.command("balancer status")[1])["active"] is True
+    module.set_module_option_ex("balancer", "active", "false")
+    assert module.get_module_option_ex("balancer", "active") is False
+    assert module.get_module_option_ex("balancer", "sleep_interval", 61) == 61
+    assert session.command("balancer eval")[0] == -22
+
+
+def test_remote(session: Any) -> None:
+    module = session.module
+    session.command("balancer on")
+    if session.mgr.release >= 18:
+        assert module.remote("balancer", "off") == (0, "", "")
+        with pytest.raises(NameError):
+            module.remote("balancer", "handle_command", "", {"prefix": "balancer off"})
+    else:
+        with pytest.raises(NameError):
+            module.remote("balancer", "off")
+        assert module.remote("balancer", "handle_command", "", {"prefix": "balancer off"})[0] == 0
+    assert module.get_module_option_ex("balancer", "active") is False
+    assert module.remote("progress", "update", "id", "message", 0.5) is None
+    with pytest.raises(ImportError):
+        module.remote("nonsense", "off")
+    with pytest.raises(NameError):
+        module.remote("progress", "nonsense")
+    if session.mgr.release >= 20:
+        with pytest.raises((AttributeError, pickle.PicklingError)):
+            module.remote("progress", "update", lambda: None)
+
+
+def test_health_checks(session: Any) -> None:
+    session.module.set_health_checks(
+        {"EQ": {"severity": "warning", "summary": "something", "detail": ["a", "b"]}})
+    assert session.command("health")[1].splitlines() == [
+        "HEALTH_WARN", "EQ: something", "    a", "    b"]
+    with pytest.raises(TypeError):
+        session.module.set_health_checks({"EQ": {"severity": "warning", "detail": "a"}})
+    session.module.set_health_checks({})
+    assert session.command("health") == (0, "HEALTH_OK", "")
+
+
+def test_release_and_maps_of_the_api(session: Any) -> None:
+    names = {16: "pacific", 18: "reef", 20: "tentacle"}
+    assert session.module.release_name == names[session.mgr.release]
+    assert f" {session.mgr.release}." in session.module.version
+    assert session.module.have_mon_connection() is True
+    assert session.module.can_run() == (True, "")
+    osdmap = session.module.get_osdmap()
+    assert osdmap.get_epoch() == 10
+    assert osdmap.map_pool_pgs_up(2) == {"2.0": [0, 1, 2]}
+    assert osdmap.pool_raw_used_rate(2) == 3.0
+    crush = osdmap.get_crush()
+    assert crush.find_takes() == [-1, -100, -200]
+    assert crush.get_take_weight_osd_map(-100) == {0: 1 / 3, 2: 1 / 3, 4: 1 / 3}
+    assert crush.get_item_name(-1) == "default" and crush.get_item_weight(3) == 1.0

@@ -1,0 +1,72 @@
+"""Readings as of Ceph 21, shared and read-only, and plain ones as of earlier releases."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any, Callable, Iterator, Tuple
+
+import pytest
+
+from mgr_stub.console.session import Session
+from mgr_stub.mgr.frozen import ReadOnlyDict, frozen, thawed
+from tests.support.clusters import stub_states as clusters
+
+NAMES = ["osd_map", "osd_map_crush", "pg_progress", "pg_stats", "pool_stats", "osd_stats",
+         "pg_status", "df", "osd_metadata", "mgr_map"]
+
+
+def parts(value: Any) -> Iterator[Any]:
+    """The value and everything in it."""
+    yield value
+    for inner in value.values() if isinstance(value, dict) else (
+            value if isinstance(value, (list, tuple, frozenset, set)) else ()):
+        yield from parts(inner)
+
+
+@pytest.mark.parametrize("change", [
+    lambda d: d.update(a=1), lambda d: d.pop("a"), lambda d: d.setdefault("b", 1),
+    lambda d: d.__setitem__("a", 2), lambda d: d.__delitem__("a"), lambda d: d.clear(),
+    lambda d: d.popitem(), lambda d: d.__ior__({"b": 1}), lambda d: d["list"].append(3),
+    lambda d: d["list"][0].update(x=1), lambda d: d["list"] + [3], lambda d: d["set"].add(3)])
+def test_frozen_readings_reject_changes(change: Callable[[Any], Any]) -> None:
+    with pytest.raises((TypeError, AttributeError)):
+        change(frozen({"a": 1, "list": [{"x": 0}, 2], "set": {1}}))
+
+
+def test_frozen_readings_are_read_and_copied_as_plain_ones() -> None:
+    plain = {"a": [1, {"b": [2]}], "c": {}}
+    reading = frozen(plain)
+    assert json.loads(json.dumps(reading)) == plain == thawed(reading)
+    for other in (dict(reading), {**reading}, copy.copy(reading), copy.deepcopy(reading)):
+        other["c"] = 1
+    copy.deepcopy(reading)["a"].append(3)
+
+
+def _readings(make_session: Callable[..., Session], **arguments: Any) -> Iterator[Tuple[str, Any]]:
+    session = make_session(clusters.state([clusters.pg("2.0", [0, 1, 2])]), **arguments)
+    for name in NAMES:
+        yield name, session.module.get(name)
+
+
+def test_readings_are_read_only_by_default(make_session: Callable[..., Session]) -> None:
+    for name, reading in _readings(make_session):
+        assert isinstance(reading, ReadOnlyDict), name
+        assert not any(isinstance(part, (list, set)) for part in parts(reading)), name
+
+
+def test_plain_readings_as_of_ceph_16_to_20(make_session: Callable[..., Session]) -> None:
+    for name, reading in _readings(make_session, frozen=False):
+        assert type(reading) is dict, name
+        assert not any(isinstance(part, (tuple, frozenset)) for part in parts(reading)), name
+
+
+def test_module_runs_with_plain_readings() -> None:
+    session = Session.from_state(None, 18, frozen=False)
+    session.command("equilibrium eval")     # begins an observation
+    for line in ("sim run 1s", "equilibrium eval", "equilibrium optimize p",
+                 "equilibrium execute p", "sim run 1h",
+                 "equilibrium explain", "equilibrium status", "equilibrium dump-state"):
+        rc, out, err = session.command(line)
+        assert (rc, err) == (0, "") and "Traceback" not in out, line
+    session.close()

@@ -1,0 +1,172 @@
+"""Epochs, the key-value store and the configuration of the simulated monitor."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict
+
+import pytest
+
+from tests.support.clusters import stub_states as clusters
+from tests.support.units import GIB
+
+
+def six_pgs() -> Dict[str, Any]:
+    return clusters.state([clusters.pg(f"2.{n}", [0, 1, 2]) for n in range(6)])
+
+
+def upmap(pgid: str, *ids: int) -> Dict[str, Any]:
+    return {"prefix": "osd pg-upmap-items", "format": "json", "pgid": pgid, "id": list(ids)}
+
+
+def test_a_batch_is_one_epoch(make_session: Callable[..., Any]) -> None:
+    session = make_session(six_pgs())
+    epoch = session.cluster.map.epoch
+    results = session.module.send(*[upmap(f"2.{n}", 2, 4) for n in range(6)])
+    assert session.cluster.map.epoch == epoch         # the epoch is made by a wait
+    assert not results[0].ev.is_set()
+    assert results[0].ev.wait(10)
+    assert session.cluster.map.epoch == epoch + 1
+    assert all(result.ev.is_set() and result.r == 0 for result in results)
+    assert results[5].outs == "set 2.5 pg_upmap_items mapping to [2->4]"
+
+
+def test_single_commands_are_an_epoch_each(make_session: Callable[..., Any]) -> None:
+    session = make_session(six_pgs())
+    epoch = session.cluster.map.epoch
+    for number in range(3):
+        assert session.module.mon_command(upmap(f"2.{number}", 2, 4))[0] == 0
+    assert session.cluster.map.epoch == epoch + 3
+
+
+def test_second_command_for_a_pg_makes_the_next_epoch(make_session: Callable[..., Any]) -> None:
+    session = make_session(six_pgs())
+    epoch = session.cluster.map.epoch
+    first, second = session.module.send(upmap("2.0", 2, 4), upmap("2.0", 2, 5))
+    second.wait()
+    assert (first.r, second.r) == (0, 0)
+    assert session.cluster.map.epoch == epoch + 2
+    assert session.cluster.map.up["2.0"] == (0, 1, 5)
+
+
+def test_advancing_time_makes_the_epoch(make_session: Callable[..., Any]) -> None:
+    session = make_session(six_pgs())
+    result, = session.module.send(upmap("2.0", 2, 4))
+    session.simulation.advance(1)
+    assert result.ev.is_set()
+
+
+def test_errors_make_no_epoch(make_session: Callable[..., Any]) -> None:
+    session = make_session(six_pgs())
+    epoch = session.cluster.map.epoch
+    assert session.module.mon_command(upmap("9.0", 1, 2))[0] == -2
+    assert session.module.mon_command({"prefix": "osd make coffee"})[0] == -22
+    assert session.cluster.map.epoch == epoch
+    result = session.module.send({"prefix": "x"})[0]
+    assert result.wait()[0] == -22
+
+
+def test_pool_gone_between_sending_and_the_epoch(make_session: Callable[..., Any]) -> None:
+    session = make_session(six_pgs())
+    results = session.module.send(upmap("2.0", 2, 4), {"prefix": "osd pool rm", "pool": "rep"})
+    assert [result.wait()[0] for result in results] == [0, 0]
+    assert session.cluster.map.upmap_items == {}
+    assert session.cluster.pgs == {}
+
+
+def test_too_large_values_are_lost_at_a_failover(make_session: Callable[..., Any]) -> None:
+    session = make_session(six_pgs())
+    module = session.module
+    module.set_store("plan", "old")
+    module.set_store("plan", "x" * 65537)             # no exception
+    module.set_store("fits", "y" * 65536)
+    module.set_store("umlauts", "ü" * 40000)          # the limit is in bytes, not characters
+    assert module.get_store("plan") == "x" * 65537
+    assert set(module.get_store_prefix("p")) == {"plan"}
+    session.command("sim failover")
+    assert module.closed and session.module is not module
+    assert session.module.get_store("plan") == "old"
+    assert session.module.get_store("fits") == "y" * 65536
+    assert session.module.get_store("umlauts") is None
+    assert session.module.get_store("umlauts", "no") == "no"
+    session.module.set_store("plan", None)
+    assert session.module.get_store("plan") is None
+
+
+def test_options_survive_a_failover(make_session: Callable[..., Any]) -> None:
+    session = make_session(six_pgs())
+    session.command("config set mgr mgr/equilibrium/limit 2K")
+    session.command("sim failover")
+    assert session.module.get_module_option("limit") == 2048
+
+
+def test_core_options(make_session: Callable[..., Any]) -> None:
+    session = make_session(six_pgs())
+    module = session.module
+    assert module.get_ceph_option("target_max_misplaced_ratio") == 0.05
+    session.command("config set mgr target_max_misplaced_ratio 0.2")
+    assert module.get_ceph_option("target_max_misplaced_ratio") == 0.2
+    assert module.get_foreign_ceph_option("osd.0", "osd_max_backfills") == 1
+    session.command("config set osd osd_max_backfills 3")
+    session.command("config set osd.1 osd_max_backfills 2")
+    assert module.get_foreign_ceph_option("osd.0", "osd_max_backfills") == 3
+    assert module.get_foreign_ceph_option("osd.1", "osd_max_backfills") == 2
+    assert module.get_foreign_ceph_option("mon.a", "mon_osd_backfillfull_ratio") == 0.9
+    with pytest.raises(KeyError):
+        module.get_ceph_option("no_such_option")
+    assert session.command("config set osd osd_max_backfills many")[0] == -22
+    assert session.command("config set mgr no_such_option 1")[0] == -22
+    assert session.command("config get mgr target_max_misplaced_ratio") == (0, "0.2", "")
+    session.command("config rm mgr target_max_misplaced_ratio")
+    assert module.get_ceph_option("target_max_misplaced_ratio") == 0.05
+
+
+def test_formats_of_the_releases(make_session: Callable[..., Any]) -> None:
+    old = make_session(six_pgs(), release=16).mgr.get_osdmap()
+    middle = make_session(six_pgs(), release=18).mgr.get_osdmap()
+    new = make_session(six_pgs(), release=20).mgr.get_osdmap()
+    assert "pg_upmap_primaries" not in old.dump()
+    assert middle.dump()["pg_upmap_primaries"] == []
+    assert "read_balance" not in old.dump()["pools"][0]
+    assert "score_type" not in middle.dump()["pools"][0]["read_balance"]
+    assert "score_type" in new.dump()["pools"][0]["read_balance"]
+    assert "ruleset" in old.get_crush().dump()["rules"][0]
+    assert "ruleset" not in middle.get_crush().dump()["rules"][0]
+
+
+def test_dumps_are_copies(make_session: Callable[..., Any]) -> None:
+    session = make_session(six_pgs())
+    dump = session.mgr.get_osdmap().dump()
+    dump["osds"][0]["weight"] = 0
+    dump["pools"][0]["size"] = 9
+    crush = session.mgr.get_osdmap().get_crush().dump()
+    crush["buckets"][0]["items"].clear()
+    again = session.mgr.get_osdmap()
+    assert again.dump()["osds"][0]["weight"] == 1.0
+    assert again.dump()["pools"][0]["size"] == 3
+    assert again.get_crush().dump()["buckets"][0]["items"]
+
+
+def test_every_named_structure(make_session: Callable[..., Any]) -> None:
+    session = make_session(six_pgs())
+    for name in ("pg_progress", "pg_stats", "pool_stats", "osd_stats", "pg_status", "pg_dump",
+                 "df", "osd_map", "osd_map_crush", "osd_metadata", "mgr_map"):
+        assert session.module.get(name)
+    assert session.module.get("no such thing") is None
+    df = session.module.get("df")
+    assert df["pools"][0]["stats"]["stored"] == 6 * 256 * clusters.OBJECT
+    assert 0 < df["pools"][0]["stats"]["max_avail"] < 200 * GIB
+
+
+def test_unhealthy_pgs_in_pg_status(make_session: Callable[..., Any]) -> None:
+    sick = clusters.pg("2.1", [0, 1], state="active+undersized+degraded")
+    sick["stat_sum"]["num_objects_degraded"] = 256
+    lost = clusters.pg("2.2", [], state="unknown")
+    still = clusters.pg("2.3", [0, 1, 2], state="peering")
+    session = make_session(clusters.state([clusters.pg("2.0", [0, 1, 2]), sick, lost, still]))
+    status = session.mgr.get("pg_status")
+    assert status["unknown_pgs_ratio"] == 0.25
+    assert status["inactive_pgs_ratio"] == 0.25
+    assert status["degraded_objects"] == 256
+    assert "misplaced_ratio" not in status
+    assert {entry["state_name"] for entry in status["pgs_by_state"]} == {
+        "active+clean", "active+undersized+degraded", "unknown", "peering"}

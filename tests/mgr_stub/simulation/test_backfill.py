@@ -1,0 +1,217 @@
+"""Backfill in virtual time and its statistics."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict
+
+import pytest
+
+from mgr_stub.cluster import pg_reports
+from mgr_stub.cluster.usage import metadata_per_object
+from mgr_stub.simulation import backfill, statistics
+from mgr_stub.simulation.simulation import Simulation
+from mgr_stub.state.cluster_builder import build_cluster
+from tests.support.clusters import stub_states as clusters
+from tests.support.units import GIB
+
+PG_BYTES = 256 * clusters.OBJECT
+SECONDS = PG_BYTES / backfill.BYTES_PER_SECOND["hdd"]
+
+
+def two_pgs() -> Dict[str, Any]:
+    return clusters.state([clusters.pg("2.0", [0, 1, 2]), clusters.pg("2.1", [1, 0, 3])])
+
+
+def used(session: Any) -> Dict[int, int]:
+    return {osd: usage.used for osd, usage in session.cluster.usage.items()}
+
+
+def test_states_and_bytes_of_a_move(make_session: Callable[..., Any]) -> None:
+    session = make_session(two_pgs())
+    before = used(session)
+    pg = session.cluster.pgs["2.0"]
+    session.command("osd pg-upmap-items 2.0 2 4")
+    osdmap = session.mgr.get_osdmap()
+    # right after the command acting equals up, and nothing is misplaced yet
+    assert osdmap.pg_to_up_acting_osds(2, 0)["acting"] == [0, 1, 4]
+    assert "misplaced_ratio" not in session.mgr.get("pg_status")
+    assert session.mgr.get("pg_progress")["pgs"]["2.0"]["reported_epoch"] < osdmap.get_epoch()
+
+    session.command("sim run 2s")
+    later = session.mgr.get_osdmap()
+    assert later.pg_to_up_acting_osds(2, 0) == {
+        "up": [0, 1, 4], "acting": [0, 1, 2], "up_primary": 0, "acting_primary": 0}
+    assert later.dump()["pg_temp"] == [{"pgid": "2.0", "osds": [0, 1, 2]}]
+    assert osdmap.dump()["pg_temp"] == []             # an older map does not change
+    assert pg_reports.state_of(session.cluster, pg) == "active+remapped+backfilling"
+    assert session.mgr.get("pg_progress")["pgs"]["2.0"]["reported_epoch"] == later.get_epoch()
+    status = session.mgr.get("pg_status")
+    assert 0 < status["misplaced_objects"] <= 256
+    assert status["misplaced_total"] == 2 * 3 * 256
+    assert status["misplaced_ratio"] == status["misplaced_objects"] / status["misplaced_total"]
+
+    session.command("sim run 5s")
+    progress = session.mgr.get("pg_progress")["pgs"]["2.0"]
+    halfway = used(session)
+    assert 0 < progress["num_bytes_recovered"] < PG_BYTES
+    assert halfway[4] - before[4] == progress["num_bytes_recovered"]
+    assert halfway[2] == before[2]                    # the source drops its shard at the end
+
+    session.command("sim run idle")
+    after = used(session)
+    assert after[4] == before[4] + PG_BYTES
+    assert after[2] == before[2] - PG_BYTES
+    assert sum(after.values()) == sum(before.values())
+    assert session.cluster.map.pg_temp == {}
+    assert pg_reports.state_of(session.cluster, pg) == "active+clean"
+    assert session.mgr.get("pg_progress")["pgs"]["2.0"]["num_bytes_recovered"] == PG_BYTES
+    assert "misplaced_objects" not in session.mgr.get("pg_status")
+
+
+def test_duration_of_a_move(make_session: Callable[..., Any]) -> None:
+    session = make_session(two_pgs())
+    session.command("osd pg-upmap-items 2.0 2 4")
+    start = session.clock.now + backfill.PEERING_SECONDS
+    session.command(f"sim run {int(SECONDS)}s")
+    assert session.simulation.backfill.moving()
+    session.command("sim run 3s")
+    assert not session.simulation.backfill.moving()
+    assert session.clock.now - start < SECONDS + 4
+
+
+def test_max_backfills_of_the_target(make_session: Callable[..., Any]) -> None:
+    session = make_session(two_pgs())
+    for line in ("osd pg-upmap-items 2.0 2 4", "osd pg-upmap-items 2.1 3 4"):
+        session.command(line)
+    session.command("sim run 2s")
+    states = sorted(pg_reports.state_of(session.cluster, pg) for pg in session.cluster.pgs.values())
+    assert states == ["active+remapped+backfill_wait", "active+remapped+backfilling"]
+    session.command("config set osd osd_max_backfills 2")
+    session.command("osd set noout")                  # any epoch causes a new plan
+    session.command("sim run 2s")
+    states = [pg_reports.state_of(session.cluster, pg) for pg in session.cluster.pgs.values()]
+    assert states == ["active+remapped+backfilling"] * 2
+
+
+def test_transfers_share_the_rate_of_an_osd(make_session: Callable[..., Any]) -> None:
+    session = make_session(clusters.state(
+        [clusters.pg("2.0", [0, 1, 2]), clusters.pg("2.1", [1, 0, 3])]))
+    session.command("config set osd osd_max_backfills 4")
+    session.command("osd pg-upmap-items 2.0 2 4")
+    session.command("osd pg-upmap-items 2.1 3 4")
+    session.simulation.advance(backfill.PEERING_SECONDS + SECONDS)
+    assert len(session.simulation.backfill.moving()) == 2
+    session.simulation.advance(SECONDS + 1)
+    assert not session.simulation.backfill.moving()
+
+
+def test_erasure_coded_positions_count(make_session: Callable[..., Any]) -> None:
+    session = make_session(clusters.state([clusters.pg("4.0", [0, 1, 2])],
+                                          pools=[clusters.ERASURE]))
+    before = used(session)
+    session.command("osd pg-upmap-items 4.0 0 5")
+    session.command("sim run 2s")
+    transfer, = session.cluster.pgs["4.0"].transfers.values()
+    assert (transfer.source, transfer.target, transfer.shard.data) == (0, 5, PG_BYTES // 2)
+    session.command("sim run idle")
+    assert used(session)[5] - before[5] == PG_BYTES // 2
+    assert session.mgr.get("pg_stats")["pg_stats"][0]["acting"] == [5, 1, 2]
+
+
+def test_cancelled_move_leaves_no_bytes(make_session: Callable[..., Any]) -> None:
+    session = make_session(two_pgs())
+    before = used(session)
+    session.command("osd pg-upmap-items 2.0 2 4")
+    session.command("sim run 5s")
+    assert used(session)[4] > before[4]
+    session.command("osd rm-pg-upmap-items 2.0")
+    assert used(session) == before
+    session.command("sim run idle")
+    assert used(session) == before
+    assert session.cluster.map.pg_temp == {}
+    assert statistics.osd_stats(session.cluster)[4]["num_pgs"] == 0
+
+
+def test_retargeted_move_keeps_other_transfers(
+        make_session: Callable[..., Any]) -> None:
+    session = make_session(two_pgs())
+    before = used(session)
+    session.command("osd pg-upmap-items 2.0 2 4 1 5")
+    session.command("sim run 5s")
+    arrived = used(session)[5]
+    session.command("osd pg-upmap-items 2.0 2 3 1 5")
+    assert used(session)[5] == arrived
+    assert used(session)[4] == before[4]
+    session.command("sim run idle")
+    assert session.cluster.pgs["2.0"].held == (0, 5, 3)
+    assert sum(used(session).values()) == sum(before.values())
+
+
+def test_norebalance_stops_a_move(make_session: Callable[..., Any]) -> None:
+    session = make_session(two_pgs())
+    session.command("osd set norebalance")
+    session.command("osd pg-upmap-items 2.0 2 4")
+    session.command("sim run 1h")
+    assert session.cluster.pgs["2.0"].transfers
+    session.command("osd unset norebalance")
+    session.command("sim run 1h")
+    assert not session.cluster.pgs["2.0"].transfers
+
+
+def test_target_too_full(make_session: Callable[..., Any]) -> None:
+    state = two_pgs()
+    record = state["pg_dump"]["pg_map"]["osd_stats"][4]
+    record["statfs"]["available"] = 10 * GIB + PG_BYTES // 2
+    session = make_session(state)
+    session.command("osd pg-upmap-items 2.0 2 4")
+    session.command("sim run 5m")
+    pg = session.cluster.pgs["2.0"]
+    assert pg_reports.state_of(session.cluster, pg) == "active+remapped+backfill_toofull"
+    assert session.command("sim run idle")[0] == 0    # nothing moves
+
+
+def test_empty_pgs_move_too(make_session: Callable[..., Any]) -> None:
+    session = make_session(clusters.state([clusters.pg("2.0", [0, 1, 2], objects=0)]))
+    session.command("osd pg-upmap-items 2.0 2 4")
+    session.command("sim run 10s")
+    assert session.cluster.pgs["2.0"].held == (0, 1, 4)
+
+
+def test_backfill_of_a_state_file_continues() -> None:
+    state = clusters.state([clusters.pg("2.0", [0, 1, 4], acting=[0, 1, 2], misplaced=64,
+                                        state="active+remapped+backfilling")],
+                           items=[("2.0", [(2, 4)])])
+    cluster = build_cluster(state, 16)
+    simulation = Simulation(cluster)
+    before = cluster.usage[4].used
+    assert statistics.pg_status(cluster)["misplaced_objects"] == 64
+    simulation.advance(3600)
+    # three quarters have arrived and are in the file's figures
+    assert cluster.usage[4].used - before == pytest.approx(PG_BYTES / 4, rel=0.01)
+    assert cluster.map.pg_temp == {}
+    assert pg_reports.state_of(cluster, cluster.pgs["2.0"]) == "active+clean"
+
+
+def test_pool_removed_in_the_middle_of_a_backfill(make_session: Callable[..., Any]) -> None:
+    session = make_session(clusters.state(
+        [clusters.pg("2.0", [0, 1, 2]), clusters.pg("3.0", [0, 2, 4])],
+        pools=[clusters.REPLICATED, clusters.BY_HOST]))
+    session.command("osd pg-upmap-items 2.0 2 4")
+    session.command("sim run 5s")
+    assert session.command("sim pool rm rep")[0] == 0
+    assert session.command("sim pool rm rep")[0] == -2
+    session.command("sim run idle")
+    assert list(session.cluster.pgs) == ["3.0"]
+    assert session.cluster.map.upmap_items == {}
+    assert {osd: usage.used - GIB for osd, usage in session.cluster.usage.items()} == {
+        0: PG_BYTES, 1: 0, 2: PG_BYTES, 3: 0, 4: PG_BYTES, 5: 0}
+    with pytest.raises(SystemError):
+        session.mgr.get_osdmap().map_pool_pgs_up(2)
+
+
+def test_metadata_per_object_is_the_slope() -> None:
+    assert metadata_per_object([(100, 5000 + 60000), (300, 5000 + 180000)]) == pytest.approx(600)
+    assert metadata_per_object([(0, 10), (10, 50)]) == 4.0
+    assert metadata_per_object([(10, 50)]) == 5.0
+    assert metadata_per_object([]) == 0.0
+    assert metadata_per_object([(100, 500), (200, 400)]) == 0.0

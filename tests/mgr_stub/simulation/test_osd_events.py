@@ -1,0 +1,307 @@
+"""Adding, failing and reweighting OSDs and hosts; raw mappings are those of CRUSH."""
+
+from __future__ import annotations
+
+import random
+from typing import Any, Callable, Dict
+
+import pytest
+
+from mgr_stub.cluster import pg_reports
+from mgr_stub.console.sim_commands import _COMMANDS
+from mgr_stub.events import osd_events
+from mgr_stub.state.state_file import read_state
+from tests.support.clusters import stub_states
+from tests.support.clusters.crush_cluster import (
+    EC, RBD, check_accounts, crush_state, raw_of, recompute_raw, run, states, used)
+from tests.support.units import GIB, TIB
+
+MakeSession = Callable[..., Any]
+
+
+def test_loading_computes_no_crush(session: Any) -> None:
+    run(session, "sim run 10m", "sim status", "osd set noout", "osd pg-upmap-items 1.0 0 3")
+    assert session.cluster.raw_mapping.computed == 0
+    before = raw_of(session.cluster)
+    assert recompute_raw(session.cluster) == before
+
+
+@pytest.mark.parametrize("line", [
+    "sim osd out 3", "sim osd out 3 4", "sim osd reweight 5 0.4", "sim osd crush-reweight 2 0.25",
+    "sim osd crush-reweight 2 3", "sim host add h9 2 2T", "sim host add h1 1 1T class=hdd",
+    "sim host add h9 1 500G under=default"])
+def test_raw_follows_crush(session: Any, line: str) -> None:
+    before = raw_of(session.cluster)
+    version = session.mgr.get("osd_map")["crush_version"]
+    run(session, line)
+    after = raw_of(session.cluster)
+    assert after == recompute_raw(session.cluster) != before
+    crush_changes = "crush-reweight" in line or "host" in line
+    assert session.mgr.get("osd_map")["crush_version"] == version + crush_changes
+    run(session, "sim run 2s")
+    status = session.mgr.get("pg_status")
+    assert status["misplaced_objects"] > 0 and "degraded_objects" not in status
+    run(session, "sim run idle")
+    assert states(session) == {"active+clean": 48}
+    check_accounts(session)
+
+
+def test_up_from_of_a_restarted_osd(session: Any) -> None:
+    """In the osdmap, and in the OSD's reports, which the mgr gets without a dump."""
+    run(session, "sim osd down 3", "sim osd up 3")
+    epoch = session.mgr.get("osd_map")["epoch"]
+    assert session.mgr.get("osd_map")["osds"][3]["up_from"] == epoch
+    reported = {record["osd"]: record.get("up_from", 0)
+            for record in session.mgr.get("osd_stats")["osd_stats"]}
+    assert reported[3] == epoch and reported[4] < epoch
+    run(session, "osd set noout", "sim osd up 3", "sim run 1h")   # no effect: it is already up
+    assert session.mgr.get("osd_map")["osds"][3]["up_from"] == epoch
+
+
+def test_out_and_in_again(session: Any) -> None:
+    before = raw_of(session.cluster), used(session)
+    run(session, "sim osd out 3", "sim run idle")
+    assert used(session)[3] == 0
+    run(session, "sim osd in 3", "sim run idle")
+    assert (raw_of(session.cluster), used(session)) == before
+
+
+def test_only_pgs_of_the_osd_are_computed_when_it_goes_out(session: Any) -> None:
+    mine = sum(3 in pg.raw for pg in session.cluster.pgs.values())
+    run(session, "sim osd out 3")
+    assert session.cluster.raw_mapping.computed == 2 * mine < 40
+    assert all(3 not in pg.raw for pg in session.cluster.pgs.values())
+
+
+def test_pools_of_other_rules_are_not_computed(make_session: MakeSession) -> None:
+    state = stub_states.state(
+        [stub_states.pg("2.0", [0, 1, 2]), stub_states.pg("5.0", [0, 1, 3])],
+        pools=[stub_states.REPLICATED, stub_states.TWO_TAKES])
+    state["crush_dump"]["rules"][3]["steps"][0]["item"] = -3   # its takes are host 1 and ...
+    state["crush_dump"]["rules"][3]["steps"][3]["item"] = -3   # ... host 1
+    session = make_session(state)
+    run(session, "sim osd out 5", "sim osd in 5")
+    assert session.cluster.pgs["5.0"].crush is None
+
+
+def test_out_osd_has_no_statistics(session: Any) -> None:
+    run(session, "sim osd out 3", "sim osd down 4")
+    records = {record["osd"]: record for record in session.mgr.get("osd_stats")["osd_stats"]}
+    assert records[3]["statfs"]["total"] == records[3]["kb"] == 0
+    assert records[4]["statfs"]["total"] == TIB     # its last report
+    assert session.mgr.get("df")["stats"]["num_osds"] == 11
+
+
+def test_osd_that_is_up_before_the_interval(session: Any) -> None:
+    before = used(session)
+    mine = sum(3 in pg.raw for pg in session.cluster.pgs.values())
+    run(session, "sim osd down 3")
+    assert states(session) == {"active+clean": 48}   # no report yet
+    run(session, "sim run 0.5s")
+    assert states(session) == {"active+clean": 48 - mine, "peering": mine}
+    assert session.mgr.get("pg_status")["inactive_pgs_ratio"] == mine / 48
+    run(session, "sim run 2s")
+    assert states(session) == {"active+clean": 48 - mine, "active+undersized+degraded": mine}
+    status = session.mgr.get("pg_status")
+    objects = sum(pg.num_objects for pg in session.cluster.pgs.values() if 3 in pg.raw)
+    copies = sum(pg.num_copies for pg in session.cluster.pgs.values())
+    assert status["degraded_objects"] == objects and status["degraded_total"] == copies
+    assert "misplaced_objects" not in status
+    dump = session.mgr.get("osd_map")["osds"][3]
+    assert (dump["up"], dump["in"], dump["state"]) == (0, 1, ["exists"])
+    run(session, "sim run 8m", "sim osd up 3", "sim run 2s")
+    assert states(session) == {"active+clean": 48}
+    run(session, "sim run 1h")
+    assert used(session) == before and session.cluster.map.reweight(3) == 1.0
+
+
+def test_osd_that_is_down_after_the_interval_is_out(session: Any) -> None:
+    run(session, "config set mon mon_osd_auto_mark_auto_out_in false",
+        "sim osd down 3", "sim run 599s")
+    assert session.cluster.map.reweight(3) == 1.0
+    run(session, "sim run 5s")
+    assert session.cluster.map.reweight(3) == 0.0
+    assert all("degraded+remapped" in state or state == "active+clean"
+               for state in states(session))
+    run(session, "sim run idle")
+    assert states(session) == {"active+clean": 48}
+    assert used(session)[3] > 0                      # it does not know yet
+    run(session, "sim osd up 3")
+    assert used(session)[3] == 0
+    check_accounts(session)
+
+
+def test_noout(session: Any) -> None:
+    run(session, "sim flag set noout", "sim osd down 3", "sim run 1h")
+    assert session.cluster.map.reweight(3) == 1.0
+    run(session, "sim flag unset noout", "sim run 1s")
+    assert session.cluster.map.reweight(3) == 0.0
+
+
+def test_down_out_interval_is_an_option(session: Any) -> None:
+    run(session, "config set mon mon_osd_down_out_interval 60", "sim osd down 3", "sim run 61s")
+    assert session.cluster.map.reweight(3) == 0.0
+
+
+def test_writes_missed_while_down_are_recovered(session: Any) -> None:
+    run(session, "sim osd down 3", "sim run 1m", "sim write rbd 10G")
+    check_accounts(session)
+    run(session, "sim osd up 3", "sim run 1.5s")
+    assert any("recover" in state and "degraded" in state for state in states(session))
+    check_accounts(session)
+    run(session, "sim run idle")
+    assert states(session) == {"active+clean": 48}
+    check_accounts(session)
+
+
+def test_lost_device_is_degraded_and_recovers(session: Any) -> None:
+    run(session, "sim osd lose 3", "sim run 2s")
+    assert used(session)[3] == 0
+    status = session.mgr.get("pg_status")
+    assert status["degraded_objects"] > 0
+    run(session, "sim run idle", "sim osd up 3", "sim osd in 3", "sim run idle")
+    assert states(session) == {"active+clean": 48} and used(session)[3] > 0
+    check_accounts(session)
+
+
+def test_all_copies_lost(make_session: MakeSession) -> None:
+    session = make_session(crush_state(3, 1, [("rbd", 4, 3, 0, GIB)]))
+    run(session, "sim osd lose 0", "sim osd lose 1", "sim run 5s")
+    assert states(session) == {"undersized+degraded+peered": 4}
+    run(session, "sim osd lose 2", "sim run 5s")
+    assert states(session) == {"stale+undersized+degraded+peered": 4}
+    run(session, "sim osd up 0 1 2", "sim osd in 0 1 2", "sim run 1h")
+    assert states(session) == {"incomplete": 4}
+    assert session.mgr.get("pg_status")["inactive_pgs_ratio"] == 1.0
+
+
+def test_a_host_down_and_up(session: Any) -> None:
+    run(session, "sim host down h2", "sim run 5s")
+    assert not session.cluster.map.is_up(4) and not session.cluster.map.is_up(5)
+    assert any("undersized" in state for state in states(session))
+    run(session, "sim host up h2", "sim run 5s")
+    assert states(session) == {"active+clean": 48}
+
+
+def test_new_osds(session: Any) -> None:
+    shown, = run(session, "sim host add h9 2 2T class=hdd")
+    assert shown == "added osd.12, osd.13"
+    dump = session.mgr.get("osd_map")
+    assert dump["max_osd"] == 14
+    assert dump["osds"][12]["state"] == ["exists", "up"] and dump["osds"][12]["weight"] == 1.0
+    records = session.mgr.get("osd_stats")["osd_stats"]
+    assert records[12]["statfs"] == {**records[12]["statfs"], "total": 2 * TIB,
+                                     "available": 2 * TIB}
+    assert session.mgr.get("osd_metadata")["12"]["hostname"] == "h9"
+    run(session, "sim run idle")
+    assert used(session)[12] > 0
+
+
+def test_commands_and_functions_are_equivalent(make_session: MakeSession,
+                                               state: Dict[str, Any]) -> None:
+    one, other = make_session(state), make_session(state)
+    run(one, "sim osd out 1 2", "sim osd reweight 4 0.5", "sim host down h3")
+    osd_events.mark_out(other.simulation, [1, 2])
+    osd_events.reweight(other.simulation, 4, 0.5)
+    osd_events.host_down(other.simulation, "h3")
+    assert one.cluster.map == other.cluster.map
+
+
+def test_non_crush_mappings_change_only_where_crush_does(make_session: MakeSession) -> None:
+    # none of these mappings is CRUSH's
+    rng = random.Random(5)
+    pgs = [stub_states.pg(f"3.{n:x}", [2 * host + rng.randrange(2)
+                                       for host in rng.sample(range(6), 3)]) for n in range(32)]
+    session = make_session(stub_states.state(pgs, osds=12, pools=[stub_states.BY_HOST]))
+    before = raw_of(session.cluster)
+    run(session, "sim osd out 3")
+    after = raw_of(session.cluster)
+    for pgid, raw in before.items():
+        if 3 not in raw:
+            assert after[pgid] == raw
+        else:
+            assert 3 not in after[pgid] and len({osd // 2 for osd in after[pgid]}) == 3
+            assert len(set(raw) & set(after[pgid])) >= 1
+    run(session, "sim host add new 2 1T", "sim run 1s")
+    gained = [raw for raw in raw_of(session.cluster).values() if {12, 13} & set(raw)]
+    assert 3 <= len(gained) <= 25
+    check_hosts = [{osd // 2 for osd in raw} for raw in raw_of(session.cluster).values()]
+    assert all(len(hosts) == 3 for hosts in check_hosts)
+
+
+def test_pgs_of_a_state_file_with_a_down_osd_heal(make_session: MakeSession, state: Dict[str, Any],
+                                                  tmp_path: Any) -> None:
+    first = make_session(state)
+    run(first, "sim flag set noout", "sim osd down 3", "sim run 5s",
+        f"sim save {tmp_path / 'degraded.json'}")
+    session = make_session(read_state(str(tmp_path / "degraded.json")))
+    degraded = states(session)
+    assert degraded["active+undersized+degraded"] > 0
+    run(session, "sim run 1h")
+    assert states(session) == degraded and session.cluster.raw_mapping.computed == 0
+    run(session, "sim osd up 3", "sim run 5s")
+    assert states(session) == {"active+clean": 48}
+    assert raw_of(session.cluster) == recompute_raw(session.cluster)
+
+
+def test_unsupported_crush_map_changes_nothing(make_session: MakeSession) -> None:
+    state = crush_state(3, 1, [RBD])
+    state["crush_dump"]["buckets"][0]["alg"] = "list"
+    session = make_session(state)
+    rc, _, err = session.command("sim osd out 1")
+    assert rc == -22 and "cannot be computed" in err and "\n" not in err
+    assert session.cluster.map.reweight(1) == 1.0
+
+
+@pytest.mark.parametrize("line, code", [
+    ("sim osd", 22), ("sim osd out", 22), ("sim osd out x", 22), ("sim osd out 99", 2),
+    ("sim osd out 1 99", 2), ("sim osd dance 1", 22), ("sim osd reweight 1", 22),
+    ("sim osd reweight 1 2", 22), ("sim osd reweight 1 nan", 22), ("sim osd reweight 99 1", 2),
+    ("sim osd crush-reweight 1 -1", 22), ("sim osd crush-reweight 99 1", 2),
+    ("sim osd lose 99", 2), ("sim osd lose", 22), ("sim osd full-ratios 0.8 0.9", 22),
+    ("sim osd full-ratios 0.9 0.8 0.95", 22), ("sim host", 22), ("sim host add x", 22),
+    ("sim host add x 0 1T", 22), ("sim host add x 1 big", 22), ("sim host add x 1 1T rack=r", 22),
+    ("sim host add x 1 1T under=nowhere", 22), ("sim host add default 1 1T", 22),
+    ("sim host down nowhere", 2), ("sim flag set dance", 22), ("sim flag set", 22),
+    ("sim scrub 9.0 1m", 2), ("sim scrub 1.0", 22), ("sim backfill rate fast", 22),
+    ("sim peering 0", 22), ("sim balancer dance", 22), ("sim help me", 22),
+    ("sim stats hang 1m", 22), ("sim swell rbd", 22), ("sim swell nowhere 1", 2),
+    ("sim meanwhile before-send 1 sim flag set noout", 22), ("sim meanwhile 1 off", 22)])
+def test_bad_input(session: Any, line: str, code: int) -> None:
+    before = session.cluster.map
+    rc, out, err = session.command(line)
+    assert (rc, out) == (-code, "") and err and "\n" not in err
+    assert session.cluster.map is before
+
+
+def test_full_ratios(session: Any) -> None:
+    run(session, "sim osd full-ratios 0.7 0.75 0.8")
+    dump = session.mgr.get("osd_map")
+    assert (dump["nearfull_ratio"], dump["backfillfull_ratio"], dump["full_ratio"]) == (
+        0.7, 0.75, 0.8)
+
+
+def test_flags_and_scrubs(session: Any) -> None:
+    run(session, "sim flag set norebalance", "sim flag set pause", "sim scrub 1.0 5m")
+    assert {"norebalance", "pauserd", "pausewr"} <= set(session.mgr.get("osd_map")["flags_set"])
+    assert session.mgr.get("pg_progress")["pgs"]["1.0"]["state"] == "active+clean+scrubbing"
+    run(session, "sim run 6m", "sim flag unset pause", "sim flag unset norebalance")
+    assert states(session) == {"active+clean": 48}
+    assert session.mgr.get("osd_map")["flags_set"] == ["sortbitwise"]
+
+
+def test_help_names_every_command(session: Any) -> None:
+    text, = run(session, "sim help")
+    for name in _COMMANDS:
+        assert name.split()[0] in text and name.split()[-1] in text
+
+
+def test_erasure_coded_positions_stay(make_session: MakeSession) -> None:
+    session = make_session(crush_state(6, 2, [EC]))
+    before = raw_of(session.cluster)
+    run(session, "sim osd down 3", "sim run 2s")
+    for pg in session.cluster.pgs.values():
+        if 3 in before[pg.pgid]:
+            acting = session.cluster.map.acting(pg.pgid)
+            assert acting[before[pg.pgid].index(3)] == 0x7FFFFFFF
+            assert pg_reports.counts_of(session.cluster, pg) == (0, pg.num_objects)

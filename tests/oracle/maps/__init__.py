@@ -1,0 +1,1 @@
+"""Binary maps of Ceph for the oracle: shapes, specs, random maps and moves."""

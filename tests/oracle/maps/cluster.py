@@ -1,0 +1,129 @@
+"""Makes a binary OSDMap of a spec and asks osdmaptool how it maps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional
+
+from ..ceph_tools import (
+    PGMapping, compile_crush, dump_crush, dump_osdmap, map_pgs, run_tool, upmap_cleanup)
+from .binary_osdmap import (FULL_WEIGHT, OSD_EXISTS, OSD_UP, BinaryOSDMap, Items, make_pool,
+                            merge_items)
+from .cluster_spec import ClusterSpec, PoolSpec
+from .topology import with_weight_set
+
+
+@dataclass
+class MappedCluster:
+    """A made cluster: the map on disk, what osdmaptool says of it, and its upmap items."""
+
+    spec: ClusterSpec
+    path: Path
+    osdmap: BinaryOSDMap  # cut once; treat it as immutable
+    osd_dump: Dict[str, Any]
+    crush_dump: Dict[str, Any]
+    pgs: Dict[str, PGMapping]
+    items: Items
+
+    def pool_spec(self, pgid: str) -> PoolSpec:
+        """The pool of a PG."""
+        return self.spec.pools[int(pgid.split(".")[0]) - 1]
+
+    def osds(self) -> List[int]:
+        """Ids of the OSDs that exist; the monitor takes no other in a command."""
+        return [dumped["osd"] for dumped in self.osd_dump["osds"]]
+
+    def usable(self, osd: int) -> bool:
+        """Whether an upmap item may point to the OSD: up, in, of positive weight."""
+        return (osd not in self.spec.out and osd not in self.spec.down
+                and self.spec.topology.weights[osd] > 0)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What osdmaptool makes of a set of upmap items."""
+
+    cleaned: Items  # pgid -> what the monitor would leave of its items, where it changes them
+    pgs: Dict[str, PGMapping]
+
+
+def build(spec: ClusterSpec, folder: Path) -> MappedCluster:
+    """Makes the map of a spec, without upmap items. Raises ToolFailed, UnexpectedEncoding."""
+    crush = compile_crush(spec.topology.text(), folder)
+    crush_dump = dump_crush(crush)
+    if spec.weight_set:
+        crush = with_weight_set(crush, crush_dump, spec.rng, folder)
+        crush_dump = dump_crush(crush)
+    path = folder / "osdmap"
+    osds = len(spec.topology.weights)
+    run_tool("osdmaptool", "--createsimple", osds, path, "--clobber")
+    run_tool("osdmaptool", path, "--import-crush", crush)
+    osdmap = BinaryOSDMap.read(path)
+    for osd in range(osds):
+        osdmap.states[osd] = OSD_EXISTS | (0 if osd in spec.down else OSD_UP)
+        osdmap.weights[osd] = int(FULL_WEIGHT * spec.reweights.get(osd, 1.0))
+        if osd in spec.out:
+            osdmap.weights[osd] = 0
+        if osd in spec.missing:
+            osdmap.states[osd] = osdmap.weights[osd] = 0
+    _add_pools(spec, osdmap, folder)
+    osdmap.write(path)
+    osd_dump = dump_osdmap(path)
+    _check_dump(spec, osd_dump)
+    return MappedCluster(spec, path, osdmap, osd_dump, crush_dump, map_pgs(path), {})
+
+
+def with_items(cluster: MappedCluster, items: Items) -> MappedCluster:
+    """The same cluster with other upmap items, those that the monitor would cancel left out."""
+    cleaned = judge(cluster, items).cleaned
+    kept = {pgid: pairs for pgid, pairs in items.items() if pgid not in cleaned}
+    path = replace(cluster.osdmap, items=kept).write(cluster.path.with_name("osdmap.prior"))
+    return replace(cluster, path=path, osd_dump=dump_osdmap(path), pgs=map_pgs(path), items=kept)
+
+
+def judge(cluster: MappedCluster, items: Items) -> Verdict:
+    """Puts exactly these items into the map and asks osdmaptool to clean and to map it."""
+    path = replace(cluster.osdmap, items=items).write(cluster.path.with_name("osdmap.judged"))
+    return Verdict(upmap_cleanup(path), map_pgs(path))
+
+
+def judge_plan(cluster: MappedCluster, changed: Mapping[str, Any]) -> Verdict:
+    """The same for a plan's changes over the cluster's items; an empty list takes items away."""
+    return judge(cluster, merge_items(cluster.items, changed))
+
+
+def _add_pools(spec: ClusterSpec, osdmap: BinaryOSDMap, folder: Path) -> None:
+    sample = folder / "osdmap.sample"
+    run_tool("osdmaptool", "--createsimple", 7, sample, "--clobber", "--with-default-pool",
+             "--pg-bits", 5)
+    template = BinaryOSDMap.read(sample).pools[1]
+    for number, pool in enumerate(spec.pools, start=1):
+        profile: Optional[str] = None
+        if pool.k:
+            profile = f"ec{pool.k}{pool.size - pool.k}"
+            osdmap.profiles[profile] = {
+                "k": str(pool.k), "m": str(pool.size - pool.k), "plugin": "jerasure",
+                "technique": "reed_sol_van"}
+        osdmap.pools[number] = make_pool(
+            template, 3 if pool.k else 1, pool.size, spec.topology.rule_id(pool.rule),
+            pool.pg_num, profile or "", pool.k * 4096)
+        osdmap.pool_names[number] = pool.name
+    osdmap.pool_max = len(spec.pools)
+
+
+def _check_dump(spec: ClusterSpec, osd_dump: Mapping[str, Any]) -> None:
+    """osdmaptool must read from the patched map exactly what was asked for."""
+    for pool, dumped in zip(spec.pools, osd_dump["pools"]):
+        wanted = {
+            "pool_name": pool.name, "size": pool.size, "type": 3 if pool.k else 1,
+            "crush_rule": spec.topology.rule_id(pool.rule), "stripe_width": pool.k * 4096,
+            "erasure_code_profile": f"ec{pool.k}{pool.size - pool.k}" if pool.k else ""}
+        wanted.update(dict.fromkeys(
+            ("pg_num", "pg_placement_num", "pg_num_target", "pg_placement_num_target",
+             "pg_num_pending"), pool.pg_num))
+        for key, value in wanted.items():
+            assert dumped[key] == value, f"{key} of {pool.name}: {dumped[key]!r}"
+    for dumped in osd_dump["osds"]:
+        osd = dumped["osd"]
+        assert dumped["up"] == (osd not in spec.down) and dumped["in"] == (osd not in spec.out)

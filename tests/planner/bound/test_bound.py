@@ -1,0 +1,163 @@
+"""The utilization bound of clusters made by hand, and what keeps it from being lower."""
+from __future__ import annotations
+
+from typing import Optional
+
+import pytest
+from tests.support.clusters.bound_clusters import confined, fill, giant, only_set
+from tests.support.clusters.random_clusters import random_cluster
+from tests.support.clusters.unit_cluster import Cluster, hosts
+from tests.support.rules import OSD_RULE
+from tests.support.units import GIB
+
+from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
+
+
+def test_a_giant_host_takes_one_copy_of_everything_and_no_more() -> None:
+    result = utilization_bounds(giant().snapshot())
+    assert [result.utilizations[osd] for osd in range(4)] == pytest.approx(
+        [0.2, 0.2, 0.2, 60 / 900])
+    assert result.classes == {"hdd": pytest.approx(0.2)}
+    binding = result.sets[0].binding
+    assert binding == ("failure domain", (0, 1, 2), ("h3",), (1,))
+
+
+def test_shadow_buckets_are_named_without_their_class() -> None:
+    cluster = giant()
+    cluster.crush["rules"] = Cluster(
+        hosts(4), {0: "take default~hdd; chooseleaf firstn 0 host; emit"}).crush["rules"]
+    osd_set = only_set(cluster)
+    assert osd_set.takes == ("default~hdd",)
+    assert osd_set.binding.buckets == ("h3",)
+
+
+def test_erasure_code_as_wide_as_the_hosts_fixes_every_host() -> None:
+    """A hand-made lexicographic case: each host gets T, so each has a level of its own."""
+    cluster = Cluster(hosts(4), {0: "take default; chooseleaf indep 0 host; emit"})
+    cluster.pool(1, size=4, k=2)
+    for osd, size in enumerate((100, 200, 400, 800)):
+        cluster.osd(osd, size=size * GIB)
+    fill(cluster, 1, [[0, 1, 2, 3]] * 40)
+    result = utilization_bounds(cluster.snapshot())
+    assert [result.utilizations[osd] for osd in range(4)] == pytest.approx([0.4, 0.2, 0.1, 0.05])
+    assert result.sets[0].binding == ("failure domain", (0,), ("h1", "h2", "h3"), (1,))
+
+
+def test_two_hosts_in_each_of_two_racks() -> None:
+    """Racks may have two shards of four, hosts one: rack a's giant host takes T, the other T."""
+    tree = {"root default": {"rack a": {"host a0": [0], "host a1": [1]},
+                             "rack b": {"host b0": [2], "host b1": [3], "host b2": [4]}}}
+    cluster = Cluster(tree, {0: "take default; choose firstn 2 rack;"
+                                "chooseleaf firstn 2 host; emit"})
+    cluster.osd(0, size=1000 * GIB).pool(1, size=4)
+    fill(cluster, 1, [[0, 1, 2, 3]] * 30)
+    result = utilization_bounds(cluster.snapshot())
+    assert [result.utilizations[osd] for osd in range(5)] == pytest.approx(
+        [0.03, 0.3, 0.2, 0.2, 0.2])
+
+
+def test_rack_limit_binds_where_the_host_limit_does_not() -> None:
+    tree = {"root default": {"rack a": {"host a0": [0], "host a1": [1], "host a2": [2]},
+                             "rack b": {"host b0": [3], "host b1": [4]}}}
+    cluster = Cluster(tree, {0: "take default; choose firstn 2 rack;"
+                                "chooseleaf firstn 2 host; emit"})
+    for osd in (0, 1, 2):
+        cluster.osd(osd, size=1000 * GIB)
+    fill(cluster.pool(1, size=4), 1, [[0, 1, 3, 4]] * 30)
+    osd_set = only_set(cluster)
+    assert osd_set.bound == pytest.approx(0.3)
+    assert osd_set.binding.osds == (3, 4)
+    assert "a" in osd_set.binding.buckets
+
+
+def test_one_osd_may_not_hold_two_shards_of_a_pg() -> None:
+    """Without buckets to keep apart the limit is per OSD."""
+    cluster = Cluster(hosts(1, 3), {0: OSD_RULE}).osd(2, size=1000 * GIB).pool(1, size=2)
+    osd_set = only_set(fill(cluster, 1, [[0, 1]] * 20))
+    assert osd_set.bound == pytest.approx(0.1)
+    assert osd_set.binding == ("failure domain", (0, 1), ("osd.2",), (1,))
+
+
+def test_takes_of_a_hybrid_rule_do_not_connect_their_osds() -> None:
+    rule = ("take default~ssd; chooseleaf firstn 1 host; emit;"
+            "take default~hdd; chooseleaf firstn -1 host; emit")
+    cluster = Cluster(hosts(3, 2), {0: rule}, classes={0: "ssd", 2: "ssd", 4: "ssd"})
+    fill(cluster.pool(1, size=3), 1, [[0, 3, 5]] * 30)
+    result = utilization_bounds(cluster.snapshot())
+    assert [(s.device_class, s.takes, s.osds) for s in result.sets] == [
+        ("ssd", ("default~ssd",), (0, 2, 4)), ("hdd", ("default~hdd",), (1, 3, 5))]
+    assert result.classes == {"hdd": pytest.approx(0.2), "ssd": pytest.approx(0.1)}
+    assert all(s.binding.kind == "capacity" for s in result.sets)
+
+
+def test_disjoint_roots_are_sets_of_their_own() -> None:
+    tree = {"root a": {"host a0": [0], "host a1": [1]}, "root b": {"host b0": [2], "host b1": [3]}}
+    cluster = Cluster(tree, {0: "take a; chooseleaf firstn 0 host; emit",
+                             1: "take b; chooseleaf firstn 0 host; emit"})
+    fill(cluster.pool(1, size=1), 1, [[0]] * 20)
+    fill(cluster.pool(2, size=1, rule=1), 2, [[2]] * 40)
+    result = utilization_bounds(cluster.snapshot())
+    assert [(s.takes, s.osds) for s in result.sets] == [(("a",), (0, 1)), (("b",), (2, 3))]
+    assert [s.bound for s in result.sets] == pytest.approx([0.1, 0.2])
+    assert result.classes == {"hdd": pytest.approx(0.2)}
+
+
+def test_osds_that_no_pool_may_use_keep_what_they_have() -> None:
+    cluster = Cluster(hosts(2, 2), {0: "take default~hdd; chooseleaf firstn 0 host; emit"},
+                      classes={0: "ssd", 2: "ssd"}).osd(0, used=7 * GIB)
+    fill(cluster.pool(1, size=1), 1, [[1]] * 20)
+    result = utilization_bounds(cluster.snapshot())
+    assert [s.osds for s in result.sets] == [(1, 3)]
+    assert result.utilizations == {0: pytest.approx(0.07), 1: pytest.approx(0.1), 2: 0.0,
+                             3: pytest.approx(0.1)}
+    assert result.classes == {"hdd": pytest.approx(0.1), "ssd": pytest.approx(0.07)}
+
+
+def test_pool_confined_to_a_part_of_the_set() -> None:
+    osd_set = only_set(confined())
+    assert osd_set.bound == pytest.approx(0.4)
+    assert osd_set.binding == ("capacity", (0, 1), (), (2,))
+
+
+def test_fixed_pools_stay_where_they_are() -> None:
+    cluster = Cluster(hosts(2)).pool(1, size=1).pool(2, size=1)
+    fill(cluster, 1, [[0]] * 30)
+    fill(cluster, 2, [[0]] * 10)
+    snapshot = cluster.snapshot()
+    assert utilization_bounds(snapshot).classes["hdd"] == pytest.approx(0.2)
+    result = utilization_bounds(snapshot, frozenset((1,)))
+    assert result.utilizations == {0: pytest.approx(0.3), 1: pytest.approx(0.1)}
+    assert result.sets[0].binding == ("fixed bytes", (0,), (), ())
+    assert utilization_bounds(snapshot, frozenset((1, 2))).sets == ()
+
+
+def test_osd_that_can_take_nothing_keeps_its_shards() -> None:
+    cluster = Cluster(hosts(3)).pool(1, size=1).osd(0, up=0)
+    fill(cluster, 1, [[0]] * 30 + [[1]] * 10)
+    result = utilization_bounds(cluster.snapshot())
+    assert result.sets[0].osds == (1, 2)
+    assert result.utilizations == {0: pytest.approx(0.3), 1: pytest.approx(0.05),
+                             2: pytest.approx(0.05)}
+
+
+def test_pgs_that_break_their_rule_do_not_make_it_impossible() -> None:
+    """Three copies on two hosts: what is can also be, so a host's limit is two."""
+    cluster = fill(Cluster(hosts(2, 2)).pool(1, size=3), 1, [[0, 1, 2]] * 20)
+    assert only_set(cluster).bound == pytest.approx(0.15)
+
+
+def test_no_pools_and_no_bytes() -> None:
+    assert utilization_bounds(Cluster(hosts(2)).snapshot()) == (
+        (), {0: 0.0, 1: 0.0}, {"hdd": 0.0})
+    assert utilization_bounds(Cluster(hosts(2)).pool(1, size=2).snapshot()).sets == ()
+
+
+def test_checkpoints_are_called() -> None:
+    calls = 0
+
+    def count(_moves: Optional[int] = None) -> bool:
+        nonlocal calls
+        calls += 1
+        return True
+    utilization_bounds(random_cluster(1).snapshot(), checkpoint=count)
+    assert calls

@@ -1,0 +1,106 @@
+"""Shards that a rule keeps together in one rack leave it together."""
+from __future__ import annotations
+
+from typing import Dict, List
+
+import pytest
+from tests.support.clusters.unit_cluster import Cluster
+from tests.support.plan_legality import assert_legal, ended_plan
+from tests.support.units import GIB
+
+from equilibrium_mgr.plan.model import Plan
+from equilibrium_mgr.plan.options import PlanOptions
+from equilibrium_mgr.planner.objective import Weights
+from equilibrium_mgr.planner.search.joint_moves import JointMoves
+from equilibrium_mgr.planner.state.cost_model import CostModel
+from equilibrium_mgr.planner.state.placement_state import PlacementState
+from equilibrium_mgr.planner.state.shard_index import ShardIndex
+from equilibrium_mgr.planner.state.target_index import TargetIndex
+from equilibrium_mgr.runtime.checkpoints import no_checkpoint
+
+_EC = "take default; choose indep 2 rack; chooseleaf indep 2 host; emit"
+_COPIES = "take default; choose firstn 2 rack; chooseleaf firstn 2 host; emit"
+
+
+def racks(count: int) -> Dict[str, Dict[str, Dict[str, List[int]]]]:
+    """Racks of three hosts with one OSD each: OSDs 0 to 2 in rack r0, and so on."""
+    return {"root default": {f"rack r{rack}": {f"host r{rack}h{host}": [3 * rack + host]
+                                                 for host in range(3)} for rack in range(count)}}
+
+
+def two_full_racks(rule: str, count: int = 4) -> Cluster:
+    """Every PG is in racks r0 and r1; the others stand empty."""
+    k = 2 if rule == _EC else 1
+    cluster = Cluster(racks(count), {0: rule}).pool(1, size=4, k=k)
+    for ps in range(12):
+        first, second = ps % 3, (ps + 1) % 3
+        cluster.pg(f"1.{ps:x}", [first, second, 3 + first, 3 + second], num_bytes=k * 4 * GIB)
+    return cluster
+
+
+def by_pg(plan: Plan) -> Dict[str, List[int]]:
+    moved: Dict[str, List[int]] = {}
+    for move in plan.moves:
+        moved.setdefault(move.pgid, []).append(move.target // 3)
+    return moved
+
+
+@pytest.mark.parametrize("rule", [_EC, _COPIES])
+def test_both_shards_of_a_rack_go_to_one_other_rack(rule: str) -> None:
+    snapshot = two_full_racks(rule).snapshot()
+    plan = ended_plan(snapshot)
+    assert_legal(snapshot, plan)
+    assert plan.after.classes["hdd"].max < 0.7 * plan.before.classes["hdd"].max
+    moved = by_pg(plan)
+    new = [targets for targets in moved.values() if any(rack > 1 for rack in targets)]
+    assert len(new) >= 4
+    for targets in new:
+        assert all(targets.count(rack) == 2 for rack in targets if rack > 1)
+
+
+def test_where_all_racks_are_in_use_there_is_none() -> None:
+    placement = PlacementState(two_full_racks(_EC, count=2).snapshot(), PlanOptions())
+    assert placement.groups[0].joint is None
+
+
+def moves_of(placement: PlacementState) -> JointMoves:
+    count = len(placement.size_bytes)
+    costs = CostModel(
+        placement, Weights(count_weight=0.0), [0.1] * count,
+        [float(size) for size in placement.size_bytes], [0.0] * count, no_checkpoint)
+    return JointMoves(costs, TargetIndex(costs), ShardIndex(placement))
+
+
+def test_the_gain_is_what_the_single_moves_would_gain_one_after_the_other() -> None:
+    placement = PlacementState(two_full_racks(_EC).snapshot(), PlanOptions())
+    joint = moves_of(placement)
+    steps = next(joint.candidates(0))
+    together = joint.gain(steps, 0.001)
+    apart = 0.0
+    for step in steps:
+        apart += joint.gain((step,), 0.001)
+        placement.move(*step)
+    assert together == pytest.approx(apart) and together > 0.0
+
+
+def test_displaced_together_they_go_home_together() -> None:
+    placement = PlacementState(two_full_racks(_EC).snapshot(), PlanOptions())
+    joint = moves_of(placement)
+    steps = next(joint.candidates(0))
+    assert joint.return_moves(steps[0][0], steps[0][1], placement.groups[0]) == ()
+    for step in steps:
+        placement.move(*step)
+    home = joint.return_moves(steps[0][0], steps[0][2], placement.groups[0])
+    assert sorted(home) == sorted((pg, target, source) for pg, source, target in steps)
+    assert placement.is_legal_joint(home)
+    assert not any(placement.is_legal(*step) for step in home)
+
+
+def test_two_shards_never_share_a_host_of_the_new_rack() -> None:
+    placement = PlacementState(two_full_racks(_EC).snapshot(), PlanOptions())
+    for steps in moves_of(placement).candidates(0):
+        targets = [target for _, _, target in steps]
+        assert len(set(targets)) == 2 and len({target // 3 for target in targets}) == 1
+        assert placement.is_legal_joint(steps)
+        same = (steps[0], (steps[1][0], steps[1][1], steps[0][2]))
+        assert not placement.is_legal_joint(same)

@@ -1,0 +1,111 @@
+"""The rules of the module's own limits and of what it cannot know; each yields what is wrong.
+
+S2 no target is nearfull, S5 bytes in transit and moves a round, S15 pairs of upmap items in the
+map, S16 PG shards per OSD, S17 nothing to or from an OSD that does not report, and no omap on OSDs
+too small to report it.
+"""
+from __future__ import annotations
+
+from typing import Callable, Dict, Iterator
+
+from tests.support.units import GIB
+
+from mgr_stub.simulation import omap
+
+from ..watch import cluster_view
+from .moment import Moment
+from .under_way import Outgoing
+
+#: Of an OSD's size: what has been copied is told in whole objects.
+_TRANSIT_SLACK = 0.01
+#: What an OSD that has too many PG shards already may get to, of those at which it refuses more.
+_HARD_SHARE = 0.8
+#: An OSD is silent after this long; it is looked at at least so often while a plan is under way.
+_SILENT_SECONDS, _LOOKS_SECONDS = 120.0, 600.0
+
+
+def s2_nearfull(moment: Moment, move: Outgoing) -> Iterator[str]:
+    nearfull = moment.cluster.map.ratio("nearfull_ratio")
+    for osd in move.gains:
+        if moment.reported_utilization(osd) >= nearfull:
+            yield f"goes to osd.{osd}, which is nearfull"
+
+
+def s5_transit(moment: Moment, move: Outgoing) -> Iterator[str]:
+    """Our own moves alone: a single one may pass the share."""
+    ratio = moment.settings.max_transit_ratio
+    osds = set(move.gains + move.losses)
+    alone = not any(osds.intersection(other.gains + other.losses)
+                    for other in moment.ours.moves.values() if other is not move)
+    for into in (True, False) if ratio and not alone else ():
+        for osd in move.gains if into else move.losses:
+            level = moment.ours.bytes_at(osd, into) / moment.cluster.usage[osd].total
+            if level > ratio + _TRANSIT_SLACK:
+                yield f"makes it {level:.3f} of osd.{osd} in transit, at most {ratio:.3f} may"
+
+
+def s5_round(moment: Moment, move: Outgoing) -> Iterator[str]:
+    most = moment.settings.max_moves_per_round
+    at_once = [other for other in moment.ours.moves.values()
+               if other.entry.sent_at == move.entry.sent_at]
+    moves = sum(max(len(other.gains), len(other.losses)) for other in at_once)
+    if len(at_once) > 1 and moves > most:
+        yield f"makes it {moves} moves in one round, at most {most} may"
+
+
+def s15_items(moment: Moment, move: Outgoing) -> Iterator[str]:
+    option = moment.settings.max_upmap_items
+    if not option or len(move.items) <= len(move.had):
+        return
+    items = dict(moment.cluster.map.upmap_items)
+    items.update((pgid, other.items) for pgid, other in moment.ours.moves.items()
+                 if other.entry.returncode is None)
+    pairs = sum(len(found) for found in items.values())
+    most = max(1, int(option * len(moment.cluster.pgs) if option <= 1.0 else option))
+    if pairs > most:
+        yield f"makes it {pairs} pairs of upmap items, at most {most} may be"
+
+
+def s16_shards(moment: Moment, move: Outgoing) -> Iterator[str]:
+    limit, hard = moment.session.module.gateway.max_pg_shards()
+    for osd in move.gains if limit else ():
+        here = moment.pg_shards[osd]
+        most = int(_HARD_SHARE * hard) if here > limit and hard else limit
+        coming = sum(1 for other in moment.ours.moves.values()
+                     if other.entry.returncode is None and osd in other.gains)
+        if here + coming > most:
+            yield f"makes it {here + coming} PG shards on osd.{osd}, at most {most} may be"
+
+
+def s17_reports(moment: Moment, move: Outgoing) -> Iterator[str]:
+    reports, now = moment.reports, moment.session.clock.now
+    if moment.cluster.map.acting_primary(move.pgid) in reports.unreported:
+        yield "is moved though nobody has reported it"
+    if moment.cluster.release < 18 and omap.reported(move.pg) < move.pg.omap_bytes // 2:
+        yield "is moved though most of its omap has not been told"
+    since = reports.hanging_since
+    for osd in move.gains + move.losses:
+        if osd in reports.unreported and cluster_view.may_take(moment.cluster, osd):
+            yield f"is moved to or from osd.{osd}, which has not reported"
+        full_readings = max(_LOOKS_SECONDS, moment.settings.sleep_interval)
+        if osd in since and now - max(since[osd], moment.active_since) > (
+                _SILENT_SECONDS + 2 * full_readings):
+            yield f"is moved to or from osd.{osd}, silent for {int(now - since[osd])} s"
+
+
+def s17_small(moment: Moment, move: Outgoing) -> Iterator[str]:
+    """RocksDB's own files come and go by more than a small OSD's omap."""
+    cluster, least = moment.cluster, moment.settings.min_omap_osd_size * GIB
+    nearfull = cluster.map.ratio("nearfull_ratio")
+    if move.pg.omap_bytes <= move.pg.shard.data or any(
+            moment.is_full(osd, nearfull) for osd in move.up_before):
+        return
+    for osd in move.up_before:
+        if cluster.usage[osd].total < least:
+            yield f"is moved though most of it is omap, and osd.{osd} is small"
+
+
+OF_LIMITS: Dict[str, Callable[[Moment, Outgoing], Iterator[str]]] = {
+    "S2": s2_nearfull, "S5 transit": s5_transit, "S5 round": s5_round, "S15": s15_items,
+    "S16": s16_shards, "S17": s17_reports,
+    "S17 small": s17_small}

@@ -1,0 +1,157 @@
+"""The moment at which the module sends: what holds, and what the mgr has been told of it."""
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Dict, FrozenSet, Optional, Set
+
+from mgr_stub.cluster import pg_reports
+from mgr_stub.cluster.cluster import Cluster
+from mgr_stub.console.session import Session
+from mgr_stub.crush.constants import NONE
+
+from ..watch import cluster_view
+from .under_way import UnderWay
+
+_PG_NUMS = ("pg_num_target", "pg_num_pending", "pg_placement_num", "pg_placement_num_target")
+
+
+def is_lacking(state: str) -> bool:
+    """Does Ceph call the PG short of copies, or of OSDs that serve it?"""
+    return not {"degraded", "undersized"}.isdisjoint(state.split("+"))
+
+
+class Lacking:
+    """PGs that look short of copies, now and when they last did: reports may be old."""
+
+    def __init__(self) -> None:
+        self._whole: Dict[str, bool] = {}
+        self.now: Set[str] = set()
+
+    def observe(self, cluster: Cluster) -> None:
+        """Notes of each that looks so whether as many OSDs as it wants have all of it."""
+        self.now = {pg.pgid for pg in cluster.unclean.values()
+                    if is_lacking(pg_reports.state_of(cluster, pg))}
+        for pgid in self.now:
+            pg = cluster.pgs[pgid]
+            holders = sum(1 for osd in pg.holders() if cluster.map.is_up(osd))
+            self._whole[pgid] = holders >= cluster.size_of(pg)
+
+    def was_whole(self, pgid: str) -> bool:
+        """Did it only look so, as far as anybody has seen?"""
+        return self._whole.get(pgid, False)
+
+
+class Moment:
+    """Made anew for each batch; what of the batch was sent before is in `ours` by then."""
+
+    def __init__(self, session: Session, ours: UnderWay, lacking: Lacking,
+                 active_since: float = 0.0) -> None:
+        self.session = session
+        self.cluster = session.cluster
+        self.ours = ours
+        self.active_since = active_since   # of this mgr, by the clock that never jumps
+        self.settings: Any = session.module.settings()
+        self.automatic = not getattr(session.module.balancer.execution, "name", "")
+        self.reports = session.simulation.reports
+        self._levels: Optional[Dict[int, float]] = None
+        self._pg_shards: Optional[Counter[int]] = None
+        status = self.reports.get("pg_status")
+        self.misplaced = int(status.get("misplaced_objects", 0))
+        # late reports have the pools' old sizes
+        self.object_copies = max(cluster_view.object_copies(self.cluster), sum(
+            int(pool["stat_sum"]["num_object_copies"])
+            for pool in self.reports.get("pool_stats")["pool_stats"]))
+        self.inactive: Set[int] = set()    # pools, as reported
+        self.degraded: Set[int] = set()
+        for pool in status["pgs_by_pool_state"]:
+            for words in (set(entry["state_name"].split("+"))
+                          for entry in pool["pg_state_counts"]):
+                if "active" not in words:
+                    self.inactive.add(pool["pool_id"])
+                elif words & {"degraded", "undersized"}:
+                    self.degraded.add(pool["pool_id"])
+        self.states: Dict[str, str] = {
+            pgid: pg["state"] for pgid, pg in self.reports.get("pg_progress")["pgs"].items()}
+        self.degraded -= self._only_seemingly_degraded(lacking)
+        for pg in self.cluster.unclean.values():   # the osdmap tells earlier than reports
+            up = self.cluster.map.up.get(pg.pgid, ())
+            if NONE in up or len(up) < self.cluster.size_of(pg):
+                self.degraded.add(pg.pool_id)
+        self.others_misplaced = self._others_misplaced()
+
+    def _only_seemingly_degraded(self, lacking: Lacking) -> Set[int]:
+        """Pools whose PGs were told to be degraded only because Ceph fills new members by the PGs'
+        logs: their old members have, or had then, all there is."""
+        lacking.observe(self.cluster)
+        told = {pgid for pgid, state in self.states.items() if is_lacking(state)}
+        short = {self.cluster.pgs[pgid].pool_id for pgid in told | lacking.now
+                 if pgid in self.cluster.pgs and not lacking.was_whole(pgid)}
+        return self.degraded - short
+
+    def _others_misplaced(self) -> int:
+        """Copies that others have misplaced, of PGs that have told the mgr so."""
+        told = [pg.pgid for pg in self.cluster.unclean.values()
+                if pg.pgid not in self.ours.moves and "remapped" in self.states.get(pg.pgid, "")]
+        return min(self.misplaced, cluster_view.misplaced_copies(self.cluster, told))
+
+    @property
+    def misplaced_limit(self) -> float:
+        """The misplaced ratio that the operator allows now."""
+        target = float(self.session.module.gateway.target_max_misplaced_ratio())
+        limit = float(self.settings.max_misplaced_ratio or target)
+        return min(limit, target / 2.0) if self.splitting else limit   # the mgr needs the rest
+
+    def osds_of(self, pool: int) -> FrozenSet[int]:
+        """OSDs that the pool's PGs are on or go to."""
+        osdmap = self.cluster.map
+        return frozenset(osd for pg in self.cluster.pgs_of(pool)
+                         for osd in osdmap.up.get(pg.pgid, ()) + osdmap.acting(pg.pgid)
+                         if osd != NONE)
+
+    def sharing(self, pool: int, troubled: Set[int]) -> Set[int]:
+        """Those of the troubled pools that are on OSDs of this one."""
+        if not troubled:
+            return set()
+        osds = self.osds_of(pool)
+        return {other for other in troubled if other == pool or (
+            other in self.cluster.map.pools and not osds.isdisjoint(self.osds_of(other)))}
+
+    @property
+    def splitting(self) -> Set[int]:
+        """Pools whose pg_num changes."""
+        return {pool for pool in self.cluster.map.pools if self.pg_num_changes(pool)}
+
+    def pg_num_changes(self, pool: int) -> bool:
+        entry = self.cluster.map.pools[pool]
+        return any(entry.get(key, entry["pg_num"]) != entry["pg_num"] for key in _PG_NUMS)
+
+    def is_full(self, osd: int, ratio: float) -> bool:
+        """Is the OSD above a ratio, as far as reports with their noise can tell?"""
+        return self.cluster.usage[osd].utilization * (1.0 + self.reports.noise) >= ratio
+
+    def reported_utilization(self, osd: int) -> float:
+        """The OSD's utilization as the mgr has been told."""
+        if self._levels is None:
+            self._levels = {}
+            for record in self.reports.get("osd_stats")["osd_stats"]:
+                total, free = record["statfs"]["total"], record["statfs"]["available"]
+                self._levels[record["osd"]] = (total - free) / total if total else 0.0
+        return self._levels.get(osd, 0.0)
+
+    @property
+    def pg_shards(self) -> Counter[int]:
+        """OSD → PG shards on it or on their way to it, and those that are still to leave it."""
+        if self._pg_shards is None:
+            osdmap = self.cluster.map
+            self._pg_shards = Counter(osd for up in osdmap.up.values() for osd in up)
+            for pg in self.cluster.unclean.values():
+                self._pg_shards.update(osd for osd in pg.held
+                                       if osd not in osdmap.up.get(pg.pgid, ()))
+        return self._pg_shards
+
+    def refuses_backfill(self, osd: int) -> bool:
+        """Is it too full, or does a backfill wait for it because it is?"""
+        if self.is_full(osd, self.cluster.map.ratio("backfillfull_ratio")):
+            return True
+        return any("backfill_toofull" in self.states.get(pg.pgid, "") and osd in pg.targets()
+                   for pg in self.cluster.unclean.values())

@@ -1,0 +1,147 @@
+"""The rules that one move has to keep, each as what is wrong with it, or nothing.
+
+S1 the up set keeps its rule, S2 targets can take, S3 no target passes its fill limit, S5 shards
+moving to and from an OSD, S6 one change per PG and its cooldown, S7 well-formed items, S9 nothing
+outside `pool_ids` and `device_classes`, S13 the monitor would keep the items as they are sent.
+"""
+from __future__ import annotations
+
+from typing import Callable, Dict, Iterator
+
+from mgr_stub.crush.constants import NONE
+from mgr_stub.osdmap import upmap
+
+from ..watch import cluster_view
+from . import crush_rules
+from .moment import Moment
+from .under_way import Outgoing
+
+#: Rounding, as a ratio.
+_SLACK = 1e-6
+#: The store keeps whole seconds of when a PG was moved.
+_SECOND = 1.0
+
+
+class History:
+    """pgid → our last command that the monitor has done."""
+
+    def __init__(self) -> None:
+        self._last: Dict[str, Outgoing] = {}
+
+    def add(self, move: Outgoing) -> None:
+        self._last[move.pgid] = move
+
+    def seconds_since(self, moment: Moment, pgid: str) -> float:
+        """By the wall clock, or by the virtual one where that was set back; infinite where it was
+        never moved."""
+        last = self._last.get(pgid)
+        if last is None or last.entry.returncode != 0 or not (last.gains and last.entry.kept):
+            return float("inf")
+        return max(moment.cluster.clock() - last.sent_at,
+                   moment.session.clock.now - last.entry.sent_at)
+
+
+def s1_rule(moment: Moment, move: Outgoing) -> Iterator[str]:
+    cluster = moment.cluster
+    found = cluster.map.pools[move.pg.pool_id]
+    wrong = crush_rules.breaks(cluster.crush, int(found["crush_rule"]), int(found["size"]),
+                               move.up_after)
+    if wrong:
+        yield f"is sent to {move.up_after}: {wrong}"
+    view = moment.session.module.balancer.status.view
+    pool = view.snapshot.pools.get(move.pg.pool_id) if view is not None else None
+    if pool is None or pool.rule is None:
+        return
+    reason = pool.rule.violation(move.up_after)
+    if reason:
+        yield f"is sent to {move.up_after}: {reason}"
+
+
+def s2_targets(moment: Moment, move: Outgoing) -> Iterator[str]:
+    cluster = moment.cluster
+    if len(move.up_after) != cluster.size_of(move.pg) or NONE in move.up_after:
+        yield f"is moved while a shard has no OSD: {move.up_after}"
+    for osd in move.gains:
+        if not cluster_view.may_take(cluster, osd):
+            yield f"goes to osd.{osd}, which is down or out"
+
+
+def s3_fill(moment: Moment, move: Outgoing) -> Iterator[str]:
+    cluster = moment.cluster
+    peaks = cluster_view.peaks(cluster, moment.ours)
+    limit = cluster_view.fill_limit(cluster)
+    if moment.settings.fill_limit > 0.0:
+        limit = min(limit, moment.settings.fill_limit)
+    for osd in move.gains:
+        level = peaks[osd] / cluster.usage[osd].total
+        if level > limit * (1.0 + moment.reports.noise) + _SLACK:
+            yield f"may fill osd.{osd} to {level:.4f} of {limit:.4f}"
+
+
+def s5_backfills(moment: Moment, move: Outgoing) -> Iterator[str]:
+    most = moment.settings.max_backfills_per_osd
+    directions = cluster_view.transit(moment.cluster, moment.ours)
+    for osds, moving, words in ((move.gains, directions[0], "coming to"),
+                                (move.losses, directions[1], "leaving")):
+        for osd in osds if most else ():
+            count = sum(1 for _, other in moving if other == osd)
+            if count > most:
+                yield f"makes it {count} shards {words} osd.{osd}, at most {most} may"
+
+
+def s6_once(moment: Moment, move: Outgoing, history: History) -> Iterator[str]:
+    earlier = moment.ours.moves.get(move.pgid)
+    if earlier is not None:
+        if earlier.items != move.items:
+            yield "is moved again before it has arrived"
+        return  # the same once more: the answer to the first was lost
+    cooldown = moment.settings.pg_cooldown - _SECOND
+    seconds = history.seconds_since(moment, move.pgid)
+    nearfull = moment.cluster.map.ratio("nearfull_ratio")
+    if seconds < cooldown and not any(moment.is_full(osd, nearfull) for osd in move.losses):
+        yield f"is moved again after {int(seconds)} s"
+
+
+def s7_items(moment: Moment, move: Outgoing) -> Iterator[str]:
+    items, raw = move.items, move.raw
+    if not items and not move.had:
+        yield "has no items that could be removed"
+    if len(items) > moment.cluster.size_of(move.pg):
+        yield f"gets {len(items)} pairs, more than it has shards"
+    sources, targets = [pair[0] for pair in items], [pair[1] for pair in items]
+    if len(set(sources)) < len(sources) or len(set(targets)) < len(targets):
+        yield f"has an OSD in two pairs: {items}"
+    for source, target in items:
+        if source not in raw:
+            yield f"moves from osd.{source}, which CRUSH did not choose: {raw}"
+        if target in raw:
+            yield f"moves to osd.{target}, which CRUSH has chosen already: {raw}"
+    if items == move.had or not (move.gains or move.losses):
+        yield f"is sent what changes nothing: {items}"
+
+
+def s9_scope(moment: Moment, move: Outgoing) -> Iterator[str]:
+    settings = moment.settings
+    if not moment.automatic:
+        return  # a named plan has the scope of its making
+    if settings.pool_ids is not None and move.pg.pool_id not in settings.pool_ids:
+        yield "is moved, and its pool is not in pool_ids"
+    classes = moment.cluster.crush.classes
+    for osd in move.gains + move.losses if settings.device_classes is not None else ():
+        if classes.get(osd, "none") not in settings.device_classes:
+            yield f"moves on osd.{osd}, whose class is not in device_classes"
+
+
+def s13_kept(moment: Moment, move: Outgoing) -> Iterator[str]:
+    cluster = moment.cluster
+    pool = cluster.map.pools[move.pg.pool_id]
+    kept = upmap.clean(cluster.crush, int(pool["crush_rule"]), int(pool["size"]), move.raw,
+                       move.items, cluster.map.reweight)
+    if kept != move.items:
+        yield f"is sent {move.items}, of which the monitor would keep {kept}"
+
+
+#: Looked at with the move among those under way.
+OF_ONE_MOVE: Dict[str, Callable[[Moment, Outgoing], Iterator[str]]] = {
+    "S1": s1_rule, "S2": s2_targets, "S3": s3_fill, "S5": s5_backfills, "S7": s7_items,
+    "S9": s9_scope, "S13": s13_kept}

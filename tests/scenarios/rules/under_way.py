@@ -1,0 +1,112 @@
+"""The module's upmap commands as they are sent, and its moves until they have arrived."""
+from __future__ import annotations
+
+from typing import Dict, NamedTuple, Optional, Tuple
+
+from mgr_stub.cluster.cluster import Cluster
+from mgr_stub.cluster.pg import Pg
+from mgr_stub.crush.constants import NONE
+from mgr_stub.monitor.mon_faults import LoggedCommand
+from mgr_stub.osdmap.upmap import Items, Mapping
+
+SET_ITEMS, REMOVE_ITEMS = "osd pg-upmap-items", "osd rm-pg-upmap-items"
+Osds = Tuple[int, ...]
+
+
+class Outgoing(NamedTuple):
+    """One upmap command at the moment of its sending; up sets as they are without the others."""
+
+    entry: LoggedCommand
+    pg: Pg
+    items: Items        # none: the PG's items are removed
+    had: Items
+    raw: Mapping
+    up_before: Mapping
+    up_after: Mapping
+    gains: Osds
+    losses: Osds
+    sent_at: float      # by the wall clock, as the module counts
+
+    @property
+    def pgid(self) -> str:
+        return self.pg.pgid
+
+
+def outgoing(cluster: Cluster, entry: LoggedCommand) -> Optional[Outgoing]:
+    """What the command would do now; None where its PG does not exist."""
+    pg = cluster.pgs.get(str(entry.command.get("pgid", "")))
+    if pg is None or pg.raw is None:
+        return None
+    numbers = [int(number) for number in entry.command.get("id", [])]
+    items = tuple(zip(numbers[::2], numbers[1::2]))
+    before, after = cluster.map.up.get(pg.pgid, ()), cluster.up_with_items(pg, items)
+    gains, losses = changes(before, after, pg.erasure)
+    return Outgoing(entry, pg, items, cluster.map.upmap_items.get(pg.pgid, ()), pg.raw, before,
+                    after, gains, losses, cluster.clock())
+
+
+def changes(before: Mapping, after: Mapping, positional: bool) -> Tuple[Osds, Osds]:
+    """(OSDs that gain a shard, OSDs that lose one); places count in erasure-coded pools."""
+    if positional:
+        pairs = [(old, new) for old, new in zip(before, after) if old != new]
+    else:
+        pairs = [(osd, NONE) for osd in before if osd not in after]
+        pairs += [(NONE, osd) for osd in after if osd not in before]
+    return (tuple(new for _, new in pairs if new != NONE),
+            tuple(old for old, _ in pairs if old != NONE))
+
+
+class UnderWay:
+    """pgid → our move of it: sent and not answered, or on its way."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self.moves: Dict[str, Outgoing] = {}
+
+    def add(self, move: Outgoing) -> None:
+        self.moves[move.pgid] = move
+
+    def remove_finished(self) -> None:
+        """Removes what has arrived, was refused, or has been changed by somebody else since."""
+        self.moves = {pgid: move for pgid, move in self.moves.items() if self._goes_on(move)}
+
+    def _goes_on(self, move: Outgoing) -> bool:
+        if move.entry.returncode is None:
+            return True
+        return move.entry.returncode == 0 and bool(self.flowing(move))
+
+    def flowing(self, move: Outgoing) -> Dict[int, float]:
+        """Target → share of its shard that is still to come; empty before the command is done."""
+        if self._cluster.pgs.get(move.pgid) is not move.pg:
+            return {}
+        return {target: transfer.missing for (_, target), transfer in move.pg.transfers.items()
+                if target in move.gains}
+
+    def bytes_at(self, osd: int, into: bool) -> int:
+        """Bytes that our moves are still to bring to an OSD, or to take from it."""
+        found = 0.0
+        for move in self.moves.values():
+            here = move.gains if into else move.losses
+            if osd not in here:
+                continue
+            flowing = self.flowing(move)
+            waits = move.entry.returncode is None and not flowing
+            part = 1.0 if waits else (flowing.get(osd, 0.0) if into else max(flowing.values(),
+                                                                             default=0.0))
+            found += part * move.pg.shard.total
+        return int(found)
+
+    def copies(self) -> int:
+        """Object copies that we have misplaced."""
+        return sum(self._copies(move) for move in self.moves.values())
+
+    def _copies(self, move: Outgoing) -> int:
+        flowing = self.flowing(move)
+        if not flowing and move.entry.returncode is None:
+            return move.pg.num_objects * len(move.gains)
+        return sum(int(round(move.pg.num_objects * share)) for share in flowing.values())
+
+    def is_alone(self, pg: Pg) -> bool:
+        """Is all that is copied of the PG our doing?"""
+        move = self.moves.get(pg.pgid)
+        return move is not None and all(target in move.gains for _, target in pg.transfers)

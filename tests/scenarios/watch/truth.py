@@ -1,0 +1,260 @@
+"""What the module says of the cluster, held against what the simulator knows.
+
+T1 how full OSDs will be when all has arrived, T2 what is misplaced, T3 what is moving, T4 what is
+left of a plan, T5 the state, T6 `eval` says the same as `status`, T7 what is stored in pools, T8
+how full OSDs are now, T9 that statistics stand still, T10 what waits for an OSD that is too full.
+"""
+from __future__ import annotations
+
+import json
+from typing import Any, Callable, Dict, Iterable, Iterator, List
+
+from mgr_stub.cluster.cluster import Cluster
+from mgr_stub.console.session import Session
+from mgr_stub.crush.constants import NONE
+
+from ..rules.under_way import UnderWay
+from . import cluster_view
+
+#: What sizes of shards are estimated to be: metadata is spread by objects.
+_FILL_SLACK = 0.01
+#: Ratio of all object copies; reports are rounded, and copies arrive while they are read.
+_MISPLACED_SLACK = 0.005
+_NO_CLASS = "none"
+#: A PG that has moved is believed to rest when it has said so since its map: what is wrong has to
+#: be wrong at two looks so far apart, with no pg_num changed meanwhile.
+_HEARD_SECONDS = 130.0
+_SPLIT_SECONDS = 3600.0
+#: OSDs that report nothing are noticed after two minutes, and observed ten minutes later.
+_FROZEN_SECONDS = 900.0
+#: Rules that main breaks today → the defect.
+PENDING: Dict[str, str] = {
+    "T1": "as T3; and what is still to come of a PG that moves a second time is an estimate",
+    "T2": "our move of a PG that has lost a copy since is still held against the limit, while Ceph"
+          " counts it as degraded",
+    "T3": "a disk that comes back empty under its old id, while the PGs' logs are whole, is taken"
+          " for one that has what it had"}
+
+#: Of those the ones that are broken only after such an event of a stream.
+_PENDING_AFTER: Dict[str, str] = {"T3": "sim osd lose "}
+
+
+def is_pending(rule: str, lines: Iterable[str]) -> bool:
+    """Does main break the rule today by a cause that is among these lines of a stream?"""
+    cause = _PENDING_AFTER.get(rule, "")
+    return rule in PENDING and any(line.startswith(cause) for line in lines)
+
+
+def arrived(cluster: Cluster) -> Dict[int, float]:
+    """OSD → utilization once all that is on its way has come, and what it leaves is gone, also
+    from the stores of OSDs."""
+    used = {osd: usage.used for osd, usage in cluster.usage.items()}
+    for (_, osd), count in cluster.uncompacted.items():
+        used[osd] = used.get(osd, 0) - count
+    for pg in cluster.unclean.values():
+        if not pg.movable:
+            continue
+        for osd, more in cluster_view.coming(cluster, pg).items():
+            used[osd] = used.get(osd, 0) + more
+        for osd in _leaving(cluster, pg):
+            used[osd] = used.get(osd, 0) - pg.shard.total
+    return {osd: bytes_ / cluster.usage[osd].total for osd, bytes_ in used.items()
+            if osd in cluster.usage and cluster.usage[osd].total}
+
+
+def _leaving(cluster: Cluster, pg: Any) -> List[int]:
+    up = cluster.map.up.get(pg.pgid, ())
+    if NONE in up or len(up) < cluster.size_of(pg):
+        return []   # nothing is given up while a shard has no place
+    if pg.erasure:
+        return [osd for place, osd in enumerate(pg.held)
+                if osd != NONE and up[place:place + 1] != (osd,)]
+    return [osd for osd in pg.held if osd not in up]
+
+
+class Truth:
+    """Looks where the module's view is of this very moment and reports are fresh."""
+
+    def __init__(self) -> None:
+        self.broken: List[str] = []
+        self.looks = 0
+        self._first_wrong: Dict[str, float] = {}   # rule → when it was broken first, without end
+        self._pgs = 0
+        self._split_at = float("-inf")
+
+    def observe(self, session: Session, ours: UnderWay) -> None:
+        process = session.mgr.process
+        if session.module is None or process.is_dead or process.counts_calls:
+            return
+        self._check_frozen(session)
+        if not self._is_fresh(session):
+            return
+        self.looks += 1
+        status, evaluation = ask(session, "status"), ask(session, "eval")
+        for rule, check in _RULES.items():
+            for what in self._lasting(rule, session, list(check(session, ours, status,
+                                                                evaluation))):
+                if len(self.broken) < _MOST_NOTES:
+                    self.broken.append(f"{rule}: {what} (at {int(session.clock.elapsed())} s, "
+                                       f"{status['state']}: {status['reason']})")
+
+    def _check_frozen(self, session: Session) -> None:
+        """T9: who rests on figures that nobody has renewed for long says so."""
+        seconds = session.simulation.reports.frozen_seconds
+        if seconds < _FROZEN_SECONDS or not session.cluster.usage:
+            return
+        status = ask(session, "status")
+        if status["state"] == "balanced":
+            self.broken.append(f"T9: nothing has been reported for {int(seconds)} s, said is "
+                               f"{status['state']}: {status['reason']}")
+
+    def _lasting(self, rule: str, session: Session, found: List[str]) -> List[str]:
+        """What is wrong for longer than a moment, where the rule allows one."""
+        if rule not in _SLOW:
+            return found
+        now = session.clock.now
+        if len(session.cluster.pgs) != self._pgs:
+            self._pgs, self._split_at = len(session.cluster.pgs), now
+        if not found or now - self._split_at < _SPLIT_SECONDS:
+            self._first_wrong.pop(rule, None)
+            return []
+        return found if now - self._first_wrong.setdefault(rule, now) > _HEARD_SECONDS else []
+
+    @staticmethod
+    def _is_fresh(session: Session) -> bool:
+        view, reports = session.module.balancer.status.view, session.simulation.reports
+        return (view is not None and view.snapshot.taken_at == session.clock()
+                and view.snapshot.epoch == session.cluster.map.epoch
+                and reports.is_fresh and session.mgr.mon_connected)
+
+
+def ask(session: Session, what: str) -> Dict[str, Any]:
+    """The answer of a reading command that nothing comes of."""
+    line = ["equilibrium", what, "--format", "json"]
+    code, out, message = session._module_command(line)
+    if code:
+        return {"refused": message}
+    answer: Dict[str, Any] = json.loads(out)
+    return answer
+
+
+def t1_fill(session: Session, ours: UnderWay, status: Dict[str, Any],
+            evaluation: Dict[str, Any]) -> Iterator[str]:
+    cluster, will_be = session.cluster, arrived(session.cluster)
+    for name, said in status["classes"].items():
+        members = [osd for osd in will_be
+                   if (cluster.crush.classes.get(osd) or _NO_CLASS) == name
+                   and cluster_view.may_take(cluster, osd)]
+        if not members:
+            yield f"class {name} has no OSD that is in"
+            continue
+        highest = max(will_be[osd] for osd in members)
+        if abs(highest - said["max"]) > _FILL_SLACK:
+            yield f"class {name} will be at {highest:.4f} at most, said is {said['max']:.4f}"
+
+
+def t8_now(session: Session, ours: UnderWay, status: Dict[str, Any],
+           evaluation: Dict[str, Any]) -> Iterator[str]:
+    cluster = session.cluster
+    for name, said in status["classes"].items():
+        utilizations = {osd: usage.utilization for osd, usage in cluster.usage.items()
+                  if (cluster.crush.classes.get(osd) or _NO_CLASS) == name
+                  and cluster.map.exists(osd) and cluster.map.reweight(osd) > 0.0}
+        alive = [ratio for osd, ratio in utilizations.items()
+                 if cluster_view.may_take(cluster, osd)]
+        if not alive or said.get("max_now") is None:
+            continue
+        # those that are down count or not: nobody knows what they hold
+        if min(abs(max(some) - said["max_now"])
+               for some in (alive, utilizations.values())) > _FILL_SLACK:
+            yield f"class {name} is at {max(alive):.4f} at most, said is {said['max_now']:.4f}"
+
+
+def t2_misplaced(session: Session, ours: UnderWay, status: Dict[str, Any],
+                 evaluation: Dict[str, Any]) -> Iterator[str]:
+    cluster = session.cluster
+    total = max(1, cluster_view.object_copies(cluster))
+    shown = cluster_view.misplaced_copies(cluster, cluster.unclean) / total
+    said = status["misplaced_ratio"]
+    if said < shown - _MISPLACED_SLACK:
+        yield f"{shown:.4f} is misplaced, said is {said:.4f}"
+    if said > shown + ours.copies() / total + _MISPLACED_SLACK:
+        yield f"{shown:.4f} is misplaced, {ours.copies() / total:.4f} ours, said is {said:.4f}"
+
+
+def t3_moving(session: Session, ours: UnderWay, status: Dict[str, Any],
+              evaluation: Dict[str, Any]) -> Iterator[str]:
+    said = status["in_flight"]["moves"]
+    moving = sum(len(cluster_view.coming(session.cluster, pg))
+                 for pg in session.cluster.unclean.values())
+    if bool(said) != bool(moving) or abs(said - moving) > max(2, moving // 5):
+        yield f"{moving} shards are on their way, said is {said}"
+
+
+def t4_remaining(session: Session, ours: UnderWay, status: Dict[str, Any],
+                 evaluation: Dict[str, Any]) -> Iterator[str]:
+    done, left = status["execution"], status["remaining"]["moves"]
+    if done is None:
+        if left:
+            yield f"{left} moves are left of no plan"
+    elif left != (done["planned_moves"] - done["sent_moves"] - done["done_moves"]
+                  - done["dropped_moves"]):
+        yield f"{left} moves are left of {done}"
+
+
+def t5_state(session: Session, ours: UnderWay, status: Dict[str, Any],
+             evaluation: Dict[str, Any]) -> Iterator[str]:
+    state, active = status["state"], session.module.settings().active
+    if status["active"] != active:
+        yield f"it is {active}, said is {status['active']}"
+    if not active and not status["execution"] and state != "off":
+        yield f"it is off, said is {state}"
+    if state in ("balanced", "stuck", "off") and status["execution"]:
+        yield "a plan is under way"
+    if state == "balanced" and ours.moves:
+        yield f"{len(ours.moves)} of our moves are on their way"
+    if state == "balanced" and not status["reason"]:
+        yield "no reason is given"
+
+
+def t6_eval(session: Session, ours: UnderWay, status: Dict[str, Any],
+            evaluation: Dict[str, Any]) -> Iterator[str]:
+    if "refused" in evaluation:
+        yield f"eval is refused: {evaluation['refused']}"
+        return
+    for name, said in evaluation["classes"].items():
+        here = status["classes"].get(name, {})
+        if (here.get("max"), here.get("fullest_osd")) != (said["max"], said["fullest_osd"]):
+            yield f"eval and status differ in class {name}"
+
+
+def t7_stored(session: Session, ours: UnderWay, status: Dict[str, Any],
+              evaluation: Dict[str, Any]) -> Iterator[str]:
+    cluster = session.cluster
+    stored: Dict[int, int] = {}
+    for pg in cluster.pgs.values():
+        stored[pg.pool_id] = stored.get(pg.pool_id, 0) + pg.num_bytes
+    known = {pool["pool_id"] for pool in evaluation.get("pools", {}).values()}
+    if known != set(cluster.map.pools):
+        yield f"pools {sorted(set(cluster.map.pools) ^ known)} are not told of"
+    for name, pool in evaluation.get("pools", {}).items():
+        really = stored.get(pool["pool_id"], 0)
+        if abs(pool["stored_bytes"] - really) > 0.02 * really + (64 << 20):
+            yield f"pool {name} stores {really}, said is {pool['stored_bytes']}"
+
+
+def t10_too_full(session: Session, ours: UnderWay, status: Dict[str, Any],
+                 evaluation: Dict[str, Any]) -> Iterator[str]:
+    progress = session.simulation.reports.get("pg_progress")["pgs"]
+    waiting = sorted(pgid for pgid, pg in progress.items() if "toofull" in pg["state"])
+    told = {pgid for entry in status["too_full"] for pgid in entry["pgids"]}
+    if waiting and not told.intersection(waiting):
+        yield f"pg {waiting[0]} waits for an OSD that is too full, told are {sorted(told)}"
+
+
+_Rule = Callable[[Session, UnderWay, Dict[str, Any], Dict[str, Any]], Iterator[str]]
+_RULES: Dict[str, _Rule] = {
+    "T1": t1_fill, "T2": t2_misplaced, "T3": t3_moving, "T4": t4_remaining, "T5": t5_state,
+    "T6": t6_eval, "T7": t7_stored, "T8": t8_now, "T10": t10_too_full}
+_SLOW = ("T1", "T3")
+_MOST_NOTES = 20

@@ -1,0 +1,1 @@
+"""Clusters for tests: hand-made, made by rule shapes, and random ones."""

@@ -1,0 +1,202 @@
+"""Small clusters for tests: readings in the shapes of the mgr API from a compact description.
+
+    cluster = Cluster(hosts(4, 2)).pool(1, size=2).pg("1.0", [0, 2], num_bytes=GIB)
+    snapshot = cluster.snapshot()
+
+Unless `osd` says otherwise, an OSD is 100 GiB, up and in, and uses exactly what its shards occupy.
+"""
+from __future__ import annotations
+
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+
+from tests.support.clusters.crush_maps import Branch, crush_map
+from tests.support.rules import HOST_RULE, OSD_RULE
+from tests.support.units import GIB
+
+from equilibrium_mgr.plan.model import PgChange, Plan, Usage
+from equilibrium_mgr.snapshot.builder import build_snapshot
+from equilibrium_mgr.snapshot.model import Snapshot
+from equilibrium_mgr.snapshot.reading import PgRecord, Reading
+from mgr_stub.mgr.frozen import frozen
+
+NONE = 0x7FFFFFFF
+OSD_BYTES = 100 * GIB
+
+
+def hosts(count: int, osds_each: int = 1) -> Dict[str, Branch]:
+    """A root over `count` hosts with neighboring OSD numbers."""
+    return {"root default": {f"host h{h}": list(range(h * osds_each, (h + 1) * osds_each))
+                             for h in range(count)}}
+
+
+class Cluster:
+    """Collects the parts of a reading; every method returns the cluster for the next call."""
+
+    def __init__(self, tree: Mapping[str, Branch], rules: Optional[Mapping[int, str]] = None,
+                 classes: Optional[Mapping[int, str]] = None,
+                 weights: Optional[Mapping[int, float]] = None) -> None:
+        self.crush = crush_map(tree, rules or {0: HOST_RULE}, classes, weights)
+        self.osds: Dict[int, Dict[str, Any]] = {
+            d["id"]: {"osd": d["id"], "up": 1, "in": 1, "weight": 1.0, "state": ["exists", "up"]}
+            for d in self.crush["devices"]}
+        self.sizes: Dict[int, int] = {osd: OSD_BYTES for osd in self.osds}
+        self.used: Dict[int, int] = {}
+        self.pools: Dict[int, Dict[str, Any]] = {}
+        self.profiles: Dict[str, Dict[str, str]] = {}
+        self.store_stats: Dict[int, Dict[str, int]] = {}
+        self.omap_reported: Dict[int, int] = {}   # by OSD
+        self.up: Dict[str, List[int]] = {}
+        self.acting: Dict[str, List[int]] = {}
+        self.items: Dict[str, List[Tuple[int, int]]] = {}
+        self.records: Dict[str, PgRecord] = {}
+        self.extra: Dict[str, Any] = {}
+        self.pg_status: Dict[str, Any] = {}
+        self.without_statistics: List[int] = []
+        self.measured: Mapping[int, float] = {}   # pool → bytes per object that moves have shown
+        self.epoch = 100
+
+    def pool(self, pool_id: int, size: int = 3, rule: int = 0, k: int = 0, name: str = "",
+             **fields: Any) -> Cluster:
+        """A pool; with `k` an erasure-coded one. Its pg_num follows the PGs unless given."""
+        profile = f"profile{pool_id}" if k else ""
+        if k:
+            self.profiles[profile] = {"k": str(k), "m": str(size - k)}
+        self.pools[pool_id] = dict({
+            "pool": pool_id, "pool_name": name or f"pool{pool_id}", "type": 3 if k else 1,
+            "size": size, "min_size": 1, "crush_rule": rule, "erasure_code_profile": profile,
+            "tier_of": -1, "tiers": []}, **fields)
+        return self
+
+    def pg(self, pgid: str, up: Sequence[int], num_bytes: int = GIB, objects: int = 0,
+           omap: int = 0, items: Iterable[Tuple[int, int]] = (),
+           acting: Optional[Sequence[int]] = None, state: str = "active+clean",
+           uncopied_ratio: float = 1.0, reported: int = 100) -> Cluster:
+        """A PG with its up set (upmap items already applied) and its statistics."""
+        self.up[pgid] = list(up)
+        self.records[pgid] = PgRecord(num_bytes, objects, omap, state, uncopied_ratio, reported)
+        if items:
+            self.items[pgid] = list(items)
+        if acting is not None:
+            self.acting[pgid] = list(acting)
+        return self
+
+    def osd(self, osd: int, size: int = 0, used: int = -1, **fields: Any) -> Cluster:
+        """Changes one OSD: its size and used bytes, or fields of its entry in the map."""
+        if size:
+            self.sizes[osd] = size
+        if used >= 0:
+            self.used[osd] = used
+        self.osds[osd].update(fields)
+        return self
+
+    def shard_bytes(self, pgid: str) -> int:
+        """What a shard occupies where devices add nothing of their own."""
+        pool = self.pools.get(int(pgid.split(".")[0]), {})
+        profile = self.profiles.get(pool.get("erasure_code_profile", ""), {})
+        record = self.records[pgid]
+        return -(-record.num_bytes // int(profile.get("k", "1"))) + record.omap_bytes
+
+    def used_bytes(self, osd: int) -> int:
+        if osd in self.used:
+            return self.used[osd]
+        return sum(self.shard_bytes(pgid) for pgid in self.records
+                   if osd in self.acting.get(pgid, self.up.get(pgid, [])))
+
+    def mark_out(self, osd: int) -> Cluster:
+        """As `ceph osd out`."""
+        self.osds[osd].update({"in": 0, "weight": 0.0})
+        return self
+
+    def osd_map(self) -> Dict[str, Any]:
+        """In the shape of OSDMap.dump()."""
+        for pool_id, pool in self.pools.items():
+            count = sum(1 for pgid in self.up if pgid.startswith(f"{pool_id}.")) or 1
+            for key in ("pg_num", "pg_num_target", "pg_num_pending", "pg_placement_num",
+                        "pg_placement_num_target"):
+                pool.setdefault(key, pool.get("pg_num", count))
+        return dict({
+            "epoch": self.epoch, "fsid": "f", "flags": "sortbitwise", "crush_version": 5,
+            "full_ratio": 0.95, "backfillfull_ratio": 0.9, "nearfull_ratio": 0.85,
+            "require_min_compat_client": "luminous", "pools": list(self.pools.values()),
+            "osds": list(self.osds.values()), "erasure_code_profiles": self.profiles,
+            "pg_upmap": [], "pg_temp": [
+                {"pgid": pgid, "osds": osds} for pgid, osds in self.acting.items()],
+            "pg_upmap_items": [
+                {"pgid": pgid, "mappings": [{"from": f, "to": t} for f, t in pairs]}
+                for pgid, pairs in self.items.items()]}, **self.extra)
+
+    def osd_stats(self) -> List[Dict[str, Any]]:
+        """In the shape of get('osd_stats')['osd_stats']."""
+        stats = []
+        for osd in self.osds:
+            if osd not in self.without_statistics:
+                total, used = self.sizes[osd], self.used_bytes(osd)
+                stats.append({"osd": osd, "up_from": self.osds[osd].get("up_from", 0),
+                              "kb": total // 1024, "kb_used": used // 1024,
+                              "statfs": {"total": total, "available": total - used,
+                                         "omap_allocated": self.omap_reported.get(osd, 0)}})
+        return stats
+
+    def osd_map_tree(self) -> Dict[str, Any]:
+        """In the shape of get('osd_map_tree'), without the buckets."""
+        weights = {item["id"]: item["weight"] / 0x10000 for bucket in self.crush["buckets"]
+                   for item in bucket["items"] if item["id"] >= 0}
+        return {"nodes": [], "stray": [
+            {"id": osd, "type": "osd", "exists": 1, "status": _status(entry),
+             "crush_weight": weights.get(osd, 0.0), "reweight": entry["weight"],
+             "primary_affinity": entry.get("primary_affinity", 1.0),
+             "device_class": ""} for osd, entry in self.osds.items()]}
+
+    def pool_stats(self) -> List[Dict[str, Any]]:
+        """In the shape of get('pool_stats')['pool_stats']."""
+        stats = []
+        for pool_id, pool in self.pools.items():
+            records = [r for pgid, r in self.records.items() if pgid.startswith(f"{pool_id}.")]
+            stats.append({"poolid": pool_id, "num_pg": len(records), "stat_sum": {
+                "num_bytes": sum(r.num_bytes for r in records),
+                "num_objects": sum(r.num_objects for r in records),
+                "num_object_copies": sum(r.num_objects for r in records) * pool["size"],
+                "num_omap_bytes": sum(r.omap_bytes for r in records)},
+                "store_stats": self.store_stats.get(pool_id, {})})
+        return stats
+
+    def reading(self) -> Reading:
+        """None of it can be changed, as what Ceph 21 hands out."""
+        return Reading(taken_at=1000.0, osd_map=frozen(self.osd_map()), crush=frozen(self.crush),
+                       up=self.up, records=self.records,
+                       osd_stats=frozen(self.osd_stats()), pool_stats=frozen(self.pool_stats()),
+                       pg_status=frozen(self.pg_status), max_avail={}, measured=self.measured)
+
+    def snapshot(self) -> Snapshot:
+        return build_snapshot(self.reading())
+
+
+def _status(osd: Mapping[str, Any]) -> str:
+    return "destroyed" if "destroyed" in osd["state"] else "up" if osd["up"] else "down"
+
+
+def change_of(pgid: str, raw: Sequence[int], after: Sequence[int], before: Sequence[int] = (),
+              shard_bytes: int = GIB, objects: int = 10) -> PgChange:
+    """What a plan does to one PG whose up set is its raw mapping unless `before` tells."""
+    before = tuple(before or raw)
+    return PgChange(pgid=pgid, raw=tuple(raw), up_before=before, up_after=tuple(after),
+                    items=tuple((r, a) for r, a in zip(raw, after) if r != a),
+                    shards=len(set(after) - set(before)), shard_bytes=shard_bytes, objects=objects)
+
+
+def plan_of(changes: Sequence[PgChange] = (), epoch: int = 100) -> Plan:
+    """A plan with nothing but changes."""
+    return Plan(epoch=epoch, stop_reason="converged", moves=(), changes=tuple(changes),
+                before=Usage({}, {}), after=Usage({}, {}), skipped={},
+                min_compat_client="luminous", aim="space", bounds={})
+
+
+def single_copies(*gib_by_osd: Sequence[int]) -> Cluster:
+    """A pool of size 1 on OSDs of 100 GiB: what PGs, in GiB, each OSD holds."""
+    cluster = Cluster(hosts(1, len(gib_by_osd)), {0: OSD_RULE}).pool(1, size=1)
+    ps = 0
+    for osd, gibs in enumerate(gib_by_osd):
+        for gib in gibs:
+            cluster.pg(f"1.{ps:x}", [osd], num_bytes=gib * GIB)
+            ps += 1
+    return cluster
