@@ -59,7 +59,7 @@ class Module(Commands, MgrModule):
         return read_settings(self.options.value)
 
     def set_store(self, key: str, val: Optional[str]) -> None:
-        """As MgrModule's, counted: each write waits for a commit of the monitors."""
+        """Writes a value as MgrModule does, and counts it: each is a commit of the monitors."""
         self.gateway.counters.add("kv_writes")
         super().set_store(key, val)
 

@@ -131,7 +131,7 @@ class Replaced(NamedTuple):
     used: str      # what holds instead, in words
 
 
-#: Of a pool's id; Python refuses to read thousands of digits.
+#: Most digits of a pool's id; Python refuses to read thousands of digits.
 _MOST_DIGITS = 19
 
 

@@ -38,7 +38,7 @@ class PlanCommands:
                              f"{name}: planning")
 
     def _refuse_too_many(self, name: str) -> None:
-        """A plan in the making counts as kept, as it will be."""
+        """Raises CommandError where too many plans are kept; plans in the making count as kept."""
         in_progress = [plan for plan in self._parts.plan_service.plans_in_progress() if plan]
         if name in in_progress:
             raise CommandError(errno.EAGAIN, self._progress(name))

@@ -8,7 +8,7 @@ from ..report.command_answer import CommandError
 
 PREFIX = "pool/"
 
-#: Of an id that stands for a pool; Python refuses to read thousands of digits.
+#: Most digits of an id that stands for a pool; Python refuses to read thousands of digits.
 _MAX_DIGITS = 19
 
 

@@ -23,10 +23,10 @@ from .plan_validity import (
     unplanned_change, utilization_drift)
 from .status import RoundOutcome
 
-#: A topology must have stood for so long before it is planned for: OSDs go out and in again.
+#: Seconds for which a topology has to stay the same before it is planned for: OSDs flap.
 SETTLE_SECONDS = 60.0
-#: Data that grows and shrinks ends a plan or an idle state no more often than this. A plan that
-#: nobody could take up for so long is void.
+#: Least seconds between two plans or idle states that end because data has grown or shrunk; a
+#: finished plan that could not be taken up for this long is void.
 PACE_SECONDS = 600.0
 _FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS = 60.0, 3600.0
 
@@ -67,7 +67,7 @@ class _PlanContext(NamedTuple):
 
 
 class _IdleState(NamedTuple):
-    """Nothing is to be done while the cluster and the options stay as they are."""
+    """The finding that nothing is to be done while the cluster and the options stay as they are."""
 
     options: PlanOptions
     min_gain: float
@@ -77,10 +77,10 @@ class _IdleState(NamedTuple):
 
 
 class AutoPlanner:
-    """Decides; the balancer carries out. Used by the serve thread, but for `reset`, which commands
-    call, and for a plan that is ready, which the job thread brings.
+    """Decides when to plan, to be idle, or to give up an execution; the balancer carries that out.
 
-    What was found out or asked for before the last `reset` is void: it is of an older generation.
+    The serve thread uses it. Commands call `reset`, and the job thread hands over the finished
+    plan. `reset` begins a new generation: requests and results of an older one are void.
     """
 
     def __init__(self, plan_service: PlanService, clock: Callable[[], float],
@@ -126,7 +126,7 @@ class AutoPlanner:
             self._idle = None
 
     def next_step(self, snapshot: Snapshot, settings: Settings, excluded: ExcludedPgs) -> NextStep:
-        """With no execution under way: a plan to take up, idleness, or a plan being made."""
+        """Decides, while no execution is under way: take up a plan, be idle, or make a plan."""
         fingerprint = self._observe(snapshot, frozenset(excluded.pools))
         options = _options(settings, excluded.rejected)
         with self._lock:
@@ -188,8 +188,8 @@ class AutoPlanner:
 
     def idle_after_refusal(self, snapshot: Snapshot, settings: Settings, excluded: ExcludedPgs,
                            reason: str) -> None:
-        """Nothing of a plan could be sent, and the same would be planned again at once: idle for
-        PACE_SECONDS."""
+        """Begins an idle state of PACE_SECONDS after a plan of which nothing could be sent: the
+        next plan would be the same."""
         self._set_idle(_IdleState(
             _options(settings, excluded.rejected), settings.min_gain,
             fingerprint_of(snapshot, frozenset(excluded.pools)),
@@ -198,7 +198,8 @@ class AutoPlanner:
 
     def _observe(self, snapshot: Snapshot,
                  excluded_pools: FrozenSet[int] = frozenset()) -> ClusterFingerprint:
-        """The fingerprint of a newer snapshot; another topology has to settle first."""
+        """Returns the fingerprint of a newer snapshot; begins the settling time where its topology
+        is another one."""
         fingerprint = fingerprint_of(snapshot, excluded_pools)
         if fingerprint.topology != self._topology:
             if self._topology is not None:
@@ -236,7 +237,7 @@ class AutoPlanner:
             return settling
         now, failure = self._clock(), self._plan_service.last_failure("")
         if failure is not None and self._submitted:
-            if self._failing:  # the first time it may have been a moment's trouble
+            if self._failing:  # a first failure may be a passing one
                 self._backoff.failed(now)
             self._failing, self._submitted = True, False
         failed = f"the last plan could not be made ({failure}); trying again"

@@ -32,7 +32,7 @@ from .recovery import Recovery
 from .round_timer import RoundTimer
 from .status import IS_OFF, BalancerStatus, RoundOutcome, StatusPublisher
 
-#: How soon the mgr is asked again that does not know enough yet.
+#: Seconds until a mgr that lacks maps or statistics is read again.
 _NOT_READY_SECONDS = 5.0
 SWITCHED_OFF, STOPPED = "switched off", "stopped by 'ceph equilibrium off'"
 _COME_IN_BETWEEN = RoundOutcome(PLANNING, "a plan to execute has come in between")
@@ -80,7 +80,7 @@ class Balancer:
 
     @property
     def reason(self) -> str:
-        """Why it is in that state, one sentence."""
+        """The reason of that state, one sentence."""
         return self.status.reason
 
     @property
@@ -126,8 +126,8 @@ class Balancer:
         self.require_observation()
 
     def switch_off(self) -> Optional[str]:
-        """Nothing is sent any more once this has returned, and a successor finds nothing to go on
-        with; returns the name of the plan whose execution this ended.
+        """Stops all sending, by this mgr and by a successor, before it returns; returns the name of
+        the plan whose execution this ended, or None.
 
         Waits for the key-value store, which is a commit of the monitors, and for nothing else: an
         `off` that is not on disk could be undone by a failover.
@@ -149,12 +149,12 @@ class Balancer:
         self._wake()
 
     def request_observation(self) -> None:
-        """A command has found the view too old: the loop observes once, whatever its state."""
+        """Makes the loop observe once, in any state, for a command whose view is too old."""
         self.observer.request()
         self._wake()
 
     def _plan_is_ready(self) -> None:
-        """From the job thread: an early round only where the plan can be taken up at once."""
+        """Starts a round where the plan can be taken up at once; the job thread calls it."""
         if self._publisher.current.state == PLANNING:
             self._wake()
 
@@ -204,7 +204,7 @@ class Balancer:
         return self._timer.next_round(settings.sleep_interval, guard.seconds)
 
     def _end_if_switched_off(self, settings: Settings) -> Optional[Execution]:
-        """The execution under way; an automatic one ends here where the option `active` was
+        """Returns the execution under way; ends an automatic one where the option `active` was
         switched off."""
         execution = self.execution
         if execution is not None and not (execution.name or settings.active):
@@ -215,14 +215,14 @@ class Balancer:
         return execution
 
     def _stop_for(self, guard: RoundOutcome, execution: Optional[Execution]) -> None:
-        """Time in which a guard stops everything counts for no stall."""
+        """Records that a guard holds and ends the stall: such time does not count for max_wait."""
         if execution is not None:
             execution.stall.end()
         self._was_guarded, self._waits_for_time = True, guard.seconds is not None
 
     def _is_due(self, summary: ClusterSummary, settings: Settings) -> bool:
-        """True where the whole cluster is to be observed. No command makes that early, and of
-        plans only one that can be taken up."""
+        """True where this round has to observe the whole cluster. A round that was woken early does
+        so only where that was required, or where a finished plan can be taken up."""
         changes, state = self.observer.change_detector, self._publisher.current.state
         if self.observer.view is None or changes.observation_required or self._was_guarded:
             return True

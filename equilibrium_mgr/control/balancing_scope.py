@@ -56,7 +56,7 @@ def cures(bad: Sequence[BadOption]) -> str:
 
 
 def nothing_to_balance(settings: Settings, snapshot: Snapshot) -> Optional[str]:
-    """Why the options leave nothing to be moved, or None."""
+    """Returns why the options leave nothing to be moved, or None."""
     chosen = settings.pool_ids
     if chosen is not None:
         pools = [snapshot.pools[pool_id] for pool_id in sorted(chosen & set(snapshot.pools))]

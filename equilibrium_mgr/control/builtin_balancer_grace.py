@@ -13,7 +13,7 @@ from ..snapshot.model import UpmapItems
 
 
 class BuiltinBalancerGrace:
-    """Nothing is sent before the grace is over."""
+    """The time after the built-in balancer was switched off in which nothing is sent."""
 
     def __init__(self) -> None:
         self._wait = WaitTimer()

@@ -30,7 +30,8 @@ class ClusterGuards:
 
     def check(self, summary: ClusterSummary, settings: Settings,
               automatic: bool) -> Optional[RoundOutcome]:
-        """The first guard that holds, or None; all but what only a snapshot shows."""
+        """Returns the first guard that holds by a summary, or None. Guards that need a snapshot are
+        left to `check_snapshot`."""
         self._note_builtin(summary.builtin_active)
         return self._time_guard(settings, automatic) or self._cluster_guard(
             cluster_guard(summary, summary.mon_connected, summary.builtin_active),
@@ -38,7 +39,7 @@ class ClusterGuards:
 
     def check_snapshot(self, snapshot: Snapshot, settings: Settings,
                        automatic: bool) -> Optional[RoundOutcome]:
-        """As `check`, by a snapshot that has just been taken."""
+        """Returns the first guard that holds by a snapshot that has just been taken, or None."""
         builtin_active = self._gateway.builtin_balancer_active()
         self._note_builtin(builtin_active)
         return self._time_guard(settings, automatic) or self._cluster_guard(
@@ -46,12 +47,12 @@ class ClusterGuards:
             self.builtin_grace.seconds_left(self._clock()))
 
     def observe_builtin(self) -> None:
-        """For rounds in which nothing is checked: an operator may switch the built-in balancer off
-        by hand, and equilibrium on a moment later."""
+        """Records whether the built-in balancer is on, in rounds that check no guard: an operator
+        may switch it off by hand, and equilibrium on a moment later."""
         self._note_builtin(self._gateway.builtin_balancer_active())
 
     def begin_builtin_grace(self) -> None:
-        """The built-in balancer has been switched off: it may send one more batch."""
+        """Begins the grace: a balancer that was just switched off may send one more batch."""
         self.builtin_grace.begin(self._clock(), self._gateway.builtin_balancer_sleep())
 
     def observe_items(self, items: Mapping[str, UpmapItems]) -> None:
@@ -59,14 +60,13 @@ class ClusterGuards:
         self.builtin_grace.observe(items, self._clock(), self._gateway.builtin_balancer_sleep())
 
     def _note_builtin(self, is_active: bool) -> None:
-        """The grace begins when the built-in balancer is first seen off, whoever switched it
-        off."""
+        """Begins the grace where the built-in balancer is seen off for the first time."""
         if not is_active and self._gateway.pop_builtin_was_active() and not (
                 self.builtin_grace.peek_seconds_left(self._clock())):
             self.begin_builtin_grace()
 
     def _time_guard(self, settings: Settings, automatic: bool) -> Optional[RoundOutcome]:
-        """The time window, and `start_delay`."""
+        """Returns the guard that the time window or `start_delay` sets, or None."""
         if automatic:
             closed = self._closed(settings)
             if closed is not None:

@@ -19,10 +19,10 @@ from .episode import Episode, begin, episode_from_dict
 from .history import History
 
 
-#: That a plan is being executed is stored anew this often, with the time.
+#: Seconds after which a running execution is stored again, with the time.
 _STORED_SECONDS = 3600.0
-#: An execution stored so long ago is void: nobody who enables the module weeks later expects it to
-#: go on by itself.
+#: Seconds after which a stored execution is void: a module that is enabled weeks later must not go
+#: on with it by itself.
 _VOID_SECONDS = 86400.0
 
 
@@ -36,8 +36,8 @@ class RecoveredState(NamedTuple):
 
 
 class Journal:
-    """Used by the serve thread, whose rounds end with `write`, and by `off` and `execute`, which
-    have stored what a successor reads before they answer: every call takes one lock."""
+    """State for a successor. The serve thread ends each round with `write`; `off` and `execute`
+    store before they answer. Every call takes one lock."""
 
     def __init__(self, kv: KeyValueStore, log: logging.Logger) -> None:
         self._store = BufferedKvStore(kv, log)
@@ -78,7 +78,7 @@ class Journal:
 
     def begin_plan(self, plan: str, why: str, now: float, usage: Optional[Usage],
                 is_wanted: Callable[[], bool] = lambda: True) -> None:
-        """A plan begins, if `is_wanted` still; automatic ones share one episode."""
+        """Records that a plan begins, if `is_wanted` still; automatic plans share one episode."""
         with self._lock:
             if not is_wanted():
                 return
@@ -88,7 +88,7 @@ class Journal:
             self.episode = episode.with_plan()
 
     def end(self, outcome: str, now: float, usage: Optional[Usage]) -> None:
-        """The episode becomes an entry of the history."""
+        """Ends the episode and adds it to the history."""
         with self._lock:
             if self.episode is not None:
                 self.history.add(self.episode.entry(outcome, now, usage))
@@ -97,14 +97,14 @@ class Journal:
                 self.episode = None
 
     def stop(self, outcome: str, now: float, usage: Optional[Usage]) -> None:
-        """`off`: a successor has nothing to go on with, and that is stored on return."""
+        """Ends the episode and deletes the execution, for `off`; on return both are stored."""
         with self._lock:
             self.end(outcome, now, usage)
             self._store.put(EXECUTION, None)
             self._store.flush()
 
     def store_execution(self, plan: Callable[[], Optional[str]], now: float) -> None:
-        """`execute`: a successor goes on with it, and that is stored on return."""
+        """Records for `execute` what a successor continues; on return it is stored."""
         with self._lock:
             self.record_execution(plan, now)
             self._store.flush()
@@ -112,15 +112,15 @@ class Journal:
     # -- state of the loop ---------------------------------------------------------------------
 
     def record_execution(self, plan: Callable[[], Optional[str]], now: float) -> None:
-        """The named plan that a successor is to go on with; None for none. `plan` is called under
-        the lock: what was read before `off` must not be stored after it."""
+        """Records the name of the plan that a successor continues, or None. `plan` is called under
+        the lock: a name that was read before `off` must not be stored after it."""
         with self._lock:
             name = plan()
             self._store.put(EXECUTION, None if name is None else {
                 "plan": name, "at": int(now - now % _STORED_SECONDS)})
 
     def store_sending(self, batch: Sequence[PgChange], cooldown: Cooldown, now: float) -> None:
-        """Before a batch is sent: a successor must know what may be in flight unseen."""
+        """Stores the PGs of a batch before it is sent: its moves may not show to a successor."""
         pgids: List[str] = [change.pgid for change in batch]
         with self._lock:
             self._sent_for = self.episode
@@ -129,7 +129,8 @@ class Journal:
             self._store.flush()
 
     def record_sent(self, moves: int, bytes_moved: int) -> None:
-        """After a batch: what of it was kept. A command may have ended its episode meanwhile."""
+        """Counts the shard moves and bytes of a batch that the monitor kept; a command may have
+        ended the episode meanwhile."""
         with self._lock:
             if self.episode is not None:
                 self.episode = self.episode.with_moves(moves, bytes_moved) if moves else (
@@ -140,7 +141,7 @@ class Journal:
             self._sent_for = None
 
     def record_rejected(self, items: Items) -> None:
-        """PGs whose upmap items the monitor did not keep."""
+        """Records the PGs whose upmap items the monitor did not keep."""
         with self._lock:
             if items != self._rejected:
                 self._rejected = items

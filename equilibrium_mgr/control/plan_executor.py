@@ -55,7 +55,7 @@ class PlanExecutor:
             self._recorded = execution
 
     def set_recorded(self, execution: Execution) -> None:
-        """The last mgr has counted the execution in the episode that lasts."""
+        """Records that the present episode counts this execution: the last mgr has done so."""
         self._recorded = execution
 
     def advance(self, execution: Execution, snapshot: Snapshot,
@@ -107,7 +107,7 @@ class PlanExecutor:
 
     def _break_deadlock(self, execution: Execution, snapshot: Snapshot,
                         decision: Decision) -> None:
-        """Nothing is in flight and all remaining changes wait for full targets: drops them."""
+        """Drops the remaining changes where nothing is in flight and all wait for full targets."""
         if len(decision.full) == len(decision.later) and not self._dispatcher.pending.entries:
             if not snapshot.misplaced_copies and not snapshot.in_flight():
                 execution.apply(ExecutionUpdate(dropped=[
@@ -141,7 +141,7 @@ class PlanExecutor:
 
     def _wait_before_sending(self, execution: Execution,
                              decision: Decision) -> Optional[RoundOutcome]:
-        """Why no batch is sent now although one is ready, or None."""
+        """Returns the state in which a batch that is ready has to wait, or None where it may go."""
         left = self._dispatcher.backoff.seconds_left(self._clock())
         if left > 0.0:
             at = format_time(self._clock() + left)
@@ -157,8 +157,8 @@ class PlanExecutor:
 
     @contextmanager
     def _permit(self, execution: Execution, settings: Settings) -> Iterator[bool]:
-        """True where neither `off` nor another option has come from another thread since the round
-        began; `off` has to wait until this is left."""
+        """Context that yields True where neither `off` nor another option has come since the round
+        began; `off` waits until the context is left."""
         with self._slot.permit_sending(execution) as is_current:
             now = self._settings()
             yield is_current and (bool(execution.name) or now.active) and (

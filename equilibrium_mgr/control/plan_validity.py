@@ -40,7 +40,7 @@ class ClusterFingerprint(NamedTuple):
 
     @property
     def topology(self) -> Tuple[Any, ...]:
-        """Equal as long as the same placements are legal."""
+        """A value that is equal as long as the same placements are legal."""
         return self.crush, self.osds, self.pools
 
 

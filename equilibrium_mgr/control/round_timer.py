@@ -1,11 +1,11 @@
-"""When the next round and the next batch are due, whoever wakes the loop in between."""
+"""Times of the next round and the next batch, whoever wakes the loop in between."""
 from __future__ import annotations
 
 from typing import Callable, Optional
 
 from ..runtime.wait_timer import WaitTimer
 
-#: A round that the timer of the loop has woken may be early by so much on another clock.
+#: Seconds by which a round that the loop's timer has woken may be early on another clock.
 _TOLERANCE_SECONDS = 1.0
 _SHORTEST_SECONDS = 1.0
 
@@ -47,11 +47,11 @@ class RoundTimer:
         return left > _TOLERANCE_SECONDS
 
     def batch_sent(self, sleep_interval: float) -> None:
-        """A batch has just been sent: the next one has to wait."""
+        """Begins the wait until the next batch may be sent."""
         self._batch.begin(self._clock(), sleep_interval)
 
     def allow_batch(self) -> None:
-        """The first batch of a plan that a command wants carried out may go at once."""
+        """Ends the wait for a batch, for the first one of a plan that a command starts."""
         self._batch.end()
 
     def batch_seconds(self) -> float:

@@ -1,4 +1,4 @@
-"""When automatic balancing may send: hours and weekdays in the local time of the mgr.
+"""The time window of automatic balancing: hours and weekdays in the local time of the mgr.
 
 A window that crosses midnight belongs to the day on which it begins: with 2200 to 0600 and the
 weekdays Monday to Friday it is open on Saturday until six and closed on Monday before ten at night.
@@ -40,7 +40,8 @@ def is_open(window: Window, now: float) -> bool:
 
 
 def next_opening(window: Window, now: float) -> Optional[float]:
-    """When a window that is closed opens, in seconds since the epoch; None if never."""
+    """Returns the time at which a closed window opens, in seconds since the epoch; None if
+    never."""
     today = time.localtime(now)
     begin = window.begin_minute % DAY_MINUTES
     for day in range(9):
@@ -52,7 +53,8 @@ def next_opening(window: Window, now: float) -> Optional[float]:
 
 
 def _moment(today: time.struct_time, days: int, minute: int) -> float:
-    """A minute of a local day. What summer time skips becomes the first minute after it."""
+    """Seconds since the epoch of a minute of a local day, `days` after today. A minute that summer
+    time skips becomes the first one after it."""
     fields: List[int] = [today.tm_year, today.tm_mon, today.tm_mday + days, minute // 60,
                          minute % 60, 0, 0, 0, -1]
     return time.mktime((fields[0], fields[1], fields[2], fields[3], fields[4], fields[5],

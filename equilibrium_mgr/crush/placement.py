@@ -11,7 +11,7 @@ from .hierarchy import OSD_TYPE, CrushHierarchy
 from .rule import TakeBlock, parse_rule
 from .upmap_check import UpmapCheck
 
-#: What Ceph puts into an up set where a shard has no OSD (CRUSH_ITEM_NONE).
+#: Stands in an up set for a shard without an OSD (CRUSH_ITEM_NONE).
 NO_OSD = 0x7FFFFFFF
 
 
@@ -141,7 +141,8 @@ class PlacementRule:
 
 
 def _group_violation(domain: FailureDomain, members: Sequence[int]) -> Optional[str]:
-    """Neighboring positions must share a bucket, different groups must not (indep)."""
+    """Returns why members break the rule of indep, or None: positions of one group share a bucket,
+    different groups do not."""
     size = domain.shards_per_bucket
     seen: Dict[int, int] = {}
     for index, osd in enumerate(members):
@@ -156,7 +157,8 @@ def _group_violation(domain: FailureDomain, members: Sequence[int]) -> Optional[
 
 def _count_violation(domain: FailureDomain, parent: Optional[FailureDomain],
                      members: Sequence[int]) -> Optional[str]:
-    """Under each bucket of the step before, buckets are filled one after the other (firstn)."""
+    """Returns why members break the rule of firstn, or None: under each bucket of the step before,
+    buckets are filled one after the other."""
     groups: Dict[int, Dict[int, int]] = {}
     for osd in members:
         above = parent.bucket_of[osd] if parent is not None else 0

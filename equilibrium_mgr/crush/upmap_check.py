@@ -54,7 +54,8 @@ class UpmapCheck:
         return None
 
     def _bucket_rejection(self, step: Mapping[str, Any], up: Sequence[int]) -> Optional[str]:
-        """Why a choose step's buckets are too many, or hold too many shards."""
+        """Returns why the shards break the limits of a choose step, or None: they are in too many
+        buckets, or two of them in one bucket of a chooseleaf step."""
         type_name = step["type"]
         if type_name == OSD_TYPE:
             return None

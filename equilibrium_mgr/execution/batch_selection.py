@@ -29,7 +29,7 @@ class Decision(NamedTuple):
 
     send: List[PgChange]
     done: List[PgChange]                  # already where they were wanted
-    dropped: List[DroppedChange]          # senseless or illegal now
+    dropped: List[DroppedChange]          # void or illegal now
     later: List[PgChange]                 # wanted still, in plan order
     waiting: List[WaitingChange]          # the same with reasons, in the order of the checks
     above_limit: Optional[str] = None     # the PG that goes although it alone is above the limit
@@ -37,7 +37,7 @@ class Decision(NamedTuple):
 
     @property
     def waiting_for(self) -> Optional[str]:
-        """Why the first change that waits was not sent, or None where none waits."""
+        """The reason for which the first waiting change was not sent; None where none waits."""
         return self.waiting[0][1].reason if self.waiting else None
 
     @property
@@ -89,7 +89,7 @@ class _Selection:
         self._waiting: List[WaitingChange] = []
 
     def add(self, change: PgChange, relieves: Optional[int]) -> None:
-        """`relieves`: the OSD above nearfull that the change relieves urgently."""
+        """Sorts a change. `relieves`: the OSD above nearfull that the change relieves urgently."""
         pg = self._snapshot.pgs.get(change.pgid)
         if pg is None:
             self._dropped.append(DroppedChange(change, "its pool or PG is gone"))
@@ -113,7 +113,7 @@ class _Selection:
         self._reserve(candidate, deferral)
 
     def _reserve(self, candidate: Candidate, deferral: Deferral) -> None:
-        """Urgent relief that a limit defers keeps its OSDs and its budget from other changes."""
+        """Reserves OSDs and misplaced budget for urgent relief that a limit defers."""
         if (candidate.relieves is not None and deferral.kind.is_throttle
                 and deferral.kind is not DeferralKind.FULL_TARGET
                 and candidate.change.pgid not in self._state.limits.cooling):
@@ -121,7 +121,7 @@ class _Selection:
                                      candidate.copies)
 
     def decision(self, wanted: Sequence[PgChange]) -> Decision:
-        """Of all changes so far; `wanted` gives the plan's order."""
+        """The decision on all changes added so far; `wanted` gives the order of the plan."""
         place = {change.pgid: number for number, change in enumerate(wanted)}
         later = sorted((change for change, _ in self._waiting), key=lambda c: place[c.pgid])
         return Decision(self._send, self._done, self._dropped, later, self._waiting,
@@ -135,7 +135,7 @@ def _is_done(snapshot: Snapshot, pg: Pg, change: PgChange) -> bool:
 
 
 def _void(snapshot: Snapshot, pg: Pg, change: PgChange) -> Optional[str]:
-    """Why the change no longer makes sense, or None."""
+    """Returns why the change no longer makes sense, or None."""
     pool = snapshot.pools[pg.pool]
     if pg.immovable is None and pg.raw != change.raw:
         return "CRUSH maps the PG differently now"

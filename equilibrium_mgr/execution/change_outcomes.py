@@ -23,7 +23,7 @@ class DeferralKind(Enum):
 
 
 class Deferral(NamedTuple):
-    """Why a change has to wait. `reason` is the sentence for people."""
+    """The reason for which a change has to wait. `reason` is the sentence for people."""
 
     code: str                      # stable, for programs
     kind: DeferralKind

@@ -1,4 +1,4 @@
-"""PGs that were moved a short while ago and stay where they are, so that nothing moves back."""
+"""PGs that were moved recently and stay where they are, so that nothing moves back."""
 from __future__ import annotations
 
 from typing import Any, Dict, FrozenSet, Iterable, Mapping, NamedTuple

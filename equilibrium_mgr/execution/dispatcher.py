@@ -66,7 +66,7 @@ class UpmapDispatcher:
             self.cooldown.start([pgid], sent_at)
 
     def observe(self, snapshot: Snapshot) -> None:
-        """Takes in a newer map: what has arrived, and which rejections are over."""
+        """Brings pending moves, rejections and predictions up to date with a newer snapshot."""
         if self._recovered is not None:
             self.pending.restore_sending(self._recovered, snapshot, self._clock())
             self.pending.restore_log_recovery(snapshot)
@@ -146,7 +146,7 @@ class UpmapDispatcher:
             transient_pools=tuple(pool for pool, block in blocked.items() if block.transient))
 
     def accept(self, execution: Execution, decision: Decision) -> None:
-        """Takes what a decision found done or void out of the execution."""
+        """Removes the changes that a decision found done or void from the execution."""
         # done after all, though no answer came
         self.cooldown.start([change.pgid for change in decision.done
                              if change.pgid in execution.unanswered], self._clock())
@@ -163,8 +163,8 @@ class UpmapDispatcher:
 
     def drop_stalled(self, execution: Execution, decision: Decision, snapshot: Snapshot,
                      settings: Settings) -> None:
-        """Drops what is left of a plan of which nothing could go for `max_wait`; an automatic plan
-        leaves those PGs alone for as long."""
+        """Drops the rest of a plan of which nothing could be sent for `max_wait` seconds; automatic
+        plans leave these PGs alone for as long."""
         now = self._clock()
         if decision.has(DeferralKind.COOLDOWN):   # ends by itself, and may be above max_wait
             execution.stall.end()
@@ -179,9 +179,9 @@ class UpmapDispatcher:
         self.given_up.start([change.pgid for change, _ in decision.waiting], now)
 
     def has_stalled(self, execution: Execution, snapshot: Snapshot, settings: Settings) -> bool:
-        """True where nothing has arrived for `max_wait` of a plan that has sent all it wants. A PG
-        may stand in backfill_toofull or miss an object for ever, and keep other plans from being
-        made."""
+        """True where a plan has been sent whole and nothing of it has arrived for `max_wait`
+        seconds. A PG may stay in backfill_toofull or lack an object for ever, and no other plan
+        would be made."""
         # by bytes: of what moves by log recovery Ceph counts nothing as misplaced
         seconds = execution.stall.seconds(self._clock(), self.pending.bytes_to_come(snapshot), True,
                                           settings.sleep_interval)
@@ -231,9 +231,11 @@ class UpmapDispatcher:
         return SentBatch(snapshot, update.sent_moves, update.sent_bytes)
 
     def _is_out_of_date(self, batch: Sequence[PgChange], before: Snapshot) -> bool:
-        """True where an operator has set a flag, or changed CRUSH or a target's weight, since
-        `before`. To read that takes seconds in a large cluster; to ask takes milliseconds, and only
-        for another epoch."""
+        """True where a flag, CRUSH or a target's weight has changed since `before`.
+
+        Reads a summary (milliseconds), and only for another epoch: a snapshot of a large cluster
+        takes seconds.
+        """
         if self._gateway.epoch() == before.epoch:
             return False
         now = self._gateway.summary(with_map_settings=True)

@@ -118,8 +118,8 @@ class Execution:
         self.stall = Stall()      # used by the serve thread alone, as is `moved`
 
     def apply(self, update: ExecutionUpdate) -> None:
-        """Takes in what became of changes. Takes all of a round at once: one pass over a plan of
-        66,000 changes is cheap, one pass a change is not."""
+        """Applies the outcomes of changes, all of a round at once: one pass over a plan of 66,000
+        changes is cheap, one pass per change is not."""
         dropped = [*update.dropped, *self._unanswered_too_often(update.unanswered)]
         gone = frozenset(change.pgid for change in chain(
             update.sent, update.done, (given_up.change for given_up in dropped)))

@@ -32,7 +32,7 @@ class ExecutionSlot:
         return self._stops
 
     def start_named(self, name: str, changes: Sequence[PgChange]) -> bool:
-        """A command starts a named plan; False while another named plan is being executed."""
+        """Starts a named plan for a command; False while another named plan is being executed."""
         with self._lock:
             if self.execution is not None and self.execution.name:
                 return False
@@ -40,7 +40,7 @@ class ExecutionSlot:
         return True
 
     def start(self, execution: Execution, stops: int) -> bool:
-        """The loop starts an execution; False where there is one, or a command has stopped
+        """Starts an execution for the loop; False where there is one, or a command has stopped
         everything since `stops` was read."""
         with self._lock:
             if self.execution is not None or self._stops != stops:
@@ -49,7 +49,7 @@ class ExecutionSlot:
             return True
 
     def end(self, execution: Execution, outcome: str) -> bool:
-        """The loop ends the execution; False where a command was faster."""
+        """Ends the execution for the loop; False where a command has ended or replaced it."""
         with self._lock:
             if self.execution is not execution:
                 return False
@@ -58,7 +58,7 @@ class ExecutionSlot:
         return True
 
     def stop(self, outcome: str) -> Optional[Execution]:
-        """A command ends the execution, if there is one, and gets it. Waits while a batch is being
+        """Ends the execution for a command and returns it, or None. Waits while a batch is being
         handed over, which takes milliseconds."""
         with self._lock:
             self._stops += 1
@@ -69,8 +69,8 @@ class ExecutionSlot:
 
     @contextmanager
     def permit_sending(self, execution: Execution) -> Iterator[bool]:
-        """A context in which to hand a batch over: no command can end the execution meanwhile.
-        False where it has been ended already."""
+        """Context in which no command can end the execution, for handing a batch over. Yields False
+        where it has been ended or replaced already."""
         with self._lock:
             yield self.execution is execution
 

@@ -17,7 +17,7 @@ CURE_BUILTIN = "ceph balancer off"
 
 
 def upmap_refused(min_compat_client: str) -> Optional[str]:
-    """Why the monitor would refuse every upmap, with the command that cures it, or None."""
+    """Returns why the monitor would refuse every upmap, with the command that helps, or None."""
     if min_compat_client not in _BEFORE_LUMINOUS:
         return None
     return (f"require_min_compat_client is '{min_compat_client or 'unset'}' and upmap needs"
@@ -56,7 +56,7 @@ def cluster_guard(osd_map: MapGuards, have_mon_connection: bool,
 
 
 class PoolBlock(NamedTuple):
-    """Why none of a pool's PGs may be moved now."""
+    """The reason for which none of a pool's PGs may be moved now."""
 
     reason: str
     inactive: bool   # PGs are inactive, not only degraded
@@ -65,7 +65,7 @@ class PoolBlock(NamedTuple):
 
 def blocked_pools(snapshot: Snapshot,
                   transient: FrozenSet[int] = frozenset()) -> Dict[int, PoolBlock]:
-    """Pool id → the trouble of the pool itself, or else of a pool that shares OSDs with it.
+    """Pool id → why it is blocked: by its own PGs, or by those of a pool that shares OSDs.
 
     `transient`: pools that have had inactive PGs for a moment only, as while they peer.
     """
@@ -124,7 +124,11 @@ def pg_num_changes(snapshot: Snapshot) -> bool:
 
 def _block_of(pool_id: int, own: Dict[int, PoolBlock],
               osds: Dict[int, FrozenSet[int]]) -> List[PoolBlock]:
-    """At most one: the pool's own, or the worst and first of the pools that share its OSDs."""
+    """Returns the pool's block in a list, or an empty list.
+
+    The reason is the pool's own, else that of the worst block among the pools that share its OSDs;
+    `inactive` and `transient` are those of the worst.
+    """
     if pool_id in own and own[pool_id].inactive and not own[pool_id].transient:
         return [own[pool_id]]
     shared = [block for other, block in own.items()

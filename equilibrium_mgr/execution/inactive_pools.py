@@ -1,4 +1,4 @@
-"""Tells pools whose PGs are inactive for a moment, as while they peer, from pools in trouble."""
+"""Distinguishes pools whose PGs are inactive for a moment, as while they peer, from others."""
 from __future__ import annotations
 
 from typing import Dict, FrozenSet, Optional
@@ -7,9 +7,9 @@ from ..snapshot.model import Snapshot
 
 #: PGs that have been inactive for less than this may just be peering.
 TRANSIENT_SECONDS = 30.0
-#: After this long such a pool is observed again.
+#: Seconds after which such a pool is observed again.
 TRANSIENT_RECHECK_SECONDS = 10.0
-#: Between two snapshots as far apart as this anything may have happened.
+#: Snapshots further apart than this (seconds) do not show that a pool was inactive in between.
 _APART_SECONDS = 180.0
 
 

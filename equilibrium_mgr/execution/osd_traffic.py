@@ -82,7 +82,8 @@ def in_flight(snapshot: Snapshot, pending: Mapping[str, PendingMove]) -> InFligh
 
 def osd_traffic(snapshot: Snapshot, pending: Mapping[str, PendingMove],
                 arrivals: Sequence[Arrival] = ()) -> OsdTraffic:
-    """The same by OSD, with what has just arrived."""
+    """OSD → what is in flight to and from it, by the snapshot and by pending moves that it does not
+    show, and what has just arrived."""
     found = OsdTraffic()
     for pg in snapshot.in_flight().values():
         gains, losses = snapshot.transfers(pg)

@@ -10,11 +10,12 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 from ..plan.model import PgChange
 from ..snapshot.model import Snapshot, shard_changes
 
-#: A PG that looks settled but never reported at a newer epoch is believed after this long.
+#: Seconds after which a PG that looks settled counts as arrived although it has not reported at a
+#: newer epoch.
 _BELIEVE_AFTER_SECONDS = 600.0
-#: After this long a PG has peered, and Ceph shows what is misplaced.
+#: Seconds after which a PG has peered, and Ceph shows what is misplaced.
 _RESTORE_SECONDS = 120.0
-#: After this long an OSD has reported what has come to it.
+#: Seconds after which an OSD has reported what has come to it.
 _REPORTED_SECONDS = 60.0
 #: In one of these states a PG's report says nothing of what is misplaced.
 _UNTOLD_STATES = ("peering", "unknown", "stale", "creating")
@@ -43,7 +44,7 @@ class Arrival(NamedTuple):
 
 
 class PendingMoves:
-    """PGs that we have moved and that have not arrived, or only just."""
+    """Our moves by pgid until they are seen to arrive, and the arrivals of the last minute."""
 
     def __init__(self) -> None:
         self.entries: Dict[str, PendingMove] = {}
@@ -91,7 +92,7 @@ class PendingMoves:
                     snapshot.epoch, snapshot.taken_at, gains, losses)
 
     def confirm(self, batch: Sequence[PgChange], epoch: int) -> None:
-        """The map of this epoch shows the batch: older reports do not know of it."""
+        """Records that the osdmap of this epoch has the batch: older reports do not count it."""
         for change in batch:
             self.entries[change.pgid] = self.entries[change.pgid]._replace(epoch=epoch)
 
@@ -100,7 +101,7 @@ class PendingMoves:
         self.entries.pop(change.pgid, None)
 
     def reduce(self, change: PgChange, shards: int) -> None:
-        """Leaves only so many of a change's shards."""
+        """Reduces the entry of a change to `shards` shards; removes it where that is 0."""
         entry = self.entries.pop(change.pgid)
         if shards:
             self.entries[change.pgid] = entry._replace(

@@ -47,17 +47,17 @@ def with_rejected(items: Items, rejected: Iterable[DroppedChange], mark: int,
 
 
 def still_rejected(items: Items, mark: int, pgids: Container[str]) -> Items:
-    """Those that hold for this map, of PGs that still exist."""
+    """Returns the rejections that hold for this map, of PGs that still exist."""
     return {pgid: item for pgid, item in items.items() if item.mark == mark and pgid in pgids}
 
 
 def recent(items: Items, now: float) -> Items:
-    """Those that are reported to an operator."""
+    """Returns the rejections that are reported to an operator."""
     return {pgid: item for pgid, item in items.items() if now - item.at < RECENT_SECONDS}
 
 
 def to_dict(items: Items) -> Dict[str, Any]:
-    """For the key-value store: the newest items that fit, by reason and mark."""
+    """Returns the newest items that fit into a stored value, by reason and mark."""
     groups: Dict[Rejection, List[str]] = {}
     size = 0
     for pgid, item in reversed(list(items.items())):

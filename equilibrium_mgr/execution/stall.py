@@ -21,8 +21,8 @@ class Stall:
         self._last = None
 
     def seconds(self, now: float, to_come: int, throttled: bool, sleep_interval: float) -> float:
-        """Takes in an observation at which nothing could be sent; returns for how long that has
-        been so.
+        """Records an observation at which nothing could be sent; returns the seconds for which that
+        has been so.
 
         Where arrivals free what the plan waits for (`throttled`), the stall begins anew as
         `to_come` falls, which is object copies or bytes. Rounds are `sleep_interval` seconds apart.

@@ -1,8 +1,8 @@
 """Every reason for which a wanted change has to wait, as one list of checks.
 
 Each check takes the state of the round and a candidate, and returns a Deferral or None. The first
-Deferral counts, so the order of CHECKS is the order in which reasons are named: first what has to
-end by itself, then what is reserved for urgent changes, then the limits.
+Deferral counts, so the order of CHECKS is the order in which reasons are named: first conditions of
+the pool, the PG and its OSDs, then reservations for urgent changes, then the limits.
 """
 from __future__ import annotations
 
@@ -95,8 +95,8 @@ def pg_is_cooling(state: ThrottleState, candidate: Candidate) -> Optional[Deferr
 
 
 def is_reserved_for_relief(state: ThrottleState, candidate: Candidate) -> Optional[Deferral]:
-    """Relief of an OSD above nearfull_ratio that waits comes first: what only evens out takes
-    neither a place at its OSDs nor the misplaced budget that it is short of."""
+    """A change that only evens out, while relief of an OSD above nearfull_ratio waits: it must not
+    take a slot at the OSDs of that relief, nor the misplaced budget that the relief needs."""
     reserved = state.reserved
     if candidate.relieves is not None or reserved.first is None:
         return None
@@ -158,7 +158,7 @@ def misplaced_budget_is_used_up(state: ThrottleState, candidate: Candidate) -> O
 
 def backfills_of_osd_are_used_up(state: ThrottleState,
                                  candidate: Candidate) -> Optional[Deferral]:
-    """max_backfills_per_osd: shards that come to an OSD, and as many that leave it."""
+    """max_backfills_per_osd: shards in flight to an OSD; as many may be in flight from it."""
     most = state.limits.max_backfills
     for direction, osds in (("coming", candidate.gains), ("leaving", candidate.losses)):
         for osd in osds if most else ():
@@ -185,8 +185,8 @@ def traffic_of_osd_is_used_up(state: ThrottleState, candidate: Candidate) -> Opt
 
 
 def target_would_be_fullest(state: ThrottleState, candidate: Candidate) -> Optional[Deferral]:
-    """An OSD that gives and takes holds both for a while: it waits where that would make it the
-    fullest of its device class."""
+    """A target that also loses a shard holds both for a while: the change waits where that would
+    make it the fullest of its device class."""
     for osd_id in candidate.gains:
         osd = state.snapshot.osds[osd_id]
         highest = state.max_utilization[osd.device_class] * osd.size_bytes
@@ -201,7 +201,7 @@ def target_would_be_fullest(state: ThrottleState, candidate: Candidate) -> Optio
 
 
 def upmap_items_are_used_up(state: ThrottleState, candidate: Candidate) -> Optional[Deferral]:
-    """max_upmap_items: pairs in the osdmap. Changes that add none go."""
+    """max_upmap_items: pairs of upmap items in the osdmap, for changes that add some."""
     most, added = state.limits.max_upmap_pairs, state.added_pairs(candidate.change)
     if not most or added <= 0 or state.upmap_pairs + added <= most:
         return None
@@ -213,8 +213,8 @@ def upmap_items_are_used_up(state: ThrottleState, candidate: Candidate) -> Optio
 
 
 def target_has_too_many_pgs(state: ThrottleState, candidate: Candidate) -> Optional[Deferral]:
-    """Ceph's mon_max_pg_per_osd; for an OSD that others have taken above it, a share of what
-    osd_max_pg_per_osd_hard_ratio allows, at which OSDs refuse PGs."""
+    """mon_max_pg_per_osd. An OSD that others have taken above it may get up to HARD_SHARE (a ratio)
+    of the PG shards at which OSDs refuse more (osd_max_pg_per_osd_hard_ratio)."""
     limits = state.limits
     for osd in candidate.gains if limits.max_shards else ():
         count, most, option = state.pg_shards(osd), limits.max_shards, "mon_max_pg_per_osd"
@@ -231,7 +231,7 @@ def target_has_too_many_pgs(state: ThrottleState, candidate: Candidate) -> Optio
     return None
 
 
-#: In the order in which they are asked.
+#: In the order in which they run.
 CHECKS: Tuple[Check, ...] = (
     pool_is_blocked, pg_is_immovable, pg_is_in_flight, target_cannot_take, osd_is_silent,
     pg_is_busy, pg_is_cooling, is_reserved_for_relief, target_is_full, moves_of_round_are_used_up,
@@ -240,7 +240,7 @@ CHECKS: Tuple[Check, ...] = (
 
 
 def deferral_of(state: ThrottleState, candidate: Candidate) -> Optional[Deferral]:
-    """Why the change must not go now, or None."""
+    """Returns the first reason for which the change has to wait, or None."""
     for check in CHECKS:
         deferral = check(state, candidate)
         if deferral is not None:

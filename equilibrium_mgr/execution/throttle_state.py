@@ -84,7 +84,7 @@ class ThrottleState:
         return Candidate(change, pg, gains, losses, relieves)
 
     def consume(self, candidate: Candidate) -> None:
-        """The change goes: what it needs is no longer left for others."""
+        """Counts a change that is to be sent against all limits of the round."""
         change, pg = candidate.change, candidate.pg
         if self.osd_above_share(candidate) is not None:
             self.above_share = change.pgid
@@ -104,8 +104,8 @@ class ThrottleState:
         return osd.used_bytes + load.bytes_in + load.landed_bytes + pg.shard_bytes
 
     def osd_above_share(self, candidate: Candidate) -> Optional[int]:
-        """An OSD that the change would take past max_transit_ratio of its size, or None. Of an OSD
-        without statistics nobody knows how much that is."""
+        """Returns an OSD that the change would take past max_transit_ratio of its size, or None.
+        OSDs without statistics are not checked, since their size is unknown."""
         ratio = self.limits.max_transit_ratio
         for into, osds in ((True, candidate.gains), (False, candidate.losses)):
             for osd_id in osds if ratio else ():

@@ -1,7 +1,7 @@
-"""Which of the wanted changes come first: those that relieve OSDs above nearfull.
+"""Puts those wanted changes first that relieve OSDs above nearfull.
 
-The plan comes ordered, the fullest OSDs first and what frees space before what needs it, so among
-all others its order is kept.
+The plan is ordered: the fullest OSDs first, and what frees space before what needs it. Among all
+other changes that order is kept.
 """
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ReliefReservation:
         self.first: Optional[int] = None     # the first OSD whose relief has to wait
 
     def add(self, relieves: int, osds: Sequence[int], copies: int) -> None:
-        """A change that takes a shard off the overfull OSD `relieves` has to wait."""
+        """Reserves for a waiting change that takes a shard off the overfull OSD `relieves`."""
         self.first = relieves if self.first is None else self.first
         for osd in osds:
             self._osds.setdefault(osd, relieves)

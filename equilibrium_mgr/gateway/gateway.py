@@ -1,4 +1,4 @@
-"""What is read from the mgr, what is sent through it, and the built-in balancer."""
+"""Reads from the mgr, sends through it, and switches the built-in balancer."""
 from __future__ import annotations
 
 import json

@@ -28,6 +28,6 @@ class MonitorCommands:
         return reply
 
     def wait(self, replies: Sequence[MonReply], timeout: float) -> List[bool]:
-        """Which of the replies have come, after at most `timeout` seconds in all."""
+        """Returns, for each reply, whether it has come, after at most `timeout` seconds in all."""
         deadline = self._monotonic() + timeout
         return [reply.ev.wait(max(0.0, deadline - self._monotonic())) for reply in replies]

@@ -216,7 +216,8 @@ class OsdMapReader:
 
     def _own_changes(self, up: Mapping[str, Osds], changed: Sequence[str],
                      before: Mapping[str, Osds], flipped: Collection[int]) -> List[PgChange]:
-        """Our upmaps where all of them show. Raises _NeedsDump for an up set changed otherwise."""
+        """Returns the upmaps of ours that were sent, once all of them show in the up sets. Raises
+        _NeedsDump where one does not show, or where an up set has changed for another reason."""
         for pgid in changed:
             change = self._expected.get(pgid)
             if change is None or up[pgid] != change.up_after:
@@ -231,7 +232,7 @@ class OsdMapReader:
         return list(self._expected.values())
 
     def _watch_pgs(self, epoch: int, changed: Sequence[str]) -> None:
-        """Watches PGs whose statistics may be older than the change; a pg_temp follows later."""
+        """Records the epoch at which PGs changed: statistics may be older, a pg_temp may follow."""
         for pgid in changed:
             self._watched[pgid] = epoch
 
@@ -247,7 +248,7 @@ class OsdMapReader:
 
 
 def modified_at(osd_map: Mapping[str, Any]) -> Optional[float]:
-    """When this epoch was made, seconds since the epoch; None where it was not dumped."""
+    """Returns the time of this epoch in seconds since the epoch; None where it was not dumped."""
     try:
         return datetime.strptime(str(osd_map.get("modified", "")),
                                  "%Y-%m-%dT%H:%M:%S.%f%z").timestamp()

@@ -17,12 +17,12 @@ from .mgr_api import MgrApi
 from .monitor_commands import MonitorCommands
 
 _FLAGS, _MIN_COMPAT = "osd stat", "osd get-require-min-compat-client"
-#: A monitor that has not replied by then counts as unable to.
+#: Seconds after which a monitor that has not replied counts as unable to.
 _ANSWER_SECONDS = 5.0
 
 
 class OsdMapSettings(NamedTuple):
-    """What of the osdmap can forbid all movement; read at `epoch` or later."""
+    """The parts of the osdmap that can forbid all movement, read at `epoch` or later."""
 
     epoch: int
     flags: FrozenSet[str]

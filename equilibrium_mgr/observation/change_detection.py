@@ -13,10 +13,10 @@ from .states import BALANCED, BLOCKED, STUCK
 #: seconds lie between two observations in an idle state.
 _STEP = 0.1
 _LONGEST_SECONDS = 600.0
-#: A summary does not show everything (rules of pools, full ratios): with another map a balanced
-#: cluster is observed this often.
+#: Seconds after which a balanced cluster with another map is observed: a summary does not show
+#: everything (rules of pools, full ratios).
 _OTHER_MAP_SECONDS = 3600.0
-#: In an idle state another topology must have stood for so long: OSDs flap.
+#: Seconds for which another topology has to stay the same to end an idle state: OSDs flap.
 _SETTLE_SECONDS = 60.0
 #: An OSD's utilization must differ by this much: more than the measurement noise of a full OSD.
 _DRIFT = 0.02
@@ -46,14 +46,14 @@ class ChangeDetector:
         self.observation_required = False
 
     def begin_observation(self, summary: Optional[ClusterSummary], settings: Settings) -> None:
-        """An observation begins: nothing is waited for any more."""
+        """Records the summary that an observation begins with, and ends all waiting."""
         self.observation_required = False
         self._awaited_misplaced = None
         self._unsettled = None
         self._seen = _Seen(summary, settings) if summary is not None else None
 
     def await_arrivals(self, snapshot: Snapshot, max_misplaced_ratio: float) -> None:
-        """Until _STEP of what is misplaced has arrived, a summary a round is enough."""
+        """Makes a summary a round suffice until _STEP of the misplaced copies has arrived."""
         misplaced = snapshot.misplaced_copies
         if misplaced > 0:
             step = _STEP * min(max_misplaced_ratio * snapshot.object_copies, misplaced)

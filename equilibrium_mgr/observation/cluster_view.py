@@ -51,8 +51,8 @@ def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: 
 
 
 def with_figures_of_now(view: ClusterView, summary: ClusterSummary) -> ClusterView:
-    """The view with what OSDs have reported since, and what is misplaced now; what is in flight,
-    and the usage that it will lead to, stays as observed."""
+    """Returns the view with utilizations and misplaced copies of now; what is in flight, and the
+    usage that it leads to, stay as observed."""
     used: Dict[int, int] = {}
     for osd in view.snapshot.osds.values():
         reported = summary.osds.get(osd.id)

@@ -39,7 +39,7 @@ class ClusterObserver:
         self._is_requested = False
 
     def request(self) -> None:
-        """A command has found the view too old: one observation, unless one runs already."""
+        """Requests one observation for a command whose view is too old, unless one is running."""
         if not self._is_observing:
             self._is_requested = True
 
@@ -94,7 +94,7 @@ class ClusterObserver:
                                        self._pending.unseen_copies(self.view.snapshot))
 
     def await_arrivals(self, snapshot: Snapshot, settings: Settings) -> None:
-        """Until enough of what is misplaced has arrived, rounds need summaries only."""
+        """Makes a summary per round suffice until enough of the misplaced copies have arrived."""
         self.change_detector.await_arrivals(snapshot, self.max_misplaced_ratio(snapshot, settings))
 
     def max_misplaced_ratio(self, snapshot: Snapshot, settings: Settings) -> float:
@@ -118,7 +118,7 @@ class ClusterObserver:
 
     def _bounds(self, snapshot: Snapshot,
                 fixed_pools: FrozenSet[int] = frozenset()) -> Optional[UtilizationBounds]:
-        """Bounds are for people: that they cannot be computed keeps no moves from being made."""
+        """Computes the bounds; None where that fails, which stops no moves: they are only shown."""
         try:
             return self.compute_bounds(snapshot, fixed_pools, checkpoint=self.time_slice())
         except Exception:

@@ -1,4 +1,4 @@
-"""The states that `status` knows."""
+"""The states that `status` shows."""
 from __future__ import annotations
 
 OFF, WAITING, BLOCKED, THROTTLED = "off", "waiting", "blocked", "throttled"

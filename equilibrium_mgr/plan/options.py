@@ -12,7 +12,7 @@ FILL_MARGIN = 0.02
 #: OSDs use max(backfillfull, nearfull) for backfillfull; this is nearfull's default (a ratio).
 _LEAST_BACKFILLFULL = 0.85
 
-#: An OSD that has too many PG shards already may get to this ratio of what OSDs refuse more at.
+#: Ratio of the PG shards at which OSDs refuse more; an OSD above mon_max_pg_per_osd may get to it.
 HARD_SHARE = 0.8
 
 

@@ -40,7 +40,8 @@ def share_limits(snapshot: Snapshot) -> Dict[int, int]:
 
 def share_limits_within(snapshot: Snapshot,
                         utilizations: Mapping[int, float]) -> Dict[int, int]:
-    """The same, and no more than the given utilizations (ratios of sizes) come to."""
+    """Held OSD → the limit of `share_limits`, at most what the given utilizations (ratios of sizes)
+    come to."""
     return {number: min(limit, int(utilizations[number] * snapshot.osds[number].size_bytes))
             for number, limit in share_limits(snapshot).items() if number in utilizations}
 

@@ -82,7 +82,7 @@ class PlanQueue:
 
 
 class Failures:
-    """Why plans could not be made: the newest sentences by name, at most `max_names` of them."""
+    """Reasons for which plans could not be made: the newest by name, at most `max_names`."""
 
     def __init__(self, max_names: int) -> None:
         self._lock = threading.Lock()

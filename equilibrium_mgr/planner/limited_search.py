@@ -1,9 +1,8 @@
 """The best placement that a limited number of moves, or of bytes, can reach.
 
-The beginning of a whole plan is not that: parts of it prepare what comes later. Here the question
-is how many moves it takes to bring all OSDs of a set to a utilization. The lowest utilization that
-the limit allows is found by bisection, for each set by itself. The sets that gain most for their
-moves get them; moves that are left relieve the fullest OSDs.
+The first changes of a whole plan are not that placement: some of them prepare later ones. Instead
+the lowest utilization that the limit allows is found by bisection, for each set of OSDs by itself.
+The sets that gain most for their moves get them; moves that are left relieve the fullest OSDs.
 """
 from __future__ import annotations
 

@@ -223,8 +223,8 @@ class _Sorter:
         return highest
 
     def _below(self, number: int, osd: int) -> float:
-        """The distances of the change's other sources below the OSD, summed up (a ratio): bytes
-        that relieve nothing full yet."""
+        """Sum of the differences between the utilization of the OSD and those of the change's other
+        sources (a ratio): a measure of bytes that relieve no full OSD."""
         utilization = self._utilization(osd)
         return sum(max(0.0, utilization - self._utilization(source))
                    for source, _ in self._changes[number].moves)
@@ -255,7 +255,7 @@ class _Sorter:
     # -- cycles --------------------------------------------------------------------------------
 
     def _due_cycles(self) -> List[ChangeGroup]:
-        """Makes the known cycles that would lift a target too high a little later."""
+        """Makes the known cycles that fit now and soon would exceed the highest utilization."""
         groups: List[ChangeGroup] = []
         for cycle in list(self._cycles):
             left = [number for number in cycle if number in self._waiting]
@@ -286,9 +286,7 @@ class _Sorter:
 
     def _resolve_cycle(self) -> ChangeGroup:
         """Makes changes together that wait for each other, those first that free space for others.
-
-        An empty group: they would pass a limit, and are left out of the plan.
-        """
+        Returns an empty group where they would pass a limit; they are left out of the plan then."""
         together = self._cycle()
         exceeds = self._exceeds_limits(together)
         if not exceeds and self._headroom(together, self._highest) < -_ROUNDING:
@@ -299,8 +297,8 @@ class _Sorter:
         return self._make(together)
 
     def _cycle(self) -> List[int]:
-        """The change whose targets end lowest, and changes that free the space it needs, before
-        it."""
+        """Numbers of a cycle: changes that free space, then the change that needs it, which is the
+        one whose targets end lowest."""
         first = min(self._waiting, key=lambda n: (
             max((self._used[t] + self._changes[n].bytes) / self._size[t]
                 for _, t in self._changes[n].moves), n))

@@ -6,7 +6,7 @@ from typing import Dict, NamedTuple
 
 
 class Counts(NamedTuple):
-    """How often something was done since the mgr became active."""
+    """Numbers of times that something was done since the mgr became active."""
 
     full_readings: int = 0  # readings of the whole cluster
     pg_stats: int = 0       # readings of all statistics of every PG

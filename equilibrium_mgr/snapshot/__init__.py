@@ -1,4 +1,5 @@
-"""What the cluster is: an immutable picture of one osdmap epoch, built from plain dictionaries.
+"""The cluster: an immutable snapshot of one osdmap epoch, built from plain dictionaries, and what
+is remembered from one reading to the next.
 
 May import crush and runtime.
 """

@@ -1,6 +1,7 @@
 """Builds a snapshot from a reading: which PGs may move, how big a shard is, what is in flight.
 
-One odd PG, OSD or rule never spoils the rest: it becomes immovable with a reason that is counted.
+A PG, OSD or rule that is not understood does not stop the rest: it becomes immovable with a reason
+that is counted.
 """
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ _PGS_A_PIECE = 200   # between two checkpoints: about a millisecond
 
 
 class _Cluster(NamedTuple):
-    """What PGs are built from: one reading, as far as it is understood by then."""
+    """The inputs from which PGs are built: a reading, and what was derived from it."""
 
     reading: Reading
     pools: Mapping[int, Pool]
@@ -116,7 +117,7 @@ class SnapshotBuilder:
             self._placements = Rows(CheckedPlacement)
 
     def _pgs(self, cluster: _Cluster) -> Tuple[Rows[Pg], List[Pg]]:
-        """(pgid → PG of all PGs, those of them that no OSD has reported)."""
+        """Returns (pgid → PG of all PGs, the PGs that no OSD has reported)."""
         reading = cluster.reading
         self._tracker.begin(reading)
         with_statistics = frozenset(o.id for o in cluster.osds.values() if o.has_statistics)
@@ -136,11 +137,11 @@ class SnapshotBuilder:
 
     def _built_pgs(self, cluster: _Cluster, inputs: ShardInputs, sizes: SizeModel,
                    silent: FrozenSet[int]) -> Rows[Pg]:
-        """`silent`: OSDs without statistics."""
+        """Builds the PGs. `silent`: OSDs without statistics."""
         reading, pools, osds, items = cluster[:4]
         pinned, unknown = placed_by_others(reading.osd_map), inputs.unknown
         is_out = _is_out_of(osds)
-        # an OSD that is out is to hold nothing, and its statistics are zeros for as long
+        # an OSD that is out is meant to hold nothing, and the mgr shows zeros for it
         awaited = frozenset(osd for osd in silent if not is_out(osd))
         small = smaller_than(osds, reading.min_omap_osd_bytes)
         nearfull = full_ratios(reading.osd_map).nearfull
@@ -210,7 +211,7 @@ class SnapshotBuilder:
 
 
 def build_snapshot(reading: Reading) -> Snapshot:
-    """A single snapshot, where there is no earlier one to learn from."""
+    """Builds one snapshot without the memory of earlier ones."""
     return SnapshotBuilder().build(reading)
 
 

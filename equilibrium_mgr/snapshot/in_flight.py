@@ -1,4 +1,4 @@
-"""Which OSDs hold each PG's shards while they move: the one place that knows what is in flight.
+"""The OSDs that hold each PG's shards while they move: no other file tells what is in flight.
 
 The acting set alone does not tell it. Where a PG's log reaches back to its first object, Ceph fills
 a new OSD by log recovery: that OSD is missing from the acting set, or in it from the beginning, and
@@ -142,8 +142,8 @@ class InFlightTracker:
 
     def _remembered(self, pg: PgContext, unclean: Optional[_UncleanPg],
                     last: Optional[Sequence[int]], stays: bool) -> _UncleanPg:
-        """The record of a PG that moves, or begins to. `last`: its up set at the last reading;
-        `stays`: that is the present one."""
+        """Returns the record of a PG that moves or begins to. `last`: its up set at the last
+        reading; `stays`: True where that is the present one."""
         if unclean is not None:
             return unclean if stays else unclean._replace(
                 up_set_epoch=self._new_epoch, up_set_read_at=self._reading.taken_at,

@@ -80,7 +80,7 @@ class Osd(NamedTuple):
         return self.has_statistics and self.used_bytes + more_bytes >= ratio * self.size_bytes
 
     def unusable_reason(self) -> Optional[str]:
-        """Why no shard may be moved to this OSD; None where one may."""
+        """Returns why no shard may be moved to this OSD; None where one may."""
         if self.destroyed:
             return "destroyed"
         if not self.up:
@@ -140,7 +140,7 @@ class Pg(NamedTuple):
 
 
 class PgStateCounts(NamedTuple):
-    """How many PGs of a pool keep others from being moved."""
+    """Numbers of PGs of a pool that keep others from being moved."""
 
     inactive: int
     degraded: int

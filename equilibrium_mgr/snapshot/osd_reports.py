@@ -1,4 +1,4 @@
-"""Finds OSDs that have stopped reporting their statistics although the monitor calls them up.
+"""Finds OSDs that have stopped reporting their statistics although the monitor shows them as up.
 
 An OSD sends a report every few seconds, each with a higher sequence number (`seq`). The mgr ignores
 reports of an OSD that is out, which therefore does not count as silent.

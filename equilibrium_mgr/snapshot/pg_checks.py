@@ -15,7 +15,7 @@ from .upmap_items import invert_items, items_for, keep_raw_positions
 
 
 class CheckedPlacement(NamedTuple):
-    """What was found of one PG's placement, and the up set and items that it was found from."""
+    """The checked placement of one PG, and the up set and items that it holds for."""
 
     up: Tuple[int, ...]
     items: UpmapItems
@@ -70,7 +70,7 @@ def osd_not_reported(up: Sequence[int], awaited: FrozenSet[int]) -> Optional[str
 
 
 def untrusted_state(state: str) -> Optional[str]:
-    """For a state in which no copy of a PG should be given up."""
+    """Returns a reason for a state in which no copy of a PG should be given up, or None."""
     if "inconsistent" in state or "failed_repair" in state:
         return reasons.INCONSISTENT
     return reasons.STALE if "stale" in state else None
@@ -78,7 +78,7 @@ def untrusted_state(state: str) -> Optional[str]:
 
 def omap_on_small_osd(shard: ShardInput, up: Sequence[int], osds: Mapping[int, Osd],
                       nearfull_ratio: float) -> Optional[str]:
-    """For a PG on a small OSD; None where one of its OSDs is above nearfull."""
+    """Returns a reason for a PG on a small OSD; None where one of its OSDs is above nearfull."""
     if not is_much_omap(shard.omap_bytes, shard.data_bytes) or any(
             osd in osds and osds[osd].exceeds(nearfull_ratio)
             for osd in up):

@@ -25,14 +25,15 @@ NOTHING = PgFigures(0, 0, -1)
 
 
 class _Share(NamedTuple):
-    """How one of the totals is apportioned."""
+    """The rule by which one of the totals is apportioned."""
 
     factor: Optional[float]   # by which a PG's last figure is multiplied; None: not by that
     rest: int                 # for the PGs without a figure
 
 
 class PoolFigures:
-    """`add` every PG that has reported, then `share_out`, then ask for `figures`."""
+    """Apportions the totals of one pool: `add` every PG that has reported, then `share_out`, then
+    read `figures`."""
 
     def __init__(self) -> None:
         self._pgs = self._known = 0

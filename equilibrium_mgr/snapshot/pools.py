@@ -70,7 +70,7 @@ def _data_shards(dump: Mapping[str, Any],
 
 
 def _in_transition(dump: Mapping[str, Any], osd_map: Mapping[str, Any]) -> Optional[str]:
-    """Why nothing of a pool moves for now, or because of what kind of pool it is."""
+    """Returns why no PG of a pool may move (a transition, or the kind of pool), or None."""
     pg_num = dump["pg_num"]
     if any(dump.get(key, pg_num) != pg_num for key in (
             "pg_num_target", "pg_num_pending", "pg_placement_num", "pg_placement_num_target")):
@@ -84,7 +84,7 @@ def _in_transition(dump: Mapping[str, Any], osd_map: Mapping[str, Any]) -> Optio
 
 
 class CopyCounts:
-    """How many PGs of each pool lack copies, and how many Ceph only calls so as they move."""
+    """Counts by pool the PGs that lack copies, and those that Ceph calls so as they move."""
 
     def __init__(self) -> None:
         self._lacking: Counter[int] = Counter()
@@ -98,11 +98,8 @@ class CopyCounts:
             self._only_moving[pool_id] += 1
 
     def corrected_states(self, pg_status: Mapping[str, Any]) -> Dict[int, PgStateCounts]:
-        """Pool id → states as `pg_status` has them, corrected by what was counted.
-
-        PGs that only move are no degraded ones. PGs that lack copies by the osdmap are, before
-        `pg_status` has them.
-        """
+        """Pool id → PG states of `pg_status`, corrected by `add`: PGs that only move are not
+        degraded, and PGs that lack copies by the osdmap are, before `pg_status` shows it."""
         states = _reported_states(pg_status)
         for pool_id in self._lacking.keys() | self._only_moving.keys():
             reported = states.get(pool_id, PgStateCounts(0, 0))

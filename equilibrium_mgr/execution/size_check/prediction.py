@@ -18,20 +18,20 @@ from ...snapshot.model import Osd, Pg, Snapshot
 
 _PGS_PER_CHECKPOINT = 1000   # between two checkpoints: about a millisecond
 
-#: An OSD that has taken nothing for so long has reported and compacted what it took.
+#: Seconds after its last arrival after which an OSD has reported and compacted what it took.
 _SETTLE_SECONDS = 600.0
-#: What an OSD took too much has to show for so long: it reports every few seconds, and the mgr may
-#: have its figures a minute late.
+#: Seconds for which an excess has to show: an OSD reports every few seconds, and the mgr may have
+#: its figures a minute late.
 _CONFIRM_SECONDS = 90.0
-#: A window is begun anew after so long, so that what clients write does not add up in it.
+#: Seconds after which a window begins anew, so that client writes do not add up in it.
 _LONGEST_SECONDS = 6 * 3600.0
 
 #: Growth beyond the prediction is noise below each of these: a ratio of the OSD's size, a ratio of
-#: what was predicted, and what BlueStore's log and caches come and go by.
+#: the predicted growth, and the bytes by which BlueStore's log and caches vary.
 _SIZE_RATIO = 0.005
 _PREDICTED_RATIO = 0.25
 _NOISE_BYTES = 64 << 20
-#: The highest utilization of a class may rise by this ratio without anybody being alarmed.
+#: Rise of the highest utilization of a class (a ratio) that is still tolerated.
 _RISE_RATIO = 0.005
 
 #: A pool that explains less than this ratio of an OSD's excess is not concerned.
@@ -82,7 +82,7 @@ class _Growth(NamedTuple):
     predicted: int
     measured: int
     arrived: Mapping[int, int]   # pool id → objects that have come
-    threshold: float             # bytes of excess that are clearly too many
+    threshold: float             # excess in bytes above which the OSD has mispredicted
     hidden: int = 0   # bytes that may hide excess: still to come, or gone with what has left
 
     @property
@@ -111,7 +111,7 @@ class PredictionCheck:
         return bool(self._suspects)
 
     def expect(self, targets_by_pg: Mapping[str, Sequence[int]], before: Snapshot) -> None:
-        """A batch goes: opens windows for its targets with `before` as their beginning.
+        """Opens windows for the targets of a batch, with `before` as their beginning.
 
         `targets_by_pg`: pgid → OSDs that gain a shard.
         """
@@ -219,9 +219,8 @@ class PredictionCheck:
                        threshold / 2.0 if rises else threshold, hidden)
 
     def _growth_of_others(self, snapshot: Snapshot) -> Dict[int, float]:
-        """OSD of a window → by how much the OSDs of its class grew since that took nothing: the
-        median, a ratio of size. What clients write, and what nobody predicted, shows there as well.
-        """
+        """OSD of a window → median growth of those OSDs of its class that took nothing since the
+        window began (a ratio of size): client writes, and whatever else nobody predicted."""
         quiet: Dict[str, List[Osd]] = {}
         for osd in snapshot.osds.values():
             if osd.has_statistics and osd.id not in self._windows and not (
@@ -241,8 +240,9 @@ class PredictionCheck:
         return found
 
     def _close(self, now: float, pending: Collection[str], snapshot: Snapshot) -> None:
-        """Ends windows that are settled, unjudged: the cluster may not have been observed for
-        hours, and what has grown since is of others. Long windows begin anew when sent to."""
+        """Ends windows that are settled, without judging them: after hours without an observation
+        the growth may be that of others. Windows that have lasted too long end as well; the next
+        batch begins new ones."""
         for osd, window in list(self._windows.items()):
             if osd not in snapshot.osds:
                 del self._windows[osd]

@@ -12,7 +12,7 @@ from .prediction import Findings, Misprediction
 
 #: Pools that are remembered; the oldest go first. A cluster has fewer pools of such a kind.
 _MOST_POOLS = 200
-#: Sizes that were measured are believed for a week.
+#: Seconds for which measured sizes are used.
 _BELIEVED_SECONDS = 7 * 86400.0
 #: No object has taken more bytes than this on a device beyond what was believed.
 _MOST_PER_OBJECT = 1e12
@@ -50,9 +50,9 @@ class SizeCorrections:
             pool: found for pool, found in self.stopped.items() if pool not in pools}
 
     def prune(self, pools: FrozenSet[int], now: float) -> None:
-        """Forgets pools that are gone, whose ids are never used again, and sizes that were measured
-        long ago: a wrong one must not stay for ever, and a right one is found again. Those of
-        stopped pools stay: it is what they shall go on with."""
+        """Forgets deleted pools, whose ids are never used again, and sizes that were measured more
+        than a week ago: a wrong one must not stay for ever, and a right one is measured again.
+        Sizes of stopped pools stay, since the pools go on with them."""
         if self.bytes_per_object and now - self.measured_at > _BELIEVED_SECONDS:
             self.bytes_per_object = {pool: per_object for pool, per_object
                                      in self.bytes_per_object.items() if pool in self.stopped}

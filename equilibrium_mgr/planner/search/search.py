@@ -96,7 +96,7 @@ class Search:
         return not self._stopped
 
     def repair(self, limits: SearchConstraints) -> Repair:
-        """Returns what finds operations within the limits."""
+        """Builds the repair that finds operations within the limits."""
         return Repair(self._costs, self.targets, self.shard_index, self._joint_moves, limits,
                       self._weights.tightening_price)
 
@@ -202,7 +202,7 @@ class Search:
     # -- reduction -----------------------------------------------------------------------------
 
     def _reduce_moves(self, limits: SearchConstraints) -> None:
-        """Reaches the same with fewer moves."""
+        """Reverts moves that were not needed and shortens detours, within the limits."""
         price = self._weights.return_value
         revert_unneeded_moves(self._costs, self.shard_index, self._joint_moves, limits, price,
                               self._checkpoint)

@@ -75,7 +75,7 @@ class OsdSetState:
 
 
 def _typical_shard_bytes(placement: PlacementState, members: FrozenSet[int]) -> float:
-    """Half of the bytes on these OSDs are in pools whose mean shard is at most this large."""
+    """Mean shard size, in bytes, up to which pools hold half of the bytes on these OSDs."""
     groups = sorted((group.mean_shard_bytes, group.total_bytes) for group in placement.groups
                     if group.shard_count and group.members & members)
     half, passed = sum(total for _, total in groups) / 2.0, 0

@@ -6,13 +6,13 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 from ...crush.placement import FailureDomain, PlacementBlock, PlacementRule
 from ...snapshot.model import Pool, Snapshot
 
-#: Failure domains per shard of a PG up to which it pays to keep the domains that are open to it.
+#: Failure domains per shard of a PG up to which it pays to record which ones it can reach.
 _FEW_DOMAINS = 4
 
 
 class JointDomain(NamedTuple):
-    """Buckets that hold several shards of a PG each, where siblings are not in use: there shards
-    move together (planner/search/joint_moves.py). Lists are by OSD index."""
+    """A failure domain whose buckets hold several shards of a PG each and are not all in use: there
+    shards move together (planner/search/joint_moves.py). Lists are by OSD index."""
 
     bucket_of: List[int]                    # -1: in none
     siblings: Dict[int, Tuple[int, ...]]    # bucket → others under the same parent

@@ -23,7 +23,10 @@ _MOST_BESIDE = 0.5
 
 
 class UncompactedOmap:
-    """For each reading: `begin_move` and `end_move` of PGs, then `keep`, then `update`."""
+    """Uncompacted omap by OSD and pool.
+
+    For each reading: `begin_move` and `end_move` of PGs, then `keep`, then `update`.
+    """
 
     def __init__(self) -> None:
         #: pgid → (bytes of omap, all that RocksDB holds of a shard) as its move was first seen
