@@ -234,7 +234,7 @@ class Balancer:
             return False
         if self._timer.is_early():
             return False
-        if self.dispatcher.has_suspects:
+        if self.dispatcher.has_unconfirmed_excess:
             return True
         if state == WAITING and self.execution is None and not self._waits_for_time:
             state = BLOCKED   # for what the cluster does: its pg_num changes, OSDs do not report

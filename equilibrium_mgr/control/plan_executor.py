@@ -124,7 +124,7 @@ class PlanExecutor:
         self._timer.batch_sent(settings.sleep_interval)   # whatever the answers
         sent = self._dispatcher.send(execution, decision.send, before,
                                      lambda execution: self._permit(execution, settings),
-                                     self._publish_unseen)
+                                     self._publish_submitted)
         if sent is None:  # a successor must not take them for sent
             self._journal.store_sending([], self._dispatcher.cooldown, self._clock())
             return self._not_permitted()
@@ -134,9 +134,9 @@ class PlanExecutor:
         self._observer.update_view(sent.snapshot, settings, same_bounds=True)
         return RoundOutcome(MOVING, execution.progress(decision))
 
-    def _publish_unseen(self) -> None:
+    def _publish_submitted(self) -> None:
         """A batch counts as misplaced for commands as soon as it is submitted."""
-        self._observer.count_unseen()
+        self._observer.count_submitted()
         self._publish()
 
     def _wait_before_sending(self, execution: Execution,
@@ -147,7 +147,7 @@ class PlanExecutor:
             at = format_time(self._clock() + left)
             return RoundOutcome(
                 WAITING, f"the monitor took nothing of the last batch; the next goes at {at}", left)
-        if self._dispatcher.has_suspects:
+        if self._dispatcher.has_unconfirmed_excess:
             return RoundOutcome(THROTTLED, "an OSD seems to have taken more than was predicted; it"
                                 " is looked at once more first")
         left = self._timer.batch_seconds()

@@ -132,8 +132,8 @@ class PlacementRule:
         start, end = block.start, block.start + block.positions
         if self.positional and domain.shards_per_bucket > 1:
             first = position - (position - start) % domain.shards_per_bucket
-            fellows = range(first, min(first + domain.shards_per_bucket, end))
-            return len(fellows) == 1 and all(
+            group_positions = range(first, min(first + domain.shards_per_bucket, end))
+            return len(group_positions) == 1 and all(
                 bucket_of.get(up[i]) != bucket for i in range(start, end) if i != position)
         inside = sum(1 for i in range(start, end)
                      if i != position and bucket_of.get(up[i]) == bucket)

@@ -33,7 +33,7 @@ class Decision(NamedTuple):
     later: List[PgChange]                 # wanted still, in plan order
     waiting: List[WaitingChange]          # the same with reasons, in the order of the checks
     above_limit: Optional[str] = None     # the PG that goes although it alone is above the limit
-    above_share: Optional[str] = None     # the PG that goes although above an OSD's share
+    above_transit_limit: Optional[str] = None     # the PG that goes although above an OSD's share
 
     @property
     def waiting_for(self) -> Optional[str]:
@@ -125,7 +125,7 @@ class _Selection:
         place = {change.pgid: number for number, change in enumerate(wanted)}
         later = sorted((change for change, _ in self._waiting), key=lambda c: place[c.pgid])
         return Decision(self._send, self._done, self._dropped, later, self._waiting,
-                        self._state.above_limit, self._state.above_share)
+                        self._state.above_limit, self._state.above_transit_limit)
 
 
 def _is_done(snapshot: Snapshot, pg: Pg, change: PgChange) -> bool:

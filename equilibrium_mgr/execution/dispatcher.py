@@ -15,7 +15,7 @@ from .batch_selection import Decision, next_batch
 from .change_outcomes import DeferralKind, DroppedChange
 from .cooldown import Cooldown, ExcludedPgs
 from .execution import BatchResult, Execution, ExecutionUpdate, verify_batch
-from .guards import PoolBlock, blocked_pools, cluster_guard, full_osds, unsettled_pools
+from .guards import PoolGuard, blocked_pools, cluster_guard, full_osds, unsettled_pools
 from .inactive_pools import InactivePools
 from .osd_traffic import OsdTraffic, osd_traffic
 from .pending_moves import PendingMoves
@@ -76,9 +76,9 @@ class UpmapDispatcher:
         self._check_predictions(snapshot)
 
     @property
-    def has_suspects(self) -> bool:
+    def has_unconfirmed_excess(self) -> bool:
         """True where an OSD seems to have taken too much, which the next observation confirms."""
-        return self._prediction.has_suspects
+        return self._prediction.has_unconfirmed_excess
 
     def _check_predictions(self, snapshot: Snapshot) -> None:
         """Stops pools whose shards took more than predicted; snapshots use what was measured."""
@@ -118,7 +118,7 @@ class UpmapDispatcher:
         """Decides what of the execution may go now; changes nothing of it."""
         blocked = blocked_pools(snapshot, self._inactive.observe(snapshot))
         if not execution.name:
-            blocked.update((pool, PoolBlock(reason, False))
+            blocked.update((pool, PoolGuard(reason, False))
                            for pool, reason in unsettled_pools(snapshot).items()
                            if pool not in blocked)
         limits = self._limits(execution, snapshot, settings, max_misplaced_ratio, blocked)
@@ -127,14 +127,14 @@ class UpmapDispatcher:
                           self.osd_traffic(snapshot), self._time_slice)
 
     def _limits(self, execution: Execution, snapshot: Snapshot, settings: Settings,
-                max_misplaced_ratio: float, blocked: Mapping[int, PoolBlock]) -> ThrottleLimits:
+                max_misplaced_ratio: float, blocked: Mapping[int, PoolGuard]) -> ThrottleLimits:
         relief = settings.relieve_while_degraded and bool(blocked)
         shards, hard = self._gateway.max_pg_shards()
         return ThrottleLimits(
             max_misplaced_ratio=max_misplaced_ratio,
             max_moves=settings.max_moves_per_round, fill_limit=settings.fill_limit,
             misplaced_copies=(snapshot.misplaced_copies
-                              + self.pending.unseen_copies(snapshot)),
+                              + self.pending.uncounted_copies(snapshot)),
             in_flight=tuple(p for p in self.pending.entries if p not in execution.unanswered),
             max_backfills=settings.max_backfills_per_osd,
             max_transit_ratio=settings.max_transit_ratio,

@@ -158,8 +158,8 @@ class Execution:
         said = f"{self.sent_moves} of {self.planned_moves} moves sent"
         if decision.above_limit:
             said += f"; pg {decision.above_limit} alone is above the misplaced limit"
-        if decision.above_share:
-            said += f"; pg {decision.above_share} alone is above max_transit_ratio"
+        if decision.above_transit_limit:
+            said += f"; pg {decision.above_transit_limit} alone is above max_transit_ratio"
         return said
 
     def eta_seconds(self, bytes_to_come: int, now: float) -> Optional[float]:

@@ -55,7 +55,7 @@ def cluster_guard(osd_map: MapGuards, have_mon_connection: bool,
     return None
 
 
-class PoolBlock(NamedTuple):
+class PoolGuard(NamedTuple):
     """The reason for which none of a pool's PGs may be moved now."""
 
     reason: str
@@ -64,12 +64,12 @@ class PoolBlock(NamedTuple):
 
 
 def blocked_pools(snapshot: Snapshot,
-                  transient: FrozenSet[int] = frozenset()) -> Dict[int, PoolBlock]:
+                  transient: FrozenSet[int] = frozenset()) -> Dict[int, PoolGuard]:
     """Pool id → why it is blocked: by its own PGs, or by those of a pool that shares OSDs.
 
     `transient`: pools that have had inactive PGs for a moment only, as while they peer.
     """
-    own: Dict[int, PoolBlock] = {}
+    own: Dict[int, PoolGuard] = {}
     for pool_id, states in sorted(snapshot.pool_states.items()):
         pool = snapshot.pools.get(pool_id)
         if pool is not None and (states.inactive or states.degraded):
@@ -77,13 +77,13 @@ def blocked_pools(snapshot: Snapshot,
                     else f"{states.degraded} PGs degraded")
             if states.inactive and pool_id in transient:
                 what += " since a moment ago"
-            own[pool_id] = PoolBlock(f"pool '{pool.name}' has {what}", states.inactive > 0,
+            own[pool_id] = PoolGuard(f"pool '{pool.name}' has {what}", states.inactive > 0,
                                    states.inactive > 0 and pool_id in transient)
     if not own:
         return {}
     osds = _osds_of_pools(snapshot, own)
     return {pool_id: block for pool_id in snapshot.pools
-            for block in _block_of(pool_id, own, osds)}
+            for block in _guard_of(pool_id, own, osds)}
 
 
 def blocked_pool_reasons(snapshot: Snapshot) -> Dict[int, str]:
@@ -94,13 +94,13 @@ def blocked_pool_reasons(snapshot: Snapshot) -> Dict[int, str]:
 def unsettled_pools(snapshot: Snapshot) -> Dict[int, str]:
     """Pool id → why automatic balancing leaves it alone: its pg_num is changing, or that of a pool
     on its OSDs. A plan made meanwhile would be void once the change is complete."""
-    own = {pool.id: PoolBlock(f"pg_num of pool '{pool.name}' is changing", False)
+    own = {pool.id: PoolGuard(f"pg_num of pool '{pool.name}' is changing", False)
            for pool in snapshot.pools.values() if pool.immovable == reasons.PG_NUM_CHANGING}
     if not own:
         return {}
     osds = _osds_of_pools(snapshot, own)
     return {pool_id: block.reason for pool_id in snapshot.pools
-            for block in _block_of(pool_id, own, osds)}
+            for block in _guard_of(pool_id, own, osds)}
 
 
 def full_osds(snapshot: Snapshot) -> FrozenSet[int]:
@@ -122,8 +122,8 @@ def pg_num_changes(snapshot: Snapshot) -> bool:
     return any(pool.immovable == reasons.PG_NUM_CHANGING for pool in snapshot.pools.values())
 
 
-def _block_of(pool_id: int, own: Dict[int, PoolBlock],
-              osds: Dict[int, FrozenSet[int]]) -> List[PoolBlock]:
+def _guard_of(pool_id: int, own: Dict[int, PoolGuard],
+              osds: Dict[int, FrozenSet[int]]) -> List[PoolGuard]:
     """Returns the pool's block in a list, or an empty list.
 
     The reason is the pool's own, else that of the worst block among the pools that share its OSDs;
@@ -139,7 +139,7 @@ def _block_of(pool_id: int, own: Dict[int, PoolBlock],
     return [own.get(pool_id, worst)._replace(inactive=worst.inactive, transient=worst.transient)]
 
 
-def _osds_of_pools(snapshot: Snapshot, own: Dict[int, PoolBlock]) -> Dict[int, FrozenSet[int]]:
+def _osds_of_pools(snapshot: Snapshot, own: Dict[int, PoolGuard]) -> Dict[int, FrozenSet[int]]:
     """Pool id → OSDs that its rule may use; for a pool in `own` whose rule is not understood, the
     OSDs that hold its PGs."""
     by_rule: Dict[int, FrozenSet[int]] = {}

@@ -27,7 +27,7 @@ class TrafficLoad(NamedTuple):
     bytes_in: int = 0
     bytes_out: int = 0
     leaving_bytes: int = 0   # whole shards: what becomes free when everything has arrived
-    landed_bytes: int = 0    # just arrived: the OSD's statistics may not count them yet
+    arrived_bytes: int = 0    # just arrived: the OSD's statistics may not count them yet
 
 
 _IDLE = TrafficLoad()
@@ -60,7 +60,7 @@ class OsdTraffic:
         """Adds one PG that has arrived a moment ago."""
         for osd in targets:
             load = self.of(osd)
-            self._loads[osd] = load._replace(landed_bytes=load.landed_bytes + shard_bytes)
+            self._loads[osd] = load._replace(arrived_bytes=load.arrived_bytes + shard_bytes)
 
 
 def unseen(snapshot: Snapshot, pending: Mapping[str, PendingMove]) -> Iterator[PendingMove]:

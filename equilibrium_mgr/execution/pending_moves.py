@@ -18,7 +18,7 @@ _RESTORE_SECONDS = 120.0
 #: Seconds after which an OSD has reported what has come to it.
 _REPORTED_SECONDS = 60.0
 #: In one of these states a PG's report says nothing of what is misplaced.
-_UNTOLD_STATES = ("peering", "unknown", "stale", "creating")
+_UNREPORTED_STATES = ("peering", "unknown", "stale", "creating")
 _MOVING_STATES = ("remapped", "backfill", "recover", "peering", "activating")
 
 
@@ -121,7 +121,7 @@ class PendingMoves:
             entry = self.entries.pop(pgid)
             self.arrivals.append(Arrival(entry.targets, entry.bytes // max(1, entry.shards), now))
 
-    def unseen_copies(self, snapshot: Snapshot) -> int:
+    def uncounted_copies(self, snapshot: Snapshot) -> int:
         """Object copies that we have misplaced and Ceph's own count cannot contain yet.
 
         They are to be added to that count, which contains what others misplace.
@@ -131,11 +131,11 @@ class PendingMoves:
 
     def bytes_to_come(self, snapshot: Snapshot) -> int:
         """Bytes of what we have sent that are still to be copied."""
-        return int(sum(entry.bytes * _share_to_come(snapshot, pgid)
+        return int(sum(entry.bytes * _uncopied_ratio(snapshot, pgid)
                        for pgid, entry in list(self.entries.items())))
 
 
-def _share_to_come(snapshot: Snapshot, pgid: str) -> float:
+def _uncopied_ratio(snapshot: Snapshot, pgid: str) -> float:
     pg = snapshot.pgs.get(pgid)
     return pg.uncopied_ratio if pg is not None and pg.is_moving else 1.0
 
@@ -146,7 +146,7 @@ def _is_counted(snapshot: Snapshot, pgid: str, entry: PendingMove) -> bool:
     pg = snapshot.pgs.get(pgid)
     if pg is None:
         return True
-    if not pg.state or any(state in pg.state for state in _UNTOLD_STATES):
+    if not pg.state or any(state in pg.state for state in _UNREPORTED_STATES):
         return False
     if "degraded" in pg.state:   # it waits for recovery by its log: Ceph counts that as degraded
         return False

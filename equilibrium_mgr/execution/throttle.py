@@ -175,7 +175,7 @@ def backfills_of_osd_are_used_up(state: ThrottleState,
 def traffic_of_osd_is_used_up(state: ThrottleState, candidate: Candidate) -> Optional[Deferral]:
     """max_transit_ratio: bytes on their way to an OSD, or from it, as a ratio of its size. One
     change may pass it where nothing else is in flight at its OSDs."""
-    osd = state.osd_above_share(candidate)
+    osd = state.osd_above_transit_limit(candidate)
     if osd is None or _is_alone(state, candidate):
         return None
     return Deferral(

@@ -74,7 +74,7 @@ class ThrottleState:
         self.upmap_pairs = (sum(map(len, snapshot.upmap_items.values()))
                             if limits.max_upmap_pairs else 0)
         self.above_limit: Optional[str] = None   # the PG that goes though alone above the limit
-        self.above_share: Optional[str] = None   # the same for max_transit_ratio of an OSD
+        self.above_transit_limit: Optional[str] = None   # the same for max_transit_ratio of an OSD
         self._shards: Optional[Counter[int]] = None   # OSD → PG shards, counted when needed
 
     def candidate(self, pg: Pg, change: PgChange, relieves: Optional[int] = None) -> Candidate:
@@ -86,8 +86,8 @@ class ThrottleState:
     def consume(self, candidate: Candidate) -> None:
         """Counts a change that is to be sent against all limits of the round."""
         change, pg = candidate.change, candidate.pg
-        if self.osd_above_share(candidate) is not None:
-            self.above_share = change.pgid
+        if self.osd_above_transit_limit(candidate) is not None:
+            self.above_transit_limit = change.pgid
         self.moves_left -= change.shards
         self.misplaced_copies += candidate.copies
         if pg.objects and self.misplaced_copies > self.max_misplaced_copies:
@@ -101,9 +101,9 @@ class ThrottleState:
         """Bytes on a target once all that is coming and one shard more are there. Sources keep
         their copy while targets fill, so nothing that leaves is subtracted."""
         load = self.traffic.of(osd.id)
-        return osd.used_bytes + load.bytes_in + load.landed_bytes + pg.shard_bytes
+        return osd.used_bytes + load.bytes_in + load.arrived_bytes + pg.shard_bytes
 
-    def osd_above_share(self, candidate: Candidate) -> Optional[int]:
+    def osd_above_transit_limit(self, candidate: Candidate) -> Optional[int]:
         """Returns an OSD that the change would take past max_transit_ratio of its size, or None.
         OSDs without statistics are not checked, since their size is unknown."""
         ratio = self.limits.max_transit_ratio

@@ -27,7 +27,7 @@ class ClusterView(NamedTuple):
     builtin_active: bool
     classes_now: Mapping[str, ClassUsage] = {}   # as OSDs report them, nothing taken as arrived
     too_full: Tuple[TooFull, ...] = ()           # PGs that stand still for an OSD
-    unseen_copies: int = 0   # object copies that we misplaced and the snapshot does not count
+    uncounted_copies: int = 0   # object copies that we misplaced and the snapshot does not count
 
     @property
     def bounds(self) -> Dict[str, float]:
@@ -39,7 +39,7 @@ class ClusterView(NamedTuple):
 def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: PendingMoves,
               max_misplaced_ratio: float, builtin_active: bool) -> ClusterView:
     """`pending`: what we have sent, some of which Ceph's own counts may not show yet."""
-    moving, unseen = in_flight(snapshot, pending.entries), pending.unseen_copies(snapshot)
+    moving, unseen = in_flight(snapshot, pending.entries), pending.uncounted_copies(snapshot)
     return ClusterView(
         snapshot=snapshot, usage=snapshot_usage(snapshot, TimeSlice()), utilization_bounds=bounds,
         in_flight_moves=moving.moves, in_flight_bytes=moving.bytes,
@@ -47,7 +47,7 @@ def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: 
         max_misplaced_ratio=max_misplaced_ratio, builtin_active=builtin_active,
         classes_now=class_usage(snapshot, {
             osd.id: osd.used_bytes for osd in snapshot.osds.values()}),
-        too_full=find_too_full(snapshot), unseen_copies=unseen)
+        too_full=find_too_full(snapshot), uncounted_copies=unseen)
 
 
 def with_figures_of_now(view: ClusterView, summary: ClusterSummary) -> ClusterView:
@@ -58,17 +58,17 @@ def with_figures_of_now(view: ClusterView, summary: ClusterSummary) -> ClusterVi
         reported = summary.osds.get(osd.id)
         now = reported.used_bytes if reported is not None else None
         used[osd.id] = osd.used_bytes if now is None else now
-    return with_misplaced(view, summary.misplaced_copies, view.unseen_copies)._replace(
+    return with_misplaced(view, summary.misplaced_copies, view.uncounted_copies)._replace(
         classes_now=class_usage(view.snapshot, used), builtin_active=summary.builtin_active)
 
 
-def with_misplaced(view: ClusterView, misplaced_copies: int, unseen_copies: int) -> ClusterView:
+def with_misplaced(view: ClusterView, misplaced_copies: int, uncounted_copies: int) -> ClusterView:
     """The view with newer counts: Ceph's, and of our copies that were unseen in its snapshot."""
-    ratio = misplaced_ratio(view.snapshot, misplaced_copies, unseen_copies)
-    return view._replace(misplaced_ratio=ratio, unseen_copies=unseen_copies)
+    ratio = misplaced_ratio(view.snapshot, misplaced_copies, uncounted_copies)
+    return view._replace(misplaced_ratio=ratio, uncounted_copies=uncounted_copies)
 
 
-def misplaced_ratio(snapshot: Snapshot, misplaced_copies: int, unseen_copies: int) -> float:
+def misplaced_ratio(snapshot: Snapshot, misplaced_copies: int, uncounted_copies: int) -> float:
     """Ceph's count and what we sent that it cannot show yet, as a ratio of all object copies.
 
     `misplaced_copies` may be newer than the snapshot: what it has grown by since is what it could
@@ -77,5 +77,5 @@ def misplaced_ratio(snapshot: Snapshot, misplaced_copies: int, unseen_copies: in
     if not snapshot.object_copies:
         return 0.0
     grown = max(0, misplaced_copies - snapshot.misplaced_copies)
-    return (misplaced_copies + max(0, unseen_copies - grown)) / snapshot.object_copies
+    return (misplaced_copies + max(0, uncounted_copies - grown)) / snapshot.object_copies
 

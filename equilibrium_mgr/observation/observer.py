@@ -62,7 +62,7 @@ class ClusterObserver:
         if self.view is not None:
             self.view = with_misplaced(
                 self.view, summary.misplaced_copies,
-                self._pending.unseen_copies(self.view.snapshot))._replace(
+                self._pending.uncounted_copies(self.view.snapshot))._replace(
                     max_misplaced_ratio=self.max_misplaced_ratio(self.view.snapshot, settings))
         return summary
 
@@ -87,11 +87,11 @@ class ClusterObserver:
         self.view = make_view(snapshot, bounds, self._pending,
                               self.max_misplaced_ratio(snapshot, settings), self.builtin_active)
 
-    def count_unseen(self) -> None:
+    def count_submitted(self) -> None:
         """Adds to the view's misplaced copies what has been submitted since it was made."""
         if self.view is not None:
             self.view = with_misplaced(self.view, self.view.snapshot.misplaced_copies,
-                                       self._pending.unseen_copies(self.view.snapshot))
+                                       self._pending.uncounted_copies(self.view.snapshot))
 
     def await_arrivals(self, snapshot: Snapshot, settings: Settings) -> None:
         """Makes a summary per round suffice until enough of the misplaced copies have arrived."""

@@ -66,7 +66,7 @@ def find_too_full(snapshot: Snapshot) -> Tuple[TooFull, ...]:
         if "toofull" not in pg.state:
             continue
         state = BACKFILL if BACKFILL in pg.state else RECOVERY
-        for osd, utilization in _culprits(snapshot, pg, state):
+        for osd, utilization in _too_full_osds(snapshot, pg, state):
             found.setdefault((state, osd), []).append(pg.pgid)
             needed[state, osd] = max(needed.get((state, osd), 0.0), utilization)
     entries = [TooFull(state, osd, snapshot.osds[osd].utilization or 0.0,
@@ -91,7 +91,7 @@ def with_too_full(state: str, reason: str, snapshot: Snapshot,
     return f"{entries[0].sentence(snapshot.full_ratio)}{others}; {reason}"
 
 
-def _culprits(snapshot: Snapshot, pg: Pg, state: str) -> List[Tuple[int, float]]:
+def _too_full_osds(snapshot: Snapshot, pg: Pg, state: str) -> List[Tuple[int, float]]:
     """OSDs that are too full for the PG, with the utilization that its movement takes them to;
     where their statistics show none, the fullest."""
     if state == BACKFILL:

@@ -104,7 +104,7 @@ class LimitedSearch:
     def run(self) -> None:
         """Makes the limited moves."""
         curves = [self._curve(osd_set) for osd_set in self.sets]
-        chosen = _share_out(curves, [osd_set.usable_bytes for osd_set in self.sets],
+        chosen = _distribute_limits(curves, [osd_set.usable_bytes for osd_set in self.sets],
                             self._options)
         spent = MoveCost()
         for point in chosen:
@@ -283,7 +283,7 @@ class LimitedSearch:
                     spent = spent.plus(cost)
 
 
-def _share_out(curves: Sequence[Sequence[_CurvePoint]], values: Sequence[float],
+def _distribute_limits(curves: Sequence[Sequence[_CurvePoint]], values: Sequence[float],
                options: PlanOptions) -> List[_CurvePoint]:
     """Chooses a point of each set's curve: steps that gain most for their cost first, within the
     limits. `values` are bytes per 1.0 of utilization, per set."""

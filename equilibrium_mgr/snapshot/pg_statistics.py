@@ -120,7 +120,7 @@ class PgStatistics:
         totals = {pool["poolid"]: pool.get("stat_sum", {}) for pool in pool_stats}
         for pool, figures in found.items():
             # the last full reading says nothing about PGs that were split or merged since
-            figures.share_out(totals.get(pool), counts[pool] != self._counts.get(pool))
+            figures.apportion(totals.get(pool), counts[pool] != self._counts.get(pool))
         return found
 
     def _to_come(self, pgid: str, pg: Mapping[str, Any], up: Tuple[int, ...],

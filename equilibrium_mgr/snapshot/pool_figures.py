@@ -24,7 +24,7 @@ class PgFigures(NamedTuple):
 NOTHING = PgFigures(0, 0, -1)
 
 
-class _Share(NamedTuple):
+class _Apportionment(NamedTuple):
     """The rule by which one of the totals is apportioned."""
 
     factor: Optional[float]   # by which a PG's last figure is multiplied; None: not by that
@@ -32,14 +32,14 @@ class _Share(NamedTuple):
 
 
 class PoolFigures:
-    """Apportions the totals of one pool: `add` every PG that has reported, then `share_out`, then
+    """Apportions the totals of one pool: `add` every PG that has reported, then `apportion`, then
     read `figures`."""
 
     def __init__(self) -> None:
         self._pgs = self._known = 0
         self._bytes = self._known_bytes = 0
         self._objects = self._omap_bytes = self._omap_objects = 0   # of the known PGs, as they were
-        self._shares = (_Share(1.0, 0), _Share(1.0, 0), _Share(1.0, 0))
+        self._shares = (_Apportionment(1.0, 0), _Apportionment(1.0, 0), _Apportionment(1.0, 0))
         self._has_grown = False
         self._tells_omap_objects = False
         self._is_unchanged = True   # the last full reading is still right
@@ -55,7 +55,7 @@ class PoolFigures:
             self._omap_bytes += full.omap_bytes
             self._omap_objects += max(0, full.omap_objects)
 
-    def share_out(self, totals: Optional[Mapping[str, Any]], resized: bool) -> None:
+    def apportion(self, totals: Optional[Mapping[str, Any]], resized: bool) -> None:
         """`totals`: the pool's `stat_sum` now; `resized`: its pg_num has changed since."""
         if totals is None:   # the pool has no statistics of its own
             return
@@ -84,16 +84,16 @@ class PoolFigures:
             self._part(omap_objects, full.omap_objects if full else None, num_bytes)
             if is_known else -1)
 
-    def _share(self, total: int, had: int, resized: bool) -> _Share:
+    def _share(self, total: int, had: int, resized: bool) -> _Apportionment:
         if resized or not self._known:
-            return _Share(None, total)
+            return _Apportionment(None, total)
         if total * self._known > _MOST_GROWTH * had * self._pgs:
-            return _Share(None, total)
+            return _Apportionment(None, total)
         if self._known == self._pgs or had > total:
-            return _Share(total / had if had else 1.0, 0)
-        return _Share(1.0, total - had)
+            return _Apportionment(total / had if had else 1.0, 0)
+        return _Apportionment(1.0, total - had)
 
-    def _part(self, rule: _Share, had: Optional[int], num_bytes: int) -> int:
+    def _part(self, rule: _Apportionment, had: Optional[int], num_bytes: int) -> int:
         if had is not None and rule.factor is not None:
             return int(had * rule.factor)
         everyone = rule.factor is None

@@ -69,7 +69,7 @@ class Story:
 
     def stays_silent(self) -> bool:
         """Is nothing found now, nor suspected for the next look?"""
-        return self.look() == Findings() and not self.check.has_suspects
+        return self.look() == Findings() and not self.check.has_unconfirmed_excess
 
 
 def test_growth_as_predicted_is_no_finding() -> None:
@@ -310,9 +310,9 @@ def test_windows_of_one_while_share_what_all_osds_used() -> None:
 def test_a_single_report_stops_nothing() -> None:
     """What an OSD reports may come out of turn; the next report takes it back."""
     story = Story().send("1.0").arrive({2: 5 * GIB})
-    assert story.look() == Findings() and story.check.has_suspects
+    assert story.look() == Findings() and story.check.has_unconfirmed_excess
     assert story.grow({2: -4 * GIB}).look(100.0) == Findings()
-    assert not story.check.has_suspects
+    assert not story.check.has_unconfirmed_excess
 
 
 @pytest.mark.parametrize("left_behind", [0, 1000])

@@ -94,7 +94,9 @@ def test_share_of_an_osd_in_transit() -> None:
     """10 GiB of 100 may leave osd.0."""
     decision = batch(pgs(num_bytes=4 * GIB), wanted([2, 3, 4]),
                      FREE._replace(max_transit_ratio=0.1))
-    assert sent(decision) == ["1.0", "1.1"] and decision.throttled and not decision.above_share
+    assert sent(decision) == ["1.0", "1.1"]
+    assert decision.throttled
+    assert not decision.above_transit_limit
     assert decision.waiting_for == (
         "osd.0 would have more than 0.100 of its size in transit (max_transit_ratio)")
 
@@ -118,7 +120,7 @@ def test_what_has_been_copied_is_in_transit_no_more() -> None:
 def test_one_big_shard_may_go_alone_and_that_is_told() -> None:
     limits = FREE._replace(max_transit_ratio=0.1)
     decision = batch(pgs(3, num_bytes=20 * GIB), wanted([2, 3, 4]), limits)
-    assert sent(decision) == ["1.0"] and decision.above_share == "1.0"
+    assert sent(decision) == ["1.0"] and decision.above_transit_limit == "1.0"
     busy = pgs(3, num_bytes=20 * GIB).pg("1.a", [5, 2], num_bytes=GIB, acting=[6, 2])
     assert sent(batch(busy, wanted([5]), limits)) == []      # something else comes to osd.5
     leaving = pgs(3, num_bytes=20 * GIB).pg("1.a", [5, 2], num_bytes=GIB, acting=[6, 2])

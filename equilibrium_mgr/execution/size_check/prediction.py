@@ -71,7 +71,7 @@ class _Window:
         self.begun_at = begun_at
         self.all_used = all_used      # used bytes of every OSD at that time, or a little before
         self.coming: Set[str] = set()     # PGs that we have sent there, arrived or not
-        self.guests: Dict[str, int] = {}  # pgid → bytes of each shard that has come since
+        self.arrived_shards: Dict[str, int] = {}  # pgid → bytes of each shard that has come since
         self.last_coming_at = begun_at
 
 
@@ -96,7 +96,7 @@ class PredictionCheck:
     def __init__(self, checkpoint: Checkpoint = no_checkpoint) -> None:
         self._checkpoint = checkpoint
         self._windows: Dict[int, _Window] = {}
-        self._suspects: Dict[int, float] = {}   # OSD → since when it has grown too much
+        self._unconfirmed: Dict[int, float] = {}   # OSD → since when it has grown too much
         self._all_used: Dict[int, int] = {}
         self._all_used_at = float("-inf")   # seconds since the epoch
 
@@ -106,9 +106,9 @@ class PredictionCheck:
         return not self._windows
 
     @property
-    def has_suspects(self) -> bool:
+    def has_unconfirmed_excess(self) -> bool:
         """True where another observation has to confirm that an OSD took too much."""
-        return bool(self._suspects)
+        return bool(self._unconfirmed)
 
     def expect(self, targets_by_pg: Mapping[str, Sequence[int]], before: Snapshot) -> None:
         """Opens windows for the targets of a batch, with `before` as their beginning.
@@ -127,7 +127,7 @@ class PredictionCheck:
     def observe(self, snapshot: Snapshot, pending: Collection[str]) -> Findings:
         """Judges every window; `pending` are PGs that have been sent and have not arrived."""
         if not self._windows:
-            self._suspects = {}
+            self._unconfirmed = {}
             return Findings()
         now = snapshot.taken_at
         self._close(now, pending, snapshot)
@@ -142,7 +142,7 @@ class PredictionCheck:
         if not bad:
             return Findings()
         per_object = _fit([(_clear_excess(growth), growth.arrived) for growth in growths
-                           if _tells(growth)], self._checkpoint)
+                           if _is_informative(growth)], self._checkpoint)
         found = [misprediction for growth in bad
                  for misprediction in _concerned(growth, per_object, now)]
         pools = {misprediction.pool for misprediction in found}
@@ -152,9 +152,9 @@ class PredictionCheck:
 
     def _confirmed(self, bad: Sequence[_Growth], now: float) -> List[_Growth]:
         """Those that have grown too much for _CONFIRM_SECONDS: a single report may come late."""
-        since = {growth.osd: min(now, self._suspects.get(growth.osd, now)) for growth in bad}
+        since = {growth.osd: min(now, self._unconfirmed.get(growth.osd, now)) for growth in bad}
         confirmed = [growth for growth in bad if now - since[growth.osd] >= _CONFIRM_SECONDS]
-        self._suspects = {} if confirmed else since
+        self._unconfirmed = {} if confirmed else since
         return confirmed
 
     # -- windows -------------------------------------------------------------------------------
@@ -200,17 +200,19 @@ class PredictionCheck:
             before = window.shards.get(pg.pgid)
             if before is None:
                 # in flight: all of it may be there already
-                window.guests[pg.pgid] = max(pg.shard_bytes, window.guests.get(pg.pgid, 0))
+                window.arrived_shards[pg.pgid] = max(
+                    pg.shard_bytes, window.arrived_shards.get(pg.pgid, 0))
                 if pg.pgid in pending or number not in pg.holders:
-                    hidden += window.guests[pg.pgid]
+                    hidden += window.arrived_shards[pg.pgid]
                 if pg.pgid in window.coming and pg.pgid not in pending:
                     arrived[pg.pool] = arrived.get(pg.pool, 0) + pg.objects
             else:
                 stayed += pg.shard_bytes - before
         here = {pg.pgid for pg in held}
-        hidden += sum(size for shards in (window.shards, window.guests)
+        hidden += sum(size for shards in (window.shards, window.arrived_shards)
                       for pgid, size in shards.items() if pgid not in here)
-        arrivals = sum(window.guests.values())   # those that have left again are deleted slowly
+        # those that have left again are deleted slowly
+        arrivals = sum(window.arrived_shards.values())
         written = max(stayed, int(osd.size_bytes * of_others), 0)
         measured = osd.used_bytes - window.used_bytes
         rises = osd.used_bytes / osd.size_bytes > window.highest + _RISE_RATIO
@@ -271,7 +273,7 @@ def _clear_excess(growth: _Growth) -> int:
     return growth.excess if growth.excess > growth.threshold / 2.0 else 0
 
 
-def _tells(growth: _Growth) -> bool:
+def _is_informative(growth: _Growth) -> bool:
     """True where the OSD's growth tells of sizes. It does not where an excess may be hidden: what
     is still to come is predicted already, and what has left may have freed space."""
     return (_clear_excess(growth) > 0 or not growth.hidden

@@ -80,7 +80,7 @@ class SingleMoves:
             lists, count_gain = grouped[group], gains[group]
             best = self._returns(source, group, lists[1], price, count_gain, best)
             entries = self._targets.candidates(group, source)
-            if entries and not self._is_hopeless(source, group, lists, price, count_gain, entries):
+            if entries and not self._cannot_gain(source, group, lists, price, count_gain, entries):
                 best = self._away(source, group, lists, price, count_gain, entries, strict, best)
                 tried += 1
                 if tried >= _POOLS and best:
@@ -111,7 +111,7 @@ class SingleMoves:
         return bool(members.reachable_domains.get(members.domain_of[source], 0)
                     & members.domain_bits[members.domain_of[target]])
 
-    def _is_hopeless(self, source: int, group: int, lists: Tuple[Shards, Shards], price: float,
+    def _cannot_gain(self, source: int, group: int, lists: Tuple[Shards, Shards], price: float,
                      count_gain: float, entries: List[TargetEntry]) -> bool:
         """True where no shard gains enough per byte for even the best target.
 
@@ -171,9 +171,9 @@ class SingleMoves:
                 counts = gains[group] - costs.count_loss_on_enter(group, target)
                 if limit + counts <= floor or not self._has_open_domain(group, source, target):
                     continue
-                best, any_gains = self._to(
+                best, any_improves = self._to(
                     source, target, grouped[group], price, counts, strict, best)
-                improved = improved or any_gains
+                improved = improved or any_improves
             tried += 1
             if tried >= self._targets.patience and not improved or tried >= _TARGETS and best:
                 break
@@ -211,7 +211,7 @@ class SingleMoves:
             costs.bound_utilization[target],
             costs.utilization_cost(source, placement.used_bytes[source])
             + costs.utilization_cost(target, used_b) + counts)
-        any_gains = False
+        any_improves = False
         examined = 1
         for shards, cost, fixed in ((lists[0], price, costs.move_cost[source]),
                                     (lists[1], 0.0, 0.0)):
@@ -220,7 +220,7 @@ class SingleMoves:
                 examined += 1
                 if gain <= NOISE or (strict and gain <= counts):
                     break
-                any_gains = True
+                any_improves = True
                 if best and gain <= best.gain:
                     break
                 if used_b + size <= placement.fill_limit_bytes[target] and (
@@ -228,7 +228,7 @@ class SingleMoves:
                     best = Candidate(gain, gain - counts, pg, target)
                     break
         placement.candidates_examined += examined
-        return best, any_gains
+        return best, any_improves
 
 
 def _by_gain(shards: Shards, ends: _Ends, below: float,

@@ -133,14 +133,14 @@ class BlockLayout:
             buckets = self._buckets(domain)
             children = _by_parent(buckets, parents)
             if domain.shards_per_bucket > 1 and any(
-                    len(family) > domain.buckets_per_parent for family in children.values()):
+                    len(siblings) > domain.buckets_per_parent for siblings in children.values()):
                 within = (self._buckets(self.block.domains[number + 1])
                           if number + 1 < len(self.block.domains) else {})
                 count = len(self._osd_ids)
                 return JointDomain(
                     bucket_of=[buckets.get(i, -1) for i in range(count)],
-                    siblings={bucket: tuple(sorted(family - {bucket}))
-                              for family in children.values() for bucket in family},
+                    siblings={bucket: tuple(sorted(siblings - {bucket}))
+                              for siblings in children.values() for bucket in siblings},
                     subdomain_of=[within.get(i, i + 1) for i in range(count)],
                     max_shards=domain.shards_per_bucket)
             parents = buckets

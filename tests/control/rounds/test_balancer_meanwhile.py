@@ -47,7 +47,7 @@ def test_a_batch_counts_as_misplaced_while_its_answers_are_waited_for() -> None:
     def status_meanwhile() -> None:
         view = harness.balancer.status.view
         assert view is not None
-        told.append((len(harness.gateway.sent), view.misplaced_ratio, view.unseen_copies))
+        told.append((len(harness.gateway.sent), view.misplaced_ratio, view.uncounted_copies))
     harness.gateway.before_answers = status_meanwhile
     harness.round()
     batch, ratio, unseen = told[0]
