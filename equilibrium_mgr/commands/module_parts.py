@@ -25,5 +25,6 @@ class ModuleParts(NamedTuple):
     wake: Callable[[], None]                         # ends the wait of the serve loop
 
     def executing(self) -> Optional[str]:
-        """Name of the kept plan that is being executed, or None."""
-        return self.balancer.status.plan_name
+        """Name of the kept plan that is being executed at this moment, or None. Commands decide by
+        it, so it is not the published status, which is of the loop's last step."""
+        return self.balancer.plan_name

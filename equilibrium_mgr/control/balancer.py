@@ -62,8 +62,8 @@ class Balancer:
                                       self.publish)
         self._publisher = StatusPublisher(self._slot, self.observer, self.dispatcher,
                                           self._journal, clock, log)
-        self._recovery = Recovery(self._journal, self.dispatcher, plan_store, self._slot,
-                                  self._executor, clock, log)
+        self._recovery = Recovery(self._journal, self.dispatcher, plan_store, self._slot, clock,
+                                  log)
         self._stops = 0                 # ExecutionSlot.stops when the round began
         self._was_guarded = False       # whether a guard stopped the last round
         self._waits_for_time = False    # whether the last decision named the seconds to wait
@@ -87,6 +87,11 @@ class Balancer:
     def execution(self) -> Optional[Execution]:
         """The execution under way, which the loop changes."""
         return self._slot.execution
+
+    @property
+    def plan_name(self) -> Optional[str]:
+        """Name of the kept plan that is being executed at this moment, or None."""
+        return self._slot.plan_name()
 
     def publish(self) -> None:
         """Publishes the status as of now."""
@@ -137,6 +142,7 @@ class Balancer:
         self.dispatcher.rejected = {}
         execution = self._slot.stop(STOPPED)
         self._publisher.enter(IS_OFF, self._slot.stops)
+        self._publisher.publish()   # the store may take its time
         self._journal.stop(SWITCHED_OFF if execution is None else STOPPED, self._clock(),
                            self.observer.usage)
         self._publisher.publish()
@@ -164,6 +170,7 @@ class Balancer:
         """One round; returns the seconds until the next is due."""
         settings = self._settings()
         self._recovery.recover_once(settings.sleep_interval)
+        self._publisher.publish()   # what was recovered; the first observation takes its time
         self._stops = self._slot.stops
         self._journal.record_execution(self._slot.plan_name, self._clock())
         try:

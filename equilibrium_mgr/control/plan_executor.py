@@ -45,18 +45,13 @@ class PlanExecutor:
         self._clock = clock
         self._wake = wake
         self._publish = publish
-        self._recorded: Optional[Execution] = None   # what the present episode counts
 
     def record(self, execution: Execution, why: str) -> None:
         """Counts the execution in an episode, once, unless a command has ended it meanwhile."""
-        if self._recorded is not execution:
+        if not execution.is_recorded:
             self._journal.begin_plan(execution.name, why, self._clock(), self._observer.usage,
                                      lambda: self._slot.execution is execution)
-            self._recorded = execution
-
-    def set_recorded(self, execution: Execution) -> None:
-        """Records that the present episode counts this execution: the last mgr has done so."""
-        self._recorded = execution
+            execution.is_recorded = True
 
     def advance(self, execution: Execution, snapshot: Snapshot,
                 settings: Settings) -> Optional[RoundOutcome]:

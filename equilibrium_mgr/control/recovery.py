@@ -10,20 +10,17 @@ from ..execution.execution import Execution
 from ..execution.execution_slot import ExecutionSlot
 from ..plan.store import PlanStore
 from .journal import Journal
-from .plan_executor import PlanExecutor
 
 
 class Recovery:
     """Reads the journal, and goes on with the named plan that the last mgr was executing."""
 
     def __init__(self, journal: Journal, dispatcher: UpmapDispatcher, plan_store: PlanStore,
-                 slot: ExecutionSlot, executor: PlanExecutor, clock: Callable[[], float],
-                 log: logging.Logger) -> None:
+                 slot: ExecutionSlot, clock: Callable[[], float], log: logging.Logger) -> None:
         self._journal = journal
         self._dispatcher = dispatcher
         self._plan_store = plan_store
         self._slot = slot
-        self._executor = executor
         self._clock = clock
         self._log = log
         self._lock = threading.Lock()
@@ -50,6 +47,6 @@ class Recovery:
             return
         execution = Execution(found.plan, plan.changes, self._clock())
         if self._journal.episode is not None:
-            self._executor.set_recorded(execution)
+            execution.is_recorded = True   # the last mgr has done that
         if self._slot.start(execution, self._slot.stops):
             self._log.info("going on with the execution of plan %s", found.plan)

@@ -213,12 +213,12 @@ class UpmapDispatcher:
             for change in batch:  # whatever happens from here on, the budget knows of it
                 self.pending.add(change, before, now)
             handed_over = self._gateway.submit_upmaps(batch)
-        on_submitted()
         try:
+            on_submitted()
             answers = self._gateway.collect_replies(handed_over, _SEND_TIMEOUT_SECONDS)
             snapshot = self._gateway.snapshot()
         except NotReady:   # as while a pool is created: what came of the batch shows later
-            execution.apply(ExecutionUpdate(unanswered=batch))
+            execution.apply(ExecutionUpdate(unverified=batch))
             raise
         result = verify_batch(answers, snapshot)
         self._log.info("sent upmaps of %d PGs at epoch %d: %d kept, %d rejected, %d unanswered",

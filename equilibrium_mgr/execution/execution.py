@@ -72,7 +72,8 @@ class ExecutionUpdate(NamedTuple):
     sent: Sequence[PgChange] = ()          # the monitor has kept their upmap items
     done: Sequence[PgChange] = ()          # found in place without being sent
     dropped: Sequence[DroppedChange] = ()
-    unanswered: Sequence[PgChange] = ()    # sent, without an answer; they stay wanted
+    unanswered: Sequence[PgChange] = ()    # sent, without an answer; dropped after some attempts
+    unverified: Sequence[PgChange] = ()    # sent, and the map could not be read; they stay wanted
 
     @property
     def sent_moves(self) -> int:
@@ -99,7 +100,7 @@ class ExecutionProgress(NamedTuple):
 class Execution:
     """The carrying out of one plan. An empty name stands for automatic balancing.
 
-    `apply` is the only way to change it; `wanted` is replaced whole, as commands read it.
+    `apply` is the only way to change its figures; `wanted` is replaced whole, as commands read it.
     """
 
     def __init__(self, name: str, changes: Sequence[PgChange], started_at: float) -> None:
@@ -115,11 +116,13 @@ class Execution:
         self.dropped: List[Tuple[str, str]] = []   # (pgid, reason), the first of them
         self.unanswered: Dict[str, int] = {}       # pgid → attempts without an answer
         self.moved: Dict[int, int] = {}   # OSD → bytes that our changes have brought or taken
+        self.is_recorded = False  # whether the episode under way counts it
         self.stall = Stall()      # used by the serve thread alone, as is `moved`
 
     def apply(self, update: ExecutionUpdate) -> None:
         """Applies the outcomes of changes, all of a round at once: one pass over a plan of 66,000
         changes is cheap, one pass per change is not."""
+        self._count_attempts([*update.unanswered, *update.unverified])
         dropped = [*update.dropped, *self._unanswered_too_often(update.unanswered)]
         gone = frozenset(change.pgid for change in chain(
             update.sent, update.done, (given_up.change for given_up in dropped)))
@@ -136,10 +139,13 @@ class Execution:
         left = max(0, _KEPT_DROPS - len(self.dropped))
         self.dropped += [(given_up.change.pgid, given_up.reason) for given_up in dropped[:left]]
 
-    def _unanswered_too_often(self, changes: Sequence[PgChange]) -> List[DroppedChange]:
-        """Counts one more attempt of each; returns those that were the last."""
+    def _count_attempts(self, changes: Sequence[PgChange]) -> None:
         for change in changes:
             self.unanswered[change.pgid] = self.unanswered.get(change.pgid, 0) + 1
+
+    def _unanswered_too_often(self, changes: Sequence[PgChange]) -> List[DroppedChange]:
+        """Returns the changes for which no more attempts are made. Only the map tells what came of
+        a change, so one whose map could not be read is not among them."""
         return [DroppedChange(change, f"no answer from the monitor in {_MAX_ATTEMPTS} attempts")
                 for change in changes if self.unanswered[change.pgid] >= _MAX_ATTEMPTS]
 

@@ -110,10 +110,11 @@ def full_osds(snapshot: Snapshot) -> FrozenSet[int]:
     for pg in snapshot.pgs.values():
         if "backfill_toofull" in pg.state:
             gains, _ = snapshot.transfers(pg)
-            # of several targets one is too full: those with space for the shard are not it
+            # of several targets one is too full: those with space for the shard are not it, and
+            # of one without statistics nothing is known
             full.update([osd for osd in gains if osd in snapshot.osds and (
-                len(gains) == 1 or snapshot.osds[osd].exceeds(
-                    snapshot.backfillfull_ratio, pg.shard_bytes))])
+                len(gains) == 1 or not snapshot.osds[osd].has_statistics
+                or snapshot.osds[osd].exceeds(snapshot.backfillfull_ratio, pg.shard_bytes))])
     return frozenset(full)
 
 

@@ -94,11 +94,12 @@ class Session:
         """As `command`, for a line that is already split into words."""
         if words[:1] == ["ceph"]:
             words = words[1:]
-        answer = self._dispatch(words)
+        answer = self.dispatch(words)
         self.host.run_pending()
         return answer
 
-    def _dispatch(self, words: List[str]) -> Answer:
+    def dispatch(self, words: List[str]) -> Answer:
+        """Answers a command at this moment: no plan in progress ends before it returns."""
         try:
             if words[:1] == ["sim"]:
                 return sim_commands.run(self.host, words[1:], self._run_interrupting)
@@ -110,7 +111,7 @@ class Session:
 
     def _run_interrupting(self, line: str) -> None:
         """Runs a command line in the middle of a module's call (`sim meanwhile`)."""
-        code = self._dispatch(shlex.split(line))[0]
+        code = self.dispatch(shlex.split(line))[0]
         for listener in self.listeners:
             listener(line, code)
 

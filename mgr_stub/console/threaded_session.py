@@ -32,17 +32,17 @@ class ThreadedSession(Session):
         """Has the commands' thread run a line; the caller may be any thread of the module."""
         return self._commands.submit(self._locked_dispatch, line.split())
 
-    def _dispatch(self, words: List[str]) -> Answer:
+    def dispatch(self, words: List[str]) -> Answer:
         if words[:1] == ["sim"]:
-            return super()._dispatch(words)
+            return super().dispatch(words)
         return self._commands.submit(self._locked_dispatch, words).result(_COMMAND_SECONDS)
 
     def _locked_dispatch(self, words: List[str]) -> Answer:
         if words[:1] == ["ceph"]:
             words = words[1:]
         if find_handler(self.host.handlers, words) is not None:
-            answer = super()._dispatch(words)
+            answer = super().dispatch(words)
             self.mgr.notify_config()
             return answer
         with self.mgr.lock:
-            return super()._dispatch(words)
+            return super().dispatch(words)

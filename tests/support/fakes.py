@@ -96,6 +96,7 @@ class FakeGateway:
         self.shards_an_osd = (0, 0)
         self.full_readings = 0
         self.counters = WorkCounters()
+        self.before_snapshot: Callable[[], None] = lambda: None
         self.before_send_check: Callable[[], None] = lambda: None
         self.before_placement_check: Callable[[], None] = lambda: None
         self.before_hand_over: Callable[[], None] = lambda: None
@@ -114,6 +115,7 @@ class FakeGateway:
     def snapshot(self, fresh: bool = False) -> Snapshot:
         self.full_readings += 1
         self.counters.add("full_readings")
+        self.before_snapshot()
         if self.not_ready:
             raise NotReady(self.not_ready)
         unsettled = self.unsettled.pop(0) if self.unsettled else 0.0

@@ -5,6 +5,8 @@ where the other has been, so that no durations have to be recorded to divide the
 """
 from __future__ import annotations
 
+import hashlib
+import os
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Iterator, List, Sequence, Tuple
@@ -26,6 +28,21 @@ class SharedRun:
     def pytest_collection_modifyitems(self, items: List[pytest.Item]) -> None:
         # the only unit that takes long begins first, so that nobody waits for it in the end
         items.sort(key=lambda item: not item.nodeid.startswith(_TOGETHER))
+        self._compare([item.nodeid for item in items])
+
+    def _compare(self, nodeids: Sequence[str]) -> None:
+        """Raises UsageError where the other process has collected other tests.
+
+        A claim is a number: it has to name the same test in both.
+        """
+        own = hashlib.sha256("\n".join(nodeids).encode()).hexdigest()
+        written = self._folder / f"collected-{os.getpid()}"
+        written.write_text(own)
+        try:
+            os.link(written, self._folder / "collected")
+        except FileExistsError:
+            if (self._folder / "collected").read_text() != own:
+                raise pytest.UsageError("the two processes collect different tests") from None
 
     def pytest_runtestloop(self, session: pytest.Session) -> Any:
         if session.config.option.collectonly or session.testsfailed:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import random
-from typing import Any, List
+from typing import Any, List, Tuple
 
 import pytest
 
 from mgr_stub.console.session import Session
+from mgr_stub.mgr.mgr import Mgr
 
 from ..asking import ask, count_commands, optimize, refused, run, state, up_sets
 
@@ -192,3 +194,43 @@ def test_who_enables_the_module_much_later_starts_nothing(session: Session, hour
         episode, = ask(session, "history")["episodes"]
         assert "has not run" in episode["outcome"]
         assert ask(session, "ls")["plans"]   # it is kept, and can be executed anew
+
+
+@pytest.mark.parametrize("line, sentence", [
+    ("rm p", "is being executed"), ("optimize p --max-moves 1", "is being executed"),
+    ("execute q", "plan 'p' is being executed")])
+def test_the_plan_that_is_executed_is_safe_in_a_new_mgrs_first_round(
+        session: Session, mocker: Any, line: str, sentence: str) -> None:
+    """Commands come while the new mgr reads the cluster for the first time."""
+    optimize(session, "p")
+    optimize(session, "q")
+    run(session, "equilibrium execute p", "sim run 5m")
+    answers = _in_the_first_round(session, mocker, f"equilibrium {line}")
+    assert [(rc, sentence in err) for rc, _, err in answers] == [(-errno.EBUSY, True)]
+    assert keys(session, "p")
+
+
+def test_reset_in_a_new_mgrs_first_round_keeps_the_plan_that_is_executed(
+        session: Session, mocker: Any) -> None:
+    optimize(session, "p")
+    run(session, "equilibrium execute p", "sim run 5m")
+    answers = _in_the_first_round(session, mocker, "equilibrium reset")
+    assert [rc for rc, _, _ in answers] == [0]
+    assert keys(session, "p")
+
+
+def _in_the_first_round(session: Session, mocker: Any,
+                        line: str) -> List[Tuple[int, str, str]]:
+    """Lets the mgr die; the answers to a command that comes while the next one reads the map."""
+    answers: List[Tuple[int, str, str]] = []
+    get = Mgr.get
+
+    def get_and_ask(mgr: Mgr, name: str) -> Any:
+        if name == "osd_map_tree" and not answers:
+            answers.append((0, "", ""))   # the command itself reads, too
+            answers[0] = session.dispatch(line.split())
+        return get(mgr, name)
+    mocker.patch.object(Mgr, "get", get_and_ask)
+    session.host.kill_mgr(takeover=5.0)
+    run(session, "sim run 1m")
+    return answers

@@ -245,3 +245,16 @@ def test_rest_survives_a_failover_without_a_move() -> None:
         again.round(60)
         again.jobs.run()
     assert again.balancer.state == "balanced" and again.gateway.sent == []
+
+
+def test_the_plan_that_goes_on_is_known_before_the_cluster_is_observed() -> None:
+    """Commands come at any moment: `rm` of the plan must be refused, `status` names it."""
+    harness = Harness(uneven(), max_moves_per_round=1)
+    harness.balancer.execute("p", kept(harness))
+    harness.round()
+    again = successor(harness, start_delay=0)
+    told: List[Any] = []
+    again.gateway.before_snapshot = lambda: told.append(
+        (again.balancer.plan_name, again.balancer.status.plan_name))
+    again.round(1)
+    assert told[0] == ("p", "p")

@@ -1,9 +1,11 @@
 """Nothing is sent once `off` has answered, nor by a successor; with real threads."""
 from __future__ import annotations
 
+import gc
 import random
 import threading
 import time
+import weakref
 from typing import Any, Callable, Dict, List, Optional
 
 import pytest
@@ -212,3 +214,15 @@ def _begin_and_switch_off(harness: Harness, plan: Plan, rng: random.Random) -> N
     assert stored is None
     time.sleep(rng.random() * 0.003)
     assert len(harness.gateway.sent) == sent
+
+
+def test_an_execution_that_has_ended_is_freed() -> None:
+    """A plan of a large cluster has 100,000 changes."""
+    harness = Harness(uneven())
+    harness.balancer.execute("p", kept(harness))
+    harness.round()
+    ended = weakref.ref(harness.balancer.execution)
+    harness.balancer.switch_off()
+    harness.round(60)
+    gc.collect()
+    assert ended() is None
