@@ -30,7 +30,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "what-comes-is-not-counted",
         "what is on its way to a target counts for its fill limit", (
             Edit(THROTTLE_STATE,
-                 "        return osd.used_bytes + load.bytes_in + load.landed_bytes +"
+                 "        return osd.used_bytes + load.bytes_in + load.arrived_bytes +"
                  " pg.shard_bytes\n",
                  "        return osd.used_bytes + pg.shard_bytes\n"),),
         ("scenario:fill_execute",)),
@@ -38,7 +38,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "what-landed-is-not-counted",
         "what has just arrived counts before the OSD reports it", (
             Edit(THROTTLE_STATE,
-                 "load.bytes_in + load.landed_bytes + pg",
+                 "load.bytes_in + load.arrived_bytes + pg",
                  "load.bytes_in + pg"),),
         ("scenario:limit_of_fill_late",)),
     Mutation(

@@ -106,7 +106,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "suspects-are-fed",
         "nothing goes while an OSD seems to have taken too much", (
             Edit(PLAN_EXECUTOR,
-                 "        if self._dispatcher.has_suspects:\n"
+                 "        if self._dispatcher.has_unconfirmed_excess:\n"
                  "            return RoundOutcome(THROTTLED",
                  "        if False:\n"
                  "            return RoundOutcome(THROTTLED"),),
