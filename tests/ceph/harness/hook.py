@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Callable
 
 # those of the package that this file is copied into
-from ..plan import store
-from ..runtime import job_thread
+from .plan import store
+from .runtime import job_thread
 
 HERE = Path(__file__).resolve().parent
 _submit = job_thread.JobThread.submit
