@@ -155,3 +155,8 @@ def test_tables_show_what_was_measured() -> None:
     markdown = markdown_table([result_of_a_run()], "version 7")
     assert "| 60.00 % | - | 50.00 %† | 40.00 % | 30.00 % |" in markdown
     assert "> 120" in markdown and "version 7" in markdown
+
+
+def test_given_clusters_are_read() -> None:
+    source = next(source for source in find_sources([], ["demo"]) if source.name == "demo")
+    assert source.snapshot().pgs
