@@ -64,7 +64,7 @@ class Balancer:
                                           self._journal, clock, log)
         self._recovery = Recovery(self._journal, self.dispatcher, plan_store, self._slot, clock,
                                   log)
-        self._stops = 0                 # ExecutionSlot.stops when the round began
+        self._stop_count = 0            # ExecutionSlot.stop_count when the round began
         self._was_guarded = False       # whether a guard stopped the last round
         self._waits_for_time = False    # whether the last decision named the seconds to wait
 
@@ -141,7 +141,7 @@ class Balancer:
         self._automatic.reset()
         self.dispatcher.rejected = {}
         execution = self._slot.stop(STOPPED)
-        self._publisher.enter(IS_OFF, self._slot.stops)
+        self._publisher.enter(IS_OFF, self._slot.stop_count)
         self._publisher.publish()   # the store may take its time
         self._journal.stop(SWITCHED_OFF if execution is None else STOPPED, self._clock(),
                            self.observer.usage)
@@ -171,7 +171,7 @@ class Balancer:
         settings = self._settings()
         self._recovery.recover_once(settings.sleep_interval)
         self._publisher.publish()   # what was recovered; the first observation takes its time
-        self._stops = self._slot.stops
+        self._stop_count = self._slot.stop_count
         self._journal.record_execution(self._slot.plan_name, self._clock())
         try:
             self._plan_store.tidy()
@@ -188,7 +188,7 @@ class Balancer:
         nothing has changed a summary of the cluster is enough."""
         execution, is_asked = self._end_if_switched_off(settings), self.observer.begin_round()
         if execution is None and not settings.active:
-            self._publisher.enter(IS_OFF, self._stops)
+            self._publisher.enter(IS_OFF, self._stop_count)
             self._guards.observe_builtin()
             if is_asked:
                 self._update_view(None, settings)
@@ -196,12 +196,12 @@ class Balancer:
         try:
             summary = self.observer.summary(settings)
         except NotReady as not_ready:
-            self._publisher.enter(RoundOutcome(WAITING, str(not_ready)), self._stops)
+            self._publisher.enter(RoundOutcome(WAITING, str(not_ready)), self._stop_count)
             return self._timer.next_round(settings.sleep_interval, _NOT_READY_SECONDS)
         guard = self._guards.check(summary, settings, _is_automatic(execution))
         if guard is not None:
             self._stop_for(guard, execution)
-            self._publisher.enter(guard, self._stops)
+            self._publisher.enter(guard, self._stop_count)
         elif self._is_due(summary, settings):
             return self._observe_and_act(summary, settings)
         if is_asked:
@@ -270,9 +270,9 @@ class Balancer:
             outcome = self._act(self._observe(summary, settings), settings)
         except NotReady as not_ready:
             self.observer.require_observation()
-            self._publisher.enter(RoundOutcome(WAITING, str(not_ready)), self._stops)
+            self._publisher.enter(RoundOutcome(WAITING, str(not_ready)), self._stop_count)
             return self._timer.next_round(settings.sleep_interval, _NOT_READY_SECONDS)
-        self._publisher.enter(outcome, self._stops, decided_on=summary)
+        self._publisher.enter(outcome, self._stop_count, decided_on=summary)
         seconds = outcome.seconds
         if self._publisher.current.state == PLANNING and self._automatic.is_ready:
             seconds = 1.0  # made while this round ended: it can be taken up now
@@ -309,7 +309,7 @@ class Balancer:
         if step.plan is None:
             return self._rest(step, snapshot, settings) if step.is_idle else step.outcome
         execution = Execution("", step.plan.changes, self._clock())
-        if not self._slot.start(execution, self._stops):
+        if not self._slot.start(execution, self._stop_count):
             return _COME_IN_BETWEEN
         self._executor.record(execution, step.reason)
         return self._advance(execution, snapshot, settings)

@@ -52,9 +52,9 @@ class Journal:
         """Reads everything, once; what cannot be read counts as absent. The last mgr stored its
         state no more often than every `sleep_interval` seconds. Fills `cooldown`."""
         with self._lock:
-            return self._recall(cooldown, now, sleep_interval)
+            return self._recover(cooldown, now, sleep_interval)
 
-    def _recall(self, cooldown: Cooldown, now: float, sleep_interval: float) -> RecoveredState:
+    def _recover(self, cooldown: Cooldown, now: float, sleep_interval: float) -> RecoveredState:
         plan, was_long_ago = _execution(self._store.read(EXECUTION) or {}, now, max(
             _VOID_SECONDS, 2.0 * sleep_interval + _STORED_SECONDS))
         self.history.restore(self._store.read(HISTORY) or {})

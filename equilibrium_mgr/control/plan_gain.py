@@ -15,7 +15,7 @@ def gain_reason(plan: Plan, snapshot: Snapshot, min_gain: float) -> Optional[str
     if not plan.changes:
         return None
     return (_nearfull_relief(plan, snapshot) or _share_relief(plan, snapshot, min_gain)
-            or _lower_maximum(plan, min_gain) or _more_free_space(plan, min_gain)
+            or _lowers_max_utilization(plan, min_gain) or _more_free_space(plan, min_gain)
             or (None if min_gain > 0.0 else "there are moves that improve the placement"))
 
 
@@ -48,7 +48,7 @@ def _leaving(plan: Plan) -> Dict[int, int]:
     return leaving
 
 
-def _lower_maximum(plan: Plan, min_gain: float) -> Optional[str]:
+def _lowers_max_utilization(plan: Plan, min_gain: float) -> Optional[str]:
     """Fall of the highest utilization of a device class by `min_gain`."""
     for name, before in sorted(plan.before.classes.items()):
         after = plan.after.classes.get(name)

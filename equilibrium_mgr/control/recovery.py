@@ -48,5 +48,5 @@ class Recovery:
         execution = Execution(found.plan, plan.changes, self._clock())
         if self._journal.episode is not None:
             execution.is_recorded = True   # the last mgr has done that
-        if self._slot.start(execution, self._slot.stops):
+        if self._slot.start(execution, self._slot.stop_count):
             self._log.info("going on with the execution of plan %s", found.plan)

@@ -82,11 +82,11 @@ class StatusPublisher:
         self.status = BalancerStatus()
         self.current = RoundOutcome(OFF, self.status.reason)   # published with the next status
 
-    def enter(self, outcome: RoundOutcome, stops: int,
+    def enter(self, outcome: RoundOutcome, stop_count: int,
               decided_on: Optional[ClusterSummary] = None) -> None:
-        """Enters a state, unless a command has stopped everything since `stops` was read."""
+        """Enters a state, unless a command has stopped everything since `stop_count` was read."""
         with self._lock:
-            if stops != self._slot.stops:
+            if stop_count != self._slot.stop_count:
                 return
             if outcome.state != self.current.state:
                 self._log.info("%s: %s", outcome.state, outcome.reason)

@@ -21,15 +21,15 @@ class ExecutionSlot:
         self._clock = clock
         self._log = log
         self._lock = threading.Lock()
-        self._stops = 0
+        self._stop_count = 0
         self.execution: Optional[Execution] = None
         self.last: Optional[Dict[str, Any]] = None   # the last one's figures, JSON-ready
 
     @property
-    def stops(self) -> int:
+    def stop_count(self) -> int:
         """Number of times that a command has stopped everything; a round that began before one is
         void."""
-        return self._stops
+        return self._stop_count
 
     def start_named(self, name: str, changes: Sequence[PgChange]) -> bool:
         """Starts a named plan for a command; False while another named plan is being executed."""
@@ -39,11 +39,11 @@ class ExecutionSlot:
             self.execution = Execution(name, changes, self._clock())
         return True
 
-    def start(self, execution: Execution, stops: int) -> bool:
+    def start(self, execution: Execution, stop_count: int) -> bool:
         """Starts an execution for the loop; False where there is one, or a command has stopped
-        everything since `stops` was read."""
+        everything since `stop_count` was read."""
         with self._lock:
-            if self.execution is not None or self._stops != stops:
+            if self.execution is not None or self._stop_count != stop_count:
                 return False
             self.execution = execution
             return True
@@ -61,7 +61,7 @@ class ExecutionSlot:
         """Ends the execution for a command and returns it, or None. Waits while a batch is being
         handed over, which takes milliseconds."""
         with self._lock:
-            self._stops += 1
+            self._stop_count += 1
             execution, self.execution = self.execution, None
         if execution is not None:
             self._remember(execution, outcome)

@@ -243,7 +243,7 @@ class OsdMapReader:
             pgid: epoch for pgid, epoch in self._watched.items()
             if pgid in progress and progress[pgid].get("reported_epoch", 0) < epoch}
         found = {pgid for pgid, pg in with_checkpoints(
-            progress.items(), _PGS_A_PIECE, self._checkpoint) if not _at_rest(pg.get("state", ""))}
+            progress.items(), _PGS_A_PIECE, self._checkpoint) if not _is_clean(pg.get("state", ""))}
         return found.union(acting, self._watched)
 
 
@@ -300,7 +300,7 @@ def _weights(osd: Mapping[str, Any], reweight: str) -> Tuple[float, float]:
     return round(osd[reweight], 5), round(osd.get("primary_affinity", 1.0), 5)
 
 
-def _at_rest(state: str) -> bool:
+def _is_clean(state: str) -> bool:
     """True where a PG reported in this state was served from its up set."""
     return state == "active+clean" or (
         state.startswith("active+clean") and "remapped" not in state)

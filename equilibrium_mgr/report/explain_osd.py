@@ -23,7 +23,7 @@ def explain_osd(number: int, view: ClusterView) -> Facts:
     osd = view.snapshot.osds[number]
     osd_set = set_of(number, view)
     bounds = view.utilization_bounds
-    level = bounds.utilizations.get(number) if bounds is not None else None
+    bound_utilization = bounds.utilizations.get(number) if bounds is not None else None
     limited = _limited_pools(number, view)
     too_full = [entry for entry in view.too_full if entry.osd == number]
     data = {
@@ -32,7 +32,8 @@ def explain_osd(number: int, view: ClusterView) -> Facts:
         "inbound_bytes": osd.inbound_bytes, "outbound_bytes": osd.outbound_bytes,
         "uncompacted_bytes": osd.uncompacted_bytes,
         "utilization": osd.utilization, "target_utilization": osd.target_utilization,
-        "reachable": level, "set": set_json(osd_set, view.snapshot) if osd_set else None,
+        "reachable": bound_utilization,
+        "set": set_json(osd_set, view.snapshot) if osd_set else None,
         "bound": osd_set.bound if osd_set else None, "cannot_take": osd.unusable_reason(),
         "share": osd.share, "held_by": osd.held_by,
         "limited_pools": limited,
@@ -47,7 +48,7 @@ def explain_osd(number: int, view: ClusterView) -> Facts:
     else:
         if osd.share < 1.0:
             sentences.append(held_sentence(osd))
-        sentences += _reach(osd, level, osd_set, view)
+        sentences += _reach(osd, bound_utilization, osd_set, view)
     sentences.append(f"it limits the free space of pools: {', '.join(limited)}" if limited
                      else "it limits the free space of no pool that holds data")
     return data, sentences
@@ -87,16 +88,19 @@ def _fill(osd: Osd) -> str:
             f" {format_bytes(osd.outbound_bytes)} out have moved")
 
 
-def _reach(osd: Osd, level: Optional[float], osd_set: Optional[OsdSet],
+def _reach(osd: Osd, bound_utilization: Optional[float], osd_set: Optional[OsdSet],
            view: ClusterView) -> List[str]:
     then = osd.target_utilization
     if view.utilization_bounds is None or then is None:
         return []
-    if osd_set is None or level is None:
+    if osd_set is None or bound_utilization is None:
         return ["no pool that holds data may use it"]
-    said = f"in the most even placement that the rules allow it would be at {format_ratio(level)}"
-    if abs(then - level) >= SAME:
-        said += f", {100.0 * abs(then - level):.1f} points {'lower' if level < then else 'higher'}"
+    said = ("in the most even placement that the rules allow it would be at"
+            f" {format_ratio(bound_utilization)}")
+    difference = bound_utilization - then
+    if abs(difference) >= SAME:
+        said += (f", {100.0 * abs(difference):.1f} points"
+                 f" {'lower' if difference < 0.0 else 'higher'}")
     sentences = [said, describe_bound(osd_set, view.snapshot)]
     if osd.id in osd_set.binding.osds and len(osd_set.binding.osds) < len(osd_set.osds):
         sentences.append("it is one of the OSDs that stand at this bound")

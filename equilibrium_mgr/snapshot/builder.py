@@ -83,21 +83,21 @@ class SnapshotBuilder:
             min_compat_client=osd_map.get("require_min_compat_client", ""),
             crush=crush, crush_version=osd_map.get("crush_version", 0),
             osds=with_base_bytes(
-                with_transfers(osds, self._paced(pgs.values()), pools,
-                               self._uncompacted.bytes_by_osd()), self._paced(pgs.values())),
+                with_transfers(osds, self._checkpointed(pgs.values()), pools,
+                               self._uncompacted.bytes_by_osd()), self._checkpointed(pgs.values())),
             pools=pools, pgs=pgs, upmap_items=items,
             pool_states=copies.corrected_states(reading.pg_status),
             object_copies=reading.pg_status.get("misplaced_total") or sum(
-                pg.objects * pools[pg.pool].size for pg in self._paced(pgs.values())),
+                pg.objects * pools[pg.pool].size for pg in self._checkpointed(pgs.values())),
             misplaced_copies=(reading.pg_status.get("misplaced_objects", 0)
                               + _unreported_misplaced(unreported, pools)),
             skipped=Counter(
-                pg.immovable for pg in self._paced(pgs.values()) if pg.immovable),
+                pg.immovable for pg in self._checkpointed(pgs.values()) if pg.immovable),
             stale_osds=reading.stale_osds.intersection(
                 osd.id for osd in osds.values() if osd.up and osd.is_in),
             unsettled_seconds=self._tracker.unsettled_seconds)
 
-    def _paced(self, items: Iterable[_T]) -> Iterator[_T]:
+    def _checkpointed(self, items: Iterable[_T]) -> Iterator[_T]:
         return with_checkpoints(items, _PGS_A_PIECE, self._checkpoint)
 
     def _hierarchy(self, reading: Reading) -> CrushHierarchy:
@@ -146,7 +146,7 @@ class SnapshotBuilder:
         small = smaller_than(osds, reading.min_omap_osd_bytes)
         nearfull = full_ratios(reading.osd_map).nearfull
         pgs: Rows[Pg] = Rows(Pg)
-        for pgid, shard in self._paced(inputs.inputs.items()):
+        for pgid, shard in self._checkpointed(inputs.inputs.items()):
             up = tuple(reading.up[pgid])
             record = reading.records.get(pgid, NO_RECORD)
             pool = pools[shard.pool]
@@ -200,7 +200,7 @@ class SnapshotBuilder:
                      pgs: Mapping[str, Pg]) -> Dict[int, int]:
         """OSD id → omap bytes of its PGs, of OSDs that may hold uncompacted omap besides."""
         held = dict.fromkeys(self._uncompacted.osds, 0)
-        for pgid, shard in self._paced(shards.items() if held else ()):
+        for pgid, shard in self._checkpointed(shards.items() if held else ()):
             if shard.omap_bytes:
                 pg = pgs[pgid]
                 for osd in held.keys() & {*pg.holders, *pg.up}:

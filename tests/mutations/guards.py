@@ -31,7 +31,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "off-leaves-the-plan",
         "`off` stops the plan under way", (
             Edit(EXECUTION_SLOT,
-                 "            self._stops += 1\n"
+                 "            self._stop_count += 1\n"
                  "            execution, self.execution = self.execution, None\n",
                  "            execution = self.execution\n"),),
         ("scenario:off_executing",)),

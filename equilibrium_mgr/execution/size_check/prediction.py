@@ -215,7 +215,7 @@ class PredictionCheck:
         arrivals = sum(window.arrived_shards.values())
         written = max(stayed, int(osd.size_bytes * of_others), 0)
         measured = osd.used_bytes - window.used_bytes
-        rises = osd.used_bytes / osd.size_bytes > window.highest + _RISE_RATIO
+        rises = (osd.utilization or 0.0) > window.highest + _RISE_RATIO
         threshold = max(_SIZE_RATIO * osd.size_bytes, _PREDICTED_RATIO * arrivals, _NOISE_BYTES)
         return _Growth(number, arrivals + written, measured, arrived,
                        threshold / 2.0 if rises else threshold, hidden)
