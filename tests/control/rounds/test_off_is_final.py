@@ -186,17 +186,17 @@ def test_storm_of_commands_while_rounds_run() -> None:
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()
     plan, offs = small_plan(30), 0
-    deadline = time.monotonic() + 30.0
+    deadline = time.monotonic() + 300.0   # a second on an idle machine; none is for ever
     # as long as it takes for batches to have gone: on a busy machine rounds come late
     while (offs < 300 or len(harness.gateway.batches) < 5) and not failures and (
             time.monotonic() < deadline):
         _begin_and_switch_off(harness, plan, rng)
         offs += 1
     stop.set()
-    thread.join(_SECONDS)
+    thread.join(60.0)
     assert not failures
     assert not thread.is_alive()
-    assert offs >= 100
+    assert offs >= 300
     assert len(harness.gateway.batches) >= 5
 
 
