@@ -104,7 +104,7 @@ class Balancer:
 
         Waits for the key-value store, as `off` does: a successor goes on with what was answered to.
         """
-        self._recovery.recover_once(self._settings().sleep_interval)
+        self._recover(self._settings())
         if self._slot.plan_name() is not None:
             return False
         # before a round can see the plan: it would drop what belongs to a stopped pool
@@ -137,7 +137,7 @@ class Balancer:
         Waits for the key-value store, which is a commit of the monitors, and for nothing else: an
         `off` that is not on disk could be undone by a failover.
         """
-        self._recovery.recover_once(self._settings().sleep_interval)
+        self._recover(self._settings())
         self._automatic.reset()
         self.dispatcher.rejected = {}
         execution = self._slot.stop(STOPPED)
@@ -169,8 +169,7 @@ class Balancer:
     def round(self) -> float:
         """One round; returns the seconds until the next is due."""
         settings = self._settings()
-        self._recovery.recover_once(settings.sleep_interval)
-        self._publisher.publish()   # what was recovered; the first observation takes its time
+        self._recover(settings)
         self._stop_count = self._slot.stop_count
         self._journal.record_execution(self._slot.plan_name, self._clock())
         try:
@@ -182,6 +181,12 @@ class Balancer:
             self._journal.record_rejected(self.dispatcher.rejected)
             self._journal.record_corrections(self.dispatcher.corrections.to_dict())
             self._journal.write()
+
+    def _recover(self, settings: Settings) -> None:
+        """Takes over from the last mgr, once, and publishes that: the first observation takes its
+        time, and commands come meanwhile."""
+        if self._recovery.recover_once(settings.sleep_interval):
+            self._publisher.publish()
 
     def _decide(self, settings: Settings) -> float:
         """One round's work, no more than it takes: off costs nothing, and while a guard holds or

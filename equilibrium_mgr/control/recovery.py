@@ -26,13 +26,14 @@ class Recovery:
         self._lock = threading.Lock()
         self._is_done = False
 
-    def recover_once(self, sleep_interval: float) -> None:
-        """Recovers, the first time that it is called; other threads wait for that. Rounds of the
-        last mgr were `sleep_interval` seconds apart."""
+    def recover_once(self, sleep_interval: float) -> bool:
+        """Recovers, the first time that it is called, and returns True then; other threads wait for
+        that. Rounds of the last mgr were `sleep_interval` seconds apart."""
         with self._lock:
-            if not self._is_done:
-                self._is_done = True
+            is_first, self._is_done = not self._is_done, True
+            if is_first:
                 self._recover(sleep_interval)
+            return is_first
 
     def _recover(self, sleep_interval: float) -> None:
         found = self._journal.recover(self._dispatcher.cooldown, self._clock(), sleep_interval)

@@ -33,7 +33,7 @@ class Decision(NamedTuple):
     later: List[PgChange]                 # wanted still, in plan order
     waiting: List[WaitingChange]          # the same with reasons, in the order of the checks
     above_limit: Optional[str] = None     # the PG that goes although it alone is above the limit
-    above_transit_limit: Optional[str] = None     # the PG that goes although above an OSD's share
+    above_transit_limit: Optional[str] = None   # the same for an OSD's max_transit_ratio
 
     @property
     def waiting_for(self) -> Optional[str]:
