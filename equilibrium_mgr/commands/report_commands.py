@@ -5,12 +5,12 @@ import errno
 from typing import Any, Dict, Optional
 
 from ..report.command_answer import CommandAnswer, CommandError
-from ..report.evaluation import evaluate_cluster, evaluate_plan, evaluate_pool
-from ..report.explain import explain
+from ..report.cluster.evaluation import evaluate_cluster, evaluate_plan, evaluate_pool
+from ..report.explain.explain import explain
 from ..report.history import report_history
 from ..report.options import options_json
 from ..report.state_dump import dump_state
-from ..report.status import report_status
+from ..report.status.status import report_status
 from .current_view import CurrentView
 from .module_parts import ModuleParts
 from .plan_arguments import present_options

@@ -11,7 +11,7 @@ from ..execution.guards import cluster_guard
 from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway
 from ..observation.states import BLOCKED, WAITING
-from ..runtime.formatting import format_time
+from ..runtime.formatting import format_deadline
 from ..settings import Settings
 from ..snapshot.model import Snapshot, UpmapItems
 from .builtin_balancer_grace import BuiltinBalancerGrace
@@ -77,7 +77,7 @@ class ClusterGuards:
         if left > 0.0:
             return RoundOutcome(
                 WAITING, "the mgr has only just become active (start_delay); nothing is sent before"
-                f" {format_time(now + left)}", left)
+                f" {format_deadline(now + left)}", left)
         return None
 
     def _cluster_guard(self, guard: Optional[str],
@@ -87,7 +87,7 @@ class ClusterGuards:
         if grace_seconds > 0.0:
             return RoundOutcome(
                 WAITING, "the built-in balancer may be finishing; nothing is sent before"
-                f" {format_time(self._clock() + grace_seconds)}", grace_seconds)
+                f" {format_deadline(self._clock() + grace_seconds)}", grace_seconds)
         return None
 
     def _closed(self, settings: Settings) -> Optional[RoundOutcome]:

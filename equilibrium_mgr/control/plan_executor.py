@@ -12,7 +12,7 @@ from ..execution.execution_slot import ExecutionSlot
 from ..execution.inactive_pools import TRANSIENT_RECHECK_SECONDS
 from ..observation.observer import ClusterObserver
 from ..observation.states import BLOCKED, MOVING, PLANNING, THROTTLED, WAITING
-from ..runtime.formatting import format_time
+from ..runtime.formatting import format_deadline
 from ..settings import Settings
 from ..snapshot.model import Snapshot
 from .cluster_guards import ClusterGuards
@@ -139,7 +139,7 @@ class PlanExecutor:
         """Returns the state in which a batch that is ready has to wait, or None where it may go."""
         left = self._dispatcher.backoff.seconds_left(self._clock())
         if left > 0.0:
-            at = format_time(self._clock() + left)
+            at = format_deadline(self._clock() + left)
             return RoundOutcome(
                 WAITING, f"the monitor took nothing of the last batch; the next goes at {at}", left)
         if self._dispatcher.has_unconfirmed_excess:

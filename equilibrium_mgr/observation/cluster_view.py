@@ -7,18 +7,21 @@ from ..execution.osd_traffic import in_flight
 from ..execution.pending_moves import PendingMoves
 from ..gateway.cluster_summary import ClusterSummary
 from ..plan.model import ClassUsage, Usage
-from ..plan.usage import class_usage, snapshot_usage
+from ..plan.usage import ShardCounts, class_usage, counted_usage, shard_counts, snapshot_usage
 from ..planner.bound.lower_bound import UtilizationBounds
+from ..runtime.checkpoints import with_checkpoints
 from ..runtime.time_slice import TimeSlice
 from ..snapshot.model import Snapshot
 from .too_full import TooFull, find_too_full
+
+_PGS_A_PIECE = 1000   # counted between two checkpoints: a few milliseconds
 
 
 class ClusterView(NamedTuple):
     """Figures of one observation; misplaced ratios are of object copies, as Ceph counts them."""
 
     snapshot: Snapshot
-    usage: Usage
+    usage: Usage         # once everything in flight has arrived
     utilization_bounds: Optional[UtilizationBounds]   # None where it could not be computed
     in_flight_moves: int
     in_flight_bytes: int
@@ -28,6 +31,14 @@ class ClusterView(NamedTuple):
     classes_now: Mapping[str, ClassUsage] = {}   # as OSDs report them, nothing taken as arrived
     too_full: Tuple[TooFull, ...] = ()           # PGs that stand still for an OSD
     uncounted_copies: int = 0   # object copies that we misplaced and the snapshot does not count
+    used_now: Mapping[int, int] = {}   # OSD id → used bytes as it reports them
+    #: pool id → OSD id → shards, by the OSDs that hold them now
+    shards_now: ShardCounts = {}
+
+    def usage_now(self) -> Usage:
+        """Figures of now: what OSDs report, and where data is before it has arrived elsewhere.
+        Computed when it is asked for: that is a pass over all pools and OSDs."""
+        return counted_usage(self.snapshot, self.used_now, self.shards_now)
 
     @property
     def bounds(self) -> Dict[str, float]:
@@ -40,14 +51,16 @@ def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: 
               max_misplaced_ratio: float, builtin_active: bool) -> ClusterView:
     """`pending`: what we have sent, some of which Ceph's own counts may not show yet."""
     moving, unseen = in_flight(snapshot, pending.entries), pending.uncounted_copies(snapshot)
+    used = {osd.id: osd.used_bytes for osd in snapshot.osds.values()}
+    held = shard_counts(snapshot, ((pg.pool, pg.holders) for pg in with_checkpoints(
+        snapshot.pgs.values(), _PGS_A_PIECE, TimeSlice())))
     return ClusterView(
         snapshot=snapshot, usage=snapshot_usage(snapshot, TimeSlice()), utilization_bounds=bounds,
         in_flight_moves=moving.moves, in_flight_bytes=moving.bytes,
         misplaced_ratio=misplaced_ratio(snapshot, snapshot.misplaced_copies, unseen),
         max_misplaced_ratio=max_misplaced_ratio, builtin_active=builtin_active,
-        classes_now=class_usage(snapshot, {
-            osd.id: osd.used_bytes for osd in snapshot.osds.values()}),
-        too_full=find_too_full(snapshot), uncounted_copies=unseen)
+        classes_now=class_usage(snapshot, used), too_full=find_too_full(snapshot),
+        uncounted_copies=unseen, used_now=used, shards_now=held)
 
 
 def with_figures_of_now(view: ClusterView, summary: ClusterSummary) -> ClusterView:
@@ -59,7 +72,8 @@ def with_figures_of_now(view: ClusterView, summary: ClusterSummary) -> ClusterVi
         now = reported.used_bytes if reported is not None else None
         used[osd.id] = osd.used_bytes if now is None else now
     return with_misplaced(view, summary.misplaced_copies, view.uncounted_copies)._replace(
-        classes_now=class_usage(view.snapshot, used), builtin_active=summary.builtin_active)
+        classes_now=class_usage(view.snapshot, used), used_now=used,
+        builtin_active=summary.builtin_active)
 
 
 def with_misplaced(view: ClusterView, misplaced_copies: int, uncounted_copies: int) -> ClusterView:

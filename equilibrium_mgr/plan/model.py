@@ -72,11 +72,20 @@ class PoolSpace(NamedTuple):
     max_avail_bytes: Optional[int]   # Ceph's own estimate, where known
 
 
+class Room(NamedTuple):
+    """What fits if all pools grow in proportion to their data, in client bytes, and the OSD that is
+    full first then. The pools' free spaces cannot be had at once; this can."""
+
+    bytes: int
+    limiting_osd: Optional[int]   # None where no pool holds data
+
+
 class Usage(NamedTuple):
     """The figures of a placement, by device class and by pool name."""
 
     classes: Dict[str, ClassUsage]
     pools: Dict[str, PoolSpace]
+    room: Optional[Room] = None   # None in plans of older releases
 
 
 class Plan(NamedTuple):
@@ -143,13 +152,16 @@ def plan_from_dict(dump: Mapping[str, Any]) -> Plan:
 def usage_to_dict(usage: Usage) -> Dict[str, Any]:
     """A JSON-ready form of a usage."""
     return {"classes": {name: c._asdict() for name, c in usage.classes.items()},
-            "pools": {name: p._asdict() for name, p in usage.pools.items()}}
+            "pools": {name: p._asdict() for name, p in usage.pools.items()},
+            "room": usage.room._asdict() if usage.room is not None else None}
 
 
 def _usage(dump: Mapping[str, Any]) -> Usage:
     classes = {name: ClassUsage(**{**c, "histogram": tuple(c["histogram"])})
                for name, c in dump["classes"].items()}
-    return Usage(classes, {name: PoolSpace(**p) for name, p in dump["pools"].items()})
+    room = dump.get("room")
+    return Usage(classes, {name: PoolSpace(**p) for name, p in dump["pools"].items()},
+                 Room(**room) if room is not None else None)
 
 
 def _change(row: List[Any]) -> PgChange:

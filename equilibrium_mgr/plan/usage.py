@@ -5,7 +5,9 @@ from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
 from ..snapshot.model import Pool, Snapshot
-from .model import ClassUsage, PoolSpace, Usage
+from .model import ClassUsage, PoolSpace, Room, Usage
+
+ShardCounts = Mapping[int, Mapping[int, int]]   # pool id → OSD id → shards
 
 _HISTOGRAM_BINS = 10
 
@@ -13,19 +15,29 @@ _HISTOGRAM_BINS = 10
 _PGS_A_PIECE = 1000
 
 
-def placement_usage(snapshot: Snapshot, used_bytes: Mapping[int, int],
-                    up_sets: Iterable[Tuple[int, Sequence[int]]]) -> Usage:
-    """Utilization and free space for used bytes per OSD id and (pool id, up set) of every PG."""
+def shard_counts(snapshot: Snapshot, osd_sets: Iterable[Tuple[int, Sequence[int]]]) -> ShardCounts:
+    """Pool id → OSD id → shards, for (pool id, OSDs that hold the shards) of every PG."""
     counts: Dict[int, Dict[int, int]] = {pool_id: {} for pool_id in snapshot.pools}
-    for pool_id, up in up_sets:
+    for pool_id, osds in osd_sets:
         shards = counts[pool_id]
-        for osd in up:
+        for osd in osds:
             shards[osd] = shards.get(osd, 0) + 1
+    return counts
+
+
+def counted_usage(snapshot: Snapshot, used_bytes: Mapping[int, int], counts: ShardCounts) -> Usage:
+    """Utilization and free space for used bytes per OSD id and the shards of each pool on it."""
     free = {osd.id: max(0.0, osd.size_bytes * snapshot.full_ratio - used_bytes[osd.id])
             for osd in snapshot.osds.values() if osd.has_statistics}
     pools = {pool.name: _pool_space(pool, counts[pool.id], free)
              for pool in sorted(snapshot.pools.values(), key=lambda p: p.id)}
-    return Usage(class_usage(snapshot, used_bytes), pools)
+    return Usage(class_usage(snapshot, used_bytes), pools, _room(snapshot, counts, free))
+
+
+def placement_usage(snapshot: Snapshot, used_bytes: Mapping[int, int],
+                    up_sets: Iterable[Tuple[int, Sequence[int]]]) -> Usage:
+    """Utilization and free space for used bytes per OSD id and (pool id, up set) of every PG."""
+    return counted_usage(snapshot, used_bytes, shard_counts(snapshot, up_sets))
 
 
 def snapshot_usage(snapshot: Snapshot, checkpoint: Checkpoint = no_checkpoint) -> Usage:
@@ -75,3 +87,20 @@ def _pool_space(pool: Pool, shards: Mapping[int, int], free: Mapping[int, float]
                      free_bytes=int(best[0]) if best else 0,
                      limiting_osd=best[1] if best else None,
                      max_avail_bytes=pool.max_avail_bytes)
+
+
+def _room(snapshot: Snapshot, counts: ShardCounts, free: Mapping[int, float]) -> Room:
+    """What fits if every pool grows by the same ratio: the OSD that is full first ends it.
+
+    `free` is bytes per OSD id. Each written byte is counted on all OSDs that it goes to, so this is
+    never more than the free bytes of all OSDs ÷ the smallest replication factor.
+    """
+    stored = sum(pool.stored_bytes for pool in snapshot.pools.values())
+    growth: Dict[int, float] = {}   # OSD → raw bytes that come to it when all pools double
+    for pool in snapshot.pools.values():
+        shard_bytes = pool.stored_bytes / (pool.pg_num * pool.data_shards)
+        for osd, count in counts[pool.id].items():
+            growth[osd] = growth.get(osd, 0.0) + count * shard_bytes
+    best = min(((free[osd] / rate, osd) for osd, rate in growth.items()
+                if rate > 0.0 and osd in free), default=None)
+    return Room(0, None) if best is None else Room(int(best[0] * stored), best[1])

@@ -3,24 +3,37 @@ from __future__ import annotations
 
 import math
 import re
+import textwrap
 import time
 from typing import List, Optional, Sequence
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _MOST_BYTES = 2.0 ** 63
+#: Characters of a size as Ceph prints it; four digits take one more.
+_SIZE_WIDTH = 7
+#: Columns of the terminal that every screen fits in.
+WIDTH = 80
+_DURATIONS = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
 _SIZE = re.compile(r"^(\d+(?:\.\d+)?)([KMGTPE]?)(?:i?B)?$", re.IGNORECASE)
 
 
 def format_bytes(count: float) -> str:
-    """1536 → '1.5 KiB', as `ceph df` prints sizes."""
-    sign = "-" if count < 0 else ""
-    value = abs(float(count))
-    for unit in _UNITS:
-        if value < 1024.0 or unit == _UNITS[-1]:
+    """1536 → '1.5 KiB', as `ceph df` prints sizes: as many decimals, at most 2, as fit in 7
+    characters, and none for whole numbers of a unit (byte_u_t in Ceph's include/types.h)."""
+    if count < 0:
+        return "-" + format_bytes(-count)
+    whole = int(count)
+    unit = 0
+    while whole >> (10 * (unit + 1)) and unit < len(_UNITS) - 1:
+        unit += 1
+    size = 1 << (10 * unit)
+    if whole % size == 0:
+        return f"{whole // size} {_UNITS[unit]}"
+    for decimals in (2, 1, 0):
+        text = f"{whole / size:.{decimals}f} {_UNITS[unit]}"
+        if len(text) <= _SIZE_WIDTH:
             break
-        value /= 1024.0
-    digits = 0 if unit == "B" or value >= 100 else 1 if value >= 10 else 2
-    return f"{sign}{value:.{digits}f} {unit}"
+    return text
 
 
 def parse_size(text: str) -> Optional[int]:
@@ -38,22 +51,48 @@ def format_ratio(ratio: float) -> str:
     return f"{ratio:.4f}"
 
 
+def format_percent(ratio: Optional[float]) -> str:
+    """0.84957 → '84.96', for columns under a % head; '' where it is not known."""
+    return "" if ratio is None else f"{100.0 * ratio:.2f}"
+
+
+def format_points(difference: float) -> str:
+    """A difference of two ratios in points: 0.0678 → '6.8'."""
+    return f"{100.0 * difference:.1f}"
+
+
+def plural(count: int, noun: str, nouns: str = "") -> str:
+    """(1, 'shard') → '1 shard', (2, 'shard') → '2 shards'."""
+    return f"{count} {noun if count == 1 else nouns or noun + 's'}"
+
+
 def format_duration(seconds: Optional[float]) -> str:
-    """93784 → '1d2h'; the two largest units."""
+    """10800 → '3h00m'; the two largest units that are adjacent, the second with two digits."""
     if seconds is None:
         return ""
     left = int(max(0.0, seconds))
-    parts: List[str] = []
-    for unit, size in (("d", 86400), ("h", 3600), ("m", 60), ("s", 1)):
-        if left >= size or (unit == "s" and not parts):
-            parts.append(f"{left // size}{unit}")
-            left %= size
-    return "".join(parts[:2])
+    for (unit, size), (next_unit, next_size) in zip(_DURATIONS, _DURATIONS[1:]):
+        if left >= size:
+            return f"{left // size}{unit}{left % size // next_size:02d}{next_unit}"
+    return f"{left}s"
 
 
 def format_time(epoch_seconds: float) -> str:
-    """UTC, rounded up to a second. For texts that are read later: a countdown would be wrong."""
-    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(math.ceil(epoch_seconds)))
+    """A moment in UTC, as in '2026-01-01 00:01'."""
+    return time.strftime("%Y-%m-%d %H:%M", time.gmtime(math.floor(epoch_seconds)))
+
+
+def format_deadline(epoch_seconds: float) -> str:
+    """As `format_time`, rounded up to a minute and with the zone: for sentences that are read
+    later, in which a countdown would be wrong."""
+    return format_time(60.0 * math.ceil(epoch_seconds / 60.0)) + " UTC"
+
+
+def wrap(label: str, text: str, indent: int = 13) -> List[str]:
+    """Lines of at most WIDTH characters: the label, and the text with a hanging indent."""
+    return textwrap.wrap(text, WIDTH, initial_indent=label.ljust(indent),
+                         subsequent_indent=" " * indent, break_on_hyphens=False,
+                         break_long_words=False) or [label.rstrip()]
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:

@@ -9,9 +9,9 @@ from tests.support.fakes import Harness
 from tests.support.rounds import kept, small_plan, successor, uneven
 from tests.support.units import GIB
 
-from equilibrium_mgr.report.explain import explain
+from equilibrium_mgr.report.explain.explain import explain
 from equilibrium_mgr.report.health import health_checks
-from equilibrium_mgr.report.status import report_status
+from equilibrium_mgr.report.status.status import report_status
 
 CODE = "MGR_EQUILIBRIUM_MISPREDICTED"
 
@@ -76,7 +76,7 @@ def test_status_and_health_tell_by_how_much_and_what_helps() -> None:
     harness = stopped()
     told = status(harness)
     assert told["state"] != "balanced"
-    assert "pool 'pool1' took 10.0 GiB" in told["reason"] and "predicted" in told["reason"]
+    assert "pool 'pool1' took 10 GiB" in told["reason"] and "predicted" in told["reason"]
     assert told["mispredicted"][0]["measured_bytes"] == 10 * GIB
     check = health_checks(harness.balancer.status, True, "", harness.now)[CODE]
     assert check["severity"] == "warning" and "ceph equilibrium on" in check["detail"][0]
@@ -89,7 +89,7 @@ def test_explain_tells_it_too(what: Optional[str]) -> None:
     assert status.view is not None
     answer = explain(what, status.view, status, harness.settings(), 0.0)
     assert answer is not None
-    assert "pool 'pool1' took 10.0 GiB" in answer.plain and "ceph equilibrium on" in answer.plain
+    assert "pool 'pool1' took 10 GiB" in answer.plain and "ceph equilibrium on" in answer.plain
 
 
 def test_planning_uses_what_was_measured() -> None:

@@ -10,9 +10,9 @@ from tests.support.rounds import kept, small_plan, uneven
 from tests.support.units import GIB
 
 from equilibrium_mgr.observation.too_full import find_too_full, sentences
-from equilibrium_mgr.report.explain import explain
+from equilibrium_mgr.report.explain.explain import explain
 from equilibrium_mgr.report.health import health_checks
-from equilibrium_mgr.report.status import report_status
+from equilibrium_mgr.report.status.status import report_status
 
 
 def moving(state: str) -> Cluster:

@@ -20,6 +20,48 @@ def test_free_space_is_what_the_first_full_osd_allows() -> None:
     assert space.limiting_osd == 0 and space.stored_bytes == 30 * GIB
 
 
+def test_room_is_what_fits_if_all_pools_grow_alike() -> None:
+    """osd.0 gets a shard of each pool, so it is full before either pool alone would be."""
+    cluster = Cluster(hosts(1, 3), {0: OSD_RULE})
+    cluster.pool(1, size=1, name="a").pool(2, size=1, name="b")
+    cluster.pg("1.0", [0], num_bytes=10 * GIB).pg("2.0", [0], num_bytes=5 * GIB)
+    cluster.pg("2.1", [1], num_bytes=5 * GIB)
+    usage = snapshot_usage(cluster.snapshot())
+    # osd.0 has 80 free and gets 10 + 5 of every 20 written
+    assert usage.room is not None
+    assert (usage.room.bytes, usage.room.limiting_osd) == (int(80 * GIB / 15 * 20), 0)
+    assert usage.room.bytes < sum(space.free_bytes for space in usage.pools.values())
+
+
+@pytest.mark.parametrize("seed", range(90, 95))
+def test_room_is_no_more_than_free_bytes_and_a_written_cluster_is_full(seed: int) -> None:
+    snapshot = random_cluster(seed).snapshot()
+    room = snapshot_usage(snapshot).room
+    assert room is not None
+    factor = min(pool.size / pool.data_shards for pool in snapshot.pools.values())
+    free = sum(max(0.0, osd.size_bytes * snapshot.full_ratio - osd.target_bytes)
+               for osd in snapshot.osds.values())
+    assert 0 <= room.bytes <= free / factor
+    stored = sum(pool.stored_bytes for pool in snapshot.pools.values())
+    written = {osd: 0.0 for osd in snapshot.osds}
+    for pg in snapshot.pgs.values():
+        pool = snapshot.pools[pg.pool]
+        share = pool.stored_bytes / (pool.pg_num * pool.data_shards)
+        for osd in pg.up:
+            if osd in written:
+                written[osd] += room.bytes / stored * share
+    fills = {osd.id: osd.size_bytes * snapshot.full_ratio - osd.target_bytes - written[osd.id]
+             for osd in snapshot.osds.values() if written[osd.id]}
+    assert min(fills, key=lambda osd: fills[osd]) == room.limiting_osd
+    assert min(fills.values()) == pytest.approx(0.0, abs=len(snapshot.pools) * 4) or (
+        room.bytes == 0 and min(fills.values()) < 0)
+
+
+def test_room_without_data_is_unknown() -> None:
+    room = snapshot_usage(Cluster(hosts(2)).pool(1, name="p").snapshot()).room
+    assert room is not None and (room.bytes, room.limiting_osd) == (0, None)
+
+
 def test_erasure_coded_pool_divides_by_k() -> None:
     cluster = Cluster(hosts(3)).pool(1, size=3, k=2, name="ec").pg("1.0", [0, 1, 2], 20 * GIB)
     space = snapshot_usage(cluster.snapshot()).pools["ec"]

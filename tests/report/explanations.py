@@ -10,7 +10,7 @@ from tests.support.units import GIB
 
 from equilibrium_mgr.execution.rejections import Items
 from equilibrium_mgr.report.command_answer import CommandAnswer
-from equilibrium_mgr.report.explain import explain
+from equilibrium_mgr.report.explain.explain import explain
 
 
 RACK_RULE = "take default; choose firstn 2 rack; chooseleaf firstn 2 host; emit"

@@ -14,7 +14,7 @@ from equilibrium_mgr.plan.store import PlanHead
 from equilibrium_mgr.plan.usage import snapshot_usage
 from equilibrium_mgr.plan_service.plan_queue import PlanProgress
 from equilibrium_mgr.planner.planner import make_plan
-from equilibrium_mgr.report.evaluation import class_table, evaluate_cluster, evaluate_plan
+from equilibrium_mgr.report.cluster.evaluation import class_table, evaluate_cluster, evaluate_plan
 from equilibrium_mgr.report.plans import dump_plan, list_plans, show_plan
 
 PLAN: Plan = make_plan(random_cluster(1).snapshot())._replace(
@@ -40,7 +40,7 @@ def aims_lines(compared: Optional[AimComparison]) -> List[str]:
 def test_one_line_an_aim_in_their_order() -> None:
     lines = aims_lines(comparison())
     assert lines[0].split() == ["AIM", "MAX", "hdd", "MAX", "ssd", "GAINED", "BYTES", "MOVES"]
-    assert lines[1].split() == ["space", "0.7500", "0.5000", "3.00", "GiB", "2.00", "GiB", "17"]
+    assert lines[1].split() == ["space", "0.7500", "0.5000", "3", "GiB", "2", "GiB", "17"]
     assert lines[2].split()[:3] == ["even", "(this", "plan)"]
     assert lines[2].split()[3] == f"{PLAN.after.classes['hdd'].max:.4f}"
     assert lines[2].split()[-1] == str(len(PLAN.moves))

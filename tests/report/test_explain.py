@@ -12,7 +12,7 @@ from tests.support.rules import HDD_HOSTS, SSD_HOSTS
 from tests.support.units import GIB
 
 from equilibrium_mgr.execution.rejections import Rejection
-from equilibrium_mgr.report.explain import explain
+from equilibrium_mgr.report.explain.explain import explain
 
 
 def test_bound_of_each_set_and_the_distance_from_it() -> None:
@@ -129,7 +129,7 @@ def test_osd(what: str) -> None:
     assert data["reachable"] == data["bound"] == pytest.approx(0.2)
     assert data["cannot_take"] is None and data["limited_pools"] == ["rbd"]
     assert data["sentences"] == [
-        "osd.0 (class hdd, host h0) has 50.0 GiB of 100 GiB in use: 0.5000",
+        "osd.0 (class hdd, host h0) has 50 GiB of 100 GiB in use: 0.5000",
         "in the most even placement that the rules allow it would be at 0.2000, 30.0 points lower",
         data["set"]["description"], "it is one of the OSDs that stand at this bound",
         "it limits the free space of pools: rbd"]
@@ -159,7 +159,7 @@ def test_osd_with_transfers() -> None:
     data = facts(cluster, "osd.0")
     assert data["inbound_bytes"] == GIB and data["outbound_bytes"] == 0
     assert (data["utilization"], data["target_utilization"]) == (0.49, 0.5)
-    assert data["sentences"][0].endswith("0.4900; 0.5000 when 1.00 GiB in and 0 B out have moved")
+    assert data["sentences"][0].endswith("0.4900; 0.5000 when 1 GiB in and 0 B out have moved")
 
 
 @pytest.mark.parametrize("fields, reason", [

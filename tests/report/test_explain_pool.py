@@ -20,7 +20,7 @@ def test_pool() -> None:
     assert (data["immovable"], data["immovable_pgs"], data["waits_for"], data["excluded"]) == (
         None, {}, None, False)
     assert data["sentences"] == [
-        "pool rbd can take 54.0 GiB more",
+        "pool rbd can take 54 GiB more",
         "osd.0 (class hdd) is the OSD that is full first; it will be at 0.5000",
         "class hdd under default cannot be below 0.2000: pool rbd may have at most 1 shard of a PG"
         " per host, so hosts h0, h1, h2 must hold what host h3 cannot take",
@@ -110,7 +110,7 @@ def test_pg() -> None:
         {"osd": 0, "utilization": 0.5, "target_utilization": 0.5},
         {"osd": 3, "utilization": 60 / 900, "target_utilization": 60 / 900}]
     assert data["sentences"] == [
-        "pg 1.a of pool rbd, 1.00 GiB a shard, belongs on osd.0, osd.3", "its data is there",
+        "pg 1.a of pool rbd, 1 GiB a shard, belongs on osd.0, osd.3", "its data is there",
         "CRUSH itself places it so; it has no upmap items", "nothing about it forbids moving it",
         "osd.0: 0.5000", "osd.3: 0.0667"]
     assert facts(giant(), "1.A") == data

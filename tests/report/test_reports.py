@@ -17,11 +17,11 @@ from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.plan.usage import snapshot_usage
 from equilibrium_mgr.planner.planner import make_plan
-from equilibrium_mgr.report.evaluation import (evaluate_cluster, evaluate_plan, evaluate_pool,
-                                               skipped_text)
+from equilibrium_mgr.report.cluster.evaluation import (
+    evaluate_cluster, evaluate_plan, evaluate_pool, skipped_text)
 from equilibrium_mgr.report.health import health_checks
 from equilibrium_mgr.report.plans import dump_plan, list_plans, show_plan
-from equilibrium_mgr.report.status import report_status
+from equilibrium_mgr.report.status.status import report_status
 
 PLAN: Plan = make_plan(random_cluster(1).snapshot())
 
@@ -210,8 +210,8 @@ def test_status_and_eval_show_what_osds_use_now() -> None:
     assert hdd["used_bytes_now"] == sum(cluster.used_bytes(osd) for osd in cluster.osds)
     assert answer.data["look_started"]
     assert answer.data["misplaced_ratio"] == 12 / view.snapshot.object_copies
-    assert "figures are 5m old; a new look has been started" in answer.plain
+    assert "figures are 5m00s old; a new look has been started" in answer.plain
     found = evaluate_cluster(view.usage, view.bounds, 1, 300.0, view.classes_now,
                              look_started=True)
-    assert "seen 5m ago; a new look has been started" in found.plain
+    assert "seen 5m00s ago; a new look has been started" in found.plain
     assert found.data["classes"]["hdd"]["max_now"] == pytest.approx(0.9)

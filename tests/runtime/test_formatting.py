@@ -7,17 +7,22 @@ from typing import Any, Optional
 import pytest
 
 from equilibrium_mgr.runtime.formatting import (
-    format_bytes, format_duration, format_time, histogram_bar, parse_size, table)
+    format_bytes, format_deadline, format_duration, format_percent, format_points, format_time,
+    histogram_bar, parse_size, plural, table, wrap)
 
 
 def test_time_is_never_too_early() -> None:
-    assert format_time(1000.2) == "1970-01-01 00:16:41 UTC"
+    assert format_deadline(1000.2) == "1970-01-01 00:17 UTC"
+    assert format_deadline(1020.0) == "1970-01-01 00:17 UTC"
+    assert format_time(1079.9) == "1970-01-01 00:17"
 
 
 @pytest.mark.parametrize("count, text", [
-    (0, "0 B"), (1, "1 B"), (1023, "1023 B"), (1024, "1.00 KiB"), (1536, "1.50 KiB"),
-    (10 * 1024, "10.0 KiB"), (100 * 1024, "100 KiB"), (1 << 30, "1.00 GiB"), (5 << 40, "5.00 TiB"),
-    (1 << 60, "1.00 EiB"), (5000 << 60, "5000 EiB"), (-2048, "-2.00 KiB")])
+    (0, "0 B"), (1, "1 B"), (1023, "1023 B"), (1024, "1 KiB"), (1536, "1.5 KiB"),
+    (1540, "1.5 KiB"), (10 * 1024, "10 KiB"), (10 * 1024 + 1, "10 KiB"), (100 * 1024, "100 KiB"),
+    (1 << 30, "1 GiB"), (5 << 40, "5 TiB"), ((95 << 40) // 10, "9.5 TiB"),
+    (1023 * 1024 + 1, "1023 KiB"), (1 << 60, "1 EiB"), (5000 << 60, "5000 EiB"),
+    (-2048, "-2 KiB"), (1234567890123, "1.1 TiB")])
 def test_bytes(count: int, text: str) -> None:
     assert format_bytes(count) == text
 
@@ -45,12 +50,12 @@ def test_sizes_written_by_format_bytes_are_read_again() -> None:
     for _ in range(300):
         count = rng.randrange(1 << rng.randrange(1, 62))
         back = parse_size(format_bytes(count).replace(" ", ""))
-        assert back is not None and abs(back - count) <= count * 0.01 + 1
+        assert back is not None and abs(back - count) <= count * 0.05 + 1
 
 
 @pytest.mark.parametrize("seconds, text", [
-    (None, ""), (0, "0s"), (59.9, "59s"), (60, "1m"), (61, "1m1s"), (3600, "1h"),
-    (93784, "1d2h"), (86400 + 5, "1d5s"), (-5, "0s")])
+    (None, ""), (0, "0s"), (59.9, "59s"), (60, "1m00s"), (61, "1m01s"), (3600, "1h00m"),
+    (3656, "1h00m"), (93784, "1d02h"), (86400 + 5, "1d00h"), (-5, "0s")])
 def test_durations(seconds: Optional[float], text: str) -> None:
     assert format_duration(seconds) == text
 
@@ -72,3 +77,19 @@ def test_histogram_of_nothing(counts: Any, bar: str) -> None:
 def test_histogram_is_higher_for_more() -> None:
     bar = histogram_bar((0, 1, 50, 100))
     assert bar[0] == " " and len(set(bar)) == 4
+
+
+def test_percents_points_and_counts() -> None:
+    assert format_percent(0.849571) == "84.96"
+    assert format_percent(None) == ""
+    assert format_points(0.0678) == "6.8"
+    assert [plural(1, "shard"), plural(0, "shard"), plural(2, "entry", "entries")] == [
+        "1 shard", "0 shards", "2 entries"]
+
+
+def test_wrapped_text_hangs_below_its_beginning_and_keeps_to_the_width() -> None:
+    lines = wrap("why:", "14 of 35 shards wait: " + "7 for a target that has 4 coming, " * 5)
+    assert lines[0].startswith("why:         14 of 35")
+    assert len(lines) > 2 and all(line.startswith(" " * 13) for line in lines[1:])
+    assert all(len(line) <= 80 for line in lines)
+    assert wrap("window:", "") == ["window:"]

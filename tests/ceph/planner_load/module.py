@@ -205,7 +205,7 @@ def looking(_mgr: Any) -> Work:
     from equilibrium.execution.pending_moves import PendingMoves
     from equilibrium.observation.cluster_view import make_view
     from equilibrium.planner.bound.lower_bound import utilization_bounds
-    from equilibrium.report.evaluation import evaluate_cluster
+    from equilibrium.report.cluster.evaluation import evaluate_cluster
     from equilibrium.runtime.time_slice import TimeSlice
     from equilibrium.snapshot.builder import SnapshotBuilder
     turns, reading = TimeSlice(), _reading()

@@ -51,5 +51,5 @@ def test_entries_of_another_version_are_told_as_far_as_they_go() -> None:
          "max_before": {"hdd": 0.9, "ssd": None}, "max_after": {"hdd": 0.75},
          "moves": 3, "bytes": 1 << 40, "outcome": "through"}]
     plain = report_history(entries, None, 7200.0).plain
-    assert "1970-01-01 00:00" in plain and "1h" in plain and "1.00 TiB" in plain
+    assert "1970-01-01 00:00" in plain and "1h" in plain and "1 TiB" in plain
     assert "hdd 0.900 -> 0.750, ssd ?" in plain

@@ -10,8 +10,8 @@ from tests.support.fakes import Harness
 from tests.support.rounds import kept, small_plan, uneven
 from tests.support.units import GIB
 
-from equilibrium_mgr.report.status import report_status
-from equilibrium_mgr.runtime.formatting import format_time
+from equilibrium_mgr.report.status.status import report_status
+from equilibrium_mgr.runtime.formatting import format_deadline
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +31,7 @@ def test_start_delay(automatic: bool) -> None:
     assert [harness.round(20), harness.round(20)] == ["waiting", "waiting"]
     assert harness.balancer.reason == (   # whenever that is read
         "the mgr has only just become active (start_delay); nothing is sent before"
-        " 1970-01-01 00:17:40 UTC")
+        " 1970-01-01 00:18 UTC")
     assert harness.jobs.waiting == [] and harness.gateway.sent == []
     assert harness.round(20) == ("planning" if automatic else "moving")
 
@@ -100,7 +100,7 @@ def test_monitor_that_takes_nothing_is_left_alone_for_longer_and_longer() -> Non
     assert harness.balancer.state == "waiting"
     assert harness.balancer.reason == (
         "the monitor took nothing of the last batch; the next goes at"
-        f" {format_time(sent_at[-1] + 480)}")
+        f" {format_deadline(sent_at[-1] + 480)}")
     harness.gateway.refuses = set()
     harness.round(480)
     assert harness.gateway.sent[-1] == "1.4"

@@ -3,18 +3,18 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Optional
 
-from ..control.status import BalancerStatus
-from ..execution.guards import pg_num_changes
-from ..execution.rejections import LIFTED_BY
-from ..execution.size_check.size_corrections import sentence
-from ..observation.cluster_view import ClusterView
-from ..observation.states import BALANCED, STUCK, WAITING
-from ..observation.too_full import with_too_full
-from ..plan_service.plan_service import PlanService
-from ..runtime.formatting import format_bytes, format_duration, format_ratio
-from .command_answer import CommandAnswer
-from .evaluation import class_table, classes_json
-from .options import option_lines
+from ...control.status import BalancerStatus
+from ...execution.guards import pg_num_changes
+from ...execution.rejections import LIFTED_BY
+from ...execution.size_check.size_corrections import sentence
+from ...observation.cluster_view import ClusterView
+from ...observation.states import BALANCED, STUCK, WAITING
+from ...observation.too_full import with_too_full
+from ...plan_service.plan_service import PlanService
+from ...runtime.formatting import format_bytes, format_duration, format_ratio
+from ..command_answer import CommandAnswer
+from ..cluster.evaluation import class_table, classes_json
+from ..options import option_lines
 
 #: Stopped pools in the reason; JSON has all of them.
 _STOPPED_SHOWN = 3

@@ -4,13 +4,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
-from ..crush.placement import NO_OSD, PlacementBlock
-from ..execution.guards import blocked_pool_reasons
-from ..execution.rejections import Items
-from ..observation.cluster_view import ClusterView
-from ..observation.too_full import sentences as too_full_sentences
-from ..runtime.formatting import format_bytes, format_ratio
-from ..snapshot.model import Pg, Pool, Snapshot
+from ...crush.placement import NO_OSD, PlacementBlock
+from ...execution.guards import blocked_pool_reasons
+from ...execution.rejections import Items
+from ...observation.cluster_view import ClusterView
+from ...observation.too_full import sentences as too_full_sentences
+from ...runtime.formatting import format_bytes, format_ratio
+from ...snapshot.model import Pg, Pool, Snapshot
 from .bound_text import describe_bound
 from .explain_osd import Facts, set_of
 

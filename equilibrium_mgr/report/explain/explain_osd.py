@@ -3,12 +3,12 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Optional, Tuple
 
-from ..observation.cluster_view import ClusterView
-from ..observation.too_full import sentences as too_full_sentences
-from ..planner.bound.lower_bound import OsdSet
-from ..runtime.formatting import format_bytes, format_ratio
-from ..snapshot.model import Osd, Snapshot
-from ..snapshot.operator_weights import held_sentence
+from ...observation.cluster_view import ClusterView
+from ...observation.too_full import sentences as too_full_sentences
+from ...planner.bound.lower_bound import OsdSet
+from ...runtime.formatting import format_bytes, format_ratio
+from ...snapshot.model import Osd, Snapshot
+from ...snapshot.operator_weights import held_sentence
 from .bound_text import describe_bound
 
 #: JSON-ready facts, and the same as sentences.

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from typing import Any, Dict, List
 
-from ..plan.weight_shares import share_limits
-from ..snapshot.model import Snapshot
-from ..snapshot.operator_weights import held_sentence
+from ...plan.weight_shares import share_limits
+from ...snapshot.model import Snapshot
+from ...snapshot.operator_weights import held_sentence
 
 _SHOWN = 10
 

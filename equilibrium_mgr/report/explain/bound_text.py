@@ -3,10 +3,10 @@ from __future__ import annotations
 
 from typing import Dict, List, Sequence, Set
 
-from ..crush.hierarchy import OSD_TYPE
-from ..planner.bound.demand import binding_domains
-from ..planner.bound.lower_bound import CAPACITY, FIXED, BindingConstraint, OsdSet
-from ..snapshot.model import Snapshot
+from ...crush.hierarchy import OSD_TYPE
+from ...planner.bound.demand import binding_domains
+from ...planner.bound.lower_bound import CAPACITY, FIXED, BindingConstraint, OsdSet
+from ...snapshot.model import Snapshot
 
 _NAMES_SHOWN = 5
 

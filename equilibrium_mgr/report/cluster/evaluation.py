@@ -3,12 +3,12 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, Optional
 
-from ..plan.aim_comparison import AimComparison
-from ..plan.model import ClassUsage, Plan, PoolSpace, Usage
-from ..runtime.formatting import format_bytes, format_duration, format_ratio, histogram_bar, table
-from ..snapshot.model import Snapshot
+from ...plan.aim_comparison import AimComparison
+from ...plan.model import ClassUsage, Plan, PoolSpace, Usage
+from ...runtime.formatting import format_bytes, format_duration, format_ratio, histogram_bar, table
+from ...snapshot.model import Snapshot
 from .aims import aims_json, aims_table
-from .command_answer import CommandAnswer
+from ..command_answer import CommandAnswer
 from .held_osds import held_json, held_sentences
 
 _LOOK_STARTED = "; a new look has been started"

@@ -4,19 +4,19 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
-from ..control.status import BalancerStatus
-from ..execution.guards import blocked_pool_reasons
-from ..execution.size_check.size_corrections import sentence
-from ..observation.cluster_view import ClusterView
-from ..observation.states import STUCK
-from ..observation.too_full import sentences as too_full_sentences
-from ..runtime.formatting import format_ratio
-from ..settings import Settings
+from ...control.status import BalancerStatus
+from ...execution.guards import blocked_pool_reasons
+from ...execution.size_check.size_corrections import sentence
+from ...observation.cluster_view import ClusterView
+from ...observation.states import STUCK
+from ...observation.too_full import sentences as too_full_sentences
+from ...runtime.formatting import format_ratio
+from ...settings import Settings
 from .bound_text import describe_bound
-from .command_answer import CommandAnswer
+from ..command_answer import CommandAnswer
 from .explain_osd import SAME, Facts, explain_osd, set_json
 from .explain_pool import explain_pg, explain_pool
-from .held_osds import held_json, held_sentences
+from ..cluster.held_osds import held_json, held_sentences
 from .target_refusals import refusal_sentences, refusals
 
 #: Device classes and pools that a sentence names; it counts the rest.

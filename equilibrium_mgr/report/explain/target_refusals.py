@@ -4,12 +4,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Dict, List, Optional
 
-from ..execution.rejections import Items
-from ..plan.options import effective_fill_limit
-from ..plan.weight_shares import share_limits
-from ..runtime.time_slice import TimeSlice
-from ..settings import Settings
-from ..snapshot.model import Osd, Pg, Snapshot
+from ...execution.rejections import Items
+from ...plan.options import effective_fill_limit
+from ...plan.weight_shares import share_limits
+from ...runtime.time_slice import TimeSlice
+from ...settings import Settings
+from ...snapshot.model import Osd, Pg, Snapshot
 
 FILL_LIMIT, SHARE, PRESENT, RULE, NO_GAIN = "fill_limit", "share", "present", "rule", "no_gain"
 _OBSTACLES = {

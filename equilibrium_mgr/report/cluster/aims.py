@@ -3,10 +3,10 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Optional
 
-from ..plan.aim_comparison import FAILED, PLANNING, READY, AimFigures, AimComparison, figures_of
-from ..plan.model import Plan
-from ..plan.options import AIMS
-from ..runtime.formatting import format_bytes, format_ratio, table
+from ...plan.aim_comparison import FAILED, PLANNING, READY, AimFigures, AimComparison, figures_of
+from ...plan.model import Plan
+from ...plan.options import AIMS
+from ...runtime.formatting import format_bytes, format_ratio, table
 
 
 def aims_json(plan: Plan, comparison: Optional[AimComparison]) -> Dict[str, Any]:
