@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2] / "equilibrium_mgr"
 #: From the lowest to the highest; a file may import what is in its own folder or in a lower one.
 #: Files that stand in no folder are folders of their own here.
 LAYERS = (
-    "runtime", "crush", "snapshot", "plan", "planner.objective", "planner.bound",
+    "version", "runtime", "crush", "snapshot", "plan", "planner.objective", "planner.bound",
     "planner.state", "planner.search",
     "planner", "settings", "removed_options", "gateway", "plan_service", "execution", "observation",
     "control", "report", "commands", "compat", "old_python", "cli", "module", "__init__")
