@@ -20,6 +20,7 @@ PG_COUNT = "pg_count"                   # mon_max_pg_per_osd, or the hard limit 
 REWEIGHT = "reweight"                   # weights that an operator lowered hold OSDs to a share
 POOL_EXCLUDED = "pool_excluded"         # pool_ids or device_classes leave it out
 RULE_UNKNOWN = "rule_unknown"           # the CRUSH rule is not understood
+EXCHANGE = "exchange"                   # upmap items cannot exchange OSDs within a PG
 IMMOVABLE = "immovable"                 # the PG is pinned, being moved, or cannot be moved at all
 REJECTED = "rejected"                   # the monitor did not keep the upmap items
 MISPREDICTED = "mispredicted"           # shards of the pool took more space than predicted

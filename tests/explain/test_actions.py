@@ -1,0 +1,76 @@
+"""What to do about each reason: an entry for each code, with commands and options that exist."""
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Iterator, List
+
+import pytest
+
+import equilibrium_mgr
+from equilibrium_mgr.report.explain import actions
+from equilibrium_mgr.report.explain.actions import ACTIONS, NOTHING, action, action_if_immovable
+from equilibrium_mgr.settings import OPTIONS
+from equilibrium_mgr.snapshot import immovable_reasons, reason_codes
+
+CODES = sorted(value for name, value in vars(reason_codes).items()
+               if name.isupper() and isinstance(value, str))
+OPTION_NAMES = {option["name"] for option in OPTIONS}
+
+#: Ceph's own commands that actions name (of MonCommands.h, MgrCommands.h and the mgr's modules).
+OF_CEPH = (
+    "balancer off", "config rm mgr", "config set global", "config set mgr", "health detail",
+    "mgr fail", "osd crush reweight", "osd erasure-code-profile get", "osd pool ls detail",
+    "osd pool set", "osd reweight", "osd rm-pg-upmap", "osd rm-pg-upmap-items",
+    "osd rm-pg-upmap-primary", "osd set-nearfull-ratio", "osd set-require-min-compat-client",
+    "osd tree", "osd unset", "pg deep-scrub", "pg dump_stuck", "pg repair", "pg {pgid} query",
+    "quorum_status")
+
+
+def templates() -> Iterator[str]:
+    for found in ACTIONS.values():
+        yield from found
+    yield from actions._IMMOVABLE.values()
+
+
+def test_every_code_has_an_entry() -> None:
+    assert set(ACTIONS) == set(CODES)
+    assert len(CODES) == len(set(CODES)) > 35
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_an_action_needs_no_figure(code: str) -> None:
+    said = action(code, {})
+    assert said and "{" not in said and (said == NOTHING) == (code == reason_codes.BALANCED)
+    assert action(code, dict.fromkeys(("osd", "pool", "limit", "until", "needed"))) == said
+
+
+def test_the_first_entry_whose_figures_are_known_counts() -> None:
+    assert action(reason_codes.MAX_BACKFILLS, {"limit": 4, "osd": 12}) == (
+        "nothing; raise max_backfills_per_osd (4) to go faster")
+    assert action(reason_codes.WINDOW, {"until": "2026-01-01 22:00"}) == (
+        "nothing; it ends by itself at 2026-01-01 22:00, when the window opens")
+    assert action("no_such_code", {}) == NOTHING
+
+
+def test_every_reason_for_which_a_pg_stays_has_an_entry() -> None:
+    reasons: List[str] = [value for name, value in vars(immovable_reasons).items()
+                          if name.isupper() and isinstance(value, str)]
+    for reason in reasons:
+        assert action_if_immovable(reason, "1.0", "rbd") != NOTHING, reason
+
+
+def test_commands_and_options_exist() -> None:
+    source = (Path(equilibrium_mgr.__file__).parent / "cli.py").read_text()
+    own = set(re.findall(r'(?:read|write)_command[(]"([a-z -]+)"', source))
+    named = 0
+    for template in templates():
+        for option in re.findall(r"mgr/equilibrium/([a-z_]+)|raise ([a-z_]+)", template):
+            assert (option[0] or option[1]) in OPTION_NAMES | {"mon_max_pg_per_osd"}, template
+        for command in re.findall(r"'ceph ([^']+)'", template):
+            named += 1
+            if command.startswith("equilibrium "):
+                assert any(f"{command} ".startswith(f"{one} ") for one in own), template
+            else:
+                assert any(f"{command} ".startswith(f"{one} ") for one in OF_CEPH), template
+    assert named > 25
