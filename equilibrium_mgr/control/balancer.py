@@ -51,7 +51,8 @@ class Balancer:
         self._wake = wake
         self._log = log
         self.dispatcher = UpmapDispatcher(gateway, clock, log)
-        self.observer = ClusterObserver(gateway, self.dispatcher.pending, clock, log)
+        self.observer = ClusterObserver(gateway, self.dispatcher.pending,
+                                        self.dispatcher.cooldown, clock, log)
         self._slot = ExecutionSlot(clock, log)
         self._timer = RoundTimer(clock)
         self._automatic = AutoPlanner(plan_service, clock, self._plan_is_ready)

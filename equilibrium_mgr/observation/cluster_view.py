@@ -1,7 +1,7 @@
 """Figures of the last observation, ready for `status`, `eval` and `explain`."""
 from __future__ import annotations
 
-from typing import Dict, Mapping, NamedTuple, Optional, Tuple
+from typing import Container, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from ..execution.osd_traffic import in_flight
 from ..execution.pending_moves import PendingMoves
@@ -11,7 +11,8 @@ from ..plan.usage import ShardCounts, class_usage, counted_usage, shard_counts, 
 from ..planner.bound.lower_bound import UtilizationBounds
 from ..runtime.checkpoints import with_checkpoints
 from ..runtime.time_slice import TimeSlice
-from ..snapshot.model import Snapshot
+from ..snapshot.model import Pg, Snapshot
+from .movements import Movement, MovingTotals, movements, moving_totals
 from .too_full import TooFull, find_too_full
 
 _PGS_A_PIECE = 1000   # counted between two checkpoints: a few milliseconds
@@ -34,6 +35,8 @@ class ClusterView(NamedTuple):
     used_now: Mapping[int, int] = {}   # OSD id → used bytes as it reports them
     #: pool id → OSD id → shards, by the OSDs that hold them now
     shards_now: ShardCounts = {}
+    movements: Tuple[Movement, ...] = ()   # every shard in flight, whoever moves it
+    moving: MovingTotals = MovingTotals()  # their sums
 
     def usage_now(self) -> Usage:
         """Figures of now: what OSDs report, and where data is before it has arrived elsewhere.
@@ -48,19 +51,33 @@ class ClusterView(NamedTuple):
 
 
 def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: PendingMoves,
-              max_misplaced_ratio: float, builtin_active: bool) -> ClusterView:
-    """`pending`: what we have sent, some of which Ceph's own counts may not show yet."""
+              max_misplaced_ratio: float, builtin_active: bool, sent: Container[str] = (),
+              before: Optional[ClusterView] = None) -> ClusterView:
+    """`pending`: what we have sent, some of which Ceph's own counts may not show yet. `sent`: PGs
+    that were sent a while ago, by the last mgr too. `before`: the view that this one replaces."""
     moving, unseen = in_flight(snapshot, pending.entries), pending.uncounted_copies(snapshot)
     used = {osd.id: osd.used_bytes for osd in snapshot.osds.values()}
-    held = shard_counts(snapshot, ((pg.pool, pg.holders) for pg in with_checkpoints(
-        snapshot.pgs.values(), _PGS_A_PIECE, TimeSlice())))
+    moving_pgs: List[Pg] = []
+    held = shard_counts(snapshot, _holders(snapshot, moving_pgs))
+    flying = movements(snapshot, moving_pgs, pending.entries, sent,
+                       before.movements if before is not None else (),
+                       before.snapshot if before is not None else None)
     return ClusterView(
         snapshot=snapshot, usage=snapshot_usage(snapshot, TimeSlice()), utilization_bounds=bounds,
         in_flight_moves=moving.moves, in_flight_bytes=moving.bytes,
         misplaced_ratio=misplaced_ratio(snapshot, snapshot.misplaced_copies, unseen),
         max_misplaced_ratio=max_misplaced_ratio, builtin_active=builtin_active,
         classes_now=class_usage(snapshot, used), too_full=find_too_full(snapshot),
-        uncounted_copies=unseen, used_now=used, shards_now=held)
+        uncounted_copies=unseen, used_now=used, shards_now=held, movements=flying,
+        moving=moving_totals(flying))
+
+
+def _holders(snapshot: Snapshot, moving: List[Pg]) -> Iterator[Tuple[int, Tuple[int, ...]]]:
+    """Yields (pool id, OSDs that hold it) of every PG; adds those that move to `moving`."""
+    for pg in with_checkpoints(snapshot.pgs.values(), _PGS_A_PIECE, TimeSlice()):
+        if pg.is_moving:
+            moving.append(pg)
+        yield pg.pool, pg.holders
 
 
 def with_figures_of_now(view: ClusterView, summary: ClusterSummary) -> ClusterView:

@@ -4,6 +4,7 @@ from __future__ import annotations
 import logging
 from typing import Callable, FrozenSet, Optional
 
+from ..execution.cooldown import Cooldown
 from ..execution.guards import pg_num_changes
 from ..execution.pending_moves import PendingMoves
 from ..gateway.cluster_summary import ClusterSummary
@@ -24,10 +25,11 @@ class ClusterObserver:
     """Used by the serve thread; commands call `request` and `require_observation`. `view` is
     replaced whole."""
 
-    def __init__(self, gateway: Gateway, pending: PendingMoves, clock: Callable[[], float],
-                 log: logging.Logger) -> None:
+    def __init__(self, gateway: Gateway, pending: PendingMoves, cooldown: Cooldown,
+                 clock: Callable[[], float], log: logging.Logger) -> None:
         self._gateway = gateway
         self._pending = pending
+        self._cooldown = cooldown   # knows what the last mgr sent
         self._log = log
         self.compute_bounds: BoundsFunction = utilization_bounds
         self.time_slice: Callable[[], Checkpoint] = TimeSlice
@@ -85,7 +87,8 @@ class ClusterObserver:
             self._bounds(snapshot))
         self.builtin_active = self._gateway.builtin_balancer_active()
         self.view = make_view(snapshot, bounds, self._pending,
-                              self.max_misplaced_ratio(snapshot, settings), self.builtin_active)
+                              self.max_misplaced_ratio(snapshot, settings), self.builtin_active,
+                              self._cooldown.moved, self.view)
 
     def count_submitted(self) -> None:
         """Adds to the view's misplaced copies what has been submitted since it was made."""

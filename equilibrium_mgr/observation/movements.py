@@ -1,0 +1,168 @@
+"""Shards in flight, one by one: from where to where, how much is left, and who moves them.
+
+Computed once an observation and kept in the ClusterView, since shards in flight are few and PGs are
+many.
+"""
+from __future__ import annotations
+
+from itertools import chain, zip_longest
+from typing import Container, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from ..crush.placement import NO_OSD
+from ..execution.pending_moves import PendingMove
+from ..snapshot.immovable_reasons import PG_NUM_CHANGING
+from ..snapshot.model import Pg, Snapshot, UpmapItems, shard_changes
+
+#: Who moves a shard: equilibrium; Ceph, to restore a lost copy; Ceph, as CRUSH maps the PG
+#: differently; Ceph, as pg_num changes; somebody else, by an upmap item.
+PLAN, RECOVERY, CRUSH, PG_NUM, UPMAP = "plan", "recovery", "crush", "pg_num", "upmap"
+ORIGINS = (PLAN, RECOVERY, CRUSH, PG_NUM, UPMAP)
+
+#: Parts of a PG's state that tell what its shards in flight do, the most telling first.
+_STATES = ("backfill_toofull", "recovery_toofull", "backfilling", "recovering", "backfill_wait",
+           "recovery_wait", "backfill_unfound", "recovery_unfound", "peering", "activating",
+           "stale", "unknown", "remapped")
+#: The state of a shard that was sent a moment ago, before its PG reports that it moves.
+PEERING = "peering"
+RUNNING_STATES = ("backfilling", "recovering")
+
+Pair = Tuple[Optional[int], int]   # (OSD that loses a shard, None where its copy is lost; target)
+
+
+class Movement(NamedTuple):
+    """One shard in flight."""
+
+    pgid: str
+    pool_id: int
+    source: Optional[int]   # OSD that loses the shard; None where no OSD has this copy any more
+    target: Optional[int]   # OSD that gets it; None where the upmap items do not tell
+    bytes: int              # of the shard
+    left_bytes: int         # of these, still to be copied
+    state: str              # a part of the PG's state as Ceph names it, or PEERING
+    origin: str             # one of ORIGINS
+
+    @property
+    def is_running(self) -> bool:
+        """True while its data is being copied."""
+        return self.state in RUNNING_STATES
+
+
+class MovingTotals(NamedTuple):
+    """Sums of shards in flight: of equilibrium's own, and of those that others move."""
+
+    shards: int = 0
+    bytes: int = 0           # still to be copied
+    backfilling: int = 0     # shards that are being copied, by backfill or recovery
+    backfill_wait: int = 0   # all others
+    other_shards: int = 0
+    other_bytes: int = 0
+
+
+def movements(snapshot: Snapshot, moving: Iterable[Pg], pending: Mapping[str, PendingMove],
+              sent: Container[str] = (), before: Sequence[Movement] = (),
+              earlier: Optional[Snapshot] = None) -> Tuple[Movement, ...]:
+    """Every shard in flight, whoever moves it, in the order of PGs.
+
+    `moving`: the PGs of the snapshot that move. `pending`: what was sent and has not been seen to
+    arrive. `sent`: PGs that were sent a while ago, by this mgr or the last one. `before` and
+    `earlier`: movements and snapshot of the last observation; empty and None at the first.
+    """
+    origins = _Origins(snapshot, pending, sent, before, earlier)
+    shown = [_of_pg(snapshot, pg, origins) for pg in moving]
+    hidden = [_of_pending(snapshot, pgid, entry) for pgid, entry in list(pending.items())]
+    return tuple(chain.from_iterable(chain(shown, hidden)))
+
+
+def moving_totals(found: Sequence[Movement]) -> MovingTotals:
+    """The sums of movements."""
+    ours = [movement for movement in found if movement.origin == PLAN]
+    others = [movement for movement in found if movement.origin != PLAN]
+    running = sum(1 for movement in ours if movement.is_running)
+    return MovingTotals(
+        len(ours), sum(movement.left_bytes for movement in ours), running, len(ours) - running,
+        len(others), sum(movement.left_bytes for movement in others))
+
+
+def moving_state(state: str) -> str:
+    """What the shards in flight of a PG do, by its state (`active+remapped+backfilling`)."""
+    parts = state.split("+")
+    return next((part for part in _STATES if part in parts), PEERING)
+
+
+def _of_pg(snapshot: Snapshot, pg: Pg, origins: _Origins) -> List[Movement]:
+    """The shards in flight of a PG that the snapshot shows as moving."""
+    items = snapshot.upmap_items.get(pg.pgid, ())
+    left, state = int(pg.shard_bytes * pg.uncopied_ratio), moving_state(pg.state)
+    return [Movement(pg.pgid, pg.pool, source, target, pg.shard_bytes, left, state,
+                     origins.of(pg, items, source, target))
+            for source, target in _pairs(pg, items, snapshot.pools[pg.pool].erasure)]
+
+
+def _of_pending(snapshot: Snapshot, pgid: str, entry: PendingMove) -> List[Movement]:
+    """The shards of a pending move that the snapshot does not show yet."""
+    pg = snapshot.pgs.get(pgid)
+    if pg is None or pg.is_moving or not entry.shards:
+        return []
+    shard_bytes = entry.bytes // entry.shards
+    pairs: List[Tuple[Optional[int], Optional[int]]] = list(
+        zip_longest(entry.sources, entry.targets))[:entry.shards]
+    pairs += [(None, None)] * (entry.shards - len(pairs))
+    return [Movement(pgid, pg.pool, source, target, shard_bytes, shard_bytes, PEERING, PLAN)
+            for source, target in pairs]
+
+
+def _pairs(pg: Pg, items: UpmapItems, positional: bool) -> List[Pair]:
+    """(source, target) of each shard in flight. What has no target goes nowhere and is left out."""
+    gains, losses = shard_changes(pg.holders, pg.up, positional)
+    if positional:
+        return [(None if source == NO_OSD else source, target)
+                for source, target in zip(losses, gains) if target != NO_OSD]
+    targets = [osd for osd in gains if osd != NO_OSD]
+    sources = [osd for osd in losses if osd != NO_OSD]
+    by_target = {target: source for source, target in items
+                 if target in targets and source in sources}
+    others = iter([osd for osd in sources if osd not in by_target.values()])
+    return [(by_target[target] if target in by_target else next(others, None), target)
+            for target in targets]
+
+
+class _Origins:
+    """Tells who moves a shard.
+
+    What was told once stays so until the shard has arrived: the reason may be gone by then, as the
+    mgr sets pg_num to its last value long before the data has moved.
+    """
+
+    def __init__(self, snapshot: Snapshot, pending: Mapping[str, PendingMove],
+                 sent: Container[str], before: Sequence[Movement],
+                 earlier: Optional[Snapshot]) -> None:
+        self._pools = snapshot.pools
+        self._pending = pending
+        self._sent = sent
+        self._earlier = earlier
+        self._known = {(movement.pgid, movement.target): movement.origin for movement in before}
+
+    def of(self, pg: Pg, items: UpmapItems, source: Optional[int], target: int) -> str:
+        """The origin of one shard in flight."""
+        entry = self._pending.get(pg.pgid)
+        if entry is not None and (target in entry.targets or not entry.targets):
+            return PLAN
+        known = self._known.get((pg.pgid, target))
+        if known is not None:
+            return known
+        if source is None:
+            return RECOVERY
+        ours = self._earlier is None and pg.pgid in self._sent
+        if target not in pg.raw and any(to == target for _, to in items):
+            return PLAN if ours else UPMAP
+        return self._of_raw(pg, source, ours)
+
+    def _of_raw(self, pg: Pg, source: int, ours: bool) -> str:
+        """The origin of a shard that moves to an OSD of the raw mapping: that has changed, or an
+        upmap item has been removed."""
+        if self._pools[pg.pool].immovable == PG_NUM_CHANGING:
+            return PG_NUM
+        earlier = self._earlier.pgs.get(pg.pgid) if self._earlier is not None else None
+        if earlier is not None:
+            return UPMAP if earlier.raw == pg.raw else CRUSH
+        return PLAN if ours and source not in pg.raw else CRUSH

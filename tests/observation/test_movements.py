@@ -1,0 +1,167 @@
+"""Every shard in flight: from where to where, how much is left, its state, and who moves it."""
+from __future__ import annotations
+
+from typing import Container, List, Optional, Sequence, Tuple
+
+import pytest
+from tests.support.clusters.unit_cluster import NONE, Cluster, change_of, hosts
+from tests.support.units import GIB
+
+from equilibrium_mgr.execution.pending_moves import PendingMoves
+from equilibrium_mgr.observation.cluster_view import ClusterView, make_view
+from equilibrium_mgr.observation.movements import (
+    CRUSH, PG_NUM, PLAN, RECOVERY, UPMAP, Movement, MovingTotals, moving_state)
+from equilibrium_mgr.snapshot.builder import SnapshotBuilder
+from equilibrium_mgr.snapshot.immovable_reasons import PG_NUM_CHANGING
+from equilibrium_mgr.snapshot.model import Snapshot
+
+FILLING = "active+remapped+backfilling"
+WAITING = "active+remapped+backfill_wait"
+
+
+def pool_of_two() -> Cluster:
+    return Cluster(hosts(6)).pool(1, size=2)
+
+
+def view_of(snapshot: Snapshot, pending: Optional[PendingMoves] = None,
+            sent: Container[str] = (), before: Optional[ClusterView] = None) -> ClusterView:
+    return make_view(snapshot, None, pending or PendingMoves(), 0.05, False, sent, before)
+
+
+def found(cluster: Cluster, sent: Container[str] = ()) -> Sequence[Movement]:
+    return view_of(cluster.snapshot(), sent=sent).movements
+
+
+def routes(shards: Sequence[Movement]) -> List[Tuple[Optional[int], Optional[int], str]]:
+    return [(shard.source, shard.target, shard.origin) for shard in shards]
+
+
+def ours(moved: Tuple[int, ...] = (2, 1)) -> PendingMoves:
+    """1.0 was sent from (0, 1) to `moved`."""
+    pending = PendingMoves()
+    pending.add(change_of("1.0", (0, 1), moved), pool_of_two().pg("1.0", [0, 1]).snapshot(), 990.0)
+    return pending
+
+
+def moved_by_item(state: str = FILLING, uncopied: float = 0.25) -> Cluster:
+    return pool_of_two().pg("1.0", [2, 1], 8 * GIB, items=[(0, 2)], acting=[0, 1], state=state,
+                            uncopied_ratio=uncopied)
+
+
+def test_nothing_moves() -> None:
+    view = view_of(pool_of_two().pg("1.0", [0, 1]).snapshot())
+    assert view.movements == () and view.moving == MovingTotals()
+
+
+def test_a_shard_that_a_plan_moves() -> None:
+    view = view_of(moved_by_item().snapshot(), ours())
+    assert view.movements == (
+        Movement("1.0", 1, 0, 2, 8 * GIB, 2 * GIB, "backfilling", PLAN),)
+    assert view.moving == MovingTotals(1, 2 * GIB, 1, 0, 0, 0)
+
+
+def test_what_was_sent_and_does_not_show_yet_is_peering() -> None:
+    unseen = pool_of_two().pg("1.0", [0, 1], 8 * GIB).snapshot()
+    (shard,) = view_of(unseen, ours()).movements
+    assert shard == Movement("1.0", 1, 0, 2, GIB, GIB, "peering", PLAN)
+    assert view_of(unseen, ours()).moving == MovingTotals(1, GIB, 0, 1, 0, 0)
+
+
+def test_an_upmap_item_of_somebody_else() -> None:
+    view = view_of(moved_by_item(WAITING).snapshot())
+    assert routes(view.movements) == [(0, 2, UPMAP)]
+    assert view.moving == MovingTotals(0, 0, 0, 0, 1, 2 * GIB)
+
+
+def test_after_a_failover_the_cooldown_tells_what_the_last_mgr_sent() -> None:
+    assert routes(found(moved_by_item(), sent={"1.0"})) == [(0, 2, PLAN)]
+    removed = pool_of_two().pg("1.0", [0, 1], acting=[2, 1], state=FILLING)
+    assert routes(found(removed, sent={"1.0"})) == [(2, 0, PLAN)]
+
+
+def test_a_pg_that_was_sent_long_ago_may_be_moved_by_somebody_else() -> None:
+    """This mgr has seen it at rest since: what it sent itself it would know."""
+    builder = SnapshotBuilder()
+    rest = view_of(builder.build(pool_of_two().pg("1.0", [0, 1]).reading()))
+    after = view_of(builder.build(moved_by_item().reading()), sent={"1.0"}, before=rest)
+    assert routes(after.movements) == [(0, 2, UPMAP)]
+
+
+def test_crush_maps_a_pg_differently() -> None:
+    assert routes(found(pool_of_two().pg("1.0", [3, 1], acting=[0, 1], state=FILLING))) == [
+        (0, 3, CRUSH)]
+
+
+def test_an_upmap_item_that_somebody_has_removed() -> None:
+    builder = SnapshotBuilder()
+    rest = view_of(builder.build(pool_of_two().pg("1.0", [2, 1], items=[(0, 2)]).reading()))
+    back = pool_of_two().pg("1.0", [0, 1], acting=[2, 1], state=FILLING)
+    back.epoch = 101
+    view = view_of(builder.build(back.reading()), before=rest)
+    assert routes(view.movements) == [(2, 0, UPMAP)]
+
+
+def test_pg_num_changes_until_the_last_shard_has_arrived() -> None:
+    def moving(immovable: Optional[str]) -> Snapshot:
+        snapshot = pool_of_two().pg("1.0", [3, 1], acting=[0, 1], state=WAITING).snapshot()
+        pool = snapshot.pools[1]._replace(immovable=immovable)
+        return snapshot._replace(pools={1: pool})
+    during = view_of(moving(PG_NUM_CHANGING))
+    assert routes(during.movements) == [(0, 3, PG_NUM)]
+    after = view_of(moving(None), before=during)
+    assert routes(after.movements) == [(0, 3, PG_NUM)]
+
+
+def test_a_lost_copy_is_recovered_from_no_osd() -> None:
+    lost = pool_of_two().osd(0, up=0, state=["exists"]).mark_out(0)
+    lost.pg("1.0", [3, 1], 4 * GIB, acting=[1], objects=10,
+            state="active+undersized+degraded+remapped+backfilling")
+    assert routes(found(lost)) == [(None, 3, RECOVERY)]
+
+
+def test_an_undersized_pg_without_a_target_moves_nothing() -> None:
+    lost = pool_of_two().osd(0, up=0, state=["exists"])
+    lost.pg("1.0", [1], objects=10, state="active+undersized+degraded")
+    assert routes(found(lost)) == []
+
+
+def erasure_coded() -> Cluster:
+    return Cluster(hosts(8)).pool(2, size=4, k=2)
+
+
+def test_erasure_coded_shards_move_position_by_position() -> None:
+    swapped = erasure_coded().pg("2.0", [4, 1, 5, 3], 4 * GIB, acting=[0, 1, 2, 3], state=FILLING,
+                                 items=[(0, 4), (2, 5)])
+    assert routes(found(swapped)) == [(0, 4, UPMAP), (2, 5, UPMAP)]
+    assert {shard.bytes for shard in found(swapped)} == {2 * GIB}
+
+
+def test_erasure_coded_pg_with_holes() -> None:
+    """Position 0 is restored on another OSD, position 2 has nowhere to go."""
+    holes = erasure_coded().osd(0, up=0, state=["exists"]).mark_out(0)
+    holes.osd(2, up=0, state=["exists"])
+    holes.pg("2.0", [6, 1, NONE, 3], acting=[NONE, 1, NONE, 3], objects=10,
+             state="active+undersized+degraded+remapped+backfill_wait")
+    assert routes(found(holes)) == [(None, 6, RECOVERY)]
+
+
+def test_two_shards_of_a_replicated_pg_are_paired_by_its_items() -> None:
+    both = Cluster(hosts(8)).pool(1, size=3).pg(
+        "1.0", [4, 5, 2], items=[(1, 4), (0, 5)], acting=[0, 1, 2], state=FILLING)
+    assert sorted(routes(found(both))) == [(0, 5, UPMAP), (1, 4, UPMAP)]
+
+
+def test_totals_count_ours_and_others_apart() -> None:
+    cluster = moved_by_item().pg("1.1", [3, 1], GIB, acting=[0, 1], state=WAITING)
+    assert view_of(cluster.snapshot(), ours()).moving == MovingTotals(1, 2 * GIB, 1, 0, 1, GIB)
+
+
+@pytest.mark.parametrize("state, told", [
+    ("active+remapped+backfilling", "backfilling"),
+    ("active+undersized+degraded+remapped+backfill_wait", "backfill_wait"),
+    ("active+remapped+backfill_wait+backfill_toofull", "backfill_toofull"),
+    ("active+recovering+degraded", "recovering"), ("active+recovery_wait", "recovery_wait"),
+    ("remapped+peering", "peering"), ("active+remapped", "remapped"), ("", "peering"),
+    ("active+clean", "peering")])
+def test_states_are_ceph_s_words(state: str, told: str) -> None:
+    assert moving_state(state) == told
