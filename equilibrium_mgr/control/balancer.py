@@ -26,6 +26,7 @@ from ..snapshot.model import Snapshot, pool_of
 from .auto_planner import AutoPlanner, NextStep
 from .balancing_scope import nothing_to_balance
 from .cluster_guards import ClusterGuards
+from .history import Totals
 from .journal import Journal
 from .plan_executor import PlanExecutor
 from .recovery import Recovery
@@ -83,6 +84,11 @@ class Balancer:
     def reason(self) -> str:
         """The reason of that state, one sentence."""
         return self.status.reason
+
+    @property
+    def totals(self) -> Totals:
+        """Counters since the module first ran on the cluster, as far as they are stored."""
+        return self._journal.totals
 
     @property
     def execution(self) -> Optional[Execution]:

@@ -1,12 +1,21 @@
-"""The history: a bounded list of finished episodes, the newest last."""
+"""The history: a bounded list of finished episodes, the newest last; and totals of all of them."""
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, List, Mapping
+from typing import Any, Dict, List, Mapping, NamedTuple
 
 from ..runtime.kv_store import MAX_LIST_BYTES
 
 MOST_ENTRIES = 100
+#: How an episode can end, for programs; its outcome in words begins with one of these.
+_OUTCOMES = {
+    "completed": ("completed", "through", "balanced"),
+    "stuck": ("stuck",),
+    "stopped": ("stopped", "switched off"),
+    "superseded": ("superseded", "given up for another plan"),
+    "dropped": ("",),
+}
+OUTCOMES = tuple(_OUTCOMES)
 
 
 class History:
@@ -41,3 +50,42 @@ class History:
         entries = dump.get("entries")
         if isinstance(entries, list):
             self.entries = [e for e in entries if isinstance(e, dict)][-MOST_ENTRIES:]
+
+
+class Totals(NamedTuple):
+    """Since the module first ran on the cluster: what the monitors have accepted, and how episodes
+    have ended. No field ever falls."""
+
+    moves: int = 0   # of shards
+    bytes: int = 0   # of those shards
+    episodes: Mapping[str, int] = {}   # by one of OUTCOMES
+
+    def with_moves(self, moves: int, bytes_moved: int) -> Totals:
+        """The totals after a batch."""
+        return self._replace(moves=self.moves + moves, bytes=self.bytes + bytes_moved)
+
+    def with_episode(self, outcome: str) -> Totals:
+        """The totals after an episode that has ended so; `outcome` is in words."""
+        code = outcome_code(outcome)
+        return self._replace(episodes={**self.episodes, code: self.episodes.get(code, 0) + 1})
+
+    def to_dict(self) -> Dict[str, Any]:
+        """A JSON-ready form for the key-value store."""
+        return {"moves": self.moves, "bytes": self.bytes, "episodes": dict(self.episodes)}
+
+
+def totals_from_dict(dump: Mapping[str, Any]) -> Totals:
+    """What another mgr has stored; what cannot be understood counts from 0."""
+    episodes = dump.get("episodes")
+    counts = episodes if isinstance(episodes, dict) else {}
+    return Totals(_count(dump.get("moves")), _count(dump.get("bytes")),
+                  {code: _count(counts[code]) for code in OUTCOMES if code in counts})
+
+
+def outcome_code(outcome: str) -> str:
+    """One of OUTCOMES for an outcome in words."""
+    return next(code for code, beginnings in _OUTCOMES.items() if outcome.startswith(beginnings))
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) and value > 0 else 0

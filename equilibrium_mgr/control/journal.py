@@ -1,7 +1,7 @@
 """The journal: what must outlive the process, in the key-value store, and the history.
 
 Stored are: which named plan is being executed, the episode, what the monitor rejected, what was
-moved a short while ago, what moves have shown of sizes, and the history.
+moved a short while ago, what moves have shown of sizes, totals, and the history.
 """
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ..execution.cooldown import MOST_PGS, Cooldown
 from ..execution.rejections import Items, from_dict, to_dict
 from ..plan.model import PgChange, Usage
 from ..runtime.buffered_kv_store import (
-    COOLDOWN, EPISODE, EXECUTION, HISTORY, MEASURED, REJECTED, BufferedKvStore)
+    COOLDOWN, EPISODE, EXECUTION, HISTORY, MEASURED, REJECTED, TOTALS, BufferedKvStore)
 from ..runtime.kv_store import KeyValueStore
 from .episode import Episode, begin, episode_from_dict
-from .history import History
+from .history import History, Totals, totals_from_dict
 
 
 #: Seconds after which a running execution is stored again, with the time.
@@ -44,8 +44,10 @@ class Journal:
         self._lock = threading.RLock()   # held while a value is written: one commit of a monitor
         self._sent_for: Optional[Episode] = None
         self._rejected: Items = {}
+        self._totals = Totals()
         self.history = History()
         self.episode: Optional[Episode] = None
+        self.totals = Totals()   # as stored: a successor counts on from here, so they never fall
 
     def recover(self, cooldown: Cooldown, now: float,
                 sleep_interval: float = 0.0) -> RecoveredState:
@@ -61,6 +63,7 @@ class Journal:
         episode = self._store.read(EPISODE)
         self.episode = episode_from_dict(episode) if episode is not None else None
         self._rejected = from_dict(self._store.read(REJECTED) or {})
+        self.totals = self._totals = totals_from_dict(self._store.read(TOTALS) or {})
         moved = self._store.read(COOLDOWN) or {}
         cooldown.restore(moved)
         at, sending = moved.get("sending_at"), moved.get("sending")
@@ -95,19 +98,20 @@ class Journal:
                 self._store.put(HISTORY, self.history.to_dict())
                 self._store.put(EPISODE, None)
                 self.episode = None
+                self._totals = self._totals.with_episode(outcome)
 
     def stop(self, outcome: str, now: float, usage: Optional[Usage]) -> None:
         """Ends the episode and deletes the execution, for `off`; on return both are stored."""
         with self._lock:
             self.end(outcome, now, usage)
             self._store.put(EXECUTION, None)
-            self._store.flush()
+            self._flush()
 
     def store_execution(self, plan: Callable[[], Optional[str]], now: float) -> None:
         """Records for `execute` what a successor continues; on return it is stored."""
         with self._lock:
             self.record_execution(plan, now)
-            self._store.flush()
+            self._flush()
 
     # -- state of the loop ---------------------------------------------------------------------
 
@@ -126,12 +130,13 @@ class Journal:
             self._sent_for = self.episode
             self._store.put(COOLDOWN, dict(cooldown.to_dict(), sending_at=int(now),
                                              sending=pgids[:MOST_PGS // 2]))
-            self._store.flush()
+            self._flush()
 
     def record_sent(self, moves: int, bytes_moved: int) -> None:
         """Counts the shard moves and bytes of a batch that the monitor kept; a command may have
         ended the episode meanwhile."""
         with self._lock:
+            self._totals = self._totals.with_moves(moves, bytes_moved)
             if self.episode is not None:
                 self.episode = self.episode.with_moves(moves, bytes_moved) if moves else (
                     self.episode)
@@ -158,7 +163,14 @@ class Journal:
         with self._lock:
             if self.episode is not None:
                 self._store.put(EPISODE, self.episode._asdict())
-            self._store.flush()
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._totals != self.totals:
+            self._store.put(TOTALS, self._totals.to_dict())
+        totals = self._totals
+        self._store.flush()
+        self.totals = totals
 
 
 def _execution(stored: Mapping[str, Any], now: float,

@@ -1,0 +1,82 @@
+"""Totals outlive every mgr, and what has been shown of them never falls."""
+from __future__ import annotations
+
+import json
+import logging
+
+import pytest
+from tests.support.fakes import KeyValueStore
+
+from equilibrium_mgr.control.history import OUTCOMES, Totals, outcome_code, totals_from_dict
+from equilibrium_mgr.control.journal import Journal
+from equilibrium_mgr.execution.cooldown import Cooldown
+
+LOG = logging.getLogger("test")
+
+
+def successor(kv: KeyValueStore) -> Journal:
+    journal = Journal(kv, LOG)
+    journal.recover(Cooldown(), 1000.0)
+    return journal
+
+
+def test_totals_outlive_the_mgr() -> None:
+    kv = KeyValueStore()
+    journal = successor(kv)
+    journal.begin_plan("", "a test", 1000.0, None)
+    journal.record_sent(3, 700)
+    journal.record_sent(2, 300)
+    journal.end("balanced", 1010.0, None)
+    journal.write()
+    assert journal.totals == Totals(5, 1000, {"completed": 1})
+    assert successor(kv).totals == journal.totals
+
+
+def test_what_is_not_stored_is_not_shown() -> None:
+    """Else it would fall where the mgr is killed."""
+    kv = KeyValueStore()
+    journal = successor(kv)
+    journal.record_sent(3, 700)
+    assert journal.totals == Totals() == successor(kv).totals
+
+    def refuse(key: str) -> None:
+        raise RuntimeError(key)
+    kv.before_write = refuse
+    with pytest.raises(RuntimeError):
+        journal.write()
+    assert journal.totals == Totals() == successor(kv).totals
+    kv.before_write = lambda key: None
+    journal.write()
+    assert journal.totals == Totals(3, 700) == successor(kv).totals
+
+
+def test_a_round_that_changes_nothing_writes_no_totals() -> None:
+    kv = KeyValueStore()
+    journal = successor(kv)
+    journal.record_sent(0, 0)
+    journal.write()
+    journal.record_sent(1, 5)
+    journal.write()
+    journal.write()
+    assert [key for key, _ in kv.writes] == ["totals"]
+
+
+@pytest.mark.parametrize("stored", ["", "[]", "not json", '{"moves": "x", "episodes": 7}',
+                                    '{"moves": -5, "bytes": null, "episodes": {"other": 3}}'])
+def test_totals_of_rubbish_count_from_zero(stored: str) -> None:
+    assert successor(KeyValueStore({"totals": stored})).totals == Totals()
+
+
+def test_totals_are_read_as_they_were_written() -> None:
+    totals = Totals(7, 1 << 60, dict.fromkeys(OUTCOMES, 3))
+    assert totals_from_dict(json.loads(json.dumps(totals.to_dict()))) == totals
+
+
+@pytest.mark.parametrize("outcome, code", [
+    ("through", "completed"), ("completed", "completed"), ("balanced", "completed"),
+    ("stuck", "stuck"), ("stopped by 'ceph equilibrium off'", "stopped"),
+    ("switched off", "stopped"), ("superseded by plan p", "superseded"),
+    ("given up for another plan", "superseded"), ("given up: its plan is lost", "dropped"),
+    ("dropped: its plan is lost", "dropped"), ("", "dropped")])
+def test_each_outcome_has_a_code(outcome: str, code: str) -> None:
+    assert outcome_code(outcome) == code
