@@ -3,11 +3,11 @@ from __future__ import annotations
 
 from typing import Container, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
-from ..execution.osd_traffic import in_flight
-from ..execution.pending_moves import PendingMoves
+from ..execution.osd_traffic import in_flight, unseen
+from ..execution.pending_moves import PendingMove, PendingMoves
 from ..gateway.cluster_summary import ClusterSummary
 from ..plan.model import ClassUsage, Usage
-from ..plan.usage import ShardCounts, class_usage, counted_usage, shard_counts, snapshot_usage
+from ..plan.usage import ShardCounts, class_usage, counted_usage, shard_counts
 from ..planner.bound.lower_bound import UtilizationBounds
 from ..runtime.checkpoints import with_checkpoints
 from ..runtime.time_slice import TimeSlice
@@ -37,6 +37,10 @@ class ClusterView(NamedTuple):
     shards_now: ShardCounts = {}
     movements: Tuple[Movement, ...] = ()   # every shard in flight, whoever moves it
     moving: MovingTotals = MovingTotals()  # their sums
+    #: OSD id → used bytes once everything in flight has arrived, ours that statistics do not show
+    #: yet included
+    used_soon: Mapping[int, int] = {}
+    shards_soon: ShardCounts = {}   # as shards_now, by the up sets
 
     def usage_now(self) -> Usage:
         """Figures of now: what OSDs report, and where data is before it has arrived elsewhere.
@@ -55,20 +59,26 @@ def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: 
               before: Optional[ClusterView] = None) -> ClusterView:
     """`pending`: what we have sent, some of which Ceph's own counts may not show yet. `sent`: PGs
     that were sent a while ago, by the last mgr too. `before`: the view that this one replaces."""
-    moving, unseen = in_flight(snapshot, pending.entries), pending.uncounted_copies(snapshot)
+    moving = in_flight(snapshot, pending.entries)
+    uncounted = pending.uncounted_copies(snapshot)
     used = {osd.id: osd.used_bytes for osd in snapshot.osds.values()}
     moving_pgs: List[Pg] = []
     held = shard_counts(snapshot, _holders(snapshot, moving_pgs))
     flying = movements(snapshot, moving_pgs, pending.entries, sent,
                        before.movements if before is not None else (),
                        before.snapshot if before is not None else None)
+    wanted = shard_counts(snapshot, ((pg.pool, pg.up) for pg in with_checkpoints(
+        snapshot.pgs.values(), _PGS_A_PIECE, TimeSlice())))
+    usage = counted_usage(
+        snapshot, {osd.id: osd.target_bytes for osd in snapshot.osds.values()}, wanted)
     return ClusterView(
-        snapshot=snapshot, usage=snapshot_usage(snapshot, TimeSlice()), utilization_bounds=bounds,
+        snapshot=snapshot, usage=usage, utilization_bounds=bounds,
         in_flight_moves=moving.moves, in_flight_bytes=moving.bytes,
-        misplaced_ratio=misplaced_ratio(snapshot, snapshot.misplaced_copies, unseen),
+        misplaced_ratio=misplaced_ratio(snapshot, snapshot.misplaced_copies, uncounted),
         max_misplaced_ratio=max_misplaced_ratio, builtin_active=builtin_active,
         classes_now=class_usage(snapshot, used), too_full=find_too_full(snapshot),
-        uncounted_copies=unseen, used_now=used, shards_now=held, movements=flying,
+        uncounted_copies=uncounted, used_now=used, shards_now=held,
+        used_soon=_used_soon(snapshot, pending.entries), shards_soon=wanted, movements=flying,
         moving=moving_totals(flying))
 
 
@@ -78,6 +88,17 @@ def _holders(snapshot: Snapshot, moving: List[Pg]) -> Iterator[Tuple[int, Tuple[
         if pg.is_moving:
             moving.append(pg)
         yield pg.pool, pg.holders
+
+
+def _used_soon(snapshot: Snapshot, pending: Mapping[str, PendingMove]) -> Dict[int, int]:
+    used = {osd.id: osd.target_bytes for osd in snapshot.osds.values()}
+    for entry in unseen(snapshot, pending):
+        shard_bytes = entry.bytes // max(1, entry.shards)
+        for osds, more in ((entry.targets, shard_bytes), (entry.sources, -shard_bytes)):
+            for osd in osds:
+                if osd in used:
+                    used[osd] = max(0, used[osd] + more)
+    return used
 
 
 def with_figures_of_now(view: ClusterView, summary: ClusterSummary) -> ClusterView:

@@ -27,6 +27,8 @@ _SAME = 1e-9
 #: A demand with a smaller ratio of all bytes may exceed its limit per OSD: that does not show in
 #: utilizations, and OSDs need no sinks of their own for it.
 _NEGLIGIBLE = 1e-7
+#: Factor of the size of OSDs that are to take anything.
+_WITHOUT_LIMIT = 1 << 40
 _SINKS_AT_ONCE = 100   # between two checkpoints
 
 
@@ -57,13 +59,13 @@ class UtilizationBounds(NamedTuple):
     """Utilizations are ratios of a device's size. That of an OSD which an operator's weights hold
     to a share is this share of what OSDs of the same takes have.
 
-    Where a set has several classes only the set's bound is one: one of its classes could be emptier
-    than `classes` says if others were fuller.
+    Those of a set with several classes are no bounds of a class, which could be emptier if others
+    were fuller. `classes` has the bound of each class by itself, whatever the others hold then.
     """
 
     sets: Tuple[OsdSet, ...]
     utilizations: Dict[int, float]   # OSD → utilization in the fairest placement of split shards
-    classes: Dict[str, float]        # device class → highest of these; OSDs that are in
+    classes: Dict[str, float]        # device class → its bound; of OSDs that are in
 
 
 class _Component:
@@ -133,6 +135,7 @@ def utilization_bounds(snapshot: Snapshot, fixed_pools: FrozenSet[int] = frozens
         if osd.has_statistics and osd.size_bytes > 0}
     shares = share_utilizations(snapshot)
     sets: List[OsdSet] = []
+    of_class = dict(utilizations)   # OSD → what cannot be less while its own class is to be even
     for component in _components(demands, checkpoint):
         network, tiers = _solved(snapshot, component, parts, checkpoint)
         fair = _fair_utilizations(network, tiers, parts, checkpoint)
@@ -146,10 +149,11 @@ def utilization_bounds(snapshot: Snapshot, fixed_pools: FrozenSet[int] = frozens
             fair = _fair_utilizations(network, tiers, parts, checkpoint)
         for osd, utilization in fair.items():
             utilizations[osd] = _of_size(snapshot.osds[osd], parts[osd], utilization)
+        of_class.update(_levels_by_class(snapshot, component, parts, fair, checkpoint))
         sets.append(_osd_set(snapshot, component, network, tiers, utilizations))
     checkpoint()
     return UtilizationBounds(tuple(sorted(sets, key=lambda s: s.osds)), utilizations,
-                             _highest_by_class(snapshot, utilizations))
+                             _highest_by_class(snapshot, of_class))
 
 
 def _part(osd: Osd, moved: int) -> SinkPart:
@@ -158,8 +162,10 @@ def _part(osd: Osd, moved: int) -> SinkPart:
 
 
 def _solved(snapshot: Snapshot, component: _Component, parts: Mapping[int, SinkPart],
-            checkpoint: Checkpoint) -> Tuple[_ComponentNetwork, List[UtilizationTier]]:
-    osds = [snapshot.osds[osd] for osd in component.osds]
+            checkpoint: Checkpoint, limited: Optional[Iterable[int]] = None,
+            ) -> Tuple[_ComponentNetwork, List[UtilizationTier]]:
+    """`limited`: the OSDs whose utilization counts; None for all."""
+    osds = [snapshot.osds[osd] for osd in (component.osds if limited is None else limited)]
     ceiling = max((osd.target_bytes - osd.spared_bytes) / parts[osd.id].size_bytes for osd in osds)
     network = _build_network(component, parts, ceiling, checkpoint)
     return network, max_min_levels(network.network, checkpoint)
@@ -174,6 +180,27 @@ def _fair_utilizations(network: _ComponentNetwork, tiers: Sequence[UtilizationTi
             for osd in network.osds_of.get(node, ()):
                 fair[osd] = max(tier.utilization, parts[osd].fixed_utilization)
     return fair
+
+
+def _levels_by_class(snapshot: Snapshot, component: _Component, parts: Mapping[int, SinkPart],
+                     fair: Mapping[int, float], checkpoint: Checkpoint) -> Dict[int, float]:
+    """OSD → utilization, a ratio of its size, the highest of each class being its bound.
+
+    In a component of several classes each is made even by itself, while OSDs of the others take
+    whatever their rules let them.
+    """
+    members: Dict[str, List[int]] = {}
+    for osd in sorted(component.osds):
+        members.setdefault(snapshot.osds[osd].device_class, []).append(osd)
+    levels = dict(fair)
+    for osds in members.values() if len(members) > 1 else ():
+        own = frozenset(osds)
+        sinks = {osd: parts[osd] if osd in own else SinkPart(
+            0, parts[osd].size_bytes * _WITHOUT_LIMIT) for osd in component.osds}
+        network, tiers = _solved(snapshot, component, sinks, checkpoint, osds)
+        even = _fair_utilizations(network, tiers, sinks, checkpoint)
+        levels.update({osd: even[osd] for osd in osds})
+    return {osd: _of_size(snapshot.osds[osd], parts[osd], level) for osd, level in levels.items()}
 
 
 def _of_size(osd: Osd, part: SinkPart, utilization: float) -> float:

@@ -10,6 +10,7 @@ from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.rules import OSD_RULE
 from tests.support.units import GIB
 
+from equilibrium_mgr.plan.usage import class_usage
 from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
 
 
@@ -161,3 +162,39 @@ def test_checkpoints_are_called() -> None:
         return True
     utilization_bounds(random_cluster(1).snapshot(), checkpoint=count)
     assert calls
+
+
+def mixed_classes() -> Cluster:
+    """Two hosts with an hdd and an ssd each; the first pool may use both classes, and its shards
+    are on the ssds, the second one hdds alone."""
+    rules = {0: "take default; chooseleaf firstn 0 host; emit",
+             1: "take default~hdd; chooseleaf firstn 0 host; emit"}
+    cluster = Cluster(hosts(2, 2), rules, classes={0: "hdd", 1: "ssd", 2: "hdd", 3: "ssd"})
+    fill(cluster.pool(1, size=2, rule=0), 1, [[1, 3]] * 20)
+    return fill(cluster.pool(2, size=2, rule=1), 2, [[0, 2]] * 10)
+
+
+def test_bound_of_a_class_is_that_of_the_class_where_pools_mix_classes() -> None:
+    """The mixed pool could be on either class altogether, so that it bounds neither."""
+    snapshot = mixed_classes().snapshot()
+    result = utilization_bounds(snapshot)
+    assert len(result.sets) == 1 and result.sets[0].bound == pytest.approx(0.15)
+    assert result.classes == {"hdd": pytest.approx(0.1), "ssd": pytest.approx(0.0, abs=1e-6)}
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_bound_of_a_class_is_not_above_its_maximum(seed: int) -> None:
+    """With rules that take all classes, so that pools mix them."""
+    cluster = random_cluster(seed)
+    for rule in cluster.crush["rules"][:2]:
+        for step in rule["steps"]:
+            if step["op"] == "take":
+                step["item_name"] = step["item_name"].split("~")[0]
+                step["item"] = next(b["id"] for b in cluster.crush["buckets"]
+                                    if b["name"] == step["item_name"])
+    snapshot = cluster.snapshot()
+    classes = class_usage(snapshot, {o.id: o.target_bytes for o in snapshot.osds.values()})
+    bounds = utilization_bounds(snapshot).classes
+    assert bounds
+    for name, bound in bounds.items():
+        assert bound <= classes[name].max * (1.0 + 1e-9)

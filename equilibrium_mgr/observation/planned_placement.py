@@ -1,0 +1,45 @@
+"""The placement that changes lead to which are still to be sent."""
+from __future__ import annotations
+
+from typing import Dict, Iterable, NamedTuple
+
+from ..plan.model import PgChange, Usage
+from ..plan.usage import ShardCounts, counted_usage
+from .cluster_view import ClusterView
+
+
+class PlannedPlacement(NamedTuple):
+    """When everything in flight has arrived and the changes have been made."""
+
+    used: Dict[int, int]    # OSD id → used bytes
+    shards: ShardCounts     # pool id → OSD id → shards
+    changes: int            # that were applied
+
+
+def planned_placement(view: ClusterView, changes: Iterable[PgChange]) -> PlannedPlacement:
+    """Applies the changes to what the view will be. Changes of PGs that are elsewhere now are left
+    out: they would not be sent either."""
+    used = dict(view.used_soon)
+    shards = {pool: dict(counts) for pool, counts in view.shards_soon.items()}
+    pgs, applied = view.snapshot.pgs, 0
+    for change in changes:
+        pg = pgs.get(change.pgid)
+        if pg is None or pg.up != change.up_before:
+            continue
+        applied += 1
+        before, after = set(change.up_before), set(change.up_after)
+        counts = shards[pg.pool]
+        for osds, step in ((after - before, 1), (before - after, -1)):
+            for osd in osds & used.keys():
+                used[osd] += step * pg.shard_bytes
+                counts[osd] = counts.get(osd, 0) + step
+    for counts in shards.values():
+        for osd in [osd for osd, count in counts.items() if count <= 0]:
+            del counts[osd]
+    return PlannedPlacement(used, shards, applied)
+
+
+def planned_usage(view: ClusterView, changes: Iterable[PgChange]) -> Usage:
+    """The figures of that placement."""
+    planned = planned_placement(view, changes)
+    return counted_usage(view.snapshot, planned.used, planned.shards)
