@@ -101,7 +101,7 @@ class DaemonCluster:
         """Links to the release's own modules, and ours; a chroot cannot follow a link of ours."""
         folder.mkdir()
         for entry in sorted(self.release.modules_outside.iterdir()):
-            if entry.name != "__pycache__":
+            if entry.name not in ("__pycache__", "equilibrium"):  # it may be installed here
                 (folder / entry.name).symlink_to(self.release.module_path / entry.name)
         if self.release.major == 18:
             shutil.copy(HERE / "stand_in" / "bcrypt.py", folder)
