@@ -125,6 +125,8 @@ class PlanExecutor:
             return self._not_permitted()
         execution.stall.end()
         self._journal.record_sent(sent.moves, sent.bytes)
+        if len(sent.handed_over) < len(decision.send):   # the rest has no cooldown with a successor
+            self._journal.store_sending(sent.handed_over, self._dispatcher.cooldown, self._clock())
         self._guards.builtin_grace.accept(sent.snapshot.upmap_items)
         self._observer.update_view(sent.snapshot, settings, same_bounds=True)
         return RoundOutcome(MOVING, execution.progress(decision))

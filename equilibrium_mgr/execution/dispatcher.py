@@ -29,11 +29,14 @@ _FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS = 60.0, 3600.0
 
 
 class SentBatch(NamedTuple):
-    """A batch that was handed over: the map that followed it, and what of it the monitor kept."""
+    """A batch that was handed over: the map that followed it, and what of it the monitor kept.
+    All but the map is empty where nothing was handed over, since the batch was out of date."""
 
     snapshot: Snapshot
     moves: int = 0   # of shards
     bytes: int = 0
+    kept: Sequence[PgChange] = ()
+    handed_over: Sequence[PgChange] = ()
 
 
 class UpmapDispatcher:
@@ -63,7 +66,8 @@ class UpmapDispatcher:
         self._gateway.set_measured(self.corrections.bytes_per_object)
         self._recovered = sending
         for pgid, sent_at in sending.items():  # its cooldown would have been stored afterwards
-            self.cooldown.start([pgid], sent_at)
+            if pgid not in rejected:
+                self.cooldown.start([pgid], sent_at)
 
     def observe(self, snapshot: Snapshot) -> None:
         """Brings pending moves, rejections and predictions up to date with a newer snapshot."""
@@ -228,7 +232,7 @@ class UpmapDispatcher:
         execution.apply(update)
         self._account(execution, batch, result, snapshot)
         self._start_waits(result, before, now)
-        return SentBatch(snapshot, update.sent_moves, update.sent_bytes)
+        return SentBatch(snapshot, update.sent_moves, update.sent_bytes, result.kept, batch)
 
     def _is_out_of_date(self, batch: Sequence[PgChange], before: Snapshot) -> bool:
         """True where a flag, CRUSH or a target's weight has changed since `before`.

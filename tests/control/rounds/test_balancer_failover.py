@@ -259,3 +259,44 @@ def test_the_plan_that_goes_on_is_known_before_the_cluster_is_observed() -> None
         (again.balancer.plan_name, again.balancer.status.plan_name))
     again.round(1)
     assert told[0] == ("p", "p")
+
+
+def test_batch_that_was_not_handed_over_starts_no_cooldown_of_a_successor() -> None:
+    """The monitor was lost between the look and the sending: nothing was sent."""
+    harness = Harness(uneven(), pg_cooldown=3600)
+    harness.balancer.execute("p", kept(harness))
+
+    def lose_monitor() -> None:
+        harness.gateway.cluster.epoch += 1
+        harness.gateway.connected = False
+    harness.gateway.before_placement_check = lose_monitor
+    harness.round()
+    assert harness.gateway.sent == []
+    assert json.loads(harness.kv.values["cooldown"])["sending"] == []
+    again = successor(harness)
+    again.round(10)
+    assert again.gateway.sent == ["1.0", "1.1", "1.2", "1.3"]
+
+
+def test_pg_that_somebody_moved_before_the_batch_has_no_cooldown_of_ours() -> None:
+    harness = Harness(uneven(), pg_cooldown=3600)
+    harness.balancer.execute("p", kept(harness))
+
+    def move_one() -> None:
+        harness.gateway.set_items("1.0", [0], [(0, 2)])
+        harness.gateway.cluster.epoch += 1
+    harness.gateway.before_placement_check = move_one
+    harness.round()
+    stored = json.loads(harness.kv.values["cooldown"])
+    assert stored["sending"] == harness.gateway.sent == ["1.1", "1.2", "1.3"]
+
+
+def test_refused_change_has_no_cooldown_with_a_successor() -> None:
+    harness = Harness(uneven(), pg_cooldown=3600)
+    harness.gateway.refuses = {"1.0"}
+    harness.balancer.execute("p", kept(harness))
+    harness.round()
+    again = successor(harness)
+    again.round(10)
+    assert "1.0" not in again.balancer.dispatcher.cooldown.moved
+    assert "1.1" in again.balancer.dispatcher.cooldown.moved
