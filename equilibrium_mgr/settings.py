@@ -53,10 +53,10 @@ OPTIONS: List[Dict[str, Any]] = [
          long_desc="After a failover statistics are still coming in, and what the last mgr has "
                    "sent may not show yet. Holds for `ceph equilibrium execute`, too."),
     dict(name="max_wait", type="secs", default=3600, min=60, max=30 * 86400, runtime=True,
-         desc="seconds after which what holds up a plan is given up",
+         desc="seconds after which what holds up a plan is dropped",
          long_desc="Where nothing of a plan could go for so long (its PGs are scrubbed without "
                    "end, a target is down, pools stay degraded, what moves does not get on), the "
-                   "changes that are left are given up with their reasons. Time in which a flag, "
+                   "changes that are left are dropped with their reasons. Time in which a flag, "
                    "the window or the built-in balancer stops everything does not count."),
     dict(name="max_upmap_items", type="float", default=1.0, min=0.0, max=1e9, runtime=True,
          desc="most pairs of upmap items: up to 1 per PG, above 1 in all; 0 for no limit",

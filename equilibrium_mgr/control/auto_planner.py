@@ -278,7 +278,7 @@ def _settling_step(excluded: ExcludedPgs) -> Optional[NextStep]:
     such."""
     for _, reason in sorted(excluded.pools.items()):
         return NextStep(WAITING, f"{reason}; it and the pools on its OSDs are planned for when that"
-                        " is through")
+                        " is done")
     return None
 
 

@@ -26,7 +26,8 @@ from ..snapshot.model import Snapshot, pool_of
 from .auto_planner import AutoPlanner, NextStep
 from .balancing_scope import nothing_to_balance
 from .cluster_guards import ClusterGuards
-from .history import Totals
+from .episodes.history import Totals
+from .episodes.outcomes import STOPPED_BY_OFF, SUPERSEDED, SWITCHED_OFF, because
 from .journal import Journal
 from .plan_executor import PlanExecutor
 from .recovery import Recovery
@@ -35,7 +36,6 @@ from .status import IS_OFF, BalancerStatus, RoundOutcome, StatusPublisher
 
 #: Seconds until a mgr that lacks maps or statistics is read again.
 _NOT_READY_SECONDS = 5.0
-SWITCHED_OFF, STOPPED = "switched off", "stopped by 'ceph equilibrium off'"
 _COME_IN_BETWEEN = RoundOutcome(PLANNING, "a plan to execute has come in between")
 
 
@@ -147,10 +147,10 @@ class Balancer:
         self._recover(self._settings())
         self._automatic.reset()
         self.dispatcher.rejected = {}
-        execution = self._slot.stop(STOPPED)
+        execution = self._slot.stop(STOPPED_BY_OFF)
         self._publisher.enter(IS_OFF, self._slot.stop_count)
         self._publisher.publish()   # the store may take its time
-        self._journal.stop(SWITCHED_OFF if execution is None else STOPPED, self._clock(),
+        self._journal.stop(SWITCHED_OFF if execution is None else STOPPED_BY_OFF, self._clock(),
                            self.observer.usage)
         self._publisher.publish()
         self._wake()
@@ -305,7 +305,7 @@ class Balancer:
             if step is not None and not step.replan:
                 return step.outcome
             if step is not None:
-                self._slot.end(execution, f"given up: {step.reason}")
+                self._slot.end(execution, because(SUPERSEDED, step.reason))
                 execution = self.execution
         if execution is not None:
             return self._advance(execution, snapshot, settings)

@@ -15,8 +15,9 @@ from ..plan.model import PgChange, Usage
 from ..runtime.buffered_kv_store import (
     COOLDOWN, EPISODE, EXECUTION, HISTORY, MEASURED, REJECTED, TOTALS, BufferedKvStore)
 from ..runtime.kv_store import KeyValueStore
-from .episode import Episode, begin, episode_from_dict
-from .history import History, Totals, totals_from_dict
+from .episodes.episode import Episode, begin, episode_from_dict
+from .episodes.outcomes import DROPPED, SUPERSEDED, because
+from .episodes.history import History, Totals, totals_from_dict
 
 
 #: Seconds after which a running execution is stored again, with the time.
@@ -70,9 +71,9 @@ class Journal:
         if not isinstance(at, (int, float)) or not isinstance(sending, list):
             at, sending = now, []
         if was_long_ago:
-            self.end("given up: equilibrium has not run for more than a day", now, None)
+            self.end(because(DROPPED, "equilibrium has not run for more than a day"), now, None)
         elif self.episode is not None and self.episode.plan != (plan or ""):
-            self.end("given up with the last mgr", now, None)
+            self.end(because(DROPPED, "its execution had ended with the last mgr"), now, None)
         return RecoveredState(plan, self._rejected,
                         {str(pgid): min(float(at), now) for pgid in sending},
                         self._store.read(MEASURED) or {})
@@ -86,7 +87,8 @@ class Journal:
             if not is_wanted():
                 return
             if self.episode is not None and (plan or self.episode.plan != plan):
-                self.end("given up for another plan", now, usage)
+                by = f"by plan '{plan}'" if plan else "by an automatic plan"
+                self.end(because(SUPERSEDED, by), now, usage)
             episode = self.episode or begin(plan, why, now, usage)
             self.episode = episode.with_plan()
 

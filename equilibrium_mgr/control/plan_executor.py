@@ -16,6 +16,7 @@ from ..runtime.formatting import format_deadline
 from ..settings import Settings
 from ..snapshot.model import Snapshot
 from .cluster_guards import ClusterGuards
+from .episodes.outcomes import COMPLETED, DROPPED, because
 from .journal import Journal
 from .round_timer import RoundTimer
 from .status import IS_OFF, RoundOutcome
@@ -83,10 +84,10 @@ class PlanExecutor:
         """The end of an execution of which nothing is left to be waited for."""
         if execution.dropped and not (execution.sent_moves or execution.done_moves):
             reason = execution.dropped[0][1]
-            return Ending(f"given up: {reason}", reason)
+            return Ending(because(DROPPED, reason), reason)
         stalled = len(self._dispatcher.pending.entries)
-        return Ending("through" if not stalled else (
-            f"given up: nothing of {stalled} PGs on their way has arrived for max_wait"
+        return Ending(COMPLETED if not stalled else because(
+            DROPPED, f"nothing of {stalled} PGs on their way has arrived for max_wait"
             f" ({int(settings.max_wait)} s)"), None)
 
     def _wait(self, execution: Execution, decision: Decision, snapshot: Snapshot,

@@ -9,6 +9,7 @@ from ..execution.dispatcher import UpmapDispatcher
 from ..execution.execution import Execution
 from ..execution.execution_slot import ExecutionSlot
 from ..plan.store import PlanStore
+from .episodes.outcomes import DROPPED, because
 from .journal import Journal
 
 
@@ -44,7 +45,7 @@ class Recovery:
             plan = self._plan_store.get(found.plan)
         except (ValueError, KeyError) as error:  # BadPlan is a ValueError
             self._log.warning("cannot go on with the execution of a plan: %s", error)
-            self._journal.end("given up: its plan is lost", self._clock(), None)
+            self._journal.end(because(DROPPED, "its plan is lost"), self._clock(), None)
             return
         execution = Execution(found.plan, plan.changes, self._clock())
         if self._journal.episode is not None:

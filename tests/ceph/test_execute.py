@@ -113,7 +113,7 @@ def test_usage_fell_as_predicted(executed: Executed, figure: Callable[[str], Non
 
 def test_status_after_the_plan(executed: Executed, cluster: DaemonCluster) -> None:
     last = executed.status["last_execution"]
-    assert (last["plan"], last["outcome"], last["dropped_moves"]) == ("p", "through", 0)
+    assert (last["plan"], last["outcome"], last["dropped_moves"]) == ("p", "completed", 0)
     assert executed.status["remaining"]["moves"] == 0
     assert cluster.module_failures() == ""
 

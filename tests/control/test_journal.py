@@ -9,8 +9,8 @@ import pytest
 from tests.support.clusters.unit_cluster import change_of
 from tests.support.fakes import KeyValueStore
 
-from equilibrium_mgr.control.episode import Episode, episode_from_dict
-from equilibrium_mgr.control.history import MOST_ENTRIES, History
+from equilibrium_mgr.control.episodes.episode import Episode, episode_from_dict
+from equilibrium_mgr.control.episodes.history import MOST_ENTRIES, History
 from equilibrium_mgr.control.journal import Journal
 from equilibrium_mgr.execution.change_outcomes import DroppedChange
 from equilibrium_mgr.execution.cooldown import Cooldown
@@ -191,7 +191,7 @@ def test_named_plan_begins_an_episode_of_its_own() -> None:
     book = book_of()
     book.begin_plan("", "why", 1000.0, None)
     book.begin_plan("p", "'ceph equilibrium execute'", 1100.0, None)
-    assert [e["outcome"] for e in book.history.entries] == ["given up for another plan"]
+    assert [e["outcome"] for e in book.history.entries] == ["superseded: by plan 'p'"]
     assert book.episode is not None and book.episode.plan == "p"
 
 
@@ -212,4 +212,5 @@ def test_episode_whose_plan_is_no_longer_executed_is_closed() -> None:
     book.write()                                  # nothing says that p is still wanted
     again = book_of(KeyValueStore(kv.values))
     assert again.episode is None
-    assert [e["outcome"] for e in again.history.entries] == ["given up with the last mgr"]
+    assert [e["outcome"] for e in again.history.entries] == [
+        "dropped: its execution had ended with the last mgr"]

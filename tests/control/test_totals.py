@@ -7,7 +7,8 @@ import logging
 import pytest
 from tests.support.fakes import KeyValueStore
 
-from equilibrium_mgr.control.history import OUTCOMES, Totals, outcome_code, totals_from_dict
+from equilibrium_mgr.control.episodes.history import Totals, totals_from_dict
+from equilibrium_mgr.control.episodes.outcomes import OUTCOMES, outcome_code
 from equilibrium_mgr.control.journal import Journal
 from equilibrium_mgr.execution.cooldown import Cooldown
 

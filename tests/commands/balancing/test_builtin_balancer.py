@@ -132,7 +132,7 @@ def test_switched_on_in_the_middle(beside: Session) -> None:
     run(beside, "balancer off", "sim run 6m", "sim run idle")
     assert sent and health(beside) == {}
     assert upmap_items(beside) == plan["upmap_items"]
-    assert ask(beside, "status")["last_execution"]["outcome"] == "through"
+    assert ask(beside, "status")["last_execution"]["outcome"] == "completed"
 
 
 def test_conflict_is_reported_soon(beside: Session) -> None:

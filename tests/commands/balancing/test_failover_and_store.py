@@ -100,7 +100,7 @@ def test_an_execution_goes_on_after_a_failover(any_session: Session) -> None:
     assert status["execution"]["plan"] == "p" and status["state"] in ("moving", "throttled")
     run(session, "sim run 2m", "sim failover", "sim run idle")
     assert up_sets(session) == {**before, **plan["predicted_up"]}
-    assert ask(session, "status")["last_execution"]["outcome"] == "through"
+    assert ask(session, "status")["last_execution"]["outcome"] == "completed"
     run(session, "sim failover", "sim run 2m")
     assert ask(session, "status")["execution"] is None
 

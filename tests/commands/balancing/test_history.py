@@ -25,7 +25,7 @@ def test_an_executed_plan_is_told_while_it_runs_and_afterwards(session: Session)
 
     run(session, "sim run idle")
     told, = ask(session, "history")["episodes"]
-    assert (told["plan"], told["outcome"]) == ("p", "through")
+    assert (told["plan"], told["outcome"]) == ("p", "completed")
     assert told["moves"] == len(plan["moves"]) and told["bytes"] > 0
     assert told["started_at"] < told["ended_at"]
     after = ask(session, "eval")["classes"]
@@ -49,7 +49,7 @@ def test_entries_of_another_version_are_told_as_far_as_they_go() -> None:
         {}, {"started_at": "yesterday", "max_before": [], "bytes": None},
         {"plan": "p", "started_at": 0.0, "ended_at": 3600.0,
          "max_before": {"hdd": 0.9, "ssd": None}, "max_after": {"hdd": 0.75},
-         "moves": 3, "bytes": 1 << 40, "outcome": "through"}]
+         "moves": 3, "bytes": 1 << 40, "outcome": "completed"}]
     plain = report_history(entries, None, 7200.0).plain
     assert "1970-01-01 00:00" in plain and "1h" in plain and "1 TiB" in plain
     assert "hdd 0.900 -> 0.750, ssd ?" in plain

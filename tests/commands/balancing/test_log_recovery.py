@@ -42,6 +42,6 @@ def test_a_plan_carried_by_log_recovery_is_not_trouble(
         if status["state"] == "off":
             break
     assert lacking > 0
-    assert status["last_execution"]["outcome"] == "through"
+    assert status["last_execution"]["outcome"] == "completed"
     assert status["last_execution"]["dropped_moves"] == 0
     assert up_sets(session) == {**before, **plan["predicted_up"]}

@@ -109,7 +109,7 @@ def test_room_taken_by_others_counts(session: Session) -> None:
     assert status["state"] == "throttled" and status["execution"]["sent_moves"] == 0
     run(session, "sim run idle")
     assert watch.highest <= foreign
-    assert ask(session, "status")["last_execution"]["outcome"] == "through"
+    assert ask(session, "status")["last_execution"]["outcome"] == "completed"
 
 
 def test_most_moves_of_a_round(session: Session) -> None:

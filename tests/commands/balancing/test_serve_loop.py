@@ -105,7 +105,7 @@ def test_a_batch_that_fails_half_way(session: Session, monkeypatch: pytest.Monke
     run(session, "sim run idle")
     assert upmap_items(session) == plan["upmap_items"]
     assert health(session) == {}
-    assert ask(session, "status")["last_execution"]["outcome"] == "through"
+    assert ask(session, "status")["last_execution"]["outcome"] == "completed"
 
 
 def test_shutdown_ends_the_real_loop(session: Session) -> None:

@@ -47,9 +47,9 @@ def test_from_uneven_to_even(any_session: Session) -> None:
     status = ask(session, "status")
     assert status["state"] == "off" and status["execution"] is None
     last = status["last_execution"]
-    assert (last["plan"], last["outcome"]) == ("p", "through")
+    assert (last["plan"], last["outcome"]) == ("p", "completed")
     assert last["sent_moves"] == len(plan["moves"]) and last["dropped_moves"] == 0
-    assert "through" in run(session, "equilibrium status")
+    assert "completed" in run(session, "equilibrium status")
     even = ask(session, "eval")
     for name, after in predicted["after"]["classes"].items():
         figures = even["classes"][name]

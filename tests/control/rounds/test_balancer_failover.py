@@ -10,6 +10,8 @@ from tests.support.fakes import Harness, KeyValueStore
 from tests.support.rounds import idle, kept, small_plan, successor, uneven
 from tests.support.units import MIB
 
+from equilibrium_mgr.control.episodes.outcomes import STOPPED_BY_OFF, SWITCHED_OFF
+
 
 class Killed(BaseException):
     """The process is gone: nothing is caught, nothing is cleared up."""
@@ -67,7 +69,7 @@ def test_kill_between_sending_and_looking(lands: bool) -> None:
         again.round(60)
     assert sorted(again.gateway.sent) == (["1.3"] if lands else ["1.0", "1.1", "1.2", "1.3"])
     last = again.balancer.status.last_execution or {}
-    assert last["done_moves"] == (3 if lands else 0) and last["outcome"] == "through"
+    assert last["done_moves"] == (3 if lands else 0) and last["outcome"] == "completed"
 
 
 def test_what_was_sent_long_ago_has_peered() -> None:
@@ -123,7 +125,7 @@ def test_named_plan_has_its_entry_over_a_failover() -> None:
         again.round(60)
     entry, = again.balancer.status.history
     assert (entry["plan"], entry["moves"], entry["plans"]) == ("p", 4, 1)
-    assert entry["outcome"] == "through"
+    assert entry["outcome"] == "completed"
     assert not {"execution", "episode"} & set(again.kv.values)
 
 
@@ -134,7 +136,7 @@ def test_episode_of_a_mgr_whose_successor_is_off_is_closed() -> None:
     harness.round()
     again = successor(harness, active=False)
     assert again.round() == "off"
-    assert [e["outcome"] for e in again.balancer.status.history] == ["switched off"]
+    assert [e["outcome"] for e in again.balancer.status.history] == [SWITCHED_OFF]
 
 
 @pytest.mark.parametrize("named", [True, False])
@@ -149,7 +151,7 @@ def test_off_closes_the_episode(named: bool) -> None:
     harness.balancer.switch_off()
     harness.round()
     entry, = harness.balancer.status.history
-    assert entry["outcome"] == "stopped by 'ceph equilibrium off'" and entry["moves"] >= 1
+    assert entry["outcome"] == STOPPED_BY_OFF and entry["moves"] >= 1
     assert "episode" not in harness.kv.values
 
 

@@ -128,7 +128,7 @@ def test_growth_under_way_makes_a_new_plan_every_ten_minutes_at_most() -> None:
     assert len(made) == 1 and harness.gateway.sent
     execution = harness.balancer.execution
     harness.round(600)
-    assert harness.balancer.execution is not execution and "given up: pool 1 has grown" == (
+    assert harness.balancer.execution is not execution and "superseded: pool 1 has grown" == (
         harness.balancer.status.last_execution or {})["outcome"]
 
 
@@ -150,7 +150,7 @@ def test_topology_that_changes_under_way() -> None:
     harness.round(10)
     assert harness.round(61) == "planning" and harness.balancer.execution is None
     last = harness.balancer.status.last_execution or {}
-    assert last["outcome"] == "given up: osd.2 has another weight"
+    assert last["outcome"] == "superseded: osd.2 has another weight"
 
 
 def test_plan_for_a_cluster_that_has_changed_meanwhile_is_not_begun() -> None:

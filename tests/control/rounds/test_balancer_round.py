@@ -188,7 +188,7 @@ def test_execute_goes_through_and_ends() -> None:
     assert [len(batch) for batch in harness.gateway.batches] == [2, 2]
     assert harness.balancer.execution is None and harness.balancer.state == "off"
     last = harness.balancer.status.last_execution or {}
-    assert (last["outcome"], last["sent_moves"], last["dropped_moves"]) == ("through", 4, 0)
+    assert (last["outcome"], last["sent_moves"], last["dropped_moves"]) == ("completed", 4, 0)
     assert "execution" not in harness.kv.values
 
 
@@ -243,7 +243,7 @@ def test_pool_deleted_before_its_moves() -> None:
     for _ in range(3):
         harness.round(60)
     last = harness.balancer.status.last_execution or {}
-    assert last["outcome"] == "given up: its pool or PG is gone" and harness.gateway.sent == []
+    assert last["outcome"] == "dropped: its pool or PG is gone" and harness.gateway.sent == []
     assert last["dropped"][0] == {"pgid": "1.0", "reason": "its pool or PG is gone"}
 
 

@@ -70,7 +70,7 @@ def test_map_that_cannot_be_read_after_a_batch() -> None:
     harness.round(60)
     last = harness.balancer.status.last_execution
     assert last is not None
-    assert last["outcome"] == "through"
+    assert last["outcome"] == "completed"
 
 
 def test_map_that_cannot_be_read_after_each_of_three_batches() -> None:
@@ -89,4 +89,4 @@ def test_map_that_cannot_be_read_after_each_of_three_batches() -> None:
     harness.round(60)
     last = harness.balancer.status.last_execution
     assert last is not None
-    assert (last["outcome"], last["done_moves"], last["dropped_moves"]) == ("through", 4, 0)
+    assert (last["outcome"], last["done_moves"], last["dropped_moves"]) == ("completed", 4, 0)

@@ -44,7 +44,7 @@ def test_change_that_waits_for_ever_is_given_up_with_its_reason() -> None:
     for _ in range(5):
         harness.round(60)
     last = harness.balancer.status.last_execution
-    assert last is not None and last["outcome"] == "through"
+    assert last is not None and last["outcome"] == "completed"
     dropped, = last["dropped"]
     assert dropped["reason"] == (
         f"waited longer than max_wait (1800 s): pg {dropped['pgid']} is being scrubbed")
@@ -71,7 +71,7 @@ def test_target_that_is_down_but_in() -> None:
     assert harness.balancer.execution is None and not harness.gateway.sent
     last = harness.balancer.status.last_execution
     assert last is not None and last["dropped"][0]["reason"].endswith("osd.1 is down")
-    assert last["outcome"].startswith("given up: waited longer than max_wait")   # not 'through'
+    assert last["outcome"].startswith("dropped: waited longer than max_wait")   # not completed
 
 
 @pytest.mark.parametrize("arrives, gives_up", [(True, False), (False, True)])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping, NamedTuple, Optional
 
-from ..plan.model import Usage
+from ...plan.model import Usage
 
 _LONGEST_TEXT = 300
 

@@ -4,18 +4,10 @@ from __future__ import annotations
 import json
 from typing import Any, Dict, List, Mapping, NamedTuple
 
-from ..runtime.kv_store import MAX_LIST_BYTES
+from ...runtime.kv_store import MAX_LIST_BYTES
+from .outcomes import OUTCOMES, outcome_code
 
 MOST_ENTRIES = 100
-#: How an episode can end, for programs; its outcome in words begins with one of these.
-_OUTCOMES = {
-    "completed": ("completed", "through", "balanced"),
-    "stuck": ("stuck",),
-    "stopped": ("stopped", "switched off"),
-    "superseded": ("superseded", "given up for another plan"),
-    "dropped": ("",),
-}
-OUTCOMES = tuple(_OUTCOMES)
 
 
 class History:
@@ -80,11 +72,6 @@ def totals_from_dict(dump: Mapping[str, Any]) -> Totals:
     counts = episodes if isinstance(episodes, dict) else {}
     return Totals(_count(dump.get("moves")), _count(dump.get("bytes")),
                   {code: _count(counts[code]) for code in OUTCOMES if code in counts})
-
-
-def outcome_code(outcome: str) -> str:
-    """One of OUTCOMES for an outcome in words."""
-    return next(code for code, beginnings in _OUTCOMES.items() if outcome.startswith(beginnings))
 
 
 def _count(value: Any) -> int:
