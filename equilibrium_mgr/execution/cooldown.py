@@ -1,7 +1,12 @@
-"""PGs that were moved recently and stay where they are, so that nothing moves back."""
+"""PGs that were moved recently and stay where they are, so that nothing moves back; and all others
+that an automatic plan leaves alone."""
 from __future__ import annotations
 
-from typing import Any, Dict, FrozenSet, Iterable, Mapping, NamedTuple
+from typing import Any, Container, Dict, FrozenSet, Iterable, Mapping, NamedTuple
+
+from ..snapshot import reason_codes
+from ..snapshot.model import Snapshot
+from .guards import full_osds, unsettled_pools
 
 #: More PGs than this are not remembered: with pgid and time they have to fit into one stored value.
 MOST_PGS = 2000
@@ -11,21 +16,28 @@ class Cooldown:
     """pgid → when its upmap items were sent, in seconds since the epoch; the newest PGs only."""
 
     def __init__(self) -> None:
-        self.moved: Dict[str, float] = {}
+        #: replaced whole, never edited: commands read it from another thread
+        self.moved: Mapping[str, float] = {}
 
     def start(self, pgids: Iterable[str], now: float) -> None:
         """Starts the cooldown of PGs that have been sent, or starts it again."""
+        moved = dict(self.moved)
         for pgid in pgids:
-            self.moved.pop(pgid, None)  # the order tells which is the newest
-            self.moved[pgid] = now
-        self._forget_oldest()
+            moved.pop(pgid, None)  # the order tells which is the newest
+            moved[pgid] = now
+        self.moved = _newest(moved)
 
     def cooling(self, now: float, seconds: float) -> Dict[str, float]:
         """pgid → seconds left, never more than `seconds`; forgets those whose cooldown is over."""
         # a clock that was set back must not make the wait longer
         self.moved = {pgid: min(at, now) for pgid, at in self.moved.items()
                       if now - at < seconds}
-        return {pgid: seconds - (now - at) for pgid, at in self.moved.items()}
+        return self.seconds_left(now, seconds)
+
+    def seconds_left(self, now: float, seconds: float) -> Dict[str, float]:
+        """The same and forgets nothing: for threads that only read."""
+        return {pgid: seconds - max(0.0, now - at) for pgid, at in self.moved.items()
+                if now - at < seconds}
 
     def to_dict(self) -> Dict[str, Any]:
         """A JSON-ready form for the key-value store."""
@@ -33,15 +45,15 @@ class Cooldown:
 
     def restore(self, dump: Mapping[str, Any]) -> None:
         """Takes over what another mgr has stored, as far as it can be understood."""
-        moved = dump.get("moved")
-        for pgid, at in moved.items() if isinstance(moved, dict) else ():
+        stored, moved = dump.get("moved"), dict(self.moved)
+        for pgid, at in stored.items() if isinstance(stored, dict) else ():
             if isinstance(at, (int, float)):
-                self.moved.setdefault(str(pgid), float(at))
-        self._forget_oldest()
+                moved.setdefault(str(pgid), float(at))
+        self.moved = _newest(moved)
 
-    def _forget_oldest(self) -> None:
-        for pgid in list(self.moved)[:max(0, len(self.moved) - MOST_PGS)]:
-            del self.moved[pgid]
+
+def _newest(moved: Dict[str, float]) -> Dict[str, float]:
+    return dict(list(moved.items())[-MOST_PGS:])
 
 
 class ExcludedPgs(NamedTuple):
@@ -51,3 +63,26 @@ class ExcludedPgs(NamedTuple):
     cooling: FrozenSet[str]    # moved a short while ago
     seconds: float             # until the last of those cooldowns is over
     pools: Mapping[int, str] = {}   # pool → why it has to settle first; its PGs are in `cooling`
+    codes: Mapping[str, str] = {}   # PG of `cooling` → its reason, of snapshot/reason_codes.py
+    seconds_left: Mapping[str, float] = {}   # PG → until its cooldown, or max_wait, is over
+
+
+def excluded_pgs(snapshot: Snapshot, cooling: Mapping[str, float], given_up: Mapping[str, float],
+                 rejected: FrozenSet[str], stopped: Container[int]) -> ExcludedPgs:
+    """`cooling` and `given_up`: pgid → seconds left of pg_cooldown and of max_wait. `stopped`:
+    pools whose shards took more than predicted. PGs on OSDs above nearfull have no cooldown."""
+    overfull = {osd.id for osd in snapshot.osds.values() if osd.exceeds(snapshot.nearfull_ratio)}
+    left = {pgid: seconds for pgid, seconds in cooling.items() if pgid in snapshot.pgs
+            and overfull.isdisjoint(snapshot.pgs[pgid].up)}
+    code_of: Dict[str, str] = dict.fromkeys(left, reason_codes.COOLDOWN)
+    code_of.update(dict.fromkeys(given_up, reason_codes.GIVEN_UP))
+    left.update(given_up)
+    unsettled = unsettled_pools(snapshot)
+    full = full_osds(snapshot) if unsettled else frozenset()
+    for pg in snapshot.pgs.values() if unsettled or stopped else ():
+        if pg.pool in stopped:
+            code_of[pg.pgid] = reason_codes.MISPREDICTED
+        elif pg.pool in unsettled and full.isdisjoint(pg.up):
+            code_of[pg.pgid] = reason_codes.PG_NUM_CHANGING
+    return ExcludedPgs(rejected, frozenset(code_of), max(left.values(), default=0.0), unsettled,
+                       code_of, left)

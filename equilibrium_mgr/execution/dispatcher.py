@@ -13,7 +13,7 @@ from ..settings import Settings
 from ..snapshot.model import Osd, Snapshot, pool_of
 from .batch_selection import Decision, next_batch
 from .change_outcomes import DeferralKind, DroppedChange
-from .cooldown import Cooldown, ExcludedPgs
+from .cooldown import Cooldown, ExcludedPgs, excluded_pgs
 from .execution import BatchResult, Execution, ExecutionUpdate, verify_batch
 from .guards import PoolGuard, blocked_pools, cluster_guard, full_osds, unsettled_pools
 from .inactive_pools import InactivePools
@@ -101,21 +101,17 @@ class UpmapDispatcher:
     def excluded(self, snapshot: Snapshot, settings: Settings) -> ExcludedPgs:
         """PGs that an automatic plan must leave alone. PGs on OSDs above nearfull have no
         cooldown."""
-        cooling = self.cooldown.cooling(self._clock(), settings.pg_cooldown)
-        overfull = {osd.id for osd in snapshot.osds.values()
-                    if osd.exceeds(snapshot.nearfull_ratio)}
-        left = {pgid: seconds for pgid, seconds in cooling.items() if pgid in snapshot.pgs
-                and overfull.isdisjoint(snapshot.pgs[pgid].up)}
-        left.update(self.given_up.cooling(self._clock(), settings.max_wait))
-        unsettled = unsettled_pools(snapshot)
-        stopped = self.corrections.stopped
-        full = full_osds(snapshot) if unsettled else frozenset()
-        alone = frozenset(pg.pgid for pg in snapshot.pgs.values() if pg.pool in unsettled
-                          and full.isdisjoint(pg.up)) if unsettled else frozenset()
-        if stopped:
-            alone |= {pg.pgid for pg in snapshot.pgs.values() if pg.pool in stopped}
-        return ExcludedPgs(frozenset(self.rejected), frozenset(left) | alone,
-                           max(left.values(), default=0.0), unsettled)
+        now = self._clock()
+        return excluded_pgs(snapshot, self.cooldown.cooling(now, settings.pg_cooldown),
+                            self.given_up.cooling(now, settings.max_wait),
+                            frozenset(self.rejected), self.corrections.stopped)
+
+    def peek_excluded(self, snapshot: Snapshot, settings: Settings) -> ExcludedPgs:
+        """The same for other threads: changes nothing."""
+        now = self._clock()
+        return excluded_pgs(snapshot, self.cooldown.seconds_left(now, settings.pg_cooldown),
+                            self.given_up.seconds_left(now, settings.max_wait),
+                            frozenset(self.rejected), self.corrections.stopped)
 
     def choose(self, execution: Execution, snapshot: Snapshot, settings: Settings,
                max_misplaced_ratio: float) -> Decision:

@@ -22,6 +22,7 @@ POOL_EXCLUDED = "pool_excluded"         # pool_ids or device_classes leave it ou
 RULE_UNKNOWN = "rule_unknown"           # the CRUSH rule is not understood
 EXCHANGE = "exchange"                   # upmap items cannot exchange OSDs within a PG
 IMMOVABLE = "immovable"                 # the PG is pinned, being moved, or cannot be moved at all
+GIVEN_UP = "given_up"                   # its move has waited for longer than max_wait
 REJECTED = "rejected"                   # the monitor did not keep the upmap items
 MISPREDICTED = "mispredicted"           # shards of the pool took more space than predicted
 TARGET_UNAVAILABLE = "target_unavailable"   # down, out, destroyed or without statistics

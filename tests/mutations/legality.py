@@ -138,9 +138,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "immovable-anywhere",
         "what must not be moved is neither planned nor sent", (
             Edit(PLACEMENT_STATE,
-                 "            movable = (pg.immovable is None and pg.pgid not in "
-                 "options.rejected_pgs\n",
-                 "            movable = (pg.pgid not in options.rejected_pgs\n"),
+                 "    if pg.immovable is not None:\n",
+                 "    if False:\n"),
             Edit(THROTTLE,
                  "    if not immovable:\n",
                  "    if True:\n"),

@@ -49,8 +49,7 @@ class JointMoves:
             placement.candidates_examined += 1
             gain = self.gain(steps, price)
             if gain > (best.gain if best else NOISE) and all(
-                    placement.used_bytes[target] + placement.pg_bytes[pg]
-                    <= placement.fill_limit_bytes[target]
+                    placement.has_room(target, placement.pg_bytes[pg])
                     for pg, _, target in steps) and placement.is_legal_joint(steps):
                 best = JointMove(gain, steps)
         return best

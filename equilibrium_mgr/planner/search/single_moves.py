@@ -60,7 +60,7 @@ class SingleMoves:
         placement, costs = self._placement, self._costs
         for size, pg in displaced:
             for initial in placement.initial_osds(pg, source, group):
-                if placement.used_bytes[initial] + size > placement.fill_limit_bytes[initial]:
+                if not placement.has_room(initial, size):
                     continue
                 refunded = (costs.utilization_gain(source, initial, size) + price * size
                             + costs.move_cost[source])
@@ -223,8 +223,7 @@ class SingleMoves:
                 any_improves = True
                 if best and gain <= best.gain:
                     break
-                if used_b + size <= placement.fill_limit_bytes[target] and (
-                        placement.is_legal(pg, source, target)):
+                if placement.has_room(target, size) and placement.is_legal(pg, source, target):
                     best = Candidate(gain, gain - counts, pg, target)
                     break
         placement.candidates_examined += examined

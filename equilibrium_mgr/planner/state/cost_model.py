@@ -48,9 +48,8 @@ class CostModel:
 
     def utilization_cost(self, osd: int, used: float) -> float:
         """The utilization term of an OSD that holds `used` bytes."""
-        size = self.placement.size_bytes[osd]
-        over = used / size - self.bound_utilization[osd]
-        return size * over * over * (1.0 if over > 0.0 else self.weights.underfull_weight)
+        return evenness_cost(used, self.placement.size_bytes[osd], self.bound_utilization[osd],
+                             self.weights.underfull_weight)
 
     def count_cost(self, group: int, osd: int, count: int) -> float:
         """The count term of an OSD that holds `count` shards of a group."""
@@ -95,6 +94,13 @@ class CostModel:
                 - self.utilization_cost(source, used[source] - size)
                 + self.utilization_cost(target, used[target])
                 - self.utilization_cost(target, used[target] + size))
+
+
+def evenness_cost(used: float, size: int, bound_utilization: float,
+                  underfull_weight: float) -> float:
+    """The utilization term of one OSD: see planner/objective.py."""
+    over = used / size - bound_utilization
+    return size * over * over * (1.0 if over > 0.0 else underfull_weight)
 
 
 def _pool_weights(placement: PlacementState) -> List[float]:

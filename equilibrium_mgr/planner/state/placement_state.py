@@ -10,6 +10,7 @@ from typing import Callable, Dict, Iterator, List, Mapping, Optional, Sequence, 
 from ...plan.options import HARD_SHARE, PlanOptions, effective_fill_limit, upmap_pairs_left
 from ...runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
 from ...runtime.row_store import RowList
+from ...snapshot import reason_codes as codes
 from ...snapshot.model import Osd, Pg, Snapshot, pg_number
 from .shard_groups import ShardGroup, build_groups
 
@@ -120,34 +121,56 @@ class PlacementState:
 
     def is_legal(self, pg: int, source: int, target: int) -> bool:
         """True if the PG's shard on `source` may go to `target` and upmap items can express it."""
+        return self.refusal(pg, source, target) is None
+
+    def refusal(self, pg: int, source: int, target: int) -> Optional[str]:
+        """Why the PG's shard on `source` may not go to `target`, one of snapshot/reason_codes.py;
+        None where it may. Space on the target is for `room_refusal`."""
         up = self.up[pg]
-        if target in up or not self.is_target[target] or (
-                not self._keeps_count_limits(((pg, source, target),))):
-            return False
+        if target in up:
+            return codes.HOLDS_SHARD
+        if not self.is_target[target]:
+            return codes.TARGET_UNAVAILABLE
+        beyond = self._count_refusal(((pg, source, target),))
+        if beyond is not None:
+            return beyond
         groups = self.groups_of_pool[self.pool_of_pg[pg]]
         position = up.index(source)
         group = self.groups[groups[position] if len(groups) > 1 else groups[0]]
         if target not in group.members:
-            return False
+            return codes.FAILURE_DOMAIN
         if not self._is_expressible(pg, position, target, group):
-            return False
+            return codes.EXCHANGE
         domain_of = group.domain_of
         if domain_of is not None:
             wanted = domain_of[target]
             for other in up:
                 if domain_of[other] == wanted and other != source:
-                    return False
-            return True
+                    return codes.FAILURE_DOMAIN
+            return None
         rule = group.pool.rule
         assert rule is not None
         ids = self.osd_ids
-        return rule.allows([ids[o] for o in up], position, ids[target])
+        allowed = rule.allows([ids[o] for o in up], position, ids[target])
+        return None if allowed else codes.FAILURE_DOMAIN
+
+    def has_room(self, target: int, size: int) -> bool:
+        """True if the target keeps its fill limit, and its share of weights, with `size` bytes."""
+        return self.used_bytes[target] + size <= self.fill_limit_bytes[target]
+
+    def room_refusal(self, target: int, size: int) -> Optional[str]:
+        """Why `size` bytes more may not be on a target: the limit that is the lower; or None."""
+        if self.has_room(target, size):
+            return None
+        share = self.share_limit_bytes.get(target)
+        return (codes.FILL_LIMIT if share is None or share > self.fill_limit_bytes[target]
+                else codes.REWEIGHT)
 
     def is_legal_joint(self, steps: Sequence[ShardMove]) -> bool:
         """True if several shards of one PG may move at once and upmap items can express it."""
         pg = steps[0][0]
         up = list(self.up[pg])
-        if not self._keeps_count_limits(steps):
+        if self._count_refusal(steps) is not None:
             return False
         for _, source, target in steps:
             if target in up or not self.is_target[target]:
@@ -162,16 +185,18 @@ class PlacementState:
         wanted = [self.osd_ids[osd] for osd in up]
         return rule.violation(wanted) is None and rule.upmap_rejection(wanted) is None
 
-    def _keeps_count_limits(self, steps: Sequence[ShardMove]) -> bool:
-        """True if the targets keep their limit of PG shards and the osdmap that of upmap pairs."""
-        if self.max_shards is not None and any(
-                self.shard_counts[target] >= self.max_shards[target] for _, _, target in steps):
-            return False
+    def _count_refusal(self, steps: Sequence[ShardMove]) -> Optional[str]:
+        """Code of the limit that moves would pass: PG shards of a target, or upmap pairs of the
+        osdmap; None where they keep both."""
+        if self.max_shards is not None:
+            for _, _, target in steps:
+                if self.shard_counts[target] >= self.max_shards[target]:
+                    return codes.PG_COUNT
         if self._upmap_pairs_left is None:
-            return True
+            return None
         more = sum(self._added_upmap_pairs(*step) for step in steps)
         # below, not equal: each half of a swap is checked by itself
-        return more <= 0 or more < self._upmap_pairs_left
+        return None if more <= 0 or more < self._upmap_pairs_left else codes.UPMAP_ITEMS
 
     def _added_upmap_pairs(self, pg: int, source: int, target: int) -> int:
         """Pairs of upmap items that a shard's move adds; -1 where it goes back to CRUSH's OSD."""
@@ -241,8 +266,7 @@ class PlacementState:
                     self.shard_counts[index_of[osd]] += 1
             if groups is None or len(pg.up) != self.snapshot.pools[pg.pool].size:
                 continue
-            movable = (pg.immovable is None and pg.pgid not in options.rejected_pgs
-                       and (options.pool_ids is None or pg.pool in options.pool_ids))
+            movable = pg_refusal(pg, options) is None
             for position, osd in enumerate(pg.up):
                 i = index_of.get(osd)
                 group = self.groups[groups[position] if len(groups) > 1 else groups[0]]
@@ -269,6 +293,15 @@ class PlacementState:
         for index in sorted(set(self.groups_of_pool[pg.pool])):
             if self.groups[index].domain_bits:
                 self.groups[index].add_reachable_domains(up)
+
+
+def pg_refusal(pg: Pg, options: PlanOptions) -> Optional[str]:
+    """Code of the reason for which a plan leaves a PG where it is; None where it may move it."""
+    if options.pool_ids is not None and pg.pool not in options.pool_ids:
+        return codes.POOL_EXCLUDED
+    if pg.immovable is not None:
+        return codes.IMMOVABLE
+    return codes.REJECTED if pg.pgid in options.rejected_pgs else None
 
 
 def _in_order(snapshot: Snapshot, checkpoint: Checkpoint) -> Iterator[Pg]:

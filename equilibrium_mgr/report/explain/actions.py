@@ -65,6 +65,9 @@ ACTIONS: Mapping[str, Tuple[str, ...]] = {
     codes.IMMOVABLE: (
         "'{command}' ends it", "'ceph equilibrium explain PGID' tells what holds a PG"),
     codes.EXCHANGE: ("nothing; upmap items cannot exchange OSDs within a PG",),
+    codes.GIVEN_UP: (
+        "nothing; it is tried again at {until} (max_wait)",
+        "nothing; it is tried again after max_wait"),
     codes.REJECTED: (
         "nothing; it is tried again at {until}, or at once by 'ceph equilibrium on'",
         "'ceph equilibrium on' tries them again at once"),

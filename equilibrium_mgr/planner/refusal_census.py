@@ -1,0 +1,212 @@
+"""Counts why shards do not move: for each shard of an OSD and each target of its rule, the one code
+by which the planner's own checks refuse the move, or by which the move gains nothing.
+"""
+from __future__ import annotations
+
+from collections import Counter
+from typing import Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from ..crush.placement import NO_OSD
+from ..plan.options import PlanOptions
+from ..plan.weight_shares import share_limits_within
+from ..runtime.checkpoints import Checkpoint
+from ..snapshot import reason_codes as codes
+from ..snapshot.model import Pg, Snapshot, without_shares
+from .bound.lower_bound import UtilizationBounds
+from .objective import AIM_WEIGHTS
+from .state.cost_model import NOISE, evenness_cost
+from .state.placement_state import PlacementState, pg_refusal
+
+#: What rules, not options or states, forbid, and targets that are as full as the source: no reason
+#: by itself, as there are always such pairs.
+_STRUCTURAL = frozenset((codes.FAILURE_DOMAIN, codes.HOLDS_SHARD, codes.EXCHANGE, codes.BALANCED))
+
+#: One shard of a PG, and where it is.
+PgShard = Tuple[Pg, int]
+
+
+class RefusalCount(NamedTuple):
+    """How many pairs of a shard and a target one code refuses."""
+
+    code: str
+    pairs: int
+    useful: int     # those whose move would make the utilizations more even
+    example: Tuple[str, int, int]   # (pgid, source, target) of the first of them
+    pools: Mapping[int, int]        # pool id → pairs
+    targets: Tuple[int, ...]        # OSDs, the lowest ids first
+
+
+class Census(NamedTuple):
+    """The counts, the most frequent code first. They add up to `pairs`."""
+
+    counts: Tuple[RefusalCount, ...]
+    shards: int          # all that were asked for
+    counted: int         # shards that were counted: fewer where there are too many pairs
+    pairs: int           # of a counted shard and a target
+    reason_code: str     # that refuses most of the pairs that would gain something
+
+    def of(self, code: str) -> Optional[RefusalCount]:
+        """The count of a code; None where it refuses nothing."""
+        return next((found for found in self.counts if found.code == code), None)
+
+
+class _Tally:
+    """What is counted for one code."""
+
+    def __init__(self, example: Tuple[str, int, int]) -> None:
+        self.count = self.useful = 0
+        self.example = example
+        self.pools: Counter[int] = Counter()
+        self.targets: Counter[int] = Counter()
+
+
+class RefusalCensus:
+    """Asks the placement of a planner that has just begun: limits and legality are its own.
+
+    `code_of`: PGs that are left alone for a reason that plan options do not know.
+    """
+
+    def __init__(self, snapshot: Snapshot, options: PlanOptions, bounds: UtilizationBounds,
+                 code_of: Mapping[str, str], checkpoint: Checkpoint) -> None:
+        snapshot = snapshot if options.respect_weights else without_shares(snapshot)
+        self._snapshot = snapshot
+        self._options = options
+        self._code_of = code_of
+        self._checkpoint = checkpoint
+        self._placement = PlacementState(snapshot, options, checkpoint)
+        self._placement.set_share_limits(share_limits_within(snapshot, bounds.utilizations))
+        self._bound = dict(bounds.utilizations)
+        for osd_set in bounds.sets:
+            self._bound.update(dict.fromkeys(osd_set.osds, osd_set.bound))
+        self._underfull_weight = AIM_WEIGHTS[options.aim][0].underfull_weight
+        #: OSD index → pgid → number in the placement, of movable PGs on it
+        self._numbers: Dict[int, Dict[str, int]] = {}
+
+    def of_osd(self, osd: int, most_pairs: int, pool: Optional[int] = None) -> Census:
+        """The census of the shards of an OSD, of one pool only where it is given."""
+        found: List[PgShard] = []
+        for pg in self._snapshot.pgs.values():
+            self._checkpoint()
+            if osd in pg.up and (pool is None or pg.pool == pool):
+                found.append((pg, osd))
+        return self.of_shards(found, most_pairs)
+
+    def of_pg(self, pg: Pg, most_pairs: int) -> Census:
+        """The census of all shards of a PG."""
+        return self.of_shards([(pg, osd) for osd in pg.up if osd != NO_OSD], most_pairs)
+
+    def of_shards(self, shards: Sequence[PgShard], most_pairs: int) -> Census:
+        """The census of the given shards, of the first of them where they have more pairs."""
+        tallies: Dict[str, _Tally] = {}
+        pairs = counted = 0
+        for pg, source in shards:
+            if pairs >= most_pairs:
+                break
+            counted += 1
+            ask, given_up = self._refusal_of(pg, source), self._fall(source, pg.shard_bytes)
+            for target in self._targets(pg, source):
+                self._checkpoint()
+                pairs += 1
+                gain = given_up - self._rise(target, pg.shard_bytes)
+                code = ask(target) or self._code_of_gain(gain, pg, source, target)
+                tally = tallies.get(code)
+                if tally is None:
+                    tally = tallies[code] = _Tally((pg.pgid, source, target))
+                tally.count += 1
+                tally.useful += gain > NOISE
+                tally.pools[pg.pool] += 1
+                tally.targets[target] += 1
+        counts = tuple(sorted((_count(code, tally) for code, tally in tallies.items()),
+                              key=lambda c: (-c.pairs, c.code)))
+        return Census(counts, len(shards), counted, pairs, _reason(counts))
+
+    def _targets(self, pg: Pg, source: int) -> Iterable[int]:
+        """The OSDs that the rule of the shard names, but for its own."""
+        rule = self._snapshot.pools[pg.pool].rule
+        position = pg.up.index(source)
+        if rule is None or position >= rule.size:
+            return ()
+        return [osd for osd in rule.block_at(position).weights
+                if osd != source and osd in self._placement.index_of]
+
+    def _refusal_of(self, pg: Pg, source: int) -> Callable[[int], Optional[str]]:
+        """A function: target → why the shard may not go there, or None."""
+        placement = self._placement
+        own, stays = placement.index_of.get(source), self._stays(pg)
+        number = None if own is None else self._number(pg.pgid, own)
+        if stays is None and own is not None and not placement.is_source[own]:
+            stays = codes.POOL_EXCLUDED
+        if stays is not None or own is None or number is None:
+            code = stays or codes.IMMOVABLE
+            return lambda _target: code
+
+        def ask(target: int) -> Optional[str]:
+            there = placement.index_of[target]
+            return (placement.refusal(number, own, there)
+                    or placement.room_refusal(there, pg.shard_bytes))
+        return ask
+
+    def _stays(self, pg: Pg) -> Optional[str]:
+        """Code of the reason for which the PG stays, wherever it could go."""
+        if self._snapshot.pools[pg.pool].rule is None:
+            return codes.RULE_UNKNOWN
+        code = pg_refusal(pg, self._options)
+        if code in (codes.POOL_EXCLUDED, codes.REJECTED):
+            return code
+        if pg.is_moving:
+            return codes.IN_FLIGHT
+        return code or self._code_of.get(pg.pgid)
+
+    def _number(self, pgid: str, own: int) -> Optional[int]:
+        """The number of a PG in the placement; None of one that cannot be moved."""
+        if own not in self._numbers:
+            placement = self._placement
+            self._numbers[own] = {placement.pgs[n].pgid: n for n in placement.shards[own]}
+        return self._numbers[own].get(pgid)
+
+    def _fall(self, source: int, size: int) -> float:
+        """By how much the planner's evenness term falls when a shard leaves; 0 without figures."""
+        i = self._placement.index_of.get(source)
+        if i is None:
+            return 0.0
+        used = self._placement.used_bytes[i]
+        return self._cost(i, used) - self._cost(i, used - size)
+
+    def _rise(self, target: int, size: int) -> float:
+        """By how much it rises where the shard arrives."""
+        i = self._placement.index_of[target]
+        used = self._placement.used_bytes[i]
+        return self._cost(i, used + size) - self._cost(i, used)
+
+    def _cost(self, index: int, used: int) -> float:
+        placement = self._placement
+        return evenness_cost(used, placement.size_bytes[index],
+                             self._bound.get(placement.osd_ids[index], 0.0),
+                             self._underfull_weight)
+
+    def _code_of_gain(self, gain: float, pg: Pg, source: int, target: int) -> str:
+        """The code of a move that is allowed."""
+        if gain > NOISE:
+            return codes.MIN_GAIN
+        a, b = (self._snapshot.osds[osd] for osd in (source, target))
+        is_fuller = (a.target_utilization or 0.0) > (b.target_utilization or 0.0)
+        return codes.GRANULARITY if is_fuller and pg.shard_bytes else codes.BALANCED
+
+
+def _count(code: str, tally: _Tally) -> RefusalCount:
+    return RefusalCount(code, tally.count, tally.useful, tally.example, dict(tally.pools),
+                        tuple(sorted(tally.targets)))
+
+
+def _reason(counts: Sequence[RefusalCount]) -> str:
+    """The code that refuses most of what would gain something; else the best that is left."""
+    lifted = [found for found in counts if found.useful and found.code not in _STRUCTURAL]
+    if lifted:
+        return max(lifted, key=lambda found: (found.useful, found.pairs)).code
+    present = {found.code for found in counts}
+    if codes.GRANULARITY in present:
+        return codes.GRANULARITY
+    useful = [found for found in counts if found.useful]
+    if useful:
+        return max(useful, key=lambda found: found.useful).code
+    return codes.BALANCED
