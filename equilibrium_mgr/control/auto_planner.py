@@ -14,8 +14,10 @@ from ..plan.model import Plan
 from ..plan.options import PlanOptions
 from ..plan_service.plan_service import PlanService
 from ..runtime.backoff import Backoff
+from ..runtime.formatting import format_deadline
 from ..runtime.wait_timer import WaitTimer
 from ..settings import Settings
+from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
 from .plan_gain import gain_reason
 from .plan_validity import (
@@ -36,6 +38,7 @@ class NextStep(NamedTuple):
 
     state: str = ""
     reason: str = ""
+    code: str = ""             # of snapshot/reason_codes.py
     plan: Optional[Plan] = None
     is_idle: bool = False      # nothing is to be done; the reason tells why
     replan: bool = False       # the execution under way is out of date
@@ -44,7 +47,7 @@ class NextStep(NamedTuple):
     @property
     def outcome(self) -> RoundOutcome:
         """The state to be in."""
-        return RoundOutcome(self.state, self.reason, self.seconds)
+        return RoundOutcome(self.state, self.reason, self.code, self.seconds)
 
 
 class _PlanRequest(NamedTuple):
@@ -73,6 +76,7 @@ class _IdleState(NamedTuple):
     min_gain: float
     fingerprint: ClusterFingerprint
     reason: str
+    code: str
     for_good: bool   # or only until the retry is due
 
 
@@ -146,7 +150,8 @@ class AutoPlanner:
                 self._retry.begin(self._clock(), ready.cooling_seconds)
         if idle is not None and self._stays_idle(idle, fingerprint, options, settings.min_gain,
                                                  snapshot.nearfull_ratio):
-            return _settling_step(excluded) or NextStep(is_idle=True, reason=idle.reason)
+            return _settling_step(excluded) or NextStep(
+                is_idle=True, reason=idle.reason, code=idle.code)
         if excluded.pools and frozenset(snapshot.pools) <= frozenset(excluded.pools):
             if not full_osds(snapshot):
                 return _settling_step(excluded) or NextStep()
@@ -176,14 +181,16 @@ class AutoPlanner:
             return None
         change = topology_change(plan.fingerprint, fingerprint)
         if change is not None:
-            return self._wait_to_settle(change) or NextStep(PLANNING, change, replan=True)
+            return self._wait_to_settle(change) or NextStep(
+                PLANNING, change, codes.PLANNING, replan=True)
         if not _is_same_request(plan.options, _options(settings, frozenset())):
-            return NextStep(PLANNING, "the options have changed", replan=True)
+            return NextStep(PLANNING, "the options have changed", codes.PLANNING, replan=True)
         change = data_change(plan.fingerprint, fingerprint, settings.min_gain)
         change = change or unplanned_change(plan.fingerprint, snapshot, traffic, execution.wanted,
                                             execution.moved)
         if change is not None and self._pace.seconds_left(self._clock()) <= 0.0:
-            return NextStep(PLANNING, change, replan=True)
+            return NextStep(
+                PLANNING, change, codes.PLANNING, replan=True)
         return None
 
     def idle_after_refusal(self, snapshot: Snapshot, settings: Settings, excluded: ExcludedPgs,
@@ -193,7 +200,7 @@ class AutoPlanner:
         self._set_idle(_IdleState(
             _options(settings, excluded.rejected), settings.min_gain,
             fingerprint_of(snapshot, frozenset(excluded.pools)),
-            f"no move can be made ({reason})", False))
+            f"no move can be made ({reason})", codes.IMMOVABLE, False))
         self._retry.begin(self._clock(), PACE_SECONDS)
 
     def _observe(self, snapshot: Snapshot,
@@ -211,9 +218,9 @@ class AutoPlanner:
         left = self._settling.seconds_left(self._clock())
         if left <= 0.0:
             return None
-        return NextStep(
-            WAITING, f"{change}; there is a new plan in {int(left + 1)} s if that lasts",
-            seconds=left)
+        at = format_deadline(self._clock() + left)
+        return NextStep(WAITING, f"{change}; if that lasts there is a new plan at {at}",
+                        codes.SETTLING, seconds=left)
 
     def _stays_idle(self, idle: _IdleState, fingerprint: ClusterFingerprint, options: PlanOptions,
                     min_gain: float, nearfull_ratio: float) -> bool:
@@ -243,12 +250,13 @@ class AutoPlanner:
         failed = f"the last plan could not be made ({failure}); trying again"
         left = self._backoff.seconds_left(now)
         if left > 0.0:
-            return NextStep(PLANNING, f"{failed} in {int(left + 1)} s", seconds=left)
+            return NextStep(PLANNING, f"{failed} at {format_deadline(now + left)}", codes.PLANNING,
+                            seconds=left)
         if request.generation == self._generation and self._submit(snapshot, request, settings):
             self._submitted = True
             self._set_idle(None, request.generation)
             self._pace.begin(now, PACE_SECONDS)
-        return NextStep(PLANNING, failed if failure else "a plan is being made")
+        return NextStep(PLANNING, failed if failure else "a plan is being made", codes.PLANNING)
 
     def _submit(self, snapshot: Snapshot, request: _PlanRequest, settings: Settings) -> bool:
         """Starts a plan in the job thread; False while one is being made."""
@@ -268,9 +276,10 @@ class AutoPlanner:
 def _idle_after(plan: _PlanContext, min_gain: float,
                 fingerprint: ClusterFingerprint) -> _IdleState:
     """The idle state after a plan that has nothing to gain."""
-    reason = NOTHING_LEFT if not plan.plan.changes else (
-        f"the moves that are left gain less than min_gain ({min_gain:g})")
-    return _IdleState(plan.options, min_gain, fingerprint, reason, plan.cooling_seconds <= 0.0)
+    reason, code = (NOTHING_LEFT, codes.BALANCED) if not plan.plan.changes else (
+        f"the moves that are left gain less than min_gain ({min_gain:g})", codes.MIN_GAIN)
+    return _IdleState(plan.options, min_gain, fingerprint, reason, code,
+                      plan.cooling_seconds <= 0.0)
 
 
 def _settling_step(excluded: ExcludedPgs) -> Optional[NextStep]:
@@ -278,7 +287,7 @@ def _settling_step(excluded: ExcludedPgs) -> Optional[NextStep]:
     such."""
     for _, reason in sorted(excluded.pools.items()):
         return NextStep(WAITING, f"{reason}; it and the pools on its OSDs are planned for when that"
-                        " is done")
+                        " is done", codes.PG_NUM_CHANGING)
     return None
 
 

@@ -14,7 +14,7 @@ from ..execution.execution import Execution
 from ..execution.execution_slot import ExecutionSlot
 from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway, NotReady
-from ..observation.bound_gap import idle_state
+from ..observation.bound_gap import IdleReason, idle_state
 from ..observation.observer import ClusterObserver
 from ..observation.states import BLOCKED, OFF, PLANNING, STUCK, WAITING
 from ..plan.model import Plan
@@ -22,6 +22,7 @@ from ..plan.store import PlanStore
 from ..plan_service.plan_service import PlanService
 from ..runtime.kv_store import KeyValueStore
 from ..settings import Settings
+from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot, pool_of
 from .auto_planner import AutoPlanner, NextStep
 from .balancing_scope import nothing_to_balance
@@ -36,7 +37,7 @@ from .status import IS_OFF, BalancerStatus, RoundOutcome, StatusPublisher
 
 #: Seconds until a mgr that lacks maps or statistics is read again.
 _NOT_READY_SECONDS = 5.0
-_COME_IN_BETWEEN = RoundOutcome(PLANNING, "a plan to execute has come in between")
+_COME_IN_BETWEEN = RoundOutcome(PLANNING, "a plan to execute has come in between", codes.PLANNING)
 
 
 class Balancer:
@@ -208,7 +209,7 @@ class Balancer:
         try:
             summary = self.observer.summary(settings)
         except NotReady as not_ready:
-            self._publisher.enter(RoundOutcome(WAITING, str(not_ready)), self._stop_count)
+            self._publisher.enter(_not_ready(not_ready), self._stop_count)
             return self._timer.next_round(settings.sleep_interval, _NOT_READY_SECONDS)
         guard = self._guards.check(summary, settings, _is_automatic(execution))
         if guard is not None:
@@ -282,7 +283,7 @@ class Balancer:
             outcome = self._act(self._observe(summary, settings), settings)
         except NotReady as not_ready:
             self.observer.require_observation()
-            self._publisher.enter(RoundOutcome(WAITING, str(not_ready)), self._stop_count)
+            self._publisher.enter(_not_ready(not_ready), self._stop_count)
             return self._timer.next_round(settings.sleep_interval, _NOT_READY_SECONDS)
         self._publisher.enter(outcome, self._stop_count, decided_on=summary)
         seconds = outcome.seconds
@@ -315,7 +316,7 @@ class Balancer:
         nothing = nothing_to_balance(settings, snapshot)
         if nothing is not None:
             self._journal.end(STUCK, self._clock(), self.observer.usage)
-            return RoundOutcome(STUCK, nothing)
+            return RoundOutcome(STUCK, nothing.reason, nothing.code)
         step = self._automatic.next_step(snapshot, settings,
                                          self.dispatcher.excluded(snapshot, settings))
         if step.plan is None:
@@ -335,12 +336,12 @@ class Balancer:
         assert view is not None   # `snapshot` has been shown in it
         # the bound of what may be moved: pools that are left out stand where they are
         bounds = self.observer.bounds(snapshot, settings.pool_ids)
-        state, reason = idle_state(view, bounds, settings.device_classes, step.reason,
-                                   settings.pool_ids is not None)
+        found = idle_state(view, bounds, settings.device_classes,
+                           IdleReason(step.code, step.reason), settings.pool_ids is not None)
         if self.dispatcher.corrections.stopped:
-            state = STUCK
-        self._journal.end(state, self._clock(), self.observer.usage)
-        return RoundOutcome(state, reason)
+            found = found._replace(state=STUCK, code=codes.MISPREDICTED)
+        self._journal.end(found.state, self._clock(), self.observer.usage)
+        return RoundOutcome(found.state, found.reason, found.code)
 
     def _advance(self, execution: Execution, snapshot: Snapshot,
                  settings: Settings) -> RoundOutcome:
@@ -361,8 +362,13 @@ class Balancer:
                 snapshot, settings, self.dispatcher.excluded(snapshot, settings),
                 ending.nothing_sent)
         if not settings.active:
-            return RoundOutcome(OFF, f"plan '{execution.name}' is {ending.outcome}")
+            return RoundOutcome(OFF, f"plan '{execution.name}' is {ending.outcome}",
+                                codes.SWITCHED_OFF)
         return self._act(snapshot, settings)
+
+
+def _not_ready(not_ready: NotReady) -> RoundOutcome:
+    return RoundOutcome(WAITING, str(not_ready), codes.NOT_READY)
 
 
 def _is_automatic(execution: Optional[Execution]) -> bool:

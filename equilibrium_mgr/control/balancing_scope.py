@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import List, NamedTuple, Optional, Sequence, Set
 
 from ..settings import Settings
+from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
 
 #: Names that a sentence shows before it only counts the rest.
@@ -55,18 +56,28 @@ def cures(bad: Sequence[BadOption]) -> str:
             f" 'ceph config rm mgr mgr/equilibrium/{name}' for the default")
 
 
-def nothing_to_balance(settings: Settings, snapshot: Snapshot) -> Optional[str]:
+class NothingToBalance(NamedTuple):
+    """The reason for which the options leave nothing to be moved."""
+
+    code: str     # of snapshot/reason_codes.py
+    reason: str
+
+
+def nothing_to_balance(settings: Settings, snapshot: Snapshot) -> Optional[NothingToBalance]:
     """Returns why the options leave nothing to be moved, or None."""
     chosen = settings.pool_ids
     if chosen is not None:
         pools = [snapshot.pools[pool_id] for pool_id in sorted(chosen & set(snapshot.pools))]
         if not pools:
-            return "nothing can be moved: the option pool_ids names no pool that there is"
+            return NothingToBalance(codes.BAD_OPTION, "nothing can be moved: the option pool_ids"
+                                    " names no pool that there is")
         if all(pool.immovable for pool in pools):
             stay = _named([f"'{pool.name}' stays ({pool.immovable})" for pool in pools])
-            return f"nothing can be moved: of the pools in pool_ids, {stay}"
+            return NothingToBalance(codes.IMMOVABLE,
+                                    f"nothing can be moved: of the pools in pool_ids, {stay}")
     if settings.device_classes is not None and not settings.device_classes & _classes(snapshot):
-        return "nothing can be moved: the option device_classes names no class that an OSD has"
+        return NothingToBalance(codes.BAD_OPTION, "nothing can be moved: the option"
+                                " device_classes names no class that an OSD has")
     return None
 
 

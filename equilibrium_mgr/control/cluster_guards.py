@@ -7,12 +7,13 @@ from __future__ import annotations
 import time
 from typing import Callable, Mapping, Optional
 
-from ..execution.guards import cluster_guard
+from ..execution.guards import ClusterGuard, cluster_guard
 from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway
 from ..observation.states import BLOCKED, WAITING
 from ..runtime.formatting import format_deadline
 from ..settings import Settings
+from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot, UpmapItems
 from .builtin_balancer_grace import BuiltinBalancerGrace
 from .status import RoundOutcome
@@ -77,17 +78,18 @@ class ClusterGuards:
         if left > 0.0:
             return RoundOutcome(
                 WAITING, "the mgr has only just become active (start_delay); nothing is sent before"
-                f" {format_deadline(now + left)}", left)
+                f" {format_deadline(now + left)}", codes.START_DELAY, left)
         return None
 
-    def _cluster_guard(self, guard: Optional[str],
+    def _cluster_guard(self, guard: Optional[ClusterGuard],
                        grace_seconds: float) -> Optional[RoundOutcome]:
         if guard is not None:
-            return RoundOutcome(BLOCKED, guard)
+            return RoundOutcome(BLOCKED, guard.reason, guard.code)
         if grace_seconds > 0.0:
             return RoundOutcome(
                 WAITING, "the built-in balancer may be finishing; nothing is sent before"
-                f" {format_deadline(self._clock() + grace_seconds)}", grace_seconds)
+                f" {format_deadline(self._clock() + grace_seconds)}", codes.CONFLICT,
+                grace_seconds)
         return None
 
     def _closed(self, settings: Settings) -> Optional[RoundOutcome]:
@@ -100,6 +102,7 @@ class ClusterGuards:
         if opening is None:
             unreadable = min(settings.begin_time, settings.end_time) < 0
             why = "; begin_time or end_time cannot be read" if unreadable else ""
-            return RoundOutcome(WAITING, f"{outside}, which never opens{why}")
+            return RoundOutcome(WAITING, f"{outside}, which never opens{why}", codes.WINDOW)
         at = time.strftime("%Y-%m-%d %H:%M", time.localtime(opening))
-        return RoundOutcome(WAITING, f"{outside}, which opens at {at}", opening - now)
+        return RoundOutcome(WAITING, f"{outside}, which opens at {at}", codes.WINDOW,
+                            opening - now)

@@ -14,6 +14,7 @@ from ..observation.observer import ClusterObserver
 from ..observation.states import BLOCKED, MOVING, PLANNING, THROTTLED, WAITING
 from ..runtime.formatting import format_deadline
 from ..settings import Settings
+from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
 from .cluster_guards import ClusterGuards
 from .episodes.outcomes import COMPLETED, DROPPED, because
@@ -67,7 +68,7 @@ class PlanExecutor:
         self._dispatcher.accept(execution, decision)
         if decision.send:
             return self._send(execution, decision, snapshot, settings)
-        if decision.throttled or not execution.wanted:
+        if decision.holds_up or not execution.wanted:
             self._observer.await_arrivals(snapshot, settings)
         if execution.wanted:
             return self._wait(execution, decision, snapshot, settings)
@@ -78,7 +79,8 @@ class PlanExecutor:
 
     def in_flight(self) -> RoundOutcome:
         """The state while moves of our own are in flight and nothing else is to be done."""
-        return RoundOutcome(MOVING, f"{len(self._dispatcher.pending.entries)} PGs are on their way")
+        return RoundOutcome(MOVING, f"{len(self._dispatcher.pending.entries)} PGs are on their way",
+                            codes.MOVING)
 
     def ending(self, execution: Execution, settings: Settings) -> Ending:
         """The end of an execution of which nothing is left to be waited for."""
@@ -97,9 +99,11 @@ class PlanExecutor:
         if not execution.wanted:
             self._observer.require_observation()
         transient = decision.has(DeferralKind.TRANSIENT)
-        state = THROTTLED if decision.throttled else WAITING if transient else BLOCKED
-        return RoundOutcome(state, str(decision.waiting_for),
-                            TRANSIENT_RECHECK_SECONDS if transient else None)
+        leading = decision.leading
+        assert leading is not None   # what is wanted and was not sent waits
+        state = (THROTTLED if leading.kind.is_throttle else WAITING if transient else BLOCKED)
+        return RoundOutcome(state, leading.reason, leading.code,
+                            TRANSIENT_RECHECK_SECONDS if transient else None, decision.waiting)
 
     def _break_deadlock(self, execution: Execution, snapshot: Snapshot,
                         decision: Decision) -> None:
@@ -130,7 +134,8 @@ class PlanExecutor:
             self._journal.store_sending(sent.handed_over, self._dispatcher.cooldown, self._clock())
         self._guards.builtin_grace.accept(sent.snapshot.upmap_items)
         self._observer.update_view(sent.snapshot, settings, same_bounds=True)
-        return RoundOutcome(MOVING, execution.progress(decision))
+        return RoundOutcome(MOVING, execution.progress(decision), codes.MOVING,
+                            waiting=decision.waiting)
 
     def _publish_submitted(self) -> None:
         """A batch counts as misplaced for commands as soon as it is submitted."""
@@ -144,13 +149,15 @@ class PlanExecutor:
         if left > 0.0:
             at = format_deadline(self._clock() + left)
             return RoundOutcome(
-                WAITING, f"the monitor took nothing of the last batch; the next goes at {at}", left)
+                WAITING, f"the monitor took nothing of the last batch; the next goes at {at}",
+                codes.MONITOR_BACKOFF, left)
         if self._dispatcher.has_unconfirmed_excess:
             return RoundOutcome(THROTTLED, "an OSD seems to have taken more than was predicted; it"
-                                " is looked at once more first")
+                                " is looked at once more first", codes.MISPREDICTED)
         left = self._timer.batch_seconds()
         if left > 0.0:
-            return RoundOutcome(MOVING, execution.progress(decision), left)
+            return RoundOutcome(MOVING, execution.progress(decision), codes.MOVING, left,
+                                decision.waiting)
         return None
 
     @contextmanager
@@ -169,4 +176,5 @@ class PlanExecutor:
         self._observer.require_observation()
         self._wake()
         return RoundOutcome(
-            PLANNING, "the options have changed, or a plan to execute has come in between")
+            PLANNING, "the options have changed, or a plan to execute has come in between",
+            codes.PLANNING)

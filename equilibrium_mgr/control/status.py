@@ -3,18 +3,22 @@ from __future__ import annotations
 
 import logging
 import threading
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from ..execution.change_outcomes import WaitingChange, WaitingGroup, waiting_groups
 from ..execution.dispatcher import UpmapDispatcher
 from ..execution.execution import ExecutionProgress
 from ..execution.execution_slot import ExecutionSlot
+from ..execution.pending_moves import PendingMove
 from ..execution.rejections import Items, recent
 from ..execution.size_check.prediction import Misprediction
 from ..gateway.cluster_summary import ClusterSummary
 from ..observation.change_detection import change_since
 from ..observation.cluster_view import ClusterView
 from ..observation.observer import ClusterObserver
-from ..observation.states import BALANCED, OFF, STUCK
+from ..observation.states import BALANCED, BLOCKED, OFF, STUCK, THROTTLED, WAITING
+from ..plan.model import PgChange
+from ..snapshot import reason_codes as codes
 from .journal import Journal
 
 
@@ -23,10 +27,12 @@ class RoundOutcome(NamedTuple):
 
     state: str                        # one of observation/states.py
     reason: str                       # one sentence
+    code: str                         # of snapshot/reason_codes.py
     seconds: Optional[float] = None   # until there will be more to say, where that is known
+    waiting: Sequence[WaitingChange] = ()   # of the decision that led to it
 
 
-IS_OFF = RoundOutcome(OFF, "automatic balancing is off")
+IS_OFF = RoundOutcome(OFF, "automatic balancing is off", codes.SWITCHED_OFF)
 
 
 class BalancerStatus(NamedTuple):
@@ -34,9 +40,14 @@ class BalancerStatus(NamedTuple):
 
     state: str = OFF
     reason: str = "no round has run yet"
+    reason_code: str = codes.NOT_READY
+    since_at: Optional[float] = None              # seconds since the epoch: begin of the state
     view: Optional[ClusterView] = None            # None before the first observation
     builtin_active: Optional[bool] = None         # when last seen; None before
     progress: Optional[ExecutionProgress] = None  # None where nothing is executed
+    waiting: Tuple[WaitingGroup, ...] = ()        # of the execution: all of `wanted`
+    wanted: Sequence[PgChange] = ()               # of the execution: not sent yet
+    sent: Mapping[str, PendingMove] = {}          # by pgid: sent, and not seen to arrive
     last_execution: Optional[Dict[str, Any]] = None   # JSON-ready, see Execution.summary
     episode: Optional[Dict[str, Any]] = None      # the one that lasts; JSON-ready
     history: List[Dict[str, Any]] = []            # finished episodes, the newest last; JSON-ready
@@ -61,6 +72,25 @@ class BalancerStatus(NamedTuple):
         return change_since(self.decided_on, summary)
 
 
+class _Groups:
+    """The groups of what waits, computed once for each round's outcome."""
+
+    def __init__(self) -> None:
+        self._wanted: Sequence[PgChange] = ()
+        self._outcome: Optional[RoundOutcome] = None
+        self._groups: Tuple[WaitingGroup, ...] = ()
+
+    def of(self, wanted: Sequence[PgChange], outcome: RoundOutcome) -> Tuple[WaitingGroup, ...]:
+        """The groups of `wanted`, which is replaced whole, by what the outcome says."""
+        if wanted is not self._wanted or outcome is not self._outcome:
+            holds_up = outcome.state in (BLOCKED, WAITING, THROTTLED)
+            self._groups = waiting_groups(
+                wanted, outcome.waiting, outcome.code if holds_up else codes.NEXT_BATCH,
+                outcome.reason if holds_up else "")
+            self._wanted, self._outcome = wanted, outcome
+        return self._groups
+
+
 class StatusPublisher:
     """Keeps the state that the loop is in, and publishes the status.
 
@@ -80,7 +110,10 @@ class StatusPublisher:
         self._lock = threading.Lock()
         self._decided_on: Optional[ClusterSummary] = None
         self.status = BalancerStatus()
-        self.current = RoundOutcome(OFF, self.status.reason)   # published with the next status
+        #: Published with the next status.
+        self.current = RoundOutcome(OFF, self.status.reason, self.status.reason_code)
+        self._since_at: Optional[float] = None
+        self._groups = _Groups()
 
     def enter(self, outcome: RoundOutcome, stop_count: int,
               decided_on: Optional[ClusterSummary] = None) -> None:
@@ -88,7 +121,8 @@ class StatusPublisher:
         with self._lock:
             if stop_count != self._slot.stop_count:
                 return
-            if outcome.state != self.current.state:
+            if outcome.state != self.current.state or self._since_at is None:
+                self._since_at = self._clock()
                 self._log.info("%s: %s", outcome.state, outcome.reason)
             self.current = outcome
             self._decided_on = decided_on or self._decided_on
@@ -97,13 +131,21 @@ class StatusPublisher:
         """Replaces the status by one of now."""
         with self._lock:
             episode = self._journal.episode
+            wanted = self._wanted()
             self.status = BalancerStatus(
-                state=self.current.state, reason=self.current.reason, view=self._observer.view,
+                state=self.current.state, reason=self.current.reason,
+                reason_code=self.current.code, since_at=self._since_at, wanted=wanted,
+                waiting=self._groups.of(wanted, self.current),
+                sent=dict(self._dispatcher.pending.entries), view=self._observer.view,
                 builtin_active=self._observer.builtin_active, progress=self._progress(),
                 last_execution=self._slot.last,
                 episode=episode._asdict() if episode is not None else None,
                 history=self._journal.history.entries, rejected=self._dispatcher.rejected,
                 mispredicted=self._dispatcher.corrections.stopped, decided_on=self._decided_on)
+
+    def _wanted(self) -> Sequence[PgChange]:
+        execution = self._slot.execution
+        return execution.wanted if execution is not None else ()
 
     def _progress(self) -> Optional[ExecutionProgress]:
         execution, view = self._slot.execution, self._observer.view

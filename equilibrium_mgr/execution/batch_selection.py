@@ -5,13 +5,13 @@ and what has become senseless or illegal is dropped with its reason.
 """
 from __future__ import annotations
 
-from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from ..plan.model import PgChange
 from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
 from ..snapshot.immovable_reasons import TRANSIENT
 from ..snapshot.model import Pg, Snapshot
-from .change_outcomes import Deferral, DeferralKind, DroppedChange
+from .change_outcomes import Deferral, DeferralKind, DroppedChange, WaitingChange
 from .osd_traffic import OsdTraffic, osd_traffic
 from .throttle import deferral_of
 from .throttle_state import Candidate, ThrottleLimits, ThrottleState
@@ -20,8 +20,6 @@ from .urgency import by_urgency
 _CHANGES_PER_CHECKPOINT = 40   # about a millisecond
 #: Obstacles of an OSD that end soon; a change waits for these and is dropped for the others.
 _TRANSIENT_OBSTACLES = frozenset(("down", "without statistics"))
-
-WaitingChange = Tuple[PgChange, Deferral]
 
 
 class Decision(NamedTuple):
@@ -36,14 +34,26 @@ class Decision(NamedTuple):
     above_transit_limit: Optional[str] = None   # the same for an OSD's max_transit_ratio
 
     @property
+    def leading(self) -> Optional[Deferral]:
+        """The reason for which most shards wait, as the first of them has it; None where none
+        waits."""
+        shards: Dict[str, int] = {}
+        for change, deferral in self.waiting:
+            shards[deferral.code] = shards.get(deferral.code, 0) + change.shards
+        most = max(shards, key=lambda code: shards[code], default=None)
+        return next((deferral for _, deferral in self.waiting if deferral.code == most), None)
+
+    @property
     def waiting_for(self) -> Optional[str]:
-        """The reason for which the first waiting change was not sent; None where none waits."""
-        return self.waiting[0][1].reason if self.waiting else None
+        """The reason for which most shards wait, as a sentence; None where none waits."""
+        leading = self.leading
+        return leading.reason if leading is not None else None
 
     @property
     def throttled(self) -> bool:
-        """True where the first change that waits does so for the throttle."""
-        return bool(self.waiting) and self.waiting[0][1].kind.is_throttle
+        """True where most shards that wait do so for the throttle."""
+        leading = self.leading
+        return leading is not None and leading.kind.is_throttle
 
     @property
     def holds_up(self) -> bool:

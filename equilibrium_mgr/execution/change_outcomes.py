@@ -1,10 +1,17 @@
-"""The fates of a change that is not sent: it is deferred, or it is dropped."""
+"""The fates of a change that is not sent: it is deferred, or it is dropped.
+
+Deferred changes are also shown in groups by the reason for which they wait.
+"""
 from __future__ import annotations
 
+from collections import Counter
 from enum import Enum
-from typing import Any, Mapping, NamedTuple
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..plan.model import PgChange
+
+#: Figures of a Deferral that are the limit itself.
+_LIMITS = ("max_shards", "max_moves", "max_ratio", "limit_ratio", "fill_limit_ratio", "max_pairs")
 
 
 class DeferralKind(Enum):
@@ -43,3 +50,60 @@ class DroppedChange(NamedTuple):
     change: PgChange
     reason: str
     moving_shards: int = 0
+
+
+WaitingChange = Tuple[PgChange, Deferral]
+
+
+class WaitingGroup(NamedTuple):
+    """Shards that wait for the same reason."""
+
+    code: str                 # of snapshot/reason_codes.py
+    shards: int
+    option: Optional[str]     # which sets the limit; None where no option does
+    limit: Optional[float]    # in the unit of the option
+    osd: Optional[int]        # for which most of these shards wait; None where the reason has none
+    osds: int = 0             # for how many OSDs they wait
+    numbers: Mapping[str, Any] = {}   # figures of one of them, see Deferral.numbers
+    reason: str = ""          # the sentence of that one
+
+
+def waiting_groups(wanted: Sequence[PgChange], waiting: Iterable[WaitingChange], code: str,
+                   reason: str) -> Tuple[WaitingGroup, ...]:
+    """The groups of everything in `wanted`, the largest first; their shards add up to its shards.
+
+    `waiting`: changes with the reasons of the last decision. `code` and `reason` are those of what
+    has none there, as where the next batch is not due.
+    """
+    deferrals = {change.pgid: deferral for change, deferral in waiting}
+    shards: Dict[Tuple[str, str], int] = {}
+    first: Dict[Tuple[str, str], Deferral] = {}
+    osds: Dict[Tuple[str, str], Counter[int]] = {}
+    others = 0
+    for change in wanted:
+        deferral = deferrals.get(change.pgid)
+        if deferral is None:
+            others += change.shards
+            continue
+        key = (deferral.code, str(deferral.numbers.get("direction", "")))
+        first.setdefault(key, deferral)
+        shards[key] = shards.get(key, 0) + change.shards
+        if "osd" in deferral.numbers:
+            osds.setdefault(key, Counter())[int(deferral.numbers["osd"])] += change.shards
+    groups = [_group(first[key], count, osds.get(key, Counter())) for key, count in shards.items()]
+    if others:
+        groups.append(held_group(others, code, reason))
+    return tuple(sorted(groups, key=lambda group: (-group.shards, group.code)))
+
+
+def held_group(shards: int, code: str, reason: str) -> WaitingGroup:
+    """The only group where one reason holds up everything."""
+    return WaitingGroup(code, shards, None, None, None, reason=reason)
+
+
+def _group(deferral: Deferral, shards: int, osds: Counter[int]) -> WaitingGroup:
+    limits: List[float] = [deferral.numbers[name] for name in _LIMITS if name in deferral.numbers]
+    most = min(osds, key=lambda osd: (-osds[osd], osd)) if osds else None
+    return WaitingGroup(deferral.code, shards, deferral.option or None,
+                        limits[0] if limits else None, most, len(osds), deferral.numbers,
+                        deferral.reason)

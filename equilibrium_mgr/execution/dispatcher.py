@@ -118,7 +118,7 @@ class UpmapDispatcher:
         """Decides what of the execution may go now; changes nothing of it."""
         blocked = blocked_pools(snapshot, self._inactive.observe(snapshot))
         if not execution.name:
-            blocked.update((pool, PoolGuard(reason, False))
+            blocked.update((pool, PoolGuard(reason, False, unsettled=True))
                            for pool, reason in unsettled_pools(snapshot).items()
                            if pool not in blocked)
         limits = self._limits(execution, snapshot, settings, max_misplaced_ratio, blocked)
@@ -143,7 +143,8 @@ class UpmapDispatcher:
             degraded_pools=tuple(pool for pool, block in blocked.items() if not block.inactive),
             max_shards=shards, max_shards_hard=hard,
             max_upmap_pairs=_max_pairs(settings.max_upmap_items, len(snapshot.pgs)),
-            transient_pools=tuple(pool for pool, block in blocked.items() if block.transient))
+            transient_pools=tuple(pool for pool, block in blocked.items() if block.transient),
+            unsettled_pools=tuple(pool for pool, block in blocked.items() if block.unsettled))
 
     def accept(self, execution: Execution, decision: Decision) -> None:
         """Removes the changes that a decision found done or void from the execution."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Collection, Dict, FrozenSet, List, NamedTuple, Optional, Protocol, Set
 
 from ..snapshot import immovable_reasons as reasons
+from ..snapshot import reason_codes as codes
 from ..snapshot.model import Pool, Snapshot
 
 _STOP_FLAGS = ("pauserd", "pausewr", "pause", "norebalance", "nobackfill", "norecover")
@@ -37,21 +38,29 @@ class MapGuards(Protocol):
         """require_min_compat_client; None where no monitor tells it."""
 
 
+class ClusterGuard(NamedTuple):
+    """The reason for which nothing at all may be sent."""
+
+    code: str     # of snapshot/reason_codes.py
+    reason: str   # one clause, with the command that helps
+
+
 def cluster_guard(osd_map: MapGuards, have_mon_connection: bool,
-                  builtin_balancer_active: bool) -> Optional[str]:
+                  builtin_balancer_active: bool) -> Optional[ClusterGuard]:
     """The first reason why nothing at all may be sent, or None."""
     if not have_mon_connection:
-        return "the mgr has no connection to a monitor"
+        return ClusterGuard(codes.NO_MONITOR, "the mgr has no connection to a monitor")
     if osd_map.flags is None or osd_map.min_compat_client is None:
-        return "no monitor tells which flags the osdmap has"
+        return ClusterGuard(codes.NO_MONITOR, "no monitor tells which flags the osdmap has")
     refused = upmap_refused(osd_map.min_compat_client)
     if refused:
-        return refused
+        return ClusterGuard(codes.OLD_CLIENTS, refused)
     flags = [flag for flag in _STOP_FLAGS if flag in osd_map.flags]
     if flags:
-        return f"the osdmap has the flag {flags[0]}"
+        return ClusterGuard(codes.FLAG, f"the osdmap has the flag {flags[0]}")
     if builtin_balancer_active:
-        return f"the built-in balancer is active; run '{CURE_BUILTIN}'"
+        return ClusterGuard(codes.CONFLICT,
+                            f"the built-in balancer is active; run '{CURE_BUILTIN}'")
     return None
 
 
@@ -61,6 +70,7 @@ class PoolGuard(NamedTuple):
     reason: str
     inactive: bool   # PGs are inactive, not only degraded
     transient: bool = False   # it has only just begun, and most likely ends within seconds
+    unsettled: bool = False   # for a pg_num that changes, and not for PGs that are in trouble
 
 
 def blocked_pools(snapshot: Snapshot,

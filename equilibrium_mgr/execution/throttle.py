@@ -9,11 +9,23 @@ from __future__ import annotations
 from typing import Callable, Optional, Tuple
 
 from ..plan.options import HARD_SHARE
+from ..runtime.formatting import format_deadline, format_percent
+from ..snapshot import immovable_reasons
+from ..snapshot import reason_codes as codes
 from ..snapshot.operator_weights import held_sentence
 from .change_outcomes import Deferral, DeferralKind
 from .throttle_state import Candidate, ThrottleState
 
 Check = Callable[[ThrottleState, Candidate], Optional[Deferral]]
+
+#: Codes of reasons that keep a PG from being moved; IMMOVABLE for all others.
+_CODES_OF_IMMOVABLE = {
+    immovable_reasons.PG_NUM_CHANGING: codes.PG_NUM_CHANGING,
+    immovable_reasons.STALE: codes.STALE_STATISTICS,
+    immovable_reasons.NO_STATISTICS: codes.STALE_STATISTICS,
+    immovable_reasons.OSD_NOT_REPORTED: codes.STALE_STATISTICS,
+    immovable_reasons.NO_OSD_FOR_SHARD: codes.DEGRADED,
+    immovable_reasons.DEGRADED_STRETCH: codes.DEGRADED}
 
 #: States of a PG that is read or rewritten anyway; a move meanwhile would make both slower.
 _BUSY_STATES = {"scrubbing": "scrubbed", "repair": "repaired", "snaptrim": "snap-trimmed"}
@@ -27,7 +39,9 @@ def pool_is_blocked(state: ThrottleState, candidate: Candidate) -> Optional[Defe
         return None
     kind = (DeferralKind.TRANSIENT if candidate.pg.pool in state.limits.transient_pools
             else DeferralKind.NOT_ALLOWED)
-    return Deferral("pool-blocked", kind, "",
+    code = (codes.PG_NUM_CHANGING if candidate.pg.pool in state.limits.unsettled_pools
+            else codes.DEGRADED)
+    return Deferral(code, kind, "",
                     {"pool_id": candidate.pg.pool, "trouble": reason}, "{trouble}")
 
 
@@ -36,8 +50,8 @@ def pg_is_immovable(_state: ThrottleState, candidate: Candidate) -> Optional[Def
     immovable = candidate.pg.immovable
     if not immovable:
         return None
-    return Deferral("pg-immovable", DeferralKind.NOT_ALLOWED, "",
-                    {"trouble": immovable}, "{trouble}")
+    return Deferral(_CODES_OF_IMMOVABLE.get(immovable, codes.IMMOVABLE), DeferralKind.NOT_ALLOWED,
+                    "", {"trouble": immovable}, "{trouble}")
 
 
 def pg_is_in_flight(state: ThrottleState, candidate: Candidate) -> Optional[Deferral]:
@@ -45,7 +59,7 @@ def pg_is_in_flight(state: ThrottleState, candidate: Candidate) -> Optional[Defe
     pgid = candidate.change.pgid
     if not candidate.pg.is_moving and pgid not in state.in_flight:
         return None
-    return Deferral("pg-in-flight", DeferralKind.NOT_ALLOWED, "", {"pgid": pgid},
+    return Deferral(codes.IN_FLIGHT, DeferralKind.NOT_ALLOWED, "", {"pgid": pgid},
                     "an earlier move of pg {pgid} is still under way")
 
 
@@ -54,7 +68,7 @@ def target_cannot_take(state: ThrottleState, candidate: Candidate) -> Optional[D
     for osd in candidate.gains:
         obstacle = state.snapshot.osds[osd].unusable_reason()
         if obstacle is not None:
-            return Deferral("target-unavailable", DeferralKind.NOT_ALLOWED, "",
+            return Deferral(codes.TARGET_UNAVAILABLE, DeferralKind.NOT_ALLOWED, "",
                             {"osd": osd, "obstacle": obstacle}, "osd.{osd} is {obstacle}")
     return None
 
@@ -63,7 +77,7 @@ def osd_is_silent(state: ThrottleState, candidate: Candidate) -> Optional[Deferr
     """An OSD whose statistics are too old to be trusted (snapshot/osd_reports.py)."""
     for osd in candidate.gains + candidate.losses:
         if osd in state.snapshot.stale_osds:
-            return Deferral("osd-silent", DeferralKind.NOT_ALLOWED, "", {"osd": osd},
+            return Deferral(codes.STALE_STATISTICS, DeferralKind.NOT_ALLOWED, "", {"osd": osd},
                             "osd.{osd} has not reported its statistics for too long")
     return None
 
@@ -73,7 +87,7 @@ def pg_is_busy(_state: ThrottleState, candidate: Candidate) -> Optional[Deferral
     states = candidate.pg.state.split("+")
     for busy, activity in _BUSY_STATES.items():
         if busy in states:
-            return Deferral("pg-busy", DeferralKind.NOT_ALLOWED, "",
+            return Deferral(codes.BUSY, DeferralKind.NOT_ALLOWED, "",
                             {"pgid": candidate.change.pgid, "activity": activity},
                             "pg {pgid} is being {activity}")
     return None
@@ -89,9 +103,11 @@ def pg_is_cooling(state: ThrottleState, candidate: Candidate) -> Optional[Deferr
         osd = state.snapshot.osds.get(osd_id)
         if osd is not None and osd.exceeds(state.snapshot.nearfull_ratio):
             return None
-    return Deferral("pg-cooldown", DeferralKind.COOLDOWN, "pg_cooldown",
-                    {"pgid": candidate.change.pgid, "seconds_left": int(seconds + 1)},
-                    "pg {pgid} was moved a short while ago; {seconds_left} s of pg_cooldown to go")
+    ends_at = state.snapshot.taken_at + seconds
+    return Deferral(codes.COOLDOWN, DeferralKind.COOLDOWN, "pg_cooldown",
+                    {"pgid": candidate.change.pgid, "ends_at": ends_at,
+                     "time": format_deadline(ends_at)},
+                    "pg {pgid} was moved a short while ago and stays until {time} (pg_cooldown)")
 
 
 def is_reserved_for_relief(state: ThrottleState, candidate: Candidate) -> Optional[Deferral]:
@@ -103,7 +119,7 @@ def is_reserved_for_relief(state: ThrottleState, candidate: Candidate) -> Option
     first = reserved.sharing(candidate.gains + candidate.losses)
     if first is None and state.moves_left > 0 and state.leaves_reserved_copies(candidate):
         return None
-    return Deferral("relief-first", DeferralKind.THROTTLE, "",
+    return Deferral(codes.NEARFULL_FIRST, DeferralKind.THROTTLE, "",
                     {"osd": reserved.first if first is None else first},
                     "osd.{osd} is above nearfull and comes first")
 
@@ -115,19 +131,19 @@ def target_is_full(state: ThrottleState, candidate: Candidate) -> Optional[Defer
     for osd_id in candidate.gains:
         osd = snapshot.osds[osd_id]
         if osd.reaches(snapshot.nearfull_ratio):
-            return Deferral("target-nearfull", DeferralKind.FULL_TARGET, "nearfull_ratio",
+            return Deferral(codes.NEARFULL, DeferralKind.FULL_TARGET, "nearfull_ratio",
                             {"osd": osd_id}, "osd.{osd} is nearfull")
         peak = state.peak_bytes(osd, candidate.pg)
         if peak > state.fill_limit * osd.size_bytes:
             return Deferral(
-                "fill-limit", DeferralKind.FULL_TARGET, "fill_limit",
+                codes.FILL_LIMIT, DeferralKind.FULL_TARGET, "fill_limit",
                 {"osd": osd_id, "peak_bytes": peak, "fill_limit_ratio": state.fill_limit},
                 "osd.{osd} would pass its fill limit of {fill_limit_ratio:.3f} meanwhile")
         most = state.share_bytes.get(osd_id)
         # statistics are not exact to half a shard
         if most is not None and peak - candidate.pg.shard_bytes // 2 > most:
             return Deferral(
-                "weight-share", DeferralKind.FULL_TARGET, "respect_weights",
+                codes.REWEIGHT, DeferralKind.FULL_TARGET, "respect_weights",
                 {"osd": osd_id, "peak_bytes": peak, "share_bytes": most,
                  "held": held_sentence(osd)}, "{held} and would hold more")
     return None
@@ -138,7 +154,7 @@ def moves_of_round_are_used_up(state: ThrottleState, candidate: Candidate) -> Op
     most = state.limits.max_moves
     if state.moves_left == most or candidate.change.shards <= state.moves_left:
         return None
-    return Deferral("max-moves", DeferralKind.THROTTLE, "max_moves_per_round",
+    return Deferral(codes.MAX_MOVES, DeferralKind.THROTTLE, "max_moves_per_round",
                     {"max_moves": most}, "max_moves_per_round ({max_moves}) is reached")
 
 
@@ -149,11 +165,20 @@ def misplaced_budget_is_used_up(state: ThrottleState, candidate: Candidate) -> O
     if (state.misplaced_copies <= 0 or copies <= 0
             or state.misplaced_copies + copies <= state.allowed_copies):
         return None
+    limit = state.limits.max_misplaced_ratio
+    numbers = {"misplaced_copies": state.misplaced_copies, "copies": copies,
+               "limit_ratio": limit, "limit": format_percent(limit),
+               "misplaced": _share_of_copies(state, state.misplaced_copies),
+               "own": _share_of_copies(state, copies)}
+    if copies > state.allowed_copies:
+        return Deferral(
+            codes.MISPLACED_ONE_PG, DeferralKind.THROTTLE, "max_misplaced_ratio", numbers,
+            "one PG is {own}% of all object copies and the misplaced limit is {limit}%: such PGs"
+            " go one at a time")
     return Deferral(
-        "misplaced-limit", DeferralKind.THROTTLE, "max_misplaced_ratio",
-        {"misplaced_copies": state.misplaced_copies, "copies": copies,
-         "limit_ratio": state.limits.max_misplaced_ratio},
-        "the misplaced ratio would come too near its limit of {limit_ratio:.4f}")
+        codes.MISPLACED_LIMIT, DeferralKind.THROTTLE, "max_misplaced_ratio", numbers,
+        "{misplaced}% of all object copies are misplaced, and {own}% more come too near the limit"
+        " of {limit}%")
 
 
 def backfills_of_osd_are_used_up(state: ThrottleState,
@@ -166,7 +191,7 @@ def backfills_of_osd_are_used_up(state: ThrottleState,
             shards = load.shards_in if direction == "coming" else load.shards_out
             if shards >= most:
                 return Deferral(
-                    "max-backfills", DeferralKind.THROTTLE, "max_backfills_per_osd",
+                    codes.MAX_BACKFILLS, DeferralKind.THROTTLE, "max_backfills_per_osd",
                     {"osd": osd, "shards": shards, "max_shards": most, "direction": direction},
                     "osd.{osd} has {shards} shards {direction} already (max_backfills_per_osd)")
     return None
@@ -179,7 +204,7 @@ def traffic_of_osd_is_used_up(state: ThrottleState, candidate: Candidate) -> Opt
     if osd is None or _is_alone(state, candidate):
         return None
     return Deferral(
-        "max-transit", DeferralKind.THROTTLE, "max_transit_ratio",
+        codes.MAX_TRANSIT, DeferralKind.THROTTLE, "max_transit_ratio",
         {"osd": osd, "max_ratio": state.limits.max_transit_ratio},
         "osd.{osd} would have more than {max_ratio:.3f} of its size in transit (max_transit_ratio)")
 
@@ -193,7 +218,7 @@ def target_would_be_fullest(state: ThrottleState, candidate: Candidate) -> Optio
         if (state.traffic.of(osd_id).shards_out
                 and state.peak_bytes(osd, candidate.pg) > highest):
             return Deferral(
-                "fullest-meanwhile", DeferralKind.THROTTLE, "",
+                codes.SOURCE_FULL, DeferralKind.THROTTLE, "",
                 {"osd": osd_id, "device_class": osd.device_class},
                 "osd.{osd} would be the fullest of class {device_class} before what leaves it is"
                 " gone")
@@ -206,7 +231,7 @@ def upmap_items_are_used_up(state: ThrottleState, candidate: Candidate) -> Optio
     if not most or added <= 0 or state.upmap_pairs + added <= most:
         return None
     return Deferral(
-        "max-upmap-items", DeferralKind.NOT_ALLOWED, "max_upmap_items",
+        codes.UPMAP_ITEMS, DeferralKind.NOT_ALLOWED, "max_upmap_items",
         {"pairs": state.upmap_pairs, "max_pairs": most},
         "the osdmap has {pairs} pairs of upmap items and must not have more than {max_pairs}"
         " (max_upmap_items)")
@@ -224,7 +249,7 @@ def target_has_too_many_pgs(state: ThrottleState, candidate: Candidate) -> Optio
                 option = "osd_max_pg_per_osd_hard_ratio"
         if count + 1 > most:
             return Deferral(
-                "max-pgs", DeferralKind.NOT_ALLOWED, option,
+                codes.PG_COUNT, DeferralKind.NOT_ALLOWED, option,
                 {"osd": osd, "shards": count, "max_shards": most, "option": option},
                 "osd.{osd} has {shards} PG shards and must not get more than {max_shards} by moves"
                 " ({option})")
@@ -255,6 +280,11 @@ def _is_relief(state: ThrottleState, candidate: Candidate) -> bool:
     return (pg.pool in limits.degraded_pools and bool(candidate.losses)
             and all(osd in limits.relievable_osds for osd in candidate.losses)
             and "active" in states and not {"degraded", "undersized"} & set(states))
+
+
+def _share_of_copies(state: ThrottleState, copies: int) -> str:
+    """Object copies in per cent of all, as the misplaced ratio counts them."""
+    return format_percent(copies / max(1, state.snapshot.object_copies))
 
 
 def _is_alone(state: ThrottleState, candidate: Candidate) -> bool:

@@ -35,6 +35,7 @@ class ThrottleLimits(NamedTuple):
     max_shards_hard: int = 0      # at which OSDs refuse PGs; 0 means unlimited
     max_upmap_pairs: int = 0      # pairs of upmap items in the map; 0 means unlimited
     transient_pools: Sequence[int] = ()   # pools whose trouble most likely ends within seconds
+    unsettled_pools: Sequence[int] = ()   # pools blocked by a pg_num that changes
 
 
 class Candidate(NamedTuple):

@@ -1,10 +1,11 @@
 """Gaps between device classes and their bounds, and the idle state that follows from them."""
 from __future__ import annotations
 
-from typing import Dict, FrozenSet, List, NamedTuple, Optional, Tuple
+from typing import Dict, FrozenSet, List, NamedTuple, Optional
 
 from ..planner.bound.lower_bound import UtilizationBounds
 from ..snapshot import immovable_reasons as reasons
+from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
 from .cluster_view import ClusterView
 from .states import BALANCED, STUCK, WAITING
@@ -15,6 +16,21 @@ _NEAR = 0.01
 _NAMED = 3
 #: The reason of an idle state where a plan found nothing to do.
 NOTHING_LEFT = "no move improves the placement"
+
+
+class IdleReason(NamedTuple):
+    """The reason for which nothing is sent: a code of snapshot/reason_codes.py and a clause."""
+
+    code: str
+    clause: str
+
+
+class IdleState(NamedTuple):
+    """The state in which nothing is sent."""
+
+    state: str    # one of states.py
+    reason: str   # one sentence
+    code: str     # of snapshot/reason_codes.py
 
 
 class BoundGap(NamedTuple):
@@ -52,26 +68,33 @@ def bound_gaps(view: ClusterView, bounds: Optional[UtilizationBounds],
 
 
 def idle_state(view: ClusterView, bounds: Optional[UtilizationBounds],
-               device_classes: Optional[FrozenSet[str]], reason: str,
-               limited: bool = False) -> Tuple[str, str]:
-    """The state, and its sentence, in which nothing is sent for `reason`. `limited`: `bounds` are
-    those of moves of some pools alone."""
+               device_classes: Optional[FrozenSet[str]], idle: IdleReason,
+               limited: bool = False) -> IdleState:
+    """The state in which nothing is sent for `idle`. `limited`: `bounds` are those of moves of
+    some pools alone."""
     far = max(bound_gaps(view, bounds, device_classes), default=None)
     skipped = view.snapshot.skipped
     unknown = [f"{skipped[why]} PGs wait: {why}" for why in reasons.UNKNOWN
                if skipped.get(why)]
     silent = _silence(view.snapshot)
-    reason = "; ".join([reason] + unknown + silent)
+    reason = "; ".join([idle.clause] + unknown + silent)
     if far is None:
-        return (WAITING if unknown or silent else BALANCED), reason
+        waits = bool(unknown or silent)
+        return IdleState(WAITING if waits else BALANCED, reason,
+                         codes.STALE_STATISTICS if waits else idle.code)
     if far.excess <= 0.0:
-        state = WAITING if _nobody_reports(view.snapshot) else BALANCED
-        return state, f"{reason}; {far.sentence(limited)}"
+        said = f"{reason}; {far.sentence(limited)}"
+        if _nobody_reports(view.snapshot):
+            return IdleState(WAITING, said, codes.STALE_STATISTICS)
+        return IdleState(BALANCED, said, idle.code)
     why = reason.replace(NOTHING_LEFT, "no legal move helps it")
     held = skipped.get(reasons.OMAP_ON_SMALL_OSD)
     if held:
         why += f"; {held} PGs stay: {reasons.OMAP_ON_SMALL_OSD}"
-    return STUCK, f"{far.sentence(limited)}, and {why}; 'ceph equilibrium explain' tells why"
+    code = (codes.STALE_STATISTICS if unknown or silent
+            else codes.GRANULARITY if idle.code == codes.BALANCED else idle.code)
+    return IdleState(STUCK, f"{far.sentence(limited)}, and {why};"
+                     " 'ceph equilibrium explain' tells why", code)
 
 
 def _silence(snapshot: Snapshot) -> List[str]:

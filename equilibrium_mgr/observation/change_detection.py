@@ -75,8 +75,8 @@ class ChangeDetector:
                 _troubles(summary) != _troubles(seen.summary)) or (
                 _unreported(summary) != _unreported(seen.summary)):
             return True
-        if state == BLOCKED:
-            return False
+        if state == BLOCKED and self._awaited_misplaced is None:
+            return False   # nothing arrives that would free anything
         return (self._awaited_misplaced is None
                 or summary.misplaced_copies <= self._awaited_misplaced)
 

@@ -56,6 +56,7 @@ MAX_MOVES = "max_moves"
 MISPLACED_LIMIT = "misplaced_limit"
 MISPLACED_ONE_PG = "misplaced_one_pg"   # the limit is below one PG: they go one at a time
 MONITOR_BACKOFF = "monitor_backoff"     # the monitor took nothing of the last batch
+NEXT_BATCH = "next_batch"               # nothing is in the way: batches are sleep_interval apart
 
 # Nothing is wrong.
 BALANCED = "balanced"

@@ -10,6 +10,7 @@ from tests.support.units import GIB
 from equilibrium_mgr.execution.guards import (
     cluster_guard, full_osds, pg_num_changes, blocked_pools, blocked_pool_reasons, unsettled_pools,
     upmap_refused)
+from equilibrium_mgr.snapshot import reason_codes as codes
 
 
 def cluster(**extra: Any) -> Cluster:
@@ -19,7 +20,8 @@ def cluster(**extra: Any) -> Cluster:
 
 
 def guard(small: Cluster, connected: bool = True, builtin: bool = False) -> Any:
-    return cluster_guard(small.snapshot(), connected, builtin)
+    found = cluster_guard(small.snapshot(), connected, builtin)
+    return tuple(found) if found is not None else None
 
 
 def test_nothing_in_the_way() -> None:
@@ -27,14 +29,15 @@ def test_nothing_in_the_way() -> None:
 
 
 def test_no_monitor() -> None:
-    assert guard(cluster(), connected=False) == "the mgr has no connection to a monitor"
+    assert guard(cluster(), connected=False) == (
+        codes.NO_MONITOR, "the mgr has no connection to a monitor")
 
 
 @pytest.mark.parametrize("flag", ["norebalance", "nobackfill", "norecover", "pauserd", "pausewr",
                                   "pauserd,pausewr"])
 def test_flags(flag: str) -> None:
     assert guard(cluster(flags=f"sortbitwise,{flag}")) == (
-        f"the osdmap has the flag {flag.split(',')[0]}")
+        codes.FLAG, f"the osdmap has the flag {flag.split(',')[0]}")
 
 
 @pytest.mark.parametrize("flags", ["", "noout,noscrub,nodeep-scrub,sortbitwise"])
@@ -44,14 +47,14 @@ def test_harmless_flags(flags: str) -> None:
 
 def test_builtin_balancer() -> None:
     assert guard(cluster(), builtin=True) == (
-        "the built-in balancer is active; run 'ceph balancer off'")
+        codes.CONFLICT, "the built-in balancer is active; run 'ceph balancer off'")
 
 
 @pytest.mark.parametrize("release", ["jewel", "hammer", "kraken", "firefly", "", "unknown"])
 def test_old_clients(release: str) -> None:
     said = upmap_refused(release)
     assert said and "run 'ceph osd set-require-min-compat-client luminous'" in said
-    assert guard(cluster(require_min_compat_client=release)) == said
+    assert guard(cluster(require_min_compat_client=release)) == (codes.OLD_CLIENTS, said)
 
 
 @pytest.mark.parametrize("release", ["luminous", "mimic", "nautilus", "octopus", "pacific",

@@ -204,7 +204,7 @@ def test_pg_that_was_moved_a_short_while_ago() -> None:
     decision = batch(pgs(2), wanted([2, 3]), limits)
     assert sent(decision) == ["1.1"] and decision.throttled
     assert decision.waiting_for == (
-        "pg 1.0 was moved a short while ago; 101 s of pg_cooldown to go")
+        "pg 1.0 was moved a short while ago and stays until 1970-01-01 00:19 UTC (pg_cooldown)")
     overfull = pgs(2).osd(0, used=86 * GIB)
     assert sent(batch(overfull, wanted([2, 3]), limits)) == ["1.0", "1.1"]
 

@@ -13,6 +13,7 @@ from equilibrium_mgr.execution.throttle_state import ThrottleLimits
 from equilibrium_mgr.execution.urgency import by_urgency
 from equilibrium_mgr.plan.model import PgChange
 from equilibrium_mgr.snapshot.model import Snapshot
+from equilibrium_mgr.snapshot import reason_codes as codes
 
 FREE = ThrottleLimits(max_misplaced_ratio=1.0, max_moves=1000, fill_limit=0.0, misplaced_copies=0,
               in_flight=())
@@ -101,8 +102,10 @@ def test_nothing_else_goes_where_the_budget_is_too_small_for_relief() -> None:
     limits = FREE._replace(max_misplaced_ratio=0.14)      # 22 copies, 21 with the margin: two
     decision = next_batch(with_objects(), plan(), limits, {})
     assert [change.pgid for change in decision.send] == ["1.2", "1.6"]
-    assert {reason for reason in [decision.waiting_for]} == {
-        "the misplaced ratio would come too near its limit of 0.1400"}
+    assert decision.waiting[0][1].reason == (
+        "12.50% of all object copies are misplaced, and 6.25% more come too near the limit of"
+        " 14.00%")
+    assert decision.leading is not None and decision.leading.code == codes.NEARFULL_FIRST
 
 
 def test_moves_of_a_round_go_to_relief_first() -> None:
