@@ -1,0 +1,4 @@
+"""The README's blocks of output are what the program prints.
+
+    python3 -m tests.readme       prints them anew into README.md
+"""
