@@ -1,4 +1,2 @@
-"""The README's blocks of output are what the program prints.
-
-    python3 -m tests.readme       prints them anew into README.md
+"""The README's blocks of output are what the program prints; `python3 -m tests.readme` renews them.
 """
