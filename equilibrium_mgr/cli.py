@@ -14,7 +14,9 @@ from .commands.plan_commands import PlanCommands
 from .commands.pool_commands import PoolCommands
 from .commands.report_commands import ReportCommands
 from .commands.switch_commands import SwitchCommands
+from .commands.table_commands import TableCommands
 from .compat import read_command, write_command
+from .report.cluster.osds import OsdSelection
 from .report.command_answer import CommandAnswer, CommandResult, run_command
 
 
@@ -29,6 +31,7 @@ class Commands:
         self.pool_commands = PoolCommands(parts)
         self.report_commands = ReportCommands(parts, self.plan_commands)
         self.switch_commands = SwitchCommands(parts)
+        self.table_commands = TableCommands(parts, self.plan_commands)
 
     def _answer(self, output_format: str, command: Callable[..., CommandAnswer],
                 *arguments: Any) -> CommandResult:
@@ -44,6 +47,24 @@ class Commands:
         """Evaluate the present placement, a plan or a pool (by name or id; plan/NAME and pool/NAME
         where both have a name)"""
         return self._answer(format, self.report_commands.evaluate, option)
+
+    @read_command("equilibrium df")
+    def _cmd_df(self, plan: Optional[str] = None, format: str = "plain",
+                sort: Optional[str] = None, limit: Optional[int] = None) -> CommandResult:
+        """Show what clients can still write into each pool and into all of them, now and with a
+        plan (without its name: the one that is executed). Options:
+        --sort used|stored|free|planned|pgs|id|name (--sort=-KEY: descending), --limit N"""
+        return self._answer(format, self.table_commands.df, plan, sort, limit)
+
+    @read_command("equilibrium osds")
+    def _cmd_osds(self, format: str = "plain", sort: Optional[str] = None,
+                  device_class: Optional[str] = None, host: Optional[str] = None,
+                  limit: Optional[int] = None) -> CommandResult:
+        """Show how full each OSD is, will be and could be, and what moves, the fullest first.
+        Options: --sort use|soon|plan|id|host|pgs (--sort=-KEY: descending),
+        --device-class CLASS, --host NAME, --limit N"""
+        return self._answer(format, self.table_commands.osds,
+                            OsdSelection(sort, device_class, host, limit))
 
     @write_command("equilibrium optimize")
     def _cmd_optimize(self, plan: str, pools: Optional[List[str]] = None,

@@ -21,6 +21,7 @@ from .cluster_summary import ClusterSummary
 from .mgr_api import MgrApi, MonReply, OsdMapApi
 from .monitor_commands import MonitorCommands
 from .osd_map_reader import OsdMapReader, modified_at
+from .pool_space import PoolSpaceNow, pool_space
 from .summary_reader import OsdMapSettings, SummaryReader
 
 #: Seconds between readings of all statistics of every PG, while pools change and where none does.
@@ -132,6 +133,10 @@ class Gateway:
     def pool_ids_by_name(self) -> Dict[str, int]:
         """Pool name → pool id of all pools; fast enough for a command."""
         return {p["name"]: p["id"] for p in self._get("df").get("pools", [])}
+
+    def pool_space(self) -> Dict[int, PoolSpaceNow]:
+        """Pool id → its space as `ceph df` has it now; fast enough for a command."""
+        return pool_space(self._get("df"))
 
     def device_classes(self) -> Set[str]:
         """The device classes of all OSDs, NO_CLASS among them; fast enough for a command."""

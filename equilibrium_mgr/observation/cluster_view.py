@@ -41,6 +41,7 @@ class ClusterView(NamedTuple):
     #: yet included
     used_soon: Mapping[int, int] = {}
     shards_soon: ShardCounts = {}   # as shards_now, by the up sets
+    pgs_now: Mapping[int, int] = {}   # OSD id → PGs, by acting sets, as `ceph osd df` counts them
 
     def usage_now(self) -> Usage:
         """Figures of now: what OSDs report, and where data is before it has arrived elsewhere.
@@ -63,7 +64,8 @@ def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: 
     uncounted = pending.uncounted_copies(snapshot)
     used = {osd.id: osd.used_bytes for osd in snapshot.osds.values()}
     moving_pgs: List[Pg] = []
-    held = shard_counts(snapshot, _holders(snapshot, moving_pgs))
+    acting: Dict[int, int] = {}
+    held = shard_counts(snapshot, _holders(snapshot, moving_pgs, acting))
     flying = movements(snapshot, moving_pgs, pending.entries, sent,
                        before.movements if before is not None else (),
                        before.snapshot if before is not None else None)
@@ -78,15 +80,19 @@ def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: 
         max_misplaced_ratio=max_misplaced_ratio, builtin_active=builtin_active,
         classes_now=class_usage(snapshot, used), too_full=find_too_full(snapshot),
         uncounted_copies=uncounted, used_now=used, shards_now=held,
-        used_soon=_used_soon(snapshot, pending.entries), shards_soon=wanted, movements=flying,
-        moving=moving_totals(flying))
+        used_soon=_used_soon(snapshot, pending.entries), shards_soon=wanted, pgs_now=acting,
+        movements=flying, moving=moving_totals(flying))
 
 
-def _holders(snapshot: Snapshot, moving: List[Pg]) -> Iterator[Tuple[int, Tuple[int, ...]]]:
-    """Yields (pool id, OSDs that hold it) of every PG; adds those that move to `moving`."""
+def _holders(snapshot: Snapshot, moving: List[Pg],
+             acting: Dict[int, int]) -> Iterator[Tuple[int, Tuple[int, ...]]]:
+    """Yields (pool id, OSDs that hold it) of every PG; adds those that move to `moving`, and counts
+    the PGs of each OSD in `acting`."""
     for pg in with_checkpoints(snapshot.pgs.values(), _PGS_A_PIECE, TimeSlice()):
         if pg.is_moving:
             moving.append(pg)
+        for osd in pg.acting:
+            acting[osd] = acting.get(osd, 0) + 1
         yield pg.pool, pg.holders
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import lzma
+from collections import Counter
 from datetime import datetime, timezone
 from typing import Any, Dict, List
 
@@ -46,7 +47,8 @@ def state_of(cluster: Cluster) -> Dict[str, Any]:
 
 
 def osd_df_nodes(cluster: Cluster) -> List[Dict[str, Any]]:
-    """The nodes of `ceph osd df`."""
+    """The nodes of `ceph osd df`; PGs are counted by acting sets (PGMap::stat_pg_add in Ceph)."""
+    pgs = Counter(osd for pgid in cluster.pgs for osd in cluster.map.acting(pgid))
     from_file = cluster.extras.get("osd_df_dump") or {}
     known = {node["id"]: node for node in from_file.get("nodes", [])}
     space = statistics.df(cluster)["stats"]
@@ -60,7 +62,7 @@ def osd_df_nodes(cluster: Cluster) -> List[Dict[str, Any]]:
                 **known.get(osd, {}),
                 "crush_weight": cluster.crush.osd_weight(osd), "reweight": entry["weight"],
                 "utilization": used * 100, "var": used / mean if mean else 0.0,
-                "pgs": record.get("num_pgs", 0), "status": "up" if entry["up"] else "down"}
+                "pgs": pgs[osd], "status": "up" if entry["up"] else "down"}
         for key in ("kb", "kb_used", "kb_used_data", "kb_used_omap", "kb_used_meta", "kb_avail"):
             node[key] = record.get(key, 0)
         nodes.append(node)

@@ -9,7 +9,8 @@ import pytest
 
 from mgr_stub.console.session import Session
 
-READ = {"status", "eval", "show", "dump", "ls", "pool ls", "dump-state", "explain", "history"}
+READ = {"status", "eval", "df", "osds", "show", "dump", "ls", "pool ls", "dump-state", "explain",
+        "history"}
 WRITE = {"optimize", "rm", "reset", "execute", "on", "off", "pool add", "pool rm"}
 
 
@@ -47,6 +48,6 @@ def test_required_arguments(handlers: Any) -> None:
         assert required["equilibrium " + name] == ["plan"]
     for name in ("pool add", "pool rm"):
         assert required["equilibrium " + name] == ["pools"]
-    for name in ("status", "eval", "ls", "reset", "on", "off", "pool ls", "dump-state",
-                 "explain", "history"):
+    for name in ("status", "eval", "df", "osds", "ls", "reset", "on", "off", "pool ls",
+                 "dump-state", "explain", "history"):
         assert required["equilibrium " + name] == []

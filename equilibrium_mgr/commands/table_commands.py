@@ -1,0 +1,37 @@
+"""`df` and `osds`."""
+from __future__ import annotations
+
+from typing import Optional, Sequence
+
+from ..plan.model import PgChange
+from ..report.cluster.df import report_df
+from ..report.cluster.osds import OsdSelection, report_osds
+from ..report.command_answer import CommandAnswer
+from .current_view import CurrentView
+from .module_parts import ModuleParts
+from .plan_commands import PlanCommands
+
+
+class TableCommands:
+    """Tables of pools and of OSDs. They raise CommandError for what they do not find."""
+
+    def __init__(self, parts: ModuleParts, plans: PlanCommands) -> None:
+        self._parts = parts
+        self._plans = plans
+        self._view = CurrentView(parts)
+
+    def df(self, plan: Optional[str], sort: Optional[str], limit: Optional[int]) -> CommandAnswer:
+        """The free space of pools: now, and with a kept plan or the one that is executed."""
+        wanted = self._wanted() if plan is None else self._plans.plan(plan).changes
+        view, age = self._view.required()
+        return report_df(view, age, self._parts.gateway.pool_space(), plan, wanted, sort, limit)
+
+    def osds(self, selection: OsdSelection) -> CommandAnswer:
+        """How full OSDs are and will be."""
+        view, age = self._view.required()
+        return report_osds(view, age, self._wanted(), selection)
+
+    def _wanted(self) -> Optional[Sequence[PgChange]]:
+        """The changes of the execution that are still to be sent; None where there is none."""
+        execution = self._parts.balancer.execution
+        return execution.wanted if execution is not None else None

@@ -1,0 +1,104 @@
+"""The figures of pools: of now as `ceph df` has them, what fits now, with a plan, and at best."""
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
+
+from ...gateway.pool_space import PoolSpaceNow
+from ...observation.cluster_view import ClusterView
+from ...observation.planned_placement import planned_usage
+from ...plan.model import PgChange, PoolSpace, Room, Usage
+from ...planner.bound.reachable_space import best_free_bytes
+from ...runtime.formatting import format_bytes, format_percent
+from ..table import Column, Row, SortKeys, render_table
+
+_COLUMNS = (Column("POOL", is_name=True),) + tuple(Column(title) for title in (
+    "ID", "PGS", "STORED", "%USED", "FREE", "LIMITED BY", "PLANNED", "MAX AVAIL"))
+
+#: Keys of `--sort`.
+POOL_SORT_KEYS: SortKeys = {
+    "used": lambda row: row["percent_used"], "stored": lambda row: row["stored"],
+    "free": lambda row: row["free_bytes"], "planned": lambda row: row["planned_free_bytes"],
+    "pgs": lambda row: row["pg_num"], "id": lambda row: row["id"],
+    "name": lambda row: row["name"]}
+
+
+class PoolFigures(NamedTuple):
+    """Figures of all pools, and what fits if they grow alike: now and with the changes."""
+
+    rows: List[Row]
+    room: Optional[Room]
+    planned_room: Optional[Room]   # None without changes
+
+
+def pool_figures(view: ClusterView, space: Mapping[int, PoolSpaceNow],
+                 wanted: Optional[Sequence[PgChange]] = None) -> PoolFigures:
+    """One row for each pool, fullest first.
+
+    `stored`, `percent_used` and `max_avail` are Ceph's own, in its words. `free_bytes`: what
+    clients can still write into the pool alone before its first OSD is at full_ratio, as data lies
+    now. `planned_`: when everything in flight has arrived and the `wanted` changes have been made;
+    None without `wanted`. `best_free_bytes`: no placement has more.
+    """
+    now = view.usage_now()
+    planned = planned_usage(view, wanted) if wanted is not None else None
+    sets = view.utilization_bounds.sets if view.utilization_bounds is not None else ()
+    best = best_free_bytes(view.snapshot, sets, view.used_soon)
+    rows: List[Row] = []
+    for pool in view.snapshot.pools.values():
+        if pool.id not in space:   # deleted since
+            continue
+        ceph = space[pool.id]
+        rows.append({
+            "id": pool.id, "name": ceph.name, "pg_num": pool.pg_num, "stored": ceph.stored,
+            "percent_used": ceph.percent_used, "max_avail": ceph.max_avail,
+            **_free("", now.pools.get(pool.name)),
+            **_free("planned_", planned.pools.get(pool.name) if planned is not None else None),
+            "best_free_bytes": best[pool.id]})
+    rows.sort(key=lambda row: (-(row["percent_used"] or 0.0), row["id"]))
+    return PoolFigures(rows, now.room, _room_of(planned))
+
+
+def pool_table(rows: Sequence[Dict[str, Any]]) -> str:
+    """One line for each row of `pool_figures`."""
+    return render_table(_COLUMNS, [[
+        row["name"], str(row["id"]), str(row["pg_num"]), format_known(row["stored"]),
+        format_percent(row["percent_used"]), format_known(row["free_bytes"]),
+        format_osd(row["limiting_osd"]), format_known(row["planned_free_bytes"]),
+        format_known(row["max_avail"])] for row in rows])
+
+
+def room_line(now: Optional[Room], planned: Optional[Room], when: str = "with the plan") -> str:
+    """The headline: what fits if all pools grow in proportion to their data."""
+    text = f"room if all pools grow alike: {_room_text(now)} now"
+    return text if planned is None else f"{text}, {_room_text(planned)} {when}"
+
+
+def room_json(room: Optional[Room]) -> Optional[Dict[str, Any]]:
+    """JSON-ready; None where it is not known."""
+    return room._asdict() if room is not None else None
+
+
+def format_known(count: Optional[int]) -> str:
+    """Bytes as `ceph df` prints them; empty where they are not known."""
+    return "" if count is None else format_bytes(count)
+
+
+def format_osd(osd: Optional[int]) -> str:
+    """'osd.3'; empty for None."""
+    return "" if osd is None else f"osd.{osd}"
+
+
+def _free(prefix: str, space: Optional[PoolSpace]) -> Dict[str, Any]:
+    return {f"{prefix}free_bytes": space.free_bytes if space is not None else None,
+            f"{prefix}limiting_osd": space.limiting_osd if space is not None else None}
+
+
+def _room_of(usage: Optional[Usage]) -> Optional[Room]:
+    return usage.room if usage is not None else None
+
+
+def _room_text(room: Optional[Room]) -> str:
+    if room is None:
+        return "unknown"
+    by = f" ({format_osd(room.limiting_osd)})" if room.limiting_osd is not None else ""
+    return format_bytes(room.bytes) + by
