@@ -14,7 +14,8 @@ here=$module/packaging
 . "$here/stage.sh"
 
 package=ceph-mgr-equilibrium
-output=. version=
+output=.
+version=''
 while [ $# -gt 0 ]; do
     case $1 in
         --output) output=${2:?--output needs a folder}; shift ;;
@@ -37,6 +38,8 @@ doc=$tree/usr/share/doc/$package
 mkdir -p "$tree/DEBIAN" "$tree/usr/share/ceph/mgr" "$doc"
 stage_module "$tree/usr/share/ceph/mgr/equilibrium" "$version"
 cp "$here/debian/copyright" "$doc/copyright"
+mkdir -p "$tree/usr/share/lintian/overrides"
+cp "$here/debian/overrides" "$tree/usr/share/lintian/overrides/$package"
 [ ! -f "$module/../README.md" ] || gzip -9nc "$module/../README.md" >"$doc/README.md.gz"
 gzip -9nc >"$doc/changelog.gz" <<EOF
 $package ($version) unstable; urgency=medium

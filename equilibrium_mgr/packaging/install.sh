@@ -14,7 +14,8 @@ module=$(cd "$(dirname "$0")/.." && pwd)
 # shellcheck source=stage.sh
 . "$module/packaging/stage.sh"
 
-root= path=/usr/share/ceph/mgr own_path= to= remove= force=
+path=/usr/share/ceph/mgr
+root='' own_path='' to='' remove='' force=''
 
 say() { printf '%s\n' "$@"; }
 refuse() { say "install.sh: $1" >&2; exit "${2:-1}"; }
@@ -74,7 +75,9 @@ check_owner() {
 replace() {
     old=$(dirname "$target")/../.equilibrium.old.$$
     rm -rf "$old"
-    [ ! -e "$target" ] && [ ! -L "$target" ] || mv -T "$target" "$old"
+    if [ -e "$target" ] || [ -L "$target" ]; then
+        mv -T "$target" "$old"
+    fi
     if ! mv -T "$1" "$target"; then
         [ ! -e "$old" ] || mv -T "$old" "$target"
         return 1

@@ -1,3 +1,4 @@
+# shellcheck shell=sh disable=SC2154
 # Read by install.sh and build_deb.sh, not run: what the module's files are, and which version.
 # `module` has to name the folder equilibrium_mgr of the checkout.
 

@@ -50,8 +50,10 @@ def test_files_stand_where_a_mgr_looks_and_belong_to_root(package: Path) -> None
         assert owner == "root/root"
         assert mode == ("drwxr-xr-x" if path.endswith("/") else "-rw-r--r--"), path
         assert path in ("./", "./usr/", "./usr/share/", "./usr/share/ceph/",
-                        "./usr/share/doc/", "./usr/share/ceph/mgr/") or path.startswith(
-            ("./usr/share/ceph/mgr/equilibrium/", "./usr/share/doc/ceph-mgr-equilibrium/")), path
+                        "./usr/share/doc/", "./usr/share/ceph/mgr/", "./usr/share/lintian/",
+                        "./usr/share/lintian/overrides/") or path.startswith(
+            ("./usr/share/ceph/mgr/equilibrium/", "./usr/share/doc/ceph-mgr-equilibrium/",
+             "./usr/share/lintian/overrides/ceph-mgr-equilibrium")), path
     names = {line[-1] for line in listed(package)}
     assert "./usr/share/ceph/mgr/equilibrium/module.py" in names
     assert "./usr/share/doc/ceph-mgr-equilibrium/copyright" in names
@@ -134,7 +136,15 @@ def test_on_removal_it_says_what_comes_first() -> None:
     assert output("sh", script, "upgrade", "2.0") == ""
 
 
-def test_scripts_are_posix(tmp_path: Path) -> None:
+@pytest.mark.skipif(shutil.which("lintian") is None, reason="needs lintian")
+def test_lintian_has_nothing_to_say(tmp_path: Path) -> None:
+    built = build(tmp_path, DEBEMAIL="maintainer@example.com")
+    done = subprocess.run(["lintian", "--allow-root", "--pedantic", str(built)],
+                          capture_output=True, text=True)
+    assert (done.stdout, done.returncode) == ("", 0)
+
+
+def test_scripts_are_posix() -> None:
     for script in ("install.sh", "build_deb.sh", "stage.sh"):
         path = ROOT / "equilibrium_mgr" / "packaging" / script
         shell = shutil.which("dash") or "sh"

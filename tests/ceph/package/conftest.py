@@ -38,6 +38,13 @@ def dpkg(*arguments: object) -> str:
     return done.stdout
 
 
+def script(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    """`install.sh` of this checkout with these arguments, whatever its exit code."""
+    argv = ["sh", str(PACKAGE / "packaging" / "install.sh"), *map(str, arguments)]
+    return subprocess.run(argv, env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", **environment},
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+
+
 def installed_version() -> str:
     """The version that dpkg has installed, empty if none is."""
     done = subprocess.run(["dpkg-query", "-W", "-f", "${db:Status-Abbrev}${Version}", NAME],
@@ -50,9 +57,9 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dict[str, Pat
     """Two builds of this checkout's module, by version; uninstalled at the end."""
     assert installed_version() in ("", OLD, NEW), f"{NAME} is installed on this machine"
     folder = tmp_path_factory.mktemp("packages")
-    script = PACKAGE / "packaging" / "build_deb.sh"
+    builder = PACKAGE / "packaging" / "build_deb.sh"
     built = {version: Path(subprocess.run(
-        ["sh", str(script), "--output", str(folder), "--version", version], check=True,
+        ["sh", str(builder), "--output", str(folder), "--version", version], check=True,
         capture_output=True, text=True).stdout.strip()) for version in (OLD, NEW)}
     dpkg("--purge", NAME)
     yield built
@@ -67,7 +74,7 @@ def cluster(request: pytest.FixtureRequest,
     with SystemCluster(release, PACKAGE, request.config.getoption("--ceph-keep"), HOSTS,
                        {"osd recovery sleep": "0.2"}) as made:
         made.mgr("balancer off")
-        workload.make_pool(made, "data", pgs=32)
+        workload.make_pool(made, "data", pgs=64)
         made.mon("osd pool set", pool="data", var="size", val="2")
         workload.write(made, "data", MEBIBYTES)
         workload.wait_clean(made)

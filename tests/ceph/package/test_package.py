@@ -15,7 +15,7 @@ from ..cluster import DaemonCluster
 from ..daemons import wait_for
 from ..harness import workload
 from ..harness.commands import equilibrium, equilibrium_json, ready_plan, status
-from .conftest import NEW, OLD, dpkg, installed_version
+from .conftest import NEW, OLD, dpkg, installed_version, script
 
 pytestmark = [pytest.mark.releases(16)]
 
@@ -51,6 +51,21 @@ def sent(cluster: DaemonCluster) -> Dict[str, List[List[int]]]:
     return workload.upmap_items(cluster)
 
 
+def test_script_and_package_keep_apart(
+        cluster: DaemonCluster, packages: Dict[str, Path]) -> None:
+    """Neither overwrites what the other has installed; nothing of it stays."""
+    done = script()
+    assert done.returncode == 0, done.stderr
+    assert (FOLDER / "module.py").exists()
+    with pytest.raises(AssertionError, match="belongs to no package"):
+        dpkg("--install", packages[OLD])
+    assert "is removed from" in script("--remove", CEPH_CONF=str(cluster.conf)).stdout
+    assert not FOLDER.exists()
+    dpkg("--install", packages[OLD])
+    assert "belongs to the package ceph-mgr-equilibrium" in script().stderr
+    dpkg("--remove", "ceph-mgr-equilibrium")
+
+
 def test_installed_it_can_be_enabled(
         cluster: DaemonCluster, packages: Dict[str, Path]) -> None:
     assert "equilibrium" not in known_modules(cluster)
@@ -63,6 +78,17 @@ def test_installed_it_can_be_enabled(
     assert "equilibrium" in known_modules(cluster)
     cluster.enable("equilibrium")
     assert running_version(cluster) in (OLD, "")
+
+
+def test_the_script_removes_nothing_that_is_enabled(
+        cluster: DaemonCluster, tmp_path: Path) -> None:
+    (tmp_path / "mgr_module.py").write_text("")
+    path = ("--module-path", tmp_path)
+    assert script(*path).returncode == 0
+    refused = script(*path, "--remove", CEPH_CONF=str(cluster.conf))
+    assert refused.returncode == 1 and "ceph mgr module disable equilibrium" in refused.stderr
+    assert (tmp_path / "equilibrium" / "module.py").exists()
+    assert script(*path, "--remove", "--force", CEPH_CONF=str(cluster.conf)).returncode == 0
 
 
 def test_an_execution_goes_on_after_an_upgrade(
