@@ -51,6 +51,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
                          help=f"{count.help} (default: {count.small}, {count.full} with --full)")
     parser.addoption("--rewrite-scenarios", action="store_true",
                      help="write the outcome of every scenario into its file")
+    parser.addoption("--rewrite-screens", action="store_true",
+                     help="record the answers of all commands anew, see tests/screens")
     parser.addoption("--share", metavar="FOLDER", help="run only the tests that no other process "
                      "with the same folder has begun; tests/run starts two")
     parser.addoption("--from-end", action="store_true", help="with --share: begin with the last")

@@ -9,7 +9,7 @@ from ...plan.model import PgChange
 from ...runtime.formatting import format_duration
 from ..command_answer import CommandAnswer
 from ..table import limited_rows, rest_line, sorted_rows
-from .pool_figures import POOL_SORT_KEYS, pool_figures, pool_table, room_json, room_line
+from .pool_figures import POOL_SORT_KEYS, pool_figures, pool_table, room_json, room_lines
 
 
 def report_df(view: ClusterView, age_seconds: float, space: Mapping[int, PoolSpaceNow],
@@ -25,7 +25,7 @@ def report_df(view: ClusterView, age_seconds: float, space: Mapping[int, PoolSpa
             "pools": shown}
     when = f"with plan {plan}" if plan is not None else "with the plan"
     lines = [f"placement of osdmap e{view.snapshot.epoch}, {format_duration(age_seconds)} old",
-             room_line(figures.room, figures.planned_room, when)]
+             *room_lines(figures.room, figures.planned_room, when)]
     if shown:
         lines += ["", pool_table(shown)]
     return CommandAnswer(data, "\n".join(

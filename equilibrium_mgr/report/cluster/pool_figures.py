@@ -8,7 +8,7 @@ from ...observation.cluster_view import ClusterView
 from ...observation.planned_placement import planned_usage
 from ...plan.model import PgChange, PoolSpace, Room, Usage
 from ...planner.bound.reachable_space import best_free_bytes
-from ...runtime.formatting import format_bytes, format_percent
+from ...runtime.formatting import format_bytes, format_percent, wrap
 from ..table import Column, Row, SortKeys, render_table
 
 _COLUMNS = (Column("POOL", is_name=True),) + tuple(Column(title) for title in (
@@ -67,10 +67,11 @@ def pool_table(rows: Sequence[Dict[str, Any]]) -> str:
         format_known(row["max_avail"])] for row in rows])
 
 
-def room_line(now: Optional[Room], planned: Optional[Room], when: str = "with the plan") -> str:
+def room_lines(now: Optional[Room], planned: Optional[Room],
+               when: str = "with the plan") -> List[str]:
     """The headline: what fits if all pools grow in proportion to their data."""
-    text = f"room if all pools grow alike: {_room_text(now)} now"
-    return text if planned is None else f"{text}, {_room_text(planned)} {when}"
+    then = "" if planned is None else f", {_room_text(planned)} {when}"
+    return wrap("room ", f"if all pools grow alike: {_room_text(now)} now{then}", 5)
 
 
 def room_json(room: Optional[Room]) -> Optional[Dict[str, Any]]:
