@@ -7,6 +7,7 @@ from typing import Any, Dict, Optional
 from ..report.command_answer import CommandAnswer, CommandError
 from ..report.cluster.evaluation import evaluate_cluster, evaluate_plan, evaluate_pool
 from ..report.explain.explain import explain
+from ..report.explain.reason import ExplainContext
 from ..report.history import report_history
 from ..report.options import options_json
 from ..report.state_dump import dump_state
@@ -79,11 +80,15 @@ class ReportCommands:
     def explain(self, what: Optional[str]) -> CommandAnswer:
         """Why the cluster, an OSD, a pool or a PG is not better off."""
         view, age = self._view.required()
-        status, settings = self._parts.balancer.status, self._parts.settings()
-        answer = explain(what, view, status, settings, age)
+        parts, settings = self._parts, self._parts.settings()
+        context = ExplainContext(
+            view, parts.balancer.status, settings,
+            parts.balancer.dispatcher.peek_excluded(view.snapshot, settings),
+            parts.gateway.max_pg_shards(), parts.clock())
+        answer = explain(what, context, age)
         pool = self._find_pool(what) if what else None
         if answer is None and pool is not None:
-            answer = explain(pool, view, status, settings, age)
+            answer = explain(pool, context, age)
         if answer is None:
             raise CommandError(errno.ENOENT, f"'{what}' is no OSD, no pool and no PG")
         return answer

@@ -132,7 +132,7 @@ class AutoPlanner:
     def next_step(self, snapshot: Snapshot, settings: Settings, excluded: ExcludedPgs) -> NextStep:
         """Decides, while no execution is under way: take up a plan, be idle, or make a plan."""
         fingerprint = self._observe(snapshot, frozenset(excluded.pools))
-        options = _options(settings, excluded.rejected)
+        options = automatic_options(settings, excluded.rejected)
         with self._lock:
             ready, self._ready = self._ready, None
             idle, generation = self._idle, self._generation
@@ -183,7 +183,7 @@ class AutoPlanner:
         if change is not None:
             return self._wait_to_settle(change) or NextStep(
                 PLANNING, change, codes.PLANNING, replan=True)
-        if not _is_same_request(plan.options, _options(settings, frozenset())):
+        if not _is_same_request(plan.options, automatic_options(settings, frozenset())):
             return NextStep(PLANNING, "the options have changed", codes.PLANNING, replan=True)
         change = data_change(plan.fingerprint, fingerprint, settings.min_gain)
         change = change or unplanned_change(plan.fingerprint, snapshot, traffic, execution.wanted,
@@ -198,7 +198,7 @@ class AutoPlanner:
         """Begins an idle state of PACE_SECONDS after a plan of which nothing could be sent: the
         next plan would be the same."""
         self._set_idle(_IdleState(
-            _options(settings, excluded.rejected), settings.min_gain,
+            automatic_options(settings, excluded.rejected), settings.min_gain,
             fingerprint_of(snapshot, frozenset(excluded.pools)),
             f"no move can be made ({reason})", codes.IMMOVABLE, False))
         self._retry.begin(self._clock(), PACE_SECONDS)
@@ -291,7 +291,8 @@ def _settling_step(excluded: ExcludedPgs) -> Optional[NextStep]:
     return None
 
 
-def _options(settings: Settings, rejected: FrozenSet[str]) -> PlanOptions:
+def automatic_options(settings: Settings, rejected: FrozenSet[str]) -> PlanOptions:
+    """The options of automatic plans."""
     return PlanOptions(pool_ids=settings.pool_ids, device_classes=settings.device_classes,
                        fill_limit=settings.fill_limit, aim=settings.aim, rejected_pgs=rejected,
                        respect_weights=settings.respect_weights,

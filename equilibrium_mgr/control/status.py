@@ -42,11 +42,13 @@ class BalancerStatus(NamedTuple):
     reason: str = "no round has run yet"
     reason_code: str = codes.NOT_READY
     since_at: Optional[float] = None              # seconds since the epoch: begin of the state
+    until_at: Optional[float] = None              # the same: when it ends by itself; None unknown
     view: Optional[ClusterView] = None            # None before the first observation
     builtin_active: Optional[bool] = None         # when last seen; None before
     progress: Optional[ExecutionProgress] = None  # None where nothing is executed
     waiting: Tuple[WaitingGroup, ...] = ()        # of the execution: all of `wanted`
     wanted: Sequence[PgChange] = ()               # of the execution: not sent yet
+    deferred: Sequence[WaitingChange] = ()        # what of these the last decision deferred
     sent: Mapping[str, PendingMove] = {}          # by pgid: sent, and not seen to arrive
     last_execution: Optional[Dict[str, Any]] = None   # JSON-ready, see Execution.summary
     episode: Optional[Dict[str, Any]] = None      # the one that lasts; JSON-ready
@@ -113,6 +115,7 @@ class StatusPublisher:
         #: Published with the next status.
         self.current = RoundOutcome(OFF, self.status.reason, self.status.reason_code)
         self._since_at: Optional[float] = None
+        self._until_at: Optional[float] = None
         self._groups = _Groups()
 
     def enter(self, outcome: RoundOutcome, stop_count: int,
@@ -125,6 +128,8 @@ class StatusPublisher:
                 self._since_at = self._clock()
                 self._log.info("%s: %s", outcome.state, outcome.reason)
             self.current = outcome
+            self._until_at = (None if outcome.seconds is None or outcome.state != WAITING
+                              else self._clock() + outcome.seconds)
             self._decided_on = decided_on or self._decided_on
 
     def publish(self) -> None:
@@ -134,7 +139,9 @@ class StatusPublisher:
             wanted = self._wanted()
             self.status = BalancerStatus(
                 state=self.current.state, reason=self.current.reason,
-                reason_code=self.current.code, since_at=self._since_at, wanted=wanted,
+                reason_code=self.current.code, since_at=self._since_at,
+                until_at=self._until_at, wanted=wanted,
+                deferred=self.current.waiting,
                 waiting=self._groups.of(wanted, self.current),
                 sent=dict(self._dispatcher.pending.entries), view=self._observer.view,
                 builtin_active=self._observer.builtin_active, progress=self._progress(),

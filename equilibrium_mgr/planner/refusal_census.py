@@ -108,7 +108,7 @@ class RefusalCensus:
                 self._checkpoint()
                 pairs += 1
                 gain = given_up - self._rise(target, pg.shard_bytes)
-                code = ask(target) or self._code_of_gain(gain, pg, source, target)
+                code = ask(target) or self._code_of_allowed(gain, pg, source, target)
                 tally = tallies.get(code)
                 if tally is None:
                     tally = tallies[code] = _Tally((pg.pgid, source, target))
@@ -184,11 +184,11 @@ class RefusalCensus:
                              self._bound.get(placement.osd_ids[index], 0.0),
                              self._underfull_weight)
 
-    def _code_of_gain(self, gain: float, pg: Pg, source: int, target: int) -> str:
-        """The code of a move that is allowed."""
-        if gain > NOISE:
-            return codes.MIN_GAIN
+    def _code_of_allowed(self, gain: float, pg: Pg, source: int, target: int) -> str:
+        """The code of a move that a plan may make."""
         a, b = (self._snapshot.osds[osd] for osd in (source, target))
+        if gain > NOISE:   # the throttle sends nothing to a target that is nearfull
+            return codes.NEARFULL if b.reaches(self._snapshot.nearfull_ratio) else codes.MIN_GAIN
         is_fuller = (a.target_utilization or 0.0) > (b.target_utilization or 0.0)
         return codes.GRANULARITY if is_fuller and pg.shard_bytes else codes.BALANCED
 

@@ -10,6 +10,8 @@ import pytest
 
 from mgr_stub.console.session import Session
 
+from tests.report.explanations import says
+
 from .asking import ask, mark_out, optimize, refused, run
 
 
@@ -66,7 +68,7 @@ def test_cluster(any_session: Session) -> None:
         assert (found["fullest_osd"], found["max"]) == (figures["fullest_osd"], figures["max"])
         assert found["above_bound"] == pytest.approx(figures["max"] - figures["bound"])
     assert data["state"] == "off" and data["skipped_pgs"] == {} == data["unusable_osds"]
-    assert run(session, "equilibrium explain").splitlines() == data["sentences"]
+    assert says(run(session, "equilibrium explain"), data["what"], *data["sentences"])
     assert sum("cannot be below" in s for s in data["sentences"]) == 2
 
 
@@ -74,7 +76,7 @@ def test_what_blocks(session: Session) -> None:
     run(session, "osd set norebalance", "equilibrium on", "sim run 2m")
     data = ask(session, "explain")
     assert data["state"] == "blocked"
-    assert "equilibrium is blocked: the osdmap has the flag norebalance" in data["sentences"]
+    assert (data["reason_code"], data["action"]) == ("flag", "'ceph osd unset norebalance'")
 
 
 def test_after_balancing(session: Session) -> None:
@@ -110,7 +112,7 @@ def test_stuck(open_session: Callable[..., Session], demo_state: Dict[str, Any])
     data = ask(session, "explain")
     (reason, count), = data["skipped_pgs"].items()
     assert f"{count} PGs cannot be moved: {reason}" in data["sentences"]
-    assert any(status["reason"] in sentence for sentence in data["sentences"])
+    assert data["reason_code"] == "immovable" and "rm-pg-upmap" in data["action"]
     pool = ask(session, "explain vms")
     assert pool["immovable_pgs"] == {reason: pool["pgs"]}
     assert ask(session, "explain 2.1f")["immovable"] == reason
@@ -126,7 +128,7 @@ def test_osd(any_session: Session, what: str) -> None:
     assert set(data["limited_pools"]) == {name for name, pool in now["pools"].items()
                                           if pool["limiting_osd"] == 6 and pool["stored_bytes"]}
     assert data["limited_pools"] and data["cannot_take"] is None
-    assert run(any_session, "equilibrium explain " + what).splitlines() == data["sentences"]
+    assert says(run(any_session, "equilibrium explain " + what), data["what"], *data["sentences"])
 
 
 def test_osd_while_moves_are_under_way_and_when_it_is_out(session: Session) -> None:
@@ -152,7 +154,7 @@ def test_pool(any_session: Session) -> None:
         assert data["pool"] == name and data["pgs"] > 0 and data["immovable"] is None
         assert {key: data[key] for key in figures} == figures
         assert data["failure_domains"]
-        assert run(any_session, "equilibrium explain " + name).splitlines() == data["sentences"]
+        assert says(run(any_session, "equilibrium explain " + name), *data["sentences"])
 
 
 def test_pool_that_balancing_is_not_limited_to(session: Session) -> None:
@@ -189,23 +191,24 @@ def test_stuck_tells_what_refuses_the_shards_of_the_fullest_osd(
     run(session, "config set mgr mgr/equilibrium/fill_limit 0.3", "equilibrium on", "sim run 20m")
     assert ask(session, "status")["state"] == "stuck"
     data = ask(session, "explain")
-    refused = data["refusals"]
     fullest = max(data["sets"], key=lambda found: found["above_bound"])["fullest_osd"]
-    assert refused["osd"] == fullest and refused["kept"] == {}
     held = sum(pg["up"].count(fullest) for pg in ask(session, "dump-state")["pg_dump"]["pg_map"][
         "pg_stats"])
-    assert refused["shards"] == held > 0
-    assert max(refused["ways"], key=refused["ways"].__getitem__) == "fill_limit"
-    tried = sum(refused["ways"].values())
-    by_limit = refused["ways"]["fill_limit"]
-    assert (f"{by_limit} of {tried} ways for a shard of osd.{fullest} to another OSD would"
-            " fill an OSD beyond 0.3000 (fill_limit)") in data["sentences"]
+    census = data["census"]
+    assert census["shards"] == held == census["counted_shards"]
+    assert data["reason_code"] == "fill_limit" == data["counts"][0]["code"]
+    assert sum(row["count"] for row in data["counts"]) == census["pairs"]
+    assert f"{held} shards on osd.{fullest} x " in data["reason_text"]
+    by_limit = data["counts"][0]["count"]
+    assert f"{by_limit:>5}  target would pass fill_limit (30.00%)" in run(
+        session, "equilibrium explain")
 
 
 def test_stuck_tells_which_shards_stay(open_session: Callable[..., Session],
                                        demo_state: Dict[str, Any]) -> None:
     session = open_session(18, pinned_cluster(demo_state))
     run(session, "equilibrium on", "sim run 10m")
-    refused = ask(session, "explain")["refusals"]
-    assert refused["kept"] == {"placed by a full pg-upmap": refused["shards"]}
-    assert refused["ways"] == {}
+    data = ask(session, "explain")
+    (row,) = data["counts"]
+    assert row["code"] == "immovable" and row["text"].endswith("placed by a full pg-upmap")
+    assert row["count"] == data["census"]["pairs"] > 0

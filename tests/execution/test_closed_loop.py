@@ -9,7 +9,7 @@ from tests.support.fakes import Harness
 from tests.support.rounds import kept, small_plan, successor, uneven
 from tests.support.units import GIB
 
-from equilibrium_mgr.report.explain.explain import explain
+from tests.report.explanations import explained, says
 from equilibrium_mgr.report.health import health_checks
 from equilibrium_mgr.report.status.status import report_status
 
@@ -87,9 +87,9 @@ def test_explain_tells_it_too(what: Optional[str]) -> None:
     harness = stopped()
     status = harness.balancer.status
     assert status.view is not None
-    answer = explain(what, status.view, status, harness.settings(), 0.0)
+    answer = explained(harness, what)
     assert answer is not None
-    assert "pool 'pool1' took 10 GiB" in answer.plain and "ceph equilibrium on" in answer.plain
+    assert says(answer.plain, "pool 'pool1' took 10 GiB", "ceph equilibrium on")
 
 
 def test_planning_uses_what_was_measured() -> None:

@@ -10,7 +10,7 @@ from tests.support.rounds import kept, small_plan, uneven
 from tests.support.units import GIB
 
 from equilibrium_mgr.observation.too_full import find_too_full, sentences
-from equilibrium_mgr.report.explain.explain import explain
+from tests.report.explanations import explained, says
 from equilibrium_mgr.report.health import health_checks
 from equilibrium_mgr.report.status.status import report_status
 
@@ -80,8 +80,8 @@ def test_screens_and_health_name_it() -> None:
     view = harness.balancer.status.view
     assert view is not None
     for what in (None, "osd.0", "1.0"):
-        found = explain(what, view, harness.balancer.status, harness.settings(), 0.0)
-        assert found is not None and command in found.plain
+        found = explained(harness, what)
+        assert found is not None and says(found.plain, command)
         assert found.data["too_full"][0]["osd"] == 0
     checks = health_checks(harness.balancer.status, False, "", harness.now)
     check = checks["MGR_EQUILIBRIUM_TOOFULL"]

@@ -8,9 +8,11 @@ from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.fakes import Harness
 from tests.support.units import GIB
 
+from equilibrium_mgr.control.status import BalancerStatus
 from equilibrium_mgr.execution.rejections import Items
 from equilibrium_mgr.report.command_answer import CommandAnswer
 from equilibrium_mgr.report.explain.explain import explain
+from equilibrium_mgr.report.explain.reason import ExplainContext
 
 
 RACK_RULE = "take default; choose firstn 2 rack; chooseleaf firstn 2 host; emit"
@@ -24,6 +26,21 @@ def giant() -> Cluster:
     return cluster
 
 
+def says(plain: str, *sentences: str) -> bool:
+    """Whether a text that is wrapped has all of the sentences."""
+    words = " ".join(plain.split())
+    return all(" ".join(sentence.split()) in words for sentence in sentences)
+
+
+def explained(harness: Harness, what: Optional[str] = "",
+              status: Optional[BalancerStatus] = None) -> Optional[CommandAnswer]:
+    """The answer of the command; None where nothing has that name."""
+    status = status or harness.balancer.status
+    assert status.view is not None
+    context = ExplainContext(status.view, status, harness.settings(), now=harness.now)
+    return explain(what or None, context, 3.0)
+
+
 def looked_at(cluster: Cluster, **options: Any) -> Harness:
     harness = Harness(cluster, **options)
     harness.look()
@@ -33,11 +50,11 @@ def looked_at(cluster: Cluster, **options: Any) -> Harness:
 def answer_of(harness: Harness, what: str = "",
               rejected: Optional[Items] = None) -> CommandAnswer:
     status = harness.balancer.status._replace(rejected=rejected or {})
-    assert status.view is not None
-    answer = explain(what or None, status.view, status, harness.settings(), 3.0)
+    answer = explained(harness, what, status)
     assert answer is not None
     data = json.loads(json.dumps(answer.data))
-    assert data["sentences"] == answer.plain.split("\n") and data["osdmap_epoch"] == 100
+    assert says(answer.plain, *data["sentences"], data["what"], data["action"])
+    assert max(map(len, answer.plain.split("\n"))) <= 80 and data["osdmap_epoch"] == 100
     assert data["snapshot_age_seconds"] == 3.0
     return answer
 

@@ -14,19 +14,19 @@ def described(cluster: Cluster) -> str:
 
 def test_a_pool_that_may_use_a_part_of_the_set_only() -> None:
     assert described(confined()) == (
-        "class hdd under default, r0 cannot be below 0.4000: "
+        "class hdd under default, r0 cannot be below 40.00%: "
         "pool near may use only hosts h0, h1, equally full then")
 
 
 def test_a_failure_domain() -> None:
     assert described(giant()) == (
-        "class hdd under default cannot be below 0.2000: pool rbd may have at most 1 shard of a "
+        "class hdd under default cannot be below 20.00%: pool rbd may have at most 1 shard of a "
         "PG per host, so hosts h0, h1, h2 must hold what host h3 cannot take")
 
 
 def test_osds_that_are_all_equally_full() -> None:
     assert described(fill(Cluster(hosts(4)).pool(1, size=2), 1, [[0, 1]] * 20)) == (
-        "class hdd under default cannot be below 0.1000: every OSD would be equally full")
+        "class hdd under default cannot be below 10.00%: every OSD would be equally full")
 
 
 def test_long_lists_are_cut_short() -> None:

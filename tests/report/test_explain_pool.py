@@ -20,9 +20,8 @@ def test_pool() -> None:
     assert (data["immovable"], data["immovable_pgs"], data["waits_for"], data["excluded"]) == (
         None, {}, None, False)
     assert data["sentences"] == [
-        "pool rbd can take 54 GiB more",
-        "osd.0 (class hdd) is the OSD that is full first; it will be at 0.5000",
-        "class hdd under default cannot be below 0.2000: pool rbd may have at most 1 shard of a PG"
+        "osd.0 (class hdd) is the OSD that is full first; it will be at 50.00%",
+        "class hdd under default cannot be below 20.00%: pool rbd may have at most 1 shard of a PG"
         " per host, so hosts h0, h1, h2 must hold what host h3 cannot take",
         "2 shards of each PG under default, at most 1 per host", "all of its 60 PGs can be moved"]
 
@@ -110,9 +109,9 @@ def test_pg() -> None:
         {"osd": 0, "utilization": 0.5, "target_utilization": 0.5},
         {"osd": 3, "utilization": 60 / 900, "target_utilization": 60 / 900}]
     assert data["sentences"] == [
-        "pg 1.a of pool rbd, 1 GiB a shard, belongs on osd.0, osd.3", "its data is there",
+        "it belongs on osd.0, osd.3", "its data is there",
         "CRUSH itself places it so; it has no upmap items", "nothing about it forbids moving it",
-        "osd.0: 0.5000", "osd.3: 0.0667"]
+        "osd.0: 50.00%", "osd.3: 6.67%"]
     assert facts(giant(), "1.A") == data
 
 
@@ -125,7 +124,7 @@ def test_pg_with_upmap_items_on_its_way() -> None:
     assert data["sentences"][1:3] == [
         "its data is on osd.0, osd.3 and on its way",
         "upmap items place it so: osd.0 to osd.2; CRUSH alone would have it on osd.0, osd.3"]
-    assert "osd.2: 0.0100" in data["sentences"]
+    assert "osd.2: 1.00%" in data["sentences"]
 
 
 def test_pg_with_upmap_items_that_have_no_effect() -> None:

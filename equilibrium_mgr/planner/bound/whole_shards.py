@@ -69,7 +69,7 @@ def pg_num_advice(snapshot: Snapshot, osd_set: OsdSet, pool: int, max_shards: in
 
 def highest_with_whole_shards(snapshot: Snapshot, osd_set: OsdSet, parts: Sequence[_PoolShards],
                               times: Mapping[int, int], checkpoint: Checkpoint) -> float:
-    """The highest utilization by the model. `times`: pool → by how much its pg_num is multiplied."""
+    """The highest utilization by the model. `times`: pool → factor of its pg_num."""
     used = _fixed_bytes(snapshot, osd_set)
     size = {osd: snapshot.osds[osd].size_bytes for osd in osd_set.osds}
     fine = _FINE * min(size.values())

@@ -138,6 +138,7 @@ ACTIONS: Mapping[str, Tuple[str, ...]] = {
     codes.MISPLACED_ONE_PG: (
         "nothing; raise max_misplaced_ratio ({limit}, less than one PG) to go faster",
         "nothing; raise max_misplaced_ratio to more than one PG to go faster"),
+    codes.NEXT_BATCH: ("nothing; it ends by itself with the next batch (sleep_interval)",),
     codes.MONITOR_BACKOFF: (
         "nothing; it is tried again at {until}",
         "nothing; it is tried again within an hour; the mgr log has the monitor's answer"),

@@ -6,6 +6,7 @@ from typing import Dict, List, Sequence, Set
 from ...crush.hierarchy import OSD_TYPE
 from ...planner.bound.demand import binding_domains
 from ...planner.bound.lower_bound import CAPACITY, FIXED, BindingConstraint, OsdSet
+from ...runtime.formatting import format_percent
 from ...snapshot.model import Snapshot
 
 _NAMES_SHOWN = 5
@@ -15,7 +16,7 @@ def describe_bound(osd_set: OsdSet, snapshot: Snapshot) -> str:
     """The sentence: the set's lowest possible highest utilization, and the cause."""
     classes = _listed("class", osd_set.device_class.split(","), "classes")
     return (f"{classes} under {_enumerated(osd_set.takes)} cannot be below"
-            f" {osd_set.bound:.4f}: {_cause(osd_set, snapshot)}")
+            f" {format_percent(osd_set.bound)}%: {_cause(osd_set, snapshot)}")
 
 
 def _cause(osd_set: OsdSet, snapshot: Snapshot) -> str:

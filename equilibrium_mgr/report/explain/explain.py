@@ -2,48 +2,59 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterable, List, Optional, Tuple
 
-from ...control.status import BalancerStatus
 from ...execution.guards import blocked_pool_reasons
 from ...execution.size_check.size_corrections import sentence
 from ...observation.cluster_view import ClusterView
-from ...observation.states import STUCK
 from ...observation.too_full import sentences as too_full_sentences
-from ...runtime.formatting import format_ratio
-from ...settings import Settings
-from .bound_text import describe_bound
-from ..command_answer import CommandAnswer
-from .explain_osd import SAME, Facts, explain_osd, set_json
-from .explain_pool import explain_pg, explain_pool
+from ...runtime.formatting import format_duration, format_percent, plural, wrap
+from ...snapshot.model import Pool
 from ..cluster.held_osds import held_json, held_sentences
-from .target_refusals import refusal_sentences, refusals
+from ..command_answer import CommandAnswer
+from .advice import Advice, advice_for
+from .bound_text import describe_bound
+from .explain_osd import SAME, Facts, explain_osd, set_json, set_of
+from .explain_pool import explain_pg, explain_pool
+from .reason import ExplainContext, Reason
+from .reasons import cluster_reason, fullest_osds, osd_reason, pg_reason, pool_reason
 
 #: Device classes and pools that a sentence names; it counts the rest.
 _NAMES_SHOWN = 10
 
 
-class ExplainContext(NamedTuple):
-    """The sources of an explanation; nothing is read from the cluster for it."""
-
-    view: ClusterView
-    status: BalancerStatus
-    settings: Settings
-
-
-def explain(what: Optional[str], view: ClusterView, status: BalancerStatus, settings: Settings,
+def explain(what: Optional[str], context: ExplainContext,
             age_seconds: float) -> Optional[CommandAnswer]:
-    """Explains the cluster, or the OSD, pool or PG named `what`; None where there is none."""
-    facts = _explain(what, ExplainContext(view, status, settings))
-    if facts is None:
+    """Explains the cluster, or the OSD, pool or PG named `what`; None where there is none.
+    `age_seconds`: of the view."""
+    found = _explain(what, context)
+    if found is None:
         return None
-    data, sentences = facts
-    data.update({"osdmap_epoch": view.snapshot.epoch, "snapshot_age_seconds": age_seconds,
-                 "sentences": sentences})
-    return CommandAnswer(data, "\n".join(sentences))
+    reason, advice, (data, sentences) = found
+    snapshot = context.snapshot
+    data.update({"osdmap_epoch": snapshot.epoch, "snapshot_age_seconds": age_seconds,
+                 "stale_osds": sorted(snapshot.stale_osds), **reason.to_json(),
+                 "advice": [one.to_json() for one in advice], "sentences": sentences})
+    lines = reason.lines()
+    for one in advice:
+        lines += wrap("advice: ", one.sentence, 8)
+    lines.append(_age(context, age_seconds))
+    for said in sentences:
+        lines += wrap("- ", said, 2)
+    return CommandAnswer(data, "\n".join(lines))
 
 
-def _explain(what: Optional[str], context: ExplainContext) -> Optional[Facts]:
+def _age(context: ExplainContext, age_seconds: float) -> str:
+    silent = len(context.snapshot.stale_osds)
+    said = f"observed {format_duration(age_seconds)} ago, osdmap e{context.snapshot.epoch}"
+    return said + (f"; {plural(silent, 'OSD')} with older statistics" if silent else "")
+
+
+#: The reason, what else would help, and the rest: JSON-ready facts with sentences.
+_Found = Tuple[Reason, List[Advice], Facts]
+
+
+def _explain(what: Optional[str], context: ExplainContext) -> Optional[_Found]:
     """A pool may have a number as its name; `osd.` in front names the OSD."""
     view, snapshot = context.view, context.view.snapshot
     if not what:
@@ -51,16 +62,34 @@ def _explain(what: Optional[str], context: ExplainContext) -> Optional[Facts]:
     if what.startswith("osd."):
         osd = _osd_number(what[len("osd."):], view)
         if osd is not None:
-            return explain_osd(osd, view)
+            return _osd(osd, context)
     for pool in snapshot.pools.values():
         if pool.name == what:
-            return explain_pool(pool, view, context.settings.pool_ids,
-                                _stopped(context).get(pool.id))
+            return _pool(pool, context)
     osd = _osd_number(what, view)
     if osd is not None:
-        return explain_osd(osd, view)
+        return _osd(osd, context)
     pg = snapshot.pgs.get(what.lower())
-    return explain_pg(pg, view, context.status.rejected) if pg is not None else None
+    if pg is None:
+        return None
+    return pg_reason(pg, context), [], explain_pg(pg, view, context.status.rejected)
+
+
+def _osd(number: int, context: ExplainContext) -> _Found:
+    osd_set = set_of(number, context.view)
+    reason = osd_reason(context.snapshot.osds[number], osd_set, context)
+    advice = advice_for(osd_set, reason.census, context) if osd_set is not None else []
+    return reason, advice, explain_osd(number, context.view)
+
+
+def _pool(pool: Pool, context: ExplainContext) -> _Found:
+    space = context.view.usage.pools[pool.name]
+    limiting = space.limiting_osd
+    osd_set = None if limiting is None else set_of(limiting, context.view)
+    reason = pool_reason(pool, limiting, osd_set, space.free_bytes, context)
+    advice = advice_for(osd_set, reason.census, context) if osd_set is not None else []
+    return reason, advice, explain_pool(pool, context.view, context.settings.pool_ids,
+                                        _stopped(context).get(pool.id))
 
 
 def _osd_number(text: str, view: ClusterView) -> Optional[int]:
@@ -69,38 +98,36 @@ def _osd_number(text: str, view: ClusterView) -> Optional[int]:
     return number if number in view.snapshot.osds else None
 
 
-def _explain_cluster(context: ExplainContext) -> Facts:
+def _explain_cluster(context: ExplainContext) -> _Found:
+    reason, fullest = cluster_reason(context), fullest_osds(context)
+    advice = [] if not fullest else advice_for(fullest[0].osd_set, reason.census, context)
+    return reason, advice, _cluster_facts(context)
+
+
+def _cluster_facts(context: ExplainContext) -> Facts:
     view, snapshot = context.view, context.view.snapshot
     sets, sentences = _sets(view)
     unusable = Counter(reason for reason in (
         osd.unusable_reason() for osd in snapshot.osds.values()) if reason)
     troubled = sorted(set(blocked_pool_reasons(snapshot).values()))
-    sentences.append(f"equilibrium is {context.status.state}: {context.status.reason}")
     sentences += too_full_sentences(snapshot, view.too_full)
-    refused = None
-    if context.status.state == STUCK and sets:
-        worst = max(sets, key=lambda found: float(found["above_bound"]))
-        refused = refusals(worst["fullest_osd"], snapshot, context.settings,
-                           context.status.rejected)
-        sentences += refusal_sentences(refused)
     sentences += _limited(context)
     stopped = _stopped(context)
     sentences += [reason for _, reason in sorted(stopped.items())]
     sentences += [f"pools wait: {reason}" for reason in troubled]
-    sentences += [f"{count} PGs cannot be moved: {reason}"
+    sentences += [f"{plural(count, 'PG')} cannot be moved: {reason}"
                   for reason, count in sorted(snapshot.skipped.items())]
     sentences += held_sentences(snapshot)
-    sentences += [f"{count} OSDs can take no shards: {reason}"
+    sentences += [f"{plural(count, 'OSD')} can take no shards: {reason}"
                   for reason, count in sorted(unusable.items())]
     if context.status.rejected:
-        sentences.append(f"{len(context.status.rejected)} PGs stay where they are because the"
-                         " monitor did not keep their upmaps")
+        sentences.append(f"{plural(len(context.status.rejected), 'PG')} not moved because the"
+                         " monitor did not keep the upmap items")
     if view.in_flight_moves:
-        sentences.append(f"{view.in_flight_moves} moves are under way; all figures take them as"
-                         " arrived")
+        sentences.append(f"{plural(view.in_flight_moves, 'shard')} in flight")
     return {"state": context.status.state, "reason": context.status.reason, "sets": sets,
             "skipped_pgs": dict(snapshot.skipped), "unusable_osds": dict(unusable),
-            "held_osds": held_json(snapshot), "refusals": refused,
+            "held_osds": held_json(snapshot),
             "mispredicted": [stopped[pool] for pool in sorted(stopped)],
             "troubled": troubled, "rejected_upmaps": len(context.status.rejected),
             "in_flight_moves": view.in_flight_moves,
@@ -133,7 +160,7 @@ def _sets(view: ClusterView) -> Tuple[List[Dict[str, Any]], List[str]]:
                     else "as low as can be")
         sentences += [describe_bound(osd_set, snapshot),
                       f"osd.{fullest}, the fullest there, is at"
-                      f" {format_ratio(utilizations[fullest])}, {distance}"]
+                      f" {format_percent(utilizations[fullest])}%, {distance}"]
     return found, sentences
 
 

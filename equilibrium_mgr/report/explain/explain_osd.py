@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Optional, Tuple
 from ...observation.cluster_view import ClusterView
 from ...observation.too_full import sentences as too_full_sentences
 from ...planner.bound.lower_bound import OsdSet
-from ...runtime.formatting import format_bytes, format_ratio
+from ...runtime.formatting import format_bytes, format_percent
 from ...snapshot.model import Osd, Snapshot
 from ...snapshot.operator_weights import held_sentence
 from .bound_text import describe_bound
@@ -81,10 +81,10 @@ def _fill(osd: Osd) -> str:
     if now is None or then is None:
         return f"{named} has no statistics"
     sentence = (f"{named} has {format_bytes(osd.used_bytes)} of {format_bytes(osd.size_bytes)}"
-                f" in use: {format_ratio(now)}")
+                f" in use: {format_percent(now)}%")
     if not osd.inbound_bytes and not osd.outbound_bytes:
         return sentence
-    return (f"{sentence}; {format_ratio(then)} when {format_bytes(osd.inbound_bytes)} in and"
+    return (f"{sentence}; {format_percent(then)}% when {format_bytes(osd.inbound_bytes)} in and"
             f" {format_bytes(osd.outbound_bytes)} out have moved")
 
 
@@ -96,7 +96,7 @@ def _reach(osd: Osd, bound_utilization: Optional[float], osd_set: Optional[OsdSe
     if osd_set is None or bound_utilization is None:
         return ["no pool that holds data may use it"]
     said = ("in the most even placement that the rules allow it would be at"
-            f" {format_ratio(bound_utilization)}")
+            f" {format_percent(bound_utilization)}%")
     difference = bound_utilization - then
     if abs(difference) >= SAME:
         said += (f", {100.0 * abs(difference):.1f} points"

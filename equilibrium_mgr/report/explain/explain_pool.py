@@ -9,7 +9,8 @@ from ...execution.guards import blocked_pool_reasons
 from ...execution.rejections import Items
 from ...observation.cluster_view import ClusterView
 from ...observation.too_full import sentences as too_full_sentences
-from ...runtime.formatting import format_bytes, format_ratio
+from ...runtime.formatting import format_percent
+from ...snapshot.immovable_reasons import UPMAP_PRIMARY
 from ...snapshot.model import Pg, Pool, Snapshot
 from .bound_text import describe_bound
 from .explain_osd import Facts, set_of
@@ -35,8 +36,7 @@ def explain_pool(pool: Pool, view: ClusterView, pool_ids: Optional[FrozenSet[int
         "limiting_osd": space.limiting_osd, "rule_id": pool.rule_id, "failure_domains": domains,
         "immovable": pool.immovable, "immovable_pgs": immovable, "waits_for": waits_for,
         "excluded": excluded, "stopped": stopped}
-    sentences = [f"pool {pool.name} can take {format_bytes(space.free_bytes)} more"]
-    sentences += _limiting(space.limiting_osd, view)
+    sentences = _limiting(space.limiting_osd, view)
     sentences += [_domain_sentence(block) for block in domains]
     if pool.is_optimized:
         sentences.append("with allow_ec_optimizations its shards differ in size by their position;"
@@ -61,7 +61,8 @@ def explain_pg(pg: Pg, view: ClusterView, rejected: Items) -> Facts:
     pool = snapshot.pools[pg.pool]
     items = snapshot.upmap_items.get(pg.pgid, ())
     # a snapshot has `up` where the raw mapping is not known, and such a PG is immovable
-    raw_known = not (items and pg.immovable and pg.raw == pg.up)
+    raw_known = pg.immovable != UPMAP_PRIMARY and not (
+        items and pg.immovable and pg.raw == pg.up)
     raw = [_number(osd) for osd in pg.raw] if raw_known else None
     waits_for = blocked_pool_reasons(snapshot).get(pool.id)
     too_full = [entry for entry in view.too_full if pg.pgid in entry.pgids]
@@ -73,8 +74,7 @@ def explain_pg(pg: Pg, view: ClusterView, rejected: Items) -> Facts:
         "rejected": refused, "waits_for": waits_for,
         "too_full": [entry.to_json(snapshot.full_ratio) for entry in too_full],
         "shards": [_shard(osd, snapshot) for osd in pg.up]}
-    sentences = [f"pg {pg.pgid} of pool {pool.name}, {format_bytes(pg.shard_bytes)} a shard,"
-                 f" belongs on {_osds(pg.up)}"]
+    sentences = [f"it belongs on {_osds(pg.up)}"]
     sentences.append(f"its data is on {_osds(pg.holders)} and on its way"
                      if pg.is_moving else "its data is there")
     sentences += _origin(items, raw, pg.up)
@@ -94,7 +94,7 @@ def _limiting(number: Optional[int], view: ClusterView) -> List[str]:
         return ["no OSD with statistics holds any of it"]
     osd = view.snapshot.osds[number]
     sentences = [f"osd.{number} (class {osd.device_class}) is the OSD that is full first; it will"
-                 f" be at {format_ratio(osd.target_utilization or 0.0)}"]
+                 f" be at {format_percent(osd.target_utilization or 0.0)}%"]
     osd_set = set_of(number, view)
     return sentences + ([describe_bound(osd_set, view.snapshot)] if osd_set is not None else [])
 
@@ -126,7 +126,8 @@ def _immovable_sentences(immovable: Mapping[str, int], pgs: int) -> List[str]:
 def _origin(items: Sequence[Tuple[int, int]], raw: Optional[Sequence[Optional[int]]],
             up: Sequence[int]) -> List[str]:
     if not items:
-        return ["CRUSH itself places it so; it has no upmap items"]
+        return ["it has no upmap items; the order that CRUSH gives is not known" if raw is None
+                else "CRUSH itself places it so; it has no upmap items"]
     shown = ", ".join(f"osd.{source} to osd.{target}" for source, target in items)
     if raw is None:
         return [f"it has upmap items: {shown}; what CRUSH alone would give is not known"]
@@ -156,4 +157,4 @@ def _shard_sentence(number: int, snapshot: Snapshot) -> str:
     then = osd.target_utilization if osd else None
     if then is None:
         return f"{_osds([number])}: utilization not known"
-    return f"osd.{number}: {format_ratio(then)}"
+    return f"osd.{number}: {format_percent(then)}%"

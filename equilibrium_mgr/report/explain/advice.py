@@ -1,0 +1,134 @@
+"""What would lower a bound that no move can lower: smaller shards, capacity, weights, limits."""
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+
+from ...plan.options import effective_fill_limit
+from ...planner.bound.lower_bound import FAILURE_DOMAIN, OsdSet
+from ...planner.bound.whole_shards import pg_num_advice
+from ...planner.refusal_census import Census
+from ...runtime.formatting import format_bytes, format_percent
+from ...runtime.time_slice import TimeSlice
+from ...snapshot import reason_codes as codes
+from ...snapshot.model import Osd
+from .reason import ExplainContext
+
+#: Less capacity than this ratio of a set is not worth a sentence.
+_WORTH = 0.001
+_NAMES_SHOWN = 5
+
+
+class Advice(NamedTuple):
+    """One thing that an operator could change, with its figures; bytes and ratios."""
+
+    code: str
+    sentence: str
+    figures: Mapping[str, Any]
+
+    def to_json(self) -> Dict[str, Any]:
+        """All keys always; those of `figures` by code."""
+        return {"code": self.code, "sentence": self.sentence, "figures": dict(self.figures)}
+
+
+def pg_num_advice_of(census: Census, osd_set: OsdSet,
+                     context: ExplainContext) -> Tuple[Advice, ...]:
+    """More PGs for the pool whose shards are most often larger than the difference."""
+    found = census.of(codes.GRANULARITY)
+    if found is None:
+        return ()
+    snapshot = context.snapshot
+    for pool in sorted(found.pools, key=lambda number: (-found.pools[number], number))[:2]:
+        for better in pg_num_advice(snapshot, osd_set, pool, context.max_pg_shards[0],
+                                    TimeSlice()):
+            now = max(snapshot.osds[osd].target_utilization or 0.0 for osd in osd_set.osds)
+            then = max(osd_set.bound, min(better.then, now))
+            if now - then < _WORTH:
+                continue
+            name = snapshot.pools[pool].name
+            return (Advice(
+                codes.GRANULARITY, f"pg_num {better.pg_num} of pool {name} would lower the fullest"
+                f" OSD of class {osd_set.device_class} from {format_percent(now)}% to about"
+                f" {format_percent(then)}%",
+                {"pool": name, "pg_num": better.pg_num, "now_ratio": now, "then_ratio": then}),)
+    return ()
+
+
+def domain_advice(osd_set: OsdSet, context: ExplainContext) -> Optional[Advice]:
+    """The capacity that brings the bound of a set down to the mean utilization of the set, where a
+    failure domain that is too small sets the bound; None elsewhere."""
+    binding, osds = osd_set.binding, context.snapshot.osds
+    if binding.kind != FAILURE_DOMAIN:
+        return None
+    at_bound = [osds[osd] for osd in binding.osds]
+    members = [osds[osd] for osd in osd_set.osds]
+    size, used = _sums(at_bound)
+    all_size, all_used = _sums(members)
+    # (used of those at the bound) ÷ (their size + more) = (all that is used) ÷ (all sizes + more)
+    if all_used <= used or size <= 0:
+        return None
+    held = osd_set.bound * size
+    more = (held * all_size - all_used * size) / (all_used - held)
+    if more < _WORTH * all_size:
+        return None
+    then = all_used / (all_size + more)
+    where = _named(sorted({osd.host or f"osd.{osd.id}" for osd in at_bound}))
+    return Advice(
+        codes.BOUND_DOMAIN, f"{format_bytes(more)} more on {where}, or on new hosts, would lower"
+        f" the bound from {format_percent(osd_set.bound)}% to {format_percent(then)}%",
+        {"bytes": format_bytes(more), "capacity_bytes": int(more), "buckets": where,
+         "now_ratio": osd_set.bound, "then_ratio": then, "bound": f"{format_percent(then)}%"})
+
+
+def held_advice(osd_set: OsdSet, context: ExplainContext) -> Optional[Advice]:
+    """The room that lowered weights cost a set; None where none does."""
+    members = [context.snapshot.osds[osd] for osd in osd_set.osds]
+    held = [osd for osd in members if osd.share < 1.0]
+    unused = sum(osd.size_bytes - osd.capacity_bytes for osd in held)
+    size, used = _sums(members)
+    if not held or unused < _WORTH * size:
+        return None
+    return Advice(
+        codes.REWEIGHT, f"weights of {_named([f'osd.{osd.id}' for osd in held])} keep"
+        f" {format_bytes(unused)} of class {osd_set.device_class} unused:"
+        f" {format_percent(used / size)}% if all were filled by size,"
+        f" {format_percent(used / (size - unused))}% now",
+        {"unused_bytes": unused, "osds": [osd.id for osd in held], "then_ratio": used / size,
+         "now_ratio": used / (size - unused)})
+
+
+def fill_limit_advice(osd_set: OsdSet, context: ExplainContext) -> Optional[Advice]:
+    """The room that the option fill_limit keeps from moves; None where it is not set lower."""
+    ratio = context.snapshot.backfillfull_ratio
+    limit, most = effective_fill_limit(context.settings.fill_limit, ratio), effective_fill_limit(
+        0.0, ratio)
+    size, _ = _sums([context.snapshot.osds[osd] for osd in osd_set.osds])
+    if most - limit < _WORTH:
+        return None
+    kept = int((most - limit) * size)
+    return Advice(
+        codes.FILL_LIMIT, f"fill_limit {format_percent(limit)}% keeps moves from"
+        f" {format_bytes(kept)} of class {osd_set.device_class} that they could use up to"
+        f" {format_percent(most)}%",
+        {"unused_bytes": kept, "limit_ratio": limit, "most_ratio": most})
+
+
+def advice_for(osd_set: OsdSet, census: Optional[Census],
+               context: ExplainContext) -> List[Advice]:
+    """All that applies to a set."""
+    found: List[Optional[Advice]] = [domain_advice(osd_set, context),
+                                     held_advice(osd_set, context),
+                                     fill_limit_advice(osd_set, context)]
+    if census is not None:
+        found += pg_num_advice_of(census, osd_set, context)
+    return [one for one in found if one is not None]
+
+
+def _sums(osds: List[Osd]) -> Tuple[int, int]:
+    """(bytes of all sizes, bytes used once all has arrived)."""
+    return sum(osd.size_bytes for osd in osds), sum(osd.target_bytes for osd in osds)
+
+
+def _named(names: List[str]) -> str:
+    more = len(names) - _NAMES_SHOWN
+    shown = ", ".join(names[:_NAMES_SHOWN])
+    return f"{shown} and {more} more" if more > 0 else shown

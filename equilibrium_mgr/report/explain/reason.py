@@ -1,0 +1,121 @@
+"""What `explain` says first, of the cluster, an OSD, a pool and a PG alike: what is so, the reason
+with its counts, and what to do."""
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from ...execution.cooldown import ExcludedPgs
+from ...control.auto_planner import automatic_options
+from ...control.status import BalancerStatus
+from ...execution.change_outcomes import WaitingGroup
+from ...observation.cluster_view import ClusterView
+from ...plan.options import PlanOptions
+from ...planner.refusal_census import Census, RefusalCensus
+from ...runtime.formatting import plural, wrap
+from ...runtime.time_slice import TimeSlice
+from ...settings import Settings
+from ...snapshot.model import Snapshot
+
+#: Pairs of a shard and a target that are counted at most: about half a second.
+MOST_PAIRS = 40_000
+
+
+class ExplainContext(NamedTuple):
+    """The sources of an explanation; nothing is read from the cluster for it."""
+
+    view: ClusterView
+    status: BalancerStatus
+    settings: Settings
+    excluded: ExcludedPgs = ExcludedPgs(frozenset(), frozenset(), 0.0)
+    #: PG shards per OSD that plans keep to, and at which OSDs refuse more; 0: no limit
+    max_pg_shards: Tuple[int, int] = (0, 0)
+    now: float = 0.0   # seconds since the epoch
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The cluster as it was last observed."""
+        return self.view.snapshot
+
+    def plan_options(self) -> PlanOptions:
+        """The options with which automatic balancing would plan now."""
+        soft, hard = self.max_pg_shards
+        return automatic_options(self.settings, frozenset(self.status.rejected))._replace(
+            max_pg_shards_per_osd=soft, max_pg_shards_hard=hard)
+
+    def census(self) -> Optional[RefusalCensus]:
+        """Counts refusals with these options; None where the bounds are not known."""
+        bounds = self.view.utilization_bounds
+        if bounds is None:
+            return None
+        return RefusalCensus(self.snapshot, self.plan_options(), bounds, self.excluded.codes,
+                             TimeSlice())
+
+
+class CountRow(NamedTuple):
+    """One line of counts: so many shards, or pairs of a shard and a target, for one code."""
+
+    code: str
+    number: int   # `count` in JSON
+    text: str
+    option: Optional[str] = None
+    limit: Optional[float] = None
+    osd: Optional[int] = None
+    useful: Optional[int] = None   # pairs whose move would make the cluster more even
+    pools: Tuple[Tuple[int, str, int], ...] = ()   # (id, name, count)
+
+    def to_json(self) -> Dict[str, Any]:
+        """All keys always."""
+        return {"code": self.code, "count": self.number, "text": self.text,
+                "option": self.option, "limit": self.limit, "osd": self.osd,
+                "useful": self.useful, "pools": [
+                    {"id": pool, "name": name, "count": count} for pool, name, count in self.pools]}
+
+
+class Reason(NamedTuple):
+    """What is so, why, and what helps."""
+
+    what: str
+    code: str
+    action: str
+    text: str = ""                    # behind the code: what the rows count, or a sentence
+    rows: Tuple[CountRow, ...] = ()
+    census: Optional[Census] = None   # where the rows are of one
+
+    def lines(self) -> List[str]:
+        """For people."""
+        said = wrap("", self.what, 0)
+        said += wrap("reason: ", f"{self.code}. {self.text}" if self.text else self.code, 8)
+        for row in self.rows:
+            said += wrap(f"{row.number:>5}  ", row.text, 7)
+        return said + wrap("do: ", self.action, 4)
+
+    def to_json(self) -> Dict[str, Any]:
+        """All keys always."""
+        census = self.census
+        return {"what": self.what, "reason_code": self.code, "reason_text": self.text,
+                "counts": [row.to_json() for row in self.rows], "action": self.action,
+                "census": {"shards": census.shards, "counted_shards": census.counted,
+                           "pairs": census.pairs} if census else None}
+
+
+def counted_text(census: Census, where: str) -> str:
+    """What the rows of a census add up to, as in '36 shards on osd.13 x 13 targets:'."""
+    if not census.pairs:
+        return f"no shard {where} has a target"
+    targets = census.pairs / census.counted
+    shown = f"{targets:.0f}" if census.pairs % census.counted == 0 else f"about {targets:.1f}"
+    part = ("" if census.counted == census.shards
+            else f" (the first {census.counted} of {census.shards})")
+    return f"{plural(census.shards, 'shard')}{part} {where} x {shown} targets:"
+
+
+def waiting_rows(groups: Sequence[WaitingGroup]) -> Tuple[CountRow, ...]:
+    """The rows of shards that wait, as `status` groups them."""
+    return tuple(CountRow(group.code, group.shards, group.reason or group.code, group.option,
+                          group.limit, group.osd) for group in groups)
+
+
+def pool_counts(found: Mapping[int, int], snapshot: Snapshot) -> Tuple[Tuple[int, str, int], ...]:
+    """(id, name, count) of pools, the largest count first."""
+    return tuple((pool, snapshot.pools[pool].name, count)
+                 for pool, count in sorted(found.items(), key=lambda item: (-item[1], item[0])))

@@ -1,0 +1,297 @@
+"""The one reason for which the cluster, an OSD, a pool or a PG is as it is."""
+from __future__ import annotations
+
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from ...crush.placement import NO_OSD
+from ...execution.change_outcomes import WaitingChange, waiting_groups
+from ...execution.guards import blocked_pools
+from ...observation.states import BALANCED, BLOCKED, MOVING, OFF, STUCK, THROTTLED, WAITING
+from ...planner.bound.lower_bound import FAILURE_DOMAIN, OsdSet
+from ...planner.refusal_census import Census
+from ...runtime.formatting import format_bytes, format_deadline, format_percent, plural
+from ...snapshot import immovable_reasons as immovable
+from ...snapshot import reason_codes as codes
+from ...snapshot.model import Osd, Pg, Pool
+from .actions import NOTHING, action, action_if_immovable
+from .advice import Advice, domain_advice, pg_num_advice_of
+from .bound_text import describe_bound
+from .census_rows import census_rows, numbers_of
+from .reason import MOST_PAIRS, CountRow, ExplainContext, Reason, counted_text, waiting_rows
+
+_SETTLED = (STUCK, BALANCED)
+#: Nearer to its bound than this (a ratio), an OSD is as low as it can be.
+NEAR = 0.005
+#: Codes of a status at rest that the counts tell more exactly.
+_COUNTED = frozenset((codes.BALANCED, codes.GRANULARITY, codes.MIN_GAIN, codes.IMMOVABLE,
+                      codes.NOT_READY))
+
+
+class Fullest(NamedTuple):
+    """The fullest OSD of a set, and how far it is above the set's bound."""
+
+    osd_set: OsdSet
+    osd: Osd
+    above: float
+
+
+def fullest_osds(context: ExplainContext) -> List[Fullest]:
+    """One for each set, the farthest above its bound first; OSDs of classes that device_classes
+    leaves out do not count."""
+    bounds, classes = context.view.utilization_bounds, context.settings.device_classes
+    found: List[Fullest] = []
+    for osd_set in bounds.sets if bounds is not None else ():
+        osds = [context.snapshot.osds[osd] for osd in osd_set.osds]
+        chosen = [o for o in osds if classes is None or o.device_class in classes]
+        if chosen:
+            worst = max(chosen, key=lambda o: (o.target_utilization or 0.0, -o.id))
+            found.append(Fullest(osd_set, worst, (worst.target_utilization or 0.0) - osd_set.bound))
+    return sorted(found, key=lambda fullest: -fullest.above)
+
+
+def cluster_reason(context: ExplainContext) -> Reason:
+    """The reason of the state that the cluster is in."""
+    status, fullest = context.status, fullest_osds(context)
+    where = _fullest_text(fullest[0], context) if fullest else "no OSD above any bound"
+    what = f"{status.state}: {where}"
+    if status.state in (OFF, *_SETTLED) and fullest:
+        return _at_rest(what, fullest[0], context)
+    return _under_way(what, context)
+
+
+def _fullest_text(fullest: Fullest, context: ExplainContext) -> str:
+    return (f"class {fullest.osd_set.device_class} under {', '.join(fullest.osd_set.takes[:3])}:"
+            f" {_filled(fullest.osd, context)}, bound {format_percent(fullest.osd_set.bound)}%")
+
+
+def _filled(osd: Osd, context: ExplainContext) -> str:
+    """'osd.13 is at 84.96%', and where it will be if that differs."""
+    if not osd.has_statistics:
+        return f"osd.{osd.id} has no statistics"
+    now = context.view.used_now.get(osd.id, osd.used_bytes) / osd.size_bytes
+    then = osd.target_utilization or 0.0
+    soon = "" if abs(now - then) < 0.00005 else f" ({format_percent(then)}% when all has arrived)"
+    return f"osd.{osd.id} is at {format_percent(now)}%{soon}"
+
+
+def _under_way(what: str, context: ExplainContext) -> Reason:
+    """The reason of a state that something holds up, as the loop has it."""
+    status, view = context.status, context.view
+    if view.too_full and status.state in (BLOCKED, THROTTLED, MOVING, WAITING):
+        text = view.too_full[0].sentence(context.snapshot.full_ratio)
+        return Reason(what, codes.TOO_FULL, _action(codes.TOO_FULL, context), text)
+    rows = waiting_rows(status.waiting)
+    if status.state == THROTTLED and rows:
+        first = rows[0]
+        text = _wait_text(rows)
+        return Reason(what, first.code, _action(first.code, context, limit=first.limit,
+                                                osd=first.osd, option=first.option), text, rows)
+    return Reason(what, status.reason_code, _action(status.reason_code, context), status.reason,
+                  rows)
+
+
+def _action(code: str, context: ExplainContext, **more: Any) -> str:
+    numbers: Dict[str, Any] = numbers_of(code, None, context)
+    numbers.update({key: value for key, value in more.items() if value is not None})
+    until = context.status.until_at
+    if until is not None:
+        numbers.setdefault("until", format_deadline(until))
+    return action(code, numbers)
+
+
+def _at_rest(what: str, fullest: Fullest, context: ExplainContext) -> Reason:
+    """The reason where nothing is sent: what the counts for the fullest OSD say."""
+    status = context.status
+    asked = context.census()
+    assert asked is not None   # there is a set, so that bounds are known
+    census = asked.of_osd(fullest.osd.id, MOST_PAIRS)
+    rows = census_rows(census, context, status.state in _SETTLED)
+    where = f"on osd.{fullest.osd.id}"
+    if status.state == OFF or status.reason_code not in _COUNTED:
+        text = f"{status.reason}; {counted_text(census, where)}"
+        return Reason(what, status.reason_code, _action(status.reason_code, context), text, rows,
+                      census)
+    if fullest.above < NEAR:
+        return _at_bound(what, fullest.osd_set, context)
+    return _counted(what, _settled_code(census, context), census, where, context, fullest.osd_set)
+
+
+def _settled_code(census: Census, context: ExplainContext) -> str:
+    """The code of a census where a plan has found nothing to do: what is allowed then gains less
+    than it costs, for shards are whole, or less than min_gain."""
+    if context.status.reason_code == codes.MIN_GAIN or census.reason_code == codes.BALANCED:
+        return codes.MIN_GAIN
+    if census.reason_code == codes.MIN_GAIN and census.of(codes.GRANULARITY) is not None:
+        return codes.GRANULARITY
+    return census.reason_code
+
+
+def _counted(what: str, code: str, census: Census, where: str, context: ExplainContext,
+             osd_set: Optional[OsdSet]) -> Reason:
+    """The reason that counts have shown."""
+    numbers = numbers_of(code, census.of(code), context)
+    if code == codes.GRANULARITY and osd_set is not None:
+        for found in pg_num_advice_of(census, osd_set, context):
+            numbers.update(found.figures)
+    if code == codes.IMMOVABLE and numbers.get("pgid"):
+        pg = context.snapshot.pgs[numbers["pgid"]]
+        helps = _action_for(pg, context)
+    elif code == codes.MIN_GAIN and context.status.reason_code != codes.MIN_GAIN:
+        helps = NOTHING   # the option is not the cause
+    else:
+        helps = action(code, numbers)
+    return Reason(what, code, helps, counted_text(census, where),
+                  census_rows(census, context, context.status.state in _SETTLED), census)
+
+
+def _action_for(pg: Pg, context: ExplainContext) -> str:
+    pool = context.snapshot.pools[pg.pool]
+    return action_if_immovable(pg.immovable or pool.immovable or "", pg.pgid, pool.name)
+
+
+def _at_bound(what: str, osd_set: OsdSet, context: ExplainContext) -> Reason:
+    """The reason where nothing lower is possible."""
+    code = (codes.BOUND_DOMAIN if osd_set.binding.kind == FAILURE_DOMAIN
+            else codes.BOUND_CAPACITY)
+    numbers: Dict[str, Any] = {"device_class": osd_set.device_class}
+    found: Optional[Advice] = domain_advice(osd_set, context)
+    if code == codes.BOUND_DOMAIN and found is not None:
+        numbers.update(found.figures)
+    return Reason(what, code, action(code, numbers), describe_bound(osd_set, context.snapshot))
+
+
+def osd_reason(osd: Osd, osd_set: Optional[OsdSet], context: ExplainContext) -> Reason:
+    """The reason for which an OSD is as full as it is."""
+    obstacle, host = osd.unusable_reason(), osd.host or "none"
+    bound = "" if osd_set is None else f", bound {format_percent(osd_set.bound)}%"
+    what = f"class {osd.device_class}, host {host}: {_filled(osd, context)}{bound}"
+    if obstacle is not None:
+        return Reason(what, codes.TARGET_UNAVAILABLE,
+                      action(codes.TARGET_UNAVAILABLE, {"osd": osd.id}),
+                      f"no shard may go to it: it is {obstacle}")
+    deferred = [row for row in context.status.deferred
+                if osd.id in set(row[0].up_before) ^ set(row[0].up_after)]
+    if deferred:
+        return _deferred(what, deferred, context)
+    if osd_set is None:
+        return Reason(what, codes.BALANCED, action(codes.BALANCED, {}),
+                      "no pool that holds data may use it")
+    if (osd.target_utilization or 0.0) < osd_set.bound + NEAR:
+        return Reason(what, codes.BALANCED, action(codes.BALANCED, {}),
+                      "it is not fuller than the bound of its set")
+    asked = context.census()
+    assert asked is not None
+    return _of_census(what, asked.of_osd(osd.id, MOST_PAIRS), f"on osd.{osd.id}", context, osd_set)
+
+
+def _of_census(what: str, census: Census, where: str, context: ExplainContext,
+               osd_set: Optional[OsdSet]) -> Reason:
+    """The counted reason; that of the state where moves are allowed and the state sends none."""
+    status = context.status
+    if census.reason_code in (codes.MIN_GAIN, codes.BALANCED) and status.state not in _SETTLED:
+        rows = census_rows(census, context, False)
+        if census.reason_code == codes.BALANCED:
+            return Reason(what, codes.BALANCED, action(codes.BALANCED, {}),
+                          counted_text(census, where), rows, census)
+        return Reason(what, status.reason_code, _action(status.reason_code, context),
+                      f"{status.reason}; {counted_text(census, where)}", rows, census)
+    code = _settled_code(census, context) if status.state in _SETTLED else census.reason_code
+    return _counted(what, code, census, where, context, osd_set)
+
+
+def _deferred(what: str, deferred: Sequence[WaitingChange], context: ExplainContext) -> Reason:
+    """The reason of planned moves that the throttle's last decision deferred."""
+    groups = waiting_groups([change for change, _ in deferred], deferred, codes.NEXT_BATCH, "")
+    rows = waiting_rows(groups)
+    first = rows[0]
+    return Reason(what, first.code, _action(first.code, context, limit=first.limit, osd=first.osd,
+                                            option=first.option),
+                  _wait_text(rows), rows)
+
+
+def _wait_text(rows: Sequence[CountRow]) -> str:
+    shards = sum(row.number for row in rows)
+    return f"{plural(shards, 'planned shard')} {'waits' if shards == 1 else 'wait'}:"
+
+
+def pool_reason(pool: Pool, limiting: Optional[int], osd_set: Optional[OsdSet], free_bytes: int,
+                context: ExplainContext) -> Reason:
+    """The reason for which a pool can take no more than it can."""
+    what = f"pool {pool.name} can take {format_bytes(free_bytes)} more"
+    if limiting is not None:
+        what += f"; full first: {_filled(context.snapshot.osds[limiting], context)}"
+    if pool.immovable:
+        code = (codes.RULE_UNKNOWN if pool.rule is None else codes.PG_NUM_CHANGING
+                if pool.immovable == immovable.PG_NUM_CHANGING else codes.IMMOVABLE)
+        return Reason(what, code, action_if_immovable(pool.immovable, "PGID", pool.name),
+                      f"none of its PGs can be moved: {pool.immovable}")
+    if pool.id in context.status.mispredicted:
+        return Reason(what, codes.MISPREDICTED, action(codes.MISPREDICTED, {}),
+                      "its shards took more than predicted")
+    guard = blocked_pools(context.snapshot).get(pool.id)
+    if guard is not None:
+        return Reason(what, codes.DEGRADED, action(codes.DEGRADED, {}), guard.reason)
+    deferred = [row for row in context.status.deferred if _pool_of(row, context) == pool.id]
+    if deferred:
+        return _deferred(what, deferred, context)
+    asked = context.census()
+    if limiting is None or asked is None or osd_set is None:
+        return Reason(what, codes.BALANCED, action(codes.BALANCED, {}),
+                      "no OSD with statistics holds any of it")
+    census = asked.of_osd(limiting, MOST_PAIRS, pool.id)
+    return _of_census(what, census, f"of it on osd.{limiting}", context, osd_set)
+
+
+def _pool_of(row: WaitingChange, context: ExplainContext) -> Optional[int]:
+    pg = context.snapshot.pgs.get(row[0].pgid)
+    return pg.pool if pg is not None else None
+
+
+def pg_reason(pg: Pg, context: ExplainContext) -> Reason:
+    """The reason for which a PG stays where it is."""
+    pool = context.snapshot.pools[pg.pool]
+    what = (f"pg {pg.pgid} of pool {pool.name}, {format_bytes(pg.shard_bytes)} a shard:"
+            f" {', '.join(_shard(osd, context) for osd in pg.up)}")
+    held = _pg_obstacle(pg, pool, context)
+    if held is not None:
+        return Reason(what, held[0], held[1], held[2])
+    deferred = [row for row in context.status.deferred if row[0].pgid == pg.pgid]
+    if deferred:
+        return _deferred(what, deferred, context)
+    asked = context.census()
+    if asked is None:
+        return Reason(what, codes.NOT_READY, action(codes.NOT_READY, {}),
+                      "how even the cluster could be is not known")
+    return _of_census(what, asked.of_pg(pg, MOST_PAIRS), f"of pg {pg.pgid}", context, None)
+
+
+def _pg_obstacle(pg: Pg, pool: Pool, context: ExplainContext) -> Optional[Tuple[str, str, str]]:
+    """(code, action, sentence) of what holds a PG whatever is planned, or None."""
+    for entry in context.view.too_full:
+        if pg.pgid in entry.pgids:
+            return (codes.TOO_FULL, _action(codes.TOO_FULL, context),
+                    entry.sentence(context.snapshot.full_ratio))
+    if pg.immovable:
+        code = codes.RULE_UNKNOWN if pool.rule is None else codes.IMMOVABLE
+        return code, _action_for(pg, context), f"it cannot be moved: {pg.immovable}"
+    if pg.is_moving:
+        return codes.IN_FLIGHT, action(codes.IN_FLIGHT, {}), "it is moving"
+    if pg.pgid in context.status.rejected:
+        return (codes.REJECTED, action(codes.REJECTED, {}), context.status.rejected[pg.pgid].reason)
+    guard = blocked_pools(context.snapshot).get(pool.id)
+    if guard is not None:
+        return codes.DEGRADED, action(codes.DEGRADED, {}), guard.reason
+    alone = context.excluded.codes.get(pg.pgid)
+    if alone is None:
+        return None
+    left = context.excluded.seconds_left.get(pg.pgid)
+    until = format_deadline(context.now + left) if left and context.now else None
+    return alone, action(alone, {"until": until}), "automatic plans leave it alone until then"
+
+
+def _shard(number: int, context: ExplainContext) -> str:
+    osd = context.snapshot.osds.get(number)
+    if number == NO_OSD or osd is None or not osd.has_statistics:
+        return "no OSD" if number == NO_OSD else f"osd.{number}"
+    used = context.view.used_now.get(number, osd.used_bytes)
+    return f"osd.{number} {format_percent(used / osd.size_bytes)}%"
