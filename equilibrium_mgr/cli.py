@@ -140,9 +140,10 @@ class Commands:
         return self._answer(format, self.report_commands.explain, what)
 
     @read_command("equilibrium history")
-    def _cmd_history(self, format: str = "plain") -> CommandResult:
-        """Show what has been moved, when and why, and how much better it made the cluster"""
-        return self._answer(format, self.report_commands.history)
+    def _cmd_history(self, format: str = "plain", limit: Optional[int] = None) -> CommandResult:
+        """Show what has been moved, when and why, and how much better it made the cluster: the
+        newest 20 episodes, or --limit N, oldest first"""
+        return self._answer(format, self.report_commands.history, limit)
 
     @read_command("equilibrium dump-state")
     def _cmd_dump_state(self, anonymous: bool = False, format: str = "plain") -> CommandResult:

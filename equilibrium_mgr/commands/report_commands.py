@@ -93,10 +93,10 @@ class ReportCommands:
             raise CommandError(errno.ENOENT, f"'{what}' is no OSD, no pool and no PG")
         return answer
 
-    def history(self) -> CommandAnswer:
+    def history(self, limit: Optional[int] = None) -> CommandAnswer:
         """What has been moved."""
         status = self._parts.balancer.status
-        return report_history(status.history, status.episode, self._parts.clock())
+        return report_history(status.history, status.episode, self._parts.clock(), limit)
 
     def dump_state(self, anonymous: bool) -> CommandAnswer:
         """The cluster's state at the last reading, which has its time in it."""

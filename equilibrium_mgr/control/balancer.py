@@ -32,6 +32,7 @@ from .episodes.outcomes import STOPPED_BY_OFF, SUPERSEDED, SWITCHED_OFF, because
 from .journal import Journal
 from .plan_executor import PlanExecutor
 from .recovery import Recovery
+from .result_watch import ResultWatch
 from .round_timer import RoundTimer
 from .status import IS_OFF, BalancerStatus, RoundOutcome, StatusPublisher
 
@@ -60,6 +61,7 @@ class Balancer:
         self._automatic = AutoPlanner(plan_service, clock, self._plan_is_ready)
         self._guards = ClusterGuards(gateway, clock)
         self._journal = Journal(kv, log)
+        self._results = ResultWatch(self._journal, self.observer)
         self._executor = PlanExecutor(self._slot, self.dispatcher, self.observer, self._guards,
                                       self._journal, self._timer, settings, clock, wake,
                                       self.publish)
@@ -152,7 +154,7 @@ class Balancer:
         self._publisher.enter(IS_OFF, self._slot.stop_count)
         self._publisher.publish()   # the store may take its time
         self._journal.stop(SWITCHED_OFF if execution is None else STOPPED_BY_OFF, self._clock(),
-                           self.observer.usage)
+                           self.observer.view)
         self._publisher.publish()
         self._wake()
         return execution.name or None if execution is not None else None
@@ -203,6 +205,7 @@ class Balancer:
         if execution is None and not settings.active:
             self._publisher.enter(IS_OFF, self._stop_count)
             self._guards.observe_builtin()
+            self._results.at_rest(settings, self._update_view)
             if is_asked:
                 self._update_view(None, settings)
             return self._timer.next_round(settings.sleep_interval)
@@ -211,6 +214,7 @@ class Balancer:
         except NotReady as not_ready:
             self._publisher.enter(_not_ready(not_ready), self._stop_count)
             return self._timer.next_round(settings.sleep_interval, _NOT_READY_SECONDS)
+        self._journal.measure(summary)
         guard = self._guards.check(summary, settings, _is_automatic(execution))
         if guard is not None:
             self._stop_for(guard, execution)
@@ -231,7 +235,7 @@ class Balancer:
             self._slot.end(execution, SWITCHED_OFF)
             execution = self.execution
         if execution is None and not settings.active:
-            self._journal.end(SWITCHED_OFF, self._clock(), self.observer.usage)
+            self._journal.end(SWITCHED_OFF, self._clock(), self.observer.view)
         return execution
 
     def _stop_for(self, guard: RoundOutcome, execution: Optional[Execution]) -> None:
@@ -265,6 +269,7 @@ class Balancer:
         self.dispatcher.observe(snapshot)
         self._guards.observe_items(snapshot.upmap_items)
         self.observer.update_view(snapshot, settings)
+        self._journal.observe_arrivals(self.observer.view)
         self._publisher.publish()
         return snapshot
 
@@ -315,7 +320,7 @@ class Balancer:
     def _plan_or_rest(self, snapshot: Snapshot, settings: Settings) -> RoundOutcome:
         nothing = nothing_to_balance(settings, snapshot)
         if nothing is not None:
-            self._journal.end(STUCK, self._clock(), self.observer.usage)
+            self._journal.end(STUCK, self._clock(), self.observer.view)
             return RoundOutcome(STUCK, nothing.reason, nothing.code)
         step = self._automatic.next_step(snapshot, settings,
                                          self.dispatcher.excluded(snapshot, settings))
@@ -340,7 +345,7 @@ class Balancer:
                            IdleReason(step.code, step.reason), settings.pool_ids is not None)
         if self.dispatcher.corrections.stopped:
             found = found._replace(state=STUCK, code=codes.MISPREDICTED)
-        self._journal.end(found.state, self._clock(), self.observer.usage)
+        self._journal.end(found.state, self._clock(), self.observer.view)
         return RoundOutcome(found.state, found.reason, found.code)
 
     def _advance(self, execution: Execution, snapshot: Snapshot,
@@ -356,7 +361,7 @@ class Balancer:
         if not self._slot.end(execution, ending.outcome):
             return _COME_IN_BETWEEN
         if execution.name:
-            self._journal.end(ending.outcome, self._clock(), self.observer.usage)
+            self._journal.end(ending.outcome, self._clock(), self.observer.view)
         elif ending.nothing_sent is not None:
             self._automatic.idle_after_refusal(
                 snapshot, settings, self.dispatcher.excluded(snapshot, settings),

@@ -11,12 +11,17 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 
 from ..execution.cooldown import MOST_PGS, Cooldown
 from ..execution.rejections import Items, from_dict, to_dict
-from ..plan.model import PgChange, Usage
+from ..gateway.cluster_summary import ClusterSummary
+from ..observation.cluster_view import ClusterView
+from ..plan.model import PgChange
 from ..runtime.buffered_kv_store import (
     COOLDOWN, EPISODE, EXECUTION, HISTORY, MEASURED, REJECTED, TOTALS, BufferedKvStore)
 from ..runtime.kv_store import KeyValueStore
+from ..snapshot.model import Snapshot
 from .episodes.episode import Episode, begin, episode_from_dict
+from .episodes.measurement import Reported, await_measurement, reported_by, reported_in
 from .episodes.outcomes import DROPPED, SUPERSEDED, because
+from .episodes.predictions import shift
 from .episodes.history import History, Totals, totals_from_dict
 
 
@@ -80,34 +85,69 @@ class Journal:
 
     # -- the episode ---------------------------------------------------------------------------
 
-    def begin_plan(self, plan: str, why: str, now: float, usage: Optional[Usage],
-                is_wanted: Callable[[], bool] = lambda: True) -> None:
+    def begin_plan(self, plan: str, why: str, now: float, view: Optional[ClusterView],
+                   is_wanted: Callable[[], bool] = lambda: True) -> None:
         """Records that a plan begins, if `is_wanted` still; automatic plans share one episode."""
         with self._lock:
             if not is_wanted():
                 return
             if self.episode is not None and (plan or self.episode.plan != plan):
                 by = f"by plan '{plan}'" if plan else "by an automatic plan"
-                self.end(because(SUPERSEDED, by), now, usage)
-            episode = self.episode or begin(plan, why, now, usage)
-            self.episode = episode.with_plan()
+                self.end(because(SUPERSEDED, by), now, view)
+            if self.episode is None and view is not None:   # its data cannot be told from that of
+                self._measure(reported_in(view))            # the next one
+            self.episode = (self.episode or begin(plan, why, now, view)).with_plan()
 
-    def end(self, outcome: str, now: float, usage: Optional[Usage]) -> None:
+    def end(self, outcome: str, now: float, view: Optional[ClusterView]) -> None:
         """Ends the episode and adds it to the history."""
         with self._lock:
             if self.episode is not None:
-                self.history.add(self.episode.entry(outcome, now, usage))
+                self.history.add(
+                    self.episode.entry(outcome, now, view),
+                    await_measurement(self.episode.started_at, self.episode.predicted, view))
                 self._store.put(HISTORY, self.history.to_dict())
                 self._store.put(EPISODE, None)
                 self.episode = None
                 self._totals = self._totals.with_episode(outcome)
 
-    def stop(self, outcome: str, now: float, usage: Optional[Usage]) -> None:
+    def stop(self, outcome: str, now: float, view: Optional[ClusterView]) -> None:
         """Ends the episode and deletes the execution, for `off`; on return both are stored."""
         with self._lock:
-            self.end(outcome, now, usage)
+            self.end(outcome, now, view)
             self._store.put(EXECUTION, None)
             self._flush()
+
+    @property
+    def awaits_arrivals(self) -> bool:
+        """True while data of an ended episode is in flight whose result is to be measured."""
+        awaited = self.history.awaited
+        return awaited is not None and awaited.arrived_at is None
+
+    @property
+    def awaits_measurement(self) -> bool:
+        """True until the result of an ended episode has been measured."""
+        return self.history.awaited is not None
+
+    def observe_arrivals(self, view: Optional[ClusterView]) -> None:
+        """Looks for the arrival of what an ended episode has moved."""
+        with self._lock:
+            awaited = self.history.awaited
+            if awaited is not None and view is not None:
+                self.history.awaited = awaited.observe(view)
+                if self.history.awaited != awaited:
+                    self._store.put(HISTORY, self.history.to_dict())
+
+    def measure(self, summary: ClusterSummary) -> None:
+        """Completes the entry of an ended episode once what it has moved has been reported."""
+        with self._lock:
+            if self.history.awaited is not None and self.history.awaited.is_due(summary.taken_at):
+                self._measure(reported_by(summary))
+
+    def _measure(self, reported: Reported) -> None:
+        awaited, self.history.awaited = self.history.awaited, None
+        if awaited is not None:
+            self.history.amend_last(awaited.started_at, awaited.figures(reported))
+            self._store.put(HISTORY, self.history.to_dict())
 
     def store_execution(self, plan: Callable[[], Optional[str]], now: float) -> None:
         """Records for `execute` what a successor continues; on return it is stored."""
@@ -134,16 +174,21 @@ class Journal:
                                              sending=pgids[:MOST_PGS // 2]))
             self._flush()
 
-    def record_sent(self, moves: int, bytes_moved: int) -> None:
-        """Counts the shard moves and bytes of a batch that the monitor kept; a command may have
-        ended the episode meanwhile."""
+    def record_sent(self, moves: int, bytes_moved: int, kept: Sequence[PgChange] = (),
+                    snapshot: Optional[Snapshot] = None) -> None:
+        """Counts the shard moves and bytes of a batch, and the changes that the monitor `kept`, by
+        the `snapshot` that followed; a command may have ended the episode meanwhile."""
+        by = shift(kept, snapshot) if snapshot is not None else {}
         with self._lock:
             self._totals = self._totals.with_moves(moves, bytes_moved)
             if self.episode is not None:
-                self.episode = self.episode.with_moves(moves, bytes_moved) if moves else (
-                    self.episode)
+                if moves:
+                    self.episode = self.episode.with_moves(moves, bytes_moved, by)
             elif self._sent_for is not None and moves:
                 if self.history.add_moves(self._sent_for.started_at, moves, bytes_moved):
+                    if self.history.awaited is not None:
+                        self.history.awaited = self.history.awaited.with_moves(
+                            frozenset(change.pgid for change in kept), by)
                     self._store.put(HISTORY, self.history.to_dict())
             self._sent_for = None
 
@@ -164,7 +209,7 @@ class Journal:
         """Stores the state, once at the end of a round; what has not changed is not written."""
         with self._lock:
             if self.episode is not None:
-                self._store.put(EPISODE, self.episode._asdict())
+                self._store.put(EPISODE, self.episode.to_dict())
             self._flush()
 
     def _flush(self) -> None:

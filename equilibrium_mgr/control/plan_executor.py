@@ -51,7 +51,7 @@ class PlanExecutor:
     def record(self, execution: Execution, why: str) -> None:
         """Counts the execution in an episode, once, unless a command has ended it meanwhile."""
         if not execution.is_recorded:
-            self._journal.begin_plan(execution.name, why, self._clock(), self._observer.usage,
+            self._journal.begin_plan(execution.name, why, self._clock(), self._observer.view,
                                      lambda: self._slot.execution is execution)
             execution.is_recorded = True
 
@@ -129,7 +129,7 @@ class PlanExecutor:
             self._journal.store_sending([], self._dispatcher.cooldown, self._clock())
             return self._not_permitted()
         execution.stall.end()
-        self._journal.record_sent(sent.moves, sent.bytes)
+        self._journal.record_sent(sent.moves, sent.bytes, sent.kept, sent.snapshot)
         if len(sent.handed_over) < len(decision.send):   # the rest has no cooldown with a successor
             self._journal.store_sending(sent.handed_over, self._dispatcher.cooldown, self._clock())
         self._guards.builtin_grace.accept(sent.snapshot.upmap_items)

@@ -146,7 +146,7 @@ class StatusPublisher:
                 sent=dict(self._dispatcher.pending.entries), view=self._observer.view,
                 builtin_active=self._observer.builtin_active, progress=self._progress(),
                 last_execution=self._slot.last,
-                episode=episode._asdict() if episode is not None else None,
+                episode=episode.summary() if episode is not None else None,
                 history=self._journal.history.entries, rejected=self._dispatcher.rejected,
                 mispredicted=self._dispatcher.corrections.stopped, decided_on=self._decided_on)
 

@@ -1,63 +1,149 @@
-"""`history`: what was moved, why, and by how much that lowered the highest utilization."""
+"""`history`: what was moved, why, what that was to lead to, and what was measured.
+
+Entries may come from another version of equilibrium: what is missing is unknown.
+"""
 from __future__ import annotations
 
-from datetime import datetime, timezone
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from ..runtime.formatting import format_bytes, format_duration, table
+from ..control.episodes.measurement import ARRIVED, AWAITED, INTERRUPTED, UNKNOWN
+from ..control.episodes.outcomes import outcome_code, outcome_reason
+from ..runtime.formatting import (
+    format_bytes, format_duration, format_percent, format_points, format_time, wrap)
 from .command_answer import CommandAnswer
+from .table import Column, limited_rows, render_table
 
-_UNDER_WAY = "under way"
-_HEADER = ("STARTED (UTC)", "PLAN", "TOOK", "PLANS", "MOVES", "BYTES", "MAX UTILISATION", "OUTCOME")
+DEFAULT_LIMIT = 20
+UNDER_WAY = "under way"
+_COLUMNS = (Column("STARTED (UTC)"), Column("TOOK"), Column("SHARDS"), Column("MOVED"),
+            Column("CLASS", is_name=True), Column("%MAX"), Column("OUTCOME", is_name=True))
+_INDENT = 4
+_NOTES = {AWAITED: "the maximum after it is measured once all its data has arrived",
+          INTERRUPTED: "the maximum after it was measured when the next episode began, while data"
+                       " was moving"}
+
+
+class EpisodeError(NamedTuple):
+    """Predicted against measured utilization of OSDs, absolute differences of ratios."""
+
+    mean: float
+    largest: float
+    osd: int
 
 
 def report_history(entries: Sequence[Mapping[str, Any]], episode: Optional[Mapping[str, Any]],
-                   now: float) -> CommandAnswer:
-    """Finished episodes and the one under way, the newest last.
-
-    The entries may come from another version of equilibrium: what is missing stays empty.
-    """
-    episodes: List[Dict[str, Any]] = [dict(entry) for entry in entries]
+                   now: float, limit: Optional[int] = None) -> CommandAnswer:
+    """Ended episodes and the one under way, the newest last: the newest `limit` of them."""
+    found = [episode_json(entry, now) for entry in entries]
     if episode is not None:
-        episodes.append(dict(episode, plan=episode["plan"] or "automatic", ended_at=None,
-                             outcome=_UNDER_WAY, max_after={}))
-    if not episodes:
-        return CommandAnswer({"episodes": []}, "nothing has been moved yet")
-    rows = [_row(entry, now) for entry in episodes]
-    whys = [f"  {row[0]}  {entry.get('why', '')}" for row, entry in zip(rows, episodes)]
-    return CommandAnswer({"episodes": episodes},
-                  "\n".join([table(_HEADER, rows, left=2), "", "why:"] + whys))
+        found.append(episode_json(dict(episode, automatic=not episode["plan"]), now, UNDER_WAY))
+    shown = limited_rows(found[::-1], DEFAULT_LIMIT if limit is None else limit)[::-1]
+    data = {"episodes": shown, "total": len(found)}
+    if not shown:
+        return CommandAnswer(data, "nothing has been moved yet; 'ceph equilibrium on' or 'ceph"
+                             " equilibrium optimize <name>' begins")
+    lines = ["%MAX: the fullest OSD of the class, before -> after, as OSDs reported it"]
+    if len(shown) < len(found):
+        lines.append(f"... {len(found) - len(shown)} earlier episodes; --limit {len(found)} shows"
+                     " all")
+    table = render_table(_COLUMNS, [row for entry in shown for row in _rows(entry)]).split("\n")
+    lines += ["", table.pop(0)]
+    for entry in shown:
+        lines += [table.pop(0) for _ in _rows(entry)] + _text(entry)
+    return CommandAnswer(data, "\n".join(lines))
 
 
-def _row(entry: Mapping[str, Any], now: float) -> List[str]:
+def episode_json(entry: Mapping[str, Any], now: float, outcome: str = "") -> Dict[str, Any]:
+    """An entry of the history, all keys, None for what is unknown. Times are epoch seconds,
+    maxima and errors ratios."""
+    words = entry.get("outcome") if isinstance(entry.get("outcome"), str) else ""
     started, ended = _number(entry, "started_at"), _number(entry, "ended_at")
-    if ended is None and entry.get("outcome") == _UNDER_WAY:
-        ended = now
-    moved = _number(entry, "bytes")
-    return [
-        "" if started is None else datetime.fromtimestamp(started, timezone.utc).strftime(
-            "%Y-%m-%d %H:%M"),
-        str(entry.get("plan", "")),
-        "" if started is None or ended is None else format_duration(ended - started),
-        str(entry.get("plans", "")), str(entry.get("moves", "")),
-        "" if moved is None else format_bytes(moved),
-        _maxima(entry.get("max_before"), entry.get("max_after")), str(entry.get("outcome", ""))]
+    until = now if outcome else ended
+    measured = entry.get("measured")
+    error = _error(entry.get("error"))
+    return {
+        "plan": str(entry.get("plan") or "automatic"),
+        "automatic": bool(entry.get("automatic", entry.get("plan") == "automatic")),
+        "why": str(entry.get("why", "")), "started_at": started, "ended_at": ended,
+        "took_seconds": None if started is None or until is None else max(0.0, until - started),
+        "outcome": outcome or outcome_code(words or ""),
+        "outcome_reason": None if outcome else outcome_reason(words or "") or None,
+        "plans": _number(entry, "plans"), "shards": _number(entry, "moves"),
+        "bytes": _number(entry, "bytes"), "classes": _classes(entry),
+        "measured": None if outcome else measured if measured in (
+            ARRIVED, AWAITED, INTERRUPTED) else UNKNOWN,
+        "measured_at": _number(entry, "measured_at"),
+        "error_mean": error.mean if error else None, "error_max": error.largest if error else None,
+        "error_max_osd": error.osd if error else None}
 
 
-def _maxima(before: Any, after: Any) -> str:
-    """Highest utilizations by device class, as in 'hdd 0.870 -> 0.652'."""
-    if not isinstance(before, dict):
-        return ""
-    later = after if isinstance(after, dict) else {}
-    return ", ".join(
-        f"{name} {_ratio(before[name])}" + (f" -> {_ratio(later[name])}" if name in later else "")
-        for name in sorted(before))
+def _classes(entry: Mapping[str, Any]) -> List[Dict[str, Any]]:
+    """The highest utilization of each device class; what earlier releases wrote as measured after
+    an episode was a forecast."""
+    before, after = _ratios(entry, "max_before"), _ratios(entry, "max_after")
+    predicted = _ratios(entry, "max_predicted")
+    if "measured" not in entry:
+        predicted, after = predicted or after, {}
+    return [{"device_class": name, "max_before": before.get(name),
+             "max_predicted": predicted.get(name), "max_after": after.get(name)}
+            for name in sorted(before.keys() | predicted.keys() | after.keys())]
 
 
-def _ratio(value: Any) -> str:
-    return f"{value:.3f}" if isinstance(value, (int, float)) else "?"
+def _rows(entry: Mapping[str, Any]) -> List[Tuple[str, ...]]:
+    """One line for each device class, the first with the figures of the episode."""
+    classes = entry["classes"] or [None]
+    rows: List[Tuple[str, ...]] = []
+    for number, figures in enumerate(classes):
+        name = "" if figures is None else figures["device_class"]
+        maxima = "" if figures is None else _maxima(entry, figures)
+        rows.append(("", "", "", "", name, maxima, "") if number else (
+            _or_empty(entry["started_at"], format_time), format_duration(entry["took_seconds"]),
+            _or_empty(entry["shards"], str), _or_empty(entry["bytes"], format_bytes), name, maxima,
+            entry["outcome"]))
+    return rows
 
 
-def _number(entry: Mapping[str, Any], key: str) -> Optional[float]:
+def _maxima(entry: Mapping[str, Any], figures: Mapping[str, Any]) -> str:
+    before, after = (format_percent(figures[key]) or "?" for key in ("max_before", "max_after"))
+    return before if entry["outcome"] == UNDER_WAY else f"{before} -> {after}"
+
+
+def _text(entry: Mapping[str, Any]) -> List[str]:
+    """What stands below the line of an episode: its plan, why, and the prediction."""
+    parts = [f"{entry['plan']}: {entry['why'] or 'reason not known'}"]
+    if entry["outcome_reason"]:
+        parts.append(f"{entry['outcome']}: {entry['outcome_reason']}")
+    predicted = [f"{figures['device_class']} {format_percent(figures['max_predicted'])}"
+                 for figures in entry["classes"] if figures["max_predicted"] is not None]
+    if predicted:
+        said = f"predicted %MAX: {', '.join(predicted)}"
+        if entry["error_mean"] is not None:
+            said += (f"; OSDs were {format_points(entry['error_mean'])} points off on average,"
+                     f" osd.{entry['error_max_osd']} {format_points(entry['error_max'])}")
+        parts.append(said)
+    if entry["measured"] in _NOTES:
+        parts.append(_NOTES[entry["measured"]])
+    return [line for part in parts for line in wrap("", part, _INDENT)]
+
+
+def _or_empty(value: Any, form: Any) -> str:
+    return "" if value is None else str(form(value))
+
+
+def _ratios(entry: Mapping[str, Any], key: str) -> Dict[str, float]:
+    found = entry.get(key)
+    return {str(name): float(ratio) for name, ratio in found.items()
+            if isinstance(ratio, (int, float))} if isinstance(found, dict) else {}
+
+
+def _error(value: Any) -> Optional[EpisodeError]:
+    try:
+        mean, largest, osd = value
+        return EpisodeError(float(mean), float(largest), int(osd))
+    except (TypeError, ValueError):
+        return None
+
+
+def _number(entry: Mapping[str, Any], key: str) -> Any:
     value = entry.get(key)
-    return float(value) if isinstance(value, (int, float)) else None
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None

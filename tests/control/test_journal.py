@@ -160,14 +160,14 @@ def test_rejections_age_and_those_of_an_older_release_are_old() -> None:
 
 
 def test_episode_comes_back() -> None:
-    episode = Episode("p", "a test", 5.0, {"hdd": 0.9}, 1, 2, 3)
-    assert episode_from_dict(json.loads(json.dumps(episode._asdict()))) == episode
+    episode = Episode("p", "a test", 5.0, {"hdd": 0.9}, 1, 2, 3, {0: 0.5, 7: 0.25}, ("flag",))
+    assert episode_from_dict(json.loads(json.dumps(episode.to_dict()))) == episode
 
 
 @pytest.mark.parametrize("damage", [{"moves": "x"}, {"max_before": 5}, {"started_at": None},
                                     {"max_before": {"hdd": "full"}}])
 def test_damaged_episode(damage: Dict[str, Any]) -> None:
-    assert episode_from_dict(dict(Episode("p", "w", 5.0, {})._asdict(), **damage)) is None
+    assert episode_from_dict(dict(Episode("p", "w", 5.0, {}).to_dict(), **damage)) is None
 
 
 def book_of(kv: Optional[KeyValueStore] = None) -> Journal:

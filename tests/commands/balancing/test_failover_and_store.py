@@ -192,7 +192,7 @@ def test_who_enables_the_module_much_later_starts_nothing(session: Session, hour
     assert state(session) != "off" if goes_on else state(session) == "off"
     if not goes_on:
         episode, = ask(session, "history")["episodes"]
-        assert "has not run" in episode["outcome"]
+        assert "has not run" in episode["outcome_reason"]
         assert ask(session, "ls")["plans"]   # it is kept, and can be executed anew
 
 

@@ -1,55 +1,143 @@
-"""`history`: finished episodes and the one under way."""
+"""`history`: ended episodes and the one under way."""
 from __future__ import annotations
 
-from typing import Any, Dict
+import json
+from typing import Any, Dict, List
 
 from equilibrium_mgr.report.history import report_history
+from equilibrium_mgr.runtime.formatting import WIDTH
 from mgr_stub.console.session import Session
 
-from ..asking import ask, optimize, run
+from ..asking import ask, max_by_class, optimize, run
+
+KEYS = {"plan", "automatic", "why", "started_at", "ended_at", "took_seconds", "outcome",
+        "outcome_reason", "plans", "shards", "bytes", "classes", "measured", "measured_at",
+        "error_mean", "error_max", "error_max_osd"}
+CLASS_KEYS = {"device_class", "max_before", "max_predicted", "max_after"}
+
+
+def episodes(session: Session) -> List[Dict[str, Any]]:
+    answer = ask(session, "history")
+    assert set(answer) == {"episodes", "total"}
+    for told in answer["episodes"]:
+        assert set(told) == KEYS and all(set(c) == CLASS_KEYS for c in told["classes"])
+    return list(answer["episodes"])
+
+
+def maxima(told: Dict[str, Any], key: str) -> Dict[str, float]:
+    return {figures["device_class"]: figures[key] for figures in told["classes"]}
 
 
 def test_before_the_first_move(session: Session) -> None:
-    assert ask(session, "history") == {"episodes": []}
+    assert episodes(session) == []
     assert "nothing has been moved yet" in run(session, "equilibrium history")
 
 
 def test_an_executed_plan_is_told_while_it_runs_and_afterwards(session: Session) -> None:
     plan = optimize(session)
-    before = ask(session, "eval")["classes"]
+    before = max_by_class(session)
+    predicted = {name: figures["max"] for name, figures in plan["after"]["classes"].items()}
     run(session, "equilibrium execute p", "sim run 2m")
-    under_way, = ask(session, "history")["episodes"]
+    under_way, = episodes(session)
     assert (under_way["plan"], under_way["outcome"]) == ("p", "under way")
-    assert 0 < under_way["moves"] <= len(plan["moves"]) and under_way["ended_at"] is None
+    assert 0 < under_way["shards"] <= len(plan["moves"]) and under_way["ended_at"] is None
     assert "under way" in run(session, "equilibrium history")
 
-    run(session, "sim run idle")
-    told, = ask(session, "history")["episodes"]
+    run(session, "sim run idle", "sim run 5m")
+    told, = episodes(session)
     assert (told["plan"], told["outcome"]) == ("p", "completed")
-    assert told["moves"] == len(plan["moves"]) and told["bytes"] > 0
-    assert told["started_at"] < told["ended_at"]
-    after = ask(session, "eval")["classes"]
-    for name, highest in told["max_before"].items():
-        assert abs(highest - before[name]["max"]) < 1e-3
-        assert abs(told["max_after"][name] - after[name]["max"]) < 1e-3
+    assert told["shards"] == len(plan["moves"]) and told["bytes"] > 0
+    assert told["started_at"] < told["ended_at"] < told["measured_at"]
+    assert told["measured"] == "arrived"
+    after = max_by_class(session)
+    for name, ratio in maxima(told, "max_before").items():
+        assert abs(ratio - before[name]) < 1e-3
+        assert abs(maxima(told, "max_after")[name] - after[name]) < 1e-4   # what OSDs report
+        assert abs(maxima(told, "max_predicted")[name] - predicted[name]) < 1e-3
+    assert 0.0 <= told["error_mean"] <= told["error_max"] < 0.02
     plain = run(session, "equilibrium history")
-    assert "'ceph equilibrium execute'" in plain and "->" in plain and f"{told['moves']}" in plain
+    assert "'ceph equilibrium execute'" in plain and "->" in plain and f"{told['shards']}" in plain
+    assert max(map(len, plain.split("\n"))) <= WIDTH
+
+
+def test_what_is_written_as_the_result_was_measured_and_no_forecast(session: Session) -> None:
+    """`off` while nobackfill holds everything up: nothing has been gained, whatever is in flight.
+    The figures come when the data has, although the mgr dies in between."""
+    run(session, "equilibrium on", "sim run 6m", "sim flag set nobackfill", "equilibrium off")
+    run(session, "sim run 3h")
+    told, = episodes(session)
+    assert told["outcome"] == "stopped" and told["measured"] == "awaited"
+    assert told["outcome_reason"] == "by 'ceph equilibrium off'"
+    assert set(maxima(told, "max_after").values()) == {None} and told["measured_at"] is None
+    assert "is measured once all its data has arrived" in run(session, "equilibrium history")
+
+    run(session, "sim failover", "sim run 5m")
+    assert episodes(session) == [told]
+    run(session, "sim flag unset nobackfill", "sim run 12h")
+    measured, = episodes(session)
+    assert measured["measured"] == "arrived"
+    assert measured["measured_at"] > told["ended_at"] + 3 * 3600
+    for name, ratio in maxima(measured, "max_after").items():
+        assert abs(ratio - max_by_class(session)[name]) < 1e-4
+        assert abs(ratio - maxima(measured, "max_predicted")[name]) < 0.01
+    assert measured["error_max"] < 0.01
+
+
+def test_next_episode_begins_while_data_of_the_last_one_moves(session: Session) -> None:
+    optimize(session)
+    optimize(session, "q")
+    run(session, "equilibrium execute p", "sim run 2m", "equilibrium off", "equilibrium execute q",
+        "sim run 2m")
+    stopped, under_way = episodes(session)
+    assert (stopped["outcome"], stopped["measured"]) == ("stopped", "interrupted")
+    assert stopped["error_mean"] is None and under_way["outcome"] == "under way"
+    assert all(maxima(stopped, "max_after").values())
+
+
+def test_limit_shows_the_newest(session: Session) -> None:
+    entries = [{"plan": f"p{i}", "started_at": 1e9 + i, "ended_at": 1e9 + i + 1,
+                "outcome": "completed"} for i in range(30)]
+    shown = report_history(entries, None, 2e9).data
+    assert [e["plan"] for e in shown["episodes"]] == [f"p{i}" for i in range(10, 30)]
+    assert shown["total"] == 30
+    answer = report_history(entries, None, 2e9, 2)
+    assert [e["plan"] for e in answer.data["episodes"]] == ["p28", "p29"]
+    assert "28 earlier episodes" in answer.plain
+    rc, _, err = session.command("equilibrium history --limit 0")
+    assert rc == -22 and "--limit" in err
 
 
 def test_history_survives_the_mgr(session: Session) -> None:
     optimize(session)
-    run(session, "equilibrium execute p", "sim run idle")
+    run(session, "equilibrium execute p", "sim run idle", "sim run 5m")
     told = ask(session, "history")
     run(session, "sim failover", "sim run 5m")
     assert ask(session, "history") == told
 
 
 def test_entries_of_another_version_are_told_as_far_as_they_go() -> None:
-    entries: list[Dict[str, Any]] = [
-        {}, {"started_at": "yesterday", "max_before": [], "bytes": None},
+    """What earlier releases wrote as the maximum after an episode was a forecast."""
+    entries: List[Dict[str, Any]] = [
+        {}, {"started_at": "yesterday", "max_before": [], "bytes": None, "error": "x"},
         {"plan": "p", "started_at": 0.0, "ended_at": 3600.0,
          "max_before": {"hdd": 0.9, "ssd": None}, "max_after": {"hdd": 0.75},
-         "moves": 3, "bytes": 1 << 40, "outcome": "completed"}]
-    plain = report_history(entries, None, 7200.0).plain
-    assert "1970-01-01 00:00" in plain and "1h" in plain and "1 TiB" in plain
-    assert "hdd 0.900 -> 0.750, ssd ?" in plain
+         "moves": 3, "bytes": 1 << 40, "outcome": "through"}]
+    answer = report_history(entries, None, 7200.0)
+    assert all(set(entry) == KEYS for entry in answer.data["episodes"])
+    assert [e["outcome"] for e in answer.data["episodes"]] == ["dropped", "dropped", "completed"]
+    assert answer.data["episodes"][2]["measured"] == "unknown"
+    assert "1970-01-01 00:00" in answer.plain and "1h00m" in answer.plain
+    assert "1 TiB" in answer.plain and "90.00 -> ?" in answer.plain
+    assert "predicted %MAX: hdd 75.00" in answer.plain
+    assert json.dumps(answer.data)
+
+
+def test_many_classes_and_long_names_stay_within_the_screen() -> None:
+    classes = {f"class-{i:07}": 0.5 + i / 100 for i in range(5)}
+    entry = {"plan": "p" * 64, "automatic": False, "why": "because " * 40, "started_at": 1e9,
+             "ended_at": 1e9 + 99 * 3600, "outcome": "dropped: " + "what for " * 30, "plans": 1,
+             "moves": 123456, "bytes": 1 << 57, "max_before": classes, "max_predicted": classes,
+             "max_after": classes, "measured": "arrived", "measured_at": 2e9,
+             "error": [0.01, 0.1, 9999]}
+    plain = report_history([entry], None, 2e9).plain
+    assert max(map(len, plain.split("\n"))) <= WIDTH, plain

@@ -111,6 +111,9 @@ def test_automatic_balancing_goes_on_to_the_end_over_many_failovers() -> None:
     entry, = harness.balancer.status.history
     assert (entry["moves"], entry["outcome"]) == (8, "balanced")
     assert entry["max_before"]["hdd"] == pytest.approx(0.6)
+    assert entry["max_predicted"]["hdd"] == pytest.approx(0.2, abs=1e-4)
+    harness.round(60)
+    entry, = harness.balancer.status.history
     assert entry["max_after"]["hdd"] == pytest.approx(0.2)
     assert entry["why"].startswith("the fullest OSD of class hdd can be brought from 0.6000 to")
 

@@ -141,11 +141,12 @@ class Cluster:
         """In the shape of get('osd_map_tree'), without the buckets."""
         weights = {item["id"]: item["weight"] / 0x10000 for bucket in self.crush["buckets"]
                    for item in bucket["items"] if item["id"] >= 0}
+        classes = {device["id"]: device.get("class", "") for device in self.crush["devices"]}
         return {"nodes": [], "stray": [
             {"id": osd, "type": "osd", "exists": 1, "status": _status(entry),
              "crush_weight": weights.get(osd, 0.0), "reweight": entry["weight"],
              "primary_affinity": entry.get("primary_affinity", 1.0),
-             "device_class": ""} for osd, entry in self.osds.items()]}
+             "device_class": classes.get(osd, "")} for osd, entry in self.osds.items()]}
 
     def pool_stats(self) -> List[Dict[str, Any]]:
         """In the shape of get('pool_stats')['pool_stats']."""
