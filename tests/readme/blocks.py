@@ -68,7 +68,7 @@ def _render(session: Session, part: re.Match[str]) -> str:
         raise BlockError(f"'{line}' in the README fails: {err}")
     if part["run"]:
         return comment
-    lines = [text.rstrip() for text in (out or err).rstrip("\n").split("\n")]
+    lines = [text.rstrip() for text in (out or err).rstrip("\n").splitlines()]
     limit = int(part["lines"] or len(lines))
     if len(lines) > limit:
         lines[limit:] = ["..."]
