@@ -145,6 +145,11 @@ class Commands:
         newest 20 episodes, or --limit N, oldest first"""
         return self._answer(format, self.report_commands.history, limit)
 
+    @read_command("equilibrium metrics")
+    def _cmd_metrics(self, format: str = "plain") -> CommandResult:
+        """Print the figures in the text format of Prometheus"""
+        return self._answer(format, self.report_commands.metrics)
+
     @read_command("equilibrium dump-state")
     def _cmd_dump_state(self, anonymous: bool = False, format: str = "plain") -> CommandResult:
         """Write the cluster's state as JSON, for bug reports and offline runs; with --anonymous

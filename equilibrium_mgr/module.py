@@ -11,15 +11,16 @@ from .cli import Commands
 from .commands.module_parts import ModuleParts
 from .compat import Registry
 from .control.balancer import Balancer
-from .control.balancing_scope import bad_options
+from .control.balancing_scope import BadOption, bad_options
 from .gateway.gateway import Gateway
+from .metrics_endpoint.endpoint import MetricsEndpoint
+from .option_values import OptionValues
 from .plan.store import PlanStore
 from .plan_service.plan_service import PlanService
-from .removed_options import RemovedOptions
 from .report.health import health_checks
 from .runtime.backoff import Backoff
 from .runtime.job_thread import JobRunner, JobThread
-from .settings import OPTIONS, Settings, read_settings
+from .settings import LOCAL_OPTIONS, OPTIONS, Settings, read_settings
 
 _FIRST_BACKOFF_SECONDS = 15.0
 _LONGEST_BACKOFF_SECONDS = 600.0
@@ -39,16 +40,22 @@ class Module(Commands, MgrModule):
         self.wakeup = threading.Event()
         self.jobs: JobRunner = jobs if jobs is not None else JobThread(self.log)
         self.gateway = Gateway(self, clock, self.settings)
-        self.options = RemovedOptions(
-            self.get_module_option, lambda: self.gateway.options_set(self.module_name), OPTIONS)
+        self.options = OptionValues(
+            self.get_module_option, self.get_localized_module_option, str(self.get_mgr_id()),
+            lambda: self.gateway.options_set(self.module_name), OPTIONS, LOCAL_OPTIONS)
         self.plan_store = PlanStore(self)
         self.plan_service = PlanService(self.gateway, self.plan_store, self.jobs, clock, self.log)
         self.balancer = Balancer(self.gateway, self.plan_store, self.plan_service, self,
                                  self.settings, clock, self.wakeup.set, self.log)
         self.next_round_at: Optional[float] = None
+        self.last_round_at: Optional[float] = None
         self.connect_commands(ModuleParts(
             self.balancer, self.gateway, self.plan_service, self.plan_store, self.options,
-            self.settings, clock, lambda: self.next_round_at, self.wakeup.set))
+            self.settings, clock, lambda: self.next_round_at, lambda: self.last_round_at,
+            self.wakeup.set))
+        self._metrics = MetricsEndpoint(
+            lambda: self.report_commands.metrics().plain + "\n", self.gateway.announce_service,
+            self.gateway.own_address, self.log)
         self._stopping = False
         self._backoff = Backoff(_FIRST_BACKOFF_SECONDS, _LONGEST_BACKOFF_SECONDS)
         self._failure = ""
@@ -79,9 +86,10 @@ class Module(Commands, MgrModule):
         """One round; never raises. Returns the seconds until the next one is due."""
         try:
             self.options.check_if_due()
+            self._serve_metrics()
             delay = self.balancer.round()
             self._backoff.succeeded()
-            self._failure = ""
+            self._failure, self.last_round_at = "", self.clock()
         except Exception as error:
             self.log.exception("a round of equilibrium failed")
             self._failure = f"{type(error).__name__}: {error}"
@@ -91,11 +99,26 @@ class Module(Commands, MgrModule):
         return delay
 
     def shutdown(self) -> None:
-        """Ends the serve loop and a plan in the making."""
+        """Ends the serve loop, a plan in the making and the metrics' endpoint."""
         self._stopping = True
         self.plan_service.stop()
         self.wakeup.set()
         self.jobs.stop()
+        self._metrics.stop()
+
+    def _serve_metrics(self) -> None:
+        """Serves metrics as the options say; whatever comes of that, the round goes on."""
+        try:
+            settings = self.settings()
+            self._metrics.apply(settings.metrics_addr, settings.metrics_port)
+        except Exception:
+            self.log.exception("the endpoint of the metrics cannot be changed")
+
+    def _unserved_metrics(self, settings: Settings) -> List[BadOption]:
+        """The port where metrics should be served and are not."""
+        failure = self._metrics.failure
+        return [] if failure is None else [BadOption(
+            "metrics_port", str(settings.metrics_port), f"no metrics are served: {failure}")]
 
     def _report_health(self) -> None:
         try:
@@ -103,7 +126,8 @@ class Module(Commands, MgrModule):
             checks = health_checks(
                 self.balancer.status, settings.active,
                 self._failure or self.plan_service.last_failure("") or "", self.clock(),
-                bad_options(settings, view.snapshot if view is not None else None))
+                bad_options(settings, view.snapshot if view is not None else None)
+                + self._unserved_metrics(settings))
             if checks != self._health:
                 self.gateway.set_health_checks(checks)
                 self._health = checks

@@ -1,6 +1,7 @@
 """The module's options: as they are declared to Ceph, and as typed values."""
 from __future__ import annotations
 
+import ipaddress
 import math
 import re
 from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional, Tuple
@@ -116,7 +117,18 @@ OPTIONS: List[Dict[str, Any]] = [
                    "percent of an OSD, moving omap makes nothing more even that lasts, and may "
                    "fill the fullest OSD further. OSDs above nearfull_ratio are relieved all the "
                    "same."),
+    dict(name="metrics_port", type="uint", default=0, min=0, max=65535, runtime=True,
+         desc="port at which the active mgr serves metrics by HTTP; 0 for none",
+         long_desc="What `ceph equilibrium metrics` prints, at /metrics, for Prometheus."),
+    dict(name="metrics_addr", type="str", default="::", runtime=True,
+         desc="IP address at which metrics are served; :: for all",
+         long_desc="Of use only with metrics_port. `ceph config set mgr "
+                   "mgr/equilibrium/NAME/metrics_addr` sets it for mgr.NAME alone, and "
+                   "NAME/metrics_port its port."),
 ]
+
+#: Options that may differ from mgr to mgr.
+LOCAL_OPTIONS = ("metrics_port", "metrics_addr")
 
 
 #: Stands for a begin_time or end_time that cannot be read.
@@ -161,6 +173,8 @@ class Settings(NamedTuple):
     end_weekday: int
     respect_weights: bool
     min_omap_osd_size: float              # GiB
+    metrics_port: int                     # 0: no metrics by HTTP
+    metrics_addr: str                     # an IP address; empty where it cannot be used
     replaced: Tuple[Replaced, ...] = ()   # values that cannot be used
 
 
@@ -251,8 +265,17 @@ def _time(option: Dict[str, Any], given: Any) -> _Read:
     return minute, None
 
 
+def _address(option: Dict[str, Any], given: Any) -> _Read:
+    text = str(given).strip() if given is not None else str(option["default"])
+    try:
+        return str(ipaddress.ip_address(text)), None
+    except ValueError:
+        return "", "it is not an IP address; no metrics are served"
+
+
 _READERS: Dict[str, Callable[[Dict[str, Any], Any], _Read]] = {
-    "pool_ids": _pools, "device_classes": _classes, "begin_time": _time, "end_time": _time}
+    "pool_ids": _pools, "device_classes": _classes, "begin_time": _time, "end_time": _time,
+    "metrics_addr": _address}
 
 
 def _typed(value: Any, kind: str) -> Any:

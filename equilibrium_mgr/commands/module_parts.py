@@ -7,7 +7,7 @@ from ..control.balancer import Balancer
 from ..gateway.gateway import Gateway
 from ..plan.store import PlanStore
 from ..plan_service.plan_service import PlanService
-from ..removed_options import RemovedOptions
+from ..option_values import OptionValues
 from ..settings import Settings
 
 
@@ -18,10 +18,11 @@ class ModuleParts(NamedTuple):
     gateway: Gateway
     plan_service: PlanService
     plan_store: PlanStore
-    options: RemovedOptions
+    options: OptionValues
     settings: Callable[[], Settings]
     clock: Callable[[], float]                       # seconds since the epoch
     next_round_at: Callable[[], Optional[float]]     # on that clock; None before the first round
+    last_round_at: Callable[[], Optional[float]]     # likewise, of those that did not fail
     wake: Callable[[], None]                         # ends the wait of the serve loop
 
     def executing(self) -> Optional[str]:

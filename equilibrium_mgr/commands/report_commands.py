@@ -5,10 +5,12 @@ import errno
 from typing import Any, Dict, Optional
 
 from ..report.command_answer import CommandAnswer, CommandError
+from ..observation.states import WAITING
 from ..report.cluster.evaluation import evaluate_cluster, evaluate_plan, evaluate_pool
 from ..report.explain.explain import explain
 from ..report.explain.reason import ExplainContext
 from ..report.history import report_history
+from ..report.metrics.metrics import MetricSources, report_metrics
 from ..report.options import options_json
 from ..report.state_dump import dump_state
 from ..report.status.status import report_status
@@ -20,6 +22,8 @@ from .pool_names import find_pool
 
 #: In front of a plan's name where it could be taken for a pool.
 _PLAN_PREFIX = "plan/"
+#: A view that is older than this is replaced for `metrics`: seconds.
+_METRICS_SECONDS = 3600.0
 
 
 class ReportCommands:
@@ -92,6 +96,19 @@ class ReportCommands:
         if answer is None:
             raise CommandError(errno.ENOENT, f"'{what}' is no OSD, no pool and no PG")
         return answer
+
+    def metrics(self) -> CommandAnswer:
+        """The figures for Prometheus, of now as far as they cost little. However often they are
+        asked for, the cluster is looked at for them once an hour at most."""
+        parts = self._parts
+        view, change = self._view.newest()
+        if view is None or self._view.age(view) > _METRICS_SECONDS:
+            parts.balancer.request_observation()
+        status = parts.balancer.status
+        state = status.state if change is None else WAITING
+        return report_metrics(MetricSources(
+            status, state, parts.balancer.totals, parts.settings().active, view,
+            parts.last_round_at(), None))
 
     def history(self, limit: Optional[int] = None) -> CommandAnswer:
         """What has been moved."""

@@ -185,6 +185,14 @@ class Gateway:
         """Replaces equilibrium's health checks."""
         self._mgr.set_health_checks(checks)
 
+    def announce_service(self, uri: str) -> None:
+        """Has `ceph mgr services` show where metrics are served; "" for nowhere."""
+        self._mgr.set_uri(uri)
+
+    def own_address(self) -> str:
+        """The address of this mgr's host."""
+        return str(self._mgr.get_mgr_ip())
+
     def max_pg_shards(self) -> Tuple[int, int]:
         """(PG shards per OSD at which Ceph refuses new pools, at which an OSD refuses shards);
         0 for no limit."""

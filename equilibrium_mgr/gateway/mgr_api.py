@@ -68,6 +68,12 @@ class MgrApi(Protocol):
     def get_mgr_id(self) -> str:
         """The name of this mgr daemon, as in `mgr.x`."""
 
+    def get_mgr_ip(self) -> str:
+        """The address of this mgr's host, or its name."""
+
+    def set_uri(self, uri: str, /) -> None:
+        """Announces where this module's service is (`ceph mgr services`); "" for nowhere."""
+
     def have_mon_connection(self) -> int:
         """1 or 0, as the mgr's C++ side returns it."""
 

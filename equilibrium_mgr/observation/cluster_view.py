@@ -7,7 +7,7 @@ from ..execution.osd_traffic import in_flight, unseen
 from ..execution.pending_moves import PendingMove, PendingMoves
 from ..gateway.cluster_summary import ClusterSummary
 from ..plan.model import ClassUsage, Usage
-from ..plan.usage import ShardCounts, class_usage, counted_usage, shard_counts
+from ..plan.usage import ShardCounts, class_usage, counted_usage, growth_bytes, shard_counts
 from ..planner.bound.lower_bound import UtilizationBounds
 from ..runtime.checkpoints import with_checkpoints
 from ..runtime.time_slice import TimeSlice
@@ -42,11 +42,13 @@ class ClusterView(NamedTuple):
     used_soon: Mapping[int, int] = {}
     shards_soon: ShardCounts = {}   # as shards_now, by the up sets
     pgs_now: Mapping[int, int] = {}   # OSD id → PGs, by acting sets, as `ceph osd df` counts them
+    growth_now: Optional[Mapping[int, float]] = None   # growth_bytes of `shards_now`
 
     def usage_now(self) -> Usage:
         """Figures of now: what OSDs report, and where data is before it has arrived elsewhere.
         Computed when it is asked for: that is a pass over all pools and OSDs."""
-        return counted_usage(self.snapshot, self.used_now, self.shards_now)
+        return counted_usage(self.snapshot, self.used_now, self.shards_now, self.growth_now,
+                             self.classes_now or None)
 
     @property
     def bounds(self) -> Dict[str, float]:
@@ -81,7 +83,7 @@ def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: 
         classes_now=class_usage(snapshot, used), too_full=find_too_full(snapshot),
         uncounted_copies=uncounted, used_now=used, shards_now=held,
         used_soon=_used_soon(snapshot, pending.entries), shards_soon=wanted, pgs_now=acting,
-        movements=flying, moving=moving_totals(flying))
+        movements=flying, moving=moving_totals(flying), growth_now=growth_bytes(snapshot, held))
 
 
 def _holders(snapshot: Snapshot, moving: List[Pg],

@@ -1,6 +1,8 @@
 """Utilization of a placement per device class, and free space per pool."""
 from __future__ import annotations
 
+from collections import defaultdict
+from operator import truediv
 from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
@@ -25,13 +27,20 @@ def shard_counts(snapshot: Snapshot, osd_sets: Iterable[Tuple[int, Sequence[int]
     return counts
 
 
-def counted_usage(snapshot: Snapshot, used_bytes: Mapping[int, int], counts: ShardCounts) -> Usage:
-    """Utilization and free space for used bytes per OSD id and the shards of each pool on it."""
+def counted_usage(snapshot: Snapshot, used_bytes: Mapping[int, int], counts: ShardCounts,
+                  growth: Optional[Mapping[int, float]] = None,
+                  classes: Optional[Mapping[str, ClassUsage]] = None) -> Usage:
+    """Utilization and free space for used bytes per OSD id and the shards of each pool on it.
+    `growth` and `classes`: `growth_bytes` of the shards and `class_usage` of the bytes, where they
+    are known already."""
     free = {osd.id: max(0.0, osd.size_bytes * snapshot.full_ratio - used_bytes[osd.id])
             for osd in snapshot.osds.values() if osd.has_statistics}
     pools = {pool.name: _pool_space(pool, counts[pool.id], free)
              for pool in sorted(snapshot.pools.values(), key=lambda p: p.id)}
-    return Usage(class_usage(snapshot, used_bytes), pools, _room(snapshot, counts, free))
+    if growth is None:
+        growth = growth_bytes(snapshot, counts)
+    return Usage(dict(classes) if classes is not None else class_usage(snapshot, used_bytes),
+                 pools, _room(snapshot, growth, free))
 
 
 def placement_usage(snapshot: Snapshot, used_bytes: Mapping[int, int],
@@ -77,30 +86,44 @@ def _pool_space(pool: Pool, shards: Mapping[int, int], free: Mapping[int, float]
 
     `shards` is per OSD id, `free` bytes per OSD id.
     """
-    best: Optional[Tuple[float, int]] = None
+    limit = _first_full(shards, free)
     per_shard = 1.0 / (pool.pg_num * pool.data_shards)
-    for osd, count in shards.items():
-        if osd in free:
-            candidate = (free[osd] / (count * per_shard), osd)
-            best = candidate if best is None else min(best, candidate)
     return PoolSpace(pool_id=pool.id, stored_bytes=pool.stored_bytes,
-                     free_bytes=int(best[0]) if best else 0,
-                     limiting_osd=best[1] if best else None,
-                     max_avail_bytes=pool.max_avail_bytes)
+                     free_bytes=(0 if limit is None
+                                 else int(free[limit] / (shards[limit] * per_shard))),
+                     limiting_osd=limit, max_avail_bytes=pool.max_avail_bytes)
 
 
-def _room(snapshot: Snapshot, counts: ShardCounts, free: Mapping[int, float]) -> Room:
-    """What fits if every pool grows by the same ratio: the OSD that is full first ends it.
+def _first_full(shards: Mapping[int, int], free: Mapping[int, float]) -> Optional[int]:
+    """The OSD with the fewest free bytes for each of its shards, of equals the lowest; None where
+    no OSD of `free` has any. For all pools that is many pairs, which built-in functions go over."""
+    osds = shards if shards.keys() <= free.keys() else {
+        osd: count for osd, count in shards.items() if osd in free}
+    each = list(map(truediv, map(free.__getitem__, osds), osds.values()))
+    if not each:
+        return None
+    least = min(each)
+    return min(osd for osd, ratio in zip(osds, each) if ratio == least) if (
+        each.count(least) > 1) else list(osds)[each.index(least)]
 
-    `free` is bytes per OSD id. Each written byte is counted on all OSDs that it goes to, so this is
-    never more than the free bytes of all OSDs ÷ the smallest replication factor.
-    """
-    stored = sum(pool.stored_bytes for pool in snapshot.pools.values())
-    growth: Dict[int, float] = {}   # OSD → raw bytes that come to it when all pools double
+
+def growth_bytes(snapshot: Snapshot, counts: ShardCounts) -> Mapping[int, float]:
+    """OSD id → raw bytes that come to it when all pools double."""
+    growth: Dict[int, float] = defaultdict(float)
     for pool in snapshot.pools.values():
         shard_bytes = pool.stored_bytes / (pool.pg_num * pool.data_shards)
         for osd, count in counts[pool.id].items():
-            growth[osd] = growth.get(osd, 0.0) + count * shard_bytes
+            growth[osd] += count * shard_bytes
+    return growth
+
+
+def _room(snapshot: Snapshot, growth: Mapping[int, float], free: Mapping[int, float]) -> Room:
+    """What fits if every pool grows by the same ratio: the OSD that is full first ends it.
+
+    `growth` and `free` are bytes per OSD id. Each written byte is counted on all OSDs that it goes
+    to, so this is never more than the free bytes of all OSDs ÷ the smallest replication factor.
+    """
+    stored = sum(pool.stored_bytes for pool in snapshot.pools.values())
     best = min(((free[osd] / rate, osd) for osd, rate in growth.items()
                 if rate > 0.0 and osd in free), default=None)
     return Room(0, None) if best is None else Room(int(best[0] * stored), best[1])

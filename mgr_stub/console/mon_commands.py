@@ -126,6 +126,11 @@ def _health(mgr: Mgr, _: List[str], wanted_json: bool) -> Answer:
     return 0, "\n".join(lines), ""
 
 
+def _mgr_services(mgr: Mgr, _: List[str], wanted_json: bool) -> Answer:
+    shown = {name: uri for name, uri in mgr.services.items() if uri}
+    return 0, json.dumps(shown, indent=None if wanted_json else 4), ""
+
+
 _HANDLERS: Dict[str, Callable[[Mgr, List[str], bool], Answer]] = {
     "osd pg-upmap-items": _upmap_items,
     "osd rm-pg-upmap-items": _one_argument("osd rm-pg-upmap-items", "pgid"),
@@ -142,4 +147,5 @@ _HANDLERS: Dict[str, Callable[[Mgr, List[str], bool], Answer]] = {
     "osd df": _osd_df,
     "config": _config,
     "health": _health,
+    "mgr services": _mgr_services,
 }

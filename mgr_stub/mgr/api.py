@@ -161,6 +161,13 @@ class MgrModuleApi:
     def get_mgr_id(self) -> str:
         return str(self._mgr.mgr_id)
 
+    def get_mgr_ip(self) -> str:
+        return "127.0.0.1"
+
+    def set_uri(self, uri: str) -> None:
+        """Where the module's service is, for `ceph mgr services`; "" for nowhere."""
+        self._mgr.services[self.module_name] = uri
+
     def have_mon_connection(self) -> bool:
         return bool(self._mgr.mon_connected)
 
@@ -197,6 +204,14 @@ class MgrModuleApi:
             return self.get_module_option(key, default)
         value = self._mgr.module_option(module, key)
         return default if value is None else value
+
+    def get_localized_module_option(self, key: str, default: Any = None) -> Any:
+        """As get_module_option, where this mgr has no value of its own."""
+        option = self._option(key)
+        value = self._mgr.module_option(self.module_name, f"{self.get_mgr_id()}/{key}")
+        if value is None:
+            value = self._mgr.module_option(self.module_name, key)
+        return option.get("default", default) if value is None else value
 
     def set_module_option(self, key: str, val: Any) -> None:
         self._option(key)

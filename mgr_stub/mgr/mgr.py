@@ -53,6 +53,8 @@ class Mgr:
         self.config.on_setting = self._note_setting
         self.module: Optional[Any] = None
         self.health_checks: Dict[str, Dict[str, Any]] = {}
+        #: Module → address that it has announced; "" for none.
+        self.services: Dict[str, str] = {}
         self.cluster_log: List[Tuple[str, int, str]] = []
         self.progress: Dict[str, Tuple[str, float]] = {}
         #: Number of expensive calls, by name.

@@ -72,12 +72,12 @@ class Config:
         """The text of a module's option as a typed value; None for None."""
         if text is None or module not in self._modules:
             return None
-        option = self._modules[module].get(name, {})
+        option = self._modules[module].get(_declared_name(name), {})
         return parse_value(str(option.get("type", "str")), text)
 
     def set_module_option(self, module: str, name: str, text: str) -> None:
         """Checks and stores a value; StubError with Ceph's sentence if it is not valid."""
-        option = self._modules.get(module, {}).get(name)
+        option = self._modules.get(module, {}).get(_declared_name(name))
         if option is None:
             raise invalid(f"unrecognized config option 'mgr/{module}/{name}'")
         try:
@@ -125,7 +125,7 @@ class Config:
         """`ceph config get WHO NAME`: the value as text."""
         if name.startswith("mgr/"):
             module, _, option_name = name[len("mgr/"):].partition("/")
-            option = self._modules.get(module, {}).get(option_name)
+            option = self._modules.get(module, {}).get(_declared_name(option_name))
             if option is None:
                 raise StubError(2, f"unrecognized key '{name}'")
             value = self.module_option(module, option_name)
@@ -156,6 +156,11 @@ class Config:
         else:
             self._texts.pop(f"{who}/{name}", None)
             self.version += 1
+
+
+def _declared_name(name: str) -> str:
+    """The option's name in a name such as `x/server_port`, which is set for mgr.x alone."""
+    return name.partition("/")[2] or name
 
 
 def _module_key(module: str, name: str) -> str:

@@ -8,6 +8,7 @@ computes for them is not in the figures. Each is the median of three, in process
 summary        what a round looks at while nothing is to be done
 look           all is read and a snapshot made; by the first, after a new epoch, without one
 report         the bounds and the view for `status` and `eval`
+scrape         one answer to Prometheus; with --scrapes N the median and the slowest of N
 """
 from __future__ import annotations
 
@@ -24,11 +25,17 @@ install(18)
 
 from tests.benchmark.made.scale import large_reading  # noqa: E402
 
+from equilibrium_mgr.control.episodes.history import Totals  # noqa: E402
+from equilibrium_mgr.control.status import BalancerStatus  # noqa: E402
 from equilibrium_mgr.execution.pending_moves import PendingMoves  # noqa: E402
 from equilibrium_mgr.gateway.gateway import Gateway  # noqa: E402
 from equilibrium_mgr.gateway.mgr_api import MgrApi  # noqa: E402
-from equilibrium_mgr.observation.cluster_view import make_view  # noqa: E402
+from equilibrium_mgr.observation.cluster_view import (  # noqa: E402
+    make_view, with_figures_of_now)
+from equilibrium_mgr.observation.movements import PLAN, Movement  # noqa: E402
 from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds  # noqa: E402
+from equilibrium_mgr.report.metrics.metrics import MetricSources, report_metrics  # noqa: E402
+from equilibrium_mgr.snapshot.model import Snapshot  # noqa: E402
 
 POOLS = {1000: 64, 3000: 80, 10000: 100}
 TIMES = 3
@@ -141,9 +148,13 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     """Measures and prints a Markdown table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--osds", type=int, nargs="+", default=[1000, 3000, 10000])
+    parser.add_argument("--scrapes", type=int, default=0, metavar="N")
     options = parser.parse_args(arguments)
-    print("| OSDs | PGs | summary | first look | look, new epoch | look, same epoch | report |\n"
-          "|--:|--:|--:|--:|--:|--:|--:|")
+    if options.scrapes:
+        print(*(scrapes(osds, options.scrapes) for osds in options.osds), sep="\n")
+        return 0
+    print("| OSDs | PGs | summary | first look | look, new epoch | look, same epoch | report"
+          " | scrape |\n|--:|--:|--:|--:|--:|--:|--:|--:|")
     for osds in options.osds:
         print(row(osds), flush=True)
     return 0
@@ -167,8 +178,38 @@ def row(osds: int) -> str:
     def report() -> None:
         make_view(snapshot, utilization_bounds(snapshot), PendingMoves(), 0.05, False)
     figures.append(median(seconds(report) for _ in range(TIMES)))
+    scrape = scraping(gateway, snapshot)
+    figures.append(median(seconds(scrape) for _ in range(TIMES)))
     shown = " | ".join(f"{figure:.3f}" for figure in figures)
     return f"| {osds} | {len(snapshot.pgs)} | {shown} |"
+
+
+def scrapes(osds: int, times: int) -> str:
+    """How long a scrape takes: of the processor, and in real time on this machine."""
+    gateway = Gateway(cast(MgrApi, MadeMgr(osds)), time.time)
+    scrape = scraping(gateway, gateway.snapshot())
+    spent: List[float] = []
+    taken: List[float] = []
+    for _ in range(times):
+        started = time.perf_counter()
+        spent.append(1000.0 * seconds(scrape))
+        taken.append(1000.0 * (time.perf_counter() - started))
+    return (f"{osds} OSDs: {times} scrapes, median {median(spent):.1f} ms of the processor, most"
+            f" {max(spent):.1f} ms; real time {median(taken):.1f} and {max(taken):.1f} ms")
+
+
+def scraping(gateway: Gateway, snapshot: Snapshot) -> Callable[[], str]:
+    """What answers a scrape while a sixth of the PGs moves."""
+    ids = list(snapshot.pgs)[::6]
+    moving = tuple(Movement(pgid, 1, 0, 1, 1 << 30, 1 << 29, "backfilling", PLAN) for pgid in ids)
+    view = make_view(snapshot, utilization_bounds(snapshot), PendingMoves(), 0.05, False)._replace(
+        movements=moving)
+
+    def scrape() -> str:
+        now = with_figures_of_now(view, gateway.summary())
+        return report_metrics(MetricSources(
+            BalancerStatus(view=view), "moving", Totals(), True, now, time.time(), 4.0)).plain
+    return scrape
 
 
 def seconds(work: Callable[[], Any]) -> float:

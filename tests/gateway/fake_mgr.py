@@ -136,6 +136,12 @@ class FakeMgr:
     def have_mon_connection(self) -> int:
         return 1
 
+    def get_mgr_ip(self) -> str:
+        return "127.0.0.1"
+
+    def set_uri(self, uri: str) -> None:
+        raise NotImplementedError
+
     def remote(self, module: str, method: str, *args: Any, **_kwargs: Any) -> None:
         self.remotes.append((module, method) + args)
         error = self.methods.get(method, NameError(method))

@@ -18,8 +18,9 @@ ROOT = Path(__file__).resolve().parents[2] / "equilibrium_mgr"
 LAYERS = (
     "version", "runtime", "crush", "snapshot", "plan", "planner.objective", "planner.bound",
     "planner.state", "planner.search",
-    "planner", "settings", "removed_options", "gateway", "plan_service", "execution", "observation",
-    "control", "report", "commands", "compat", "old_python", "cli", "module", "__init__")
+    "planner", "settings", "removed_options", "option_values", "gateway", "plan_service",
+    "execution", "observation", "control", "report", "metrics_endpoint", "commands", "compat",
+    "old_python", "cli", "module", "__init__")
 PURE = ("crush", "snapshot", "plan", "planner")
 #: Nothing of these makes a plan another one.
 OUTSIDE = {"mgr_module", "time", "datetime", "random", "threading"}

@@ -34,6 +34,8 @@ class QuietModule(Module):
     def get_module_option(self, key: str, default: Any = None) -> Any:
         return self.given.get(key, default)
 
+    get_localized_module_option = get_module_option
+
 
 @pytest.fixture(name="host")
 def make_host() -> Host:

@@ -1,0 +1,129 @@
+"""`metrics`: what Prometheus is told, the same figures of now as `status`, `eval` and `df` show.
+
+Labels are few and bounded: no OSD, no PG. What is not known is absent.
+"""
+from __future__ import annotations
+
+from collections import Counter
+from typing import Dict, List, NamedTuple, Optional
+
+from ...control.episodes.history import Totals
+from ...control.episodes.outcomes import OUTCOMES
+from ...control.status import BalancerStatus
+from ...observation.cluster_view import ClusterView
+from ...observation.movements import ORIGINS
+from ...observation.states import STATES
+from ...version import VERSION
+from ..command_answer import CommandAnswer
+from .exposition import COUNTER, Family, exposition, labelled, single
+
+
+class MetricSources(NamedTuple):
+    """What the metrics are made of, at one moment."""
+
+    status: BalancerStatus
+    state: str                          # as `status` shows it
+    totals: Totals
+    active: bool                        # the option
+    view: Optional[ClusterView]         # with figures of now; None before the first observation
+    last_round_at: Optional[float]      # seconds since the epoch; None before the first round
+    statistics_age_seconds: Optional[float]
+
+
+def report_metrics(sources: MetricSources) -> CommandAnswer:
+    """In the text format of Prometheus, or the same as JSON."""
+    families = metric_families(sources)
+    return CommandAnswer({"metrics": [family.to_json() for family in families]},
+                         exposition(families))
+
+
+def metric_families(sources: MetricSources) -> List[Family]:
+    """All families, those without a sample among them, in the order of the README."""
+    return (_of_utilization(sources.view) + _of_the_loop(sources) + _of_movement(sources)
+            + _of_space(sources.view) + _of_upmaps(sources) + _of_totals(sources.totals))
+
+
+def _of_utilization(view: Optional[ClusterView]) -> List[Family]:
+    classes = view.classes_now if view is not None else {}
+    bounds: Dict[str, float] = view.bounds if view is not None else {}
+    return [
+        labelled("utilization_max_ratio", "Utilization of the fullest OSD of a device class now,"
+                 " as OSDs report it.", "device_class",
+                 {name: usage.max for name, usage in classes.items()}),
+        labelled("bound_ratio", "Lowest maximum utilization of a device class that the CRUSH rules"
+                 " and the OSDs' sizes allow.", "device_class",
+                 {name: bounds.get(name) for name in classes})]
+
+
+def _of_the_loop(sources: MetricSources) -> List[Family]:
+    return [
+        labelled("state", "1 for the state that equilibrium is in, 0 for the others.", "state",
+                 {state: int(state == sources.state) for state in STATES}),
+        single("active", "1 while automatic balancing is on.", int(sources.active)),
+        single("statistics_age_seconds", "Age of the newest statistics that the mgr has.",
+               sources.statistics_age_seconds),
+        single("last_round_timestamp_seconds", "When the last round ended that did not fail.",
+               sources.last_round_at)]
+
+
+def _of_movement(sources: MetricSources) -> List[Family]:
+    view, progress = sources.view, sources.status.progress
+    shards: Counter[str] = Counter()
+    left: Counter[str] = Counter()
+    for movement in view.movements if view is not None else ():
+        shards[movement.origin] += 1
+        left[movement.origin] += movement.left_bytes
+    known = view is not None
+    return [
+        single("misplaced_ratio", "Misplaced object copies, as a ratio of all.",
+               view.misplaced_ratio if view is not None else None),
+        single("misplaced_limit_ratio", "Misplaced ratio above which nothing is sent.",
+               view.max_misplaced_ratio if view is not None else None),
+        labelled("waiting_shards", "Shards of the plan that have not been sent, by what they wait"
+                 " for.", "reason", _waiting(sources.status)),
+        labelled("moving_shards", "Shards in flight, by who moves them.", "origin",
+                 {origin: shards[origin] for origin in ORIGINS} if known else {}),
+        labelled("moving_bytes", "Bytes of shards in flight that are still to be copied, by who"
+                 " moves them.", "origin",
+                 {origin: left[origin] for origin in ORIGINS} if known else {}),
+        single("remaining_seconds", "Estimated seconds until the plan under way is done.",
+               progress.eta_seconds if progress is not None else None)]
+
+
+def _waiting(status: BalancerStatus) -> Dict[str, Optional[float]]:
+    shards: Counter[str] = Counter()
+    for group in status.waiting:
+        shards[group.code] += group.shards
+    return dict(shards)
+
+
+def _of_space(view: Optional[ClusterView]) -> List[Family]:
+    usage = view.usage_now() if view is not None else None
+    room = usage.room if usage is not None else None
+    pools = usage.pools.values() if usage is not None else ()
+    return [
+        single("room_bytes", "Client bytes that fit if all pools grow in proportion to their data,"
+               " now.", room.bytes if room is not None else None),
+        labelled("pool_free_bytes", "Client bytes that can be written to a pool before its first"
+                 " OSD is full, now. Pools share OSDs: these do not add up.", "pool_id",
+                 {str(pool.pool_id): pool.free_bytes for pool in pools})]
+
+
+def _of_upmaps(sources: MetricSources) -> List[Family]:
+    view = sources.view
+    pairs = (sum(map(len, view.snapshot.upmap_items.values())) if view is not None else None)
+    return [
+        single("upmap_items", "Pairs of upmap items in the osdmap, whoever set them.", pairs),
+        single("rejected_upmaps", "PGs whose upmap items the monitor did not keep, and that are"
+               " left alone for that.", len(sources.status.rejected))]
+
+
+def _of_totals(totals: Totals) -> List[Family]:
+    return [
+        single("moved_bytes_total", "Bytes of shards whose moves the monitors have accepted.",
+               totals.bytes, COUNTER),
+        single("moves_total", "Shard moves that the monitors have accepted.", totals.moves,
+               COUNTER),
+        labelled("episodes_total", "Episodes of balancing that have ended, by outcome.", "outcome",
+                 {outcome: totals.episodes.get(outcome, 0) for outcome in OUTCOMES}, COUNTER),
+        labelled("info", "The version of equilibrium.", "version", {VERSION: 1})]

@@ -1,0 +1,104 @@
+"""`metrics`: the figures of the other screens, in the format of Prometheus."""
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import pytest
+from tests.commands.asking import ask, max_by_class, run
+from tests.support.exposition import FAMILIES, PREFIX, Parsed, parse
+
+from equilibrium_mgr.observation.states import STATES
+from equilibrium_mgr.version import VERSION
+from mgr_stub.console.session import Session
+
+
+def metrics(session: Session) -> Parsed:
+    return parse(run(session, "equilibrium metrics"))
+
+
+def moving(session: Session) -> Session:
+    """On for so long that something moves and something waits."""
+    run(session, "config set mgr mgr/equilibrium/max_backfills_per_osd 1", "sim backfill rate 4M",
+        "equilibrium on", "sim run 10m")
+    return session
+
+
+def test_all_families_are_there_while_a_plan_is_executed(session: Session) -> None:
+    found = metrics(moving(session))
+    assert set(found.samples) | {PREFIX + "statistics_age_seconds"} == {
+        PREFIX + name for name in FAMILIES}
+
+
+def test_figures_are_those_of_the_screens(session: Session) -> None:
+    status, found = ask(moving(session), "status"), metrics(session)
+    view = session.module.balancer.status.view
+    assert found.by("state") == {state: float(state == status["state"]) for state in STATES}
+    assert found.one("active") == 1.0
+    assert found.one("misplaced_ratio") == pytest.approx(status["misplaced_ratio"])
+    assert found.by("utilization_max_ratio") == pytest.approx(max_by_class(session))
+    assert found.by("bound_ratio") == view.bounds
+    assert found.one("room_bytes") == view.usage_now().room.bytes
+    assert found.by("pool_free_bytes") == {
+        str(pool.pool_id): pool.free_bytes for pool in view.usage_now().pools.values()}
+
+
+def test_shards_that_wait_or_move_are_those_of_status(session: Session) -> None:
+    found = metrics(moving(session))
+    status = session.module.balancer.status
+    assert sum(found.by("waiting_shards").values()) == sum(
+        change.shards for change in status.wanted) > 0
+    assert found.by("moving_shards")["plan"] == status.view.moving.shards > 0
+    assert found.by("moving_bytes")["plan"] == status.view.moving.bytes > 0
+
+
+def test_json_has_the_same_samples(session: Session) -> None:
+    moving(session)
+    data, text = ask(session, "metrics"), metrics(session)
+    shown = {family["name"]: {frozenset(sample["labels"].items()): sample["value"]
+                              for sample in family["samples"]}
+             for family in data["metrics"] if family["samples"]}
+    assert shown == text.samples
+    assert {family["name"] for family in data["metrics"]} == {PREFIX + name for name in FAMILIES}
+
+
+def test_what_is_not_known_is_absent(open_session: Callable[..., Session]) -> None:
+    found = metrics(open_session(18))   # off, and the cluster has not been looked at
+    known = {name[len(PREFIX):] for name in found.samples}
+    assert known == {"state", "active", "last_round_timestamp_seconds", "rejected_upmaps",
+                     "moved_bytes_total", "moves_total", "episodes_total", "info"}
+    assert found.by("info") == {VERSION: 1.0}
+
+
+def test_off_looks_once_an_hour_however_often_it_is_asked(
+        open_session: Callable[..., Session]) -> None:
+    session = open_session(18)
+    for _ in range(3 * 60):
+        metrics(session)
+        run(session, "sim run 1m")
+    assert metrics(session).by("utilization_max_ratio")
+    assert session.module.gateway.counts.full_readings <= 4
+
+
+def test_moved_bytes_and_moves_are_those_of_the_history(any_session: Session) -> None:
+    run(any_session, "equilibrium on", "sim run 12h")
+    entry = any_session.module.balancer.status.history[-1]
+    found = metrics(any_session)
+    assert found.one("moves_total") == entry["moves"] > 0
+    assert found.one("moved_bytes_total") == entry["bytes"] > 0
+    assert found.by("episodes_total")["completed"] == 1.0
+
+
+def test_upmap_items_are_pairs(session: Session) -> None:
+    run(session, "equilibrium on", "sim run 2h")
+    pairs = sum(map(len, session.cluster.map.upmap_items.values()))
+    assert metrics(session).one("upmap_items") == pairs > 0
+
+
+def test_names_cannot_break_the_format(demo_state: Any,
+                                       open_session: Callable[..., Session]) -> None:
+    for node in demo_state["osd_df_dump"]["nodes"]:
+        node["device_class"] = 'a"b\\c\nd'
+    session = open_session(18, demo_state)
+    metrics(session)   # has the cluster looked at
+    run(session, "sim run 2m")
+    assert metrics(session).by("utilization_max_ratio")

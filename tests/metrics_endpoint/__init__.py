@@ -1,0 +1,1 @@
+"""Tests of the HTTP endpoint, on real sockets of the loopback."""

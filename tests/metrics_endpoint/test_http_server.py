@@ -1,0 +1,157 @@
+"""One text by HTTP, whatever clients do."""
+from __future__ import annotations
+
+import socket
+import threading
+import time
+import urllib.error
+from contextlib import closing, contextmanager
+from typing import Callable, Iterator, List
+
+import pytest
+
+from equilibrium_mgr.metrics_endpoint.http_server import (
+    CONTENT_TYPE, MOST_CONNECTIONS, MetricsServer)
+
+from .client import free_port, get, is_closed, raw
+
+#: For slow clients here, instead of seconds.
+SECONDS = 0.4
+
+
+@contextmanager
+def serving(render: Callable[[], str] = lambda: "up 1\n",
+            seconds: float = SECONDS) -> Iterator[int]:
+    port = free_port()
+    server = MetricsServer("127.0.0.1", port, render, seconds)
+    server.start()
+    try:
+        yield port
+    finally:
+        server.stop()
+
+
+def test_metrics_and_an_index() -> None:
+    with serving() as port:
+        answer = get(port)
+        assert answer.read() == b"up 1\n"
+        assert answer.headers["Content-Type"] == CONTENT_TYPE
+        assert b'href="/metrics"' in get(port, "/").read()
+        assert get(port, "/metrics?x=1").read() == b"up 1\n"
+
+
+@pytest.mark.parametrize("path", ["/metrics/", "/..", "/status", "/%2e%2e/etc/passwd"])
+def test_nothing_else(path: str) -> None:
+    with serving() as port, pytest.raises(urllib.error.HTTPError) as caught:
+        get(port, path)
+    assert caught.value.code == 404
+
+
+@pytest.mark.parametrize("request_line, status", [
+    (b"POST /metrics HTTP/1.1", b"501"), (b"DELETE / HTTP/1.0", b"501"), (b"nonsense", b"400"),
+    (b"GET /metrics HTTP/9.9", b"505"), (b"\x16\x03\x01\x00", b"400")])
+def test_other_requests_are_refused(request_line: bytes, status: bytes) -> None:
+    with serving() as port:
+        assert status in raw(port, request_line + b"\r\n\r\n")
+        assert get(port).read() == b"up 1\n"
+
+
+def test_a_connection_ends_with_its_answer() -> None:
+    with serving() as port:
+        answer = raw(port, b"GET /metrics HTTP/1.1\r\nConnection: keep-alive\r\n\r\n"
+                     b"GET /metrics HTTP/1.1\r\n\r\n")
+        assert answer.startswith(b"HTTP/1.0 200") and answer.count(b"HTTP/1.0") == 1
+
+
+def test_a_silent_client_holds_nobody_and_is_closed() -> None:
+    with serving() as port, closing(socket.create_connection(("127.0.0.1", port))) as slow:
+        assert get(port, seconds=2.0).read() == b"up 1\n"
+        assert is_closed(slow, 10 * SECONDS)
+
+
+def test_a_client_that_sends_byte_by_byte_is_closed_in_time() -> None:
+    with serving() as port, closing(socket.create_connection(("127.0.0.1", port))) as slow:
+        started = time.monotonic()
+        with pytest.raises(ConnectionError):
+            while time.monotonic() - started < 20 * SECONDS:
+                slow.send(b"G")
+                time.sleep(SECONDS / 10)
+        assert time.monotonic() - started < 10 * SECONDS
+
+
+def test_an_endless_request_is_not_read() -> None:
+    with serving(seconds=30.0) as port, closing(
+            socket.create_connection(("127.0.0.1", port))) as client:
+        with pytest.raises(ConnectionError):
+            for _ in range(1000):
+                client.sendall(b"x" * 4096)
+        assert get(port).read() == b"up 1\n"
+
+
+def test_a_client_that_does_not_read_is_closed_in_time() -> None:
+    """Within SECONDS; machines that run tests have other things to do."""
+    with serving(lambda: "x" * (16 << 20)) as port, closing(
+            socket.create_connection(("127.0.0.1", port))) as slow:
+        slow.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+        time.sleep(SECONDS / 2)
+        assert [t for t in threading.enumerate() if "process_request" in t.name]
+        deadline = time.monotonic() + 20 * SECONDS
+        while [t for t in threading.enumerate() if "process_request" in t.name]:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+
+def test_many_slow_clients_cost_a_few_threads() -> None:
+    with serving(seconds=3.0) as port:
+        slow = [socket.create_connection(("127.0.0.1", port)) for _ in range(MOST_CONNECTIONS)]
+        time.sleep(0.5)
+        before = threading.active_count()
+        more = [socket.create_connection(("127.0.0.1", port)) for _ in range(5)]
+        assert all(is_closed(connection, 2.0) for connection in more)
+        assert threading.active_count() <= before
+        assert all(is_closed(connection, 10.0) for connection in slow)
+        assert get(port).read() == b"up 1\n"
+
+
+def test_what_cannot_be_rendered_is_an_error_of_the_server() -> None:
+    def render() -> str:
+        raise KeyError("gone")
+    with serving(render) as port, pytest.raises(urllib.error.HTTPError) as caught:
+        get(port)
+    assert caught.value.code == 500
+
+
+def test_stop_leaves_neither_threads_nor_sockets() -> None:
+    threads = set(threading.enumerate())
+    port = free_port()
+    server = MetricsServer("127.0.0.1", port, lambda: "up 1\n")
+    server.start()
+    with closing(socket.create_connection(("127.0.0.1", port))) as slow:
+        time.sleep(0.1)
+        started = time.monotonic()
+        server.stop()
+        assert time.monotonic() - started < 2.0
+        assert is_closed(slow, 1.0)
+    assert set(threading.enumerate()) <= threads
+    again = MetricsServer("127.0.0.1", port, lambda: "")
+    again.stop()   # never started
+
+
+def test_any_address_is_ipv4_as_well() -> None:
+    port = free_port()
+    server = MetricsServer("::", port, lambda: "up 1\n")
+    server.start()
+    try:
+        assert get(port).read() == get(port, host="[::1]").read() == b"up 1\n"
+    finally:
+        server.stop()
+
+
+def test_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
+    texts: List[bytes] = []
+    with serving() as port:
+        texts.append(raw(port, b"rubbish\r\n\r\n"))
+        get(port)
+        with closing(socket.create_connection(("127.0.0.1", port))) as gone:
+            gone.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+    assert capfd.readouterr() == ("", "")
