@@ -19,6 +19,7 @@ from ..observation.observer import ClusterObserver
 from ..observation.states import BALANCED, BLOCKED, OFF, STUCK, THROTTLED, WAITING
 from ..plan.model import PgChange
 from ..snapshot import reason_codes as codes
+from .execution_progress import execution_progress
 from .journal import Journal
 
 
@@ -158,6 +159,4 @@ class StatusPublisher:
         execution, view = self._slot.execution, self._observer.view
         if execution is None:
             return None
-        eta = None if view is None else execution.eta_seconds(
-            self._dispatcher.pending.bytes_to_come(view.snapshot), self._clock())
-        return ExecutionProgress(execution.name, execution.summary(), eta)
+        return execution_progress(execution, self._journal.episode, view)

@@ -152,6 +152,7 @@ class UpmapDispatcher:
         self.cooldown.start([change.pgid for change in decision.done
                              if change.pgid in execution.unanswered], self._clock())
         execution.apply(ExecutionUpdate(done=decision.done, dropped=decision.dropped))
+        execution.is_compared = True
 
     def drop_stopped_pools(self, execution: Execution, snapshot: Snapshot) -> None:
         """Drops changes of pools whose shards have turned out larger than the plan had them."""

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..gateway.gateway import UpmapReply
 from ..plan.model import PgChange
@@ -94,7 +94,15 @@ class ExecutionProgress(NamedTuple):
 
     name: str                # of its plan; empty for automatic balancing
     summary: Dict[str, Any]  # JSON-ready, see Execution.summary; not to be changed
-    eta_seconds: Optional[float]   # until it is complete, at the rate so far; None: unknown
+    eta_at: Optional[float] = None   # seconds since the epoch when it is complete; None: unknown
+    eta_osd: Optional[int] = None    # the OSD that takes longest; None where all together do
+    bytes_total: Optional[int] = None   # of its episode, as far as it is planned; None: unknown
+    bytes_done: Optional[int] = None    # of these, have arrived
+    bytes_per_second: Optional[float] = None   # that arrived in the last minutes; None: unknown
+
+    def eta_seconds(self, now: float) -> Optional[float]:
+        """Seconds from `now` until it is complete, at the rates so far; None where unknown."""
+        return None if self.eta_at is None else max(0.0, self.eta_at - now)
 
 
 class Execution:
@@ -107,6 +115,7 @@ class Execution:
         self.name = name
         self.started_at = started_at
         self.wanted: List[PgChange] = list(changes)
+        self.wanted_bytes = _bytes_by_target(changes)   # replaced whole, as `wanted` is
         self.planned_moves = sum(change.shards for change in changes)
         self.planned_bytes = sum(change.shards * change.shard_bytes for change in changes)
         self.sent_moves = 0
@@ -116,6 +125,7 @@ class Execution:
         self.dropped: List[Tuple[str, str]] = []   # (pgid, reason), the first of them
         self.unanswered: Dict[str, int] = {}       # pgid → attempts without an answer
         self.moved: Dict[int, int] = {}   # OSD → bytes that our changes have brought or taken
+        self.is_compared = False  # whether its changes have been compared with the map
         self.is_recorded = False  # whether the episode under way counts it
         self.stall = Stall()      # used by the serve thread alone, as is `moved`
 
@@ -127,7 +137,7 @@ class Execution:
         gone = frozenset(change.pgid for change in chain(
             update.sent, update.done, (given_up.change for given_up in dropped)))
         if gone:
-            self.wanted = [change for change in self.wanted if change.pgid not in gone]
+            self._remove(gone)
         self.sent_moves += update.sent_moves
         self.sent_bytes += update.sent_bytes
         self.done_moves += sum(change.shards for change in update.done)
@@ -138,6 +148,14 @@ class Execution:
                                   for given_up in dropped)
         left = max(0, _KEPT_DROPS - len(self.dropped))
         self.dropped += [(given_up.change.pgid, given_up.reason) for given_up in dropped[:left]]
+
+    def _remove(self, pgids: FrozenSet[str]) -> None:
+        removed = [change for change in self.wanted if change.pgid in pgids]
+        self.wanted = [change for change in self.wanted if change.pgid not in pgids]
+        left = dict(self.wanted_bytes)
+        for osd, count in _bytes_by_target(removed).items():
+            left[osd] -= count
+        self.wanted_bytes = {osd: count for osd, count in left.items() if count > 0}
 
     def _count_attempts(self, changes: Sequence[PgChange]) -> None:
         for change in changes:
@@ -168,15 +186,6 @@ class Execution:
             said += f"; pg {decision.above_transit_limit} alone is above max_transit_ratio"
         return said
 
-    def eta_seconds(self, bytes_to_come: int, now: float) -> Optional[float]:
-        """Seconds until it is complete, at the rate so far; None where nothing has arrived.
-        `bytes_to_come`: bytes that were sent and are still to be copied."""
-        arrived = self.sent_bytes - bytes_to_come
-        if arrived <= 0:
-            return None
-        elapsed = max(1.0, now - self.started_at)
-        return (self.remaining_bytes + bytes_to_come) * elapsed / arrived
-
     def summary(self) -> Dict[str, Any]:
         """JSON-ready figures for `status`."""
         return {
@@ -186,3 +195,13 @@ class Execution:
             "done_moves": self.done_moves, "dropped_moves": self.dropped_moves,
             "remaining_moves": self.remaining_moves, "remaining_bytes": self.remaining_bytes,
             "dropped": [{"pgid": pgid, "reason": reason} for pgid, reason in self.dropped]}
+
+
+def _bytes_by_target(changes: Sequence[PgChange]) -> Dict[int, int]:
+    """OSD → bytes of the shards that it gets by the changes."""
+    found: Dict[int, int] = {}
+    for change in changes:
+        for osd in change.up_after:
+            if osd not in change.up_before:
+                found[osd] = found.get(osd, 0) + change.shard_bytes
+    return found

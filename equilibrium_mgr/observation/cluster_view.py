@@ -13,6 +13,7 @@ from ..runtime.checkpoints import with_checkpoints
 from ..runtime.time_slice import TimeSlice
 from ..snapshot.model import Pg, Snapshot
 from .movements import Movement, MovingTotals, movements, moving_totals
+from .transfer_rates import TransferRates
 from .too_full import TooFull, find_too_full
 
 _PGS_A_PIECE = 1000   # counted between two checkpoints: a few milliseconds
@@ -37,6 +38,7 @@ class ClusterView(NamedTuple):
     shards_now: ShardCounts = {}
     movements: Tuple[Movement, ...] = ()   # every shard in flight, whoever moves it
     moving: MovingTotals = MovingTotals()  # their sums
+    rates: TransferRates = TransferRates()   # at which shards have arrived so far
     #: OSD id → used bytes once everything in flight has arrived, ours that statistics do not show
     #: yet included
     used_soon: Mapping[int, int] = {}

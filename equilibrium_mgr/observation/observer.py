@@ -17,6 +17,7 @@ from ..settings import Settings
 from ..snapshot.model import Snapshot
 from .change_detection import ChangeDetector
 from .cluster_view import ClusterView, make_view, with_misplaced
+from .transfer_rates import RateMeter
 
 BoundsFunction = Callable[..., UtilizationBounds]   # lower_bound.utilization_bounds
 
@@ -34,6 +35,7 @@ class ClusterObserver:
         self.compute_bounds: BoundsFunction = utilization_bounds
         self.time_slice: Callable[[], Checkpoint] = TimeSlice
         self.change_detector = ChangeDetector(clock)
+        self._meter = RateMeter()
         self.view: Optional[ClusterView] = None
         self.builtin_active: Optional[bool] = None   # when last seen; None before
         self._target_ratio: Optional[float] = None   # Ceph's own limit, read once a round
@@ -89,6 +91,7 @@ class ClusterObserver:
         self.view = make_view(snapshot, bounds, self._pending,
                               self.max_misplaced_ratio(snapshot, settings), self.builtin_active,
                               self._cooldown.moved, self.view)
+        self.view = self.view._replace(rates=self._meter.observe(snapshot, self.view.movements))
 
     def count_submitted(self) -> None:
         """Adds to the view's misplaced copies what has been submitted since it was made."""

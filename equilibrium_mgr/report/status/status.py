@@ -80,7 +80,7 @@ def _cluster_figures(status: BalancerStatus, view: Optional[ClusterView],
         "too_full": [],
         "builtin_balancer_active": status.builtin_active,
         "remaining": {"moves": done["remaining_moves"], "bytes": done["remaining_bytes"],
-                      "eta_seconds": progress.eta_seconds if progress else None},
+                      "eta_seconds": progress.eta_seconds(now) if progress else None},
         "execution": progress.summary if progress else None}
     if view is not None:
         figures.update({

@@ -1,0 +1,146 @@
+"""How fast data arrives at OSDs, measured from one observation to the next, and how long that which
+is left takes by it.
+
+A plan is complete when its last OSD has its last shard. So the time left is that of the OSD with
+the most to come, at the rate that OSDs were measured to get. It is no less than the time that all
+bytes left take at the rate of the whole cluster, which counts where a limit such as that of
+misplaced copies lets only a few shards move at once.
+"""
+from __future__ import annotations
+
+import math
+from statistics import median
+from typing import Dict, Iterable, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from ..snapshot.model import Snapshot
+from .movements import PLAN, Movement
+
+#: Seconds after which a measurement counts e times less: long for estimates, as OSDs that wait for
+#: their turn get nothing for minutes; short for the rate of now.
+_ESTIMATE_SECONDS = 1800.0
+_NOW_SECONDS = 180.0
+#: An OSD whose measurements count for less than so many seconds is forgotten.
+_FORGOTTEN_SECONDS = 1.0
+
+_Shards = Dict[Tuple[str, Optional[int]], Movement]   # by (pgid, target)
+
+
+class Rate(NamedTuple):
+    """Bytes that have arrived in so many seconds; older measurements count less."""
+
+    bytes: float = 0.0
+    seconds: float = 0.0
+
+    @property
+    def per_second(self) -> float:
+        """Bytes per second; 0 where nothing was measured."""
+        return self.bytes / self.seconds if self.seconds > 0.0 else 0.0
+
+    def aged(self, seconds: float, lasting: float) -> Rate:
+        """The rate after `seconds`: then it counts less, e times less after `lasting` seconds."""
+        factor = math.exp(-seconds / lasting)
+        return Rate(self.bytes * factor, self.seconds * factor)
+
+    def plus(self, count: float, seconds: float) -> Rate:
+        """The rate with one more measurement."""
+        return Rate(self.bytes + count, self.seconds + seconds)
+
+
+class TransferRates(NamedTuple):
+    """Rates at one observation. Immutable."""
+
+    by_osd: Mapping[int, Rate] = {}   # OSDs that shards were on their way to
+    ours: Rate = Rate()               # of all shards that equilibrium moves
+    ours_now: Rate = Rate()           # the same, of the last minutes
+    all_now: Rate = Rate()            # of all shards, whoever moves them, of the last minutes
+
+
+class TimeLeft(NamedTuple):
+    """An estimate of when everything has arrived."""
+
+    seconds: float
+    osd: Optional[int]   # the OSD that takes longest; None where all of them together do
+
+
+class RateMeter:
+    """Measures what arrives between observations; used by the serve thread."""
+
+    def __init__(self) -> None:
+        self.rates = TransferRates()
+        self._shards: _Shards = {}
+        self._at: Optional[float] = None   # seconds since the epoch, of the last observation
+
+    def observe(self, snapshot: Snapshot, movements: Sequence[Movement]) -> TransferRates:
+        """Measures what has arrived since the last observation; returns the rates."""
+        shards = {(shard.pgid, shard.target): shard for shard in movements}
+        seconds = snapshot.taken_at - self._at if self._at is not None else 0.0
+        if seconds > 0.0:
+            self.rates = self._measured(snapshot, shards, seconds)
+        if seconds != 0.0 or self._at is None:
+            self._shards, self._at = shards, snapshot.taken_at
+        else:   # the same moment, after a batch
+            self._shards.update(shards)
+        return self.rates
+
+    def _measured(self, snapshot: Snapshot, shards: _Shards, seconds: float) -> TransferRates:
+        by_osd = {osd: rate.aged(seconds, _ESTIMATE_SECONDS)
+                  for osd, rate in self.rates.by_osd.items()}
+        awaited = {target for _, target in self._shards if target is not None}
+        for osd in awaited:
+            by_osd[osd] = by_osd.get(osd, Rate()).plus(0.0, seconds)
+        ours = everything = 0
+        for key, shard in self._shards.items():
+            count = _arrived(snapshot, shard, shards.get(key))
+            everything += count
+            if shard.origin == PLAN:
+                ours += count
+            if shard.target is not None:
+                by_osd[shard.target] = by_osd[shard.target].plus(count, 0.0)
+        before = self.rates
+        is_ours = any(shard.origin == PLAN for shard in self._shards.values())
+        return TransferRates(
+            {osd: rate for osd, rate in by_osd.items() if rate.seconds >= _FORGOTTEN_SECONDS},
+            before.ours.aged(seconds, _ESTIMATE_SECONDS).plus(ours, seconds if is_ours else 0.0),
+            before.ours_now.aged(seconds, _NOW_SECONDS).plus(ours, seconds),
+            before.all_now.aged(seconds, _NOW_SECONDS).plus(everything, seconds))
+
+
+def time_left(rates: TransferRates, movements: Iterable[Movement],
+              wanted: Mapping[int, int]) -> Optional[TimeLeft]:
+    """When all that equilibrium moves has arrived. `wanted`: OSD → bytes still to be sent to it.
+    None where something is left and nothing was seen to arrive yet."""
+    left, own = dict(wanted), sum(wanted.values())
+    ours = {osd for osd, count in wanted.items() if count > 0}
+    for shard in movements:
+        own += shard.left_bytes if shard.origin == PLAN else 0
+        if shard.target is not None:
+            left[shard.target] = left.get(shard.target, 0) + shard.left_bytes
+            if shard.origin == PLAN:
+                ours.add(shard.target)
+    if not own:
+        return TimeLeft(0.0, None)
+    measured = {osd: rate.per_second for osd, rate in rates.by_osd.items() if rate.bytes > 0.0}
+    if not measured:
+        return None
+    typical = median(measured.values())
+    longest = max((TimeLeft(left[osd] / _expected(typical, measured.get(osd, 0.0)), osd)
+                   for osd in sorted(ours)), default=TimeLeft(0.0, None),
+                  key=lambda estimate: estimate.seconds)
+    rate = rates.ours.per_second
+    together = TimeLeft(own / rate, None) if rate > 0.0 else longest
+    return max(longest, together, key=lambda estimate: estimate.seconds)
+
+
+def _expected(typical: float, own: float) -> float:
+    """The rate that an OSD is expected to get: that with the most to come is seldom without a shard
+    that is being copied, and so gets more than the median, but less and less to its end."""
+    return (typical + max(typical, own)) / 2.0
+
+
+def _arrived(snapshot: Snapshot, before: Movement, now: Optional[Movement]) -> int:
+    """Bytes of a shard that have arrived; 0 where it was sent elsewhere meanwhile."""
+    if now is not None:
+        return max(0, before.left_bytes - now.left_bytes)
+    pg = snapshot.pgs.get(before.pgid)
+    is_there = pg is not None and (before.target is None or before.target in pg.up)
+    return before.left_bytes if is_there else 0

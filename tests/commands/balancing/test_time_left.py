@@ -1,0 +1,88 @@
+"""How far an execution has come, and when it will be complete, against what then happens."""
+from __future__ import annotations
+
+from typing import Any, Callable, List, NamedTuple, Optional
+
+import pytest
+
+from equilibrium_mgr.execution.execution import ExecutionProgress
+from mgr_stub.console.session import Session
+
+from ..asking import ask, optimize, run
+
+
+class _Told(NamedTuple):
+    """What was told at one moment."""
+
+    at: float
+    progress: ExecutionProgress
+    eta_seconds: Optional[float]
+
+
+def executed(session: Session, every: int, fail_at: int = -1) -> List[_Told]:
+    """What was told until the execution was complete, and in the end; with a failover."""
+    told: List[_Told] = []
+    for number in range(2000):
+        run(session, f"sim run {every}s")
+        if number == fail_at:
+            run(session, "sim failover", f"sim run {every}s", f"sim run {every}s")
+        ask(session, "status")   # has the next round look
+        progress = session.module.balancer.status.progress
+        if progress is None:
+            break
+        now = session.clock.now
+        told.append(_Told(now, progress, progress.eta_seconds(now)))
+    return told
+
+
+def slow(session: Session) -> Session:
+    """As slow as real disks: it takes hours."""
+    speeds = session.simulation.backfill.bytes_per_second
+    speeds.update({name: speed / 4 for name, speed in speeds.items()})
+    return session
+
+
+def started(open_session: Callable[..., Session]) -> Session:
+    session = slow(open_session(18))
+    optimize(session)
+    run(session, "equilibrium execute p")
+    return session
+
+
+@pytest.mark.parametrize("fail_at", [-1, 6], ids=["one mgr", "failover"])
+def test_the_eta_is_within_0_5_to_2_of_the_truth_from_10_to_90_per_cent(
+        open_session: Callable[..., Session], fail_at: int) -> None:
+    session = started(open_session)
+    told = executed(session, 180, fail_at)
+    end, asked = session.clock.now, 0
+    for at, progress, eta in told:
+        assert progress.bytes_done is not None and progress.bytes_total
+        if 0.1 <= progress.bytes_done / progress.bytes_total <= 0.9:
+            assert eta is not None and 0.5 <= eta / (end - at) <= 2.0, (at, eta, end - at)
+            asked += 1
+    assert asked > 10
+
+
+def test_after_a_failover_the_totals_are_the_same_to_one_round(
+        open_session: Callable[..., Session]) -> None:
+    session = started(open_session)
+    run(session, "sim run 30m")
+    ask(session, "status")
+    run(session, "sim run 61s")
+    before = session.module.balancer.status.progress
+    run(session, "sim failover", "sim run 3m")
+    after = session.module.balancer.status.progress
+    assert after.bytes_total == before.bytes_total
+    assert before.bytes_done <= after.bytes_done <= before.bytes_done + 0.15 * before.bytes_total
+
+
+def test_bytes_done_have_arrived_and_are_not_merely_sent(
+        open_session: Callable[..., Session]) -> None:
+    session = started(open_session)
+    run(session, "sim run 2m")
+    progress: Any = session.module.balancer.status.progress
+    assert progress.summary["sent_bytes"] > 0.1 * progress.bytes_total
+    assert 0 < progress.bytes_done < 0.7 * progress.summary["sent_bytes"]
+    last = executed(session, 300)[-1].progress
+    assert last.bytes_total and last.bytes_done
+    assert 0.9 * last.bytes_total < last.bytes_done <= last.bytes_total

@@ -1,0 +1,118 @@
+"""What arrives between observations, and how long the rest takes."""
+from __future__ import annotations
+
+from typing import Optional, Sequence
+
+import pytest
+from tests.support.clusters.unit_cluster import Cluster, hosts
+from tests.support.units import GIB
+
+from equilibrium_mgr.observation.movements import CRUSH, PLAN, Movement
+from equilibrium_mgr.observation.transfer_rates import (
+    Rate, RateMeter, TransferRates, time_left)
+from equilibrium_mgr.snapshot.model import Snapshot
+
+#: 1.0 to 1.7 have arrived at osd.0 to osd.7.
+THERE = Cluster(hosts(8)).pool(1, size=1)
+for number in range(8):
+    THERE.pg(f"1.{number}", [number])
+SNAPSHOT = THERE.snapshot()
+
+
+def shard(number: int, left_gib: float, origin: str = PLAN,
+          target: Optional[int] = None) -> Movement:
+    """Of 1.`number`, on its way to osd.`number`."""
+    return Movement(f"1.{number}", 1, None, number if target is None else target, 8 * GIB,
+                    int(left_gib * GIB), "backfilling", origin)
+
+
+def at(seconds: float) -> Snapshot:
+    return SNAPSHOT._replace(taken_at=seconds)
+
+
+def measured(*observations: Sequence[Movement], every: float = 100.0) -> TransferRates:
+    meter = RateMeter()
+    for number, found in enumerate(observations):
+        meter.observe(at(1000.0 + every * number), found)
+    return meter.rates
+
+
+def per_second(rate: Rate) -> float:
+    return rate.per_second / GIB
+
+
+def test_one_observation_measures_nothing() -> None:
+    rates = measured([shard(0, 8)])
+    assert rates == TransferRates()
+    assert time_left(rates, [shard(0, 8)], {}) is None
+
+
+def test_two_observations_are_enough() -> None:
+    rates = measured([shard(0, 8)], [shard(0, 6)])
+    assert per_second(rates.by_osd[0]) == pytest.approx(0.02)
+    left = time_left(rates, [shard(0, 6)], {})
+    assert left is not None and (left.seconds, left.osd) == (pytest.approx(300.0), 0)
+
+
+def test_what_is_gone_has_arrived() -> None:
+    assert per_second(measured([shard(0, 8)], []).ours_now) == pytest.approx(0.08)
+
+
+def test_what_was_sent_elsewhere_has_not_arrived() -> None:
+    assert per_second(measured([shard(0, 8, target=5)], []).ours_now) == 0.0
+
+
+def test_ours_and_those_of_others_are_measured_apart() -> None:
+    rates = measured([shard(0, 8), shard(1, 8, CRUSH)], [shard(0, 7), shard(1, 5, CRUSH)])
+    assert per_second(rates.ours_now) == pytest.approx(0.01)
+    assert per_second(rates.all_now) == pytest.approx(0.04)
+
+
+def test_the_osd_with_the_most_to_come_counts_with_what_is_still_to_be_sent() -> None:
+    rates = measured([shard(0, 8), shard(1, 8)], [shard(0, 7), shard(1, 7)])
+    left = time_left(rates, [shard(0, 7), shard(1, 7)], {1: 13 * GIB})
+    assert left is not None and (left.seconds, left.osd) == (pytest.approx(2000.0), 1)
+
+
+def test_an_osd_that_got_nothing_yet_is_expected_to_get_the_median() -> None:
+    rates = measured([shard(0, 8), shard(1, 8), shard(2, 8)],
+                     [shard(0, 7), shard(1, 6), shard(2, 5)])
+    left = time_left(rates, [], {7: 40 * GIB})
+    assert left is not None and left.seconds == pytest.approx(2000.0)
+
+
+def test_data_of_others_delays_only_where_ours_goes_too() -> None:
+    rates = measured([shard(0, 8), shard(1, 8)], [shard(0, 7), shard(1, 7)])
+    others = [shard(0, 7), shard(1, 400, CRUSH)]
+    left = time_left(rates, others, {})
+    assert left is not None and left.osd == 0
+    left = time_left(rates, others, {1: GIB})
+    assert left is not None and (left.osd, left.seconds) == (1, pytest.approx(40100.0))
+
+
+def test_a_limit_of_the_whole_cluster_counts_where_it_is_the_slower() -> None:
+    """One shard moves at a time, each to another OSD."""
+    rates = measured([shard(0, 8)], [shard(1, 8)], [shard(2, 8)])
+    left = time_left(rates, [shard(2, 8)], {osd: 8 * GIB for osd in range(3, 8)})
+    assert left is not None and (left.osd, left.seconds) == (None, pytest.approx(600.0))
+
+
+def test_nothing_left_takes_no_time() -> None:
+    left = time_left(measured([shard(0, 8)], []), [shard(1, 8, CRUSH)], {})
+    assert left is not None and left.seconds == 0.0
+
+
+def test_where_nothing_arrives_any_more_the_time_grows() -> None:
+    stands = [shard(0, 6)]
+    rates = [measured([shard(0, 8)], *[stands] * count) for count in (1, 2, 10)]
+    seconds = [left.seconds for left in (time_left(r, stands, {}) for r in rates) if left]
+    assert seconds == sorted(seconds) and seconds[2] > 5 * seconds[0]
+
+
+def test_a_clock_that_was_set_back_measures_nothing() -> None:
+    meter = RateMeter()
+    meter.observe(at(1000.0), [shard(0, 8)])
+    meter.observe(at(400.0), [shard(0, 6)])
+    assert meter.rates == TransferRates()
+    meter.observe(at(500.0), [shard(0, 5)])
+    assert per_second(meter.rates.by_osd[0]) == pytest.approx(0.01)
