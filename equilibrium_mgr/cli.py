@@ -150,6 +150,11 @@ class Commands:
         """Print the figures in the text format of Prometheus"""
         return self._answer(format, self.report_commands.metrics)
 
+    @read_command("equilibrium report")
+    def _cmd_report(self, plan: Optional[str] = None, format: str = "plain") -> CommandResult:
+        """Write one HTML page about the cluster, or about a plan, for those who decide about it"""
+        return self._answer(format, self.report_commands.report, plan)
+
     @read_command("equilibrium dump-state")
     def _cmd_dump_state(self, anonymous: bool = False, format: str = "plain") -> CommandResult:
         """Write the cluster's state as JSON, for bug reports and offline runs; with --anonymous

@@ -44,19 +44,30 @@ def main(arguments: Optional[List[str]] = None) -> int:
             return run_demo(session)
         # an inactive module observes the cluster only for a command
         session.command("equilibrium status")
+        # a page is redirected into a file: nothing else may stand there
+        has_page = any(_is_page(line.split()) for line in options.lines)
         # lines after a failing one run as well
-        codes = [_print_answer(*session.command(line)) for line in options.lines]
+        codes = [_print_answer(*session.command(line),
+                               aside=has_page and not _is_page(line.split()))
+                 for line in options.lines]
         if options.words:
-            codes.append(_print_answer(*session.command_words(options.words)))
+            codes.append(_print_answer(*session.command_words(options.words), aside=has_page))
         return next((code for code in codes if code), 0)
     finally:
         session.close()
 
 
-def _print_answer(rc: int, out: str, err: str) -> int:
-    """Prints an answer as the `ceph` command does; returns the exit code for it."""
+def _is_page(words: List[str]) -> bool:
+    """True for the command that writes an HTML page."""
+    return words[words[:1] == ["ceph"]:][:2] == ["equilibrium", "report"]
+
+
+def _print_answer(rc: int, out: str, err: str, aside: bool = False) -> int:
+    """Prints an answer as the `ceph` command does, on stderr if `aside`; returns the exit code for
+    it."""
     if out:
-        print(out if not out.endswith("\n") else out[:-1], flush=True)
+        print(out if not out.endswith("\n") else out[:-1],
+              file=sys.stderr if aside else sys.stdout, flush=True)
     if rc:
         print(f"Error {error_name(rc)}: {err}", file=sys.stderr, flush=True)
     elif err:

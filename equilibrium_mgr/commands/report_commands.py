@@ -1,4 +1,4 @@
-"""`status`, `eval`, `explain`, `history` and `dump-state`."""
+"""`status`, `eval`, `explain`, `history`, `report` and `dump-state`."""
 from __future__ import annotations
 
 import errno
@@ -12,8 +12,11 @@ from ..report.explain.reason import ExplainContext
 from ..report.history import report_history
 from ..report.metrics.metrics import MetricSources, report_metrics
 from ..report.options import options_json
+from ..report.page.page import report_page
+from ..report.page.facts.sources import ClusterIdentity, PageSources
 from ..report.state_dump import dump_state
 from ..report.status.status import report_status
+from ..runtime.time_slice import TimeSlice
 from .current_view import CurrentView
 from .module_parts import ModuleParts
 from .plan_arguments import present_options
@@ -114,6 +117,20 @@ class ReportCommands:
         """What has been moved."""
         status = self._parts.balancer.status
         return report_history(status.history, status.episode, self._parts.clock(), limit)
+
+    def report(self, plan: Optional[str]) -> CommandAnswer:
+        """The page about the cluster, or about a kept plan."""
+        kept = (plan, self._plans.plan(plan)) if plan else None
+        view, _ = self._view.required()
+        parts = self._parts
+        reading = parts.gateway.last_reading()
+        identity = ClusterIdentity(
+            fsid=str(reading.osd_map.get("fsid", "")) if reading is not None else "",
+            ceph_version=parts.gateway.ceph_version(), epoch=parts.gateway.epoch(),
+            now=parts.clock())
+        return report_page(PageSources(identity, view, parts.balancer.status, parts.settings(),
+                                       parts.options.value, parts.gateway.pool_space(), kept),
+                           TimeSlice())
 
     def dump_state(self, anonymous: bool) -> CommandAnswer:
         """The cluster's state at the last reading, which has its time in it."""

@@ -122,6 +122,10 @@ class Gateway:
         """The osdmap's epoch now; takes microseconds."""
         return int(self._mgr.get_osdmap().get_epoch())
 
+    def ceph_version(self) -> str:
+        """The release of this mgr, as `ceph version` tells it."""
+        return str(self._mgr.version)
+
     def misplaced_copies(self) -> int:
         """Misplaced object copies now, as `pg_status` has them; takes microseconds."""
         return int(self._get("pg_status").get("misplaced_objects", 0))

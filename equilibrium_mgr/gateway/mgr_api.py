@@ -59,6 +59,10 @@ class MonReply(Protocol):
 class MgrApi(Protocol):
     """The part of mgr_module.MgrModule that the gateway calls."""
 
+    @property
+    def version(self) -> str:
+        """As `ceph version` tells it, of this mgr."""
+
     def get(self, data_name: str, /) -> Any:
         """One of the mgr's structures; None while the mgr does not have it."""
 

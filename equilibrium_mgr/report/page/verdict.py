@@ -1,0 +1,142 @@
+"""The verdict: what unequal filling costs now, and what the plan gives for how much."""
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional
+
+from ...runtime.formatting import format_bytes, format_duration, format_percent, plural
+from ...snapshot import reason_codes as codes
+from ..explain.actions import action
+from .facts.expected_time import expected_seconds
+from .markup import Html, joined, paragraph
+from .facts.plan_standing import PlanStanding
+from .facts.sources import PageFacts
+
+#: Utilizations that differ by less are the same to a reader, a ratio.
+_SAME = 0.0005
+
+_CLASSES_NAMED = 3
+
+_Row = Dict[str, Any]   # one of class_figures
+
+
+def verdict_block(facts: PageFacts) -> Html:
+    """The verdict's two sentences, and what a reader must know beside them."""
+    warning = plan_warning(facts)
+    return joined([paragraph(" ".join(verdict(facts)), class_="verdict")]
+                  + ([paragraph(warning, class_="warning")] if warning else [])
+                  + [paragraph(sentence) for sentence in capacity_sentences(facts)])
+
+
+def verdict(facts: PageFacts) -> List[str]:
+    """Two sentences: of now, and of the plan or of what can be done."""
+    worst = _limiting_class(facts)
+    if worst is None or facts.room_now is None or facts.room_now.limiting_osd is None:
+        return ["There is nothing to balance: no pool holds data, or no OSD has reported its"
+                " statistics."]
+    return [_sentence_of_now(facts, worst), _sentence_of_plan(facts, facts.standing, worst)
+            if facts.standing is not None else _sentence_without_plan(facts, worst)]
+
+
+def plan_warning(facts: PageFacts) -> Optional[str]:
+    """Says that the plan is outdated, or is being carried out; None where neither is so."""
+    standing = facts.standing
+    if standing is None or not standing.is_older:
+        return None
+    shards = sum(change.shards for change in standing.plan.changes)
+    left = sum(change.shards for change in standing.to_make)
+    made = sum(change.shards for change in standing.in_place)
+    gone = shards - left - made
+    if facts.sources.status.plan_name == standing.name and not gone:
+        return (f"The plan is being carried out: {made} of its {plural(shards, 'shard')} are in"
+                " place or on their way; what follows is about the others.")
+    text = (f"The plan is outdated: it was made at osdmap epoch {standing.plan.epoch}, and the"
+            f" newest is {facts.sources.identity.epoch}. Of its {plural(shards, 'shard')} {left}"
+            f" can still be moved as planned, {made} are in place or on their way, and {gone}"
+            " cannot be moved so any more; what follows is about the first.")
+    return text + (f" 'ceph equilibrium optimize {standing.name}' makes it anew." if gone else "")
+
+
+def capacity_sentences(facts: PageFacts) -> List[str]:
+    """A sentence for each class that no balancing brings below nearfull."""
+    nearfull = facts.view.snapshot.nearfull_ratio
+    return [f"Balancing cannot bring class {name} below {format_percent(bound)}%, and nearfull is"
+            f" {format_percent(nearfull)}%: {action(codes.BOUND_CAPACITY, {'device_class': name})}."
+            for name, bound in sorted(facts.view.bounds.items()) if bound >= nearfull > 0.0]
+
+
+def _limiting_class(facts: PageFacts) -> Optional[_Row]:
+    """The class of the OSD that is full first, else the one that is furthest above its bound."""
+    rows = facts.classes
+    limiting = facts.room_now.limiting_osd if facts.room_now is not None else None
+    osd = facts.view.snapshot.osds.get(-1 if limiting is None else limiting)
+    for row in rows:
+        if osd is not None and row["device_class"] == osd.device_class:
+            return row
+    return max(rows, default=None, key=lambda row: float(
+        row["max_utilization"] - (row["bound_utilization"] or 0.0)))
+
+
+def _sentence_of_now(facts: PageFacts, worst: _Row) -> str:
+    room, name = facts.room_now, worst["device_class"]
+    assert room is not None and room.limiting_osd is not None
+    osd = facts.view.snapshot.osds[room.limiting_osd]
+    used = facts.view.used_now.get(osd.id, osd.used_bytes) / max(1, osd.size_bytes)
+    loss = facts.room_later.bytes - room.bytes if facts.room_later is not None else 0
+    begin = (f"Unequal filling costs this cluster {format_bytes(loss)}: growing alike, its pools"
+             if loss > 0 else "Growing alike, the pools")
+    return (f"{begin} have room for {format_bytes(room.bytes)} more data until osd.{osd.id} is"
+            f" full; it is at {format_percent(used)}%, and class {name} as a whole at"
+            f" {format_percent(worst['utilization'])}%.")
+
+
+def _sentence_of_plan(facts: PageFacts, standing: PlanStanding, worst: _Row) -> str:
+    room = facts.room_later
+    if not standing.moves or room is None:
+        return (f"Plan {standing.name} moves nothing: {_at_bound(worst)}"
+                if not standing.plan.changes
+                else f"Nothing of plan {standing.name} is left to be moved: {_at_bound(worst)}")
+    seconds, basis = expected_seconds(facts, standing)
+    time = f", in about {format_duration(seconds)} ({basis})" if seconds is not None else ""
+    return (f"Plan {standing.name} moves {plural(len(standing.moves), 'shard')},"
+            f" {format_bytes(standing.bytes)}{time}: then there is room for"
+            f" {format_bytes(room.bytes)}, and the fullest OSD {_maxima(facts.classes)}.")
+
+
+def _maxima(rows: List[_Row]) -> str:
+    """The classes whose maximum falls most: 'of class hdd goes from 87.00% to 77.79% (…)'."""
+    changed = sorted(rows, key=lambda row: float(
+        (row["planned_max_utilization"] or 0.0) - row["max_utilization"]))[:_CLASSES_NAMED]
+    return ", that ".join([
+        f"of class {row['device_class']} goes from {format_percent(row['max_utilization'])}% to"
+        f" {format_percent(row['planned_max_utilization'])}%"
+        + (f" (bound {format_percent(row['bound_utilization'])}%)"
+           if row["bound_utilization"] is not None else "") for row in changed])
+
+
+def _sentence_without_plan(facts: PageFacts, worst: _Row) -> str:
+    status = facts.sources.status
+    active = "on" if facts.sources.settings.active else "off"
+    if facts.view.in_flight_moves and facts.room_later is not None:
+        return (f"When what moves has arrived, the fullest OSD of class {worst['device_class']} is"
+                f" at {format_percent(worst['soon_max_utilization'])}%{_bound(worst)}, and there"
+                f" is room for {format_bytes(facts.room_later.bytes)}.")
+    if worst["bound_utilization"] is not None and (
+            worst["max_utilization"] - worst["bound_utilization"] > _SAME) and (
+            status.state in ("off", "waiting", "blocked")):
+        return (f"The CRUSH rules allow a maximum of"
+                f" {format_percent(worst['bound_utilization'])}% there; automatic balancing is"
+                f" {active}, and 'ceph equilibrium optimize NAME' makes a plan.")
+    return f"Automatic balancing is {active}: {status.state}, {status.reason}."
+
+
+def _at_bound(worst: _Row) -> str:
+    highest, bound = format_percent(worst["max_utilization"]), worst["bound_utilization"]
+    text = f"the fullest OSD of class {worst['device_class']} is at {highest}%"
+    return text + ("." if bound is None
+                   else f", and the CRUSH rules allow no less than {format_percent(bound)}%.")
+
+
+def _bound(worst: _Row) -> str:
+    bound = worst["bound_utilization"]
+    return f" (the CRUSH rules allow no less than {format_percent(bound)}%)" if (
+        bound is not None) else ""

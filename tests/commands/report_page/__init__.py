@@ -1,0 +1,1 @@
+"""`report`, asked of the module in the simulated mgr."""
