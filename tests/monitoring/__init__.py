@@ -1,0 +1,1 @@
+"""Tests of the dashboard and the alert rules, where promtool is installed by promtool itself."""

@@ -1,0 +1,124 @@
+"""Dashboard and alert rules name what the renderer emits, and promtool has nothing to say."""
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List
+
+import pytest
+from tests.commands.asking import run
+from tests.support.exposition import FAMILIES, PREFIX
+
+from equilibrium_mgr.control.episodes.history import Totals
+from equilibrium_mgr.control.status import BalancerStatus
+from equilibrium_mgr.observation.states import STATES
+from equilibrium_mgr.report.metrics.metrics import MetricSources, metric_families
+from mgr_stub.console.session import Session
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "equilibrium_mgr" / "monitoring"
+RULES = FOLDER / "equilibrium_alerts.yml"
+ALERTS = ("EquilibriumStuck", "EquilibriumStatisticsOld", "EquilibriumConflict",
+          "EquilibriumOSDImbalance")
+#: Of Ceph's own mgr module prometheus.
+OF_CEPH = {"ceph_health_detail", "ceph_pool_metadata"}
+#: Labels that Prometheus adds, and those of OF_CEPH.
+_OTHER_LABELS = {"instance", "pod", "name"}
+
+needs_promtool = pytest.mark.skipif(
+    shutil.which("promtool") is None, reason="promtool (Debian's prometheus) is not installed")
+
+
+def dashboard() -> Dict[str, Any]:
+    shown: Dict[str, Any] = json.loads((FOLDER / "equilibrium_dashboard.json").read_text())
+    return shown
+
+
+def expressions() -> List[str]:
+    """Of the dashboard's panels, and of the rules: from a key to the next one."""
+    of_panels = [target["expr"] for panel in dashboard()["panels"] for target in panel["targets"]]
+    of_rules = re.findall(r"expr: (.*?)\n +for:", RULES.read_text(), re.DOTALL)
+    assert len(of_panels) >= 10 and len(of_rules) == len(ALERTS)
+    return of_panels + of_rules
+
+
+
+def emitted() -> List[str]:
+    sources = MetricSources(BalancerStatus(), "off", Totals(), False, None, None, None)
+    return [family.name for family in metric_families(sources)]
+
+
+def test_the_families_are_these() -> None:
+    assert sorted(emitted()) == sorted(PREFIX + name for name in FAMILIES)
+
+
+@pytest.mark.parametrize("expression", expressions())
+def test_expressions_name_metrics_that_are_emitted(expression: str) -> None:
+    names = set(re.findall(r"\bceph_\w+", expression))
+    assert names and names <= set(emitted()) | OF_CEPH
+    labels = {label for part in re.findall(r"(?:without|by|on|group_left) \(([^)]*)\)", expression)
+              for label in re.split(r"[, ]+", part)} | set(re.findall(r"(\w+)=", expression))
+    known = {str(FAMILIES[name[len(PREFIX):]]) for name in names - OF_CEPH} | _OTHER_LABELS
+    assert labels <= known
+    assert set(re.findall(r'state="(\w+)"', expression)) <= set(STATES)
+
+
+def test_the_dashboard_is_for_any_data_source() -> None:
+    shown = dashboard()
+    assert [(one["type"], one["query"]) for one in shown["templating"]["list"]] == [
+        ("datasource", "prometheus")]
+    sources = [panel["datasource"]["uid"] for panel in shown["panels"]] + [
+        target["datasource"]["uid"] for panel in shown["panels"] for target in panel["targets"]]
+    assert set(sources) == {"${datasource}"}
+    assert len({panel["id"] for panel in shown["panels"]}) == len(shown["panels"])
+    assert all(panel["title"] and panel["gridPos"]["x"] + panel["gridPos"]["w"] <= 24
+               for panel in shown["panels"])
+
+
+def test_the_readme_has_a_row_for_each_alert_and_metric() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    alerts = re.findall(r"- alert: (\w+)", RULES.read_text())
+    assert sorted(alerts) == sorted(ALERTS)
+    assert [name for name in alerts if f"| `{name}` |" not in text] == []
+    assert [name for name in FAMILIES if f"`{name}`" not in text and f"`{name}{{" not in text] == []
+
+
+def promtool(*arguments: str, text: str = "") -> str:
+    done = subprocess.run(["promtool", *arguments], cwd=ROOT, input=text, capture_output=True,
+                          text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+@needs_promtool
+def test_promtool_accepts_the_rules() -> None:
+    assert f"{len(ALERTS)} rules found" in promtool("check", "rules", str(RULES))
+
+
+@needs_promtool
+def test_alerts_fire_when_they_should_and_not_before() -> None:
+    promtool("test", "rules", str(Path(__file__).parent / "alerts_test.yml"))
+
+
+def _states(session: Session) -> Iterator[str]:
+    """Brings a session into one state after another; the metrics in each."""
+    yield run(session, "equilibrium metrics")
+    run(session, "sim backfill rate 4M", "equilibrium on", "sim run 10m")
+    yield run(session, "equilibrium metrics")
+    run(session, "sim flag set norebalance", "sim run 5m")
+    yield run(session, "equilibrium metrics")
+    run(session, "sim flag unset norebalance", "sim backfill rate 1G", "sim run 12h")
+    assert session.module.balancer.state == "balanced"
+    yield run(session, "equilibrium metrics")
+    run(session, "equilibrium off", "sim mon down", "sim run 2m")
+    yield run(session, "equilibrium metrics")
+
+
+@needs_promtool
+def test_promtool_accepts_the_metrics_in_each_state(
+        open_session: Callable[..., Session]) -> None:
+    for text in _states(open_session(18)):
+        assert promtool("check", "metrics", text=text) == ""
