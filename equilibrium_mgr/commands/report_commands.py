@@ -110,7 +110,7 @@ class ReportCommands:
         status = parts.balancer.status
         state = status.state if change is None else WAITING
         return report_metrics(MetricSources(
-            status, state, parts.balancer.totals, parts.settings().active, view,
+            status, state, parts.balancer.totals, parts.clock(), parts.settings().active, view,
             parts.last_round_at(), None))
 
     def history(self, limit: Optional[int] = None) -> CommandAnswer:

@@ -32,7 +32,8 @@ WRITES: Tuple[Screen, ...] = (
     Screen("reset", "reset", False), Screen("on", "on", False),
 )
 #: Commands without a screen.
-NOT_SHOWN = {"dump-state": "a state file", "report": "an HTML page"}
+NOT_SHOWN = {"dump-state": "a state file", "report": "an HTML page",
+             "metrics": "for Prometheus"}
 #: Screens that are still wider than 80 columns.
 TOO_WIDE = {"status", "eval", "eval-plan", "dump", "explain", "explain-osd", "explain-pool",
             "explain-pg", "history", "ls", "show"}

@@ -24,6 +24,7 @@ class MetricSources(NamedTuple):
     status: BalancerStatus
     state: str                          # as `status` shows it
     totals: Totals
+    now: float                          # seconds since the epoch
     active: bool                        # the option
     view: Optional[ClusterView]         # with figures of now; None before the first observation
     last_round_at: Optional[float]      # seconds since the epoch; None before the first round
@@ -87,7 +88,7 @@ def _of_movement(sources: MetricSources) -> List[Family]:
                  " moves them.", "origin",
                  {origin: left[origin] for origin in ORIGINS} if known else {}),
         single("remaining_seconds", "Estimated seconds until the plan under way is done.",
-               progress.eta_seconds if progress is not None else None)]
+               progress.eta_seconds(sources.now) if progress is not None else None)]
 
 
 def _waiting(status: BalancerStatus) -> Dict[str, Optional[float]]:
