@@ -66,6 +66,13 @@ class Commands:
         return self._answer(format, self.table_commands.osds,
                             OsdSelection(sort, device_class, host, limit))
 
+    @read_command("equilibrium moves")
+    def _cmd_moves(self, what: Optional[str] = None, format: str = "plain",
+                   limit: Optional[int] = None) -> CommandResult:
+        """Show the shards that are moving, of all PGs or of an OSD (3 or osd.3), a pool or a PG,
+        and who moves them. Option: --limit N"""
+        return self._answer(format, self.table_commands.moves, what, limit)
+
     @write_command("equilibrium optimize")
     def _cmd_optimize(self, plan: str, pools: Optional[List[str]] = None,
                       format: str = "plain", max_moves: Optional[int] = None,

@@ -1,15 +1,18 @@
-"""`df` and `osds`."""
+"""`df`, `osds` and `moves`."""
 from __future__ import annotations
 
+import errno
 from typing import Optional, Sequence
 
 from ..plan.model import PgChange
 from ..report.cluster.df import report_df
+from ..report.cluster.moves import report_moves, select
 from ..report.cluster.osds import OsdSelection, report_osds
-from ..report.command_answer import CommandAnswer
+from ..report.command_answer import CommandAnswer, CommandError
 from .current_view import CurrentView
 from .module_parts import ModuleParts
 from .plan_commands import PlanCommands
+from .pool_names import find_pool
 
 
 class TableCommands:
@@ -30,6 +33,17 @@ class TableCommands:
         """How full OSDs are and will be."""
         view, age = self._view.required()
         return report_osds(view, age, self._wanted(), selection)
+
+    def moves(self, what: Optional[str], limit: Optional[int]) -> CommandAnswer:
+        """The shards in flight: all, or those of an OSD, a pool or a PG."""
+        view, age = self._view.required()
+        pool = find_pool(what, self._parts.gateway.pool_ids_by_name()) if what else None
+        selection = select(what, pool, view.snapshot)
+        if selection is None:
+            raise CommandError(errno.ENOENT, f"'{what}' is no OSD, no pool and no PG")
+        execution = self._parts.balancer.execution
+        return report_moves(view, age, selection,
+                            execution.remaining_moves if execution is not None else 0, limit)
 
     def _wanted(self) -> Optional[Sequence[PgChange]]:
         """The changes of the execution that are still to be sent; None where there is none."""

@@ -18,6 +18,7 @@ SCREENS: Tuple[Screen, ...] = (
     Screen("eval", "eval"), Screen("eval-plan", "eval p"), Screen("eval-pool", "eval {pool}"),
     Screen("df", "df"), Screen("df-plan", "df p"),
     Screen("osds", "osds"),
+    Screen("moves", "moves"),
     Screen("explain", "explain"), Screen("explain-osd", "explain osd.6"),
     Screen("explain-pool", "explain {pool}"), Screen("explain-pg", "explain 2.1f"),
     Screen("history", "history"),

@@ -1,0 +1,102 @@
+"""`moves`: every shard in flight in a row, those that are being copied first."""
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional
+
+import pytest
+from tests.observation.test_movements import FILLING, WAITING, ours, pool_of_two, view_of
+from tests.support.clusters.unit_cluster import Cluster, hosts
+from tests.support.units import GIB
+
+from equilibrium_mgr.observation.cluster_view import ClusterView
+from equilibrium_mgr.report.cluster.moves import Selection, report_moves, select
+from equilibrium_mgr.report.command_answer import CommandAnswer, CommandError
+
+KEYS = {"osdmap_epoch", "snapshot_age_seconds", "moves", "shards", "left_bytes",
+        "bytes_per_second", "waiting_shards"}
+ROW_KEYS = {"pgid", "pool_id", "pool", "source", "target", "bytes", "left_bytes", "state",
+            "origin"}
+
+
+def busy() -> ClusterView:
+    """1.0 is ours and fills osd.2; 1.1 waits, somebody else's; a copy of 2.0 is lost."""
+    cluster = pool_of_two().pool(2, size=2, name="other")
+    cluster.osd(5, up=0, state=["exists"]).mark_out(5)
+    cluster.pg("1.0", [2, 1], 8 * GIB, items=[(0, 2)], acting=[0, 1], state=FILLING,
+               uncopied_ratio=0.25)
+    cluster.pg("1.1", [3, 1], 8 * GIB, items=[(0, 3)], acting=[0, 1], state=WAITING)
+    cluster.pg("2.0", [3, 1], 8 * GIB, acting=[1], objects=10,
+               state="active+undersized+degraded+remapped+backfilling")
+    return view_of(cluster.snapshot(), ours())
+
+
+def report(view: ClusterView, selection: Selection = Selection(), waiting: int = 0,
+           limit: Optional[int] = None) -> CommandAnswer:
+    return report_moves(view, 4.0, selection, waiting, limit)
+
+
+def rows(answer: CommandAnswer) -> List[Dict[str, Any]]:
+    found: List[Dict[str, Any]] = answer.data["moves"]
+    return found
+
+
+def test_the_screen() -> None:
+    assert report(busy(), waiting=14).plain.splitlines() == [
+        "PG   POOL    FROM     TO   SIZE   LEFT  STATE          WHOSE",
+        "1.0  pool1  osd.0  osd.2  8 GiB  2 GiB  backfilling    plan",
+        "2.0  other         osd.3  8 GiB  8 GiB  backfilling    recovery",
+        "1.1  pool1  osd.0  osd.3  8 GiB  8 GiB  backfill_wait  upmap",
+        "3 shards, 18 GiB left: 2 backfilling, 1 backfill_wait",
+        "14 planned shards not sent yet; 'ceph equilibrium status' tells why",
+        "placement of osdmap e100, 4s old"]
+
+
+def test_the_keys_are_always_there() -> None:
+    for view in (busy(), view_of(pool_of_two().pg("1.0", [0, 1]).snapshot())):
+        assert set(report(view).data) == KEYS
+    assert all(set(row) == ROW_KEYS for row in rows(report(busy())))
+    assert rows(report(busy()))[1]["source"] is None
+
+
+def test_nothing_moves() -> None:
+    answer = report(view_of(pool_of_two().pg("1.0", [0, 1]).snapshot()))
+    assert answer.plain == "nothing moves\nplacement of osdmap e100, 4s old"
+    assert rows(answer) == []
+
+
+@pytest.mark.parametrize("what, pgids", [
+    ("osd.0", ["1.0", "1.1"]), ("3", ["2.0", "1.1"]), ("1.1", ["1.1"]), ("other", ["2.0"]),
+    ("4", [])])
+def test_of_an_osd_a_pool_or_a_pg(what: str, pgids: List[str]) -> None:
+    view = busy()
+    selection = select(what, what, view.snapshot)
+    assert selection is not None
+    assert [row["pgid"] for row in rows(report(view, selection))] == pgids
+
+
+@pytest.mark.parametrize("what", ["nothing", "9.9", "osd.77", "osd." + "9" * 5000])
+def test_what_is_neither_an_osd_nor_a_pool_nor_a_pg(what: str) -> None:
+    assert select(what, None, busy().snapshot) is None
+
+
+def many(pgs: int) -> ClusterView:
+    cluster = Cluster(hosts(1200)).pool(1, size=2, name="a_pool_of_20_letters")
+    for number in range(pgs):
+        cluster.pg(f"1.{number:x}", [number + 600, number + 100], 900 * GIB,
+                   acting=[number, number + 100], state="active+remapped+backfill_wait")
+    return view_of(cluster.snapshot())
+
+
+def test_no_line_is_wider_than_80_columns() -> None:
+    assert max(map(len, report(many(50), waiting=12345).plain.splitlines())) <= 80
+
+
+def test_plain_shows_40_rows_and_json_all_unless_limited() -> None:
+    answer = report(many(50))
+    assert len(rows(answer)) == 50
+    assert "... 10 more shards" in answer.plain and len(answer.plain.splitlines()) == 44
+    few = report(many(50), limit=2)
+    assert len(rows(few)) == 2 and few.data["shards"] == 50
+    assert "... 48 more shards" in few.plain
+    with pytest.raises(CommandError):
+        report(many(1), limit=0)
