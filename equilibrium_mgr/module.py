@@ -18,6 +18,7 @@ from .option_values import OptionValues
 from .plan.store import PlanStore
 from .plan_service.plan_service import PlanService
 from .report.health import health_checks
+from .report.progress_event import ProgressEvents
 from .runtime.backoff import Backoff
 from .runtime.job_thread import JobRunner, JobThread
 from .settings import LOCAL_OPTIONS, OPTIONS, Settings, read_settings
@@ -60,6 +61,7 @@ class Module(Commands, MgrModule):
         self._backoff = Backoff(_FIRST_BACKOFF_SECONDS, _LONGEST_BACKOFF_SECONDS)
         self._failure = ""
         self._health: Optional[Dict[str, Any]] = None
+        self._progress = ProgressEvents(self.gateway.update_progress, self.gateway.end_progress)
 
     def settings(self) -> Settings:
         """The options in effect."""
@@ -96,6 +98,7 @@ class Module(Commands, MgrModule):
             delay = self._backoff.failed(self.clock())
         self.next_round_at = self.clock() + delay
         self._report_health()
+        self._report_progress()
         return delay
 
     def shutdown(self) -> None:
@@ -133,3 +136,9 @@ class Module(Commands, MgrModule):
                 self._health = checks
         except Exception:
             self.log.exception("health checks of equilibrium cannot be reported")
+
+    def _report_progress(self) -> None:
+        try:
+            self._progress.report(self.balancer.status, self._failure)
+        except Exception:
+            self.log.exception("the progress of equilibrium cannot be reported")

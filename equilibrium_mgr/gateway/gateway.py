@@ -197,6 +197,25 @@ class Gateway:
         """The address of this mgr's host."""
         return str(self._mgr.get_mgr_ip())
 
+    def update_progress(self, event_id: str, message: str, ratio: float) -> None:
+        """Begins or changes an event of the progress module, where that runs. It is not shown by
+        `ceph -s`: there Ceph would add a time left of its own, which knows no throttle."""
+        self._call_progress("update", event_id, message, ratio, [], False)
+
+    def end_progress(self, event_id: str, failure: Optional[str]) -> None:
+        """Ends an event: as complete, or as failed for a reason."""
+        if failure is None:
+            self._call_progress("complete", event_id)
+        else:
+            self._call_progress("fail", event_id, failure)
+
+    def _call_progress(self, method: str, *arguments: Any) -> None:
+        """Methods and arguments are the same from Ceph 16 to 20."""
+        try:
+            self._mgr.remote("progress", method, *arguments)
+        except (ImportError, NameError, RuntimeError):
+            pass   # it is off, or still starts: nothing depends on it
+
     def max_pg_shards(self) -> Tuple[int, int]:
         """(PG shards per OSD at which Ceph refuses new pools, at which an OSD refuses shards);
         0 for no limit."""

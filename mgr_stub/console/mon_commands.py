@@ -1,4 +1,4 @@
-"""Command lines that go to the monitor: `osd ...`, `config ...`, `health`."""
+"""Command lines that go to the monitor: `osd ...`, `config ...`, `health`, and `progress`."""
 
 from __future__ import annotations
 
@@ -131,6 +131,10 @@ def _mgr_services(mgr: Mgr, _: List[str], wanted_json: bool) -> Answer:
     return 0, json.dumps(shown, indent=None if wanted_json else 4), ""
 
 
+def _progress(mgr: Mgr, words: List[str], _: bool) -> Answer:
+    return mgr.progress_module.command(words)
+
+
 _HANDLERS: Dict[str, Callable[[Mgr, List[str], bool], Answer]] = {
     "osd pg-upmap-items": _upmap_items,
     "osd rm-pg-upmap-items": _one_argument("osd rm-pg-upmap-items", "pgid"),
@@ -147,5 +151,6 @@ _HANDLERS: Dict[str, Callable[[Mgr, List[str], bool], Answer]] = {
     "osd df": _osd_df,
     "config": _config,
     "health": _health,
+    "progress": _progress,
     "mgr services": _mgr_services,
 }

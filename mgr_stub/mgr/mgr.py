@@ -21,6 +21,7 @@ from .mgr_process import MgrProcess
 from .mon_queries import answer_to
 from .osd_map_api import OSDMap
 from .osd_tree import osd_tree
+from .progress_module import ProgressModule
 
 
 class Mgr:
@@ -57,6 +58,7 @@ class Mgr:
         self.services: Dict[str, str] = {}
         self.cluster_log: List[Tuple[str, int, str]] = []
         self.progress: Dict[str, Tuple[str, float]] = {}
+        self.progress_module = ProgressModule(lambda: simulation.clock.now)
         #: Number of expensive calls, by name.
         self.calls: Dict[str, int] = {}
         self.lock = threading.RLock()
@@ -248,12 +250,11 @@ class Mgr:
         """Calls another module; from 20 on the arguments and the result must pickle."""
         if self.release >= 20:
             args, kwargs = pickle.loads(pickle.dumps((args, kwargs)))
-        if module == "progress":
-            if method not in ("update", "complete", "fail"):
-                raise NameError(method)
-            return None
-        if module != "balancer" or module in self.simulation.disabled_modules:
+        if module not in ("balancer", "progress") or module in self.simulation.disabled_modules:
             raise ImportError(f"Module not found: {module}")
+        if module == "progress":
+            with self.lock:
+                return self.progress_module.remote(method, args, kwargs)
         try:
             with self.lock:
                 return self.balancer.remote(method, args)

@@ -1,0 +1,76 @@
+"""The event of Ceph's progress module that shows an episode: one each, in bytes, until it ends."""
+from __future__ import annotations
+
+from typing import Callable, NamedTuple, Optional
+
+from ..control.episodes.outcomes import COMPLETED, STOPPED, outcome_code
+from ..control.status import BalancerStatus
+
+_STUCK = "stuck"
+#: While an episode lasts its event is not complete, whatever has arrived: another plan may follow.
+_HIGHEST_RATIO = 0.99
+
+#: (event id, message, progress as a ratio)
+UpdateEvent = Callable[[str, str, float], None]
+#: (event id, why it failed; None where it is complete)
+EndEvent = Callable[[str, Optional[str]], None]
+
+
+class _Shown(NamedTuple):
+    """The event as it was shown last."""
+
+    event_id: str
+    started_at: float   # of its episode, seconds since the epoch
+    ratio: float
+
+
+class ProgressEvents:
+    """Shows the episode that lasts; used by the serve thread, once a round.
+
+    An event's id comes from the begin of the episode, which is stored, so that a successor goes on
+    with it. Its progress never falls.
+    """
+
+    def __init__(self, update: UpdateEvent, end: EndEvent) -> None:
+        self._update = update
+        self._end = end
+        self._shown: Optional[_Shown] = None
+
+    def report(self, status: BalancerStatus, failure: str = "") -> None:
+        """Updates, begins or ends the event. `failure`: why the round failed, or empty."""
+        started_at = status.episode["started_at"] if status.episode is not None else None
+        shown = self._shown
+        if shown is not None and (failure or started_at != shown.started_at):
+            self._shown = None
+            self._end(shown.event_id, failure or _failure(status, shown.started_at))
+            return   # one call a round
+        ratio = _ratio(status)
+        if failure or started_at is None or ratio is None or status.episode is None:
+            return
+        ratio = min(max(ratio, shown.ratio if shown is not None else 0.0), _HIGHEST_RATIO)
+        plan = status.episode["plan"]
+        self._shown = _Shown(f"equilibrium-{started_at:.3f}", started_at, ratio)
+        self._update(self._shown.event_id, f"equilibrium: plan {plan}" if plan
+                     else "equilibrium: automatic balancing", ratio)
+
+
+def _ratio(status: BalancerStatus) -> Optional[float]:
+    """Bytes that have arrived, as a ratio of those that the episode moves; None where unknown."""
+    progress, view = status.progress, status.view
+    if progress is not None:
+        done, total = progress.bytes_done, progress.bytes_total
+    elif view is None or status.episode is None:
+        return None
+    else:   # nothing is planned, and the last shards are on their way
+        total = status.episode["bytes"]
+        done = max(0, total - view.moving.bytes)
+    if done is None or total is None:
+        return None
+    return min(1.0, done / total) if total else 0.0
+
+
+def _failure(status: BalancerStatus, started_at: float) -> Optional[str]:
+    """Why the episode that began then has ended before all had arrived; None where it had."""
+    outcome = next((str(entry.get("outcome", "")) for entry in reversed(status.history)
+                    if entry.get("started_at") == started_at), STOPPED)
+    return None if outcome_code(outcome) in (COMPLETED, _STUCK) else outcome
