@@ -141,3 +141,12 @@ def test_a_state_without_what_nobody_needs(tmp_path: Path, demo_state: Dict[str,
     result = stub("--state", path, "-c", "equilibrium optimize p", "-c", "equilibrium show p")
     assert (result.returncode, result.stderr) == (0, "")
     assert "ceph osd pg-upmap-items" in result.stdout
+
+
+def test_a_page_stands_alone_on_stdout() -> None:
+    result = stub("-c", "equilibrium optimize p", "-c", "equilibrium eval",
+                  "-c", "equilibrium report p")
+    assert result.returncode == 0
+    assert result.stdout.startswith("<!DOCTYPE html>\n")
+    assert result.stdout.count("<!DOCTYPE") == 1 and result.stdout.endswith("</html>\n")
+    assert result.stderr.startswith("p: planning\n")

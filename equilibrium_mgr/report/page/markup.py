@@ -79,7 +79,7 @@ def _attribute(key: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    if not text.isprintable():
+    if not text.replace("\n", "").isprintable():
         # names in a map may hold anything; what is no text would make the page invalid
         text = "".join(c if c.isprintable() or c in "\n\u00a0" else "\ufffd" for c in text)
     return html.escape(text)

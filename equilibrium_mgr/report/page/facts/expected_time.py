@@ -3,20 +3,23 @@ from __future__ import annotations
 
 from typing import Dict, Optional, Tuple
 
+from ....observation.transfer_rates import time_left
 from .plan_standing import PlanStanding
 from .sources import PageFacts
 
-#: Bytes a second that reach an OSD, where nothing has been measured yet.
+#: Bytes a second that an OSD is taken to get where nothing has been measured.
 _ASSUMED_RATE = 50 << 20
 
 
 def expected_seconds(facts: PageFacts, standing: PlanStanding) -> Tuple[Optional[float], str]:
-    """(seconds, what they rest on): the most bytes that one OSD gets or gives, at the rate of one
-    OSD. None where nothing is moved."""
-    most: Dict[Tuple[str, int], int] = {}
+    """(seconds, what they rest on): by the OSD that gets most, at the rate at which OSDs were
+    measured to get shards, else at an assumed one. None where no bytes are moved."""
+    to_come: Dict[int, int] = {}
     for move in standing.moves:
-        for key in (("in", move.target), ("out", move.source)):
-            most[key] = most.get(key, 0) + move.bytes
-    if not any(most.values()):
+        to_come[move.target] = to_come.get(move.target, 0) + move.bytes
+    if not any(to_come.values()):
         return None, ""
-    return max(most.values()) / _ASSUMED_RATE, "if an OSD takes 50 MiB/s"
+    measured = time_left(facts.view.rates, facts.view.movements, to_come)
+    if measured is not None:
+        return measured.seconds, "at the rates measured now"
+    return max(to_come.values()) / _ASSUMED_RATE, "if each OSD takes 50 MiB/s"
