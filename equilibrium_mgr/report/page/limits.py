@@ -7,7 +7,7 @@ from typing import Any, Iterator, List
 from ...plan.options import effective_fill_limit
 from ...runtime.formatting import format_duration, format_percent
 from ...settings import OPTIONS, Settings
-from .markup import LEFT, Html, section, table
+from .markup import Html, section, table
 from .facts.sources import PageFacts
 
 _DAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
@@ -16,6 +16,7 @@ _LIMITS = ("max_misplaced_ratio", "max_backfills_per_osd", "max_transit_ratio",
            "max_moves_per_round", "fill_limit", "max_upmap_items", "pg_cooldown", "min_gain",
            "start_delay", "max_wait", "relieve_while_degraded", "respect_weights", "pool_ids",
            "device_classes")
+_NAMES_SHOWN = 10
 _UNLIMITED = frozenset(("max_backfills_per_osd", "max_transit_ratio", "max_upmap_items"))
 
 
@@ -23,7 +24,7 @@ def limits_section(facts: PageFacts) -> Html:
     """Options with the values that hold now."""
     rows = list(_rows(facts))
     return section("Limits in force", table(
-        "Limits in force", ["OPTION", "IN FORCE", "WHAT IT LIMITS"], [LEFT, LEFT, "text"], rows,
+        "Limits in force", ["OPTION", "IN FORCE", "WHAT IT LIMITS"], ["text", "text", "text"], rows,
         facts.checkpoint), is_short=True)
 
 
@@ -51,8 +52,13 @@ def _in_force(name: str, value: Any, facts: PageFacts) -> str:
     if name == "fill_limit":
         ratio = effective_fill_limit(value, facts.view.snapshot.backfillfull_ratio)
         return f"{format_percent(ratio)}%"
+    if name == "pool_ids" and value is not None:
+        pools = facts.view.snapshot.pools
+        return _listed([pools[pool].name for pool in sorted(value) if pool in pools])
     if name in ("pool_ids", "device_classes"):
-        return "all" if value is None else ", ".join(str(one) for one in sorted(value)) or "none"
+        return "all" if value is None else _listed(sorted(value))
+    if name == "max_upmap_items" and 0.0 < value <= 1.0:
+        return f"{value:g} per PG"
     if name in ("pg_cooldown", "start_delay", "max_wait"):
         return format_duration(value)
     if name in _UNLIMITED and not value:
@@ -62,6 +68,12 @@ def _in_force(name: str, value: Any, facts: PageFacts) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:g}"
+
+
+def _listed(names: List[str]) -> str:
+    more = len(names) - _NAMES_SHOWN
+    shown = ", ".join(names[:_NAMES_SHOWN]) or "none"
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _window(settings: Settings, now: float) -> str:

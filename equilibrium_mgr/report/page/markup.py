@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 import html
-from typing import Iterable, List, Sequence
+from typing import Iterable, List, Optional, Sequence
 
 from ...runtime.checkpoints import Checkpoint, with_checkpoints
 
 _ROWS_AT_ONCE = 50   # between two checkpoints
+#: Names of more characters are broken over several lines.
+_LONG = 30
 #: HTML elements that have no end tag.
 _VOID = frozenset(("meta", "br"))
 #: Marks of columns in `table`.
@@ -47,11 +49,15 @@ def table(label: str, header: Sequence[str], kinds: Sequence[str], rows: Iterabl
         for title, kind in zip(header, kinds)]))
     body: List[str] = []
     for row in with_checkpoints(rows, _ROWS_AT_ONCE, checkpoint):
-        cells = [element("th", row[0], scope="row", class_=kinds[0] or None)]
-        cells += [element("td", cell, class_=kind or None)
-                  for cell, kind in zip(row[1:], kinds[1:])]
+        cells = [element("td" if column else "th", cell, scope=None if column else "row",
+                         class_=_class_of(cell, kind))
+                 for column, (cell, kind) in enumerate(zip(row, kinds))]
         body.append(element("tr", *cells))
     return scrolling(label, element("table", head, element("tbody", *body)))
+
+
+def _class_of(cell: str, kind: str) -> Optional[str]:
+    return kind or ("long" if len(cell) > _LONG else None)
 
 
 def scrolling(label: str, content: Html) -> Html:

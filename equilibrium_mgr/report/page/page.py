@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List
 
+from ...observation.states import OFF
 from ...runtime.checkpoints import Checkpoint
 from ...runtime.formatting import format_duration, format_time
 from ...version import VERSION
@@ -18,7 +19,7 @@ from .facts.sources import PageFacts, PageSources, gather
 from .staying import staying_section
 from .styles import STYLES
 from .utilization import fill_section, utilization_section
-from .verdict import plan_warning, verdict, verdict_block
+from .verdict import verdict, verdict_block, warnings
 
 
 def report_page(sources: PageSources, checkpoint: Checkpoint) -> CommandAnswer:
@@ -32,7 +33,7 @@ def report_page(sources: PageSources, checkpoint: Checkpoint) -> CommandAnswer:
         "outdated": standing.is_older if standing is not None else None,
         "osdmap_epoch": identity.epoch, "fsid": identity.fsid,
         "ceph_version": identity.ceph_version, "version": VERSION, "created_at": identity.now,
-        "verdict": verdict(facts), "warning": plan_warning(facts),
+        "verdict": verdict(facts), "warnings": warnings(facts),
         "rollback": (rollback_commands(standing, facts.view.snapshot)
                      if standing is not None else []),
         "picture": picture(facts), "html": page}
@@ -74,6 +75,10 @@ def _identity(facts: PageFacts) -> Html:
         plan = facts.standing.plan
         rows.append(("plan", f"{facts.standing.name}, aim {plan.aim}, made at osdmap epoch"
                      f" {plan.epoch} ({plan.stop_reason})"))
+    status = facts.sources.status
+    active = "on" if facts.sources.settings.active else "off"
+    rows.append(("automatic", f"{active}; {status.state}: {status.reason}"
+                 if status.state != OFF else active))
     rows.append(("versions", f"{identity.ceph_version or 'Ceph'}; equilibrium {VERSION}"))
     return element("dl", joined([part for name, value in rows for part in (
         element("dt", name), element("dd", value))]))

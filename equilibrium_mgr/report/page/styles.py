@@ -21,12 +21,16 @@ figure{{margin:0;break-inside:avoid}}
 background:linear-gradient(to left,#fff 20px,transparent) right/60px 100% local no-repeat,
 linear-gradient(to left,#0003,transparent) right/14px 100% scroll no-repeat}}
 table{{border-collapse:collapse;font-size:.9em;font-variant-numeric:tabular-nums}}
-th,td{{padding:2px 8px;text-align:left;vertical-align:top;border-bottom:1px solid #ccc}}
-thead th{{border-bottom:2px solid #666;vertical-align:bottom;white-space:nowrap}}
-tbody th{{font-weight:normal;overflow-wrap:anywhere;min-width:4.6em;max-width:22em}}
-
-td.n,th.n{{text-align:right;white-space:nowrap}}
-td.text{{min-width:12em;overflow-wrap:anywhere}}
+th,td{{padding:2px 8px;text-align:left;white-space:nowrap;vertical-align:top;
+border-bottom:1px solid #ccc}}
+thead th{{border-bottom:2px solid #666;vertical-align:bottom}}
+tbody th{{font-weight:normal}}
+.n{{text-align:right}}
+td.text,th.text,.matrix th{{white-space:normal}}
+td.text{{min-width:9em;overflow-wrap:anywhere}}
+.long{{white-space:normal;min-width:15em;overflow-wrap:anywhere}}
+.matrix thead th{{min-width:4.5em;overflow-wrap:anywhere}}
+.matrix tbody th{{min-width:8em;overflow-wrap:anywhere}}
 tr{{break-inside:avoid}}
 thead{{display:table-header-group}}
 .bar{{min-width:120px;width:220px}}
@@ -36,7 +40,7 @@ thead{{display:table-header-group}}
 .key i,.key b{{display:inline-block;width:14px;height:8px;margin:0 4px 0 10px}}
 .key i{{background:{NOW_COLOR}}}
 .key b{{background:{LATER_COLOR}}}
-.matrix td{{text-align:right;white-space:nowrap}}
+.matrix td{{text-align:right}}
 .total{{font-weight:bold}}
 pre{{font-size:.8em;overflow-x:auto;background:#f4f4f4;padding:8px}}
 summary{{cursor:pointer;padding:.3em 0;font-weight:bold}}
@@ -44,10 +48,12 @@ dl{{display:grid;grid-template-columns:max-content 1fr;gap:2px 12px;margin:.5em 
 dt{{color:#444}}
 dd{{margin:0;overflow-wrap:anywhere}}
 @media (max-width:600px){{body{{padding:10px}}th,td{{padding:2px 5px}}
+tbody th{{position:sticky;left:0;background:#fff}}
 .bar{{min-width:70px;width:70px}}dl{{grid-template-columns:1fr}}dd{{margin:0 0 4px}}}}
 @page{{size:A4;margin:13mm}}
 @media print{{body{{max-width:none;padding:0;font-size:9.5pt}}
 .scroll{{overflow:visible;background:none}}svg{{max-width:135mm}}.keep{{break-inside:avoid}}
 table{{font-size:8pt}}th,td{{padding:1px 5px}}
-td.n,th.n{{white-space:normal}}pre{{white-space:pre-wrap}}.bar{{width:150px}}}}
+.long{{min-width:8em}}.matrix thead th{{min-width:0}}.matrix tbody th{{min-width:4em}}
+pre{{white-space:pre-wrap}}.bar{{width:150px}}}}
 """

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Optional
 
 from ...runtime.formatting import format_bytes, format_duration, format_percent, plural
+from ...plan.model import Room
 from ...snapshot import reason_codes as codes
 from ..explain.actions import action
 from .facts.expected_time import expected_seconds
@@ -21,9 +22,8 @@ _Row = Dict[str, Any]   # one of class_figures
 
 def verdict_block(facts: PageFacts) -> Html:
     """The verdict's two sentences, and what a reader must know beside them."""
-    warning = plan_warning(facts)
     return joined([paragraph(" ".join(verdict(facts)), class_="verdict")]
-                  + ([paragraph(warning, class_="warning")] if warning else [])
+                  + [paragraph(warning, class_="warning") for warning in warnings(facts)]
                   + [paragraph(sentence) for sentence in capacity_sentences(facts)])
 
 
@@ -37,11 +37,20 @@ def verdict(facts: PageFacts) -> List[str]:
             if facts.standing is not None else _sentence_without_plan(facts, worst)]
 
 
-def plan_warning(facts: PageFacts) -> Optional[str]:
-    """Says that the plan is outdated, or is being carried out; None where neither is so."""
-    standing = facts.standing
-    if standing is None or not standing.is_older:
-        return None
+def warnings(facts: PageFacts) -> List[str]:
+    """Sentences without which the page would be read wrongly; most pages have none."""
+    found = [_plan_warning(facts, facts.standing)] if facts.standing is not None else []
+    age = facts.sources.identity.now - facts.view.snapshot.taken_at
+    if age > facts.sources.settings.sleep_interval:
+        found.append(f"What moves and what stays is as it was {format_duration(age)} ago; the"
+                     " cluster is being read anew: write this page again in a minute.")
+    return [sentence for sentence in found if sentence]
+
+
+def _plan_warning(facts: PageFacts, standing: PlanStanding) -> str:
+    """Says that the plan is outdated, or is being carried out; empty where neither is so."""
+    if not standing.is_older:
+        return ""
     shards = sum(change.shards for change in standing.plan.changes)
     left = sum(change.shards for change in standing.to_make)
     made = sum(change.shards for change in standing.in_place)
@@ -50,9 +59,12 @@ def plan_warning(facts: PageFacts) -> Optional[str]:
         return (f"The plan is being carried out: {made} of its {plural(shards, 'shard')} are in"
                 " place or on their way; what follows is about the others.")
     text = (f"The plan is outdated: it was made at osdmap epoch {standing.plan.epoch}, and the"
-            f" newest is {facts.sources.identity.epoch}. Of its {plural(shards, 'shard')} {left}"
-            f" can still be moved as planned, {made} are in place or on their way, and {gone}"
-            " cannot be moved so any more; what follows is about the first.")
+            f" newest is {facts.sources.identity.epoch}.")
+    if left == shards:
+        return f"{text} All its shards can still be moved as planned."
+    text += (f" Of its {plural(shards, 'shard')} {left} can still be moved as planned, {made} are"
+             f" in place or on their way, and {gone} cannot be moved so any more; what follows is"
+             " about the first.")
     return text + (f" 'ceph equilibrium optimize {standing.name}' makes it anew." if gone else "")
 
 
@@ -98,8 +110,12 @@ def _sentence_of_plan(facts: PageFacts, standing: PlanStanding, worst: _Row) -> 
     seconds, basis = expected_seconds(facts, standing)
     time = f", in about {format_duration(seconds)} ({basis})" if seconds is not None else ""
     return (f"Plan {standing.name} moves {plural(len(standing.moves), 'shard')},"
-            f" {format_bytes(standing.bytes)}{time}: then there is room for"
-            f" {format_bytes(room.bytes)}, and the fullest OSD {_maxima(facts.classes)}.")
+            f" {format_bytes(standing.bytes)}{time}: {_gain(facts, room)}.")
+
+
+def _gain(facts: PageFacts, room: Room) -> str:
+    return (f"then there is room for {format_bytes(room.bytes)}, and the fullest OSD"
+            f" {_maxima(facts.classes)}")
 
 
 def _maxima(rows: List[_Row]) -> str:
@@ -116,7 +132,11 @@ def _maxima(rows: List[_Row]) -> str:
 def _sentence_without_plan(facts: PageFacts, worst: _Row) -> str:
     status = facts.sources.status
     active = "on" if facts.sources.settings.active else "off"
-    if facts.view.in_flight_moves and facts.room_later is not None:
+    if facts.wanted is not None and facts.room_later is not None:
+        left = sum(change.shards for change in facts.wanted)
+        return (f"What is under way moves {plural(facts.view.in_flight_moves, 'shard')} now and"
+                f" {left} after them: {_gain(facts, facts.room_later)}.")
+    if facts.room_later is not None:
         return (f"When what moves has arrived, the fullest OSD of class {worst['device_class']} is"
                 f" at {format_percent(worst['soon_max_utilization'])}%{_bound(worst)}, and there"
                 f" is room for {format_bytes(facts.room_later.bytes)}.")

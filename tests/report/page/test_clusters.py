@@ -62,7 +62,7 @@ def test_a_plan_and_what_stays() -> None:
     assert all(stays.values())
     limits = {row["OPTION"]: row["IN FORCE"] for row in found.table("OPTION")}
     assert limits["max_misplaced_ratio"] == "5.00%" and limits["fill_limit"] == "88.00%"
-    assert limits["max_backfills_per_osd"] == "4" and limits["pool_ids"] == "1 (set)"
+    assert limits["max_backfills_per_osd"] == "4" and limits["pool_ids"] == "pool1 (set)"
     assert limits["begin_time, end_time"].startswith("22:00 to 06:00 ")
     assert limits["begin_time, end_time"].endswith(", from Monday to Friday")
 

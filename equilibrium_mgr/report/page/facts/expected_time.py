@@ -21,5 +21,5 @@ def expected_seconds(facts: PageFacts, standing: PlanStanding) -> Tuple[Optional
         return None, ""
     measured = time_left(facts.view.rates, facts.view.movements, to_come)
     if measured is not None:
-        return measured.seconds, "at the rates measured now"
+        return measured.seconds, "at the rates last measured"
     return max(to_come.values()) / _ASSUMED_RATE, "if each OSD takes 50 MiB/s"
