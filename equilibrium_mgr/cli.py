@@ -101,7 +101,8 @@ class Commands:
 
     @write_command("equilibrium rm")
     def _cmd_rm(self, plan: str, format: str = "plain") -> CommandResult:
-        """Forget a plan, or cancel one that is being made"""
+        """Forget a plan, cancel one that is being made, or stop one that is executed; what is
+        moving already goes on"""
         return self._answer(format, self.plan_commands.remove, [plan])
 
     @write_command("equilibrium reset")

@@ -2,15 +2,19 @@
 from __future__ import annotations
 
 import errno
-from typing import List
+from typing import List, Optional
 
+from ..control.episodes.outcomes import COMPLETED
 from ..execution.guards import CURE_BUILTIN, upmap_refused
-from ..gateway.gateway import Gateway
+from ..gateway.cluster_summary import ClusterSummary
+from ..gateway.gateway import Gateway, NotReady
 from ..plan.model import BadPlan, Plan
 from ..plan.store import MAX_PLANS, valid_plan_name
 from ..plan_service.plan_service import MAX_PLANS_IN_PROGRESS
 from ..report.command_answer import CommandAnswer, CommandError
-from ..report.plans import dump_plan, list_plans, show_plan
+from ..report.plan_list import PlansNow, list_plans
+from ..report.plans import dump_plan, show_plan
+from ..runtime.formatting import format_bytes, plural
 from ..snapshot.model import pool_of
 from .module_parts import ModuleParts
 from .plan_arguments import PlanArguments, plan_options
@@ -35,7 +39,8 @@ class PlanCommands:
         if not self._parts.plan_service.submit_named(name, options, settings.max_plan_seconds):
             raise CommandError(errno.EAGAIN, self._progress(name))
         return CommandAnswer({"plan": name, "state": "planning", "aim": options.aim},
-                             f"{name}: planning")
+                             f"{name}: planning; 'ceph equilibrium eval {name}' shows it when it is"
+                             " made")
 
     def _refuse_too_many(self, name: str) -> None:
         """Raises CommandError where too many plans are kept; plans in the making count as kept."""
@@ -61,24 +66,34 @@ class PlanCommands:
 
     def list(self) -> CommandAnswer:
         """The plans that are kept or in the making."""
-        return list_plans(self._parts.plan_store.heads().values(),
-                          self._parts.plan_service.plans_in_progress(), self._parts.executing())
+        parts = self._parts
+        return list_plans(parts.plan_store.heads().values(), PlansNow(
+            parts.plan_service.plans_in_progress(), parts.executing(),
+            parts.balancer.status.history, self._summary()))
+
+    def _summary(self) -> Optional[ClusterSummary]:
+        try:
+            return self._parts.gateway.summary()
+        except NotReady:
+            return None
 
     def remove(self, names: List[str]) -> CommandAnswer:
-        """Forgets kept plans and cancels those in the making."""
+        """Forgets kept plans, cancels those in the making, and stops one that is executed: of that
+        nothing more is sent when this returns."""
+        stopped = None
         for name in names:
-            if name == self._parts.executing():
-                raise CommandError(errno.EBUSY, f"plan '{name}' is being executed; 'ceph"
-                                   " equilibrium off' stops it")
+            execution = self._parts.balancer.stop_plan(name)
+            if execution is not None:
+                stopped = name
             cancelled = self._parts.plan_service.cancel(name)
             try:
                 self._parts.plan_store.remove(name)
             except KeyError:
-                if not cancelled:
+                if not (cancelled or execution):
                     raise CommandError(errno.ENOENT, f"no plan is named '{name}'") from None
             self._parts.plan_service.forget(name)
         self._parts.wake()
-        return CommandAnswer({"removed": names}, "")
+        return CommandAnswer({"removed": names, "stopped_plan": stopped}, _removed(names, stopped))
 
     def reset(self) -> CommandAnswer:
         """As `remove`, of all plans but one that is being executed."""
@@ -95,13 +110,17 @@ class PlanCommands:
         refuse_old_clients(self._parts.gateway)
         self._refuse_lost_pools(name, plan)
         if not plan.changes:
-            return CommandAnswer({"plan": name, "state": "through", "moves": 0},
+            return CommandAnswer({"plan": name, "state": COMPLETED, "shards": 0, "bytes": 0},
                                  f"{name}: nothing to move")
         if not self._parts.balancer.execute(name, plan):
-            raise CommandError(errno.EBUSY, f"plan '{self._parts.executing()}' is being executed;"
-                               " 'ceph equilibrium off' stops it")
-        return CommandAnswer({"plan": name, "state": "executing", "moves": len(plan.moves)},
-                             f"{name}: executing {len(plan.moves)} moves")
+            busy = self._parts.executing()
+            raise CommandError(errno.EBUSY, f"plan '{busy}' is being executed; 'ceph equilibrium rm"
+                               f" {busy}' stops it")
+        return CommandAnswer({"plan": name, "state": "executing", "shards": len(plan.moves),
+                              "bytes": plan.bytes},
+                             f"{name}: executing {plural(len(plan.moves), 'shard')},"
+                             f" {format_bytes(plan.bytes)}; 'ceph equilibrium status' shows how far"
+                             f" it is, 'ceph equilibrium rm {name}' stops it")
 
     def _refuse_lost_pools(self, name: str, plan: Plan) -> None:
         known = set(self._parts.gateway.pool_ids_by_name().values())
@@ -134,6 +153,16 @@ class PlanCommands:
             return f"plan '{name}' waits for another one that is being made; try again"
         seconds = int(self._parts.clock() - progress.started_at)
         return f"plan '{name}' is being made: {progress.moves} moves so far, {seconds} s; try again"
+
+
+def _removed(names: List[str], stopped: Optional[str]) -> str:
+    if not names:
+        return "no plans to remove"
+    said = f"removed {', '.join(names)}"
+    if stopped is not None:
+        said += (f"; nothing more of '{stopped}' is sent, and what it has sent goes on ('ceph"
+                 " equilibrium moves' shows it)")
+    return said
 
 
 def refuse_old_clients(gateway: Gateway) -> None:

@@ -16,11 +16,12 @@ class PoolCommands:
         self._parts = parts
 
     def list(self) -> CommandAnswer:
-        """The pools that balancing is limited to; nothing where all are balanced."""
+        """The pools that balancing is limited to; none in JSON where all are balanced."""
         names = {pool: name for name, pool in self._parts.gateway.pool_ids_by_name().items()}
         chosen = sorted(self._parts.settings().pool_ids or ())
         pools = [names.get(pool, f"{pool} (gone)") for pool in chosen]
-        return CommandAnswer({"pools": pools}, "\n".join(pools))
+        return CommandAnswer({"pools": pools}, "\n".join(pools) or (
+            "all pools are balanced; 'ceph equilibrium pool add <pool>' limits that to some"))
 
     def add(self, pools: List[str]) -> CommandAnswer:
         """Limits balancing to these pools beside those named before."""

@@ -28,7 +28,7 @@ from .auto_planner import AutoPlanner, NextStep
 from .balancing_scope import nothing_to_balance
 from .cluster_guards import ClusterGuards
 from .episodes.history import Totals
-from .episodes.outcomes import STOPPED_BY_OFF, SUPERSEDED, SWITCHED_OFF, because
+from .episodes.outcomes import STOPPED_BY_OFF, STOPPED_BY_RM, SUPERSEDED, SWITCHED_OFF, because
 from .journal import Journal
 from .plan_executor import PlanExecutor
 from .recovery import Recovery
@@ -39,6 +39,7 @@ from .status import IS_OFF, BalancerStatus, RoundOutcome, StatusPublisher
 #: Seconds until a mgr that lacks maps or statistics is read again.
 _NOT_READY_SECONDS = 5.0
 _COME_IN_BETWEEN = RoundOutcome(PLANNING, "a plan to execute has come in between", codes.PLANNING)
+_PLAN_STOPPED = RoundOutcome(PLANNING, "the execution of a plan was stopped", codes.PLANNING)
 
 
 class Balancer:
@@ -158,6 +159,21 @@ class Balancer:
         self._publisher.publish()
         self._wake()
         return execution.name or None if execution is not None else None
+
+    def stop_plan(self, name: str) -> Optional[Execution]:
+        """As `switch_off`, for the execution of one kept plan; automatic balancing goes on where it
+        is on. None where this plan is not being executed."""
+        self._recover(self._settings())
+        execution = self._slot.stop_named(name, STOPPED_BY_RM)
+        if execution is None:
+            return None
+        self._publisher.enter(
+            _PLAN_STOPPED if self._settings().active else IS_OFF, self._slot.stop_count)
+        self._publisher.publish()   # the store may take its time
+        self._journal.stop(STOPPED_BY_RM, self._clock(), self.observer.view)
+        self._publisher.publish()
+        self.require_observation()
+        return execution
 
     def require_observation(self) -> None:
         """Makes the next round read the whole cluster, and starts it at once."""

@@ -67,6 +67,17 @@ class ExecutionSlot:
             self._remember(execution, outcome)
         return execution
 
+    def stop_named(self, name: str, outcome: str) -> Optional[Execution]:
+        """As `stop`, only where it is this plan's execution."""
+        with self._lock:
+            execution = self.execution
+            if execution is None or not name or execution.name != name:
+                return None
+            self._stop_count += 1
+            self.execution = None
+        self._remember(execution, outcome)
+        return execution
+
     @contextmanager
     def permit_sending(self, execution: Execution) -> Iterator[bool]:
         """Context in which no command can end the execution, for handing a batch over. Yields False

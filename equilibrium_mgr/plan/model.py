@@ -101,6 +101,8 @@ class Plan(NamedTuple):
     min_compat_client: str       # as it was required; kept for readers of stored plans
     aim: str                     # one of AIMS
     bounds: Dict[str, float]     # device class → lowest highest utilization that the rules allow
+    topology: str = ""           # plan/topology.py; empty in plans of older releases
+    pool_pgs: Dict[str, int] = {}   # pool id → PGs, of the pools whose PGs it moves
 
     @property
     def bytes(self) -> int:
@@ -127,6 +129,8 @@ class Plan(NamedTuple):
             "skipped": dict(self.skipped),
             "aim": self.aim,
             "bounds": dict(self.bounds),
+            "topology": self.topology,
+            "pool_pgs": dict(self.pool_pgs),
         }
 
 
@@ -142,7 +146,8 @@ def plan_from_dict(dump: Mapping[str, Any]) -> Plan:
             before=_usage(dump["before"]), after=_usage(dump["after"]),
             skipped=dict(dump["skipped"]), min_compat_client=dump["min_compat_client"],
             # version 1 knew neither aims nor bounds
-            aim=dump.get("aim", AIMS[0]), bounds=dict(dump.get("bounds", {})))
+            aim=dump.get("aim", AIMS[0]), bounds=dict(dump.get("bounds", {})),
+            topology=dump.get("topology", ""), pool_pgs=dict(dump.get("pool_pgs", {})))
     except BadPlan:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:

@@ -41,7 +41,11 @@ class PlanHead(NamedTuple):
     stop_reason: str
     generation: int        # tells the parts of this plan from those of one it replaced
     parts: int
-    aim: str = AIMS[0]     # heads of older releases have none
+    # heads of older releases have none of these
+    aim: str = AIMS[0]
+    topology: str = ""     # as Plan.topology
+    pool_pgs: Dict[str, int] = {}   # as Plan.pool_pgs
+    room_gained_bytes: Optional[int] = None   # what more fits if all pools grow alike
 
     def to_json(self) -> str:
         """The form in which it is kept."""
@@ -93,7 +97,8 @@ class PlanStore:
         for index, part in enumerate(parts):
             self._kv.set_store(_part_key(name, generation, index), part)
         head = PlanHead(name, created_at, plan.epoch, len(plan.moves), plan.bytes,
-                        plan.gained_bytes, plan.stop_reason, generation, len(parts), plan.aim)
+                        plan.gained_bytes, plan.stop_reason, generation, len(parts), plan.aim,
+                        plan.topology, plan.pool_pgs, _room_gained(plan))
         self._kv.set_store(_head_key(name), head.to_json())
         with self._lock:
             self._loaded()[name] = head
@@ -173,6 +178,11 @@ class PlanStore:
         generations = [key[len(prefix):].split("/")[0]
                        for key in self._kv.get_store_prefix(prefix)]
         return [int(generation) for generation in generations if generation.isdigit()]
+
+
+def _room_gained(plan: Plan) -> Optional[int]:
+    before, after = plan.before.room, plan.after.room
+    return None if before is None or after is None else after.bytes - before.bytes
 
 
 def _head_key(name: str) -> str:

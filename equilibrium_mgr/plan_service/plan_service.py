@@ -11,11 +11,12 @@ from ..plan.aim_comparison import FAILED, AimComparison, AimComparisons, AimFigu
 from ..plan.model import Plan
 from ..plan.options import PlanOptions
 from ..plan.store import MAX_PLANS, PlanStore
+from ..plan.topology import pool_pgs, topology_mark
 from ..planner.planner import make_plan
 from ..runtime.checkpoints import Checkpoint
 from ..runtime.job_thread import JobRunner
 from ..runtime.time_slice import TimeSlice
-from ..snapshot.model import Snapshot
+from ..snapshot.model import Snapshot, pool_of
 from .plan_queue import Failures, PlanJob, PlanProgress, PlanQueue
 
 #: Named plans that may be in progress at once: each waits for those before it.
@@ -180,8 +181,13 @@ class PlanService:
     def _make(self, snapshot: Snapshot, options: PlanOptions, max_seconds: float,
               is_wanted: Callable[[int], bool]) -> Plan:
         self._gateway.counters.add("plans")
-        return self.planner(snapshot, self._within_ceph_limits(options),
+        plan = self.planner(snapshot, self._within_ceph_limits(options),
                             self._checkpoint(max_seconds, is_wanted))
+        pools = {pool_of(change.pgid) for change in plan.changes} & snapshot.pools.keys()
+        return plan._replace(
+            topology=topology_mark(snapshot.crush_version, (
+                (osd.id, osd.is_in, osd.reweight) for osd in snapshot.osds.values())),
+            pool_pgs=pool_pgs((pool, snapshot.pools[pool].pg_num) for pool in pools))
 
     def _with_dumped_osdmap(self, snapshot: Optional[Snapshot]) -> Snapshot:
         """The snapshot, or a newer one where none was given or its osdmap was not dumped.

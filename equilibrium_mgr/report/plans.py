@@ -1,12 +1,9 @@
-"""`show`, `dump` and `ls`: plans as shell commands, in full, and as a list."""
+"""`show` and `dump`: plans as shell commands and in full."""
 from __future__ import annotations
 
-import time
-from typing import Any, Dict, Iterable, List, Optional
+from typing import Any, Dict, List
 
 from ..plan.model import Plan
-from ..plan.store import PlanHead
-from ..plan_service.plan_queue import PlanProgress
 from ..runtime.formatting import format_bytes, table
 from .command_answer import CommandAnswer
 
@@ -33,31 +30,6 @@ def dump_plan(name: str, plan: Plan) -> CommandAnswer:
         "before": _usage(plan.to_dict()["before"]), "after": _usage(plan.to_dict()["after"]),
         "skipped": plan.skipped}
     return CommandAnswer(data, "\n".join(_comment(name, plan) + _detail(plan)))
-
-
-def list_plans(heads: Iterable[PlanHead], in_progress: Dict[str, PlanProgress],
-               executing: Optional[str]) -> CommandAnswer:
-    """Kept plans and plans in progress. `executing`: name of the plan that is executed."""
-    plans: List[Dict[str, Any]] = []
-    for head in sorted(heads, key=lambda h: h.name):
-        state = "executing" if head.name == executing else "ready"
-        if head.name in in_progress:
-            state = "planning"
-        plans.append({"plan": head.name, "state": state, "aim": head.aim, "moves": head.moves,
-                      "bytes": head.bytes, "gained_bytes": head.gained_bytes,
-                      "osdmap_epoch": head.osdmap_epoch,
-                      "created": _date(head.created_at)})
-    kept = {plan["plan"] for plan in plans}
-    for progress in in_progress.values():
-        if progress.plan and progress.plan not in kept:
-            plans.append({"plan": progress.plan, "state": "planning", "aim": progress.aim,
-                          "moves": progress.moves, "bytes": None, "gained_bytes": None,
-                          "osdmap_epoch": None, "created": _date(progress.started_at)})
-    rows = [[p["plan"], p["state"], p["aim"], str(p["moves"]), _size(p["bytes"]),
-             _size(p["gained_bytes"]), str(p["osdmap_epoch"] or ""), p["created"]] for p in plans]
-    plain = table(["PLAN", "STATE", "AIM", "MOVES", "BYTES", "GAINED", "EPOCH", "CREATED"], rows,
-                  left=3) if rows else ""
-    return CommandAnswer({"plans": plans}, plain)
 
 
 def moves_json(plan: Plan) -> List[Dict[str, Any]]:
@@ -91,11 +63,3 @@ def _usage(dump: Dict[str, Any]) -> Dict[str, Any]:
     for device_class in dump["classes"].values():
         device_class["histogram"] = list(device_class["histogram"])
     return dump
-
-
-def _date(seconds: float) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
-
-
-def _size(count: Optional[int]) -> str:
-    return "" if count is None else format_bytes(count)

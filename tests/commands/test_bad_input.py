@@ -81,9 +81,9 @@ def test_options_that_name_nothing(session: Session, name: str, value: str) -> N
 
 def test_removing_twice(session: Session) -> None:
     optimize(session)
-    assert ask(session, "rm p") == {"removed": ["p"]}
+    assert ask(session, "rm p") == {"removed": ["p"], "stopped_plan": None}
     assert refused(session, "equilibrium rm p")[0] == -errno.ENOENT
-    assert ask(session, "reset") == {"removed": []}
+    assert ask(session, "reset") == {"removed": [], "stopped_plan": None}
 
 
 def test_too_many_plans(session: Session) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Dict
+from typing import Any, Dict, Set
 
 import pytest
 
@@ -42,7 +42,7 @@ READS = {
 WRITES = ["optimize q", "pool add vms backup", "pool rm vms", "execute p", "off", "on",
           "off", "rm q", "reset"]
 #: Those that have nothing to say to people.
-SILENT = {"pool ls", "rm q", "reset"}
+SILENT: Set[str] = set()
 
 
 def ratio(value: Any) -> bool:
@@ -171,6 +171,6 @@ def test_plan_types(any_session: Session) -> None:
         assert move["from_utilization_after"] < move["from_utilization_before"]
         assert move["to_utilization_after"] > move["to_utilization_before"]
     listed = ask(any_session, "ls")["plans"]
-    assert [(p["plan"], p["state"], p["moves"], p["bytes"], p["osdmap_epoch"]) for p in listed] == [
+    assert [(p["plan"], p["state"], p["shards"], p["bytes"], p["osdmap_epoch"]) for p in listed] == [
         ("p", "ready", len(plan["moves"]), plan["bytes"], 42)]
-    assert listed[0]["created"].startswith("2026-01-01T00:00")
+    assert 0 <= listed[0]["created_at"] - 1767225600 < 60

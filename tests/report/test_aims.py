@@ -15,7 +15,8 @@ from equilibrium_mgr.plan.usage import snapshot_usage
 from equilibrium_mgr.plan_service.plan_queue import PlanProgress
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.report.cluster.evaluation import class_table, evaluate_cluster, evaluate_plan
-from equilibrium_mgr.report.plans import dump_plan, list_plans, show_plan
+from equilibrium_mgr.report.plan_list import PlansNow, list_plans
+from equilibrium_mgr.report.plans import dump_plan, show_plan
 
 PLAN: Plan = make_plan(random_cluster(1).snapshot())._replace(
     aim="even", bounds={"hdd": 0.1234})
@@ -129,11 +130,11 @@ def test_aim_in_what_is_shown_dumped_and_listed() -> None:
     assert dumped.data["bounds"] == {"hdd": 0.1234}
     in_progress = {"q": PlanProgress("q", 0.0, 5, "least-motion"),
                    "p": PlanProgress("p", 0.0, 5, "space")}
-    listed = list_plans([HEAD], in_progress, None)
+    listed = list_plans([HEAD], PlansNow(in_progress))
     assert [(p["plan"], p["aim"]) for p in listed.data["plans"]] == [
         ("p", "even"), ("q", "least-motion")]      # the figures of p are still the old plan's
-    assert [line.split()[:3] for line in listed.plain.split("\n")] == [
-        ["PLAN", "STATE", "AIM"], ["p", "planning", "even"], ["q", "planning", "least-motion"]]
+    assert [line.split()[:2] for line in listed.plain.split("\n")] == [
+        ["STATE", "AIM"], ["planning", "even"], ["planning", "least-motion"]]
 
 
 @pytest.mark.parametrize("aim", ["space", "later"])

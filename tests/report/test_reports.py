@@ -20,7 +20,8 @@ from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.report.cluster.evaluation import (
     evaluate_cluster, evaluate_plan, evaluate_pool, skipped_text)
 from equilibrium_mgr.report.health import health_checks
-from equilibrium_mgr.report.plans import dump_plan, list_plans, show_plan
+from equilibrium_mgr.report.plan_list import PlansNow, list_plans
+from equilibrium_mgr.report.plans import dump_plan, show_plan
 from equilibrium_mgr.report.status.status import report_status
 
 PLAN: Plan = make_plan(random_cluster(1).snapshot())
@@ -121,12 +122,12 @@ def test_list_of_plans() -> None:
     harness.plan_store.put("b", PLAN, 0.0)
     harness.plan_store.put("a", PLAN, 0.0)
     harness.planning.submit_named("c", PlanOptions(), 10.0)
-    data = list_plans(harness.plan_store.heads().values(), harness.planning.plans_in_progress(),
-                      "b").data
+    data = list_plans(harness.plan_store.heads().values(),
+                      PlansNow(harness.planning.plans_in_progress(), "b")).data
     assert [(p["plan"], p["state"]) for p in data["plans"]] == [
         ("a", "ready"), ("b", "executing"), ("c", "planning")]
-    assert data["plans"][0]["moves"] == len(PLAN.moves)
-    assert data["plans"][0]["created"] == "1970-01-01T00:00:00Z"
+    assert data["plans"][0]["shards"] == len(PLAN.moves)
+    assert data["plans"][0]["created_at"] == 0.0
 
 
 def test_health_checks_in_the_mgr_s_shape() -> None:

@@ -1,0 +1,127 @@
+"""`ls` tells what has become of each plan; `rm` stops one that is executed; what comes next is said."""
+from __future__ import annotations
+
+import errno
+from typing import Any, Dict
+
+import pytest
+
+from equilibrium_mgr.report.plan_list import PlansNow, list_plans
+from equilibrium_mgr.runtime.formatting import WIDTH
+from mgr_stub.console.session import Session
+
+from ..asking import ask, count_commands, mark_out, optimize, refused, run, state
+
+KEYS = {"plan", "state", "aim", "shards", "bytes", "gained_bytes", "room_gained_bytes",
+        "osdmap_epoch", "created_at", "outdated_reason"}
+
+
+def listed(session: Session) -> Dict[str, Dict[str, Any]]:
+    plans = ask(session, "ls")["plans"]
+    assert all(set(plan) == KEYS for plan in plans)
+    return {plan["plan"]: plan for plan in plans}
+
+
+def test_no_plans(session: Session) -> None:
+    assert ask(session, "ls") == {"plans": []}
+    assert "'ceph equilibrium optimize <name>' makes one" in run(session, "equilibrium ls")
+    assert "no plans" in run(session, "equilibrium reset")
+    assert "all pools are balanced" in run(session, "equilibrium pool ls")
+    assert ask(session, "pool ls") == {"pools": []}
+
+
+def test_each_answer_names_the_next_step(session: Session) -> None:
+    assert "'ceph equilibrium eval p'" in run(session, "equilibrium optimize p")
+    ask(session, "dump p")
+    said = run(session, "equilibrium execute p")
+    assert "'ceph equilibrium status'" in said and "'ceph equilibrium rm p'" in said
+
+
+def test_from_ready_to_completed(session: Session) -> None:
+    plan = optimize(session)
+    assert listed(session)["p"]["state"] == "ready"
+    assert listed(session)["p"]["shards"] == len(plan["moves"])
+    before, after = (plan[when]["room"]["bytes"] for when in ("before", "after"))
+    assert listed(session)["p"]["room_gained_bytes"] == after - before
+    run(session, "equilibrium execute p", "sim run 2m")
+    assert listed(session)["p"]["state"] == "executing"
+    run(session, "sim run idle")
+    assert listed(session)["p"]["state"] == "completed"
+    run(session, "sim failover", "sim run 5m")
+    assert listed(session)["p"]["state"] == "completed"
+    optimize(session)   # another one of this name
+    assert listed(session)["p"]["state"] == "ready"
+
+
+def test_own_moves_and_those_of_others_outdate_nothing(session: Session) -> None:
+    optimize(session)
+    optimize(session, "q")
+    run(session, "equilibrium execute q", "sim run 10m")
+    assert listed(session)["p"]["state"] == "ready"
+
+
+@pytest.mark.parametrize("change, reason", [
+    ("osd", "the CRUSH map or the weight of an OSD has changed"),
+    ("sim pool rm vms", "pool 2 is gone")])
+def test_outdated(session: Session, change: str, reason: str) -> None:
+    optimize(session)
+    if change == "osd":
+        mark_out(session, 3)
+    else:
+        run(session, change)
+    plan = listed(session)["p"]
+    assert plan["state"] == "outdated" and reason.split(" is ")[-1] in plan["outdated_reason"]
+    assert "'ceph equilibrium optimize p' makes it anew" in " ".join(
+        run(session, "equilibrium ls").split())
+
+
+def test_rm_stops_a_plan_that_is_executed(session: Session) -> None:
+    run(session, "config set mgr mgr/equilibrium/max_moves_per_round 3")
+    optimize(session)
+    run(session, "equilibrium execute p", "sim run 2m")
+    moving = ask(session, "history")["episodes"][-1]["shards"]
+    answer = ask(session, "rm p")
+    assert answer == {"removed": ["p"], "stopped_plan": "p"}
+    assert state(session) == "off" and listed(session) == {}
+    sent = count_commands(session)
+    run(session, "sim run 10m", "sim failover", "sim run 10m")
+    assert [command for command in sent if "upmap" in command] == []
+    episode = ask(session, "history")["episodes"][-1]
+    assert (episode["outcome"], episode["outcome_reason"]) == (
+        "stopped", "by 'ceph equilibrium rm'")
+    assert episode["shards"] == moving > 0
+    assert refused(session, "equilibrium rm p")[0] == -errno.ENOENT
+
+
+def test_rm_of_an_executed_plan_says_what_goes_on(session: Session) -> None:
+    optimize(session)
+    run(session, "equilibrium execute p", "sim run 1m")
+    said = run(session, "equilibrium rm p")
+    assert "nothing more of 'p' is sent, and what it has sent goes on" in said
+
+
+def test_automatic_balancing_goes_on_after_rm(session: Session) -> None:
+    run(session, "config set mgr mgr/equilibrium/max_moves_per_round 3")
+    optimize(session)
+    run(session, "equilibrium on", "equilibrium execute p", "sim run 2m", "equilibrium rm p")
+    assert state(session) != "off"
+    run(session, "sim run 5m")
+    assert ask(session, "history")["episodes"][-1]["plan"] == "automatic"
+
+
+def test_long_names_stay_within_the_screen(session: Session) -> None:
+    name = "n" * 64
+    optimize(session, name)
+    plain = run(session, "equilibrium ls")
+    assert max(map(len, plain.split("\n"))) <= WIDTH
+
+
+def test_head_of_an_older_release_is_never_outdated(session: Session) -> None:
+    optimize(session)
+    head = session.module.plan_store.heads()["p"]
+    old = head._replace(topology="", pool_pgs={}, room_gained_bytes=None)
+    mark_out(session, 3)
+    summary = session.module.gateway.summary()
+    states = [plan["state"] for one in (head, old) for plan in list_plans(
+        [one], PlansNow(summary=summary)).data["plans"]]
+    assert states == ["outdated", "ready"]
