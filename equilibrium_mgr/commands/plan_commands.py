@@ -119,7 +119,7 @@ class PlanCommands:
         return CommandAnswer({"plan": name, "state": "executing", "shards": len(plan.moves),
                               "bytes": plan.bytes},
                              f"{name}: executing {plural(len(plan.moves), 'shard')},"
-                             f" {format_bytes(plan.bytes)}; 'ceph equilibrium status' shows how far"
+                             f" {format_bytes(plan.bytes)}\n'ceph equilibrium status' shows how far"
                              f" it is, 'ceph equilibrium rm {name}' stops it")
 
     def _refuse_lost_pools(self, name: str, plan: Plan) -> None:
@@ -160,8 +160,7 @@ def _removed(names: List[str], stopped: Optional[str]) -> str:
         return "no plans to remove"
     said = f"removed {', '.join(names)}"
     if stopped is not None:
-        said += (f"; nothing more of '{stopped}' is sent, and what it has sent goes on ('ceph"
-                 " equilibrium moves' shows it)")
+        said += f"\nnothing more of {stopped} is sent; what it has sent goes on"
     return said
 
 

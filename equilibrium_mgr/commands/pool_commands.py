@@ -21,7 +21,7 @@ class PoolCommands:
         chosen = sorted(self._parts.settings().pool_ids or ())
         pools = [names.get(pool, f"{pool} (gone)") for pool in chosen]
         return CommandAnswer({"pools": pools}, "\n".join(pools) or (
-            "all pools are balanced; 'ceph equilibrium pool add <pool>' limits that to some"))
+            "all pools are balanced; 'ceph equilibrium pool add <pool>' limits it to some"))
 
     def add(self, pools: List[str]) -> CommandAnswer:
         """Limits balancing to these pools beside those named before."""

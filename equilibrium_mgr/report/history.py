@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 from ..control.episodes.measurement import ARRIVED, AWAITED, INTERRUPTED, UNKNOWN
 from ..control.episodes.outcomes import outcome_code, outcome_reason
 from ..runtime.formatting import (
-    format_bytes, format_duration, format_percent, format_points, format_time, wrap)
+    format_bytes, format_duration, format_percent, format_time, wrap)
 from .command_answer import CommandAnswer
 from .table import Column, limited_rows, render_table
 
@@ -40,8 +40,7 @@ def report_history(entries: Sequence[Mapping[str, Any]], episode: Optional[Mappi
     shown = limited_rows(found[::-1], DEFAULT_LIMIT if limit is None else limit)[::-1]
     data = {"episodes": shown, "total": len(found)}
     if not shown:
-        return CommandAnswer(data, "nothing has been moved yet; 'ceph equilibrium on' or 'ceph"
-                             " equilibrium optimize <name>' begins")
+        return CommandAnswer(data, "nothing has been moved yet")
     lines = ["%MAX: the fullest OSD of the class, before -> after, as OSDs reported it"]
     if len(shown) < len(found):
         lines.append(f"... {len(found) - len(shown)} earlier episodes; --limit {len(found)} shows"
@@ -118,8 +117,8 @@ def _text(entry: Mapping[str, Any]) -> List[str]:
     if predicted:
         said = f"predicted %MAX: {', '.join(predicted)}"
         if entry["error_mean"] is not None:
-            said += (f"; OSDs were {format_points(entry['error_mean'])} points off on average,"
-                     f" osd.{entry['error_max_osd']} {format_points(entry['error_max'])}")
+            said += (f"; OSDs were {format_percent(entry['error_mean'])} points off on average,"
+                     f" osd.{entry['error_max_osd']} {format_percent(entry['error_max'])}")
         parts.append(said)
     if entry["measured"] in _NOTES:
         parts.append(_NOTES[entry["measured"]])

@@ -37,7 +37,7 @@ NOT_SHOWN = {"dump-state": "a state file", "report": "an HTML page",
              "metrics": "for Prometheus"}
 #: Screens that are still wider than 80 columns.
 TOO_WIDE = {"status", "eval", "eval-plan", "dump", "explain", "explain-osd", "explain-pool",
-            "explain-pg", "history", "ls", "show"}
+            "explain-pg", "show"}
 
 _OPTION = "config set mgr mgr/equilibrium/"
 _SOON = f"{_OPTION}start_delay 0"

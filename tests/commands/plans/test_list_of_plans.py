@@ -97,7 +97,7 @@ def test_rm_of_an_executed_plan_says_what_goes_on(session: Session) -> None:
     optimize(session)
     run(session, "equilibrium execute p", "sim run 1m")
     said = run(session, "equilibrium rm p")
-    assert "nothing more of 'p' is sent, and what it has sent goes on" in said
+    assert "nothing more of p is sent; what it has sent goes on" in said
 
 
 def test_automatic_balancing_goes_on_after_rm(session: Session) -> None:
