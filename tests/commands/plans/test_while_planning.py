@@ -85,7 +85,7 @@ def test_the_plan_itself_gives_eagain(session: Session, planner: SlowPlanner) ->
 @pytest.mark.parametrize("line", ["rm p", "reset"])
 def test_it_can_be_cancelled(session: Session, planner: SlowPlanner, line: str) -> None:
     plan_slowly(session, planner)
-    assert ask(session, line) == {"removed": ["p"]}
+    assert ask(session, line) == {"removed": ["p"], "stopped_plan": None}
     assert ask(session, "ls")["plans"] == []
     planner.let_go.set()
     run(session, "equilibrium optimize q")
