@@ -120,7 +120,7 @@ class PlanCommands:
                               "bytes": plan.bytes},
                              f"{name}: executing {plural(len(plan.moves), 'shard')},"
                              f" {format_bytes(plan.bytes)}\n'ceph equilibrium status' shows how far"
-                             f" it is, 'ceph equilibrium rm {name}' stops it")
+                             f" it is\n'ceph equilibrium rm {name}' stops it")
 
     def _refuse_lost_pools(self, name: str, plan: Plan) -> None:
         known = set(self._parts.gateway.pool_ids_by_name().values())

@@ -70,10 +70,10 @@ def test_removed_plans_leave_nothing_behind(session: Session) -> None:
     big_plan(session)                           # replaced: the old parts go
     run(session, "sim run 2m")
     assert len({key.split("/")[-2] for key in parts(session, "big")}) == 1
-    assert ask(session, "rm big") == {"removed": ["big"]}
+    assert ask(session, "rm big") == {"removed": ["big"], "stopped_plan": None}
     run(session, "sim run 2m")
     assert keys(session, "big/") == [] and keys(session, "small/")
-    assert ask(session, "reset") == {"removed": ["small"]}
+    assert ask(session, "reset") == {"removed": ["small"], "stopped_plan": None}
     run(session, "sim run 2m")
     assert keys(session) == []
     run(session, "sim failover")
@@ -159,7 +159,7 @@ def test_a_damaged_plan(session: Session, how: str) -> None:
     assert optimize(session, "bad") == {**good, "plan": "bad"}      # the name can be used again
     damage(session, how)
     if "part" in how:
-        assert ask(session, "rm bad") == {"removed": ["bad"]}
+        assert ask(session, "rm bad") == {"removed": ["bad"], "stopped_plan": None}
         run(session, "sim run 2m")
         assert keys(session, "bad/") == [] and keys(session, "good/")
 
@@ -197,7 +197,7 @@ def test_who_enables_the_module_much_later_starts_nothing(session: Session, hour
 
 
 @pytest.mark.parametrize("line, sentence", [
-    ("rm p", "is being executed"), ("optimize p --max-moves 1", "is being executed"),
+    ("optimize p --max-moves 1", "is being executed"),
     ("execute q", "plan 'p' is being executed")])
 def test_the_plan_that_is_executed_is_safe_in_a_new_mgrs_first_round(
         session: Session, mocker: Any, line: str, sentence: str) -> None:
@@ -208,6 +208,17 @@ def test_the_plan_that_is_executed_is_safe_in_a_new_mgrs_first_round(
     answers = _in_the_first_round(session, mocker, f"equilibrium {line}")
     assert [(rc, sentence in err) for rc, _, err in answers] == [(-errno.EBUSY, True)]
     assert keys(session, "p")
+
+
+def test_rm_in_a_new_mgrs_first_round_stops_the_plan(session: Session, mocker: Any) -> None:
+    optimize(session, "p")
+    run(session, "equilibrium execute p", "sim run 5m")
+    answer, = _in_the_first_round(session, mocker, "equilibrium rm p --format json")
+    assert (answer[0], json.loads(answer[1])["stopped_plan"]) == (0, "p")
+    sent = count_commands(session)
+    run(session, "sim run 10m")
+    assert [command for command in sent if "upmap" in command] == []
+    assert state(session) == "off" and not ask(session, "ls")["plans"]
 
 
 def test_reset_in_a_new_mgrs_first_round_keeps_the_plan_that_is_executed(

@@ -60,9 +60,8 @@ def test_one_execution_at_a_time(session: Session) -> None:
     run(session, "equilibrium execute p")
     assert refused(session, "equilibrium execute q")[0] == -16
     assert refused(session, "equilibrium execute p")[0] == -16
-    assert refused(session, "equilibrium rm p")[0] == -16
     assert refused(session, "equilibrium optimize p")[0] == -16
-    assert ask(session, "reset") == {"removed": ["q"]}
+    assert ask(session, "reset") == {"removed": ["q"], "stopped_plan": None}
 
 
 def test_automatic_to_the_end(any_session: Session) -> None:

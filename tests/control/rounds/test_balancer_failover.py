@@ -254,7 +254,7 @@ def test_rest_survives_a_failover_without_a_move() -> None:
 
 
 def test_the_plan_that_goes_on_is_known_before_the_cluster_is_observed() -> None:
-    """Commands come at any moment: `rm` of the plan must be refused, `status` names it."""
+    """Commands come at any moment: `rm` of the plan stops it, `status` names it."""
     harness = Harness(uneven(), max_moves_per_round=1)
     harness.balancer.execute("p", kept(harness))
     harness.round()
