@@ -61,7 +61,7 @@ def test_a_big_plan_survives_too(session: Session) -> None:
     assert sum(sizes) > 65536 and len(parts(session, "big")) > 1
     run(session, "sim failover")
     assert session.module.plan_store.get("big") == big
-    assert [p["moves"] for p in ask(session, "ls")["plans"]] == [6000, len(
+    assert [p["shards"] for p in ask(session, "ls")["plans"]] == [6000, len(
         ask(session, "show small")["moves"])]
 
 
