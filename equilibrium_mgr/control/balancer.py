@@ -90,8 +90,9 @@ class Balancer:
         return self.status.reason
 
     @property
-    def totals(self) -> Totals:
-        """Counters since the module first ran on the cluster, as far as they are stored."""
+    def totals(self) -> Optional[Totals]:
+        """Counters since the module first ran on the cluster, as far as they are stored; None
+        before a new mgr has read them."""
         return self._journal.totals
 
     @property

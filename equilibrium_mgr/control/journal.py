@@ -53,7 +53,8 @@ class Journal:
         self._totals = Totals()
         self.history = History()
         self.episode: Optional[Episode] = None
-        self.totals = Totals()   # as stored: a successor counts on from here, so they never fall
+        #: As stored, so that they never fall with a successor; None until `recover` has read them.
+        self.totals: Optional[Totals] = None
 
     def recover(self, cooldown: Cooldown, now: float,
                 sleep_interval: float = 0.0) -> RecoveredState:
@@ -213,11 +214,12 @@ class Journal:
             self._flush()
 
     def _flush(self) -> None:
-        if self._totals != self.totals:
+        if self.totals is not None and self._totals != self.totals:
             self._store.put(TOTALS, self._totals.to_dict())
         totals = self._totals
         self._store.flush()
-        self.totals = totals
+        if self.totals is not None:
+            self.totals = totals
 
 
 def _execution(stored: Mapping[str, Any], now: float,

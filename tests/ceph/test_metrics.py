@@ -38,7 +38,8 @@ def make_ports(cluster: DaemonCluster) -> Iterator[Dict[str, int]]:
     ports = dict(zip("xy", free_ports(2)))
     for name, port in ports.items():
         cluster.set_option(f"{name}/metrics_port", port)
-    wait_for("the endpoint", lambda: services(cluster), _LATE_SECONDS)
+    wait_for("the endpoint", lambda: listens(ports[cluster.active_mgr()])
+             and str(ports[cluster.active_mgr()]) in services(cluster), _LATE_SECONDS)
     yield ports
     for name in ports:
         cluster.mon("config rm", who="mgr", name=f"mgr/equilibrium/{name}/metrics_port")

@@ -30,9 +30,8 @@ class Watch:
             return
         if session.mgr not in self.mgrs:
             self.mgrs.append(session.mgr)
-        rc, text, _ = session.command("equilibrium metrics")
-        assert rc == 0
-        parsed = parse(text)
+        # a command of the session would let rounds pass before it has answered
+        parsed = parse(session.module.report_commands.metrics().plain + "\n")
         for name, samples in parsed.samples.items():
             for labels, value in samples.items():
                 if parsed.types[name] == "counter":

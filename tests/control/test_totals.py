@@ -51,6 +51,16 @@ def test_what_is_not_stored_is_not_shown() -> None:
     assert journal.totals == Totals(3, 700) == successor(kv).totals
 
 
+def test_a_mgr_that_has_not_read_them_shows_none() -> None:
+    """A scrape may come before its first round."""
+    journal = Journal(KeyValueStore({"totals": '{"moves": 7}'}), LOG)
+    assert journal.totals is None
+    journal.write()
+    assert journal.totals is None
+    journal.recover(Cooldown(), 1000.0)
+    assert journal.totals == Totals(7)
+
+
 def test_a_round_that_changes_nothing_writes_no_totals() -> None:
     kv = KeyValueStore()
     journal = successor(kv)

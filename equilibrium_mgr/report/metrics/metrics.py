@@ -23,7 +23,7 @@ class MetricSources(NamedTuple):
 
     status: BalancerStatus
     state: str                          # as `status` shows it
-    totals: Totals
+    totals: Optional[Totals]            # None before a new mgr has read them
     now: float                          # seconds since the epoch
     active: bool                        # the option
     view: Optional[ClusterView]         # with figures of now; None before the first observation
@@ -119,12 +119,14 @@ def _of_upmaps(sources: MetricSources) -> List[Family]:
                " left alone for that.", len(sources.status.rejected))]
 
 
-def _of_totals(totals: Totals) -> List[Family]:
+def _of_totals(totals: Optional[Totals]) -> List[Family]:
+    episodes = {outcome: totals.episodes.get(outcome, 0)
+                for outcome in OUTCOMES} if totals is not None else {}
     return [
         single("moved_bytes_total", "Bytes of shards whose moves the monitors have accepted.",
-               totals.bytes, COUNTER),
-        single("moves_total", "Shard moves that the monitors have accepted.", totals.moves,
-               COUNTER),
+               totals.bytes if totals is not None else None, COUNTER),
+        single("moves_total", "Shard moves that the monitors have accepted.",
+               totals.moves if totals is not None else None, COUNTER),
         labelled("episodes_total", "Episodes of balancing that have ended, by outcome.", "outcome",
-                 {outcome: totals.episodes.get(outcome, 0) for outcome in OUTCOMES}, COUNTER),
+                 episodes, COUNTER),
         labelled("info", "The version of equilibrium.", "version", {VERSION: 1})]
