@@ -10,10 +10,10 @@ from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import pytest
 
-from .cluster import DaemonCluster
-from .daemons import wait_for
-from .harness.commands import equilibrium, execute, ready_plan
-from .harness.prometheus import NOT_INSTALLED, Prometheus
+from ..cluster import DaemonCluster
+from ..daemons import wait_for
+from ..harness.commands import equilibrium, execute, ready_plan
+from .scraper import NOT_INSTALLED, Prometheus
 
 pytestmark = [pytest.mark.releases(16, 20),
               pytest.mark.skipif(NOT_INSTALLED is not None, reason=NOT_INSTALLED or "")]

@@ -1,0 +1,1 @@
+"""A real Prometheus beside a real cluster; skipped where Debian's prometheus is not installed."""
