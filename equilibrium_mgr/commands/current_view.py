@@ -4,6 +4,7 @@ from __future__ import annotations
 import errno
 from typing import Optional, Tuple
 
+from ..control.status import BalancerStatus
 from ..gateway.gateway import NotReady
 from ..observation.cluster_view import ClusterView, with_figures_of_now
 from ..report.command_answer import CommandError
@@ -25,17 +26,15 @@ class CurrentView:
             self._parts.balancer.request_observation()
         return is_old
 
-    def newest(self) -> Tuple[Optional[ClusterView], Optional[str]]:
-        """(the view, None before the first one; a change since then that ends a rest, or None)."""
+    def newest(self) -> Tuple[Optional[ClusterView], BalancerStatus]:
+        """(the view, None before the first one; the status), both with what is known now."""
         status = self._parts.balancer.status
-        view = status.view
-        if view is None:
-            return None, None
         try:
             summary = self._parts.gateway.summary()
         except NotReady:   # the mgr knows nothing newer
-            return view, None
-        return with_figures_of_now(view, summary), status.change_since(summary)
+            return status.view, status
+        view = None if status.view is None else with_figures_of_now(status.view, summary)
+        return view, status.as_of(summary)
 
     def required(self) -> Tuple[ClusterView, float]:
         """(the view, its age in seconds). Raises CommandError before the first one."""

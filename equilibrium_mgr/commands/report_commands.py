@@ -15,7 +15,7 @@ from ..report.options import options_json
 from ..report.page.page import report_page
 from ..report.page.facts.sources import ClusterIdentity, PageSources
 from ..report.state_dump import dump_state
-from ..report.status.status import report_status
+from ..report.status.status import Now, report_status
 from ..runtime.time_slice import TimeSlice
 from .current_view import CurrentView
 from .module_parts import ModuleParts
@@ -41,10 +41,9 @@ class ReportCommands:
         """What equilibrium does and why."""
         parts = self._parts
         look_started = self._view.request_if_old()
-        view, change = self._view.newest()
-        return report_status(parts.balancer.status, parts.plan_service, parts.settings().active,
-                             parts.clock(), parts.next_round_at(), self._options(), view,
-                             look_started, change)
+        view, status = self._view.newest()
+        now = Now(parts.clock(), parts.next_round_at(), self._options(), look_started)
+        return report_status(status, parts.plan_service, parts.settings(), now, view)
 
     def _options(self) -> Dict[str, Any]:
         view = self._parts.balancer.status.view

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, Callable, FrozenSet, NamedTuple, Optional
+from typing import Any, Callable, FrozenSet, Mapping, NamedTuple, Optional
 
 from ..execution.cooldown import ExcludedPgs
 from ..execution.execution import Execution
@@ -43,11 +43,13 @@ class NextStep(NamedTuple):
     is_idle: bool = False      # nothing is to be done; the reason tells why
     replan: bool = False       # the execution under way is out of date
     seconds: Optional[float] = None  # after which there will be more to say
+    numbers: Mapping[str, Any] = {}  # as RoundOutcome.numbers
 
     @property
     def outcome(self) -> RoundOutcome:
         """The state to be in."""
-        return RoundOutcome(self.state, self.reason, self.code, self.seconds)
+        return RoundOutcome(self.state, self.reason, self.code, self.seconds,
+                            numbers=self.numbers)
 
 
 class _PlanRequest(NamedTuple):
@@ -220,7 +222,7 @@ class AutoPlanner:
             return None
         at = format_deadline(self._clock() + left)
         return NextStep(WAITING, f"{change}; if that lasts there is a new plan at {at}",
-                        codes.SETTLING, seconds=left)
+                        codes.SETTLING, seconds=left, numbers={"until": at})
 
     def _stays_idle(self, idle: _IdleState, fingerprint: ClusterFingerprint, options: PlanOptions,
                     min_gain: float, nearfull_ratio: float) -> bool:

@@ -4,20 +4,19 @@ The time window binds automatic balancing alone; the rest binds whatever wants t
 """
 from __future__ import annotations
 
-import time
 from typing import Callable, Mapping, Optional
 
 from ..execution.guards import ClusterGuard, cluster_guard
 from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway
 from ..observation.states import BLOCKED, WAITING
-from ..runtime.formatting import format_deadline
+from ..runtime.formatting import format_deadline, format_local
 from ..settings import Settings
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot, UpmapItems
 from .builtin_balancer_grace import BuiltinBalancerGrace
 from .status import RoundOutcome
-from .time_window import Window, is_open, next_opening
+from .time_window import is_open, next_opening, window_of
 
 
 class ClusterGuards:
@@ -76,25 +75,25 @@ class ClusterGuards:
         self._active_since = min(self._active_since, now)  # the clock may have been set back
         left = settings.start_delay - (now - self._active_since)
         if left > 0.0:
+            until = format_deadline(now + left)
             return RoundOutcome(
                 WAITING, "the mgr has only just become active (start_delay); nothing is sent before"
-                f" {format_deadline(now + left)}", codes.START_DELAY, left)
+                f" {until}", codes.START_DELAY, left, numbers={"until": until})
         return None
 
     def _cluster_guard(self, guard: Optional[ClusterGuard],
                        grace_seconds: float) -> Optional[RoundOutcome]:
         if guard is not None:
-            return RoundOutcome(BLOCKED, guard.reason, guard.code)
+            return RoundOutcome(BLOCKED, guard.reason, guard.code, numbers=guard.numbers)
         if grace_seconds > 0.0:
+            until = format_deadline(self._clock() + grace_seconds)
             return RoundOutcome(
                 WAITING, "the built-in balancer may be finishing; nothing is sent before"
-                f" {format_deadline(self._clock() + grace_seconds)}", codes.CONFLICT,
-                grace_seconds)
+                f" {until}", codes.CONFLICT, grace_seconds, numbers={"until": until})
         return None
 
     def _closed(self, settings: Settings) -> Optional[RoundOutcome]:
-        window = Window(settings.begin_time, settings.end_time, settings.begin_weekday,
-                        settings.end_weekday)
+        window = window_of(settings)
         now = self._clock()
         if is_open(window, now):
             return None
@@ -103,6 +102,6 @@ class ClusterGuards:
             unreadable = min(settings.begin_time, settings.end_time) < 0
             why = "; begin_time or end_time cannot be read" if unreadable else ""
             return RoundOutcome(WAITING, f"{outside}, which never opens{why}", codes.WINDOW)
-        at = time.strftime("%Y-%m-%d %H:%M", time.localtime(opening))
+        at = format_local(opening)
         return RoundOutcome(WAITING, f"{outside}, which opens at {at}", codes.WINDOW,
-                            opening - now)
+                            opening - now, numbers={"until": at})

@@ -150,7 +150,7 @@ class PlanExecutor:
             at = format_deadline(self._clock() + left)
             return RoundOutcome(
                 WAITING, f"the monitor took nothing of the last batch; the next goes at {at}",
-                codes.MONITOR_BACKOFF, left)
+                codes.MONITOR_BACKOFF, left, numbers={"until": at})
         if self._dispatcher.has_unconfirmed_excess:
             return RoundOutcome(THROTTLED, "an OSD seems to have taken more than was predicted; it"
                                 " is looked at once more first", codes.MISPREDICTED)

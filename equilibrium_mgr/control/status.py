@@ -5,10 +5,12 @@ import logging
 import threading
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from ..execution.change_outcomes import WaitingChange, WaitingGroup, waiting_groups
+from ..execution.change_outcomes import (
+    WaitingChange, WaitingGroup, held_group, waiting_groups)
 from ..execution.dispatcher import UpmapDispatcher
 from ..execution.execution import ExecutionProgress
 from ..execution.execution_slot import ExecutionSlot
+from ..execution.guards import BUILTIN_ACTIVE, NO_CONNECTION
 from ..execution.pending_moves import PendingMove
 from ..execution.rejections import Items, recent
 from ..execution.size_check.prediction import Misprediction
@@ -18,6 +20,7 @@ from ..observation.cluster_view import ClusterView
 from ..observation.observer import ClusterObserver
 from ..observation.states import BALANCED, BLOCKED, OFF, STUCK, THROTTLED, WAITING
 from ..plan.model import PgChange
+from ..runtime.formatting import format_time
 from ..snapshot import reason_codes as codes
 from .execution_progress import execution_progress
 from .journal import Journal
@@ -31,6 +34,7 @@ class RoundOutcome(NamedTuple):
     code: str                         # of snapshot/reason_codes.py
     seconds: Optional[float] = None   # until there will be more to say, where that is known
     waiting: Sequence[WaitingChange] = ()   # of the decision that led to it
+    numbers: Mapping[str, Any] = {}   # of the reason, as report/explain/actions.py takes them
 
 
 IS_OFF = RoundOutcome(OFF, "automatic balancing is off", codes.SWITCHED_OFF)
@@ -42,6 +46,7 @@ class BalancerStatus(NamedTuple):
     state: str = OFF
     reason: str = "no round has run yet"
     reason_code: str = codes.NOT_READY
+    reason_numbers: Mapping[str, Any] = {}        # as RoundOutcome.numbers
     since_at: Optional[float] = None              # seconds since the epoch: begin of the state
     until_at: Optional[float] = None              # the same: when it ends by itself; None unknown
     view: Optional[ClusterView] = None            # None before the first observation
@@ -67,12 +72,37 @@ class BalancerStatus(NamedTuple):
         """Rejections of the last hour, while something is to be moved at all."""
         return recent(self.rejected, now) if active or self.progress is not None else {}
 
-    def change_since(self, summary: ClusterSummary) -> Optional[str]:
-        """A change since the cluster was called balanced or stuck that speaks against that, as a
-        clause, or None. It is observed again within ten minutes, and people are told at once."""
+    def as_of(self, summary: ClusterSummary) -> BalancerStatus:
+        """The status with what a newer summary shows that speaks against its state.
+
+        The loop takes it in with its next round; where it is balanced or stuck, within ten minutes.
+        """
+        wants_to_move = self.state != OFF or self.progress is not None
+        if not wants_to_move:
+            return self
+        if not summary.mon_connected and self.reason_code != codes.NO_MONITOR:
+            return self._held(BLOCKED, codes.NO_MONITOR, NO_CONNECTION)
+        if summary.builtin_active and self.reason_code not in (codes.CONFLICT, codes.NO_MONITOR):
+            return self._held(BLOCKED, codes.CONFLICT, BUILTIN_ACTIVE)
+        if self.reason_code == codes.CONFLICT and self.state == BLOCKED and (
+                not summary.builtin_active):
+            return self._held(WAITING, codes.CONFLICT, "the built-in balancer was active and is off"
+                              " now")
         if self.decided_on is None or self.state not in (BALANCED, STUCK):
-            return None
-        return change_since(self.decided_on, summary)
+            return self
+        change = change_since(self.decided_on, summary)
+        if change is None:
+            return self
+        since = "" if self.since_at is None else f" since {format_time(self.since_at)} UTC"
+        return self._held(WAITING, codes.SETTLING, f"{change}, which is looked at within ten"
+                          f" minutes; {self.state}{since} before that ({self.reason})")
+
+    def _held(self, state: str, code: str, reason: str) -> BalancerStatus:
+        """The status in another state, which has begun at an unknown moment."""
+        shards = sum(group.shards for group in self.waiting)
+        return self._replace(
+            state=state, reason_code=code, reason=reason, reason_numbers={}, since_at=None,
+            waiting=(held_group(shards, code, reason),) if shards else ())
 
 
 class _Groups:
@@ -140,8 +170,8 @@ class StatusPublisher:
             wanted = self._wanted()
             self.status = BalancerStatus(
                 state=self.current.state, reason=self.current.reason,
-                reason_code=self.current.code, since_at=self._since_at,
-                until_at=self._until_at, wanted=wanted,
+                reason_code=self.current.code, reason_numbers=self.current.numbers,
+                since_at=self._since_at, until_at=self._until_at, wanted=wanted,
                 deferred=self.current.waiting,
                 waiting=self._groups.of(wanted, self.current),
                 sent=dict(self._dispatcher.pending.entries), view=self._observer.view,

@@ -8,6 +8,8 @@ from __future__ import annotations
 import time
 from typing import List, NamedTuple, Optional
 
+from ..settings import Settings
+
 DAY_MINUTES = 24 * 60
 
 
@@ -21,6 +23,19 @@ class Window(NamedTuple):
     end_minute: int      # of the local day, 0 to 1440; before the begin: on the next day
     begin_weekday: int   # 0 is Sunday
     end_weekday: int
+
+
+def window_of(settings: Settings) -> Window:
+    """The window that the options set."""
+    return Window(settings.begin_time, settings.end_time, settings.begin_weekday,
+                  settings.end_weekday)
+
+
+def is_limited(window: Window) -> bool:
+    """True where there are times at which the window is closed."""
+    return (window.begin_minute % DAY_MINUTES != window.end_minute % DAY_MINUTES
+            or window.begin_weekday % 7 != window.end_weekday % 7
+            or min(window.begin_minute, window.end_minute) < 0)
 
 
 def is_open(window: Window, now: float) -> bool:

@@ -1,7 +1,8 @@
 """Guards: conditions of the cluster or of single pools under which nothing may be sent."""
 from __future__ import annotations
 
-from typing import Collection, Dict, FrozenSet, List, NamedTuple, Optional, Protocol, Set
+from typing import (
+    Any, Collection, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Protocol, Set)
 
 from ..snapshot import immovable_reasons as reasons
 from ..snapshot import reason_codes as codes
@@ -15,6 +16,8 @@ _BEFORE_LUMINOUS = frozenset((
     "hammer", "infernalis", "jewel", "kraken"))
 CURE_MIN_COMPAT = "ceph osd set-require-min-compat-client luminous"
 CURE_BUILTIN = "ceph balancer off"
+NO_CONNECTION = "the mgr has no connection to a monitor"
+BUILTIN_ACTIVE = f"the built-in balancer is active; run '{CURE_BUILTIN}'"
 
 
 def upmap_refused(min_compat_client: str) -> Optional[str]:
@@ -43,13 +46,14 @@ class ClusterGuard(NamedTuple):
 
     code: str     # of snapshot/reason_codes.py
     reason: str   # one clause, with the command that helps
+    numbers: Mapping[str, Any] = {}   # figures and names for the action
 
 
 def cluster_guard(osd_map: MapGuards, have_mon_connection: bool,
                   builtin_balancer_active: bool) -> Optional[ClusterGuard]:
     """The first reason why nothing at all may be sent, or None."""
     if not have_mon_connection:
-        return ClusterGuard(codes.NO_MONITOR, "the mgr has no connection to a monitor")
+        return ClusterGuard(codes.NO_MONITOR, NO_CONNECTION)
     if osd_map.flags is None or osd_map.min_compat_client is None:
         return ClusterGuard(codes.NO_MONITOR, "no monitor tells which flags the osdmap has")
     refused = upmap_refused(osd_map.min_compat_client)
@@ -57,11 +61,16 @@ def cluster_guard(osd_map: MapGuards, have_mon_connection: bool,
         return ClusterGuard(codes.OLD_CLIENTS, refused)
     flags = [flag for flag in _STOP_FLAGS if flag in osd_map.flags]
     if flags:
-        return ClusterGuard(codes.FLAG, f"the osdmap has the flag {flags[0]}")
+        return ClusterGuard(codes.FLAG, f"the osdmap has the flag {flags[0]}",
+                            {"flag": _flag_name(flags[0])})
     if builtin_balancer_active:
-        return ClusterGuard(codes.CONFLICT,
-                            f"the built-in balancer is active; run '{CURE_BUILTIN}'")
+        return ClusterGuard(codes.CONFLICT, BUILTIN_ACTIVE)
     return None
+
+
+def _flag_name(flag: str) -> str:
+    """The name by which `ceph osd unset` takes it: `pause` sets pauserd and pausewr."""
+    return "pause" if flag.startswith("pause") else flag
 
 
 class PoolGuard(NamedTuple):
@@ -128,9 +137,16 @@ def full_osds(snapshot: Snapshot) -> FrozenSet[int]:
     return frozenset(full)
 
 
+def changing_pg_nums(snapshot: Snapshot) -> List[str]:
+    """Names of the pools whose pg_num the mgr changes, for which it needs a part of the misplaced
+    budget."""
+    return sorted(pool.name for pool in snapshot.pools.values()
+                  if pool.immovable == reasons.PG_NUM_CHANGING)
+
+
 def pg_num_changes(snapshot: Snapshot) -> bool:
-    """True where the mgr changes a pg_num, and needs a part of the misplaced budget for that."""
-    return any(pool.immovable == reasons.PG_NUM_CHANGING for pool in snapshot.pools.values())
+    """True where the mgr changes a pg_num."""
+    return bool(changing_pg_nums(snapshot))
 
 
 def _guard_of(pool_id: int, own: Dict[int, PoolGuard],

@@ -54,6 +54,8 @@ class ClusterSummary(NamedTuple):
     flags: Optional[FrozenSet[str]] = None    # of the osdmap; None where they were not read
     min_compat_client: Optional[str] = None   # as the flags
     stale_osds: FrozenSet[int] = frozenset()  # up and in, but silent for too long
+    #: seconds since the epoch: first sight of the oldest report among OSDs that are up and in
+    statistics_at: Optional[float] = None
 
 
 class SummaryReading(NamedTuple):

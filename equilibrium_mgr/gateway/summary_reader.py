@@ -58,14 +58,15 @@ class SummaryReader:
             tree=self._read("osd_map_tree"), osd_stats=self._read("osd_stats")["osd_stats"],
             pool_stats=self._read("pool_stats")["pool_stats"], pg_status=self._read("pg_status"))
         now, osds = self._clock(), summarize_osds(reading)
+        reporting = frozenset(osd for osd, one in osds.items() if one.up and one.is_in)
+        stale = self._reports.stale(reading.osd_stats, now)
         return ClusterSummary(
             taken_at=now, epoch=epoch, crush_version=int(osdmap.get_crush_version()),
             osds=osds, pools=summarize_pools(reading),
             misplaced_copies=int(reading.pg_status.get("misplaced_objects", 0)),
             object_copies=object_copies(reading), mon_connected=connected,
             builtin_active=builtin_active,
-            stale_osds=frozenset(osd for osd in self._reports.stale(reading.osd_stats, now)
-                                 if osd in osds and osds[osd].up and osds[osd].is_in),
+            stale_osds=stale & reporting, statistics_at=self._reports.oldest(reporting),
             flags=map_settings.flags if map_settings is not None else None,
             min_compat_client=map_settings.min_compat_client if map_settings is not None else None)
 

@@ -1,7 +1,7 @@
 """Figures of the last observation, ready for `status`, `eval` and `explain`."""
 from __future__ import annotations
 
-from typing import Container, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Container, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from ..execution.osd_traffic import in_flight, unseen
 from ..execution.pending_moves import PendingMove, PendingMoves
@@ -45,6 +45,9 @@ class ClusterView(NamedTuple):
     shards_soon: ShardCounts = {}   # as shards_now, by the up sets
     pgs_now: Mapping[int, int] = {}   # OSD id → PGs, by acting sets, as `ceph osd df` counts them
     growth_now: Optional[Mapping[int, float]] = None   # growth_bytes of `shards_now`
+    #: seconds since the epoch: first sight of the oldest report among OSDs that are up and in
+    statistics_at: Optional[float] = None
+    stale_osds: FrozenSet[int] = frozenset()   # up and in, but silent for too long
 
     def usage_now(self) -> Usage:
         """Figures of now: what OSDs report, and where data is before it has arrived elsewhere.
@@ -121,7 +124,8 @@ def with_figures_of_now(view: ClusterView, summary: ClusterSummary) -> ClusterVi
         used[osd.id] = osd.used_bytes if now is None else now
     return with_misplaced(view, summary.misplaced_copies, view.uncounted_copies)._replace(
         classes_now=class_usage(view.snapshot, used), used_now=used,
-        builtin_active=summary.builtin_active)
+        builtin_active=summary.builtin_active, statistics_at=summary.statistics_at,
+        stale_osds=summary.stale_osds)
 
 
 def with_misplaced(view: ClusterView, misplaced_copies: int, uncounted_copies: int) -> ClusterView:

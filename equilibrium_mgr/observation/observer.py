@@ -39,6 +39,8 @@ class ClusterObserver:
         self.view: Optional[ClusterView] = None
         self.builtin_active: Optional[bool] = None   # when last seen; None before
         self._target_ratio: Optional[float] = None   # Ceph's own limit, read once a round
+        self._statistics_at: Optional[float] = None    # of the last summary
+        self._stale_osds: FrozenSet[int] = frozenset()
         self._is_observing = False
         self._is_requested = False
 
@@ -67,7 +69,9 @@ class ClusterObserver:
             self.view = with_misplaced(
                 self.view, summary.misplaced_copies,
                 self._pending.uncounted_copies(self.view.snapshot))._replace(
-                    max_misplaced_ratio=self.max_misplaced_ratio(self.view.snapshot, settings))
+                    max_misplaced_ratio=self.max_misplaced_ratio(self.view.snapshot, settings),
+                    statistics_at=summary.statistics_at, stale_osds=summary.stale_osds)
+        self._statistics_at, self._stale_osds = summary.statistics_at, summary.stale_osds
         return summary
 
     def observe(self, summary: Optional[ClusterSummary], settings: Settings) -> Snapshot:
@@ -91,7 +95,9 @@ class ClusterObserver:
         self.view = make_view(snapshot, bounds, self._pending,
                               self.max_misplaced_ratio(snapshot, settings), self.builtin_active,
                               self._cooldown.moved, self.view)
-        self.view = self.view._replace(rates=self._meter.observe(snapshot, self.view.movements))
+        self.view = self.view._replace(
+            rates=self._meter.observe(snapshot, self.view.movements),
+            statistics_at=self._statistics_at, stale_osds=self._stale_osds)
 
     def count_submitted(self) -> None:
         """Adds to the view's misplaced copies what has been submitted since it was made."""

@@ -18,16 +18,3 @@ def options_json(option: Callable[[str], Any], snapshot: Optional[Snapshot]) -> 
         "options": [dict(changed._asdict(), bad="; ".join(bad.get(changed.name, [])) or None)
                     for changed in changed_options(option)],
         "left_out": left_out(settings, snapshot) if snapshot is not None else []}
-
-
-def option_lines(data: Dict[str, Any]) -> List[str]:
-    """The same as lines; none for options at their defaults."""
-    lines: List[str] = []
-    options = data.get("options", [])
-    if options:
-        values = ", ".join(f"{one['name']}={one['value']}" for one in options)
-        lines.append(f"options: {values}")
-    lines += [f"bad option: {one['name']} is {one['bad']}" for one in options if one["bad"]]
-    if data.get("left_out"):
-        lines.append(f"left out: {'; '.join(data['left_out'])}")
-    return lines

@@ -88,6 +88,11 @@ def format_deadline(epoch_seconds: float) -> str:
     return format_time(60.0 * math.ceil(epoch_seconds / 60.0)) + " UTC"
 
 
+def format_local(epoch_seconds: float) -> str:
+    """A moment in the mgr's own time zone, which it names: '2026-01-01 22:00 CET'."""
+    return time.strftime("%Y-%m-%d %H:%M %Z", time.localtime(epoch_seconds))
+
+
 def wrap(label: str, text: str, indent: int = 13) -> List[str]:
     """Lines of at most WIDTH characters: the label, and the text with a hanging indent."""
     return textwrap.wrap(text, WIDTH, initial_indent=label.ljust(indent),

@@ -5,7 +5,7 @@ reports of an OSD that is out, which therefore does not count as silent.
 """
 from __future__ import annotations
 
-from typing import Any, Dict, FrozenSet, Iterable, Mapping, Tuple
+from typing import Any, Container, Dict, FrozenSet, Iterable, Mapping, Optional, Tuple
 
 #: Seconds without a new report after which the last one is too old to be used.
 _STALE_SECONDS = 120.0
@@ -38,3 +38,10 @@ class OsdReports:
         if not self._any_change:
             return frozenset()
         return frozenset(osd for osd, (_, since) in last.items() if now - since > _STALE_SECONDS)
+
+    def oldest(self, osds: Container[int]) -> Optional[float]:
+        """When the oldest of the last reports of these OSDs was first seen, in seconds since the
+        epoch; None where nothing is known of them, or no report has ever changed."""
+        if not self._any_change:
+            return None
+        return min([since for osd, (_, since) in self._last.items() if osd in osds], default=None)

@@ -22,9 +22,10 @@ CHANGING = ["pool add rep ec", "pool rm ec", "optimize other rep --max-moves 3",
 FORMATS = ["plain", "json", "json-pretty"]
 
 STATUS_KEYS = {
-    "state", "reason", "active", "osdmap_epoch", "snapshot_age_seconds", "misplaced_ratio",
-    "max_misplaced_ratio", "in_flight", "remaining", "classes", "execution", "planning",
-    "last_plan", "rejected_upmaps", "next_run_seconds", "builtin_balancer_active"}
+    "active", "state", "since_at", "reason_code", "reason", "action", "waiting", "limits",
+    "progress", "moving", "misplaced_ratio", "statistics_age_seconds", "classes", "planning",
+    "execution", "rejected", "next_run_seconds", "osdmap_epoch", "snapshot_age_seconds",
+    "last_plan", "builtin_balancer_active"}
 
 REFUSED = [
     ("show nothing", errno.ENOENT), ("dump nothing", errno.ENOENT), ("rm nothing", errno.ENOENT),
@@ -73,7 +74,8 @@ def test_status_has_the_contracts_keys(cluster: DaemonCluster) -> None:
     wait_for("a snapshot", lambda: status(cluster)["osdmap_epoch"], 30)
     found = status(cluster)
     assert STATUS_KEYS <= set(found), sorted(STATUS_KEYS - set(found))
-    assert found["classes"]["hdd"]["osds"] == len(cluster.osds)
+    assert [(row["device_class"], row["osds"]) for row in found["classes"]] == [
+        ("hdd", len(cluster.osds))]
 
 
 def test_show_prints_lines_that_run(cluster: DaemonCluster, plan: Dict[str, Any]) -> None:

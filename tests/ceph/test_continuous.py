@@ -122,7 +122,7 @@ def test_it_ends_as_even_as_was_foretold(story: Story, figure: Callable[[str], N
     assert after.highest == pytest.approx(story.predicted, abs=HIGHEST_TOLERANCE)
     assert after.variance < story.before.variance
     assert to_clean(cluster) == [] and illegal_placements(cluster) == []
-    assert status(cluster)["rejected_upmaps"] == []
+    assert status(cluster)["rejected"] == []
     assert cluster.module_failures() == ""
 
 

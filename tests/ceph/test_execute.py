@@ -11,7 +11,8 @@ from .cluster import DaemonCluster
 from .conftest import MAX_MISPLACED
 from .daemons import wait_for
 from .harness import workload
-from .harness.commands import equilibrium, equilibrium_json, ready_plan, status
+from .harness.commands import (
+    equilibrium, equilibrium_json, ready_plan, shards_in_flight, status)
 
 HIGHEST_TOLERANCE = 0.01
 """The real highest utilization may differ from the predicted by this much.
@@ -68,7 +69,7 @@ def through(cluster: DaemonCluster, misplaced: List[float]) -> None:
         if now["state"] != "blocked":
             blocked.clear()
         assert not blocked or blocked[-1] - blocked[0] < PEERING_SECONDS, now["reason"]
-        return now["execution"] is None and not now["in_flight"]["moves"]
+        return now["execution"] is None and not shards_in_flight(now)
     wait_for("the plan is through", idle, EXECUTE_SECONDS, pause=0.5)
 
 
@@ -89,7 +90,7 @@ def test_monitor_dropped_nothing(executed: Executed) -> None:
     wanted = {pgid: [list(pair) for pair in pairs]
               for pgid, pairs in executed.dump["upmap_items"].items() if pairs}
     assert executed.items_after == wanted
-    assert executed.status["rejected_upmaps"] == []
+    assert executed.status["rejected"] == []
 
 
 def test_misplaced_stayed_below_its_limit(
@@ -114,7 +115,7 @@ def test_usage_fell_as_predicted(executed: Executed, figure: Callable[[str], Non
 def test_status_after_the_plan(executed: Executed, cluster: DaemonCluster) -> None:
     last = executed.status["last_execution"]
     assert (last["plan"], last["outcome"], last["dropped_moves"]) == ("p", "completed", 0)
-    assert executed.status["remaining"]["moves"] == 0
+    assert executed.status["waiting"] == []
     assert cluster.module_failures() == ""
 
 

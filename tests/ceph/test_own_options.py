@@ -18,7 +18,7 @@ REMOVED_SECONDS = 90.0
 
 
 def test_a_removed_option_is_noticed(cluster: DaemonCluster, figure: Callable[[str], None]) -> None:
-    before = status(cluster)["max_misplaced_ratio"]
+    before = status(cluster)["limits"]["max_misplaced_ratio"]
     cluster.set_option("max_misplaced_ratio", 0.31)
     wait_for("the option", lambda: limit(cluster) == 0.31, 30)
     cluster.mon("config rm", who="mgr", name="mgr/equilibrium/max_misplaced_ratio")
@@ -34,7 +34,7 @@ def test_a_removed_option_is_noticed(cluster: DaemonCluster, figure: Callable[[s
 
 def limit(cluster: DaemonCluster) -> Any:
     """What `status` says is in force, after a look."""
-    return status(cluster)["max_misplaced_ratio"]
+    return status(cluster)["limits"]["max_misplaced_ratio"]
 
 
 def test_help_names_the_options_as_they_are_typed(cluster: DaemonCluster) -> None:

@@ -10,7 +10,7 @@ import pytest
 from .cluster import GIB, DaemonCluster
 from .daemons import ClusterError, wait_for
 from .harness import workload
-from .harness.commands import equilibrium, status
+from .harness.commands import equilibrium, shards_in_flight, status
 
 pytestmark = [pytest.mark.releases(16, 20), pytest.mark.long]
 
@@ -63,7 +63,7 @@ def wait_balanced(cluster: DaemonCluster) -> None:
 
     def rests() -> bool:
         now = status(cluster)
-        seen.append(now["state"] == "balanced" and not now["in_flight"]["moves"])
+        seen.append(now["state"] == "balanced" and not shards_in_flight(now))
         return seen[-3:] == [True] * 3
     try:
         wait_for("state balanced", rests, BALANCED_SECONDS, pause=2.0)

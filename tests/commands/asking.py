@@ -17,6 +17,16 @@ def ask(session: Session, line: str) -> Any:
     return json.loads(out)
 
 
+def shards_in_flight(status: Dict[str, Any]) -> int:
+    """Of the JSON of `status`: whoever moves them."""
+    return int(status["moving"]["shards"] + status["moving"]["other_shards"])
+
+
+def by_class(status: Dict[str, Any]) -> Dict[str, Any]:
+    """Device class → its figures in the JSON of `status`."""
+    return {row["device_class"]: row for row in status["classes"]}
+
+
 def run(session: Session, *lines: str) -> str:
     """Runs lines that must succeed (of sim, osd, equilibrium, ...); the last one's output."""
     out = ""

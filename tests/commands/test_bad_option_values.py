@@ -44,7 +44,7 @@ def test_never_green_while_everything_is_excluded(session: Session, name: str, v
     lines = warning(session)
     assert name in lines[0] and value in lines[0] and "ceph " in lines[-1]
     shown = run(session, "equilibrium status")
-    assert f"options: {name}={value}" in shown and "left out: " in shown
+    assert f"options:     {name}={value}" in shown and "left out: " in shown
     assert "balanced" not in run(session, "equilibrium explain").split("equilibrium is")[1][:12]
 
 
@@ -91,7 +91,7 @@ def test_what_is_set_is_told(session: Session) -> None:
     assert set(shown) == {"start_delay", "max_moves_per_round"}
     assert shown["max_moves_per_round"] == {
         "name": "max_moves_per_round", "value": "7", "default": "100", "bad": None}
-    assert "options: max_moves_per_round=7, start_delay=0" in run(session, "equilibrium status")
+    assert "options:     max_moves_per_round=7, start_delay=0" in run(session, "equilibrium status")
 
 
 def test_what_an_option_leaves_out_is_told_beside_a_green_state(session: Session) -> None:

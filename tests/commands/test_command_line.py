@@ -60,8 +60,10 @@ def test_one_command_on_a_state(command: str) -> None:
     result = stub("equilibrium", command, "--format", "json")
     assert (result.returncode, result.stderr) == (0, "")
     answer = json.loads(result.stdout)
-    if command in ("eval", "status"):
+    if command == "eval":
         assert set(answer["classes"]) == {"hdd", "ssd"}
+    if command == "status":
+        assert {row["device_class"] for row in answer["classes"]} == {"hdd", "ssd"}
 
 
 def test_exit_code_of_the_first_failure() -> None:

@@ -12,7 +12,7 @@ from mgr_stub.console.session import Session
 
 from tests.report.explanations import says
 
-from .asking import ask, mark_out, optimize, refused, run
+from .asking import ask, by_class, mark_out, optimize, refused, run
 
 
 def forget_view(session: Session) -> None:
@@ -27,7 +27,7 @@ def test_before_the_first_look(session: Session) -> None:
         rc, text = refused(session, "equilibrium " + line)
         assert rc == -errno.EAGAIN and "not been looked at yet" in text
     forget_view(session)
-    assert ask(session, "status")["classes"] == {}
+    assert ask(session, "status")["classes"] == []
 
 
 def test_bounds_in_status_and_eval(any_session: Session) -> None:
@@ -36,12 +36,15 @@ def test_bounds_in_status_and_eval(any_session: Session) -> None:
     effect, now = ask(session, "eval p"), ask(session, "eval")["classes"]
     assert set(plan["bounds"]) == {"hdd", "ssd"}
     for name, bound in plan["bounds"].items():
-        assert now[name]["bound"] == bound == ask(session, "status")["classes"][name]["bound"]
+        assert now[name]["bound"] == bound == (
+            by_class(ask(session, "status"))[name]["bound_utilization"])
         assert effect["before"]["classes"][name]["bound"] == bound
         assert bound <= effect["after"]["classes"][name]["max"] < now[name]["max"]
     for line in ("status", "eval", "eval p"):
         text = run(session, "equilibrium " + line)
-        assert "BOUND" in text and f"{plan['bounds']['hdd']:.4f}" in text
+        bound = plan["bounds"]["hdd"]
+        assert "BOUND" in text
+        assert f"{bound:.4f}" in text or f"{100.0 * bound:.2f}" in text
 
 
 def test_bound_survives_a_failover_and_is_unknown_in_older_plans(session: Session) -> None:
@@ -86,9 +89,9 @@ def test_after_balancing(session: Session) -> None:
     distance = re.fullmatch("no move improves the placement; osd[.]([0-9]+), the fullest of class"
                             " (hdd|ssd), is ([0-9.]+) points above the bound", status["reason"])
     assert distance is not None
-    figures = status["classes"][distance.group(2)]
+    figures = by_class(status)[distance.group(2)]
     assert figures["fullest_osd"] == int(distance.group(1))
-    assert 100 * (figures["max"] - figures["bound"]) == pytest.approx(
+    assert 100 * (figures["max_utilization"] - figures["bound_utilization"]) == pytest.approx(
         float(distance.group(3)), abs=0.051)
     above = [found["above_bound"] for found in ask(session, "explain")["sets"]]
     assert all(points < 0.02 for points in above)

@@ -13,10 +13,10 @@ from .asking import ask, optimize, refused, run
 
 #: Every command and the top-level keys of its JSON; a plan `p` is ready.
 READS = {
-    "status": {"state", "reason", "active", "osdmap_epoch", "snapshot_age_seconds",
-               "misplaced_ratio", "max_misplaced_ratio", "in_flight", "remaining", "classes",
-               "execution", "planning", "last_plan", "rejected_upmaps", "next_run_seconds",
-               "builtin_balancer_active"},
+    "status": {"active", "state", "since_at", "reason_code", "reason", "action", "waiting",
+               "limits", "progress", "moving", "misplaced_ratio", "statistics_age_seconds",
+               "classes", "planning", "execution", "rejected", "next_run_seconds",
+               "osdmap_epoch", "snapshot_age_seconds", "last_plan", "builtin_balancer_active"},
     "eval": {"osdmap_epoch", "classes", "pools"},
     "eval vms": {"osdmap_epoch", "pools"},
     "eval p": {"plan", "osdmap_epoch", "moves", "bytes", "before", "after", "gained_bytes", "aim",
@@ -105,17 +105,24 @@ def test_status_types(any_session: Session) -> None:
     assert status["active"] is False and status["builtin_balancer_active"] is False
     assert isinstance(status["osdmap_epoch"], int)
     assert seconds(status["snapshot_age_seconds"]) and seconds(status["next_run_seconds"])
-    assert ratio(status["misplaced_ratio"]) and ratio(status["max_misplaced_ratio"])
-    assert raw_bytes(status["in_flight"]["moves"]) and raw_bytes(status["in_flight"]["bytes"])
-    assert set(status["remaining"]) == {"moves", "bytes", "eta_seconds"}
+    assert ratio(status["misplaced_ratio"])
+    assert ratio(status["limits"]["max_misplaced_ratio"])
+    assert all(raw_bytes(number) for number in status["moving"].values())
     execution = status["execution"]
     assert execution["plan"] == "p"
     assert all(raw_bytes(execution[key]) for key in (
         "planned_moves", "sent_moves", "done_moves", "dropped_moves"))
-    assert status["planning"] == [] and status["rejected_upmaps"] == []
-    check_classes(status["classes"])
+    assert status["planning"] == [] and status["rejected"] == []
+    for row in status["classes"]:
+        assert all(ratio(row[key]) for key in (
+            "utilization", "max_utilization", "min_utilization", "stddev", "soon_max_utilization",
+            "planned_max_utilization", "bound_utilization"))
+        assert raw_bytes(row["size_bytes"]) and raw_bytes(row["used_bytes"])
     run(any_session, "sim run 10m")
-    assert seconds(ask(any_session, "status")["remaining"]["eta_seconds"])
+    progress = ask(any_session, "status")["progress"]
+    assert set(progress) == {
+        "bytes_total", "bytes_done", "bytes_per_second", "eta_seconds", "eta_osd"}
+    assert raw_bytes(progress["bytes_total"]) and seconds(progress["eta_seconds"])
 
 
 def check_classes(classes: Dict[str, Any]) -> None:

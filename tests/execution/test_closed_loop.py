@@ -11,7 +11,7 @@ from tests.support.units import GIB
 
 from tests.report.explanations import explained, says
 from equilibrium_mgr.report.health import health_checks
-from equilibrium_mgr.report.status.status import report_status
+from equilibrium_mgr.report.status.status import Now, report_status
 
 CODE = "MGR_EQUILIBRIUM_MISPREDICTED"
 
@@ -48,7 +48,8 @@ def stopped(**options: Any) -> Harness:
 
 
 def status(harness: Harness) -> Any:
-    answer = report_status(harness.balancer.status, harness.planning, True, harness.now, None)
+    answer = report_status(harness.balancer.status, harness.planning, harness.settings(),
+                           Now(harness.now))
     return json.loads(json.dumps(answer.data))
 
 

@@ -85,7 +85,7 @@ def test_in_a_running_mgr(release: int) -> None:
     for line in ("config set mgr mgr/equilibrium/max_misplaced_ratio 0.31",
                  "config set mgr mgr/equilibrium/device_classes SSD", "sim run 2m"):
         assert session.command(line)[0] == 0
-    assert "options: device_classes=SSD, max_misplaced_ratio=0.31" in session.command(
+    assert "options:     device_classes=SSD, max_misplaced_ratio=0.31" in session.command(
         "equilibrium status")[1]
     for line in ("config rm mgr mgr/equilibrium/max_misplaced_ratio",
                  "config rm mgr mgr/equilibrium/device_classes", "sim run 2m"):

@@ -12,7 +12,7 @@ from tests.support.units import GIB
 from equilibrium_mgr.observation.too_full import find_too_full, sentences
 from tests.report.explanations import explained, says
 from equilibrium_mgr.report.health import health_checks
-from equilibrium_mgr.report.status.status import report_status
+from equilibrium_mgr.report.status.status import Now, report_status
 
 
 def moving(state: str) -> Cluster:
@@ -74,9 +74,11 @@ def test_screens_and_health_name_it() -> None:
     harness = stuck()
     assert harness.gateway.sent == ["1.0"]
     command = "ceph osd set-full-ratio 0.97"
-    answer = report_status(harness.balancer.status, harness.planning, False, harness.now, None)
+    answer = report_status(harness.balancer.status, harness.planning, harness.settings(),
+                           Now(harness.now))
     assert answer.data["reason"].startswith("pg 1.0 in recovery_toofull: osd.0 is too full")
-    assert command in answer.plain and answer.data["too_full"][0]["command"] == command
+    assert command in " ".join(answer.plain.split())
+    assert answer.data["too_full"][0]["command"] == command
     view = harness.balancer.status.view
     assert view is not None
     for what in (None, "osd.0", "1.0"):
@@ -90,7 +92,8 @@ def test_screens_and_health_name_it() -> None:
 
 def test_fullest_osd_as_it_is_now_beside_what_it_will_be() -> None:
     harness = stuck()
-    answer = report_status(harness.balancer.status, harness.planning, False, harness.now, None)
-    hdd = answer.data["classes"]["hdd"]
-    assert (hdd["max_now"], hdd["fullest_osd_now"]) == (pytest.approx(0.96), 0)
-    assert hdd["max"] < hdd["max_now"]
+    answer = report_status(harness.balancer.status, harness.planning, harness.settings(),
+                           Now(harness.now))
+    hdd, = answer.data["classes"]
+    assert (hdd["max_utilization"], hdd["fullest_osd"]) == (pytest.approx(0.96), 0)
+    assert hdd["soon_max_utilization"] < hdd["max_utilization"]

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Optional
 
 import pytest
 from tests.support.clusters.random_clusters import random_cluster
@@ -19,10 +19,11 @@ from equilibrium_mgr.plan.usage import snapshot_usage
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.report.cluster.evaluation import (
     evaluate_cluster, evaluate_plan, evaluate_pool, skipped_text)
+from equilibrium_mgr.report.command_answer import CommandAnswer
 from equilibrium_mgr.report.health import health_checks
 from equilibrium_mgr.report.plan_list import PlansNow, list_plans
 from equilibrium_mgr.report.plans import dump_plan, show_plan
-from equilibrium_mgr.report.status.status import report_status
+from equilibrium_mgr.report.status.status import Now, report_status
 
 PLAN: Plan = make_plan(random_cluster(1).snapshot())
 
@@ -79,11 +80,16 @@ def uneven() -> Cluster:
     return cluster
 
 
+def status_of(harness: Harness, now: Optional[Now] = None) -> CommandAnswer:
+    return report_status(harness.balancer.status, harness.planning, harness.settings(),
+                         now or Now(harness.now))
+
+
 def test_status_before_the_first_round() -> None:
     harness = Harness(uneven())
-    data = report_status(harness.balancer.status, harness.planning, False, harness.now, None).data
+    data = status_of(harness).data
     assert data["state"] == "off" and data["osdmap_epoch"] is None
-    assert data["classes"] == {} and data["execution"] is None
+    assert data["classes"] == [] and data["execution"] is None and data["progress"] is None
     json.dumps(data)
 
 
@@ -93,28 +99,25 @@ def test_status_while_a_plan_is_executed() -> None:
     harness.plan_store.put("p", plan, 1.0)
     harness.balancer.execute("p", plan)
     harness.round()
-    answer = report_status(harness.balancer.status, harness.planning, False, harness.now + 5,
-                           harness.now + 60)
+    answer = status_of(harness, Now(harness.now + 5, harness.now + 60))
     data = json.loads(json.dumps(answer.data))
     assert data["state"] == "moving" and data["execution"]["plan"] == "p"
-    assert data["execution"]["sent_moves"] == 1 == data["in_flight"]["moves"]
-    assert data["in_flight"]["bytes"] == 5 * GIB
-    assert data["remaining"]["moves"] == len(plan.moves) - 1
+    assert data["execution"]["sent_moves"] == 1 == data["moving"]["shards"]
+    assert data["moving"]["bytes"] == 5 * GIB
+    assert sum(group["shards"] for group in data["waiting"]) == len(plan.moves) - 1
     assert data["next_run_seconds"] == 55 and data["builtin_balancer_active"] is False
-    assert data["classes"]["hdd"]["osds"] == 2
-    assert "state: moving" in answer.plain and "hdd" in answer.plain
+    assert [(row["device_class"], row["osds"]) for row in data["classes"]] == [("hdd", 2)]
+    assert "state:       moving" in answer.plain and "hdd" in answer.plain
 
 
 def test_status_tells_of_a_plan_in_the_making() -> None:
     harness = Harness(uneven(), active=True)
     harness.round()
-    data = report_status(harness.balancer.status, harness.planning, True, harness.now + 7,
-                         None).data
+    data = status_of(harness, Now(harness.now + 7)).data
     assert [(p["plan"], p["seconds"]) for p in data["planning"]] == [("automatic", 7)]
     harness.jobs.run()
-    said = report_status(harness.balancer.status, harness.planning, True, harness.now + 7, None)
+    said = status_of(harness, Now(harness.now + 7))
     assert said.data["planning"] == [] and said.data["last_plan"]["plan"] == "automatic"
-    assert "last plan made: automatic" in said.plain
 
 
 def test_list_of_plans() -> None:
@@ -182,8 +185,8 @@ def test_bytes_in_flight_before_ceph_notices() -> None:
     harness.round()
     harness.gateway.cluster.acting.clear()
     harness.round(1)
-    data = report_status(harness.balancer.status, harness.planning, False, harness.now, None).data
-    assert data["in_flight"] == {"moves": len(plan.moves), "bytes": plan.bytes}
+    moving = status_of(harness).data["moving"]
+    assert (moving["shards"], moving["bytes"]) == (len(plan.moves), plan.bytes)
 
 
 def test_no_health_check_for_a_module_at_rest() -> None:
@@ -204,14 +207,14 @@ def test_status_and_eval_show_what_osds_use_now() -> None:
     assert status.view is not None
     assert status.view.misplaced_ratio == 0.0
     view = with_figures_of_now(status.view, harness.gateway.summary())
-    answer = report_status(status, harness.planning, False, harness.now + 300.0, None, None, view,
-                           True)
-    hdd = answer.data["classes"]["hdd"]
-    assert (hdd["fullest_osd_now"], hdd["max_now"]) == (1, pytest.approx(0.9))
-    assert hdd["used_bytes_now"] == sum(cluster.used_bytes(osd) for osd in cluster.osds)
+    answer = report_status(status, harness.planning, harness.settings(),
+                           Now(harness.now + 300.0, look_started=True), view)
+    hdd, = answer.data["classes"]
+    assert (hdd["fullest_osd"], hdd["max_utilization"]) == (1, pytest.approx(0.9))
+    assert hdd["used_bytes"] == sum(cluster.used_bytes(osd) for osd in cluster.osds)
     assert answer.data["look_started"]
     assert answer.data["misplaced_ratio"] == 12 / view.snapshot.object_copies
-    assert "figures are 5m00s old; a new look has been started" in answer.plain
+    assert "of 5m00s ago but for %USE, %MAX and %MIN; newer ones are being read" in answer.plain
     found = evaluate_cluster(view.usage, view.bounds, 1, 300.0, view.classes_now,
                              look_started=True)
     assert "seen 5m00s ago; a new look has been started" in found.plain

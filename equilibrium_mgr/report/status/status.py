@@ -1,64 +1,173 @@
 """`status`: what equilibrium does, and why."""
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from ...control.status import BalancerStatus
-from ...execution.guards import pg_num_changes
-from ...execution.rejections import LIFTED_BY
+from ...control.time_window import is_limited, is_open, next_opening, window_of
+from ...execution.change_outcomes import WaitingGroup
+from ...execution.guards import changing_pg_nums
+from ...execution.rejections import Items
 from ...execution.size_check.size_corrections import sentence
 from ...observation.cluster_view import ClusterView
-from ...observation.states import BALANCED, STUCK, WAITING
+from ...observation.states import BALANCED, OFF, STUCK
 from ...observation.too_full import with_too_full
 from ...plan_service.plan_service import PlanService
-from ...runtime.formatting import format_bytes, format_duration, format_ratio
+from ...runtime.formatting import format_percent, format_points, plural
+from ...settings import Settings
+from ...snapshot import reason_codes as codes
+from ..cluster.class_figures import class_figures
 from ..command_answer import CommandAnswer
-from ..cluster.evaluation import class_table, classes_json
-from ..options import option_lines
+from ..explain.actions import NOTHING, action
+from .status_screen import status_screen
+from .waiting_text import action_numbers, waiting_json, waiting_sentence
 
 #: Stopped pools in the reason; JSON has all of them.
 _STOPPED_SHOWN = 3
-_PG_NUM = " (a pg_num is changing: half of target_max_misplaced_ratio is left to that)"
+#: A class whose fullest OSD is further above the bound is not called balanced without a reason.
+_NEAR = 0.01
 
 
-def report_status(status: BalancerStatus, plan_service: PlanService, active: bool, now: float,
-                  next_round_at: Optional[float],
-                  options: Optional[Dict[str, Any]] = None, view: Optional[ClusterView] = None,
-                  look_started: bool = False, change: Optional[str] = None) -> CommandAnswer:
-    """The figures of the last round; reads nothing from the cluster.
+class Now(NamedTuple):
+    """What a command knows that the published status does not."""
 
-    `now` and `next_round_at` are in seconds since the epoch. `options`: see options_json. `view`:
-    that of the status, or one with present figures. `look_started`: a newer view is on its way.
-    `change`: a change of the cluster since then that ends an idle state.
-    """
+    at: float                              # seconds since the epoch
+    next_round_at: Optional[float] = None  # likewise; None before the first round
+    options: Mapping[str, Any] = {}        # see report/options.py
+    look_started: bool = False             # a newer view is on its way
+
+
+def report_status(status: BalancerStatus, plan_service: PlanService, settings: Settings, now: Now,
+                  view: Optional[ClusterView] = None) -> CommandAnswer:
+    """The figures of the last round; reads nothing from the cluster. `view`: that of the status,
+    or one with present figures."""
     view = view if view is not None else status.view
-    in_progress = plan_service.plans_in_progress()
+    classes = class_figures(view, status.wanted if status.progress else None) if view else []
     data: Dict[str, Any] = {
-        "state": status.state, "reason": status.reason, "active": active,
+        "active": settings.active, "state": status.state, "since_at": status.since_at,
+        "reason_code": status.reason_code, "reason": status.reason, "action": None,
+        "waiting": waiting_json(status.waiting), "classes": classes,
         "planning": [{"plan": p.plan or "automatic", "aim": p.aim, "moves": p.moves,
-                      "seconds": max(0.0, now - p.started_at)} for p in in_progress.values()],
+                      "seconds": max(0.0, now.at - p.started_at)}
+                     for p in plan_service.plans_in_progress().values()],
         "last_plan": plan_service.last_plan, "last_execution": status.last_execution,
-        "episode": status.episode,
-        "rejected_upmaps": [{"pgid": pgid, "reason": item.reason, "lifted_by": LIFTED_BY}
-                            for pgid, item in sorted(status.rejected.items())],
-        "next_run_seconds": None if next_round_at is None else max(0.0, next_round_at - now)}
-    if in_progress and status.state == "off":
-        data["reason"] += f"; {len(in_progress)} plan is being made"
-    data.update(options or {})
-    if data.get("left_out") and status.state in (BALANCED, STUCK):
-        data["reason"] += f"; left out: {'; '.join(data['left_out'])}"
-    data["mispredicted"] = _mispredicted(status, view)
-    data["reason"] = "; ".join([data["reason"]] + [
-        entry["reason"] for entry in data["mispredicted"][:_STOPPED_SHOWN]])
+        "episode": status.episode, "rejected": _rejected(status.rejected),
+        "mispredicted": _mispredicted(status, view), "window": _window(settings, now.at),
+        "next_run_seconds": (None if now.next_round_at is None
+                             else max(0.0, now.next_round_at - now.at)),
+        "look_started": now.look_started, "options": [], "left_out": [], **now.options}
+    data.update(_cluster_figures(status, view, settings, now.at))
+    data["progress"] = _progress(status, now.at)
+    data["reason"] = _reason(status, view, data)
+    data["action"] = _action(status)
+    return CommandAnswer(data, status_screen(data, settings, now.at))
+
+
+# -- the reason ------------------------------------------------------------------------------------
+
+def _reason(status: BalancerStatus, view: Optional[ClusterView], data: Mapping[str, Any]) -> str:
+    """Why it is in this state: the largest groups of what waits, then what else is in the way."""
+    said = [_waiting(status) or status.reason]
+    if status.state == OFF and data["planning"]:
+        said.append(f"{plural(len(data['planning']), 'plan is', 'plans are')} being made")
+    if status.state in (BALANCED, STUCK):
+        if data["left_out"]:
+            said.append(f"left out: {'; '.join(data['left_out'])}")
+        said += _above_bound(status, data["classes"])
+    said += [entry["reason"] for entry in data["mispredicted"][:_STOPPED_SHOWN]]
+    reason = "; ".join(said)
+    if view is None:
+        return reason
+    return with_too_full(status.state, reason, view.snapshot, view.too_full)
+
+
+def _waiting(status: BalancerStatus) -> Optional[str]:
+    if status.progress is None or not status.waiting:
+        return None
+    return waiting_sentence(status.waiting, status.progress.summary["planned_moves"])
+
+
+def _above_bound(status: BalancerStatus, classes: Sequence[Mapping[str, Any]]) -> List[str]:
+    """Of a balanced cluster: classes whose fullest OSD is clearly above the bound of all pools."""
+    found: List[str] = []
+    for row in classes:
+        bound = row["bound_utilization"]
+        if status.state != BALANCED or bound is None or (
+                row["max_utilization"] - bound < _NEAR):
+            continue
+        found.append(f"osd.{row['fullest_osd']} of class {row['device_class']} is"
+                     f" {format_points(row['max_utilization'] - bound)} points above the bound of"
+                     f" all pools ({format_percent(bound)}%)")
+    return found
+
+
+def _action(status: BalancerStatus) -> str:
+    """What helps against the reason for which most shards wait, or for the state."""
+    if status.progress is not None and status.waiting:
+        first: WaitingGroup = status.waiting[0]
+        numbers = action_numbers(first)
+        if first.code == status.reason_code:
+            numbers = {**status.reason_numbers, **{
+                key: value for key, value in numbers.items() if value is not None}}
+        return action(first.code, numbers)
+    if status.progress is not None and status.reason_code == codes.SWITCHED_OFF:
+        return NOTHING
+    return action(status.reason_code, status.reason_numbers)
+
+
+# -- figures ---------------------------------------------------------------------------------------
+
+def _cluster_figures(status: BalancerStatus, view: Optional[ClusterView], settings: Settings,
+                     now: float) -> Dict[str, Any]:
+    figures: Dict[str, Any] = {
+        "osdmap_epoch": None, "snapshot_age_seconds": None, "statistics_age_seconds": None,
+        "stale_osds": [], "misplaced_ratio": None, "too_full": [], "skipped": {},
+        "limits": _limits(settings, view),
+        "moving": dict.fromkeys(("shards", "bytes", "backfilling", "backfill_wait",
+                                 "other_shards", "other_bytes")),
+        "builtin_balancer_active": status.builtin_active,
+        "execution": status.progress.summary if status.progress else None}
     if view is not None:
-        data["reason"] = with_too_full(status.state, data["reason"], view.snapshot,
-                                       view.too_full)
-    if change is not None:
-        data["state"] = WAITING
-        data["reason"] = (f"{change}, which is looked at within ten minutes; before:"
-                          f" {status.state} ({data['reason']})")
-    data.update(_cluster_figures(status, view, now), look_started=look_started)
-    return CommandAnswer(data, _plain(data, view))
+        at = view.statistics_at
+        figures.update({
+            "osdmap_epoch": view.snapshot.epoch, "builtin_balancer_active": view.builtin_active,
+            "snapshot_age_seconds": max(0.0, now - view.snapshot.taken_at),
+            "statistics_age_seconds": None if at is None else max(0.0, now - at),
+            "stale_osds": sorted(view.stale_osds), "misplaced_ratio": view.misplaced_ratio,
+            "moving": view.moving._asdict(),
+            "too_full": [entry.to_json(view.snapshot.full_ratio) for entry in view.too_full],
+            "skipped": dict(view.snapshot.skipped)})
+    return figures
+
+
+def _limits(settings: Settings, view: Optional[ClusterView]) -> Dict[str, Any]:
+    """The limits in force. While a pg_num changes, half of target_max_misplaced_ratio is left to
+    the mgr for that."""
+    return {"max_misplaced_ratio": view.max_misplaced_ratio if view is not None else None,
+            "changing_pg_num_pools": ([] if view is None else changing_pg_nums(view.snapshot)),
+            "max_backfills_per_osd": settings.max_backfills_per_osd,
+            "max_transit_ratio": settings.max_transit_ratio,
+            "max_moves_per_round": settings.max_moves_per_round,
+            "fill_limit": settings.fill_limit, "max_upmap_items": settings.max_upmap_items}
+
+
+def _progress(status: BalancerStatus, now: float) -> Optional[Dict[str, Any]]:
+    """Bytes of the episode, and the time that is left; None where nothing is executed."""
+    progress = status.progress
+    if progress is None:
+        return None
+    return {"bytes_total": progress.bytes_total, "bytes_done": progress.bytes_done,
+            "bytes_per_second": progress.bytes_per_second,
+            "eta_seconds": progress.eta_seconds(now), "eta_osd": progress.eta_osd}
+
+
+def _rejected(items: Items) -> List[Dict[str, Any]]:
+    """Upmap items that the monitor did not keep, by the reason, the most frequent first."""
+    groups: Dict[str, List[str]] = {}
+    for pgid, item in sorted(items.items()):
+        groups.setdefault(item.reason, []).append(pgid)
+    return [{"reason": reason, "pgids": pgids} for reason, pgids in sorted(
+        groups.items(), key=lambda group: (-len(group[1]), group[0]))]
 
 
 def _mispredicted(status: BalancerStatus, view: Optional[ClusterView]) -> List[Dict[str, Any]]:
@@ -70,85 +179,11 @@ def _mispredicted(status: BalancerStatus, view: Optional[ClusterView]) -> List[D
             for pool, found in sorted(status.mispredicted.items())]
 
 
-def _cluster_figures(status: BalancerStatus, view: Optional[ClusterView],
-                     now: float) -> Dict[str, Any]:
-    progress = status.progress
-    done = progress.summary if progress else {"remaining_moves": 0, "remaining_bytes": 0}
-    figures: Dict[str, Any] = {
-        "osdmap_epoch": None, "snapshot_age_seconds": None, "misplaced_ratio": None,
-        "max_misplaced_ratio": None, "in_flight": {"moves": 0, "bytes": 0}, "classes": {},
-        "too_full": [],
-        "builtin_balancer_active": status.builtin_active,
-        "remaining": {"moves": done["remaining_moves"], "bytes": done["remaining_bytes"],
-                      "eta_seconds": progress.eta_seconds(now) if progress else None},
-        "execution": progress.summary if progress else None}
-    if view is not None:
-        figures.update({
-            "osdmap_epoch": view.snapshot.epoch, "builtin_balancer_active": view.builtin_active,
-            "snapshot_age_seconds": max(0.0, now - view.snapshot.taken_at),
-            "misplaced_ratio": view.misplaced_ratio,
-            "max_misplaced_ratio": view.max_misplaced_ratio,
-            "in_flight": {"moves": view.in_flight_moves, "bytes": view.in_flight_bytes},
-            "classes": classes_json(view.usage.classes, view.bounds, view.classes_now),
-            "too_full": [entry.to_json(view.snapshot.full_ratio) for entry in view.too_full],
-            "skipped": dict(view.snapshot.skipped)})
-    return figures
-
-
-def _plain(data: Dict[str, Any], view: Optional[ClusterView]) -> str:
-    lines = [f"state: {data['state']} ({data['reason']})"]
-    if data["look_started"]:
-        age = data["snapshot_age_seconds"]
-        figures = ("the cluster has not been looked at yet" if age is None
-                   else f"figures are {format_duration(age)} old")
-        lines.append(f"{figures}; a new look has been started")
-    if data["misplaced_ratio"] is not None:
-        pg_num = _PG_NUM if view is not None and pg_num_changes(view.snapshot) else ""
-        lines.append(f"misplaced: {format_ratio(data['misplaced_ratio'])} of at most"
-                     f" {format_ratio(data['max_misplaced_ratio'])}{pg_num}")
-        flight = data["in_flight"]
-        lines.append(f"in flight: {flight['moves']} moves, {format_bytes(flight['bytes'])}")
-    lines += _plan_lines(data)
-    lines += option_lines(data)
-    lines += _rejected_lines(data["rejected_upmaps"])
-    if data["builtin_balancer_active"]:
-        lines.append("built-in balancer: active")
-    if data["next_run_seconds"] is not None:
-        lines.append(f"next round: in {format_duration(data['next_run_seconds'])}")
-    if view is not None:
-        lines += ["", class_table(view.usage.classes, view.bounds, view.classes_now)]
-    return "\n".join(lines)
-
-
-def _plan_lines(data: Dict[str, Any]) -> List[str]:
-    """The plan that is executed, those in progress, and the last ones."""
-    lines: List[str] = []
-    if data["execution"]:
-        remaining = data["remaining"]
-        eta = format_duration(remaining["eta_seconds"])
-        lines.append(f"remaining: {remaining['moves']} moves, {format_bytes(remaining['bytes'])}"
-                     + (f", about {eta}" if eta else ""))
-        lines.append(_execution_line("plan", data["execution"]))
-    lines += [f"planning: {progress['plan']}, {progress['moves']} moves so far,"
-              f" {format_duration(progress['seconds'])}" for progress in data["planning"]]
-    if data["last_plan"]:
-        plan = data["last_plan"]
-        lines.append(f"last plan made: {plan['plan']}, {plan['moves']} moves,"
-                     f" {format_bytes(plan['bytes'])} ({plan['stop_reason']})")
-    if data["last_execution"]:
-        lines.append(f"{_execution_line('last execution', data['last_execution'])},"
-                     f" {data['last_execution']['outcome']}")
-    return lines
-
-
-def _execution_line(title: str, execution: Dict[str, Any]) -> str:
-    return (f"{title}: {execution['plan']}, {execution['sent_moves']} of"
-            f" {execution['planned_moves']} moves sent, {execution['done_moves']} found done,"
-            f" {execution['dropped_moves']} dropped")
-
-
-def _rejected_lines(rejected: List[Dict[str, str]]) -> List[str]:
-    if not rejected:
-        return []
-    shown = [f"  {r['pgid']}: {r['reason']}" for r in rejected[:10]]
-    return [f"rejected upmaps: {len(rejected)}, until {LIFTED_BY}"] + shown
+def _window(settings: Settings, now: float) -> Optional[Dict[str, Any]]:
+    """The window of automatic balancing; None where the options set none."""
+    window = window_of(settings)
+    if not is_limited(window):
+        return None
+    is_open_now = is_open(window, now)
+    return {**window._asdict(), "is_open": is_open_now,
+            "opens_at": None if is_open_now else next_opening(window, now)}

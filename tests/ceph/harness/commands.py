@@ -30,6 +30,11 @@ def status(cluster: DaemonCluster) -> Dict[str, Any]:
     return equilibrium_json(cluster, "status")
 
 
+def shards_in_flight(now: Dict[str, Any]) -> int:
+    """Of the JSON of `status`: whoever moves them."""
+    return int(now["moving"]["shards"] + now["moving"]["other_shards"])
+
+
 def optimize(cluster: DaemonCluster, plan: str, **arguments: Any) -> Answer:
     """Start a plan; must answer at once."""
     answer = equilibrium(cluster, "optimize", plan=plan, **arguments)
@@ -66,7 +71,7 @@ def execute(cluster: DaemonCluster, plan: str, seconds: float) -> Dict[str, Any]
         now = status(cluster)
         ended: Dict[str, Any] = now["last_execution"] or {}
         return ended if (ended.get("plan") == plan and now["execution"] is None
-                         and not now["in_flight"]["moves"]) else {}
+                         and not shards_in_flight(now)) else {}
     return wait_for(f"plan {plan} through", through, seconds)
 
 

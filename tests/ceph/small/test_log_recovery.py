@@ -10,7 +10,7 @@ import pytest
 
 from ..cluster import DaemonCluster
 from ..harness import workload
-from ..harness.commands import equilibrium, ready_plan, status
+from ..harness.commands import equilibrium, ready_plan, shards_in_flight, status
 from ..harness.map_history import MapHistory
 from .filling import delete_pool, make_pool, unclean, write
 
@@ -86,7 +86,7 @@ def watch(cluster: DaemonCluster, moves: Counter[str]) -> List[Sample]:
         moving = unclean(cluster)
         now = status(cluster)
         samples.append(Sample(
-            time.time(), sum(moves[pg["pgid"]] for pg in moving), now["in_flight"]["moves"],
+            time.time(), sum(moves[pg["pgid"]] for pg in moving), shards_in_flight(now),
             now["state"], now["reason"],
             " ".join(sorted(f"{pg['state']}" for pg in moving))))
         if now["state"] == "off" and not moving and len(samples) > 5:

@@ -109,7 +109,7 @@ def test_failovers_at_odd_moments_leave_legal_upmaps_only(session: Session) -> N
         run(session, f"sim run {seconds}s", "sim failover")
         assert "MGR_EQUILIBRIUM_ERROR" not in session.mgr.health_checks
     run(session, "sim run idle")
-    assert state(session) == "balanced" and ask(session, "status")["rejected_upmaps"] == []
+    assert state(session) == "balanced" and ask(session, "status")["rejected"] == []
     stored = session.simulation.store.keys
     assert max(len(value.encode()) for value in stored.values()) <= 65536
     writes = session.mgr.store.writes

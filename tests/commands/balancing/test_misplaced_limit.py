@@ -9,7 +9,8 @@ import pytest
 from mgr_stub.console.session import Session
 from mgr_stub.console.sim_commands import status_of
 
-from ..asking import ask, mark_out, misplaced_ratio, optimize, run, up_sets
+from ..asking import (
+    ask, mark_out, misplaced_ratio, optimize, run, shards_in_flight, up_sets)
 
 
 class Watch:
@@ -43,7 +44,7 @@ def test_execution_keeps_the_limit(any_session: Session, limit: float, moves: in
     before = up_sets(session)
     watch = Watch(session)
     run(session, "equilibrium execute p")
-    assert ask(session, "status")["max_misplaced_ratio"] == limit
+    assert ask(session, "status")["limits"]["max_misplaced_ratio"] == limit
     run(session, "sim run idle")
     assert watch.keeps(limit)
     assert watch.highest > 0.5 * limit          # the room that there is, is used
@@ -65,7 +66,7 @@ def test_one_pg_alone_may_pass_it(session: Session) -> None:
     watch = Watch(session)
     run(session, "equilibrium execute p")
     status = ask(session, "status")
-    assert status["in_flight"]["moves"] <= 3 and "limit" in status["reason"]
+    assert shards_in_flight(status) <= 3 and "limit" in status["reason"]
     run(session, "sim run idle")
     assert watch.keeps(0.0001) and watch.highest > 0.0001
     assert up_sets(session) == {**before, **plan["predicted_up"]}
@@ -76,9 +77,9 @@ def test_limit_can_be_changed_at_run_time(session: Session) -> None:
     optimize(session)
     run(session, "equilibrium execute p")
     few = ask(session, "status")
-    assert few["max_misplaced_ratio"] == 0.004
+    assert few["limits"]["max_misplaced_ratio"] == 0.004
     run(session, "config set mgr mgr/equilibrium/max_misplaced_ratio 0.03")
-    assert ask(session, "status")["max_misplaced_ratio"] == 0.03
+    assert ask(session, "status")["limits"]["max_misplaced_ratio"] == 0.03
     run(session, "sim run 61s")                 # batches keep their distance
     many = ask(session, "status")
     assert many["execution"]["sent_moves"] > few["execution"]["sent_moves"]
@@ -90,7 +91,7 @@ def test_limit_can_be_changed_at_run_time(session: Session) -> None:
     assert watch.highest <= 0.03 and sent >= many["execution"]["sent_moves"]
     run(session, "config rm mgr mgr/equilibrium/max_misplaced_ratio", "sim failover",
         "sim run 1m")
-    assert ask(session, "status")["max_misplaced_ratio"] == 0.05
+    assert ask(session, "status")["limits"]["max_misplaced_ratio"] == 0.05
 
 
 def test_room_taken_by_others_counts(session: Session) -> None:

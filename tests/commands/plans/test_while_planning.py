@@ -62,7 +62,7 @@ def test_others_answer_meanwhile(session: Session, planner: SlowPlanner) -> None
     started = time.monotonic()
     status = ask(session, "status")
     assert [(p["plan"], p["moves"]) for p in status["planning"]] == [("p", 7)]
-    assert "planning: p, 7 moves" in run(session, "equilibrium status")
+    assert "planning:    p, 7 shards" in run(session, "equilibrium status")
     assert [(p["plan"], p["state"]) for p in ask(session, "ls")["plans"]] == [("p", "planning")]
     for line in ("eval", "eval vms", "pool ls", "pool add vms", "dump-state", "off", "on"):
         ask(session, line)

@@ -10,7 +10,7 @@ from tests.support.fakes import Harness
 from tests.support.rounds import kept, small_plan, uneven
 from tests.support.units import GIB
 
-from equilibrium_mgr.report.status.status import report_status
+from equilibrium_mgr.report.status.status import Now, report_status
 from equilibrium_mgr.runtime.formatting import format_deadline
 
 
@@ -54,7 +54,7 @@ def test_outside_the_window() -> None:
     harness = Harness(uneven(), active=True, begin_time="0025", end_time="0200")
     assert harness.round() == "waiting" and harness.jobs.waiting == []
     assert harness.balancer.reason == (
-        "outside the window of automatic balancing, which opens at 1970-01-01 00:25")
+        "outside the window of automatic balancing, which opens at 1970-01-01 00:25 UTC")
     full_readings = harness.gateway.full_readings
     for _ in range(8):
         harness.now += 60
@@ -171,9 +171,10 @@ def test_half_of_the_mgr_s_budget_is_left_while_a_pg_num_changes() -> None:
     assert len(harness.gateway.sent) == 3             # 32 of 120, a margin left
     assert harness.balancer.status.view is not None
     assert harness.balancer.status.view.max_misplaced_ratio == 0.27
-    told = report_status(harness.balancer.status, harness.planning, False, harness.now, None).plain
-    assert ("of at most 0.2700 (a pg_num is changing: half of target_max_misplaced_ratio is left to"
-            " that)") in told
+    told = report_status(harness.balancer.status, harness.planning, harness.settings(),
+                         Now(harness.now)).plain
+    assert ("(limit 27.00%: half of target_max_misplaced_ratio, while pg_num of pool pool2 changes)"
+            ) in " ".join(told.split())
     cluster.pools[2]["pg_num_target"] = 1
     harness.round(60)
     assert len(harness.gateway.sent) == 6

@@ -141,7 +141,7 @@ def ask(session: Session, what: str) -> Dict[str, Any]:
 def t1_fill(session: Session, ours: UnderWay, status: Dict[str, Any],
             evaluation: Dict[str, Any]) -> Iterator[str]:
     cluster, will_be = session.cluster, arrived(session.cluster)
-    for name, said in status["classes"].items():
+    for name, said in _classes(status).items():
         members = [osd for osd in will_be
                    if (cluster.crush.classes.get(osd) or _NO_CLASS) == name
                    and cluster_view.may_take(cluster, osd)]
@@ -149,25 +149,32 @@ def t1_fill(session: Session, ours: UnderWay, status: Dict[str, Any],
             yield f"class {name} has no OSD that is in"
             continue
         highest = max(will_be[osd] for osd in members)
-        if abs(highest - said["max"]) > _FILL_SLACK:
-            yield f"class {name} will be at {highest:.4f} at most, said is {said['max']:.4f}"
+        soon = said["soon_max_utilization"]
+        if soon is None or abs(highest - soon) > _FILL_SLACK:
+            yield f"class {name} will be at {highest:.4f} at most, said is {soon}"
+
+
+def _classes(status: Dict[str, Any]) -> Dict[str, Dict[str, Any]]:
+    """Device class → its figures in the JSON of `status`."""
+    return {row["device_class"]: row for row in status["classes"]}
 
 
 def t8_now(session: Session, ours: UnderWay, status: Dict[str, Any],
            evaluation: Dict[str, Any]) -> Iterator[str]:
     cluster = session.cluster
-    for name, said in status["classes"].items():
+    for name, said in _classes(status).items():
         utilizations = {osd: usage.utilization for osd, usage in cluster.usage.items()
                   if (cluster.crush.classes.get(osd) or _NO_CLASS) == name
                   and cluster.map.exists(osd) and cluster.map.reweight(osd) > 0.0}
         alive = [ratio for osd, ratio in utilizations.items()
                  if cluster_view.may_take(cluster, osd)]
-        if not alive or said.get("max_now") is None:
+        if not alive:
             continue
         # those that are down count or not: nobody knows what they hold
-        if min(abs(max(some) - said["max_now"])
+        if min(abs(max(some) - said["max_utilization"])
                for some in (alive, utilizations.values())) > _FILL_SLACK:
-            yield f"class {name} is at {max(alive):.4f} at most, said is {said['max_now']:.4f}"
+            yield (f"class {name} is at {max(alive):.4f} at most,"
+                   f" said is {said['max_utilization']:.4f}")
 
 
 def t2_misplaced(session: Session, ours: UnderWay, status: Dict[str, Any],
@@ -184,7 +191,7 @@ def t2_misplaced(session: Session, ours: UnderWay, status: Dict[str, Any],
 
 def t3_moving(session: Session, ours: UnderWay, status: Dict[str, Any],
               evaluation: Dict[str, Any]) -> Iterator[str]:
-    said = status["in_flight"]["moves"]
+    said = status["moving"]["shards"] + status["moving"]["other_shards"]
     moving = sum(len(cluster_view.coming(session.cluster, pg))
                  for pg in session.cluster.unclean.values())
     if bool(said) != bool(moving) or abs(said - moving) > max(2, moving // 5):
@@ -193,7 +200,7 @@ def t3_moving(session: Session, ours: UnderWay, status: Dict[str, Any],
 
 def t4_remaining(session: Session, ours: UnderWay, status: Dict[str, Any],
                  evaluation: Dict[str, Any]) -> Iterator[str]:
-    done, left = status["execution"], status["remaining"]["moves"]
+    done, left = status["execution"], sum(group["shards"] for group in status["waiting"])
     if done is None:
         if left:
             yield f"{left} moves are left of no plan"
@@ -223,8 +230,9 @@ def t6_eval(session: Session, ours: UnderWay, status: Dict[str, Any],
         yield f"eval is refused: {evaluation['refused']}"
         return
     for name, said in evaluation["classes"].items():
-        here = status["classes"].get(name, {})
-        if (here.get("max"), here.get("fullest_osd")) != (said["max"], said["fullest_osd"]):
+        here = _classes(status).get(name, {})
+        if (here.get("max_utilization"), here.get("fullest_osd")) != (
+                said["max_now"], said["fullest_osd_now"]):
             yield f"eval and status differ in class {name}"
 
 
