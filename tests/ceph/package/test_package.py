@@ -96,7 +96,7 @@ def test_an_execution_goes_on_after_an_upgrade(
         figure: Callable[[str], None]) -> None:
     cluster.set_option("sleep_interval", 1)
     cluster.set_option("start_delay", 5)
-    cluster.set_option("max_moves_per_round", 1)
+    cluster.set_option("max_moves_per_round", 2)
     cluster.set_option("max_misplaced_ratio", 0.08)
     for option in ("pg_cooldown", "max_transit_ratio"):
         cluster.set_option(option, 0)
