@@ -8,6 +8,7 @@ shows the docstrings as help.
 from functools import partial
 from typing import Any, Callable, List, Optional
 
+from .commands.evaluation_commands import EvaluationCommands
 from .commands.module_parts import ModuleParts
 from .commands.plan_arguments import PlanArguments
 from .commands.plan_commands import PlanCommands
@@ -30,6 +31,7 @@ class Commands:
         self.plan_commands = PlanCommands(parts)
         self.pool_commands = PoolCommands(parts)
         self.report_commands = ReportCommands(parts, self.plan_commands)
+        self.evaluation_commands = EvaluationCommands(parts, self.plan_commands)
         self.switch_commands = SwitchCommands(parts)
         self.table_commands = TableCommands(parts, self.plan_commands)
 
@@ -46,7 +48,7 @@ class Commands:
     def _cmd_eval(self, option: Optional[str] = None, format: str = "plain") -> CommandResult:
         """Evaluate the present placement, a plan or a pool (by name or id; plan/NAME and pool/NAME
         where both have a name)"""
-        return self._answer(format, self.report_commands.evaluate, option)
+        return self._answer(format, self.evaluation_commands.evaluate, option)
 
     @read_command("equilibrium df")
     def _cmd_df(self, plan: Optional[str] = None, format: str = "plain",

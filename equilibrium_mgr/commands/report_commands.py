@@ -1,4 +1,4 @@
-"""`status`, `eval`, `explain`, `history`, `report` and `dump-state`."""
+"""`status`, `explain`, `history`, `report` and `dump-state`."""
 from __future__ import annotations
 
 import errno
@@ -6,7 +6,6 @@ from typing import Any, Dict, Optional
 
 from ..report.command_answer import CommandAnswer, CommandError
 from ..observation.states import WAITING
-from ..report.cluster.evaluation import evaluate_cluster, evaluate_plan, evaluate_pool
 from ..report.explain.explain import explain
 from ..report.explain.reason import ExplainContext
 from ..report.history import report_history
@@ -19,12 +18,9 @@ from ..report.status.status import Now, report_status
 from ..runtime.time_slice import TimeSlice
 from .current_view import CurrentView
 from .module_parts import ModuleParts
-from .plan_arguments import present_options
 from .plan_commands import PlanCommands
 from .pool_names import find_pool
 
-#: In front of a plan's name where it could be taken for a pool.
-_PLAN_PREFIX = "plan/"
 #: A view that is older than this is replaced for `metrics`: seconds.
 _METRICS_SECONDS = 3600.0
 
@@ -48,40 +44,6 @@ class ReportCommands:
     def _options(self) -> Dict[str, Any]:
         view = self._parts.balancer.status.view
         return options_json(self._parts.options.value, view.snapshot if view is not None else None)
-
-    def evaluate(self, option: Optional[str]) -> CommandAnswer:
-        """The present placement, a plan (its name or plan/NAME) or a pool (its name, id or
-        pool/NAME); a plan goes before a pool."""
-        if not option:
-            return self._evaluate_cluster()
-        plan = option[len(_PLAN_PREFIX):] if option.startswith(_PLAN_PREFIX) else option
-        service = self._parts.plan_service
-        if plan in self._parts.plan_store.heads() or plan in service.plans_in_progress():
-            answer = self._evaluate_plan(plan)
-            if plan == option and self._find_pool(option) is not None:
-                return answer._replace(note=f"'{option}' is a plan and a pool; 'ceph equilibrium"
-                                       f" eval pool/{option}' shows the pool")
-            return answer
-        if service.last_failure(plan):
-            self._plans.plan(plan)   # raises with the failure
-        pool = self._find_pool(option)
-        if pool is not None:
-            view, age = self._view.required()
-            if pool in view.usage.pools:
-                return evaluate_pool(pool, view.usage, view.snapshot.epoch, age)
-        raise CommandError(errno.ENOENT, f"'{option}' is neither a plan nor a pool")
-
-    def _evaluate_cluster(self) -> CommandAnswer:
-        view, age = self._view.required()
-        return evaluate_cluster(view.usage, view.bounds, view.snapshot.epoch, age,
-                                view.classes_now, view.snapshot,
-                                age > self._parts.settings().sleep_interval)
-
-    def _evaluate_plan(self, name: str) -> CommandAnswer:
-        plan, settings = self._plans.plan(name), self._parts.settings()
-        comparison = self._parts.plan_service.compare(
-            name, present_options(settings), settings.max_plan_seconds)
-        return evaluate_plan(name, plan, comparison, self._parts.gateway.epoch())
 
     def explain(self, what: Optional[str]) -> CommandAnswer:
         """Why the cluster, an OSD, a pool or a PG is not better off."""

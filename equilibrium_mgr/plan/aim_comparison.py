@@ -22,7 +22,7 @@ class AimFigures(NamedTuple):
 
     state: str
     classes: Optional[Dict[str, float]] = None  # device class → highest utilization, a ratio
-    gained_bytes: Optional[int] = None          # growth of the pools' predicted free space
+    room_gain_bytes: Optional[int] = None       # how much more fits if all pools grow alike
     bytes: Optional[int] = None
     moves: Optional[int] = None
     osdmap_epoch: Optional[int] = None
@@ -33,8 +33,14 @@ class AimFigures(NamedTuple):
 def figures_of(plan: Plan) -> AimFigures:
     """The figures of a finished plan."""
     return AimFigures(
-        READY, {name: usage.max for name, usage in plan.after.classes.items()}, plan.gained_bytes,
+        READY, {name: usage.max for name, usage in plan.after.classes.items()}, _room_gain(plan),
         plan.bytes, len(plan.moves), plan.epoch, plan.stop_reason)
+
+
+def _room_gain(plan: Plan) -> Optional[int]:
+    """None for a plan of an older release."""
+    before, after = plan.before.room, plan.after.room
+    return after.bytes - before.bytes if before is not None and after is not None else None
 
 
 class AimComparison:

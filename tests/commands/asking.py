@@ -27,6 +27,11 @@ def by_class(status: Dict[str, Any]) -> Dict[str, Any]:
     return {row["device_class"]: row for row in status["classes"]}
 
 
+def by(key: str, rows: List[Dict[str, Any]]) -> Dict[Any, Dict[str, Any]]:
+    """The rows of an answer by one of their keys."""
+    return {row[key]: row for row in rows}
+
+
 def run(session: Session, *lines: str) -> str:
     """Runs lines that must succeed (of sim, osd, equilibrium, ...); the last one's output."""
     out = ""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, Set
+from typing import Any, Dict, List, Set
 
 import pytest
 
 from mgr_stub.console.session import Session
 
-from .asking import ask, optimize, refused, run
+from .asking import ask, by, optimize, refused, run
 
 #: Every command and the top-level keys of its JSON; a plan `p` is ready.
 READS = {
@@ -19,8 +19,8 @@ READS = {
                "osdmap_epoch", "snapshot_age_seconds", "last_plan", "builtin_balancer_active"},
     "eval": {"osdmap_epoch", "classes", "pools"},
     "eval vms": {"osdmap_epoch", "pools"},
-    "eval p": {"plan", "osdmap_epoch", "moves", "bytes", "before", "after", "gained_bytes", "aim",
-               "aims", "options_known"},
+    "eval p": {"plan", "osdmap_epoch", "moves", "bytes", "classes", "pools", "room",
+               "planned_room", "is_outdated", "age_seconds", "aim", "aims", "options_known"},
     "show p": {"plan", "aim", "osdmap_epoch", "moves", "commands"},
     "dump p": {"plan", "aim", "bounds", "osdmap_epoch", "moves", "upmap_items", "predicted_up"},
     "ls": {"plans"},
@@ -134,36 +134,52 @@ def check_classes(classes: Dict[str, Any]) -> None:
         assert raw_bytes(figures["size_bytes"]) and raw_bytes(figures["used_bytes"])
 
 
-def check_pools(pools: Dict[str, Any]) -> None:
-    for figures in pools.values():
+def check_pools(pools: List[Dict[str, Any]]) -> None:
+    for figures in pools:
         assert all(raw_bytes(figures[key]) for key in (
-            "pool_id", "stored_bytes", "free_bytes", "limiting_osd", "max_avail_bytes"))
+            "id", "pg_num", "stored", "free_bytes", "limiting_osd", "max_avail",
+            "best_free_bytes"))
+        assert ratio(figures["percent_used"]) and isinstance(figures["name"], str)
+
+
+def check_rows(classes: List[Dict[str, Any]], *prefixes: str) -> None:
+    assert [row["device_class"] for row in classes] == ["hdd", "ssd"]
+    for row in classes:
+        for prefix in prefixes:
+            assert all(ratio(row[prefix + key]) for key in (
+                "max_utilization", "min_utilization", "stddev"))
+            assert raw_bytes(row[prefix + "fullest_osd"])
+        assert ratio(row["utilization"]) and ratio(row["bound_utilization"])
+        assert row["min_utilization"] <= row["utilization"] <= row["max_utilization"]
+        assert sum(step["osds"] for step in row["histogram"]) == row["osds"]
+        assert raw_bytes(row["size_bytes"]) and raw_bytes(row["used_bytes"])
 
 
 def test_eval_types(any_session: Session) -> None:
     plan = optimize(any_session)
     now = ask(any_session, "eval")
-    check_classes(now["classes"])
+    check_rows(now["classes"], "", "soon_")
     check_pools(now["pools"])
     assert len(now["pools"]) == 6
-    assert ask(any_session, "eval vms")["pools"] == {"vms": now["pools"]["vms"]}
+    vms = by("name", now["pools"])["vms"]
+    assert ask(any_session, "eval vms")["pools"] == [vms]
     effect = ask(any_session, "eval p")
-    for when in ("before", "after"):
-        check_classes(effect[when]["classes"])
-        check_pools(effect[when]["pools"])
-    for name, figures in now["classes"].items():
-        present = {key: value for key, value in figures.items() if key.endswith("_now")}
-        assert ratio(present.pop("max_now")) and raw_bytes(present.pop("used_bytes_now"))
-        assert present == {"fullest_osd_now": figures["fullest_osd"]}   # nothing is in flight
-        assert effect["before"]["classes"][name] == {
-            key: value for key, value in figures.items() if not key.endswith("_now")}
-    assert set(effect["before"]["classes"]) == set(now["classes"])
-    assert effect["before"]["pools"] == now["pools"]
+    check_rows(effect["classes"], "", "soon_", "planned_")
+    check_pools(effect["pools"])
+    for row, figures in zip(effect["classes"], now["classes"]):
+        same = [key for key in row if not key.startswith("planned_") and key != "histogram"]
+        assert {key: row[key] for key in same} == {key: figures[key] for key in same}
+        assert all(figures["soon_" + key] == figures[key] for key in (
+            "max_utilization", "fullest_osd"))   # nothing is in flight
+    for pool in effect["pools"]:
+        assert raw_bytes(pool.pop("planned_free_bytes")) and raw_bytes(
+            pool.pop("planned_limiting_osd"))
+    assert effect["pools"] == now["pools"] and effect["room"] == now["room"]
+    for figures in (effect["room"], effect["planned_room"]):
+        assert raw_bytes(figures["bytes"]) and raw_bytes(figures["limiting_osd"])
     assert effect["moves"] == len(plan["moves"])
     assert effect["bytes"] == sum(move["bytes"] for move in plan["moves"])
-    assert effect["gained_bytes"] == sum(
-        space["free_bytes"] - now["pools"][name]["free_bytes"]
-        for name, space in effect["after"]["pools"].items())
+
 
 
 def test_plan_types(any_session: Session) -> None:

@@ -6,15 +6,16 @@ from typing import Any, Dict, List, Optional
 
 import pytest
 from tests.support.clusters.random_clusters import random_cluster
+from .looks import evaluated, look_at
 
 from equilibrium_mgr.plan.aim_comparison import AimFigures, AimComparison, figures_of
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.plan.store import PlanHead
-from equilibrium_mgr.plan.usage import snapshot_usage
 from equilibrium_mgr.plan_service.plan_queue import PlanProgress
 from equilibrium_mgr.planner.planner import make_plan
-from equilibrium_mgr.report.cluster.evaluation import class_table, evaluate_cluster, evaluate_plan
+from equilibrium_mgr.report.cluster.evaluation import evaluate_cluster, evaluate_plan
+from equilibrium_mgr.report.command_answer import CommandAnswer
 from equilibrium_mgr.report.plan_list import PlansNow, list_plans
 from equilibrium_mgr.report.plans import dump_plan, show_plan
 
@@ -32,32 +33,46 @@ def comparison(space: AimFigures = SPACE, least: AimFigures = SPACE,
     return made
 
 
+LOOK = look_at(random_cluster(1).snapshot())
+
+
+def evaluation_of(compared: Optional[AimComparison], plan: Plan = PLAN) -> CommandAnswer:
+    return evaluate_plan(evaluated(plan, comparison=compared), LOOK)
+
+
+def aims_of(compared: Optional[AimComparison], plan: Plan = PLAN) -> Dict[str, Dict[str, Any]]:
+    data = json.loads(json.dumps(evaluation_of(compared, plan).data))
+    return {figures["aim"]: figures for figures in data["aims"]}
+
+
 def aims_lines(compared: Optional[AimComparison]) -> List[str]:
     """The aims' table of `eval <plan>` and the lines under it."""
-    parts = evaluate_plan("p", PLAN, compared).plain.split("\n\n")
+    parts = evaluation_of(compared).plain.split("\n\n")
     return next(part for part in parts if part.startswith("AIM")).split("\n")
 
 
 def test_one_line_an_aim_in_their_order() -> None:
     lines = aims_lines(comparison())
-    assert lines[0].split() == ["AIM", "MAX", "hdd", "MAX", "ssd", "GAINED", "BYTES", "MOVES"]
-    assert lines[1].split() == ["space", "0.7500", "0.5000", "3", "GiB", "2", "GiB", "17"]
-    assert lines[2].split()[:3] == ["even", "(this", "plan)"]
-    assert lines[2].split()[3] == f"{PLAN.after.classes['hdd'].max:.4f}"
+    assert lines[0].split() == ["AIM", "%MAX", "hdd", "%MAX", "ssd", "ROOM", "MOVED", "SHARDS"]
+    assert lines[1].split() == ["space", "75.00", "50.00", "+3", "GiB", "2", "GiB", "17"]
+    assert lines[2].split()[:2] == ["even", "(p)"]
+    assert lines[2].split()[2] == f"{100.0 * PLAN.after.classes['hdd'].max:.2f}"
     assert lines[2].split()[-1] == str(len(PLAN.moves))
     assert lines[3].split()[0] == "least-motion" and len(lines) == 4
 
 
 def test_json_of_the_aims() -> None:
-    data: Dict[str, Any] = json.loads(json.dumps(evaluate_plan("p", PLAN, comparison()).data))
-    assert set(data["aims"]) == {"space", "even", "least-motion"}
+    data, aims = evaluation_of(comparison()).data, aims_of(comparison())
+    assert set(aims) == {"space", "even", "least-motion"}
     assert data["options_known"] is True and data["aim"] == "even"
-    own = data["aims"]["even"]
-    assert (own["state"], own["moves"], own["bytes"], own["gained_bytes"]) == (
-        "ready", data["moves"], data["bytes"], data["gained_bytes"])
-    assert own["classes"] == {n: c["max"] for n, c in data["after"]["classes"].items()}
-    assert data["aims"]["space"]["classes"] == {"hdd": 0.75, "ssd": 0.5}
-    assert data["aims"]["space"]["gained_bytes"] == 3 << 30
+    own = aims["even"]
+    assert (own["state"], own["moves"], own["bytes"], own["is_this_plan"]) == (
+        "ready", data["moves"], data["bytes"], True)
+    assert own["classes"] == [{"device_class": name, "max_utilization": usage.max}
+                              for name, usage in PLAN.after.classes.items()]
+    assert own["room_gain_bytes"] == _room_gain(PLAN)
+    assert [c["max_utilization"] for c in aims["space"]["classes"]] == [0.75, 0.5]
+    assert aims["space"]["room_gain_bytes"] == 3 << 30
 
 
 def test_aims_that_are_being_planned() -> None:
@@ -65,7 +80,7 @@ def test_aims_that_are_being_planned() -> None:
     lines = aims_lines(comparison(planning, planning))
     assert [line.split()[0] for line in lines[1:2]] == ["even"]
     assert lines[2:] == ["space, least-motion: being planned; ask again"]
-    data = evaluate_plan("p", PLAN, comparison(planning)).data["aims"]["space"]
+    data = aims_of(comparison(planning))["space"]
     assert data["state"] == "planning" and data["moves"] is None and data["classes"] is None
 
 
@@ -73,7 +88,7 @@ def test_aim_that_could_not_be_planned() -> None:
     failed = AimFigures("failed", failure="KeyError: 'x'")
     assert aims_lines(comparison(least=failed))[-1] == (
         "least-motion: could not be planned (KeyError: 'x'); ask again")
-    assert evaluate_plan("p", PLAN, comparison(failed)).data["aims"]["space"]["state"] == "failed"
+    assert aims_of(comparison(failed))["space"]["state"] == "failed"
 
 
 def test_plan_of_an_older_map_and_lost_limits_are_told() -> None:
@@ -85,41 +100,54 @@ def test_plan_of_an_older_map_and_lost_limits_are_told() -> None:
 
 
 def test_plan_that_was_removed_meanwhile_stands_alone() -> None:
-    data = evaluate_plan("p", PLAN).data
-    assert set(data["aims"]) == {"even"} and data["options_known"] is False
+    assert set(aims_of(None)) == {"even"} and evaluation_of(None).data["options_known"] is False
     assert len(aims_lines(None)) == 2
 
 
 def test_figures_of_a_plan() -> None:
     figures = figures_of(PLAN)
     assert figures.classes == {name: usage.max for name, usage in PLAN.after.classes.items()}
-    assert (figures.moves, figures.bytes, figures.gained_bytes) == (
-        len(PLAN.moves), PLAN.bytes, PLAN.gained_bytes)
+    assert (figures.moves, figures.bytes, figures.room_gain_bytes) == (
+        len(PLAN.moves), PLAN.bytes, _room_gain(PLAN))
+
+
+def _room_gain(plan: Plan) -> int:
+    assert plan.before.room is not None and plan.after.room is not None
+    return plan.after.room.bytes - plan.before.room.bytes
 
 
 def test_bound_beside_the_highest_utilization() -> None:
-    usage = snapshot_usage(random_cluster(1).snapshot())
-    header, hdd, ssd = class_table(usage.classes, {"hdd": 0.1234}).split("\n")
-    titles = header.split()
-    assert titles[4:7] == ["MAX", "BOUND", "MIN"]
-    end = header.index("BOUND") + len("BOUND")
-    assert hdd[:end].endswith(" 0.1234") and ssd[:end].endswith("     ")
-    data = evaluate_cluster(usage, {"hdd": 0.1234}, 100, 3.0).data["classes"]
-    assert (data["hdd"]["bound"], data["ssd"]["bound"]) == (0.1234, None)
+    rows = evaluate_cluster(LOOK).data["classes"]
+    for row in rows:
+        assert row["bound_utilization"] == LOOK.view.bounds[row["device_class"]]
+    text = evaluation_of(None).plain
+    for row in rows:
+        assert f"(bound {100.0 * row['bound_utilization']:.2f})" in text
+    assert text.count("  < bound") == len(rows)
 
 
-def test_bound_of_a_plan_before_and_after() -> None:
-    answer = evaluate_plan("p", PLAN)
-    for when in ("before", "after"):
-        classes = answer.data[when]["classes"]
-        assert (classes["hdd"]["bound"], classes["ssd"]["bound"]) == (0.1234, None)
-    assert answer.plain.count("0.1234") == 1 and "BOUND" in answer.plain
+def test_an_outdated_plan_says_so_in_its_first_line() -> None:
+    assert "outdated" not in evaluation_of(None).plain
+    found = evaluate_plan(evaluated(PLAN, epoch=107), LOOK)
+    assert found.plain.split("\n")[0].startswith("plan p is outdated (osdmap e100, now e107,")
+    assert found.data["is_outdated"] is True
+    executing = evaluate_plan(evaluated(PLAN, epoch=107, is_executing=True), LOOK)
+    assert executing.plain.startswith("plan p is being executed")
+    assert executing.data["is_outdated"] is False
 
 
-def test_figures_of_a_plan_are_those_of_its_epoch() -> None:
-    assert "made at osdmap" not in evaluate_plan("p", PLAN, epoch=PLAN.epoch).plain
-    assert "\nmade at osdmap epoch 100, now it is 107: what stands before the arrows" in (
-        evaluate_plan("p", PLAN, epoch=107).plain)
+def test_age_of_plan_and_figures_is_always_said() -> None:
+    for epoch in (PLAN.epoch, PLAN.epoch + 7):
+        text = evaluate_plan(evaluated(PLAN, epoch=epoch), LOOK).plain
+        assert "1m00s old" in text.split("\n")[0]
+        assert "placement of osdmap e100, 3s old" in text
+
+
+def test_a_plan_of_an_older_release_has_no_room() -> None:
+    old = PLAN._replace(before=PLAN.before._replace(room=None),
+                        after=PLAN.after._replace(room=None))
+    assert aims_of(None, old)["even"]["room_gain_bytes"] is None
+    assert "room if all pools grow alike" in evaluation_of(None, old).plain
 
 
 def test_aim_in_what_is_shown_dumped_and_listed() -> None:
@@ -140,4 +168,4 @@ def test_aim_in_what_is_shown_dumped_and_listed() -> None:
 @pytest.mark.parametrize("aim", ["space", "later"])
 def test_plan_without_a_comparison_of_any_aim(aim: str) -> None:
     """A newer release may have made it."""
-    assert set(evaluate_plan("p", PLAN._replace(aim=aim)).data["aims"]) == {aim}
+    assert set(aims_of(None, PLAN._replace(aim=aim))) == {aim}

@@ -9,16 +9,16 @@ from tests.support.clusters.random_clusters import random_cluster
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.fakes import Harness
 from tests.support.rules import OSD_RULE
+from .looks import evaluated, look_at
 from tests.support.units import GIB
 
 from equilibrium_mgr.execution.rejections import Rejection
 from equilibrium_mgr.observation.cluster_view import with_figures_of_now
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.plan.options import PlanOptions
-from equilibrium_mgr.plan.usage import snapshot_usage
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.report.cluster.evaluation import (
-    evaluate_cluster, evaluate_plan, evaluate_pool, skipped_text)
+    Look, evaluate_cluster, evaluate_plan, evaluate_pool, skipped_lines)
 from equilibrium_mgr.report.command_answer import CommandAnswer
 from equilibrium_mgr.report.health import health_checks
 from equilibrium_mgr.report.plan_list import PlansNow, list_plans
@@ -50,26 +50,34 @@ def test_dump_holds_items_and_predicted_up_of_every_change() -> None:
 
 
 def test_evaluation_of_a_plan_compares_before_and_after() -> None:
-    data = json.loads(json.dumps(evaluate_plan("p", PLAN).data))
+    look = look_at(random_cluster(1).snapshot())
+    data = json.loads(json.dumps(evaluate_plan(evaluated(PLAN), look).data))
     assert data["moves"] == len(PLAN.moves) and data["bytes"] == PLAN.bytes
-    assert data["gained_bytes"] == PLAN.gained_bytes
-    for name, usage in PLAN.after.classes.items():
-        assert data["after"]["classes"][name]["max"] == usage.max
-        assert data["before"]["classes"][name]["max"] == PLAN.before.classes[name].max
+    assert data["applicable_changes"] == len(PLAN.changes) and not data["is_outdated"]
+    for row in data["classes"]:
+        name = row["device_class"]
+        assert row["planned_max_utilization"] == pytest.approx(PLAN.after.classes[name].max)
+        assert row["soon_max_utilization"] == pytest.approx(PLAN.before.classes[name].max)
+    for pool in data["pools"]:
+        assert pool["planned_free_bytes"] == pytest.approx(
+            PLAN.after.pools[pool["name"]].free_bytes, abs=8)
+    assert PLAN.after.room is not None
+    assert data["planned_room"]["bytes"] == pytest.approx(PLAN.after.room.bytes, abs=8)
 
 
 def test_evaluation_of_cluster_and_pool() -> None:
-    usage = snapshot_usage(random_cluster(1).snapshot())
-    data = json.loads(json.dumps(evaluate_cluster(usage, {"hdd": 0.25}, 100, 3.0).data))
-    assert data["osdmap_epoch"] == 100 and set(data["classes"]) == {"hdd", "ssd"}
-    pool = evaluate_pool("pool2", usage, 100, 3.0)
-    assert set(pool.data["pools"]) == {"pool2"} and "pool2" in pool.plain
-    assert data["pools"]["pool2"] == pool.data["pools"]["pool2"]
+    look = look_at(random_cluster(1).snapshot())
+    data = json.loads(json.dumps(evaluate_cluster(look).data))
+    assert data["osdmap_epoch"] == 100
+    assert [row["device_class"] for row in data["classes"]] == ["hdd", "ssd"]
+    pool = evaluate_pool("pool2", look)
+    assert [row["name"] for row in pool.data["pools"]] == ["pool2"] and "pool2" in pool.plain
+    assert pool.data["pools"][0] in data["pools"]
 
 
 def test_skipped_reasons_one_a_line() -> None:
-    assert skipped_text({}) == ""
-    assert skipped_text({"PG: b": 2, "OSD: a": 1}).split("\n") == [
+    assert skipped_lines({}) == []
+    assert skipped_lines({"PG: b": 2, "OSD: a": 1}) == [
         "not moved:", "       1  OSD: a", "       2  PG: b"]
 
 
@@ -215,7 +223,6 @@ def test_status_and_eval_show_what_osds_use_now() -> None:
     assert answer.data["look_started"]
     assert answer.data["misplaced_ratio"] == 12 / view.snapshot.object_copies
     assert "of 5m00s ago but for %USE, %MAX and %MIN; newer ones are being read" in answer.plain
-    found = evaluate_cluster(view.usage, view.bounds, 1, 300.0, view.classes_now,
-                             look_started=True)
-    assert "seen 5m00s ago; a new look has been started" in found.plain
-    assert found.data["classes"]["hdd"]["max_now"] == pytest.approx(0.9)
+    found = evaluate_cluster(Look(view, 300.0, {}, True))
+    assert "5m00s old; a new look has been started" in found.plain
+    assert found.data["classes"][0]["max_utilization"] == pytest.approx(0.9)

@@ -17,7 +17,7 @@ from equilibrium_mgr.execution.pending_moves import PendingMoves
 from equilibrium_mgr.observation.cluster_view import make_view
 from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
 from equilibrium_mgr.planner.planner import make_plan
-from equilibrium_mgr.report.cluster.evaluation import evaluate_cluster
+from equilibrium_mgr.report.cluster.evaluation import Look, evaluate_cluster
 from equilibrium_mgr.runtime.job_thread import JobThread
 from equilibrium_mgr.runtime.time_slice import TimeSlice
 from equilibrium_mgr.snapshot.builder import build_snapshot
@@ -95,7 +95,7 @@ def test_a_look_leaves_no_circles() -> None:
     gc.disable()
     snapshot = build_snapshot(reading)
     view = make_view(snapshot, utilization_bounds(snapshot), PendingMoves(), 0.05, False)
-    evaluate_cluster(view.usage, view.bounds, snapshot.epoch, 0.0)
+    evaluate_cluster(Look(view, 0.0, {}))
     del snapshot, view
     assert gc.collect() == 0
 

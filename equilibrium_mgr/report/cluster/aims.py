@@ -3,25 +3,33 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Optional
 
-from ...plan.aim_comparison import FAILED, PLANNING, READY, AimFigures, AimComparison, figures_of
+from ...plan.aim_comparison import FAILED, PLANNING, READY, AimComparison, AimFigures, figures_of
 from ...plan.model import Plan
 from ...plan.options import AIMS
-from ...runtime.formatting import format_bytes, format_ratio, table
+from ...runtime.formatting import format_bytes, format_percent, wrap
+from ..table import Column, render_table
 
 
-def aims_json(plan: Plan, comparison: Optional[AimComparison]) -> Dict[str, Any]:
-    """Aim → figures of the plan and of those compared with it; null until they are computed."""
-    return {aim: figures._asdict() for aim, figures in _figures(plan, comparison).items()}
+def aims_json(plan: Plan, comparison: Optional[AimComparison]) -> List[Dict[str, Any]]:
+    """Figures of the plan and of those compared with it, one dictionary for each aim; null until
+    they are computed."""
+    return [{"aim": aim, "is_this_plan": aim == plan.aim,
+             **{**figures._asdict(), "classes": None if figures.classes is None else [
+                 {"device_class": name, "max_utilization": highest}
+                 for name, highest in figures.classes.items()]}}
+            for aim, figures in _figures(plan, comparison).items()]
 
 
-def aims_table(plan: Plan, comparison: Optional[AimComparison]) -> str:
-    """One line for each aim, and notes about those without figures."""
+def aims_table(name: str, plan: Plan, comparison: Optional[AimComparison]) -> str:
+    """One line for each aim, and notes about those without figures. ROOM: how much more fits then
+    if all pools grow alike."""
     aims = _figures(plan, comparison)
     classes = list(plan.after.classes)
-    rows = [_row(aim + (" (this plan)" if aim == plan.aim else ""), figures, classes)
+    rows = [_row(f"{aim} ({name})" if aim == plan.aim else aim, figures, classes)
             for aim, figures in aims.items() if figures.state == READY]
-    header = ["AIM"] + [f"MAX {name}" for name in classes] + ["GAINED", "BYTES", "MOVES"]
-    return "\n".join([table(header, rows)] + _notes(plan, aims, comparison))
+    columns = (Column("AIM", is_name=True), *[Column(f"%MAX {title}") for title in classes],
+               Column("ROOM"), Column("MOVED"), Column("SHARDS"))
+    return "\n".join([render_table(columns, rows), *_notes(plan, aims, comparison)])
 
 
 def _figures(plan: Plan, comparison: Optional[AimComparison]) -> Dict[str, AimFigures]:
@@ -33,9 +41,14 @@ def _figures(plan: Plan, comparison: Optional[AimComparison]) -> Dict[str, AimFi
 
 def _row(aim: str, figures: AimFigures, classes: List[str]) -> List[str]:
     highest = figures.classes or {}
-    return ([aim] + [format_ratio(highest[name]) if name in highest else "" for name in classes]
-            + [format_bytes(figures.gained_bytes or 0), format_bytes(figures.bytes or 0),
+    return ([aim] + [format_percent(highest.get(name)) for name in classes]
+            + [format_change(figures.room_gain_bytes), format_bytes(figures.bytes or 0),
                str(figures.moves)])
+
+
+def format_change(count: Optional[int]) -> str:
+    """'+2.8 TiB', '-604 GiB'; empty where it is not known."""
+    return "" if count is None else ("+" if count >= 0 else "") + format_bytes(count)
 
 
 def _notes(plan: Plan, aims: Dict[str, AimFigures],
@@ -54,4 +67,4 @@ def _notes(plan: Plan, aims: Dict[str, AimFigures],
     if comparison is not None and not comparison.options_known:
         notes.append("this mgr does not know the limits that the plan was made with: the others"
                      " have those of the present settings")
-    return notes
+    return [line for note in notes for line in wrap("", note, 0)]

@@ -1,11 +1,11 @@
 """The figures of device classes: of now as `ceph osd df` has them, and of what is to come."""
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, List, Optional, Sequence
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence
 
 from ...observation.cluster_view import ClusterView
 from ...observation.planned_placement import planned_placement
-from ...plan.model import PgChange
+from ...plan.model import ClassUsage, PgChange
 from ...plan.usage import class_usage
 from ...runtime.formatting import format_bytes, format_percent
 from ..table import Column, Row, render_table
@@ -24,9 +24,14 @@ def class_figures(view: ClusterView,
     `planned_`: once the `wanted` changes have been made too; None without `wanted`. `bound_`: no
     legal placement has a lower maximum; None where that is not known of the class by itself.
     """
+    planned = None if wanted is None else planned_placement(view, wanted).used
+    return class_rows(view, planned)
+
+
+def class_rows(view: ClusterView, planned_used: Optional[Mapping[int, int]]) -> List[Row]:
+    """As class_figures, for used bytes that are known: OSD id → bytes."""
     soon = class_usage(view.snapshot, view.used_soon)
-    planned = ({} if wanted is None else
-               class_usage(view.snapshot, planned_placement(view, wanted).used))
+    planned = {} if planned_used is None else class_usage(view.snapshot, planned_used)
     rows: List[Row] = []
     for name, now in class_usage(view.snapshot, view.used_now).items():
         rows.append({
@@ -35,10 +40,16 @@ def class_figures(view: ClusterView,
             "utilization": now.used_bytes / now.size_bytes if now.size_bytes else None,
             "max_utilization": now.max, "fullest_osd": now.fullest_osd,
             "min_utilization": now.min, "stddev": now.stddev,
-            "soon_max_utilization": soon[name].max if name in soon else None,
-            "planned_max_utilization": planned[name].max if name in planned else None,
+            **_later("soon_", soon.get(name)), **_later("planned_", planned.get(name)),
             "bound_utilization": view.bounds.get(name)})
     return rows
+
+
+def _later(prefix: str, usage: Optional[ClassUsage]) -> Row:
+    return {f"{prefix}max_utilization": usage.max if usage is not None else None,
+            f"{prefix}fullest_osd": usage.fullest_osd if usage is not None else None,
+            f"{prefix}min_utilization": usage.min if usage is not None else None,
+            f"{prefix}stddev": usage.stddev if usage is not None else None}
 
 
 def class_table(rows: Sequence[Dict[str, Any]]) -> str:

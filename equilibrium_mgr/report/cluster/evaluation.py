@@ -1,158 +1,228 @@
-"""`eval`: figures of a placement, and of what a plan makes of it."""
+"""`eval`: the placement now, and what a plan makes of it."""
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
+from ...gateway.pool_space import PoolSpaceNow
+from ...observation.cluster_view import ClusterView
+from ...observation.planned_placement import PlannedPlacement, planned_placement
 from ...plan.aim_comparison import AimComparison
-from ...plan.model import ClassUsage, Plan, PoolSpace, Usage
-from ...runtime.formatting import format_bytes, format_duration, format_ratio, histogram_bar, table
-from ...snapshot.model import Snapshot
-from .aims import aims_json, aims_table
+from ...plan.model import Plan
+from ...plan.usage import counted_usage
+from ...runtime.formatting import (
+    format_bytes, format_duration, format_percent, plural, wrap)
 from ..command_answer import CommandAnswer
+from ..table import Column, Row, render_table
+from .aims import aims_json, aims_table, format_change
+from .class_figures import class_rows, class_table
 from .held_osds import held_json, held_sentences
+from .histogram import Histogram, histogram_json, histogram_lines
+from .pool_figures import (
+    PoolFigures, figures_of_usage, format_known, format_osd, pool_table, room_json, room_lines)
 
 _LOOK_STARTED = "; a new look has been started"
+#: Pools with a smaller ratio of the data are folded into one line, unless all are that small.
+_SMALL_POOL = 0.01
+_LEAST_POOLS = 10
+_ARRIVED = "when what moves has arrived"
+
+_POOLS_NOW = (Column("POOL", is_name=True), *map(Column, (
+    "ID", "STORED", "FREE", "LIMITED BY", "MAX AVAIL")))
+_POOLS_PLANNED = (Column("POOL", is_name=True), *map(Column, (
+    "ID", "STORED", "FREE", "PLANNED", "CHANGE", "LIMITED BY", "WITH PLAN")))
 
 
-def evaluate_cluster(usage: Usage, bounds: Mapping[str, float], epoch: int, age_seconds: float,
-                     now: Optional[Mapping[str, ClassUsage]] = None,
-                     snapshot: Optional[Snapshot] = None,
-                     look_started: bool = False) -> CommandAnswer:
-    """The placement as it will be once everything in flight has arrived.
+class Look(NamedTuple):
+    """What an evaluation rests on."""
 
-    `bounds`: device class → lowest maximum of the utilization that the rules allow, where known.
-    `now`: the classes as OSDs report them. `snapshot` has the OSDs that are held to a share.
-    `look_started`: newer figures are on their way.
-    """
-    head = (f"osdmap epoch {epoch}, seen {format_duration(age_seconds)} ago"
-            f"{_LOOK_STARTED if look_started else ''}")
-    held = "\n".join(held_sentences(snapshot)) if snapshot is not None else ""
-    plain = "\n\n".join([head, class_table(usage.classes, bounds, now)]
-                        + ([held] if held else []) + [pool_table(usage.pools)])
-    return CommandAnswer({"osdmap_epoch": epoch, "snapshot_age_seconds": age_seconds,
-                   "look_started": look_started,
-                   "classes": classes_json(usage.classes, bounds, now),
-                   "held_osds": held_json(snapshot) if snapshot is not None else [],
-                   "pools": pools_json(usage.pools)}, plain)
+    view: ClusterView
+    age_seconds: float                    # of the view
+    space: Mapping[int, PoolSpaceNow]     # pool id → Ceph's own figures
+    is_look_started: bool = False         # newer figures are on their way
+
+    def line(self) -> str:
+        """How old the figures are."""
+        return (f"placement of osdmap e{self.view.snapshot.epoch},"
+                f" {format_duration(self.age_seconds)} old"
+                f"{_LOOK_STARTED if self.is_look_started else ''}")
+
+    def to_json(self) -> Dict[str, Any]:
+        """As `line`, JSON-ready."""
+        return {"osdmap_epoch": self.view.snapshot.epoch, "snapshot_age_seconds": self.age_seconds,
+                "look_started": self.is_look_started}
 
 
-def evaluate_pool(name: str, usage: Usage, epoch: int, age_seconds: float) -> CommandAnswer:
+class EvaluatedPlan(NamedTuple):
+    """A plan and what is known of it beside its content."""
+
+    name: str
+    plan: Plan
+    created_at: Optional[float]    # seconds since the epoch
+    age_seconds: Optional[float]
+    epoch: int                     # of the newest osdmap
+    is_executing: bool = False
+    comparison: Optional[AimComparison] = None
+
+    @property
+    def is_outdated(self) -> bool:
+        """True where the osdmap has changed since, and not by the plan itself."""
+        return self.epoch > self.plan.epoch and not self.is_executing
+
+
+def evaluate_cluster(look: Look) -> CommandAnswer:
+    """The placement now, and once everything in flight has arrived."""
+    view = look.view
+    arrived = view.usage if view.movements else None
+    pools = figures_of_usage(view, look.space, view.usage_now(), arrived)
+    classes = class_rows(view, None)
+    later = view.used_soon if view.movements else None
+    held = held_sentences(view.snapshot)
+    parts = [[look.line(), *room_lines(pools.room, pools.planned_room, _ARRIVED)],
+             class_table(classes).split("\n"),
+             *_histograms(view, classes, later, "once all has arrived"), held,
+             _pool_lines(_POOLS_NOW, pools.rows, [
+                 [row["name"], str(row["id"]), format_known(row["stored"]),
+                  format_known(row["free_bytes"]), format_osd(row["limiting_osd"]),
+                  format_known(row["max_avail"])] for row in pools.rows], "df")]
+    data = {**look.to_json(), "room": room_json(pools.room),
+            "soon_room": room_json(view.usage.room),
+            "classes": _with_histograms(view, classes, later),
+            "held_osds": held_json(view.snapshot), "pools": _without_plan(pools.rows)}
+    return CommandAnswer(data, _joined(parts))
+
+
+def evaluate_pool(name: str, look: Look) -> CommandAnswer:
     """The free space of one pool, and the OSD that limits it."""
-    pools = {name: usage.pools[name]}
-    return CommandAnswer({"osdmap_epoch": epoch, "snapshot_age_seconds": age_seconds,
-                   "pools": pools_json(pools)}, pool_table(pools))
+    pools = figures_of_usage(look.view, look.space, look.view.usage_now(), None)
+    rows = [row for row in pools.rows if row["name"] == name]
+    return CommandAnswer({**look.to_json(), "pools": _without_plan(rows)},
+                         _joined([[look.line()], pool_table(rows).split("\n")]))
 
 
-def evaluate_plan(name: str, plan: Plan, comparison: Optional[AimComparison] = None,
-                  epoch: Optional[int] = None) -> CommandAnswer:
-    """A plan's figures before and after, its bytes and moves, and those of the other aims.
-
-    `epoch`: of the newest osdmap.
-    """
-    head = (f"plan {name}, aim {plan.aim}: {len(plan.moves)} moves, {format_bytes(plan.bytes)},"
-            f" {format_bytes(plan.gained_bytes)} of pool space gained ({plan.stop_reason})")
-    if epoch is not None and epoch > plan.epoch:
-        head += (f"\nmade at osdmap epoch {plan.epoch}, now it is {epoch}: what stands before the"
-                 " arrows, and as FREE BEFORE, is of then")
-    plain = "\n\n".join([head, _class_changes(plan), _pool_changes(plan.before, plan.after),
-                         aims_table(plan, comparison), skipped_text(plan.skipped)])
-    data = {"plan": name, "aim": plan.aim, "osdmap_epoch": plan.epoch, "moves": len(plan.moves),
-            "bytes": plan.bytes, "gained_bytes": plan.gained_bytes,
-            "stop_reason": plan.stop_reason, "skipped": plan.skipped,
-            "before": usage_json(plan.before, plan.bounds),
-            "after": usage_json(plan.after, plan.bounds), "aims": aims_json(plan, comparison),
-            "options_known": comparison is not None and comparison.options_known}
-    return CommandAnswer(data, plain.rstrip())
+def evaluate_plan(found: EvaluatedPlan, look: Look) -> CommandAnswer:
+    """The placement now and with the plan, its bytes and moves, and figures of the other aims."""
+    view, plan = look.view, found.plan
+    planned = planned_placement(view, plan.changes)
+    pools = figures_of_usage(view, look.space, view.usage_now(), counted_usage(
+        view.snapshot, planned.used, planned.shards))
+    classes = class_rows(view, planned.used)
+    left = len(plan.changes) - planned.changes
+    parts = [[*_plan_lines(found, left), look.line(),
+              *room_lines(pools.room, pools.planned_room, f"with {found.name}")],
+             *_histograms(view, classes, planned.used, f"with {found.name}"),
+             _pool_lines(_POOLS_PLANNED, pools.rows, [_planned_cells(row) for row in pools.rows],
+                         f"df {found.name}"),
+             aims_table(found.name, plan, found.comparison).split("\n"),
+             skipped_lines(plan.skipped)]
+    return CommandAnswer(_plan_json(found, look, pools, _with_histograms(
+        view, classes, planned.used), planned), _joined(parts))
 
 
-def usage_json(usage: Usage, bounds: Mapping[str, float]) -> Dict[str, Any]:
-    """Figures of classes and pools, JSON-ready."""
-    return {"classes": classes_json(usage.classes, bounds), "pools": pools_json(usage.pools)}
-
-
-def classes_json(classes: Dict[str, ClassUsage], bounds: Mapping[str, float],
-                 now: Optional[Mapping[str, ClassUsage]] = None) -> Dict[str, Any]:
-    """Device class → figures, JSON-ready; with `now` also those of the present."""
-    found: Dict[str, Any] = {}
-    for name, c in classes.items():
-        found[name] = dict(c._asdict(), histogram=list(c.histogram), bound=bounds.get(name))
-        if now is not None:
-            present = now.get(name)
-            found[name].update(max_now=present.max if present else None,
-                               fullest_osd_now=present.fullest_osd if present else None,
-                               used_bytes_now=present.used_bytes if present else None)
-    return found
-
-
-def pools_json(pools: Dict[str, PoolSpace]) -> Dict[str, Any]:
-    """Pool name → figures, JSON-ready."""
-    return {name: p._asdict() for name, p in pools.items()}
-
-
-def class_table(classes: Dict[str, ClassUsage], bounds: Mapping[str, float],
-                now: Optional[Mapping[str, ClassUsage]] = None) -> str:
-    """One line for each device class.
-
-    USED and MAX NOW, the fullest OSD, are as OSDs report them; the other columns are for the time
-    when everything in flight has arrived.
-    """
-    head = ["CLASS", "OSDS", "SIZE", "USED", "MAX NOW", "MAX", "BOUND", "MIN", "MEAN", "STDDEV",
-            "FULLEST", "0%..100%"]
-    rows = [[name, str(c.osds), format_bytes(c.size_bytes),
-             format_bytes(now[name].used_bytes if now and name in now else c.used_bytes),
-             _ratio_or_blank(now[name].max if now and name in now else None),
-             format_ratio(c.max), _ratio_or_blank(bounds.get(name)), format_ratio(c.min),
-             format_ratio(c.mean), format_ratio(c.stddev), f"osd.{c.fullest_osd}",
-             f"|{histogram_bar(c.histogram)}|"]
-            for name, c in classes.items()]
-    if now is None:
-        head, rows = head[:4] + head[5:], [row[:4] + row[5:] for row in rows]
-    return table(head, rows)
-
-
-def pool_table(pools: Dict[str, PoolSpace]) -> str:
-    """One line for each pool."""
-    rows = [[name, str(p.pool_id), format_bytes(p.stored_bytes), format_bytes(p.free_bytes),
-             _osd(p.limiting_osd), _bytes_or_blank(p.max_avail_bytes)]
-            for name, p in pools.items()]
-    return table(["POOL", "ID", "STORED", "FREE", "LIMITED BY", "MAX AVAIL"], rows)
-
-
-def skipped_text(skipped: Dict[str, int]) -> str:
+def skipped_lines(skipped: Mapping[str, int]) -> List[str]:
     """How many PGs could not be moved, one reason a line."""
     if not skipped:
-        return ""
-    return "\n".join(["not moved:"] + [f"  {count:6}  {reason}"
-                                       for reason, count in sorted(skipped.items())])
+        return []
+    return ["not moved:"] + [line for reason, count in sorted(skipped.items())
+                             for line in wrap(f"  {count:6}  ", reason, 10)]
 
 
-def _class_changes(plan: Plan) -> str:
-    rows: List[List[str]] = []
-    for name, new in plan.after.classes.items():
-        old = plan.before.classes[name]
-        highest, *others = [f"{format_ratio(a)} -> {format_ratio(b)}" for a, b in (
-            (old.max, new.max), (old.min, new.min), (old.mean, new.mean),
-            (old.stddev, new.stddev))]
-        rows.append([name, str(new.osds), highest, _ratio_or_blank(plan.bounds.get(name)),
-                     *others])
-    return table(["CLASS", "OSDS", "MAX", "BOUND", "MIN", "MEAN", "STDDEV"], rows)
+def _plan_lines(found: EvaluatedPlan, left: int) -> List[str]:
+    plan, when = found.plan, f"osdmap e{found.plan.epoch}"
+    age = f", {format_duration(found.age_seconds)} old" if found.age_seconds is not None else ""
+    content = f"{plural(len(plan.moves), 'shard')}, {format_bytes(plan.bytes)}"
+    if found.is_outdated:
+        text = (f"{found.name} is outdated ({when}, now e{found.epoch}{age}): aim {plan.aim},"
+                f" {content}; {left} of its {plural(len(plan.changes), 'PG')} are elsewhere by now,"
+                " and left out below")
+    elif found.is_executing:
+        text = (f"{found.name} is being executed (aim {plan.aim}, {when}{age}): {content};"
+                f" {len(plan.changes) - left} of its {plural(len(plan.changes), 'PG')} are still to"
+                " be sent")
+    else:
+        text = f"{found.name} (aim {plan.aim}, {when}{age}): {content}"
+    return wrap("plan ", text, 5)
 
 
-def _pool_changes(before: Usage, after: Usage) -> str:
-    rows = [[name, str(new.pool_id), format_bytes(before.pools[name].free_bytes),
-             format_bytes(new.free_bytes),
-             format_bytes(new.free_bytes - before.pools[name].free_bytes),
-             _osd(new.limiting_osd)] for name, new in after.pools.items()]
-    return table(["POOL", "ID", "FREE BEFORE", "FREE AFTER", "GAINED", "LIMITED BY"], rows)
+def _plan_json(found: EvaluatedPlan, look: Look, pools: PoolFigures, classes: List[Row],
+               planned: PlannedPlacement) -> Dict[str, Any]:
+    plan = found.plan
+    return {"plan": found.name, "aim": plan.aim, "osdmap_epoch": plan.epoch,
+            "created_at": found.created_at, "age_seconds": found.age_seconds,
+            "is_outdated": found.is_outdated, "moves": len(plan.moves), "bytes": plan.bytes,
+            "changes": len(plan.changes), "applicable_changes": planned.changes,
+            "stop_reason": plan.stop_reason,
+            "skipped": [{"reason": reason, "count": count}
+                        for reason, count in sorted(plan.skipped.items())],
+            "now": look.to_json(), "room": room_json(pools.room),
+            "planned_room": room_json(pools.planned_room), "classes": classes,
+            "pools": pools.rows, "aims": aims_json(plan, found.comparison),
+            "options_known": found.comparison is not None and found.comparison.options_known}
 
 
-def _osd(osd: Optional[int]) -> str:
-    return "" if osd is None else f"osd.{osd}"
+def _histograms(view: ClusterView, classes: Sequence[Row], later: Optional[Mapping[int, int]],
+                when: str) -> List[List[str]]:
+    """The lines of each class: its histogram, and its highest, lowest and spread."""
+    parts: List[List[str]] = []
+    for row in classes:
+        lines = [f"{row['device_class']}  {plural(row['osds'], 'OSD')},"
+                 f" {format_bytes(row['size_bytes'])}",
+                 *histogram_lines(_histogram(view, row, later), when)]
+        if later is not None:
+            prefix = "planned_" if row["planned_max_utilization"] is not None else "soon_"
+            bound = row["bound_utilization"]
+            mark = f" (bound {format_percent(bound)})" if bound is not None else ""
+            lines.append(
+                f"  max {_change(row, prefix, 'max_utilization')}{mark}"
+                f"  stddev {_change(row, prefix, 'stddev')}"
+                f"  min {_change(row, prefix, 'min_utilization')}")
+        parts.append(lines)
+    return parts
 
 
-def _ratio_or_blank(ratio: Optional[float]) -> str:
-    return "" if ratio is None else format_ratio(ratio)
+def _with_histograms(view: ClusterView, classes: Sequence[Row],
+                     later: Optional[Mapping[int, int]]) -> List[Row]:
+    return [{**row, "histogram": histogram_json(_histogram(view, row, later))} for row in classes]
 
 
-def _bytes_or_blank(count: Optional[int]) -> str:
-    return "" if count is None else format_bytes(count)
+def _histogram(view: ClusterView, row: Row, later: Optional[Mapping[int, int]]) -> Histogram:
+    osds = [osd for osd in view.snapshot.osds.values()
+            if osd.has_statistics and osd.is_in and osd.device_class == row["device_class"]]
+    return Histogram([view.used_now[osd.id] / osd.size_bytes for osd in osds],
+                     [] if later is None else [later[osd.id] / osd.size_bytes for osd in osds],
+                     row["bound_utilization"])
+
+
+def _change(row: Row, prefix: str, key: str) -> str:
+    return f"{format_percent(row[key])} -> {format_percent(row[prefix + key])}"
+
+
+def _pool_lines(columns: Sequence[Column], rows: Sequence[Row], cells: Sequence[Sequence[str]],
+                command: str) -> List[str]:
+    """A table of the pools without the small ones, and a line that counts those."""
+    stored = sum(row["stored"] or 0 for row in rows)
+    large = [text for row, text in zip(rows, cells)
+             if (row["stored"] or 0) >= _SMALL_POOL * stored]
+    shown = large or list(cells[:_LEAST_POOLS])
+    lines = render_table(columns, shown).split("\n") if shown else []
+    folded = len(rows) - len(shown)
+    if folded:
+        small = f" below {100.0 * _SMALL_POOL:.0f}% of the data" if large else ""
+        lines += wrap("... ", f"{plural(folded, 'pool')}{small}: 'ceph equilibrium {command}'", 4)
+    return lines
+
+
+def _planned_cells(row: Row) -> List[str]:
+    free, planned = row["free_bytes"], row["planned_free_bytes"]
+    change = planned - free if free is not None and planned is not None else None
+    return [row["name"], str(row["id"]), format_known(row["stored"]), format_known(free),
+            format_known(planned), format_change(change), format_osd(row["limiting_osd"]),
+            format_osd(row["planned_limiting_osd"])]
+
+
+def _without_plan(rows: Sequence[Row]) -> List[Row]:
+    return [{key: value for key, value in row.items() if not key.startswith("planned_")}
+            for row in rows]
+
+
+def _joined(parts: Sequence[Sequence[str]]) -> str:
+    return "\n\n".join("\n".join(part) for part in parts if part)

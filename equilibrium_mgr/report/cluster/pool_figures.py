@@ -40,7 +40,13 @@ def pool_figures(view: ClusterView, space: Mapping[int, PoolSpaceNow],
     None without `wanted`. `best_free_bytes`: no placement has more.
     """
     now = view.usage_now()
-    planned = planned_usage(view, wanted) if wanted is not None else None
+    return figures_of_usage(view, space, now, planned_usage(view, wanted)
+                            if wanted is not None else None)
+
+
+def figures_of_usage(view: ClusterView, space: Mapping[int, PoolSpaceNow], now: Usage,
+                     planned: Optional[Usage]) -> PoolFigures:
+    """As pool_figures, for usages that are known."""
     sets = view.utilization_bounds.sets if view.utilization_bounds is not None else ()
     best = best_free_bytes(view.snapshot, sets, view.used_soon)
     rows: List[Row] = []

@@ -32,7 +32,9 @@ class Story:
         self.before = workload.settled_usage(cluster)
         ready_plan(cluster, "expected")
         prediction = equilibrium_json(cluster, "eval", option="expected")
-        self.predicted: float = prediction["after"]["classes"]["hdd"]["max"]
+        self.predicted: float = next(
+            row["planned_max_utilization"] for row in prediction["classes"]
+            if row["device_class"] == "hdd")
         self.history = MapHistory(cluster)
         self.load = ClientLoad(cluster, [pool[0] for pool in workload.POOLS], WRITES_PER_SECOND)
         self.watcher = Watcher(cluster)

@@ -205,7 +205,7 @@ def looking(_mgr: Any) -> Work:
     from equilibrium.execution.pending_moves import PendingMoves
     from equilibrium.observation.cluster_view import make_view
     from equilibrium.planner.bound.lower_bound import utilization_bounds
-    from equilibrium.report.cluster.evaluation import evaluate_cluster
+    from equilibrium.report.cluster.evaluation import Look, evaluate_cluster
     from equilibrium.runtime.time_slice import TimeSlice
     from equilibrium.snapshot.builder import SnapshotBuilder
     turns, reading = TimeSlice(), _reading()
@@ -215,7 +215,7 @@ def looking(_mgr: Any) -> Work:
         snapshot = builder.build(reading)
         bounds = utilization_bounds(snapshot, frozenset(), checkpoint=turns)
         view = make_view(snapshot, bounds, PendingMoves(), 0.05, False)
-        evaluate_cluster(view.usage, view.bounds, snapshot.epoch, 0.0)
+        evaluate_cluster(Look(view, 0.0, {}))
     return work
 
 

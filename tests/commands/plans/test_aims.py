@@ -10,7 +10,8 @@ import pytest
 
 from mgr_stub.console.session import Session
 
-from ..asking import ask, optimize, refused, run
+from ..asking import ask, by, optimize, refused, run
+from ..conftest import look
 
 AIMS = ["space", "even", "least-motion"]
 
@@ -46,9 +47,9 @@ def test_option_is_the_default(any_session: Session) -> None:
 
 def test_aims_differ(session: Session) -> None:
     """Otherwise there would be nothing to choose."""
-    aims = effect_of(session)["aims"]
+    aims = aims_of(effect_of(session))
     assert aims["least-motion"]["bytes"] < aims["space"]["bytes"]
-    assert aims["even"]["classes"]["hdd"] <= aims["space"]["classes"]["hdd"]
+    assert _highest(aims["even"], "hdd") <= _highest(aims["space"], "hdd")
 
 
 def test_option_holds_for_automatic_plans(session: Session) -> None:
@@ -79,20 +80,32 @@ def effect_of(session: Session, arguments: str = "p") -> Dict[str, Any]:
     return effect
 
 
+def aims_of(effect: Dict[str, Any]) -> Dict[str, Dict[str, Any]]:
+    return by("aim", effect["aims"])
+
+
+def _highest(figures: Dict[str, Any], device_class: str) -> float:
+    found: float = by("device_class", figures["classes"])[device_class]["max_utilization"]
+    return found
+
+
 def test_first_answer_has_all_aims_where_no_time_passes(any_session: Session) -> None:
     effect = effect_of(any_session)
-    assert set(effect["aims"]) == set(AIMS) and effect["options_known"] is True
+    aims = aims_of(effect)
+    assert set(aims) == set(AIMS) and effect["options_known"] is True
     for aim in AIMS[1:]:
-        found = effect["aims"][aim]
+        found = aims[aim]
         other = optimize(any_session, "q --aim " + aim)
         assert found["state"] == "ready"
-        assert (found["moves"], found["bytes"], found["gained_bytes"]) == (
-            len(other["moves"]), other["bytes"], other["gained_bytes"])
-        assert found["classes"] == {
+        assert (found["moves"], found["bytes"], found["room_gain_bytes"]) == (
+            len(other["moves"]), other["bytes"],
+            other["after"]["room"]["bytes"] - other["before"]["room"]["bytes"])
+        assert {name: _highest(found, name) for name in ("hdd", "ssd")} == {
             name: c["max"] for name, c in other["after"]["classes"].items()}
-    own = effect["aims"]["space"]
-    assert (own["moves"], own["bytes"], own["gained_bytes"]) == (
-        effect["moves"], effect["bytes"], effect["gained_bytes"])
+    own = aims["space"]
+    assert (own["moves"], own["bytes"], own["room_gain_bytes"]) == (
+        effect["moves"], effect["bytes"],
+        effect["planned_room"]["bytes"] - effect["room"]["bytes"])
     lines = run(any_session, "equilibrium eval p").splitlines()
     start = next(n for n, line in enumerate(lines) if line.startswith("AIM"))
     assert [line.split()[0] for line in lines[start + 1:start + 4]] == AIMS
@@ -100,9 +113,9 @@ def test_first_answer_has_all_aims_where_no_time_passes(any_session: Session) ->
 
 def test_other_aims_keep_the_plan_s_limits(session: Session) -> None:
     effect = effect_of(session, "p fast --max-moves 4 --aim even")
-    assert all(0 < effect["aims"][aim]["moves"] <= 4 for aim in AIMS)
-    hdd = effect["before"]["classes"]["hdd"]["max"]
-    assert all(effect["aims"][aim]["classes"]["hdd"] == hdd for aim in AIMS)
+    assert all(0 < aims_of(effect)[aim]["moves"] <= 4 for aim in AIMS)
+    hdd = by("device_class", effect["classes"])["hdd"]["max_utilization"]
+    assert all(_highest(aims_of(effect)[aim], "hdd") == hdd for aim in AIMS)
 
 
 def test_comparison_is_made_once(session: Session) -> None:
@@ -134,10 +147,11 @@ def test_memory_is_bounded(session: Session) -> None:
 def test_after_a_failover_the_limits_are_not_known(session: Session) -> None:
     effect = effect_of(session, "p --max-moves 3")
     run(session, "sim failover")
+    look(session)
     later = ask(session, "eval p")
     assert later["options_known"] is False
-    assert later["aims"]["space"] == effect["aims"]["space"]
-    assert later["aims"]["even"]["moves"] > 3 >= effect["aims"]["even"]["moves"]
+    assert aims_of(later)["space"] == aims_of(effect)["space"]
+    assert aims_of(later)["even"]["moves"] > 3 >= aims_of(effect)["even"]["moves"]
     text = run(session, "equilibrium eval p")
     assert "present settings" in text
     assert "present settings" not in run(session, "equilibrium optimize q",
@@ -149,8 +163,8 @@ def test_plan_of_an_older_map(session: Session) -> None:
     optimize(session)
     run(session, "equilibrium execute p", "sim run idle")
     effect = ask(session, "eval p")
-    assert effect["osdmap_epoch"] == effect["aims"]["space"]["osdmap_epoch"] == 42
-    assert effect["aims"]["even"]["osdmap_epoch"] > 42
+    assert effect["osdmap_epoch"] == aims_of(effect)["space"]["osdmap_epoch"] == 42
+    assert aims_of(effect)["even"]["osdmap_epoch"] > 42
     assert "made at osdmap epoch 42, the others at" in run(session, "equilibrium eval p")
 
 
@@ -165,12 +179,12 @@ def test_a_comparison_that_fails(session: Session, monkeypatch: pytest.MonkeyPat
         return make_plan(snapshot, options, checkpoint)
     with monkeypatch.context() as patch:
         patch.setattr(service, "planner", fail)
-        aims = ask(session, "eval p")["aims"]
+        aims = aims_of(ask(session, "eval p"))
         assert {aim: found["state"] for aim, found in aims.items()} == {
             "space": "ready", "even": "failed", "least-motion": "ready"}
         assert "even: could not be planned (RuntimeError: boom)" in run(
             session, "equilibrium eval p")
-    assert ask(session, "eval p")["aims"]["even"]["state"] == "ready"
+    assert aims_of(ask(session, "eval p"))["even"]["state"] == "ready"
     assert ask(session, "ls")["plans"][0]["state"] == "ready"
     assert "MGR_EQUILIBRIUM_ERROR" not in session.mgr.health_checks
 
@@ -199,6 +213,7 @@ class SlowAims:
 def threaded(open_session: Callable[..., Session]) -> Session:
     """Plan `p` is ready; jobs run in the module's own thread."""
     session = open_session(18, own_job_thread=True)
+    look(session)
     run(session, "sim run 1s", "equilibrium optimize p")
     wait_until(lambda: not session.module.plan_service.plans_in_progress())
     return session
@@ -220,7 +235,8 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 
 def states(session: Session, plan: str = "p") -> Dict[str, str]:
-    return {aim: found["state"] for aim, found in ask(session, "eval " + plan)["aims"].items()}
+    return {aim: found["state"] for aim, found in aims_of(
+        ask(session, "eval " + plan)).items()}
 
 
 ALL_READY = {aim: "ready" for aim in AIMS}
@@ -280,7 +296,7 @@ def test_time_limit_of_a_comparison(threaded: Session, slow: SlowAims) -> None:
     states(threaded)
     wait_until(lambda: states(threaded) == ALL_READY)
     assert slow.ended == 2
-    assert ask(threaded, "eval p")["aims"]["even"]["stop_reason"] == "the time limit is reached"
+    assert aims_of(ask(threaded, "eval p"))["even"]["stop_reason"] == "the time limit is reached"
 
 
 def test_a_plan_in_the_making_is_not_compared(threaded: Session, slow: SlowAims) -> None:

@@ -12,7 +12,7 @@ from tests.support.units import GIB
 
 from mgr_stub.console.session import Session
 
-from ..asking import ask, health, optimize, pools_of, refused, run, up_sets
+from ..asking import ask, by, health, optimize, pools_of, refused, run, up_sets
 
 
 def classes_of(session: Session, plan: Dict[str, Any]) -> Set[str]:
@@ -55,8 +55,9 @@ def test_device_class(any_session: Session, name: str) -> None:
     plan = optimize(any_session, "p --device-class " + name)
     assert classes_of(any_session, plan) == {name}
     other = {"hdd": "ssd", "ssd": "hdd"}[name]
-    effect = ask(any_session, "eval p")
-    assert effect["before"]["classes"][other] == effect["after"]["classes"][other]
+    effect = by("device_class", ask(any_session, "eval p")["classes"])[other]
+    for key in ("max_utilization", "min_utilization", "stddev", "fullest_osd"):
+        assert effect[key] == effect["planned_" + key]
 
 
 def test_all_limits_together(session: Session) -> None:

@@ -7,7 +7,8 @@ import pytest
 from mgr_stub.console.session import Session
 
 from ..asking import (
-    ask, count_commands, max_by_class, optimize, run, until_all_have_peered, up_sets, upmap_items)
+    ask, by, count_commands, max_by_class, optimize, run, until_all_have_peered, up_sets,
+    upmap_items)
 from ..conftest import look
 
 
@@ -52,16 +53,19 @@ def test_from_uneven_to_even(any_session: Session) -> None:
     assert last["sent_moves"] == len(plan["moves"]) and last["dropped_moves"] == 0
     assert "completed" in run(session, "equilibrium status")
     even = ask(session, "eval")
-    for name, after in predicted["after"]["classes"].items():
-        figures = even["classes"][name]
-        assert figures["max"] == pytest.approx(after["max"], abs=0.002)
-        assert figures["stddev"] == pytest.approx(after["stddev"], abs=0.002)
-        assert max_by_class(session)[name] == pytest.approx(after["max"], abs=0.002)
-        assert figures["max"] < uneven["classes"][name]["max"]
-        assert figures["stddev"] < uneven["classes"][name]["stddev"]
-    gained = sum(space["free_bytes"] - uneven["pools"][name]["free_bytes"]
-                 for name, space in even["pools"].items())
-    assert gained == pytest.approx(predicted["gained_bytes"], rel=0.02)
+    for name, after in by("device_class", predicted["classes"]).items():
+        figures = by("device_class", even["classes"])[name]
+        then = by("device_class", uneven["classes"])[name]
+        highest = after["planned_max_utilization"]
+        assert figures["max_utilization"] == pytest.approx(highest, abs=0.002)
+        assert figures["stddev"] == pytest.approx(after["planned_stddev"], abs=0.002)
+        assert max_by_class(session)[name] == pytest.approx(highest, abs=0.002)
+        assert figures["max_utilization"] < then["max_utilization"]
+        assert figures["stddev"] < then["stddev"]
+    for name, space in by("name", even["pools"]).items():
+        assert space["free_bytes"] == pytest.approx(
+            by("name", predicted["pools"])[name]["planned_free_bytes"], rel=0.02)
+    assert even["room"]["bytes"] == pytest.approx(predicted["planned_room"]["bytes"], rel=0.02)
     again = optimize(session, "q")
     assert len(again["moves"]) <= len(plan["moves"]) // 10
     assert session.mgr.health_checks == {}
@@ -114,6 +118,7 @@ def test_eval_foresees_what_is_under_way(session: Session) -> None:
     look(session)
     even = ask(session, "eval")
     assert not predicted["look_started"] and not even["look_started"]
-    for name, figures in even["classes"].items():
-        assert predicted["classes"][name]["max"] == pytest.approx(figures["max"], abs=0.002)
-        assert predicted["classes"][name]["stddev"] == pytest.approx(figures["stddev"], abs=0.002)
+    for name, figures in by("device_class", even["classes"]).items():
+        said = by("device_class", predicted["classes"])[name]
+        assert said["soon_max_utilization"] == pytest.approx(figures["max_utilization"], abs=0.002)
+        assert said["soon_stddev"] == pytest.approx(figures["stddev"], abs=0.002)

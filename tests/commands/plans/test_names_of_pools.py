@@ -9,7 +9,7 @@ import pytest
 
 from mgr_stub.console.session import Session
 
-from ..asking import ask, optimize, pools_of, refused, run
+from ..asking import ask, by, optimize, pools_of, refused, run
 from ..conftest import look
 
 
@@ -34,14 +34,14 @@ def test_a_name_that_nobody_can_type(odd: Session) -> None:
     assert ask(odd, "pool add 2") == {"pools": ["r two \u00fc"]}
     assert pools_of(odd, optimize(odd, "p 2")) == {"r two \u00fc"}
     for line in ("eval 2", "eval pool/2"):
-        assert set(ask(odd, line)["pools"]) == {"r two \u00fc"}
+        assert set(by("name", ask(odd, line)["pools"])) == {"r two \u00fc"}
     assert "r two" in run(odd, "equilibrium explain pool/2")
 
 
 def test_a_name_goes_before_an_id(odd: Session) -> None:
     assert ask(odd, "pool add 3") == {"pools": ["3"]}
     assert run(odd, "config get mgr mgr/equilibrium/pool_ids") == "6"
-    assert set(ask(odd, "eval 3")["pools"]) == {"3"}
+    assert set(by("name", ask(odd, "eval 3")["pools"])) == {"3"}
 
 
 def test_plan_and_pool_of_one_name(session: Session) -> None:
@@ -49,7 +49,7 @@ def test_plan_and_pool_of_one_name(session: Session) -> None:
     data, note = noted(session, "eval vms")
     assert data["plan"] == "vms" and "pool/vms" in note
     data, note = noted(session, "eval pool/vms")
-    assert set(data["pools"]) == {"vms"} and "plan" not in data and note == ""
+    assert set(by("name", data["pools"])) == {"vms"} and "plan" not in data and note == ""
     data, note = noted(session, "eval plan/vms")
     assert data["plan"] == "vms" and note == ""
     assert "vms" in refused(session, "equilibrium eval plan/nope-vms")[1]

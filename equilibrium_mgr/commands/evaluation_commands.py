@@ -1,0 +1,67 @@
+"""`eval`."""
+from __future__ import annotations
+
+import errno
+from typing import Optional
+
+from ..report.cluster.evaluation import (
+    EvaluatedPlan, Look, evaluate_cluster, evaluate_plan, evaluate_pool)
+from ..report.command_answer import CommandAnswer, CommandError
+from .current_view import CurrentView
+from .module_parts import ModuleParts
+from .plan_arguments import present_options
+from .plan_commands import PlanCommands
+from .pool_names import find_pool
+
+#: In front of a plan's name where it could be taken for a pool.
+_PLAN_PREFIX = "plan/"
+
+
+class EvaluationCommands:
+    """Evaluates the placement, a plan or a pool. Raises CommandError for what it does not find."""
+
+    def __init__(self, parts: ModuleParts, plans: PlanCommands) -> None:
+        self._parts = parts
+        self._plans = plans
+        self._view = CurrentView(parts)
+
+    def evaluate(self, option: Optional[str]) -> CommandAnswer:
+        """The present placement, a plan (its name or plan/NAME) or a pool (its name, id or
+        pool/NAME); a plan goes before a pool."""
+        if not option:
+            return evaluate_cluster(self._look())
+        plan = option[len(_PLAN_PREFIX):] if option.startswith(_PLAN_PREFIX) else option
+        service = self._parts.plan_service
+        if plan in self._parts.plan_store.heads() or plan in service.plans_in_progress():
+            answer = self._evaluate_plan(plan)
+            if plan == option and self._find_pool(option) is not None:
+                return answer._replace(note=f"'{option}' is a plan and a pool; 'ceph equilibrium"
+                                       f" eval pool/{option}' shows the pool")
+            return answer
+        if service.last_failure(plan):
+            self._plans.plan(plan)   # raises with the failure
+        pool = self._find_pool(option)
+        if pool is not None:
+            look = self._look()
+            if pool in look.view.usage.pools:
+                return evaluate_pool(pool, look)
+        raise CommandError(errno.ENOENT, f"'{option}' is neither a plan nor a pool")
+
+    def _look(self) -> Look:
+        is_started = self._view.request_if_old()
+        view, age = self._view.required()
+        return Look(view, age, self._parts.gateway.pool_space(), is_started)
+
+    def _evaluate_plan(self, name: str) -> CommandAnswer:
+        plan, settings, parts = self._plans.plan(name), self._parts.settings(), self._parts
+        head = parts.plan_store.heads().get(name)
+        created = head.created_at if head is not None else None
+        look = self._look()
+        comparison = parts.plan_service.compare(
+            name, present_options(settings), settings.max_plan_seconds)
+        return evaluate_plan(EvaluatedPlan(
+            name, plan, created, None if created is None else max(0.0, parts.clock() - created),
+            parts.gateway.epoch(), name == parts.executing(), comparison), look)
+
+    def _find_pool(self, text: str) -> Optional[str]:
+        return find_pool(text, self._parts.gateway.pool_ids_by_name())
