@@ -50,6 +50,7 @@ class DroppedChange(NamedTuple):
     change: PgChange
     reason: str
     moving_shards: int = 0
+    is_refused: bool = False   # the monitor answered with an error
 
 
 WaitingChange = Tuple[PgChange, Deferral]

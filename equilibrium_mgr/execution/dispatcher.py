@@ -19,7 +19,8 @@ from .guards import PoolGuard, blocked_pools, cluster_guard, full_osds, unsettle
 from .inactive_pools import InactivePools
 from .osd_traffic import OsdTraffic, osd_traffic
 from .pending_moves import PendingMoves
-from .rejections import Items, map_mark, still_rejected, with_rejected
+from .rejections import (
+    Items, held, map_mark, retry_seconds, still_rejected, with_rejected)
 from .size_check.prediction import PredictionCheck, targets_of
 from .size_check.size_corrections import SizeCorrections, sentence
 from .throttle_state import ThrottleLimits
@@ -76,7 +77,8 @@ class UpmapDispatcher:
             self.pending.restore_log_recovery(snapshot)
             self._recovered = None
         self.pending.remove_arrived(snapshot)
-        self.rejected = still_rejected(self.rejected, map_mark(snapshot), snapshot.pgs)
+        self.rejected = still_rejected(self.rejected, map_mark(snapshot), snapshot.pgs,
+                                       self._clock())
         self._check_predictions(snapshot)
 
     @property
@@ -102,16 +104,22 @@ class UpmapDispatcher:
         """PGs that an automatic plan must leave alone. PGs on OSDs above nearfull have no
         cooldown."""
         now = self._clock()
-        return excluded_pgs(snapshot, self.cooldown.cooling(now, settings.pg_cooldown),
-                            self.given_up.cooling(now, settings.max_wait),
-                            frozenset(self.rejected), self.corrections.stopped)
+        return self._excluded(snapshot, self.cooldown.cooling(now, settings.pg_cooldown),
+                              self.given_up.cooling(now, settings.max_wait))
 
     def peek_excluded(self, snapshot: Snapshot, settings: Settings) -> ExcludedPgs:
         """The same for other threads: changes nothing."""
         now = self._clock()
-        return excluded_pgs(snapshot, self.cooldown.seconds_left(now, settings.pg_cooldown),
-                            self.given_up.seconds_left(now, settings.max_wait),
-                            frozenset(self.rejected), self.corrections.stopped)
+        return self._excluded(snapshot, self.cooldown.seconds_left(now, settings.pg_cooldown),
+                              self.given_up.seconds_left(now, settings.max_wait))
+
+    def _excluded(self, snapshot: Snapshot, cooling: Mapping[str, float],
+                  given_up: Mapping[str, float]) -> ExcludedPgs:
+        rejected = held(self.rejected, self._clock())
+        found = excluded_pgs(snapshot, cooling, given_up, frozenset(rejected),
+                             self.corrections.stopped)
+        return found._replace(
+            seconds=found.seconds or retry_seconds(rejected, self._clock()))
 
     def choose(self, execution: Execution, snapshot: Snapshot, settings: Settings,
                max_misplaced_ratio: float) -> Decision:
@@ -258,6 +266,10 @@ class UpmapDispatcher:
         for dropped in result.rejected:
             self.pending.reduce(dropped.change, dropped.moving_shards)
             self._log.warning("pg %s stays where it is: %s", dropped.change.pgid, dropped.reason)
+        kept = {change.pgid for change in result.kept}
+        if kept & self.rejected.keys():
+            self.rejected = {pgid: item for pgid, item in self.rejected.items()
+                             if pgid not in kept}
         if result.rejected:
             self.rejected = with_rejected(self.rejected, result.rejected, map_mark(snapshot),
                                           self._clock())

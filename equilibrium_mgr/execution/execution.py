@@ -46,7 +46,8 @@ def verify_batch(answers: Sequence[UpmapReply], snapshot: Snapshot) -> BatchResu
         elif reply.returncode is None:
             unanswered.append(change)
         elif reply.returncode != 0:
-            rejected.append(DroppedChange(change, f"the monitor refused it: {reply.message}"))
+            rejected.append(DroppedChange(change, f"the monitor refused it: {reply.message}",
+                                          is_refused=True))
         elif not set(present) <= set(change.items):
             superseded.append(change)  # the monitor only ever shortens what it is sent
         else:

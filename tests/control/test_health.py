@@ -1,11 +1,15 @@
 """Health checks come, age and go."""
 from __future__ import annotations
 
+import json
 from typing import Any, Set
 
+from tests.support.clusters.unit_cluster import change_of
 from tests.support.fakes import Harness
 from tests.support.rounds import kept, small_plan, successor, uneven
 
+from equilibrium_mgr.execution.change_outcomes import DroppedChange
+from equilibrium_mgr.execution.rejections import Items, from_dict, held, to_dict, with_rejected
 from equilibrium_mgr.report.health import health_checks
 
 APPLY_FAILED = "MGR_EQUILIBRIUM_APPLY_FAILED"
@@ -31,7 +35,17 @@ def test_refused_upmap_shows_while_it_is_news() -> None:
     assert APPLY_FAILED in codes(harness)
     harness.round(200)
     assert APPLY_FAILED not in codes(harness)
-    assert "1.0" in harness.balancer.status.rejected   # it is left alone all the same
+    assert "1.0" not in harness.balancer.status.rejected   # the next plan may have it
+
+
+def test_dropped_upmap_is_left_alone_for_longer_than_it_is_news() -> None:
+    harness = Harness(uneven(), active=True)
+    harness.gateway.drops = {"1.0"}
+    harness.balancer.execute("p", kept(harness, plan=small_plan(6)))
+    harness.round()
+    assert APPLY_FAILED in codes(harness)
+    harness.round(3700)
+    assert APPLY_FAILED not in codes(harness) and "1.0" in harness.balancer.status.rejected
 
 
 def test_off_clears_it_and_so_it_is_for_a_successor() -> None:
@@ -66,3 +80,47 @@ def test_pg_that_is_gone_is_nobodys_concern() -> None:
         del of_pgs["1.0"]
     harness.round(60)
     assert APPLY_FAILED not in codes(harness) and not harness.balancer.status.rejected
+
+
+def test_refused_change_is_tried_again_after_a_longer_wait_each_time() -> None:
+    """The monitor says no for an hour; then it takes what it refused, and nobody is told any more
+    although the CRUSH map has not changed."""
+    harness = Harness(uneven(), active=True)
+    harness.gateway.refuses = {f"1.{ps:x}" for ps in range(12)}
+    tried = []
+    for _ in range(700):
+        before = len(harness.gateway.sent)
+        harness.round(30)
+        harness.jobs.run()
+        if len(harness.gateway.sent) > before:
+            tried.append(harness.now)
+        if harness.now > 8000.0:
+            harness.gateway.refuses = set()
+    waits = [later - earlier for earlier, later in zip(tried, tried[1:])]
+    assert waits and waits[0] >= 600.0
+    assert all(wait <= 3700.0 for wait in waits if wait > 60.0)
+    assert not harness.balancer.status.rejected and APPLY_FAILED not in codes(harness)
+    assert harness.gateway.cluster.items
+
+
+def test_dropped_change_waits_for_another_map() -> None:
+    harness = Harness(uneven(), active=True)
+    harness.gateway.drops = {f"1.{ps:x}" for ps in range(12)}
+    for _ in range(240):
+        harness.round(30)
+        harness.jobs.run()
+    assert len(harness.gateway.sent) == len(set(harness.gateway.sent))
+    assert harness.balancer.status.rejected
+
+
+def test_wait_after_a_refusal_grows_and_has_a_limit() -> None:
+    items: Items = {}
+    waits = []
+    for number in range(8):
+        items = with_rejected(items, [DroppedChange(
+            change_of("1.0", [0], [1]), "the monitor refused it: EAGAIN", is_refused=True)], 5,
+            1000.0 * number)
+        waits.append(items["1.0"].seconds_left(1000.0 * number))
+        assert held(items, 1000.0 * number) and not held(items, 1000.0 * number + waits[-1])
+    assert waits[:4] == [600.0, 1200.0, 2400.0, 3000.0] and waits[-1] == 3000.0
+    assert from_dict(json.loads(json.dumps(to_dict(items)))) == items

@@ -147,7 +147,7 @@ def test_rejections_come_back_and_hold_for_their_map() -> None:
     items = with_rejected(with_rejected({}, [rejected("1.0", "dropped")], 5, 1000.0),
                           [rejected("1.1", "refused"), rejected("1.2", "refused")], 6, 2000.0)
     assert from_dict(json.loads(json.dumps(to_dict(items)))) == items
-    assert still_rejected(items, 6, {"1.0", "1.1"}) == {"1.1": ("refused", 6, 2000.0)}
+    assert still_rejected(items, 6, {"1.0", "1.1"}) == {"1.1": ("refused", 6, 2000.0, 0)}
     assert "CRUSH" in LIFTED_BY
 
 

@@ -1,6 +1,7 @@
 """What the monitor has answered, and what the built-in balancer may still be doing.
 
-S18 what was not kept is not sent again while the map is the same in what matters, S20 nothing is
+S18 what was not kept is not sent again while the map is the same in what matters, nor what was
+refused by an error within ten minutes, S20 nothing is
 sent before a built-in balancer that anybody has switched off has noticed, S21 after a batch of
 which nothing was kept there is a pause, S22 nothing of a pool is sent that the closed loop has
 stopped, by whichever mgr.
@@ -16,6 +17,8 @@ from .under_way import Outgoing
 
 #: The first pause after a batch of which nothing was taken.
 _PAUSE_SECONDS = 60.0
+#: The first wait after a change was refused by an error.
+_RETRY_SECONDS = 600.0
 #: Of `ceph equilibrium …`: what makes everything worth asking again.
 _ASKING = ("equilibrium on", "equilibrium off", "equilibrium execute", "equilibrium reset")
 _ON = "equilibrium on"
@@ -30,7 +33,8 @@ class Answers:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._refused: Dict[str, Tuple[Any, LoggedCommand]] = {}   # pgid → mgr, what was sent
+        #: pgid → mgr and map, what was sent, when
+        self._refused: Dict[str, Tuple[Any, LoggedCommand, Tuple[float, float]]] = {}
         self._batch: List[LoggedCommand] = []
         self._stopped: Set[int] = set()   # pools
         self._batch_at = (0.0, 0.0)       # of the clock that never jumps, and of the wall's
@@ -75,14 +79,16 @@ class Answers:
         if move.pg.pool_id in self._stopped:
             yield "S22", "is sent although its pool has been stopped"
         self._note_refused()
-        mark, last = self._refused.get(move.pgid, (None, None))
-        if last is not None and mark == self._mark():
+        mark, last, sent_at = self._refused.get(move.pgid, (None, None, self._now()))
+        may_be_tried = last is not None and last.returncode and (
+            self._since(sent_at) >= _RETRY_SECONDS)
+        if last is not None and mark == self._mark() and not may_be_tried:
             how = "refused" if last.returncode else "not kept"
             yield "S18", f"is sent again although it was {how} ({last.message})"
         if not self._batch:
             self._batch_at = self._now()
         self._batch.append(entry)
-        self._refused[move.pgid] = self._mark(), entry
+        self._refused[move.pgid] = self._mark(), entry, self._now()
 
     def _now(self) -> Tuple[float, float]:
         return self._session.clock.now, self._session.clock()
@@ -92,7 +98,8 @@ class Answers:
         return max(now - then for now, then in zip(self._now(), moment))
 
     def _note_refused(self) -> None:
-        self._refused = {pgid: (mark, entry) for pgid, (mark, entry) in self._refused.items()
+        self._refused = {pgid: (mark, entry, at)
+                         for pgid, (mark, entry, at) in self._refused.items()
                          if entry.returncode is None or _is_refused(entry)}
 
     def _mark(self) -> Tuple[Any, ...]:
