@@ -17,7 +17,8 @@ from .metrics_endpoint.endpoint import MetricsEndpoint
 from .option_values import OptionValues
 from .plan.store import PlanStore
 from .plan_service.plan_service import PlanService
-from .report.health import health_checks
+from .report.health import STALE_SECONDS, Circumstances, health_checks
+from .report.health_monitor import HealthMonitor
 from .report.progress_event import ProgressEvents
 from .runtime.backoff import Backoff
 from .runtime.job_thread import JobRunner, JobThread
@@ -62,6 +63,7 @@ class Module(Commands, MgrModule):
         self._failure = ""
         self._health: Optional[Dict[str, Any]] = None
         self._progress = ProgressEvents(self.gateway.update_progress, self.gateway.end_progress)
+        self._monitor = HealthMonitor(self, self.log)
 
     def settings(self) -> Settings:
         """The options in effect."""
@@ -124,16 +126,21 @@ class Module(Commands, MgrModule):
             "metrics_port", str(settings.metrics_port), f"no metrics are served: {failure}")]
 
     def _report_health(self) -> None:
+        """Sets the health checks where they are others, and stores them only then: storing waits
+        for the monitors."""
         try:
-            settings, view = self.settings(), self.balancer.status.view
-            checks = health_checks(
-                self.balancer.status, settings.active,
-                self._failure or self.plan_service.last_failure("") or "", self.clock(),
-                bad_options(settings, view.snapshot if view is not None else None)
-                + self._unserved_metrics(settings))
+            settings, status, now = self.settings(), self.balancer.status, self.clock()
+            self._monitor.observe(status, now)
+            snapshot = status.view.snapshot if status.view is not None else None
+            checks = self._monitor.update(health_checks(status, now, Circumstances(
+                settings.active, self._failure or self.plan_service.last_failure("") or "",
+                bad_options(settings, snapshot) + self._unserved_metrics(settings),
+                self.gateway.silent_osds(STALE_SECONDS), self._monitor.stuck_since)),
+                status, settings.active)
             if checks != self._health:
                 self.gateway.set_health_checks(checks)
                 self._health = checks
+            self._monitor.store()
         except Exception:
             self.log.exception("health checks of equilibrium cannot be reported")
 

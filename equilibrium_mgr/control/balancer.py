@@ -61,7 +61,7 @@ class Balancer:
         self._timer = RoundTimer(clock)
         self._automatic = AutoPlanner(plan_service, clock, self._plan_is_ready)
         self._guards = ClusterGuards(gateway, clock)
-        self._journal = Journal(kv, log)
+        self._journal = Journal(kv, log, gateway.write_to_cluster_log)
         self._results = ResultWatch(self._journal, self.observer)
         self._executor = PlanExecutor(self._slot, self.dispatcher, self.observer, self._guards,
                                       self._journal, self._timer, settings, clock, wake,
@@ -203,6 +203,8 @@ class Balancer:
             self._plan_store.tidy()
             return self._decide(settings)
         finally:
+            current = self._publisher.current
+            self._journal.observe_state(current.state, current.code, current.reason, self._clock())
             self._publisher.publish()
             self._journal.record_execution(self._slot.plan_name, self._clock())
             self._journal.record_rejected(self.dispatcher.rejected)

@@ -22,6 +22,7 @@ from .episodes.episode import Episode, begin, episode_from_dict
 from .episodes.measurement import Reported, await_measurement, reported_by, reported_in
 from .episodes.outcomes import DROPPED, SUPERSEDED, because
 from .episodes.predictions import shift
+from .episodes.episode_log import EpisodeLog
 from .episodes.history import History, Totals, totals_from_dict
 
 
@@ -45,7 +46,9 @@ class Journal:
     """State for a successor. The serve thread ends each round with `write`; `off` and `execute`
     store before they answer. Every call takes one lock."""
 
-    def __init__(self, kv: KeyValueStore, log: logging.Logger) -> None:
+    def __init__(self, kv: KeyValueStore, log: logging.Logger,
+                 write_to_cluster_log: Callable[[str], None] = lambda line: None) -> None:
+        self._episode_log = EpisodeLog(write_to_cluster_log)
         self._store = BufferedKvStore(kv, log)
         self._lock = threading.RLock()   # held while a value is written: one commit of a monitor
         self._sent_for: Optional[Episode] = None
@@ -97,15 +100,19 @@ class Journal:
                 self.end(because(SUPERSEDED, by), now, view)
             if self.episode is None and view is not None:   # its data cannot be told from that of
                 self._measure(reported_in(view))            # the next one
-            self.episode = (self.episode or begin(plan, why, now, view)).with_plan()
+            if self.episode is None:
+                self.episode = begin(plan, why, now, view)
+                self._episode_log.begins(self.episode)
+            self.episode = self.episode.with_plan()
 
     def end(self, outcome: str, now: float, view: Optional[ClusterView]) -> None:
         """Ends the episode and adds it to the history."""
         with self._lock:
             if self.episode is not None:
-                self.history.add(
-                    self.episode.entry(outcome, now, view),
-                    await_measurement(self.episode.started_at, self.episode.predicted, view))
+                entry = self.episode.entry(outcome, now, view)
+                self.history.add(entry, await_measurement(
+                    self.episode.started_at, self.episode.predicted, view))
+                self._episode_log.ends(entry)
                 self._store.put(HISTORY, self.history.to_dict())
                 self._store.put(EPISODE, None)
                 self.episode = None
@@ -117,6 +124,11 @@ class Journal:
             self.end(outcome, now, view)
             self._store.put(EXECUTION, None)
             self._flush()
+
+    def observe_state(self, state: str, code: str, reason: str, now: float) -> None:
+        """After each round: the state that the loop is in, and why."""
+        with self._lock:
+            self.episode = self._episode_log.observe(self.episode, state, code, reason, now)
 
     @property
     def awaits_arrivals(self) -> bool:

@@ -185,6 +185,15 @@ class Gateway:
         """Sets one of equilibrium's own options; waits for a commit of the monitors."""
         self._mgr.set_module_option(name, value)
 
+    def silent_osds(self, seconds: float) -> FrozenSet[int]:
+        """OSDs without new statistics for so long, as of the last reading or summary; takes
+        microseconds."""
+        return self._reports.silent(seconds)
+
+    def write_to_cluster_log(self, line: str) -> None:
+        """Writes one line of priority INFO (`ceph log last`); waits for nothing."""
+        self._mgr.cluster_log("cluster", self._mgr.ClusterLogPrio.INFO, line)
+
     def set_health_checks(self, checks: Mapping[str, Any]) -> None:
         """Replaces equilibrium's health checks."""
         self._mgr.set_health_checks(checks)

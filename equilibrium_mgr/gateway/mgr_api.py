@@ -63,6 +63,11 @@ class MgrApi(Protocol):
     def version(self) -> str:
         """As `ceph version` tells it, of this mgr."""
 
+    ClusterLogPrio: Any   # an enumeration with INFO among its values
+
+    def cluster_log(self, channel: str, priority: Any, message: str, /) -> None:
+        """Adds a line to the cluster log."""
+
     def get(self, data_name: str, /) -> Any:
         """One of the mgr's structures; None while the mgr does not have it."""
 

@@ -16,6 +16,7 @@ class OsdReports:
 
     def __init__(self) -> None:
         self._last: Dict[int, Tuple[int, float]] = {}
+        self._read_at = 0.0
         self._any_change = False  # without any, the sequence numbers mean nothing
 
     def stale(self, osd_stats: Iterable[Mapping[str, Any]], now: float) -> FrozenSet[int]:
@@ -34,7 +35,7 @@ class OsdReports:
             else:
                 last[osd] = (seq, now)
                 self._any_change = self._any_change or before is not None
-        self._last = last
+        self._last, self._read_at = last, now
         if not self._any_change:
             return frozenset()
         return frozenset(osd for osd, (_, since) in last.items() if now - since > _STALE_SECONDS)
@@ -45,3 +46,10 @@ class OsdReports:
         if not self._any_change:
             return None
         return min([since for osd, (_, since) in self._last.items() if osd in osds], default=None)
+
+    def silent(self, seconds: float) -> FrozenSet[int]:
+        """OSDs without a new report for so long, as of the last reading."""
+        if not self._any_change:
+            return frozenset()
+        return frozenset(osd for osd, (_, since) in list(self._last.items())
+                         if self._read_at - since > seconds)

@@ -262,7 +262,7 @@ class MgrModuleApi:
 
     def cluster_log(self, channel: str, priority: MgrModuleApi.ClusterLogPrio,
                     message: str) -> None:
-        self._mgr.cluster_log.append((channel, int(priority), message))
+        self._mgr.cluster_log.append((channel, priority.value, message))
 
     def update_progress_event(self, evid: str, desc: str, progress: float,
                               add_to_ceph_s: bool) -> None:

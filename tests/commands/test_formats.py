@@ -194,6 +194,6 @@ def test_plan_types(any_session: Session) -> None:
         assert move["from_utilization_after"] < move["from_utilization_before"]
         assert move["to_utilization_after"] > move["to_utilization_before"]
     listed = ask(any_session, "ls")["plans"]
-    assert [(p["plan"], p["state"], p["shards"], p["bytes"], p["osdmap_epoch"]) for p in listed] == [
-        ("p", "ready", len(plan["moves"]), plan["bytes"], 42)]
+    assert [(p["plan"], p["state"], p["shards"], p["bytes"], p["osdmap_epoch"])
+            for p in listed] == [("p", "ready", len(plan["moves"]), plan["bytes"], 42)]
     assert 0 <= listed[0]["created_at"] - 1767225600 < 60

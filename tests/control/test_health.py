@@ -10,7 +10,7 @@ from tests.support.rounds import kept, small_plan, successor, uneven
 
 from equilibrium_mgr.execution.change_outcomes import DroppedChange
 from equilibrium_mgr.execution.rejections import Items, from_dict, held, to_dict, with_rejected
-from equilibrium_mgr.report.health import health_checks
+from equilibrium_mgr.report.health import Circumstances, health_checks
 
 APPLY_FAILED = "MGR_EQUILIBRIUM_APPLY_FAILED"
 
@@ -25,7 +25,8 @@ def refused(**options: Any) -> Harness:
 
 
 def codes(harness: Harness) -> Set[str]:
-    return set(health_checks(harness.balancer.status, harness.settings().active, "", harness.now))
+    return set(health_checks(harness.balancer.status, harness.now,
+                             Circumstances(harness.settings().active)))
 
 
 def test_refused_upmap_shows_while_it_is_news() -> None:

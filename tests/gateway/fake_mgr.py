@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import copy
 import json
+from enum import IntEnum
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from tests.support.clusters.unit_cluster import Cluster, hosts
@@ -59,6 +60,8 @@ class FakeMap:
 class FakeMgr:
     """What a module inherits, counted."""
 
+    ClusterLogPrio: Any = IntEnum("ClusterLogPrio", {"INFO": 1})
+
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self.calls: Dict[str, int] = {}
@@ -69,6 +72,7 @@ class FakeMgr:
         self.remotes: List[Tuple[Any, ...]] = []
         self.methods: Dict[str, Optional[Exception]] = {}
         self.events: List[str] = []
+        self.cluster_log_lines: List[Tuple[str, int, str]] = []
         self.sent: List[Dict[str, Any]] = []
         self.answer: Callable[[Any], None] = lambda result: None
         self.monitor_answers = True
@@ -79,6 +83,9 @@ class FakeMgr:
 
     def count(self, name: str) -> None:
         self.calls[name] = self.calls.get(name, 0) + 1
+
+    def cluster_log(self, channel: str, priority: Any, message: str) -> None:
+        self.cluster_log_lines.append((channel, priority.value, message))
 
     def get(self, name: str) -> Any:
         self.count(name)

@@ -11,7 +11,7 @@ from tests.support.units import GIB
 
 from equilibrium_mgr.observation.too_full import find_too_full, sentences
 from tests.report.explanations import explained, says
-from equilibrium_mgr.report.health import health_checks
+from equilibrium_mgr.report.health import Circumstances, health_checks
 from equilibrium_mgr.report.status.status import Now, report_status
 
 
@@ -85,7 +85,7 @@ def test_screens_and_health_name_it() -> None:
         found = explained(harness, what)
         assert found is not None and says(found.plain, command)
         assert found.data["too_full"][0]["osd"] == 0
-    checks = health_checks(harness.balancer.status, False, "", harness.now)
+    checks = health_checks(harness.balancer.status, harness.now, Circumstances(False))
     check = checks["MGR_EQUILIBRIUM_TOOFULL"]
     assert check["count"] == 1 and command in check["detail"][0]
 

@@ -20,7 +20,7 @@ from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.report.cluster.evaluation import (
     Look, evaluate_cluster, evaluate_plan, evaluate_pool, skipped_lines)
 from equilibrium_mgr.report.command_answer import CommandAnswer
-from equilibrium_mgr.report.health import health_checks
+from equilibrium_mgr.report.health import Circumstances, health_checks
 from equilibrium_mgr.report.plan_list import PlansNow, list_plans
 from equilibrium_mgr.report.plans import dump_plan, show_plan
 from equilibrium_mgr.report.status.status import Now, report_status
@@ -147,7 +147,7 @@ def test_health_checks_in_the_mgr_s_shape() -> None:
     harness.round()
     status = harness.balancer.status._replace(
         rejected={f"1.{ps:x}": Rejection("dropped", 5, 1e9) for ps in range(50)})
-    checks = health_checks(status, True, "KeyError: 'x'", harness.now)
+    checks = health_checks(status, harness.now, Circumstances(True, "KeyError: 'x'"))
     assert len(checks) == 3
     for check in checks.values():
         assert check["severity"] == "warning" and isinstance(check["detail"], list)
@@ -163,12 +163,12 @@ def test_automatic_plan_that_cannot_be_made_is_told(mocker: Any) -> None:
     harness.round(60)
     assert "KeyError" in harness.balancer.reason
     failure = harness.planning.last_failure("")
-    checks = health_checks(harness.balancer.status, True, failure or "", harness.now)
+    checks = health_checks(harness.balancer.status, harness.now, Circumstances(True, failure or ""))
     assert "KeyError" in checks["MGR_EQUILIBRIUM_ERROR"]["detail"][0]
     mocker.stop(broken)
     harness.jobs.run()
     harness.round(60)
-    assert health_checks(harness.balancer.status, True, "", harness.now) == {}
+    assert health_checks(harness.balancer.status, harness.now, Circumstances(True)) == {}
 
 
 def test_stuck_names_the_class_that_is_stuck() -> None:
@@ -201,7 +201,7 @@ def test_no_health_check_for_a_module_at_rest() -> None:
     harness = Harness(uneven())
     harness.gateway.builtin = True
     harness.round()
-    assert health_checks(harness.balancer.status, False, "", harness.now) == {}
+    assert health_checks(harness.balancer.status, harness.now, Circumstances(False)) == {}
 
 
 def test_status_and_eval_show_what_osds_use_now() -> None:

@@ -104,6 +104,7 @@ class FakeGateway:
         self.clock: Callable[[], float] = lambda: 1000.0
         self.unsettled: List[float] = []   # of the next looks, in seconds
         self.silent: FrozenSet[int] = frozenset()   # OSDs that have stopped reporting
+        self.cluster_log: List[str] = []
 
     @property
     def counts(self) -> Counts:
@@ -172,6 +173,9 @@ class FakeGateway:
 
     def target_max_misplaced_ratio(self) -> float:
         return self.ratio
+
+    def write_to_cluster_log(self, line: str) -> None:
+        self.cluster_log.append(line)
 
     def max_pg_shards(self) -> Tuple[int, int]:
         return self.shards_an_osd

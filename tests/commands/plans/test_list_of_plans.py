@@ -1,4 +1,5 @@
-"""`ls` tells what has become of each plan; `rm` stops one that is executed; what comes next is said."""
+"""`ls` tells what has become of each plan, `rm` stops one that is executed, and each answer what
+comes next."""
 from __future__ import annotations
 
 import errno

@@ -1,0 +1,54 @@
+"""The lines of Ceph's cluster log: an episode begins, ends, or is blocked for long. No others."""
+from __future__ import annotations
+
+from typing import Any, Callable, Mapping, Optional, Tuple
+
+from ...observation.states import BLOCKED
+from ...runtime.formatting import format_bytes, format_duration, plural
+from .episode import AUTOMATIC, Episode
+from .outcomes import outcome_code, outcome_reason
+
+#: Seconds for which the same reason has to block an episode.
+_BLOCKED_SECONDS = 3600.0
+
+
+class EpisodeLog:
+    """Writes one line by `write`, which waits for nothing. Not thread-safe: the journal's lock."""
+
+    def __init__(self, write: Callable[[str], None]) -> None:
+        self._write = write
+        self._blocked: Optional[Tuple[str, float]] = None   # (reason code, since)
+
+    def begins(self, episode: Episode) -> None:
+        """An episode begins."""
+        self._blocked = None
+        self._write(f"equilibrium: {_name(episode.plan)} begins: {episode.why}")
+
+    def ends(self, entry: Mapping[str, Any]) -> None:
+        """An episode has become an entry of the history."""
+        self._blocked = None
+        outcome, reason = outcome_code(entry["outcome"]), outcome_reason(entry["outcome"])
+        self._write(
+            f"equilibrium: {_name('' if entry['automatic'] else entry['plan'])} {outcome} after"
+            f" {format_duration(max(0.0, entry['ended_at'] - entry['started_at']))}:"
+            f" {plural(entry['moves'], 'shard')}, {format_bytes(entry['bytes'])} sent"
+            + (f" ({reason})" if reason else ""))
+
+    def observe(self, episode: Optional[Episode], state: str, code: str, reason: str,
+                now: float) -> Optional[Episode]:
+        """After each round: the episode, marked where a line on what blocks it was written."""
+        if episode is None or state != BLOCKED:
+            self._blocked = None
+            return episode
+        if self._blocked is None or self._blocked[0] != code or now < self._blocked[1]:
+            self._blocked = code, now
+        since = self._blocked[1]
+        if now - since < _BLOCKED_SECONDS or code in episode.logged:
+            return episode
+        self._write(f"equilibrium: {_name(episode.plan)} has been blocked for"
+                    f" {format_duration(now - since)}: {reason}")
+        return episode._replace(logged=episode.logged + (code,))
+
+
+def _name(plan: str) -> str:
+    return f"plan '{plan}'" if plan else f"{AUTOMATIC} balancing"
