@@ -78,7 +78,8 @@ def _too_full(status: BalancerStatus) -> _Named:
         return None
     pgs = len({pgid for entry in view.too_full for pgid in entry.pgids})
     return _warning(
-        "MGR_EQUILIBRIUM_TOOFULL", f"{plural(pgs, 'PG')} cannot move because an OSD is too full", pgs,
+        "MGR_EQUILIBRIUM_TOOFULL", f"{plural(pgs, 'PG')} cannot move because an OSD is too full",
+        pgs,
         sentences(view.snapshot, view.too_full),
         "'ceph equilibrium status' shows which moves wait; delete data or add capacity")
 
@@ -138,8 +139,8 @@ def _stuck(status: BalancerStatus, since: Optional[float], now: float) -> _Named
 
 def _bad_options(bad: Sequence[BadOption]) -> _Named:
     return _warning(
-        "MGR_EQUILIBRIUM_BAD_OPTION", f"{plural(len(bad), 'value')} of equilibrium's options cannot be used",
-        len(bad), [one.sentence() for one in bad], cures(bad)) if bad else None
+        "MGR_EQUILIBRIUM_BAD_OPTION",
+        f"{plural(len(bad), 'value')} of equilibrium's options cannot be used", len(bad), [one.sentence() for one in bad], cures(bad)) if bad else None
 
 
 def _warning(code: str, summary: str, count: int, lines: List[str], cure: str) -> _Named:

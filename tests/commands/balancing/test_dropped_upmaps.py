@@ -65,6 +65,7 @@ def test_the_monitor_clears_items_away(any_session: Session) -> None:
     assert {pgid for group in status["rejected"] for pgid in group["pgids"]} <= on_osd(plan, 12)
     assert all("monitor" in group["reason"] for group in status["rejected"])
     assert "rejected:" in run(session, "equilibrium status")
+    run(session, "sim run 2m")
     assert "MGR_EQUILIBRIUM_APPLY_FAILED" in health(session)
     run(session, "sim run idle")
     assert {entry["pgid"] for entry in last_execution(session)["dropped"]} == on_osd(plan, 12)
