@@ -140,7 +140,8 @@ def _stuck(status: BalancerStatus, since: Optional[float], now: float) -> _Named
 def _bad_options(bad: Sequence[BadOption]) -> _Named:
     return _warning(
         "MGR_EQUILIBRIUM_BAD_OPTION",
-        f"{plural(len(bad), 'value')} of equilibrium's options cannot be used", len(bad), [one.sentence() for one in bad], cures(bad)) if bad else None
+        f"{plural(len(bad), 'value')} of equilibrium's options cannot be used", len(bad),
+        [one.sentence() for one in bad], cures(bad)) if bad else None
 
 
 def _warning(code: str, summary: str, count: int, lines: List[str], cure: str) -> _Named:
