@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from math import inf
 from operator import truediv
 from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
@@ -15,6 +16,13 @@ _HISTOGRAM_BINS = 10
 
 #: Counted between two checkpoints: a few milliseconds.
 _PGS_A_PIECE = 1000
+
+
+class _FreeBytes(Dict[int, float]):
+    """OSD id → free bytes; an OSD that is not known limits nothing."""
+
+    def __missing__(self, osd: int) -> float:
+        return inf
 
 
 def shard_counts(snapshot: Snapshot, osd_sets: Iterable[Tuple[int, Sequence[int]]]) -> ShardCounts:
@@ -33,8 +41,9 @@ def counted_usage(snapshot: Snapshot, used_bytes: Mapping[int, int], counts: Sha
     """Utilization and free space for used bytes per OSD id and the shards of each pool on it.
     `growth` and `classes`: `growth_bytes` of the shards and `class_usage` of the bytes, where they
     are known already."""
-    free = {osd.id: max(0.0, osd.size_bytes * snapshot.full_ratio - used_bytes[osd.id])
-            for osd in snapshot.osds.values() if osd.has_statistics}
+    free = _FreeBytes({
+        osd.id: max(0.0, osd.size_bytes * snapshot.full_ratio - used_bytes[osd.id])
+        for osd in snapshot.osds.values() if osd.has_statistics})
     pools = {pool.name: _pool_space(pool, counts[pool.id], free)
              for pool in sorted(snapshot.pools.values(), key=lambda p: p.id)}
     if growth is None:
@@ -81,7 +90,7 @@ def class_usage(snapshot: Snapshot, used_bytes: Mapping[int, int]) -> Dict[str, 
     return usage
 
 
-def _pool_space(pool: Pool, shards: Mapping[int, int], free: Mapping[int, float]) -> PoolSpace:
+def _pool_space(pool: Pool, shards: Mapping[int, int], free: _FreeBytes) -> PoolSpace:
     """Free space of a pool: its shards grow equally, and the OSD that is full first is the limit.
 
     `shards` is per OSD id, `free` bytes per OSD id.
@@ -94,17 +103,16 @@ def _pool_space(pool: Pool, shards: Mapping[int, int], free: Mapping[int, float]
                      limiting_osd=limit, max_avail_bytes=pool.max_avail_bytes)
 
 
-def _first_full(shards: Mapping[int, int], free: Mapping[int, float]) -> Optional[int]:
+def _first_full(shards: Mapping[int, int], free: _FreeBytes) -> Optional[int]:
     """The OSD with the fewest free bytes for each of its shards, of equals the lowest; None where
     no OSD of `free` has any. For all pools that is many pairs, which built-in functions go over."""
-    osds = shards if shards.keys() <= free.keys() else {
-        osd: count for osd, count in shards.items() if osd in free}
-    each = list(map(truediv, map(free.__getitem__, osds), osds.values()))
-    if not each:
+    each = list(map(truediv, map(free.__getitem__, shards), shards.values()))
+    least = min(each, default=inf)
+    if least == inf:
         return None
-    least = min(each)
-    return min(osd for osd, ratio in zip(osds, each) if ratio == least) if (
-        each.count(least) > 1) else list(osds)[each.index(least)]
+    if each.count(least) == 1:
+        return list(shards)[each.index(least)]
+    return min(osd for osd, ratio in zip(shards, each) if ratio == least)
 
 
 def growth_bytes(snapshot: Snapshot, counts: ShardCounts) -> Mapping[int, float]:
