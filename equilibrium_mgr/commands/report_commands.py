@@ -5,7 +5,6 @@ import errno
 from typing import Any, Dict, Optional
 
 from ..report.command_answer import CommandAnswer, CommandError
-from ..observation.states import WAITING
 from ..report.explain.explain import explain
 from ..report.explain.reason import ExplainContext
 from ..report.history import report_history
@@ -65,14 +64,12 @@ class ReportCommands:
         """The figures for Prometheus, of now as far as they cost little. However often they are
         asked for, the cluster is looked at for them once an hour at most."""
         parts = self._parts
-        view, change = self._view.newest()
+        view, status = self._view.newest()
         if view is None or self._view.age(view) > _METRICS_SECONDS:
             parts.balancer.request_observation()
-        status = parts.balancer.status
-        state = status.state if change is None else WAITING
         return report_metrics(MetricSources(
-            status, state, parts.balancer.totals, parts.clock(), parts.settings().active, view,
-            parts.last_round_at(), None))
+            status, parts.balancer.totals, parts.clock(), parts.settings().active, view,
+            parts.last_round_at()))
 
     def history(self, limit: Optional[int] = None) -> CommandAnswer:
         """What has been moved."""

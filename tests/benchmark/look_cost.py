@@ -208,8 +208,8 @@ def scraping(gateway: Gateway, snapshot: Snapshot) -> Callable[[], str]:
     def scrape() -> str:
         now = with_figures_of_now(view, gateway.summary())
         return report_metrics(MetricSources(
-            BalancerStatus(view=view), "moving", Totals(), time.time(), True, now, time.time(),
-            4.0)).plain
+            BalancerStatus(view=view), Totals(), time.time(), True, now,
+            time.time())).plain
     return scrape
 
 

@@ -47,7 +47,7 @@ def expressions() -> List[str]:
 
 
 def emitted() -> List[str]:
-    sources = MetricSources(BalancerStatus(), "off", Totals(), 0.0, False, None, None, None)
+    sources = MetricSources(BalancerStatus(), Totals(), 0.0, False, None, None)
     return [family.name for family in metric_families(sources)]
 
 

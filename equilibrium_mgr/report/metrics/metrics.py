@@ -22,13 +22,11 @@ class MetricSources(NamedTuple):
     """What the metrics are made of, at one moment."""
 
     status: BalancerStatus
-    state: str                          # as `status` shows it
     totals: Optional[Totals]            # None before a new mgr has read them
     now: float                          # seconds since the epoch
     active: bool                        # the option
     view: Optional[ClusterView]         # with figures of now; None before the first observation
     last_round_at: Optional[float]      # seconds since the epoch; None before the first round
-    statistics_age_seconds: Optional[float]
 
 
 def report_metrics(sources: MetricSources) -> CommandAnswer:
@@ -59,12 +57,17 @@ def _of_utilization(view: Optional[ClusterView]) -> List[Family]:
 def _of_the_loop(sources: MetricSources) -> List[Family]:
     return [
         labelled("state", "1 for the state that equilibrium is in, 0 for the others.", "state",
-                 {state: int(state == sources.state) for state in STATES}),
+                 {state: int(state == sources.status.state) for state in STATES}),
         single("active", "1 while automatic balancing is on.", int(sources.active)),
-        single("statistics_age_seconds", "Age of the newest statistics that the mgr has.",
-               sources.statistics_age_seconds),
+        single("statistics_age_seconds", "Age of the statistics that the mgr has of the OSDs, by"
+               " the oldest of them.", _statistics_age(sources)),
         single("last_round_timestamp_seconds", "When the last round ended that did not fail.",
                sources.last_round_at)]
+
+
+def _statistics_age(sources: MetricSources) -> Optional[float]:
+    at = sources.view.statistics_at if sources.view is not None else None
+    return None if at is None else max(0.0, sources.now - at)
 
 
 def _of_movement(sources: MetricSources) -> List[Family]:

@@ -43,6 +43,7 @@ def make_ports(cluster: DaemonCluster) -> Iterator[Dict[str, int]]:
     yield ports
     for name in ports:
         cluster.mon("config rm", who="mgr", name=f"mgr/equilibrium/{name}/metrics_port")
+    wait_for("nothing in `ceph mgr services`", lambda: not services(cluster), _LATE_SECONDS)
 
 
 def services(cluster: DaemonCluster) -> str:
@@ -99,7 +100,9 @@ def test_prometheus_scrapes_the_active_mgr(
         assert after >= moved[1] > 0
         rules = prometheus.rules()
         assert len(rules) == 4 and all(rule["health"] == "ok" for rule in rules), rules
-    assert services(cluster).endswith(f":{ports[standby]}/") and not listens(ports[active])
+    wait_for("`ceph mgr services`", lambda: services(cluster).endswith(f":{ports[standby]}/"),
+             _LATE_SECONDS)
+    assert not listens(ports[active])
     figure(f"Prometheus scraped {moved[1]:.0f} moves, {moved[0]:.0f} bytes; the next mgr told"
            f" {after:.0f} moves")
 
@@ -143,8 +146,8 @@ def test_a_port_in_use_is_a_warning(cluster: DaemonCluster, ports: Dict[str, int
         other.bind(("127.0.0.1", 0))
         other.listen()
         cluster.set_option(f"{active}/metrics_port", other.getsockname()[1])
-        wait_for("the warning", lambda: _is_warned(cluster), _LATE_SECONDS)
-        assert not services(cluster)
+        wait_for("the warning", lambda: _is_warned(cluster) and not services(cluster),
+                 _LATE_SECONDS)
     wait_for("no warning", lambda: not _is_warned(cluster) and services(cluster), 3 * _LATE_SECONDS)
 
 
