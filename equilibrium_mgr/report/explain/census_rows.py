@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
+from ...control.balancing_scope import bad_options
 from ...execution.guards import pg_num_changes
 from ...plan.options import FILL_MARGIN, effective_fill_limit
 from ...planner.refusal_census import Census, RefusalCount
@@ -172,12 +173,17 @@ def _flag(_found: Optional[RefusalCount], context: ExplainContext) -> Dict[str, 
     return {"flag": "pause" if flag.startswith("pause") else flag}
 
 
+def _bad_option(_found: Optional[RefusalCount], context: ExplainContext) -> Dict[str, Any]:
+    bad = bad_options(context.settings, context.snapshot)
+    return {"option": bad[0].option if bad else None}
+
+
 _NUMBERS: Mapping[str, Callable[[Optional[RefusalCount], ExplainContext], Dict[str, Any]]] = {
     codes.FILL_LIMIT: _fill_limit, codes.UPMAP_ITEMS: _upmap_items, codes.PG_COUNT: _pg_count,
     codes.REWEIGHT: _reweight, codes.POOL_EXCLUDED: _excluded, codes.NEARFULL: _nearfull,
     codes.COOLDOWN: _cooldown, codes.GIVEN_UP: _cooldown, codes.STALE_STATISTICS: _stale,
     codes.TOO_FULL: _too_full, codes.MIN_GAIN: _min_gain, codes.MISPLACED_LIMIT: _misplaced,
-    codes.FLAG: _flag}
+    codes.FLAG: _flag, codes.BAD_OPTION: _bad_option}
 
 
 def _trouble(found: RefusalCount, context: ExplainContext) -> str:

@@ -1,0 +1,87 @@
+"""The situations of tests/explain/followed.py."""
+from __future__ import annotations
+
+from tests.explain.followed import Situation
+
+_SLOW = "sim backfill rate 8M"
+_RUN = ("equilibrium on", "sim run 20m")
+_NO_LIMITS = ("option max_backfills_per_osd 0", "option max_transit_ratio 0",
+              "option max_misplaced_ratio 0.5", "sim osd full-ratios 0.95 0.96 0.97")
+
+SITUATIONS = (
+    Situation("never switched on", "off", ("sim run 1m",), "2m"),
+    Situation("a new mgr", "start_delay", ("equilibrium on", "sim failover", "sim run 5s"), "2m"),
+    Situation("outside the window", "window", (
+        "option begin_time 0300", "option end_time 0500", "equilibrium on", "sim run 1m"), "190m"),
+    Situation("norebalance", "flag", ("osd set norebalance", "equilibrium on", "sim run 2m"), "2m"),
+    Situation("the built-in balancer is on", "conflict", (
+        "equilibrium on", "sim balancer on", "sim run 2m"), "20m"),
+    Situation("clients before luminous", "old_clients", (
+        "equilibrium on", "osd set-require-min-compat-client jewel", "sim run 2m"), "3m"),
+    Situation("no monitor", "no_monitor", ("equilibrium on", "sim mon down", "sim run 2m"), "3m",
+              follow=("sim mon up",)),
+    Situation("nothing is reported", "stale_statistics", (
+        "equilibrium on", "sim run 10h", "sim stats freeze 3h", "sim run 100m"), "3h"),
+    Situation("an OSD is lost", "degraded", (
+        _SLOW, "equilibrium on", "sim run 5m", "sim osd lose 9", "sim run 15m"), "12h"),
+    Situation("pg_num grows", "pg_num_changing", (
+        _SLOW, "sim run 1m", "sim pool pg_num fs 64", "equilibrium on", "sim run 15m"), "20h"),
+    Situation("CRUSH has just changed", "settling", (
+        _SLOW, "equilibrium on", "sim run 10m", "sim host add spare 1 500G", "sim run 61s"), "10m"),
+    Situation("a PG was moved a short while ago", "cooldown", (
+        "option min_gain 0", "equilibrium on", "sim run 30m"), "3h", what="MOVED"),
+    Situation("a PG is moving", "in_flight", (
+        _SLOW, "equilibrium on", "sim run 5m"), "12h", what="MOVING"),
+    Situation("one backfill per OSD", "max_backfills", (
+        _SLOW, *_NO_LIMITS, "option max_backfills_per_osd 1", *_RUN), "12h"),
+    Situation("little transit", "max_transit", (
+        _SLOW, *_NO_LIMITS, "option max_transit_ratio 0.01", *_RUN), "12h"),
+    Situation("misplaced limit", "misplaced_limit", (
+        _SLOW, *_NO_LIMITS, "option max_misplaced_ratio 0.02", *_RUN), "12h"),
+    Situation("misplaced limit below one PG", "misplaced_one_pg", (
+        _SLOW, *_NO_LIMITS, "option max_misplaced_ratio 0.0001", *_RUN), "20h"),
+    Situation("OSDs above nearfull", "nearfull_first", (
+        _SLOW, "sim osd full-ratios 0.75 0.9 0.95", "option max_backfills_per_osd 1", *_RUN),
+        "20h"),
+    Situation("most OSDs are nearfull", "nearfull", (
+        "option max_misplaced_ratio 0.05", "sim osd full-ratios 0.62 0.88 0.95",
+        "equilibrium on", "sim run 8h"), "3h", cluster=("small", 9)),
+    Situation("a low fill limit", "fill_limit", (
+        "option fill_limit 0.4", "equilibrium on", "sim run 6h"), "6h"),
+    Situation("ten pairs of upmap items", "max_upmap_items", (
+        "option max_misplaced_ratio 0.3", "option max_upmap_items 10", "equilibrium on",
+        "sim run 6h"), "6h", cluster=("random", 6)),
+    Situation("OSDs may have 25 PGs", "pg_count", (
+        "option max_misplaced_ratio 0.3", "config set global mon_max_pg_per_osd 25",
+        "equilibrium on", "sim run 6h"), "6h"),
+    Situation("one small pool is balanced", "pool_excluded", (
+        "option pool_ids 3", "equilibrium on", "sim run 2h"), "6h"),
+    Situation("a class that no OSD has", "bad_option", (
+        "option device_classes nvme", "equilibrium on", "sim run 10m"), "10m"),
+    Situation("reweights leave half of most OSDs", "reweight", (
+        "sim osd reweight 3 0.5", "sim osd reweight 7 0.5", "equilibrium on", "sim run 12h"),
+        "12h", what="osd.0"),
+    Situation("a pinned PG", "immovable", (
+        "osd pg-upmap 1.11 0 7 10", "equilibrium on", "sim run 2m"), "2m", what="1.11"),
+    Situation("the monitor drops upmap items", "rejected", (
+        "sim mon drop 1", "equilibrium on", "sim run 10m"), "20m", what="REJECTED",
+        follow=("sim mon drop 0", "equilibrium on")),
+    Situation("the monitor refuses every command", "monitor_backoff", (
+        "sim mon reject 1", "equilibrium on", "sim run 30m"), "2h",
+        follow=("sim mon reject 0",)),
+    Situation("shards take more than predicted", "mispredicted", (
+        "sim swell rbd 2", "sim backfill rate 20M", "option max_misplaced_ratio 0.02",
+        "equilibrium on", "sim run 4h"), "12h", cluster=("random", 6)),
+    Situation("one pool of few PGs", "granularity", (
+        "option min_gain 0", "equilibrium on", "sim run 6h"), "1d", cluster=("few", 1)),
+    Situation("a high min_gain", "min_gain", (
+        "option min_gain 0.5", "sim osd full-ratios 0.95 0.96 0.97", "equilibrium on", "sim run 1h"), "6h"),
+    Situation("balanced", "bound_capacity", (
+        "equilibrium on", "sim run 6h"), "1d",
+        follow=("sim host add spare 4 500G",)),
+    Situation("one host is too large", "bound_domain", (
+        "option max_misplaced_ratio 0.5", "equilibrium on", "sim run 8h"), "1d",
+        cluster=("giant", 1), follow=("sim host add spare 4 6T",)),
+    Situation("an OSD that is down", "target_unavailable", (
+        "sim osd down 3", "sim run 2m"), "5m", what="osd.3", follow=("sim osd up 3",)),
+)

@@ -1,0 +1,35 @@
+"""What `explain` names is the reason, and what it says to do ends it, in the simulator."""
+from __future__ import annotations
+
+import pytest
+from tests.explain.followed import Situation, follow
+from tests.explain.situations import SITUATIONS
+
+from equilibrium_mgr.report.explain.actions import NOTHING
+
+#: Codes that no situation reaches, and why.
+NOT_REACHED = {
+    "max_moves": "what a round's limit defers goes a minute later, beside other reasons",
+    "next_batch": "the same", "source_full": "needs a target that also loses shards",
+    "failure_domain": "counted beside others, never the reason of a cluster",
+    "holds_shard": "the same", "exchange": "the same",
+    "rule_unknown": "rules of the simulator are understood",
+    "too_full": "tests/observation/test_too_full.py has it",
+    "not_ready": "commands answer EAGAIN", "busy": "a PG, for the minutes of its scrub",
+    "given_up": "after hours of max_wait", "planning": "lasts seconds", "moving": "is no trouble",
+    "balanced": "is no trouble"}
+
+
+@pytest.mark.parametrize("situation", SITUATIONS, ids=lambda s: f"{s.code}: {s.name}")
+def test_the_action_ends_the_reason(situation: Situation) -> None:
+    seen = follow(situation)
+    assert seen.code == situation.code, seen
+    assert seen.action != NOTHING and seen.ended, seen
+
+
+def test_every_code_is_reached_or_says_why_not() -> None:
+    from tests.explain.test_actions import CODES
+    reached = {situation.code for situation in SITUATIONS}
+    assert reached.isdisjoint(NOT_REACHED)
+    assert reached | set(NOT_REACHED) == set(CODES)
+    assert len(SITUATIONS) >= 20
