@@ -1,16 +1,15 @@
 """Situations of the simulated cluster, the reason that `explain` gives, and what it says to do.
 
-`python3 -m tests.explain.followed` prints the table.
+`pytest -s tests/explain/test_followed.py` prints the rows of the table.
 """
 from __future__ import annotations
 
 import json
 import random
 import re
-import sys
 import tempfile
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Tuple
 
 from mgr_stub.console.session import Session
 from tests.commands.asking import ask
@@ -100,15 +99,15 @@ def console_lines(action: str, session: Session) -> List[str]:
     if found is None:
         return []
     words = found.group(1).split()
-    osd_map = session.cluster.map
-    simulated = {
+    ratio = session.cluster.map.ratio
+    simulated: Dict[str, Callable[[], str]] = {
         "osd pool set": lambda: f"sim pool pg_num {words[3]} {words[5]}",
         "osd reweight": lambda: f"sim osd reweight {words[2]} {words[3]}",
         "osd crush reweight": lambda: f"sim osd crush-reweight {words[3][4:]} {words[4]}",
         "osd set-nearfull-ratio": lambda: (
-            f"sim osd full-ratios {words[2]} {osd_map.ratio('backfillfull_ratio')} {osd_map.ratio('full_ratio')}"),
+            f"sim osd full-ratios {words[2]} {ratio('backfillfull_ratio')} {ratio('full_ratio')}"),
         "osd set-backfillfull-ratio": lambda: (
-            f"sim osd full-ratios {osd_map.ratio('nearfull_ratio')} {words[2]} {osd_map.ratio('full_ratio')}"),
+            f"sim osd full-ratios {ratio('nearfull_ratio')} {words[2]} {ratio('full_ratio')}"),
         "osd tree": lambda: "sim run 1s",
         "mgr fail": lambda: "sim mgr fail"}
     for prefix, line in simulated.items():
@@ -140,21 +139,11 @@ def _do(session: Session, line: str) -> None:
 
 def table(rows: Sequence[Tuple[Situation, Followed]]) -> str:
     """For reports: one line a situation, in Markdown."""
-    lines = ["| situation | code | action | done in the simulator | then |", "|---|---|---|---|---|"]
+    lines = ["| situation | code | action | done in the simulator | then |",
+             "|---|---|---|---|---|"]
     for situation, seen in rows:
         done = "; ".join(seen.done) or "-"
         lines.append(f"| {situation.name} | `{seen.code}` | {seen.action} | {done},"
                      f" {situation.wait} | {seen.state}: {seen.code} → {seen.state_after}:"
                      f" {seen.code_after} |")
     return "\n".join(lines)
-
-
-if __name__ == "__main__":
-    from tests.explain.situations import SITUATIONS
-    chosen = [s for s in SITUATIONS if len(sys.argv) < 2 or s.name in sys.argv[1:]
-              or s.code in sys.argv[1:]]
-    for one in chosen:
-        try:
-            print(table([(one, follow(one))]).split("\n")[2], flush=True)
-        except Exception as error:   # the next one may be told
-            print(f"| {one.name} | {one.code} | {error!r} |", flush=True)

@@ -75,7 +75,8 @@ SITUATIONS = (
     Situation("one pool of few PGs", "granularity", (
         "option min_gain 0", "equilibrium on", "sim run 6h"), "1d", cluster=("few", 1)),
     Situation("a high min_gain", "min_gain", (
-        "option min_gain 0.5", "sim osd full-ratios 0.95 0.96 0.97", "equilibrium on", "sim run 1h"), "6h"),
+        "option min_gain 0.5", "sim osd full-ratios 0.95 0.96 0.97", "equilibrium on",
+        "sim run 1h"), "6h"),
     Situation("balanced", "bound_capacity", (
         "equilibrium on", "sim run 6h"), "1d",
         follow=("sim host add spare 4 500G",)),

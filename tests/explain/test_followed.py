@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 import pytest
-from tests.explain.followed import Situation, follow
+from _pytest.mark.structures import ParameterSet
+from tests.explain.followed import Situation, follow, table
 from tests.explain.situations import SITUATIONS
 
 from equilibrium_mgr.report.explain.actions import NOTHING
@@ -20,9 +21,17 @@ NOT_REACHED = {
     "balanced": "is no trouble"}
 
 
-@pytest.mark.parametrize("situation", SITUATIONS, ids=lambda s: f"{s.code}: {s.name}")
+def _case(situation: Situation) -> ParameterSet:
+    """Those that take seconds are of the full run."""
+    slow = situation.cluster[0] != "random" or situation.wait in ("12h", "20h", "1d")
+    return pytest.param(situation, id=f"{situation.code}: {situation.name}",
+                        marks=[pytest.mark.full] if slow else [])
+
+
+@pytest.mark.parametrize("situation", map(_case, SITUATIONS))
 def test_the_action_ends_the_reason(situation: Situation) -> None:
     seen = follow(situation)
+    print(table([(situation, seen)]).split("\n")[-1])
     assert seen.code == situation.code, seen
     assert seen.action != NOTHING and seen.ended, seen
 

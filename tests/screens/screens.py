@@ -36,8 +36,7 @@ WRITES: Tuple[Screen, ...] = (
 NOT_SHOWN = {"dump-state": "a state file", "report": "an HTML page",
              "metrics": "for Prometheus"}
 #: Screens that are still wider than 80 columns.
-TOO_WIDE = {"dump", "explain", "explain-osd", "explain-pool",
-            "explain-pg", "show"}
+TOO_WIDE = {"dump", "show"}
 
 _OPTION = "config set mgr mgr/equilibrium/"
 _SOON = f"{_OPTION}start_delay 0"

@@ -11,7 +11,7 @@ from ...runtime.formatting import format_bytes, format_percent
 from ...runtime.time_slice import TimeSlice
 from ...snapshot import reason_codes as codes
 from ...snapshot.model import Osd
-from .reason import ExplainContext
+from .reason import ExplainContext, Reason
 
 #: Less capacity than this ratio of a set is not worth a sentence.
 _WORTH = 0.001
@@ -112,14 +112,13 @@ def fill_limit_advice(osd_set: OsdSet, context: ExplainContext) -> Optional[Advi
         {"unused_bytes": kept, "limit_ratio": limit, "most_ratio": most})
 
 
-def advice_for(osd_set: OsdSet, census: Optional[Census],
-               context: ExplainContext) -> List[Advice]:
-    """All that applies to a set."""
+def advice_for(osd_set: OsdSet, reason: Reason, context: ExplainContext) -> List[Advice]:
+    """All that applies to a set; more PGs only where whole shards are the reason."""
     found: List[Optional[Advice]] = [domain_advice(osd_set, context),
                                      held_advice(osd_set, context),
                                      fill_limit_advice(osd_set, context)]
-    if census is not None:
-        found += pg_num_advice_of(census, osd_set, context)
+    if reason.code == codes.GRANULARITY and reason.census is not None:
+        found += pg_num_advice_of(reason.census, osd_set, context)
     return [one for one in found if one is not None]
 
 

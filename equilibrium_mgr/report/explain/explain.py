@@ -78,7 +78,7 @@ def _explain(what: Optional[str], context: ExplainContext) -> Optional[_Found]:
 def _osd(number: int, context: ExplainContext) -> _Found:
     osd_set = set_of(number, context.view)
     reason = osd_reason(context.snapshot.osds[number], osd_set, context)
-    advice = advice_for(osd_set, reason.census, context) if osd_set is not None else []
+    advice = advice_for(osd_set, reason, context) if osd_set is not None else []
     return reason, advice, explain_osd(number, context.view)
 
 
@@ -87,7 +87,7 @@ def _pool(pool: Pool, context: ExplainContext) -> _Found:
     limiting = space.limiting_osd
     osd_set = None if limiting is None else set_of(limiting, context.view)
     reason = pool_reason(pool, limiting, osd_set, space.free_bytes, context)
-    advice = advice_for(osd_set, reason.census, context) if osd_set is not None else []
+    advice = advice_for(osd_set, reason, context) if osd_set is not None else []
     return reason, advice, explain_pool(pool, context.view, context.settings.pool_ids,
                                         _stopped(context).get(pool.id))
 
@@ -100,7 +100,7 @@ def _osd_number(text: str, view: ClusterView) -> Optional[int]:
 
 def _explain_cluster(context: ExplainContext) -> _Found:
     reason, fullest = cluster_reason(context), fullest_osds(context)
-    advice = [] if not fullest else advice_for(fullest[0].osd_set, reason.census, context)
+    advice = [] if not fullest else advice_for(fullest[0].osd_set, reason, context)
     return reason, advice, _cluster_facts(context)
 
 
