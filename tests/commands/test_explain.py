@@ -12,7 +12,7 @@ from mgr_stub.console.session import Session
 
 from tests.report.explanations import says
 
-from .asking import ask, by_class, mark_out, optimize, refused, run
+from .asking import ask, mark_out, optimize, refused, run
 
 
 def forget_view(session: Session) -> None:
@@ -30,46 +30,32 @@ def test_before_the_first_look(session: Session) -> None:
     assert ask(session, "status")["classes"] == []
 
 
+def by_class(data: Dict[str, Any]) -> Dict[str, Dict[str, Any]]:
+    return {row["device_class"]: row for row in data["classes"]}
+
+
 def test_bounds_in_status_and_eval(any_session: Session) -> None:
     session = any_session
     plan = optimize(session)
-    effect, now = ask(session, "eval p"), ask(session, "eval")["classes"]
+    now, status = by_class(ask(session, "eval")), by_class(ask(session, "status"))
     assert set(plan["bounds"]) == {"hdd", "ssd"}
     for name, bound in plan["bounds"].items():
-        assert now[name]["bound"] == bound == (
-            by_class(ask(session, "status"))[name]["bound_utilization"])
-        assert effect["before"]["classes"][name]["bound"] == bound
-        assert bound <= effect["after"]["classes"][name]["max"] < now[name]["max"]
-    for line in ("status", "eval", "eval p"):
-        text = run(session, "equilibrium " + line)
-        bound = plan["bounds"]["hdd"]
-        assert "BOUND" in text
-        assert f"{bound:.4f}" in text or f"{100.0 * bound:.2f}" in text
-
-
-def test_bound_survives_a_failover_and_is_unknown_in_older_plans(session: Session) -> None:
-    bounds = optimize(session)["bounds"]
-    run(session, "sim failover")
-    assert ask(session, "eval p")["after"]["classes"]["hdd"]["bound"] == bounds["hdd"]
-    old = session.module.plan_store.get("p")._replace(bounds={})
-    session.module.plan_store.put("p", old, session.clock())
-    assert ask(session, "eval p")["after"]["classes"]["hdd"]["bound"] is None
-    header, row = [line for line in run(session, "equilibrium eval p").splitlines()
-                   if line.startswith(("CLASS", "hdd"))]
-    end = header.index("BOUND") + len("BOUND")
-    assert row[end - 6:end].strip() == ""
+        assert now[name]["bound_utilization"] == bound == status[name]["bound_utilization"]
+        assert bound <= now[name]["max_utilization"]
 
 
 def test_cluster(any_session: Session) -> None:
     session = any_session
     data = ask(session, "explain")
-    now = ask(session, "eval")["classes"]
+    now = by_class(ask(session, "eval"))
     assert {s["device_class"]: s["bound"] for s in data["sets"]} == {
-        name: figures["bound"] for name, figures in now.items()}
+        name: figures["bound_utilization"] for name, figures in now.items()}
     for found in data["sets"]:
         figures = now[found["device_class"]]
-        assert (found["fullest_osd"], found["max"]) == (figures["fullest_osd"], figures["max"])
-        assert found["above_bound"] == pytest.approx(figures["max"] - figures["bound"])
+        assert (found["fullest_osd"], found["max"]) == (
+            figures["soon_fullest_osd"], figures["soon_max_utilization"])
+        assert found["above_bound"] == pytest.approx(
+            figures["soon_max_utilization"] - figures["bound_utilization"])
     assert data["state"] == "off" and data["skipped_pgs"] == {} == data["unusable_osds"]
     assert says(run(session, "equilibrium explain"), data["what"], *data["sentences"])
     assert sum("cannot be below" in s for s in data["sentences"]) == 2
@@ -125,11 +111,12 @@ def test_stuck(open_session: Callable[..., Session], demo_state: Dict[str, Any])
 def test_osd(any_session: Session, what: str) -> None:
     data = ask(any_session, "explain " + what)
     now = ask(any_session, "eval")
-    assert data["osd"] == 6 == now["classes"]["hdd"]["fullest_osd"]
-    assert data["utilization"] == data["target_utilization"] == now["classes"]["hdd"]["max"]
-    assert data["reachable"] <= data["bound"] == now["classes"]["hdd"]["bound"]
-    assert set(data["limited_pools"]) == {name for name, pool in now["pools"].items()
-                                          if pool["limiting_osd"] == 6 and pool["stored_bytes"]}
+    hdd = by_class(now)["hdd"]
+    assert data["osd"] == 6 == hdd["fullest_osd"]
+    assert data["utilization"] == data["target_utilization"] == hdd["max_utilization"]
+    assert data["reachable"] <= data["bound"] == hdd["bound_utilization"]
+    assert set(data["limited_pools"]) == {pool["name"] for pool in now["pools"]
+                                          if pool["limiting_osd"] == 6 and pool["stored"]}
     assert data["limited_pools"] and data["cannot_take"] is None
     assert says(run(any_session, "equilibrium explain " + what), data["what"], *data["sentences"])
 
@@ -137,11 +124,12 @@ def test_osd(any_session: Session, what: str) -> None:
 def test_osd_while_moves_are_under_way_and_when_it_is_out(session: Session) -> None:
     optimize(session)
     run(session, "equilibrium execute p", "sim run 2m")
-    osd = ask(session, "eval")["classes"]["hdd"]["fullest_osd"]
+    hdd = by_class(ask(session, "eval"))["hdd"]
+    osd = hdd["soon_fullest_osd"]
     data = ask(session, "explain osd.6")
     assert data["outbound_bytes"] > 0 and data["target_utilization"] < data["utilization"]
     assert ask(session, f"explain osd.{osd}")["target_utilization"] == pytest.approx(
-        ask(session, "eval")["classes"]["hdd"]["max"])
+        hdd["soon_max_utilization"])
     mark_out(session, 6)
     run(session, "sim run 3m")
     data = ask(session, "explain osd.6")
@@ -151,11 +139,12 @@ def test_osd_while_moves_are_under_way_and_when_it_is_out(session: Session) -> N
 
 
 def test_pool(any_session: Session) -> None:
-    now = ask(any_session, "eval")["pools"]
-    for name, figures in now.items():
+    for figures in ask(any_session, "eval")["pools"]:
+        name = figures["name"]
         data = ask(any_session, "explain " + name)
         assert data["pool"] == name and data["pgs"] > 0 and data["immovable"] is None
-        assert {key: data[key] for key in figures} == figures
+        assert (data["limiting_osd"], data["free_bytes"]) == (
+            figures["limiting_osd"], figures["free_bytes"])
         assert data["failure_domains"]
         assert says(run(any_session, "equilibrium explain " + name), *data["sentences"])
 
