@@ -126,7 +126,7 @@ class Balancer:
         if not self._slot.start_named(name, plan.changes):
             return False
         self._timer.allow_batch()
-        self._journal.store_execution(self._slot.plan_name, self._clock())
+        self._journal.store_execution(self._slot.plan_name, self._clock(), self._slot.counts())
         self._publisher.publish()
         self.require_observation()
         return True
@@ -198,7 +198,7 @@ class Balancer:
         settings = self._settings()
         self._recover(settings)
         self._stop_count = self._slot.stop_count
-        self._journal.record_execution(self._slot.plan_name, self._clock())
+        self._journal.record_execution(self._slot.plan_name, self._clock(), self._slot.counts())
         try:
             self._plan_store.tidy()
             return self._decide(settings)
@@ -206,7 +206,7 @@ class Balancer:
             current = self._publisher.current
             self._journal.observe_state(current.state, current.code, current.reason, self._clock())
             self._publisher.publish()
-            self._journal.record_execution(self._slot.plan_name, self._clock())
+            self._journal.record_execution(self._slot.plan_name, self._clock(), self._slot.counts())
             self._journal.record_rejected(self.dispatcher.rejected)
             self._journal.record_corrections(self.dispatcher.corrections.to_dict())
             self._journal.write()

@@ -10,6 +10,7 @@ import threading
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..execution.cooldown import MOST_PGS, Cooldown
+from ..execution.execution import CarriedCounts
 from ..execution.rejections import Items, from_dict, to_dict
 from ..gateway.cluster_summary import ClusterSummary
 from ..observation.cluster_view import ClusterView
@@ -40,6 +41,7 @@ class RecoveredState(NamedTuple):
     rejected: Items
     sending: Dict[str, float]    # pgid → when its upmap items were sent, or about to be
     corrections: Mapping[str, Any] = {}   # what moves had shown of sizes
+    counts: Optional[CarriedCounts] = None   # of the execution; None where it is not known
 
 
 class Journal:
@@ -85,7 +87,8 @@ class Journal:
             self.end(because(DROPPED, "its execution had ended with the last mgr"), now, None)
         return RecoveredState(plan, self._rejected,
                         {str(pgid): min(float(at), now) for pgid in sending},
-                        self._store.read(MEASURED) or {})
+                        self._store.read(MEASURED) or {},
+                        _counts((self._store.read(EXECUTION) or {}).get("counts")))
 
     # -- the episode ---------------------------------------------------------------------------
 
@@ -162,21 +165,24 @@ class Journal:
             self.history.amend_last(awaited.started_at, awaited.figures(reported))
             self._store.put(HISTORY, self.history.to_dict())
 
-    def store_execution(self, plan: Callable[[], Optional[str]], now: float) -> None:
+    def store_execution(self, plan: Callable[[], Optional[str]], now: float,
+                        counts: Optional[CarriedCounts] = None) -> None:
         """Records for `execute` what a successor continues; on return it is stored."""
         with self._lock:
-            self.record_execution(plan, now)
+            self.record_execution(plan, now, counts)
             self._flush()
 
     # -- state of the loop ---------------------------------------------------------------------
 
-    def record_execution(self, plan: Callable[[], Optional[str]], now: float) -> None:
-        """Records the name of the plan that a successor continues, or None. `plan` is called under
+    def record_execution(self, plan: Callable[[], Optional[str]], now: float,
+                         counts: Optional[CarriedCounts] = None) -> None:
+        """Records the name of the plan that a successor continues, or None, and its counts. `plan` is called under
         the lock: a name that was read before `off` must not be stored after it."""
         with self._lock:
             name = plan()
             self._store.put(EXECUTION, None if name is None else {
-                "plan": name, "at": int(now - now % _STORED_SECONDS)})
+                "plan": name, "at": int(now - now % _STORED_SECONDS),
+                "counts": list(counts or ())})
 
     def store_sending(self, batch: Sequence[PgChange], cooldown: Cooldown, now: float) -> None:
         """Stores the PGs of a batch before it is sent: its moves may not show to a successor."""
@@ -232,6 +238,14 @@ class Journal:
         self._store.flush()
         if self.totals is not None:
             self.totals = totals
+
+
+def _counts(stored: Any) -> Optional[CarriedCounts]:
+    """The counts of an execution; older releases stored none."""
+    if isinstance(stored, list) and len(stored) == len(CarriedCounts._fields) and all(
+            isinstance(count, int) and count >= 0 for count in stored):
+        return CarriedCounts(*stored)
+    return None
 
 
 def _execution(stored: Mapping[str, Any], now: float,

@@ -61,7 +61,7 @@ class PlanExecutor:
         `ending` tells how it ends."""
         if execution.name:
             self.record(execution, "'ceph equilibrium execute'")
-        self._journal.record_execution(self._slot.plan_name, self._clock())
+        self._journal.record_execution(self._slot.plan_name, self._clock(), self._slot.counts())
         self._dispatcher.drop_stopped_pools(execution, snapshot)
         decision = self._dispatcher.choose(execution, snapshot, settings,
                                            self._observer.max_misplaced_ratio(snapshot, settings))

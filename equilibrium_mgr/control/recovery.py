@@ -48,6 +48,7 @@ class Recovery:
             self._journal.end(because(DROPPED, "its plan is lost"), self._clock(), None)
             return
         execution = Execution(found.plan, plan.changes, self._clock())
+        execution.carried = found.counts
         if self._journal.episode is not None:
             execution.is_recorded = True   # the last mgr has done that
         if self._slot.start(execution, self._slot.stop_count):

@@ -113,13 +113,19 @@ class _Groups:
         self._outcome: Optional[RoundOutcome] = None
         self._groups: Tuple[WaitingGroup, ...] = ()
 
-    def of(self, wanted: Sequence[PgChange], outcome: RoundOutcome) -> Tuple[WaitingGroup, ...]:
-        """The groups of `wanted`, which is replaced whole, by what the outcome says."""
+    def of(self, wanted: Sequence[PgChange], outcome: RoundOutcome,
+           remaining: int) -> Tuple[WaitingGroup, ...]:
+        """The groups of `wanted`, which is replaced whole, by what the outcome says. `remaining`:
+        shards that are left of it, fewer where it has not been compared with the map yet."""
         if wanted is not self._wanted or outcome is not self._outcome:
             holds_up = outcome.state in (BLOCKED, WAITING, THROTTLED)
             self._groups = waiting_groups(
                 wanted, outcome.waiting, outcome.code if holds_up else codes.NEXT_BATCH,
                 outcome.reason if holds_up else "")
+            if sum(group.shards for group in self._groups) != remaining:
+                self._groups = (held_group(
+                    remaining, outcome.code if holds_up else codes.NEXT_BATCH,
+                    outcome.reason),) if remaining else ()
             self._wanted, self._outcome = wanted, outcome
         return self._groups
 
@@ -173,7 +179,7 @@ class StatusPublisher:
                 reason_code=self.current.code, reason_numbers=self.current.numbers,
                 since_at=self._since_at, until_at=self._until_at, wanted=wanted,
                 deferred=self.current.waiting,
-                waiting=self._groups.of(wanted, self.current),
+                waiting=self._groups.of(wanted, self.current, self._remaining()),
                 sent=dict(self._dispatcher.pending.entries), view=self._observer.view,
                 builtin_active=self._observer.builtin_active, progress=self._progress(),
                 last_execution=self._slot.last,
@@ -184,6 +190,10 @@ class StatusPublisher:
     def _wanted(self) -> Sequence[PgChange]:
         execution = self._slot.execution
         return execution.wanted if execution is not None else ()
+
+    def _remaining(self) -> int:
+        execution = self._slot.execution
+        return execution.remaining_moves if execution is not None else 0
 
     def _progress(self) -> Optional[ExecutionProgress]:
         execution, view = self._slot.execution, self._observer.view

@@ -106,6 +106,15 @@ class ExecutionProgress(NamedTuple):
         return None if self.eta_at is None else max(0.0, self.eta_at - now)
 
 
+class CarriedCounts(NamedTuple):
+    """What the last mgr had counted of an execution: shards, and bytes of those sent."""
+
+    sent_moves: int
+    sent_bytes: int
+    done_moves: int
+    dropped_moves: int
+
+
 class Execution:
     """The carrying out of one plan. An empty name stands for automatic balancing.
 
@@ -127,6 +136,7 @@ class Execution:
         self.unanswered: Dict[str, int] = {}       # pgid → attempts without an answer
         self.moved: Dict[int, int] = {}   # OSD → bytes that our changes have brought or taken
         self.is_compared = False  # whether its changes have been compared with the map
+        self.carried: Optional[CarriedCounts] = None   # shown until then; None for a new one
         self.is_recorded = False  # whether the episode under way counts it
         self.stall = Stall()      # used by the serve thread alone, as is `moved`
 
@@ -141,7 +151,7 @@ class Execution:
             self._remove(gone)
         self.sent_moves += update.sent_moves
         self.sent_bytes += update.sent_bytes
-        self.done_moves += sum(change.shards for change in update.done)
+        self._count_done(update.done)
         for change in chain(update.sent, update.done):
             for osd in set(change.up_before) ^ set(change.up_after):
                 self.moved[osd] = self.moved.get(osd, 0) + change.shard_bytes
@@ -158,6 +168,25 @@ class Execution:
             left[osd] -= count
         self.wanted_bytes = {osd: count for osd, count in left.items() if count > 0}
 
+    def _count_done(self, changes: Sequence[PgChange]) -> None:
+        """Counts what was found in place: after a failover most of that was sent by the last
+        mgr."""
+        shards = sum(change.shards for change in changes)
+        sent = 0
+        if self.carried is not None and not self.is_compared:
+            sent = max(0, shards - self.carried.done_moves)
+            self.sent_moves += sent
+            self.sent_bytes += sum(change.shards * change.shard_bytes
+                                   for change in changes) * sent // max(1, shards)
+        self.done_moves += shards - sent
+
+    def counts(self) -> CarriedCounts:
+        """The counts so far, those of the last mgr until they have been compared with the map."""
+        if self.carried is not None and not self.is_compared:
+            return self.carried
+        return CarriedCounts(self.sent_moves, self.sent_bytes, self.done_moves,
+                             self.dropped_moves)
+
     def _count_attempts(self, changes: Sequence[PgChange]) -> None:
         for change in changes:
             self.unanswered[change.pgid] = self.unanswered.get(change.pgid, 0) + 1
@@ -171,11 +200,17 @@ class Execution:
     @property
     def remaining_moves(self) -> int:
         """Shards that are still to be sent."""
+        if self.carried is not None and not self.is_compared:
+            counts = self.carried
+            return max(0, self.planned_moves - counts.sent_moves - counts.done_moves
+                       - counts.dropped_moves)
         return sum(change.shards for change in self.wanted)
 
     @property
     def remaining_bytes(self) -> int:
         """Bytes of the shards that are still to be sent."""
+        if self.carried is not None and not self.is_compared:
+            return self.planned_bytes * self.remaining_moves // max(1, self.planned_moves)
         return sum(change.shards * change.shard_bytes for change in self.wanted)
 
     def progress(self, decision: Decision) -> str:
@@ -189,11 +224,12 @@ class Execution:
 
     def summary(self) -> Dict[str, Any]:
         """JSON-ready figures for `status`."""
+        counts = self.counts()
         return {
             "plan": self.name or "automatic", "started_at": self.started_at,
             "planned_moves": self.planned_moves, "planned_bytes": self.planned_bytes,
-            "sent_moves": self.sent_moves, "sent_bytes": self.sent_bytes,
-            "done_moves": self.done_moves, "dropped_moves": self.dropped_moves,
+            "sent_moves": counts.sent_moves, "sent_bytes": counts.sent_bytes,
+            "done_moves": counts.done_moves, "dropped_moves": counts.dropped_moves,
             "remaining_moves": self.remaining_moves, "remaining_bytes": self.remaining_bytes,
             "dropped": [{"pgid": pgid, "reason": reason} for pgid, reason in self.dropped]}
 

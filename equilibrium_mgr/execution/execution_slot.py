@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, Optional, Sequence
 
 from ..plan.model import PgChange
-from .execution import Execution
+from .execution import CarriedCounts, Execution
 
 
 class ExecutionSlot:
@@ -89,6 +89,11 @@ class ExecutionSlot:
         """The name of the plan that is being executed, or None."""
         execution = self.execution
         return execution.name if execution is not None and execution.name else None
+
+    def counts(self) -> Optional[CarriedCounts]:
+        """The counts of the execution, which a successor goes on with; None without one."""
+        execution = self.execution
+        return execution.counts() if execution is not None else None
 
     def _remember(self, execution: Execution, outcome: str) -> None:
         self._log.info("plan %s %s: %d of %d moves sent, %d dropped",

@@ -24,6 +24,8 @@ from .waiting_text import action_numbers, waiting_json, waiting_sentence
 
 #: Stopped pools in the reason; JSON has all of them.
 _STOPPED_SHOWN = 3
+#: Of a stuck cluster the loop knows that nothing helps; the counts take longer than a status may.
+_EXPLAIN = "'ceph equilibrium explain' counts what is in the way, and names what helps"
 #: A class whose fullest OSD is further above the bound is not called balanced without a reason.
 _NEAR = 0.01
 
@@ -110,6 +112,8 @@ def _action(status: BalancerStatus) -> str:
             numbers = {**status.reason_numbers, **{
                 key: value for key, value in numbers.items() if value is not None}}
         return action(first.code, numbers)
+    if status.state == STUCK and status.reason_code in (codes.GRANULARITY, codes.IMMOVABLE):
+        return _EXPLAIN
     if status.progress is not None and status.reason_code == codes.SWITCHED_OFF:
         return NOTHING
     return action(status.reason_code, status.reason_numbers)
