@@ -16,7 +16,7 @@ from .harness.commands import assert_refused, equilibrium, equilibrium_json, rea
 pytestmark = pytest.mark.releases(16)
 
 READING = ["status", "eval", "eval rep", "eval kept", "show kept", "dump kept", "ls", "pool ls",
-           "dump-state", "history"]
+           "dump-state", "history", "report", "report kept"]
 CHANGING = ["pool add rep ec", "pool rm ec", "optimize other rep --max-moves 3",
             "rm other", "off"]
 FORMATS = ["plain", "json", "json-pretty"]
@@ -29,7 +29,7 @@ STATUS_KEYS = {
 
 REFUSED = [
     ("show nothing", errno.ENOENT), ("dump nothing", errno.ENOENT), ("rm nothing", errno.ENOENT),
-    ("execute nothing", errno.ENOENT), ("eval nothing", None),
+    ("execute nothing", errno.ENOENT), ("eval nothing", None), ("report nothing", errno.ENOENT),
     ("optimize bad nopool", None), ("pool add nopool", None),
     ("optimize bad --device-class floppy", None), ("optimize bad --max-bytes 12parsecs", None),
     ("optimize bad --max-bytes -1G", None), ("optimize bad --max-moves -3", None),

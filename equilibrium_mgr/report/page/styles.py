@@ -48,7 +48,7 @@ dl{{display:grid;grid-template-columns:max-content 1fr;gap:2px 12px;margin:.5em 
 dt{{color:#444}}
 dd{{margin:0;overflow-wrap:anywhere}}
 @media (max-width:600px){{body{{padding:10px}}th,td{{padding:2px 5px}}
-tbody th{{position:sticky;left:0;background:#fff}}
+tbody th{{position:sticky;left:0;background:#fff;box-shadow:inset 0 -1px #ccc}}
 .bar{{min-width:70px;width:70px}}dl{{grid-template-columns:1fr}}dd{{margin:0 0 4px}}}}
 @page{{size:A4;margin:13mm}}
 @media print{{body{{max-width:none;padding:0;font-size:9.5pt}}
