@@ -47,8 +47,7 @@ class Followed(NamedTuple):
     @property
     def ended(self) -> bool:
         """Whether the state, or the reason, is another one."""
-        return (self.code_after, self.state_after) != (self.code, self.state) and (
-            self.code_after != self.code)
+        return (self.code_after, self.state_after) != (self.code, self.state)
 
 
 def follow(situation: Situation) -> Followed:

@@ -1,7 +1,7 @@
 """The situations of tests/explain/followed.py."""
 from __future__ import annotations
 
-from tests.explain.followed import Situation
+from tests.explain.followed import OPTION, Situation
 
 _SLOW = "sim backfill rate 8M"
 _RUN = ("equilibrium on", "sim run 20m")
@@ -76,7 +76,7 @@ SITUATIONS = (
         "option min_gain 0", "equilibrium on", "sim run 6h"), "1d", cluster=("few", 1)),
     Situation("a high min_gain", "min_gain", (
         "option min_gain 0.5", "sim osd full-ratios 0.95 0.96 0.97", "equilibrium on",
-        "sim run 1h"), "6h"),
+        "sim run 1h"), "6h", follow=(OPTION + "min_gain 0",)),
     Situation("balanced", "bound_capacity", (
         "equilibrium on", "sim run 6h"), "1d",
         follow=("sim host add spare 4 500G",)),
