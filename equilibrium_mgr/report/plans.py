@@ -4,16 +4,16 @@ from __future__ import annotations
 from typing import Any, Dict, List
 
 from ..plan.model import Plan
-from ..runtime.formatting import format_bytes, table
+from ..runtime.formatting import format_bytes, format_percent, plural
 from .command_answer import CommandAnswer
+from .table import Column, render_table
 
 
 def show_plan(name: str, plan: Plan) -> CommandAnswer:
     """The plan as shell commands that an operator can read, keep and run."""
     commands = [change.command() for change in plan.changes]
     return CommandAnswer({"plan": name, "aim": plan.aim, "osdmap_epoch": plan.epoch,
-                   "moves": moves_json(plan), "bytes": plan.bytes,
-                   "gained_bytes": plan.gained_bytes, "commands": commands},
+                   "moves": moves_json(plan), "bytes": plan.bytes, "commands": commands},
                   "\n".join(_comment(name, plan) + commands))
 
 
@@ -22,7 +22,7 @@ def dump_plan(name: str, plan: Plan) -> CommandAnswer:
     data = {
         "plan": name, "aim": plan.aim, "osdmap_epoch": plan.epoch,
         "stop_reason": plan.stop_reason, "bounds": plan.bounds,
-        "moves": moves_json(plan), "bytes": plan.bytes, "gained_bytes": plan.gained_bytes,
+        "moves": moves_json(plan), "bytes": plan.bytes,
         "upmap_items": {c.pgid: [list(pair) for pair in c.items] for c in plan.changes},
         "raw": {c.pgid: list(c.raw) for c in plan.changes},
         "up_before": {c.pgid: list(c.up_before) for c in plan.changes},
@@ -42,21 +42,30 @@ def moves_json(plan: Plan) -> List[Dict[str, Any]]:
 
 
 def _comment(name: str, plan: Plan) -> List[str]:
-    lines = [f"# plan {name}, aim {plan.aim}, made at osdmap epoch {plan.epoch}:"
-             f" {len(plan.moves)} moves, {format_bytes(plan.bytes)}"]
+    lines = [f"# plan {name}, aim {plan.aim}, made at osdmap epoch {plan.epoch}:",
+             f"# {plural(len(plan.moves), 'shard')}, {format_bytes(plan.bytes)}"]
     for device_class, after in plan.after.classes.items():
         before = plan.before.classes[device_class]
-        lines.append(f"# class {device_class}: highest utilisation {before.max:.4f} ->"
-                     f" {after.max:.4f}, stddev {before.stddev:.4f} -> {after.stddev:.4f}")
-    lines.append(f"# predicted pool space gained: {format_bytes(plan.gained_bytes)}")
+        lines.append(f"# class {device_class}: max utilization {format_percent(before.max)}% ->"
+                     f" {format_percent(after.max)}%, stddev {format_percent(before.stddev)} ->"
+                     f" {format_percent(after.stddev)}")
+    room, later = plan.before.room, plan.after.room
+    if room is not None and later is not None:   # plans of older releases have none
+        lines.append(f"# room if all pools grow alike: {format_bytes(room.bytes)} ->"
+                     f" {format_bytes(later.bytes)}")
     return lines
+
+
+_MOVES = (Column("PG", is_name=True), Column("FROM"), Column("TO"), Column("SIZE"),
+          Column("FROM %USE"), Column("TO %USE"))
 
 
 def _detail(plan: Plan) -> List[str]:
     rows = [[m.pgid, f"osd.{m.source}", f"osd.{m.target}", format_bytes(m.bytes),
-             f"{m.source_before:.4f} -> {m.source_after:.4f}",
-             f"{m.target_before:.4f} -> {m.target_after:.4f}"] for m in plan.moves]
-    return [table(["PG", "FROM", "TO", "BYTES", "FROM UTILISATION", "TO UTILISATION"], rows)]
+             f"{format_percent(m.source_before)} -> {format_percent(m.source_after)}",
+             f"{format_percent(m.target_before)} -> {format_percent(m.target_after)}"]
+            for m in plan.moves]
+    return [render_table(_MOVES, rows)]
 
 
 def _usage(dump: Dict[str, Any]) -> Dict[str, Any]:

@@ -34,8 +34,8 @@ class _Row(NamedTuple):
 
 
 _GAINED = (
-    _Row("gained, data pools (TiB)", "gained_data_bytes", lambda b: tib_text(b, True)),
-    _Row("gained, all pools (TiB)", "gained_all_bytes", lambda b: tib_text(b, True)),
+    _Row("sum of data pools' gains (TiB)", "gained_data_bytes", lambda b: tib_text(b, True)),
+    _Row("sum of all pools' gains (TiB)", "gained_all_bytes", lambda b: tib_text(b, True)),
     _Row("gained, worst data pool (TiB)", "worst_data_pool_bytes", lambda b: tib_text(b, True)))
 _COST = (
     _Row("moved (TiB)", "moved_bytes", tib_text),

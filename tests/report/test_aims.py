@@ -143,6 +143,18 @@ def test_age_of_plan_and_figures_is_always_said() -> None:
         assert "placement of osdmap e100, 3s old" in text
 
 
+@pytest.mark.parametrize("seed", range(40, 46))
+def test_room_is_at_most_raw_free_space_by_the_smallest_replication_factor(seed: int) -> None:
+    snapshot = random_cluster(seed).snapshot()
+    plan = make_plan(snapshot)
+    data = evaluate_plan(evaluated(plan), look_at(snapshot)).data
+    factor = min(pool.size / pool.data_shards for pool in snapshot.pools.values())
+    raw = sum(max(0.0, osd.size_bytes * snapshot.full_ratio - osd.used_bytes)
+              for osd in snapshot.osds.values())
+    assert 0 <= data["room"]["bytes"] <= raw / factor
+    assert 0 <= data["planned_room"]["bytes"] <= raw / factor
+
+
 def test_a_plan_of_an_older_release_has_no_room() -> None:
     old = PLAN._replace(before=PLAN.before._replace(room=None),
                         after=PLAN.after._replace(room=None))
@@ -152,7 +164,7 @@ def test_a_plan_of_an_older_release_has_no_room() -> None:
 
 def test_aim_in_what_is_shown_dumped_and_listed() -> None:
     shown, dumped = show_plan("p", PLAN), dump_plan("p", PLAN)
-    assert shown.plain.startswith("# plan p, aim even, made at osdmap epoch 100: ")
+    assert shown.plain.startswith("# plan p, aim even, made at osdmap epoch 100:")
     assert dumped.plain.startswith("# plan p, aim even,")
     assert shown.data["aim"] == dumped.data["aim"] == "even"
     assert dumped.data["bounds"] == {"hdd": 0.1234}

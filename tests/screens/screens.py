@@ -1,7 +1,7 @@
 """The commands whose answers are recorded, and the states that the cluster is in then."""
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple, Tuple
+from typing import Dict, List, NamedTuple, Set, Tuple
 
 
 class Screen(NamedTuple):
@@ -36,7 +36,7 @@ WRITES: Tuple[Screen, ...] = (
 NOT_SHOWN = {"dump-state": "a state file", "report": "an HTML page",
              "metrics": "for Prometheus"}
 #: Screens that are still wider than 80 columns.
-TOO_WIDE = {"dump", "show"}
+TOO_WIDE: Set[str] = set()
 
 _OPTION = "config set mgr mgr/equilibrium/"
 _SOON = f"{_OPTION}start_delay 0"

@@ -247,7 +247,7 @@ def test_a_handler_does_not_wait(threaded: Session, slow: SlowAims) -> None:
     assert states(threaded) == {"space": "ready", "even": "planning", "least-motion": "planning"}
     assert time.monotonic() - started < 5
     text = run(threaded, "equilibrium eval p")
-    assert "even, least-motion: being planned; ask again" in text and "space (this plan)" in text
+    assert "even, least-motion: being planned; ask again" in text and "space (p)" in text
     slow.let_go.set()
     wait_until(lambda: states(threaded) == ALL_READY)
 
