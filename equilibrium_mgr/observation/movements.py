@@ -148,11 +148,11 @@ class _Origins:
         if entry is not None and (target in entry.targets or not entry.targets):
             return PLAN
         known = self._known.get((pg.pgid, target))
-        if known is not None:
-            return known
+        if known is not None and (known != RECOVERY or source is None):
+            return known   # an OSD with the lost copy may come back
         if source is None:
             return RECOVERY
-        ours = self._earlier is None and pg.pgid in self._sent
+        ours = pg.pgid in self._sent and (self._earlier is None or known is not None)
         if target not in pg.raw and any(to == target for _, to in items):
             return PLAN if ours else UPMAP
         return self._of_raw(pg, source, ours)

@@ -125,6 +125,16 @@ def test_an_undersized_pg_without_a_target_moves_nothing() -> None:
     assert routes(found(lost)) == []
 
 
+def test_a_shard_of_ours_is_ours_again_when_its_source_comes_back() -> None:
+    lost = pool_of_two().osd(0, up=0, state=["exists"])
+    lost.pg("1.0", [2, 1], items=[(0, 2)], acting=[1], objects=10,
+            state="active+undersized+degraded+remapped+backfilling")
+    during = view_of(lost.snapshot(), sent={"1.0"})
+    assert routes(during.movements) == [(None, 2, RECOVERY)]
+    after = view_of(moved_by_item().snapshot(), sent={"1.0"}, before=during)
+    assert routes(after.movements) == [(0, 2, PLAN)]
+
+
 def erasure_coded() -> Cluster:
     return Cluster(hosts(8)).pool(2, size=4, k=2)
 

@@ -2,7 +2,8 @@
 
 T1 how full OSDs will be when all has arrived, T2 what is misplaced, T3 what is moving, T4 what is
 left of a plan, T5 the state, T6 `eval` says the same as `status`, T7 what is stored in pools, T8
-how full OSDs are now, T9 that statistics stand still, T10 what waits for an OSD that is too full.
+how full OSDs are now, T9 that statistics stand still, T10 what waits for an OSD that is too full,
+T11 each shard of `moves`.
 """
 from __future__ import annotations
 
@@ -20,6 +21,8 @@ from . import cluster_view
 _FILL_SLACK = 0.01
 #: Ratio of all object copies; reports are rounded, and copies arrive while they are read.
 _MISPLACED_SLACK = 0.005
+#: Of a shard: an object counts as arrived when all moving shards of its PG have it.
+_LEFT_SLACK = 0.15
 _NO_CLASS = "none"
 #: A PG that has moved is believed to rest when it has said so since its map: what is wrong has to
 #: be wrong at two looks so far apart, with no pg_num changed meanwhile.
@@ -263,9 +266,23 @@ def t10_too_full(session: Session, ours: UnderWay, status: Dict[str, Any],
         yield f"pg {waiting[0]} waits for an OSD that is too full, told are {sorted(told)}"
 
 
+def t11_moves(session: Session, ours: UnderWay, status: Dict[str, Any],
+              evaluation: Dict[str, Any]) -> Iterator[str]:
+    really = {(pg.pgid, osd): left for pg in session.cluster.unclean.values()
+              for osd, left in cluster_view.coming(session.cluster, pg).items()}
+    said = {(move["pgid"], move["target"]): move for move in ask(session, "moves")["moves"]}
+    for what in sorted(set(really) ^ set(said), key=str):
+        yield f"{what} is {'on its way' if what in really else 'not'}, said is something else"
+    for what in sorted(set(really) & set(said), key=str):
+        pg, move = session.cluster.pgs[what[0]], said[what]
+        if abs(move["left_bytes"] - really[what]) > _LEFT_SLACK * pg.shard.total + (64 << 20):
+            yield f"{really[what]} bytes of {what} are left, said is {move['left_bytes']}"
+
+
 _Rule = Callable[[Session, UnderWay, Dict[str, Any], Dict[str, Any]], Iterator[str]]
 _RULES: Dict[str, _Rule] = {
     "T1": t1_fill, "T2": t2_misplaced, "T3": t3_moving, "T4": t4_remaining, "T5": t5_state,
-    "T6": t6_eval, "T7": t7_stored, "T8": t8_now, "T10": t10_too_full}
-_SLOW = ("T1", "T3")
+    "T6": t6_eval, "T7": t7_stored, "T8": t8_now, "T10": t10_too_full,
+    "T11": t11_moves}
+_SLOW = ("T1", "T3", "T11")
 _MOST_NOTES = 20
