@@ -35,7 +35,7 @@ def test_an_hour_of_the_same_reason_is_one_line_and_a_failover_adds_none() -> No
     harness.balancer.execute("p", kept(harness))
     harness.round()
     harness.gateway.arrive()
-    harness.gateway.connected = False
+    harness.gateway.builtin = True
     for _ in range(59):
         harness.round(60)
     assert len(harness.gateway.cluster_log) == 1
@@ -44,7 +44,7 @@ def test_an_hour_of_the_same_reason_is_one_line_and_a_failover_adds_none() -> No
     blocked, = harness.gateway.cluster_log[1:]
     assert blocked.startswith("equilibrium: plan 'p' has been blocked for 1h00m: ")
     again = successor(harness)
-    again.gateway.connected = False
+    again.gateway.builtin = True
     for _ in range(300):
         again.round(60)
     assert again.gateway.cluster_log == []

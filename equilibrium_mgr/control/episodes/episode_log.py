@@ -5,6 +5,7 @@ from typing import Any, Callable, Mapping, Optional, Tuple
 
 from ...observation.states import BLOCKED
 from ...runtime.formatting import format_bytes, format_duration, plural
+from ...snapshot.reason_codes import NO_MONITOR
 from .episode import AUTOMATIC, Episode
 from .outcomes import outcome_code, outcome_reason
 
@@ -37,7 +38,8 @@ class EpisodeLog:
     def observe(self, episode: Optional[Episode], state: str, code: str, reason: str,
                 now: float) -> Optional[Episode]:
         """After each round: the episode, marked where a line on what blocks it was written."""
-        if episode is None or state != BLOCKED:
+        # without a monitor there is neither a cluster log nor a store to mark the line in
+        if episode is None or state != BLOCKED or code == NO_MONITOR:
             self._blocked = None
             return episode
         if self._blocked is None or self._blocked[0] != code or now < self._blocked[1]:
