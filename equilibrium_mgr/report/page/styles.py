@@ -30,7 +30,8 @@ td.text,th.text,.matrix th{{white-space:normal}}
 td.text{{min-width:9em;overflow-wrap:anywhere}}
 .long{{white-space:normal;min-width:15em;overflow-wrap:anywhere}}
 .matrix thead th{{min-width:4.5em;overflow-wrap:anywhere}}
-.matrix tbody th{{min-width:8em;overflow-wrap:anywhere}}
+.matrix tbody th{{min-width:8em}}
+.matrix thead th:first-child,.matrix tbody th{{overflow-wrap:break-word}}
 tr{{break-inside:avoid}}
 thead{{display:table-header-group}}
 .bar{{min-width:120px;width:220px}}
