@@ -25,7 +25,7 @@ class SwitchCommands:
         if builtin_was_active:
             sentences.append("the built-in balancer was switched off")
         return CommandAnswer({"active": True, "builtin_balancer_switched_off": builtin_was_active},
-                             "; ".join(sentences))
+                             "\n".join(sentences))
 
     def off(self) -> CommandAnswer:
         """Switches automatic balancing off, and stops the execution of a kept plan."""
@@ -38,4 +38,4 @@ class SwitchCommands:
         if not gateway.builtin_balancer_active() and gateway.builtin_balancer_runs():
             sentences.append(
                 "the built-in balancer stays off ('ceph balancer on' brings it back)")
-        return CommandAnswer({"active": False, "stopped_plan": stopped}, "; ".join(sentences))
+        return CommandAnswer({"active": False, "stopped_plan": stopped}, "\n".join(sentences))
