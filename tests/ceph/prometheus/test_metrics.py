@@ -82,8 +82,9 @@ def test_prometheus_scrapes_the_active_mgr(
     equilibrium(cluster, "status")   # has the cluster looked at
     with Prometheus(cluster.work, free_ports(1)[0], list(ports.values())) as prometheus:
         wait_for("a scrape", lambda: prometheus.value(f"sum({_P}state)") == 1.0, _LATE_SECONDS)
-        assert prometheus.up() == {f"127.0.0.1:{ports[active]}": True,
-                                   f"127.0.0.1:{ports[standby]}": False}
+        wait_for("a scrape of each", lambda: prometheus.up() == {
+            f"127.0.0.1:{ports[active]}": True, f"127.0.0.1:{ports[standby]}": False},
+            _LATE_SECONDS)
         wait_for("the fullest OSD", lambda: prometheus.value(f"{_P}utilization_max_ratio")
                  == pytest.approx(fullest(cluster), abs=0.002), _LATE_SECONDS, 1.0)
         before = counters(prometheus)
