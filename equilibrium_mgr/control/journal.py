@@ -176,8 +176,8 @@ class Journal:
 
     def record_execution(self, plan: Callable[[], Optional[str]], now: float,
                          counts: Optional[CarriedCounts] = None) -> None:
-        """Records the name of the plan that a successor continues, or None, and its counts. `plan` is called under
-        the lock: a name that was read before `off` must not be stored after it."""
+        """Records the name of the plan that a successor continues, or None, and its counts. `plan`
+        is called under the lock: a name read before `off` must not be stored after it."""
         with self._lock:
             name = plan()
             self._store.put(EXECUTION, None if name is None else {

@@ -76,7 +76,7 @@ def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: 
     flying = movements(snapshot, moving_pgs, pending.entries, sent,
                        before.movements if before is not None else (),
                        before.snapshot if before is not None else None)
-    wanted = shard_counts(snapshot, ((pg.pool, pg.up) for pg in with_checkpoints(
+    wanted = shard_counts(snapshot, ((pg, pg.up) for pg in with_checkpoints(
         snapshot.pgs.values(), _PGS_A_PIECE, TimeSlice())))
     usage = counted_usage(
         snapshot, {osd.id: osd.target_bytes for osd in snapshot.osds.values()}, wanted)
@@ -92,15 +92,15 @@ def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: 
 
 
 def _holders(snapshot: Snapshot, moving: List[Pg],
-             acting: Dict[int, int]) -> Iterator[Tuple[int, Tuple[int, ...]]]:
-    """Yields (pool id, OSDs that hold it) of every PG; adds those that move to `moving`, and counts
+             acting: Dict[int, int]) -> Iterator[Tuple[Pg, Tuple[int, ...]]]:
+    """Yields (PG, OSDs that hold it) of every PG; adds those that move to `moving`, and counts
     the PGs of each OSD in `acting`."""
     for pg in with_checkpoints(snapshot.pgs.values(), _PGS_A_PIECE, TimeSlice()):
         if pg.is_moving:
             moving.append(pg)
         for osd in pg.acting:
             acting[osd] = acting.get(osd, 0) + 1
-        yield pg.pool, pg.holders
+        yield pg, pg.holders
 
 
 def _used_soon(snapshot: Snapshot, pending: Mapping[str, PendingMove]) -> Dict[int, int]:

@@ -4,8 +4,11 @@ from __future__ import annotations
 from typing import Dict, Iterable, NamedTuple
 
 from ..plan.model import PgChange, Usage
-from ..plan.usage import ShardCounts, counted_usage
+from ..plan.usage import ShardCounts, counted_usage, shard_weight
 from .cluster_view import ClusterView
+
+#: Sums of weights that are not whole may leave this much of nothing.
+_NO_SHARD = 1e-6
 
 
 class PlannedPlacement(NamedTuple):
@@ -28,13 +31,13 @@ def planned_placement(view: ClusterView, changes: Iterable[PgChange]) -> Planned
             continue
         applied += 1
         before, after = set(change.up_before), set(change.up_after)
-        counts = shards[pg.pool]
+        counts, weight = shards[pg.pool], shard_weight(view.snapshot.pools[pg.pool], pg.pgid)
         for osds, step in ((after - before, 1), (before - after, -1)):
             for osd in osds & used.keys():
                 used[osd] += step * pg.shard_bytes
-                counts[osd] = counts.get(osd, 0) + step
+                counts[osd] = counts.get(osd, 0) + step * weight
     for counts in shards.values():
-        for osd in [osd for osd, count in counts.items() if count <= 0]:
+        for osd in [osd for osd, count in counts.items() if count < _NO_SHARD]:
             del counts[osd]
     return PlannedPlacement(used, shards, applied)
 

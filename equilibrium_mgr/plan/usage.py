@@ -7,10 +7,11 @@ from operator import truediv
 from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
-from ..snapshot.model import Pool, Snapshot
+from ..snapshot.model import Pg, Pool, Snapshot, pg_number
 from .model import ClassUsage, PoolSpace, Room, Usage
 
-ShardCounts = Mapping[int, Mapping[int, int]]   # pool id → OSD id → shards
+#: Pool id → OSD id → shards, each counted by its `shard_weight`.
+ShardCounts = Mapping[int, Mapping[int, float]]
 
 _HISTOGRAM_BINS = 10
 
@@ -25,13 +26,29 @@ class _FreeBytes(Dict[int, float]):
         return inf
 
 
-def shard_counts(snapshot: Snapshot, osd_sets: Iterable[Tuple[int, Sequence[int]]]) -> ShardCounts:
-    """Pool id → OSD id → shards, for (pool id, OSDs that hold the shards) of every PG."""
-    counts: Dict[int, Dict[int, int]] = {pool_id: {} for pool_id in snapshot.pools}
-    for pool_id, osds in osd_sets:
-        shards = counts[pool_id]
+def shard_weight(pool: Pool, pgid: str) -> float:
+    """What clients write to a PG, relative to the mean of its pool.
+
+    1 where pg_num is a power of two. Else some PGs are still to be split, and get twice as much as
+    those that have been (ceph_stable_mod in Ceph's include/ceph_hash.h).
+    """
+    whole = 1 << (pool.pg_num - 1).bit_length()
+    if whole == pool.pg_num:
+        return 1
+    half, number = whole >> 1, pg_number(pgid)
+    parts = 2 if number < half and number + half >= pool.pg_num else 1
+    return parts * pool.pg_num / whole
+
+
+def shard_counts(snapshot: Snapshot, osd_sets: Iterable[Tuple[Pg, Sequence[int]]]) -> ShardCounts:
+    """Counts the shards of (PG, OSDs that hold its shards) of every PG."""
+    counts: Dict[int, Dict[int, float]] = {pool_id: {} for pool_id in snapshot.pools}
+    is_even = {pool.id: not pool.pg_num & (pool.pg_num - 1) for pool in snapshot.pools.values()}
+    for pg, osds in osd_sets:
+        shards = counts[pg.pool]
+        weight = 1 if is_even[pg.pool] else shard_weight(snapshot.pools[pg.pool], pg.pgid)
         for osd in osds:
-            shards[osd] = shards.get(osd, 0) + 1
+            shards[osd] = shards.get(osd, 0) + weight
     return counts
 
 
@@ -53,8 +70,8 @@ def counted_usage(snapshot: Snapshot, used_bytes: Mapping[int, int], counts: Sha
 
 
 def placement_usage(snapshot: Snapshot, used_bytes: Mapping[int, int],
-                    up_sets: Iterable[Tuple[int, Sequence[int]]]) -> Usage:
-    """Utilization and free space for used bytes per OSD id and (pool id, up set) of every PG."""
+                    up_sets: Iterable[Tuple[Pg, Sequence[int]]]) -> Usage:
+    """Utilization and free space for used bytes per OSD id and (PG, up set) of every PG."""
     return counted_usage(snapshot, used_bytes, shard_counts(snapshot, up_sets))
 
 
@@ -62,7 +79,7 @@ def snapshot_usage(snapshot: Snapshot, checkpoint: Checkpoint = no_checkpoint) -
     """The usage of the cluster once everything in flight has arrived."""
     used = {osd.id: osd.target_bytes for osd in snapshot.osds.values()}
     return placement_usage(snapshot, used, (
-        (pg.pool, pg.up)
+        (pg, pg.up)
         for pg in with_checkpoints(snapshot.pgs.values(), _PGS_A_PIECE, checkpoint)))
 
 
@@ -90,7 +107,7 @@ def class_usage(snapshot: Snapshot, used_bytes: Mapping[int, int]) -> Dict[str, 
     return usage
 
 
-def _pool_space(pool: Pool, shards: Mapping[int, int], free: _FreeBytes) -> PoolSpace:
+def _pool_space(pool: Pool, shards: Mapping[int, float], free: _FreeBytes) -> PoolSpace:
     """Free space of a pool: its shards grow equally, and the OSD that is full first is the limit.
 
     `shards` is per OSD id, `free` bytes per OSD id.
@@ -103,7 +120,7 @@ def _pool_space(pool: Pool, shards: Mapping[int, int], free: _FreeBytes) -> Pool
                      limiting_osd=limit, max_avail_bytes=pool.max_avail_bytes)
 
 
-def _first_full(shards: Mapping[int, int], free: _FreeBytes) -> Optional[int]:
+def _first_full(shards: Mapping[int, float], free: _FreeBytes) -> Optional[int]:
     """The OSD with the fewest free bytes for each of its shards, of equals the lowest; None where
     no OSD of `free` has any. For all pools that is many pairs, which built-in functions go over."""
     each = list(map(truediv, map(free.__getitem__, shards), shards.values()))

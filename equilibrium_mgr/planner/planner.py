@@ -72,7 +72,7 @@ def _plan(placement: PlacementState, groups: List[ChangeGroup], stop_reason: str
     changed = {change.pgid: change.up_after for change in changes}
     before = snapshot_usage(snapshot, checkpoint)
     after = placement_usage(snapshot, used, (
-        (pg.pool, changed.get(pg.pgid, pg.up))
+        (pg, changed.get(pg.pgid, pg.up))
         for pg in with_checkpoints(snapshot.pgs.values(), _PGS_A_PIECE, checkpoint)))
     return Plan(epoch=snapshot.epoch, stop_reason=stop_reason, moves=tuple(moves),
                 changes=tuple(changes), before=before, after=after,

@@ -4,6 +4,7 @@ from __future__ import annotations
 import pytest
 from tests.support.clusters.random_clusters import random_cluster
 from tests.support.clusters.unit_cluster import Cluster, hosts
+from tests.support.plan_legality import part_of
 from tests.support.rules import OSD_RULE
 from tests.support.units import GIB
 
@@ -46,7 +47,7 @@ def test_room_is_no_more_than_free_bytes_and_a_written_cluster_is_full(seed: int
     written = {osd: 0.0 for osd in snapshot.osds}
     for pg in snapshot.pgs.values():
         pool = snapshot.pools[pg.pool]
-        share = pool.stored_bytes / (pool.pg_num * pool.data_shards)
+        share = pool.stored_bytes * part_of(pg.pgid, pool.pg_num) / pool.data_shards
         for osd in pg.up:
             if osd in written:
                 written[osd] += room.bytes / stored * share
@@ -55,6 +56,16 @@ def test_room_is_no_more_than_free_bytes_and_a_written_cluster_is_full(seed: int
     assert min(fills, key=lambda osd: fills[osd]) == room.limiting_osd
     assert min(fills.values()) == pytest.approx(0.0, abs=len(snapshot.pools) * 4) or (
         room.bytes == 0 and min(fills.values()) < 0)
+
+
+def test_pgs_that_are_still_to_be_split_get_twice_as_much() -> None:
+    """Of three PGs the one with number 1 has half of the bytes (ceph_stable_mod)."""
+    cluster = Cluster(hosts(1, 3), {0: OSD_RULE}).pool(1, size=1, name="rbd")
+    cluster.pg("1.0", [0], num_bytes=10 * GIB).pg("1.1", [1], num_bytes=20 * GIB)
+    cluster.pg("1.2", [2], num_bytes=10 * GIB)
+    space = snapshot_usage(cluster.snapshot()).pools["rbd"]
+    # osd.0: (95 - 10) / (1 / 4); osd.1: (95 - 20) / (2 / 4) = 150
+    assert (space.free_bytes, space.limiting_osd) == (150 * GIB, 1)
 
 
 def test_room_without_data_is_unknown() -> None:
@@ -75,11 +86,11 @@ def test_free_space_formula_on_random_clusters(seed: int) -> None:
     for pool in snapshot.pools.values():
         limits = []
         for osd in snapshot.osds.values():
-            shards = sum(pg.up.count(osd.id) for pg in snapshot.pgs.values()
-                         if pg.pool == pool.id)
-            if shards:
+            part = sum(pg.up.count(osd.id) * part_of(pg.pgid, pool.pg_num)
+                       for pg in snapshot.pgs.values() if pg.pool == pool.id)
+            if part:
                 free = max(0.0, osd.size_bytes * snapshot.full_ratio - osd.target_bytes)
-                limits.append(free / (shards / (pool.pg_num * pool.data_shards)))
+                limits.append(free / (part / pool.data_shards))
         assert usage.pools[pool.name].free_bytes == pytest.approx(min(limits), abs=1)
 
 

@@ -1,7 +1,8 @@
 """Is a plan legal from its first move to its last? Nothing here asks the planner."""
 from __future__ import annotations
 
-from typing import Dict, Optional, Sequence
+from functools import cache
+from typing import Dict, Optional, Sequence, Tuple
 
 import pytest
 from tests.support.replay import Replay, by_change
@@ -119,14 +120,28 @@ def assert_prediction(snapshot: Snapshot, plan: Plan) -> None:
 
 
 def free_bytes(snapshot: Snapshot, end: Replay, pool: Pool) -> Optional[float]:
-    """What fits until the pool's first OSD is full, if new bytes spread over its shards."""
-    counts: Dict[int, int] = {}
+    """What fits until the pool's first OSD is full, if new bytes spread over its PGs."""
+    parts: Dict[int, float] = {}
     for pg in snapshot.pgs.values():
         for osd in end.up[pg.pgid] if pg.pool == pool.id else ():
-            counts[osd] = counts.get(osd, 0) + 1
+            parts[osd] = parts.get(osd, 0.0) + part_of(pg.pgid, pool.pg_num)
     return min((max(0.0, snapshot.osds[osd].size_bytes * snapshot.full_ratio - end.used[osd])
-                * pool.pg_num * pool.data_shards / count for osd, count in counts.items()
+                * pool.data_shards / part for osd, part in parts.items()
                 if osd in snapshot.osds and snapshot.osds[osd].has_statistics), default=None)
+
+
+def part_of(pgid: str, pg_num: int) -> float:
+    """The part of a pool's bytes that go to a PG: of all values of the last bits of a hash."""
+    mask = (1 << (pg_num - 1).bit_length()) - 1
+    number = int(pgid.split(".")[1], 16)
+    found = _numbers(mask, pg_num).count(number)
+    return max(1, found) / (mask + 1)   # a PG that is about to be merged still has its part
+
+
+@cache
+def _numbers(mask: int, pg_num: int) -> Tuple[int, ...]:
+    """Hash → number of the PG."""
+    return tuple(x if x < pg_num else x & (mask >> 1) for x in range(mask + 1))
 
 
 def moved(plan: Plan) -> Sequence[str]:

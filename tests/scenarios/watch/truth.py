@@ -3,7 +3,7 @@
 T1 how full OSDs will be when all has arrived, T2 what is misplaced, T3 what is moving, T4 what is
 left of a plan, T5 the state, T6 `eval` says the same as `status`, T7 what is stored in pools, T8
 how full OSDs are now, T9 that statistics stand still, T10 what waits for an OSD that is too full,
-T11 each shard of `moves`.
+T11 each shard of `moves`, T12 to T14 the figures of `df` and `osds` (truth_of_tables.py).
 """
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from mgr_stub.crush.constants import NONE
 
 from ..rules.under_way import UnderWay
 from . import cluster_view
+from .truth_of_tables import TABLE_RULES, tables
 
 #: What sizes of shards are estimated to be: metadata is spread by objects.
 _FILL_SLACK = 0.01
@@ -95,11 +96,18 @@ class Truth:
         self.looks += 1
         status, evaluation = ask(session, "status"), ask(session, "eval")
         for rule, check in _RULES.items():
-            for what in self._lasting(rule, session, list(check(session, ours, status,
-                                                                evaluation))):
-                if len(self.broken) < _MOST_NOTES:
-                    self.broken.append(f"{rule}: {what} (at {int(session.clock.elapsed())} s, "
-                                       f"{status['state']}: {status['reason']})")
+            self._note(rule, session, list(check(session, ours, status, evaluation)), status)
+        if self.looks % _LOOKS_PER_TABLE == 1:
+            answers = {name: ask(session, name) for name in TABLE_RULES}
+            for rule, found in tables(answers, session).items():
+                self._note(rule, session, found, status)
+
+    def _note(self, rule: str, session: Session, found: List[str],
+              status: Dict[str, Any]) -> None:
+        for what in self._lasting(rule, session, found):
+            if len(self.broken) < _MOST_NOTES:
+                self.broken.append(f"{rule}: {what} (at {int(session.clock.elapsed())} s, "
+                                   f"{status['state']}: {status['reason']})")
 
     def _check_frozen(self, session: Session) -> None:
         """T9: who rests on figures that nobody has renewed for long says so."""
@@ -284,5 +292,7 @@ _RULES: Dict[str, _Rule] = {
     "T1": t1_fill, "T2": t2_misplaced, "T3": t3_moving, "T4": t4_remaining, "T5": t5_state,
     "T6": t6_eval, "T7": t7_stored, "T8": t8_now, "T10": t10_too_full,
     "T11": t11_moves}
-_SLOW = ("T1", "T3", "T11")
+_SLOW = ("T1", "T3", "T11", "T12", "T14")
+#: Tables are asked for at one look in so many: each is a pass over all pools or OSDs.
+_LOOKS_PER_TABLE = 3
 _MOST_NOTES = 20

@@ -6,9 +6,9 @@ import errno
 import time
 from typing import Callable, List
 
-from .cluster import DaemonCluster
-from .harness import workload
-from .harness.commands import (
+from ..cluster import DaemonCluster
+from ..harness import workload
+from ..harness.commands import (
     ANSWER_SECONDS, assert_refused, equilibrium, equilibrium_json, hooked, optimize, status,
     wait_ready)
 

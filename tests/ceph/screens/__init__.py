@@ -1,0 +1,1 @@
+"""Screens on real daemons: figures of now, and what Ceph itself shows of equilibrium."""
