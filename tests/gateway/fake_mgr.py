@@ -57,10 +57,15 @@ class FakeMap:
         return float(self._mgr.cluster.pools[pool_id]["size"]) * self._mgr.raw_used_factor
 
 
+class _Priority(IntEnum):
+    INFO = 1
+
+
 class FakeMgr:
     """What a module inherits, counted."""
 
-    ClusterLogPrio: Any = IntEnum("ClusterLogPrio", {"INFO": 1})
+    ClusterLogPrio: Any = _Priority
+    version = "ceph version 18.2.7 (0000) reef (stable)"
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster

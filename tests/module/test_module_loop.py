@@ -54,6 +54,8 @@ def test_exception_becomes_a_health_check(host: Host, mocker: Any, error: Except
     delay = module.step()
     assert delay > 0 and module.next_round_at == module.now + delay
     assert log.exception.called
+    assert host.health[-1] == {}, "once is no reason for a warning"
+    module.step()
     check = host.health[-1]["MGR_EQUILIBRIUM_ERROR"]
     assert type(error).__name__ in check["detail"][0]
 
@@ -73,6 +75,7 @@ def test_recovery_clears_the_health_check_and_the_back_off(host: Host, mocker: A
     module.step()
     broken.side_effect = None
     broken.return_value = 42.0
+    assert module.step() == 42.0 and "MGR_EQUILIBRIUM_ERROR" in host.health[-1]
     assert module.step() == 42.0 and host.health[-1] == {}
     broken.side_effect = RuntimeError("no")
     assert module.step() == first

@@ -57,9 +57,10 @@ def test_plan_and_pool_of_one_name(session: Session) -> None:
 
 def test_osd_and_pool_of_one_number(session: Session) -> None:
     data, note = noted(session, "explain 2")
-    assert note == "" and "osd.2" in " ".join(data["sentences"])
+    assert note == "" and data["osd"] == 2 and "osd.2 is at" in data["what"]
     data, note = noted(session, "explain pool/2")
-    assert note == "" and "vms" in " ".join(data["sentences"])
+    assert note == "" and (data["pool_id"], data["pool"]) == (2, "vms")
+    assert data["what"].startswith("pool vms ")
     assert refused(session, "equilibrium explain pool/99")[0] == -2
 
 
