@@ -17,6 +17,7 @@ from .metrics_endpoint.endpoint import MetricsEndpoint
 from .option_values import OptionValues
 from .plan.store import PlanStore
 from .plan_service.plan_service import PlanService
+from .report.explain.at_rest import state_action
 from .report.health import STALE_SECONDS, Circumstances, health_checks
 from .report.health_monitor import HealthMonitor
 from .report.progress_event import ProgressEvents
@@ -135,7 +136,8 @@ class Module(Commands, MgrModule):
             checks = self._monitor.update(health_checks(status, now, Circumstances(
                 settings.active, self._failure or self.plan_service.last_failure("") or "",
                 bad_options(settings, snapshot) + self._unserved_metrics(settings),
-                self.gateway.silent_osds(STALE_SECONDS), self._monitor.stuck_since)),
+                self.gateway.silent_osds(STALE_SECONDS), self._monitor.stuck_since,
+                state_action(status, status.view, settings, now))),
                 status, settings.active)
             if checks != self._health:
                 self.gateway.set_health_checks(checks)

@@ -2,19 +2,23 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, Callable, FrozenSet, Mapping, NamedTuple, Optional
+from typing import Any, Callable, FrozenSet, Mapping, NamedTuple, Optional, Tuple
 
 from ..execution.cooldown import ExcludedPgs
 from ..execution.execution import Execution
 from ..execution.guards import full_osds
 from ..execution.osd_traffic import OsdTraffic
-from ..observation.bound_gap import NOTHING_LEFT
-from ..observation.states import PLANNING, WAITING
+from ..observation.bound_gap import NOTHING_LEFT, IdleReason, idle_state
+from ..observation.cluster_view import ClusterView
+from ..observation.refusals import COUNTED, count_refusals
+from ..observation.states import PLANNING, STUCK, WAITING
 from ..plan.model import Plan
 from ..plan.options import PlanOptions
 from ..plan_service.plan_service import PlanService
+from ..planner.bound.lower_bound import UtilizationBounds
 from ..runtime.backoff import Backoff
 from ..runtime.formatting import format_deadline
+from ..runtime.time_slice import TimeSlice
 from ..runtime.wait_timer import WaitTimer
 from ..settings import Settings
 from ..snapshot import reason_codes as codes
@@ -293,12 +297,25 @@ def _settling_step(excluded: ExcludedPgs) -> Optional[NextStep]:
     return None
 
 
-def automatic_options(settings: Settings, rejected: FrozenSet[str]) -> PlanOptions:
-    """The options of automatic plans."""
+def automatic_options(settings: Settings, rejected: FrozenSet[str],
+                      max_pg_shards: Tuple[int, int] = (0, 0)) -> PlanOptions:
+    """The options of automatic plans. `max_pg_shards`: as Gateway.max_pg_shards returns them."""
     return PlanOptions(pool_ids=settings.pool_ids, device_classes=settings.device_classes,
                        fill_limit=settings.fill_limit, aim=settings.aim, rejected_pgs=rejected,
                        respect_weights=settings.respect_weights,
-                       max_upmap_items=settings.max_upmap_items)
+                       max_upmap_items=settings.max_upmap_items,
+                       max_pg_shards_per_osd=max_pg_shards[0], max_pg_shards_hard=max_pg_shards[1])
+
+
+def rest_outcome(step: NextStep, view: ClusterView, bounds: Optional[UtilizationBounds],
+                 settings: Settings, options: PlanOptions, excluded: ExcludedPgs) -> RoundOutcome:
+    """The state where no plan is worth making. `bounds`: of what may be moved, as pools that are
+    left out stand where they are. `options`: of the plan that would be made now."""
+    found = idle_state(view, bounds, settings.device_classes, IdleReason(step.code, step.reason),
+                       settings.pool_ids is not None)
+    if found.state == STUCK and found.code in COUNTED:
+        found = found.with_refusals(count_refusals(view, options, excluded, step.code, TimeSlice()))
+    return RoundOutcome(found.state, found.reason, found.code, refusals=found.refusals)
 
 
 def _is_same_request(one: PlanOptions, other: PlanOptions) -> bool:

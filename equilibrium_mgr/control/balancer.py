@@ -9,12 +9,12 @@ from __future__ import annotations
 import logging
 from typing import Callable, Optional
 
+from ..execution.cooldown import ExcludedPgs
 from ..execution.dispatcher import UpmapDispatcher
 from ..execution.execution import Execution
 from ..execution.execution_slot import ExecutionSlot
 from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway, NotReady
-from ..observation.bound_gap import IdleReason, idle_state
 from ..observation.observer import ClusterObserver
 from ..observation.states import BLOCKED, OFF, PLANNING, STUCK, WAITING
 from ..plan.model import Plan
@@ -24,7 +24,7 @@ from ..runtime.kv_store import KeyValueStore
 from ..settings import Settings
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot, pool_of
-from .auto_planner import AutoPlanner, NextStep
+from .auto_planner import AutoPlanner, NextStep, automatic_options, rest_outcome
 from .balancing_scope import nothing_to_balance
 from .cluster_guards import ClusterGuards
 from .episodes.history import Totals
@@ -341,31 +341,31 @@ class Balancer:
         if nothing is not None:
             self._journal.end(STUCK, self._clock(), self.observer.view)
             return RoundOutcome(STUCK, nothing.reason, nothing.code)
-        step = self._automatic.next_step(snapshot, settings,
-                                         self.dispatcher.excluded(snapshot, settings))
+        excluded = self.dispatcher.excluded(snapshot, settings)
+        step = self._automatic.next_step(snapshot, settings, excluded)
         if step.plan is None:
-            return self._rest(step, snapshot, settings) if step.is_idle else step.outcome
+            return self._rest(step, snapshot, settings, excluded) if step.is_idle else step.outcome
         execution = Execution("", step.plan.changes, self._clock())
         if not self._slot.start(execution, self._stop_count):
             return _COME_IN_BETWEEN
         self._executor.record(execution, step.reason)
         return self._advance(execution, snapshot, settings)
 
-    def _rest(self, step: NextStep, snapshot: Snapshot, settings: Settings) -> RoundOutcome:
+    def _rest(self, step: NextStep, snapshot: Snapshot, settings: Settings,
+              excluded: ExcludedPgs) -> RoundOutcome:
         """The state where no plan is worth making."""
         if self.dispatcher.pending.entries:
             self.observer.await_arrivals(snapshot, settings)
             return self._executor.in_flight()
         view = self.observer.view
         assert view is not None   # `snapshot` has been shown in it
-        # the bound of what may be moved: pools that are left out stand where they are
-        bounds = self.observer.bounds(snapshot, settings.pool_ids)
-        found = idle_state(view, bounds, settings.device_classes,
-                           IdleReason(step.code, step.reason), settings.pool_ids is not None)
+        found = rest_outcome(
+            step, view, self.observer.bounds(snapshot, settings.pool_ids), settings,
+            automatic_options(settings, excluded.rejected, self._gateway.max_pg_shards()), excluded)
         if self.dispatcher.corrections.stopped:
-            found = found._replace(state=STUCK, code=codes.MISPREDICTED)
-        self._journal.end(found.state, self._clock(), self.observer.view)
-        return RoundOutcome(found.state, found.reason, found.code)
+            found = found._replace(state=STUCK, code=codes.MISPREDICTED, refusals=None)
+        self._journal.end(found.state, self._clock(), view)
+        return found
 
     def _advance(self, execution: Execution, snapshot: Snapshot,
                  settings: Settings) -> RoundOutcome:

@@ -18,6 +18,7 @@ from ..gateway.cluster_summary import ClusterSummary
 from ..observation.change_detection import change_since
 from ..observation.cluster_view import ClusterView
 from ..observation.observer import ClusterObserver
+from ..observation.refusals import Refusals
 from ..observation.states import BALANCED, BLOCKED, OFF, STUCK, THROTTLED, WAITING
 from ..plan.model import PgChange
 from ..runtime.formatting import format_time
@@ -35,6 +36,7 @@ class RoundOutcome(NamedTuple):
     seconds: Optional[float] = None   # until there will be more to say, where that is known
     waiting: Sequence[WaitingChange] = ()   # of the decision that led to it
     numbers: Mapping[str, Any] = {}   # of the reason, as report/explain/actions.py takes them
+    refusals: Optional[Refusals] = None   # of a state at rest, where they were counted
 
 
 IS_OFF = RoundOutcome(OFF, "automatic balancing is off", codes.SWITCHED_OFF)
@@ -47,6 +49,7 @@ class BalancerStatus(NamedTuple):
     reason: str = "no round has run yet"
     reason_code: str = codes.NOT_READY
     reason_numbers: Mapping[str, Any] = {}        # as RoundOutcome.numbers
+    refusals: Optional[Refusals] = None           # the same
     since_at: Optional[float] = None              # seconds since the epoch: begin of the state
     until_at: Optional[float] = None              # the same: when it ends by itself; None unknown
     view: Optional[ClusterView] = None            # None before the first observation
@@ -101,7 +104,8 @@ class BalancerStatus(NamedTuple):
         """The status in another state, which has begun at an unknown moment."""
         shards = sum(group.shards for group in self.waiting)
         return self._replace(
-            state=state, reason_code=code, reason=reason, reason_numbers={}, since_at=None,
+            state=state, reason_code=code, reason=reason, reason_numbers={}, refusals=None,
+            since_at=None,
             waiting=(held_group(shards, code, reason),) if shards else ())
 
 
@@ -177,6 +181,7 @@ class StatusPublisher:
             self.status = BalancerStatus(
                 state=self.current.state, reason=self.current.reason,
                 reason_code=self.current.code, reason_numbers=self.current.numbers,
+                refusals=self.current.refusals,
                 since_at=self._since_at, until_at=self._until_at, wanted=wanted,
                 deferred=self.current.waiting,
                 waiting=self._groups.of(wanted, self.current, self._remaining()),

@@ -8,6 +8,7 @@ from ..snapshot import immovable_reasons as reasons
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
 from .cluster_view import ClusterView
+from .refusals import Refusals
 from .states import BALANCED, STUCK, WAITING
 
 #: A class nearer than this to its bound, in utilization, is not stuck.
@@ -16,6 +17,7 @@ _NEAR = 0.01
 _NAMED = 3
 #: The reason of an idle state where a plan found nothing to do.
 NOTHING_LEFT = "no move improves the placement"
+_TELLS_WHY = "; 'ceph equilibrium explain' tells why"
 
 
 class IdleReason(NamedTuple):
@@ -31,6 +33,16 @@ class IdleState(NamedTuple):
     state: str    # one of states.py
     reason: str   # one sentence
     code: str     # of snapshot/reason_codes.py
+    refusals: Optional[Refusals] = None   # where they were counted
+
+    def with_refusals(self, refusals: Optional[Refusals]) -> IdleState:
+        """The state with the one reason that counts have shown."""
+        if refusals is None:
+            return self
+        counted = refusals.sentence()
+        reason = self.reason if not counted else self.reason.replace(
+            _TELLS_WHY, f"; {counted}{_TELLS_WHY}")
+        return IdleState(self.state, reason, refusals.code, refusals)
 
 
 class BoundGap(NamedTuple):
@@ -93,8 +105,7 @@ def idle_state(view: ClusterView, bounds: Optional[UtilizationBounds],
         why += f"; {held} PGs stay: {reasons.OMAP_ON_SMALL_OSD}"
     code = (codes.STALE_STATISTICS if unknown or silent
             else codes.GRANULARITY if idle.code == codes.BALANCED else idle.code)
-    return IdleState(STUCK, f"{far.sentence(limited)}, and {why};"
-                     " 'ceph equilibrium explain' tells why", code)
+    return IdleState(STUCK, f"{far.sentence(limited)}, and {why}{_TELLS_WHY}", code)
 
 
 def _silence(snapshot: Snapshot) -> List[str]:

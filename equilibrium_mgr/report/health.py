@@ -36,6 +36,7 @@ class Circumstances(NamedTuple):
     bad_options: Sequence[BadOption] = ()
     silent_osds: FrozenSet[int] = frozenset()   # without statistics for STALE_SECONDS
     stuck_since: Optional[float] = None         # seconds since the epoch
+    cure: str = ""   # of the state's reason, with its figures
 
 
 def counts_as_stuck(code: str) -> bool:
@@ -49,7 +50,7 @@ def health_checks(status: BalancerStatus, now: float, found: Circumstances) -> D
               _rejected(status.recent_rejections(found.active, now))]
     if found.active or status.progress is not None:   # something is to be moved
         checks += [_conflict(status), _too_full(status), _stale(status, found.silent_osds),
-                   _stuck(status, found.stuck_since, now)]
+                   _stuck(status, found.stuck_since, now, found.cure)]
     return dict(filter(None, checks))
 
 
@@ -127,10 +128,10 @@ def _stale(status: BalancerStatus, silent: FrozenSet[int]) -> _Named:
         action(codes.STALE_STATISTICS, {"osd": old[0]} if len(old) == 1 else {}))
 
 
-def _stuck(status: BalancerStatus, since: Optional[float], now: float) -> _Named:
+def _stuck(status: BalancerStatus, since: Optional[float], now: float, cure: str) -> _Named:
     if since is None or now - since < STUCK_SECONDS:
         return None
-    cure = action(status.reason_code, {})
+    cure = cure or action(status.reason_code, {})
     return _warning(
         "MGR_EQUILIBRIUM_STUCK", "the placement has been far from its bound for"
         f" {format_duration(STUCK_SECONDS)} or longer, and nothing can be moved", 1,

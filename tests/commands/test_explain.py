@@ -204,3 +204,22 @@ def test_stuck_tells_which_shards_stay(open_session: Callable[..., Session],
     (row,) = data["counts"]
     assert row["code"] == "immovable" and row["text"].endswith("placed by a full pg-upmap")
     assert row["count"] == data["census"]["pairs"] > 0
+
+
+@pytest.mark.parametrize("option, code", [
+    ("mgr mgr/equilibrium/fill_limit 0.3", "fill_limit"),
+    ("global mon_max_pg_per_osd 5", "pg_count")])
+def test_status_of_a_stuck_cluster_names_the_reason_that_explain_counts(
+        open_session: Callable[..., Session], option: str, code: str) -> None:
+    session = open_session()
+    run(session, f"config set {option}", "equilibrium on", "sim run 4h")
+    status, data = ask(session, "status"), ask(session, "explain")
+    assert status["state"] == "stuck"
+    assert status["reason_code"] == data["reason_code"] == code
+    assert status["action"] == data["action"]
+    refused = next(row["count"] for row in data["counts"] if row["code"] == code)
+    assert (f"{code} refuses {refused} of the {data['census']['pairs']} targets"
+            in status["reason"])
+    run(session, "sim run 2h")
+    detail = run(session, "health detail")
+    assert "MGR_EQUILIBRIUM_STUCK" in detail and data["action"] in detail

@@ -105,10 +105,9 @@ def _pg_count(found: Optional[RefusalCount], context: ExplainContext) -> Dict[st
     if found is None:
         return {"option": "mon_max_pg_per_osd", "limit": most or None}
     counts = dict.fromkeys(found.targets + (found.example[1],), 0)
-    for pg in context.snapshot.pgs.values():
-        for osd in pg.up:
-            if osd in counts:
-                counts[osd] += 1
+    for shards in context.view.shards_soon.values():
+        for osd in counts:
+            counts[osd] += int(shards.get(osd, 0))
     return {"option": "mon_max_pg_per_osd", "limit": most,
             "needed": math.ceil(1.1 * max(most, max(counts.values()))) + 1}
 

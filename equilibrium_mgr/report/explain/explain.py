@@ -7,6 +7,7 @@ from typing import Any, Dict, Iterable, List, Optional, Tuple
 from ...execution.guards import blocked_pool_reasons
 from ...execution.size_check.size_corrections import sentence
 from ...observation.cluster_view import ClusterView
+from ...observation.refusals import fullest_osds
 from ...observation.too_full import sentences as too_full_sentences
 from ...runtime.formatting import format_duration, format_percent, plural, wrap
 from ...snapshot.model import Pool
@@ -17,7 +18,7 @@ from .bound_text import describe_bound
 from .explain_osd import SAME, Facts, explain_osd, set_json, set_of
 from .explain_pool import explain_pg, explain_pool
 from .reason import ExplainContext, Reason
-from .reasons import cluster_reason, fullest_osds, osd_reason, pg_reason, pool_reason
+from .reasons import cluster_reason, osd_reason, pg_reason, pool_reason
 
 #: Device classes and pools that a sentence names; it counts the rest.
 _NAMES_SHOWN = 10
@@ -99,7 +100,8 @@ def _osd_number(text: str, view: ClusterView) -> Optional[int]:
 
 
 def _explain_cluster(context: ExplainContext) -> _Found:
-    reason, fullest = cluster_reason(context), fullest_osds(context)
+    reason, fullest = cluster_reason(context), fullest_osds(
+        context.view, context.settings.device_classes)
     advice = [] if not fullest else advice_for(fullest[0].osd_set, reason, context)
     return reason, advice, _cluster_facts(context)
 

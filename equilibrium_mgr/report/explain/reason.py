@@ -16,9 +16,6 @@ from ...runtime.time_slice import TimeSlice
 from ...settings import Settings
 from ...snapshot.model import Snapshot
 
-#: Pairs of a shard and a target that are counted at most: about half a second.
-MOST_PAIRS = 40_000
-
 
 class ExplainContext(NamedTuple):
     """The sources of an explanation; nothing is read from the cluster for it."""
@@ -38,9 +35,13 @@ class ExplainContext(NamedTuple):
 
     def plan_options(self) -> PlanOptions:
         """The options with which automatic balancing would plan now."""
-        soft, hard = self.max_pg_shards
-        return automatic_options(self.settings, frozenset(self.status.rejected))._replace(
-            max_pg_shards_per_osd=soft, max_pg_shards_hard=hard)
+        return automatic_options(self.settings, self.excluded.rejected, self.max_pg_shards)
+
+    @property
+    def rest_code(self) -> str:
+        """The code of the status; of a state at rest, that of before anything was counted."""
+        refusals = self.status.refusals
+        return self.status.reason_code if refusals is None else refusals.rest_code
 
     def census(self) -> Optional[RefusalCensus]:
         """Counts refusals with these options; None where the bounds are not known."""

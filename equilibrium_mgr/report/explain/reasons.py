@@ -1,13 +1,15 @@
 """The one reason for which the cluster, an OSD, a pool or a PG is as it is."""
 from __future__ import annotations
 
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Optional, Sequence, Tuple
 
 from ...crush.placement import NO_OSD
 from ...execution.change_outcomes import WaitingChange, waiting_groups
 from ...execution.guards import blocked_pools
+from ...observation.refusals import (
+    COUNTED, MOST_PAIRS, NEAR, Fullest, bound_code, fullest_osds, settled_code)
 from ...observation.states import BALANCED, BLOCKED, MOVING, OFF, STUCK, THROTTLED, WAITING
-from ...planner.bound.lower_bound import FAILURE_DOMAIN, OsdSet
+from ...planner.bound.lower_bound import OsdSet
 from ...planner.refusal_census import Census
 from ...runtime.formatting import format_bytes, format_deadline, format_percent, plural
 from ...snapshot import immovable_reasons as immovable
@@ -17,41 +19,15 @@ from .actions import NOTHING, action, action_if_immovable
 from .advice import Advice, domain_advice, pg_num_advice_of
 from .bound_text import describe_bound
 from .census_rows import census_rows, numbers_of
-from .reason import MOST_PAIRS, CountRow, ExplainContext, Reason, counted_text, waiting_rows
+from .reason import CountRow, ExplainContext, Reason, counted_text, waiting_rows
 
 _SETTLED = (STUCK, BALANCED)
-#: Nearer to its bound than this (a ratio), an OSD is as low as it can be.
-NEAR = 0.005
-#: Codes of a status at rest that the counts tell more exactly.
-_COUNTED = frozenset((codes.BALANCED, codes.GRANULARITY, codes.MIN_GAIN, codes.IMMOVABLE,
-                      codes.NOT_READY))
-
-
-class Fullest(NamedTuple):
-    """The fullest OSD of a set, and how far it is above the set's bound."""
-
-    osd_set: OsdSet
-    osd: Osd
-    above: float
-
-
-def fullest_osds(context: ExplainContext) -> List[Fullest]:
-    """One for each set, the farthest above its bound first; OSDs of classes that device_classes
-    leaves out do not count."""
-    bounds, classes = context.view.utilization_bounds, context.settings.device_classes
-    found: List[Fullest] = []
-    for osd_set in bounds.sets if bounds is not None else ():
-        osds = [context.snapshot.osds[osd] for osd in osd_set.osds]
-        chosen = [o for o in osds if classes is None or o.device_class in classes]
-        if chosen:
-            worst = max(chosen, key=lambda o: (o.target_utilization or 0.0, -o.id))
-            found.append(Fullest(osd_set, worst, (worst.target_utilization or 0.0) - osd_set.bound))
-    return sorted(found, key=lambda fullest: -fullest.above)
 
 
 def cluster_reason(context: ExplainContext) -> Reason:
     """The reason of the state that the cluster is in."""
-    status, fullest = context.status, fullest_osds(context)
+    status, fullest = context.status, fullest_osds(
+        context.view, context.settings.device_classes)
     where = _fullest_text(fullest[0], context) if fullest else "no OSD above any bound"
     what = f"{status.state}: {where}"
     if status.state in (OFF, *_SETTLED) and fullest:
@@ -107,23 +83,14 @@ def _at_rest(what: str, fullest: Fullest, context: ExplainContext) -> Reason:
     census = asked.of_osd(fullest.osd.id, MOST_PAIRS)
     rows = census_rows(census, context, status.state in _SETTLED)
     where = f"on osd.{fullest.osd.id}"
-    if status.state == OFF or status.reason_code not in _COUNTED:
+    if status.state == OFF or context.rest_code not in COUNTED:
         text = f"{status.reason}; {counted_text(census, where)}"
         return Reason(what, status.reason_code, _action(status.reason_code, context), text, rows,
                       census)
     if fullest.above < NEAR:
         return _at_bound(what, fullest.osd_set, context)
-    return _counted(what, _settled_code(census, context), census, where, context, fullest.osd_set)
-
-
-def _settled_code(census: Census, context: ExplainContext) -> str:
-    """The code of a census where a plan has found nothing to do: what is allowed then gains less
-    than it costs, for shards are whole, or less than min_gain."""
-    if context.status.reason_code == codes.MIN_GAIN or census.reason_code == codes.BALANCED:
-        return codes.MIN_GAIN
-    if census.reason_code == codes.MIN_GAIN and census.of(codes.GRANULARITY) is not None:
-        return codes.GRANULARITY
-    return census.reason_code
+    return _counted(what, settled_code(census, context.rest_code), census, where, context,
+                    fullest.osd_set)
 
 
 def _counted(what: str, code: str, census: Census, where: str, context: ExplainContext,
@@ -136,7 +103,7 @@ def _counted(what: str, code: str, census: Census, where: str, context: ExplainC
     if code == codes.IMMOVABLE and numbers.get("pgid"):
         pg = context.snapshot.pgs[numbers["pgid"]]
         helps = _action_for(pg, context)
-    elif code == codes.MIN_GAIN and context.status.reason_code != codes.MIN_GAIN:
+    elif code == codes.MIN_GAIN and context.rest_code != codes.MIN_GAIN:
         helps = NOTHING   # the option is not the cause
     else:
         helps = action(code, numbers)
@@ -151,8 +118,7 @@ def _action_for(pg: Pg, context: ExplainContext) -> str:
 
 def _at_bound(what: str, osd_set: OsdSet, context: ExplainContext) -> Reason:
     """The reason where nothing lower is possible."""
-    code = (codes.BOUND_DOMAIN if osd_set.binding.kind == FAILURE_DOMAIN
-            else codes.BOUND_CAPACITY)
+    code = bound_code(osd_set)
     numbers: Dict[str, Any] = {"device_class": osd_set.device_class}
     found: Optional[Advice] = domain_advice(osd_set, context)
     if code == codes.BOUND_DOMAIN and found is not None:
@@ -195,7 +161,8 @@ def _of_census(what: str, census: Census, where: str, context: ExplainContext,
                           counted_text(census, where), rows, census)
         return Reason(what, status.reason_code, _action(status.reason_code, context),
                       f"{status.reason}; {counted_text(census, where)}", rows, census)
-    code = _settled_code(census, context) if status.state in _SETTLED else census.reason_code
+    code = (settled_code(census, context.rest_code) if status.state in _SETTLED
+            else census.reason_code)
     return _counted(what, code, census, where, context, osd_set)
 
 

@@ -19,13 +19,12 @@ from ...snapshot import reason_codes as codes
 from ..cluster.class_figures import class_figures
 from ..command_answer import CommandAnswer
 from ..explain.actions import NOTHING, action
+from ..explain.at_rest import state_action
 from .status_screen import status_screen
 from .waiting_text import action_numbers, waiting_json, waiting_sentence
 
 #: Stopped pools in the reason; JSON has all of them.
 _STOPPED_SHOWN = 3
-#: Of a stuck cluster the loop knows that nothing helps; the counts take longer than a status may.
-_EXPLAIN = "'ceph equilibrium explain' counts what is in the way, and names what helps"
 #: A class whose fullest OSD is further above the bound is not called balanced without a reason.
 _NEAR = 0.01
 
@@ -61,7 +60,7 @@ def report_status(status: BalancerStatus, plan_service: PlanService, settings: S
     data.update(_cluster_figures(status, view, settings, now.at))
     data["progress"] = _progress(status, now.at)
     data["reason"] = _reason(status, view, data)
-    data["action"] = _action(status)
+    data["action"] = _action(status, view, settings, now.at)
     return CommandAnswer(data, status_screen(data, settings, now.at))
 
 
@@ -103,7 +102,8 @@ def _above_bound(status: BalancerStatus, classes: Sequence[Mapping[str, Any]]) -
     return found
 
 
-def _action(status: BalancerStatus) -> str:
+def _action(status: BalancerStatus, view: Optional[ClusterView], settings: Settings,
+            now: float) -> str:
     """What helps against the reason for which most shards wait, or for the state."""
     if status.progress is not None and status.waiting:
         first: WaitingGroup = status.waiting[0]
@@ -112,11 +112,9 @@ def _action(status: BalancerStatus) -> str:
             numbers = {**status.reason_numbers, **{
                 key: value for key, value in numbers.items() if value is not None}}
         return action(first.code, numbers)
-    if status.state == STUCK and status.reason_code in (codes.GRANULARITY, codes.IMMOVABLE):
-        return _EXPLAIN
     if status.progress is not None and status.reason_code == codes.SWITCHED_OFF:
         return NOTHING
-    return action(status.reason_code, status.reason_numbers)
+    return state_action(status, view, settings, now)
 
 
 # -- figures ---------------------------------------------------------------------------------------
