@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Tuple
 
 from .mutation import (
-    BALANCER, CLUSTER_GUARDS, DISPATCHER, EXECUTION_SLOT, GATEWAY, GUARDS, JOURNAL,
+    BALANCER, CLUSTER_GUARDS, COOLDOWN, DISPATCHER, EXECUTION_SLOT, GATEWAY, GUARDS, JOURNAL,
     PG_CHECKS, PLAN_EXECUTOR, POOLS, SUMMARY_READER, THROTTLE, TOO_FULL, Edit, Mutation)
 
 MUTATIONS: Tuple[Mutation, ...] = (
@@ -65,11 +65,9 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "nothing within start_delay of a failover", (
             Edit(CLUSTER_GUARDS,
                  "        if left > 0.0:\n"
-                 "            return RoundOutcome(\n"
-                 "                WAITING, \"the mgr has only",
+                 "            until",
                  "        if False:\n"
-                 "            return RoundOutcome(\n"
-                 "                WAITING, \"the mgr has only"),),
+                 "            until"),),
         ("scenario:guard_start",)),
     Mutation(
         "no-hold",
@@ -113,10 +111,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "no-min-compat-guard",
         "nothing for clients before luminous", (
             Edit(GUARDS,
-                 "    if refused:\n"
-                 "        return refused\n",
-                 "    if refused:\n"
-                 "        pass\n"),),
+                 "    if refused:\n",
+                 "    if False:\n"),),
         ("scenario:guard_old_clients",)),
     Mutation(
         "no-flags-guard",
@@ -271,10 +267,10 @@ MUTATIONS: Tuple[Mutation, ...] = (
             Edit(THROTTLE,
                  "    if seconds <= 0.0:\n",
                  "    if True:\n"),
-            Edit(DISPATCHER,
-                 "        left = {pgid: seconds for pgid, seconds in cooling.items() if pgid in "
+            Edit(COOLDOWN,
+                 "    left = {pgid: seconds for pgid, seconds in cooling.items() if pgid in "
                  "snapshot.pgs\n",
-                 "        left = {pgid: seconds for pgid, seconds in () if pgid in "
+                 "    left = {pgid: seconds for pgid, seconds in () if pgid in "
                  "snapshot.pgs\n"),),
         ("scenario:guard_cooldown",)),
     Mutation(

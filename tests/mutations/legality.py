@@ -106,9 +106,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "        if osd in up:\n"),
             Edit(PLACEMENT_STATE,
                  "        if target not in group.members:\n"
-                 "            return False\n"
-                 "        if not self",
-                 "        if not self"),
+                 "            return codes.FAILURE_DOMAIN\n",
+                 ""),
             _MONITOR_KEEPS_ALL,),
         ("scenario:guard_execute scenario:two_classes",)),
     Mutation(
@@ -122,9 +121,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "pools-of-others",
         "only pools in pool_ids are planned for", (
             Edit(PLACEMENT_STATE,
-                 "                       and (options.pool_ids is None or pg.pool in "
-                 "options.pool_ids))\n",
-                 "                       )\n"),),
+                 "    if options.pool_ids is not None and pg.pool not in options.pool_ids:\n",
+                 "    if False:\n"),),
         ("scenario:scope",)),
     Mutation(
         "classes-of-others",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Tuple
 
 from .mutation import (
-    DISPATCHER, EXECUTION, PG_CHECKS, PLAN_EXECUTOR, SHARD_SIZES, SNAPSHOT_BUILDER,
+    COOLDOWN, DISPATCHER, EXECUTION, PG_CHECKS, PLAN_EXECUTOR, SHARD_SIZES, SNAPSHOT_BUILDER,
     Edit, Mutation)
 
 MUTATIONS: Tuple[Mutation, ...] = (
@@ -47,8 +47,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "rejected-again",
         "what the monitor dropped is not sent again", (
             Edit(DISPATCHER,
-                 "        return ExcludedPgs(frozenset(self.rejected), ",
-                 "        return ExcludedPgs(frozenset(), "),),
+                 "        rejected = held(self.rejected, self._clock())\n",
+                 "        rejected = held({}, self._clock())\n"),),
         ("scenario:guard_monitor",)),
     Mutation(
         "no-backoff",
@@ -83,10 +83,9 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  " pools\n"
                  "                if pool in reasons]))\n",
                  "            pass\n"),
-            Edit(DISPATCHER,
-                 "            alone |= {pg.pgid for pg in snapshot.pgs.values() if pg.pool in "
-                 "stopped}\n",
-                 "            pass\n"),),
+            Edit(COOLDOWN,
+                 "        if pg.pool in stopped:\n",
+                 "        if False:\n"),),
         ("scenario:swelling",)),
     Mutation(
         "stop-is-forgotten",
