@@ -16,6 +16,7 @@ from ..report.plan_list import PlansNow, list_plans
 from ..report.plans import dump_plan, show_plan
 from ..runtime.formatting import format_bytes, plural
 from ..snapshot.model import pool_of
+from .current_view import CurrentView
 from .module_parts import ModuleParts
 from .plan_arguments import PlanArguments, plan_options
 
@@ -38,6 +39,7 @@ class PlanCommands:
         options = plan_options(arguments, settings, self._parts.gateway)
         if not self._parts.plan_service.submit_named(name, options, settings.max_plan_seconds):
             raise CommandError(errno.EAGAIN, self._progress(name))
+        CurrentView(self._parts).request_if_old()   # for the `eval` that the answer names
         return CommandAnswer({"plan": name, "state": "planning", "aim": options.aim},
                              f"{name}: planning; 'ceph equilibrium eval {name}' shows it when it is"
                              " made")

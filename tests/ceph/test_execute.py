@@ -12,7 +12,7 @@ from .conftest import MAX_MISPLACED
 from .daemons import wait_for
 from .harness import workload
 from .harness.commands import (
-    equilibrium, equilibrium_json, ready_plan, shards_in_flight, status)
+    equilibrium, equilibrium_json, evaluated, ready_plan, shards_in_flight, status)
 
 HIGHEST_TOLERANCE = 0.01
 """The real highest utilization may differ from the predicted by this much.
@@ -46,7 +46,7 @@ def executed(cluster: DaemonCluster) -> Executed:
     before = workload.settled_usage(cluster)
     up_before = workload.up_sets(cluster)
     dump = ready_plan(cluster, "p")
-    prediction = equilibrium_json(cluster, "eval", option="p")
+    prediction = evaluated(cluster, "p")
     answer = equilibrium(cluster, "execute", plan="p")
     assert answer.rc == 0, answer
     misplaced: List[float] = []

@@ -18,7 +18,7 @@ REMOVED_SECONDS = 90.0
 
 
 def test_a_removed_option_is_noticed(cluster: DaemonCluster, figure: Callable[[str], None]) -> None:
-    before = status(cluster)["limits"]["max_misplaced_ratio"]
+    before = wait_for("a look", lambda: limit(cluster), 30)
     cluster.set_option("max_misplaced_ratio", 0.31)
     wait_for("the option", lambda: limit(cluster) == 0.31, 30)
     cluster.mon("config rm", who="mgr", name="mgr/equilibrium/max_misplaced_ratio")

@@ -60,6 +60,16 @@ def ready_plan(cluster: DaemonCluster, plan: str, **arguments: Any) -> Dict[str,
     return wait_ready(cluster, plan)
 
 
+def evaluated(cluster: DaemonCluster, option: str) -> Dict[str, Any]:
+    """`eval OPTION`, which says EAGAIN until the module has looked at the cluster."""
+    def answered() -> Dict[str, Any]:
+        answer = equilibrium(cluster, "eval", option=option, format="json")
+        assert answer.rc in (0, -errno.EAGAIN), answer
+        found: Dict[str, Any] = answer.json() if answer.rc == 0 else {}
+        return found
+    return wait_for(f"eval {option}", answered, 30.0, pause=0.2)
+
+
 def execute(cluster: DaemonCluster, plan: str, seconds: float) -> Dict[str, Any]:
     """Hand a plan over and wait until it is through and nothing is in flight; how it ended.
 

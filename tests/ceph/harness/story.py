@@ -9,7 +9,7 @@ from ..cluster import HOSTS, DaemonCluster
 from ..daemons import ClusterError, wait_for
 from . import workload
 from .client_load import ClientLoad
-from .commands import equilibrium, equilibrium_json, ready_plan, status
+from .commands import equilibrium, evaluated, ready_plan, status
 from .map_history import Batch, MapHistory
 from .watcher import Watcher
 
@@ -31,7 +31,7 @@ class Story:
         workload.clear_upmaps(cluster)
         self.before = workload.settled_usage(cluster)
         ready_plan(cluster, "expected")
-        prediction = equilibrium_json(cluster, "eval", option="expected")
+        prediction = evaluated(cluster, "expected")
         self.predicted: float = next(
             row["planned_max_utilization"] for row in prediction["classes"]
             if row["device_class"] == "hdd")

@@ -5,12 +5,12 @@ what Ceph itself shows of equilibrium meanwhile: progress, health, services, met
 from __future__ import annotations
 
 import time
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import pytest
 
 from ..cluster import DaemonCluster
-from ..daemons import wait_for
+from ..daemons import ClusterError, wait_for
 from ..harness import workload
 from ..harness.commands import equilibrium, equilibrium_json, status
 
@@ -18,6 +18,8 @@ pytestmark = pytest.mark.releases(16, 18, 20)
 
 _COMPARED_SECONDS = 60.0
 _BALANCE_SECONDS = 240.0
+_LATE_SECONDS = 60.0
+_MOVES_PER_ROUND = 4
 _KIB = 1024
 
 Figures = Dict[Any, Tuple[str, ...]]
@@ -79,8 +81,23 @@ def compare(cluster: DaemonCluster, theirs: Callable[[DaemonCluster], Figures],
         return before == after and said == before
     try:
         wait_for("equal figures", equal, _COMPARED_SECONDS, pause=0.5)
-    except Exception:
+    except ClusterError:
         raise AssertionError(f"Ceph's figures, and ours: {seen[-3:]}") from None
+
+
+@pytest.fixture(autouse=True)
+def observed(cluster: DaemonCluster) -> None:
+    """The module has looked at the cluster: until then screens with figures say EAGAIN."""
+    wait_for("an observation", lambda: equilibrium(cluster, "osds").rc == 0, _LATE_SECONDS)
+
+
+@pytest.fixture
+def slow(cluster: DaemonCluster) -> Iterator[None]:
+    """Few moves a round, so that balancing takes long enough to be looked at."""
+    cluster.set_option("max_moves_per_round", _MOVES_PER_ROUND)
+    yield
+    equilibrium(cluster, "off")
+    cluster.mon("config rm", who="mgr", name="mgr/equilibrium/max_moves_per_round")
 
 
 def test_figures_of_now_are_those_of_ceph_at_rest(
@@ -90,35 +107,65 @@ def test_figures_of_now_are_those_of_ceph_at_rest(
     compare(cluster, highest, our_highest)
 
 
+def test_off_ends_the_event_and_both_ends_are_in_the_cluster_log(
+        cluster: DaemonCluster, unbalanced: workload.Usage, slow: None) -> None:
+    before = len(_cluster_log(cluster))
+    assert equilibrium(cluster, "on").rc == 0
+    event = wait_for("an event", lambda: _our_events(cluster, "events"), _LATE_SECONDS)[0]
+    assert "equilibrium" not in cluster.ceph("-s").out.lower()
+    assert equilibrium(cluster, "off").rc == 0
+    wait_for("the end of the event", lambda: not _our_events(cluster, "events"), _LATE_SECONDS)
+    ended = _our_events(cluster, "completed")[-1]
+    assert ended["id"] == event["id"] and ended["failed"], ended
+    assert "off" in ended["failure_message"], ended
+    shown = cluster.ceph("progress").out
+    assert "equilibrium" in shown.lower(), shown
+    lines = wait_for("two lines", lambda: _cluster_log(cluster)[before + 1:]
+                     and _cluster_log(cluster)[before:], _LATE_SECONDS)
+    assert [line.split()[1:4] for line in lines] == [
+        ["automatic", "balancing", "begins:"], ["automatic", "balancing", "stopped"]], lines
+
+
 def test_what_ceph_shows_while_it_balances(
-        cluster: DaemonCluster, unbalanced: workload.Usage, figure: Callable[[str], None]) -> None:
-    cluster.set_option("max_moves_per_round", 2)
+        cluster: DaemonCluster, unbalanced: workload.Usage, slow: None,
+        figure: Callable[[str], None]) -> None:
     seen: Dict[str, Dict[str, Any]] = {}
     compared = 0
     assert equilibrium(cluster, "on").rc == 0
-    try:
-        end = time.monotonic() + _BALANCE_SECONDS
-        while time.monotonic() < end and status(cluster)["state"] != "balanced":
-            for event in _our_events(cluster, "events"):
-                previous = seen.get(event["id"])
-                assert previous is None or event["progress"] >= previous["progress"], event
-                seen[event["id"]] = event
-            if status(cluster)["moving"]["shards"]:
-                compare(cluster, osd_figures, our_osd_figures)
-                compare(cluster, highest, our_highest)
-                compared += 1
-            assert _our_health(cluster) == []
-            _assert_metrics(cluster)
-            time.sleep(0.5)
-        assert status(cluster)["state"] == "balanced"
-        wait_for("the end of the event", lambda: not _our_events(cluster, "events"), 30)
-    finally:
-        equilibrium(cluster, "off")
-        cluster.mon("config rm", who="mgr", name="mgr/equilibrium/max_moves_per_round")
+    end = time.monotonic() + _BALANCE_SECONDS
+    while time.monotonic() < end and status(cluster)["state"] != "balanced":
+        for event in _our_events(cluster, "events"):
+            previous = seen.get(event["id"])
+            assert previous is None or event["progress"] >= previous["progress"], event
+            seen[event["id"]] = event
+        if status(cluster)["moving"]["shards"]:
+            compare(cluster, osd_figures, our_osd_figures)
+            compare(cluster, highest, our_highest)
+            compared += 1
+        assert _our_health(cluster) == []
+        _assert_metrics(cluster)
+        time.sleep(0.5)
+    assert status(cluster)["state"] == "balanced"
+    wait_for("the end of the event", lambda: not _our_events(cluster, "events"), _LATE_SECONDS)
     assert len(seen) == 1, "one event an episode"
     assert compared, "figures were compared while data moved"
-    assert [event["id"] for event in _our_events(cluster, "completed")][-1:] == list(seen)
+    completed = _our_events(cluster, "completed")[-1]
+    assert [completed["id"]] == list(seen) and not completed.get("failed"), completed
     figure(f"figures compared {compared} times while data moved; one event in `ceph progress`")
+
+
+def test_health_names_a_bad_option_until_it_is_gone(cluster: DaemonCluster) -> None:
+    cluster.set_option("device_classes", "floppy")
+    try:
+        wait_for("the check", lambda: _our_health(cluster), _LATE_SECONDS)
+        shown = cluster.ceph("health detail").out
+    finally:
+        cluster.mon("config rm", who="mgr", name="mgr/equilibrium/device_classes")
+    ours = [line for line in shown.splitlines() if "quilibrium" in line or "EQUILIBRIUM" in line]
+    assert "MGR_EQUILIBRIUM_BAD_OPTION" in shown and "floppy" in shown, shown
+    assert ours[-1].strip().startswith("run 'ceph config set mgr mgr/equilibrium/device_classes"), (
+        shown)
+    wait_for("no check", lambda: not _our_health(cluster), _LATE_SECONDS)
 
 
 def test_services_show_the_endpoint_while_it_is_on(cluster: DaemonCluster) -> None:
@@ -128,15 +175,22 @@ def test_services_show_the_endpoint_while_it_is_on(cluster: DaemonCluster) -> No
     assert "equilibrium" not in services()
     cluster.set_option("metrics_port", 19283)
     try:
-        wait_for("the endpoint", lambda: "19283" in services().get("equilibrium", ""), 60)
+        wait_for("the endpoint", lambda: "19283" in services().get("equilibrium", ""),
+                 _LATE_SECONDS)
     finally:
         cluster.mon("config rm", who="mgr", name="mgr/equilibrium/metrics_port")
-    wait_for("no endpoint", lambda: "equilibrium" not in services(), 60)
+    wait_for("no endpoint", lambda: "equilibrium" not in services(), _LATE_SECONDS)
 
 
 def _our_events(cluster: DaemonCluster, kind: str) -> List[Dict[str, Any]]:
     return [event for event in cluster.mgr_json("progress json")[kind]
             if "equilibrium" in event["message"].lower()]
+
+
+def _cluster_log(cluster: DaemonCluster) -> List[str]:
+    """The module's lines of `ceph log last`, oldest first."""
+    entries = cluster.mon_json("log last", num=1000, level="info", channel="cluster")
+    return [entry["message"] for entry in entries if entry["message"].startswith("equilibrium:")]
 
 
 def _our_health(cluster: DaemonCluster) -> List[str]:

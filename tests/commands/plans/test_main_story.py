@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Callable
+
 import pytest
 
 from mgr_stub.console.session import Session
@@ -122,3 +124,9 @@ def test_eval_foresees_what_is_under_way(session: Session) -> None:
         said = by("device_class", predicted["classes"])[name]
         assert said["soon_max_utilization"] == pytest.approx(figures["max_utilization"], abs=0.002)
         assert said["soon_stddev"] == pytest.approx(figures["stddev"], abs=0.002)
+
+def test_a_plan_can_be_evaluated_once_it_is_made(open_session: Callable[..., Session]) -> None:
+    """Switched off, the module has not looked at the cluster before somebody asks."""
+    session = open_session()
+    run(session, "equilibrium optimize p", "sim run 2s")
+    run(session, "equilibrium show p", "equilibrium eval p")
