@@ -10,6 +10,7 @@ import pytest
 
 from mgr_stub.console.session import Session
 
+from equilibrium_mgr.runtime.formatting import format_bytes, format_percent
 from tests.report.explanations import says
 
 from .asking import ask, mark_out, optimize, refused, run
@@ -52,10 +53,10 @@ def test_cluster(any_session: Session) -> None:
         name: figures["bound_utilization"] for name, figures in now.items()}
     for found in data["sets"]:
         figures = now[found["device_class"]]
-        assert (found["fullest_osd"], found["max"]) == (
+        assert (found["soon_fullest_osd"], found["soon_max"]) == (
             figures["soon_fullest_osd"], figures["soon_max_utilization"])
         assert found["above_bound"] == pytest.approx(
-            figures["soon_max_utilization"] - figures["bound_utilization"])
+            figures["max_utilization"] - figures["bound_utilization"])
     assert data["state"] == "off" and data["skipped_pgs"] == {} == data["unusable_osds"]
     assert says(run(session, "equilibrium explain"), data["what"], *data["sentences"])
     assert sum("cannot be below" in s for s in data["sentences"]) == 2
@@ -136,6 +137,31 @@ def test_osd_while_moves_are_under_way_and_when_it_is_out(session: Session) -> N
     assert data["cannot_take"] == "out"
     assert "no shard may go to it: it is out" in data["sentences"]
     assert ask(session, "explain")["unusable_osds"] == {"out": 1}
+
+
+def test_figures_are_of_now_or_labelled_while_shards_move(session: Session) -> None:
+    """What the sentences call present is what `df` and `status` have at the same moment."""
+    optimize(session)
+    run(session, "equilibrium execute p", "sim run 2m", "equilibrium df")
+    for pool in ask(session, "df")["pools"]:
+        data = ask(session, "explain pool/" + pool["name"])
+        assert (data["free_bytes"], data["limiting_osd"]) == (
+            pool["free_bytes"], pool["limiting_osd"]), pool["name"]
+        later = format_bytes(data["soon_free_bytes"])
+        if later != format_bytes(pool["free_bytes"]):
+            assert f"({later} when all has arrived)" in data["what"]
+    classes = by_class(ask(session, "status"))
+    for found in ask(session, "explain")["sets"]:
+        row = classes[found["device_class"]]
+        assert (found["fullest_osd"], found["max"], found["soon_fullest_osd"], found["soon_max"]
+                ) == (row["fullest_osd"], row["max_utilization"], row["soon_fullest_osd"],
+                      row["soon_max_utilization"])
+    osds = {osd["id"]: osd for osd in ask(session, "osds")["osds"]}
+    moving = ask(session, "moves")["moves"][0]
+    said = ask(session, "explain " + moving["pgid"])["sentences"]
+    target = osds[moving["target"]]
+    assert (f"osd.{target['id']}: {format_percent(target['utilization'])}%,"
+            f" {format_percent(target['soon_utilization'])}% when all has arrived") in said
 
 
 def test_pool(any_session: Session) -> None:

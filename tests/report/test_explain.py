@@ -130,7 +130,8 @@ def test_osd(what: str) -> None:
     assert data["cannot_take"] is None and data["limited_pools"] == ["rbd"]
     assert data["sentences"] == [
         "osd.0 (class hdd, host h0) has 50 GiB of 100 GiB in use: 50.00%",
-        "in the most even placement that the rules allow it would be at 20.00%, 30.0 points lower",
+        "in the most even placement that the rules allow it would be at 20.00%, 30.0 points lower"
+        " than now",
         data["set"]["description"], "it is one of the OSDs that stand at this bound",
         "it limits the free space of pools: rbd"]
 
@@ -138,7 +139,7 @@ def test_osd(what: str) -> None:
 def test_osd_that_could_be_fuller_and_limits_nobody() -> None:
     data = facts(giant(), "osd.2")
     assert data["limited_pools"] == [] and data["utilization"] == 0.0
-    assert data["sentences"][1].endswith("at 20.00%, 20.0 points higher")
+    assert data["sentences"][1].endswith("at 20.00%, 20.0 points higher than now")
     assert data["sentences"][-1] == "it limits the free space of no pool that holds data"
     giant_host = facts(giant(), "osd.3")
     assert giant_host["reachable"] == pytest.approx(60 / 900)

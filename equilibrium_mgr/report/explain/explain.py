@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Dict, Iterable, List, Optional, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
 
 from ...execution.guards import blocked_pool_reasons
 from ...execution.size_check.size_corrections import sentence
@@ -15,7 +15,7 @@ from ..cluster.held_osds import held_json, held_sentences
 from ..command_answer import CommandAnswer
 from .advice import Advice, advice_for
 from .bound_text import describe_bound
-from .explain_osd import SAME, Facts, explain_osd, set_json, set_of
+from .explain_osd import SAME, Facts, explain_osd, set_json, set_of, utilization_now
 from .explain_pool import explain_pg, explain_pool
 from .reason import ExplainContext, Reason
 from .reasons import cluster_reason, osd_reason, pg_reason, pool_reason
@@ -84,12 +84,12 @@ def _osd(number: int, context: ExplainContext) -> _Found:
 
 
 def _pool(pool: Pool, context: ExplainContext) -> _Found:
-    space = context.view.usage.pools[pool.name]
+    space, now = context.view.usage.pools[pool.name], context.view.usage_now().pools[pool.name]
     limiting = space.limiting_osd
     osd_set = None if limiting is None else set_of(limiting, context.view)
-    reason = pool_reason(pool, limiting, osd_set, space.free_bytes, context)
+    reason = pool_reason(pool, now, space, osd_set, context)
     advice = advice_for(osd_set, reason, context) if osd_set is not None else []
-    return reason, advice, explain_pool(pool, context.view, context.settings.pool_ids,
+    return reason, advice, explain_pool(pool, context.view, now, context.settings.pool_ids,
                                         _stopped(context).get(pool.id))
 
 
@@ -153,17 +153,27 @@ def _sets(view: ClusterView) -> Tuple[List[Dict[str, Any]], List[str]]:
     found: List[Dict[str, Any]] = []
     sentences: List[str] = []
     for osd_set in view.utilization_bounds.sets:
-        utilizations = {osd: snapshot.osds[osd].target_utilization or 0.0 for osd in osd_set.osds}
-        fullest = max(utilizations, key=lambda osd: (utilizations[osd], -osd))
-        above = utilizations[fullest] - osd_set.bound
-        found.append(dict(set_json(osd_set, snapshot), fullest_osd=fullest,
-                          max=utilizations[fullest], above_bound=above))
+        fullest, most = _fullest_of({osd: utilization_now(osd, view) for osd in osd_set.osds})
+        soon_fullest, soon_most = _fullest_of({
+            osd: snapshot.osds[osd].target_utilization or 0.0 for osd in osd_set.osds})
+        above = most - osd_set.bound
+        found.append(dict(set_json(osd_set, snapshot), fullest_osd=fullest, max=most,
+                          above_bound=above, soon_fullest_osd=soon_fullest, soon_max=soon_most))
         distance = (f"{100.0 * above:.1f} points above that" if above >= SAME
                     else "as low as can be")
         sentences += [describe_bound(osd_set, snapshot),
-                      f"osd.{fullest}, the fullest there, is at"
-                      f" {format_percent(utilizations[fullest])}%, {distance}"]
+                      f"osd.{fullest}, the fullest there, is at {format_percent(most)}%,"
+                      f" {distance}"]
+        if abs(soon_most - most) >= SAME:
+            sentences.append(f"when all has arrived the fullest there is osd.{soon_fullest}, at"
+                             f" {format_percent(soon_most)}%")
     return found, sentences
+
+
+def _fullest_of(utilizations: Mapping[int, float]) -> Tuple[int, float]:
+    """(OSD, utilization) of the fullest one."""
+    fullest = max(utilizations, key=lambda osd: (utilizations[osd], -osd))
+    return fullest, utilizations[fullest]
 
 
 def _limited(context: ExplainContext) -> List[str]:

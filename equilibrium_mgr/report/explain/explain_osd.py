@@ -63,6 +63,12 @@ def set_of(osd: int, view: ClusterView) -> Optional[OsdSet]:
     return None
 
 
+def utilization_now(osd: int, view: ClusterView) -> float:
+    """What the OSD reports, as a ratio of its size; 0 where that is not known."""
+    found = view.snapshot.osds[osd]
+    return view.used_now.get(osd, found.used_bytes) / max(1, found.size_bytes)
+
+
 def set_json(osd_set: OsdSet, snapshot: Snapshot) -> Dict[str, Any]:
     """A set of OSDs with its bound, JSON-ready."""
     binding = osd_set.binding
@@ -90,17 +96,16 @@ def _fill(osd: Osd) -> str:
 
 def _reach(osd: Osd, bound_utilization: Optional[float], osd_set: Optional[OsdSet],
            view: ClusterView) -> List[str]:
-    then = osd.target_utilization
-    if view.utilization_bounds is None or then is None:
+    if view.utilization_bounds is None or osd.target_utilization is None:
         return []
     if osd_set is None or bound_utilization is None:
         return ["no pool that holds data may use it"]
     said = ("in the most even placement that the rules allow it would be at"
             f" {format_percent(bound_utilization)}%")
-    difference = bound_utilization - then
+    difference = bound_utilization - utilization_now(osd.id, view)
     if abs(difference) >= SAME:
         said += (f", {100.0 * abs(difference):.1f} points"
-                 f" {'lower' if difference < 0.0 else 'higher'}")
+                 f" {'lower' if difference < 0.0 else 'higher'} than now")
     sentences = [said, describe_bound(osd_set, view.snapshot)]
     if osd.id in osd_set.binding.osds and len(osd_set.binding.osds) < len(osd_set.osds):
         sentences.append("it is one of the OSDs that stand at this bound")
@@ -108,6 +113,6 @@ def _reach(osd: Osd, bound_utilization: Optional[float], osd_set: Optional[OsdSe
 
 
 def _limited_pools(osd: int, view: ClusterView) -> List[str]:
-    """Names of the pools with data whose free space ends where this OSD is full."""
-    return [name for name, space in view.usage.pools.items()
+    """Names of the pools with data whose free space now ends where this OSD is full."""
+    return [name for name, space in view.usage_now().pools.items()
             if space.limiting_osd == osd and space.stored_bytes > 0]

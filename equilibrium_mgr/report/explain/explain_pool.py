@@ -9,19 +9,20 @@ from ...execution.guards import blocked_pool_reasons
 from ...execution.rejections import Items
 from ...observation.cluster_view import ClusterView
 from ...observation.too_full import sentences as too_full_sentences
+from ...plan.model import PoolSpace
 from ...runtime.formatting import format_percent
 from ...snapshot.immovable_reasons import UPMAP_PRIMARY
 from ...snapshot.model import Pg, Pool, Snapshot
 from .bound_text import describe_bound
-from .explain_osd import Facts, set_of
+from .explain_osd import SAME, Facts, set_of, utilization_now
 
 
-def explain_pool(pool: Pool, view: ClusterView, pool_ids: Optional[FrozenSet[int]],
-                 stopped: Optional[str] = None) -> Facts:
+def explain_pool(pool: Pool, view: ClusterView, now: PoolSpace,
+                 pool_ids: Optional[FrozenSet[int]], stopped: Optional[str] = None) -> Facts:
     """Facts about one pool.
 
-    `pool_ids`: the pools that balancing is limited to, None for all. `stopped`: why moves of this
-    pool were stopped because of their sizes.
+    `now`: its free space of now. `pool_ids`: the pools that balancing is limited to, None for all.
+    `stopped`: why moves of this pool were stopped because of their sizes.
     """
     snapshot = view.snapshot
     space = view.usage.pools[pool.name]
@@ -32,11 +33,12 @@ def explain_pool(pool: Pool, view: ClusterView, pool_ids: Optional[FrozenSet[int
     excluded = pool_ids is not None and pool.id not in pool_ids
     data = {
         "pool": pool.name, "pool_id": pool.id, "pgs": len(pgs), "stored_bytes": pool.stored_bytes,
-        "free_bytes": space.free_bytes, "max_avail_bytes": space.max_avail_bytes,
-        "limiting_osd": space.limiting_osd, "rule_id": pool.rule_id, "failure_domains": domains,
-        "immovable": pool.immovable, "immovable_pgs": immovable, "waits_for": waits_for,
-        "excluded": excluded, "stopped": stopped}
-    sentences = _limiting(space.limiting_osd, view)
+        "free_bytes": now.free_bytes, "max_avail_bytes": space.max_avail_bytes,
+        "limiting_osd": now.limiting_osd, "soon_free_bytes": space.free_bytes,
+        "soon_limiting_osd": space.limiting_osd, "rule_id": pool.rule_id,
+        "failure_domains": domains, "immovable": pool.immovable, "immovable_pgs": immovable,
+        "waits_for": waits_for, "excluded": excluded, "stopped": stopped}
+    sentences = _limiting(now.limiting_osd, space.limiting_osd, view)
     sentences += [_domain_sentence(block) for block in domains]
     if pool.is_optimized:
         sentences.append("with allow_ec_optimizations its shards differ in size by their position;"
@@ -85,16 +87,18 @@ def explain_pg(pg: Pg, view: ClusterView, rejected: Items) -> Facts:
         sentences.append(f"it is left alone until CRUSH changes: {refused}")
     if waits_for:
         sentences.append(f"it is not moved for now: {waits_for}")
-    sentences += [_shard_sentence(osd, snapshot) for osd in pg.up]
+    sentences += [_shard_sentence(osd, view) for osd in pg.up]
     return data, sentences
 
 
-def _limiting(number: Optional[int], view: ClusterView) -> List[str]:
+def _limiting(number: Optional[int], soon: Optional[int], view: ClusterView) -> List[str]:
+    """The OSD that limits a pool now, and the one that will when all has arrived."""
     if number is None:
         return ["no OSD with statistics holds any of it"]
     osd = view.snapshot.osds[number]
-    sentences = [f"osd.{number} (class {osd.device_class}) is the OSD that is full first; it will"
-                 f" be at {format_percent(osd.target_utilization or 0.0)}%"]
+    sentences = [f"osd.{number} (class {osd.device_class}) is the OSD that is full first"]
+    if soon is not None and soon != number:
+        sentences.append(f"when all has arrived it is osd.{soon} that is full first")
     osd_set = set_of(number, view)
     return sentences + ([describe_bound(osd_set, view.snapshot)] if osd_set is not None else [])
 
@@ -152,9 +156,11 @@ def _shard(number: int, snapshot: Snapshot) -> Dict[str, Any]:
             "target_utilization": osd.target_utilization if osd else None}
 
 
-def _shard_sentence(number: int, snapshot: Snapshot) -> str:
-    osd = snapshot.osds.get(number)
+def _shard_sentence(number: int, view: ClusterView) -> str:
+    osd = view.snapshot.osds.get(number)
     then = osd.target_utilization if osd else None
     if then is None:
         return f"{_osds([number])}: utilization not known"
-    return f"osd.{number}: {format_percent(then)}%"
+    now = utilization_now(number, view)
+    soon = "" if abs(now - then) < SAME else f", {format_percent(then)}% when all has arrived"
+    return f"osd.{number}: {format_percent(now)}%{soon}"

@@ -9,6 +9,7 @@ from ...execution.guards import blocked_pools
 from ...observation.refusals import (
     COUNTED, MOST_PAIRS, NEAR, Fullest, bound_code, fullest_osds, settled_code)
 from ...observation.states import BALANCED, BLOCKED, MOVING, OFF, STUCK, THROTTLED, WAITING
+from ...plan.model import PoolSpace
 from ...planner.bound.lower_bound import OsdSet
 from ...planner.refusal_census import Census
 from ...runtime.formatting import format_bytes, format_deadline, format_percent, plural
@@ -181,12 +182,22 @@ def _wait_text(rows: Sequence[CountRow]) -> str:
     return f"{plural(shards, 'planned shard')} {'waits' if shards == 1 else 'wait'}:"
 
 
-def pool_reason(pool: Pool, limiting: Optional[int], osd_set: Optional[OsdSet], free_bytes: int,
+def _pool_text(pool: Pool, now: PoolSpace, soon: PoolSpace, context: ExplainContext) -> str:
+    """What a pool can take now, and when all has arrived where that differs."""
+    free, later = format_bytes(now.free_bytes), format_bytes(soon.free_bytes)
+    what = f"pool {pool.name} can take {free} more"
+    if later != free:
+        what += f" ({later} when all has arrived)"
+    if now.limiting_osd is not None:
+        what += f"; full first: {_filled(context.snapshot.osds[now.limiting_osd], context)}"
+    return what
+
+
+def pool_reason(pool: Pool, now: PoolSpace, soon: PoolSpace, osd_set: Optional[OsdSet],
                 context: ExplainContext) -> Reason:
-    """The reason for which a pool can take no more than it can."""
-    what = f"pool {pool.name} can take {format_bytes(free_bytes)} more"
-    if limiting is not None:
-        what += f"; full first: {_filled(context.snapshot.osds[limiting], context)}"
+    """The reason for which a pool can take no more than it can. `soon`: when all has arrived;
+    counted are the targets of the OSD that limits the pool then, `osd_set` is its set."""
+    what, limiting = _pool_text(pool, now, soon, context), soon.limiting_osd
     if pool.immovable:
         code = (codes.RULE_UNKNOWN if pool.rule is None else codes.PG_NUM_CHANGING
                 if pool.immovable == immovable.PG_NUM_CHANGING else codes.IMMOVABLE)
