@@ -17,6 +17,7 @@ class PlannedPlacement(NamedTuple):
     used: Dict[int, int]    # OSD id → used bytes
     shards: ShardCounts     # pool id → OSD id → shards
     changes: int            # that were applied
+    incoming: Dict[int, int]   # OSD id → bytes that these bring it
 
 
 def planned_placement(view: ClusterView, changes: Iterable[PgChange]) -> PlannedPlacement:
@@ -25,6 +26,7 @@ def planned_placement(view: ClusterView, changes: Iterable[PgChange]) -> Planned
     used = dict(view.used_soon)
     shards = {pool: dict(counts) for pool, counts in view.shards_soon.items()}
     pgs, applied = view.snapshot.pgs, 0
+    incoming: Dict[int, int] = {}
     for change in changes:
         pg = pgs.get(change.pgid)
         if pg is None or pg.up != change.up_before:
@@ -32,6 +34,8 @@ def planned_placement(view: ClusterView, changes: Iterable[PgChange]) -> Planned
         applied += 1
         before, after = set(change.up_before), set(change.up_after)
         counts, weight = shards[pg.pool], shard_weight(view.snapshot.pools[pg.pool], pg.pgid)
+        for osd in after - before:
+            incoming[osd] = incoming.get(osd, 0) + pg.shard_bytes
         for osds, step in ((after - before, 1), (before - after, -1)):
             for osd in osds & used.keys():
                 used[osd] += step * pg.shard_bytes
@@ -39,7 +43,7 @@ def planned_placement(view: ClusterView, changes: Iterable[PgChange]) -> Planned
     for counts in shards.values():
         for osd in [osd for osd, count in counts.items() if count < _NO_SHARD]:
             del counts[osd]
-    return PlannedPlacement(used, shards, applied)
+    return PlannedPlacement(used, shards, applied, incoming)
 
 
 def planned_usage(view: ClusterView, changes: Iterable[PgChange]) -> Usage:

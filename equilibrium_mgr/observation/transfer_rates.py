@@ -12,6 +12,7 @@ import math
 from statistics import median
 from typing import Dict, Iterable, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from ..runtime.formatting import format_bytes
 from ..snapshot.model import Snapshot
 from .movements import PLAN, Movement
 
@@ -19,6 +20,8 @@ from .movements import PLAN, Movement
 #: their turn get nothing for minutes; short for the rate of now.
 _ESTIMATE_SECONDS = 1800.0
 _NOW_SECONDS = 180.0
+#: Bytes a second that an OSD is taken to get where nothing has been measured.
+ASSUMED_RATE = 50 << 20
 #: An OSD whose measurements count for less than so many seconds is forgotten.
 _FORGOTTEN_SECONDS = 1.0
 
@@ -60,6 +63,13 @@ class TimeLeft(NamedTuple):
 
     seconds: float
     osd: Optional[int]   # the OSD that takes longest; None where all of them together do
+
+
+class ExpectedTime(NamedTuple):
+    """How long moves that are still to be sent are likely to take."""
+
+    seconds: float
+    basis: str   # what it rests on, for people
 
 
 class RateMeter:
@@ -129,6 +139,19 @@ def time_left(rates: TransferRates, movements: Iterable[Movement],
     rate = rates.ours.per_second
     together = TimeLeft(own / rate, None) if rate > 0.0 else longest
     return max(longest, together, key=lambda estimate: estimate.seconds)
+
+
+def expected_time(rates: TransferRates, movements: Iterable[Movement],
+                  to_come: Mapping[int, int]) -> Optional[ExpectedTime]:
+    """By the OSD that gets most, at the rate at which OSDs were measured to get shards, else at an
+    assumed one. `to_come`: OSD → bytes that moves bring it. None where they bring nothing."""
+    if not any(to_come.values()):
+        return None
+    measured = time_left(rates, movements, to_come)
+    if measured is not None:
+        return ExpectedTime(measured.seconds, "at the rates last measured")
+    return ExpectedTime(max(to_come.values()) / ASSUMED_RATE,
+                        f"if each OSD takes {format_bytes(ASSUMED_RATE)}/s")
 
 
 def _expected(typical: float, own: float) -> float:

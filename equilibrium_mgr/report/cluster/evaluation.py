@@ -6,6 +6,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 from ...gateway.pool_space import PoolSpaceNow
 from ...observation.cluster_view import ClusterView
 from ...observation.planned_placement import PlannedPlacement, planned_placement
+from ...observation.transfer_rates import ExpectedTime, expected_time
 from ...plan.aim_comparison import AimComparison
 from ...plan.model import Plan
 from ...plan.usage import counted_usage
@@ -107,7 +108,8 @@ def evaluate_plan(found: EvaluatedPlan, look: Look) -> CommandAnswer:
         view.snapshot, planned.used, planned.shards))
     classes = class_rows(view, planned.used)
     left = len(plan.changes) - planned.changes
-    parts = [[*_plan_lines(found, left), look.line(),
+    expected = expected_time(view.rates, view.movements, planned.incoming)
+    parts = [[*_plan_lines(found, left, expected), look.line(),
               *room_lines(pools.room, pools.planned_room, f"with {found.name}")],
              *_histograms(view, classes, planned.used, f"with {found.name}"),
              _pool_lines(_POOLS_PLANNED, pools.rows, [_planned_cells(row) for row in pools.rows],
@@ -115,7 +117,7 @@ def evaluate_plan(found: EvaluatedPlan, look: Look) -> CommandAnswer:
              aims_table(found.name, plan, found.comparison).split("\n"),
              skipped_lines(plan.skipped)]
     return CommandAnswer(_plan_json(found, look, pools, _with_histograms(
-        view, classes, planned.used), planned), _joined(parts))
+        view, classes, planned.used), planned, expected), _joined(parts))
 
 
 def skipped_lines(skipped: Mapping[str, int]) -> List[str]:
@@ -126,7 +128,8 @@ def skipped_lines(skipped: Mapping[str, int]) -> List[str]:
                              for line in wrap(f"  {count:6}  ", reason, 10)]
 
 
-def _plan_lines(found: EvaluatedPlan, left: int) -> List[str]:
+def _plan_lines(found: EvaluatedPlan, left: int,
+                expected: Optional[ExpectedTime]) -> List[str]:
     plan, when = found.plan, f"osdmap e{found.plan.epoch}"
     age = f", {format_duration(found.age_seconds)} old" if found.age_seconds is not None else ""
     content = f"{plural(len(plan.moves), 'shard')}, {format_bytes(plan.bytes)}"
@@ -140,17 +143,21 @@ def _plan_lines(found: EvaluatedPlan, left: int) -> List[str]:
                 " be sent")
     else:
         text = f"{found.name} (aim {plan.aim}, {when}{age}): {content}"
+    if expected is not None:
+        text += f", about {format_duration(expected.seconds)} ({expected.basis})"
     return wrap("plan ", text, 5)
 
 
 def _plan_json(found: EvaluatedPlan, look: Look, pools: PoolFigures, classes: List[Row],
-               planned: PlannedPlacement) -> Dict[str, Any]:
+               planned: PlannedPlacement, expected: Optional[ExpectedTime]) -> Dict[str, Any]:
     plan = found.plan
     return {"plan": found.name, "aim": plan.aim, "osdmap_epoch": plan.epoch,
             "created_at": found.created_at, "age_seconds": found.age_seconds,
             "is_outdated": found.is_outdated, "moves": len(plan.moves), "bytes": plan.bytes,
             "changes": len(plan.changes), "applicable_changes": planned.changes,
             "stop_reason": plan.stop_reason,
+            "expected_seconds": expected.seconds if expected is not None else None,
+            "expected_from": expected.basis if expected is not None else None,
             "skipped": [{"reason": reason, "count": count}
                         for reason, count in sorted(plan.skipped.items())],
             "now": look.to_json(), "room": room_json(pools.room),

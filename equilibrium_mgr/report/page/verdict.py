@@ -3,11 +3,11 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Optional
 
+from ...observation.transfer_rates import ExpectedTime, expected_time
 from ...runtime.formatting import format_bytes, format_duration, format_percent, plural
 from ...plan.model import Room
 from ...snapshot import reason_codes as codes
 from ..explain.actions import action
-from .facts.expected_time import expected_seconds
 from .markup import Html, joined, paragraph
 from .facts.plan_standing import PlanStanding
 from .facts.sources import PageFacts
@@ -107,10 +107,18 @@ def _sentence_of_plan(facts: PageFacts, standing: PlanStanding, worst: _Row) -> 
         return (f"Plan {standing.name} moves nothing: {_at_bound(worst)}"
                 if not standing.plan.changes
                 else f"Nothing of plan {standing.name} is left to be moved: {_at_bound(worst)}")
-    seconds, basis = expected_seconds(facts, standing)
-    time = f", in about {format_duration(seconds)} ({basis})" if seconds is not None else ""
+    expected = _expected_time(facts, standing)
+    time = ("" if expected is None
+            else f", in about {format_duration(expected.seconds)} ({expected.basis})")
     return (f"Plan {standing.name} moves {plural(len(standing.moves), 'shard')},"
             f" {format_bytes(standing.bytes)}{time}: {_gain(facts, room)}.")
+
+
+def _expected_time(facts: PageFacts, standing: PlanStanding) -> Optional[ExpectedTime]:
+    to_come: Dict[int, int] = {}
+    for move in standing.moves:
+        to_come[move.target] = to_come.get(move.target, 0) + move.bytes
+    return expected_time(facts.view.rates, facts.view.movements, to_come)
 
 
 def _gain(facts: PageFacts, room: Room) -> str:
