@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any, Dict, List
 
 from ...observation.states import OFF
+from ...planner.planner import CONVERGED
 from ...runtime.checkpoints import Checkpoint
 from ...runtime.formatting import format_duration, format_time
 from ...version import VERSION
@@ -73,8 +74,9 @@ def _identity(facts: PageFacts) -> Html:
              f" was read {format_duration(age)} before, at epoch {snapshot.epoch}")]
     if facts.standing is not None:
         plan = facts.standing.plan
+        cut = "" if plan.stop_reason == CONVERGED else f", cut short: {plan.stop_reason}"
         rows.append(("plan", f"{facts.standing.name}, aim {plan.aim}, made at osdmap epoch"
-                     f" {plan.epoch} ({plan.stop_reason})"))
+                     f" {plan.epoch}{cut}"))
     status = facts.sources.status
     active = "on" if facts.sources.settings.active else "off"
     rows.append(("automatic", f"{active}; {status.state}: {status.reason}"

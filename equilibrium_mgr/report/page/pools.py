@@ -56,7 +56,8 @@ def _tables(facts: PageFacts) -> List[Html]:
     return [*parts, paragraph(
         "STORED, %USED and MAX AVAIL are Ceph's own. FREE: what fits into this pool alone, as data"
         " lies now; the pools share their OSDs, so it cannot be had for all of them at once."
-        " PLANNED: the same, as data lies then.", class_="note")]
+        " PLANNED: the same, as data lies then; a pool with little data may have less.",
+        class_="note")]
 
 
 def _table(facts: PageFacts, label: str, rows: Sequence[Dict[str, Any]]) -> Html:

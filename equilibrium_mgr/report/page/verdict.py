@@ -24,6 +24,7 @@ def verdict_block(facts: PageFacts) -> Html:
     """The verdict's two sentences, and what a reader must know beside them."""
     return joined([paragraph(" ".join(verdict(facts)), class_="verdict")]
                   + [paragraph(warning, class_="warning") for warning in warnings(facts)]
+                  + [paragraph(sentence) for sentence in _while_it_runs(facts)]
                   + [paragraph(sentence) for sentence in capacity_sentences(facts)])
 
 
@@ -66,6 +67,19 @@ def _plan_warning(facts: PageFacts, standing: PlanStanding) -> str:
              f" in place or on their way, and {gone} cannot be moved so any more; what follows is"
              " about the first.")
     return text + (f" 'ceph equilibrium optimize {standing.name}' makes it anew." if gone else "")
+
+
+def _while_it_runs(facts: PageFacts) -> List[str]:
+    """What a plan that is still to be made does to the cluster meanwhile, and what ends it."""
+    if facts.standing is None or not facts.standing.moves:
+        return []
+    shards = facts.sources.settings.max_backfills_per_osd
+    limit = f", and up to {plural(shards, 'shard')} to an OSD and {shards} from it at a time"
+    ratio = format_percent(facts.view.max_misplaced_ratio)
+    return [f"While it runs, moves are sent until {ratio}% of the object copies are misplaced"
+            f"{limit if shards else ''}. The old copy of a shard is deleted when the new one is"
+            " complete. 'ceph equilibrium off' stops it, but for what moves already; Rollback,"
+            " below, takes it back."]
 
 
 def capacity_sentences(facts: PageFacts) -> List[str]:

@@ -67,6 +67,26 @@ def test_a_plan_and_what_stays() -> None:
     assert limits["begin_time, end_time"].endswith(", from Monday to Friday")
 
 
+def test_a_plan_page_tells_the_limits_while_it_runs_and_how_it_stops() -> None:
+    plan = make_plan(uneven().snapshot())
+    found = page_of(uneven(), ("p", plan), max_backfills_per_osd=2)
+    assert ("While it runs, moves are sent until 5.00% of the object copies are misplaced, and up to"
+            " 2 shards to an OSD and 2 from it at a time." in found.text)
+    assert ("'ceph equilibrium off' stops it, but for what moves already; Rollback, below, takes it"
+            " back." in found.text)
+    assert "Nothing throttles them" in found.text
+    text = page_of(uneven(), ("p", plan), max_backfills_per_osd=0).text
+    assert "object copies are misplaced. The old copy" in text
+    assert "While it runs" not in page_of(uneven()).text
+
+
+def test_a_plan_that_was_cut_short_says_so() -> None:
+    plan = make_plan(uneven().snapshot())
+    assert "converged" not in page_of(uneven(), ("p", plan)).text
+    cut = plan._replace(stop_reason="the time limit is reached")
+    assert "cut short: the time limit is reached" in page_of(uneven(), ("p", cut)).text
+
+
 def test_a_class_that_balancing_cannot_help() -> None:
     cluster = Cluster(hosts(2), {0: OSD_RULE}).pool(1, size=2)
     for number in range(8):
