@@ -33,8 +33,8 @@ def rollback_section(facts: PageFacts) -> Html:
     parts = [
         paragraph("These commands give the PGs back the upmap items that they have at osdmap epoch"
                   f" {facts.view.snapshot.epoch}. What has moved by then moves back. 'ceph"
-                  " equilibrium off' comes first, or the moves are planned anew. Nothing throttles them:"
-                  " run some dozens at a time, and look at 'ceph -s' between."),
+                  " equilibrium off' comes first, or the moves are planned anew. Nothing throttles"
+                  " them: run some dozens at a time, and look at 'ceph -s' between."),
         folded(f"{plural(len(commands), 'command')}", element("pre", "\n".join(shown)))]
     if len(shown) < len(commands):
         name = facts.standing.name

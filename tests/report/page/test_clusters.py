@@ -70,8 +70,8 @@ def test_a_plan_and_what_stays() -> None:
 def test_a_plan_page_tells_the_limits_while_it_runs_and_how_it_stops() -> None:
     plan = make_plan(uneven().snapshot())
     found = page_of(uneven(), ("p", plan), max_backfills_per_osd=2)
-    assert ("While it runs, moves are sent until 5.00% of the object copies are misplaced, and up to"
-            " 2 shards to an OSD and 2 from it at a time." in found.text)
+    assert ("While it runs, moves are sent until 5.00% of the object copies are misplaced, and up"
+            " to 2 shards to an OSD and 2 from it at a time." in found.text)
     assert ("'ceph equilibrium off' stops it, but for what moves already; Rollback, below, takes it"
             " back." in found.text)
     assert "Nothing throttles them" in found.text
