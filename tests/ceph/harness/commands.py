@@ -61,12 +61,13 @@ def ready_plan(cluster: DaemonCluster, plan: str, **arguments: Any) -> Dict[str,
 
 
 def evaluated(cluster: DaemonCluster, option: str) -> Dict[str, Any]:
-    """`eval OPTION`, which says EAGAIN until the module has looked at the cluster."""
+    """`eval OPTION` once it rests on a new look: EAGAIN before the first, figures of the last one
+    while a new one is made."""
     def answered() -> Dict[str, Any]:
         answer = equilibrium(cluster, "eval", option=option, format="json")
         assert answer.rc in (0, -errno.EAGAIN), answer
         found: Dict[str, Any] = answer.json() if answer.rc == 0 else {}
-        return found
+        return found if found and not found["look_started"] else {}
     return wait_for(f"eval {option}", answered, 30.0, pause=0.2)
 
 
