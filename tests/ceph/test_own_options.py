@@ -61,3 +61,5 @@ def test_a_forced_off_balancer_is_not_active(cluster: DaemonCluster) -> None:
         cluster.wait_module()
         cluster.mgr("balancer off")
         workload.wait_clean(cluster)
+    # the mgr tells of the module that was switched off until its next report
+    wait_for("no module failure", lambda: not cluster.module_failures(), 60)
