@@ -159,7 +159,7 @@ def test_result_rests_on_the_map_not_on_the_answer() -> None:
     assert result.kept == [CHANGE]
     assert result.rejected == [
         DroppedChange(OTHER, "the monitor dropped its upmap items"),
-        DroppedChange(refused, "the monitor refused it: no such pg")]
+        DroppedChange(refused, "the monitor refused it: no such pg", is_refused=True)]
     assert result.unanswered == [silent]
 
 

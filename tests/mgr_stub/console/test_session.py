@@ -204,7 +204,7 @@ def test_plan_can_be_piped() -> None:
     result = run("-c", "equilibrium optimize p", "-c", "equilibrium show p")
     assert result.returncode == 0, result.stderr
     lines = result.stdout.splitlines()
-    assert lines[0] == "p: planning"
+    assert lines[0] == "p: planning; 'ceph equilibrium eval p' shows it when it is made"
     assert all(line.startswith(("#", "ceph osd ")) for line in lines[1:])
     assert any(line.startswith("ceph osd pg-upmap-items ") for line in lines)
     assert run("-c", "equilibrium optimize p", "-c", "equilibrium show p").stdout == result.stdout
