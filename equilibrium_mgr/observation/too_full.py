@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 from typing import Any, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
+from ..runtime.formatting import plural
 from ..snapshot.model import Osd, Pg, Snapshot
 from .states import BLOCKED, MOVING, THROTTLED, WAITING
 
@@ -87,7 +88,8 @@ def with_too_full(state: str, reason: str, snapshot: Snapshot,
     if not entries or state not in (BLOCKED, THROTTLED, MOVING, WAITING):
         return reason
     more = len(entries) - 1
-    others = f"; {more} more OSDs are too full" if more else ""
+    verb = "is" if more == 1 else "are"
+    others = f"; {plural(more, 'more OSD')} {verb} too full" if more else ""
     return f"{entries[0].sentence(snapshot.full_ratio)}{others}; {reason}"
 
 

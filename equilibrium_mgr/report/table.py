@@ -4,7 +4,7 @@ from __future__ import annotations
 import errno
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
-from ..runtime.formatting import WIDTH
+from ..runtime.formatting import WIDTH, plural
 from .command_answer import CommandError
 
 Row = Dict[str, Any]   # JSON-ready, one a line
@@ -77,4 +77,4 @@ def limited_rows(rows: Sequence[Row], limit: Optional[int]) -> List[Row]:
 
 def rest_line(shown: int, rows: int, noun: str) -> str:
     """A line that says how many rows a limit hides; empty where it hides none."""
-    return f"... {rows - shown} more {noun}" if rows > shown else ""
+    return f"... {plural(rows - shown, f'more {noun}')}" if rows > shown else ""

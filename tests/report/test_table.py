@@ -47,4 +47,5 @@ def test_rows_are_limited() -> None:
     assert limited_rows(ROWS, None) == ROWS and len(limited_rows(ROWS, 2)) == 2
     with pytest.raises(CommandError):
         limited_rows(ROWS, 0)
-    assert rest_line(2, 3, "OSDs") == "... 1 more OSDs" and rest_line(3, 3, "OSDs") == ""
+    assert rest_line(2, 3, "OSD") == "... 1 more OSD" and rest_line(3, 3, "OSD") == ""
+    assert rest_line(1, 3, "OSD") == "... 2 more OSDs"

@@ -29,4 +29,4 @@ def report_df(view: ClusterView, age_seconds: float, space: Mapping[int, PoolSpa
     if shown:
         lines += ["", pool_table(shown)]
     return CommandAnswer(data, "\n".join(
-        lines + [line for line in [rest_line(len(shown), len(rows), "pools")] if line]))
+        lines + [line for line in [rest_line(len(shown), len(rows), "pool")] if line]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any, Dict, List
 
 from ...plan.weight_shares import share_limits
+from ...runtime.formatting import plural
 from ...snapshot.model import Snapshot
 from ...snapshot.operator_weights import held_sentence
 
@@ -15,7 +16,9 @@ def held_sentences(snapshot: Snapshot) -> List[str]:
     held = [osd for _, osd in sorted(snapshot.osds.items()) if osd.share < 1.0]
     sentences = [held_sentence(osd) for osd in held[:_SHOWN]]
     if len(held) > _SHOWN:
-        sentences.append(f"{len(held) - _SHOWN} more OSDs are held to a share of their size")
+        more = len(held) - _SHOWN
+        verb = "is" if more == 1 else "are"
+        sentences.append(f"{plural(more, 'more OSD')} {verb} held to a share of the size")
     return sentences
 
 

@@ -61,7 +61,7 @@ def report_moves(view: ClusterView, age_seconds: float, selection: Selection, wa
         "left_bytes": sum(shard.left_bytes for shard in shards),
         "bytes_per_second": rate, "waiting_shards": waiting_shards}
     lines = [render_table(_COLUMNS, [_cells(row) for row in shown])] if rows else []
-    lines += [rest_line(len(shown), len(rows), "shards"), *_sums(
+    lines += [rest_line(len(shown), len(rows), "shard"), *_sums(
         shards, rate if everything else None)]
     if waiting_shards and everything:
         lines += wrap("", f"{plural(waiting_shards, 'planned shard')} not sent yet;"

@@ -31,7 +31,7 @@ def report_osds(view: ClusterView, age_seconds: float, wanted: Optional[Sequence
     rows = _selected(osd_figures(view, wanted), selection)
     rows = sorted_rows(rows, selection.sort or _USUAL_ORDER, OSD_SORT_KEYS)
     shown = limited_rows(rows, selection.limit)
-    lines = [osd_table(shown), rest_line(len(shown), len(rows), "OSDs"), *_status_lines(shown),
+    lines = [osd_table(shown), rest_line(len(shown), len(rows), "OSD"), *_status_lines(shown),
              f"placement of osdmap e{view.snapshot.epoch}, {format_duration(age_seconds)} old;"
              " IN and OUT: shards moving + waiting"]
     return CommandAnswer({"osdmap_epoch": view.snapshot.epoch,
