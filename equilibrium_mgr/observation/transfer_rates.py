@@ -9,7 +9,7 @@ misplaced copies lets only a few shards move at once.
 from __future__ import annotations
 
 import math
-from statistics import median
+from itertools import accumulate
 from typing import Dict, Iterable, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..runtime.formatting import format_bytes
@@ -22,6 +22,8 @@ _ESTIMATE_SECONDS = 1800.0
 _NOW_SECONDS = 180.0
 #: Bytes a second that an OSD is taken to get where nothing has been measured.
 ASSUMED_RATE = 50 << 20
+#: Nothing arrives any more where all OSDs get less than this ratio of what one of them got.
+_STANDS_RATIO = 0.01
 #: An OSD whose measurements count for less than so many seconds is forgotten.
 _FORGOTTEN_SECONDS = 1.0
 
@@ -118,10 +120,12 @@ class RateMeter:
 def time_left(rates: TransferRates, movements: Iterable[Movement],
               wanted: Mapping[int, int]) -> Optional[TimeLeft]:
     """When all that equilibrium moves has arrived. `wanted`: OSD → bytes still to be sent to it.
-    None where something is left and nothing was seen to arrive yet."""
+    None where something is left and nothing was seen to arrive yet, or for long."""
     left, own = dict(wanted), sum(wanted.values())
     ours = {osd for osd, count in wanted.items() if count > 0}
+    is_moving = False
     for shard in movements:
+        is_moving = True
         own += shard.left_bytes if shard.origin == PLAN else 0
         if shard.target is not None:
             left[shard.target] = left.get(shard.target, 0) + shard.left_bytes
@@ -132,7 +136,9 @@ def time_left(rates: TransferRates, movements: Iterable[Movement],
     measured = {osd: rate.per_second for osd, rate in rates.by_osd.items() if rate.bytes > 0.0}
     if not measured:
         return None
-    typical = median(measured.values())
+    typical = _typical(rates.by_osd.values())
+    if is_moving and rates.all_now.per_second < typical * _STANDS_RATIO:
+        return None
     longest = max((TimeLeft(left[osd] / _expected(typical, measured.get(osd, 0.0)), osd)
                    for osd in sorted(ours)), default=TimeLeft(0.0, None),
                   key=lambda estimate: estimate.seconds)
@@ -152,6 +158,15 @@ def expected_time(rates: TransferRates, movements: Iterable[Movement],
         return ExpectedTime(measured.seconds, "at the rates last measured")
     return ExpectedTime(max(to_come.values()) / ASSUMED_RATE,
                         f"if each OSD takes {format_bytes(ASSUMED_RATE)}/s")
+
+
+def _typical(rates: Iterable[Rate]) -> float:
+    """The rate at which the median byte has arrived: OSDs that wait for their turn got few bytes,
+    and count as little."""
+    slowest_first = sorted(rates, key=lambda rate: rate.per_second)
+    half = sum(rate.bytes for rate in slowest_first) / 2.0
+    so_far = accumulate(rate.bytes for rate in slowest_first)
+    return next(rate.per_second for rate, count in zip(slowest_first, so_far) if count >= half)
 
 
 def _expected(typical: float, own: float) -> float:

@@ -109,6 +109,21 @@ def test_where_nothing_arrives_any_more_the_time_grows() -> None:
     assert seconds == sorted(seconds) and seconds[2] > 5 * seconds[0]
 
 
+def test_where_nothing_has_arrived_for_long_no_time_is_told() -> None:
+    """As while statistics stand still: 'about 58d15h' tells nothing."""
+    stands = [shard(0, 6)]
+    assert time_left(measured([shard(0, 8)], *[stands] * 20), stands, {}) is None
+
+
+def test_osds_that_wait_for_their_turn_do_not_make_the_time_longer() -> None:
+    """Most targets of an expansion have got next to nothing yet."""
+    waiting = [shard(number, 7.9999, CRUSH) for number in range(1, 6)]
+    rates = measured([shard(0, 8, CRUSH), *(shard(n, 8, CRUSH) for n in range(1, 6))],
+                     [shard(0, 6, CRUSH), *waiting])
+    left = time_left(rates, waiting, {1: 8 * GIB})
+    assert left is not None and left.seconds == pytest.approx(800.0, rel=0.01)
+
+
 def test_a_clock_that_was_set_back_measures_nothing() -> None:
     meter = RateMeter()
     meter.observe(at(1000.0), [shard(0, 8)])
