@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import (
+    Any, Callable, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
 
 from ..execution.cooldown import MOST_PGS, Cooldown
 from ..execution.execution import CarriedCounts
@@ -42,6 +43,7 @@ class RecoveredState(NamedTuple):
     sending: Dict[str, float]    # pgid → when its upmap items were sent, or about to be
     corrections: Mapping[str, Any] = {}   # what moves had shown of sizes
     counts: Optional[CarriedCounts] = None   # of the execution; None where it is not known
+    in_flight: FrozenSet[str] = frozenset()   # PGs of our moves before that, not arrived then
 
 
 class Journal:
@@ -88,7 +90,8 @@ class Journal:
         return RecoveredState(plan, self._rejected,
                         {str(pgid): min(float(at), now) for pgid in sending},
                         self._store.read(MEASURED) or {},
-                        _counts((self._store.read(EXECUTION) or {}).get("counts")))
+                        _counts((self._store.read(EXECUTION) or {}).get("counts")),
+                        _pgids(moved.get("in_flight")))
 
     # -- the episode ---------------------------------------------------------------------------
 
@@ -184,13 +187,17 @@ class Journal:
                 "plan": name, "at": int(now - now % _STORED_SECONDS),
                 "counts": list(counts or ())})
 
-    def store_sending(self, batch: Sequence[PgChange], cooldown: Cooldown, now: float) -> None:
-        """Stores the PGs of a batch before it is sent: its moves may not show to a successor."""
+    def store_sending(self, batch: Sequence[PgChange], cooldown: Cooldown, now: float,
+                      in_flight: FrozenSet[str] = frozenset()) -> None:
+        """Stores the PGs of a batch before it is sent: its moves may not show to a successor.
+        `in_flight`: PGs of earlier batches; that they are ours must outlast their cooldown."""
         pgids: List[str] = [change.pgid for change in batch]
+        earlier = sorted(in_flight.difference(cooldown.moved, pgids))
         with self._lock:
             self._sent_for = self.episode
             self._store.put(COOLDOWN, dict(cooldown.to_dict(), sending_at=int(now),
-                                             sending=pgids[:MOST_PGS // 2]))
+                                             sending=pgids[:MOST_PGS // 2],
+                                             in_flight=earlier[:MOST_PGS // 8]))
             self._flush()
 
     def record_sent(self, moves: int, bytes_moved: int, kept: Sequence[PgChange] = (),
@@ -238,6 +245,11 @@ class Journal:
         self._store.flush()
         if self.totals is not None:
             self.totals = totals
+
+
+def _pgids(stored: Any) -> FrozenSet[str]:
+    """Stored PGs; older releases stored none."""
+    return frozenset(map(str, stored)) if isinstance(stored, list) else frozenset()
 
 
 def _counts(stored: Any) -> Optional[CarriedCounts]:

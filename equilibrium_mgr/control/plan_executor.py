@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import Callable, Iterator, NamedTuple, Optional
+from typing import Callable, Iterator, NamedTuple, Optional, Sequence
 
 from ..execution.batch_selection import Decision
 from ..execution.change_outcomes import DeferralKind, DroppedChange
@@ -10,8 +10,10 @@ from ..execution.dispatcher import UpmapDispatcher
 from ..execution.execution import Execution, ExecutionUpdate
 from ..execution.execution_slot import ExecutionSlot
 from ..execution.inactive_pools import TRANSIENT_RECHECK_SECONDS
+from ..observation.movements import own_pgids
 from ..observation.observer import ClusterObserver
 from ..observation.states import BLOCKED, MOVING, PLANNING, THROTTLED, WAITING
+from ..plan.model import PgChange
 from ..runtime.formatting import format_deadline
 from ..settings import Settings
 from ..snapshot import reason_codes as codes
@@ -120,22 +122,27 @@ class PlanExecutor:
         wait = self._wait_before_sending(execution, decision)
         if wait is not None:
             return wait
-        self._journal.store_sending(decision.send, self._dispatcher.cooldown, self._clock())
+        self._store_sending(decision.send)
         self._timer.batch_sent(settings.sleep_interval)   # whatever the answers
         sent = self._dispatcher.send(execution, decision.send, before,
                                      lambda execution: self._permit(execution, settings),
                                      self._publish_submitted)
         if sent is None:  # a successor must not take them for sent
-            self._journal.store_sending([], self._dispatcher.cooldown, self._clock())
+            self._store_sending([])
             return self._not_permitted()
         execution.stall.end()
         self._journal.record_sent(sent.moves, sent.bytes, sent.kept, sent.snapshot)
         if len(sent.handed_over) < len(decision.send):   # the rest has no cooldown with a successor
-            self._journal.store_sending(sent.handed_over, self._dispatcher.cooldown, self._clock())
+            self._store_sending(sent.handed_over)
         self._guards.builtin_grace.accept(sent.snapshot.upmap_items)
         self._observer.update_view(sent.snapshot, settings, same_bounds=True)
         return RoundOutcome(MOVING, execution.progress(decision), codes.MOVING,
                             waiting=decision.waiting)
+
+    def _store_sending(self, batch: Sequence[PgChange]) -> None:
+        view = self._observer.view
+        self._journal.store_sending(batch, self._dispatcher.cooldown, self._clock(),
+                                    own_pgids(view.movements if view is not None else ()))
 
     def _publish_submitted(self) -> None:
         """A batch counts as misplaced for commands as soon as it is submitted."""

@@ -38,7 +38,8 @@ class Recovery:
 
     def _recover(self, sleep_interval: float) -> None:
         found = self._journal.recover(self._dispatcher.cooldown, self._clock(), sleep_interval)
-        self._dispatcher.restore(found.rejected, found.sending, found.corrections)
+        self._dispatcher.restore(found.rejected, found.sending, found.corrections,
+                                 found.in_flight)
         if found.plan is None:
             return
         try:

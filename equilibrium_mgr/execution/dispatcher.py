@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, Callable, ContextManager, Dict, Mapping, NamedTuple, Optional, Sequence
+from typing import (
+    Any, Callable, ContextManager, Dict, FrozenSet, Mapping, NamedTuple, Optional, Sequence)
 
 from ..gateway.cluster_summary import OsdSummary
 from ..gateway.gateway import Gateway, NotReady
@@ -59,9 +60,9 @@ class UpmapDispatcher:
         self._recovered: Optional[Dict[str, float]] = None   # pgid → when the last mgr sent it
 
     def restore(self, rejected: Items, sending: Dict[str, float],
-                corrections: Mapping[str, Any]) -> None:
+                corrections: Mapping[str, Any], in_flight: FrozenSet[str] = frozenset()) -> None:
         """Takes over from the last mgr: its rejected items, what it was sending (pgid → when), and
-        what it measured of sizes."""
+        what it measured of sizes. `in_flight`: PGs of its own moves that had not arrived."""
         self.rejected = rejected
         self.corrections.restore(corrections)
         self._gateway.set_measured(self.corrections.bytes_per_object)
@@ -69,6 +70,7 @@ class UpmapDispatcher:
         for pgid, sent_at in sending.items():  # its cooldown would have been stored afterwards
             if pgid not in rejected:
                 self.cooldown.start([pgid], sent_at)
+        self.pending.sent_before = in_flight.union(self.cooldown.moved)
 
     def observe(self, snapshot: Snapshot) -> None:
         """Brings pending moves, rejections and predictions up to date with a newer snapshot."""

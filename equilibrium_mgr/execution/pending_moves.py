@@ -5,7 +5,7 @@ the misplaced budget cannot rest on Ceph's count alone: what it cannot show yet 
 """
 from __future__ import annotations
 
-from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..plan.model import PgChange
 from ..snapshot.model import Snapshot, shard_changes
@@ -49,6 +49,8 @@ class PendingMoves:
     def __init__(self) -> None:
         self.entries: Dict[str, PendingMove] = {}
         self.arrivals: List[Arrival] = []
+        #: PGs that the last mgr had sent a while ago, or had in flight for longer
+        self.sent_before: FrozenSet[str] = frozenset()
 
     def add(self, change: PgChange, before: Snapshot, now: float) -> None:
         """Adds a change about to be sent, with the PG's size as of now, not as of the plan."""

@@ -6,7 +6,8 @@ many.
 from __future__ import annotations
 
 from itertools import chain, zip_longest
-from typing import Container, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import (
+    Container, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
 
 from ..crush.placement import NO_OSD
 from ..execution.pending_moves import PendingMove
@@ -81,6 +82,11 @@ def moving_totals(found: Sequence[Movement]) -> MovingTotals:
     return MovingTotals(
         len(ours), sum(movement.left_bytes for movement in ours), running, len(ours) - running,
         len(others), sum(movement.left_bytes for movement in others))
+
+
+def own_pgids(found: Sequence[Movement]) -> FrozenSet[str]:
+    """The PGs with shards in flight that equilibrium moves."""
+    return frozenset(movement.pgid for movement in found if movement.origin == PLAN)
 
 
 def moving_state(state: str) -> str:

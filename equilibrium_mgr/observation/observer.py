@@ -94,7 +94,7 @@ class ClusterObserver:
         self.builtin_active = self._gateway.builtin_balancer_active()
         self.view = make_view(snapshot, bounds, self._pending,
                               self.max_misplaced_ratio(snapshot, settings), self.builtin_active,
-                              self._cooldown.moved, self.view)
+                              self._cooldown.moved.keys() | self._pending.sent_before, self.view)
         self.view = self.view._replace(
             rates=self._meter.observe(snapshot, self.view.movements),
             statistics_at=self._statistics_at, stale_osds=self._stale_osds)

@@ -214,3 +214,23 @@ def test_episode_whose_plan_is_no_longer_executed_is_closed() -> None:
     assert again.episode is None
     assert [e["outcome"] for e in again.history.entries] == [
         "dropped: its execution had ended with the last mgr"]
+
+
+def test_what_is_in_flight_is_known_for_longer_than_its_cooldown() -> None:
+    kv, cooling = KeyValueStore(), Cooldown()
+    book = book_of(kv)
+    cooling.start(["1.0"], 1000.0)
+    book.store_sending([change_of("1.1", (0, 1), (0, 2))], cooling, 2000.0,
+                       frozenset(("1.0", "1.1", "1.2")))
+    found = Journal(KeyValueStore(kv.values), LOG).recover(Cooldown(), 3000.0)
+    assert set(found.sending) == {"1.1"} and found.in_flight == {"1.2"}
+
+
+def test_a_full_store_of_cooldowns_has_room_for_what_is_in_flight() -> None:
+    kv, cooling = KeyValueStore(), Cooldown()
+    cooling.start([f"1234.{number:04x}" for number in range(3000)], 1.7e9)
+    batch = [change_of(f"1235.{number:04x}", (0, 1), (0, 2)) for number in range(2000)]
+    book_of(kv).store_sending(batch, cooling, 1.7e9,
+                              frozenset(f"1236.{number:04x}" for number in range(2000)))
+    found = Journal(KeyValueStore(kv.values), LOG).recover(Cooldown(), 1.7e9)
+    assert len(found.sending) == 1000 and len(found.in_flight) == 250

@@ -285,6 +285,13 @@ def t11_moves(session: Session, ours: UnderWay, status: Dict[str, Any],
         pg, move = session.cluster.pgs[what[0]], said[what]
         if abs(move["left_bytes"] - really[what]) > _LEFT_SLACK * pg.shard.total + (64 << 20):
             yield f"{really[what]} bytes of {what} are left, said is {move['left_bytes']}"
+        if _is_ours(ours, *what) and move["origin"] != "plan":
+            yield f"{what} is ours, said is {move['origin']}"
+
+
+def _is_ours(ours: UnderWay, pgid: str, target: int) -> bool:
+    move = ours.moves.get(pgid)
+    return move is not None and move.entry.returncode == 0 and target in ours.flowing(move)
 
 
 _Rule = Callable[[Session, UnderWay, Dict[str, Any], Dict[str, Any]], Iterator[str]]
