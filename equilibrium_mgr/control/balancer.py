@@ -206,6 +206,7 @@ class Balancer:
             current = self._publisher.current
             self._journal.observe_state(current.state, current.code, current.reason, self._clock())
             self._publisher.publish()
+            self._journal.observe_progress(self.status.progress_ratio())
             self._journal.record_execution(self._slot.plan_name, self._clock(), self._slot.counts())
             self._journal.record_rejected(self.dispatcher.rejected)
             self._journal.record_corrections(self.dispatcher.corrections.to_dict())

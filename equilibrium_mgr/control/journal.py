@@ -175,6 +175,12 @@ class Journal:
             self.record_execution(plan, now, counts)
             self._flush()
 
+    def observe_progress(self, ratio: Optional[float]) -> None:
+        """Keeps the highest progress of the episode, so that no successor shows a lower one."""
+        with self._lock:
+            if self.episode is not None and ratio is not None and ratio > self.episode.progress:
+                self.episode = self.episode._replace(progress=ratio)
+
     # -- state of the loop ---------------------------------------------------------------------
 
     def record_execution(self, plan: Callable[[], Optional[str]], now: float,

@@ -71,6 +71,20 @@ class BalancerStatus(NamedTuple):
         """The name of the plan that is being executed; None for automatic balancing."""
         return (self.progress.name or None) if self.progress is not None else None
 
+    def progress_ratio(self) -> Optional[float]:
+        """Bytes that have arrived, as a ratio of those that the episode moves, in whole per cent;
+        None where unknown."""
+        if self.progress is not None:
+            done, total = self.progress.bytes_done, self.progress.bytes_total
+        elif self.view is None or self.episode is None:
+            return None
+        else:   # nothing is planned, and the last shards are on their way
+            total = self.episode["bytes"]
+            done = max(0, total - self.view.moving.bytes)
+        if done is None or total is None:
+            return None
+        return min(100, 100 * done // total) / 100.0 if total else 0.0
+
     def recent_rejections(self, active: bool, now: float) -> Items:
         """Rejections of the last hour, while something is to be moved at all."""
         return recent(self.rejected, now) if active or self.progress is not None else {}

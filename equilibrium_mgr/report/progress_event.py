@@ -21,14 +21,13 @@ class _Shown(NamedTuple):
 
     event_id: str
     started_at: float   # of its episode, seconds since the epoch
-    ratio: float
 
 
 class ProgressEvents:
     """Shows the episode that lasts; used by the serve thread, once a round.
 
     An event's id comes from the begin of the episode, which is stored, so that a successor goes on
-    with it. Its progress never falls.
+    with it. Its progress never falls: the highest is stored with the episode.
     """
 
     def __init__(self, update: UpdateEvent, end: EndEvent) -> None:
@@ -44,29 +43,14 @@ class ProgressEvents:
             self._shown = None
             self._end(shown.event_id, failure or _failure(status, shown.started_at))
             return   # one call a round
-        ratio = _ratio(status)
+        ratio = status.progress_ratio()
         if failure or started_at is None or ratio is None or status.episode is None:
             return
-        ratio = min(max(ratio, shown.ratio if shown is not None else 0.0), _HIGHEST_RATIO)
+        ratio = min(max(ratio, status.episode["progress"]), _HIGHEST_RATIO)
         plan = status.episode["plan"]
-        self._shown = _Shown(f"equilibrium-{started_at:.3f}", started_at, ratio)
+        self._shown = _Shown(f"equilibrium-{started_at:.3f}", started_at)
         self._update(self._shown.event_id, f"equilibrium: plan {plan}" if plan
                      else "equilibrium: automatic balancing", ratio)
-
-
-def _ratio(status: BalancerStatus) -> Optional[float]:
-    """Bytes that have arrived, as a ratio of those that the episode moves; None where unknown."""
-    progress, view = status.progress, status.view
-    if progress is not None:
-        done, total = progress.bytes_done, progress.bytes_total
-    elif view is None or status.episode is None:
-        return None
-    else:   # nothing is planned, and the last shards are on their way
-        total = status.episode["bytes"]
-        done = max(0, total - view.moving.bytes)
-    if done is None or total is None:
-        return None
-    return min(1.0, done / total) if total else 0.0
 
 
 def _failure(status: BalancerStatus, started_at: float) -> Optional[str]:

@@ -27,6 +27,7 @@ class Episode(NamedTuple):
     bytes: int = 0
     predicted: Utilizations = {}    # what it leads to by what was sent so far
     logged: Tuple[str, ...] = ()    # reason codes of which the cluster log has a line
+    progress: float = 0.0           # the highest that was shown, a ratio in whole per cent
 
     def with_plan(self) -> Episode:
         """The episode with one more plan."""
@@ -75,6 +76,7 @@ def episode_from_dict(dump: Mapping[str, Any]) -> Optional[Episode]:
         return Episode(str(dump["plan"]), str(dump["why"])[:_LONGEST_TEXT],
                        float(dump["started_at"]), before, int(dump["plans"]), int(dump["moves"]),
                        int(dump["bytes"]), unpack(dump.get("predicted")),
-                       tuple(map(str, logged)) if isinstance(logged, list) else ())
+                       tuple(map(str, logged)) if isinstance(logged, list) else (),
+                       min(1.0, max(0.0, float(dump.get("progress", 0.0)))))
     except (KeyError, TypeError, ValueError, AttributeError):
         return None

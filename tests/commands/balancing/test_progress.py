@@ -6,6 +6,7 @@ from typing import Any, Callable, Dict, List
 
 import pytest
 
+from equilibrium_mgr.report.progress_event import ProgressEvents
 from mgr_stub.console.session import Session
 
 from ..asking import optimize, run
@@ -119,3 +120,30 @@ def test_it_works_where_the_progress_module_fails(open_session: OpenSession) -> 
     optimize(session)
     run(session, "equilibrium execute p", "sim run 3m")
     assert session.module.balancer.status.progress is not None
+
+
+def test_a_successor_shows_no_less_than_was_shown(open_session: OpenSession) -> None:
+    """Though it may know less of what has arrived, or plan for more bytes."""
+    session = started(open_session)
+    run(session, "sim run 10m")
+    (before,) = shown(session)["events"]
+    assert before["progress"] > 0.2
+    run(session, "sim failover", "sim run 1m")
+    session.mgr.progress_module.calls.clear()
+    status = session.module.balancer.status
+    assert status.episode["progress"] >= before["progress"]
+    less = status._replace(progress=status.progress._replace(bytes_done=0))
+    shown_now: List[float] = []
+    ProgressEvents(lambda _id, _message, ratio: shown_now.append(ratio),
+                   lambda _id, _failure: None).report(less)
+    assert shown_now == [status.episode["progress"]]
+
+
+def test_progress_is_stored_no_more_often_than_it_is_shown_to_change(
+        open_session: OpenSession) -> None:
+    session = started(open_session)
+    ratios = []
+    while shown(session)["events"]:
+        ratios.append(shown(session)["events"][0]["progress"])
+        run(session, "sim run 1m")
+    assert all(ratio == pytest.approx(round(ratio, 2)) for ratio in ratios)
