@@ -341,7 +341,8 @@ class Balancer:
         nothing = nothing_to_balance(settings, snapshot)
         if nothing is not None:
             self._journal.end(STUCK, self._clock(), self.observer.view)
-            return RoundOutcome(STUCK, nothing.reason, nothing.code)
+            return RoundOutcome(STUCK, nothing.reason, nothing.code,
+                                numbers={"option": nothing.option})
         excluded = self.dispatcher.excluded(snapshot, settings)
         step = self._automatic.next_step(snapshot, settings, excluded)
         if step.plan is None:

@@ -61,6 +61,7 @@ class NothingToBalance(NamedTuple):
 
     code: str     # of snapshot/reason_codes.py
     reason: str
+    option: str
 
 
 def nothing_to_balance(settings: Settings, snapshot: Snapshot) -> Optional[NothingToBalance]:
@@ -70,14 +71,15 @@ def nothing_to_balance(settings: Settings, snapshot: Snapshot) -> Optional[Nothi
         pools = [snapshot.pools[pool_id] for pool_id in sorted(chosen & set(snapshot.pools))]
         if not pools:
             return NothingToBalance(codes.BAD_OPTION, "nothing can be moved: the option pool_ids"
-                                    " names no pool that there is")
+                                    " names no pool that there is", "pool_ids")
         if all(pool.immovable for pool in pools):
             stay = _named([f"'{pool.name}' stays ({pool.immovable})" for pool in pools])
             return NothingToBalance(codes.IMMOVABLE,
-                                    f"nothing can be moved: of the pools in pool_ids, {stay}")
+                                    f"nothing can be moved: of the pools in pool_ids, {stay}",
+                                    "pool_ids")
     if settings.device_classes is not None and not settings.device_classes & _classes(snapshot):
         return NothingToBalance(codes.BAD_OPTION, "nothing can be moved: the option"
-                                " device_classes names no class that an OSD has")
+                                " device_classes names no class that an OSD has", "device_classes")
     return None
 
 

@@ -101,7 +101,8 @@ class ClusterGuards:
         if opening is None:
             unreadable = min(settings.begin_time, settings.end_time) < 0
             why = "; begin_time or end_time cannot be read" if unreadable else ""
-            return RoundOutcome(WAITING, f"{outside}, which never opens{why}", codes.WINDOW)
+            return RoundOutcome(WAITING, f"{outside}, which never opens{why}", codes.WINDOW,
+                                numbers={"never": "which never opens"})
         at = format_local(opening)
         return RoundOutcome(WAITING, f"{outside}, which opens at {at}", codes.WINDOW,
                             opening - now, numbers={"until": at})

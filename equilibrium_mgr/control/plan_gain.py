@@ -5,6 +5,7 @@ from typing import Dict, Optional
 
 from ..plan.model import Plan
 from ..plan.weight_shares import bytes_beyond_share
+from ..runtime.formatting import format_percent
 from ..snapshot.model import Snapshot
 from ..snapshot.operator_weights import held_sentence
 
@@ -53,8 +54,8 @@ def _lowers_max_utilization(plan: Plan, min_gain: float) -> Optional[str]:
     for name, before in sorted(plan.before.classes.items()):
         after = plan.after.classes.get(name)
         if after is not None and before.max - after.max >= max(min_gain, 1e-9):
-            return (f"the fullest OSD of class {name} can be brought from {before.max:.4f} to"
-                    f" {after.max:.4f}")
+            return (f"the fullest OSD of class {name} can be brought from"
+                    f" {format_percent(before.max)}% to {format_percent(after.max)}%")
     return None
 
 

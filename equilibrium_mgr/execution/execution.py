@@ -215,7 +215,7 @@ class Execution:
 
     def progress(self, decision: Decision) -> str:
         """One sentence for after a batch; names a change that is above a limit."""
-        said = f"{self.sent_moves} of {self.planned_moves} moves sent"
+        said = f"{self.sent_moves} of {self.planned_moves} shards sent"
         if decision.above_limit:
             said += f"; pg {decision.above_limit} alone is above the misplaced limit"
         if decision.above_transit_limit:

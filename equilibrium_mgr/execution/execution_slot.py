@@ -96,7 +96,7 @@ class ExecutionSlot:
         return execution.counts() if execution is not None else None
 
     def _remember(self, execution: Execution, outcome: str) -> None:
-        self._log.info("plan %s %s: %d of %d moves sent, %d dropped",
+        self._log.info("plan %s %s: %d of %d shards sent, %d dropped",
                        execution.name or "(automatic)", outcome, execution.sent_moves,
                        execution.planned_moves, execution.dropped_moves)
         self.last = dict(execution.summary(), outcome=outcome, ended_at=self._clock())

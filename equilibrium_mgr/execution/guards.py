@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import (
     Any, Collection, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Protocol, Set)
 
+from ..runtime.formatting import plural
 from ..snapshot import immovable_reasons as reasons
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Pool, Snapshot
@@ -92,8 +93,8 @@ def blocked_pools(snapshot: Snapshot,
     for pool_id, states in sorted(snapshot.pool_states.items()):
         pool = snapshot.pools.get(pool_id)
         if pool is not None and (states.inactive or states.degraded):
-            what = (f"{states.inactive} PGs inactive" if states.inactive
-                    else f"{states.degraded} PGs degraded")
+            what = (f"{plural(states.inactive, 'PG')} inactive" if states.inactive
+                    else f"{plural(states.degraded, 'PG')} degraded")
             if states.inactive and pool_id in transient:
                 what += " since a moment ago"
             own[pool_id] = PoolGuard(f"pool '{pool.name}' has {what}", states.inactive > 0,

@@ -164,6 +164,27 @@ def test_figures_are_of_now_or_labelled_while_shards_move(session: Session) -> N
             f" {format_percent(target['soon_utilization'])}% when all has arrived") in said
 
 
+def test_shards_that_wait_are_counted_as_status_does(session: Session) -> None:
+    """No row ascribes to one OSD what waits for many."""
+    optimize(session)
+    run(session, "equilibrium execute p", "sim run 2m", "equilibrium df")
+    rows, reason = ask(session, "explain")["counts"], ask(session, "status")["reason"]
+    assert rows and "more)" in reason
+    for row in rows:
+        assert f"{row['count']} {row['text']}" in reason
+
+
+@pytest.mark.parametrize("option, value", [("device_classes", "nvme"), ("pool_ids", "99")])
+def test_an_option_that_matches_nothing_is_named_with_its_command(
+        session: Session, option: str, value: str) -> None:
+    run(session, f"config set mgr mgr/equilibrium/{option} {value}", "equilibrium on",
+        "sim run 5m")
+    command = f"'ceph config rm mgr mgr/equilibrium/{option}'"
+    assert command in ask(session, "status")["action"]
+    data = ask(session, "explain")
+    assert command in data["action"] and "no OSD above any bound" not in data["what"]
+
+
 def test_pool(any_session: Session) -> None:
     for figures in ask(any_session, "eval")["pools"]:
         name = figures["name"]

@@ -107,7 +107,7 @@ def test_each_pool_waits_for_the_trouble_that_it_shares() -> None:
     small.pg_status = {"pgs_by_pool_state": [states(2, active_degraded=1), states(3, down=2)]}
     troubles = blocked_pools(small.snapshot())
     assert {pool: trouble.reason for pool, trouble in troubles.items()} == {
-        1: "pool 'pool3' has 2 PGs inactive", 2: "pool 'pool2' has 1 PGs degraded",
+        1: "pool 'pool3' has 2 PGs inactive", 2: "pool 'pool2' has 1 PG degraded",
         3: "pool 'pool3' has 2 PGs inactive"}
     assert {pool for pool, trouble in troubles.items() if trouble.inactive} == {1, 3}
 
@@ -116,7 +116,7 @@ def test_own_trouble_is_told_though_another_s_is_worse() -> None:
     small = two_classes()
     small.pg_status = {"pgs_by_pool_state": [states(1, active_degraded=1), states(3, down=2)]}
     trouble = blocked_pools(small.snapshot())[1]
-    assert trouble.reason == "pool 'data' has 1 PGs degraded" and trouble.inactive
+    assert trouble.reason == "pool 'data' has 1 PG degraded" and trouble.inactive
 
 
 def test_trouble_of_a_pool_whose_rule_is_not_understood() -> None:
@@ -132,7 +132,7 @@ def test_inactive_for_a_moment_is_told_from_trouble() -> None:
     small.pg_status = {"pgs_by_pool_state": [states(1, peering=1), states(3, down=2)]}
     troubles = blocked_pools(small.snapshot(), frozenset((1,)))
     assert not troubles[3].transient and not troubles[1].transient   # pool 3 is in its way
-    assert troubles[1].reason == "pool 'data' has 1 PGs inactive since a moment ago"
+    assert troubles[1].reason == "pool 'data' has 1 PG inactive since a moment ago"
     passing = blocked_pools(small.snapshot(), frozenset((1, 3)))
     assert passing[1].transient and passing[3].transient and passing[1].inactive
 

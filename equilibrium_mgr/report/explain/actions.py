@@ -28,6 +28,8 @@ ACTIONS: Mapping[str, Tuple[str, ...]] = {
     codes.FILL_LIMIT: (
         f"'{_SET}/fill_limit {{needed}}' (0 = {{most}}), or add capacity to class {{device_class}}",
         "add capacity to class {device_class}, or delete data: moves fill no OSD beyond {most}",
+        "nothing; it ends by itself when what leaves osd.{osd} is gone;"
+        f" '{_SET}/fill_limit 0' where it is set lower",
         f"'{_SET}/fill_limit 0' where it is set lower, else add capacity or delete data"),
     codes.FAILURE_DOMAIN: (
         "add capacity to another {domain}: each may hold so many shards of a PG only",
@@ -81,6 +83,8 @@ ACTIONS: Mapping[str, Tuple[str, ...]] = {
     codes.START_DELAY: (
         "nothing; it ends by itself at {until}", "nothing; it ends by itself (start_delay)"),
     codes.WINDOW: (
+        "set begin_time and end_time so that the window opens, {never} now;"
+        " 'ceph config rm mgr mgr/equilibrium/OPTION' for the default",
         "nothing; it ends by itself at {until}, when the window opens",
         "nothing; it ends by itself when the window of begin_time and end_time opens"),
     codes.FLAG: ("'ceph osd unset {flag}'", "'ceph osd unset FLAG' for the flag that is named"),

@@ -15,6 +15,7 @@ from ...runtime.formatting import plural, wrap
 from ...runtime.time_slice import TimeSlice
 from ...settings import Settings
 from ...snapshot.model import Snapshot
+from ..status.waiting_text import waits_for
 
 
 class ExplainContext(NamedTuple):
@@ -112,7 +113,7 @@ def counted_text(census: Census, where: str) -> str:
 
 def waiting_rows(groups: Sequence[WaitingGroup]) -> Tuple[CountRow, ...]:
     """The rows of shards that wait, as `status` groups them."""
-    return tuple(CountRow(group.code, group.shards, group.reason or group.code, group.option,
+    return tuple(CountRow(group.code, group.shards, waits_for(group), group.option,
                           group.limit, group.osd) for group in groups)
 
 

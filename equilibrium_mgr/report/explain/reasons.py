@@ -29,11 +29,19 @@ def cluster_reason(context: ExplainContext) -> Reason:
     """The reason of the state that the cluster is in."""
     status, fullest = context.status, fullest_osds(
         context.view, context.settings.device_classes)
-    where = _fullest_text(fullest[0], context) if fullest else "no OSD above any bound"
+    where = _fullest_text(fullest[0], context) if fullest else _no_set(context)
     what = f"{status.state}: {where}"
     if status.state in (OFF, *_SETTLED) and fullest:
         return _at_rest(what, fullest[0], context)
     return _under_way(what, context)
+
+
+def _no_set(context: ExplainContext) -> str:
+    if context.view.utilization_bounds is None:
+        return "how even the cluster could be is not known"
+    return ("no OSD of the device classes that are balanced holds data that could be placed"
+            " otherwise" if context.settings.device_classes is not None
+            else "no pool has data that could be placed otherwise")
 
 
 def _fullest_text(fullest: Fullest, context: ExplainContext) -> str:
@@ -63,8 +71,9 @@ def _under_way(what: str, context: ExplainContext) -> Reason:
         text = _wait_text(rows)
         return Reason(what, first.code, _action(first.code, context, limit=first.limit,
                                                 osd=first.osd, option=first.option), text, rows)
-    return Reason(what, status.reason_code, _action(status.reason_code, context), status.reason,
-                  rows)
+    osd = rows[0].osd if rows and rows[0].code == status.reason_code else None
+    return Reason(what, status.reason_code, _action(status.reason_code, context, osd=osd),
+                  status.reason, rows)
 
 
 def _action(code: str, context: ExplainContext, **more: Any) -> str:

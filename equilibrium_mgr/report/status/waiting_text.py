@@ -47,8 +47,8 @@ def waiting_sentence(groups: Sequence[WaitingGroup], planned: int) -> str:
     total = sum(group.shards for group in groups)
     waits = "waits" if total == 1 else "wait"
     if len(groups) == 1:
-        return f"{total} of {plural(planned, 'shard')} {waits} {_for(groups[0])}"
-    named = [f"{group.shards} {_for(group)}" for group in groups[:_NAMED]]
+        return f"{total} of {plural(planned, 'shard')} {waits} {waits_for(groups[0])}"
+    named = [f"{group.shards} {waits_for(group)}" for group in groups[:_NAMED]]
     others = sum(group.shards for group in groups[_NAMED:])
     if others:
         named.append(f"{others} for other reasons")
@@ -67,7 +67,8 @@ def action_numbers(group: WaitingGroup) -> Dict[str, Any]:
             "limit": None if group.limit is None else f"{group.limit:g}"}
 
 
-def _for(group: WaitingGroup) -> str:
+def waits_for(group: WaitingGroup) -> str:
+    """What the shards of a group wait for, with the OSD at which most of them do."""
     phrase = _PHRASES.get(group.code)
     if phrase is None or not group.numbers and group.code != codes.NEXT_BATCH:
         return f"because {group.reason}"

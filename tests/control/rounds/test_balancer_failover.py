@@ -116,7 +116,7 @@ def test_automatic_balancing_goes_on_to_the_end_over_many_failovers() -> None:
     harness.round(60)
     entry, = harness.balancer.status.history
     assert entry["max_after"]["hdd"] == pytest.approx(0.2)
-    assert entry["why"].startswith("the fullest OSD of class hdd can be brought from 0.6000 to")
+    assert entry["why"].startswith("the fullest OSD of class hdd can be brought from 60.00% to")
 
 
 def test_named_plan_has_its_entry_over_a_failover() -> None:

@@ -26,7 +26,7 @@ def test_moment_of_peering_is_looked_at_again_after_seconds() -> None:
     harness.balancer.require_observation()
     assert harness.balancer.round() <= 10.0
     assert harness.balancer.state == "waiting" and "peering" not in harness.balancer.state
-    assert harness.balancer.reason == "pool 'pool1' has 1 PGs inactive since a moment ago"
+    assert harness.balancer.reason == "pool 'pool1' has 1 PG inactive since a moment ago"
     inactive(harness.gateway.cluster, 0)
     assert harness.round(10) == "moving" and harness.gateway.sent
 
@@ -41,7 +41,7 @@ def test_what_does_not_pass_blocks() -> None:
         harness.now += full_readings[-1]
     assert states == ["waiting"] * 3 + ["blocked"] * 3
     assert full_readings[3:] == [60.0] * 3
-    assert harness.balancer.reason == "pool 'pool1' has 1 PGs inactive" and not harness.gateway.sent
+    assert harness.balancer.reason == "pool 'pool1' has 1 PG inactive" and not harness.gateway.sent
 
 
 def test_next_moment_of_peering_is_a_new_one() -> None:
