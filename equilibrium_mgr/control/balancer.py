@@ -62,7 +62,7 @@ class Balancer:
         self._automatic = AutoPlanner(plan_service, clock, self._plan_is_ready)
         self._guards = ClusterGuards(gateway, clock)
         self._journal = Journal(kv, log, gateway.write_to_cluster_log)
-        self._results = ResultWatch(self._journal, self.observer)
+        self._results = ResultWatch(self._journal, self.observer, clock)
         self._executor = PlanExecutor(self._slot, self.dispatcher, self.observer, self._guards,
                                       self._journal, self._timer, settings, clock, wake,
                                       self.publish)

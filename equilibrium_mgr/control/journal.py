@@ -52,7 +52,7 @@ class Journal:
 
     def __init__(self, kv: KeyValueStore, log: logging.Logger,
                  write_to_cluster_log: Callable[[str], None] = lambda line: None) -> None:
-        self._episode_log = EpisodeLog(write_to_cluster_log)
+        self._episode_log = EpisodeLog(write_to_cluster_log, log)
         self._store = BufferedKvStore(kv, log)
         self._lock = threading.RLock()   # held while a value is written: one commit of a monitor
         self._sent_for: Optional[Episode] = None

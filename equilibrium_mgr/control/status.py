@@ -218,4 +218,8 @@ class StatusPublisher:
         execution, view = self._slot.execution, self._observer.view
         if execution is None:
             return None
-        return execution_progress(execution, self._journal.episode, view)
+        try:
+            return execution_progress(execution, self._journal.episode, view)
+        except Exception:   # it is only shown: neither a round nor `off` may fail for it
+            self._log.exception("how far the execution has come cannot be computed")
+            return ExecutionProgress(execution.name, execution.summary())

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import logging
-from typing import Callable, FrozenSet, Optional
+from typing import Callable, FrozenSet, Optional, Sequence
 
 from ..execution.cooldown import Cooldown
 from ..execution.guards import pg_num_changes
@@ -17,7 +17,8 @@ from ..settings import Settings
 from ..snapshot.model import Snapshot
 from .change_detection import ChangeDetector
 from .cluster_view import ClusterView, make_view, with_misplaced
-from .transfer_rates import RateMeter
+from .movements import Movement
+from .transfer_rates import RateMeter, TransferRates
 
 BoundsFunction = Callable[..., UtilizationBounds]   # lower_bound.utilization_bounds
 
@@ -96,7 +97,7 @@ class ClusterObserver:
                               self.max_misplaced_ratio(snapshot, settings), self.builtin_active,
                               self._cooldown.moved.keys() | self._pending.sent_before, self.view)
         self.view = self.view._replace(
-            rates=self._meter.observe(snapshot, self.view.movements),
+            rates=self._rates(snapshot, self.view.movements),
             statistics_at=self._statistics_at, stale_osds=self._stale_osds)
 
     def count_submitted(self) -> None:
@@ -136,6 +137,14 @@ class ClusterObserver:
         except Exception:
             self._log.exception("how even the cluster could be cannot be computed")
             return None
+
+    def _rates(self, snapshot: Snapshot, movements: Sequence[Movement]) -> TransferRates:
+        """Measures the rates; the last ones where that fails, as they are only shown."""
+        try:
+            return self._meter.observe(snapshot, movements)
+        except Exception:
+            self._log.exception("how fast data arrives cannot be measured")
+            return self._meter.rates
 
     @property
     def usage(self) -> Optional[Usage]:

@@ -24,8 +24,10 @@ _NOW_SECONDS = 180.0
 ASSUMED_RATE = 50 << 20
 #: Nothing arrives any more where all OSDs get less than this ratio of what one of them got.
 _STANDS_RATIO = 0.01
-#: An OSD whose measurements count for less than so many seconds is forgotten.
-_FORGOTTEN_SECONDS = 1.0
+#: Measurements that count for less than so many seconds, or bytes, are forgotten.
+_FORGOTTEN_SECONDS, _FORGOTTEN_BYTES = 1.0, 1.0
+#: A longer estimate says only that nothing has arrived for long.
+_LONGEST_SECONDS = 365 * 86400.0
 
 _Shards = Dict[Tuple[str, Optional[int]], Movement]   # by (pgid, target)
 
@@ -44,7 +46,10 @@ class Rate(NamedTuple):
     def aged(self, seconds: float, lasting: float) -> Rate:
         """The rate after `seconds`: then it counts less, e times less after `lasting` seconds."""
         factor = math.exp(-seconds / lasting)
-        return Rate(self.bytes * factor, self.seconds * factor)
+        aged = Rate(self.bytes * factor, self.seconds * factor)
+        if aged.seconds < _FORGOTTEN_SECONDS:
+            return Rate()
+        return aged if aged.bytes >= _FORGOTTEN_BYTES else Rate(0.0, aged.seconds)
 
     def plus(self, count: float, seconds: float) -> Rate:
         """The rate with one more measurement."""
@@ -111,7 +116,7 @@ class RateMeter:
         before = self.rates
         is_ours = any(shard.origin == PLAN for shard in self._shards.values())
         return TransferRates(
-            {osd: rate for osd, rate in by_osd.items() if rate.seconds >= _FORGOTTEN_SECONDS},
+            {osd: rate for osd, rate in by_osd.items() if rate.seconds > 0.0},
             before.ours.aged(seconds, _ESTIMATE_SECONDS).plus(ours, seconds if is_ours else 0.0),
             before.ours_now.aged(seconds, _NOW_SECONDS).plus(ours, seconds),
             before.all_now.aged(seconds, _NOW_SECONDS).plus(everything, seconds))
@@ -144,7 +149,8 @@ def time_left(rates: TransferRates, movements: Iterable[Movement],
                   key=lambda estimate: estimate.seconds)
     rate = rates.ours.per_second
     together = TimeLeft(own / rate, None) if rate > 0.0 else longest
-    return max(longest, together, key=lambda estimate: estimate.seconds)
+    found = max(longest, together, key=lambda estimate: estimate.seconds)
+    return found if found.seconds <= _LONGEST_SECONDS else None
 
 
 def expected_time(rates: TransferRates, movements: Iterable[Movement],

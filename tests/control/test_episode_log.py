@@ -1,6 +1,7 @@
 """The cluster log has one line when an episode begins, ends, or is blocked for an hour."""
 from __future__ import annotations
 
+import logging
 from typing import List
 
 from tests.support.fakes import Harness
@@ -52,7 +53,7 @@ def test_an_hour_of_the_same_reason_is_one_line_and_a_failover_adds_none() -> No
 
 def test_another_reason_is_another_line() -> None:
     lines: List[str] = []
-    log = EpisodeLog(lines.append)
+    log = EpisodeLog(lines.append, logging.getLogger("test"))
     episode = Episode("", "a test", 0.0, {})
     for minute in range(400):
         code = "flag" if minute < 200 else "degraded"
@@ -68,7 +69,7 @@ def test_another_reason_is_another_line() -> None:
 
 def test_what_passes_within_the_hour_is_no_line() -> None:
     lines: List[str] = []
-    log = EpisodeLog(lines.append)
+    log = EpisodeLog(lines.append, logging.getLogger("test"))
     episode = Episode("", "a test", 0.0, {})
     for minute in range(400):
         state = "blocked" if minute % 50 else "moving"

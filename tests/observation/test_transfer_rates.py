@@ -7,7 +7,7 @@ import pytest
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.units import GIB
 
-from equilibrium_mgr.observation.movements import CRUSH, PLAN, Movement
+from equilibrium_mgr.observation.movements import CRUSH, PLAN, RECOVERY, Movement
 from equilibrium_mgr.observation.transfer_rates import (
     Rate, RateMeter, TransferRates, time_left)
 from equilibrium_mgr.snapshot.model import Snapshot
@@ -131,3 +131,43 @@ def test_a_clock_that_was_set_back_measures_nothing() -> None:
     assert meter.rates == TransferRates()
     meter.observe(at(500.0), [shard(0, 5)])
     assert per_second(meter.rates.by_osd[0]) == pytest.approx(0.01)
+
+
+def after_an_hour_of_arrivals(days: float, resting: Sequence[Movement]) -> TransferRates:
+    """Of 1.0; after that so many days in which nothing of ours arrives, and a new move."""
+    meter, now = RateMeter(), 1000.0
+    for minute in range(61):
+        meter.observe(at(now), [shard(0, 400.0 - 6.0 * minute), *resting])
+        now += 60.0
+    for _ in range(int(days * 144)):
+        meter.observe(at(now), resting)
+        now += 600.0
+    for _ in range(2):
+        now += 60.0
+        meter.observe(at(now), [shard(2, 8), *resting])
+    return meter.rates
+
+
+@pytest.mark.parametrize("days", [0.1, 0.5, 1.0, 5.0, 15.5, 31.0])
+@pytest.mark.parametrize("stuck", [True, False])
+def test_what_was_measured_long_ago_makes_no_endless_estimate(days: float, stuck: bool) -> None:
+    resting = [shard(1, 8, target=0)] if stuck else []
+    flying = [shard(2, 8), *resting]
+    rates = after_an_hour_of_arrivals(days, resting)
+    left = time_left(rates, flying, {3: GIB})
+    assert left is None or left.seconds < 366 * 86400.0
+    assert rates.ours.bytes == 0.0 or rates.ours.bytes >= 1.0
+
+
+def test_others_that_arrive_do_not_stretch_the_estimate_of_ours_after_a_rest() -> None:
+    meter, now, rest = RateMeter(), 1000.0, 800_000.0
+    meter.observe(at(now), [shard(0, 8)])
+    meter.observe(at(now + 60.0), [])
+    for _ in range(144):   # a day in which a lost OSD recovers
+        now, rest = now + 600.0, rest - 60.0
+        meter.observe(at(now), [shard(7, rest, RECOVERY)])
+    for _ in range(2):
+        now, rest = now + 60.0, rest - 6.0
+        meter.observe(at(now), [shard(2, 6), shard(7, rest, RECOVERY)])
+    left = time_left(meter.rates, [shard(2, 6), shard(7, rest, RECOVERY)], {})
+    assert left is not None and left.seconds == pytest.approx(60.0, rel=0.1)

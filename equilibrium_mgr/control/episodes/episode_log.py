@@ -1,6 +1,7 @@
 """The lines of Ceph's cluster log: an episode begins, ends, or is blocked for long. No others."""
 from __future__ import annotations
 
+import logging
 from typing import Any, Callable, Mapping, Optional, Tuple
 
 from ...observation.states import BLOCKED
@@ -14,10 +15,12 @@ _BLOCKED_SECONDS = 3600.0
 
 
 class EpisodeLog:
-    """Writes one line by `write`, which waits for nothing. Not thread-safe: the journal's lock."""
+    """Writes one line by `write`, which waits for nothing; where it fails, `log` has that, and the
+    episode goes on. Not thread-safe: the journal's lock."""
 
-    def __init__(self, write: Callable[[str], None]) -> None:
-        self._write = write
+    def __init__(self, write: Callable[[str], None], log: logging.Logger) -> None:
+        self._write_line = write
+        self._log = log
         self._blocked: Optional[Tuple[str, float]] = None   # (reason code, since)
 
     def begins(self, episode: Episode) -> None:
@@ -50,6 +53,12 @@ class EpisodeLog:
         self._write(f"equilibrium: {_name(episode.plan)} has been blocked for"
                     f" {format_duration(now - since)}: {reason}")
         return episode._replace(logged=episode.logged + (code,))
+
+    def _write(self, line: str) -> None:
+        try:
+            self._write_line(line)
+        except Exception:
+            self._log.exception("the cluster log does not take: %r", line)
 
 
 def _name(plan: str) -> str:
