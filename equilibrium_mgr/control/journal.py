@@ -76,6 +76,9 @@ class Journal:
         self.history.restore(self._store.read(HISTORY) or {})
         episode = self._store.read(EPISODE)
         self.episode = episode_from_dict(episode) if episode is not None else None
+        if self.episode is not None and self.history.has(self.episode.started_at):
+            self.episode = None   # the last mgr died between these two writes
+            self._store.put(EPISODE, None)
         self._rejected = from_dict(self._store.read(REJECTED) or {})
         self.totals = self._totals = totals_from_dict(self._store.read(TOTALS) or {})
         moved = self._store.read(COOLDOWN) or {}

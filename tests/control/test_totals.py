@@ -11,6 +11,7 @@ from equilibrium_mgr.control.episodes.history import Totals, totals_from_dict
 from equilibrium_mgr.control.episodes.outcomes import OUTCOMES, outcome_code
 from equilibrium_mgr.control.journal import Journal
 from equilibrium_mgr.execution.cooldown import Cooldown
+from equilibrium_mgr.runtime.buffered_kv_store import EPISODE, HISTORY
 
 LOG = logging.getLogger("test")
 
@@ -91,3 +92,33 @@ def test_totals_are_read_as_they_were_written() -> None:
     ("dropped: its plan is lost", "dropped"), ("", "dropped")])
 def test_each_outcome_has_a_code(outcome: str, code: str) -> None:
     assert outcome_code(outcome) == code
+
+
+class _Killed(BaseException):
+    """The mgr dies."""
+
+
+def test_a_mgr_killed_while_it_ends_an_episode_leaves_one_entry() -> None:
+    kv = KeyValueStore()
+    journal = successor(kv)
+    journal.begin_plan("", "a test", 1000.0, None)
+    journal.record_sent(3, 700)
+    journal.write()
+    journal.end("balanced", 1010.0, None)
+
+    def dies(key: str) -> None:
+        if key == EPISODE:
+            raise _Killed
+    kv.before_write = dies
+    with pytest.raises(_Killed):
+        journal.write()
+    assert EPISODE in kv.values and HISTORY in kv.values
+    kv.before_write = lambda key: None
+    after = successor(kv)
+    assert after.episode is None
+    after.write()
+    assert [entry["moves"] for entry in after.history.entries] == [3]
+    assert EPISODE not in kv.values and after.history.entries[0]["outcome"] == "balanced"
+    after.begin_plan("", "the next", 1100.0, None)
+    after.end("balanced", 1110.0, None)
+    assert [entry["started_at"] for entry in after.history.entries] == [1000.0, 1100.0]

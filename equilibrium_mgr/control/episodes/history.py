@@ -25,9 +25,13 @@ class History:
         while len(self.entries) > 1 and len(json.dumps(self.to_dict())) > MAX_LIST_BYTES:
             self.entries = self.entries[1:]
 
+    def has(self, started_at: float) -> bool:
+        """True where the last entry is of the episode that began then."""
+        return bool(self.entries) and self.entries[-1].get("started_at") == started_at
+
     def amend_last(self, started_at: float, fields: Mapping[str, Any]) -> bool:
         """Replaces fields of the last entry; False where that is of another episode."""
-        if not self.entries or self.entries[-1].get("started_at") != started_at:
+        if not self.has(started_at):
             return False
         self.entries = self.entries[:-1] + [{**self.entries[-1], **fields}]
         return True
