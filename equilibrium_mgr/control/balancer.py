@@ -376,8 +376,7 @@ class Balancer:
 
     def _finish(self, execution: Execution, snapshot: Snapshot,
                 settings: Settings) -> RoundOutcome:
-        """Ends an execution of which nothing is left to be waited for; what comes next needs no
-        other observation."""
+        """Ends an execution of which nothing is left; the next step needs no new observation."""
         ending = self._executor.ending(execution, settings)
         if not self._slot.end(execution, ending.outcome):
             return _COME_IN_BETWEEN

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, List, Optional
 
 import pytest
+from tests.plan_service.kept_plans import plan_as_kept
 from tests.support.clusters.random_clusters import random_cluster
 from tests.support.fakes import Harness, KeyValueStore
 from tests.support.few import few
@@ -11,10 +12,9 @@ from tests.support.few import few
 from equilibrium_mgr.plan.aim_comparison import MAX_COMPARISONS, AimComparison
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.plan.options import PlanOptions
-from equilibrium_mgr.plan.topology import topology_mark
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.runtime.time_slice import TimeSlice
-from equilibrium_mgr.snapshot.model import Snapshot, pool_of
+from equilibrium_mgr.snapshot.model import Snapshot
 
 OPTIONS = PlanOptions()
 
@@ -25,17 +25,6 @@ def set_clock(harness: Harness, monotonic: Callable[[], float]) -> List[float]:
     harness.planning.monotonic = monotonic
     harness.planning.time_slice = lambda: TimeSlice(monotonic, sleeps.append)
     return sleeps
-
-
-def plan_as_kept(snapshot: Snapshot) -> Plan:
-    """The planner's plan, with what it rests on of the map."""
-    plan = make_plan(snapshot)
-    pools = {pool_of(change.pgid) for change in plan.changes}
-    mark = topology_mark(snapshot.crush_version, (
-        (osd.id, osd.is_in, osd.reweight) for osd in snapshot.osds.values()))
-    assert pools and mark
-    return plan._replace(topology=mark, pool_pgs={
-        str(pool): snapshot.pools[pool].pg_num for pool in pools})
 
 
 def open_harness() -> Harness:
