@@ -1,8 +1,7 @@
 """The controller of the serve loop: observe, decide, send, verify, wait.
 
-Commands only leave requests here (`execute`, `switch_on`, `switch_off`); all observing and sending
-happens in `round`, which the serve thread calls. Whatever wakes it, a round does no more than a
-summary of the cluster shows to be needed, and batches keep their distance.
+Commands only leave requests here; all observing and sending happens in `round`, in the serve thread.
+Whatever wakes it, a round does no more than a summary shows to be needed; batches keep apart.
 """
 from __future__ import annotations
 

@@ -208,3 +208,15 @@ def test_pool_named_as_a_number() -> None:
     cluster = giant().pool(2, size=1, name="3").pg("2.0", [1], GIB)
     assert facts(cluster, "3")["pool"] == "3" and facts(cluster, "osd.3")["osd"] == 3
     assert facts(cluster, "2")["osd"] == 2
+
+
+def test_a_rejection_whose_wait_is_over_is_none_any_more() -> None:
+    """The change would be sent again: nothing is held back for it."""
+    harness = looked_at(giant())
+    refused = Rejection("denied", 1, harness.now - 700.0, refusals=1)   # tried again after 600 s
+    recent = refused._replace(at=harness.now - 500.0)
+    for item, count in ((refused, 0), (recent, 1)):
+        data = answer_of(harness, rejected={"1.0": item}).data
+        assert data["rejected_upmaps"] == count
+        of_pg = answer_of(harness, "1.0", rejected={"1.0": item}).data
+        assert (of_pg["reason_code"] == "rejected") == bool(count) == bool(of_pg["rejected"])

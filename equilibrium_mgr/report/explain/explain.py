@@ -73,7 +73,7 @@ def _explain(what: Optional[str], context: ExplainContext) -> Optional[_Found]:
     pg = snapshot.pgs.get(what.lower())
     if pg is None:
         return None
-    return pg_reason(pg, context), [], explain_pg(pg, view, context.status.rejected)
+    return pg_reason(pg, context), [], explain_pg(pg, view, context.rejected)
 
 
 def _osd(number: int, context: ExplainContext) -> _Found:
@@ -122,8 +122,8 @@ def _cluster_facts(context: ExplainContext) -> Facts:
     sentences += held_sentences(snapshot)
     sentences += [f"{plural(count, 'OSD')} can take no shards: {reason}"
                   for reason, count in sorted(unusable.items())]
-    if context.status.rejected:
-        sentences.append(f"{plural(len(context.status.rejected), 'PG')} not moved because the"
+    if context.rejected:
+        sentences.append(f"{plural(len(context.rejected), 'PG')} not moved because the"
                          " monitor did not keep the upmap items")
     if view.in_flight_moves:
         sentences.append(f"{plural(view.in_flight_moves, 'shard')} in flight")
@@ -131,7 +131,7 @@ def _cluster_facts(context: ExplainContext) -> Facts:
             "skipped_pgs": dict(snapshot.skipped), "unusable_osds": dict(unusable),
             "held_osds": held_json(snapshot),
             "mispredicted": [stopped[pool] for pool in sorted(stopped)],
-            "troubled": troubled, "rejected_upmaps": len(context.status.rejected),
+            "troubled": troubled, "rejected_upmaps": len(context.rejected),
             "in_flight_moves": view.in_flight_moves,
             "too_full": [entry.to_json(snapshot.full_ratio) for entry in view.too_full]}, sentences
 

@@ -8,6 +8,7 @@ from ...execution.cooldown import ExcludedPgs
 from ...control.auto_planner import automatic_options
 from ...control.status import BalancerStatus
 from ...execution.change_outcomes import WaitingGroup
+from ...execution.rejections import Items, held
 from ...observation.cluster_view import ClusterView
 from ...plan.options import PlanOptions
 from ...planner.refusal_census import Census, RefusalCensus
@@ -36,7 +37,12 @@ class ExplainContext(NamedTuple):
 
     def plan_options(self) -> PlanOptions:
         """The options with which automatic balancing would plan now."""
-        return automatic_options(self.settings, self.excluded.rejected, self.max_pg_shards)
+        return automatic_options(self.settings, frozenset(self.rejected), self.max_pg_shards)
+
+    @property
+    def rejected(self) -> Items:
+        """What the monitor did not keep and is left alone for that now."""
+        return held(self.status.rejected, self.now)
 
     @property
     def rest_code(self) -> str:

@@ -263,8 +263,8 @@ def _pg_obstacle(pg: Pg, pool: Pool, context: ExplainContext) -> Optional[Tuple[
         return code, _action_for(pg, context), f"it cannot be moved: {pg.immovable}"
     if pg.is_moving:
         return codes.IN_FLIGHT, action(codes.IN_FLIGHT, {}), "it is moving"
-    if pg.pgid in context.status.rejected:
-        return (codes.REJECTED, action(codes.REJECTED, {}), context.status.rejected[pg.pgid].reason)
+    if pg.pgid in context.rejected:
+        return codes.REJECTED, action(codes.REJECTED, {}), context.rejected[pg.pgid].reason
     guard = blocked_pools(context.snapshot).get(pool.id)
     if guard is not None:
         return codes.DEGRADED, action(codes.DEGRADED, {}), guard.reason
