@@ -1,6 +1,6 @@
 """The controller of the serve loop: observe, decide, send, verify, wait.
 
-Commands only leave requests here; all observing and sending happens in `round`, in the serve thread.
+Commands only leave requests here; observing and sending happen in `round`, by the serve thread.
 Whatever wakes it, a round does no more than a summary shows to be needed; batches keep apart.
 """
 from __future__ import annotations
