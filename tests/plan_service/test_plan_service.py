@@ -14,7 +14,6 @@ from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.runtime.time_slice import TimeSlice
-from equilibrium_mgr.snapshot.model import Snapshot
 
 OPTIONS = PlanOptions()
 
