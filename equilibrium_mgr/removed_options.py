@@ -1,8 +1,8 @@
 """Recognizes options that `ceph config rm` has removed, of which a running mgr never hears.
 
 Seen on Ceph 16.2.15 and 20.2.4: the monitor sends an mgr the options that are set, and the mgr goes
-on with the last value of one that is not among them. It calls `config_notify`, though; then the
-monitor is asked.
+on with the last value of one that is not among them, a standby that becomes active too. It calls
+`config_notify`, though; then, and at the start, the monitor is asked.
 """
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class RemovedOptions:
         self._options_set = options_set
         self._defaults = {option["name"]: option["default"] for option in options}
         self._removed: Dict[str, Any] = {}   # name → its last value; replaced, never edited
-        self._is_check_due = False
+        self._is_check_due = True   # a standby keeps what was removed while it stood by, too
 
     def value(self, name: str) -> Any:
         """The value of an option; None where it is at its default, or was removed since."""

@@ -57,6 +57,13 @@ def test_until_it_is_set_anew(value: int) -> None:
     assert mgr.options.value("limit") == value
 
 
+def test_a_mgr_that_becomes_active_goes_on_with_nothing_removed() -> None:
+    """A standby keeps what was removed while it stood by, and nothing notifies it afterwards."""
+    mgr = Mgr()
+    mgr.held["limit"] = 7
+    assert mgr.options.check_if_due() and mgr.options.value("limit") is None
+
+
 def test_what_is_set_while_the_monitor_answers_holds() -> None:
     mgr = Mgr()
     mgr.held["ids"], mgr.stands = "3", frozenset(("ids",))
