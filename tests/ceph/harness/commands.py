@@ -13,6 +13,7 @@ from ..daemons import Answer, wait_for
 HOOK = Path(__file__).resolve().parent / "hook.py"
 ANSWER_SECONDS = 1.0
 """No command of the module may take longer."""
+_NEW_SECONDS = 2.0
 
 
 def equilibrium(cluster: DaemonCluster, command: str, **arguments: Any) -> Answer:
@@ -64,10 +65,11 @@ def evaluated(cluster: DaemonCluster, option: str) -> Dict[str, Any]:
     """`eval OPTION` once it rests on a new look: EAGAIN before the first, figures of the last one
     while a new one is made."""
     def answered() -> Dict[str, Any]:
+        age = status(cluster)["snapshot_age_seconds"]
         answer = equilibrium(cluster, "eval", option=option, format="json")
         assert answer.rc in (0, -errno.EAGAIN), answer
         found: Dict[str, Any] = answer.json() if answer.rc == 0 else {}
-        return found if found and not found["look_started"] else {}
+        return found if age is not None and age < _NEW_SECONDS else {}
     return wait_for(f"eval {option}", answered, 30.0, pause=0.2)
 
 
