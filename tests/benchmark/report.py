@@ -37,6 +37,7 @@ _GAINED = (
     _Row("sum of data pools' gains (TiB)", "gained_data_bytes", lambda b: tib_text(b, True)),
     _Row("sum of all pools' gains (TiB)", "gained_all_bytes", lambda b: tib_text(b, True)),
     _Row("gained, worst data pool (TiB)", "worst_data_pool_bytes", lambda b: tib_text(b, True)))
+_ROOM = _Row("room if all pools grow alike (TiB)", "room_bytes", tib_text)
 _COST = (
     _Row("moved (TiB)", "moved_bytes", tib_text),
     _Row("shard moves", "shard_moves", str))
@@ -67,6 +68,7 @@ def cluster_table(result: Result) -> str:
                     + [highest_text((column or {}).get("highest", {}).get(device_class))
                        for _, column in columns]
                     + [highest_text(bound.get(device_class)) for _, bound in bounds])
+    rows.append([_ROOM.title] + [_cell(_ROOM, column) for _, column in columns])
     for row in _GAINED + _COST:
         rows.append([row.title, ""] + [_cell(row, column) for _, column in columns[1:]])
     for row in (_ITEMS, _BROKEN) + _TIME:
@@ -199,7 +201,9 @@ def markdown_table(results: Sequence[Result], peers_version: str = "") -> str:
             lines.append(_line(name, f"highest {device_class}", cells,
                                highest_text(bounds.get(device_class))))
             name = ""
-        for title, row in (("data pools, TiB", _GAINED[0]), ("moved, TiB", _COST[0])):
+        lines.append(_line("", "room, TiB", [_cell(_ROOM, c) for c in columns]))
+        for title, row in (("sum of data pools' gains, TiB", _GAINED[0]),
+                           ("moved, TiB", _COST[0])):
             lines.append(_line("", title, [""] + [_cell(row, c) for c in columns[1:]]))
         lines.append(_line("", "upmap items", [_cell(_ITEMS, c) for c in columns]))
         tool = result.get("osdmaptool", {})
@@ -228,9 +232,10 @@ def _built_in(result: Result) -> Tuple[Optional[Mapping[str, Any]], bool]:
 
 def _legend(marks: Any, peers_version: str) -> List[str]:
     lines = ["Highest utilization per device class (the bound is the lowest that the CRUSH rules "
-             "allow), growth of the predicted free space of pools with at least 1 % of the bytes, "
-             "bytes moved, upmap items in the osdmap afterwards, seconds to plan. The built-in "
-             "balancer is run as `osdmaptool --upmap --upmap-deviation 1`."]
+             "allow), room: what fits if all pools grow in proportion to their data, growth of the "
+             "predicted free space of pools with at least 1 % of the bytes, a sum that cannot be "
+             "had at once, bytes moved, upmap items in the osdmap afterwards, seconds to plan. The "
+             "built-in balancer is run as `osdmaptool --upmap --upmap-deviation 1`."]
     if "*" in marks:
         lines.append("\\* Recorded beside the cluster, not timed in this run%s. Of jj-balancer's "
                      "settings: the one that gains most, then moves least." % (

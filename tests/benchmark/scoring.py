@@ -22,14 +22,16 @@ class Fill(NamedTuple):
 
     highest: Dict[str, float]   # device class → utilization of its fullest OSD, a ratio
     free: Dict[int, float]      # pool id → bytes that still fit
+    room: float                 # bytes that fit if all pools grow in proportion to their data
 
 
 class Score(NamedTuple):
     """A placement against the one before it. Bytes are signed: a pool can lose space."""
 
     highest: Dict[str, float]       # device class → utilization of its fullest OSD, a ratio
-    gained_data_bytes: float        # free space of the data pools, summed
-    gained_all_bytes: float         # free space of all pools, summed
+    room_bytes: float               # that fit if all pools grow in proportion to their data
+    gained_data_bytes: float        # free space of the data pools, a sum that cannot be had at once
+    gained_all_bytes: float         # free space of all pools, summed in the same way
     worst_data_pool_bytes: float    # of the data pool that gained least
     worst_pool_bytes: float
     moved_bytes: int
@@ -92,7 +94,20 @@ def fill(snapshot: Snapshot, up: UpSets) -> Fill:
         chunks = pool.pg_num * pool.data_shards   # a byte adds 1 ÷ chunks to each shard
         free[pool.id] = min((room[osd] * chunks / count for osd, count in counts[pool.id].items()
                              if osd in room), default=0.0)
-    return Fill(highest, free)
+    return Fill(highest, free, _room(snapshot, counts, room))
+
+
+def _room(snapshot: Snapshot, counts: Mapping[int, Mapping[int, int]],
+          room: Mapping[int, float]) -> float:
+    """What fits until the first OSD is full if all pools grow by the same ratio."""
+    grown: Dict[int, float] = {}   # OSD → bytes that come to it when all pools double
+    for pool in snapshot.pools.values():
+        for osd, count in counts[pool.id].items():
+            grown[osd] = grown.get(osd, 0.0) + (
+                count * pool.stored_bytes / (pool.pg_num * pool.data_shards))
+    ratio = min((room[osd] / more for osd, more in grown.items() if more > 0 and osd in room),
+                default=0.0)
+    return ratio * sum(pool.stored_bytes for pool in snapshot.pools.values())
 
 
 def score(snapshot: Snapshot, items: Mapping[str, UpmapItems]) -> Score:
@@ -111,7 +126,7 @@ def score(snapshot: Snapshot, items: Mapping[str, UpmapItems]) -> Score:
         moved += count * pg.shard_bytes
         broken += _is_broken(snapshot, pg, up[pgid])
     return Score(
-        highest=after.highest, gained_data_bytes=sum(data),
+        highest=after.highest, room_bytes=after.room, gained_data_bytes=sum(data),
         gained_all_bytes=sum(gained.values()), worst_data_pool_bytes=min(data, default=0.0),
         worst_pool_bytes=min(gained.values(), default=0.0), moved_bytes=moved, shard_moves=shards,
         item_pairs=sum(len(pairs) for pairs in items.values()),

@@ -12,7 +12,7 @@ from tests.benchmark.made.scale import large_reading
 from tests.benchmark.made.shapes import HIGHEST_FILL, SHAPES, make_cluster
 from tests.benchmark.peers import Peer, best_jj, read_peers
 from tests.benchmark.report import cluster_table, markdown_table
-from tests.benchmark.scoring import changed_items, data_pools, score
+from tests.benchmark.scoring import changed_items, current_up, data_pools, fill, score
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.units import GIB, MIB
 
@@ -38,13 +38,17 @@ def test_a_move_is_scored_as_worked_out_by_hand() -> None:
     assert result.gained_all_bytes == pytest.approx(result.gained_data_bytes)  # OSD 1 limits pool 2
     assert (result.moved_bytes, result.shard_moves) == (40 * GIB, 1)
     assert (result.item_pairs, result.item_pgs, result.broken_pgs) == (1, 1, 0)
+    # pool 2 is next to nothing: the room is what fits into pool 1
+    assert result.room_bytes == pytest.approx(110 * GIB, rel=1e-3)
+    before = fill(two_pools().snapshot(), current_up(two_pools().snapshot())).room
+    assert before == pytest.approx(35 * GIB, rel=1e-3)
 
 
 def test_nothing_changed_scores_nothing() -> None:
     snapshot = two_pools().snapshot()
     result = score(snapshot, snapshot.upmap_items)
     assert result.highest == {"hdd": 0.6}
-    assert not any(result[1:])
+    assert not any(result._replace(room_bytes=0.0)[1:])
 
 
 def test_only_pools_with_one_percent_of_the_bytes_are_data_pools() -> None:
