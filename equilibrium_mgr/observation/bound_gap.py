@@ -13,6 +13,8 @@ from .states import BALANCED, STUCK, WAITING
 
 #: A class nearer than this to its bound, in utilization, is not stuck.
 _NEAR = 0.01
+#: Said of a larger gap that is no more than one shard of the OSD.
+_WHOLE_SHARD = ", no more than one whole shard"
 #: OSDs that a sentence names before it only counts the rest.
 _NAMED = 3
 #: The reason of an idle state where a plan found nothing to do.
@@ -95,7 +97,7 @@ def idle_state(view: ClusterView, bounds: Optional[UtilizationBounds],
         return IdleState(WAITING if waits else BALANCED, reason,
                          codes.STALE_STATISTICS if waits else idle.code)
     if far.excess <= 0.0:
-        said = f"{reason}; {far.sentence(limited)}"
+        said = f"{reason}; {far.sentence(limited)}{_WHOLE_SHARD if far.above > _NEAR else ''}"
         if _nobody_reports(view.snapshot):
             return IdleState(WAITING, said, codes.STALE_STATISTICS)
         return IdleState(BALANCED, said, idle.code)
