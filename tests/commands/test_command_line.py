@@ -150,4 +150,4 @@ def test_a_page_stands_alone_on_stdout() -> None:
     assert result.returncode == 0
     assert result.stdout.startswith("<!DOCTYPE html>\n")
     assert result.stdout.count("<!DOCTYPE") == 1 and result.stdout.endswith("</html>\n")
-    assert result.stderr.startswith("p: planning\n")
+    assert result.stderr.startswith("p: planning; ")
