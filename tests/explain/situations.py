@@ -82,7 +82,7 @@ SITUATIONS = (
         follow=("sim host add spare 4 500G",)),
     Situation("one host is too large", "bound_domain", (
         "option max_misplaced_ratio 0.5", "equilibrium on", "sim run 8h"), "1d",
-        cluster=("giant", 1), follow=("sim host add spare 4 6T",)),
+        cluster=("giant", 1), follow=tuple(f"sim host add spare{n} 4 6T" for n in range(5))),
     Situation("an OSD that is down", "target_unavailable", (
         "sim osd down 3", "sim run 2m"), "5m", what="osd.3", follow=("sim osd up 3",)),
 )

@@ -28,7 +28,7 @@ def _case(situation: Situation) -> ParameterSet:
                         marks=[pytest.mark.full] if slow else [])
 
 
-@pytest.mark.parametrize("situation", map(_case, SITUATIONS))
+@pytest.mark.parametrize("situation", list(map(_case, SITUATIONS)))
 def test_the_action_ends_the_reason(situation: Situation) -> None:
     seen = follow(situation)
     print(table([(situation, seen)]).split("\n")[-1])
