@@ -50,7 +50,9 @@ class EvaluationCommands:
     def _look(self) -> Look:
         is_started = self._view.request_if_old()
         view, age = self._view.required()
-        return Look(view, age, self._parts.gateway.pool_space(), is_started)
+        execution = self._parts.balancer.execution
+        return Look(view, age, self._parts.gateway.pool_space(), is_started,
+                    execution.wanted if execution is not None else None)
 
     def _evaluate_plan(self, name: str) -> CommandAnswer:
         plan, settings, parts = self._plans.plan(name), self._parts.settings(), self._parts

@@ -12,9 +12,9 @@ from ..plan.model import BadPlan, Plan
 from ..plan.store import MAX_PLANS, valid_plan_name
 from ..plan_service.plan_service import MAX_PLANS_IN_PROGRESS
 from ..report.command_answer import CommandAnswer, CommandError
-from ..report.plan_list import PlansNow, list_plans
+from ..report.plan_list import PlansNow, list_plans, outdated_reason
 from ..report.plans import dump_plan, show_plan
-from ..runtime.formatting import format_bytes, plural
+from ..runtime.formatting import format_bytes, plural, wrap
 from ..snapshot.model import pool_of
 from .current_view import CurrentView
 from .module_parts import ModuleParts
@@ -112,17 +112,27 @@ class PlanCommands:
         refuse_old_clients(self._parts.gateway)
         self._refuse_lost_pools(name, plan)
         if not plan.changes:
-            return CommandAnswer({"plan": name, "state": COMPLETED, "shards": 0, "bytes": 0},
+            return CommandAnswer({"plan": name, "state": COMPLETED, "shards": 0, "bytes": 0,
+                                  "outdated_reason": None},
                                  f"{name}: nothing to move")
         if not self._parts.balancer.execute(name, plan):
             busy = self._parts.executing()
             raise CommandError(errno.EBUSY, f"plan '{busy}' is being executed; 'ceph equilibrium rm"
                                f" {busy}' stops it")
+        reason = self._outdated_reason(name)
+        lines = [f"{name}: executing {plural(len(plan.moves), 'shard')},"
+                 f" {format_bytes(plan.bytes)}",
+                 "'ceph equilibrium status' shows how far it is",
+                 f"'ceph equilibrium rm {name}' stops it"]
+        if reason is not None:
+            lines += wrap("", f"it is outdated ({reason}): what of it is not legal any more is left"
+                          " out", 0)
         return CommandAnswer({"plan": name, "state": "executing", "shards": len(plan.moves),
-                              "bytes": plan.bytes},
-                             f"{name}: executing {plural(len(plan.moves), 'shard')},"
-                             f" {format_bytes(plan.bytes)}\n'ceph equilibrium status' shows how far"
-                             f" it is\n'ceph equilibrium rm {name}' stops it")
+                              "bytes": plan.bytes, "outdated_reason": reason}, "\n".join(lines))
+
+    def _outdated_reason(self, name: str) -> Optional[str]:
+        head = self._parts.plan_store.heads().get(name)
+        return outdated_reason(head, self._summary()) if head is not None else None
 
     def _refuse_lost_pools(self, name: str, plan: Plan) -> None:
         known = set(self._parts.gateway.pool_ids_by_name().values())

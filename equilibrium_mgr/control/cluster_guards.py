@@ -102,7 +102,8 @@ class ClusterGuards:
             unreadable = min(settings.begin_time, settings.end_time) < 0
             why = "; begin_time or end_time cannot be read" if unreadable else ""
             return RoundOutcome(WAITING, f"{outside}, which never opens{why}", codes.WINDOW,
-                                numbers={"never": "which never opens"})
+                                numbers={"option": "end_time" if settings.begin_time >= 0
+                                         > settings.end_time else "begin_time"})
         at = format_local(opening)
         return RoundOutcome(WAITING, f"{outside}, which opens at {at}", codes.WINDOW,
                             opening - now, numbers={"until": at})

@@ -48,7 +48,7 @@ def test_an_action_needs_no_figure(code: str) -> None:
 def test_the_first_entry_whose_figures_are_known_counts() -> None:
     assert action(reason_codes.MAX_BACKFILLS, {"limit": 4, "osd": 12}) == (
         "nothing; raise max_backfills_per_osd (4) to go faster")
-    assert action(reason_codes.WINDOW, {"never": "which never opens"}).startswith(
+    assert action(reason_codes.WINDOW, {"option": "begin_time"}).startswith(
         "set begin_time and end_time")
     assert action(reason_codes.FILL_LIMIT, {"osd": 3, "limit": 0.88}).startswith(
         "nothing; it ends by itself when what leaves osd.3 is gone")

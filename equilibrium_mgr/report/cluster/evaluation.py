@@ -8,7 +8,7 @@ from ...observation.cluster_view import ClusterView
 from ...observation.planned_placement import PlannedPlacement, planned_placement
 from ...observation.transfer_rates import ExpectedTime, expected_time
 from ...plan.aim_comparison import AimComparison
-from ...plan.model import Plan
+from ...plan.model import PgChange, Plan
 from ...plan.usage import counted_usage
 from ...runtime.formatting import (
     format_bytes, format_duration, format_percent, plural, wrap)
@@ -40,6 +40,8 @@ class Look(NamedTuple):
     age_seconds: float                    # of the view
     space: Mapping[int, PoolSpaceNow]     # pool id → Ceph's own figures
     is_look_started: bool = False         # newer figures are on their way
+    #: Changes of the execution that are still to be sent; None where nothing is executed.
+    wanted: Optional[Sequence[PgChange]] = None
 
     def line(self) -> str:
         """How old the figures are."""
@@ -71,16 +73,18 @@ class EvaluatedPlan(NamedTuple):
 
 
 def evaluate_cluster(look: Look) -> CommandAnswer:
-    """The placement now, and once everything in flight has arrived."""
+    """The placement now, and once everything in flight has arrived; the classes also when the
+    execution is complete."""
     view = look.view
+    planned = None if look.wanted is None else planned_placement(view, look.wanted).used
     arrived = view.usage if view.movements else None
     pools = figures_of_usage(view, look.space, view.usage_now(), arrived)
-    classes = class_rows(view, None)
+    classes = class_rows(view, planned)
     later = view.used_soon if view.movements else None
     held = held_sentences(view.snapshot)
     parts = [[look.line(), *room_lines(pools.room, pools.planned_room, _ARRIVED)],
              class_table(classes).split("\n"),
-             *_histograms(view, classes, later, "once all has arrived"), held,
+             *_histograms(view, class_rows(view, None), later, "once all has arrived"), held,
              _pool_lines(_POOLS_NOW, pools.rows, [
                  [row["name"], str(row["id"]), format_known(row["stored"]),
                   format_known(row["free_bytes"]), format_osd(row["limiting_osd"]),

@@ -83,8 +83,8 @@ ACTIONS: Mapping[str, Tuple[str, ...]] = {
     codes.START_DELAY: (
         "nothing; it ends by itself at {until}", "nothing; it ends by itself (start_delay)"),
     codes.WINDOW: (
-        "set begin_time and end_time so that the window opens, {never} now;"
-        " 'ceph config rm mgr mgr/equilibrium/OPTION' for the default",
+        "set begin_time and end_time so that the window opens;"
+        " 'ceph config rm mgr mgr/equilibrium/{option}' for the default",
         "nothing; it ends by itself at {until}, when the window opens",
         "nothing; it ends by itself when the window of begin_time and end_time opens"),
     codes.FLAG: ("'ceph osd unset {flag}'", "'ceph osd unset FLAG' for the flag that is named"),

@@ -77,9 +77,11 @@ def _under_way(what: str, context: ExplainContext) -> Reason:
 
 
 def _action(code: str, context: ExplainContext, **more: Any) -> str:
-    numbers: Dict[str, Any] = numbers_of(code, None, context)
+    status = context.status
+    numbers: Dict[str, Any] = dict(status.reason_numbers) if status.reason_code == code else {}
+    numbers.update(numbers_of(code, None, context))
     numbers.update({key: value for key, value in more.items() if value is not None})
-    until = context.status.until_at
+    until = status.until_at
     if until is not None:
         numbers.setdefault("until", format_deadline(until))
     return action(code, numbers)

@@ -95,7 +95,10 @@ def test_bad_values_are_refused_or_ignored(session: Session) -> None:
 def test_a_window_that_cannot_be_read_never_opens(session: Session) -> None:
     set_options(session, begin_time="noon")
     run(session, "equilibrium on", "sim run 2m")
-    assert state(session) == "waiting" and "begin_time" in ask(session, "status")["reason"]
+    status = ask(session, "status")
+    assert state(session) == "waiting" and "begin_time" in status["reason"]
+    assert status["action"].startswith("set begin_time and end_time so that the window opens;")
+    assert ask(session, "explain")["action"] == status["action"]
     set_options(session, begin_time="0000")
     run(session, "sim run 2m")
     assert state(session) in ("moving", "throttled")

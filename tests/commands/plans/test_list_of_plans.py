@@ -74,6 +74,11 @@ def test_outdated(session: Session, change: str, reason: str) -> None:
     assert plan["state"] == "outdated" and reason.split(" is ")[-1] in plan["outdated_reason"]
     assert "'ceph equilibrium optimize p' makes it anew" in " ".join(
         run(session, "equilibrium ls").split())
+    if change == "osd":
+        said = " ".join(run(session, "equilibrium execute p").split())
+        assert f"it is outdated ({reason})" in said and "is left out" in said
+    else:   # a plan that moves PGs of a pool that is gone is refused
+        assert "pool 2, which is gone" in refused(session, "equilibrium execute p")[1]
 
 
 def test_rm_stops_a_plan_that_is_executed(session: Session) -> None:
