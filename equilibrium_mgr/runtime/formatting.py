@@ -1,11 +1,11 @@
-"""Numbers and tables as Ceph prints them, and sizes as Ceph reads them."""
+"""Numbers as Ceph prints them, and sizes as Ceph reads them."""
 from __future__ import annotations
 
 import math
 import re
 import textwrap
 import time
-from typing import List, Optional, Sequence
+from typing import List, Optional
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _MOST_BYTES = 2.0 ** 63
@@ -44,11 +44,6 @@ def parse_size(text: str) -> Optional[int]:
     power = "KMGTPE".find(match.group(2).upper()) + 1 if match.group(2) else 0
     size = float(match.group(1)) * 1024 ** power
     return int(size) if size < _MOST_BYTES else None
-
-
-def format_ratio(ratio: float) -> str:
-    """0.5 → '0.5000'."""
-    return f"{ratio:.4f}"
 
 
 def format_percent(ratio: Optional[float]) -> str:
@@ -98,24 +93,3 @@ def wrap(label: str, text: str, indent: int = 13) -> List[str]:
     return textwrap.wrap(text, WIDTH, initial_indent=label.ljust(indent),
                          subsequent_indent=" " * indent, break_on_hyphens=False,
                          break_long_words=False) or [label.rstrip()]
-
-
-def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
-    """Columns under a header without borders, the first `left` columns left-aligned."""
-    widths = [max([len(title)] + [len(row[i]) for row in rows])
-              for i, title in enumerate(header)]
-    lines: List[str] = []
-    for row in [list(header)] + [list(r) for r in rows]:
-        cells = [cell.ljust(width) if i < left else cell.rjust(width)
-                 for i, (cell, width) in enumerate(zip(row, widths))]
-        lines.append("  ".join(cells).rstrip())
-    return "\n".join(lines)
-
-
-def histogram_bar(counts: Sequence[int]) -> str:
-    """One character for each count, ` .:-=+*#%@` from none to the highest."""
-    levels = " .:-=+*#%@"
-    most = max(counts) if counts else 0
-    if not most:
-        return " " * len(counts)
-    return "".join(levels[0 if not c else 1 + (c * (len(levels) - 2)) // most] for c in counts)

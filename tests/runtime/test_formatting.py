@@ -1,14 +1,14 @@
-"""Numbers and tables for people."""
+"""Numbers for people."""
 from __future__ import annotations
 
 import random
-from typing import Any, Optional
+from typing import Optional
 
 import pytest
 
 from equilibrium_mgr.runtime.formatting import (
     format_bytes, format_deadline, format_duration, format_percent, format_points, format_time,
-    histogram_bar, parse_size, plural, table, wrap)
+    parse_size, plural, wrap)
 
 
 def test_time_is_never_too_early() -> None:
@@ -58,25 +58,6 @@ def test_sizes_written_by_format_bytes_are_read_again() -> None:
     (3656, "1h00m"), (93784, "1d02h"), (86400 + 5, "1d00h"), (-5, "0s")])
 def test_durations(seconds: Optional[float], text: str) -> None:
     assert format_duration(seconds) == text
-
-
-def test_table_is_aligned() -> None:
-    lines = table(["NAME", "N"], [["a", "5"], ["longer", "12345"]]).split("\n")
-    assert lines == ["NAME        N", "a           5", "longer  12345"]
-
-
-def test_table_without_rows_is_its_header() -> None:
-    assert table(["A", "B"], []) == "A  B"
-
-
-@pytest.mark.parametrize("counts, bar", [((0, 0), "  "), ((), "")])
-def test_histogram_of_nothing(counts: Any, bar: str) -> None:
-    assert histogram_bar(counts) == bar
-
-
-def test_histogram_is_higher_for_more() -> None:
-    bar = histogram_bar((0, 1, 50, 100))
-    assert bar[0] == " " and len(set(bar)) == 4
 
 
 def test_percents_points_and_counts() -> None:

@@ -8,10 +8,11 @@ from ....observation.cluster_view import ClusterView
 from ....gateway.pool_space import PoolSpaceNow
 from ....observation.planned_placement import planned_placement
 from ....plan.model import PgChange, Plan, Room
+from ....plan.usage import counted_usage
 from ....runtime.checkpoints import Checkpoint
 from ....settings import Settings
-from ...cluster.class_figures import class_figures
-from ...cluster.pool_figures import PoolFigures, pool_figures
+from ...cluster.class_figures import class_rows
+from ...cluster.pool_figures import PoolFigures, figures_of_usage
 from ..drawings.axis import Level
 from .fill import Fill, osd_fills
 from .plan_standing import PlanStanding, standing_of
@@ -106,12 +107,15 @@ def gather(sources: PageSources, checkpoint: Checkpoint) -> PageFacts:
     elif view.in_flight_moves:
         later_bytes, later = view.used_soon, Later("when what moves has arrived", "%SOON")
     checkpoint()
-    if wanted is not None:
-        later_bytes = planned_placement(view, wanted).used
-        checkpoint()
-    pools = pool_figures(view, sources.pool_space, wanted)
+    planned = planned_placement(view, wanted) if wanted is not None else None
     checkpoint()
-    classes = class_figures(view, wanted)
+    usage = None
+    if planned is not None:
+        later_bytes = planned.used
+        usage = counted_usage(view.snapshot, planned.used, planned.shards)
+    pools = figures_of_usage(view, sources.pool_space, view.usage_now(), usage)
+    checkpoint()
+    classes = class_rows(view, planned.used if planned is not None else None)
     checkpoint()
     return PageFacts(sources, standing, wanted, classes, pools, osd_fills(view, later_bytes),
                      later, checkpoint)
