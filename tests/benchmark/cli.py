@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence
 
 from . import osdmaptool, report
+from .scale.chart import scale_chart
 from .clusters import Source, find_sources
-from .made.scale import OSDS, measure_scale
+from .made.scale import OSDS
 from .measure import Job, measure
 from .options import plan_options
-from .week import SPAN, measure_week
+from .scale.scaling import CHART_OSDS, Form, both_forms, few_pools, measure_scale
+from .week.week import SPAN, measure_week
 
 _HERE = Path(__file__).resolve().parent
 
@@ -40,10 +42,15 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--osdmaptool-seconds", type=float, default=120.0, metavar="S",
                         help="kill osdmaptool after this long (default: 120; 0: do not run it)")
     parser.add_argument("--scale", action="store_true",
-                        help="only a made cluster of 10,000 OSDs and 1,000,000 shards")
-    parser.add_argument("--scale-osds", type=int, metavar="N", help="the same with N OSDs")
+                        help="only two made clusters of 10,000 OSDs: 160,000 PGs of three "
+                             "replicas in 4 pools, and 1,000,000 shards in 100 pools")
+    parser.add_argument("--scale-osds", type=int, metavar="N",
+                        help="the same with N OSDs, and PGs in proportion")
+    parser.add_argument("--scale-chart", type=int, nargs="*", metavar="N",
+                        help="only made clusters of N OSDs with 48 shards each (default: "
+                             f"{' '.join(map(str, CHART_OSDS))}): a chart of seconds and memory")
     parser.add_argument("--scale-seconds", type=float, default=600.0, metavar="S",
-                        help="end its plan after this long (default: 600)")
+                        help="end a plan of these after so many processor seconds (default: 600)")
     parser.add_argument("--week", nargs="?", const=SPAN, metavar="SPAN",
                         help="only a simulated week (or SPAN of it) of a made cluster of 300 "
                              "OSDs: processor seconds of the simulator, the module, its planner")
@@ -74,24 +81,49 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
               f"osdmaptool {found['osdmaptool']}, {found['date']}")
     failures: Dict[str, str] = {}
     scale, week = _scale(options, failures), _week(options, failures)
-    is_special = bool(options.scale or options.scale_osds or options.week)
-    results = [] if is_special else _clusters(options, sources, failures)
+    sizes = _scale_chart(options, failures)
+    results = [] if _is_special(options) else _clusters(options, sources, failures)
     if options.json:
         everything = {"versions": found, "arguments": vars(options), "clusters": results,
-                      "scale": scale, "week": week, "failures": failures}
+                      "scale": scale, "scale_chart": sizes, "week": week, "failures": failures}
         Path(options.json).write_text(json.dumps(everything, indent=1) + "\n")
     return 1 if failures else 0
 
 
-def _scale(options: argparse.Namespace, failures: Dict[str, str]) -> Optional[Dict[str, Any]]:
-    """Measures and prints the large cluster where that is asked for."""
+def _is_special(options: argparse.Namespace) -> bool:
+    """True where something else than the plans of given clusters is asked for."""
+    return bool(options.scale or options.scale_osds or options.week
+                or options.scale_chart is not None)
+
+
+def _scale(options: argparse.Namespace, failures: Dict[str, str]) -> List[Dict[str, Any]]:
+    """Measures and prints the large cluster in both forms where that is asked for."""
     if not (options.scale or options.scale_osds):
-        return None
-    scale = _in_process({"scale_osds": options.scale_osds or OSDS,
-                         "limit": options.scale_seconds, "aim": options.aim}, "scale", failures)
-    if scale is not None:
-        print("\n" + report.scale_table(scale))
-    return scale
+        return []
+    results: List[Dict[str, Any]] = []
+    for form in both_forms(options.scale_osds or OSDS):
+        results += _of_form(form, options, failures)
+        print("".join("\n" + report.scale_table(result) for result in results[-1:]), flush=True)
+    return results
+
+
+def _scale_chart(options: argparse.Namespace,
+                 failures: Dict[str, str]) -> List[Dict[str, Any]]:
+    """Measures clusters of growing size where that is asked for, and prints their charts."""
+    if options.scale_chart is None:
+        return []
+    results: List[Dict[str, Any]] = []
+    for osds in options.scale_chart or CHART_OSDS:
+        results += _of_form(few_pools(osds), options, failures)
+    print("\n" + report.sizes_table(results) + "\n\n" + scale_chart(results))
+    return results
+
+
+def _of_form(form: Form, options: argparse.Namespace,
+             failures: Dict[str, str]) -> List[Dict[str, Any]]:
+    job = {"scale": form._asdict(), "limit": options.scale_seconds, "aim": options.aim}
+    result = _in_process(job, f"{form.osds} OSDs", failures)
+    return [] if result is None else [result]
 
 
 def _week(options: argparse.Namespace, failures: Dict[str, str]) -> Optional[Dict[str, Any]]:
@@ -125,8 +157,8 @@ def _do(job: Dict[str, Any]) -> Dict[str, Any]:
     """One job, in the process that was started for it."""
     if "week" in job:
         return measure_week(span=job["week"])
-    if "scale_osds" in job:
-        return measure_scale(job["scale_osds"], job["limit"], job["aim"])
+    if "scale" in job:
+        return measure_scale(Form(**job["scale"]), job["limit"], job["aim"])
     return measure(Job(**job))
 
 

@@ -16,10 +16,10 @@ from equilibrium_mgr.snapshot.model import Snapshot, UpmapItems
 
 from . import osdmaptool
 from .clusters import Source
-from .made.scale import peak_bytes
+from .memory import peak_bytes
 from .options import plan_options
 from .peers import read_bound, read_peers
-from .scoring import Score, changed_items, data_pools, score
+from .scoring import Score, changed_items, data_pools, least_moved_bytes, score
 
 _REPOSITORY = Path(__file__).resolve().parents[2]
 #: Utilization by which a plan's own prediction may differ from its score, a ratio.
@@ -89,6 +89,7 @@ def _own(snapshot: Snapshot, plan: Plan) -> Dict[str, Any]:
     wrong = {name: usage.max for name, usage in plan.after.classes.items()
              if abs(usage.max - result.highest.get(name, 0.0)) > _SAME}
     return dict(_as_dict(result), moves=len(plan.moves), changes=len(plan.changes),
+                least_moved_bytes=least_moved_bytes(snapshot, result.highest),
                 stop_reason=plan.stop_reason, wrong_predictions=wrong)
 
 

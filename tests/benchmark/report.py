@@ -40,6 +40,7 @@ _GAINED = (
 _ROOM = _Row("room if all pools grow alike (TiB)", "room_bytes", tib_text)
 _COST = (
     _Row("moved (TiB)", "moved_bytes", tib_text),
+    _Row("at least, for this highest (TiB)", "least_moved_bytes", tib_text),
     _Row("shard moves", "shard_moves", str))
 _ITEMS = _Row("upmap items in the end", "item_pairs", str)
 _BROKEN = _Row("PGs that break a rule", "broken_pgs", str)
@@ -135,10 +136,23 @@ def scale_table(result: Result) -> str:
         least = f", bound {highest_text(bound)}" if bound is not None else ""
         rows.append(["highest utilization, " + name, f"{highest_text(ratio)} -> "
                      f"{highest_text(result['after'][name])}{least}"])
-    rows.append(["peak memory (MiB)",
-                 f"{result['peak_bytes'] / MIB:.0f}, of it "
-                 f"{result['peak_before_plan_bytes'] / MIB:.0f} before planning"])
-    return _titled("scale: a made cluster", rows)
+    rows += [[f"peak memory{of} (MiB)", f"{result[key] / MIB:.0f}"] for of, key in (
+        ("", "peak_bytes"), (", once the code is there", "start_peak_bytes"),
+        (", and the maps and statistics", "reading_peak_bytes"),
+        (", and the first two looks", "snapshot_peak_bytes"))]
+    return _titled("scale: a made cluster, processor seconds", rows)
+
+
+def sizes_table(results: Sequence[Result]) -> str:
+    """Large clusters of several sizes, a line each: processor seconds, and MiB of memory."""
+    rows = [["OSDs", "PGs", "shards", "first look", "next look", "first moves", "plan", "moves",
+             "MiB"]]
+    for result in results:
+        rows.append([f"{result[key]:,}" for key in ("osds", "pgs", "shards")] + [
+            seconds_text(result[key]) for key in (
+                "first_snapshot_seconds", "next_snapshot_seconds", "first_moves_seconds",
+                "plan_seconds")] + [f"{result['moves']:,}", f"{result['peak_bytes'] / MIB:,.0f}"])
+    return "\n".join(_aligned(rows))
 
 
 def week_table(result: Result) -> str:

@@ -133,6 +133,16 @@ def score(snapshot: Snapshot, items: Mapping[str, UpmapItems]) -> Score:
         item_pgs=sum(1 for pairs in items.values() if pairs), broken_pgs=broken)
 
 
+def least_moved_bytes(snapshot: Snapshot, highest: Mapping[str, float]) -> float:
+    """Bytes that any plan moves that leaves no OSD above the utilization given for its class.
+
+    They have to leave the OSDs that are above it: that they fit elsewhere is not asked for.
+    """
+    return sum(max(0.0, device.target_bytes - highest[device.device_class] * device.size_bytes)
+               for device in snapshot.osds.values()
+               if device.has_statistics and device.is_in and device.device_class in highest)
+
+
 def data_pools(snapshot: Snapshot) -> Tuple[int, ...]:
     """Ids of the pools with at least 1 % of all bytes on devices."""
     on_devices = dict.fromkeys(snapshot.pools, 0)

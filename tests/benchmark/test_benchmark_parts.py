@@ -3,16 +3,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any, Dict, List
 
 import pytest
 
+from tests.benchmark.scale.chart import scale_chart
 from tests.benchmark.clusters import MADE, Source, find_sources, state_of
 from tests.benchmark.made.scale import large_reading
 from tests.benchmark.made.shapes import HIGHEST_FILL, SHAPES, make_cluster
 from tests.benchmark.peers import Peer, best_jj, read_peers
 from tests.benchmark.report import cluster_table, markdown_table
-from tests.benchmark.scoring import changed_items, current_up, data_pools, fill, score
+from tests.benchmark.scale.scaling import both_forms, few_pools
+from tests.benchmark.scoring import (
+    changed_items, current_up, data_pools, fill, least_moved_bytes, score)
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.units import GIB, MIB
 
@@ -42,6 +45,14 @@ def test_a_move_is_scored_as_worked_out_by_hand() -> None:
     assert result.room_bytes == pytest.approx(110 * GIB, rel=1e-3)
     before = fill(two_pools().snapshot(), current_up(two_pools().snapshot())).room
     assert before == pytest.approx(35 * GIB, rel=1e-3)
+
+
+def test_the_least_bytes_are_those_above_the_highest_utilization_reached() -> None:
+    snapshot = two_pools().snapshot()
+    assert least_moved_bytes(snapshot, {"hdd": 0.35}) == pytest.approx((25 + 5) * GIB, abs=2 * MIB)
+    assert least_moved_bytes(snapshot, {"hdd": 0.6}) == least_moved_bytes(snapshot, {}) == 0.0
+    result = score(snapshot, {"1.0": ((0, 3),)})
+    assert least_moved_bytes(snapshot, result.highest) <= result.moved_bytes
 
 
 def test_nothing_changed_scores_nothing() -> None:
@@ -164,3 +175,30 @@ def test_tables_show_what_was_measured() -> None:
 def test_given_clusters_are_read() -> None:
     source = next(source for source in find_sources([], ["demo"]) if source.name == "demo")
     assert source.snapshot().pgs
+
+
+def sizes(*osds: int) -> List[Dict[str, Any]]:
+    return [{"osds": count, "shards": 48 * count, "plan_seconds": count / 100.0,
+             "first_snapshot_seconds": count / 1000.0, "next_snapshot_seconds": 0.0,
+             "own_peak_bytes": count * 48 * 512} for count in osds]
+
+
+def test_the_chart_is_plain_text_of_80_columns_with_bars_in_proportion() -> None:
+    chart = scale_chart(sizes(1000, 5000, 20_000))
+    assert chart.isascii() and max(map(len, chart.splitlines())) <= 80
+    bars = [line.count("#") for line in chart.splitlines() if "208 us/shard" in line]
+    assert len(bars) == 3 and bars[2] >= 40
+    assert bars[0] == pytest.approx(bars[2] / 20, abs=1) and bars[1] == pytest.approx(
+        bars[2] / 4, abs=1)
+    assert "20,000 OSDs" in chart and " 200 " in chart and "512 B/shard" in chart
+
+
+def test_the_forms_of_the_large_cluster_have_the_sizes_they_tell() -> None:
+    few, many = both_forms(10_000)
+    assert (few.pgs, few.pools) == (160_000, 4)
+    assert many.pools == 100 and many.pgs * 3 == pytest.approx(1_000_000, rel=1e-4)
+    reading = large_reading(200, few_pools(200).pools, pgs=few_pools(200).pgs)
+    assert sum(len(up) for up in reading.up.values()) == 200 * 48
+    used = sum(osd["statfs"]["total"] - osd["statfs"]["available"] for osd in reading.osd_stats)
+    size = sum(osd["statfs"]["total"] for osd in reading.osd_stats)
+    assert used / size == pytest.approx(0.57, abs=0.05)

@@ -18,9 +18,9 @@ from mgr_stub.console.session import Session
 from tests.scenarios.clusters import crush_places
 from tests.support.rules import EC_HDD_HOSTS, HDD_HOSTS
 
-from .clusters import state_of
-from .made.scale import peak_bytes
-from .made.shapes import SEED, Layout, Osds, PoolPlan, fill
+from ..clusters import state_of
+from ..memory import peak_bytes
+from ..made.shapes import SEED, Layout, Osds, PoolPlan, fill
 from .shares import shared
 
 #: Moments of virtual time, and command lines of the simulation.

@@ -12,9 +12,9 @@ from mgr_stub.mgr.handlers import Handler
 from mgr_stub.mgr.mgr import Mgr
 from mgr_stub.mgr.osd_map_api import CRUSHMap, OSDMap
 
-from equilibrium_mgr.gateway.gateway import Gateway
+from equilibrium_mgr.gateway.osd_map_reader import OsdMapReader
 from equilibrium_mgr.module import Module
-from equilibrium_mgr.observation import cluster_view as view
+from equilibrium_mgr.observation.observer import ClusterObserver
 from equilibrium_mgr.plan_service.plan_service import PlanService
 
 SIMULATOR, MODULE, PLANNER, BOUNDS = "simulator", "module", "planner", "bounds"
@@ -22,12 +22,12 @@ SIMULATOR, MODULE, PLANNER, BOUNDS = "simulator", "module", "planner", "bounds"
 #: The calls by which the processor passes from one to the other, until they return.
 _DOORS: Tuple[Tuple[Any, str, str], ...] = (
     (Module, "step", MODULE), (InlineJobs, "run_pending", MODULE), (Handler, "call", MODULE),
-    (PlanService, "_make", PLANNER), (view, "utilization_bounds", BOUNDS),
+    (PlanService, "_make", PLANNER), (ClusterObserver, "_bounds", BOUNDS),
     (Mgr, "get", SIMULATOR), (Mgr, "get_osdmap", SIMULATOR), (Mgr, "send_command", SIMULATOR),
     (Mgr, "_wait", SIMULATOR), (Mgr, "set_store", SIMULATOR), (OSDMap, "dump", SIMULATOR),
     (CRUSHMap, "dump", SIMULATOR),
     # thousands of calls of the mgr API with little between them: to time each would cost more
-    (Gateway, "_up_sets", SIMULATOR))
+    (OsdMapReader, "_up_sets", SIMULATOR))
 
 
 class Shares:

@@ -1,0 +1,1 @@
+"""Large made clusters: seconds and memory, and how they grow."""

@@ -1,0 +1,1 @@
+"""A simulated week, and whose processor time it takes."""
