@@ -16,6 +16,7 @@ from ..state.placement_state import ShardMove
 from ..state.shard_index import ShardIndex
 from ..state.target_index import TargetIndex
 from .joint_moves import JointMoves
+from .receivers import Receivers
 
 Offer = Tuple[int, int, int]      # (bytes, PG, group)
 
@@ -69,6 +70,7 @@ class Repair:
         self._shard_index = shard_index
         self._joint_moves = joint_moves
         self._limits = limits
+        self._receivers = Receivers(costs.placement, targets, limits)
         self._price = price
 
     def find(self, source: int, goal: RepairGoal) -> Optional[RepairMove]:
@@ -115,7 +117,7 @@ class Repair:
         least = min(shards[0][0] for _, _, shards in offers)
         best: Optional[RepairMove] = None
         improved = 0
-        for target in self._receiving_osds(source, goal):
+        for target in self._receiving_osds(source, goal, least):
             free = limits.max_used_bytes[target] - placement.used_bytes[target]
             if free < least or target == source:
                 continue
@@ -129,11 +131,12 @@ class Repair:
                 break
         return best
 
-    def _receiving_osds(self, source: int, goal: RepairGoal) -> Iterator[int]:
-        """OSDs that may take shards from the source, the best first."""
+    def _receiving_osds(self, source: int, goal: RepairGoal, least: float) -> Iterable[int]:
+        """OSDs that may take shards from the source, the best first; without most of those that
+        have less than `least` bytes free."""
         if isinstance(goal, OverfullOsd):
-            return (osd for _, osd in self._targets.by_utilization(goal.helpers))
-        return iter([osd for _, osd in self._targets.candidates(goal.group, source)])
+            return self._receivers.among(goal.helpers, least)
+        return self._receivers.for_group(goal.group, source, least)
 
     def _offers(self, source: int, goal: RepairGoal, near: int,
                 over: float) -> Iterable[Tuple[int, float, Sequence[Tuple[int, int]]]]:
@@ -213,7 +216,7 @@ class Repair:
         if goal.group != _ANY_GROUP:
             offers = [offer for offer in offers if offer[2] == goal.group]
         tried = 0
-        for partner in self._receiving_osds(source, goal):
+        for partner in self._receiving_osds(source, goal, 0.0):
             if partner == source:
                 continue
             free = self._limits.max_used_bytes[partner] - self._placement.used_bytes[partner]
@@ -323,7 +326,7 @@ class Repair:
         for group, lists in self._shard_index.by_group(middle).items():
             count_gain = self._costs.count_gain_on_leave(group, middle)
             seen = 0
-            for _, target in self._targets.candidates(group, middle):
+            for target in self._receivers.for_group(group, middle, over):
                 free = limits.max_used_bytes[target] - placement.used_bytes[target]
                 if (target in (middle, source) or free < over
                         or not self._reaches(group, middle, target)):
@@ -356,16 +359,26 @@ def _pairs(mine: List[Offer], theirs: List[Offer], want: float, least: float,
     Iterates over the shorter list and finds partners in the other one by bisection.
     """
     if len(theirs) <= len(mine):
+        sizes = [offer[0] for offer in mine]
+        smallest, largest = sizes[0], sizes[-1]
         for other in theirs:
-            low = bisect_left(mine, (int(other[0] + least), -1, -1))
-            high = bisect_left(mine, (int(other[0] + most) + 1, -1, -1))
-            at = bisect_left(mine, (int(other[0] + want), -1, -1))
+            size = other[0]
+            if int(size + least) > largest or int(size + most) < smallest:
+                continue
+            low = bisect_left(sizes, int(size + least))
+            high = bisect_left(sizes, int(size + most) + 1, low)
+            at = bisect_left(sizes, int(size + want))
             for k in range(max(low, min(at, high) - 1), min(high, max(at, low) + 2)):
                 yield mine[k], other
     else:
+        sizes = [offer[0] for offer in theirs]
+        smallest, largest = sizes[0], sizes[-1]
         for offer in mine:
-            low = bisect_left(theirs, (int(offer[0] - most), -1, -1))
-            high = bisect_left(theirs, (int(offer[0] - least) + 1, -1, -1))
-            at = bisect_left(theirs, (int(offer[0] - want), -1, -1))
+            size = offer[0]
+            if int(size - most) > largest or int(size - least) < smallest:
+                continue
+            low = bisect_left(sizes, int(size - most))
+            high = bisect_left(sizes, int(size - least) + 1, low)
+            at = bisect_left(sizes, int(size - want))
             for k in range(max(low, min(at, high) - 2), min(high, max(at, low) + 1)):
                 yield offer, theirs[k]

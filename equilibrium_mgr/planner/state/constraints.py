@@ -33,6 +33,8 @@ class SearchConstraints:
         full = placement.snapshot.full_ratio
         self.usable_bytes: List[float] = [full * size for size in placement.size_bytes]
         self.max_used_bytes: List[float] = [float(most) for most in placement.fill_limit_bytes]
+        #: counts the calls of `set_max_utilization`
+        self.utilization_version = 0
         #: group → shards per free byte; changed by `set_max_pressure` alone
         self.max_pressure: Dict[int, float] = {}
         self._pressure_version = 0
@@ -69,6 +71,7 @@ class SearchConstraints:
 
     def set_max_utilization(self, osds: Sequence[int], utilization: float) -> None:
         """Allows these OSDs this utilization (a ratio of size), at most their fill limit."""
+        self.utilization_version += 1
         for i in osds:
             self.max_used_bytes[i] = min(float(self._placement.fill_limit_bytes[i]),
                                          utilization * self._placement.size_bytes[i])

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from typing import Callable, Dict, List, Sequence, Set, Tuple
+from typing import Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 from .cost_model import CostModel
 from .placement_state import PlacementState
@@ -33,10 +33,9 @@ class TargetIndex:
         self._costs = costs
         self.has_own_lists = sum(len(group.osds) for group in placement.groups) <= _OWN_LISTS
         self.patience = _PATIENCE_OWN if self.has_own_lists else _PATIENCE_SHARED
-        self._by_osds: Dict[Tuple[int, ...], _SortedOsds] = {}
-        self._by_bucket: Dict[Tuple[int, int], _SortedOsds] = {}
-        shared: Dict[Tuple[int, int], Dict[int, _SortedOsds]] = {}
-        self._by_group: List[Dict[int, _SortedOsds]] = []
+        self._by_bucket: Dict[Tuple[int, int], SortedOsds] = {}
+        shared: Dict[Tuple[int, int], Dict[int, SortedOsds]] = {}
+        self._by_group: List[Dict[int, SortedOsds]] = []
         for group in placement.groups:
             if self.has_own_lists:
                 self._by_group.append(_by_zone(placement, group, _cost_of(costs, group)))
@@ -48,14 +47,12 @@ class TargetIndex:
 
     def candidates(self, group: int, source: int) -> List[TargetEntry]:
         """The OSDs that a shard of the group may be able to go to from `source`."""
-        zone = self._placement.groups[group].zone
-        known = self._by_group[group].get(0 if zone is None else zone[source])
+        known = self.list_of(group, source)
         return known.entries() if known is not None else []
 
     def list_id(self, group: int, source: int) -> int:
         """A number that tells the list of `candidates`: groups with the same number share it."""
-        zone = self._placement.groups[group].zone
-        return id(self._by_group[group].get(0 if zone is None else zone[source]))
+        return id(self.list_of(group, source))
 
     def in_bucket(self, group: int, bucket: int) -> List[TargetEntry]:
         """The OSDs of one of the buckets that a PG's shards of the group share."""
@@ -63,36 +60,39 @@ class TargetIndex:
             members = self._placement.groups[group]
             assert members.joint is not None
             osds = [osd for osd in members.osds if members.joint.bucket_of[osd] == bucket]
-            self._by_bucket[group, bucket] = _SortedOsds(
+            self._by_bucket[group, bucket] = SortedOsds(
                 self._placement, osds, _cost_of(self._costs, members)
                 if self.has_own_lists else self._placement.capacity_utilization)
         return self._by_bucket[group, bucket].entries()
 
-    def by_utilization(self, osds: Tuple[int, ...]) -> List[TargetEntry]:
-        """(utilization of the capacity, OSD) of these OSDs, the emptiest first."""
-        if osds not in self._by_osds:
-            self._by_osds[osds] = _SortedOsds(self._placement, osds,
-                                              self._placement.capacity_utilization)
-        return self._by_osds[osds].entries()
+    def list_of(self, group: int, source: int) -> Optional[SortedOsds]:
+        """The list of `candidates`; None where no OSD may be able to take a shard."""
+        zone = self._placement.groups[group].zone
+        return self._by_group[group].get(0 if zone is None else zone[source])
 
 
-class _SortedOsds:
+class SortedOsds:
     """OSDs that may take shards, sorted by a key that depends on what they hold."""
 
     def __init__(self, placement: PlacementState, osds: Sequence[int],
                  key: Callable[[int], float]) -> None:
         self._placement = placement
-        self._osds = [osd for osd in osds if placement.is_target[osd]]
+        self.osds = [osd for osd in osds if placement.is_target[osd]]
         self._key = key
         self._entries: List[TargetEntry] = []
         self._keys: Dict[int, float] = {}
         self._changes_seen = -1
 
+    def key_of(self, osd: int) -> float:
+        """The key of an OSD of the list, as of the last call of `entries`."""
+        return self._keys[osd]
+
     def entries(self) -> List[TargetEntry]:
+        """(key, OSD), the best first."""
         changed = self._placement.change_log
         seen = self._changes_seen
-        if seen < 0 or len(changed) - seen > len(self._osds) // 2 + 8:
-            self._keys = {osd: self._key(osd) for osd in self._osds}
+        if seen < 0 or len(changed) - seen > len(self.osds) // 2 + 8:
+            self._keys = {osd: self._key(osd) for osd in self.osds}
             self._entries = sorted((key, osd) for osd, key in self._keys.items())
         elif seen < len(changed):
             self._update(set(changed[seen:]))
@@ -110,11 +110,11 @@ class _SortedOsds:
 
 
 def _by_zone(placement: PlacementState, group: ShardGroup,
-             key: Callable[[int], float]) -> Dict[int, _SortedOsds]:
+             key: Callable[[int], float]) -> Dict[int, SortedOsds]:
     members: Dict[int, List[int]] = {}
     for osd in group.osds:
         members.setdefault(0 if group.zone is None else group.zone[osd], []).append(osd)
-    return {zone: _SortedOsds(placement, osds, key) for zone, osds in members.items()}
+    return {zone: SortedOsds(placement, osds, key) for zone, osds in members.items()}
 
 
 def _cost_of(costs: CostModel, group: ShardGroup) -> Callable[[int], float]:
