@@ -10,7 +10,7 @@ from ..execution.pending_moves import PendingMoves
 from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway
 from ..plan.model import Usage
-from ..planner.bound.lower_bound import UtilizationBounds, utilization_bounds
+from ..planner.bound.lower_bound import UtilizationBounds, cluster_bounds
 from ..runtime.checkpoints import Checkpoint
 from ..runtime.time_slice import TimeSlice
 from ..settings import Settings
@@ -20,7 +20,7 @@ from .cluster_view import ClusterView, make_view, with_misplaced
 from .movements import Movement
 from .transfer_rates import RateMeter, TransferRates
 
-BoundsFunction = Callable[..., UtilizationBounds]   # lower_bound.utilization_bounds
+BoundsFunction = Callable[..., UtilizationBounds]   # lower_bound.cluster_bounds
 
 
 class ClusterObserver:
@@ -33,7 +33,7 @@ class ClusterObserver:
         self._pending = pending
         self._cooldown = cooldown   # knows what the last mgr sent
         self._log = log
-        self.compute_bounds: BoundsFunction = utilization_bounds
+        self.compute_bounds: BoundsFunction = cluster_bounds
         self.time_slice: Callable[[], Checkpoint] = TimeSlice
         self.change_detector = ChangeDetector(clock)
         self._meter = RateMeter()

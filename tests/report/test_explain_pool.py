@@ -24,6 +24,8 @@ def test_pool() -> None:
         "osd.0 (class hdd) is the OSD that is full first",
         "class hdd under default cannot be below 20.00%: pool rbd may have at most 1 shard of a PG"
         " per host, so hosts h0, h1, h2 must hold what host h3 cannot take",
+        "no placement leaves it more than 225 GiB free: hosts h0, h1, h2 are full then, and its"
+        " rule keeps it from using others alone",
         "2 shards of each PG under default, at most 1 per host", "all of its 60 PGs can be moved"]
 
 

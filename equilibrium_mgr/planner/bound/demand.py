@@ -10,9 +10,11 @@ none stay where they are.
 """
 from __future__ import annotations
 
+from copy import copy
 from typing import Dict, FrozenSet, Iterable, List, NamedTuple, Sequence, Tuple
 
 from ...crush.placement import FailureDomain, PlacementBlock
+from ...plan.usage import shard_weight
 from ...runtime.checkpoints import Checkpoint, with_checkpoints
 from ...snapshot.model import Snapshot
 
@@ -24,17 +26,39 @@ OSDS_AT_ONCE = 1000
 class Demand:
     """Bytes that pools of one rule and size have under one take."""
 
-    def __init__(self, block: PlacementBlock, osds: FrozenSet[int]) -> None:
+    def __init__(self, block: PlacementBlock, osds: FrozenSet[int],
+                 shape: Tuple[object, ...] = ()) -> None:
         self.take = block.take
         self.domains = binding_domains(block)
         self.osds = osds             # those that may hold them
+        self.shape = shape           # equal for pools that it can stand for
         self.pools: List[int] = []
         self.all_bytes = 0           # of all shards: what has to be placed
         self.single_bytes = 0        # of one shard of each PG: T
+        #: OSD → the buckets that keep shards apart, from the outermost to the OSD's own
+        self.paths: Dict[int, Tuple[int, ...]] = {
+            osd: tuple([domain.bucket_of[osd] for domain in self.domains]) for osd in osds}
 
-    def path(self, osd: int) -> Tuple[int, ...]:
-        """The buckets that keep shards apart, from the outermost to the OSD's own."""
-        return tuple([domain.bucket_of[osd] for domain in self.domains])
+    def with_bytes(self, all_bytes: int, single_bytes: int) -> Demand:
+        """The same demand of so many bytes."""
+        other = copy(self)
+        other.all_bytes, other.single_bytes = all_bytes, single_bytes
+        return other
+
+    def most_shards(self, osds: Iterable[int]) -> int:
+        """Shards of one PG that these of its OSDs can have together: one each, and no more under a
+        bucket than the rule allows."""
+        counts: Dict[Tuple[int, ...], int] = {}
+        for osd in osds:
+            path = self.paths[osd]
+            counts[path] = counts.get(path, 0) + 1
+        for domain in reversed(self.domains):
+            above: Dict[Tuple[int, ...], int] = {}
+            for path, count in counts.items():
+                parent = path[:-1]
+                above[parent] = above.get(parent, 0) + min(count, domain.shards_per_bucket)
+            counts = above
+        return counts.get((), 0)
 
     def osd_limit_counts(self) -> bool:
         """True if an OSD could be given more than T while its bucket keeps its own limit."""
@@ -43,15 +67,8 @@ class Demand:
         return not self.domains or self.domains[-1].shards_per_bucket > 1
 
 
-class MovableBytes(NamedTuple):
-    """Bytes that can be moved, and where they are."""
-
-    demands: List[Demand]     # those with bytes, in an order that depends on the cluster only
-    on_osd: Dict[int, int]    # usable OSD → bytes on it that belong to a demand
-
-
-class _PoolDemand:
-    """The part of one pool in a demand."""
+class PoolDemand:
+    """The part of one pool in a demand; it may be without bytes."""
 
     def __init__(self, pool: int, block: PlacementBlock, osds: FrozenSet[int]) -> None:
         self.pool = pool
@@ -59,13 +76,37 @@ class _PoolDemand:
         self.osds = osds
         self.all_bytes = 0
         self.single_bytes = 0
+        self.all_shards = 0        # as all_bytes, in shards
+        self.single_shards = 0
+        self.all_weight = 0.0      # as all_shards, each counted by its shard_weight
+        self.single_weight = 0.0
+        self.least_bytes = 0       # of its smallest shard
 
     def shape(self) -> Tuple[object, ...]:
-        """Equal for pools that one demand can stand for."""
-        # Shards that must stay lower the ratio. Rounding it is safe: adding up only relaxes.
-        return (self.block.take, self.block.positions,
-                tuple((d.type_name, d.shards_per_bucket) for d in binding_domains(self.block)),
-                round(self.all_bytes / self.single_bytes, 1))
+        """As Demand.shape."""
+        return (*_rule_shape(self.block), _ratio(self.all_bytes, self.single_bytes))
+
+    def growth_shape(self) -> Tuple[object, ...]:
+        """The shape of the bytes that clients write to the pool."""
+        return (*_rule_shape(self.block), _ratio(self.all_weight, self.single_weight))
+
+
+def _rule_shape(block: PlacementBlock) -> Tuple[object, ...]:
+    return (block.take, block.positions,
+            tuple((d.type_name, d.shards_per_bucket) for d in binding_domains(block)))
+
+
+def _ratio(placed: float, single: float) -> float:
+    """Shards that must stay lower the ratio. Rounding it is safe: adding up only relaxes."""
+    return round(placed / single, 1)
+
+
+class MovableBytes(NamedTuple):
+    """Bytes that can be moved, and where they are."""
+
+    demands: List[Demand]     # those with bytes, in an order that depends on the cluster only
+    on_osd: Dict[int, int]    # usable OSD → bytes on it that belong to a demand
+    pools: Dict[int, List[PoolDemand]]   # pool id → its parts, one for each take
 
 
 def binding_domains(block: PlacementBlock) -> List[FailureDomain]:
@@ -80,28 +121,37 @@ def movable_bytes(snapshot: Snapshot, fixed_pools: FrozenSet[int],
         osd.id for osd in with_checkpoints(snapshot.osds.values(), OSDS_AT_ONCE, checkpoint)
         if osd.unusable_reason() is None)
     demands = _pool_demands(snapshot, fixed_pools, usable, checkpoint)
+    uneven = {pool.id for pool in snapshot.pools.values() if pool.pg_num & (pool.pg_num - 1)}
     on_osd = dict.fromkeys(sorted(usable), 0)
     for pg in with_checkpoints(snapshot.pgs.values(), _PGS_AT_ONCE, checkpoint):
         shard_bytes = pg.shard_bytes
+        weight = (1.0 if pg.pool not in uneven
+                  else shard_weight(snapshot.pools[pg.pool], pg.pgid))
         for demand in demands.get(pg.pool, ()):
-            osds = demand.osds
+            osds, placed = demand.osds, 0
             members = demand.block.members(pg.up)
             for osd in members:
                 if osd in osds:
                     on_osd[osd] += shard_bytes
-                    demand.all_bytes += shard_bytes
-            if pg.immovable is not None:
-                shard_bytes *= _rule_excess(demand.block, members)
-            demand.single_bytes += shard_bytes
-    return MovableBytes(
-        _merged(demand for pool in sorted(demands) for demand in demands[pool]), on_osd)
+                    placed += 1
+            excess = 1 if pg.immovable is None else _rule_excess(demand.block, members)
+            if not demand.single_shards or shard_bytes < demand.least_bytes:
+                demand.least_bytes = shard_bytes
+            demand.all_bytes += placed * shard_bytes
+            demand.single_bytes += excess * shard_bytes
+            demand.all_shards += placed
+            demand.single_shards += excess
+            demand.all_weight += placed * weight
+            demand.single_weight += excess * weight
+    return MovableBytes(_merged(demand for pool in sorted(demands) for demand in demands[pool]),
+                        on_osd, demands)
 
 
 def _pool_demands(snapshot: Snapshot, fixed_pools: FrozenSet[int], usable: FrozenSet[int],
-                  checkpoint: Checkpoint) -> Dict[int, List[_PoolDemand]]:
+                  checkpoint: Checkpoint) -> Dict[int, List[PoolDemand]]:
     """Pool → one demand per take, without bytes yet."""
     osds: Dict[PlacementBlock, FrozenSet[int]] = {}
-    demands: Dict[int, List[_PoolDemand]] = {}
+    demands: Dict[int, List[PoolDemand]] = {}
     for pool in snapshot.pools.values():
         if pool.rule is None or pool.id in fixed_pools:
             continue
@@ -109,7 +159,7 @@ def _pool_demands(snapshot: Snapshot, fixed_pools: FrozenSet[int], usable: Froze
             if block not in osds:
                 checkpoint()
                 osds[block] = usable.intersection(block.weights)
-            demands.setdefault(pool.id, []).append(_PoolDemand(pool.id, block, osds[block]))
+            demands.setdefault(pool.id, []).append(PoolDemand(pool.id, block, osds[block]))
     return demands
 
 
@@ -130,13 +180,13 @@ def _rule_excess(block: PlacementBlock, members: Sequence[int]) -> int:
     return worst
 
 
-def _merged(pool_demands: Iterable[_PoolDemand]) -> List[Demand]:
+def _merged(pool_demands: Iterable[PoolDemand]) -> List[Demand]:
     merged: Dict[Tuple[object, ...], Demand] = {}
     for part in pool_demands:
         if part.all_bytes > 0:
             shape = part.shape()
             if shape not in merged:
-                merged[shape] = Demand(part.block, part.osds)
+                merged[shape] = Demand(part.block, part.osds, shape)
             demand = merged[shape]
             demand.pools.append(part.pool)
             demand.all_bytes += part.all_bytes

@@ -8,14 +8,16 @@ node per bucket instead of one per OSD or PG.
 """
 from __future__ import annotations
 
-from typing import Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence
-from typing import Set, Tuple
+from typing import (
+    Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple)
 
 from ...plan.weight_shares import share_utilizations
 from ...runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
 from ...snapshot.model import Osd, Snapshot
-from .demand import OSDS_AT_ONCE, Demand, movable_bytes
+from .components import Component, alike_osds, components
+from .demand import OSDS_AT_ONCE, Demand, MovableBytes, movable_bytes
 from .max_min_levels import CapacityNetwork, Sink, SinkPart, UtilizationTier, max_min_levels
+from .pool_space import PoolSpaceBound, pool_space_bounds
 
 # Values of BindingConstraint.kind.
 CAPACITY = "capacity"
@@ -24,9 +26,6 @@ FIXED = "fixed bytes"
 
 #: Utilizations that differ by a smaller ratio are equal.
 _SAME = 1e-9
-#: A demand with a smaller ratio of all bytes may exceed its limit per OSD: that does not show in
-#: utilizations, and OSDs need no sinks of their own for it.
-_NEGLIGIBLE = 1e-7
 #: Factor of the size of OSDs that are to take anything.
 _WITHOUT_LIMIT = 1 << 40
 _SINKS_AT_ONCE = 100   # between two checkpoints
@@ -66,17 +65,7 @@ class UtilizationBounds(NamedTuple):
     sets: Tuple[OsdSet, ...]
     utilizations: Dict[int, float]   # OSD → utilization in the fairest placement of split shards
     classes: Dict[str, float]        # device class → its bound; of OSDs that are in
-
-
-class _Component:
-    """Demands that share OSDs, and these OSDs."""
-
-    def __init__(self, demands: List[Demand], osds: Set[int]) -> None:
-        self.demands = demands
-        self.osds = osds
-
-    def all_bytes(self) -> int:
-        return sum(demand.all_bytes for demand in self.demands)
+    pool_space: Mapping[int, PoolSpaceBound] = {}   # pool id → its bound; by cluster_bounds alone
 
 
 class _ComponentNetwork:
@@ -126,7 +115,21 @@ def utilization_bounds(snapshot: Snapshot, fixed_pools: FrozenSet[int] = frozens
 
     `checkpoint` is called every few milliseconds; its answer is ignored.
     """
-    demands, on_osd = movable_bytes(snapshot, fixed_pools, checkpoint)
+    movable = movable_bytes(snapshot, fixed_pools, checkpoint)
+    return _utilization_bounds(snapshot, movable, checkpoint)
+
+
+def cluster_bounds(snapshot: Snapshot, fixed_pools: FrozenSet[int] = frozenset(), *,
+                   checkpoint: Checkpoint = no_checkpoint) -> UtilizationBounds:
+    """As utilization_bounds, with those of the pools' free space."""
+    movable = movable_bytes(snapshot, fixed_pools, checkpoint)
+    return _utilization_bounds(snapshot, movable, checkpoint)._replace(
+        pool_space=pool_space_bounds(snapshot, movable, checkpoint))
+
+
+def _utilization_bounds(snapshot: Snapshot, movable: MovableBytes,
+                        checkpoint: Checkpoint) -> UtilizationBounds:
+    demands, on_osd, _ = movable
     parts = {osd: _part(snapshot.osds[osd], moved)
              for osd, moved in with_checkpoints(on_osd.items(), OSDS_AT_ONCE, checkpoint)}
     utilizations = {
@@ -136,7 +139,7 @@ def utilization_bounds(snapshot: Snapshot, fixed_pools: FrozenSet[int] = frozens
     shares = share_utilizations(snapshot)
     sets: List[OsdSet] = []
     of_class = dict(utilizations)   # OSD → what cannot be less while its own class is to be even
-    for component in _components(demands, checkpoint):
+    for component in components(demands, checkpoint):
         network, tiers = _solved(snapshot, component, parts, checkpoint)
         fair = _fair_utilizations(network, tiers, parts, checkpoint)
         above = {osd: shares[osd] / fair[osd] for osd in component.osds
@@ -161,7 +164,7 @@ def _part(osd: Osd, moved: int) -> SinkPart:
     return SinkPart(osd.target_bytes - moved - osd.spared_bytes, osd.capacity_bytes)
 
 
-def _solved(snapshot: Snapshot, component: _Component, parts: Mapping[int, SinkPart],
+def _solved(snapshot: Snapshot, component: Component, parts: Mapping[int, SinkPart],
             checkpoint: Checkpoint, limited: Optional[Iterable[int]] = None,
             ) -> Tuple[_ComponentNetwork, List[UtilizationTier]]:
     """`limited`: the OSDs whose utilization counts; None for all."""
@@ -182,7 +185,7 @@ def _fair_utilizations(network: _ComponentNetwork, tiers: Sequence[UtilizationTi
     return fair
 
 
-def _levels_by_class(snapshot: Snapshot, component: _Component, parts: Mapping[int, SinkPart],
+def _levels_by_class(snapshot: Snapshot, component: Component, parts: Mapping[int, SinkPart],
                      fair: Mapping[int, float], checkpoint: Checkpoint) -> Dict[int, float]:
     """OSD → utilization, a ratio of its size, the highest of each class being its bound.
 
@@ -219,27 +222,13 @@ def _highest_by_class(snapshot: Snapshot, utilizations: Mapping[int, float]) -> 
     return {name: highest[name] for name in sorted(highest)}
 
 
-def _components(demands: Iterable[Demand], checkpoint: Checkpoint) -> List[_Component]:
-    components: List[_Component] = []
-    for demand in with_checkpoints(demands, 1, checkpoint):
-        joined = _Component([demand], set(demand.osds))
-        others: List[_Component] = []
-        for component in components:
-            if component.osds.isdisjoint(joined.osds):
-                others.append(component)
-            else:
-                joined = _Component(component.demands + joined.demands,
-                                    component.osds | joined.osds)
-        components = [*others, joined]
-    return components
-
-
-def _build_network(component: _Component, parts: Mapping[int, SinkPart], ceiling: float,
+def _build_network(component: Component, parts: Mapping[int, SinkPart], ceiling: float,
                    checkpoint: Checkpoint) -> _ComponentNetwork:
     """The component's network; no OSD can end above the ceiling (a ratio of capacity)."""
     built = _ComponentNetwork()
     roots = [(built.add_demand(demand), demand) for demand in component.demands]
-    alike = _alike_osds(component, parts, ceiling, checkpoint)
+    most = {osd: ceiling * parts[osd].size_bytes - parts[osd].fixed_bytes for osd in component.osds}
+    alike = alike_osds(component, most, checkpoint)
     for (paths, single), osds in with_checkpoints(alike.items(), _SINKS_AT_ONCE, checkpoint):
         sink = built.add_sink(tuple(osds), [parts[osd] for osd in osds])
         if single is not None:
@@ -252,29 +241,7 @@ def _build_network(component: _Component, parts: Mapping[int, SinkPart], ceiling
     return built
 
 
-#: For each demand the buckets from its take to the OSD, None if it cannot use it; and the OSD
-#: where it needs a sink alone.
-_Kind = Tuple[Tuple[Optional[Tuple[int, ...]], ...], Optional[int]]
-
-
-def _alike_osds(component: _Component, parts: Mapping[int, SinkPart], ceiling: float,
-                checkpoint: Checkpoint) -> Dict[_Kind, List[int]]:
-    """OSDs grouped by what demands can tell apart."""
-    negligible = component.all_bytes() * _NEGLIGIBLE
-    tight = [demand for demand in component.demands
-             if demand.osd_limit_counts() and demand.all_bytes > negligible]
-    groups: Dict[_Kind, List[int]] = {}
-    at_once = OSDS_AT_ONCE // len(component.demands) + 1
-    for osd in with_checkpoints(sorted(component.osds), at_once, checkpoint):
-        paths = tuple([demand.path(osd) if osd in demand.osds else None
-                       for demand in component.demands])
-        most = ceiling * parts[osd].size_bytes - parts[osd].fixed_bytes
-        alone = any(demand.single_bytes < most for demand in tight if osd in demand.osds)
-        groups.setdefault((paths, osd if alone else None), []).append(osd)
-    return groups
-
-
-def _osd_set(snapshot: Snapshot, component: _Component, network: _ComponentNetwork,
+def _osd_set(snapshot: Snapshot, component: Component, network: _ComponentNetwork,
              tiers: Sequence[UtilizationTier], utilizations: Mapping[int, float]) -> OsdSet:
     bound = max(utilizations[osd] for osd in component.osds)
     at_bound = {osd for osd in component.osds if utilizations[osd] >= bound * (1.0 - _SAME)}
@@ -295,7 +262,7 @@ def _tier_of(network: _ComponentNetwork, tiers: Sequence[UtilizationTier],
     return tiers[0]
 
 
-def _binding(snapshot: Snapshot, component: _Component, network: _ComponentNetwork,
+def _binding(snapshot: Snapshot, component: Component, network: _ComponentNetwork,
              tier: UtilizationTier, at_bound: Set[int], bound: float) -> BindingConstraint:
     """The constraint that keeps the highest tier at the bound."""
     osds = tuple(sorted(at_bound))

@@ -28,9 +28,9 @@ _LEAST_POOLS = 10
 _ARRIVED = "when what moves has arrived"
 
 _POOLS_NOW = (Column("POOL", is_name=True), *map(Column, (
-    "ID", "STORED", "FREE", "LIMITED BY", "MAX AVAIL")))
+    "ID", "STORED", "FREE", "LIMITED BY", "BOUND", "MAX AVAIL")))
 _POOLS_PLANNED = (Column("POOL", is_name=True), *map(Column, (
-    "ID", "STORED", "FREE", "PLANNED", "CHANGE", "LIMITED BY", "WITH PLAN")))
+    "ID", "STORED", "FREE", "PLANNED", "CHANGE", "LIMITED BY", "BOUND")))
 
 
 class Look(NamedTuple):
@@ -88,7 +88,8 @@ def evaluate_cluster(look: Look) -> CommandAnswer:
              _pool_lines(_POOLS_NOW, pools.rows, [
                  [row["name"], str(row["id"]), format_known(row["stored"]),
                   format_known(row["free_bytes"]), format_osd(row["limiting_osd"]),
-                  format_known(row["max_avail"])] for row in pools.rows], "df")]
+                  format_known(row["best_free_bytes"]), format_known(row["max_avail"])]
+                 for row in pools.rows], "df")]
     data = {**look.to_json(), "room": room_json(pools.room),
             "soon_room": room_json(view.usage.room),
             "classes": _with_histograms(view, classes, later),
@@ -226,8 +227,8 @@ def _planned_cells(row: Row) -> List[str]:
     free, planned = row["free_bytes"], row["planned_free_bytes"]
     change = planned - free if free is not None and planned is not None else None
     return [row["name"], str(row["id"]), format_known(row["stored"]), format_known(free),
-            format_known(planned), format_change(change), format_osd(row["limiting_osd"]),
-            format_osd(row["planned_limiting_osd"])]
+            format_known(planned), format_change(change),
+            format_osd(row["planned_limiting_osd"]), format_known(row["best_free_bytes"])]
 
 
 def _without_plan(rows: Sequence[Row]) -> List[Row]:

@@ -7,7 +7,7 @@ from ...gateway.pool_space import PoolSpaceNow
 from ...observation.cluster_view import ClusterView
 from ...observation.planned_placement import planned_usage
 from ...plan.model import PgChange, PoolSpace, Room, Usage
-from ...planner.bound.reachable_space import best_free_bytes
+from ...planner.bound.pool_space import PoolSpaceBound
 from ...runtime.formatting import format_bytes, format_percent, wrap
 from ..table import Column, Row, SortKeys, render_table
 
@@ -37,7 +37,7 @@ def pool_figures(view: ClusterView, space: Mapping[int, PoolSpaceNow],
     `stored`, `percent_used` and `max_avail` are Ceph's own, in its words. `free_bytes`: what
     clients can still write into the pool alone before its first OSD is at full_ratio, as data lies
     now. `planned_`: when everything in flight has arrived and the `wanted` changes have been made;
-    None without `wanted`. `best_free_bytes`: no placement has more.
+    None without `wanted`. `best_free_bytes`: no placement has more, for `best_free_limit`.
     """
     now = view.usage_now()
     return figures_of_usage(view, space, now, planned_usage(view, wanted)
@@ -47,8 +47,7 @@ def pool_figures(view: ClusterView, space: Mapping[int, PoolSpaceNow],
 def figures_of_usage(view: ClusterView, space: Mapping[int, PoolSpaceNow], now: Usage,
                      planned: Optional[Usage]) -> PoolFigures:
     """As pool_figures, for usages that are known."""
-    sets = view.utilization_bounds.sets if view.utilization_bounds is not None else ()
-    best = best_free_bytes(view.snapshot, sets, view.used_soon)
+    bounds = view.utilization_bounds.pool_space if view.utilization_bounds is not None else {}
     rows: List[Row] = []
     for pool in view.snapshot.pools.values():
         if pool.id not in space:   # deleted since
@@ -59,7 +58,7 @@ def figures_of_usage(view: ClusterView, space: Mapping[int, PoolSpaceNow], now: 
             "percent_used": ceph.percent_used, "max_avail": ceph.max_avail,
             **_free("", now.pools.get(pool.name)),
             **_free("planned_", planned.pools.get(pool.name) if planned is not None else None),
-            "best_free_bytes": best[pool.id]})
+            **best_free(bounds.get(pool.id))})
     rows.sort(key=lambda row: (-(row["percent_used"] or 0.0), row["id"]))
     return PoolFigures(rows, now.room, _room_of(planned))
 
@@ -78,6 +77,12 @@ def room_lines(now: Optional[Room], planned: Optional[Room],
     """The headline: what fits if all pools grow in proportion to their data."""
     then = "" if planned is None else f", {_room_text(planned)} {when}"
     return wrap("room ", f"if all pools grow alike: {_room_text(now)} now{then}", 5)
+
+
+def best_free(bound: Optional[PoolSpaceBound]) -> Dict[str, Any]:
+    """The bound of a pool's free space and what sets it, JSON-ready."""
+    return {"best_free_bytes": bound.free_bytes if bound is not None else None,
+            "best_free_limit": bound.kind if bound is not None else None}
 
 
 def room_json(room: Optional[Room]) -> Optional[Dict[str, Any]]:

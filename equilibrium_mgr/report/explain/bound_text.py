@@ -6,8 +6,10 @@ from typing import Dict, List, Sequence, Set
 from ...crush.hierarchy import OSD_TYPE
 from ...planner.bound.demand import binding_domains
 from ...planner.bound.lower_bound import CAPACITY, FIXED, BindingConstraint, OsdSet
-from ...runtime.formatting import format_percent
-from ...snapshot.model import Snapshot
+from ...planner.bound.pool_space import CAPACITY as SPACE_CAPACITY
+from ...planner.bound.pool_space import WHOLE_SHARDS, PoolSpaceBound
+from ...runtime.formatting import format_bytes, format_percent
+from ...snapshot.model import Pool, Snapshot
 
 _NAMES_SHOWN = 5
 
@@ -39,11 +41,29 @@ def _cause(osd_set: OsdSet, snapshot: Snapshot) -> str:
     return f"{pools} may have at most {limits}, so {at_bound} must hold what {full} cannot take"
 
 
+def describe_space_bound(pool: Pool, bound: PoolSpaceBound, snapshot: Snapshot) -> str:
+    """The sentence: the most free space that a placement could leave a pool, and the cause."""
+    if bound.kind == WHOLE_SHARDS:
+        shards = pool.pg_num * pool.size
+        cause = f"its {shards} shards cannot be spread finer"
+    elif bound.kind == SPACE_CAPACITY:
+        cause = "every OSD that its rule reaches is full then"
+    else:
+        reached = sorted(pool.rule.osds()) if pool.rule is not None else ()
+        cause = (f"{_osds_or_hosts(sorted(bound.osds), reached, snapshot)} are full then, and its"
+                 " rule keeps it from using others alone")
+    return f"no placement leaves it more than {format_bytes(bound.free_bytes)} free: {cause}"
+
+
 def _osds_at_bound(osd_set: OsdSet, snapshot: Snapshot) -> str:
     """The OSDs at the bound; their hosts instead where these have no other OSDs in the set."""
-    osds = osd_set.binding.osds
+    return _osds_or_hosts(osd_set.binding.osds, osd_set.osds, snapshot)
+
+
+def _osds_or_hosts(osds: Sequence[int], among: Sequence[int], snapshot: Snapshot) -> str:
+    """Names of the OSDs; of their hosts instead where these have no others `among` those given."""
     hosts = {snapshot.osds[osd].host for osd in osds}
-    on_hosts = [osd for osd in osd_set.osds if snapshot.osds[osd].host in hosts]
+    on_hosts = [osd for osd in among if snapshot.osds[osd].host in hosts]
     if len(on_hosts) > len(osds) or "" in hosts:
         return _enumerated([f"osd.{osd}" for osd in osds])
     return _listed("host", sorted(hosts))

@@ -13,7 +13,8 @@ from ...plan.model import PoolSpace
 from ...runtime.formatting import format_percent
 from ...snapshot.immovable_reasons import UPMAP_PRIMARY
 from ...snapshot.model import Pg, Pool, Snapshot
-from .bound_text import describe_bound
+from ..cluster.pool_figures import best_free
+from .bound_text import describe_bound, describe_space_bound
 from .explain_osd import SAME, Facts, set_of, utilization_now
 
 
@@ -30,23 +31,21 @@ def explain_pool(pool: Pool, view: ClusterView, now: PoolSpace,
     immovable = dict(Counter(pg.immovable for pg in pgs if pg.immovable))
     waits_for = blocked_pool_reasons(snapshot).get(pool.id)
     domains = [_domains(block, snapshot) for block in pool.rule.blocks] if pool.rule else []
+    bounds = view.utilization_bounds.pool_space if view.utilization_bounds is not None else {}
+    bound = bounds.get(pool.id)
     excluded = pool_ids is not None and pool.id not in pool_ids
     data = {
         "pool": pool.name, "pool_id": pool.id, "pgs": len(pgs), "stored_bytes": pool.stored_bytes,
         "free_bytes": now.free_bytes, "max_avail_bytes": space.max_avail_bytes,
         "limiting_osd": now.limiting_osd, "soon_free_bytes": space.free_bytes,
-        "soon_limiting_osd": space.limiting_osd, "rule_id": pool.rule_id,
+        "soon_limiting_osd": space.limiting_osd, **best_free(bound), "rule_id": pool.rule_id,
         "failure_domains": domains, "immovable": pool.immovable, "immovable_pgs": immovable,
         "waits_for": waits_for, "excluded": excluded, "stopped": stopped}
     sentences = _limiting(now.limiting_osd, space.limiting_osd, view)
+    if bound is not None:
+        sentences.append(describe_space_bound(pool, bound, snapshot))
     sentences += [_domain_sentence(block) for block in domains]
-    if pool.is_optimized:
-        sentences.append("with allow_ec_optimizations its shards differ in size by their position;"
-                         " they are estimated alike")
-    if pool.immovable:
-        sentences.append(f"none of its PGs can be moved: {pool.immovable}")
-    else:
-        sentences += _immovable_sentences(immovable, len(pgs))
+    sentences += _immovable_sentences(pool, immovable, len(pgs))
     if stopped:
         sentences.append(f"nothing of it is moved: {stopped}")
     if waits_for:
@@ -120,10 +119,14 @@ def _domain_sentence(block: Mapping[str, Any]) -> str:
             f" {' and '.join(limits)}")
 
 
-def _immovable_sentences(immovable: Mapping[str, int], pgs: int) -> List[str]:
+def _immovable_sentences(pool: Pool, immovable: Mapping[str, int], pgs: int) -> List[str]:
+    sizes = ["with allow_ec_optimizations its shards differ in size by their position; they are"
+             " estimated alike"] if pool.is_optimized else []
+    if pool.immovable:
+        return sizes + [f"none of its PGs can be moved: {pool.immovable}"]
     if not immovable:
-        return [f"all of its {pgs} PGs can be moved"]
-    return [f"{count} of its {pgs} PGs cannot be moved: {reason}"
+        return sizes + [f"all of its {pgs} PGs can be moved"]
+    return sizes + [f"{count} of its {pgs} PGs cannot be moved: {reason}"
             for reason, count in sorted(immovable.items())]
 
 

@@ -1,0 +1,198 @@
+"""An upper bound of each pool's free space, whatever the placement, and what proves it.
+
+A pool's free space ends when its first OSD is at full_ratio. When clients have written to it until
+then, each of its shards has grown alike, and all shards of the cluster still fit on the OSDs: so it
+is at most the growth with which shards that can be split at will fit (see `demand`). This is a
+maximum flow with a parameter. Newton's method finds it on the minimum cuts, each of which is a
+bound by itself (T. Radzik, "Parametric flows, weighted means of cuts, and fractional combinatorial
+optimization", 1993).
+
+That shards cannot be split is counted for each pool by itself (`whole_shard_space`), which is what
+bounds pools of few PGs.
+
+A placement here is a legal one in which no OSD is above full_ratio that is not there now.
+"""
+from __future__ import annotations
+
+from typing import Dict, FrozenSet, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from ...runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
+from ...snapshot.model import Pool, Snapshot
+from .components import Component, alike_osds, components
+from .demand import Demand, MovableBytes, PoolDemand
+from .max_flow import FlowNetwork
+from .whole_shard_space import WholeShardSpace
+
+# Values of PoolSpaceBound.kind.
+CAPACITY = "capacity"              # all OSDs are full then that its bytes can reach
+FAILURE_DOMAIN = "failure domain"  # some are, which have to hold what others must not
+WHOLE_SHARDS = "whole shards"      # its shards are too few for its OSDs
+
+#: Growths that differ by a smaller ratio are equal.
+_SAME = 1e-12
+#: What rounding may leave without a place: this part of all bytes, as a power of two.
+_TOLERANCE_SHIFT = 40
+_MOST_CUTS = 50   # a handful is needed
+
+
+class PoolSpaceBound(NamedTuple):
+    """No placement leaves a pool more free space; client bytes."""
+
+    free_bytes: int
+    kind: str
+    split_bytes: int          # as free_bytes, if its shards could be split
+    osds: FrozenSet[int]      # full with split_bytes, and cannot hold less: the cut
+
+
+class _Growth(NamedTuple):
+    """Bytes that come to a demand for each that comes to a position of the pool."""
+
+    part: PoolDemand
+    all: float
+    single: float   # to one shard of each PG
+
+
+class _Cut(NamedTuple):
+    growth: float   # bytes that come to a position of the pool at most
+    osds: FrozenSet[int]
+
+
+def pool_space_bounds(snapshot: Snapshot, movable: MovableBytes,
+                      checkpoint: Checkpoint = no_checkpoint) -> Dict[int, PoolSpaceBound]:
+    """Pool id → its bound; without pools whose rule is not understood, and those without shards
+    where it places any."""
+    room = _room(snapshot, movable)
+    whole = WholeShardSpace(room)
+    cuts: Dict[Tuple[object, ...], Optional[_Cut]] = {}
+    bounds: Dict[int, PoolSpaceBound] = {}
+    for number, parts in with_checkpoints(sorted(movable.pools.items()), 1, checkpoint):
+        pool = snapshot.pools[number]
+        growths = [_Growth(part, part.all_weight / pool.pg_num, part.single_weight / pool.pg_num)
+                   for part in parts if part.all_shards]
+        key = tuple([growth.part.growth_shape() for growth in growths])
+        if key not in cuts:
+            cuts[key] = _least_cut(movable, growths, room, checkpoint) if growths else None
+        cut = cuts[key]
+        if cut is not None:
+            bounds[number] = _bound(pool, growths, cut, whole)
+    return bounds
+
+
+def _room(snapshot: Snapshot, movable: MovableBytes) -> Dict[int, int]:
+    """Usable OSD → bytes of demands that it can hold."""
+    room: Dict[int, int] = {}
+    for osd, moved in movable.on_osd.items():
+        entry = snapshot.osds[osd]
+        full = int(entry.size_bytes * snapshot.full_ratio) + 1
+        room[osd] = max(full, entry.target_bytes) - (entry.target_bytes - moved)
+    return room
+
+
+def _bound(pool: Pool, growths: Sequence[_Growth], cut: _Cut,
+           whole: WholeShardSpace) -> PoolSpaceBound:
+    split = _client_bytes(pool, cut.growth)
+    growth = min([whole.most_growth(pool, entry.part, cut.growth) for entry in growths])
+    if growth < cut.growth:
+        return PoolSpaceBound(_client_bytes(pool, growth), WHOLE_SHARDS, split, cut.osds)
+    is_all_full = all(entry.part.osds <= cut.osds for entry in growths)
+    return PoolSpaceBound(split, CAPACITY if is_all_full else FAILURE_DOMAIN, split, cut.osds)
+
+
+def _client_bytes(pool: Pool, growth: float) -> int:
+    """Bytes that clients write while so many come to each position; rounded up."""
+    return int(max(0.0, growth) * pool.data_shards * (1.0 + _SAME)) + 1
+
+
+def _least_cut(movable: MovableBytes, growths: Sequence[_Growth], room: Mapping[int, int],
+               checkpoint: Checkpoint) -> Optional[_Cut]:
+    """The cut that allows the least growth; None where nothing limits it."""
+    demands = list(movable.demands)
+    by_shape = {demand.shape: demand for demand in demands}
+    grown: Dict[Tuple[object, ...], Tuple[float, float]] = {}
+    for growth in growths:
+        shape = growth.part.growth_shape()
+        if shape not in by_shape:
+            by_shape[shape] = Demand(growth.part.block, growth.part.osds, shape)
+            demands.append(by_shape[shape])
+        before = grown.get(shape, (0.0, 0.0))
+        grown[shape] = before[0] + growth.all, before[1] + growth.single
+    cuts = [_cut_of_component(component, grown, room, checkpoint)
+            for component in components(demands, checkpoint)
+            if any(demand.shape in grown for demand in component.demands)]
+    return min((cut for cut in cuts if cut is not None), key=lambda cut: cut.growth, default=None)
+
+
+def _cut_of_component(component: Component, grown: Mapping[Tuple[object, ...], Tuple[float, float]],
+                      room: Mapping[int, int], checkpoint: Checkpoint) -> Optional[_Cut]:
+    """Newton's method: the growth that a cut allows is tried, until it fits."""
+    best: Optional[_Cut] = None
+    osds = frozenset(component.osds)
+    for _ in range(_MOST_CUTS):
+        cut = _cut(component, grown, room, osds)
+        if cut is None or (best is not None and cut.growth >= best.growth * (1.0 - _SAME)):
+            return best
+        best = cut
+        demands = []
+        for demand in component.demands:
+            more = grown.get(demand.shape, (0.0, 0.0))
+            demands.append(demand.with_bytes(
+                demand.all_bytes + int(max(0.0, cut.growth) * more[0]),
+                demand.single_bytes + int(max(0.0, cut.growth) * more[1]) + 1))
+        osds = _full_osds(Component(demands, component.osds), room, checkpoint)
+        if not osds:
+            return best
+    return best
+
+
+def _cut(component: Component, grown: Mapping[Tuple[object, ...], Tuple[float, float]],
+         room: Mapping[int, int], osds: FrozenSet[int]) -> Optional[_Cut]:
+    """The growth at which the OSDs are full with what cannot be elsewhere; None where growth can
+    always be elsewhere."""
+    left = sum([max(0, room[osd]) for osd in osds])
+    confined_growth = 0.0
+    for demand in component.demands:
+        outside = demand.most_shards(demand.osds - osds)
+        left -= max(0, demand.all_bytes - outside * demand.single_bytes)
+        more = grown.get(demand.shape)
+        if more is not None:
+            confined_growth += max(0.0, more[0] - outside * more[1])
+    return _Cut(left / confined_growth, osds) if confined_growth > 0.0 else None
+
+
+def _full_osds(component: Component, room: Mapping[int, int],
+               checkpoint: Checkpoint) -> FrozenSet[int]:
+    """OSDs that cannot hold what has to be on them; none if all bytes find a place."""
+    groups = list(alike_osds(component, room, checkpoint).items())
+    roots = range(len(component.demands))
+    source, sink = len(component.demands) + len(groups), len(component.demands) + len(groups) + 1
+    flows = FlowNetwork(sink + 1)
+    buckets: Dict[Tuple[int, Tuple[int, ...]], int] = {}
+    for root, demand in enumerate(component.demands):
+        flows.add_edge(source, root, demand.all_bytes)
+    for group, ((paths, single), osds) in enumerate(groups, start=len(component.demands)):
+        flows.add_edge(group, sink, sum([max(0, room[osd]) for osd in osds]))
+        for root, demand, path in zip(roots, component.demands, paths):
+            if path is not None:
+                limited = single is not None and demand.osd_limit_counts()
+                flows.add_edge(_bucket(flows, buckets, root, demand, path), group, min(
+                    demand.all_bytes, demand.single_bytes) if limited else demand.all_bytes)
+    needed = component.all_bytes()
+    unplaced = needed - flows.max_flow(source, sink, checkpoint)
+    if unplaced <= len(groups) + (needed >> _TOLERANCE_SHIFT):
+        return frozenset()
+    return frozenset(osd for group, (_, osds) in enumerate(groups, start=len(component.demands))
+                     if flows.on_source_side(group) for osd in osds)
+
+
+def _bucket(flows: FlowNetwork, buckets: Dict[Tuple[int, Tuple[int, ...]], int], root: int,
+            demand: Demand, path: Tuple[int, ...]) -> int:
+    """The node for the last bucket of a path from a demand's node; made where needed."""
+    if not path:
+        return root
+    if (root, path) not in buckets:
+        shards = demand.domains[len(path) - 1].shards_per_bucket
+        above = _bucket(flows, buckets, root, demand, path[:-1])
+        buckets[root, path] = flows.add_node()
+        flows.add_edge(above, buckets[root, path], min(
+            demand.all_bytes, shards * demand.single_bytes))
+    return buckets[root, path]

@@ -1,0 +1,200 @@
+"""The bound on each pool's free space: closed forms, maximum flows, random placements."""
+from __future__ import annotations
+
+import random
+from typing import Dict, List, Tuple
+
+import pytest
+from tests.benchmark.scoring import UpSets, current_up
+from tests.benchmark.scoring import fill as figures_of
+from tests.planner.bound.test_bound_certificates import Rows, random_up, skewed_cluster
+from tests.support.clusters.bound_clusters import fill
+from tests.support.clusters.random_clusters import random_cluster, shuffled
+from tests.support.clusters.unit_cluster import Cluster, hosts
+from tests.support.rules import OSD_RULE
+from tests.support.units import GIB
+
+from equilibrium_mgr.plan.usage import placement_usage, shard_weight
+from equilibrium_mgr.planner.bound.lower_bound import cluster_bounds
+from equilibrium_mgr.planner.bound.pool_space import (
+    CAPACITY, FAILURE_DOMAIN, WHOLE_SHARDS, PoolSpaceBound)
+from equilibrium_mgr.snapshot.model import Snapshot
+
+_FULL = 0.95
+
+
+def bounds_of(cluster: Cluster) -> Dict[int, PoolSpaceBound]:
+    return dict(cluster_bounds(cluster.snapshot()).pool_space)
+
+
+def gib(bound: PoolSpaceBound) -> float:
+    return bound.free_bytes / GIB
+
+
+# -- closed forms ------------------------------------------------------------------------------
+
+def test_all_that_is_free_is_shared_by_the_copies() -> None:
+    """Four OSDs of 100 GiB with 160 GiB on them, two copies."""
+    cluster = fill(Cluster(hosts(4)).pool(1, size=2), 1, [[ps % 3, 3] for ps in range(80)])
+    bound = bounds_of(cluster)[1]
+    assert gib(bound) == pytest.approx((4 * 95 - 160) / 2)
+    assert (bound.kind, bound.osds) == (CAPACITY, frozenset({0, 1, 2, 3}))
+
+
+def test_bytes_of_other_pools_can_move_out_of_the_way_but_not_away() -> None:
+    cluster = Cluster(hosts(4)).pool(1, size=2).pool(2, size=1)
+    fill(cluster, 1, [[0, 1]] * 40)
+    fill(cluster, 2, [[0]] * 30)
+    bounds = bounds_of(cluster)
+    assert gib(bounds[1]) == pytest.approx((4 * 95 - 80 - 30) / 2)
+    assert gib(bounds[2]) == pytest.approx(4 * 95 - 80 - 30, rel=0.03)
+
+
+def test_a_giant_host_takes_one_copy_and_no_more() -> None:
+    """The second copy has to be on the three small hosts, and fills them."""
+    cluster = Cluster(hosts(4)).osd(3, size=900 * GIB).pool(1, size=2)
+    fill(cluster, 1, [[ps % 3, 3] for ps in range(60)])
+    bound = bounds_of(cluster)[1]
+    assert gib(bound) == pytest.approx(3 * 95 - 60)
+    assert (bound.kind, bound.osds) == (FAILURE_DOMAIN, frozenset({0, 1, 2}))
+
+
+def test_one_pg_has_no_more_than_its_osds() -> None:
+    """Its three shards are on three of ten OSDs, whatever is free on the others."""
+    cluster = fill(Cluster(hosts(10)).pool(1, size=3), 1, [[0, 1, 2]])
+    bound = bounds_of(cluster)[1]
+    assert gib(bound) == pytest.approx(94, rel=0.001)
+    assert bound.kind == WHOLE_SHARDS and bound.split_bytes > 3 * bound.free_bytes
+
+
+def test_few_pgs_have_whole_shards_on_each_osd() -> None:
+    """Eight single copies on five OSDs: one has two of them, and half its free bytes for each."""
+    cluster = fill(Cluster(hosts(5), {0: OSD_RULE}).pool(1, size=1), 1,
+                   [[number % 5] for number in range(8)])
+    assert gib(bounds_of(cluster)[1]) == pytest.approx(8 * (95 - 2) / 2, rel=0.001)
+
+
+def test_erasure_coded_pool_counts_client_bytes() -> None:
+    """4+2 over six hosts: each byte takes 1.5."""
+    cluster = Cluster(hosts(6), {0: "take default; chooseleaf indep 0 host; emit"})
+    fill(cluster.pool(1, size=6, k=4), 1, [[0, 1, 2, 3, 4, 5]] * 32)
+    assert gib(bounds_of(cluster)[1]) == pytest.approx(6 * (95 - 32) / 1.5)
+
+
+def test_an_osd_above_full_ratio_may_stay_there() -> None:
+    """Nothing of the pool has to be on it, and what is there need not be elsewhere."""
+    cluster = Cluster(hosts(3), {0: OSD_RULE, 1: "take h0; choose firstn 0 osd; emit"})
+    fill(cluster.pool(1, size=1).pool(2, size=1, rule=1), 1, [[1]] * 10)
+    fill(cluster, 2, [[0]] * 99)
+    bounds = bounds_of(cluster)
+    assert gib(bounds[1]) == pytest.approx(2 * 95 - 10, rel=0.1)
+    assert bounds[2].free_bytes <= 1
+
+
+def test_pool_without_bytes_has_a_bound() -> None:
+    cluster = Cluster(hosts(3)).pool(1, size=3)
+    fill(cluster, 1, [[0, 1, 2]] * 8, gib=0)
+    assert gib(bounds_of(cluster)[1]) == pytest.approx(95)
+
+
+def test_pool_whose_rule_is_not_understood_has_none() -> None:
+    cluster = Cluster(hosts(3)).pool(1, size=3, rule=99)
+    assert bounds_of(fill(cluster, 1, [[0, 1, 2]])) == {}
+
+
+# -- against flows -----------------------------------------------------------------------------
+
+def grown(snapshot: Snapshot, pool_id: int, client_bytes: float) -> Snapshot:
+    """The cluster after clients have written so much to a pool."""
+    pool = snapshot.pools[pool_id]
+    each = client_bytes / (pool.pg_num * pool.data_shards)
+    pgs, more = dict(snapshot.pgs), dict.fromkeys(snapshot.osds, 0)
+    for pgid, pg in snapshot.pgs.items():
+        if pg.pool == pool_id:
+            added = int(each * shard_weight(pool, pgid))
+            pgs[pgid] = pg._replace(shard_bytes=pg.shard_bytes + added)
+            for osd in pg.up:
+                more[osd] += added
+    return snapshot._replace(pgs=pgs, osds={
+        number: osd._replace(used_bytes=osd.used_bytes + more[number])
+        for number, osd in snapshot.osds.items()})
+
+
+def fits(before: Snapshot, after: Snapshot) -> bool:
+    """True if OSDs up to full_ratio can hold everything, if shards can be split."""
+    rows = Rows(after)
+    capacities = {osd: max(0, max(int(size * before.full_ratio), before.osds[osd].target_bytes)
+                           - rows.fixed[osd]) for osd, size in rows.size.items()}
+    needed = sum(rows.demand.values())
+    return rows.flow(capacities) >= needed - max(100, needed // 10 ** 9)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_split_shards_fit_up_to_the_bound_and_no_further(seed: int) -> None:
+    cluster = skewed_cluster(seed) if seed % 5 else random_cluster(seed, hybrid=True)
+    for osd in cluster.osds:
+        cluster.osd(osd, size=max(cluster.sizes[osd], cluster.used_bytes(osd) * 10 // 9))
+    snapshot = cluster.snapshot()
+    bounds = cluster_bounds(snapshot).pool_space
+    assert set(bounds) == set(snapshot.pools)
+    for pool, bound in bounds.items():
+        assert fits(snapshot, grown(snapshot, pool, bound.split_bytes * (1 - 1e-6)))
+        assert not fits(snapshot, grown(snapshot, pool, bound.split_bytes * (1 + 1e-4)))
+        assert bound.free_bytes <= bound.split_bytes
+
+
+# -- against placements ------------------------------------------------------------------------
+
+def placements(snapshot: Snapshot, rng: random.Random) -> List[UpSets]:
+    """Now, and random ones where all PGs are where their rules allow them."""
+    found: List[UpSets] = [current_up(snapshot)]
+    for _ in range(6):
+        share = rng.random()
+        up: Dict[str, Tuple[int, ...]] = {}
+        for pgid, pg in snapshot.pgs.items():
+            rule = snapshot.pools[pg.pool].rule
+            assert rule is not None
+            up[pgid] = tuple(random_up(rng, rule)) if rng.random() < share else pg.up
+        found.append(up)
+    return found
+
+
+def is_above_full(snapshot: Snapshot, up: UpSets) -> bool:
+    """True if an OSD is above full_ratio that was not."""
+    used = {osd.id: osd.target_bytes for osd in snapshot.osds.values()}
+    for pgid, pg in snapshot.pgs.items():
+        for osds, step in ((pg.up, -1), (up[pgid], 1)):
+            for osd in osds:
+                used[osd] += step * pg.shard_bytes
+    return any(used[osd.id] > max(osd.size_bytes * snapshot.full_ratio, osd.target_bytes)
+               for osd in snapshot.osds.values())
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_no_placement_has_more(seed: int) -> None:
+    rng = random.Random(seed)
+    cluster = skewed_cluster(seed) if seed % 3 else random_cluster(seed, hybrid=True)
+    snapshot, seen = cluster.snapshot(), 0
+    bounds = cluster_bounds(snapshot).pool_space
+    for up in placements(snapshot, rng):
+        if is_above_full(snapshot, up):
+            continue
+        seen += 1
+        used = {osd.id: osd.target_bytes for osd in snapshot.osds.values()}
+        for pgid, pg in snapshot.pgs.items():
+            for osds, step in ((pg.up, -1), (up[pgid], 1)):
+                for osd in osds:
+                    used[osd] += step * pg.shard_bytes
+        usage = placement_usage(snapshot, used, ((pg, up[pg.pgid]) for pg in snapshot.pgs.values()))
+        free = figures_of(snapshot, up).free
+        for number, bound in bounds.items():
+            assert free[number] <= bound.free_bytes
+            assert usage.pools[snapshot.pools[number].name].free_bytes <= bound.free_bytes
+    assert seen
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_same_answer_whatever_the_order_of_the_snapshot(seed: int) -> None:
+    expected = cluster_bounds(random_cluster(seed, hybrid=True).snapshot()).pool_space
+    mixed = cluster_bounds(shuffled(random_cluster(seed, hybrid=True), seed).snapshot()).pool_space
+    assert mixed == expected and list(mixed) == list(expected)
