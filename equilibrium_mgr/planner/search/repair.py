@@ -167,8 +167,10 @@ class Repair:
         for group, count_gain, shards in offers:
             if shards[0][0] > free or not self._reaches(group, source, target):
                 continue
-            count_loss = costs.count_loss_on_enter(group, target)
             placement.candidates_examined += len(shards)
+            if not limits.fits(target, shards[0][0], group, -1):
+                continue  # nor does a larger one
+            count_loss = costs.count_loss_on_enter(group, target)
             for size, pg in shards:
                 if size > free:
                     break

@@ -1,6 +1,7 @@
 """The best single move off an OSD: back to its initial OSD, or to the target that gains most."""
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ..state.cost_model import NOISE, CostModel
@@ -213,9 +214,12 @@ class SingleMoves:
             + costs.utilization_cost(target, used_b) + counts)
         any_improves = False
         examined = 1
+        below = costs.weights.underfull_weight
         for shards, cost, fixed in ((lists[0], price, costs.move_cost[source]),
                                     (lists[1], 0.0, 0.0)):
-            for gain, size, pg in _by_gain(shards, ends, costs.weights.underfull_weight, cost):
+            if not shards:
+                continue
+            for gain, size, pg in _by_gain(shards, ends, below, cost):
                 gain -= fixed
                 examined += 1
                 if gain <= NOISE or (strict and gain <= counts):
@@ -234,22 +238,14 @@ def _by_gain(shards: Shards, ends: _Ends, below: float,
              price: float) -> Iterator[Tuple[float, int, int]]:
     """Yields (gain, bytes, PG) of a list of shards sorted by size, the best first.
 
-    The gain is concave in the bytes: the best shard is where the slope changes its sign, and the
-    others follow to both sides. The formula of the cost model is repeated here without calls: this
-    loop takes most of a plan's time, as measured.
+    The gain is concave in the bytes: the best shard is next to where the slope is 0, and the others
+    follow to both sides. The formula of the cost model is repeated here without calls: this loop
+    takes most of a plan's time, as measured.
     """
     used_a, size_a, wanted_a, used_b, size_b, wanted_b, base = ends
-    low, high = 0, len(shards) if len(shards) > 1 else 0
-    while low < high:
-        middle = (low + high) // 2
-        size = shards[middle][0]
-        x = (used_a - size) / size_a - wanted_a
-        y = (used_b + size) / size_b - wanted_b
-        if 2.0 * (x if x > 0.0 else below * x) - 2.0 * (y if y > 0.0 else below * y) > price:
-            low = middle + 1
-        else:
-            high = middle
-    left, right, count = low - 1, low, len(shards)
+    count = len(shards)
+    right = bisect_left(shards, (_best_bytes(ends, below, price), -1)) if count > 1 else 0
+    left = right - 1
     gains: List[Optional[float]] = [None, None]
     while left >= 0 or right < count:
         for side, index in ((0, left), (1, right)):
@@ -267,3 +263,17 @@ def _by_gain(shards: Shards, ends: _Ends, below: float,
             assert down is not None
             yield down, shards[left][0], shards[left][1]
             left, gains[0] = left - 1, None
+
+
+def _best_bytes(ends: _Ends, below: float, price: float) -> float:
+    """The bytes at which the gain's slope is 0: it falls with the bytes and is linear between those
+    that bring the source, and the target, to its wanted utilization."""
+    used_a, size_a, wanted_a, used_b, size_b, wanted_b, _ = ends
+    over_a, over_b = used_a / size_a - wanted_a, used_b / size_b - wanted_b
+    half = price / 2.0
+    at_a = over_b + over_a * size_a / size_b      # the target's, once the source is as wanted
+    factor_a = below if -(at_a if at_a > 0.0 else below * at_a) > half else 1.0
+    at_b = over_a + over_b * size_b / size_a      # the source's, once the target is as wanted
+    factor_b = 1.0 if (at_b if at_b > 0.0 else below * at_b) > half else below
+    return (factor_a * over_a - factor_b * over_b - half) / (
+        factor_a / size_a + factor_b / size_b)

@@ -83,17 +83,29 @@ class CostModel:
 
     def cost_on_enter(self, group: int, osd: int, size: float) -> float:
         """By how much both terms of an OSD rise when a shard of `size` bytes comes."""
-        used = self.placement.used_bytes[osd]
-        return (self.utilization_cost(osd, used + size) - self.utilization_cost(osd, used)
+        used, capacity = self.placement.used_bytes[osd], self.placement.size_bytes[osd]
+        wanted, below = self.bound_utilization[osd], self.weights.underfull_weight
+        now, then = used / capacity - wanted, (used + size) / capacity - wanted
+        return (capacity * then * then * (1.0 if then > 0.0 else below)
+                - capacity * now * now * (1.0 if now > 0.0 else below)
                 + self.count_loss_on_enter(group, osd))
 
     def utilization_gain(self, source: int, target: int, size: int) -> float:
-        """By how much the utilization term falls when `size` bytes go from one OSD to another."""
-        used = self.placement.used_bytes
-        return (self.utilization_cost(source, used[source])
-                - self.utilization_cost(source, used[source] - size)
-                + self.utilization_cost(target, used[target])
-                - self.utilization_cost(target, used[target] + size))
+        """By how much the utilization term falls when `size` bytes go from one OSD to another.
+
+        `utilization_cost` four times, without its calls: they took a tenth of a plan's time.
+        """
+        placement, wanted = self.placement, self.bound_utilization
+        below = self.weights.underfull_weight
+        size_a, size_b = placement.size_bytes[source], placement.size_bytes[target]
+        used_a, used_b = placement.used_bytes[source], placement.used_bytes[target]
+        a, b = used_a / size_a - wanted[source], used_b / size_b - wanted[target]
+        x = (used_a - size) / size_a - wanted[source]
+        y = (used_b + size) / size_b - wanted[target]
+        return (size_a * a * a * (1.0 if a > 0.0 else below)
+                - size_a * x * x * (1.0 if x > 0.0 else below)
+                + size_b * b * b * (1.0 if b > 0.0 else below)
+                - size_b * y * y * (1.0 if y > 0.0 else below))
 
 
 def evenness_cost(used: float, size: int, bound_utilization: float,
