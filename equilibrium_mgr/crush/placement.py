@@ -21,7 +21,7 @@ class FailureDomain(NamedTuple):
     type_name: str
     bucket_of: Mapping[int, int]  # OSD → bucket of this type; an OSD outside any cannot be chosen
     shards_per_bucket: int
-    buckets_per_parent: int       # distinct buckets under one bucket of the step before
+    buckets_per_parent: int       # most buckets that a PG uses under one bucket of the step before
 
 
 class PlacementBlock:
@@ -35,13 +35,17 @@ class PlacementBlock:
         self.domains: List[FailureDomain] = []
         tree = crush.subtree(block.take)
         weights = {osd: w for osd, w in tree.weights.items() if w > 0.0}
+        shards = block.positions     # below one bucket of the step before
         for index, step in enumerate(block.choose_steps):
             bucket_of = tree.bucket_of(step.type_name)
             weights = {osd: w for osd, w in weights.items() if osd in bucket_of}
             if step.type_name == OSD_TYPE:
                 continue  # that OSDs are distinct is checked over the whole up set
-            self.domains.append(FailureDomain(step.type_name, bucket_of,
-                                              block.shards_below(index), step.num))
+            below = block.shards_below(index)
+            # a step may choose more buckets than the positions of the up set fill
+            self.domains.append(FailureDomain(step.type_name, bucket_of, below,
+                                              min(step.num, -(-shards // below))))
+            shards = min(shards, below)
         #: OSD → CRUSH weight, only OSDs that the block can choose
         self.weights: Dict[int, float] = weights
 

@@ -177,3 +177,15 @@ def test_third_rack_is_no_way_out() -> None:
     rule = placement(racks(3, 2, 2), "take default; choose firstn 2 rack; choose firstn 2 osd;"
                      " emit", 4)
     assert allowed(rule, [0, 1, 4, 5], 0, 12) == [2, 3]
+
+
+@pytest.mark.parametrize("steps, buckets", [
+    ("choose indep 0 rack; chooseleaf indep 2 host", [3, 2]),
+    ("choose indep 6 rack; chooseleaf indep 2 host", [3, 2]),
+    ("choose indep 3 rack; chooseleaf indep 2 host", [3, 2]),
+    ("choose indep 2 rack; chooseleaf indep 3 host", [2, 3]),
+    ("choose indep 4 rack; chooseleaf indep 4 host", [2, 4]),
+    ("chooseleaf indep 0 rack", [6])])
+def test_a_pg_uses_no_more_buckets_than_its_positions_fill(steps: str, buckets: List[int]) -> None:
+    rule = placement(racks(6, 4), f"take default; {steps}; emit", 6, erasure=True)
+    assert [domain.buckets_per_parent for domain in rule.blocks[0].domains] == buckets
