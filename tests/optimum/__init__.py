@@ -1,0 +1,1 @@
+"""The true optima of small clusters, and how far plans are from them."""
