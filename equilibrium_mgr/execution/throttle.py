@@ -74,7 +74,7 @@ def target_cannot_take(state: ThrottleState, candidate: Candidate) -> Optional[D
 
 
 def osd_is_silent(state: ThrottleState, candidate: Candidate) -> Optional[Deferral]:
-    """An OSD whose statistics are too old to be trusted (snapshot/osd_reports.py)."""
+    """An OSD whose statistics are too old to be trusted (snapshot/statistics/osd_reports.py)."""
     for osd in candidate.gains + candidate.losses:
         if osd in state.snapshot.stale_osds:
             return Deferral(codes.STALE_STATISTICS, DeferralKind.NOT_ALLOWED, "", {"osd": osd},

@@ -12,33 +12,20 @@ from ..runtime.checkpoints import Checkpoint
 from ..runtime.time_slice import TimeSlice
 from ..runtime.work_counters import Counts, WorkCounters
 from ..settings import Settings, default_settings
-from ..snapshot.builder import SnapshotBuilder
 from ..snapshot.model import NO_CLASS, Snapshot, pg_number, pool_of
-from ..snapshot.osd_reports import OsdReports
-from ..snapshot.pg_statistics import PgStatistics
 from ..snapshot.reading import Reading
+from ..snapshot.statistics.osd_reports import OsdReports
 from .cluster_summary import ClusterSummary
 from .mgr_api import MgrApi, MonReply, OsdMapApi
 from .monitor_commands import MonitorCommands
-from .osd_map_reader import OsdMapReader, modified_at
 from .pool_space import PoolSpaceNow, pool_space
+from .snapshot_reader import NotReady as NotReady
+from .snapshot_reader import SnapshotReader
 from .summary_reader import OsdMapSettings, SummaryReader
 
-#: Seconds between readings of all statistics of every PG, while pools change and where none does.
-_FULL_STATISTICS_SECONDS, _LONGEST_STATISTICS_SECONDS = 3600.0, 86_400.0
-#: Ratio by which a pool's objects or omap have to differ from those at the last full reading.
-_CHANGED_RATIO = 0.01
 _DEFAULT_MISPLACED_RATIO = 0.05
 _DEFAULT_BALANCER_SLEEP = 60.0
 _CONFIG_SECONDS = 5.0
-_GIB = 1 << 30
-
-#: pool id → (PGs, objects, omap bytes)
-_PoolTotals = Dict[int, Tuple[int, int, int]]
-
-
-class NotReady(RuntimeError):
-    """The mgr does not have enough data yet; the message is one sentence for operators."""
 
 
 class UpmapReply(NamedTuple):
@@ -68,7 +55,6 @@ class Gateway:
                  monotonic: Callable[[], float] = time.monotonic,
                  checkpoint: Optional[Checkpoint] = None) -> None:
         self._mgr = mgr
-        self._settings = settings
         self._clock = clock
         self.counters = WorkCounters()
         self._reports = OsdReports()
@@ -78,13 +64,8 @@ class Gateway:
         self._lock = threading.Lock()
         if checkpoint is None:
             checkpoint = TimeSlice()   # all modules share one interpreter
-        self._builder = SnapshotBuilder(checkpoint)
-        self._statistics = PgStatistics(checkpoint)
-        self._statistics_read_at: Optional[float] = None
-        self._statistics_totals: _PoolTotals = {}
-        self._measured: Mapping[int, float] = {}
-        self._maps = OsdMapReader(mgr, clock, self._map_settings, self.counters, checkpoint)
-        self._last_reading: Optional[Reading] = None
+        self._snapshots = SnapshotReader(mgr, self._get, clock, settings, self._map_settings,
+                                         self.counters, self._reports, checkpoint)
         self._builtin_was_active = False   # since pop_builtin_was_active
 
     def snapshot(self, fresh: bool = False) -> Snapshot:
@@ -94,12 +75,11 @@ class Gateway:
         """
         with self._lock:
             self.counters.add("full_readings")
-            self._last_reading = self._read(fresh)
-            return self._builder.build(self._last_reading)
+            return self._snapshots.snapshot(fresh)
 
     def dumped_at_epoch(self, epoch: int) -> bool:
         """True where a snapshot of this epoch is made from a dump of the osdmap."""
-        return self._maps.dumped_at_epoch(epoch)
+        return self._snapshots.maps.dumped_at_epoch(epoch)
 
     def summary(self, with_map_settings: bool = False) -> ClusterSummary:
         """Reads what costs a few milliseconds, at once even during a `snapshot`. Raises NotReady.
@@ -116,7 +96,7 @@ class Gateway:
 
     def set_measured(self, bytes_per_object: Mapping[int, float]) -> None:
         """Pool id → bytes per object that later snapshots add to the pool's shards."""
-        self._measured = bytes_per_object
+        self._snapshots.measured = bytes_per_object
 
     def epoch(self) -> int:
         """The osdmap's epoch now; takes microseconds."""
@@ -132,7 +112,7 @@ class Gateway:
 
     def last_reading(self) -> Optional[Reading]:
         """The reading of the newest snapshot; None before the first."""
-        return self._last_reading
+        return self._snapshots.last_reading
 
     def pool_ids_by_name(self) -> Dict[str, int]:
         """Pool name → pool id of all pools; fast enough for a command."""
@@ -260,7 +240,7 @@ class Gateway:
         A return code of 0 does not mean that the monitor keeps the items: the map has to be read.
         """
         with self._lock:  # not in submit_upmaps, which must not wait while a job reads the cluster
-            self._maps.expect([request.change for request in requests])
+            self._snapshots.maps.expect([request.change for request in requests])
         come = self._monitors.wait([request.reply for request in requests], timeout)
         return [UpmapReply(change, reply.r, reply.outs or reply.outb or "") if has_come
                 else UpmapReply(change, None, f"no answer within {int(timeout)} s")
@@ -312,26 +292,6 @@ class Gateway:
 
     # -- reading -----------------------------------------------------------------------------
 
-    def _read(self, fresh: bool) -> Reading:
-        progress = self._get("pg_progress")
-        if not progress.get("pg_ready", True):
-            raise NotReady("the mgr has not received the statistics of all PGs yet")
-        pgs = progress.get("pgs", {})
-        pools = self._get("df").get("pools", [])
-        maps = self._maps.read(pgs, {pool["id"]: pool["name"] for pool in pools}, fresh)
-        pool_stats = self._get("pool_stats").get("pool_stats", [])
-        self._refresh_statistics(pool_stats)
-        records = self._statistics.records(pgs, pool_stats, maps.acting, maps.up)
-        osd_stats = self._get("osd_stats").get("osd_stats", [])
-        now, settings = self._clock(), self._settings()
-        return Reading(
-            taken_at=now, osd_map=maps.osd_map, crush=maps.crush, up=maps.up, records=records,
-            osd_stats=osd_stats, pool_stats=pool_stats, pg_status=self._get("pg_status"),
-            max_avail=_max_avail(pools), stale_osds=self._reports.stale(osd_stats, now),
-            acting=maps.acting, respect_weights=settings.respect_weights, measured=self._measured,
-            min_omap_osd_bytes=int(settings.min_omap_osd_size * _GIB),
-            changed_at=modified_at(maps.osd_map))
-
     def _map_settings(self, epoch: int) -> Optional[OsdMapSettings]:
         return self._summaries.map_settings(epoch) if self.have_mon_connection() else None
 
@@ -340,39 +300,6 @@ class Gateway:
         if value is None:
             raise NotReady(f"the mgr has no {name} yet")
         return value
-
-    def _refresh_statistics(self, pool_stats: Sequence[Mapping[str, Any]]) -> None:
-        """Reads all statistics of every PG where those of the pools show that they have changed."""
-        now = self._clock()
-        totals = _totals(pool_stats)
-        if self._statistics_read_at is not None:
-            age = now - self._statistics_read_at
-            if 0.0 <= age < _FULL_STATISTICS_SECONDS:
-                return
-            if 0.0 <= age < _LONGEST_STATISTICS_SECONDS and self._statistics.is_complete and (
-                    not _have_changed(self._statistics_totals, totals)):
-                return
-        self.counters.add("pg_stats")
-        self._statistics.read_full(self._get("pg_stats").get("pg_stats", []), pool_stats)
-        self._statistics_read_at, self._statistics_totals = now, totals
-
-
-def _max_avail(pools: Sequence[Mapping[str, Any]]) -> Dict[int, int]:
-    return {p["id"]: p["stats"]["max_avail"] for p in pools if "max_avail" in p.get("stats", {})}
-
-
-def _totals(pool_stats: Sequence[Mapping[str, Any]]) -> _PoolTotals:
-    sums = {pool["poolid"]: pool.get("stat_sum", {}) for pool in pool_stats}
-    return {pool["poolid"]: (pool.get("num_pg", 0), sums[pool["poolid"]].get("num_objects", 0),
-                             sums[pool["poolid"]].get("num_omap_bytes", 0)) for pool in pool_stats}
-
-
-def _have_changed(then: _PoolTotals, now: _PoolTotals) -> bool:
-    """True where a pool was created, deleted, split or merged, or holds clearly more or less."""
-    return then.keys() != now.keys() or any(
-        then[pool][0] != pgs or any(abs(a - b) > _CHANGED_RATIO * a
-                                    for a, b in zip(then[pool][1:], counts))
-        for pool, (pgs, *counts) in now.items())
 
 
 def _up_set(osdmap: OsdMapApi, pgid: str) -> Tuple[int, ...]:

@@ -5,25 +5,20 @@ more than half a second at 1,000 OSDs.
 """
 from __future__ import annotations
 
-from collections import Counter
 from datetime import datetime
-from typing import (Any, Callable, Collection, Dict, Iterator, List, Mapping, NamedTuple,
-                    Optional, Sequence, Set, Tuple)
+from typing import (Any, Callable, Collection, Dict, List, Mapping, NamedTuple, Optional,
+                    Sequence, Set, Tuple)
 
 from ..plan.model import PgChange
 from ..runtime.checkpoints import Checkpoint, with_checkpoints
 from ..runtime.work_counters import WorkCounters
 from ..snapshot.model import pg_number, pool_of
+from ..snapshot.statistics.pg_reports import PgReports, Reports
 from .mgr_api import MgrApi, OsdMapApi
 from .summary_reader import OsdMapSettings
+from .up_sets import Osds, UpSetReader, UpSets
 
-Osds = Tuple[int, ...]
-
-#: Pools with more PGs than this are mapped PG by PG, so that the interpreter's lock is given up in
-#: between: 512 PGs at once take 4 ms, and a command of another module needs the lock several times.
-MAP_WHOLE_POOL_PGS = 64
 _MAPPED_A_PIECE = 50   # between two checkpoints: about a millisecond
-_PGS_A_PIECE = 200     # the same, for PGs that are not mapped
 _NO_OSD = 0x7FFFFFFF
 #: Seconds after which the osdmap is dumped for what no cheap call has (full ratios, a
 #: pg_num_target, full pg_upmaps). The shorter time holds where an epoch has shown no change, and
@@ -39,7 +34,7 @@ class OsdMapReading(NamedTuple):
 
     osd_map: Mapping[str, Any]   # as OSDMap.dump() would have it
     crush: Mapping[str, Any]     # as CRUSHMap.dump() has it
-    up: Mapping[str, Osds]       # pgid → up set
+    up: UpSets                   # pgid → up set
     acting: Mapping[str, Osds]   # pgid → acting set, of PGs whose acting set is not their up set
 
 
@@ -62,6 +57,7 @@ class OsdMapReader:
         self._map_settings = map_settings
         self._counters = counters
         self._checkpoint = checkpoint
+        self._up_sets = UpSetReader(checkpoint)
         self._last: Optional[OsdMapReading] = None
         self._dumped_at = 0.0        # seconds since the epoch
         self._dumped_epoch = -1
@@ -70,23 +66,24 @@ class OsdMapReader:
         self._expected: Dict[str, PgChange] = {}   # pgid → upmap of ours that no up set shows yet
         self._watched: Dict[str, int] = {}         # pgid → epoch of a change of its up set
 
-    def read(self, progress: Mapping[str, Mapping[str, Any]], pool_names: Mapping[int, str],
+    def read(self, progress: Reports, reports: PgReports, pool_names: Mapping[int, str],
              fresh: bool) -> OsdMapReading:
         """Reads the newest osdmap; `fresh` asks for one that was dumped at its epoch.
 
-        `progress` is get('pg_progress')['pgs'], `pool_names` are those of get('df').
+        `progress` is get('pg_progress')['pgs'], which `reports` has compared; `pool_names` are
+        those of get('df').
         """
         osdmap = self._mgr.get_osdmap()
         epoch = int(osdmap.get_epoch())
         if self._last is not None and self._last.osd_map["epoch"] == epoch and (
-                self._dumped_epoch == epoch or not fresh and self._has_same_pgs(progress)
+                self._dumped_epoch == epoch or not fresh and self._has_same_pgs(reports)
                 and self._dump_is_recent(_UNEXPLAINED_SECONDS)):
             return self._last
         if self._last is None or fresh or not self._dump_is_recent(_REFRESH_SECONDS):
             self._last = self._dumped(osdmap, pool_names)
             return self._last
         try:
-            self._last = self._updated(osdmap, self._last, progress, pool_names)
+            self._last = self._updated(osdmap, self._last, progress, reports, pool_names)
         except _NeedsDump:
             self._last = self._dumped(osdmap, pool_names)
         return self._last
@@ -110,37 +107,18 @@ class OsdMapReader:
         self._checkpoint()
         before = self._last
         crush = osdmap.get_crush().dump()
-        up: Dict[str, Osds] = {}
-        for pool in osd_map["pools"]:
-            up.update(self._up_sets(osdmap, pool["pool"], pool["pg_num"]))
+        up = self._up_sets.read(osdmap, osd_map["pools"])
         self._rates = {pool["pool"]: osdmap.pool_raw_used_rate(pool["pool"])
                        for pool in osd_map["pools"]}
         self._dumped_at, self._dumped_epoch = self._clock(), osd_map["epoch"]
         self._pool_names = pool_names
         self._expected = {}
         if before is not None:
-            self._watch_pgs(osd_map["epoch"], [p for p in up if before.up.get(p) != up[p]])
+            changed = up.changed_since(before.up, self._checkpoint)
+            self._watch_pgs(osd_map["epoch"], changed if changed is not None else [
+                pgid for pgid in up if before.up.get(pgid) != up[pgid]])
         temporary = [entry["pgid"] for entry in osd_map.get("pg_temp", ())]
         return OsdMapReading(osd_map, crush, up, self._acting_sets(osdmap, temporary, up))
-
-    def _up_sets(self, osdmap: OsdMapApi, pool_id: int, pg_num: int) -> Dict[str, Osds]:
-        """pgid → up set of one pool; the last reading's own tuples where they are equal."""
-        self._checkpoint()
-        known: Mapping[str, Osds] = self._last.up if self._last is not None else {}
-        up: Dict[str, Osds] = {}
-        for pgid, osds in self._mapped(osdmap, pool_id, pg_num):
-            new = tuple(osds)
-            old = known.get(pgid)
-            up[pgid] = new if old is None or old != new else old
-        return up
-
-    def _mapped(self, osdmap: OsdMapApi, pool_id: int,
-                pg_num: int) -> Iterator[Tuple[str, Sequence[int]]]:
-        if pg_num <= MAP_WHOLE_POOL_PGS:
-            yield from osdmap.map_pool_pgs_up(pool_id).items()
-            return
-        for ps in with_checkpoints(range(pg_num), _MAPPED_A_PIECE, self._checkpoint):
-            yield f"{pool_id}.{ps:x}", osdmap.pg_to_up_acting_osds(pool_id, ps)["up"]
 
     def _acting_sets(self, osdmap: OsdMapApi, pgids: Collection[str],
                      up: Mapping[str, Osds]) -> Dict[str, Osds]:
@@ -157,13 +135,13 @@ class OsdMapReader:
     # -- by cheap calls ------------------------------------------------------------------------
 
     def _updated(self, osdmap: OsdMapApi, last: OsdMapReading,
-                            progress: Mapping[str, Mapping[str, Any]],
-                            pool_names: Mapping[int, str]) -> OsdMapReading:
+                 progress: Reports, reports: PgReports,
+                 pool_names: Mapping[int, str]) -> OsdMapReading:
         """The last reading with what has changed since. Raises _NeedsDump."""
         osd_map, epoch = last.osd_map, int(osdmap.get_epoch())
         if pool_names != self._pool_names or osdmap.get_crush_version() != osd_map["crush_version"]:
             raise _NeedsDump
-        if not self._has_same_pgs(progress):
+        if not self._has_same_pgs(reports):
             raise _NeedsDump
         flipped = flipped_osds(osd_map["osds"], self._mgr.get("osd_map_tree"))
         if flipped and osd_map.get("stretch_mode", {}).get("stretch_mode_enabled"):
@@ -173,7 +151,7 @@ class OsdMapReader:
         up, changed = self._changed_up_sets(osdmap, last)
         own_changes = self._own_changes(up, changed, last.up, flipped)
         self._watch_pgs(epoch, changed)
-        acting = self._acting_sets(osdmap, self._maybe_remapped(progress, last.acting), up)
+        acting = self._acting_sets(osdmap, self._maybe_remapped(progress, reports, last.acting), up)
         map_settings = self._map_settings(epoch)
         if map_settings is None:
             raise _NeedsDump
@@ -185,34 +163,27 @@ class OsdMapReader:
         patched = _patched(osd_map, epoch, map_settings, flipped, started, own_changes, acting)
         return OsdMapReading(patched, last.crush, up, acting)
 
-    def _has_same_pgs(self, progress: Mapping[str, Mapping[str, Any]]) -> bool:
+    def _has_same_pgs(self, reports: PgReports) -> bool:
         """True where every pool has as many PGs as at the last reading.
 
         The mgr has a record of each PG as soon as it has the osdmap. Mapping a PG shows nothing:
         Ceph folds the number of a PG that does not exist onto one that does.
         """
-        counts: Counter[int] = Counter()
-        for pgid in with_checkpoints(progress, _PGS_A_PIECE, self._checkpoint):
-            counts[pool_of(pgid)] += 1
         assert self._last is not None
-        return counts == {pool["pool"]: pool["pg_num"]
-                          for pool in self._last.osd_map["pools"]}
+        return reports.pg_nums == {pool["pool"]: pool["pg_num"]
+                                   for pool in self._last.osd_map["pools"]}
 
     def _changed_up_sets(self, osdmap: OsdMapApi,
-                         last: OsdMapReading) -> Tuple[Mapping[str, Osds], List[str]]:
+                         last: OsdMapReading) -> Tuple[UpSets, List[str]]:
         """(pgid → up set of all PGs, pgids whose up set has changed). Raises _NeedsDump."""
-        up: Dict[str, Osds] = {}
-        changed: List[str] = []
-        for pool in last.osd_map["pools"]:
-            try:
-                mapped = self._up_sets(osdmap, pool["pool"], pool["pg_num"])
-            except SystemError:   # Ceph raises it for a pool that is gone
-                raise _NeedsDump from None
-            if len(mapped) != pool["pg_num"]:
-                raise _NeedsDump
-            changed += [pgid for pgid, osds in mapped.items() if osds is not last.up.get(pgid)]
-            up.update(mapped)
-        return (up if changed else last.up), changed
+        try:
+            up = self._up_sets.read(osdmap, last.osd_map["pools"])
+        except SystemError:   # Ceph raises it for a pool that is gone
+            raise _NeedsDump from None
+        changed = up.changed_since(last.up, self._checkpoint)
+        if changed is None or len(up) != sum(pool["pg_num"] for pool in last.osd_map["pools"]):
+            raise _NeedsDump
+        return up, changed
 
     def _own_changes(self, up: Mapping[str, Osds], changed: Sequence[str],
                      before: Mapping[str, Osds], flipped: Collection[int]) -> List[PgChange]:
@@ -236,15 +207,13 @@ class OsdMapReader:
         for pgid in changed:
             self._watched[pgid] = epoch
 
-    def _maybe_remapped(self, progress: Mapping[str, Mapping[str, Any]],
-                  acting: Mapping[str, Osds]) -> Set[str]:
+    def _maybe_remapped(self, progress: Reports, reports: PgReports,
+                        acting: Mapping[str, Osds]) -> Set[str]:
         """pgids of PGs whose acting set may differ from their up set."""
         self._watched = {
             pgid: epoch for pgid, epoch in self._watched.items()
             if pgid in progress and progress[pgid].get("reported_epoch", 0) < epoch}
-        found = {pgid for pgid, pg in with_checkpoints(
-            progress.items(), _PGS_A_PIECE, self._checkpoint) if not _is_clean(pg.get("state", ""))}
-        return found.union(acting, self._watched)
+        return reports.not_clean.union(acting, self._watched)
 
 
 def modified_at(osd_map: Mapping[str, Any]) -> Optional[float]:
@@ -298,12 +267,6 @@ def started_osds(osds: Sequence[Mapping[str, Any]], flipped: Mapping[int, bool],
 
 def _weights(osd: Mapping[str, Any], reweight: str) -> Tuple[float, float]:
     return round(osd[reweight], 5), round(osd.get("primary_affinity", 1.0), 5)
-
-
-def _is_clean(state: str) -> bool:
-    """True where a PG reported in this state was served from its up set."""
-    return state == "active+clean" or (
-        state.startswith("active+clean") and "remapped" not in state)
 
 
 def _raw_used_rate(osdmap: OsdMapApi, pool: int) -> float:

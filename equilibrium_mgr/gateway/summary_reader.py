@@ -10,7 +10,7 @@ import threading
 from typing import Any, Callable, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence
 
 from ..runtime.work_counters import WorkCounters
-from ..snapshot.osd_reports import OsdReports
+from ..snapshot.statistics.osd_reports import OsdReports
 from .cluster_summary import (
     ClusterSummary, SummaryReading, object_copies, summarize_osds, summarize_pools)
 from .mgr_api import MgrApi

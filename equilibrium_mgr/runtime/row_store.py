@@ -10,6 +10,8 @@ from functools import partial
 from typing import (Any, Callable, Dict, ItemsView, Iterator, List, MutableMapping, Sequence, Tuple,
                     Type, TypeVar, ValuesView, cast)
 
+from .amended_map import AmendedRows
+
 T = TypeVar("T", bound=Tuple[Any, ...])
 
 
@@ -18,6 +20,7 @@ class Rows(MutableMapping[str, T]):
 
     def __init__(self, kind: Type[T]) -> None:
         self._make = cast(Callable[[Tuple[Any, ...]], T], partial(tuple.__new__, kind))
+        self._kind = kind
         self._rows: Dict[str, Tuple[Any, ...]] = {}
 
     def __getitem__(self, key: str) -> T:
@@ -54,6 +57,10 @@ class Rows(MutableMapping[str, T]):
     def items(self) -> ItemsView[str, T]:
         """As a dict's."""
         return _Items(self)
+
+    def frozen(self) -> AmendedRows[T]:
+        """The same rows, not to be changed any more, here neither."""
+        return AmendedRows(self._kind, self._rows)
 
 
 class RowList(Sequence[T]):

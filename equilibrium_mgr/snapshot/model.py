@@ -1,10 +1,11 @@
 """The values a snapshot consists of. Bytes are bytes, ratios run from 0 to 1."""
 from __future__ import annotations
 
-from typing import Dict, FrozenSet, Mapping, NamedTuple, Optional, Tuple
+from typing import Dict, FrozenSet, Iterable, Mapping, NamedTuple, Optional, Tuple
 
 from ..crush.hierarchy import CrushHierarchy
 from ..crush.placement import NO_OSD, PlacementRule
+from ..runtime.amended_map import AmendedRows
 
 UpmapItems = Tuple[Tuple[int, int], ...]
 
@@ -139,6 +140,14 @@ class Pg(NamedTuple):
         return self.holders is not self.up and self.holders != self.up
 
 
+class SnapshotPgs(AmendedRows[Pg]):
+    """pgid → PG. Knows which PGs move."""
+
+    def __init__(self, rows: AmendedRows[Pg], moving: Iterable[str]) -> None:
+        super().__init__(Pg, *rows.plain())
+        self.moving = tuple(sorted(moving, key=lambda pgid: (pool_of(pgid), pg_number(pgid))))
+
+
 class PgStateCounts(NamedTuple):
     """Numbers of PGs of a pool that keep others from being moved."""
 
@@ -172,6 +181,8 @@ class Snapshot(NamedTuple):
 
     def in_flight(self) -> Dict[str, Pg]:
         """PGs whose data is not (yet) where `up` wants it."""
+        if isinstance(self.pgs, SnapshotPgs):
+            return {pgid: self.pgs[pgid] for pgid in self.pgs.moving}
         return {pgid: pg for pgid, pg in self.pgs.items() if pg.is_moving}
 
     def max_utilization_by_class(self) -> Dict[str, float]:

@@ -8,10 +8,10 @@ the same weight per byte, or most of those of one size the same weight.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..crush.hierarchy import CrushHierarchy
-from .model import Osd, Pg
+from .model import Osd
 
 #: A difference below this ratio is no intention of the operator.
 _CLEAR_DIFFERENCE = 0.1
@@ -70,20 +70,18 @@ def with_shares(devices: Mapping[int, Osd], crush: CrushHierarchy) -> Dict[int, 
     return {**devices, **held} if held else dict(devices)
 
 
-def with_base_bytes(osds: Dict[int, Osd], pgs: Iterable[Pg]) -> Dict[int, Osd]:
-    """The OSDs; held ones with the bytes that they use beside shards. `pgs` is read only for those.
+def with_base_bytes(osds: Dict[int, Osd], shard_bytes: Mapping[int, int]) -> Dict[int, Osd]:
+    """The OSDs; held ones with the bytes that they use beside shards. `shard_bytes`: OSD id → bytes
+    of the shards that the up sets give it.
 
     An empty BlueStore uses some hundred MiB, which no reweight reduces.
     """
-    held = {number for number, osd in osds.items() if osd.share < 1.0}
+    held = [number for number, osd in osds.items() if osd.share < 1.0]
     if not held:
         return osds
-    shards = dict.fromkeys(held, 0)
-    for pg in pgs:
-        for number in held.intersection(pg.up):
-            shards[number] += pg.shard_bytes
     return {**osds, **{number: osds[number]._replace(
-        base_bytes=max(0, osds[number].target_bytes - shards[number])) for number in held}}
+        base_bytes=max(0, osds[number].target_bytes - shard_bytes.get(number, 0)))
+        for number in held}}
 
 
 def held_sentence(osd: Osd) -> str:

@@ -1,10 +1,10 @@
 """The OSDs of a snapshot: what the osdmap and the devices say of each, and what is on its way."""
 from __future__ import annotations
 
-from typing import Any, Dict, FrozenSet, Iterable, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, FrozenSet, Mapping, NamedTuple, Sequence, Tuple
 
 from ..crush.hierarchy import CrushHierarchy
-from .model import NO_CLASS, Osd, Pg, Pool, transfers
+from .model import NO_CLASS, Osd
 
 
 class FullRatios(NamedTuple):
@@ -44,27 +44,17 @@ def read_osds(osd_map: Mapping[str, Any], crush: CrushHierarchy,
     return osds
 
 
-def with_transfers(osds: Mapping[int, Osd], pgs: Iterable[Pg], pools: Mapping[int, Pool],
-                   uncompacted: Mapping[int, int]) -> Dict[int, Osd]:
+def with_transfers(osds: Mapping[int, Osd], inbound: Mapping[int, int],
+                   outbound: Mapping[int, int], uncompacted: Mapping[int, int]) -> Dict[int, Osd]:
     """The OSDs with the bytes that move to and from them, and with their uncompacted omap.
 
-    `uncompacted`: OSD id → bytes of omap that has left it and is not free yet.
+    All three are by OSD id; `uncompacted` is omap that has left the OSD and is not free yet.
     """
-    # whole bytes: sums of ratios would depend on the order of the PGs
-    inbound: Dict[int, int] = {}
-    outbound: Dict[int, int] = {}
-    for pg in pgs:
-        if not pg.is_moving:
-            continue
-        gains, losses = transfers(pg, pools[pg.pool].erasure)
-        for osd in gains:
-            inbound[osd] = inbound.get(osd, 0) + int(pg.shard_bytes * pg.uncopied_ratio)
-        for osd in losses:
-            outbound[osd] = outbound.get(osd, 0) + pg.shard_bytes
-    return {osd.id: osd._replace(inbound_bytes=inbound.get(osd.id, 0),
-                                 outbound_bytes=outbound.get(osd.id, 0),
-                                 uncompacted_bytes=uncompacted.get(osd.id, 0))
-            for osd in osds.values()}
+    changed = {number: osds[number]._replace(
+        inbound_bytes=inbound.get(number, 0), outbound_bytes=outbound.get(number, 0),
+        uncompacted_bytes=uncompacted.get(number, 0))
+        for number in {*inbound, *outbound, *uncompacted} if number in osds}
+    return {**osds, **changed}
 
 
 def smaller_than(osds: Mapping[int, Osd], size_bytes: int) -> FrozenSet[int]:

@@ -11,7 +11,7 @@ from tests.gateway.map_changes import (
     open_gateway, out, set_extra, shown, shrunk_pool, small)
 from tests.support.clusters.unit_cluster import change_of
 
-from equilibrium_mgr.gateway import osd_map_reader
+from equilibrium_mgr.gateway import up_sets
 
 
 #: Everything that can change behind the module's back: (how, whether a dump is needed to see it).
@@ -43,7 +43,7 @@ CHANGES: List[Tuple[str, Mutation, bool]] = [
 def test_one_look_later_it_is_as_a_dump_has_it(
         name: str, mutate: Mutation, dumps: bool, whole_pools: int,
         monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(osd_map_reader, "MAP_WHOLE_POOL_PGS", whole_pools)
+    monkeypatch.setattr(up_sets, "MAP_WHOLE_POOL_PGS", whole_pools)
     cluster = small()
     gateway, mgr, clock = open_gateway(cluster)
     cluster.epoch += 1

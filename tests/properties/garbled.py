@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, List, Tuple
 
 from tests.support.clusters.unit_cluster import NONE, Cluster
 
-from equilibrium_mgr.snapshot.pg_statistics import PgStatistics
+from equilibrium_mgr.snapshot.statistics.pg_statistics import PgStatistics
 from equilibrium_mgr.snapshot.reading import Reading
 
 _ODD_STATES = ("", "unknown", "wibble", "active+wobbling", "stale+incomplete", "+", "creating")

@@ -13,7 +13,7 @@ from equilibrium_mgr.planner.state.shard_index import ShardIndex
 from equilibrium_mgr.runtime.row_store import RowList, Rows
 from equilibrium_mgr.snapshot.builder import SnapshotBuilder
 from equilibrium_mgr.snapshot.model import PgStateCounts
-from equilibrium_mgr.snapshot.pg_statistics import PgStatistics
+from equilibrium_mgr.snapshot.statistics.pg_statistics import PgStatistics
 
 PGS = 3000
 

@@ -5,7 +5,7 @@ from typing import Any, Dict, List, Mapping, Sequence
 
 import pytest
 
-from equilibrium_mgr.snapshot.pg_statistics import PgStatistics
+from equilibrium_mgr.snapshot.statistics.pg_statistics import PgStatistics
 from equilibrium_mgr.snapshot.reading import PgRecord
 
 

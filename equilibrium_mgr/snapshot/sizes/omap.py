@@ -9,8 +9,9 @@ deep scrub. There OSDs also free late what has left, and one plan after the othe
 """
 from __future__ import annotations
 
-from typing import Any, Collection, Dict, Iterable, Mapping, NamedTuple
+from typing import Any, Dict, Iterable, Mapping, NamedTuple
 
+from ...runtime.steady import is_near
 from ..reading import PgRecord
 
 #: Releases by `require_osd_release` whose OSDs write omap out 256 MiB at a time, up to 1 GiB late
@@ -51,60 +52,48 @@ class OmapEstimate(NamedTuple):
             return False
         return self.doubtful_per_object * omap_objects(record) > _DOUBTFUL_RATIO * record.num_bytes
 
+    def is_near(self, fitted: OmapEstimate) -> bool:
+        """True where this estimate is as good as a newer one."""
+        return all(map(is_near, self, fitted))
 
-class _OmapSums:
-    """Sums over the PGs of one pool."""
+
+class OmapSums:
+    """Sums over the PGs of one pool that have a record: `add` them, then `estimate`."""
 
     def __init__(self) -> None:
-        self.reported_bytes = 0     # raw bytes in the figures of PGs
-        self.reported_objects = 0   # copies of objects in those PGs
-        self.objects = 0            # copies of objects in PGs without a figure
+        self._reported_bytes = 0     # raw bytes in the figures of PGs
+        self._reported_objects = 0   # copies of objects in those PGs
+        self._objects = 0            # copies of objects in PGs without a figure
 
     def add(self, record: PgRecord, copies: int) -> None:
+        """Adds one PG. `copies`: its shards on OSDs that have reported; negative to take it out."""
         if record.omap_bytes > 0:
-            self.reported_bytes += record.omap_bytes * copies
-            self.reported_objects += omap_objects(record) * copies
+            self._reported_bytes += record.omap_bytes * copies
+            self._reported_objects += omap_objects(record) * copies
         else:
-            self.objects += omap_objects(record) * copies
+            self._objects += omap_objects(record) * copies
+
+    def estimate(self, allocated: int) -> OmapEstimate:
+        """How the omap of the PGs is estimated. `allocated`: raw bytes by the pool's statistics."""
+        if self._objects > 0:
+            rest = max(0, allocated - self._reported_bytes)
+            most = _MOST_OF_MEAN * allocated / (self._objects + self._reported_objects)
+            per_object = rest / self._objects
+            is_likely = per_object <= most
+            return OmapEstimate(1.0, per_object) if is_likely else (
+                OmapEstimate(1.0, most, per_object))
+        if self._reported_bytes > 0:   # PGs may have grown since their deep scrubs
+            return OmapEstimate(max(1.0, allocated / self._reported_bytes))
+        return OmapEstimate()
 
 
-class OmapFit:
-    """`add` the PGs of each pool, then `fit`."""
-
-    def __init__(self, pool_stats: Iterable[Mapping[str, Any]],
-                 uncompacted: Mapping[int, int] = {}) -> None:
-        """`uncompacted`: pool id → bytes in its statistics that no PG holds any more."""
-        self._allocated: Dict[int, int] = {
-            pool["poolid"]: max(1, pool["store_stats"]["omap_allocated"]
+def allocated_omap(pool_stats: Iterable[Mapping[str, Any]],
+                   uncompacted: Mapping[int, int] = {}) -> Dict[int, int]:
+    """Pool id → raw bytes of omap, of the pools whose own statistics have it. `uncompacted`: pool
+    id → bytes in these that no PG holds any more."""
+    return {pool["poolid"]: max(1, pool["store_stats"]["omap_allocated"]
                                 - uncompacted.get(pool["poolid"], 0)) for pool in pool_stats
             if pool.get("store_stats", {}).get("omap_allocated", 0) > 0}
-        self._sums: Dict[int, _OmapSums] = {pool: _OmapSums() for pool in self._allocated}
-
-    @property
-    def pools(self) -> Collection[int]:
-        """Ids of the pools whose own statistics have their omap."""
-        return self._sums
-
-    def add(self, pool: int, record: PgRecord, copies: int) -> None:
-        """Adds one PG. `copies`: its shards on OSDs that have reported."""
-        self._sums[pool].add(record, copies)
-
-    def fit(self) -> Dict[int, OmapEstimate]:
-        """Pool id → its estimate."""
-        estimates: Dict[int, OmapEstimate] = {}
-        for pool, found in self._sums.items():
-            allocated = self._allocated[pool]
-            estimates[pool] = OmapEstimate()
-            if found.objects > 0:
-                rest = max(0, allocated - found.reported_bytes)
-                most = _MOST_OF_MEAN * allocated / (found.objects + found.reported_objects)
-                per_object = rest / found.objects
-                is_likely = per_object <= most
-                estimates[pool] = OmapEstimate(1.0, per_object) if is_likely else (
-                    OmapEstimate(1.0, most, per_object))
-            elif found.reported_bytes > 0:   # PGs may have grown since their deep scrubs
-                estimates[pool] = OmapEstimate(max(1.0, allocated / found.reported_bytes))
-        return estimates
 
 
 def omap_objects(record: PgRecord) -> int:

@@ -8,11 +8,10 @@ BlueStore already occupies some) belongs to no shard and does not move.
 """
 from __future__ import annotations
 
-from typing import Any, Collection, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
+from operator import mul
+from typing import Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from ...runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
-
-_PGS_A_PIECE = 200   # between two checkpoints: well below a millisecond
+from ...runtime.steady import STEADY_RATIO, is_near
 
 
 class ShardInput(NamedTuple):
@@ -26,103 +25,93 @@ class ShardInput(NamedTuple):
 
 
 class DeviceInput(NamedTuple):
-    """One OSD as the size model sees it."""
+    """One OSD as the size model sees it: its own figures, and sums over the shards on it."""
 
-    device_class: str
     used_bytes: int
+    own_bytes: int        # of the shards, by the first part of the model
+    objects: int
+    explained_bytes: int  # by `measured`, see SizeModel
+
+
+class ClassFactors(NamedTuple):
+    """What the shards on OSDs of one device class occupy beyond their own part."""
+
+    bytes_per_object: float = 0.0   # metadata
+    ratio: float = 1.0              # below 1 where shards exceed used bytes
 
 
 class SizeModel:
     """Factors that turn a PG's logical numbers into bytes on a device.
 
-    `allocation_ratio`: pool → allocated ÷ logical data bytes; `bytes_per_object`: device class →
-    metadata bytes per object; `class_ratio`: device class → shrink where shards exceed used bytes;
-    `classes`: OSD → device class; `measured`: pool → bytes per object that OSDs used beyond all
-    that when shards arrived (execution/size_check/prediction.py).
+    `allocation_ratio`: pool → allocated ÷ logical data bytes; `factors`: device class → its
+    factors; `classes`: OSD with statistics → device class; `measured`: pool → bytes per object that
+    OSDs used beyond all that when shards arrived (execution/size_check/prediction.py).
     """
 
-    def __init__(self, allocation_ratio: Mapping[int, float],
-                 bytes_per_object: Mapping[str, float], class_ratio: Mapping[str, float],
+    def __init__(self, allocation_ratio: Mapping[int, float], factors: Mapping[str, ClassFactors],
                  classes: Mapping[int, str], measured: Mapping[int, float] = {}) -> None:
         self._allocation_ratio = allocation_ratio
-        self._bytes_per_object = bytes_per_object
-        self._class_ratio = class_ratio
+        self._factors = factors
         self._classes = classes
         self._measured = measured
-        # PGs share few combinations of device classes: (bytes per object, shrink) of each
-        self._factors: Dict[Tuple[str, ...], Tuple[float, float]] = {}
+        # PGs share few combinations of device classes: the factors of each
+        self._mixed: Dict[Tuple[str, ...], ClassFactors] = {}
 
     def shard_bytes(self, pg: ShardInput) -> int:
         """Bytes that one shard of the PG occupies; never negative."""
         classes = self._classes
         members = tuple([classes[osd] for osd in pg.acting if osd in classes])
-        factors = self._factors.get(members)
+        factors = self._mixed.get(members)
         if factors is None:
-            factors = self._factors[members] = (
-                _mean([self._bytes_per_object.get(c, 0.0) for c in members], 0.0),
-                _mean([self._class_ratio.get(c, 1.0) for c in members], 1.0))
+            found = [self._factors.get(name, ClassFactors()) for name in members]
+            factors = self._mixed[members] = ClassFactors(
+                _mean([each.bytes_per_object for each in found], 0.0),
+                _mean([each.ratio for each in found], 1.0))
         raw = (pg.data_bytes * self._allocation_ratio.get(pg.pool, 1.0)
-               + pg.omap_bytes + pg.objects * factors[0])
+               + pg.omap_bytes + pg.objects * factors.bytes_per_object)
         measured = self._measured.get(pg.pool, 0.0) if self._measured else 0.0
-        return max(0, int(raw * factors[1] + pg.objects * measured))
+        return max(0, int(raw * factors.ratio + pg.objects * measured))
 
 
-def fit_sizes(pgs: Collection[ShardInput], devices: Mapping[int, DeviceInput],
-              pool_stats: Iterable[Mapping[str, Any]],
-              checkpoint: Checkpoint = no_checkpoint,
-              measured: Mapping[int, float] = {}) -> SizeModel:
-    """Fits the model to what OSDs and pools report; `devices` are the OSDs with statistics.
+def class_factors(devices: Sequence[DeviceInput],
+                  kept: Optional[ClassFactors] = None) -> ClassFactors:
+    """Fits the factors of a device class to its OSDs; `kept` where these are as good.
 
-    `measured`: see SizeModel; the bytes that it explains do not count a second time.
+    They are while neither another ratio nor another cost of objects would change what the shards on
+    any OSD occupy by more than STEADY_RATIO of an OSD's bytes.
     """
-    allocation = _allocation_ratios(
-        with_checkpoints(pgs, _PGS_A_PIECE, checkpoint), pool_stats, devices)
-    # whole bytes, and points in order: sums of ratios would depend on the order of PGs and OSDs
-    data: Dict[int, int] = {osd: 0 for osd in devices}
-    objects: Dict[int, int] = {osd: 0 for osd in devices}
-    explained: Dict[int, int] = {osd: 0 for osd in devices}   # by `measured`
-    for pg in with_checkpoints(pgs, _PGS_A_PIECE, checkpoint):
-        own = int(pg.data_bytes * allocation.get(pg.pool, 1.0)) + pg.omap_bytes
-        more = int(pg.objects * measured.get(pg.pool, 0.0)) if measured else 0
-        for osd in pg.acting:
-            if osd in data:
-                data[osd] += own
-                objects[osd] += pg.objects
-                explained[osd] += more
-    by_class: Dict[str, List[int]] = {}
-    for osd, device in devices.items():
-        by_class.setdefault(device.device_class, []).append(osd)
-    per_object: Dict[str, float] = {}
-    shrink: Dict[str, float] = {}
-    for device_class, osds in by_class.items():
-        used = sum(devices[o].used_bytes for o in osds)
-        # shards of a pool that have arrived may have taken more than its others take, which must
-        # not make the shards of all other pools look smaller
-        whole = sum(data[o] for o in osds)
-        shrink[device_class] = min(1.0, used / whole) if whole > 0 else 1.0
-        per_object[device_class] = _cost_per_object(sorted(
-            (float(objects[o]), float(devices[o].used_bytes - data[o] - explained[o]))
-            for o in osds))
-    classes = {osd: device.device_class for osd, device in devices.items()}
-    return SizeModel(allocation, per_object, shrink, classes, measured)
+    used = sum([device.used_bytes for device in devices])
+    # shards of a pool that have arrived may have taken more than its others take, which must
+    # not make the shards of all other pools look smaller
+    whole = sum([device.own_bytes for device in devices])
+    ratio = min(1.0, used / whole) if whole > 0 else 1.0
+    objects = [device.objects for device in devices]
+    beside = [device.used_bytes - device.own_bytes - device.explained_bytes for device in devices]
+    if kept is not None and is_near(kept.ratio, ratio) and _costs_alike(
+            kept.bytes_per_object, objects, beside, whole):
+        return kept
+    return ClassFactors(_cost_per_object(sorted(
+        zip(map(float, objects), map(float, beside)))), ratio)
 
 
-def _allocation_ratios(pgs: Iterable[ShardInput], pool_stats: Iterable[Mapping[str, Any]],
-                       devices: Mapping[int, DeviceInput]) -> Dict[int, float]:
-    """Pool id → bytes allocated per logical byte, where BlueStore reports it per pool.
+def _costs_alike(kept: float, objects: Sequence[int], beside: Sequence[int], whole: int) -> bool:
+    """True where the fitted cost of an object makes little difference to the kept one.
 
-    `allocated` is the sum over the OSDs that have reported, so that only their shards count.
+    `objects` and bytes `beside` the shards are of each OSD, `whole` bytes those of all shards.
     """
-    logical: Dict[int, int] = {}
-    for pg in pgs:
-        shards = sum([osd in devices for osd in pg.acting])
-        logical[pg.pool] = logical.get(pg.pool, 0) + pg.data_bytes * shards
-    ratios: Dict[int, float] = {}
-    for pool in pool_stats:
-        allocated = pool.get("store_stats", {}).get("allocated", 0)
-        if allocated > 0 and logical.get(pool["poolid"], 0) > 0:
-            ratios[pool["poolid"]] = allocated / logical[pool["poolid"]]
-    return ratios
+    difference = abs(_slope(objects, beside) - kept) * max(objects, default=0)
+    bytes_of_one = (whole + kept * sum(objects)) / max(1, len(objects))
+    return difference <= STEADY_RATIO * bytes_of_one
+
+
+def _slope(objects: Sequence[int], beside: Sequence[int]) -> float:
+    """As _cost_per_object, by whole numbers: quicker, and the same in any order of the OSDs."""
+    count, sum_x, sum_y = len(objects), sum(objects), sum(beside)
+    spread = count * sum(map(mul, objects, objects)) - sum_x * sum_x
+    if sum_x <= 0 or sum_y <= 0 or spread <= 0:
+        return 0.0
+    slope: float = (count * sum(map(mul, objects, beside)) - sum_x * sum_y) / spread
+    return min(max(0.0, slope), sum_y / sum_x)
 
 
 def _cost_per_object(points: Sequence[Tuple[float, float]]) -> float:

@@ -36,6 +36,12 @@ class UncompactedOmap:
         self._highest: Dict[int, int] = {}   # OSD → the most it has reported since omap left it
         self._overhead: Dict[Tuple[int, int], float] = {}   # bytes on the device for each of those
 
+    def copy(self) -> UncompactedOmap:
+        """One that remembers the same."""
+        copied = UncompactedOmap()
+        copied.__dict__.update({name: dict(kept) for name, kept in self.__dict__.items()})
+        return copied
+
     @property
     def osds(self) -> Set[int]:
         """Ids of the OSDs that may hold any."""

@@ -1,0 +1,129 @@
+"""The PGs of a snapshot, amended from one look to the next.
+
+A PG is built anew where its report, up set, acting set or upmap items have changed, where it was
+not at rest at the last look, where its pool's figures are clearly others, and where something has
+changed that any PG depends on (`Surroundings`).
+"""
+from __future__ import annotations
+
+from typing import Collection, Dict, List, Optional, Set
+
+from ...runtime.amended_map import AmendedRows
+from ...runtime.checkpoints import Checkpoint, with_checkpoints
+from ...runtime.row_store import Rows
+from ..in_flight import InFlightTracker
+from ..model import Pg, pool_of
+from ..pools import CopyCounts
+from ..sizes.uncompacted_omap import UncompactedOmap, reported_omap
+from .look import Look, changed_pgs, changed_pools
+from .pg_builder import PgBuilder, PgNotes
+from .pg_totals import PgTotals
+from .sizes_kept import KeptSizes, SizeRules
+
+_PGS_A_PIECE = 200   # between two checkpoints: about a millisecond
+
+
+class PgTable:
+    """The PGs of the last look: `update` with each look, then read `pgs`, `totals` and `copies`."""
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self._checkpoint = checkpoint
+        self.tracker = InFlightTracker()
+        self.uncompacted = UncompactedOmap()
+        self._sizes = KeptSizes(checkpoint)
+        self._look: Optional[Look] = None   # the last one; None where all is to be built
+        self._notes = PgNotes()
+        self._pgids: Dict[int, List[str]] = {}   # pool id → its PGs
+        self.pgs: AmendedRows[Pg] = AmendedRows(Pg, {})
+        self.totals = PgTotals()
+        self.copies = CopyCounts()      # of PGs that are not at rest
+        self.is_amended = False         # the last update has amended what was there
+
+    def copy(self) -> PgTable:
+        """One that remembers the same of the cluster's past, and builds all PGs at its next
+        update."""
+        copied = PgTable(self._checkpoint)
+        copied.tracker, copied.uncompacted = self.tracker.copy(), self.uncompacted.copy()
+        copied._sizes = self._sizes.copy()
+        return copied
+
+    @property
+    def last_look(self) -> Optional[Look]:
+        """The look of the last update; None before the first and after one that failed."""
+        return self._look
+
+    @property
+    def silent(self) -> Collection[str]:
+        """pgids of the PGs that no OSD has reported."""
+        return self._notes.silent
+
+    def update(self, look: Look) -> None:
+        """Builds what has changed since the last update."""
+        last, self._look = self._look, None
+        changed = changed_pgs(last, look, self._checkpoint) if last is not None else None
+        self.is_amended = last is not None and changed is not None
+        self.tracker.begin(look.reading)
+        self.copies = CopyCounts()
+        if last is None or changed is None:
+            self._build_all(look, last)
+        else:
+            self._amend(look, last, changed)
+        self.tracker.end()
+        self.uncompacted.keep(self.pgs)
+        osds = self.uncompacted.osds
+        self.uncompacted.update({osd: self.totals.omap.get(osd, 0) for osd in osds},
+                                reported_omap(look.reading.osd_stats) if osds else {})
+        self._look = look
+
+    def _build_all(self, look: Look, last: Optional[Look]) -> None:
+        known, notes = self.pgs, self._notes
+        if last is None or last.surroundings.placement != look.surroundings.placement:
+            known, notes.faults = AmendedRows(Pg, {}), {}
+        notes.restless, notes.silent = set(), set()
+        self._pgids, self.totals = {}, PgTotals()
+        pgids: List[str] = []
+        for pgid in with_checkpoints(look.reading.up, _PGS_A_PIECE, self._checkpoint):
+            pool = pool_of(pgid)
+            if pool in look.pools:
+                pgids.append(pgid)
+                self._pgids.setdefault(pool, []).append(pgid)
+        self._sizes.start(look)
+        self._sizes.fit(None, look, pgids, self._pgids, self.uncompacted)
+        builder = self._builder(look, last)
+        pgs: Rows[Pg] = Rows(Pg)
+        for pgid in with_checkpoints(pgids, _PGS_A_PIECE, self._checkpoint):
+            pg, omap_bytes = builder.build(pgid, known.get(pgid))
+            pgs[pgid] = pg
+            self.totals.add(pg, look.pools[pg.pool], omap_bytes, 1)
+        notes.faults = {pgid: why for pgid, why in notes.faults.items() if pgid in pgs}
+        self.pgs = pgs.frozen()
+
+    def _amend(self, look: Look, last: Look, changed: Set[str]) -> None:
+        changed.update(self._notes.restless, self._notes.silent)
+        for pool in changed_pools(last, look):
+            changed.update(self._pgids.get(pool, ()))
+        changed = {pgid for pgid in changed if pgid in self.pgs}
+        rules = self._sizes.rules
+        dirty = self._sizes.fit(last, look, changed, self._pgids, self.uncompacted)
+        builder = self._builder(look, last)
+        rows: Dict[str, Pg] = {}
+        for pgid in with_checkpoints(dirty, _PGS_A_PIECE, self._checkpoint):
+            old = self.pgs[pgid]
+            pg, omap_bytes = builder.build(pgid, old)
+            old_omap = _omap_bytes(last, pgid, rules)
+            if pg != old:
+                rows[pgid] = pg
+            if pg != old or omap_bytes != old_omap:
+                self.totals.add(old, last.pools[old.pool], old_omap, -1)
+                self.totals.add(pg, look.pools[pg.pool], omap_bytes, 1)
+        self.pgs = self.pgs.amended(rows, self._checkpoint)
+
+    def _builder(self, look: Look, last: Optional[Look]) -> PgBuilder:
+        return PgBuilder(look, last, self._sizes.rules, self._notes, self.tracker,
+                         self.uncompacted, self.copies)
+
+
+def _omap_bytes(look: Look, pgid: str, rules: SizeRules) -> int:
+    """Omap bytes of one shard of a PG, as they were at a look."""
+    shard, _ = rules.inputs.of(look.pools[pool_of(pgid)], look.record(pgid), look.acting_set(pgid))
+    return shard.omap_bytes

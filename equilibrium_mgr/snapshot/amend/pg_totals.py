@@ -1,0 +1,51 @@
+"""Sums over the PGs of a snapshot; a PG that changes is taken out and added again."""
+from __future__ import annotations
+
+from typing import Dict, Mapping, Set
+
+from ..model import Pg, Pool, transfers
+
+
+class PgTotals:
+    """Whole numbers, so that the sums are those of all PGs, whatever was added in which order."""
+
+    def __init__(self) -> None:
+        self.objects: Dict[int, int] = {}    # by pool id
+        self.skipped: Dict[str, int] = {}    # reason → PGs that cannot be moved for it
+        self.inbound: Dict[int, int] = {}    # by OSD, as what follows; bytes
+        self.outbound: Dict[int, int] = {}
+        self.up_bytes: Dict[int, int] = {}   # of the shards by the up sets
+        self.omap: Dict[int, int] = {}       # held by the PGs
+        self.moving: Set[str] = set()        # pgids
+
+    def add(self, pg: Pg, pool: Pool, omap_bytes: int, sign: int) -> None:
+        """Adds a PG; with the sign -1 it is taken out as it was added."""
+        self.objects[pg.pool] = self.objects.get(pg.pool, 0) + sign * pg.objects
+        if pg.immovable:
+            self.skipped[pg.immovable] = self.skipped.get(pg.immovable, 0) + sign
+        size, up_bytes = sign * pg.shard_bytes, self.up_bytes
+        for osd in pg.up:
+            up_bytes[osd] = up_bytes.get(osd, 0) + size
+        if omap_bytes:
+            self._add_omap(pg, omap_bytes, sign)
+        if pg.is_moving:
+            self._add_moving(pg, pool, sign)
+
+    def _add_moving(self, pg: Pg, pool: Pool, sign: int) -> None:
+        (self.moving.add if sign > 0 else self.moving.discard)(pg.pgid)
+        gains, losses = transfers(pg, pool.erasure)
+        for osd in gains:
+            self.inbound[osd] = self.inbound.get(osd, 0) + sign * int(
+                pg.shard_bytes * pg.uncopied_ratio)
+        for osd in losses:
+            self.outbound[osd] = self.outbound.get(osd, 0) + sign * pg.shard_bytes
+
+    def _add_omap(self, pg: Pg, omap_bytes: int, sign: int) -> None:
+        for osd in {*pg.holders, *pg.up}:
+            # an OSD reports what comes as it arrives
+            there = 1.0 if osd in pg.holders else 1.0 - pg.uncopied_ratio
+            self.omap[osd] = self.omap.get(osd, 0) + sign * int(there * omap_bytes)
+
+    def object_copies(self, pools: Mapping[int, Pool]) -> int:
+        """Object copies of all PGs, as their pools want them."""
+        return sum(count * pools[pool].size for pool, count in self.objects.items())

@@ -1,0 +1,110 @@
+"""Sums over PGs from which sizes are fitted; a PG that changes is taken out and added again.
+
+All are whole numbers, so that the sums are those of all PGs, whatever was added in which order.
+"""
+from __future__ import annotations
+
+from typing import Collection, Dict, List, Mapping, Optional, Sequence
+
+from ..model import Pool
+from ..reading import PgRecord
+from ..sizes.omap import OmapEstimate, OmapSums
+from ..sizes.shard_sizes import ShardInput
+
+
+class _PoolSums:
+    """Sums over the PGs of one pool."""
+
+    def __init__(self) -> None:
+        self.omap = OmapSums()
+        self.pgs = 0             # that were reported, as what follows
+        self.data_bytes = 0
+        self.objects = 0
+        self.omap_bytes = 0      # as estimated
+        self.logical_bytes = 0   # of the shards on OSDs with statistics
+        self.silent_shards = 0   # on such OSDs, of PGs that were not reported
+
+    def mean(self, pool: int) -> Optional[ShardInput]:
+        """The mean PG; None where none was reported."""
+        if not self.pgs:
+            return None
+        return ShardInput(pool, (), self.data_bytes // self.pgs, self.omap_bytes // self.pgs,
+                          self.objects // self.pgs)
+
+
+class SizeSums:
+    """`devices`: OSDs with statistics. Where `sign` is -1 a PG is taken out as it was added."""
+
+    def __init__(self, devices: Collection[int]) -> None:
+        self._pools: Dict[int, _PoolSums] = {}
+        self.own_bytes: Dict[int, int] = dict.fromkeys(devices, 0)   # by OSD, as what follows
+        self.objects: Dict[int, int] = dict.fromkeys(devices, 0)
+        self.explained_bytes: Dict[int, int] = dict.fromkeys(devices, 0)
+
+    def add_record(self, pool: Pool, record: PgRecord, acting: Sequence[int], sign: int) -> None:
+        """Adds what does not depend on estimates."""
+        sums = self._pools.get(pool.id)
+        if sums is None:
+            sums = self._pools[pool.id] = _PoolSums()
+        own = self.own_bytes
+        copies = sign * sum([osd in own for osd in acting])
+        sums.omap.add(record, copies)
+        if record.is_unknown:
+            sums.silent_shards += copies
+            return
+        data_bytes = -(-record.num_bytes // pool.data_shards)
+        sums.pgs += sign
+        sums.data_bytes += sign * max(0, data_bytes)
+        sums.objects += sign * max(0, record.num_objects)
+        sums.logical_bytes += data_bytes * copies
+
+    def add_omap(self, shard: ShardInput, sign: int) -> None:
+        """Adds the estimated omap of a PG that was reported."""
+        self._pools[shard.pool].omap_bytes += sign * max(0, shard.omap_bytes)
+
+    def add_shards(self, shard: ShardInput, allocation_ratio: float, measured: float,
+                   sign: int) -> None:
+        """Adds the shards of a PG to the OSDs that hold them."""
+        own = sign * (int(shard.data_bytes * allocation_ratio) + shard.omap_bytes)
+        objects = sign * shard.objects
+        bytes_of, objects_of = self.own_bytes, self.objects
+        for osd in shard.acting:
+            if osd in bytes_of:
+                bytes_of[osd] += own
+                objects_of[osd] += objects
+                if measured:
+                    self.explained_bytes[osd] += sign * int(shard.objects * measured)
+
+    def omap_estimates(self, allocated: Mapping[int, int]) -> Dict[int, OmapEstimate]:
+        """Pool id → estimate. `allocated`: pool id → raw bytes by the pool's statistics."""
+        return {pool: self._pools[pool].omap.estimate(count) if pool in self._pools
+                else OmapEstimate() for pool, count in allocated.items()}
+
+    def allocation_ratios(self, allocated: Mapping[int, int]) -> Dict[int, float]:
+        """Pool id → bytes allocated per logical byte. `allocated`: pool id → raw bytes, the sum
+        over the OSDs that have reported, so that only their shards count."""
+        ratios: Dict[int, float] = {}
+        for pool, count in allocated.items():
+            sums = self._pools.get(pool)
+            if sums is None:
+                continue
+            mean = sums.mean(pool)
+            silent = sums.silent_shards * mean.data_bytes if mean is not None else 0
+            if sums.logical_bytes + silent > 0:
+                ratios[pool] = count / (sums.logical_bytes + silent)
+        return ratios
+
+    def means(self, pools: Collection[int]) -> Dict[int, ShardInput]:
+        """Pool id → its mean PG; pools without any that was reported are left out."""
+        found: Dict[int, ShardInput] = {}
+        for pool in pools:
+            sums = self._pools.get(pool)
+            mean = sums.mean(pool) if sums is not None else None
+            if mean is not None:
+                found[pool] = mean
+        return found
+
+
+def different_keys(one: Mapping[int, object], other: Mapping[int, object]) -> List[int]:
+    """The keys whose values differ, or that only one has."""
+    return [key for key in one.keys() | other.keys() if one.get(key) != other.get(key)]

@@ -1,0 +1,125 @@
+"""The size model of a look: the sums that it is fitted to, and its factors, kept between looks."""
+from __future__ import annotations
+
+from typing import Any, Collection, Dict, Iterable, List, Mapping, NamedTuple, Optional, Set
+
+from ...runtime.checkpoints import Checkpoint, with_checkpoints
+from ...runtime.steady import is_near
+from ..model import pool_of
+from ..sizes.omap import OmapEstimate, allocated_omap
+from ..sizes.shard_inputs import InputRules
+from ..sizes.shard_sizes import ClassFactors, DeviceInput, SizeModel, class_factors
+from ..sizes.uncompacted_omap import UncompactedOmap
+from .look import Look
+from .size_sums import SizeSums, different_keys
+
+_PGS_A_PIECE = 200   # between two checkpoints: about a millisecond
+
+
+class SizeRules(NamedTuple):
+    """How the sizes of all PGs follow from their records."""
+
+    inputs: InputRules
+    allocation: Mapping[int, float]         # pool id → allocated ÷ logical bytes
+    factors: Mapping[str, ClassFactors]     # by device class
+    model: SizeModel
+
+
+_NO_RULES = SizeRules(InputRules({}, {}, False, {}), {}, {}, SizeModel({}, {}, {}))
+
+
+class KeptSizes:
+    """Fits the sizes of one look after the other."""
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self._checkpoint = checkpoint
+        self._sums = SizeSums(())
+        self.rules = _NO_RULES
+
+    def start(self, look: Look) -> None:
+        """Forgets all sums; the factors are kept while they are as good as new ones."""
+        self._sums = SizeSums(look.surroundings.with_statistics)
+
+    def copy(self) -> KeptSizes:
+        """One that knows the factors and has no sums."""
+        copied = KeptSizes(self._checkpoint)
+        copied.rules = self.rules
+        return copied
+
+    def fit(self, before: Optional[Look], look: Look, changed: Collection[str],
+            pgids: Mapping[int, Collection[str]], uncompacted: UncompactedOmap) -> Set[str]:
+        """Fits the rules to a look; returns the PGs whose sizes may be others.
+
+        `changed`: PGs whose own figures may be others than in `before`, all where that is None;
+        `pgids`: pool id → its PGs.
+        """
+        for pgid in with_checkpoints(changed, _PGS_A_PIECE, self._checkpoint):
+            if before is not None:
+                self._add_record(before, pgid, -1)
+            self._add_record(look, pgid, 1)
+        old, pool_stats = self.rules, look.reading.pool_stats
+        estimates = self._estimates(pool_stats, uncompacted)
+        allocation = self._allocation(pool_stats)
+        dirty = set(changed)
+        for pool in {*different_keys(old.inputs.omap, estimates),
+                     *different_keys(old.allocation, allocation)}:
+            dirty.update(pgids.get(pool, ()))
+        rules = old._replace(allocation=allocation, inputs=InputRules(
+            look.pools, estimates, look.surroundings.omap_is_late, {}))
+        for pgid in with_checkpoints(dirty, _PGS_A_PIECE, self._checkpoint):
+            if before is not None:
+                self._add_shards(before, pgid, old, -1)
+            if not look.record(pgid).is_unknown:
+                self._add_shards(look, pgid, rules, 1)
+        rules = rules._replace(inputs=rules.inputs._replace(means=self._sums.means(pgids)))
+        for pgid in with_checkpoints(dirty, _PGS_A_PIECE, self._checkpoint):
+            if look.record(pgid).is_unknown:
+                self._add_shards(look, pgid, rules, 1)
+        factors = self._class_factors(look, uncompacted)
+        self.rules = rules._replace(factors=factors, model=SizeModel(
+            allocation, factors, {osd: look.osds[osd].device_class
+                                  for osd in look.surroundings.with_statistics},
+            look.reading.measured))
+        if factors != old.factors:
+            return {pgid for members in pgids.values() for pgid in members}
+        return dirty
+
+    def _add_record(self, look: Look, pgid: str, sign: int) -> None:
+        self._sums.add_record(look.pools[pool_of(pgid)], look.record(pgid), look.acting_set(pgid),
+                              sign)
+
+    def _add_shards(self, look: Look, pgid: str, rules: SizeRules, sign: int) -> None:
+        record, pool = look.record(pgid), look.pools[pool_of(pgid)]
+        shard, _ = rules.inputs.of(pool, record, look.acting_set(pgid))
+        if not record.is_unknown:
+            self._sums.add_omap(shard, sign)
+        self._sums.add_shards(shard, rules.allocation.get(pool.id, 1.0),
+                              look.reading.measured.get(pool.id, 0.0), sign)
+
+    def _estimates(self, pool_stats: Iterable[Mapping[str, Any]],
+                   uncompacted: UncompactedOmap) -> Dict[int, OmapEstimate]:
+        """Pool id → estimate of its omap, where its own statistics have it."""
+        found = self._sums.omap_estimates(allocated_omap(pool_stats, uncompacted.bytes_by_pool()))
+        kept = self.rules.inputs.omap
+        return {pool: kept[pool] if pool in kept and kept[pool].is_near(fitted) else fitted
+                for pool, fitted in found.items()}
+
+    def _allocation(self, pool_stats: Iterable[Mapping[str, Any]]) -> Dict[int, float]:
+        """Pool id → bytes allocated per logical byte, where BlueStore reports it per pool."""
+        found = self._sums.allocation_ratios({
+            pool["poolid"]: pool["store_stats"]["allocated"] for pool in pool_stats
+            if pool.get("store_stats", {}).get("allocated", 0) > 0})
+        kept = self.rules.allocation
+        return {pool: kept[pool] if is_near(kept.get(pool), ratio) else ratio
+                for pool, ratio in found.items()}
+
+    def _class_factors(self, look: Look, uncompacted: UncompactedOmap) -> Dict[str, ClassFactors]:
+        sums, beside = self._sums, uncompacted.bytes_by_osd()
+        devices: Dict[str, List[DeviceInput]] = {}
+        for osd in look.osds.values():
+            if osd.has_statistics:
+                devices.setdefault(osd.device_class, []).append(DeviceInput(
+                    max(0, osd.used_bytes - beside.get(osd.id, 0)), sums.own_bytes[osd.id],
+                    sums.objects[osd.id], sums.explained_bytes[osd.id]))
+        return {name: class_factors(members, self.rules.factors.get(name))
+                for name, members in devices.items()}

@@ -1,0 +1,239 @@
+"""Statistics of every PG, kept up to date between the rare full readings.
+
+`pg_stats` holds the mgr's global lock for a second and more on big clusters, so it is read about
+hourly. In between `pg_progress` has each PG's bytes, state and recovered bytes, and `pool_stats`
+the present objects and omap of each pool.
+"""
+from __future__ import annotations
+
+from collections import Counter
+from typing import (Any, Collection, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple,
+                    Optional, Sequence, Set, Tuple, cast)
+
+from ...runtime.amended_map import AmendedRows
+from ...runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
+from ...runtime.row_store import Rows
+from ..model import pool_of
+from .pg_reports import PgReports, ReportChanges, Reports
+from .pool_figures import NOTHING, PgFigures, PoolFigures, PoolRule
+from ..reading import PgRecord
+
+_PGS_A_PIECE = 200   # between two checkpoints: well below a millisecond
+
+
+class _Transfer(NamedTuple):
+    """The state of a PG's movement when it was first seen."""
+
+    uncopied_ratio: float        # ratio
+    recovered_bytes: int  # the PG's cumulative counter at that time
+    last: float = 1.0     # the ratio when the PG was last active
+    up: Tuple[int, ...] = ()   # its targets; empty where not known
+
+
+class PgStatistics:
+    """The newest known record of every PG, kept up to date from cheap readings.
+
+    A reading makes anew only the records of PGs whose report has changed, that move, or whose pool
+    has clearly other totals. `checkpoint` is called between small pieces of work.
+    """
+
+    def __init__(self, checkpoint: Checkpoint = no_checkpoint) -> None:
+        self._checkpoint = checkpoint
+        self._own_reports = PgReports(checkpoint)
+        self._full: Rows[PgFigures] = Rows(PgFigures)
+        self._counts: Mapping[int, int] = {}      # pool → PGs of the last full reading
+        self._transfers: Dict[str, _Transfer] = {}
+        self._records: Optional[AmendedRows[PgRecord]] = None   # of the last reading
+        self._silent: FrozenSet[str] = frozenset()     # PGs without a report, as of then
+        self._figures: Dict[int, PoolFigures] = {}     # pool → sums over its PGs, as of then
+        self._rules: Mapping[int, PoolRule] = {}       # pool → how its totals are apportioned
+        self._pgids: Mapping[int, Sequence[str]] = {}  # pool → its PGs
+
+    def copy(self) -> PgStatistics:
+        """One that remembers the same, and makes all records anew at its next reading."""
+        copied = PgStatistics(self._checkpoint)
+        copied._full, copied._counts = self._full, self._counts
+        copied._transfers, copied._rules = self._transfers, self._rules
+        return copied
+
+    def read_full(self, pg_stats: Iterable[Mapping[str, Any]],
+                  pool_stats: Iterable[Mapping[str, Any]]) -> None:
+        """Reads `get('pg_stats')['pg_stats']` and the pool statistics of the same moment.
+
+        PGs that no OSD has reported yet get no figures.
+        """
+        self._full = Rows(PgFigures)
+        self._transfers, self._rules, self._records = {}, {}, None
+        counts: Counter[int] = Counter()
+        holding = {pool["poolid"] for pool in pool_stats
+                   if pool.get("stat_sum", {}).get("num_objects", 0) > 0}
+        for pg in with_checkpoints(pg_stats, _PGS_A_PIECE, self._checkpoint):
+            pool = pool_of(pg["pgid"])
+            counts[pool] += 1
+            stat = pg.get("stat_sum", {})
+            if _is_unreported(pg) or (not stat and pool in holding):
+                continue
+            objects = max(0, stat.get("num_objects", 0))
+            self._full[pg["pgid"]] = PgFigures(objects, max(0, stat.get("num_omap_bytes", 0)),
+                                           stat.get("num_objects_omap", -1))
+            moving = _moving(pg.get("up", ()), pg.get("acting", ()))
+            if moving and objects:
+                # copies that no OSD has any more, counted as degraded only, have to be copied too
+                missing = (max(0, stat.get("num_objects_misplaced", 0))
+                           + max(0, stat.get("num_objects_degraded", 0)))
+                self._transfers[pg["pgid"]] = _Transfer(
+                    min(1.0, missing / (objects * moving)), stat.get("num_bytes_recovered", 0),
+                    up=tuple(pg.get("up", ())))
+        self._counts = counts
+
+    @property
+    def is_complete(self) -> bool:
+        """True where the last full reading had the statistics of every PG."""
+        return len(self._full) == sum(self._counts.values())
+
+    def records(self, progress: Reports, pool_stats: Iterable[Mapping[str, Any]],
+                moving: Collection[str], up_sets: Mapping[str, Sequence[int]] = {},
+                reports: Optional[PgReports] = None,
+                changes: Optional[ReportChanges] = None) -> AmendedRows[PgRecord]:
+        """pgid → record, from `get('pg_progress')['pgs']`.
+
+        `moving`: PGs with a pg_temp. `up_sets` (pgid → up set) distinguish a movement from the next
+        one of the same PG. `reports` and `changes`: who has compared the reports, and what was
+        found; None where that is still to be done.
+        """
+        if reports is None or changes is None:
+            reports = self._own_reports
+            changes = reports.read(progress)
+        if self._records is None or changes.are_other_pgs:
+            self._start(progress)
+            dirty: Collection[str] = progress
+            self._rules = self._new_rules(pool_stats)
+        else:
+            self._count_again(progress, changes.recovered)
+            dirty = self._dirty(changes, moving, pool_stats)
+        transfers: Dict[str, _Transfer] = {}
+        before, found = self._records, {}
+        made: Rows[PgRecord] = Rows(PgRecord)
+        for pgid in with_checkpoints(dirty, _PGS_A_PIECE, self._checkpoint):
+            pg = progress[pgid]
+            recovered = changes.recovered.get(pgid)
+            if recovered is None:
+                recovered = reports.recovered_before(pgid, pg.get("num_bytes_recovered", 0))
+            record = self._record(pgid, pg, moving, up_sets, recovered, transfers)
+            if before is None:
+                made[pgid] = record
+            elif before[pgid] != record:
+                found[pgid] = record
+        self._transfers = transfers
+        self._records = made.frozen() if before is None else (
+            before.amended(found, self._checkpoint))
+        return self._records
+
+    def _record(self, pgid: str, pg: Mapping[str, Any], moving: Collection[str],
+                up_sets: Mapping[str, Sequence[int]], recovered: int,
+                transfers: Dict[str, _Transfer]) -> PgRecord:
+        """The record of one PG. `recovered`: its counter at the last reading."""
+        state, num_bytes = pg.get("state", ""), max(0, pg.get("num_bytes", 0))
+        uncopied_ratio, full = 1.0, NOTHING
+        if pgid not in self._silent:
+            full = self._rules[pool_of(pgid)].figures(self._full.get(pgid), num_bytes)
+        if pgid in moving or "clean" not in state and (
+                pgid in self._transfers or full is not NOTHING):
+            uncopied_ratio = self._to_come(pgid, pg, tuple(up_sets.get(pgid, ())), recovered,
+                                           transfers)
+        return PgRecord(num_bytes, full.num_objects, full.omap_bytes, state, uncopied_ratio,
+                        pg.get("reported_epoch", 0), full.omap_objects)
+
+    def _dirty(self, changes: ReportChanges, moving: Collection[str],
+               pool_stats: Iterable[Mapping[str, Any]]) -> Set[str]:
+        """PGs whose record may be another one than at the last reading."""
+        before, self._rules = self._rules, self._new_rules(pool_stats)
+        found = {*changes.recovered, *self._transfers}
+        found.update(pgid for pgid in moving if pgid in cast(AmendedRows[PgRecord], self._records))
+        for pool, rule in self._rules.items():
+            if rule is not before.get(pool):
+                found.update(self._pgids[pool])
+        return found
+
+    def _start(self, progress: Reports) -> None:
+        """Counts all PGs anew."""
+        self._records = None
+        pgids: Dict[int, List[str]] = {}
+        silent: Set[str] = set()
+        self._figures = {}
+        for pgid, pg in with_checkpoints(progress.items(), _PGS_A_PIECE, self._checkpoint):
+            pool = pool_of(pgid)
+            if pool not in pgids:
+                pgids[pool], self._figures[pool] = [], PoolFigures()
+            pgids[pool].append(pgid)
+            if _is_silent(pg):
+                silent.add(pgid)
+            else:
+                self._figures[pool].add(self._full.get(pgid), max(0, pg.get("num_bytes", 0)))
+        self._pgids, self._silent = pgids, frozenset(silent)
+
+    def _count_again(self, progress: Reports, changed: Iterable[str]) -> None:
+        """Takes PGs out of the sums as they were, and adds them as they are."""
+        assert self._records is not None
+        silent = set(self._silent)
+        for pgid in with_checkpoints(changed, _PGS_A_PIECE, self._checkpoint):
+            figures, full = self._figures[pool_of(pgid)], self._full.get(pgid)
+            if pgid not in silent:
+                figures.add(full, self._records[pgid].num_bytes, -1)
+            silent.discard(pgid)
+            if _is_silent(progress[pgid]):
+                silent.add(pgid)
+            else:
+                figures.add(full, max(0, progress[pgid].get("num_bytes", 0)))
+        self._silent = frozenset(silent)
+
+    def _new_rules(self, pool_stats: Iterable[Mapping[str, Any]]) -> Dict[int, PoolRule]:
+        """Pool id → how its present totals are apportioned to its PGs; the rule of the last reading
+        where it is as good."""
+        totals = {pool["poolid"]: pool.get("stat_sum", {}) for pool in pool_stats}
+        found: Dict[int, PoolRule] = {}
+        for pool, figures in self._figures.items():
+            # the last full reading says nothing about PGs that were split or merged since
+            rule = figures.rule(totals.get(pool),
+                                len(self._pgids[pool]) != self._counts.get(pool))
+            kept = self._rules.get(pool)
+            found[pool] = kept if kept is not None and kept.is_near(rule) else rule
+        return found
+
+    def _to_come(self, pgid: str, pg: Mapping[str, Any], up: Tuple[int, ...], before: int,
+                 transfers: Dict[str, _Transfer]) -> float:
+        """Ratio of the moving bytes that are still to be copied. `before`: the PG's counter of
+        recovered bytes at the last reading.
+
+        An object counts as recovered once, when all its moving shards have arrived
+        (PrimaryLogPG::on_global_recover).
+        """
+        recovered = pg.get("num_bytes_recovered", 0)
+        seen = self._transfers.get(pgid)
+        if seen is None:
+            seen = _Transfer(1.0, before, up=up)
+        elif up and seen.up and up != seen.up:  # earlier copies went to other OSDs
+            seen = _Transfer(1.0, max(recovered, before), up=up)
+        whole, uncopied_ratio = pg.get("num_bytes", 0), seen.uncopied_ratio
+        if "active" not in pg.get("state", ""):
+            # it peers, or its new primary has not reported (seen on 20.2.4)
+            uncopied_ratio = seen.last
+        elif whole > 0:
+            done = (recovered - seen.recovered_bytes) / whole
+            uncopied_ratio = min(1.0, max(0.0, seen.uncopied_ratio - done))
+        transfers[pgid] = seen._replace(last=uncopied_ratio, up=up or seen.up)
+        return uncopied_ratio
+
+
+def _moving(up: Sequence[int], acting: Sequence[int]) -> int:
+    return sum(1 for osd in up if osd not in acting)
+
+
+def _is_unreported(pg: Mapping[str, Any]) -> bool:
+    """True while the mgr knows the PG from the osdmap only."""
+    return "unknown" in pg.get("state", "") or int(pg.get("reported_epoch", 1)) <= 0
+
+
+def _is_silent(pg: Mapping[str, Any]) -> bool:
+    """True where nothing is known of a PG but that it exists."""
+    return "clean" not in pg.get("state", "") and _is_unreported(pg)

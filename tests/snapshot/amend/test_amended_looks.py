@@ -1,0 +1,127 @@
+"""An amended snapshot is the one that a full build of the same readings gives, in every field."""
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from typing import Any, List, Optional
+
+import pytest
+from tests.snapshot.amend.kept_readers import open_reader
+from tests.snapshot.amend.random_changes import KINDS, Changes
+from tests.support.clusters.unit_cluster import Cluster, hosts
+
+from equilibrium_mgr.gateway import snapshot_reader
+from equilibrium_mgr.gateway.snapshot_reader import NotReady, SnapshotReader
+from equilibrium_mgr.runtime.checkpoints import no_checkpoint
+from equilibrium_mgr.snapshot.amend.differences import differences
+from equilibrium_mgr.snapshot.amend.pg_builder import PgBuilder
+from equilibrium_mgr.snapshot.builder import SnapshotBuilder
+from equilibrium_mgr.snapshot.model import Snapshot
+
+_CHANGES_A_CLUSTER = 50
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "amended_seed" in metafunc.fixturenames:
+        changes: int = metafunc.config.option.amended_looks
+        metafunc.parametrize("amended_seed", range(-(-changes // _CHANGES_A_CLUSTER)))
+
+
+def look(reader: SnapshotReader, fresh: bool) -> Optional[Snapshot]:
+    try:
+        return reader.snapshot(fresh)
+    except NotReady:
+        return None
+
+
+def comparable(snapshot: Snapshot) -> Snapshot:
+    """Rules have no equality of their own; each reader has its own."""
+    return snapshot._replace(pools={
+        number: pool._replace(rule=None, rule_id=0 if pool.rule is None else pool.rule_id + 1)
+        for number, pool in snapshot.pools.items()})
+
+
+def test_amended_is_equal_to_full(amended_seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(snapshot_reader, "LOOKS_BETWEEN_CHECKS", 1 << 30)
+    changes = Changes(amended_seed)
+    kept, full = (open_reader(changes.mgr, changes.clock) for _ in range(2))
+    made: Counter[str] = Counter()
+    for number in range(_CHANGES_A_CLUSTER):
+        name = changes.one()
+        fresh = changes.rng.random() < 0.1
+        changes.mgr.missing = ["pool_stats"] if changes.rng.random() < 0.03 else []
+        for reader in (kept, full):
+            reader.measured = changes.cluster.measured
+        full.start_over()
+        one, other = look(kept, fresh), look(full, fresh)
+        assert (one is None) == (other is None)
+        if one is not None and other is not None:
+            found = differences(comparable(one), comparable(other), no_checkpoint)
+            assert [str(each) for each in found] == [], f"after change {number}, {name}"
+            assert list(one.pgs) == list(other.pgs) and one.in_flight() == other.in_flight()
+            assert list(one.in_flight()) == list(other.in_flight())
+            made[("amended " if kept.has_amended else "built ") + name] += 1
+    assert sum(count for name, count in made.items() if name.startswith("amended")) >= (
+        _CHANGES_A_CLUSTER // 3)
+
+
+def large() -> Changes:
+    changes = Changes(1)
+    cluster = Cluster(hosts(12)).pool(1, size=3)
+    for ps in range(256):
+        cluster.pg(f"1.{ps:x}", [ps % 12, (ps + 1) % 12, (ps + 5) % 12], objects=9)
+    changes.mgr.cluster = cluster
+    return changes
+
+
+def test_a_look_builds_what_has_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    built: List[str] = []
+    build = PgBuilder.build
+
+    def counted(self: Any, pgid: str, old: Any) -> Any:
+        built.append(pgid)
+        return build(self, pgid, old)
+    monkeypatch.setattr(PgBuilder, "build", counted)
+    changes = large()
+    reader, cluster = open_reader(changes.mgr, changes.clock), changes.cluster
+    first = reader.snapshot(False)
+    assert len(built) == 256
+    built.clear()
+    for pgid in ("1.7", "1.a0"):
+        record = cluster.records[pgid]
+        cluster.records[pgid] = record._replace(num_bytes=record.num_bytes + 1000)
+    second = reader.snapshot(False)
+    assert sorted(built) == ["1.7", "1.a0"]
+    assert second.pgs["1.7"].shard_bytes == first.pgs["1.7"].shard_bytes + 1000
+    assert first.pgs["1.7"].shard_bytes == cluster.records["1.8"].num_bytes   # stays as it was
+    built.clear()
+    assert reader.snapshot(False).pgs is not first.pgs and not built
+
+
+def test_a_difference_is_logged_counted_and_healed(
+        monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(snapshot_reader, "LOOKS_BETWEEN_CHECKS", 2)
+    changes = large()
+    reader = open_reader(changes.mgr, changes.clock)
+    right = reader.snapshot(False)
+    build = SnapshotBuilder.build
+
+    def wrong(self: SnapshotBuilder, reading: Any) -> Snapshot:
+        snapshot = build(self, reading)
+        if not self.has_amended:
+            return snapshot
+        pg = snapshot.pgs["1.3"]
+        return snapshot._replace(pgs={**snapshot.pgs, "1.3": pg._replace(objects=77)})
+    monkeypatch.setattr(SnapshotBuilder, "build", wrong)
+    with caplog.at_level(logging.ERROR):
+        assert [reader.snapshot(False).pgs["1.3"].objects for _ in range(2)] == [77, 77]
+        assert not caplog.records
+        assert reader.snapshot(False).pgs == right.pgs
+    assert "pgs.objects of 1.3 is 77, should be 9" in caplog.text
+    assert reader.counters.counts.snapshot_differences == 1
+    monkeypatch.setattr(SnapshotBuilder, "build", build)
+    assert reader.snapshot(False).pgs == right.pgs
+
+
+def test_every_kind_of_change_is_tried() -> None:
+    assert len(KINDS) >= 40
