@@ -123,6 +123,7 @@ class Search:
                 break
             if not descent.run(price, self._checkpoint):
                 return
+        moves.forget()
         for osd_set in self.sets:
             osd_set.update_needs_tightening(self._placement)
 
@@ -176,7 +177,7 @@ class Search:
                 osd_set.max_utilization(self._placement), osd_set.bound + min(
                     self._weights.max_rise, osd_set.typical_shard / 2.0)))
             groups = [group for group in self.data_groups
-                      if self._placement.groups[group].members & osd_set.members]
+                      if not self._placement.groups[group].members.isdisjoint(osd_set.members)]
             for left, group in zip(range(len(groups), 0, -1), groups):
                 if not self._checkpoint():
                     return

@@ -7,6 +7,7 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 from ..state.cost_model import NOISE, CostModel
 from ..state.shard_index import Shards, ShardsByGroup, ShardIndex
 from ..state.target_index import TargetEntry, TargetIndex
+from .source_groups import SharingGroups, SourceGroups
 
 #: Legal targets examined before the search for a still better one ends.
 _TARGETS = 6
@@ -45,15 +46,20 @@ class SingleMoves:
         self._placement = costs.placement
         self._targets = targets
         self._shard_index = shard_index
+        self._sources = SourceGroups(costs, targets, shard_index)
+
+    def forget(self) -> None:
+        """Frees what is kept for further questions. Asked once no more follow."""
+        self._sources.forget()
 
     def best(self, source: int, price: float, strict: bool) -> Optional[Candidate]:
         """Returns the best single move off an OSD, or None where none lowers the objective."""
         grouped = self._shard_index.by_group(source)
+        if not self._targets.has_own_lists:
+            return self._list_by_list(source, grouped, price, strict)
         gains = {group: self._costs.count_gain_on_leave(group, source) for group in grouped}
         groups = sorted(grouped, key=lambda g: (-gains[g], g))
-        if self._targets.has_own_lists:
-            return self._group_by_group(source, grouped, gains, groups, price, strict)
-        return self._list_by_list(source, grouped, gains, groups, price, strict)
+        return self._group_by_group(source, grouped, gains, groups, price, strict)
 
     def _returns(self, source: int, group: int, displaced: Shards, price: float,
                  count_gain: float, best: Optional[Candidate]) -> Optional[Candidate]:
@@ -133,21 +139,20 @@ class SingleMoves:
 
     # -- where groups share a list of targets, sorted by utilization -----------------------------
 
-    def _list_by_list(self, source: int, grouped: ShardsByGroup, gains: Dict[int, float],
-                      groups: List[int], price: float, strict: bool) -> Optional[Candidate]:
+    def _list_by_list(self, source: int, grouped: ShardsByGroup, price: float,
+                      strict: bool) -> Optional[Candidate]:
         best: Optional[Candidate] = None
-        groups_of_list: Dict[int, List[int]] = {}
-        for group in groups:
-            if grouped[group][1]:
-                best = self._returns(source, group, grouped[group][1], price, gains[group], best)
-            groups_of_list.setdefault(self._targets.list_id(group, source), []).append(group)
-        for sharing in groups_of_list.values():
-            best = self._among(source, grouped, gains, sharing, price, strict, best)
+        known = self._sources.of(source)
+        displaced = known[0].displaced if len(known) == 1 else sorted(
+            entry for sharing in known for entry in sharing.displaced)
+        for negative, group in displaced:
+            best = self._returns(source, group, grouped[group][1], price, -negative, best)
+        for sharing in known:
+            best = self._among(source, grouped, sharing, price, strict, best)
         return best
 
-    def _among(self, source: int, grouped: ShardsByGroup, gains: Dict[int, float],
-               groups: List[int], price: float, strict: bool,
-               best: Optional[Candidate]) -> Optional[Candidate]:
+    def _among(self, source: int, grouped: ShardsByGroup, sharing: SharingGroups, price: float,
+               strict: bool, best: Optional[Candidate]) -> Optional[Candidate]:
         """The best move of groups that share a list of targets, or `best` if that is better.
 
         A target at which no shard of any size can gain ends the search: on a large cluster, for
@@ -155,21 +160,19 @@ class SingleMoves:
         """
         costs = self._costs
         tried = 0
-        least = min(shards[0][0] for group in groups for shards in grouped[group] if shards)
-        largest = max(shards[-1][0] for group in groups for shards in grouped[group] if shards)
-        paid = 0.0 if any(grouped[group][1] for group in groups) else price
-        for _, target in self._targets.candidates(groups[0], source):
+        paid = 0.0 if sharing.displaced else price
+        for _, target in self._targets.candidates(sharing.ranked[0][1], source):
             if target == source:
                 continue
-            limit = self._max_utilization_gain(source, target, least, largest, paid)
+            limit = self._max_utilization_gain(source, target, sharing.least, sharing.largest, paid)
             if strict and limit <= 0.0:
                 break
             improved = False
-            for group in groups:
+            for negative, group in sharing.ranked:
                 floor = best.gain if best else NOISE
-                if limit + gains[group] <= floor:
+                if limit - negative <= floor:
                     break
-                counts = gains[group] - costs.count_loss_on_enter(group, target)
+                counts = -negative - costs.count_loss_on_enter(group, target)
                 if limit + counts <= floor or not self._has_open_domain(group, source, target):
                     continue
                 best, any_improves = self._to(

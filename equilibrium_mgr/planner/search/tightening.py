@@ -138,7 +138,7 @@ class Tightening:
 
         def value_between(high: float, low: float) -> float:
             return raw_value * (1.0 / low - 1.0 / high)
-        pressures = [(-pressure(i), i) for i in members]
+        pressures = limits.falling_pressures(group, members)
         while pressures and failed < _PATIENCE:
             now = -min(pressures)[0]
             if now <= goal or now == float("inf"):
@@ -151,7 +151,7 @@ class Tightening:
                     value_between, budget - self._displaced_bytes + displaced)):
                 failed += 1
                 ratio /= 2.0
-            pressures = [(-pressure(i), i) for i in members]
+            pressures = limits.falling_pressures(group, members)
         self._pressure_effort = self._effort_end - placement.candidates_examined
         if pressures:
             limits.set_max_pressure(group, -min(pressures)[0])

@@ -5,6 +5,7 @@ highest pressure limits the pool's free space.
 """
 from __future__ import annotations
 
+from math import inf
 from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 from ...runtime.checkpoints import Checkpoint
@@ -14,7 +15,7 @@ from .placement_state import PlacementState
 class _FreeNeed(NamedTuple):
     """Bytes that must stay free on an OSD for its groups to keep their maximum pressure."""
 
-    versions: Tuple[int, int]   # (change count of the OSD, version of the limits)
+    versions: Tuple[int, int]   # (change count of the OSD, limits of pressure set before)
     most: float                 # what the group needs that needs most
     group: int                  # which that is, -1: none
     others: float               # what the group needs that needs most of the others
@@ -37,7 +38,9 @@ class SearchConstraints:
         self.utilization_version = 0
         #: group → shards per free byte; changed by `set_max_pressure` alone
         self.max_pressure: Dict[int, float] = {}
-        self._pressure_version = 0
+        #: groups whose limit was lowered, in turn; begins anew when one is raised
+        self._lowered: List[int] = []
+        self._lowered_before = 0    # limits set before the first of `_lowered`
         self._free_needs: List[_FreeNeed] = [_UNKNOWN] * len(placement.size_bytes)
         self._data_groups: List[List[int]] = [[] for _ in placement.size_bytes]   # per OSD
         for group in data_groups:
@@ -52,16 +55,28 @@ class SearchConstraints:
         if not count:
             return 0.0
         free = self.usable_bytes[osd] - self._placement.used_bytes[osd]
-        return count / free if free > 0 else float("inf")
+        return count / free if free > 0 else inf
+
+    def falling_pressures(self, group: int, osds: Sequence[int]) -> List[Tuple[float, int]]:
+        """(-pressure, OSD) of those of the OSDs that have shards of the group."""
+        counts, usable = self._placement.groups[group].counts, self.usable_bytes
+        used = self._placement.used_bytes
+        return [(-counts[i] / (usable[i] - used[i]) if usable[i] > used[i] else -inf, i)
+                for i in osds if counts[i]]
 
     def _highest_pressure(self, group: int) -> float:
-        return max((self.shards_per_free_byte(group, i)
-                    for i in self._placement.groups[group].osds), default=0.0)
+        return -min(self.falling_pressures(group, self._placement.groups[group].osds),
+                    default=(0.0, 0))[0]
 
     def set_max_pressure(self, group: int, pressure: float, slack: float = 0.0) -> None:
         """Allows the group this many shards per free byte, and `slack` (a ratio) more."""
-        self.max_pressure[group] = pressure * (1 + 1e-9 + slack)
-        self._pressure_version += 1
+        allowed = pressure * (1 + 1e-9 + slack)
+        if allowed > self.max_pressure.get(group, 0.0):
+            self._lowered_before += len(self._lowered) + 1
+            self._lowered.clear()
+        else:
+            self._lowered.append(group)
+        self.max_pressure[group] = allowed
 
     def tighten_to_current(self, slack: float) -> None:
         """Allows each data group its present highest pressure, and `slack` (a ratio) more."""
@@ -86,7 +101,8 @@ class SearchConstraints:
         """The same for pressure alone; a group that only loses a shard always fits."""
         free = self.usable_bytes[osd] - self._placement.used_bytes[osd] - more
         need = self._free_needs[osd]
-        if need.versions != (self._placement.change_counts[osd], self._pressure_version):
+        if need.versions != (self._placement.change_counts[osd],
+                             self._lowered_before + len(self._lowered)):
             need = self._free_need(osd)
         if (need.others if need.group == minus else need.most) > free:
             return False
@@ -96,19 +112,28 @@ class SearchConstraints:
         return self._placement.groups[plus].counts[osd] + 1 <= most * free
 
     def _free_need(self, osd: int) -> _FreeNeed:
-        """A pass over all pools of the OSD, cached until the OSD or a limit changes."""
+        """A pass over all pools of the OSD, cached until the OSD changes or a limit is raised; over
+        those whose limits were lowered where that is all."""
+        known = self._free_needs[osd]
+        changes = self._placement.change_counts[osd]
         groups, max_pressure = self._placement.groups, self.max_pressure
-        most = others = 0.0
-        name = -1
-        for group in self._data_groups[osd]:
+        needing = self._data_groups[osd]
+        most, name, others = 0.0, -1, 0.0
+        seen = known.versions[1] - self._lowered_before
+        if known.versions[0] == changes and 0 <= seen and (
+                len(self._lowered) - seen < len(needing)):
+            most, name, others = known.most, known.group, known.others
+            needing = [group for group in self._lowered[seen:] if osd in groups[group].members]
+        for group in needing:
             count = groups[group].counts[osd]
             if count:
                 free = count / max_pressure[group]
-                if free > most:
+                if group == name:
+                    most = free
+                elif free > most:
                     most, others, name = free, most, group
                 elif free > others:
                     others = free
-        need = _FreeNeed((self._placement.change_counts[osd], self._pressure_version),
-                         most, name, others)
+        need = _FreeNeed((changes, self._lowered_before + len(self._lowered)), most, name, others)
         self._free_needs[osd] = need
         return need

@@ -77,7 +77,7 @@ class OsdSetState:
 def _typical_shard_bytes(placement: PlacementState, members: FrozenSet[int]) -> float:
     """Mean shard size, in bytes, up to which pools hold half of the bytes on these OSDs."""
     groups = sorted((group.mean_shard_bytes, group.total_bytes) for group in placement.groups
-                    if group.shard_count and group.members & members)
+                    if group.shard_count and not group.members.isdisjoint(members))
     half, passed = sum(total for _, total in groups) / 2.0, 0
     for mean, total in groups:
         passed += total

@@ -121,6 +121,15 @@ class PlacementState:
 
     def is_legal(self, pg: int, source: int, target: int) -> bool:
         """True if the PG's shard on `source` may go to `target` and upmap items can express it."""
+        up = self.up[pg]
+        groups = self.groups_of_pool[self.pool_of_pg[pg]]
+        domain_of = self.groups[groups[0]].domain_of if len(groups) == 1 else None
+        if domain_of is not None:   # what refuses most moves first
+            wanted = domain_of[target]
+            if domain_of[source] != wanted:
+                for other in up:
+                    if domain_of[other] == wanted:
+                        return False
         return self.refusal(pg, source, target) is None
 
     def refusal(self, pg: int, source: int, target: int) -> Optional[str]:

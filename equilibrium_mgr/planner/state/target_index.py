@@ -33,6 +33,7 @@ class TargetIndex:
         self._costs = costs
         self.has_own_lists = sum(len(group.osds) for group in placement.groups) <= _OWN_LISTS
         self.patience = _PATIENCE_OWN if self.has_own_lists else _PATIENCE_SHARED
+        self._zones = [group.zone for group in placement.groups]
         self._by_bucket: Dict[Tuple[int, int], SortedOsds] = {}
         shared: Dict[Tuple[int, int], Dict[int, SortedOsds]] = {}
         self._by_group: List[Dict[int, SortedOsds]] = []
@@ -67,7 +68,7 @@ class TargetIndex:
 
     def list_of(self, group: int, source: int) -> Optional[SortedOsds]:
         """The list of `candidates`; None where no OSD may be able to take a shard."""
-        zone = self._placement.groups[group].zone
+        zone = self._zones[group]
         return self._by_group[group].get(0 if zone is None else zone[source])
 
 
