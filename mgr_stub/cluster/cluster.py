@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
 from ..clock import VirtualClock
 from ..crush.constants import NONE
+from ..frozen import ReadOnlyDict
 from ..osdmap.crush_map import CrushMap
 from ..osdmap.osd_map import OsdMap, up_from_mapping
 from ..osdmap.primaries import with_primary, with_primary_first
@@ -74,6 +75,10 @@ class Cluster:
     clean_sums: Dict[int, PoolSums] = field(default_factory=dict)
     #: The sums of one moment (time, epoch, revision).
     current_sums: Tuple[Tuple[float, int, int], Dict[int, PoolSums]] = ((0.0, 0, 0), {})
+    #: The records of get('pg_progress') in the order of the PGs, and pool id → PGs with omap; kept
+    #: in the same way.
+    progress_records: Dict[str, ReadOnlyDict] = field(default_factory=dict)
+    pgs_with_omap: Dict[int, List[Pg]] = field(default_factory=dict)
     #: Incremented by what changes the reports of PGs, apart from time and the osdmap.
     revision: int = 0
     #: PGs that the simulation can move and that are not active+clean.
@@ -162,6 +167,8 @@ class Cluster:
         """To be called when the list of PGs or their bytes have changed."""
         self.revision += 1
         self.clean_sums.clear()
+        self.progress_records.clear()
+        self.pgs_with_omap.clear()
 
     # -- bytes --------------------------------------------------------------------------------
 

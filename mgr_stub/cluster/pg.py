@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, FrozenSet, List, Optional, Set, Tuple
 
 from ..crush.constants import NONE
+from ..frozen import ReadOnlyDict
 from ..osdmap.upmap import Mapping
 from .usage import NOTHING, ShardBytes
 
@@ -166,7 +167,7 @@ class Pg(PgHistory):
         self.inconsistent = False
         #: Its last records of get('pg_progress') and get('pg_stats'); valid while the PG is clean,
         #: None after any change of the PG.
-        self.progress_record: Optional[Dict[str, Any]] = None
+        self.progress_record: Optional[ReadOnlyDict] = None
         self.stats_record: Optional[Dict[str, Any]] = None
         #: The same of a PG that waits to copy: its `toofull`, and its state with its counts.
         self.waiting_report: Optional[Tuple[bool, Any]] = None

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
+from ..frozen import ReadOnlyDict
+
 _STATFS_KEYS = ("total", "available", "internally_reserved", "allocated", "data_stored",
                 "data_compressed", "data_compressed_allocated", "data_compressed_original",
                 "omap_allocated", "internal_metadata")
@@ -62,7 +64,8 @@ def metadata_per_object(points: Iterable[Tuple[int, int]]) -> float:
 class OsdUsage:
     """The `osd_stats` record of one OSD: the file's figures plus all changes since."""
 
-    __slots__ = ("_record", "_data", "_omap", "_metadata", "_pgs", "total", "used")
+    __slots__ = ("_record", "_data", "_omap", "_metadata", "_pgs", "is_flat", "_dumped", "shown",
+                 "total", "used")
 
     def __init__(self, record: Dict[str, Any]) -> None:
         self._record = record
@@ -70,6 +73,14 @@ class OsdUsage:
         self._omap = 0
         self._metadata = 0
         self._pgs = 0
+        #: True if the file's record has no lists, which its read-only copies would share.
+        self.is_flat = not any(isinstance(value, (list, dict)) for key, value in record.items()
+                               if key != "statfs")
+        #: The last result of `dump` with its hidden omap; None after a change.
+        self._dumped: Optional[Tuple[int, ReadOnlyDict]] = None
+        #: The OSD's entry in the map, the result of `dump` and the reporting period that the last
+        #: record was made of (simulation/statistics.py), and that record.
+        self.shown: Tuple[Any, Any, int, ReadOnlyDict] = (None, None, 0, ReadOnlyDict())
         #: Size of the device in bytes.
         self.total = int(record["statfs"]["total"])
         #: Used bytes now, as total - available.
@@ -85,6 +96,7 @@ class OsdUsage:
 
     def add(self, shard: ShardBytes) -> None:
         data, omap, metadata = shard
+        self._dumped = None
         self._data += data
         self._omap += omap
         self._metadata += metadata
@@ -94,6 +106,7 @@ class OsdUsage:
         self.add(NOTHING.minus(shard))
 
     def count_pg(self, difference: int) -> None:
+        self._dumped = None
         self._pgs += difference
 
     def statfs(self, hidden_omap: int = 0) -> Dict[str, int]:
@@ -107,20 +120,25 @@ class OsdUsage:
         now["internal_metadata"] += self._metadata + hidden_omap
         return {key: max(0, value) for key, value in now.items()}
 
-    def dump(self, hidden_omap: int = 0) -> Dict[str, Any]:
+    def dump(self, hidden_omap: int = 0) -> ReadOnlyDict:
         """The osd_stats[] record now; equal to the file's while nothing has moved."""
+        if self._dumped is None or self._dumped[0] != hidden_omap:
+            self._dumped = hidden_omap, self._dump(hidden_omap)
+        return self._dumped[1]
+
+    def _dump(self, hidden_omap: int) -> ReadOnlyDict:
         changed = self._changed()
-        if not changed and not self._pgs:
-            return {**self._record, "statfs": dict(self._record["statfs"])}
         now = dict(self._record)
+        if not changed and not self._pgs:
+            return ReadOnlyDict({**now, "statfs": ReadOnlyDict(self._record["statfs"])})
         for key, delta in (("kb_used", changed), ("kb_avail", -changed),
                            ("kb_used_data", self._data),
                            ("kb_used_omap", self._omap - hidden_omap),
                            ("kb_used_meta", self._metadata + hidden_omap)):
             now[key] = max(0, int(self._record.get(key, 0)) + _kilobytes(delta))
         now["num_pgs"] = max(0, int(self._record.get("num_pgs", 0)) + self._pgs)
-        now["statfs"] = {**self._record["statfs"], **self.statfs(hidden_omap)}
-        return now
+        now["statfs"] = ReadOnlyDict({**self._record["statfs"], **self.statfs(hidden_omap)})
+        return ReadOnlyDict(now)
 
 
 def _kilobytes(change: int) -> int:

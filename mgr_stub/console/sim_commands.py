@@ -67,7 +67,7 @@ sim stats freeze SPAN             nothing is reported
 sim stats lag SPAN                reports are that old
 sim stats gap SPAN N...           these OSDs have not reported yet, as after a failover
 sim stats hang SPAN N...          these OSDs are up and report nothing new
-sim stats noise RATIO             reported bytes are off by up to that
+sim stats noise RATIO [SPAN]      reported bytes are off by up to that, anew after each SPAN (5s)
 sim clock jump SPAN               the wall clock, forward or (-1h) back
 sim balancer on|off|disable       the built-in one; without its module altogether (Ceph 20)"""
 

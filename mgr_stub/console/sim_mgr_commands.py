@@ -9,6 +9,7 @@ from ..errors import invalid
 from ..events import cluster_events
 from ..host.module_host import ModuleHost
 from ..mgr.mgr_process import CALLS, call_point
+from ..simulation.reports import REPORT_SECONDS
 from .sim_arguments import (
     exact_words, parse_jump, parse_osd, parse_ratio, parse_whole, split_options)
 
@@ -119,8 +120,11 @@ def _stats_hang(host: ModuleHost, words: List[str]) -> str:
 
 
 def _stats_noise(host: ModuleHost, words: List[str]) -> str:
-    ratio, = exact_words(words, 1, "stats noise RATIO")
-    host.simulation.reports.noise = parse_ratio(ratio, "RATIO")
+    if len(words) not in (1, 2):
+        raise invalid("it is: sim stats noise RATIO [SPAN]")
+    reports = host.simulation.reports
+    reports.noise = parse_ratio(words[0], "RATIO")
+    reports.noise_seconds = max(REPORT_SECONDS, parse_span(words[1]) if words[1:] else 0.0)
     return ""
 
 

@@ -11,7 +11,7 @@ import logging
 import threading
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
-from .frozen import frozen
+from ..frozen import frozen
 from .handlers import Handler
 
 

@@ -8,6 +8,7 @@ import threading
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from ..errors import StubError
+from ..frozen import frozen
 from ..monitor.mon_store import StoreCache
 from ..osdmap.crush_map import CrushMap
 from ..osdmap.osd_map import OsdMap
@@ -61,6 +62,8 @@ class Mgr:
         self.progress_module = ProgressModule(lambda: simulation.clock.now)
         #: Number of expensive calls, by name.
         self.calls: Dict[str, int] = {}
+        #: The last read-only tree, and the OSDs and the CRUSH map that it shows.
+        self._tree: Optional[Tuple[Dict[int, Dict[str, Any]], CrushMap, Dict[str, Any]]] = None
         self.lock = threading.RLock()
 
     def count(self, name: str) -> None:
@@ -103,13 +106,21 @@ class Mgr:
         plain: Dict[str, Callable[[], Any]] = {
             "osd_map": lambda: osdmap.dump(self.release),
             "osd_map_crush": lambda: crush.dump(self.release),
-            "osd_map_tree": lambda: osd_tree(osdmap, crush),
+            "osd_map_tree": lambda: self._osd_tree(osdmap, crush),
             "osd_metadata": self._osd_metadata,
             "mgr_map": self._mgr_map,
             "health": lambda: health(self.health_checks),
             "pg_ready": lambda: {"pg_ready": True},
         }
         return plain[name]() if name in plain else None
+
+    def _osd_tree(self, osdmap: OsdMap, crush: CrushMap) -> Dict[str, Any]:
+        """The tree of OSDs; a read-only one is made once for a map."""
+        if not self.shares_readings:
+            return osd_tree(osdmap, crush)
+        if self._tree is None or self._tree[0] is not osdmap.osds or self._tree[1] is not crush:
+            self._tree = osdmap.osds, crush, frozen(osd_tree(osdmap, crush))
+        return self._tree[2]
 
     def _osd_metadata(self) -> Dict[str, Dict[str, str]]:
         classes = self.cluster.crush.classes

@@ -86,20 +86,21 @@ class OSDMap:
         return {pgid: list(up.get(pgid, ())) for pgid in pgids_of(poolid, self._pool(poolid))}
 
     def pg_to_up_acting_osds(self, pool_id: int, ps: int) -> Dict[str, Any]:
-        if pool_id not in self._map.pools:
-            self._pool(pool_id)
-        pg_num = int(self._map.pools[pool_id]["pg_num"])
+        osdmap = self._map   # modules call this for every PG
+        pool = osdmap.pools.get(pool_id) or self._pool(pool_id)
+        pg_num = int(pool["pg_num"])
         if ps >= pg_num:   # folded as Ceph does (raw_pg_to_pg)
             ps = stable_mod(ps, pg_num)
         pgid = f"{pool_id}.{ps:x}"
-        up = self._map.up.get(pgid, ())
-        primary = self._map.up_primary(pgid) if up else -1
-        if pgid not in self._map.pg_temp:  # most PGs; the hot path
+        up = osdmap.up.get(pgid, ())
+        primary = up[0] if up and up[0] != NONE and not osdmap.has_affinities else (
+            osdmap.up_primary(pgid) if up else -1)
+        if pgid not in osdmap.pg_temp:  # most PGs; the hot path
             return {"up": list(up), "acting": list(up), "up_primary": primary,
                     "acting_primary": primary}
-        acting = self._map.acting(pgid)
+        acting = osdmap.acting(pgid)
         return {"up": list(up), "acting": list(acting), "up_primary": primary,
-                "acting_primary": self._map.acting_primary(pgid)}
+                "acting_primary": osdmap.acting_primary(pgid)}
 
     def pool_raw_used_rate(self, pool_id: int) -> float:
         self._pool(pool_id)

@@ -224,8 +224,8 @@ class Backfill:
         usage, ratio = self.cluster.usage, self.cluster.map.ratio("backfillfull_ratio")
         coming: Dict[int, int] = {}
         for pg in self._moving.values():
-            for transfer in pg.transfers.values():
-                to_come = transfer.shard.total - transfer.accounted.total
+            for transfer in pg.transfers.values():   # a hot loop, hence without `total`
+                to_come = sum(transfer.shard) - sum(transfer.accounted)
                 coming[transfer.target] = coming.get(transfer.target, 0) + to_come
         return all(usage[osd].used + more <= ratio * usage[osd].total
                    for osd, more in coming.items())

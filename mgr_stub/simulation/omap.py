@@ -74,5 +74,7 @@ def stored(cluster: Cluster, pool_id: int) -> int:
     if cluster.release < 18:
         return sum(written.get(pool_id, 0) for written in cluster.omap_written.values())
     gone = sum(count for (pool, _), count in cluster.uncompacted.items() if pool == pool_id)
-    return gone + sum(pg.omap_bytes * len(pg.holders()) for pg in cluster.pgs_of(pool_id)
+    if pool_id not in cluster.pgs_with_omap:
+        cluster.pgs_with_omap[pool_id] = [pg for pg in cluster.pgs_of(pool_id) if pg.omap_bytes]
+    return gone + sum(pg.omap_bytes * len(pg.holders()) for pg in cluster.pgs_with_omap[pool_id]
                       if pg.movable)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import random
 from collections import deque
 from typing import Any, Callable, Deque, Dict, FrozenSet, Iterable, List, Optional, Tuple
 
 from ..cluster.cluster import Cluster
 from . import statistics
 from .missing_reports import without_reports
+from .noise import Noise
 from .timers import Timer
 
 #: Structures of `MgrModule.get` that are built from reports.
@@ -23,8 +23,8 @@ REPORTED: Dict[str, Callable[[Cluster], Any]] = {
     "df": statistics.df,
 }
 
-#: Seconds between two reports of an OSD (mgr_stats_period); noise is constant in between.
-_PERIOD = 5.0
+#: Seconds between two reports of an OSD (mgr_stats_period).
+REPORT_SECONDS = 5.0
 
 #: Snapshots taken per span of the lag.
 _SNAPSHOTS_PER_LAG = 4
@@ -45,6 +45,8 @@ class Reports(Timer):
         self.seed = seed
         #: Largest relative error of reported bytes, in either direction.
         self.noise = 0.0
+        #: Seconds for which the errors last.
+        self.noise_seconds = REPORT_SECONDS
         self._lag = 0.0
         self._frozen_until = 0.0
         self._frozen_since = 0.0
@@ -55,6 +57,7 @@ class Reports(Timer):
         #: Hanging OSD → since when, until when, and its last report.
         self._hanging: Dict[int, Tuple[float, float, Dict[str, Any]]] = {}
         self._snapshots: Deque[Tuple[float, _Snapshot]] = deque()
+        self._noise = Noise()
 
     def freeze(self, seconds: float) -> None:
         """Freezes all reports for some seconds; 0 ends that."""
@@ -137,7 +140,7 @@ class Reports(Timer):
     def next_moment(self) -> Optional[float]:
         if not self._lag:
             return None
-        return self._snapshots[-1][0] + max(_PERIOD, self._lag / _SNAPSHOTS_PER_LAG)
+        return self._snapshots[-1][0] + max(REPORT_SECONDS, self._lag / _SNAPSHOTS_PER_LAG)
 
     def run(self) -> None:
         self._take()
@@ -152,42 +155,10 @@ class Reports(Timer):
         self._account_copied()
         return {name: make(self._cluster) for name, make in REPORTED.items()}
 
-    # -- noise --------------------------------------------------------------------------------
-
     def _noisy(self, name: str, value: Any) -> Any:
-        """The structure with noise; the same in every query until the next report."""
-        if name == "pg_progress":
-            factors = self._factors("pgs", len(value["pgs"]))
-            return {**value, "pgs": {pgid: {**pg, "num_bytes": int(pg["num_bytes"] * factor)}
-                                     for (pgid, pg), factor in zip(value["pgs"].items(), factors)}}
-        noisy = dict(value)
-        if "pg_stats" in noisy:
-            noisy["pg_stats"] = self._noisy_pgs(noisy["pg_stats"])
-        if "osd_stats" in noisy:
-            noisy["osd_stats"] = self._noisy_osds(noisy["osd_stats"])
-        return noisy
-
-    def _factors(self, kind: str, count: int) -> List[float]:
-        """A factor for each PG or OSD, in their order."""
-        period = int(self._cluster.clock.now // _PERIOD)
-        rng = random.Random(f"{self.seed}/{kind}/{period}")
-        draw, noise = rng.random, self.noise  # local names: drawn for every PG
-        return [1.0 + noise * (2.0 * draw() - 1.0) for _ in range(count)]
-
-    def _noisy_pgs(self, records: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
-        return [{**record, "stat_sum": {
-            **record["stat_sum"], "num_bytes": int(record["stat_sum"]["num_bytes"] * factor)}}
-            for record, factor in zip(records, self._factors("pgs", len(records)))]
-
-    def _noisy_osds(self, records: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
-        shown = []
-        for record, factor in zip(records, self._factors("osds", len(records))):
-            statfs = record["statfs"]
-            total = int(statfs["total"])
-            used = min(total, int((total - int(statfs["available"])) * factor))
-            shown.append({**record, "kb_used": used >> 10, "kb_avail": (total - used) >> 10,
-                          "statfs": {**statfs, "available": total - used}})
-        return shown
+        """The structure with noise; the same in every query for `noise_seconds`."""
+        period = int(self._cluster.clock.now // self.noise_seconds)
+        return self._noise.added(name, value, self.noise, f"{self.seed}/%s/{period}")
 
 
 def _of_existing_pools(name: str, value: Any, cluster: Cluster) -> Any:

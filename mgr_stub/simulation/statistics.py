@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Tuple
+import copy
+from typing import Any, Dict, List, Optional, Tuple
 
 from ..cluster import peering, pg_reports
 from ..cluster.cluster import Cluster, PoolSums
 from ..cluster.pg import Pg
 from ..cluster.pg_reports import CLEAN
+from ..cluster.usage import OsdUsage
 from ..crush.constants import NONE
+from ..frozen import ReadOnlyDict, ReadOnlyRecords
 from . import omap
 
 _SUMS = ("num_bytes", "num_objects", "num_omap_bytes", "num_omap_keys", "num_object_copies",
@@ -76,18 +79,24 @@ def pg_stats(cluster: Cluster) -> List[Dict[str, Any]]:
 
 
 def pg_progress(cluster: Cluster) -> Dict[str, Any]:
-    """get('pg_progress'): bytes and state of every reported PG; read-only."""
-    unclean = cluster.unclean
-    pgs: Dict[str, Dict[str, Any]] = {}
-    for pgid, pg in cluster.pgs.items():
-        record = pg.progress_record
-        if record is None or pgid in unclean:
-            record = pg.progress_record = {
-                "num_bytes_recovered": pg.recovered(), "num_bytes": pg.num_bytes,
-                "reported_epoch": reported_epoch(cluster, pg),
-                "state": pg_reports.reported(cluster, pg)[0]}
-        pgs[pgid] = record
-    return {"pgs": pgs, "pg_ready": True}
+    """get('pg_progress'): bytes and state of every reported PG; its records are read-only."""
+    records, pgs = cluster.progress_records, cluster.pgs
+    if len(records) != len(pgs):
+        records.clear()
+        records.update({pgid: pg.progress_record or _progress_record(cluster, pg)
+                        for pgid, pg in pgs.items()})
+    for pg in [pg for pg in pgs.values() if pg.progress_record is None]:
+        records[pg.pgid] = pg.progress_record = _progress_record(cluster, pg)
+    for pg in cluster.unclean.values():   # they change as time passes
+        records[pg.pgid] = pg.progress_record = _progress_record(cluster, pg)
+    return {"pgs": ReadOnlyRecords(records), "pg_ready": True}
+
+
+def _progress_record(cluster: Cluster, pg: Pg) -> ReadOnlyDict:
+    return ReadOnlyDict({
+        "num_bytes_recovered": pg.recovered(), "num_bytes": pg.num_bytes,
+        "reported_epoch": reported_epoch(cluster, pg),
+        "state": pg_reports.reported(cluster, pg)[0]})
 
 
 def pool_sums(cluster: Cluster) -> Dict[int, PoolSums]:
@@ -152,36 +161,39 @@ def pool_stats(cluster: Cluster) -> List[Dict[str, Any]]:
 
 
 def osd_stats(cluster: Cluster) -> List[Dict[str, Any]]:
-    """The osd_stats[] records that the mgr has.
+    """The osd_stats[] records that the mgr has; the records are read-only.
 
     As in Ceph the record of an OSD that is out is empty except for its number
     (ClusterState::ingest_pgstats), and that of an OSD that is down is the last one it sent.
     """
-    hidden = omap.hidden(cluster)
-    return [_osd_stat(cluster, osd, usage.dump(hidden.get(osd, 0)))
-            if is_counted(cluster, osd)
-            else _osd_stat(cluster, osd, {**no_statistics(osd), "seq": 0})
-            for osd, usage in sorted(cluster.usage.items())
-            if usage.total and cluster.map.exists(osd)]
+    hidden, osds = omap.hidden(cluster), cluster.map.osds
+    period = int(cluster.clock.elapsed() / _REPORT_SECONDS)
+    return [_osd_stat(osds[osd], usage, hidden.get(osd, 0), period)
+            for osd, usage in sorted(cluster.usage.items()) if usage.total and osd in osds]
 
 
-def _osd_stat(cluster: Cluster, osd: int, record: Dict[str, Any]) -> Dict[str, Any]:
+def _osd_stat(entry: Dict[str, Any], usage: OsdUsage, hidden: int,
+              period: int) -> Dict[str, Any]:
     """A record with the epoch since which the OSD is up, and a sequence number.
 
     As in Ceph the number increases with each report.
     """
-    entry = cluster.map.osds[osd]
-    reports = int(cluster.clock.elapsed() / _REPORT_SECONDS) if entry.get("up") else 0
-    numbers = {}
-    if reports or "seq" in record:
-        numbers["seq"] = int(record.get("seq", int(entry.get("up_from", 0)) << 32)) + reports
-    return {**record, **_start_of(cluster, osd), **numbers}
+    record = usage.dump(hidden) if float(entry["weight"]) > 0 else None
+    last_entry, last_record, last_period, shown = usage.shown
+    if last_entry is not entry or last_record is not record or last_period != period:
+        shown = _shown(entry, record, period)
+        usage.shown = entry, record, period, shown
+    return shown if usage.is_flat else copy.deepcopy(shown)
 
 
-def _start_of(cluster: Cluster, osd: int) -> Dict[str, int]:
-    """`up_from` of an OSD, if the map has it."""
-    entry = cluster.map.osds[osd]
-    return {"up_from": entry["up_from"]} if "up_from" in entry else {}
+def _shown(entry: Dict[str, Any], record: Optional[ReadOnlyDict], period: int) -> ReadOnlyDict:
+    shown: Dict[str, Any] = {**no_statistics(int(entry["osd"])), "seq": 0} if record is None else (
+        dict(record))
+    reports = period if entry.get("up") else 0
+    shown.update({"up_from": entry["up_from"]} if "up_from" in entry else {})
+    if reports or "seq" in shown:
+        shown["seq"] = int(shown.get("seq", int(entry.get("up_from", 0)) << 32)) + reports
+    return ReadOnlyDict(shown)
 
 
 def is_counted(cluster: Cluster, osd: int) -> bool:
@@ -193,7 +205,7 @@ def no_statistics(osd: int) -> Dict[str, Any]:
     """The record of an OSD without statistics (out, or new)."""
     zeros = dict.fromkeys(("num_pgs", "kb", "kb_used", "kb_used_data", "kb_used_omap",
                            "kb_used_meta", "kb_avail"), 0)
-    return {"osd": osd, **zeros, "statfs": {"total": 0, "available": 0}}
+    return {"osd": osd, **zeros, "statfs": ReadOnlyDict({"total": 0, "available": 0})}
 
 
 def pg_status(cluster: Cluster) -> Dict[str, Any]:

@@ -8,8 +8,8 @@ import pytest
 from tests.support.layers import Package
 
 #: From the lowest to the highest.
-LAYERS = ("errors", "clock", "garbage_collection", "crush", "osdmap", "cluster", "monitor",
-          "simulation", "events", "state", "demo", "mgr", "host", "console", "__main__",
+LAYERS = ("errors", "clock", "frozen", "garbage_collection", "crush", "osdmap", "cluster",
+          "monitor", "simulation", "events", "state", "demo", "mgr", "host", "console", "__main__",
           "__init__")
 STUB = Package(Path(__file__).resolve().parents[2] / "mgr_stub", LAYERS)
 

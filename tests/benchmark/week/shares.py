@@ -12,7 +12,7 @@ from mgr_stub.mgr.handlers import Handler
 from mgr_stub.mgr.mgr import Mgr
 from mgr_stub.mgr.osd_map_api import CRUSHMap, OSDMap
 
-from equilibrium_mgr.gateway.osd_map_reader import OsdMapReader
+from equilibrium_mgr.gateway.up_sets import UpSetReader
 from equilibrium_mgr.module import Module
 from equilibrium_mgr.observation.observer import ClusterObserver
 from equilibrium_mgr.plan_service.plan_service import PlanService
@@ -27,7 +27,7 @@ _DOORS: Tuple[Tuple[Any, str, str], ...] = (
     (Mgr, "_wait", SIMULATOR), (Mgr, "set_store", SIMULATOR), (OSDMap, "dump", SIMULATOR),
     (CRUSHMap, "dump", SIMULATOR),
     # thousands of calls of the mgr API with little between them: to time each would cost more
-    (OsdMapReader, "_up_sets", SIMULATOR))
+    (UpSetReader, "read", SIMULATOR))
 
 
 class Shares:

@@ -9,7 +9,7 @@ from typing import Any, Callable, Iterator, Tuple
 import pytest
 
 from mgr_stub.console.session import Session
-from mgr_stub.mgr.frozen import ReadOnlyDict, frozen, thawed
+from mgr_stub.frozen import ReadOnlyDict, frozen, thawed
 from tests.support.clusters import stub_states as clusters
 
 NAMES = ["osd_map", "osd_map_crush", "pg_progress", "pg_stats", "pool_stats", "osd_stats",

@@ -17,7 +17,7 @@ from equilibrium_mgr.plan.model import PgChange, Plan, Usage
 from equilibrium_mgr.snapshot.builder import build_snapshot
 from equilibrium_mgr.snapshot.model import Snapshot
 from equilibrium_mgr.snapshot.reading import PgRecord, Reading
-from mgr_stub.mgr.frozen import frozen
+from mgr_stub.frozen import frozen
 
 NONE = 0x7FFFFFFF
 OSD_BYTES = 100 * GIB

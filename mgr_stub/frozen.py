@@ -27,6 +27,10 @@ class ReadOnlyDict(Dict[Any, Any]):
         return plain
 
 
+class ReadOnlyRecords(Dict[Any, Any]):
+    """A new dict whose values are read-only already: to freeze it costs no pass over them."""
+
+
 def frozen(value: Any) -> Any:
     """The same reading, read-only at all levels; costs one pass over it."""
     freeze = _FREEZE.get(type(value))
@@ -37,7 +41,7 @@ def thawed(value: Any) -> Any:
     """A copy of a frozen reading in lists and plain dicts."""
     if isinstance(value, dict):
         return {key: thawed(inner) for key, inner in value.items()}
-    return [thawed(inner) for inner in value] if isinstance(value, tuple) else value
+    return [thawed(inner) for inner in value] if isinstance(value, (tuple, list)) else value
 
 
 def _frozen_dict(value: Dict[Any, Any]) -> ReadOnlyDict:
@@ -49,4 +53,5 @@ def _frozen_items(value: Any) -> Any:
 
 
 _FREEZE: Dict[type, Callable[[Any], Any]] = {
-    dict: _frozen_dict, list: _frozen_items, tuple: _frozen_items, set: frozenset}
+    dict: _frozen_dict, list: _frozen_items, tuple: _frozen_items, set: frozenset,
+    ReadOnlyRecords: ReadOnlyDict}

@@ -1,0 +1,80 @@
+"""Noise on the bytes that PGs and OSDs report: a factor for each, drawn anew with each report."""
+
+from __future__ import annotations
+
+import random
+from typing import Any, Dict, List, Tuple
+
+from ..frozen import ReadOnlyDict, ReadOnlyRecords
+
+_Record = Dict[str, Any]
+
+
+class Noise:
+    """Adds noise to readings; keeps what it has made of a record while that and its factor last."""
+
+    def __init__(self) -> None:
+        #: "pgs" or "osds" → what the factors were drawn from, and they themselves.
+        self._factors: Dict[str, Tuple[Tuple[str, float, int], List[float]]] = {}
+        #: Id of a PG or number of an OSD → its record, the factor, and both together.
+        self._pgs: Dict[str, Tuple[_Record, float, ReadOnlyDict]] = {}
+        self._osds: Dict[int, Tuple[_Record, float, _Record]] = {}
+
+    def added(self, name: str, value: Any, noise: float, seed: str) -> Any:
+        """A structure of `MgrModule.get` with noise; `seed` has a place for "pgs" or "osds"."""
+        if name == "pg_progress":
+            factors = self._drawn("pgs", noise, seed, len(value["pgs"]))
+            return {**value, "pgs": self._noisy_progress(value["pgs"], factors)}
+        noisy = dict(value)
+        if "pg_stats" in noisy:
+            records = noisy["pg_stats"]
+            noisy["pg_stats"] = _noisy_pgs(
+                records, self._drawn("pgs", noise, seed, len(records)))
+        if "osd_stats" in noisy:
+            records = noisy["osd_stats"]
+            noisy["osd_stats"] = self._noisy_osds(
+                records, self._drawn("osds", noise, seed, len(records)))
+        return noisy
+
+    def _drawn(self, kind: str, noise: float, seed: str, count: int) -> List[float]:
+        """A factor for each PG or OSD, in their order."""
+        key = (seed, noise, count)
+        if kind not in self._factors or self._factors[kind][0] != key:
+            draw = random.Random(seed % kind).random   # a local name: drawn for every PG
+            self._factors[kind] = key, [1.0 + noise * (2.0 * draw() - 1.0) for _ in range(count)]
+        return self._factors[kind][1]
+
+    def _noisy_progress(self, records: Dict[str, _Record],
+                        factors: List[float]) -> ReadOnlyRecords:
+        kept, noisy = self._pgs, ReadOnlyRecords()
+        for (pgid, record), factor in zip(records.items(), factors):
+            known = kept.get(pgid)
+            if known is None or known[0] is not record or known[1] != factor:
+                known = kept[pgid] = record, factor, ReadOnlyDict(
+                    {**record, "num_bytes": int(record["num_bytes"] * factor)})
+            noisy[pgid] = known[2]
+        return noisy
+
+    def _noisy_osds(self, records: List[_Record], factors: List[float]) -> List[_Record]:
+        kept, noisy = self._osds, []
+        for record, factor in zip(records, factors):
+            known = kept.get(record["osd"])
+            if known is None or known[0] is not record or known[1] != factor:
+                known = kept[record["osd"]] = record, factor, _noisy_osd(record, factor)
+            noisy.append(known[2])
+        return noisy
+
+
+def _noisy_osd(record: _Record, factor: float) -> _Record:
+    statfs = record["statfs"]
+    total = int(statfs["total"])
+    used = min(total, int((total - int(statfs["available"])) * factor))
+    shown = {**record, "kb_used": used >> 10, "kb_avail": (total - used) >> 10,
+             "statfs": ReadOnlyDict({**statfs, "available": total - used})}
+    return ReadOnlyDict(shown) if isinstance(record, ReadOnlyDict) else shown
+
+
+def _noisy_pgs(records: List[_Record], factors: List[float]) -> List[_Record]:
+    return [{**record, "stat_sum": {
+        **record["stat_sum"], "num_bytes": int(record["stat_sum"]["num_bytes"] * factor)}}
+        for record, factor in zip(records, factors)]
