@@ -49,8 +49,8 @@ def make_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions(),
     stop_reason, kept = _within_limits(groups, options)
     if len(kept) < len(groups):
         placement, kept = _limited(snapshot, options, bounds, placement, kept, counted)
-    return _plan(placement, kept, stop_reason if finished else INTERRUPTED, snapshot, options,
-                 bounds, counted)
+    return finished_plan(placement, kept, stop_reason if finished else INTERRUPTED, snapshot,
+                         options, bounds, counted)
 
 
 def _limited(snapshot: Snapshot, options: PlanOptions, bounds: UtilizationBounds,
@@ -65,9 +65,10 @@ def _limited(snapshot: Snapshot, options: PlanOptions, bounds: UtilizationBounds
     return limited, _within_limits(groups, options)[1]
 
 
-def _plan(placement: PlacementState, groups: List[ChangeGroup], stop_reason: str,
-          snapshot: Snapshot, options: PlanOptions, bounds: UtilizationBounds,
-          checkpoint: Checkpoint) -> Plan:
+def finished_plan(placement: PlacementState, groups: List[ChangeGroup], stop_reason: str,
+                  snapshot: Snapshot, options: PlanOptions, bounds: UtilizationBounds,
+                  checkpoint: Checkpoint) -> Plan:
+    """The plan of a finished placement, for its changes in their order."""
     used, moves, changes = _replayed(placement, groups)
     changed = {change.pgid: change.up_after for change in changes}
     before = snapshot_usage(snapshot, checkpoint)

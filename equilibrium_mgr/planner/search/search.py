@@ -30,10 +30,7 @@ from .repair import Repair
 from .single_moves import SingleMoves
 from .tightening import Tightening
 
-#: Tightening ends this near the bound at the nearest and at the farthest, and no step is smaller
-#: than the last of these, whatever a shard's size; ratios of an OSD.
-_LEAST_GOAL = 0.0005
-_MOST_GOAL = 0.0018
+#: No step of tightening is smaller, whatever a shard's size: a ratio of an OSD.
 _LEAST_STEP = 0.001
 
 #: A detour that is shortened may reveal another one; later passes find little, as measured.
@@ -85,6 +82,16 @@ class Search:
         """Shard moves made so far, including those that were reverted or passed on."""
         return len(self._placement.change_log) // 2
 
+    @property
+    def costs(self) -> CostModel:
+        """The objective."""
+        return self._costs
+
+    @property
+    def weights(self) -> Weights:
+        """The weights of the objective."""
+        return self._weights
+
     def run(self) -> bool:
         """Searches to the end; False where the checkpoint ended it before."""
         if self._checkpoint():
@@ -92,7 +99,7 @@ class Search:
         if not self._stopped:
             limits = self._tighten()
             if self._weights.return_value:
-                self._reduce_moves(limits)
+                self.reduce_moves(limits)
         return not self._stopped
 
     def repair(self, limits: SearchConstraints) -> Repair:
@@ -194,7 +201,7 @@ class Search:
                 return
             if not osd_set.needs_tightening:
                 continue
-            goal = min(_MOST_GOAL, max(_LEAST_GOAL, weights.goal_shards * osd_set.typical_shard))
+            goal = osd_set.goal_above_bound(weights)
             step = max(_LEAST_STEP, weights.step_shards * osd_set.typical_shard)
             tightening.lower_max_utilization(
                 osd_set.osds, osd_set.bound + goal, osd_set.value_of_lowering(weights), step,
@@ -202,7 +209,7 @@ class Search:
 
     # -- reduction -----------------------------------------------------------------------------
 
-    def _reduce_moves(self, limits: SearchConstraints) -> None:
+    def reduce_moves(self, limits: SearchConstraints) -> None:
         """Reverts moves that were not needed and shortens detours, within the limits."""
         price = self._weights.return_value
         revert_unneeded_moves(self._costs, self.shard_index, self._joint_moves, limits, price,

@@ -13,6 +13,10 @@ _FEW_MOVED = 0.002
 _NEAR_SHARDS = 0.6
 _NEAR_MOST = 0.015
 
+#: Tightening ends this near the bound at the nearest and at the farthest: ratios of an OSD.
+_LEAST_GOAL = 0.0005
+_MOST_GOAL = 0.0018
+
 #: A fullest OSD this far above the bound is not far from it, however small shards are (a ratio).
 _FAR_LEAST = 0.004
 
@@ -61,6 +65,10 @@ class OsdSetState:
     def far_threshold(self, weights: Weights) -> float:
         """F of the objective: the utilization above which the fullest OSD is far from the bound."""
         return self.bound + max(_FAR_LEAST, weights.far_shards * self.typical_shard)
+
+    def goal_above_bound(self, weights: Weights) -> float:
+        """How near to the bound the highest utilization is to come (a ratio of an OSD)."""
+        return min(_MOST_GOAL, max(_LEAST_GOAL, weights.goal_shards * self.typical_shard))
 
     def value_of_lowering(self, weights: Weights) -> Callable[[float, float], float]:
         """A function of two utilizations: the value, in bytes moved, of lowering the fullest OSD

@@ -1,0 +1,180 @@
+"""A plan after an event, from the placement that the former plan wanted.
+
+An OSD that is out, a host that is added or a pool that has grown changes little of a placement that
+was good. The placement that was wanted is restored as far as it is legal today, and only what is
+above the former plan's result is relieved. Where that does not come near the former result, or
+costs clearly more bytes than the event calls for, there is no such plan, and one has to be made
+from scratch.
+"""
+from __future__ import annotations
+
+from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
+
+from ..plan.model import PgChange, Plan
+from ..plan.options import PlanOptions
+from ..runtime.checkpoints import Checkpoint, no_checkpoint
+from ..snapshot.model import Snapshot, without_shares
+from .bound.lower_bound import OsdSet, UtilizationBounds, utilization_bounds
+from .move_order import order_changes, wanted_changes
+from .objective import AIM_SCORE_WEIGHTS, AIM_WEIGHTS
+from .placement_score import pool_free_bytes, score_placement
+from .planner import CONVERGED, INTERRUPTED, finished_plan
+from .search.relief import Goals, Relief
+from .search.search import Search
+from .state.constraints import SearchConstraints
+from .state.placement_state import PlacementState
+from .wanted_placement import restore_wanted
+
+#: Plans in a row that may start from the one before; the next is made from scratch.
+MAX_REPLANS = 8
+
+#: How far above the former plan's result an OSD is left alone: utilization (a ratio), and pressure
+#: (a ratio of it). Noise is not worth moving bytes for.
+_LEFT_ALONE = 0.0003
+_PRESSURE_LEFT_ALONE = 0.02
+
+#: How far above the former result a replan may end: utilization (a ratio; half a typical shard
+#: where that is less), and pressure (a ratio of it).
+_MOST_ABOVE = 0.0015
+_MOST_PRESSURE_ABOVE = 0.04
+
+#: Bytes that a replan may displace: so many times those that were still wanted, and those that the
+#: event has left above the goals. A plan from scratch does with less than the sum, as measured.
+_MOST_OF_WANTED = 1.02
+_MOST_OF_ABOVE = 0.7
+
+
+class PlanResult(NamedTuple):
+    """How near to what is possible a plan from scratch has come: what later plans are held to."""
+
+    shards_above_bound: Mapping[str, float]   # OSD set → highest utilization, in typical shards
+    pressures: Mapping[int, float]            # pool id → highest pressure ÷ the lowest possible
+
+
+class FormerPlan(NamedTuple):
+    """A plan under way, or what is left of it."""
+
+    changes: Tuple[PgChange, ...]   # what is still wanted, in the plan's order
+    result: PlanResult              # of the last plan from scratch
+    replans: int = 0                # plans since that one
+
+
+def plan_result(snapshot: Snapshot, options: PlanOptions, plan: Plan,
+                checkpoint: Checkpoint = no_checkpoint) -> PlanResult:
+    """The result of a plan that was made from this snapshot with these options."""
+    start = _Start(snapshot, options, plan.changes, checkpoint)
+    placement, search = start.placement, start.search
+    above = {_name(osd_set): (state.max_utilization(placement) - state.bound)
+             / max(1e-9, state.typical_shard)
+             for osd_set, state in zip(start.bounds.sets, search.sets)}
+    limits = SearchConstraints(placement, search.data_groups, checkpoint)
+    pressures: Dict[int, float] = {}
+    for group, highest in limits.max_pressure.items():
+        pool, least = placement.groups[group].pool.id, search.costs.min_pressure[group]
+        if least > 0.0:
+            pressures[pool] = max(pressures.get(pool, 0.0), highest / least)
+    return PlanResult(above, pressures)
+
+
+def replan(snapshot: Snapshot, options: PlanOptions, former: FormerPlan,
+           checkpoint: Checkpoint = no_checkpoint) -> Optional[Plan]:
+    """Plans from what the former plan wanted; None where a plan from scratch is to be made.
+
+    The moves are those from the snapshot's target state, as always: what the former plan wanted
+    and was not sent may go elsewhere at no cost. `checkpoint` is that of `make_plan`; where it
+    returns False the plan ends with what it has.
+    """
+    if former.replans >= MAX_REPLANS or options.max_moves is not None or (
+            options.max_bytes is not None):
+        return None
+    start = _Start(snapshot, options, former.changes, checkpoint)
+    placement, search = start.placement, start.search
+    goals = _goals(start, former.result)
+    if goals is None:
+        return None
+    most_bytes = (_MOST_OF_WANTED * _displaced_bytes(placement)
+                  + _MOST_OF_ABOVE * _bytes_above(start, goals))
+    relief = Relief(placement, search, goals, checkpoint)
+    relief.run()
+    if not relief.was_stopped:
+        if _displaced_bytes(placement) > most_bytes or not _is_reached(start, goals) or (
+                start.score() < start.initial_score):
+            return None
+    placement.observers.clear()
+    groups = order_changes(placement, wanted_changes(placement), checkpoint)
+    return finished_plan(placement, groups, INTERRUPTED if relief.was_stopped else CONVERGED,
+                         start.snapshot, options, start.bounds, checkpoint)
+
+
+class _Start:
+    """The wanted placement as far as it is legal, and a search over it that has not begun."""
+
+    def __init__(self, snapshot: Snapshot, options: PlanOptions, changes: Tuple[PgChange, ...],
+                 checkpoint: Checkpoint) -> None:
+        self.snapshot = snapshot if options.respect_weights else without_shares(snapshot)
+        self._options = options
+        fixed = (frozenset() if options.pool_ids is None
+                 else frozenset(snapshot.pools) - options.pool_ids)
+        self.bounds: UtilizationBounds = utilization_bounds(
+            self.snapshot, fixed, checkpoint=checkpoint)
+        self.placement = PlacementState(self.snapshot, options, checkpoint)
+        self._weights = AIM_WEIGHTS[options.aim][0]
+        self.search = Search(self.placement, self.bounds, self._weights, checkpoint)
+        self._initial_free = pool_free_bytes(self.placement, self.search.data_groups)
+        self.initial_score = self.score()
+        #: reason → moves of the wanted placement that were dropped
+        self.dropped = restore_wanted(self.placement, changes)
+
+    def score(self) -> float:
+        """The score of the placement as it is; 0 bytes are displaced at the beginning."""
+        return score_placement(
+            self.placement, self.search.sets, self.search.data_groups, self._initial_free,
+            self._weights, AIM_SCORE_WEIGHTS[self._options.aim])
+
+
+def _goals(start: _Start, former: PlanResult) -> Optional[Goals]:
+    """What no OSD shall be above; None where the former result does not say."""
+    utilizations: List[float] = []
+    for osd_set, state in zip(start.bounds.sets, start.search.sets):
+        shards = former.shards_above_bound.get(_name(osd_set))
+        if shards is None:
+            return None
+        utilizations.append(state.bound + _LEFT_ALONE + max(
+            state.goal_above_bound(start.search.weights), shards * state.typical_shard))
+    pressures: Dict[int, float] = {}
+    for group in start.search.data_groups:
+        ratio = former.pressures.get(start.placement.groups[group].pool.id)
+        least = start.search.costs.min_pressure[group]
+        if ratio is not None and least > 0.0:
+            pressures[group] = (1.0 + _PRESSURE_LEFT_ALONE) * ratio * least
+    return Goals(tuple(utilizations), pressures)
+
+
+def _name(osd_set: OsdSet) -> str:
+    """A name of a set that stays as OSDs come and go."""
+    return " ".join((osd_set.device_class, *osd_set.takes))
+
+
+def _displaced_bytes(placement: PlacementState) -> int:
+    return sum(change.bytes * len(change.moves) for change in wanted_changes(placement))
+
+
+def _bytes_above(start: _Start, goals: Goals) -> float:
+    """Bytes that have to leave the OSDs that are above the goals."""
+    used, size = start.placement.used_bytes, start.placement.size_bytes
+    return sum(max(0.0, used[i] - goal * size[i])
+               for state, goal in zip(start.search.sets, goals.utilizations)
+               for i in state.osds if start.placement.is_source[i])
+
+
+def _is_reached(start: _Start, goals: Goals) -> bool:
+    """True where the placement is about as near to what is possible as the former plan came."""
+    placement = start.placement
+    for state, goal in zip(start.search.sets, goals.utilizations):
+        most = goal + min(_MOST_ABOVE, state.typical_shard / 2.0)
+        if any(placement.used_bytes[i] > most * placement.size_bytes[i]
+               for i in state.osds if placement.is_source[i]):
+            return False
+    limits = SearchConstraints(placement, start.search.data_groups, no_checkpoint)
+    return all(limits.max_pressure[group] <= (1.0 + _MOST_PRESSURE_ABOVE) * pressure
+               for group, pressure in goals.pressures.items())

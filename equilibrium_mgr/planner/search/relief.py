@@ -1,0 +1,186 @@
+"""Relief of the OSDs that are above goals which the placement has kept before, or nearly.
+
+After one event few OSDs are above them. Each is relieved by the smallest shard that suffices, to
+the emptiest OSD that may take it; where there is none, by the operations of `Repair`. The effort is
+in proportion to the OSDs that are above the goals.
+"""
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import Dict, List, NamedTuple, Optional, Tuple
+
+from ...runtime.checkpoints import Checkpoint
+from ..state.constraints import SearchConstraints
+from ..state.osd_sets import OsdSetState
+from ..state.placement_state import PlacementState, ShardMove
+from .receivers import Receivers
+from .repair import OverfullOsd, RepairGoal, TooManyShards
+from .search import Search
+
+#: How far above the goals OSDs are relieved at first, and then, in typical shards: what is far
+#: above goes first, while many OSDs can take a shard.
+_LEVELS = (1.0, 0.5, 0.25, 0.0)
+#: How far pressure may be above its goal then, as a ratio of it per typical shard.
+_PRESSURE_OF_LEVEL = 0.2
+
+#: Shards, and targets of each, that are examined for a single move.
+_SHARDS = 8
+_TARGETS = 40
+
+#: Candidates that `Repair` may examine, and so many more per OSD above the goals.
+_CANDIDATES = 20_000
+_CANDIDATES_PER_OSD = 500
+
+#: OSDs for which no operation is found before relief ends: each costs a search through all swaps
+#: and chains.
+_MAX_FAILURES = 3
+
+_ROUNDING = 1e-9
+
+
+class Goals(NamedTuple):
+    """What no OSD shall be above."""
+
+    utilizations: Tuple[float, ...]    # of the OSD sets, in their order (ratios)
+    pressures: Dict[int, float]        # data group → shards per free byte
+
+
+class Relief:
+    """Lowers what is above the goals, as far as it can."""
+
+    def __init__(self, placement: PlacementState, search: Search, goals: Goals,
+                 checkpoint: Checkpoint) -> None:
+        self._placement = placement
+        self._search = search
+        self._goals = goals
+        self._outer_checkpoint = checkpoint
+        self.was_stopped = False   # by the checkpoint
+        self._limits = SearchConstraints(placement, search.data_groups, self._checkpoint)
+        self._repair = search.repair(self._limits)
+        self._receivers = Receivers(placement, search.targets, self._limits)
+        self._failures = 0
+        self._last_candidate = 0
+
+    def run(self) -> bool:
+        """Relieves all OSDs; False where that did not succeed."""
+        above = sum(len(self._above(osd_set.osds, goal)) for osd_set, goal in zip(
+            self._search.sets, self._goals.utilizations)) + sum(
+                len(self._pressed(group, most)) for group, most in self._goals.pressures.items())
+        if not above:
+            return True
+        self._last_candidate = (self._placement.candidates_examined + _CANDIDATES
+                                + _CANDIDATES_PER_OSD * above)
+        reached = all(self._lower_to(level) for level in _LEVELS)
+        self._limits.tighten_to_current(0.0)
+        if not self.was_stopped and self._search.weights.return_value:
+            self._search.reduce_moves(self._limits)
+        return reached
+
+    def _checkpoint(self, _moves: Optional[int] = None) -> bool:
+        if not self.was_stopped and not self._outer_checkpoint(self._search.moves):
+            self.was_stopped = True
+        return not self.was_stopped
+
+    def _lower_to(self, level: float) -> bool:
+        """Relieves what is so many typical shards above the goals; False where that fails."""
+        sets = [(osd_set, goal + level * osd_set.typical_shard) for osd_set, goal in zip(
+            self._search.sets, self._goals.utilizations)]
+        pressures = [(group, most * (1.0 + level * _PRESSURE_OF_LEVEL))
+                     for group, most in self._goals.pressures.items()]
+        for osd_set, most in sets:
+            self._limits.set_max_utilization(osd_set.osds, most)
+        for group, most in pressures:
+            self._limits.set_max_pressure(group, most)
+        return (all(self._lower_utilizations(osd_set, most) for osd_set, most in sets)
+                and all(self._lower_pressures(group, most) for group, most in pressures))
+
+    # -- utilization ---------------------------------------------------------------------------
+
+    def _above(self, osds: Tuple[int, ...], most: float) -> List[int]:
+        """The OSDs above a utilization that may give, the fullest first."""
+        placement = self._placement
+        used, size = placement.used_bytes, placement.size_bytes
+        return [i for _, i in sorted(
+            (-used[i] / size[i], i) for i in osds
+            if used[i] > most * size[i] + 1 and placement.is_source[i] and placement.shards[i])]
+
+    def _lower_utilizations(self, osd_set: OsdSetState, most: float) -> bool:
+        placement, weights = self._placement, self._search.weights
+        fixed_cost = (weights.fixed_cost_steps * weights.tightening_price * weights.step_shards
+                      * osd_set.typical_shard * placement.size_bytes[osd_set.osds[0]])
+        wanted = OverfullOsd(osd_set.osds, most, fixed_cost)
+        stuck: List[int] = []
+        for osd in self._above(osd_set.osds, most):
+            while self._is_above(osd, wanted):
+                step = self._single_move(osd, osd_set, most) if self._checkpoint() else None
+                if step is None:
+                    stuck.append(osd)
+                    break
+                placement.move(*step)
+        return all(self._relieve(osd, wanted) for osd in stuck)
+
+    def _single_move(self, osd: int, osd_set: OsdSetState, most: float) -> Optional[ShardMove]:
+        """A move of the smallest shard that suffices; displaced ones first, which cost nothing."""
+        placement, shard_index = self._placement, self._search.shard_index
+        need = int(placement.used_bytes[osd] - most * placement.size_bytes[osd])
+        for shards in (shard_index.displaced(osd), shard_index.by_size(osd)):
+            enough = bisect_left(shards, (need, -1, -1))
+            for size, pg, group in shards[enough:enough + _SHARDS]:
+                target = self._target(osd, size, pg, group, osd_set.osds)
+                if target is not None:
+                    return pg, osd, target
+        return None
+
+    def _target(self, osd: int, size: int, pg: int, group: int,
+                osds: Tuple[int, ...]) -> Optional[int]:
+        """The emptiest OSD that may take a shard and stays within all limits."""
+        placement, limits = self._placement, self._limits
+        members, tried = placement.groups[group].members, 0
+        for target in self._receivers.among(osds, size):
+            if target not in members or target == osd:
+                continue
+            tried += 1
+            if tried > _TARGETS:
+                break
+            if limits.fits(target, size, group, -1) and placement.is_legal(pg, osd, target):
+                return target
+        placement.candidates_examined += tried
+        return None
+
+    # -- pressure ------------------------------------------------------------------------------
+
+    def _pressed(self, group: int, most: float) -> List[int]:
+        """The OSDs above a pressure that may give, those with the highest first."""
+        placement, limits = self._placement, self._limits
+        return [i for _, i in sorted(
+            (-limits.shards_per_free_byte(group, i), i) for i in placement.groups[group].osds
+            if placement.is_source[i]
+            and limits.shards_per_free_byte(group, i) > most * (1.0 + _ROUNDING))]
+
+    def _lower_pressures(self, group: int, most: float) -> bool:
+        mean = max(1.0, self._placement.groups[group].mean_shard_bytes)
+        wanted = TooManyShards(group, most, mean)
+        return all(self._relieve(osd, wanted) for osd in self._pressed(group, most))
+
+    # -- both ----------------------------------------------------------------------------------
+
+    def _is_above(self, osd: int, wanted: RepairGoal) -> bool:
+        placement = self._placement
+        if isinstance(wanted, OverfullOsd):
+            return placement.used_bytes[osd] > wanted.utilization * placement.size_bytes[osd] + 1
+        return self._limits.shards_per_free_byte(wanted.group, osd) > (
+            wanted.max_pressure * (1.0 + _ROUNDING))
+
+    def _relieve(self, osd: int, wanted: RepairGoal) -> bool:
+        """Relieves one OSD by whatever operation there is; False where relief has to end."""
+        placement = self._placement
+        while self._is_above(osd, wanted):
+            if placement.candidates_examined >= self._last_candidate or not self._checkpoint():
+                return False
+            found = self._repair.find(osd, wanted)
+            if found is None:
+                self._failures += 1
+                return self._failures < _MAX_FAILURES
+            for step in found.steps:
+                placement.move(*step)
+        return True

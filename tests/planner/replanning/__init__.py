@@ -1,0 +1,1 @@
+"""Plans after an event, from the placement that the former plan wanted."""
