@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any, Dict, Mapping, Tuple
 
 from equilibrium_mgr.plan.model import Plan
+from equilibrium_mgr.planner.bound.lower_bound import cluster_bounds
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.snapshot.model import Snapshot, UpmapItems
 
 from . import osdmaptool
 from .clusters import Source
+from .looks import look_seconds
 from .memory import peak_bytes
 from .options import plan_options
 from .peers import read_bound, read_peers
@@ -59,7 +61,7 @@ def measure(job: Job) -> Dict[str, Any]:
         "load_seconds": load_seconds, "start": _as_dict(nothing),
         "equilibrium": dict(_own(snapshot, plan), seconds=statistics.median(seconds),
                             all_seconds=seconds, peak_bytes=peak),
-        "bounds": dict(getattr(plan, "bounds", {}))}
+        **_bounds(snapshot), **look_seconds(source)}
     if job.folder:
         folder = Path(job.folder)
         found["given_bounds"] = read_bound(folder)
@@ -91,6 +93,17 @@ def _own(snapshot: Snapshot, plan: Plan) -> Dict[str, Any]:
     return dict(_as_dict(result), moves=len(plan.moves), changes=len(plan.changes),
                 least_moved_bytes=least_moved_bytes(snapshot, result.highest),
                 stop_reason=plan.stop_reason, wrong_predictions=wrong)
+
+
+def _bounds(snapshot: Snapshot) -> Dict[str, Any]:
+    """The bounds of the utilization and of the data pools' free space, which is summed."""
+    start = time.process_time()
+    bounds = cluster_bounds(snapshot)
+    seconds = time.process_time() - start
+    space = [bounds.pool_space.get(pool) for pool in data_pools(snapshot)]
+    return {"bounds": bounds.classes, "bounds_seconds": seconds,
+            "free_data_bound_bytes": None if None in space else sum(
+                bound.free_bytes for bound in space if bound is not None)}
 
 
 def _built_in(snapshot: Snapshot, osdmap: Path, limit: float) -> Dict[str, Any]:

@@ -37,6 +37,7 @@ _GAINED = (
     _Row("sum of data pools' gains (TiB)", "gained_data_bytes", lambda b: tib_text(b, True)),
     _Row("sum of all pools' gains (TiB)", "gained_all_bytes", lambda b: tib_text(b, True)),
     _Row("gained, worst data pool (TiB)", "worst_data_pool_bytes", lambda b: tib_text(b, True)))
+_FREE = _Row("free space of data pools, summed (TiB)", "free_data_bytes", tib_text)
 _ROOM = _Row("room if all pools grow alike (TiB)", "room_bytes", tib_text)
 _COST = (
     _Row("moved (TiB)", "moved_bytes", tib_text),
@@ -69,6 +70,9 @@ def cluster_table(result: Result) -> str:
                     + [highest_text((column or {}).get("highest", {}).get(device_class))
                        for _, column in columns]
                     + [highest_text(bound.get(device_class)) for _, bound in bounds])
+    most = result.get("free_data_bound_bytes")
+    rows.append([_FREE.title] + [_cell(_FREE, column) for _, column in columns]
+                + [tib_text(most) for _ in bounds[:1] if most is not None])
     rows.append([_ROOM.title] + [_cell(_ROOM, column) for _, column in columns])
     for row in _GAINED + _COST:
         rows.append([row.title, ""] + [_cell(row, column) for _, column in columns[1:]])
@@ -89,7 +93,8 @@ def _cell(row: _Row, column: Optional[Mapping[str, Any]]) -> str:
 
 def _notes(result: Result) -> List[str]:
     own = result["equilibrium"]
-    notes = [f"stopped: {own['stop_reason']}; data pools: {_shortened(result['data_pools'])}"]
+    notes = [f"stopped: {own['stop_reason']}; data pools: {_shortened(result['data_pools'])}",
+             *_costs(result)]
     if len(own["all_seconds"]) > 1:
         notes.append(f"seconds to plan: median of {len(own['all_seconds'])} runs, "
                      f"{min(own['all_seconds']):.2f} to {max(own['all_seconds']):.2f}")
@@ -110,6 +115,15 @@ def _notes(result: Result) -> List[str]:
     if result.get("peers"):
         notes.append("* as recorded in peers.json, on another run")
     return notes
+
+
+def _costs(result: Result) -> List[str]:
+    """What looks and bounds cost, where that was measured."""
+    if "first_look_seconds" not in result:
+        return []
+    return [f"processor seconds: first look {seconds_text(result['first_look_seconds'])}, one after"
+            f" 100 PGs changed {result['changed_look_seconds']:.3f},"
+            f" bounds {result['bounds_seconds']:.3f}"]
 
 
 def _shortened(names: Sequence[str]) -> str:

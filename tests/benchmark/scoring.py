@@ -29,9 +29,10 @@ class Score(NamedTuple):
     """A placement against the one before it. Bytes are signed: a pool can lose space."""
 
     highest: Dict[str, float]       # device class → utilization of its fullest OSD, a ratio
+    free_data_bytes: float          # free space of the data pools, a sum that cannot be had at once
     room_bytes: float               # that fit if all pools grow in proportion to their data
-    gained_data_bytes: float        # free space of the data pools, a sum that cannot be had at once
-    gained_all_bytes: float         # free space of all pools, summed in the same way
+    gained_data_bytes: float        # growth of the data pools' free space
+    gained_all_bytes: float         # growth of that of all pools, summed in the same way
     worst_data_pool_bytes: float    # of the data pool that gained least
     worst_pool_bytes: float
     moved_bytes: int
@@ -126,7 +127,9 @@ def score(snapshot: Snapshot, items: Mapping[str, UpmapItems]) -> Score:
         moved += count * pg.shard_bytes
         broken += _is_broken(snapshot, pg, up[pgid])
     return Score(
-        highest=after.highest, room_bytes=after.room, gained_data_bytes=sum(data),
+        highest=after.highest,
+        free_data_bytes=sum(after.free[pool] for pool in data_pools(snapshot)),
+        room_bytes=after.room, gained_data_bytes=sum(data),
         gained_all_bytes=sum(gained.values()), worst_data_pool_bytes=min(data, default=0.0),
         worst_pool_bytes=min(gained.values(), default=0.0), moved_bytes=moved, shard_moves=shards,
         item_pairs=sum(len(pairs) for pairs in items.values()),

@@ -11,6 +11,7 @@ from tests.benchmark.scale.chart import scale_chart
 from tests.benchmark.clusters import MADE, Source, find_sources, state_of
 from tests.benchmark.made.scale import large_reading
 from tests.benchmark.made.shapes import HIGHEST_FILL, SHAPES, make_cluster
+from tests.benchmark.measure import Job, measure
 from tests.benchmark.peers import Peer, best_jj, read_peers
 from tests.benchmark.report import cluster_table, markdown_table
 from tests.benchmark.scale.scaling import both_forms, few_pools
@@ -41,6 +42,7 @@ def test_a_move_is_scored_as_worked_out_by_hand() -> None:
     assert result.gained_all_bytes == pytest.approx(result.gained_data_bytes)  # OSD 1 limits pool 2
     assert (result.moved_bytes, result.shard_moves) == (40 * GIB, 1)
     assert (result.item_pairs, result.item_pgs, result.broken_pgs) == (1, 1, 0)
+    assert result.free_data_bytes == pytest.approx(110 * GIB, rel=1e-3)
     # pool 2 is next to nothing: the room is what fits into pool 1
     assert result.room_bytes == pytest.approx(110 * GIB, rel=1e-3)
     before = fill(two_pools().snapshot(), current_up(two_pools().snapshot())).room
@@ -59,7 +61,7 @@ def test_nothing_changed_scores_nothing() -> None:
     snapshot = two_pools().snapshot()
     result = score(snapshot, snapshot.upmap_items)
     assert result.highest == {"hdd": 0.6}
-    assert not any(result._replace(room_bytes=0.0)[1:])
+    assert not any(result._replace(room_bytes=0.0, free_data_bytes=0.0)[1:])
 
 
 def test_only_pools_with_one_percent_of_the_bytes_are_data_pools() -> None:
@@ -155,7 +157,9 @@ def result_of_a_run() -> Dict[str, Any]:
     start, after = (dict(score(snapshot, items)._asdict()) for items in (
         {}, {"1.0": ((0, 3),)}))
     return {"name": "two", "description": Source("grown", MADE).description, "osds": 4, "pools": 2,
-            "pgs": 3, "shards": 6, "data_pools": ["pool1"], "start": start, "bounds": {"hdd": 0.3},
+            "pgs": 3, "shards": 6, "free_data_bound_bytes": 120 * GIB, "first_look_seconds": 0.5,
+            "changed_look_seconds": 0.0125, "bounds_seconds": 0.025, "data_pools": ["pool1"],
+            "start": start, "bounds": {"hdd": 0.3},
             "equilibrium": dict(after, seconds=0.25, all_seconds=[0.25], peak_bytes=32 * MIB,
                                 stop_reason="converged", wrong_predictions={}),
             "osdmaptool": {"seconds": 120.0, "problem": "killed after 120 s",
@@ -165,11 +169,19 @@ def result_of_a_run() -> Dict[str, Any]:
 
 def test_tables_show_what_was_measured() -> None:
     table = cluster_table(result_of_a_run())
-    for text in ("60.00 %", "40.00 %", "30.00 %", "+0.07", "0.04", "killed after 120 s"):
+    for text in ("60.00 %", "40.00 %", "30.00 %", "+0.07", "0.04", "killed after 120 s",
+                 "0.12\n", "after 100 PGs changed 0.013"):
         assert text in table
     markdown = markdown_table([result_of_a_run()], "version 7")
     assert "| 60.00 % | - | 50.00 %† | 40.00 % | 30.00 % |" in markdown
     assert "> 120" in markdown and "version 7" in markdown
+
+
+def test_a_cluster_is_measured_with_bounds_and_looks() -> None:
+    found = measure(Job("demo", "demo", ""))
+    assert found["equilibrium"]["free_data_bytes"] <= found["free_data_bound_bytes"]
+    assert found["first_look_seconds"] > 0.0 and found["changed_look_seconds"] > 0.0
+    assert "bounds" in cluster_table(found)
 
 
 def test_given_clusters_are_read() -> None:
