@@ -54,7 +54,8 @@ def shard_counts(snapshot: Snapshot, osd_sets: Iterable[Tuple[Pg, Sequence[int]]
 
 def counted_usage(snapshot: Snapshot, used_bytes: Mapping[int, int], counts: ShardCounts,
                   growth: Optional[Mapping[int, float]] = None,
-                  classes: Optional[Mapping[str, ClassUsage]] = None) -> Usage:
+                  classes: Optional[Mapping[str, ClassUsage]] = None,
+                  checkpoint: Checkpoint = no_checkpoint) -> Usage:
     """Utilization and free space for used bytes per OSD id and the shards of each pool on it.
     `growth` and `classes`: `growth_bytes` of the shards and `class_usage` of the bytes, where they
     are known already."""
@@ -62,17 +63,21 @@ def counted_usage(snapshot: Snapshot, used_bytes: Mapping[int, int], counts: Sha
         osd.id: max(0.0, osd.size_bytes * snapshot.full_ratio - used_bytes[osd.id])
         for osd in snapshot.osds.values() if osd.has_statistics})
     pools = {pool.name: _pool_space(pool, counts[pool.id], free)
-             for pool in sorted(snapshot.pools.values(), key=lambda p: p.id)}
+             for pool in with_checkpoints(
+                 sorted(snapshot.pools.values(), key=lambda p: p.id), 1, checkpoint)}
     if growth is None:
-        growth = growth_bytes(snapshot, counts)
+        growth = growth_bytes(snapshot, counts, checkpoint)
+    checkpoint()
     return Usage(dict(classes) if classes is not None else class_usage(snapshot, used_bytes),
                  pools, _room(snapshot, growth, free))
 
 
 def placement_usage(snapshot: Snapshot, used_bytes: Mapping[int, int],
-                    up_sets: Iterable[Tuple[Pg, Sequence[int]]]) -> Usage:
+                    up_sets: Iterable[Tuple[Pg, Sequence[int]]],
+                    checkpoint: Checkpoint = no_checkpoint) -> Usage:
     """Utilization and free space for used bytes per OSD id and (PG, up set) of every PG."""
-    return counted_usage(snapshot, used_bytes, shard_counts(snapshot, up_sets))
+    return counted_usage(snapshot, used_bytes, shard_counts(snapshot, up_sets),
+                         checkpoint=checkpoint)
 
 
 def snapshot_usage(snapshot: Snapshot, checkpoint: Checkpoint = no_checkpoint) -> Usage:
@@ -80,7 +85,7 @@ def snapshot_usage(snapshot: Snapshot, checkpoint: Checkpoint = no_checkpoint) -
     used = {osd.id: osd.target_bytes for osd in snapshot.osds.values()}
     return placement_usage(snapshot, used, (
         (pg, pg.up)
-        for pg in with_checkpoints(snapshot.pgs.values(), _PGS_A_PIECE, checkpoint)))
+        for pg in with_checkpoints(snapshot.pgs.values(), _PGS_A_PIECE, checkpoint)), checkpoint)
 
 
 def class_usage(snapshot: Snapshot, used_bytes: Mapping[int, int]) -> Dict[str, ClassUsage]:
@@ -132,10 +137,12 @@ def _first_full(shards: Mapping[int, float], free: _FreeBytes) -> Optional[int]:
     return min(osd for osd, ratio in zip(shards, each) if ratio == least)
 
 
-def growth_bytes(snapshot: Snapshot, counts: ShardCounts) -> Mapping[int, float]:
+def growth_bytes(snapshot: Snapshot, counts: ShardCounts,
+                 checkpoint: Checkpoint = no_checkpoint) -> Mapping[int, float]:
     """OSD id → raw bytes that come to it when all pools double."""
     growth: Dict[int, float] = defaultdict(float)
     for pool in snapshot.pools.values():
+        checkpoint()
         shard_bytes = pool.stored_bytes / (pool.pg_num * pool.data_shards)
         for osd, count in counts[pool.id].items():
             growth[osd] += count * shard_bytes

@@ -14,7 +14,8 @@ from __future__ import annotations
 import heapq
 from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from ..runtime.checkpoints import Checkpoint
+from ..runtime.checkpoints import (Checkpoint, no_checkpoint, sorted_with_checkpoints,
+                                   with_checkpoints)
 from .state.placement_state import PlacementState
 
 #: Passes over the whole order: each moves the cycles forward that the one before came to too late.
@@ -27,6 +28,10 @@ _AHEAD_SHARDS = 3.0
 _EMPTIER_STEP = 0.1
 
 _ROUNDING = 1e-12
+
+#: Between two checkpoints, a few milliseconds.
+_CHANGES_A_PIECE = 500
+_SORTED_AT_ONCE = 10_000
 
 SourceTarget = Tuple[int, int]      # (source, target), OSD indices
 
@@ -45,10 +50,12 @@ class ChangeGroup(NamedTuple):
     changes: Tuple[Change, ...]
 
 
-def wanted_changes(placement: PlacementState) -> List[Change]:
+def wanted_changes(placement: PlacementState,
+                   checkpoint: Checkpoint = no_checkpoint) -> List[Change]:
     """Returns a change for every PG whose up set differs from the initial one."""
     changes: List[Change] = []
-    for pg in sorted(placement.moved_pgs):
+    moved = sorted_with_checkpoints(placement.moved_pgs, _SORTED_AT_ONCE, checkpoint)
+    for pg in with_checkpoints(moved, _CHANGES_A_PIECE, checkpoint):
         initial, up = placement.initial_up[pg], placement.up[pg]
         groups = placement.groups_of_pool[placement.pool_of_pg[pg]]
         if placement.groups[groups[0]].pool.erasure:
@@ -68,7 +75,7 @@ def order_changes(placement: PlacementState, changes: Sequence[Change],
     cycles: List[Tuple[int, ...]] = []
     best: Optional[Tuple[int, List[ChangeGroup]]] = None
     for _ in range(_PASSES):
-        sorter = _Sorter(placement, changes, cycles)
+        sorter = _Sorter(placement, changes, cycles, checkpoint)
         groups = sorter.run(checkpoint)
         if best is None or len(sorter.late_cycles) < best[0]:
             best = len(sorter.late_cycles), groups
@@ -88,32 +95,36 @@ class _Sorter:
     """
 
     def __init__(self, placement: PlacementState, changes: Sequence[Change],
-                 cycles: Sequence[Tuple[int, ...]]) -> None:
+                 cycles: Sequence[Tuple[int, ...]], checkpoint: Checkpoint) -> None:
         self._cycles = list(cycles)
         self.late_cycles: List[Tuple[int, ...]] = []
         self._size = placement.size_bytes
         self._fill_limit = placement.fill_limit_bytes
-        self._used = _initial_used_bytes(placement, changes)
+        self._used = _initial_used_bytes(
+            placement, with_checkpoints(changes, _CHANGES_A_PIECE, checkpoint))
         self._max_shards = placement.max_shards
-        self._shard_counts = _initial_shard_counts(placement, changes)
+        self._shard_counts = _initial_shard_counts(
+            placement, with_checkpoints(changes, _CHANGES_A_PIECE, checkpoint))
         self._class_of = [placement.snapshot.osds[osd].device_class for osd in placement.osd_ids]
         self._changes = changes
         self._waiting: Set[int] = set(range(len(changes)))
         self._giving: Dict[int, List[int]] = {}       # OSD → changes that take a shard off it
-        for number, change in enumerate(changes):
+        for number, change in enumerate(
+                with_checkpoints(changes, _CHANGES_A_PIECE, checkpoint)):
             for source, _ in change.moves:
                 self._giving.setdefault(source, []).append(number)
         #: class → heap of (-utilization, OSD): of sources whose turn may have come, and of all
         self._sources: Dict[str, List[Tuple[float, int]]] = {}
         self._osds: Dict[str, List[Tuple[float, int]]] = {}
         self._blocked_by: Dict[int, Set[int]] = {}    # full target → sources that wait for it
-        for osd in range(len(self._size)):
+        for osd in with_checkpoints(range(len(self._size)), _CHANGES_A_PIECE, checkpoint):
             entry = (-self._utilization(osd), osd)
             self._osds.setdefault(self._class_of[osd], []).append(entry)
             if osd in self._giving:
                 self._sources.setdefault(self._class_of[osd], []).append(entry)
         for heap in list(self._sources.values()) + list(self._osds.values()):
             heapq.heapify(heap)
+            checkpoint()
         #: class → utilization that targets may rise to where an OSD gives what is beyond its share
         self._final_highest = self._highest_in_the_end(placement)
         self._initial_highest = {
@@ -121,7 +132,7 @@ class _Sorter:
             for name, heap in self._osds.items()}
         self._total_bytes = dict.fromkeys(self._sources, 0)
         self._moved_bytes = dict.fromkeys(self._sources, 0)
-        for change in changes:
+        for change in with_checkpoints(changes, _CHANGES_A_PIECE, checkpoint):
             self._total_bytes[self._class_of_change(change)] += change.bytes * len(change.moves)
 
     def run(self, checkpoint: Checkpoint) -> List[ChangeGroup]:
@@ -167,9 +178,10 @@ class _Sorter:
 
     def _largest_step(self, name: str) -> float:
         """The most that a change adds to an OSD, where an OSD of the class is beyond its share."""
+        if name not in self._final_highest:
+            return 0.0
         return max((self._utilization_step(number) for number, change in enumerate(self._changes)
-                    if name in self._final_highest and self._class_of_change(change) == name),
-                   default=0.0)
+                    if self._class_of_change(change) == name), default=0.0)
 
     def _utilization_step(self, number: int) -> float:
         """The most that a change adds to the utilization of a target."""
@@ -339,7 +351,7 @@ class _Sorter:
                 and self._shard_counts[osd] + more > self._max_shards[osd])
 
 
-def _initial_used_bytes(placement: PlacementState, changes: Sequence[Change]) -> List[int]:
+def _initial_used_bytes(placement: PlacementState, changes: Iterable[Change]) -> List[int]:
     used = list(placement.used_bytes)
     for change in changes:
         for source, target in change.moves:
@@ -348,7 +360,7 @@ def _initial_used_bytes(placement: PlacementState, changes: Sequence[Change]) ->
     return used
 
 
-def _initial_shard_counts(placement: PlacementState, changes: Sequence[Change]) -> List[int]:
+def _initial_shard_counts(placement: PlacementState, changes: Iterable[Change]) -> List[int]:
     counts = list(placement.shard_counts)
     for change in changes:
         for source, target in change.moves:

@@ -37,11 +37,12 @@ def multi_start_search(snapshot: Snapshot, options: PlanOptions, bounds: Utiliza
     for number, weights in enumerate(variants, start=1):
         placement = PlacementState(snapshot, options, counted)
         search = Search(placement, bounds, weights, counted)
-        free = pool_free_bytes(placement, search.data_groups)
+        free = pool_free_bytes(placement, search.data_groups, counted)
         finished = search.run()
         placement.observers.clear()    # they refer back to it and would keep it in memory
+        search.release()
         score = score_placement(placement, search.sets, search.data_groups, free, variants[0],
-                                AIM_SCORE_WEIGHTS[options.aim])
+                                AIM_SCORE_WEIGHTS[options.aim], counted)
         if best is None or (finished and score > best[0]):
             best = score, placement
         examined += placement.candidates_examined

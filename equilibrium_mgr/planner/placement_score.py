@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Dict, List, Sequence
 
+from ..runtime.checkpoints import Checkpoint, no_checkpoint
 from .move_order import wanted_changes
 from .objective import ScoreWeights, Weights
 from .state.osd_sets import OsdSetState
@@ -11,14 +12,17 @@ from .state.placement_state import PlacementState
 
 def score_placement(placement: PlacementState, sets: Sequence[OsdSetState],
                     data_groups: Sequence[int], initial_free_bytes: Dict[int, float],
-                    weights: Weights, score_weights: ScoreWeights) -> float:
+                    weights: Weights, score_weights: ScoreWeights,
+                    checkpoint: Checkpoint = no_checkpoint) -> float:
     """Higher is better; the formula is in planner/objective.py.
 
     `initial_free_bytes` is what `pool_free_bytes` gave before the first move.
     """
     gained: List[float] = [free - initial_free_bytes[pool]
-                           for pool, free in pool_free_bytes(placement, data_groups).items()]
-    displaced = sum(change.bytes * len(change.moves) for change in wanted_changes(placement))
+                           for pool, free in pool_free_bytes(
+                               placement, data_groups, checkpoint).items()]
+    displaced = sum(change.bytes * len(change.moves) for change in wanted_changes(
+        placement, checkpoint))
     score = (score_weights.free_space * sum(gained)
              + score_weights.min_free_space * min(gained, default=0.0) - displaced)
     for osd_set in sets:
@@ -30,11 +34,13 @@ def score_placement(placement: PlacementState, sets: Sequence[OsdSetState],
     return score
 
 
-def pool_free_bytes(placement: PlacementState, data_groups: Sequence[int]) -> Dict[int, float]:
+def pool_free_bytes(placement: PlacementState, data_groups: Sequence[int],
+                    checkpoint: Checkpoint = no_checkpoint) -> Dict[int, float]:
     """Pool id → client bytes that fit before the pool's first OSD is full."""
     full = placement.snapshot.full_ratio
     free: Dict[int, float] = {}
     for index in data_groups:
+        checkpoint()
         group = placement.groups[index]
         chunks = group.pool.pg_num * group.pool.data_shards
         least = min((max(0.0, full * placement.size_bytes[i] - placement.used_bytes[i])

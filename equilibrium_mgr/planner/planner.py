@@ -16,7 +16,9 @@ from .move_order import Change, ChangeGroup, order_changes, wanted_changes
 from .multi_start import multi_start_search
 from .state.placement_state import PlacementState
 
-_PGS_A_PIECE = 1000   # counted between two checkpoints: a few milliseconds
+#: Between two checkpoints, a few milliseconds: PGs counted, changes written down.
+_PGS_A_PIECE = 1000
+_CHANGES_A_PIECE = 100
 
 # Values of Plan.stop_reason.
 CONVERGED = "converged"
@@ -45,8 +47,8 @@ def make_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions(),
              else frozenset(snapshot.pools) - options.pool_ids)
     bounds = utilization_bounds(snapshot, fixed, checkpoint=counted)
     placement, finished = multi_start_search(snapshot, options, bounds, counted)
-    groups = order_changes(placement, wanted_changes(placement), counted)
-    stop_reason, kept = _within_limits(groups, options)
+    groups = order_changes(placement, wanted_changes(placement, counted), counted)
+    stop_reason, kept = _within_limits(groups, options, counted)
     if len(kept) < len(groups):
         placement, kept = _limited(snapshot, options, bounds, placement, kept, counted)
     return finished_plan(placement, kept, stop_reason if finished else INTERRUPTED, snapshot,
@@ -62,30 +64,30 @@ def _limited(snapshot: Snapshot, options: PlanOptions, bounds: UtilizationBounds
     if limited is None:
         return placement, kept
     groups = order_changes(limited, wanted_changes(limited), checkpoint)
-    return limited, _within_limits(groups, options)[1]
+    return limited, _within_limits(groups, options, checkpoint)[1]
 
 
 def finished_plan(placement: PlacementState, groups: List[ChangeGroup], stop_reason: str,
                   snapshot: Snapshot, options: PlanOptions, bounds: UtilizationBounds,
                   checkpoint: Checkpoint) -> Plan:
     """The plan of a finished placement, for its changes in their order."""
-    used, moves, changes = _replayed(placement, groups)
+    used, moves, changes = _replayed(placement, groups, checkpoint)
     changed = {change.pgid: change.up_after for change in changes}
     before = snapshot_usage(snapshot, checkpoint)
     after = placement_usage(snapshot, used, (
         (pg, changed.get(pg.pgid, pg.up))
-        for pg in with_checkpoints(snapshot.pgs.values(), _PGS_A_PIECE, checkpoint)))
+        for pg in with_checkpoints(snapshot.pgs.values(), _PGS_A_PIECE, checkpoint)), checkpoint)
     return Plan(epoch=snapshot.epoch, stop_reason=stop_reason, moves=tuple(moves),
                 changes=tuple(changes), before=before, after=after,
                 skipped=_skipped(snapshot), min_compat_client=snapshot.min_compat_client,
                 aim=options.aim, bounds=bounds.classes)
 
 
-def _within_limits(groups: List[ChangeGroup],
-                   options: PlanOptions) -> Tuple[str, List[ChangeGroup]]:
+def _within_limits(groups: List[ChangeGroup], options: PlanOptions,
+                   checkpoint: Checkpoint) -> Tuple[str, List[ChangeGroup]]:
     """The stop reason, and the first groups that keep the limits; moves of no bytes are free."""
     moves = moved_bytes = 0
-    for number, group in enumerate(groups):
+    for number, group in enumerate(with_checkpoints(groups, 10 * _CHANGES_A_PIECE, checkpoint)):
         moves += sum(len(change.moves) for change in group.changes if change.bytes)
         moved_bytes += sum(len(change.moves) * change.bytes for change in group.changes)
         if options.max_moves is not None and moves > options.max_moves:
@@ -95,13 +97,13 @@ def _within_limits(groups: List[ChangeGroup],
     return CONVERGED, groups
 
 
-def _replayed(placement: PlacementState, groups: List[ChangeGroup]
+def _replayed(placement: PlacementState, groups: List[ChangeGroup], checkpoint: Checkpoint
               ) -> Tuple[Dict[int, int], List[Move], List[PgChange]]:
     """Used bytes per OSD id in the end, and the moves and changes in the plan's form."""
     used = {osd.id: osd.target_bytes for osd in placement.snapshot.osds.values()}
     moves: List[Move] = []
     changes: List[PgChange] = []
-    for group in groups:
+    for group in with_checkpoints(groups, _CHANGES_A_PIECE, checkpoint):
         for change in group.changes:
             moves += _moves(placement, change, used)
             changes.append(_pg_change(placement, change))

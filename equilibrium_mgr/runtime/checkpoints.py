@@ -4,7 +4,8 @@ All modules of a ceph-mgr share one interpreter, so a loop that does not yield h
 """
 from __future__ import annotations
 
-from typing import Iterable, Iterator, Optional, Protocol, TypeVar
+from heapq import merge
+from typing import Any, Iterable, Iterator, List, Optional, Protocol, TypeVar
 
 _T = TypeVar("_T")
 
@@ -32,3 +33,19 @@ def with_checkpoints(items: Iterable[_T], every: int, checkpoint: Checkpoint) ->
         if number % every == 0:
             checkpoint()
         yield item
+
+
+def sorted_with_checkpoints(items: Iterable[Any], every: int,
+                            checkpoint: Checkpoint) -> Iterator[Any]:
+    """The items, sorted: `every` of them at once, with a call of `checkpoint` between, and merged
+    as they are asked for."""
+    runs: List[List[Any]] = []
+    run: List[Any] = []
+    for item in items:
+        run.append(item)
+        if len(run) >= every:
+            runs.append(sorted(run))
+            run = []
+            checkpoint()
+    runs.append(sorted(run))
+    return merge(*runs)

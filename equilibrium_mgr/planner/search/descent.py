@@ -8,10 +8,12 @@ from __future__ import annotations
 import heapq
 from typing import List, Sequence
 
-from ...runtime.checkpoints import Checkpoint
+from ...runtime.checkpoints import Checkpoint, with_checkpoints
 from ..state.cost_model import CostModel
 from .joint_moves import JointMoves
 from .single_moves import SingleMoves
+
+_OSDS_A_PIECE = 2000   # looked at between two checkpoints: a few milliseconds
 
 
 class Descent:
@@ -34,12 +36,13 @@ class Descent:
         """Moves at this price until no OSD has a move that gains; False if asked to end before."""
         placement, target = self._placement, self._costs.bound_utilization
         used, size = placement.used_bytes, placement.size_bytes
-        heap = [(target[i] - used[i] / size[i], i) for i in range(len(used))
+        heap = [(target[i] - used[i] / size[i], i)
+                for i in with_checkpoints(range(len(used)), _OSDS_A_PIECE, checkpoint)
                 if placement.shards[i] and placement.is_source[i]]
         heapq.heapify(heap)
-        queued = [False] * len(used)
-        for _, i in heap:
-            queued[i] = True
+        checkpoint()
+        queued = [bool(placement.shards[i]) and placement.is_source[i]
+                  for i in with_checkpoints(range(len(used)), _OSDS_A_PIECE, checkpoint)]
         while heap:
             if not checkpoint():
                 return False

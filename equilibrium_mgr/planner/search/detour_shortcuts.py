@@ -33,10 +33,8 @@ class DetourShortcuts:
     def shorten(self, checkpoint: Checkpoint) -> int:
         """Tries each displaced shard once, the largest first; returns how many have returned."""
         placement = self._placement
-        displaced = sorted((-size, pg, osd, group) for osd in range(len(placement.used_bytes))
-                           for size, pg, group in self._shard_index.displaced(osd))
         returned = 0
-        for _, pg, osd, group in displaced:
+        for _, pg, osd, group in self._shard_index.all_displaced(checkpoint):
             if not checkpoint():
                 break
             if osd in placement.up[pg]:

@@ -1,7 +1,7 @@
 """Reverts moves that turned out not to be needed."""
 from __future__ import annotations
 
-from typing import List, Tuple
+from typing import Tuple
 
 from ...runtime.checkpoints import Checkpoint
 from ..state.constraints import SearchConstraints
@@ -18,9 +18,7 @@ def revert_unneeded_moves(costs: CostModel, shard_index: ShardIndex, joint_moves
     `price` is that of a displaced byte (utilization): a byte that returns may cost as much.
     """
     placement = costs.placement
-    displaced: List[Tuple[int, int, int, int]] = sorted(
-        (-size, pg, osd, group) for osd in range(len(placement.used_bytes))
-        for size, pg, group in shard_index.displaced(osd))
+    displaced = shard_index.all_displaced(checkpoint)
 
     def pays(steps: Tuple[ShardMove, ...], size: int, group: int) -> bool:
         return (joint_moves.gain(steps, price) > 0.0

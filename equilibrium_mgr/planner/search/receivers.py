@@ -77,6 +77,8 @@ class Receivers:
         placement = self._placement
         members: Dict[int, List[int]] = {}
         for i in osds:
+            if not placement.is_target[i]:
+                continue
             size = placement.size_bytes[i]
             plain = size == placement.capacity_bytes[i] and not placement.spared_bytes[i]
             shift = max(0, size.bit_length() - _SIZE_BITS - 1)

@@ -102,6 +102,10 @@ class Search:
                 self.reduce_moves(limits)
         return not self._stopped
 
+    def release(self) -> None:
+        """Frees most of its memory. Nothing is asked of it any more."""
+        self.shard_index.release(self._outer_checkpoint)
+
     def repair(self, limits: SearchConstraints) -> Repair:
         """Builds the repair that finds operations within the limits."""
         return Repair(self._costs, self.targets, self.shard_index, self._joint_moves, limits,
@@ -130,7 +134,7 @@ class Search:
                 break
             if not descent.run(price, self._checkpoint):
                 return
-        moves.forget()
+        moves.forget(self._checkpoint)
         for osd_set in self.sets:
             osd_set.update_needs_tightening(self._placement)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
+from ...runtime.checkpoints import Checkpoint
 from ..state.cost_model import NOISE, CostModel
 from ..state.shard_index import Shards, ShardsByGroup, ShardIndex
 from ..state.target_index import TargetEntry, TargetIndex
@@ -48,9 +49,9 @@ class SingleMoves:
         self._shard_index = shard_index
         self._sources = SourceGroups(costs, targets, shard_index)
 
-    def forget(self) -> None:
+    def forget(self, checkpoint: Checkpoint) -> None:
         """Frees what is kept for further questions. Asked once no more follow."""
-        self._sources.forget()
+        self._sources.forget(checkpoint)
 
     def best(self, source: int, price: float, strict: bool) -> Optional[Candidate]:
         """Returns the best single move off an OSD, or None where none lowers the objective."""

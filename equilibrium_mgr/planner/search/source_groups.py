@@ -8,11 +8,14 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from typing import Dict, List, Tuple
 
+from ...runtime.checkpoints import Checkpoint, with_checkpoints
 from ..state.cost_model import CostModel
 from ..state.shard_index import ShardIndex
 from ..state.target_index import TargetIndex
 
 RankedGroup = Tuple[float, int]   # (-gain of its count when a shard leaves, group), best first
+
+_SOURCES_A_PIECE = 200   # freed between two checkpoints: a few milliseconds
 
 
 class SharingGroups:
@@ -38,10 +41,11 @@ class SourceGroups:
         self._known: Dict[int, Dict[int, SharingGroups]] = {}   # source → list's id → groups
         self._placement.observers.append(self._on_move)
 
-    def forget(self) -> None:
-        """Frees what is kept, and follows no more moves."""
+    def forget(self, checkpoint: Checkpoint) -> None:
+        """Frees what is kept, in pieces, and follows no more moves."""
         self._placement.observers.remove(self._on_move)
-        self._known.clear()
+        for source in with_checkpoints(list(self._known), _SOURCES_A_PIECE, checkpoint):
+            del self._known[source]
 
     def of(self, source: int) -> List[SharingGroups]:
         """The groups on a source, those first whose best one is best."""

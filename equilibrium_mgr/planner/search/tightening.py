@@ -7,9 +7,10 @@ and the others are reverted.
 """
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import Callable, Dict, List, NamedTuple, Sequence, Tuple
 
-from ...runtime.checkpoints import Checkpoint
+from ...runtime.checkpoints import Checkpoint, with_checkpoints
 from ..state.constraints import SearchConstraints
 from ..state.placement_state import PlacementState, ShardMove
 from .repair import OverfullOsd, Repair, RepairGoal, TooManyShards
@@ -31,6 +32,8 @@ _EXTRA_OPERATIONS = 20
 
 #: A step is broken off when its cost is so many times its value.
 _MAX_COST_RATIO = 1.2
+
+_MOVES_A_PIECE = 50   # reverted between two checkpoints: a few milliseconds
 
 
 class _Step(NamedTuple):
@@ -138,23 +141,23 @@ class Tightening:
 
         def value_between(high: float, low: float) -> float:
             return raw_value * (1.0 / low - 1.0 / high)
-        pressures = limits.falling_pressures(group, members)
-        while pressures and failed < _PATIENCE:
-            now = -min(pressures)[0]
+        pressures = limits.by_pressure(group, members)
+        while members and failed < _PATIENCE:
+            entries = pressures.entries()
+            now = -entries[0][0]
             if now <= goal or now == float("inf"):
                 break
             wanted = max(goal, now * (1.0 - ratio))
             limits.set_max_pressure(group, wanted)
             if not self._apply_step(_Step(
                     TooManyShards(group, wanted, mean),
-                    [entry for entry in pressures if -entry[0] > wanted], pressure, now, wanted,
+                    entries[:bisect_left(entries, (-wanted, -1))], pressure, now, wanted,
                     value_between, budget - self._displaced_bytes + displaced)):
                 failed += 1
                 ratio /= 2.0
-            pressures = limits.falling_pressures(group, members)
         self._pressure_effort = self._effort_end - placement.candidates_examined
-        if pressures:
-            limits.set_max_pressure(group, -min(pressures)[0])
+        if members:
+            limits.set_max_pressure(group, -pressures.entries()[0][0])
         return budget - self._displaced_bytes + displaced
 
     def _apply_step(self, step: _Step) -> bool:
@@ -202,7 +205,8 @@ class Tightening:
 
     def _revert_after(self, kept_moves: int, kept_bytes: int) -> None:
         """Reverts all but the first moves, which displaced `kept_bytes`."""
-        for pg, source, target in reversed(self._moves_made[kept_moves:]):
+        for pg, source, target in with_checkpoints(
+                reversed(self._moves_made[kept_moves:]), _MOVES_A_PIECE, self._checkpoint):
             self._placement.move(pg, target, source)
         del self._moves_made[kept_moves:]
         self._displaced_bytes += kept_bytes

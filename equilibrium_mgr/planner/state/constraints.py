@@ -10,6 +10,7 @@ from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 from ...runtime.checkpoints import Checkpoint
 from .placement_state import PlacementState
+from .target_index import SortedOsds
 
 
 class _FreeNeed(NamedTuple):
@@ -57,16 +58,16 @@ class SearchConstraints:
         free = self.usable_bytes[osd] - self._placement.used_bytes[osd]
         return count / free if free > 0 else inf
 
-    def falling_pressures(self, group: int, osds: Sequence[int]) -> List[Tuple[float, int]]:
-        """(-pressure, OSD) of those of the OSDs that have shards of the group."""
-        counts, usable = self._placement.groups[group].counts, self.usable_bytes
-        used = self._placement.used_bytes
-        return [(-counts[i] / (usable[i] - used[i]) if usable[i] > used[i] else -inf, i)
-                for i in osds if counts[i]]
+    def by_pressure(self, group: int, osds: Sequence[int]) -> SortedOsds:
+        """The OSDs by the negative pressure of a group: those first on which it is highest."""
+        self._checkpoint()
+        return SortedOsds(self._placement, osds, lambda osd: -self.shards_per_free_byte(group, osd))
 
     def _highest_pressure(self, group: int) -> float:
-        return -min(self.falling_pressures(group, self._placement.groups[group].osds),
-                    default=(0.0, 0))[0]
+        counts, usable = self._placement.groups[group].counts, self.usable_bytes
+        used = self._placement.used_bytes
+        return max([counts[i] / (usable[i] - used[i]) if usable[i] > used[i] else inf
+                    for i in self._placement.groups[group].osds if counts[i]], default=0.0)
 
     def set_max_pressure(self, group: int, pressure: float, slack: float = 0.0) -> None:
         """Allows the group this many shards per free byte, and `slack` (a ratio) more."""

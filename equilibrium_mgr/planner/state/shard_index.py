@@ -2,14 +2,19 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, Iterator, List, Optional, Tuple
 
+from ...runtime.checkpoints import Checkpoint, sorted_with_checkpoints, with_checkpoints
 from .placement_state import PlacementState
 
 Shards = Tuple[Tuple[int, int], ...]        # (bytes, PG), sorted
 #: group → (shards on their initial OSD, displaced shards). Tuples, which the garbage collector does
 #: not search: an OSD has one entry for each of its pools.
 ShardsByGroup = Dict[int, Tuple[Shards, Shards]]
+
+#: Between two checkpoints, a few milliseconds: OSDs whose shards are gone over, shards sorted.
+_OSDS_A_PIECE = 30
+_SORTED_AT_ONCE = 2000
 
 
 class ShardIndex:
@@ -64,6 +69,20 @@ class ShardIndex:
                             for s, pg in pair[1])
             self._displaced[osd] = (self._placement.change_counts[osd], shards)
         return shards
+
+    def all_displaced(self, checkpoint: Checkpoint) -> Iterator[Tuple[int, int, int, int]]:
+        """(-bytes, PG, OSD, group) of the displaced shards that there are now, the largest first,
+        whatever moves while they are gone over."""
+        return sorted_with_checkpoints((
+            (-size, pg, osd, group)
+            for osd in with_checkpoints(range(len(self._grouped)), _OSDS_A_PIECE, checkpoint)
+            for size, pg, group in self.displaced(osd)), _SORTED_AT_ONCE, checkpoint)
+
+    def release(self, checkpoint: Checkpoint) -> None:
+        """Frees what is kept, in pieces: all of it at once takes long."""
+        for osd in with_checkpoints(range(len(self._grouped)), _OSDS_A_PIECE, checkpoint):
+            self._grouped[osd] = None
+            self._by_size[osd] = self._displaced[osd] = (-1, [])
 
     def _on_move(self, pg: int, source: int, target: int, group: int) -> None:
         entry = (self._placement.pg_bytes[pg], pg)

@@ -61,7 +61,7 @@ class TargetIndex:
             members = self._placement.groups[group]
             assert members.joint is not None
             osds = [osd for osd in members.osds if members.joint.bucket_of[osd] == bucket]
-            self._by_bucket[group, bucket] = SortedOsds(
+            self._by_bucket[group, bucket] = _targets(
                 self._placement, osds, _cost_of(self._costs, members)
                 if self.has_own_lists else self._placement.capacity_utilization)
         return self._by_bucket[group, bucket].entries()
@@ -73,12 +73,12 @@ class TargetIndex:
 
 
 class SortedOsds:
-    """OSDs that may take shards, sorted by a key that depends on what they hold."""
+    """OSDs sorted by a key that depends on what they hold."""
 
     def __init__(self, placement: PlacementState, osds: Sequence[int],
                  key: Callable[[int], float]) -> None:
         self._placement = placement
-        self.osds = [osd for osd in osds if placement.is_target[osd]]
+        self.osds = osds
         self._key = key
         self._entries: List[TargetEntry] = []
         self._keys: Dict[int, float] = {}
@@ -115,7 +115,12 @@ def _by_zone(placement: PlacementState, group: ShardGroup,
     members: Dict[int, List[int]] = {}
     for osd in group.osds:
         members.setdefault(0 if group.zone is None else group.zone[osd], []).append(osd)
-    return {zone: SortedOsds(placement, osds, key) for zone, osds in members.items()}
+    return {zone: _targets(placement, osds, key) for zone, osds in members.items()}
+
+
+def _targets(placement: PlacementState, osds: Sequence[int],
+             key: Callable[[int], float]) -> SortedOsds:
+    return SortedOsds(placement, [osd for osd in osds if placement.is_target[osd]], key)
 
 
 def _cost_of(costs: CostModel, group: ShardGroup) -> Callable[[int], float]:

@@ -37,4 +37,4 @@ def test_follows_moves() -> None:
         osd = rng.randrange(count)
         fresh = SourceGroups(costs, targets, index)
         assert shown(kept, osd) == shown(fresh, osd)
-        fresh.forget()
+        fresh.forget(no_checkpoint)
