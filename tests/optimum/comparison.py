@@ -9,7 +9,7 @@ from tests.optimum.problem import Part, parts_of
 
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.plan.options import PlanOptions
-from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
+from equilibrium_mgr.planner.bound.lower_bound import UtilizationBounds, cluster_bounds
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.snapshot.model import Snapshot
 
@@ -35,7 +35,9 @@ class PartResult(NamedTuple):
     kind: str
     aim: str
     proven: bool
-    bound: float                # the planner's
+    bound: float                # the planner's, of the maximum
+    space_bounds: Tuple[float, ...]    # the planner's, of each pool's free space
+    best_free: Tuple[float, ...]       # of each pool, whatever the others have
     best_max: float
     best_space: float
     best_space_at_best_max: float
@@ -58,6 +60,9 @@ class PartResult(NamedTuple):
             return "the plan's free space is above the greatest"
         if self.bound > self.best_max * (1 + ROUNDING):
             return "the bound is above the least maximum"
+        if any(bound + 1 < best * (1 - ROUNDING)
+               for bound, best in zip(self.space_bounds, self.best_free)):
+            return "a bound is below a pool's greatest free space"
         return ""
 
     @property
@@ -90,14 +95,12 @@ def compared(seed: int, aims: Sequence[str] = ("space", "even")) -> List[PartRes
     """The plans of each aim for a seed's cluster, part by part."""
     kind, cluster = optimum_cluster(seed)
     snapshot = cluster.snapshot()
-    bounds = utilization_bounds(snapshot)
+    bounds = cluster_bounds(snapshot)
     plans = {aim: make_plan(snapshot, PlanOptions(aim=aim)) for aim in aims}
     results: List[PartResult] = []
     for part in parts_of(snapshot, cluster.crush):
-        osd_set = next(one for one in bounds.sets if set(one.osds) & set(part.size_bytes))
-        optimum = _optimum(part)
-        results += [_result(seed, kind, snapshot, part, optimum, osd_set.bound, plan)
-                    for plan in plans.values()]
+        optimum = _optimum(part, bounds)
+        results += [_result(seed, kind, snapshot, part, optimum, plan) for plan in plans.values()]
     return results
 
 
@@ -108,28 +111,34 @@ class _Optimum(NamedTuple):
     space: float
     space_at_best_max: float
     max_at_best_space: float
+    best_free: Tuple[float, ...]
+    bound: float
+    space_bounds: Tuple[float, ...]
 
 
-def _optimum(part: Part) -> _Optimum:
+def _optimum(part: Part, bounds: UtilizationBounds) -> _Optimum:
     optima = Optima(part)
+    osd_set = next(one for one in bounds.sets if set(one.osds) & set(part.size_bytes))
     best_max = optima.least_max()
     space = optima.most_space()
     at_best = optima.most_space(best_max)
     enough = optima.least_max(space.free_bytes) if part.pools else best_max
     at_space, proven = optima.least_max_at_space(space.total, enough)
     return _Optimum(optima, space.proven and at_best.proven and proven, best_max, space.total,
-                    at_best.total, at_space)
+                    at_best.total, at_space, optima.most_free_of_each(), osd_set.bound,
+                    tuple(bounds.pool_space[pool].free_bytes for pool in part.pools))
 
 
 def _result(seed: int, kind: str, snapshot: Snapshot, part: Part, optimum: _Optimum,
-            bound: float, plan: Plan) -> PartResult:
+            plan: Plan) -> PartResult:
     ups: Dict[str, Sequence[int]] = {pgid: pg.up for pgid, pg in snapshot.pgs.items()}
     initial = figures_of(part, ups)
     ups.update({change.pgid: change.up_after for change in plan.changes})
     planned = figures_of(part, ups)
     at_this = optimum.optima.most_space(planned.max_utilization)
     return PartResult(
-        seed=seed, kind=kind, aim=plan.aim, proven=optimum.proven and at_this.proven, bound=bound,
+        seed=seed, kind=kind, aim=plan.aim, proven=optimum.proven and at_this.proven,
+        bound=optimum.bound, space_bounds=optimum.space_bounds, best_free=optimum.best_free,
         best_max=optimum.best_max, best_space=optimum.space,
         best_space_at_best_max=optimum.space_at_best_max,
         best_max_at_best_space=optimum.max_at_best_space,

@@ -1,4 +1,7 @@
-"""The best that any legal placement of a part can reach: highest utilization, and free space."""
+"""The best that any legal placement of a part can reach: highest utilization, and free space.
+
+A placement in which an OSD is above full_ratio is none.
+"""
 from __future__ import annotations
 
 import heapq
@@ -52,12 +55,18 @@ class Optima:
         found = self._least(number + 1, limited)
         return None if found is None else -found
 
-    def most_space(self, max_utilization: float = float("inf"), above: float = -1.0) -> Space:
+    def most_free_of_each(self) -> Tuple[float, ...]:
+        """The most free space of each pool, whatever the others have."""
+        everything = Limits(self.part.full_ratio, self.no_space)
+        return tuple(self.most_free(number, everything) or 0.0
+                     for number in range(len(self.part.pools)))
+
+    def most_space(self, max_utilization: float = 1.0, above: float = -1.0) -> Space:
         """The greatest sum of the pools' free space with no OSD above a utilization; `above`, with
         no space for any, where it is not greater than that."""
         if not self.part.pools:
             return Space(0.0, (), True)
-        return _SpaceSearch(self, max_utilization, above).run()
+        return _SpaceSearch(self, min(max_utilization, self.part.full_ratio), above).run()
 
     def least_max_at_space(self, total: float, enough: float) -> Tuple[float, bool]:
         """The least highest utilization with a sum of free space, and whether it is proven.
@@ -75,6 +84,11 @@ class Optima:
             else:
                 low = middle + 1
         return values[high], proven
+
+    def next_max_below(self, utilization: float) -> float:
+        """The next lower utilization that an OSD can have."""
+        values = self._values[0]
+        return values[bisect_left(values, utilization) - 1]
 
     def next_above(self, number: int, free: float) -> float:
         """The next greater free space that an OSD can leave a pool."""

@@ -30,10 +30,10 @@ class Distance(NamedTuple):
 
 _AXES: Tuple[Tuple[str, str, Callable[[PartResult], float]], ...] = (
     ("maximum above the least", "points", lambda r: r.points),
-    ("the same", "typical shards", lambda r: r.shards),
-    ("maximum above the least for", "points", lambda r: r.points_for_these_pools),
+    ("…", "typical shards", lambda r: r.shards),
+    ("… with no pool's space lower", "points", lambda r: r.points_for_these_pools),
     ("space short of the greatest", "%", lambda r: 100.0 * (1.0 - r.space_ratio)),
-    ("space short of the greatest at", "%", lambda r: 100.0 * (1.0 - r.space_ratio_at_this_max)))
+    ("… with no higher maximum", "%", lambda r: 100.0 * (1.0 - r.space_ratio_at_this_max)))
 
 
 def distances(results: Sequence[PartResult]) -> List[Distance]:
@@ -44,21 +44,34 @@ def distances(results: Sequence[PartResult]) -> List[Distance]:
 
 def table(results: Sequence[PartResult]) -> List[str]:
     """Lines for one aim."""
-    lines = [f"{'':31}{'':15}{'mean':>8}{'median':>8}{'95 %':>8}{'worst':>8}{'optimal':>9}"]
-    for one in distances(results):
-        lines.append(
-            f"{one.name:31}{one.unit:15}{one.mean:8.3f}{one.at(0.5):8.3f}{one.at(0.95):8.3f}"
-            f"{one.at(1.0):8.3f}{one.none:5} / {len(one.values)}")
+    lines = [f"{'':32}{'':15}{'mean':>8}{'median':>8}{'95 %':>8}{'worst':>8}{'optimal':>9}"]
+    lines += [_row(one) for one in distances(results)] + bound_lines(results)
     unproven = sum(1 for one in results if not one.proven)
     return lines + ([f"{unproven} optima are not proven and not counted"] if unproven else [])
+
+
+def bound_lines(results: Sequence[PartResult]) -> List[str]:
+    """How far the planner's bounds are from what can be reached."""
+    proven = [one for one in results if one.proven]
+    below = sorted(100.0 * (one.best_max - one.bound) for one in proven)
+    above = sorted(100.0 * (bound / best - 1.0) for one in proven
+                   for bound, best in zip(one.space_bounds, one.best_free) if best)
+    return [_row(Distance("bound below the least maximum", "points", below)),
+            _row(Distance("bound above a pool's most space", "%", above))]
+
+
+def _row(one: Distance) -> str:
+    return (f"{one.name:32}{one.unit:15}{one.mean:8.3f}{one.at(0.5):8.3f}{one.at(0.95):8.3f}"
+            f"{one.at(1.0):8.3f}{one.none:5} / {len(one.values)}")
 
 
 def worst(results: Sequence[PartResult], count: int) -> List[str]:
     """The seeds that are farthest from the optima, by each axis."""
     by_max = sorted(results, key=lambda r: -r.points)[:count]
     by_space = sorted(results, key=lambda r: r.space_ratio)[:count]
-    return (["highest maximum above the least:"] + [_line(one) for one in by_max]
-            + ["least space of the greatest:"] + [_line(one) for one in by_space])
+    return (["farthest above the least maximum:"] * bool(by_max) + [_line(one) for one in by_max]
+            + ["farthest below the greatest space:"] * bool(by_space)
+            + [_line(one) for one in by_space])
 
 
 def _line(one: PartResult) -> str:
