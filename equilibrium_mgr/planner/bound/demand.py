@@ -46,19 +46,8 @@ class Demand:
         return other
 
     def most_shards(self, osds: Iterable[int]) -> int:
-        """Shards of one PG that these of its OSDs can have together: one each, and no more under a
-        bucket than the rule allows."""
-        counts: Dict[Tuple[int, ...], int] = {}
-        for osd in osds:
-            path = self.paths[osd]
-            counts[path] = counts.get(path, 0) + 1
-        for domain in reversed(self.domains):
-            above: Dict[Tuple[int, ...], int] = {}
-            for path, count in counts.items():
-                parent = path[:-1]
-                above[parent] = above.get(parent, 0) + min(count, domain.shards_per_bucket)
-            counts = above
-        return counts.get((), 0)
+        """Shards of one PG that these of its OSDs can have together."""
+        return most_shards(self.domains, map(self.paths.__getitem__, osds))
 
     def osd_limit_counts(self) -> bool:
         """True if an OSD could be given more than T while its bucket keeps its own limit."""
@@ -107,6 +96,21 @@ class MovableBytes(NamedTuple):
     demands: List[Demand]     # those with bytes, in an order that depends on the cluster only
     on_osd: Dict[int, int]    # usable OSD → bytes on it that belong to a demand
     pools: Dict[int, List[PoolDemand]]   # pool id → its parts, one for each take
+
+
+def most_shards(domains: Sequence[FailureDomain], paths: Iterable[Tuple[int, ...]]) -> int:
+    """Shards of one PG that OSDs with these paths can have together: one each, and no more under a
+    bucket than the domains (outermost first) allow."""
+    counts: Dict[Tuple[int, ...], int] = {}
+    for path in paths:
+        counts[path] = counts.get(path, 0) + 1
+    for domain in reversed(domains):
+        above: Dict[Tuple[int, ...], int] = {}
+        for path, count in counts.items():
+            parent = path[:-1]
+            above[parent] = above.get(parent, 0) + min(count, domain.shards_per_bucket)
+        counts = above
+    return counts.get((), 0)
 
 
 def binding_domains(block: PlacementBlock) -> List[FailureDomain]:

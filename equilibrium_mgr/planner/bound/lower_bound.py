@@ -13,7 +13,8 @@ from typing import (
 
 from ...plan.weight_shares import share_utilizations
 from ...runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
-from ...snapshot.model import Osd, Snapshot
+from ...snapshot.model import Osd, Snapshot, without_shares
+from .certificate import Cut, cuts_of
 from .components import Component, alike_osds, components
 from .demand import OSDS_AT_ONCE, Demand, MovableBytes, movable_bytes
 from .max_min_levels import CapacityNetwork, Sink, SinkPart, UtilizationTier, max_min_levels
@@ -65,7 +66,11 @@ class UtilizationBounds(NamedTuple):
     sets: Tuple[OsdSet, ...]
     utilizations: Dict[int, float]   # OSD → utilization in the fairest placement of split shards
     classes: Dict[str, float]        # device class → its bound; of OSDs that are in
-    pool_space: Mapping[int, PoolSpaceBound] = {}   # pool id → its bound; by cluster_bounds alone
+    class_cuts: Mapping[str, FrozenSet[int]] = {}   # device class → its OSDs at that bound
+    # by cluster_bounds alone
+    epoch: int = 0                                  # of the osdmap
+    pool_space: Mapping[int, PoolSpaceBound] = {}   # pool id → its bound
+    cuts: Mapping[FrozenSet[int], Cut] = {}         # what proves the bounds of classes and pools
 
 
 class _ComponentNetwork:
@@ -121,10 +126,20 @@ def utilization_bounds(snapshot: Snapshot, fixed_pools: FrozenSet[int] = frozens
 
 def cluster_bounds(snapshot: Snapshot, fixed_pools: FrozenSet[int] = frozenset(), *,
                    checkpoint: Checkpoint = no_checkpoint) -> UtilizationBounds:
-    """As utilization_bounds, with those of the pools' free space."""
+    """As utilization_bounds, with those of the pools' free space, and what proves them all.
+
+    That OSDs are held to a share is an operator's wish, which proves nothing: the class cuts are
+    those of the sizes alone.
+    """
     movable = movable_bytes(snapshot, fixed_pools, checkpoint)
-    return _utilization_bounds(snapshot, movable, checkpoint)._replace(
-        pool_space=pool_space_bounds(snapshot, movable, checkpoint))
+    bounds = _utilization_bounds(snapshot, movable, checkpoint)
+    by_size = without_shares(snapshot)
+    class_cuts = bounds.class_cuts if by_size is snapshot else _utilization_bounds(
+        by_size, movable, checkpoint).class_cuts
+    pool_space = pool_space_bounds(snapshot, movable, checkpoint)
+    proofs = [*class_cuts.values(), *[bound.osds for bound in pool_space.values()]]
+    return bounds._replace(epoch=snapshot.epoch, class_cuts=class_cuts, pool_space=pool_space,
+                           cuts=cuts_of(snapshot, movable, proofs, checkpoint))
 
 
 def _utilization_bounds(snapshot: Snapshot, movable: MovableBytes,
@@ -155,8 +170,9 @@ def _utilization_bounds(snapshot: Snapshot, movable: MovableBytes,
         of_class.update(_levels_by_class(snapshot, component, parts, fair, checkpoint))
         sets.append(_osd_set(snapshot, component, network, tiers, utilizations))
     checkpoint()
-    return UtilizationBounds(tuple(sorted(sets, key=lambda s: s.osds)), utilizations,
-                             _highest_by_class(snapshot, of_class))
+    classes = _highest_by_class(snapshot, of_class)
+    return UtilizationBounds(tuple(sorted(sets, key=lambda s: s.osds)), utilizations, classes,
+                             _class_cuts(snapshot, of_class, classes))
 
 
 def _part(osd: Osd, moved: int) -> SinkPart:
@@ -220,6 +236,17 @@ def _highest_by_class(snapshot: Snapshot, utilizations: Mapping[int, float]) -> 
             name = snapshot.osds[osd].device_class
             highest[name] = max(utilization, highest.get(name, utilization))
     return {name: highest[name] for name in sorted(highest)}
+
+
+def _class_cuts(snapshot: Snapshot, utilizations: Mapping[int, float],
+                classes: Mapping[str, float]) -> Dict[str, FrozenSet[int]]:
+    """Device class → its OSDs that are at the class's bound."""
+    found: Dict[str, List[int]] = {name: [] for name in classes}
+    for osd, utilization in utilizations.items():
+        entry = snapshot.osds[osd]
+        if entry.is_in and utilization >= classes[entry.device_class] * (1.0 - _SAME):
+            found[entry.device_class].append(osd)
+    return {name: frozenset(osds) for name, osds in found.items()}
 
 
 def _build_network(component: Component, parts: Mapping[int, SinkPart], ceiling: float,

@@ -18,6 +18,7 @@ from typing import Dict, FrozenSet, Mapping, NamedTuple, Optional, Sequence, Tup
 
 from ...runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
 from ...snapshot.model import Pool, Snapshot
+from .certificate import full_bytes
 from .components import Component, alike_osds, components
 from .demand import Demand, MovableBytes, PoolDemand
 from .max_flow import FlowNetwork
@@ -42,6 +43,10 @@ class PoolSpaceBound(NamedTuple):
     kind: str
     split_bytes: int          # as free_bytes, if its shards could be split
     osds: FrozenSet[int]      # full with split_bytes, and cannot hold less: the cut
+    kept_shards: float        # of a PG that are always on them
+    shards: int               # of the pool
+    shard_bytes: int          # mean
+    reached_osds: int         # that may hold any
 
 
 class _Growth(NamedTuple):
@@ -55,6 +60,7 @@ class _Growth(NamedTuple):
 class _Cut(NamedTuple):
     growth: float   # bytes that come to a position of the pool at most
     osds: FrozenSet[int]
+    kept_shards: float
 
 
 def pool_space_bounds(snapshot: Snapshot, movable: MovableBytes,
@@ -82,9 +88,7 @@ def _room(snapshot: Snapshot, movable: MovableBytes) -> Dict[int, int]:
     """Usable OSD → bytes of demands that it can hold."""
     room: Dict[int, int] = {}
     for osd, moved in movable.on_osd.items():
-        entry = snapshot.osds[osd]
-        full = int(entry.size_bytes * snapshot.full_ratio) + 1
-        room[osd] = max(full, entry.target_bytes) - (entry.target_bytes - moved)
+        room[osd] = full_bytes(snapshot, osd) - snapshot.osds[osd].target_bytes + moved
     return room
 
 
@@ -92,10 +96,13 @@ def _bound(pool: Pool, growths: Sequence[_Growth], cut: _Cut,
            whole: WholeShardSpace) -> PoolSpaceBound:
     split = _client_bytes(pool, cut.growth)
     growth = min([whole.most_growth(pool, entry.part, cut.growth) for entry in growths])
-    if growth < cut.growth:
-        return PoolSpaceBound(_client_bytes(pool, growth), WHOLE_SHARDS, split, cut.osds)
-    is_all_full = all(entry.part.osds <= cut.osds for entry in growths)
-    return PoolSpaceBound(split, CAPACITY if is_all_full else FAILURE_DOMAIN, split, cut.osds)
+    kind = (WHOLE_SHARDS if growth < cut.growth else CAPACITY
+            if all(entry.part.osds <= cut.osds for entry in growths) else FAILURE_DOMAIN)
+    shards = sum([entry.part.all_shards for entry in growths])
+    return PoolSpaceBound(
+        _client_bytes(pool, growth), kind, split, cut.osds, cut.kept_shards, shards,
+        sum([entry.part.all_bytes for entry in growths]) // shards,
+        len(frozenset().union(*[entry.part.osds for entry in growths])))
 
 
 def _client_bytes(pool: Pool, growth: float) -> int:
@@ -148,7 +155,7 @@ def _cut(component: Component, grown: Mapping[Tuple[object, ...], Tuple[float, f
          room: Mapping[int, int], osds: FrozenSet[int]) -> Optional[_Cut]:
     """The growth at which the OSDs are full with what cannot be elsewhere; None where growth can
     always be elsewhere."""
-    left = sum([max(0, room[osd]) for osd in osds])
+    left = sum([room[osd] for osd in osds])
     confined_growth = 0.0
     for demand in component.demands:
         outside = demand.most_shards(demand.osds - osds)
@@ -156,7 +163,9 @@ def _cut(component: Component, grown: Mapping[Tuple[object, ...], Tuple[float, f
         more = grown.get(demand.shape)
         if more is not None:
             confined_growth += max(0.0, more[0] - outside * more[1])
-    return _Cut(left / confined_growth, osds) if confined_growth > 0.0 else None
+    if confined_growth <= 0.0:
+        return None
+    return _Cut(left / confined_growth, osds, confined_growth)
 
 
 def _full_osds(component: Component, room: Mapping[int, int],
@@ -170,7 +179,7 @@ def _full_osds(component: Component, room: Mapping[int, int],
     for root, demand in enumerate(component.demands):
         flows.add_edge(source, root, demand.all_bytes)
     for group, ((paths, single), osds) in enumerate(groups, start=len(component.demands)):
-        flows.add_edge(group, sink, sum([max(0, room[osd]) for osd in osds]))
+        flows.add_edge(group, sink, sum([room[osd] for osd in osds]))
         for root, demand, path in zip(roots, component.demands, paths):
             if path is not None:
                 limited = single is not None and demand.osd_limit_counts()

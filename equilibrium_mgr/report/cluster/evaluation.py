@@ -15,6 +15,8 @@ from ...runtime.formatting import (
 from ..command_answer import CommandAnswer
 from ..table import Column, Row, render_table
 from .aims import aims_json, aims_table, format_change
+from .bound_distance import distances
+from .certificates import certificates_json
 from .class_figures import class_rows, class_table
 from .held_osds import held_json, held_sentences
 from .histogram import Histogram, histogram_json, histogram_lines
@@ -109,20 +111,27 @@ def evaluate_plan(found: EvaluatedPlan, look: Look) -> CommandAnswer:
     """The placement now and with the plan, its bytes and moves, and figures of the other aims."""
     view, plan = look.view, found.plan
     planned = planned_placement(view, plan.changes)
-    pools = figures_of_usage(view, look.space, view.usage_now(), counted_usage(
-        view.snapshot, planned.used, planned.shards))
+    usage = counted_usage(view.snapshot, planned.used, planned.shards)
+    pools = figures_of_usage(view, look.space, view.usage_now(), usage)
     classes = class_rows(view, planned.used)
+    distance = distances(view, plan, planned, usage)
     left = len(plan.changes) - planned.changes
     expected = expected_time(view.rates, view.movements, planned.incoming)
     parts = [[*_plan_lines(found, left, expected), look.line(),
               *room_lines(pools.room, pools.planned_room, f"with {found.name}")],
-             *_histograms(view, classes, planned.used, f"with {found.name}"),
+             *_histograms(view, classes, planned.used, f"with {found.name}",
+                          {entry.device_class: entry.sentence() for entry in distance.classes}),
              _pool_lines(_POOLS_PLANNED, pools.rows, [_planned_cells(row) for row in pools.rows],
                          f"df {found.name}"),
+             distance.lines(),
              aims_table(found.name, plan, found.comparison).split("\n"),
              skipped_lines(plan.skipped)]
-    return CommandAnswer(_plan_json(found, look, pools, _with_histograms(
-        view, classes, planned.used), planned, expected), _joined(parts))
+    bounds = view.utilization_bounds
+    return CommandAnswer({
+        **_plan_json(found, look, pools, _with_histograms(view, classes, planned.used), planned,
+                     expected),
+        "distance": distance.to_json(), "certificates": None if bounds is None else (
+            certificates_json(bounds, distance.classes))}, _joined(parts))
 
 
 def skipped_lines(skipped: Mapping[str, int]) -> List[str]:
@@ -172,8 +181,9 @@ def _plan_json(found: EvaluatedPlan, look: Look, pools: PoolFigures, classes: Li
 
 
 def _histograms(view: ClusterView, classes: Sequence[Row], later: Optional[Mapping[int, int]],
-                when: str) -> List[List[str]]:
-    """The lines of each class: its histogram, and its highest, lowest and spread."""
+                when: str, proven: Mapping[str, str] = {}) -> List[List[str]]:
+    """The lines of each class: its histogram, its highest, lowest and spread, and the sentence on
+    what is `proven` of it."""
     parts: List[List[str]] = []
     for row in classes:
         lines = [f"{row['device_class']}  {plural(row['osds'], 'OSD')},"
@@ -187,6 +197,8 @@ def _histograms(view: ClusterView, classes: Sequence[Row], later: Optional[Mappi
                 f"  max {_change(row, prefix, 'max_utilization')}{mark}"
                 f"  stddev {_change(row, prefix, 'stddev')}"
                 f"  min {_change(row, prefix, 'min_utilization')}")
+        if row["device_class"] in proven:
+            lines.append(f"  {proven[row['device_class']]}")
         parts.append(lines)
     return parts
 

@@ -1,0 +1,289 @@
+"""Certificates of real answers are accepted, forged ones are refused, each for its own reason.
+
+`check_certificate.py` shares nothing with the module, and can be run by itself.
+"""
+from __future__ import annotations
+
+import copy
+import json
+import lzma
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List, Tuple
+
+import pytest
+
+from mgr_stub.console.session import Session
+from mgr_stub.demo import DEMO_STATE
+from tests.benchmark.clusters import DEMO, MADE, Source
+from tests.benchmark.made.shapes import SHAPES
+from tests.certificates import check_certificate
+from tests.certificates.check_certificate import check
+from tests.commands.asking import ask, optimize
+from tests.support.clusters.unit_cluster import plan_of
+
+from equilibrium_mgr.execution.pending_moves import PendingMoves
+from equilibrium_mgr.observation.cluster_view import make_view
+from equilibrium_mgr.planner.bound.lower_bound import cluster_bounds
+from equilibrium_mgr.report.cluster.evaluation import EvaluatedPlan, Look, evaluate_plan
+
+Json = Dict[str, Any]
+
+
+def read(path: Path) -> Json:
+    with (lzma.open if path.suffix == ".xz" else open)(path, "rt") as stream:
+        state: Json = json.load(stream)
+    return state
+
+
+def evaluation(path: Path) -> Json:
+    """As `eval p --format json`, for a plan without moves: the cluster's certificates are those of
+    any plan."""
+    session = Session.from_state(str(path), release=18)
+    snapshot = session.module.gateway.snapshot()
+    view = make_view(snapshot, cluster_bounds(snapshot), PendingMoves(), 0.05, False)
+    plan = plan_of(epoch=snapshot.epoch)
+    answer = evaluate_plan(EvaluatedPlan("p", plan, None, None, snapshot.epoch), Look(
+        view, 0.0, session.module.gateway.pool_space()))
+    session.close()
+    found: Json = json.loads(json.dumps(answer.data))
+    return found
+
+
+def demo_evaluation() -> Json:
+    """Of a plan of the demo cluster, by the commands."""
+    session = Session.from_state(None, release=18)
+    optimize(session)
+    found: Json = ask(session, "eval p")
+    session.close()
+    return found
+
+
+@pytest.mark.parametrize("name", ["demo", *SHAPES])
+def test_certificates_of_answers_are_accepted(name: str, tmp_path: Path) -> None:
+    path = Source(name, DEMO if name == "demo" else MADE).write_state(tmp_path)
+    answer = demo_evaluation() if name == "demo" else evaluation(path)
+    (tmp_path / "eval.json").write_text(json.dumps(answer))
+    said = subprocess.run([sys.executable, check_certificate.__file__, str(path),
+                           str(tmp_path / "eval.json")], capture_output=True, text=True)
+    assert said.stdout == "accepted\n", said.stderr
+    proof = answer["certificates"]
+    assert {entry["device_class"] for entry in proof["classes"]} == {
+        row["device_class"] for row in answer["classes"]}
+    assert {entry["id"] for entry in proof["pools"]} == {row["id"] for row in answer["pools"]}
+    for row, entry in zip(answer["classes"], proof["classes"]):
+        assert entry["bound_utilization"] == pytest.approx(row["bound_utilization"], rel=1e-9)
+
+
+def test_the_checker_is_short_and_shares_nothing() -> None:
+    text = Path(check_certificate.__file__).read_text()
+    assert len(text.splitlines()) <= 80
+    assert not any(word in line for line in text.splitlines() for word in (
+        "import equilibrium", "from equilibrium", "from tests", "import tests"))
+
+
+# -- forgeries -------------------------------------------------------------------------------------
+
+@pytest.fixture(scope="module")
+def giant(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tuple[Json, Json]]:
+    """A cluster whose rules keep bytes off a giant host, and its certificates."""
+    path = Source("giant-host", MADE).write_state(tmp_path_factory.mktemp("state"))
+    yield read(path), evaluation(path)["certificates"]
+
+
+@pytest.fixture(scope="module")
+def demo() -> Tuple[Json, Json]:
+    """The demo cluster, and the certificates of a plan."""
+    return read(Path(DEMO_STATE)), demo_evaluation()["certificates"]
+
+
+@pytest.fixture(scope="module")
+def hybrid(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tuple[Json, Json]]:
+    """A cluster of two classes, and its certificates."""
+    path = Source("hybrid", MADE).write_state(tmp_path_factory.mktemp("state"))
+    yield read(path), evaluation(path)["certificates"]
+
+
+def cut_of(proof: Json) -> Json:
+    """The cut of the first class."""
+    found: Json = proof["cuts"][proof["classes"][0]["cut"]]
+    return found
+
+
+def with_bound(proof: Json) -> None:
+    """Makes the bounds follow from the cuts again."""
+    for entry in proof["classes"]:
+        cut = proof["cuts"][entry["cut"]]
+        entry["bound_utilization"] = (
+            cut["used_bytes"] - cut["can_leave_bytes"]) / cut["size_bytes"]
+
+
+def sizes(state: Json) -> Dict[int, Tuple[int, int, int]]:
+    """OSD → (size, used, full)."""
+    found = {}
+    for entry in state["pg_dump"]["pg_map"]["osd_stats"]:
+        total, free = entry["statfs"]["total"], entry["statfs"]["available"]
+        full = int(total * state["osd_dump"]["full_ratio"]) + 1
+        found[entry["osd"]] = (total, total - free, max(full, total - free))
+    return found
+
+
+def change_osds(state: Json, cut: Json, change: Callable[[List[int]], List[int]]) -> None:
+    """Other OSDs in the cut, with their sums."""
+    cut["osds"] = change(cut["osds"])
+    known = sizes(state)
+    for index, key in enumerate(("size_bytes", "used_bytes", "full_bytes")):
+        cut[key] = sum(known[osd][index] for osd in cut["osds"])
+
+
+def bound_too_high(_state: Json, proof: Json) -> None:
+    proof["classes"][0]["bound_utilization"] += 0.0001
+
+
+def bound_is_no_number(_state: Json, proof: Json) -> None:
+    proof["classes"][0]["bound_utilization"] = float("nan")
+
+
+def less_can_leave(_state: Json, proof: Json) -> None:
+    cut_of(proof)["can_leave_bytes"] -= cut_of(proof)["used_bytes"] // 100
+    with_bound(proof)
+
+
+def bytes_overstated(_state: Json, proof: Json) -> None:
+    cut_of(proof)["used_bytes"] += cut_of(proof)["used_bytes"] // 100
+    with_bound(proof)
+
+
+def sizes_understated(_state: Json, proof: Json) -> None:
+    cut_of(proof)["size_bytes"] -= cut_of(proof)["size_bytes"] // 100
+    with_bound(proof)
+
+
+def full_understated(_state: Json, proof: Json) -> None:
+    cut_of(proof)["full_bytes"] -= 1 << 30
+
+
+def osd_left_out(_state: Json, proof: Json) -> None:
+    cut_of(proof)["osds"].pop()
+
+
+def osd_left_out_of_sums_too(state: Json, proof: Json) -> None:
+    change_osds(state, cut_of(proof), lambda osds: osds[:-1])
+    with_bound(proof)
+
+
+def emptiest_osds_left_out(state: Json, proof: Json) -> None:
+    """Of the classes' second: all of its pools can be on the others."""
+    cut, known = proof["cuts"][proof["classes"][1]["cut"]], sizes(state)
+    change_osds(state, cut, lambda osds: sorted(osds, key=lambda o: known[o][1] / known[o][0])[1:])
+    cut["kept"] = []
+    with_bound(proof)
+
+
+def osd_exchanged(state: Json, proof: Json) -> None:
+    outside = next(osd for osd in sorted(sizes(state)) if osd not in cut_of(proof)["osds"])
+    cut_of(proof)["osds"][0] = outside
+
+
+def osd_named_twice(_state: Json, proof: Json) -> None:
+    cut_of(proof)["osds"].append(cut_of(proof)["osds"][0])
+
+
+def unknown_osd(_state: Json, proof: Json) -> None:
+    cut_of(proof)["osds"][0] = 9999
+
+
+def limit_misquoted(_state: Json, proof: Json) -> None:
+    cut_of(proof)["kept"][0]["limits"][0]["most_shards"] += 1
+
+
+def shards_misquoted(_state: Json, proof: Json) -> None:
+    cut_of(proof)["kept"][0]["shards"] += 1
+
+
+def fewer_elsewhere(_state: Json, proof: Json) -> None:
+    cut_of(proof)["kept"][0]["most_elsewhere"] -= 1
+
+
+def kept_overstated(_state: Json, proof: Json) -> None:
+    cut_of(proof)["kept"][0]["kept_bytes"] *= 1.1
+
+
+def kept_of_another_pool(_state: Json, proof: Json) -> None:
+    cut_of(proof)["kept"].append(dict(cut_of(proof)["kept"][0], pool=4711))
+
+
+def pool_left_out(_state: Json, proof: Json) -> None:
+    cut_of(proof)["kept"].pop(0)
+
+
+def more_has_to_be_moved(_state: Json, proof: Json) -> None:
+    entry = proof["classes"][0]
+    entry["least_moved_bytes"] += entry["least_moved_bytes"] // 100
+
+
+def another_epoch(_state: Json, proof: Json) -> None:
+    proof["osdmap_epoch"] += 1
+
+
+def cut_of_another_class(_state: Json, proof: Json) -> None:
+    first, second = proof["classes"]
+    first["cut"], first["bound_utilization"] = second["cut"], second["bound_utilization"]
+
+
+def space_understated(_state: Json, proof: Json) -> None:
+    proof["pools"][0]["split_bytes"] -= proof["pools"][0]["split_bytes"] // 1000
+
+
+def more_shards_kept(_state: Json, proof: Json) -> None:
+    entry = proof["pools"][0]
+    entry["split_bytes"] = int(entry["split_bytes"] * entry["kept_shards"] / (
+        entry["kept_shards"] + 1))
+    entry["kept_shards"] += 1
+
+
+def cluster_at_work(state: Json, _proof: Json) -> None:
+    """The certificate is of another moment: shards are moving."""
+    pg = state["pg_dump"]["pg_map"]["pg_stats"][0]
+    pg["acting"] = [*pg["acting"][1:], 9999]
+
+
+#: Forgery → what the checker has to say to it, and the cluster if it is not the first.
+FORGERIES: Dict[Callable[[Json, Json], None], Tuple[str, str]] = {
+    bound_too_high: ("bound of a class", "giant"),
+    bound_is_no_number: ("bound of a class", "giant"),
+    less_can_leave: ("more can leave", "giant"),
+    bytes_overstated: ("used_bytes of a cut", "giant"),
+    sizes_understated: ("size_bytes of a cut", "giant"),
+    full_understated: ("full_bytes of a cut", "giant"),
+    osd_left_out: ("size_bytes of a cut", "giant"),
+    osd_left_out_of_sums_too: ("most_elsewhere of pool", "giant"),
+    emptiest_osds_left_out: ("kept of pool", "hybrid"),
+    osd_exchanged: ("size_bytes of a cut", "giant"),
+    osd_named_twice: ("OSDs that do not count", "giant"),
+    unknown_osd: ("OSDs that do not count", "giant"),
+    limit_misquoted: ("limits of pool", "giant"),
+    shards_misquoted: ("limits of pool", "giant"),
+    fewer_elsewhere: ("most_elsewhere of pool", "giant"),
+    kept_overstated: ("kept of pool", "giant"),
+    kept_of_another_pool: ("a pool that has nothing there", "giant"),
+    pool_left_out: ("kept of pool", "giant"),
+    more_has_to_be_moved: ("least_moved_bytes", "demo"),
+    another_epoch: ("another osdmap epoch", "giant"),
+    cut_of_another_class: ("OSDs of another class", "hybrid"),
+    space_understated: ("split_bytes", "giant"),
+    more_shards_kept: ("kept_shards", "giant"),
+    cluster_at_work: ("data in flight", "giant"),
+}
+
+
+@pytest.mark.parametrize("forge", FORGERIES, ids=lambda forge: forge.__name__)
+def test_forged_certificates_are_refused(forge: Callable[[Json, Json], None],
+                                         request: pytest.FixtureRequest) -> None:
+    why, cluster = FORGERIES[forge]
+    state, proof = copy.deepcopy(request.getfixturevalue(cluster))
+    check(state, copy.deepcopy(proof))
+    forge(state, proof)
+    with pytest.raises(AssertionError, match=f"^({why})"):
+        check(state, proof)
