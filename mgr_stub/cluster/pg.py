@@ -36,13 +36,14 @@ class Transfer:
     `is_async`, it does not serve before it is complete (asynchronous recovery).
     """
 
-    __slots__ = ("source", "target", "shard", "copied", "accounted", "rate", "by_log",
+    __slots__ = ("source", "target", "shard", "total", "copied", "accounted", "rate", "by_log",
                  "by_whole_log", "is_async", "is_new")
 
     def __init__(self, source: int, target: int, shard: ShardBytes, copied: float = 0.0) -> None:
         self.source = source
         self.target = target
         self.shard = shard
+        self.total = shard.total
         #: Bytes copied so far.
         self.copied = copied
         #: The part of them that the target's statistics already show.
@@ -63,18 +64,18 @@ class Transfer:
     @property
     def remaining(self) -> float:
         """Bytes still to be copied."""
-        return max(0.0, self.shard.total - self.copied)
+        return max(0.0, self.total - self.copied)
 
     @property
     def missing(self) -> float:
         """Share of the shard that has not arrived, 0 to 1."""
-        return self.remaining / self.shard.total if self.shard.total else 0.0
+        return self.remaining / self.total if self.total else 0.0
 
     def resize(self, shard: ShardBytes) -> None:
         """Gives the shard another size; clients write to the copied part as well."""
-        if self.shard.total:
-            self.copied *= shard.total / self.shard.total
-        self.shard = shard
+        if self.total:
+            self.copied *= shard.total / self.total
+        self.shard, self.total = shard, shard.total
 
 
 class PgHistory:
@@ -227,7 +228,7 @@ class Pg(PgHistory):
         """num_bytes_recovered: an object counts once, when all its moving shards have arrived."""
         if not self.transfers:
             return self.recovered_bytes
-        shares = [transfer.accounted.total / transfer.shard.total if transfer.shard.total else 0.0
+        shares = [transfer.accounted.total / transfer.total if transfer.total else 0.0
                   for transfer in self.transfers.values()]
         return self.recovered_bytes + int(self.num_bytes * sum(shares) / len(shares))
 

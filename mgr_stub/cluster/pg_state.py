@@ -131,9 +131,7 @@ def _missing(pg: Pg, place: int, osd: int) -> int:
     transfer = pg.transfers.get((place, osd))
     if transfer is None:
         return 0 if _has(pg, place, osd) else pg.num_objects
-    # the hottest loop over moving PGs, hence without the properties of Transfer
-    data, omap, metadata = transfer.shard
-    total = data + omap + metadata
+    total = transfer.total   # the hottest loop over moving PGs, hence without `missing`
     if transfer.copied >= total:
         return 0
     return int(round(pg.num_objects * ((total - transfer.copied) / total)))

@@ -165,7 +165,7 @@ class Backfill:
         complete = False
         for transfer in self._active:
             transfer.copied += transfer.rate * seconds
-            complete = complete or transfer.shard.total - transfer.copied <= DONE_BYTES
+            complete = complete or transfer.total - transfer.copied <= DONE_BYTES
         if complete:
             self._plan_is_stale = True
             self._finish_complete()
@@ -174,7 +174,7 @@ class Backfill:
         """Ends the backfill of every PG whose shards are complete; True if there was one."""
         complete = [pg for pg in self._granted if pg.backfilling and pg.pgid in self._moving
                     and pg.pgid not in self._stopped
-                    and all(transfer.shard.total - transfer.copied <= DONE_BYTES
+                    and all(transfer.total - transfer.copied <= DONE_BYTES
                             for transfer in pg.transfers.values())]
         for pg in complete:
             last = pg_reports.compute_report(self.cluster, pg)[0]
@@ -224,8 +224,8 @@ class Backfill:
         usage, ratio = self.cluster.usage, self.cluster.map.ratio("backfillfull_ratio")
         coming: Dict[int, int] = {}
         for pg in self._moving.values():
-            for transfer in pg.transfers.values():   # a hot loop, hence without `total`
-                to_come = sum(transfer.shard) - sum(transfer.accounted)
+            for transfer in pg.transfers.values():
+                to_come = transfer.total - transfer.accounted.total
                 coming[transfer.target] = coming.get(transfer.target, 0) + to_come
         return all(usage[osd].used + more <= ratio * usage[osd].total
                    for osd, more in coming.items())

@@ -92,7 +92,7 @@ class _Slots:
         for osd in request.targets:
             self._remote[osd] = self._remote.get(osd, 0) + 1
         for transfer in pg.transfers.values():
-            to_come = transfer.shard.total - transfer.accounted.total
+            to_come = transfer.total - transfer.accounted.total
             self._incoming[transfer.target] = self._incoming.get(transfer.target, 0.0) + to_come
 
     def is_above_full(self, pg: Pg) -> bool:
@@ -107,7 +107,7 @@ class _Slots:
         ratio = self._cluster.map.ratio("backfillfull_ratio")
         for transfer in pg.transfers.values():
             usage = self._cluster.usage[transfer.target]
-            coming = 0.0 if runs else (transfer.shard.total - transfer.accounted.total
+            coming = 0.0 if runs else (transfer.total - transfer.accounted.total
                                        + self._incoming.get(transfer.target, 0.0))
             if usage.used + coming > ratio * usage.total:
                 return True

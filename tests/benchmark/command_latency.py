@@ -40,7 +40,7 @@ from tests.scenarios.clusters import crush_places  # noqa: E402
 
 from .clusters import state_of  # noqa: E402
 from .made.shapes import SEED, fill  # noqa: E402
-from .week import _layout as layout_of  # noqa: E402
+from .week.week import _layout as layout_of  # noqa: E402
 
 #: {plan} is a kept plan, {pg} a PG.
 COMMANDS = (

@@ -187,8 +187,9 @@ class PredictionCheck:
         """OSD → PGs that have a shard there, or one in flight to it."""
         held: Dict[int, List[Pg]] = {osd: [] for osd in osds}
         for pg in with_checkpoints(snapshot.pgs.values(), _PGS_PER_CHECKPOINT, self._checkpoint):
-            for osd in held.keys() & set(pg.up + pg.holders):
-                held[osd].append(pg)
+            for osd in {*pg.up, *pg.holders}:
+                if osd in held:
+                    held[osd].append(pg)
         return held
 
     def _growth(self, number: int, held: Sequence[Pg], snapshot: Snapshot,
