@@ -51,8 +51,10 @@ def make_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions(),
     stop_reason, kept = _within_limits(groups, options, counted)
     if len(kept) < len(groups):
         placement, kept = _limited(snapshot, options, bounds, placement, kept, counted)
-    return finished_plan(placement, kept, stop_reason if finished else INTERRUPTED, snapshot,
+    plan = finished_plan(placement, kept, stop_reason if finished else INTERRUPTED, snapshot,
                          options, bounds, counted)
+    placement.release(counted)
+    return plan
 
 
 def _limited(snapshot: Snapshot, options: PlanOptions, bounds: UtilizationBounds,

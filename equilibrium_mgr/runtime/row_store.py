@@ -7,8 +7,8 @@ would come often and last long, and from Ceph 20 on all modules of an mgr share 
 from __future__ import annotations
 
 from functools import partial
-from typing import (Any, Callable, Dict, ItemsView, Iterator, List, MutableMapping, Sequence, Tuple,
-                    Type, TypeVar, ValuesView, cast)
+from typing import (Any, Callable, Dict, ItemsView, Iterator, List, Mapping, MutableMapping,
+                    Sequence, Tuple, Type, TypeVar, ValuesView, cast)
 
 from .amended_map import AmendedRows
 
@@ -63,22 +63,22 @@ class Rows(MutableMapping[str, T]):
         return AmendedRows(self._kind, self._rows)
 
 
-class RowList(Sequence[T]):
-    """A list of NamedTuples of one kind, which are made at each access."""
+class RowsByNumber(Sequence[T]):
+    """Some rows of a mapping by number: their keys alone are kept."""
 
-    def __init__(self, kind: Type[T]) -> None:
-        self._make = cast(Callable[[Tuple[Any, ...]], T], partial(tuple.__new__, kind))
-        self._rows: List[Tuple[Any, ...]] = []
+    def __init__(self, rows: Mapping[str, T]) -> None:
+        self._rows = rows
+        self.keys: List[str] = []
 
-    def append(self, value: T) -> None:
-        """As a list's."""
-        self._rows.append(tuple(value))
+    def append(self, key: str) -> None:
+        """Gives the next number to the row of a key."""
+        self.keys.append(key)
 
     def __getitem__(self, index: Any) -> Any:
-        return self._make(self._rows[index])
+        return self._rows[self.keys[index]]
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self.keys)
 
 
 class _Values(ValuesView[T]):

@@ -10,7 +10,7 @@ from tests.support.clusters.unit_cluster import Cluster, hosts
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.state.placement_state import PlacementState
 from equilibrium_mgr.planner.state.shard_index import ShardIndex
-from equilibrium_mgr.runtime.row_store import RowList, Rows
+from equilibrium_mgr.runtime.row_store import Rows, RowsByNumber
 from equilibrium_mgr.snapshot.builder import SnapshotBuilder
 from equilibrium_mgr.snapshot.model import PgStateCounts
 from equilibrium_mgr.snapshot.statistics.pg_statistics import PgStatistics
@@ -40,9 +40,9 @@ def test_rows_are_a_dict_of_named_tuples() -> None:
         rows["1.0"]
 
 
-def test_row_list() -> None:
-    rows: RowList[PgStateCounts] = RowList(PgStateCounts)
-    rows.append(PgStateCounts(1, 2))
+def test_rows_by_number() -> None:
+    rows = RowsByNumber({"1.0": PgStateCounts(3, 4), "1.1": PgStateCounts(1, 2)})
+    rows.append("1.1")
     assert rows[0].degraded == 2 and [row.inactive for row in rows] == [1] and len(rows) == 1
     with pytest.raises(IndexError):
         rows[1]

@@ -8,13 +8,16 @@ from __future__ import annotations
 from typing import Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ...plan.options import HARD_SHARE, PlanOptions, effective_fill_limit, upmap_pairs_left
-from ...runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
-from ...runtime.row_store import RowList
+from ...runtime.checkpoints import (Checkpoint, no_checkpoint, sorted_with_checkpoints,
+                                    with_checkpoints)
+from ...runtime.row_store import RowsByNumber
 from ...snapshot import reason_codes as codes
-from ...snapshot.model import Osd, Pg, Snapshot, pg_number
+from ...snapshot.model import Osd, Pg, Snapshot
 from .shard_groups import ShardGroup, build_groups
 
-_PGS_A_PIECE = 500   # added between two checkpoints: a few milliseconds
+#: Between two checkpoints, a few milliseconds: PGs added, PGs or OSDs freed.
+_PGS_A_PIECE = 500
+_FREED_AT_ONCE = 5000
 
 ShardMove = Tuple[int, int, int]   # one shard's move: (PG, source, target)
 
@@ -35,7 +38,7 @@ class PlacementState:
         #: all groups, and per pool id the group index of each position (or of all)
         self.groups, self.groups_of_pool = build_groups(snapshot, self.osd_ids)
         #: movable PGs; the lists below are by PG index
-        self.pgs: RowList[Pg] = RowList(Pg)
+        self.pgs: RowsByNumber[Pg] = RowsByNumber(snapshot.pgs)
         self.pool_of_pg: List[int] = []            # pool id
         self.pg_bytes: List[int] = []              # of one shard
         self.up: List[Tuple[int, ...]] = []        # OSD indices
@@ -267,41 +270,59 @@ class PlacementState:
 
     def _add_pgs(self, options: PlanOptions, checkpoint: Checkpoint) -> None:
         """One pass over the PGs, in an order that does not depend on a dictionary's."""
-        index_of = self.index_of
+        index_of, shard_counts = self.index_of, self.shard_counts
+        sizes = {pool.id: pool.size for pool in self.snapshot.pools.values()}
         for pg in with_checkpoints(_in_order(self.snapshot, checkpoint), _PGS_A_PIECE, checkpoint):
+            up = [index_of.get(osd, -1) for osd in pg.up]
+            for i in up:
+                if i >= 0:
+                    shard_counts[i] += 1
             groups = self.groups_of_pool.get(pg.pool)
-            for osd in pg.up:
-                if osd in index_of:
-                    self.shard_counts[index_of[osd]] += 1
-            if groups is None or len(pg.up) != self.snapshot.pools[pg.pool].size:
-                continue
-            movable = pg_refusal(pg, options) is None
-            for position, osd in enumerate(pg.up):
-                i = index_of.get(osd)
-                group = self.groups[groups[position] if len(groups) > 1 else groups[0]]
-                group.shard_count += 1
-                group.total_bytes += pg.shard_bytes
-                if i is not None:
-                    group.counts[i] += 1
-                else:
-                    movable = False
-            if movable:
-                self._add_movable(pg)
+            if groups is not None and len(up) == sizes[pg.pool]:
+                self._count(up, groups, pg.shard_bytes)
+                if -1 not in up and pg_refusal(pg, options) is None:
+                    self._add_movable(pg, tuple(up), groups)
 
-    def _add_movable(self, pg: Pg) -> None:
+    def _count(self, up: Sequence[int], groups: Sequence[int], shard_bytes: int) -> None:
+        """Adds a PG's shards to their groups; -1 in `up` is an OSD without an index."""
+        if len(groups) == 1:
+            group = self.groups[groups[0]]
+            group.shard_count += len(up)
+            group.total_bytes += shard_bytes * len(up)
+            counts = group.counts
+            for i in up:
+                if i >= 0:
+                    counts[i] += 1
+            return
+        for group_index, i in zip(groups, up):
+            group = self.groups[group_index]
+            group.shard_count += 1
+            group.total_bytes += shard_bytes
+            if i >= 0:
+                group.counts[i] += 1
+
+    def _add_movable(self, pg: Pg, up: Tuple[int, ...], groups: Sequence[int]) -> None:
         number = len(self.pgs)
-        up = tuple([self.index_of[osd] for osd in pg.up])
-        self.pgs.append(pg)
+        self.pgs.append(pg.pgid)
         self.pool_of_pg.append(pg.pool)
         self.pg_bytes.append(pg.shard_bytes)
         self.up.append(up)
         self.initial_up.append(up)
-        self.raw_up.append(tuple([self.index_of.get(osd, -1) for osd in pg.raw]))
+        # one tuple for all three where it can be: a third of what a PG takes of memory
+        self.raw_up.append(up if pg.raw == pg.up else tuple(
+            [self.index_of.get(osd, -1) for osd in pg.raw]))
         for i in up:
             self.shards[i].append(number)
-        for index in sorted(set(self.groups_of_pool[pg.pool])):
+        for index in dict.fromkeys(groups):
             if self.groups[index].domain_bits:
                 self.groups[index].add_reachable_domains(up)
+
+    def release(self, checkpoint: Checkpoint) -> None:
+        """Frees its lists in pieces: all at once takes long. Nothing is asked of it any more."""
+        for numbers in (self.up, self.initial_up, self.raw_up, self.shards, self.pg_bytes):
+            while numbers:
+                checkpoint()
+                del numbers[-_FREED_AT_ONCE:]
 
 
 def pg_refusal(pg: Pg, options: PlanOptions) -> Optional[str]:
@@ -315,10 +336,11 @@ def pg_refusal(pg: Pg, options: PlanOptions) -> Optional[str]:
 
 def _in_order(snapshot: Snapshot, checkpoint: Checkpoint) -> Iterator[Pg]:
     """Yields the PGs by pool and number. Sorted pool by pool: one long sort would not yield."""
-    by_pool: Dict[int, List[str]] = {}
-    for pg in with_checkpoints(snapshot.pgs.values(), 10 * _PGS_A_PIECE, checkpoint):
-        by_pool.setdefault(pg.pool, []).append(pg.pgid)
-    for pool in sorted(by_pool):
+    by_pool: Dict[str, List[Tuple[int, str]]] = {}
+    for pgid in with_checkpoints(snapshot.pgs, 10 * _PGS_A_PIECE, checkpoint):
+        pool, _, number = pgid.partition(".")
+        by_pool.setdefault(pool, []).append((int(number, 16), pgid))
+    for pool in sorted(by_pool, key=int):
         checkpoint()
-        for pgid in sorted(by_pool[pool], key=pg_number):
+        for _, pgid in sorted_with_checkpoints(by_pool.pop(pool), 10 * _PGS_A_PIECE, checkpoint):
             yield snapshot.pgs[pgid]

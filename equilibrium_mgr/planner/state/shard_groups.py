@@ -1,6 +1,7 @@
 """Groups of shards: what one pool places under one take, and where its single shards may go."""
 from __future__ import annotations
 
+from array import array
 from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ...crush.placement import FailureDomain, PlacementBlock, PlacementRule
@@ -8,6 +9,8 @@ from ...snapshot.model import Pool, Snapshot
 
 #: Failure domains per shard of a PG up to which it pays to record which ones it can reach.
 _FEW_DOMAINS = 4
+
+_INT_BYTES = array("i").itemsize
 
 
 class JointDomain(NamedTuple):
@@ -29,7 +32,8 @@ class ShardGroup:
         self.block = layout.block
         self.osds = layout.osds               # OSD indices that may hold its shards, sorted
         self.members = layout.members         # the same as a set
-        self.counts: List[int] = [0] * osd_count  # shards per OSD index
+        #: shards per OSD index; an array, since there are as many as pools times OSDs
+        self.counts = array("i", bytes(_INT_BYTES * osd_count))
         self.shard_count = 0
         self.total_bytes = 0                  # of all its shards
         #: OSD index → failure domain, where distinct failure domains are all that the rule asks
