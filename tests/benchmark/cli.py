@@ -39,6 +39,8 @@ def _parser() -> argparse.ArgumentParser:
                         help="plan N times, give the median of the seconds")
     parser.add_argument("--whole-run", action="store_true",
                         help="also time a process from state file to printed plan")
+    parser.add_argument("--replan", action="store_true",
+                        help="also plan again after events in the middle of the plan")
     parser.add_argument("--osdmaptool-seconds", type=float, default=120.0, metavar="S",
                         help="kill osdmaptool after this long (default: 120; 0: do not run it)")
     parser.add_argument("--scale", action="store_true",
@@ -142,7 +144,7 @@ def _clusters(options: argparse.Namespace, sources: Sequence[Source],
     results: List[Dict[str, Any]] = []
     for source in sources:
         job = Job(source.name, source.kind, source.folder, options.aim, options.repeat,
-                  options.osdmaptool_seconds, options.whole_run)
+                  options.osdmaptool_seconds, options.replan, options.whole_run)
         result = _in_process(job.to_dict(), source.name, failures)
         if result is not None:
             results.append(result)

@@ -123,7 +123,19 @@ def _costs(result: Result) -> List[str]:
         return []
     return [f"processor seconds: first look {seconds_text(result['first_look_seconds'])}, one after"
             f" 100 PGs changed {result['changed_look_seconds']:.3f},"
-            f" bounds {result['bounds_seconds']:.3f}"]
+            f" bounds {result['bounds_seconds']:.3f}",
+            *(_replan(found) for found in result.get("replans", ()))]
+
+
+def _replan(found: Mapping[str, Any]) -> str:
+    """A plan after an event in the middle of a plan, against one from scratch."""
+    took = (f"after '{found['event']}' (s): {found['seconds']:.3f},"
+            f" from scratch {found['scratch_seconds']:.3f}")
+    if not found["replanned"]:
+        return f"{took}; what was wanted does not do"
+    worse = max(found["highest"][name] - least for name, least in found["scratch_highest"].items())
+    ratio = found["bytes"] / max(1, found["scratch_bytes"])
+    return f"{took}; {ratio:.2f} x its bytes, highest {100.0 * worse:+.2f} points"
 
 
 def _shortened(names: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ import pytest
 
 from tests.benchmark.scale.chart import scale_chart
 from tests.benchmark.clusters import MADE, Source, find_sources, state_of
+from tests.benchmark.costs.replans import replan_after
 from tests.benchmark.made.scale import large_reading
 from tests.benchmark.made.shapes import HIGHEST_FILL, SHAPES, make_cluster
 from tests.benchmark.measure import Job, measure
@@ -21,6 +22,8 @@ from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.units import GIB, MIB
 
 from mgr_stub.console.session import Session
+
+from equilibrium_mgr.plan.options import PlanOptions
 
 NO_PEER = Peer("jj", {"hdd": 0.5}, 0.0, 0.0, 0.0, 0.0, 0, 0, 0, 1.0)
 
@@ -179,9 +182,11 @@ def test_tables_show_what_was_measured() -> None:
 
 def test_a_cluster_is_measured_with_bounds_and_looks() -> None:
     found = measure(Job("demo", "demo", ""))
+    found["replans"] = [replan_after(Source("demo", "demo"), PlanOptions(), "OSD out")]
     assert found["equilibrium"]["free_data_bytes"] <= found["free_data_bound_bytes"]
     assert found["first_look_seconds"] > 0.0 and found["changed_look_seconds"] > 0.0
-    assert "bounds" in cluster_table(found)
+    for text in ("bounds 0.", "after 'OSD out' (s): ", "from scratch"):
+        assert text in cluster_table(found)
 
 
 def test_given_clusters_are_read() -> None:

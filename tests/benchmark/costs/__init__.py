@@ -1,0 +1,1 @@
+"""What looks and plans after an event cost on one cluster."""
