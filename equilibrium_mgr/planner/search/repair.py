@@ -121,6 +121,7 @@ class Repair:
             free = limits.max_used_bytes[target] - placement.used_bytes[target]
             if free < least or target == source:
                 continue
+            limits.checkpoint()
             better = self._move_to(source, target, free, offers, goal, best)
             if better is not best:
                 best = better
@@ -227,6 +228,7 @@ class Repair:
             theirs = (self._shard_index.displaced(partner) if displaced_only
                       else self._shard_index.by_size(partner))
             if theirs:
+                self._limits.checkpoint()
                 best = self._swap_with(source, partner, offers, theirs, goal, best)
                 tried += 1
             if best is not None and tried >= _PARTNERS:
@@ -237,6 +239,7 @@ class Repair:
                    goal: RepairGoal, best: Optional[RepairMove]) -> Optional[RepairMove]:
         """The best swap with one partner, or `best` if none is better."""
         placement, limits, costs = self._placement, self._limits, self._costs
+        initial_up = placement.initial_up
         reach: Dict[int, bool] = {}
         for (size, pg, group), (back, other, other_group) in _pairs(
                 offers, theirs, *self._wanted_difference(source, partner, goal)):
@@ -252,17 +255,20 @@ class Repair:
                     reach[name] = self._reaches(name, source, partner)
             if not (reach[group] and reach[other_group]):
                 continue
-            gain = (costs.utilization_gain(source, partner, shed)
-                    - self._displacement_cost(pg, source, partner, size)
-                    - self._displacement_cost(other, partner, source, back))
+            gain = costs.utilization_gain(source, partner, shed)
+            there, here = initial_up[pg], initial_up[other]
+            if (source in there) != (partner in there):   # else it costs nothing, as most do
+                gain -= self._displacement_cost(pg, source, partner, size)
+            if (partner in here) != (source in here):
+                gain -= self._displacement_cost(other, partner, source, back)
             if other_group != group:
                 gain += costs.count_gain_of_swap(group, source, other_group, partner)
             score = (gain - goal.fixed_cost) / relief
             if ((best is None or score > best.score)
-                    and limits.fits(partner, shed, group, other_group)
-                    and limits.fits_pressure(source, -shed, other_group, group)
                     and placement.is_legal(pg, source, partner)
-                    and placement.is_legal(other, partner, source)):
+                    and placement.is_legal(other, partner, source)
+                    and limits.fits(partner, shed, group, other_group)
+                    and limits.fits_pressure(source, -shed, other_group, group)):
                 best = RepairMove(score, gain, ((other, partner, source), (pg, source, partner)))
         return best
 
@@ -293,6 +299,7 @@ class Repair:
                 seen += 1
                 if seen > _TARGETS:
                     break
+                self._limits.checkpoint()
                 counts = count_gain, self._costs.count_loss_on_enter(group, middle)
                 for size, pg in (lists[0] + lists[1])[::-1][:2 * _NEAR]:
                     relief = self._relief(source, goal, size, group, -1)
@@ -326,6 +333,7 @@ class Repair:
         over = max(0, placement.used_bytes[middle] + coming - int(limits.max_used_bytes[middle]))
         best: Optional[Tuple[float, ShardMove]] = None
         for group, lists in self._shard_index.by_group(middle).items():
+            limits.checkpoint()
             count_gain = self._costs.count_gain_on_leave(group, middle)
             seen = 0
             for target in self._receivers.for_group(group, middle, over):

@@ -31,7 +31,7 @@ class SearchConstraints:
     def __init__(self, placement: PlacementState, data_groups: Sequence[int],
                  checkpoint: Checkpoint) -> None:
         self._placement = placement
-        self._checkpoint = checkpoint
+        self.checkpoint = checkpoint
         full = placement.snapshot.full_ratio
         self.usable_bytes: List[float] = [full * size for size in placement.size_bytes]
         self.max_used_bytes: List[float] = [float(most) for most in placement.fill_limit_bytes]
@@ -60,7 +60,7 @@ class SearchConstraints:
 
     def by_pressure(self, group: int, osds: Sequence[int]) -> SortedOsds:
         """The OSDs by the negative pressure of a group: those first on which it is highest."""
-        self._checkpoint()
+        self.checkpoint()
         return SortedOsds(self._placement, osds, lambda osd: -self.shards_per_free_byte(group, osd))
 
     def _highest_pressure(self, group: int) -> float:
@@ -82,7 +82,7 @@ class SearchConstraints:
     def tighten_to_current(self, slack: float) -> None:
         """Allows each data group its present highest pressure, and `slack` (a ratio) more."""
         for group in self.max_pressure:
-            self._checkpoint()
+            self.checkpoint()
             self.set_max_pressure(group, self._highest_pressure(group), slack)
 
     def set_max_utilization(self, osds: Sequence[int], utilization: float) -> None:
@@ -95,22 +95,25 @@ class SearchConstraints:
     def fits(self, osd: int, more: float, plus: int, minus: int) -> bool:
         """True if the OSD keeps all limits with `more` bytes, one shard more of the group `plus`
         and one less of `minus` (-1: none)."""
-        return (self._placement.used_bytes[osd] + more <= self.max_used_bytes[osd]
-                and self.fits_pressure(osd, more, plus, minus))
+        if self._placement.used_bytes[osd] + more > self.max_used_bytes[osd]:
+            return False
+        return self.fits_pressure(osd, more, plus, minus)
 
     def fits_pressure(self, osd: int, more: float, plus: int, minus: int) -> bool:
         """The same for pressure alone; a group that only loses a shard always fits."""
-        free = self.usable_bytes[osd] - self._placement.used_bytes[osd] - more
+        placement = self._placement
+        free = self.usable_bytes[osd] - placement.used_bytes[osd] - more
         need = self._free_needs[osd]
-        if need.versions != (self._placement.change_counts[osd],
-                             self._lowered_before + len(self._lowered)):
+        changes, limits_set = need.versions
+        if changes != placement.change_counts[osd] or (
+                limits_set != self._lowered_before + len(self._lowered)):
             need = self._free_need(osd)
         if (need.others if need.group == minus else need.most) > free:
             return False
         most = self.max_pressure.get(plus)
         if most is None or plus == minus:
             return True
-        return self._placement.groups[plus].counts[osd] + 1 <= most * free
+        return placement.groups[plus].counts[osd] + 1 <= most * free
 
     def _free_need(self, osd: int) -> _FreeNeed:
         """A pass over all pools of the OSD, cached until the OSD changes or a limit is raised; over
