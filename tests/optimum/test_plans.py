@@ -8,9 +8,10 @@ import pytest
 from tests.optimum.clusters import KINDS, optimum_cluster
 from tests.optimum.comparison import PartResult, compared
 from tests.optimum.report import distances, table, worst
-from tests.support.plan_legality import assert_legal, ended_plan
+from tests.support.plan_legality import assert_legal
 
 from equilibrium_mgr.plan.options import PlanOptions
+from equilibrium_mgr.planner.planner import make_plan
 
 CLUSTERS = 2 * KINDS
 
@@ -45,4 +46,4 @@ def test_plans_are_legal(seed: int) -> None:
     snapshot = cluster.snapshot()
     for aim in ("space", "even"):
         options = PlanOptions(aim=aim)
-        assert_legal(snapshot, ended_plan(snapshot, options), options)
+        assert_legal(snapshot, make_plan(snapshot, options), options)
