@@ -135,6 +135,11 @@ class Cluster:
             return up
         return with_primary_first(up, self.map.osds, self.map.pools[pg.pool_id], pg.order[1])
 
+    @property
+    def moment(self) -> Tuple[float, int, int]:
+        """Changes whenever the reports of PGs may change."""
+        return self.clock.now, self.map.epoch, self.revision
+
     # -- PGs ----------------------------------------------------------------------------------
 
     def members(self, pg: Pg) -> Set[int]:

@@ -112,7 +112,7 @@ class Pg(PgHistory):
                  "toofull", "retry_at", "recovered_bytes", "reported_epoch", "num_bytes",
                  "num_objects", "omap_bytes", "num_copies", "order", "creating", "scrub_until",
                  "inconsistent", "progress_record", "stats_record", "waiting_report",
-                 "omap_reported", "complete_strays")
+                 "report_now", "omap_reported", "complete_strays")
 
     def __init__(self, pgid: str, pool_id: int, erasure: bool, stats: Dict[str, Any]) -> None:
         super().__init__(int(stats.get("ondisk_log_size", stats.get("log_size", 0))))
@@ -172,10 +172,12 @@ class Pg(PgHistory):
         self.stats_record: Optional[Dict[str, Any]] = None
         #: The same of a PG that waits to copy: its `toofull`, and its state with its counts.
         self.waiting_report: Optional[Tuple[bool, Any]] = None
+        #: The same of a PG that copies or peers, and the moment of it.
+        self.report_now: Optional[Tuple[Tuple[float, int, int], Any]] = None
 
     def forget_reports(self) -> None:
         """Drops the cached records; to be called before the PG changes."""
-        self.progress_record = self.stats_record = self.waiting_report = None
+        self.progress_record = self.stats_record = self.waiting_report = self.report_now = None
 
     def stat(self, name: str) -> int:
         """A figure of the PG's stat_sum in the file; 0 when it has none."""

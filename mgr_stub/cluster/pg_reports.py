@@ -45,14 +45,21 @@ def misplaced_of(cluster: Cluster, pg: Pg) -> int:
 
 
 def reported(cluster: Cluster, pg: Pg) -> Report:
-    """The PG's report, valid between two changes of the map; cached for a PG that waits."""
+    """The PG's report, valid between two changes of the map; cached for a PG that waits, and for
+    others while no time passes and nothing changes."""
     waiting = pg.waiting_report
     if waiting is not None and not pg.backfilling and waiting[0] == pg.toofull:
         cached: Report = waiting[1]
         return cached
+    moment = cluster.moment
+    if pg.report_now is not None and pg.report_now[0] == moment:
+        kept: Report = pg.report_now[1]
+        return kept
     report = compute_report(cluster, pg)
     if not pg.backfilling and pg.pgid not in cluster.peering:
         pg.waiting_report = pg.toofull, report
+    elif pg.pgid in cluster.unclean:
+        pg.report_now = moment, report
     return report
 
 

@@ -104,7 +104,7 @@ def pool_sums(cluster: Cluster) -> Dict[int, PoolSums]:
 
     Cached while no time passes, no epoch is made and no PG is refreshed.
     """
-    moment = (cluster.clock.now, cluster.map.epoch, cluster.revision)
+    moment = cluster.moment
     if cluster.current_sums[0] != moment:
         cluster.current_sums = moment, _current_sums(cluster)
     return cluster.current_sums[1]
