@@ -15,7 +15,7 @@ from typing import Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Tuple
 from ...crush.placement import PlacementBlock
 from ...runtime.checkpoints import Checkpoint, with_checkpoints
 from ...snapshot.model import Snapshot
-from .demand import MovableBytes, PoolDemand, binding_domains, most_shards
+from .demand import OSDS_AT_ONCE, MovableBytes, PoolDemand, binding_domains, most_shards
 
 
 class KeptBytes(NamedTuple):
@@ -76,12 +76,14 @@ def _cut(snapshot: Snapshot, movable: MovableBytes, osds: FrozenSet[int],
             entry = _kept(snapshot, part, elsewhere[part.block])
             if entry.kept_bytes > 0:
                 kept.append(entry)
-    entries = [snapshot.osds[osd] for osd in osds]
-    movable_bytes = sum([movable.on_osd.get(osd, 0) for osd in osds])
-    return Cut(tuple(sorted(osds)), sum([osd.size_bytes for osd in entries]),
-               sum([osd.target_bytes for osd in entries]),
-               sum([full_bytes(snapshot, osd) for osd in osds]),
-               movable_bytes - sum([entry.kept_bytes for entry in kept]), tuple(kept))
+    size = used = full = there = 0
+    for osd in with_checkpoints(osds, OSDS_AT_ONCE, checkpoint):
+        size += snapshot.osds[osd].size_bytes
+        used += snapshot.osds[osd].target_bytes
+        full += full_bytes(snapshot, osd)
+        there += movable.on_osd.get(osd, 0)
+    return Cut(tuple(sorted(osds)), size, used, full,
+               there - sum([entry.kept_bytes for entry in kept]), tuple(kept))
 
 
 def _kept(snapshot: Snapshot, part: PoolDemand, elsewhere: int) -> KeptBytes:

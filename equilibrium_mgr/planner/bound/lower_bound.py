@@ -133,6 +133,7 @@ def cluster_bounds(snapshot: Snapshot, fixed_pools: FrozenSet[int] = frozenset()
     """
     movable = movable_bytes(snapshot, fixed_pools, checkpoint)
     bounds = _utilization_bounds(snapshot, movable, checkpoint)
+    checkpoint()
     by_size = without_shares(snapshot)
     class_cuts = bounds.class_cuts if by_size is snapshot else _utilization_bounds(
         by_size, movable, checkpoint).class_cuts
@@ -151,6 +152,7 @@ def _utilization_bounds(snapshot: Snapshot, movable: MovableBytes,
         number: osd.target_utilization or 0.0 for number, osd in with_checkpoints(
             sorted(snapshot.osds.items()), OSDS_AT_ONCE, checkpoint)
         if osd.has_statistics and osd.size_bytes > 0}
+    checkpoint()
     shares = share_utilizations(snapshot)
     sets: List[OsdSet] = []
     of_class = dict(utilizations)   # OSD → what cannot be less while its own class is to be even
@@ -165,14 +167,15 @@ def _utilization_bounds(snapshot: Snapshot, movable: MovableBytes,
                     size_bytes=max(1, int(parts[osd].size_bytes * factor)))
             network, tiers = _solved(snapshot, component, parts, checkpoint)
             fair = _fair_utilizations(network, tiers, parts, checkpoint)
-        for osd, utilization in fair.items():
+        for osd, utilization in with_checkpoints(fair.items(), OSDS_AT_ONCE, checkpoint):
             utilizations[osd] = _of_size(snapshot.osds[osd], parts[osd], utilization)
         of_class.update(_levels_by_class(snapshot, component, parts, fair, checkpoint))
+        checkpoint()
         sets.append(_osd_set(snapshot, component, network, tiers, utilizations))
     checkpoint()
     classes = _highest_by_class(snapshot, of_class)
     return UtilizationBounds(tuple(sorted(sets, key=lambda s: s.osds)), utilizations, classes,
-                             _class_cuts(snapshot, of_class, classes))
+                             _class_cuts(snapshot, of_class, classes, checkpoint))
 
 
 def _part(osd: Osd, moved: int) -> SinkPart:
@@ -186,6 +189,7 @@ def _solved(snapshot: Snapshot, component: Component, parts: Mapping[int, SinkPa
     """`limited`: the OSDs whose utilization counts; None for all."""
     osds = [snapshot.osds[osd] for osd in (component.osds if limited is None else limited)]
     ceiling = max((osd.target_bytes - osd.spared_bytes) / parts[osd.id].size_bytes for osd in osds)
+    checkpoint()
     network = _build_network(component, parts, ceiling, checkpoint)
     return network, max_min_levels(network.network, checkpoint)
 
@@ -219,7 +223,8 @@ def _levels_by_class(snapshot: Snapshot, component: Component, parts: Mapping[in
         network, tiers = _solved(snapshot, component, sinks, checkpoint, osds)
         even = _fair_utilizations(network, tiers, sinks, checkpoint)
         levels.update({osd: even[osd] for osd in osds})
-    return {osd: _of_size(snapshot.osds[osd], parts[osd], level) for osd, level in levels.items()}
+    return {osd: _of_size(snapshot.osds[osd], parts[osd], level)
+            for osd, level in with_checkpoints(levels.items(), OSDS_AT_ONCE, checkpoint)}
 
 
 def _of_size(osd: Osd, part: SinkPart, utilization: float) -> float:
@@ -239,10 +244,10 @@ def _highest_by_class(snapshot: Snapshot, utilizations: Mapping[int, float]) -> 
 
 
 def _class_cuts(snapshot: Snapshot, utilizations: Mapping[int, float],
-                classes: Mapping[str, float]) -> Dict[str, FrozenSet[int]]:
+                classes: Mapping[str, float], checkpoint: Checkpoint) -> Dict[str, FrozenSet[int]]:
     """Device class → its OSDs that are at the class's bound."""
     found: Dict[str, List[int]] = {name: [] for name in classes}
-    for osd, utilization in utilizations.items():
+    for osd, utilization in with_checkpoints(utilizations.items(), OSDS_AT_ONCE, checkpoint):
         entry = snapshot.osds[osd]
         if entry.is_in and utilization >= classes[entry.device_class] * (1.0 - _SAME):
             found[entry.device_class].append(osd)

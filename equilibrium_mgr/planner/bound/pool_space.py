@@ -20,7 +20,7 @@ from ...runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
 from ...snapshot.model import Pool, Snapshot
 from .certificate import full_bytes
 from .components import Component, alike_osds, components
-from .demand import Demand, MovableBytes, PoolDemand
+from .demand import OSDS_AT_ONCE, Demand, MovableBytes, PoolDemand
 from .max_flow import FlowNetwork
 from .whole_shard_space import WholeShardSpace
 
@@ -67,7 +67,7 @@ def pool_space_bounds(snapshot: Snapshot, movable: MovableBytes,
                       checkpoint: Checkpoint = no_checkpoint) -> Dict[int, PoolSpaceBound]:
     """Pool id → its bound; without pools whose rule is not understood, and those without shards
     where it places any."""
-    room = _room(snapshot, movable)
+    room = _room(snapshot, movable, checkpoint)
     whole = WholeShardSpace(room)
     cuts: Dict[Tuple[object, ...], Optional[_Cut]] = {}
     bounds: Dict[int, PoolSpaceBound] = {}
@@ -79,15 +79,16 @@ def pool_space_bounds(snapshot: Snapshot, movable: MovableBytes,
         if key not in cuts:
             cuts[key] = _least_cut(movable, growths, room, checkpoint) if growths else None
         cut = cuts[key]
+        checkpoint()
         if cut is not None:
             bounds[number] = _bound(pool, growths, cut, whole)
     return bounds
 
 
-def _room(snapshot: Snapshot, movable: MovableBytes) -> Dict[int, int]:
+def _room(snapshot: Snapshot, movable: MovableBytes, checkpoint: Checkpoint) -> Dict[int, int]:
     """Usable OSD → bytes of demands that it can hold."""
     room: Dict[int, int] = {}
-    for osd, moved in movable.on_osd.items():
+    for osd, moved in with_checkpoints(movable.on_osd.items(), OSDS_AT_ONCE, checkpoint):
         room[osd] = full_bytes(snapshot, osd) - snapshot.osds[osd].target_bytes + moved
     return room
 
@@ -136,6 +137,7 @@ def _cut_of_component(component: Component, grown: Mapping[Tuple[object, ...], T
     osds = frozenset(component.osds)
     for _ in range(_MOST_CUTS):
         cut = _cut(component, grown, room, osds)
+        checkpoint()
         if cut is None or (best is not None and cut.growth >= best.growth * (1.0 - _SAME)):
             return best
         best = cut
@@ -187,6 +189,7 @@ def _full_osds(component: Component, room: Mapping[int, int],
                     demand.all_bytes, demand.single_bytes) if limited else demand.all_bytes)
     needed = component.all_bytes()
     unplaced = needed - flows.max_flow(source, sink, checkpoint)
+    checkpoint()
     if unplaced <= len(groups) + (needed >> _TOLERANCE_SHIFT):
         return frozenset()
     return frozenset(osd for group, (_, osds) in enumerate(groups, start=len(component.demands))
