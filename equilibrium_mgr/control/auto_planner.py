@@ -16,6 +16,7 @@ from ..plan.model import Plan
 from ..plan.options import PlanOptions
 from ..plan_service.plan_service import PlanService
 from ..planner.bound.lower_bound import UtilizationBounds
+from ..planner.replanning import FormerPlan
 from ..runtime.backoff import Backoff
 from ..runtime.formatting import format_deadline
 from ..runtime.time_slice import TimeSlice
@@ -73,6 +74,7 @@ class _PlanContext(NamedTuple):
     fingerprint: ClusterFingerprint
     cooling_seconds: float     # after which a better one could be made
     made_at: float             # seconds since the epoch
+    basis: Optional[FormerPlan] = None   # what the next plan can start from
 
 
 class _IdleState(NamedTuple):
@@ -102,6 +104,8 @@ class AutoPlanner:
         self._generation = 0
         self._ready: Optional[_PlanContext] = None
         self._executed: Optional[_PlanContext] = None
+        #: what was wanted when an execution was given up, until another plan is taken up
+        self._wanted: Optional[FormerPlan] = None
         self._idle: Optional[_IdleState] = None
         self._topology: Any = None
         self._settling = WaitTimer()
@@ -134,6 +138,7 @@ class AutoPlanner:
             self._generation += 1
             self._ready = None
             self._idle = None
+            self._wanted = None
 
     def next_step(self, snapshot: Snapshot, settings: Settings, excluded: ExcludedPgs) -> NextStep:
         """Decides, while no execution is under way: take up a plan, be idle, or make a plan."""
@@ -146,6 +151,7 @@ class AutoPlanner:
             self._backoff.succeeded()
             self._failing = False
             if self._is_valid(ready, fingerprint, options, settings.sleep_interval):
+                self._wanted = None
                 gain = gain_reason(ready.plan, snapshot, settings.min_gain)
                 if gain is not None:
                     self._executed = ready
@@ -178,6 +184,12 @@ class AutoPlanner:
         with self._lock:
             if generation is None or generation == self._generation:
                 self._idle = idle
+
+    def keep_wanted(self, execution: Execution) -> None:
+        """Keeps what an execution that was given up still wanted: the next plan starts from it."""
+        basis = self._executed.basis if self._executed is not None else None
+        self._wanted = (None if basis is None
+                        else basis._replace(changes=tuple(execution.wanted)))
 
     def replan_step(self, snapshot: Snapshot, settings: Settings, execution: Execution,
                     traffic: OsdTraffic) -> Optional[NextStep]:
@@ -268,15 +280,17 @@ class AutoPlanner:
         """Starts a plan in the job thread; False while one is being made."""
         options, excluded = request.options, request.excluded
 
-        def done(plan: Plan) -> None:
+        def done(plan: Plan, basis: Optional[FormerPlan]) -> None:
             with self._lock:
                 if request.generation != self._generation:
                     return  # asked for before `off` or `on`
                 self._ready = _PlanContext(plan, options, request.fingerprint, excluded.seconds,
-                                           self._clock())
+                                           self._clock(), basis)
             self._wake()
+        same = self._executed is not None and _is_same_request(self._executed.options, options)
         free = options._replace(rejected_pgs=options.rejected_pgs | excluded.cooling)
-        return self._plan_service.submit_automatic(snapshot, free, settings.max_plan_seconds, done)
+        return self._plan_service.submit_automatic(snapshot, free, settings.max_plan_seconds, done,
+                                                   self._wanted if same else None)
 
 
 def _idle_after(plan: _PlanContext, min_gain: float,

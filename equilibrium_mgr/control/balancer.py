@@ -330,7 +330,8 @@ class Balancer:
             if step is not None and not step.replan:
                 return step.outcome
             if step is not None:
-                self._slot.end(execution, because(SUPERSEDED, step.reason))
+                if self._slot.end(execution, because(SUPERSEDED, step.reason)):
+                    self._automatic.keep_wanted(execution)
                 execution = self.execution
         if execution is not None:
             return self._advance(execution, snapshot, settings)

@@ -4,7 +4,7 @@ from __future__ import annotations
 import logging
 import time
 from functools import partial
-from typing import Any, Callable, Dict, Optional, Protocol
+from typing import Any, Callable, Dict, Optional
 
 from ..gateway.gateway import Gateway, NotReady
 from ..plan.aim_comparison import FAILED, AimComparison, AimComparisons, AimFigures, figures_of
@@ -13,10 +13,12 @@ from ..plan.options import PlanOptions
 from ..plan.store import MAX_PLANS, PlanStore
 from ..plan.topology import pool_pgs, topology_mark
 from ..planner.planner import make_plan
+from ..planner.replanning import FormerPlan
 from ..runtime.checkpoints import Checkpoint
 from ..runtime.job_thread import JobRunner
 from ..runtime.time_slice import TimeSlice
 from ..snapshot.model import Snapshot, pool_of
+from .automatic_plans import AutomaticPlan, Planner
 from .plan_queue import Failures, PlanJob, PlanProgress, PlanQueue
 
 #: Named plans that may be in progress at once: each waits for those before it.
@@ -24,13 +26,6 @@ MAX_PLANS_IN_PROGRESS = 10
 #: A plan waits this often at most for PGs that have just been remapped: the map of a busy cluster
 #: never rests.
 _MAX_WAITS = 3
-
-
-class Planner(Protocol):
-    """planner.make_plan, or what stands in for it."""
-
-    def __call__(self, snapshot: Snapshot, options: PlanOptions, checkpoint: Checkpoint, /) -> Plan:
-        """Makes a plan; ends early with what it has where `checkpoint` returns False."""
 
 
 class PlanService:
@@ -86,9 +81,15 @@ class PlanService:
         return self._queue.cancel(name)
 
     def submit_automatic(self, snapshot: Snapshot, options: PlanOptions, max_seconds: float,
-                         done: Callable[[Plan], None]) -> bool:
-        """Starts a plan for automatic balancing, which is handed to `done` and not kept."""
-        return self._submit("", snapshot, options, max_seconds, lambda plan, _job: done(plan))
+                         done: Callable[[Plan, Optional[FormerPlan]], None],
+                         former: Optional[FormerPlan] = None) -> bool:
+        """Starts a plan for automatic balancing, which starts from what `former` wanted where that
+        is possible. It is handed to `done`, with what the next plan can start from, and not kept.
+        """
+        planner = AutomaticPlan(
+            lambda *request: self.planner(*request), former, self._log)
+        return self._submit("", snapshot, options, max_seconds,
+                            lambda plan, _job: done(plan, planner.basis), planner)
 
     def forget(self, name: str) -> None:
         """Forgets what is known of the other aims of a plan that was removed."""
@@ -118,10 +119,11 @@ class PlanService:
         self._stopping = True
 
     def _submit(self, name: str, snapshot: Optional[Snapshot], options: PlanOptions,
-                max_seconds: float, done: Callable[[Plan, PlanJob], None]) -> bool:
+                max_seconds: float, done: Callable[[Plan, PlanJob], None],
+                planner: Optional[Planner] = None) -> bool:
         def make(job: PlanJob) -> None:
             plan = self._make(self._with_dumped_osdmap(snapshot), options, max_seconds,
-                              partial(self._queue.advance, job))
+                              partial(self._queue.advance, job), planner)
             if job.cancelled:
                 return
             if not self._stopping:
@@ -179,9 +181,9 @@ class PlanService:
         self._plan_next_aim(comparison, snapshot, max_seconds)
 
     def _make(self, snapshot: Snapshot, options: PlanOptions, max_seconds: float,
-              is_wanted: Callable[[int], bool]) -> Plan:
+              is_wanted: Callable[[int], bool], planner: Optional[Planner] = None) -> Plan:
         self._gateway.counters.add("plans")
-        plan = self.planner(snapshot, self._within_ceph_limits(options),
+        plan = (planner or self.planner)(snapshot, self._within_ceph_limits(options),
                             self._checkpoint(max_seconds, is_wanted))
         pools = {pool_of(change.pgid) for change in plan.changes} & snapshot.pools.keys()
         return plan._replace(

@@ -59,6 +59,13 @@ class FormerPlan(NamedTuple):
     replans: int = 0                # plans since that one
 
 
+class Replanned(NamedTuple):
+    """A plan after an event."""
+
+    plan: Plan
+    dropped: Dict[str, int]   # reason → wanted moves that are no longer possible
+
+
 def plan_result(snapshot: Snapshot, options: PlanOptions, plan: Plan,
                 checkpoint: Checkpoint = no_checkpoint) -> PlanResult:
     """The result of a plan that was made from this snapshot with these options."""
@@ -77,7 +84,7 @@ def plan_result(snapshot: Snapshot, options: PlanOptions, plan: Plan,
 
 
 def replan(snapshot: Snapshot, options: PlanOptions, former: FormerPlan,
-           checkpoint: Checkpoint = no_checkpoint) -> Optional[Plan]:
+           checkpoint: Checkpoint = no_checkpoint) -> Optional[Replanned]:
     """Plans from what the former plan wanted; None where a plan from scratch is to be made.
 
     The moves are those from the snapshot's target state, as always: what the former plan wanted
@@ -102,8 +109,9 @@ def replan(snapshot: Snapshot, options: PlanOptions, former: FormerPlan,
             return None
     placement.observers.clear()
     groups = order_changes(placement, wanted_changes(placement), checkpoint)
-    return finished_plan(placement, groups, INTERRUPTED if relief.was_stopped else CONVERGED,
-                         start.snapshot, options, start.bounds, checkpoint)
+    stop_reason = INTERRUPTED if relief.was_stopped else CONVERGED
+    return Replanned(finished_plan(placement, groups, stop_reason, start.snapshot, options,
+                                   start.bounds, checkpoint), start.dropped)
 
 
 class _Start:

@@ -39,8 +39,8 @@ def case(cluster: Tuple[str, int], event: str) -> PlanUnderWay:
 def again(cluster: Tuple[str, int], event: str) -> Tuple[Plan, bool]:
     """The plan after the event, and True where it started from what was wanted."""
     found = case(cluster, event)
-    plan = replan(found.after, PlanOptions(), found.former())
-    return (plan, True) if plan is not None else (make_plan(found.after), False)
+    made = replan(found.after, PlanOptions(), found.former())
+    return (made.plan, True) if made is not None else (make_plan(found.after), False)
 
 
 @cache
