@@ -7,8 +7,8 @@ from operator import truediv
 from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
-from ..snapshot.model import Pg, Pool, Snapshot, pg_number
-from .model import ClassUsage, PoolSpace, Room, Usage
+from ..snapshot.model import Pg, Pool, Snapshot, pg_number, pool_of
+from .model import ClassUsage, PgChange, PoolSpace, Room, Usage
 
 #: Pool id → OSD id → shards, each counted by its `shard_weight`.
 ShardCounts = Mapping[int, Mapping[int, float]]
@@ -40,7 +40,8 @@ def shard_weight(pool: Pool, pgid: str) -> float:
     return parts * pool.pg_num / whole
 
 
-def shard_counts(snapshot: Snapshot, osd_sets: Iterable[Tuple[Pg, Sequence[int]]]) -> ShardCounts:
+def shard_counts(snapshot: Snapshot, osd_sets: Iterable[Tuple[Pg, Sequence[int]]]
+                 ) -> Dict[int, Dict[int, float]]:
     """Counts the shards of (PG, OSDs that hold its shards) of every PG."""
     counts: Dict[int, Dict[int, float]] = {pool_id: {} for pool_id in snapshot.pools}
     is_even = {pool.id: not pool.pg_num & (pool.pg_num - 1) for pool in snapshot.pools.values()}
@@ -86,6 +87,28 @@ def snapshot_usage(snapshot: Snapshot, checkpoint: Checkpoint = no_checkpoint) -
     return placement_usage(snapshot, used, (
         (pg, pg.up)
         for pg in with_checkpoints(snapshot.pgs.values(), _PGS_A_PIECE, checkpoint)), checkpoint)
+
+
+def usage_before_and_after(snapshot: Snapshot, used_bytes: Mapping[int, int],
+                           changes: Iterable[PgChange],
+                           checkpoint: Checkpoint = no_checkpoint) -> Tuple[Usage, Usage]:
+    """The usage of the cluster once everything in flight has arrived, and that after some changes,
+    which lead to `used_bytes` per OSD id. Every PG is counted once, the changes on top of that."""
+    counts: Dict[int, Dict[int, float]] = shard_counts(snapshot, (
+        (pg, pg.up)
+        for pg in with_checkpoints(snapshot.pgs.values(), _PGS_A_PIECE, checkpoint)))
+    before = counted_usage(snapshot, {osd.id: osd.target_bytes for osd in snapshot.osds.values()},
+                           counts, checkpoint=checkpoint)
+    for change in with_checkpoints(changes, _PGS_A_PIECE, checkpoint):
+        pool = snapshot.pools[pool_of(change.pgid)]
+        shards, weight = counts[pool.id], shard_weight(pool, change.pgid)
+        for osd in change.up_before:
+            shards[osd] -= weight
+            if not shards[osd]:
+                del shards[osd]
+        for osd in change.up_after:
+            shards[osd] = shards.get(osd, 0) + weight
+    return before, counted_usage(snapshot, used_bytes, counts, checkpoint=checkpoint)
 
 
 def class_usage(snapshot: Snapshot, used_bytes: Mapping[int, int]) -> Dict[str, ClassUsage]:

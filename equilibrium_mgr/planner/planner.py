@@ -6,7 +6,7 @@ from typing import Dict, List, Optional, Tuple
 
 from ..plan.model import Move, PgChange, Plan
 from ..plan.options import PlanOptions
-from ..plan.usage import placement_usage, snapshot_usage
+from ..plan.usage import usage_before_and_after
 from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
 from ..snapshot.model import Snapshot, without_shares
 from ..snapshot.upmap_items import items_for, keep_raw_positions
@@ -17,7 +17,6 @@ from .multi_start import multi_start_search
 from .state.placement_state import PlacementState
 
 #: Between two checkpoints, a few milliseconds: PGs counted, changes written down.
-_PGS_A_PIECE = 1000
 _CHANGES_A_PIECE = 100
 
 # Values of Plan.stop_reason.
@@ -74,11 +73,7 @@ def finished_plan(placement: PlacementState, groups: List[ChangeGroup], stop_rea
                   checkpoint: Checkpoint) -> Plan:
     """The plan of a finished placement, for its changes in their order."""
     used, moves, changes = _replayed(placement, groups, checkpoint)
-    changed = {change.pgid: change.up_after for change in changes}
-    before = snapshot_usage(snapshot, checkpoint)
-    after = placement_usage(snapshot, used, (
-        (pg, changed.get(pg.pgid, pg.up))
-        for pg in with_checkpoints(snapshot.pgs.values(), _PGS_A_PIECE, checkpoint)), checkpoint)
+    before, after = usage_before_and_after(snapshot, used, changes, checkpoint)
     return Plan(epoch=snapshot.epoch, stop_reason=stop_reason, moves=tuple(moves),
                 changes=tuple(changes), before=before, after=after,
                 skipped=_skipped(snapshot), min_compat_client=snapshot.min_compat_client,

@@ -12,8 +12,9 @@ Shards = Tuple[Tuple[int, int], ...]        # (bytes, PG), sorted
 #: not search: an OSD has one entry for each of its pools.
 ShardsByGroup = Dict[int, Tuple[Shards, Shards]]
 
-#: Between two checkpoints, a few milliseconds: OSDs whose shards are gone over, shards sorted.
+#: Between two checkpoints, a few milliseconds: OSDs whose shards are gone over, PGs, shards sorted.
 _OSDS_A_PIECE = 30
+_PGS_A_PIECE = 1000
 _SORTED_AT_ONCE = 2000
 
 
@@ -73,10 +74,12 @@ class ShardIndex:
     def all_displaced(self, checkpoint: Checkpoint) -> Iterator[Tuple[int, int, int, int]]:
         """(-bytes, PG, OSD, group) of the displaced shards that there are now, the largest first,
         whatever moves while they are gone over."""
+        placement = self._placement
         return sorted_with_checkpoints((
-            (-size, pg, osd, group)
-            for osd in with_checkpoints(range(len(self._grouped)), _OSDS_A_PIECE, checkpoint)
-            for size, pg, group in self.displaced(osd)), _SORTED_AT_ONCE, checkpoint)
+            (-placement.pg_bytes[pg], pg, osd, placement.group_of(pg, osd))
+            for pg in with_checkpoints(placement.moved_pgs, _PGS_A_PIECE, checkpoint)
+            for osd in placement.up[pg] if osd not in placement.initial_up[pg]),
+            _SORTED_AT_ONCE, checkpoint)
 
     def release(self, checkpoint: Checkpoint) -> None:
         """Frees what is kept, in pieces: all of it at once takes long."""
