@@ -31,12 +31,12 @@ MAX_REPLANS = 8
 #: How far above the former plan's result an OSD is left alone: utilization (a ratio), and pressure
 #: (a ratio of it). Noise is not worth moving bytes for.
 _LEFT_ALONE = 0.0003
-_PRESSURE_LEFT_ALONE = 0.02
+_PRESSURE_LEFT_ALONE = 0.04
 
 #: How far above the former result a replan may end: utilization (a ratio; half a typical shard
 #: where that is less), and pressure (a ratio of it).
 _MOST_ABOVE = 0.0015
-_MOST_PRESSURE_ABOVE = 0.04
+_MOST_PRESSURE_ABOVE = 0.02
 
 #: Bytes that a replan may displace: so many times those that were still wanted, and those that the
 #: event has left above the goals. A plan from scratch does with less than the sum, as measured.
@@ -104,7 +104,8 @@ def replan(snapshot: Snapshot, options: PlanOptions, former: FormerPlan,
     relief = Relief(placement, search, goals, checkpoint)
     relief.run()
     if not relief.was_stopped:
-        if _displaced_bytes(placement) > most_bytes or not _is_reached(start, goals) or (
+        if _displaced_bytes(placement) > most_bytes or (
+                not _is_reached(start, goals, relief.limits)) or (
                 start.score() < start.initial_score):
             return None
     placement.observers.clear()
@@ -175,7 +176,7 @@ def _bytes_above(start: _Start, goals: Goals) -> float:
                for i in state.osds if start.placement.is_source[i])
 
 
-def _is_reached(start: _Start, goals: Goals) -> bool:
+def _is_reached(start: _Start, goals: Goals, limits: SearchConstraints) -> bool:
     """True where the placement is about as near to what is possible as the former plan came."""
     placement = start.placement
     for state, goal in zip(start.search.sets, goals.utilizations):
@@ -183,6 +184,5 @@ def _is_reached(start: _Start, goals: Goals) -> bool:
         if any(placement.used_bytes[i] > most * placement.size_bytes[i]
                for i in state.osds if placement.is_source[i]):
             return False
-    limits = SearchConstraints(placement, start.search.data_groups, no_checkpoint)
     return all(limits.max_pressure[group] <= (1.0 + _MOST_PRESSURE_ABOVE) * pressure
                for group, pressure in goals.pressures.items())

@@ -55,9 +55,10 @@ class Relief:
         self._goals = goals
         self._outer_checkpoint = checkpoint
         self.was_stopped = False   # by the checkpoint
-        self._limits = SearchConstraints(placement, search.data_groups, self._checkpoint)
-        self._repair = search.repair(self._limits)
-        self._receivers = Receivers(placement, search.targets, self._limits)
+        #: in the end those of the placement as it is
+        self.limits = SearchConstraints(placement, search.data_groups, self._checkpoint)
+        self._repair = search.repair(self.limits)
+        self._receivers = Receivers(placement, search.targets, self.limits)
         self._failures = 0
         self._last_candidate = 0
 
@@ -71,9 +72,9 @@ class Relief:
         self._last_candidate = (self._placement.candidates_examined + _CANDIDATES
                                 + _CANDIDATES_PER_OSD * above)
         reached = all(self._lower_to(level) for level in _LEVELS)
-        self._limits.tighten_to_current(0.0)
+        self.limits.tighten_to_current(0.0)
         if not self.was_stopped and self._search.weights.return_value:
-            self._search.reduce_moves(self._limits)
+            self._search.reduce_moves(self.limits, 1)
         return reached
 
     def _checkpoint(self, _moves: Optional[int] = None) -> bool:
@@ -88,9 +89,9 @@ class Relief:
         pressures = [(group, most * (1.0 + level * _PRESSURE_OF_LEVEL))
                      for group, most in self._goals.pressures.items()]
         for osd_set, most in sets:
-            self._limits.set_max_utilization(osd_set.osds, most)
+            self.limits.set_max_utilization(osd_set.osds, most)
         for group, most in pressures:
-            self._limits.set_max_pressure(group, most)
+            self.limits.set_max_pressure(group, most)
         return (all(self._lower_utilizations(osd_set, most) for osd_set, most in sets)
                 and all(self._lower_pressures(group, most) for group, most in pressures))
 
@@ -134,7 +135,7 @@ class Relief:
     def _target(self, osd: int, size: int, pg: int, group: int,
                 osds: Tuple[int, ...]) -> Optional[int]:
         """The emptiest OSD that may take a shard and stays within all limits."""
-        placement, limits = self._placement, self._limits
+        placement, limits = self._placement, self.limits
         members, tried = placement.groups[group].members, 0
         for target in self._receivers.among(osds, size):
             if target not in members or target == osd:
@@ -151,11 +152,13 @@ class Relief:
 
     def _pressed(self, group: int, most: float) -> List[int]:
         """The OSDs above a pressure that may give, those with the highest first."""
-        placement, limits = self._placement, self._limits
+        counts, used = self._placement.groups[group].counts, self._placement.used_bytes
+        usable, is_source = self.limits.usable_bytes, self._placement.is_source
         return [i for _, i in sorted(
-            (-limits.shards_per_free_byte(group, i), i) for i in placement.groups[group].osds
-            if placement.is_source[i]
-            and limits.shards_per_free_byte(group, i) > most * (1.0 + _ROUNDING))]
+            (-self.limits.shards_per_free_byte(group, i), i)
+            for i in self._placement.groups[group].osds
+            if counts[i] > most * (1.0 + _ROUNDING) * max(0.0, usable[i] - used[i])
+            and is_source[i])]
 
     def _lower_pressures(self, group: int, most: float) -> bool:
         mean = max(1.0, self._placement.groups[group].mean_shard_bytes)
@@ -168,7 +171,7 @@ class Relief:
         placement = self._placement
         if isinstance(wanted, OverfullOsd):
             return placement.used_bytes[osd] > wanted.utilization * placement.size_bytes[osd] + 1
-        return self._limits.shards_per_free_byte(wanted.group, osd) > (
+        return self.limits.shards_per_free_byte(wanted.group, osd) > (
             wanted.max_pressure * (1.0 + _ROUNDING))
 
     def _relieve(self, osd: int, wanted: RepairGoal) -> bool:

@@ -99,7 +99,7 @@ class Search:
         if not self._stopped:
             limits = self._tighten()
             if self._weights.return_value:
-                self.reduce_moves(limits)
+                self.reduce_moves(limits, _DETOUR_PASSES)
         return not self._stopped
 
     def release(self) -> None:
@@ -213,12 +213,12 @@ class Search:
 
     # -- reduction -----------------------------------------------------------------------------
 
-    def reduce_moves(self, limits: SearchConstraints) -> None:
+    def reduce_moves(self, limits: SearchConstraints, detour_passes: int) -> None:
         """Reverts moves that were not needed and shortens detours, within the limits."""
         price = self._weights.return_value
         revert_unneeded_moves(self._costs, self.shard_index, self._joint_moves, limits, price,
                               self._checkpoint)
         detours = DetourShortcuts(self._costs, self.shard_index, limits, price)
-        for _ in range(_DETOUR_PASSES):
+        for _ in range(detour_passes):
             if not detours.shorten(self._checkpoint):
                 break
