@@ -68,7 +68,7 @@ def pool_space_bounds(snapshot: Snapshot, movable: MovableBytes,
     """Pool id → its bound; without pools whose rule is not understood, and those without shards
     where it places any."""
     room = _room(snapshot, movable, checkpoint)
-    whole = WholeShardSpace(room)
+    whole = WholeShardSpace(room, checkpoint)
     cuts: Dict[Tuple[object, ...], Optional[_Cut]] = {}
     bounds: Dict[int, PoolSpaceBound] = {}
     for number, parts in with_checkpoints(sorted(movable.pools.items()), 1, checkpoint):

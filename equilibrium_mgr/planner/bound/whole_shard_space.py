@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Dict, Mapping, Tuple
 
 from ...crush.placement import PlacementBlock
+from ...runtime.checkpoints import Checkpoint, with_checkpoints
 from ...snapshot.model import Pool
-from .demand import PoolDemand, binding_domains
+from .demand import OSDS_AT_ONCE, PoolDemand, binding_domains
 
 #: Room is rounded up to this part of the largest OSD's, so that OSDs of one size count as one.
 _STEPS = 4096
@@ -24,8 +25,9 @@ _RoomOf = Dict[Tuple[int, ...], Dict[int, int]]
 class WholeShardSpace:
     """`room`: usable OSD → bytes of pools that it can hold."""
 
-    def __init__(self, room: Mapping[int, int]) -> None:
+    def __init__(self, room: Mapping[int, int], checkpoint: Checkpoint) -> None:
         self._room = room
+        self._checkpoint = checkpoint
         self._step = max(1, max(room.values(), default=0) // _STEPS)
         self._known: Dict[PlacementBlock, _RoomOf] = {}
 
@@ -65,7 +67,7 @@ class WholeShardSpace:
         if part.block not in self._known:
             domains = binding_domains(part.block)
             found: _RoomOf = {}
-            for osd in part.osds:
+            for osd in with_checkpoints(part.osds, OSDS_AT_ONCE, self._checkpoint):
                 inside = found.setdefault(tuple([d.bucket_of[osd] for d in domains]), {})
                 room = -(-max(0, self._room[osd]) // self._step) * self._step
                 inside[room] = inside.get(room, 0) + 1
