@@ -148,6 +148,7 @@ class OsdMapReader:
             raise _NeedsDump   # the stretch mode may be degraded now, which forbids moves
         if any(_raw_used_rate(osdmap, pool) != rate for pool, rate in self._rates.items()):
             raise _NeedsDump   # a pool has another size
+        self._checkpoint()
         up, changed = self._changed_up_sets(osdmap, last)
         own_changes = self._own_changes(up, changed, last.up, flipped)
         self._watch_pgs(epoch, changed)

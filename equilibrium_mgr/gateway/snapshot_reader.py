@@ -7,9 +7,9 @@ healed by going on with the full one.
 from __future__ import annotations
 
 import logging
-from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from ..runtime.checkpoints import Checkpoint
+from ..runtime.checkpoints import Checkpoint, release
 from ..runtime.work_counters import WorkCounters
 from ..settings import Settings
 from ..snapshot.amend.differences import differences
@@ -39,6 +39,13 @@ _PoolTotals = Dict[int, Tuple[int, int, int]]
 
 class NotReady(RuntimeError):
     """The mgr does not have enough data yet; the message is one sentence for operators."""
+
+
+class _FullReading(NamedTuple):
+    """A reading whose records were all made anew, and what has made them."""
+
+    statistics: PgStatistics
+    reading: Reading
 
 
 class SnapshotReader:
@@ -77,8 +84,8 @@ class SnapshotReader:
             reading, full = self._read(fresh, is_check)
             snapshot = self._builder.build(reading)
             if builder is not None and full is not None:
-                snapshot = self._checked(snapshot, builder.build(full))
-                reading, self._builder = full, builder
+                self._looks = 0
+                reading, snapshot = self._checked(reading, snapshot, full, builder)
         except Exception:
             self.start_over()   # what was kept may be of two moments
             raise
@@ -97,18 +104,23 @@ class SnapshotReader:
         self._statistics = self._statistics.copy()
         self._builder = self._builder.copy()
 
-    def _checked(self, amended: Snapshot, full: Snapshot) -> Snapshot:
-        """The full snapshot; logs and counts where the amended one is another."""
-        found = differences(amended, full, self._checkpoint)
+    def _checked(self, reading: Reading, amended: Snapshot, full: _FullReading,
+                 builder: SnapshotBuilder) -> Tuple[Reading, Snapshot]:
+        """Reading and snapshot to go on with: what was built in full where the amended snapshot is
+        another, which is logged and counted."""
+        expected = builder.build(full.reading)
+        found = differences(amended, expected, self._checkpoint)
+        if not found:
+            return reading, amended
         for difference in found[:_DIFFERENCES_LOGGED]:
             self._log.error("the kept snapshot was wrong: %s", difference)
-        if found:
-            self._log.error("the kept snapshot was wrong in %d values; a full one replaces it",
-                            len(found))
-            self.counters.add("snapshot_differences", len(found))
-        return full
+        self._log.error("the kept snapshot was wrong in %d values; a full one replaces it",
+                        len(found))
+        self.counters.add("snapshot_differences", len(found))
+        self._statistics, self._builder = full.statistics, builder
+        return full.reading, expected
 
-    def _read(self, fresh: bool, is_check: bool) -> Tuple[Reading, Optional[Reading]]:
+    def _read(self, fresh: bool, is_check: bool) -> Tuple[Reading, Optional[_FullReading]]:
         """(reading, for a check the same with all records made anew)."""
         progress = self._get("pg_progress")
         if not progress.get("pg_ready", True):
@@ -132,10 +144,12 @@ class SnapshotReader:
             acting=maps.acting, respect_weights=settings.respect_weights, measured=self.measured,
             min_omap_osd_bytes=int(settings.min_omap_osd_size * _GIB),
             changed_at=modified_at(maps.osd_map))
-        if statistics is None:
-            return reading, None
-        self._statistics = statistics
-        return reading, reading._replace(records=statistics.records(*arguments))
+        full = None if statistics is None else _FullReading(
+            statistics, reading._replace(records=statistics.records(*arguments)))
+        held: List[Any] = [*pgs.values(), *pgs]
+        del arguments, pgs, progress
+        release(held, self._checkpoint)
+        return reading, full
 
     def _refresh_statistics(self, pool_stats: Sequence[Mapping[str, Any]]) -> None:
         """Reads all statistics of every PG where those of the pools show that they have changed."""

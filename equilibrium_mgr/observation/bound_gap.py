@@ -1,7 +1,7 @@
 """Gaps between device classes and their bounds, and the idle state that follows from them."""
 from __future__ import annotations
 
-from typing import Dict, FrozenSet, List, NamedTuple, Optional
+from typing import FrozenSet, List, NamedTuple, Optional
 
 from ..planner.bound.lower_bound import UtilizationBounds
 from ..snapshot import immovable_reasons as reasons
@@ -70,13 +70,14 @@ def bound_gaps(view: ClusterView, bounds: Optional[UtilizationBounds],
     expected.
     """
     bound_of = bounds.classes if bounds is not None else {}
-    fullest = {usage.fullest_osd: name for name, usage in view.usage.classes.items()
+    fullest = {usage.fullest_osd: name for name, usage in view.classes_soon.items()
                if name in bound_of and (device_classes is None or name in device_classes)}
-    shard_bytes = _mean_shard_bytes(view.snapshot, frozenset(fullest))
+    counts = view.counts
     found: List[BoundGap] = []
     for osd, name in fullest.items():
-        above = view.usage.classes[name].max - bound_of[name]
-        allowed = max(_NEAR, shard_bytes[osd] / view.snapshot.osds[osd].size_bytes)
+        above = view.classes_soon[name].max - bound_of[name]
+        mean_shard = counts.bytes.get(osd, 0) / max(1, counts.shards.get(osd, 0))
+        allowed = max(_NEAR, mean_shard / view.snapshot.osds[osd].size_bytes)
         found.append(BoundGap(above - allowed, above, osd, name))
     return found
 
@@ -124,12 +125,3 @@ def _silence(snapshot: Snapshot) -> List[str]:
 def _nobody_reports(snapshot: Snapshot) -> bool:
     up = {osd.id for osd in snapshot.osds.values() if osd.up and osd.is_in}
     return bool(snapshot.stale_osds) and up <= snapshot.stale_osds
-
-
-def _mean_shard_bytes(snapshot: Snapshot, osds: FrozenSet[int]) -> Dict[int, float]:
-    """OSD → mean bytes of the shards on it; 0 where it has none."""
-    sizes: Dict[int, List[int]] = {osd: [] for osd in osds}
-    for pg in snapshot.pgs.values():
-        for osd in osds.intersection(pg.up):
-            sizes[osd].append(pg.shard_bytes)
-    return {osd: sum(found) / len(found) if found else 0.0 for osd, found in sizes.items()}

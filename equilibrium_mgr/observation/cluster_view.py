@@ -1,29 +1,31 @@
 """Figures of the last observation, ready for `status`, `eval` and `explain`."""
 from __future__ import annotations
 
-from typing import Container, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+from functools import partial
+from typing import Container, Dict, FrozenSet, Mapping, NamedTuple, Optional, Tuple
 
 from ..execution.osd_traffic import in_flight, unseen
 from ..execution.pending_moves import PendingMove, PendingMoves
 from ..gateway.cluster_summary import ClusterSummary
 from ..plan.model import ClassUsage, Usage
-from ..plan.usage import ShardCounts, class_usage, counted_usage, growth_bytes, shard_counts
+from ..plan.usage import ShardCounts, class_usage, counted_usage, growth_bytes
 from ..planner.bound.lower_bound import UtilizationBounds
-from ..runtime.checkpoints import with_checkpoints
+from ..runtime.lazy import Lazy
 from ..runtime.time_slice import TimeSlice
-from ..snapshot.model import Pg, Snapshot
+from ..snapshot.model import Snapshot
 from .movements import Movement, MovingTotals, movements, moving_totals
-from .transfer_rates import TransferRates
+from .placement_counts import PlacementCounts, count_placement, in_order
 from .too_full import TooFull, find_too_full
-
-_PGS_A_PIECE = 1000   # counted between two checkpoints: a few milliseconds
+from .transfer_rates import TransferRates
 
 
 class ClusterView(NamedTuple):
     """Figures of one observation; misplaced ratios are of object copies, as Ceph counts them."""
 
     snapshot: Snapshot
-    usage: Usage         # once everything in flight has arrived
+    classes_soon: Mapping[str, ClassUsage]   # once everything in flight has arrived
+    soon: Lazy[Usage]                        # all figures of then
+    counts: PlacementCounts
     utilization_bounds: Optional[UtilizationBounds]   # None where it could not be computed
     in_flight_moves: int
     in_flight_bytes: int
@@ -34,26 +36,44 @@ class ClusterView(NamedTuple):
     too_full: Tuple[TooFull, ...] = ()           # PGs that stand still for an OSD
     uncounted_copies: int = 0   # object copies that we misplaced and the snapshot does not count
     used_now: Mapping[int, int] = {}   # OSD id → used bytes as it reports them
-    #: pool id → OSD id → shards, by the OSDs that hold them now
-    shards_now: ShardCounts = {}
     movements: Tuple[Movement, ...] = ()   # every shard in flight, whoever moves it
     moving: MovingTotals = MovingTotals()  # their sums
     rates: TransferRates = TransferRates()   # at which shards have arrived so far
     #: OSD id → used bytes once everything in flight has arrived, ours that statistics do not show
     #: yet included
     used_soon: Mapping[int, int] = {}
-    shards_soon: ShardCounts = {}   # as shards_now, by the up sets
-    pgs_now: Mapping[int, int] = {}   # OSD id → PGs, by acting sets, as `ceph osd df` counts them
-    growth_now: Optional[Mapping[int, float]] = None   # growth_bytes of `shards_now`
+    growth_now: Optional[Lazy[Mapping[int, float]]] = None   # growth_bytes of `shards_now`
     #: seconds since the epoch: first sight of the oldest report among OSDs that are up and in
     statistics_at: Optional[float] = None
     stale_osds: FrozenSet[int] = frozenset()   # up and in, but silent for too long
 
+    @property
+    def usage(self) -> Usage:
+        """The figures once everything in flight has arrived. Computed when they are first asked
+        for: that is a pass over all pools and OSDs."""
+        return self.soon.value
+
     def usage_now(self) -> Usage:
         """Figures of now: what OSDs report, and where data is before it has arrived elsewhere.
         Computed when it is asked for: that is a pass over all pools and OSDs."""
-        return counted_usage(self.snapshot, self.used_now, self.shards_now, self.growth_now,
-                             self.classes_now or None)
+        return counted_usage(self.snapshot, self.used_now, self.shards_now,
+                             self.growth_now.value if self.growth_now is not None else None,
+                             self.classes_now or None, TimeSlice())
+
+    @property
+    def shards_now(self) -> ShardCounts:
+        """Pool id → OSD id → shards, by the OSDs that hold them now."""
+        return self.counts.now
+
+    @property
+    def shards_soon(self) -> ShardCounts:
+        """As shards_now, by the up sets."""
+        return self.counts.soon
+
+    @property
+    def pgs_now(self) -> Mapping[int, int]:
+        """OSD id → PGs, by acting sets, as `ceph osd df` counts them."""
+        return self.counts.acting
 
     @property
     def bounds(self) -> Dict[str, float]:
@@ -64,47 +84,56 @@ class ClusterView(NamedTuple):
 
 def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: PendingMoves,
               max_misplaced_ratio: float, builtin_active: bool, sent: Container[str] = (),
-              before: Optional[ClusterView] = None) -> ClusterView:
+              before: Optional[ClusterView] = None,
+              counts: Optional[PlacementCounts] = None) -> ClusterView:
     """`pending`: what we have sent, some of which Ceph's own counts may not show yet. `sent`: PGs
-    that were sent a while ago, by the last mgr too. `before`: the view that this one replaces."""
+    that were sent a while ago, by the last mgr too. `before`: the view that this one replaces.
+    `counts`: the snapshot's, where they are known."""
+    if counts is None:
+        counts = amended_counts(snapshot, before)
+    time_slice = TimeSlice()
     moving = in_flight(snapshot, pending.entries)
     uncounted = pending.uncounted_copies(snapshot)
     used = {osd.id: osd.used_bytes for osd in snapshot.osds.values()}
-    moving_pgs: List[Pg] = []
-    acting: Dict[int, int] = {}
-    held = shard_counts(snapshot, _holders(snapshot, moving_pgs, acting))
-    flying = movements(snapshot, moving_pgs, pending.entries, sent,
+    time_slice()
+    target = {osd.id: osd.target_bytes for osd in snapshot.osds.values()}
+    flying = movements(snapshot, snapshot.in_flight().values(), pending.entries, sent,
                        before.movements if before is not None else (),
                        before.snapshot if before is not None else None)
-    wanted = shard_counts(snapshot, ((pg, pg.up) for pg in with_checkpoints(
-        snapshot.pgs.values(), _PGS_A_PIECE, TimeSlice())))
-    usage = counted_usage(
-        snapshot, {osd.id: osd.target_bytes for osd in snapshot.osds.values()}, wanted)
+    time_slice()
+    classes_now = class_usage(snapshot, used, time_slice)
+    classes_soon = classes_now if target == used else class_usage(snapshot, target, time_slice)
+    time_slice()
+    growth_soon = Lazy(partial(growth_bytes, snapshot, counts.soon, time_slice))
+    growth_now = growth_soon if _is_same(counts.now, counts.soon) else Lazy(
+        partial(growth_bytes, snapshot, counts.now, time_slice))
     return ClusterView(
-        snapshot=snapshot, usage=usage, utilization_bounds=bounds,
+        snapshot=snapshot, classes_soon=classes_soon, soon=Lazy(lambda: counted_usage(
+            snapshot, target, counts.soon, growth_soon.value, classes_soon, time_slice)),
+        utilization_bounds=bounds, counts=counts,
         in_flight_moves=moving.moves, in_flight_bytes=moving.bytes,
         misplaced_ratio=misplaced_ratio(snapshot, snapshot.misplaced_copies, uncounted),
         max_misplaced_ratio=max_misplaced_ratio, builtin_active=builtin_active,
-        classes_now=class_usage(snapshot, used), too_full=find_too_full(snapshot),
-        uncounted_copies=uncounted, used_now=used, shards_now=held,
-        used_soon=_used_soon(snapshot, pending.entries), shards_soon=wanted, pgs_now=acting,
-        movements=flying, moving=moving_totals(flying), growth_now=growth_bytes(snapshot, held))
+        classes_now=classes_now, too_full=find_too_full(snapshot, in_order(counts.too_full)),
+        uncounted_copies=uncounted, used_now=used,
+        used_soon=_used_soon(snapshot, target, pending.entries),
+        movements=flying, moving=moving_totals(flying), growth_now=growth_now)
 
 
-def _holders(snapshot: Snapshot, moving: List[Pg],
-             acting: Dict[int, int]) -> Iterator[Tuple[Pg, Tuple[int, ...]]]:
-    """Yields (PG, OSDs that hold it) of every PG; adds those that move to `moving`, and counts
-    the PGs of each OSD in `acting`."""
-    for pg in with_checkpoints(snapshot.pgs.values(), _PGS_A_PIECE, TimeSlice()):
-        if pg.is_moving:
-            moving.append(pg)
-        for osd in pg.acting:
-            acting[osd] = acting.get(osd, 0) + 1
-        yield pg, pg.holders
+def amended_counts(snapshot: Snapshot, before: Optional[ClusterView]) -> PlacementCounts:
+    """The counts of a snapshot, amended from those of the last view."""
+    if before is None:
+        return count_placement(snapshot, None, PlacementCounts(), TimeSlice())
+    return count_placement(snapshot, before.snapshot, before.counts, TimeSlice())
 
 
-def _used_soon(snapshot: Snapshot, pending: Mapping[str, PendingMove]) -> Dict[int, int]:
-    used = {osd.id: osd.target_bytes for osd in snapshot.osds.values()}
+def _is_same(one: ShardCounts, other: ShardCounts) -> bool:
+    return all(one[pool] is other[pool] for pool in one)
+
+
+def _used_soon(snapshot: Snapshot, target: Mapping[int, int],
+               pending: Mapping[str, PendingMove]) -> Dict[int, int]:
+    used = dict(target)
     for entry in unseen(snapshot, pending):
         shard_bytes = entry.bytes // max(1, entry.shards)
         for osds, more in ((entry.targets, shard_bytes), (entry.sources, -shard_bytes)):

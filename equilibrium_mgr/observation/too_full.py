@@ -54,8 +54,10 @@ class TooFull(NamedTuple):
                 "pgids": list(self.pgids[:_PGS_NAMED]), "command": self.command(full_ratio)}
 
 
-def find_too_full(snapshot: Snapshot) -> Tuple[TooFull, ...]:
-    """Finds them by the states of the PGs; those that hold up most PGs first.
+def find_too_full(snapshot: Snapshot,
+                  pgids: Optional[Iterable[str]] = None) -> Tuple[TooFull, ...]:
+    """Finds them by the states of the PGs; those that hold up most PGs first. `pgids`: the PGs in
+    such states, where they are known.
 
     Ceph refuses backfill to a target that would pass backfillfull_ratio, and recovery, which is
     how PGs with short histories move, while any OSD of the PG is above full_ratio
@@ -63,7 +65,7 @@ def find_too_full(snapshot: Snapshot) -> Tuple[TooFull, ...]:
     """
     found: Dict[Tuple[str, int], List[str]] = {}
     needed: Dict[Tuple[str, int], float] = {}
-    for pg in snapshot.pgs.values():
+    for pg in snapshot.pgs.values() if pgids is None else map(snapshot.pgs.__getitem__, pgids):
         if "toofull" not in pg.state:
             continue
         state = BACKFILL if BACKFILL in pg.state else RECOVERY

@@ -16,7 +16,7 @@ ShardCounts = Mapping[int, Mapping[int, float]]
 _HISTOGRAM_BINS = 10
 
 #: Counted between two checkpoints: a few milliseconds.
-_PGS_A_PIECE = 1000
+_PGS_A_PIECE, _OSDS_A_PIECE = 1000, 1000
 
 
 class _FreeBytes(Dict[int, float]):
@@ -111,10 +111,11 @@ def usage_before_and_after(snapshot: Snapshot, used_bytes: Mapping[int, int],
     return before, counted_usage(snapshot, used_bytes, counts, checkpoint=checkpoint)
 
 
-def class_usage(snapshot: Snapshot, used_bytes: Mapping[int, int]) -> Dict[str, ClassUsage]:
+def class_usage(snapshot: Snapshot, used_bytes: Mapping[int, int],
+                checkpoint: Checkpoint = no_checkpoint) -> Dict[str, ClassUsage]:
     """Per device class; OSDs that are out or without statistics do not count."""
     members: Dict[str, List[Tuple[float, int]]] = {}
-    for osd in snapshot.osds.values():
+    for osd in with_checkpoints(snapshot.osds.values(), _OSDS_A_PIECE, checkpoint):
         if osd.has_statistics and osd.is_in:
             members.setdefault(osd.device_class, []).append(
                 (used_bytes[osd.id] / osd.size_bytes, osd.id))
@@ -123,10 +124,12 @@ def class_usage(snapshot: Snapshot, used_bytes: Mapping[int, int]) -> Dict[str, 
         ratios = sorted(members[name])
         mean = sum(u for u, _ in ratios) / len(ratios)
         variance = sum((u - mean) ** 2 for u, _ in ratios) / len(ratios)
+        checkpoint()
         bins = [0] * _HISTOGRAM_BINS
         for u, _ in ratios:
             # below 0 where a device reports less than what has just been moved off it
             bins[max(0, min(_HISTOGRAM_BINS - 1, int(u * _HISTOGRAM_BINS)))] += 1
+        checkpoint()
         usage[name] = ClassUsage(
             osds=len(ratios), size_bytes=sum(snapshot.osds[o].size_bytes for _, o in ratios),
             used_bytes=sum(used_bytes[o] for _, o in ratios),

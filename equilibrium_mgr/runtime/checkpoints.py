@@ -9,6 +9,8 @@ from typing import Any, Iterable, Iterator, List, Optional, Protocol, TypeVar
 
 _T = TypeVar("_T")
 
+_RELEASED_A_PIECE = 10_000   # between two checkpoints: about a millisecond
+
 
 class Checkpoint(Protocol):
     """Called between pieces of work of a few milliseconds.
@@ -49,3 +51,11 @@ def sorted_with_checkpoints(items: Iterable[Any], every: int,
             checkpoint()
     runs.append(sorted(run))
     return merge(*runs)
+
+
+def release(held: List[Any], checkpoint: Checkpoint) -> None:
+    """Empties a list whose items nobody else holds, a piece at a time: to free some 100,000 dicts at
+    once takes tens of milliseconds."""
+    while held:
+        del held[-_RELEASED_A_PIECE:]
+        checkpoint()

@@ -13,8 +13,8 @@ from ..runtime.checkpoints import Checkpoint, no_checkpoint
 from .amend.look import Look, take_look
 from .amend.pg_table import PgTable
 from .model import Pg, Pool, Snapshot, SnapshotPgs, transfers
-from .operator_weights import with_base_bytes, with_shares
-from .osds import full_ratios, read_osds, with_transfers
+from .operator_weights import with_base_bytes
+from .osds import OsdReader, full_ratios, with_transfers
 from .pools import PoolReader
 from .reading import Reading
 
@@ -32,6 +32,7 @@ class SnapshotBuilder:
         self._crush_version: Optional[int] = None
         self._crush: Optional[CrushHierarchy] = None
         self._pools = PoolReader()
+        self._osds = OsdReader(checkpoint)
         self._table = PgTable(checkpoint)
 
     @property
@@ -41,13 +42,10 @@ class SnapshotBuilder:
 
     def build(self, reading: Reading) -> Snapshot:
         """A snapshot of one reading. Raises KeyError where maps lack what every Ceph map has."""
-        osd_map = reading.osd_map
         crush = self._hierarchy(reading)
         pools = self._pools.read(reading, crush)
-        osds = read_osds(osd_map, crush, reading.osd_stats)
-        if reading.respect_weights:
-            osds = with_shares(osds, crush)
-        look = take_look(reading, crush, pools, osds, self._table.last_look)
+        osds = self._osds.read(reading, crush)
+        look = take_look(reading, crush, pools, osds, self._table.last_look, self._checkpoint)
         self._table.update(look)
         return self._snapshot(look)
 

@@ -9,7 +9,7 @@ OSDs of that set lose what OSDs of the present up set gain.
 from __future__ import annotations
 
 import math
-from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..crush.placement import NO_OSD
 from .model import UpmapItems
@@ -76,6 +76,7 @@ class InFlightTracker:
         self._reading: Reading = _NOTHING
         self._new_epoch = 0
         self._still_unclean: Dict[str, _UncleanPg] = {}
+        self._osds: Any = None   # the osdmap's list that the next three are from
         self._alive: FrozenSet[int] = frozenset()
         self._up_from: Dict[int, int] = {}
         self._all_up = True
@@ -91,9 +92,11 @@ class InFlightTracker:
     def begin(self, reading: Reading) -> None:
         """Starts a reading. Forgets what a round that failed before its `end` has recorded."""
         osds = reading.osd_map["osds"]
-        alive = {osd["osd"] for osd in osds if osd.get("up", "up" in osd.get("state", ()))}
-        self._alive, self._all_up = frozenset(alive), len(alive) == len(osds)
-        self._up_from = {osd["osd"]: osd.get("up_from", 0) for osd in osds}
+        if osds is not self._osds:
+            alive = {osd["osd"] for osd in osds if osd.get("up", "up" in osd.get("state", ()))}
+            self._alive, self._all_up = frozenset(alive), len(alive) == len(osds)
+            self._up_from = {osd["osd"]: osd.get("up_from", 0) for osd in osds}
+            self._osds = osds
         self._reading, self._new_epoch = reading, reading.osd_map["epoch"]
         self._same_up = reading.up is self._up and self._new_epoch == self._epoch
         self._still_unclean = {}

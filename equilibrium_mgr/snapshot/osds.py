@@ -1,10 +1,15 @@
 """The OSDs of a snapshot: what the osdmap and the devices say of each, and what is on its way."""
 from __future__ import annotations
 
-from typing import Any, Dict, FrozenSet, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, FrozenSet, List, Mapping, NamedTuple, Sequence, Tuple
 
 from ..crush.hierarchy import CrushHierarchy
+from ..runtime.checkpoints import Checkpoint, with_checkpoints
 from .model import NO_CLASS, Osd
+from .operator_weights import with_shares
+from .reading import Reading
+
+_OSDS_A_PIECE = 1000   # between two checkpoints: about a millisecond
 
 
 class FullRatios(NamedTuple):
@@ -42,6 +47,50 @@ def read_osds(osd_map: Mapping[str, Any], crush: CrushHierarchy,
             reweight=float(dump.get("weight", 1.0)), size_bytes=size, used_bytes=used,
             has_statistics=size > 0, inbound_bytes=0, outbound_bytes=0)
     return osds
+
+
+class OsdReader:
+    """Reads the OSDs of one look after the other; those of which nothing has changed are kept."""
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self._checkpoint = checkpoint
+        self._dump: Any = None    # the osdmap's list that the OSDs are from
+        self._crush: Any = None
+        self._osds: Dict[int, Osd] = {}
+        self._sizes: List[int] = []
+        self._held: Dict[int, Tuple[float, str]] = {}   # OSD id → its share, and why
+
+    def read(self, reading: Reading, crush: CrushHierarchy) -> Dict[int, Osd]:
+        """OSD id → OSD of every OSD in the map, nothing on its way counted yet."""
+        dump = reading.osd_map["osds"]
+        is_same_map = dump is self._dump and crush is self._crush
+        if not is_same_map:
+            self._osds = read_osds(reading.osd_map, crush, ())
+            self._checkpoint()
+        osds = self._with_usage(reading.osd_stats)
+        sizes = [osd.size_bytes for osd in osds.values()]
+        if not is_same_map or sizes != self._sizes:
+            self._checkpoint()
+            held = with_shares(osds, crush)
+            self._held = {osd.id: (osd.share, osd.held_by) for osd in held.values()
+                          if osd.share < 1.0}
+        self._dump, self._crush, self._osds, self._sizes = dump, crush, osds, sizes
+        self._checkpoint()
+        if not self._held or not reading.respect_weights:
+            return osds
+        return {**osds, **{number: osds[number]._replace(share=share, held_by=why)
+                           for number, (share, why) in self._held.items()}}
+
+    def _with_usage(self, osd_stats: Sequence[Mapping[str, Any]]) -> Dict[int, Osd]:
+        usage = {stats["osd"]: _size_and_used(stats) for stats in with_checkpoints(
+            osd_stats, _OSDS_A_PIECE, self._checkpoint)}
+        osds: Dict[int, Osd] = {}
+        for number, osd in with_checkpoints(self._osds.items(), _OSDS_A_PIECE, self._checkpoint):
+            size, used = usage.get(number, (0, 0))
+            if size != osd.size_bytes or used != osd.used_bytes:
+                osd = osd._replace(size_bytes=size, used_bytes=used, has_statistics=size > 0)
+            osds[number] = osd
+        return osds
 
 
 def with_transfers(osds: Mapping[int, Osd], inbound: Mapping[int, int],

@@ -81,7 +81,7 @@ def test_classes_by_themselves() -> None:
 def test_no_bound_no_distance() -> None:
     view = shards([5] * 4)
     assert bound_gaps(view, None, None) == []
-    assert bound_gaps(view._replace(usage=view.usage._replace(classes={})), view.utilization_bounds,
+    assert bound_gaps(view._replace(classes_soon={}), view.utilization_bounds,
                      None) == []
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any, Iterator, List, Mapping, NamedTuple, Tuple
 
+from ...runtime.amended_map import AmendedMap
 from ...runtime.checkpoints import Checkpoint
 from ..model import Snapshot
 
@@ -43,7 +44,7 @@ def differences(amended: Snapshot, full: Snapshot, checkpoint: Checkpoint) -> Li
 def _unequal(one: Mapping[Any, Any], other: Mapping[Any, Any],
              checkpoint: Checkpoint) -> Iterator[Tuple[Any, Any, Any]]:
     """(key, value in `one`, value in `other`) where these differ, None for a missing one."""
-    mine, theirs = iter(one.items()), iter(other.items())
+    mine, theirs = _entries(one), _entries(other)
     while True:
         checkpoint()
         piece, expected = list(islice(mine, _A_PIECE)), list(islice(theirs, _A_PIECE))
@@ -53,6 +54,14 @@ def _unequal(one: Mapping[Any, Any], other: Mapping[Any, Any],
                     yield key, one.get(key), other.get(key)
         if not piece and not expected:
             return
+
+
+def _entries(mapping: Mapping[Any, Any]) -> Iterator[Tuple[Any, Any]]:
+    """Keys and values, of PGs as they are stored: without a named tuple for each, which the garbage
+    collector would look at."""
+    if isinstance(mapping, AmendedMap):
+        return zip(mapping, mapping.stored())
+    return iter(mapping.items())
 
 
 def _of_entry(field: str, key: Any, before: Any, after: Any) -> List[Difference]:

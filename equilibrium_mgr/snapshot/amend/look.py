@@ -68,10 +68,11 @@ class Look(NamedTuple):
 
 
 def take_look(reading: Reading, crush: CrushHierarchy, pools: Mapping[int, Pool],
-              osds: Mapping[int, Osd], before: Optional[Look]) -> Look:
+              osds: Mapping[int, Osd], before: Optional[Look], checkpoint: Checkpoint) -> Look:
     """`before`: the last look, of which is used what stands on the very same parts of an osdmap."""
     osd_map = reading.osd_map
     with_statistics = frozenset([osd.id for osd in osds.values() if osd.has_statistics])
+    checkpoint()
     small = smaller_than(osds, reading.min_omap_osd_bytes) if reading.min_omap_osd_bytes else (
         frozenset())
     nearfull = full_ratios(osd_map).nearfull
@@ -82,6 +83,7 @@ def take_look(reading: Reading, crush: CrushHierarchy, pools: Mapping[int, Pool]
         {osd.id: osd.device_class for osd in osds.values()}, with_statistics, small,
         frozenset(osd.id for osd in osds.values() if osd.exceeds(nearfull)) if small
         else frozenset(), is_reported_late(osd_map), dict(reading.measured))
+    checkpoint()
     is_same_map = before is not None and _same(before.reading.osd_map, osd_map, "pg_upmap_items")
     items = before.items if before is not None and is_same_map else items_by_pg(osd_map)
     return Look(reading, pools, osds, items, acting_sets(reading), placed_by_others(osd_map),

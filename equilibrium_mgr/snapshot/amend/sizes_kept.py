@@ -1,7 +1,7 @@
 """The size model of a look: the sums that it is fitted to, and its factors, kept between looks."""
 from __future__ import annotations
 
-from typing import Any, Collection, Dict, Iterable, List, Mapping, NamedTuple, Optional, Set
+from typing import Any, Collection, Dict, Iterable, List, Mapping, NamedTuple, Optional
 
 from ...runtime.checkpoints import Checkpoint, with_checkpoints
 from ...runtime.steady import is_near
@@ -13,7 +13,7 @@ from ..sizes.uncompacted_omap import UncompactedOmap
 from .look import Look
 from .size_sums import SizeSums, different_keys
 
-_PGS_A_PIECE = 200   # between two checkpoints: about a millisecond
+_PGS_A_PIECE, _OSDS_A_PIECE = 200, 1000   # between two checkpoints: about a millisecond
 
 
 class SizeRules(NamedTuple):
@@ -47,7 +47,7 @@ class KeptSizes:
         return copied
 
     def fit(self, before: Optional[Look], look: Look, changed: Collection[str],
-            pgids: Mapping[int, Collection[str]], uncompacted: UncompactedOmap) -> Set[str]:
+            pgids: Mapping[int, Collection[str]], uncompacted: UncompactedOmap) -> Collection[str]:
         """Fits the rules to a look; returns the PGs whose sizes may be others.
 
         `changed`: PGs whose own figures may be others than in `before`, all where that is None;
@@ -60,10 +60,12 @@ class KeptSizes:
         old, pool_stats = self.rules, look.reading.pool_stats
         estimates = self._estimates(pool_stats, uncompacted)
         allocation = self._allocation(pool_stats)
-        dirty = set(changed)
-        for pool in {*different_keys(old.inputs.omap, estimates),
-                     *different_keys(old.allocation, allocation)}:
-            dirty.update(pgids.get(pool, ()))
+        dirty: Collection[str] = changed
+        if before is not None:
+            pools = {*different_keys(old.inputs.omap, estimates),
+                     *different_keys(old.allocation, allocation)}
+            dirty = set(changed).union(*[pgids.get(pool, ()) for pool in pools])
+        self._checkpoint()
         rules = old._replace(allocation=allocation, inputs=InputRules(
             look.pools, estimates, look.surroundings.omap_is_late, {}))
         for pgid in with_checkpoints(dirty, _PGS_A_PIECE, self._checkpoint):
@@ -76,11 +78,12 @@ class KeptSizes:
             if look.record(pgid).is_unknown:
                 self._add_shards(look, pgid, rules, 1)
         factors = self._class_factors(look, uncompacted)
+        self._checkpoint()
         self.rules = rules._replace(factors=factors, model=SizeModel(
             allocation, factors, {osd: look.osds[osd].device_class
                                   for osd in look.surroundings.with_statistics},
             look.reading.measured))
-        if factors != old.factors:
+        if before is not None and factors != old.factors:
             return {pgid for members in pgids.values() for pgid in members}
         return dirty
 
@@ -116,10 +119,10 @@ class KeptSizes:
     def _class_factors(self, look: Look, uncompacted: UncompactedOmap) -> Dict[str, ClassFactors]:
         sums, beside = self._sums, uncompacted.bytes_by_osd()
         devices: Dict[str, List[DeviceInput]] = {}
-        for osd in look.osds.values():
+        for osd in with_checkpoints(look.osds.values(), _OSDS_A_PIECE, self._checkpoint):
             if osd.has_statistics:
                 devices.setdefault(osd.device_class, []).append(DeviceInput(
                     max(0, osd.used_bytes - beside.get(osd.id, 0)), sums.own_bytes[osd.id],
                     sums.objects[osd.id], sums.explained_bytes[osd.id]))
         return {name: class_factors(members, self.rules.factors.get(name))
-                for name, members in devices.items()}
+                for name, members in with_checkpoints(devices.items(), 1, self._checkpoint)}

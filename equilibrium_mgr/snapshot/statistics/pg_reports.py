@@ -106,6 +106,7 @@ class PgReports:
         names = iter(self._names)
         for columns in self._columns:
             found.update(zip(names, columns[1]))
+            self._checkpoint()
         found.update(self._recovered)
         return found
 
@@ -116,6 +117,7 @@ class PgReports:
         for start in range(0, len(self._names), _A_PIECE):
             if list(islice(names, _A_PIECE)) != self._names[start:start + _A_PIECE]:
                 return False
+            self._checkpoint()
         return True
 
 

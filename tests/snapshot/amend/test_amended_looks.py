@@ -3,15 +3,19 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from typing import Any, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 import pytest
 from tests.snapshot.amend.kept_readers import open_reader
 from tests.snapshot.amend.random_changes import KINDS, Changes
 from tests.support.clusters.unit_cluster import Cluster, hosts
 
+from equilibrium_mgr.execution.pending_moves import PendingMoves
 from equilibrium_mgr.gateway import snapshot_reader
 from equilibrium_mgr.gateway.snapshot_reader import NotReady, SnapshotReader
+from equilibrium_mgr.observation.cluster_view import ClusterView, make_view
+from equilibrium_mgr.observation.placement_counts import PlacementCounts, count_placement
+from equilibrium_mgr.plan.usage import counted_usage
 from equilibrium_mgr.runtime.checkpoints import no_checkpoint
 from equilibrium_mgr.snapshot.amend.differences import differences
 from equilibrium_mgr.snapshot.amend.pg_builder import PgBuilder
@@ -41,10 +45,22 @@ def comparable(snapshot: Snapshot) -> Snapshot:
         for number, pool in snapshot.pools.items()})
 
 
+def shown(view: ClusterView) -> Dict[str, Any]:
+    """Every figure of a view."""
+    assert view.growth_now is not None
+    fields = dict(view._asdict(), snapshot=None, soon=None, growth_now=dict(view.growth_now.value))
+    counted = counted_usage(view.snapshot, {osd.id: osd.target_bytes
+                                            for osd in view.snapshot.osds.values()},
+                            view.counts.soon)
+    assert view.usage == counted
+    return dict(fields, usage=view.usage, usage_now=view.usage_now())
+
+
 def test_amended_is_equal_to_full(amended_seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshot_reader, "LOOKS_BETWEEN_CHECKS", 1 << 30)
     changes = Changes(amended_seed)
     kept, full = (open_reader(changes.mgr, changes.clock) for _ in range(2))
+    views: Tuple[Optional[ClusterView], Optional[ClusterView]] = (None, None)
     made: Counter[str] = Counter()
     for number in range(_CHANGES_A_CLUSTER):
         name = changes.one()
@@ -60,6 +76,11 @@ def test_amended_is_equal_to_full(amended_seed: int, monkeypatch: pytest.MonkeyP
             assert [str(each) for each in found] == [], f"after change {number}, {name}"
             assert list(one.pgs) == list(other.pgs) and one.in_flight() == other.in_flight()
             assert list(one.in_flight()) == list(other.in_flight())
+            views = (make_view(one, None, PendingMoves(), 0.05, False, (), views[0]),
+                     make_view(other, None, PendingMoves(), 0.05, False, (), views[1]))
+            assert shown(views[0]) == shown(views[1]._replace(
+                counts=count_placement(other, None, PlacementCounts(), no_checkpoint))), (
+                    f"after change {number}, {name}")
             made[("amended " if kept.has_amended else "built ") + name] += 1
     assert sum(count for name, count in made.items() if name.startswith("amended")) >= (
         _CHANGES_A_CLUSTER // 3)
