@@ -12,7 +12,7 @@ from equilibrium_mgr.runtime.checkpoints import no_checkpoint
 from equilibrium_mgr.runtime.work_counters import WorkCounters
 from equilibrium_mgr.settings import Settings, default_settings
 from equilibrium_mgr.snapshot.statistics.osd_reports import OsdReports
-from mgr_stub.mgr.frozen import frozen
+from mgr_stub.frozen import frozen
 
 
 class ChangingMgr(FakeMgr):
