@@ -12,6 +12,7 @@ from mgr_stub.mgr.handlers import Handler
 from mgr_stub.mgr.mgr import Mgr
 from mgr_stub.mgr.osd_map_api import CRUSHMap, OSDMap
 
+from equilibrium_mgr.gateway.gateway import Gateway
 from equilibrium_mgr.gateway.up_sets import UpSetReader
 from equilibrium_mgr.module import Module
 from equilibrium_mgr.observation.observer import ClusterObserver
@@ -34,6 +35,7 @@ class Shares:
     """Processor seconds of each of them; what nobody else takes is the simulator's."""
 
     def __init__(self) -> None:
+        self.looks = 0   # at the whole cluster, by all mgrs
         self.seconds: Dict[str, float] = dict.fromkeys((SIMULATOR, MODULE, PLANNER, BOUNDS), 0.0)
         self._owner = SIMULATOR
         self._since = time.process_time()
@@ -57,6 +59,15 @@ class Shares:
         return call
 
 
+    def counted(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, its calls counted as looks."""
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            self.looks += 1
+            return function(*args, **kwargs)
+        return call
+
+
 @contextmanager
 def shared() -> Iterator[Shares]:
     """Counts while it lasts."""
@@ -65,6 +76,8 @@ def shared() -> Iterator[Shares]:
         for holder, name, owner in _DOORS:
             doors.enter_context(mock.patch.object(
                 holder, name, shares.charged(getattr(holder, name), owner)))
+        doors.enter_context(mock.patch.object(
+            Gateway, "snapshot", shares.counted(Gateway.snapshot)))
         shares.turn_to(SIMULATOR)
         yield shares
         shares.turn_to(SIMULATOR)

@@ -88,7 +88,7 @@ def measure_week(hosts: int = HOSTS, span: str = SPAN) -> Dict[str, Any]:
         "virtual_seconds": session.clock.elapsed(), "setup_seconds": made - begun,
         "seconds": taken, "seconds_by": shares.seconds, "before": before,
         "after": _highest(session), "epochs": session.cluster.map.epoch,
-        "commands": _commands(session), "looks": session.mgr.calls.get("pg_progress", 0),
+        "commands": _commands(session), "looks": shares.looks,
         "state": session.module.balancer.state, "peak_bytes": peak_bytes()}
     session.close()
     return found
