@@ -33,11 +33,11 @@ def replan_after(source: Source, options: PlanOptions, event: str) -> Dict[str, 
     session.close()
     former = found.former(options)
     started = time.process_time()
-    plan = replan(found.after, options, former)
+    again = replan(found.after, options, former)
     planned = time.process_time()
     scratch = make_plan(found.after, options)
-    return {"event": event, "replanned": plan is not None, "seconds": planned - started,
-            "scratch_seconds": time.process_time() - planned, **_result("", plan),
+    return {"event": event, "replanned": again is not None, "seconds": planned - started,
+            "scratch_seconds": time.process_time() - planned, **_result("", again.plan if again else None),
             **_result("scratch_", scratch)}
 
 
