@@ -37,8 +37,8 @@ def replan_after(source: Source, options: PlanOptions, event: str) -> Dict[str, 
     planned = time.process_time()
     scratch = make_plan(found.after, options)
     return {"event": event, "replanned": again is not None, "seconds": planned - started,
-            "scratch_seconds": time.process_time() - planned, **_result("", again.plan if again else None),
-            **_result("scratch_", scratch)}
+            "scratch_seconds": time.process_time() - planned,
+            **_result("", again.plan if again else None), **_result("scratch_", scratch)}
 
 
 def _result(prefix: str, plan: Optional[Plan]) -> Dict[str, Any]:
