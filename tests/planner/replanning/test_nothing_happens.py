@@ -1,0 +1,54 @@
+"""Planning again while nothing has happened: what was wanted stays, and nothing is looked for."""
+from __future__ import annotations
+
+from typing import Tuple
+
+import pytest
+from pytest_mock import MockerFixture
+from tests.support.clusters.made_clusters import NAMES, plan_of_cluster, snapshot_of
+from tests.support.few import few
+from tests.support.replay import first_part, follow_up
+
+from equilibrium_mgr.plan.options import PlanOptions
+from equilibrium_mgr.planner.replanning import MAX_REPLANS, FormerPlan, plan_result, replan
+from equilibrium_mgr.planner.search.relief import Relief
+from equilibrium_mgr.planner.search.search import Search
+from equilibrium_mgr.snapshot.model import Snapshot
+
+
+def half_way(name: str) -> Tuple[Snapshot, FormerPlan]:
+    """A cluster when half of its plan has arrived, and the rest of the plan."""
+    snapshot, plan = snapshot_of(name), plan_of_cluster(name)
+    sent = first_part(plan, 0.5)
+    return follow_up(snapshot, sent), FormerPlan(
+        plan.changes[len(sent):], plan_result(snapshot, PlanOptions(), plan))
+
+
+@pytest.mark.parametrize("name", few(NAMES, 4))
+def test_exactly_what_was_wanted_is_wanted(name: str, mocker: MockerFixture) -> None:
+    snapshot, former = half_way(name)
+    lowered = mocker.patch.object(Relief, "_lower_to")
+    searched = mocker.patch.object(Search, "run")
+    made = replan(snapshot, PlanOptions(), former)
+    assert made is not None and not made.dropped
+    assert not lowered.called and not searched.called
+    assert {change.pgid: set(change.up_after) for change in made.plan.changes} == {
+        change.pgid: set(change.up_after) for change in former.changes}
+
+
+def test_what_cannot_be_any_more_is_dropped_and_counted() -> None:
+    snapshot, former = half_way("demo")
+    rejected = frozenset(change.pgid for change in former.changes[:5])
+    made = replan(snapshot, PlanOptions(rejected_pgs=rejected), former)
+    assert made is None or (sum(made.dropped.values()) == 5 and not rejected & {
+        change.pgid for change in made.plan.changes})
+
+
+def test_now_and_then_a_plan_is_made_from_scratch() -> None:
+    snapshot, former = half_way("demo")
+    assert replan(snapshot, PlanOptions(), former._replace(replans=MAX_REPLANS)) is None
+
+
+def test_a_placement_that_is_far_from_the_former_result_is_none_to_start_from() -> None:
+    snapshot, former = half_way("demo")
+    assert replan(snapshot, PlanOptions(), former._replace(changes=())) is None
