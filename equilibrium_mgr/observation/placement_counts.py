@@ -76,6 +76,9 @@ class _Counter:
         _add(own, pg.up, sign * self._weight(pg))
         _add(self._shards, pg.up, sign)
         self._add_bytes(pg, sign * pg.shard_bytes)
+        for osd in pg.up:
+            if osd not in self._shards:   # its last shard has left
+                self._bytes.pop(osd, None)
 
     def _add_bytes(self, pg: Pg, count: int) -> None:
         for osd in pg.up:

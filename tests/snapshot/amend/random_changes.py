@@ -146,6 +146,37 @@ def acting_begins(to: Changes) -> bool:
     return True
 
 
+def acting_begins_before_the_report(to: Changes) -> bool:
+    """Of a PG that has a report without `clean`, so that the mgr is asked for its acting set."""
+    pgid = to.pgid()
+    to.cluster.acting[pgid] = to.rng.sample(HDDS, 3)
+    return True
+
+
+def omap_moves(to: Changes) -> bool:
+    """A PG with much omap is upmapped, arrives, and its OSDs report their omap."""
+    cluster, pgid = to.cluster, to.pgid()
+    up, osd = cluster.up[pgid], to.osd()
+    if up and osd not in up:
+        cluster.records[pgid] = cluster.records[pgid]._replace(
+            omap_bytes=to.rng.randrange(1, 3 * GIB), state="active+clean",
+            reported_epoch=cluster.epoch + 1, num_objects=9)
+        for each in up:
+            cluster.omap_reported[each] = 6 * GIB
+        cluster.up[pgid] = [osd] + up[1:]
+        cluster.acting.pop(pgid, None)
+    return True
+
+
+def small_osds_fill(to: Changes) -> bool:
+    """OSDs on which omap cannot be told pass nearfull, or fall below it."""
+    osd = to.osd()
+    to.mgr.settings = to.mgr.settings._replace(min_omap_osd_size=300.0)
+    to.cluster.extra["nearfull_ratio"] = 0.5
+    to.cluster.used[osd] = int(to.cluster.sizes[osd] * to.rng.choice((0.2, 0.7)))
+    return True
+
+
 def items_set(to: Changes) -> bool:
     pgid, target = to.pgid(), to.osd()
     up = to.cluster.up[pgid]
@@ -352,6 +383,7 @@ def nothing(to: Changes) -> bool:
 KINDS: Dict[str, Callable[[Changes], bool]] = {change.__name__: change for change in (
     pg_grows, pg_grows_a_little, pg_is_emptied, pg_state, pg_is_unreported, pg_reports_anew,
     pg_recovers, omap_is_scrubbed, up_changes, shard_without_osd, acting_ends, acting_begins,
+    acting_begins_before_the_report, omap_moves, small_osds_fill,
     items_set, items_removed, pinned, pool_created, pool_deleted, pg_num, pg_num_is_to_change,
     pool_size, pool_rule, pool_name, pool_statistics, objects_are_written, osd_used, all_osds_used,
     osd_size, osd_weight, osd_up_or_down, osd_without_statistics, osd_stops_reporting, osd_omap,
