@@ -83,7 +83,7 @@ class SnapshotReader:
             builder = self._builder.copy() if is_check else None
             reading, full = self._read(fresh, is_check)
             snapshot = self._builder.build(reading)
-            if builder is not None and full is not None:
+            if builder is not None and full is not None and self._builder.has_amended:
                 self._looks = 0
                 reading, snapshot = self._checked(reading, snapshot, full, builder)
         except Exception:

@@ -22,7 +22,7 @@ class PlacementRules(NamedTuple):
 
     crush: CrushHierarchy   # the very object: another version is another one
     pools: Tuple[Tuple[int, int, int, bool], ...]
-    out_osds: FrozenSet[int]
+    in_osds: FrozenSet[int]   # of which CRUSH may choose
 
 
 class Surroundings(NamedTuple):
@@ -60,10 +60,10 @@ class Look(NamedTuple):
 
     def is_out(self) -> Callable[[int], bool]:
         """A function that tells of an OSD whether CRUSH may not choose it."""
-        osds, out = self.osds, self.surroundings.placement.out_osds
+        in_osds = self.surroundings.placement.in_osds
 
         def is_out(osd: int) -> bool:
-            return osd not in osds or osd in out
+            return osd not in in_osds
         return is_out
 
 
@@ -78,7 +78,7 @@ def take_look(reading: Reading, crush: CrushHierarchy, pools: Mapping[int, Pool]
     nearfull = full_ratios(osd_map).nearfull
     surroundings = Surroundings(
         PlacementRules(crush, tuple((p.id, p.size, p.rule_id, p.erasure) for p in pools.values()),
-                       frozenset([osd.id for osd in osds.values() if osd.reweight <= 0.0])),
+                       frozenset([osd.id for osd in osds.values() if osd.reweight > 0.0])),
         tuple(pool.data_shards for pool in pools.values()),
         {osd.id: osd.device_class for osd in osds.values()}, with_statistics, small,
         frozenset(osd.id for osd in osds.values() if osd.exceeds(nearfull)) if small

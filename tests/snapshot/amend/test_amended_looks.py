@@ -144,5 +144,32 @@ def test_a_difference_is_logged_counted_and_healed(
     assert reader.snapshot(False).pgs == right.pgs
 
 
+def test_placements_are_checked_again_where_an_osd_id_is_used_again() -> None:
+    changes = large()
+    cluster = changes.mgr.cluster
+    entry = cluster.osds.pop(8)
+    cluster.pg("1.3", [3, 4, 5], items=[(5, 8)], objects=9)   # no effect while OSD 8 is gone
+    reader = open_reader(changes.mgr, changes.clock)
+    assert reader.snapshot(False).pgs["1.3"].immovable is None
+    cluster.osds[8] = entry
+    cluster.epoch += 1
+    amended = reader.snapshot(False)
+    reader.start_over()
+    assert differences(amended, reader.snapshot(False), no_checkpoint) == []
+
+
+def test_a_new_crush_map_at_a_check_is_no_difference(
+        monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(snapshot_reader, "LOOKS_BETWEEN_CHECKS", 2)
+    changes = large()
+    reader = open_reader(changes.mgr, changes.clock)
+    for _ in range(3):
+        reader.snapshot(False)
+    changes.mgr.cluster.extra["crush_version"] = 6
+    changes.mgr.cluster.epoch += 1
+    reader.snapshot(False)
+    assert not caplog.records and not reader.counters.counts.snapshot_differences
+
+
 def test_every_kind_of_change_is_tried() -> None:
     assert len(KINDS) >= 40
