@@ -14,7 +14,8 @@ A placement here is a legal one in which no OSD is above full_ratio that is not 
 """
 from __future__ import annotations
 
-from typing import Dict, FrozenSet, Mapping, NamedTuple, Optional, Sequence, Tuple
+from math import ceil, floor
+from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ...runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
 from ...snapshot.model import Pool, Snapshot
@@ -33,6 +34,7 @@ WHOLE_SHARDS = "whole shards"      # its shards are too few for its OSDs
 _SAME = 1e-12
 #: What rounding may leave without a place: this part of all bytes, as a power of two.
 _TOLERANCE_SHIFT = 40
+_STEPS = 1_000_000   # of a ratio of growths
 _MOST_CUTS = 50   # a handful is needed
 
 
@@ -50,7 +52,7 @@ class PoolSpaceBound(NamedTuple):
 
 
 class _Growth(NamedTuple):
-    """Bytes that come to a demand for each that comes to a position of the pool."""
+    """Bytes that come to a demand for each that comes to one shard of each PG."""
 
     part: PoolDemand
     all: float
@@ -58,7 +60,7 @@ class _Growth(NamedTuple):
 
 
 class _Cut(NamedTuple):
-    growth: float   # bytes that come to a position of the pool at most
+    growth: float   # bytes that come to one shard of each PG at most
     osds: FrozenSet[int]
     kept_shards: float
 
@@ -73,9 +75,9 @@ def pool_space_bounds(snapshot: Snapshot, movable: MovableBytes,
     bounds: Dict[int, PoolSpaceBound] = {}
     for number, parts in with_checkpoints(sorted(movable.pools.items()), 1, checkpoint):
         pool = snapshot.pools[number]
-        growths = [_Growth(part, part.all_weight / pool.pg_num, part.single_weight / pool.pg_num)
-                   for part in parts if part.all_shards]
-        key = tuple([growth.part.growth_shape() for growth in growths])
+        growths = _growths(parts)
+        key = tuple([(*growth.part.growth_shape(), growth.all, growth.single)
+                     for growth in growths])
         if key not in cuts:
             cuts[key] = _least_cut(movable, growths, room, checkpoint) if growths else None
         cut = cuts[key]
@@ -83,6 +85,14 @@ def pool_space_bounds(snapshot: Snapshot, movable: MovableBytes,
         if cut is not None:
             bounds[number] = _bound(pool, growths, cut, whole)
     return bounds
+
+
+def _growths(parts: Sequence[PoolDemand]) -> List[_Growth]:
+    """In proportion to the first part. Rounded so that pools can share a cut, towards more room."""
+    placed = [part for part in parts if part.all_shards]
+    return [_Growth(part, floor(_STEPS * part.all_weight / placed[0].single_weight) / _STEPS,
+                    ceil(_STEPS * part.single_weight / placed[0].single_weight) / _STEPS)
+            for part in placed]
 
 
 def _room(snapshot: Snapshot, movable: MovableBytes, checkpoint: Checkpoint) -> Dict[int, int]:
@@ -95,13 +105,15 @@ def _room(snapshot: Snapshot, movable: MovableBytes, checkpoint: Checkpoint) -> 
 
 def _bound(pool: Pool, growths: Sequence[_Growth], cut: _Cut,
            whole: WholeShardSpace) -> PoolSpaceBound:
-    split = _client_bytes(pool, cut.growth)
-    growth = min([whole.most_growth(pool, entry.part, cut.growth) for entry in growths])
-    kind = (WHOLE_SHARDS if growth < cut.growth else CAPACITY
+    positions = growths[0].part.single_weight / pool.pg_num   # 1 where each PG of the map is known
+    most = cut.growth / positions
+    split = _client_bytes(pool, most)
+    growth = min([whole.most_growth(pool, entry.part, most) for entry in growths])
+    kind = (WHOLE_SHARDS if growth < most else CAPACITY
             if all(entry.part.osds <= cut.osds for entry in growths) else FAILURE_DOMAIN)
     shards = sum([entry.part.all_shards for entry in growths])
     return PoolSpaceBound(
-        _client_bytes(pool, growth), kind, split, cut.osds, cut.kept_shards, shards,
+        _client_bytes(pool, growth), kind, split, cut.osds, cut.kept_shards * positions, shards,
         sum([entry.part.all_bytes for entry in growths]) // shards,
         len(frozenset().union(*[entry.part.osds for entry in growths])))
 

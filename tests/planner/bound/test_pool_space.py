@@ -97,6 +97,14 @@ def test_pool_without_bytes_has_a_bound() -> None:
     assert gib(bounds_of(cluster)[1]) == pytest.approx(95)
 
 
+def test_pools_whose_pgs_are_not_all_known_share_no_growth() -> None:
+    """Two PGs of a map with four: half of what clients write comes to them."""
+    cluster = Cluster(hosts(4)).pool(1, size=2).pool(2, size=2, pg_num=4)
+    fill(fill(cluster, 1, [[0, 1]] * 40), 2, [[2, 3]] * 2)
+    bounds = bounds_of(cluster)
+    assert bounds[2].split_bytes == pytest.approx(2 * bounds[1].split_bytes)
+
+
 def test_pool_whose_rule_is_not_understood_has_none() -> None:
     cluster = Cluster(hosts(3)).pool(1, size=3, rule=99)
     assert bounds_of(fill(cluster, 1, [[0, 1, 2]])) == {}
