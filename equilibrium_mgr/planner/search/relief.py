@@ -124,7 +124,8 @@ class Relief:
         """A move of the smallest shard that suffices; displaced ones first, which cost nothing."""
         placement, shard_index = self._placement, self._search.shard_index
         need = int(placement.used_bytes[osd] - most * placement.size_bytes[osd])
-        for shards in (shard_index.displaced(osd), shard_index.by_size(osd)):
+        for listed in (shard_index.displaced, shard_index.by_size):
+            shards = listed(osd)
             enough = bisect_left(shards, (need, -1, -1))
             for size, pg, group in shards[enough:enough + _SHARDS]:
                 target = self._target(osd, size, pg, group, osd_set.osds)
