@@ -24,7 +24,7 @@ class BoundInputs(NamedTuple):
     pool_bytes: Mapping[int, int]        # pool id → bytes of one shard of each PG
     immovable: Mapping[str, int]         # reason → PGs: these raise the limits of their rule
 
-    def is_near(self, later: BoundInputs) -> bool:
+    def is_near(self, later: BoundInputs, checkpoint: Checkpoint) -> bool:
         """True where bounds of these inputs are as good as those of later ones."""
         if self[:4] != later[:4] or self.immovable != later.immovable:
             return False
@@ -34,9 +34,11 @@ class BoundInputs(NamedTuple):
                 abs(count - later.pool_bytes[pool]) > _NEAR * min(count, later.pool_bytes[pool])
                 for pool, count in self.pool_bytes.items()):
             return False
+        checkpoint()
         sizes = {entry[0]: entry[1] for entry in self.osds}
         return all(abs(count - later.fixed_bytes[osd]) <= _NEAR * sizes[osd]
-                   for osd, count in self.fixed_bytes.items())
+                   for osd, count in with_checkpoints(self.fixed_bytes.items(), _OSDS_A_PIECE,
+                                                      checkpoint))
 
 
 def bound_inputs(snapshot: Snapshot, counts: PlacementCounts,

@@ -94,6 +94,7 @@ def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: 
     time_slice = TimeSlice()
     moving = in_flight(snapshot, pending.entries)
     uncounted = pending.uncounted_copies(snapshot)
+    time_slice()
     used = {osd.id: osd.used_bytes for osd in snapshot.osds.values()}
     time_slice()
     target = {osd.id: osd.target_bytes for osd in snapshot.osds.values()}

@@ -137,7 +137,7 @@ class ClusterObserver:
     def _bounds_of(self, snapshot: Snapshot, inputs: BoundInputs) -> Optional[UtilizationBounds]:
         """The last bounds while they are as good as new ones."""
         if self._bounds_last is None or self._bounds_from is None or (
-                not self._bounds_from.is_near(inputs)):
+                not self._bounds_from.is_near(inputs, self.time_slice())):
             self._bounds_last, self._bounds_from = self._bounds(snapshot), inputs
         return self._bounds_last
 

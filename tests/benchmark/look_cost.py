@@ -2,18 +2,22 @@
 
     python3 -m tests.benchmark.look_cost [--osds 1000 3000 10000]
 
-The mgr is a stand-in that makes new lists and dicts at each call, as Ceph's does; what Ceph itself
-computes for them is not in the figures. Each is the median of three, in processor seconds:
+The mgr is a stand-in that makes new lists and dicts at each call, as Ceph's does; what it takes to
+make them is not in the figures, but for up sets. Each is the median of three, in processor seconds:
 
 summary        what a round looks at while nothing is to be done
-look           all is read and a snapshot made; by the first, after a new epoch, without one
-report         the bounds and the view for `status` and `eval`
+first look     all is read and a snapshot made; once
+look           the same after clients have written to 100 PGs
+its view       the bounds and the view for `status` and `eval`
+new epoch      a look after a new epoch; once
 scrape         one answer to Prometheus; with --scrapes N the median and the slowest of N
 """
 from __future__ import annotations
 
 import argparse
 import json
+import logging
+import random
 import sys
 import time
 from statistics import median
@@ -27,18 +31,23 @@ from tests.benchmark.made.scale import large_reading  # noqa: E402
 
 from equilibrium_mgr.control.episodes.history import Totals  # noqa: E402
 from equilibrium_mgr.control.status import BalancerStatus  # noqa: E402
+from equilibrium_mgr.execution.cooldown import Cooldown  # noqa: E402
 from equilibrium_mgr.execution.pending_moves import PendingMoves  # noqa: E402
 from equilibrium_mgr.gateway.gateway import Gateway  # noqa: E402
 from equilibrium_mgr.gateway.mgr_api import MgrApi  # noqa: E402
 from equilibrium_mgr.observation.cluster_view import (  # noqa: E402
     make_view, with_figures_of_now)
 from equilibrium_mgr.observation.movements import PLAN, Movement  # noqa: E402
+from equilibrium_mgr.observation.observer import ClusterObserver  # noqa: E402
 from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds  # noqa: E402
 from equilibrium_mgr.report.metrics.metrics import MetricSources, report_metrics  # noqa: E402
+from equilibrium_mgr.settings import default_settings  # noqa: E402
 from equilibrium_mgr.snapshot.model import Snapshot  # noqa: E402
+from equilibrium_mgr.snapshot.reading import PgRecord  # noqa: E402
 
 POOLS = {1000: 64, 3000: 80, 10000: 100}
 TIMES = 3
+CHANGED_PGS, WRITTEN = 100, 64 << 20
 
 
 class MadeMap:
@@ -83,6 +92,8 @@ class MadeMgr:
         self.reading = large_reading(osds, pools)
         self.osd_map = json.dumps(self.reading.osd_map)
         self.epoch = 5
+        self.answering = 0.0   # processor seconds that `get` has taken
+        self._random = random.Random(1)
         self.by_pool: Dict[int, Dict[str, Any]] = {pool: {} for pool in range(1, pools + 1)}
         for pgid, up in self.reading.up.items():
             self.by_pool[int(pgid.split(".")[0])][pgid] = up
@@ -91,7 +102,22 @@ class MadeMgr:
         return MadeMap(self)
 
     def get(self, name: str) -> Any:
-        return getattr(self, "_" + name)()
+        started = time.process_time()
+        found = getattr(self, "_" + name)()
+        self.answering += time.process_time() - started
+        return found
+
+    def get_ceph_option(self, _key: str) -> Any:
+        return 0.05
+
+    def write(self, pgs: int) -> None:
+        """Clients write to some PGs, and their OSDs report it."""
+        stats = {entry["osd"]: entry["statfs"] for entry in self.reading.osd_stats}
+        records = cast(Dict[str, PgRecord], self.reading.records)
+        for pgid in self._random.sample(sorted(records), pgs):
+            records[pgid] = records[pgid]._replace(num_bytes=records[pgid].num_bytes + WRITTEN)
+            for osd in self.reading.up[pgid]:
+                stats[osd]["available"] -= WRITTEN
 
     def _pg_progress(self) -> Any:
         return {"pg_ready": True, "pgs": {
@@ -153,8 +179,8 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     if options.scrapes:
         print(*(scrapes(osds, options.scrapes) for osds in options.osds), sep="\n")
         return 0
-    print("| OSDs | PGs | summary | first look | look, new epoch | look, same epoch | report"
-          " | scrape |\n|--:|--:|--:|--:|--:|--:|--:|--:|")
+    print("| OSDs | PGs | summary | first look | its view | look | its view | new epoch"
+          " | scrape |\n|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
     for osds in options.osds:
         print(row(osds), flush=True)
     return 0
@@ -164,24 +190,32 @@ def row(osds: int) -> str:
     """One line of the table."""
     mgr = MadeMgr(osds)
     gateway = Gateway(cast(MgrApi, mgr), time.time)
-    first = seconds(gateway.snapshot)
+    observer = ClusterObserver(gateway, PendingMoves(), Cooldown(), time.time, logging.getLogger())
+    looks: List[Snapshot] = []
 
-    def new_epoch() -> None:
-        mgr.epoch += 1
-        gateway.snapshot()
-    figures = [median(seconds(lambda: gateway.summary(with_map_settings=True))
-                      for _ in range(TIMES)),
-               first, median(seconds(new_epoch) for _ in range(TIMES)),
-               median(seconds(gateway.snapshot) for _ in range(TIMES))]
-    snapshot = gateway.snapshot()
+    def cost(work: Callable[[], Any]) -> float:
+        before = mgr.answering
+        return seconds(work) + before - mgr.answering
 
-    def report() -> None:
-        make_view(snapshot, utilization_bounds(snapshot), PendingMoves(), 0.05, False)
-    figures.append(median(seconds(report) for _ in range(TIMES)))
-    scrape = scraping(gateway, snapshot)
-    figures.append(median(seconds(scrape) for _ in range(TIMES)))
+    def look() -> None:
+        looks[:] = [gateway.snapshot()]
+
+    def view() -> None:
+        observer.update_view(looks[0], default_settings())
+    first = [cost(look), cost(view)]
+    summary = median(cost(lambda: gateway.summary(with_map_settings=True)) for _ in range(TIMES))
+    later: List[List[float]] = []
+    for _ in range(TIMES):
+        mgr.write(CHANGED_PGS)
+        later.append([cost(look), cost(view)])
+    mgr.write(CHANGED_PGS)
+    mgr.epoch += 1
+    new_epoch = cost(look)
+    scrape = scraping(gateway, looks[0])
+    figures = [summary, *first, *map(median, zip(*later)), new_epoch,
+               median(seconds(scrape) for _ in range(TIMES))]
     shown = " | ".join(f"{figure:.3f}" for figure in figures)
-    return f"| {osds} | {len(snapshot.pgs)} | {shown} |"
+    return f"| {osds} | {len(looks[0].pgs)} | {shown} |"
 
 
 def scrapes(osds: int, times: int) -> str:
