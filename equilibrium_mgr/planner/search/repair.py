@@ -27,6 +27,8 @@ _PARTNERS = 4
 _NEAR = 4
 _ALL = 1 << 30
 
+_TARGETS_A_PIECE = 16   # asked between two checkpoints: a millisecond
+
 _ANY_GROUP = -1
 
 
@@ -117,11 +119,12 @@ class Repair:
         least = min(shards[0][0] for _, _, shards in offers)
         best: Optional[RepairMove] = None
         improved = 0
-        for target in self._receiving_osds(source, goal, least):
+        for number, target in enumerate(self._receiving_osds(source, goal, least)):
+            if number % _TARGETS_A_PIECE == 0:
+                limits.checkpoint()
             free = limits.max_used_bytes[target] - placement.used_bytes[target]
             if free < least or target == source:
                 continue
-            limits.checkpoint()
             better = self._move_to(source, target, free, offers, goal, best)
             if better is not best:
                 best = better

@@ -6,7 +6,7 @@ highest pressure limits the pool's free space.
 from __future__ import annotations
 
 from math import inf
-from typing import Dict, List, NamedTuple, Sequence, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from ...runtime.checkpoints import Checkpoint
 from .placement_state import PlacementState
@@ -43,6 +43,7 @@ class SearchConstraints:
         self._lowered: List[int] = []
         self._lowered_before = 0    # limits set before the first of `_lowered`
         self._free_needs: List[_FreeNeed] = [_UNKNOWN] * len(placement.size_bytes)
+        self._by_pressure: Optional[Tuple[int, SortedOsds]] = None   # of the group last asked for
         self._data_groups: List[List[int]] = [[] for _ in placement.size_bytes]   # per OSD
         for group in data_groups:
             checkpoint()
@@ -60,8 +61,12 @@ class SearchConstraints:
 
     def by_pressure(self, group: int, osds: Sequence[int]) -> SortedOsds:
         """The OSDs by the negative pressure of a group: those first on which it is highest."""
-        self.checkpoint()
-        return SortedOsds(self._placement, osds, lambda osd: -self.shards_per_free_byte(group, osd))
+        if self._by_pressure is None or self._by_pressure[0] != group or (
+                self._by_pressure[1].osds != osds):
+            self.checkpoint()
+            self._by_pressure = group, SortedOsds(
+                self._placement, osds, lambda osd: -self.shards_per_free_byte(group, osd))
+        return self._by_pressure[1]
 
     def _highest_pressure(self, group: int) -> float:
         counts, usable = self._placement.groups[group].counts, self.usable_bytes
