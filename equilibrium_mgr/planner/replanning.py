@@ -33,6 +33,11 @@ MAX_REPLANS = 8
 _LEFT_ALONE = 0.0003
 _PRESSURE_LEFT_ALONE = 0.04
 
+#: How far above its bound a plan from scratch may have ended for its result to be one that later plans
+#: are held to, in typical shards and as a utilization: whichever is more. What was made while much
+#: could not be moved ends far above it, and is no measure for what is possible later.
+_MOST_SHARDS_ABOVE_BOUND, _MOST_ABOVE_BOUND = 1.0, 0.005
+
 #: How far above the former result a replan may end: utilization (a ratio; half a typical shard
 #: where that is less), and pressure (a ratio of it).
 _MOST_ABOVE = 0.0015
@@ -142,11 +147,12 @@ class _Start:
 
 
 def _goals(start: _Start, former: PlanResult) -> Optional[Goals]:
-    """What no OSD shall be above; None where the former result does not say."""
+    """What no OSD shall be above; None where the former result does not say, or is no measure."""
     utilizations: List[float] = []
     for osd_set, state in zip(start.bounds.sets, start.search.sets):
         shards = former.shards_above_bound.get(_name(osd_set))
-        if shards is None:
+        if shards is None or shards > max(
+                _MOST_SHARDS_ABOVE_BOUND, _MOST_ABOVE_BOUND / max(1e-9, state.typical_shard)):
             return None
         utilizations.append(state.bound + _LEFT_ALONE + max(
             state.goal_above_bound(start.search.weights), shards * state.typical_shard))

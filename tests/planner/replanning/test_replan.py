@@ -97,3 +97,14 @@ def test_what_was_wanted_stays_wanted_where_nothing_happens(cluster: Tuple[str, 
     others = [change for change in plan.changes if wanted.get(change.pgid) != change.up_after]
     assert changed_bytes(others) <= 0.02 * plan.bytes
     assert plan.bytes <= 1.05 * changed_bytes(found.wanted)
+
+
+@pytest.mark.parametrize("cluster", CLUSTERS)
+def test_a_poor_plan_is_no_measure_for_the_next(cluster: Tuple[str, int]) -> None:
+    """As one that was made while PGs cooled down: the next could end 7 points above what is
+    possible."""
+    former = case(cluster, "OSD out").former()
+    poor = former.result._replace(shards_above_bound=dict.fromkeys(
+        former.result.shards_above_bound, 7.0), pressures={})
+    assert replan(case(cluster, "OSD out").after, PlanOptions(),
+                  former._replace(result=poor)) is None
