@@ -33,9 +33,9 @@ MAX_REPLANS = 8
 _LEFT_ALONE = 0.0003
 _PRESSURE_LEFT_ALONE = 0.04
 
-#: How far above its bound a plan from scratch may have ended for its result to be one that later plans
-#: are held to, in typical shards and as a utilization: whichever is more. What was made while much
-#: could not be moved ends far above it, and is no measure for what is possible later.
+#: How far above its bound a plan from scratch may have ended for its result to be one that later
+#: plans are held to, in typical shards and as a utilization: whichever is more. What was made while
+#: much could not be moved ends far above it, and is no measure for what is possible later.
 _MOST_SHARDS_ABOVE_BOUND, _MOST_ABOVE_BOUND = 1.0, 0.005
 
 #: How far above the former result a replan may end: utilization (a ratio; half a typical shard
