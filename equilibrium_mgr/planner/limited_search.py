@@ -78,7 +78,8 @@ def limited_placement(snapshot: Snapshot, options: PlanOptions, bounds: Utilizat
             osd_set.usable_bytes * max(placed.capacity_utilization(i) for i in osd_set.osds)
             for osd_set in search.sets)
         return -round(highest / _SAME_BYTES), score_placement(
-            placed, search.sets, search.data_groups, free, AIM_WEIGHTS[options.aim][0],
+            placed, search.sets, search.data_groups, free, search.near_free_bytes,
+            AIM_WEIGHTS[options.aim][0],
             AIM_SCORE_WEIGHTS[options.aim])
     return placement if score(placement) >= score(other) else None
 
@@ -96,6 +97,7 @@ class LimitedSearch:
         search = Search(placement, bounds, AIM_WEIGHTS[options.aim][0], checkpoint)
         self.sets: List[OsdSetState] = search.sets
         self.data_groups = search.data_groups
+        self.near_free_bytes = search.near_free_bytes()
         self._limits = SearchConstraints(placement, search.data_groups, self._checkpoint)
         self._repair: Repair = search.repair(self._limits)
         self._targets = search.targets

@@ -19,7 +19,7 @@ from .state.placement_state import PlacementState
 #: Candidates that all searches together may examine: one more search begins while the mean of those
 #: before lets it stay within this. A count and not a time, so that the same snapshot gives the same
 #: plan.
-MAX_CANDIDATES = 600_000
+MAX_CANDIDATES = 900_000
 
 
 def multi_start_search(snapshot: Snapshot, options: PlanOptions, bounds: UtilizationBounds,
@@ -38,10 +38,11 @@ def multi_start_search(snapshot: Snapshot, options: PlanOptions, bounds: Utiliza
         placement = PlacementState(snapshot, options, counted)
         search = Search(placement, bounds, weights, counted)
         free = pool_free_bytes(placement, search.data_groups, counted)
+        near = search.near_free_bytes()
         finished = search.run()
         placement.observers.clear()    # they refer back to it and would keep it in memory
         search.release()
-        score = score_placement(placement, search.sets, search.data_groups, free, variants[0],
+        score = score_placement(placement, search.sets, search.data_groups, free, near, variants[0],
                                 AIM_SCORE_WEIGHTS[options.aim], counted)
         if best is None or (finished and score > best[0]):
             best = score, placement

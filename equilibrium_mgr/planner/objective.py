@@ -9,6 +9,8 @@ connected by pools (planner/bound/lower_bound.py):
     n_gi  shards of the group on the OSD                                       (count)
     N_gi  cap: shards at which the OSD would limit the pool's free space       (count)
     w_g   weight of the pool, 0 to 1, see `pool_weight`
+    E_g   even space: the pool's free space where every OSD has its part of the pool's shards by
+          CRUSH weight, rounded up, or the most it can have if that is less   (bytes)
     U_S   highest utilization of an OSD in the set                             (ratio)
     B_S   the set's bound: the lowest U_S that the rules allow                 (ratio)
     p     price of a displaced byte; falls during the search                   (utilization)
@@ -33,11 +35,16 @@ entry makes a PG peer again and is checked by the monitors at every epoch, howev
 moves. The last two lines depend on the fullest OSDs alone; they decide how far limits are tightened
 (planner/search/tightening.py).
 
+A pool with less than near_space · E_g is far from what balancing counts alone would give it: moves
+for its counts are not limited by a budget of bytes then, and its space is worth far_space_value
+instead of pool_space_value.
+
 Of several searches with different weights (planner/multi_start.py) the one with the highest score
 is taken, in bytes moved:
 
     score =   free_space · Σ (free bytes that the data pools gain)
             + min_free_space · (free bytes that the data pool gains that gains least)
+            - far_free_space · Σ (free bytes that data pools lack to near_space · E_g)
             - (bytes displaced)
             - Σ_S size(S) · (max_utilization · (U_S - B_S)
                              + far_max_utilization · max(0, U_S - F_S))
@@ -78,8 +85,10 @@ class Weights(NamedTuple):
     underfull_weight: float = 0.1     # factor of the utilization term below the target
     count_weight: float = 0.03        # factor of the count term
     count_slack: float = 0.03         # caps are raised by this: a ratio of the cap
-    prices: Tuple[float, ...] = (0.30, 0.10, 0.03, 0.01, 0.004)   # p of the descent, in turn
+    prices: Tuple[float, ...] = (     # p of the descent, in turn
+        0.30, 0.20, 0.14, 0.10, 0.06, 0.03, 0.02, 0.01, 0.004)
     move_cost: float = 0.002          # per shard displaced: utilization × a typical shard's bytes
+    near_space: float = 0.93          # ratio of E below which a pool is far from it; 0: none is
     count_move_budget: float = 0.07   # bytes moved for counts alone: ratio of a set's excess bytes
 
     tightening_price: float = 0.01    # p while limits are tightened
@@ -88,6 +97,7 @@ class Weights(NamedTuple):
     far_usable_value: float = 12.0    # the same while U is above F
     far_shards: float = 0.47          # F above the bound, in typical shards
     pool_space_value: float = 0.6     # bytes moved that a raw byte of one pool's space is worth
+    far_space_value: float = 2.0      # the same while the pool is far from E
     pool_space_budget: float = 0.15   # bytes moved for pressure: ratio of a set's excess bytes
     goal_shards: float = 0.25         # tightening ends so near the bound, in typical shards
     step_shards: float = 0.25         # how far U is lowered per step, in typical shards
@@ -102,6 +112,7 @@ class ScoreWeights(NamedTuple):
 
     free_space: float = 0.25
     min_free_space: float = 0.3
+    far_free_space: float = 0.8
     max_utilization: float = 1.5
     far_max_utilization: float = 8.0
 
@@ -110,16 +121,17 @@ _SPACE = Weights()
 _EVEN = Weights(
     underfull_weight=1.0, prices=(0.30, 0.10, 0.03, 0.01, 0.004, 0.001), count_weight=0.005,
     phases=(_UTILIZATION,), usable_value=20.0, far_usable_value=20.0, goal_shards=0.05,
-    tightening_price=0.002, return_value=0.0)
+    tightening_price=0.002, return_value=0.0, near_space=0.0)
 _LEAST_MOTION = Weights(
     prices=(0.30, 0.10, 0.05), tightening_price=0.05, usable_value=0.5, far_usable_value=0.5,
-    count_move_budget=0.0, pool_space_budget=0.03, return_value=0.1)
+    count_move_budget=0.0, pool_space_budget=0.03, return_value=0.1, near_space=0.0)
 
 #: Per aim the weights of each search; all searches are tried where they are cheap, and scored. The
 #: further ones differ in what tightening weighs: which ends best cannot be told beforehand.
 AIM_WEIGHTS: Dict[str, Tuple[Weights, ...]] = {
     "space": (
         _SPACE,
+        _SPACE._replace(count_weight=0.003),
         _SPACE._replace(usable_value=5.0, count_weight=0.08, pool_space_budget=0.1,
                         pressure_slack=0.003, max_rise=0.008, step_shards=0.15),
         _SPACE._replace(usable_value=3.0, underfull_weight=0.2, pool_space_budget=0.25,

@@ -12,19 +12,22 @@ from .state.placement_state import PlacementState
 
 def score_placement(placement: PlacementState, sets: Sequence[OsdSetState],
                     data_groups: Sequence[int], initial_free_bytes: Dict[int, float],
-                    weights: Weights, score_weights: ScoreWeights,
+                    near_free_bytes: Dict[int, float], weights: Weights,
+                    score_weights: ScoreWeights,
                     checkpoint: Checkpoint = no_checkpoint) -> float:
     """Higher is better; the formula is in planner/objective.py.
 
-    `initial_free_bytes` is what `pool_free_bytes` gave before the first move.
+    `initial_free_bytes` is what `pool_free_bytes` gave before the first move, `near_free_bytes`
+    the free space below which a pool is far from what it can have; both by pool id.
     """
-    gained: List[float] = [free - initial_free_bytes[pool]
-                           for pool, free in pool_free_bytes(
-                               placement, data_groups, checkpoint).items()]
+    free_bytes = pool_free_bytes(placement, data_groups, checkpoint)
+    gained: List[float] = [free - initial_free_bytes[pool] for pool, free in free_bytes.items()]
+    missing = sum(max(0.0, near_free_bytes[pool] - free) for pool, free in free_bytes.items())
     displaced = sum(change.bytes * len(change.moves) for change in wanted_changes(
         placement, checkpoint))
     score = (score_weights.free_space * sum(gained)
-             + score_weights.min_free_space * min(gained, default=0.0) - displaced)
+             + score_weights.min_free_space * min(gained, default=0.0)
+             - score_weights.far_free_space * missing - displaced)
     for osd_set in sets:
         highest = osd_set.max_utilization(placement)
         score -= osd_set.size_bytes * (

@@ -10,7 +10,7 @@ A search that is asked to end leaves a placement that is better than the initial
 """
 from __future__ import annotations
 
-from typing import List, Optional
+from typing import Dict, List, Optional
 
 from ...plan.weight_shares import share_limits_within
 from ...runtime.checkpoints import Checkpoint
@@ -76,6 +76,16 @@ class Search:
             free[i] = max(0.0, full * placement.capacity_bytes[i]
                           + placement.spared_bytes[i] - limit)
         return CostModel(placement, self._weights, targets, free, typical, self._checkpoint)
+
+    def near_free_bytes(self) -> Dict[int, float]:
+        """Data pool's id → the free space, in client bytes, below which it is far from what it can
+        have."""
+        near: Dict[int, float] = {}
+        for index in self.data_groups:
+            pool = self._placement.groups[index].pool
+            free = pool.pg_num * pool.data_shards / self._costs.far_pressure[index]
+            near[pool.id] = min(near.get(pool.id, free), free)
+        return near
 
     @property
     def moves(self) -> int:
@@ -179,23 +189,27 @@ class Search:
 
     def _lower_pressures(self, tightening: Tightening, limits: SearchConstraints,
                          budgets: List[float]) -> None:
-        """Every data pool of an OSD set gets an equal part of the set's budget of bytes; what one
-        pool leaves the next ones may use."""
+        """Lowers each data pool's pressure: at any bytes while the pool is far from the space that
+        it can have, then within an equal part of the set's budget of bytes; what one pool leaves
+        the next ones may use."""
+        costs, weights = self._costs, self._weights
         for number, osd_set in enumerate(self.sets):
             if not osd_set.needs_tightening:
                 continue
             limits.set_max_utilization(osd_set.osds, max(
                 osd_set.max_utilization(self._placement), osd_set.bound + min(
-                    self._weights.max_rise, osd_set.typical_shard / 2.0)))
+                    weights.max_rise, osd_set.typical_shard / 2.0)))
             groups = [group for group in self.data_groups
                       if not self._placement.groups[group].members.isdisjoint(osd_set.members)]
             for left, group in zip(range(len(groups), 0, -1), groups):
                 if not self._checkpoint():
                     return
-                part = budgets[number] / left
+                weight, part = costs.pool_weights[group], budgets[number] / left
+                tightening.lower_pool_pressure(
+                    group, costs.far_pressure[group], weights.far_space_value * weight,
+                    float("inf"), left)
                 unspent = tightening.lower_pool_pressure(
-                    group, self._costs.min_pressure[group],
-                    self._weights.pool_space_value * self._costs.pool_weights[group], part)
+                    group, costs.min_pressure[group], weights.pool_space_value * weight, part, left)
                 budgets[number] -= part - unspent
 
     def _lower_max_utilizations(self, tightening: Tightening) -> None:

@@ -40,7 +40,8 @@ class _Ends(NamedTuple):
 
 class SingleMoves:
     """Finds moves. `price` is that of a displaced byte (utilization); with `strict`, moves that
-    improve nothing but counts are left out."""
+    improve nothing but counts are left out where pools are not far from the space they can have.
+    """
 
     def __init__(self, costs: CostModel, targets: TargetIndex, shard_index: ShardIndex) -> None:
         self._costs = costs
@@ -89,7 +90,8 @@ class SingleMoves:
             best = self._returns(source, group, lists[1], price, count_gain, best)
             entries = self._targets.candidates(group, source)
             if entries and not self._cannot_gain(source, group, lists, price, count_gain, entries):
-                best = self._away(source, group, lists, price, count_gain, entries, strict, best)
+                best = self._away(source, group, lists, price, count_gain, entries,
+                                  strict and not self._costs.is_far(group, source), best)
                 tried += 1
                 if tried >= _POOLS and best:
                     break
@@ -160,13 +162,15 @@ class SingleMoves:
         most sources at once.
         """
         costs = self._costs
+        budgeted = {group: strict and not costs.is_far(group, source)
+                    for _, group in sharing.ranked}
         tried = 0
         paid = 0.0 if sharing.displaced else price
         for _, target in self._targets.candidates(sharing.ranked[0][1], source):
             if target == source:
                 continue
             limit = self._max_utilization_gain(source, target, sharing.least, sharing.largest, paid)
-            if strict and limit <= 0.0:
+            if limit <= 0.0 and all(budgeted.values()):
                 break
             improved = False
             for negative, group in sharing.ranked:
@@ -177,7 +181,7 @@ class SingleMoves:
                 if limit + counts <= floor or not self._has_open_domain(group, source, target):
                     continue
                 best, any_improves = self._to(
-                    source, target, grouped[group], price, counts, strict, best)
+                    source, target, grouped[group], price, counts, budgeted[group], best)
                 improved = improved or any_improves
             tried += 1
             if tried >= self._targets.patience and not improved or tried >= _TARGETS and best:

@@ -122,11 +122,13 @@ class Tightening:
             self._make_moves(found.steps)
         self._moves_made.clear()
 
-    def lower_pool_pressure(self, group: int, goal: float, value: float, budget: float) -> float:
+    def lower_pool_pressure(self, group: int, goal: float, value: float, budget: float,
+                            pools: int) -> float:
         """Lowers the highest pressure of a group to `goal` (shards per byte), or as far as it pays.
 
         `value` is that of a raw byte of the pool's free space, in bytes moved. At most `budget`
-        bytes are displaced; returns how many of them are left.
+        bytes are displaced; returns how many of them are left. So many `pools` share the candidates
+        that are left to examine.
         """
         placement, limits = self._placement, self._limits
         members = [i for i in placement.groups[group].osds if placement.is_source[i]]
@@ -134,7 +136,8 @@ class Tightening:
         mean = max(1.0, placement.groups[group].mean_shard_bytes)
         raw_value = pool.pg_num * pool.size * value
         ratio, failed, displaced = _PRESSURE_STEP, 0, self._displaced_bytes
-        self._effort_end = placement.candidates_examined + self._pressure_effort
+        begun = placement.candidates_examined
+        self._effort_end = begun + self._pressure_effort // pools
 
         def pressure(osd: int) -> float:
             return limits.shards_per_free_byte(group, osd)
@@ -155,7 +158,7 @@ class Tightening:
                     value_between, budget - self._displaced_bytes + displaced)):
                 failed += 1
                 ratio /= 2.0
-        self._pressure_effort = self._effort_end - placement.candidates_examined
+        self._pressure_effort -= placement.candidates_examined - begun
         if members:
             limits.set_max_pressure(group, -pressures.entries()[0][0])
         return budget - self._displaced_bytes + displaced

@@ -1,6 +1,7 @@
 """Apportionment of a pool's shards to OSDs, so that none limits the pool's free space early."""
 from __future__ import annotations
 
+import math
 from typing import Dict, List, Sequence, Tuple
 
 from ...runtime.checkpoints import Checkpoint
@@ -25,6 +26,16 @@ def min_pressure(placement: PlacementState, group: ShardGroup, free: Sequence[fl
     if key not in known:
         known[key] = _search(placement, group, free, checkpoint)
     return known[key]
+
+
+def even_pressure(placement: PlacementState, group: ShardGroup, free: Sequence[float]) -> float:
+    """The highest pressure where each OSD has its part of the group's shards by CRUSH weight,
+    rounded up: what balancing PG counts alone comes to. Failure domains are not counted."""
+    weights = group.block.weights
+    by_osd = {i: weights.get(placement.osd_ids[i], 0.0) for i in group.osds if free[i] > 0.0}
+    total = sum(by_osd.values())
+    return max((math.ceil(group.shard_count * weight / total - 1e-9) / free[i]
+                for i, weight in by_osd.items() if total), default=0.0)
 
 
 def _search(placement: PlacementState, group: ShardGroup, free: Sequence[float],

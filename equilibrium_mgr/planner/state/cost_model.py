@@ -4,8 +4,8 @@ from __future__ import annotations
 from typing import Dict, List, Sequence, Tuple
 
 from ...runtime.checkpoints import Checkpoint
-from ..objective import Weights, pool_weight
-from .apportionment import PressureCache, min_pressure
+from ..objective import Weights, holds_data, pool_weight
+from .apportionment import PressureCache, even_pressure, min_pressure
 from .placement_state import PlacementState
 
 #: Gains are differences of terms of up to 1e12: a smaller gain is a rounding error, and shards of
@@ -31,20 +31,33 @@ class CostModel:
         self.pool_weights: List[float] = _pool_weights(placement)
         #: group → the lowest pressure that places all of its shards (shards per free byte)
         self.min_pressure: List[float] = []
-        #: group → caps: shards per OSD
+        #: group → the pressure above which its pool is far from the free space that it can have
+        self.far_pressure: List[float] = []
+        #: group → caps: shards per OSD, and those above which the pool is far from that space
         self.count_caps: List[List[float]] = []
+        self.far_caps: List[List[float]] = []
         known: PressureCache = {}
         shared: Dict[Tuple[int, float], List[float]] = {}
         for group in placement.groups:
-            least = 0.0
+            least = far = 0.0
             if self.pool_weights[group.index]:
                 least = min_pressure(placement, group, free, known, checkpoint)
+                far = _far_pressure(least, even_pressure(placement, group, free),
+                                    weights.near_space)
             self.min_pressure.append(least)
-            key = (id(group.osds), least)
-            if key not in shared:
-                # at least 1: otherwise all small pools would be drawn to the largest OSDs
-                shared[key] = [max(least * (1.0 + weights.count_slack) * f, 1.0) for f in free]
-            self.count_caps.append(shared[key])
+            self.far_pressure.append(far)
+            for caps, pressure in ((self.count_caps, least * (1.0 + weights.count_slack)),
+                                   (self.far_caps, far)):
+                key = (id(group.osds), pressure)
+                if key not in shared:
+                    # at least 1: otherwise all small pools would be drawn to the largest OSDs
+                    shared[key] = [max(pressure * f, 1.0) if f else 1.0 for f in free]
+                caps.append(shared[key])
+
+    def is_far(self, group: int, osd: int) -> bool:
+        """True where the OSD's shards of a group keep its pool far from the space it can have."""
+        return (self.placement.groups[group].counts[osd] > self.far_caps[group][osd]
+                and holds_data(self.pool_weights[group]))
 
     def utilization_cost(self, osd: int, used: float) -> float:
         """The utilization term of an OSD that holds `used` bytes."""
@@ -113,6 +126,11 @@ def evenness_cost(used: float, size: int, bound_utilization: float,
     """The utilization term of one OSD: see planner/objective.py."""
     over = used / size - bound_utilization
     return size * over * over * (1.0 if over > 0.0 else underfull_weight)
+
+
+def _far_pressure(least: float, even: float, near_space: float) -> float:
+    """The pressure at which a pool has `near_space`, a ratio, of its even space."""
+    return max(least, even) / near_space if near_space else float("inf")
 
 
 def _pool_weights(placement: PlacementState) -> List[float]:
