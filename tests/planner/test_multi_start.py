@@ -96,7 +96,7 @@ def scored(used_gib: List[int], moved: bool = False) -> float:
         pg = placement.shards[0][0]
         placement.move(pg, 0, 1)
         placement.move(placement.shards[1][0], 1, 0)
-    return score_placement(placement, sets, [0], free, Weights(), ScoreWeights())
+    return score_placement(placement, sets, [0], free, {1: 0.0}, Weights(), ScoreWeights())
 
 
 def test_a_lower_maximum_scores_higher_and_needless_moves_lower() -> None:

@@ -46,7 +46,8 @@ def score_rises(snapshot: Snapshot, options: PlanOptions, plan: Plan) -> bool:
     free = pool_free_bytes(placement, search.data_groups)
 
     def score() -> float:
-        return score_placement(placement, search.sets, search.data_groups, free, weights,
+        return score_placement(placement, search.sets, search.data_groups, free,
+                               search.near_free_bytes(), weights,
                                AIM_SCORE_WEIGHTS[options.aim])
     before = score()
     number = {pg.pgid: index for index, pg in enumerate(placement.pgs)}
