@@ -10,7 +10,7 @@ connected by pools (planner/bound/lower_bound.py):
     N_gi  cap: shards at which the OSD would limit the pool's free space       (count)
     w_g   weight of the pool, 0 to 1, see `pool_weight`
     E_g   even space: the pool's free space where every OSD has its part of the pool's shards by
-          CRUSH weight, rounded up, or the most it can have if that is less   (bytes)
+          size, rounded up, or the most it can have if that is less   (bytes)
     U_S   highest utilization of an OSD in the set                             (ratio)
     B_S   the set's bound: the lowest U_S that the rules allow                 (ratio)
     p     price of a displaced byte; falls during the search                   (utilization)

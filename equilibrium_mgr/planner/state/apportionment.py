@@ -9,6 +9,7 @@ from .placement_state import PlacementState
 from .shard_groups import ShardGroup
 
 _PRECISION = 1e-4   # of the result, a ratio
+_ROUNDING = 1e-9
 
 #: (the group's block, its shards) → pressure: pools of one shape share the work
 PressureCache = Dict[Tuple[int, int], float]
@@ -29,13 +30,13 @@ def min_pressure(placement: PlacementState, group: ShardGroup, free: Sequence[fl
 
 
 def even_pressure(placement: PlacementState, group: ShardGroup, free: Sequence[float]) -> float:
-    """The highest pressure where each OSD has its part of the group's shards by CRUSH weight,
-    rounded up: what balancing PG counts alone comes to. Failure domains are not counted."""
-    weights = group.block.weights
-    by_osd = {i: weights.get(placement.osd_ids[i], 0.0) for i in group.osds if free[i] > 0.0}
-    total = sum(by_osd.values())
-    return max((math.ceil(group.shard_count * weight / total - 1e-9) / free[i]
-                for i, weight in by_osd.items() if total), default=0.0)
+    """The highest pressure where each OSD has its part of the group's shards by size, rounded up:
+    about what balancing PG counts alone comes to. Failure domains are not counted."""
+    sizes = {i: placement.capacity_bytes[i] for i in group.osds
+             if placement.is_target[i] and free[i] > 0.0}
+    total = sum(sizes.values())
+    return max((math.ceil(group.shard_count * size / total - _ROUNDING) / free[i]
+                for i, size in sizes.items()), default=0.0)
 
 
 def _search(placement: PlacementState, group: ShardGroup, free: Sequence[float],

@@ -129,8 +129,9 @@ def evenness_cost(used: float, size: int, bound_utilization: float,
 
 
 def _far_pressure(least: float, even: float, near_space: float) -> float:
-    """The pressure at which a pool has `near_space`, a ratio, of its even space."""
-    return max(least, even) / near_space if near_space else float("inf")
+    """The pressure at which a pool has `near_space`, a ratio, of its even space; infinite where that
+    is 0 or nothing can be placed."""
+    return max(least, even) / near_space if near_space and least else float("inf")
 
 
 def _pool_weights(placement: PlacementState) -> List[float]:
