@@ -143,7 +143,7 @@ class _Start:
         """The score of the placement as it is; 0 bytes are displaced at the beginning."""
         return score_placement(
             self.placement, self.search.sets, self.search.data_groups, self._initial_free,
-            self._weights, AIM_SCORE_WEIGHTS[self._options.aim])
+            self.search.near_free_bytes(), self._weights, AIM_SCORE_WEIGHTS[self._options.aim])
 
 
 def _goals(start: _Start, former: PlanResult) -> Optional[Goals]:

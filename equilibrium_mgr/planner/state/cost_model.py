@@ -129,8 +129,8 @@ def evenness_cost(used: float, size: int, bound_utilization: float,
 
 
 def _far_pressure(least: float, even: float, near_space: float) -> float:
-    """The pressure at which a pool has `near_space`, a ratio, of its even space; infinite where that
-    is 0 or nothing can be placed."""
+    """The pressure at which a pool has `near_space`, a ratio, of its even space; infinite where the
+    ratio is 0 or nothing can be placed."""
     return max(least, even) / near_space if near_space and least else float("inf")
 
 
