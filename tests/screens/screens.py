@@ -46,7 +46,7 @@ STATES: Dict[str, List[str]] = {
     "off": [],
     "planning": [_SOON, "equilibrium on", "sim run 61s"],
     "moving": [_SOON, "equilibrium on", "sim run 150s"],
-    "throttled": [_SOON, "equilibrium on", "sim run 450s"],
+    "throttled": [_SOON, "equilibrium on", "sim run 330s"],
     "waiting": [f"{_OPTION}begin_time 0300", f"{_OPTION}end_time 0400", "equilibrium on",
                 "sim run 150s"],
     "blocked": [_SOON, "sim flag set norebalance", "equilibrium on", "sim run 150s"],
