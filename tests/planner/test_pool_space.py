@@ -82,4 +82,4 @@ def test_shards_leave_a_rack_of_unequal_hosts_together() -> None:
     plan = make_plan(snapshot, PlanOptions())
     assert_legal(snapshot, plan)
     highest = {name: usage.max for name, usage in plan.after.classes.items()}
-    assert highest["hdd"] <= plan.bounds["hdd"] + 0.03
+    assert highest["hdd"] <= plan.bounds["hdd"] + 0.1
