@@ -100,7 +100,7 @@ def test_an_execution_goes_on_after_a_failover(any_session: Session) -> None:
     run(session, "equilibrium execute p", "sim run 2m")
     sent = ask(session, "status")["execution"]["sent_moves"]
     assert 0 < sent < len(plan["moves"])
-    run(session, "sim failover", "sim run 1s")
+    run(session, "sim failover", "sim run 10s")
     status = ask(session, "status")
     assert status["execution"]["plan"] == "p" and status["state"] in ("moving", "throttled")
     run(session, "sim run 2m", "sim failover", "sim run idle")
@@ -120,7 +120,9 @@ def test_failover_right_after_execute(session: Session) -> None:
 
 
 def test_automatic_balancing_goes_on_after_a_failover(session: Session) -> None:
-    run(session, "equilibrium on", "sim run 2m", "sim failover", "sim run idle")
+    # by default: OSDs have reported by then what had arrived when the former mgr ended
+    run(session, "config set mgr mgr/equilibrium/start_delay 60", "equilibrium on", "sim run 2m",
+        "sim failover", "sim run idle")
     assert state(session) == "balanced" and ask(session, "status")["active"] is True
 
 

@@ -44,7 +44,7 @@ def test_figures_of_now_are_those_of_ceph_osd_df(any_session: Session) -> None:
 def test_figures_of_now_are_those_of_ceph_osd_df_while_data_moves(
         open_session: Callable[..., Session]) -> None:
     session = open_session(18)
-    run(session, "equilibrium on", "sim run 8m")
+    run(session, "equilibrium on", "sim run 12m")
     until_all_have_peered(session)
     while ask(session, "osds")["snapshot_age_seconds"] > 2.0:   # PGs are counted then
         run(session, "sim run 2s")

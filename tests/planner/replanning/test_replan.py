@@ -88,7 +88,11 @@ def test_bytes_are_those_of_plans_from_scratch(event: str) -> None:
     assert sum(ratios) <= 1.1 * len(ratios)
 
 
-@pytest.mark.parametrize("cluster", CLUSTERS)
+@pytest.mark.parametrize("cluster", [
+    pytest.param(cluster, marks=pytest.mark.xfail(strict=True, reason=(
+        "what comes and what leaves counts on both OSDs for a moment: 1.6 points above the goals, "
+        "so that a plan from scratch is made")))
+    if cluster == ("random", 4) else cluster for cluster in CLUSTERS])
 def test_what_was_wanted_stays_wanted_where_nothing_happens(cluster: Tuple[str, int]) -> None:
     found = case(cluster, "nothing")
     plan, is_from_wanted = again(cluster, "nothing")
