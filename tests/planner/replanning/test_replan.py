@@ -90,7 +90,7 @@ def test_bytes_are_those_of_plans_from_scratch(event: str) -> None:
 
 @pytest.mark.parametrize("cluster", [
     pytest.param(cluster, marks=pytest.mark.xfail(strict=True, reason=(
-        "what comes and what leaves counts on both OSDs for a moment: 1.6 points above the goals, "
+        "OSDs hold 1.6 points more than the former plan foresaw while data moves, "
         "so that a plan from scratch is made")))
     if cluster == ("random", 4) else cluster for cluster in CLUSTERS])
 def test_what_was_wanted_stays_wanted_where_nothing_happens(cluster: Tuple[str, int]) -> None:
