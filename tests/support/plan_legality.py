@@ -14,8 +14,8 @@ from equilibrium_mgr.snapshot.model import Pool, Snapshot
 from equilibrium_mgr.snapshot.upmap_items import apply_items
 
 
-#: Calls of the checkpoint per shard after which a plan cannot be in earnest any more: small plans that
-#: end need up to 120, of six searches whose repairs call it between their pieces too.
+#: Calls of the checkpoint per shard after which a plan cannot be in earnest any more: small plans
+#: that end need up to 120, of six searches whose repairs call it between their pieces too.
 _CALLS_PER_SHARD = 300
 
 
