@@ -69,7 +69,8 @@ def counted_usage(snapshot: Snapshot, used_bytes: Mapping[int, int], counts: Sha
     if growth is None:
         growth = growth_bytes(snapshot, counts, checkpoint)
     checkpoint()
-    return Usage(dict(classes) if classes is not None else class_usage(snapshot, used_bytes),
+    return Usage(dict(classes) if classes is not None
+                 else class_usage(snapshot, used_bytes, checkpoint),
                  pools, _room(snapshot, growth, free))
 
 

@@ -76,8 +76,8 @@ def finished_plan(placement: PlacementState, groups: List[ChangeGroup], stop_rea
     before, after = usage_before_and_after(snapshot, used, changes, checkpoint)
     return Plan(epoch=snapshot.epoch, stop_reason=stop_reason, moves=tuple(moves),
                 changes=tuple(changes), before=before, after=after,
-                skipped=_skipped(snapshot), min_compat_client=snapshot.min_compat_client,
-                aim=options.aim, bounds=bounds.classes)
+                skipped=_skipped(snapshot, checkpoint),
+                min_compat_client=snapshot.min_compat_client, aim=options.aim, bounds=bounds.classes)
 
 
 def _within_limits(groups: List[ChangeGroup], options: PlanOptions,
@@ -135,10 +135,10 @@ def _pg_change(placement: PlacementState, change: Change) -> PgChange:
                     shard_bytes=pg.shard_bytes, objects=pg.objects)
 
 
-def _skipped(snapshot: Snapshot) -> Dict[str, int]:
+def _skipped(snapshot: Snapshot, checkpoint: Checkpoint) -> Dict[str, int]:
     """Reason → how many PGs or OSDs are left out of the plan for it."""
     skipped = Counter({f"PG: {reason}": n for reason, n in snapshot.skipped.items()})
-    for osd in snapshot.osds.values():
+    for osd in with_checkpoints(snapshot.osds.values(), 10 * _CHANGES_A_PIECE, checkpoint):
         reason = osd.unusable_reason()
         if reason:
             skipped[f"OSD: {reason}"] += 1

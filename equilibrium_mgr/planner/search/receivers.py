@@ -83,7 +83,9 @@ class Receivers:
             plain = size == placement.capacity_bytes[i] and not placement.spared_bytes[i]
             shift = max(0, size.bit_length() - _SIZE_BITS - 1)
             members.setdefault((size >> shift) << shift if plain else 0, []).append(i)
-        return [_OfOneSize(SortedOsds(placement, same, placement.capacity_utilization),
+        self._limits.checkpoint()
+        return [_OfOneSize(SortedOsds(placement, same, placement.capacity_utilization,
+                                      self._limits.checkpoint),
                            max(placement.size_bytes[i] for i in same) if key else 0)
                 for key, same in sorted(members.items())]
 

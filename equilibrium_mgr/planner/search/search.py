@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Dict, List, Optional
 
 from ...plan.weight_shares import share_limits_within
-from ...runtime.checkpoints import Checkpoint
+from ...runtime.checkpoints import Checkpoint, with_checkpoints
 from ..bound.lower_bound import UtilizationBounds
 from ..objective import Phase, Weights, holds_data
 from ..state.constraints import SearchConstraints
@@ -49,10 +49,13 @@ class Search:
         self._weights = weights
         self._outer_checkpoint = checkpoint
         self._stopped = False
-        self.sets = [OsdSetState(placement, osd_set, bounds) for osd_set in bounds.sets]
+        self.sets = [OsdSetState(placement, osd_set, bounds)
+                     for osd_set in with_checkpoints(bounds.sets, 1, self._checkpoint)]
+        self._checkpoint()
         placement.set_share_limits(share_limits_within(placement.snapshot, bounds.utilizations))
+        self._checkpoint()
         self._costs = self._cost_model(bounds)
-        self.targets = TargetIndex(self._costs)
+        self.targets = TargetIndex(self._costs, self._checkpoint)
         self.shard_index = ShardIndex(placement)
         self._joint_moves = JointMoves(self._costs, self.targets, self.shard_index)
         #: indices of the groups of pools whose free space matters
@@ -115,6 +118,7 @@ class Search:
     def release(self) -> None:
         """Frees most of its memory. Nothing is asked of it any more."""
         self.shard_index.release(self._outer_checkpoint)
+        self.targets.release()
 
     def repair(self, limits: SearchConstraints) -> Repair:
         """Builds the repair that finds operations within the limits."""

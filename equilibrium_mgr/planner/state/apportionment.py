@@ -44,7 +44,9 @@ def _search(placement: PlacementState, group: ShardGroup, free: Sequence[float],
     osds = [i for i in group.osds if placement.is_target[i] and free[i] > 0.0]
     if not osds or not group.shard_count:
         return 0.0
+    checkpoint()
     domains = _Domains(placement, group, osds)
+    checkpoint()
     low = group.shard_count / sum(free[i] for i in osds)
     high = low
     most = 4.0 * group.shard_count / min(free[i] for i in osds)

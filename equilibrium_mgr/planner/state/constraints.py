@@ -65,7 +65,8 @@ class SearchConstraints:
                 self._by_pressure[1].osds != osds):
             self.checkpoint()
             self._by_pressure = group, SortedOsds(
-                self._placement, osds, lambda osd: -self.shards_per_free_byte(group, osd))
+                self._placement, osds, lambda osd: -self.shards_per_free_byte(group, osd),
+                self.checkpoint)
         return self._by_pressure[1]
 
     def _highest_pressure(self, group: int) -> float:
@@ -92,6 +93,7 @@ class SearchConstraints:
 
     def set_max_utilization(self, osds: Sequence[int], utilization: float) -> None:
         """Allows these OSDs this utilization (a ratio of size), at most their fill limit."""
+        self.checkpoint()
         self.utilization_version += 1
         for i in osds:
             self.max_used_bytes[i] = min(float(self._placement.fill_limit_bytes[i]),
