@@ -77,7 +77,8 @@ def finished_plan(placement: PlacementState, groups: List[ChangeGroup], stop_rea
     return Plan(epoch=snapshot.epoch, stop_reason=stop_reason, moves=tuple(moves),
                 changes=tuple(changes), before=before, after=after,
                 skipped=_skipped(snapshot, checkpoint),
-                min_compat_client=snapshot.min_compat_client, aim=options.aim, bounds=bounds.classes)
+                min_compat_client=snapshot.min_compat_client, aim=options.aim,
+                bounds=bounds.classes)
 
 
 def _within_limits(groups: List[ChangeGroup], options: PlanOptions,

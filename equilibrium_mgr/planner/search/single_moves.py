@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Tuple
 
 from ...runtime.checkpoints import Checkpoint
 from ..state.cost_model import NOISE, CostModel
@@ -15,6 +15,8 @@ _TARGETS = 6
 
 #: Pools examined closely before the rest of an OSD's pools is left for its next turn.
 _POOLS = 8
+
+_NONE: FrozenSet[int] = frozenset()
 
 
 class Candidate(NamedTuple):
@@ -162,15 +164,15 @@ class SingleMoves:
         most sources at once.
         """
         costs = self._costs
-        budgeted = {group: strict and not costs.is_far(group, source)
-                    for _, group in sharing.ranked}
+        far = frozenset(group for _, group in sharing.ranked
+                        if costs.is_far(group, source)) if strict else _NONE
         tried = 0
         paid = 0.0 if sharing.displaced else price
         for _, target in self._targets.candidates(sharing.ranked[0][1], source):
             if target == source:
                 continue
             limit = self._max_utilization_gain(source, target, sharing.least, sharing.largest, paid)
-            if limit <= 0.0 and all(budgeted.values()):
+            if strict and limit <= 0.0 and not far:
                 break
             improved = False
             for negative, group in sharing.ranked:
@@ -181,7 +183,8 @@ class SingleMoves:
                 if limit + counts <= floor or not self._has_open_domain(group, source, target):
                     continue
                 best, any_improves = self._to(
-                    source, target, grouped[group], price, counts, budgeted[group], best)
+                    source, target, grouped[group], price, counts,
+                    strict and group not in far, best)
                 improved = improved or any_improves
             tried += 1
             if tried >= self._targets.patience and not improved or tried >= _TARGETS and best:

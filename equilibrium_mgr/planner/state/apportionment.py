@@ -29,9 +29,18 @@ def min_pressure(placement: PlacementState, group: ShardGroup, free: Sequence[fl
     return known[key]
 
 
-def even_pressure(placement: PlacementState, group: ShardGroup, free: Sequence[float]) -> float:
+def even_pressure(placement: PlacementState, group: ShardGroup, free: Sequence[float],
+                  known: PressureCache, checkpoint: Checkpoint) -> float:
     """The highest pressure where each OSD has its part of the group's shards by size, rounded up:
     about what balancing PG counts alone comes to. Failure domains are not counted."""
+    key = (id(group.block), group.shard_count)
+    if key not in known:
+        known[key] = _even_pressure(placement, group, free)
+        checkpoint()
+    return known[key]
+
+
+def _even_pressure(placement: PlacementState, group: ShardGroup, free: Sequence[float]) -> float:
     sizes = {i: placement.capacity_bytes[i] for i in group.osds
              if placement.is_target[i] and free[i] > 0.0}
     total = sum(sizes.values())

@@ -1,7 +1,7 @@
 """The objective of a placement: what an OSD's terms gain or lose by one shard, in constant time."""
 from __future__ import annotations
 
-from typing import Dict, List, Sequence, Tuple
+from typing import Dict, List, Sequence
 
 from ...runtime.checkpoints import Checkpoint
 from ..objective import Weights, holds_data, pool_weight
@@ -33,31 +33,35 @@ class CostModel:
         self.min_pressure: List[float] = []
         #: group → the pressure above which its pool is far from the free space that it can have
         self.far_pressure: List[float] = []
-        #: group → caps: shards per OSD, and those above which the pool is far from that space
-        self.count_caps: List[List[float]] = []
-        self.far_caps: List[List[float]] = []
+        self._free = free
         known: PressureCache = {}
-        shared: Dict[Tuple[int, float], List[float]] = {}
+        even: PressureCache = {}
         for group in placement.groups:
             least = far = 0.0
             if self.pool_weights[group.index]:
                 least = min_pressure(placement, group, free, known, checkpoint)
-                far = _far_pressure(least, even_pressure(placement, group, free),
+                far = _far_pressure(least, even_pressure(placement, group, free, even, checkpoint),
                                     weights.near_space)
             self.min_pressure.append(least)
             self.far_pressure.append(far)
-            for caps, pressure in ((self.count_caps, least * (1.0 + weights.count_slack)),
-                                   (self.far_caps, far)):
-                key = (id(group.osds), pressure)
-                if key not in shared:
-                    # at least 1: otherwise all small pools would be drawn to the largest OSDs
-                    shared[key] = [max(pressure * f, 1.0) if f else 1.0 for f in free]
-                caps.append(shared[key])
+        #: group → shards per free byte to which an OSD is filled with them
+        self._cap_pressure = [
+            least * (1.0 + weights.count_slack) for least in self.min_pressure]
+
+    def count_cap(self, group: int, osd: int) -> float:
+        """The cap of a group's shards on an OSD; computed, since a list for each pool would take
+        more memory than all shards do."""
+        # at least 1: otherwise all small pools would be drawn to the largest OSDs
+        cap = self._cap_pressure[group] * self._free[osd]
+        return cap if cap > 1.0 else 1.0
 
     def is_far(self, group: int, osd: int) -> bool:
         """True where the OSD's shards of a group keep its pool far from the space it can have."""
-        return (self.placement.groups[group].counts[osd] > self.far_caps[group][osd]
-                and holds_data(self.pool_weights[group]))
+        count = self.placement.groups[group].counts[osd]
+        if count < 2 or not holds_data(self.pool_weights[group]):
+            return False
+        free = self._free[osd]
+        return not free or count > self.far_pressure[group] * free
 
     def utilization_cost(self, osd: int, used: float) -> float:
         """The utilization term of an OSD that holds `used` bytes."""
@@ -66,9 +70,13 @@ class CostModel:
 
     def count_cost(self, group: int, osd: int, count: int) -> float:
         """The count term of an OSD that holds `count` shards of a group."""
-        cap = self.count_caps[group][osd]
         weight = self.pool_weights[group]
-        if count <= cap or not weight:
+        if count < 2 or not weight:
+            return 0.0   # a cap is never below 1
+        cap = self._cap_pressure[group] * self._free[osd]
+        if cap < 1.0:
+            cap = 1.0
+        if count <= cap:
             return 0.0
         over = count / cap - 1.0
         return self.weights.count_weight * weight * self.placement.size_bytes[osd] * over * over
@@ -76,16 +84,14 @@ class CostModel:
     def count_gain_on_leave(self, group: int, osd: int) -> float:
         """By how much the count term falls when a shard leaves."""
         count = self.placement.groups[group].counts[osd]
-        if count <= self.count_caps[group][osd] or not self.pool_weights[group]:
-            return 0.0
-        return self.count_cost(group, osd, count) - self.count_cost(group, osd, count - 1)
+        more = self.count_cost(group, osd, count)
+        return more - self.count_cost(group, osd, count - 1) if more else 0.0
 
     def count_loss_on_enter(self, group: int, osd: int) -> float:
         """By how much the count term rises when a shard comes."""
         count = self.placement.groups[group].counts[osd] + 1
-        if count <= self.count_caps[group][osd] or not self.pool_weights[group]:
-            return 0.0
-        return self.count_cost(group, osd, count) - self.count_cost(group, osd, count - 1)
+        more = self.count_cost(group, osd, count)
+        return more - self.count_cost(group, osd, count - 1) if more else 0.0
 
     def count_gain_of_swap(self, group: int, source: int, other: int, partner: int) -> float:
         """By how much count terms fall when a shard of `group` goes from the source to the partner
