@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Tuple
 
 from .mutation import (
-    BATCH_SELECTION, PG_CHECKS, PLACEMENT, PLACEMENT_STATE, POOLS, SHARD_INPUTS, SNAPSHOT_BUILDER,
-    THROTTLE, UPMAP_CHECK, Edit, Mutation)
+    BATCH_SELECTION, PG_BUILDER, PG_CHECKS, PLACEMENT, PLACEMENT_STATE, POOLS, SHARD_INPUTS,
+    SNAPSHOT_LOOK, THROTTLE, UPMAP_CHECK, Edit, Mutation)
 
 #: The monitor is taken to keep whatever it is sent.
 _MONITOR_KEEPS_ALL = Edit(
@@ -178,16 +178,17 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "omap-that-has-left-is-forgotten",
         "omap that has left an OSD is leaving until its RocksDB has compacted", (
-            Edit(SNAPSHOT_BUILDER,
+            Edit(PG_BUILDER,
                  "        if shard.omap_bytes:\n            if location.holders",
                  "        if False:\n            if location.holders"),),
         ("scenario:omap_late",)),
     Mutation(
         "omap-on-small-osds-is-moved",
         "omap stays on OSDs whose RocksDB comes and goes by more", (
-            Edit(SNAPSHOT_BUILDER,
-                 "        small = smaller_than(osds, reading.min_omap_osd_bytes)\n",
-                 "        small: FrozenSet[int] = frozenset()\n"),),
+            Edit(SNAPSHOT_LOOK,
+                 "    small = smaller_than(osds, reading.min_omap_osd_bytes) "
+                 "if reading.min_omap_osd_bytes else (\n",
+                 "    small = smaller_than(osds, 0) if False else (\n"),),
         ("scenario:omap_small",)),
     Mutation(
         "held-pgs-stay-for-ever",
@@ -201,10 +202,12 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "before Ceph 18 nothing goes of PGs whose omap has not been measured", (
             Edit(SHARD_INPUTS,
                  "            if estimate.is_unknown(record) or (\n"
-                 "                    reported_late and is_unmeasured(record, reported_late)):\n",
+                 "                    self.omap_is_late and "
+                 "is_unmeasured(record, self.omap_is_late)):\n",
                  "            if estimate.is_unknown(record):\n"),
             Edit(SHARD_INPUTS,
-                 "        elif not pool.erasure and is_unmeasured(record, reported_late):\n",
+                 "        elif not pool.erasure and "
+                 "is_unmeasured(record, self.omap_is_late):\n",
                  "        elif False:\n"),),
         ("scenario:omap_16",)),
 )

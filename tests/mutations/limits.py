@@ -6,7 +6,7 @@ from typing import Tuple
 
 from .mutation import (
     DISPATCHER, IN_FLIGHT, OBSERVER, OPTIONS, OSD_TRAFFIC, PENDING_MOVES, PLACEMENT_STATE,
-    SNAPSHOT_BUILDER, THROTTLE, THROTTLE_STATE, Edit, Mutation)
+    SNAPSHOT_OSDS, THROTTLE, THROTTLE_STATE, Edit, Mutation)
 
 MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
@@ -65,9 +65,9 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "no-shares",
         "an operator's weights are capacity", (
-            Edit(SNAPSHOT_BUILDER,
-                 "        if reading.respect_weights:\n",
-                 "        if False:\n"),),
+            Edit(SNAPSHOT_OSDS,
+                 "        if not self._held or not reading.respect_weights:\n",
+                 "        if True:\n"),),
         ("scenario:share_of_weights",)),
     Mutation(
         "no-shares-anywhere",

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Tuple
 
 from .mutation import (
-    COOLDOWN, DISPATCHER, EXECUTION, PG_CHECKS, PLAN_EXECUTOR, SHARD_SIZES, SNAPSHOT_BUILDER,
-    Edit, Mutation)
+    COOLDOWN, DISPATCHER, EXECUTION, PG_BUILDER, PG_CHECKS, PLAN_EXECUTOR, SHARD_SIZES,
+    SNAPSHOT_BUILDER, Edit, Mutation)
 
 MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "unknown-is-movable-anywhere",
         "what has not been reported is not moved", (
-            Edit(SNAPSHOT_BUILDER,
-                 "pool.immovable or unknown.get(pgid)\n",
-                 "pool.immovable\n"),
+            Edit(PG_BUILDER,
+                 "pool.immovable or unknown or known.immovable",
+                 "pool.immovable or known.immovable"),
             Edit(PG_CHECKS,
                  "    if awaited and not awaited.isdisjoint(up):\n",
                  "    if False:\n"),),
@@ -29,11 +29,13 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "unknown-weighs-nothing",
         "what has not been reported counts as its pool's mean", (
+            Edit(PG_BUILDER,
+                 "objects=_objects(shard, unknown is not None),\n",
+                 "objects=shard.objects if unknown is None else 0,\n"),
             Edit(SNAPSHOT_BUILDER,
-                 "                objects=_objects(shard, pgid in unknown),\n",
-                 "                objects=shard.objects if pgid not in unknown else 0,\n"),
-            Edit(SNAPSHOT_BUILDER,
-                 "                              + _unreported_misplaced(unreported, pools)),\n",
+                 "                              + _unreported_misplaced("
+                 "map(table.pgs.__getitem__, table.silent),\n"
+                 "                                                      pools)),\n",
                  "                              ),\n"),),
         ("scenario:unknown_misplaced",)),
     Mutation(
@@ -98,8 +100,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "measured-is-not-used",
         "full_readings use the sizes that were measured", (
             Edit(SHARD_SIZES,
-                 "        return max(0, int(raw * factors[1] + pg.objects * measured))\n",
-                 "        return max(0, int(raw * factors[1]))\n"),),
+                 "        return max(0, int(raw * factors.ratio + pg.objects * measured))\n",
+                 "        return max(0, int(raw * factors.ratio))\n"),),
         ("scenario:swelling_again",)),
     Mutation(
         "suspects-are-fed",

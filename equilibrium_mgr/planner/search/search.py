@@ -40,6 +40,24 @@ _DETOUR_PASSES = 3
 _FINE_PRICES = 2
 
 
+class _SearchCheckpoint:
+    """Tells the outer checkpoint how many moves were made, and remembers that it has ended.
+
+    An object apart from the search: what the search owns holds it, and would hold the search in a
+    circle otherwise.
+    """
+
+    def __init__(self, placement: PlacementState, outer: Checkpoint) -> None:
+        self._change_log = placement.change_log
+        self._outer = outer
+        self.has_ended = False
+
+    def __call__(self, _moves: Optional[int] = None) -> bool:
+        if not self.has_ended and not self._outer(len(self._change_log) // 2):
+            self.has_ended = True
+        return not self.has_ended
+
+
 class Search:
     """One search over a placement, which it changes. `weights` are those of the objective."""
 
@@ -47,8 +65,7 @@ class Search:
                  checkpoint: Checkpoint) -> None:
         self._placement = placement
         self._weights = weights
-        self._outer_checkpoint = checkpoint
-        self._stopped = False
+        self._checkpoint = _SearchCheckpoint(placement, checkpoint)
         self.sets = [OsdSetState(placement, osd_set, bounds)
                      for osd_set in with_checkpoints(bounds.sets, 1, self._checkpoint)]
         self._checkpoint()
@@ -109,26 +126,21 @@ class Search:
         """Searches to the end; False where the checkpoint ended it before."""
         if self._checkpoint():
             self._descend()
-        if not self._stopped:
+        if not self._checkpoint.has_ended:
             limits = self._tighten()
             if self._weights.return_value:
                 self.reduce_moves(limits, _DETOUR_PASSES)
-        return not self._stopped
+        return not self._checkpoint.has_ended
 
     def release(self) -> None:
         """Frees most of its memory. Nothing is asked of it any more."""
-        self.shard_index.release(self._outer_checkpoint)
+        self.shard_index.release(self._checkpoint)
         self.targets.release()
 
     def repair(self, limits: SearchConstraints) -> Repair:
         """Builds the repair that finds operations within the limits."""
         return Repair(self._costs, self.targets, self.shard_index, self._joint_moves, limits,
                       self._weights.tightening_price)
-
-    def _checkpoint(self, _moves: Optional[int] = None) -> bool:
-        if not self._stopped and not self._outer_checkpoint(self.moves):
-            self._stopped = True
-        return not self._stopped
 
     # -- descent -------------------------------------------------------------------------------
 
@@ -164,7 +176,7 @@ class Search:
         self._enforce_shares(tightening, limits)
         budgets = [osd_set.excess_bytes * self._weights.pool_space_budget for osd_set in self.sets]
         for phase in self._weights.phases:
-            if self._stopped:
+            if self._checkpoint.has_ended:
                 break
             if phase is Phase.PRESSURE:
                 self._lower_pressures(tightening, limits, budgets)

@@ -53,19 +53,16 @@ class SearchConstraints:
 
     def shards_per_free_byte(self, group: int, osd: int) -> float:
         """The pressure of a group on an OSD; infinite where it has shards and nothing is free."""
-        count = self._placement.groups[group].counts[osd]
-        if not count:
-            return 0.0
-        free = self.usable_bytes[osd] - self._placement.used_bytes[osd]
-        return count / free if free > 0 else inf
+        return _pressure(self._placement, group, self.usable_bytes[osd], osd)
 
     def by_pressure(self, group: int, osds: Sequence[int]) -> SortedOsds:
         """The OSDs by the negative pressure of a group: those first on which it is highest."""
         if self._by_pressure is None or self._by_pressure[0] != group or (
                 self._by_pressure[1].osds != osds):
             self.checkpoint()
+            placement, usable = self._placement, self.usable_bytes   # not self: no circle
             self._by_pressure = group, SortedOsds(
-                self._placement, osds, lambda osd: -self.shards_per_free_byte(group, osd),
+                placement, osds, lambda osd: -_pressure(placement, group, usable[osd], osd),
                 self.checkpoint)
         return self._by_pressure[1]
 
@@ -148,3 +145,11 @@ class SearchConstraints:
         need = _FreeNeed((changes, self._lowered_before + len(self._lowered)), most, name, others)
         self._free_needs[osd] = need
         return need
+
+
+def _pressure(placement: PlacementState, group: int, usable: float, osd: int) -> float:
+    count = placement.groups[group].counts[osd]
+    if not count:
+        return 0.0
+    free = usable - placement.used_bytes[osd]
+    return count / free if free > 0 else inf
