@@ -30,6 +30,10 @@ _LEAST_EFFORT = 500_000
 _OPERATIONS_PER_OSD = 2
 _EXTRA_OPERATIONS = 20
 
+#: Operations on one OSD in a step. More are swaps of few bytes, and the step is lost: on a large
+#: cluster thousands of them were made and reverted in a step.
+_MOST_OPERATIONS = 24
+
 #: A step is broken off when its cost is so many times its value.
 _MAX_COST_RATIO = 1.2
 
@@ -174,14 +178,16 @@ class Tightening:
         best, kept_moves, kept_bytes = 0.0, 0, 0
         self._moves_made.clear()
         for number, (_, source) in enumerate(above):
+            left_here = _MOST_OPERATIONS
             while step.measure(source) > step.wanted * (1 + 1e-12):
                 found = self._repair.find(source, step.goal) if (
-                    operations and self._placement.candidates_examined < self._effort_end
-                    and self._checkpoint()) else None
+                    operations and left_here and self._checkpoint()
+                    and self._placement.candidates_examined < self._effort_end) else None
                 if found is None:
                     self._revert_after(kept_moves, kept_bytes)
                     return False
                 operations -= 1
+                left_here -= 1
                 cost -= found.gain
                 displaced += self._make_moves(found.steps)
             following = -above[number + 1][0] if number + 1 < len(above) else 0.0
