@@ -21,9 +21,10 @@ _PRESSURE_STEP = 0.04
 #: A limit is left as it is after so many steps that were not kept whole, each half the last.
 _PATIENCE = 3
 
-#: Candidates examined for each kind of limit: so many, or as many as the descent examined, if that
-#: is more.
+#: Candidates examined for each kind of limit: so many, on a small cluster so many per shard and OSD,
+#: or as many as the descent examined, if that is more.
 _LEAST_EFFORT = 500_000
+_EFFORT_PER_SHARD_AND_OSD = 3
 
 #: Operations per OSD beyond the limit, and on top of them per step: without a limit, operations of
 #: few bytes go on without end.
@@ -65,7 +66,9 @@ class Tightening:
         self._limits = limits
         self._price = price
         self._checkpoint = checkpoint
-        effort = max(_LEAST_EFFORT, placement.candidates_examined)
+        effort = max(placement.candidates_examined, min(
+            _LEAST_EFFORT, _EFFORT_PER_SHARD_AND_OSD * len(placement.size_bytes)
+            * sum(placement.shard_counts)))
         self._utilization_effort = self._pressure_effort = effort   # candidates left
         self._effort_end = 0   # `candidates_examined` at which the present limit is left
         self._moves_made: List[ShardMove] = []
