@@ -5,11 +5,15 @@ from typing import (Any, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, O
                     Tuple)
 
 from ..plan.usage import ShardCounts, shard_weight
-from ..runtime.amended_map import AmendedMap
+from ..runtime.amended_map import AmendedRows
 from ..runtime.checkpoints import Checkpoint, with_checkpoints
 from ..snapshot.model import Pg, Snapshot, pg_number, pool_of
 
 _PGS_A_PIECE = 200   # counted between two checkpoints: about a millisecond
+_POOL, _UP, _ACTING, _SIZE, _STATE = map(
+    Pg._fields.index, ("pool", "up", "acting", "shard_bytes", "state"))
+
+Row = Tuple[Any, ...]   # a Pg as it is stored
 
 
 class PlacementCounts(NamedTuple):
@@ -38,8 +42,19 @@ class _Counter:
         self._bytes, self._pool_bytes = dict(before.bytes), dict(before.pool_bytes)
         self._too_full = set(before.too_full)
 
-    def replace(self, old: Pg, new: Pg) -> None:
-        """Counts a PG as it is instead of as it was."""
+    def replace_row(self, row: Row, new_row: Row) -> None:
+        """Counts a PG as it is instead of as it was; both are Pgs as they are stored, since all PGs
+        change together where other sizes are believed."""
+        if row[_UP] is new_row[_UP] and row[_ACTING] == new_row[_ACTING] and (
+                row[_STATE] == new_row[_STATE]):
+            more, found = new_row[_SIZE] - row[_SIZE], self._bytes
+            for osd in row[_UP]:
+                found[osd] += more
+            self._pool_bytes[row[_POOL]] += more
+        else:
+            self._replace(Pg(*row), Pg(*new_row))
+
+    def _replace(self, old: Pg, new: Pg) -> None:
         if old.up == new.up:
             self._add_bytes(new, new.shard_bytes - old.shard_bytes)
         else:
@@ -99,16 +114,17 @@ def count_placement(snapshot: Snapshot, earlier: Optional[Snapshot], before: Pla
                     checkpoint: Checkpoint) -> PlacementCounts:
     """The counts of a snapshot. `earlier` and `before`: the last one and its counts, of which is
     used what has not changed; None and no counts at the first."""
+    now, then = snapshot.pgs, earlier.pgs if earlier is not None else None
     changed = _changed(snapshot, earlier, checkpoint)
     moving = snapshot.in_flight().values()
-    if earlier is None or changed is None:
+    if changed is None or not (isinstance(now, AmendedRows) and isinstance(then, AmendedRows)):
         counter = _Counter(snapshot, PlacementCounts())
         for pg in with_checkpoints(snapshot.pgs.values(), _PGS_A_PIECE, checkpoint):
             counter.add(pg)
         return counter.counts(moving)
     counter = _Counter(snapshot, before)
     for pgid in with_checkpoints(changed, _PGS_A_PIECE, checkpoint):
-        counter.replace(earlier.pgs[pgid], snapshot.pgs[pgid])
+        counter.replace_row(then.row(pgid), now.row(pgid))
     return counter.counts(moving)
 
 
@@ -123,7 +139,7 @@ def _changed(snapshot: Snapshot, earlier: Optional[Snapshot],
     if earlier is None or _shapes(snapshot) != _shapes(earlier):
         return None
     now, then = snapshot.pgs, earlier.pgs
-    if not (isinstance(now, AmendedMap) and isinstance(then, AmendedMap)):
+    if not (isinstance(now, AmendedRows) and isinstance(then, AmendedRows)):
         return None
     found: Optional[List[str]] = now.changed_since(then, checkpoint)
     return found

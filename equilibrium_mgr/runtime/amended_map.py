@@ -143,6 +143,10 @@ class AmendedRows(AmendedMap[T]):
         return (cast(Dict[str, Tuple[Any, ...]], self.base),
                 cast(Dict[str, Tuple[Any, ...]], self.changes))
 
+    def row(self, key: str) -> Tuple[Any, ...]:
+        """A value as it is stored: for loops over many, a third of the time of one access."""
+        return self.changes.get(key) or self.base[key]
+
     def read(self) -> Iterator[T]:
         """The values, in the order of the keys."""
         return map(self._make, self.stored())
@@ -150,12 +154,21 @@ class AmendedRows(AmendedMap[T]):
     def amended(self, changes: Mapping[str, T],
                 checkpoint: Checkpoint = no_checkpoint) -> AmendedRows[T]:
         """With other rows for some of its keys; this one itself where there are none."""
+        return self.amended_rows({key: tuple(row) for key, row in changes.items()}, checkpoint)
+
+    def amended_rows(self, changes: Mapping[str, Tuple[Any, ...]],
+                     checkpoint: Checkpoint = no_checkpoint) -> AmendedRows[T]:
+        """As `amended`, with rows as they are stored."""
         if not changes:
             return self
-        plain = {key: tuple(row) for key, row in changes.items()}
-        base, merged = self.changed_dicts(cast(Mapping[str, T], plain), checkpoint)
+        base, merged = self.changed_dicts(cast(Mapping[str, T], changes), checkpoint)
         return AmendedRows(self._kind, cast(Dict[str, Tuple[Any, ...]], base),
                            cast(Dict[str, Tuple[Any, ...]], merged))
+
+
+def stored_rows(rows: Mapping[str, T]) -> Iterable[Tuple[Any, ...]]:
+    """The values of any mapping, of AmendedRows as they are stored."""
+    return rows.stored() if isinstance(rows, AmendedRows) else rows.values()
 
 
 class _Values(ValuesView[V]):

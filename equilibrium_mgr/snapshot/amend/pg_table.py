@@ -18,6 +18,7 @@ from ..sizes.uncompacted_omap import UncompactedOmap, reported_omap
 from .look import Look, changed_pgs, changed_pools
 from .pg_builder import PgBuilder, PgNotes
 from .pg_totals import PgTotals
+from .resize import Row, resized
 from .sizes_kept import KeptSizes, SizeRules
 
 _PGS_A_PIECE = 200   # between two checkpoints: about a millisecond
@@ -106,17 +107,26 @@ class PgTable:
         rules = self._sizes.rules
         dirty = self._sizes.fit(last, look, changed, self._pgids, self.uncompacted)
         builder = self._builder(look, last)
-        rows: Dict[str, Pg] = {}
+        rows: Dict[str, Row] = {}
         for pgid in with_checkpoints(dirty, _PGS_A_PIECE, self._checkpoint):
             old = self.pgs[pgid]
             pg, omap_bytes = builder.build(pgid, old)
             old_omap = _omap_bytes(last, pgid, rules)
             if pg != old:
-                rows[pgid] = pg
+                rows[pgid] = tuple(pg)
             if pg != old or omap_bytes != old_omap:
                 self.totals.add(old, last.pools[old.pool], old_omap, -1)
                 self.totals.add(pg, look.pools[pg.pool], omap_bytes, 1)
-        self.pgs = self.pgs.amended(rows, self._checkpoint)
+        if self._sizes.rules.factors != rules.factors:
+            self._resize(look, dirty, rows)
+        self.pgs = self.pgs.amended_rows(rows, self._checkpoint)
+
+    def _resize(self, look: Look, built: Collection[str], rows: Dict[str, Row]) -> None:
+        """Adds to `rows` the PGs that other factors alone give another size. `built`: those that
+        have been built anew."""
+        found = resized(self.pgs, self._pgids, built, look, self._sizes.rules, self._checkpoint)
+        self.totals.grow(found.grown)
+        rows.update(found.rows)
 
     def _builder(self, look: Look, last: Optional[Look]) -> PgBuilder:
         return PgBuilder(look, last, self._sizes.rules, self._notes, self.tracker,

@@ -31,6 +31,11 @@ class PgTotals:
         if pg.is_moving:
             self._add_moving(pg, pool, sign)
 
+    def grow(self, grown: Mapping[int, int]) -> None:
+        """Adds bytes by OSD that shards at rest have grown by."""
+        for osd, count in grown.items():
+            self.up_bytes[osd] += count
+
     def _add_moving(self, pg: Pg, pool: Pool, sign: int) -> None:
         (self.moving.add if sign > 0 else self.moving.discard)(pg.pgid)
         gains, losses = transfers(pg, pool.erasure)

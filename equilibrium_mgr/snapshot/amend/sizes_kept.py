@@ -48,7 +48,8 @@ class KeptSizes:
 
     def fit(self, before: Optional[Look], look: Look, changed: Collection[str],
             pgids: Mapping[int, Collection[str]], uncompacted: UncompactedOmap) -> Collection[str]:
-        """Fits the rules to a look; returns the PGs whose sizes may be others.
+        """Fits the rules to a look; returns the PGs whose own part of the model may be another:
+        other factors of a device class change the sizes of all (resize.py).
 
         `changed`: PGs whose own figures may be others than in `before`, all where that is None;
         `pgids`: pool id → its PGs.
@@ -83,8 +84,6 @@ class KeptSizes:
             allocation, factors, {osd: look.osds[osd].device_class
                                   for osd in look.surroundings.with_statistics},
             look.reading.measured))
-        if before is not None and factors != old.factors:
-            return {pgid for members in pgids.values() for pgid in members}
         return dirty
 
     def _add_record(self, look: Look, pgid: str, sign: int) -> None:

@@ -119,6 +119,23 @@ def test_a_look_builds_what_has_changed(monkeypatch: pytest.MonkeyPatch) -> None
     assert reader.snapshot(False).pgs is not first.pgs and not built
 
 
+def test_other_factors_of_a_device_class_build_no_pg_anew(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    changes = large()
+    reader, cluster = open_reader(changes.mgr, changes.clock), changes.cluster
+    first = reader.snapshot(False)
+    built: List[str] = []
+    monkeypatch.setattr(PgBuilder, "build", lambda _, pgid, old: built.append(pgid))
+    for osd in cluster.osds:   # less than their shards: these are taken for smaller
+        cluster.used[osd] = cluster.used_bytes(osd) // 2
+    second = reader.snapshot(False)
+    monkeypatch.undo()
+    assert reader.has_amended and not built
+    assert second.pgs["1.7"].shard_bytes == first.pgs["1.7"].shard_bytes // 2
+    expected = open_reader(changes.mgr, changes.clock).snapshot(False)
+    assert not differences(comparable(second), comparable(expected), no_checkpoint)
+
+
 def test_a_difference_is_logged_counted_and_healed(
         monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.setattr(snapshot_reader, "LOOKS_BETWEEN_CHECKS", 2)
