@@ -9,14 +9,16 @@ compaction later still, so bytes that have left are never expected to be free.
 """
 from __future__ import annotations
 
-from typing import (Collection, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Set,
-                    Tuple)
+from typing import (AbstractSet, Collection, Dict, Iterable, List, Mapping, NamedTuple, Sequence,
+                    Set, Tuple)
 
 from ...plan.model import PgChange
-from ...runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
+from ...runtime.amended_map import AmendedRows
+from ...runtime.checkpoints import Checkpoint, no_checkpoint
 from ...snapshot.model import Osd, Pg, Snapshot
+from .held_pgs import HeldPgs
 
-_PGS_PER_CHECKPOINT = 1000   # between two checkpoints: about a millisecond
+_SIZE = Pg._fields.index("shard_bytes")
 
 #: Seconds after its last arrival after which an OSD has reported and compacted what it took.
 _SETTLE_SECONDS = 600.0
@@ -96,6 +98,7 @@ class PredictionCheck:
     def __init__(self, checkpoint: Checkpoint = no_checkpoint) -> None:
         self._checkpoint = checkpoint
         self._windows: Dict[int, _Window] = {}
+        self._held = HeldPgs(checkpoint)
         self._unconfirmed: Dict[int, float] = {}   # OSD → since when it has grown too much
         self._all_used: Dict[int, int] = {}
         self._all_used_at = float("-inf")   # seconds since the epoch
@@ -128,10 +131,11 @@ class PredictionCheck:
         """Judges every window; `pending` are PGs that have been sent and have not arrived."""
         if not self._windows:
             self._unconfirmed = {}
+            self._held.forget()
             return Findings()
         now = snapshot.taken_at
         self._close(now, pending, snapshot)
-        held = self._held(self._windows, snapshot)
+        held = self._held.of(self._windows, snapshot.pgs)
         others = self._growth_of_others(snapshot)
         growths = [self._growth(osd, held[osd], snapshot, pending, others[osd])
                    for osd in sorted(self._windows) if osd in snapshot.osds
@@ -163,14 +167,12 @@ class PredictionCheck:
         known = {osd for osd in osds if osd in before.osds and before.osds[osd].has_statistics}
         if not known:
             return
-        shards: Dict[int, Dict[str, int]] = {osd: {} for osd in known}
-        for pg in with_checkpoints(before.pgs.values(), _PGS_PER_CHECKPOINT, self._checkpoint):
-            for osd in known.intersection(pg.holders).intersection(pg.up):
-                shards[osd][pg.pgid] = pg.shard_bytes
+        held = self._held.of(known.union(self._windows), before.pgs)
         all_used = self._used_bytes(before)
         highest = before.max_utilization_by_class()
         for osd in known:
-            self._windows[osd] = _Window(before.osds[osd].used_bytes, shards[osd],
+            self._windows[osd] = _Window(before.osds[osd].used_bytes,
+                                         self._whole_shards(osd, held[osd], before),
                                          highest[before.osds[osd].device_class],
                                          before.taken_at, all_used)
 
@@ -183,35 +185,28 @@ class PredictionCheck:
             self._all_used_at = before.taken_at
         return self._all_used
 
-    def _held(self, osds: Iterable[int], snapshot: Snapshot) -> Dict[int, List[Pg]]:
-        """OSD → PGs that have a shard there, or one in flight to it."""
-        held: Dict[int, List[Pg]] = {osd: [] for osd in osds}
-        for pg in with_checkpoints(snapshot.pgs.values(), _PGS_PER_CHECKPOINT, self._checkpoint):
-            for osd in {*pg.up, *pg.holders}:
-                if osd in held:
-                    held[osd].append(pg)
-        return held
+    def _whole_shards(self, osd: int, held: Collection[str], before: Snapshot) -> Dict[str, int]:
+        """pgid → bytes of the shard that the OSD holds whole, of those it is to keep."""
+        self._checkpoint()
+        pgs = map(before.pgs.__getitem__, held)
+        return {pg.pgid: pg.shard_bytes for pg in pgs if osd in pg.up and osd in pg.holders}
 
-    def _growth(self, number: int, held: Sequence[Pg], snapshot: Snapshot,
+    def _growth(self, number: int, held: AbstractSet[str], snapshot: Snapshot,
                 pending: Collection[str], of_others: float) -> _Growth:
+        self._checkpoint()
         osd, window = snapshot.osds[number], self._windows[number]
-        stayed = hidden = 0
+        stayed, hidden = _stayed_and_left(window.shards, held, snapshot.pgs)
         arrived: Dict[int, int] = {}
-        for pg in held:
-            before = window.shards.get(pg.pgid)
-            if before is None:
-                # in flight: all of it may be there already
-                window.arrived_shards[pg.pgid] = max(
-                    pg.shard_bytes, window.arrived_shards.get(pg.pgid, 0))
-                if pg.pgid in pending or number not in pg.holders:
-                    hidden += window.arrived_shards[pg.pgid]
-                if pg.pgid in window.coming and pg.pgid not in pending:
-                    arrived[pg.pool] = arrived.get(pg.pool, 0) + pg.objects
-            else:
-                stayed += pg.shard_bytes - before
-        here = {pg.pgid for pg in held}
-        hidden += sum(size for shards in (window.shards, window.arrived_shards)
-                      for pgid, size in shards.items() if pgid not in here)
+        for pgid in held - window.shards.keys():
+            pg = snapshot.pgs[pgid]
+            # in flight: all of it may be there already
+            window.arrived_shards[pgid] = max(
+                pg.shard_bytes, window.arrived_shards.get(pgid, 0))
+            if pgid in pending or number not in pg.holders:
+                hidden += window.arrived_shards[pgid]
+            if pgid in window.coming and pgid not in pending:
+                arrived[pg.pool] = arrived.get(pg.pool, 0) + pg.objects
+        hidden += sum(size for pgid, size in window.arrived_shards.items() if pgid not in held)
         # those that have left again are deleted slowly
         arrivals = sum(window.arrived_shards.values())
         written = max(stayed, int(osd.size_bytes * of_others), 0)
@@ -261,6 +256,20 @@ def targets_of(changes: Iterable[PgChange]) -> Dict[str, Tuple[int, ...]]:
     """pgid → OSDs that gain a shard."""
     return {change.pgid: tuple(osd for osd in change.up_after if osd not in change.up_before)
             for change in changes}
+
+
+def _stayed_and_left(shards: Mapping[str, int], held: AbstractSet[str],
+                     pgs: Mapping[str, Pg]) -> Tuple[int, int]:
+    """(bytes by which shards that have stayed on an OSD have grown, bytes of those that have left).
+    `shards`: pgid → bytes before; `held`: the PGs that are there now."""
+    stayed = left = 0
+    row = pgs.row if isinstance(pgs, AmendedRows) else pgs.__getitem__
+    for pgid, before in shards.items():   # nearly all of an OSD's PGs: as rows
+        if pgid in held:
+            stayed += row(pgid)[_SIZE] - before
+        else:
+            left += before
+    return stayed, left
 
 
 def _median_growth(osds: Sequence[Osd], used_before: Mapping[int, int]) -> float:
