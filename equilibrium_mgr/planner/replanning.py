@@ -2,9 +2,9 @@
 
 An OSD that is out, a host that is added or a pool that has grown changes little of a placement that
 was good. The placement that was wanted is restored as far as it is legal today, and only what is
-above the former plan's result is relieved. Where that does not come near the former result, or
-costs clearly more bytes than the event calls for, there is no such plan, and one has to be made
-from scratch.
+above the former plan's result is relieved; nothing is where nothing has happened
+(planner/foreseen.py). Where that does not come near the former result, or costs clearly more bytes
+than the event calls for, there is no such plan, and one has to be made from scratch.
 """
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ..plan.options import PlanOptions
 from ..runtime.checkpoints import Checkpoint, no_checkpoint
 from ..snapshot.model import Snapshot, without_shares
 from .bound.lower_bound import OsdSet, UtilizationBounds, utilization_bounds
+from .foreseen import ForeseenOsd, foreseen_osds, osds_as_foreseen
 from .move_order import order_changes, wanted_changes
 from .objective import AIM_SCORE_WEIGHTS, AIM_WEIGHTS
 from .placement_score import pool_free_bytes, score_placement
@@ -54,6 +55,7 @@ class PlanResult(NamedTuple):
 
     shards_above_bound: Mapping[str, float]   # OSD set → highest utilization, in typical shards
     pressures: Mapping[int, float]            # pool id → highest pressure ÷ the lowest possible
+    osds: Mapping[int, ForeseenOsd]           # OSD id → what the plan foresees there
 
 
 class FormerPlan(NamedTuple):
@@ -85,7 +87,7 @@ def plan_result(snapshot: Snapshot, options: PlanOptions, plan: Plan,
         pool, least = placement.groups[group].pool.id, search.costs.min_pressure[group]
         if least > 0.0:
             pressures[pool] = max(pressures.get(pool, 0.0), highest / least)
-    return PlanResult(above, pressures)
+    return PlanResult(above, pressures, foreseen_osds(placement))
 
 
 def replan(snapshot: Snapshot, options: PlanOptions, former: FormerPlan,
@@ -110,7 +112,7 @@ def replan(snapshot: Snapshot, options: PlanOptions, former: FormerPlan,
     relief.run()
     if not relief.was_stopped:
         if _displaced_bytes(placement) > most_bytes or (
-                not _is_reached(start, goals, relief.limits)) or (
+                not _is_reached(start, goals, relief)) or (
                 start.score() < start.initial_score):
             return None
     placement.observers.clear()
@@ -162,7 +164,8 @@ def _goals(start: _Start, former: PlanResult) -> Optional[Goals]:
         least = start.search.costs.min_pressure[group]
         if ratio is not None and least > 0.0:
             pressures[group] = (1.0 + _PRESSURE_LEFT_ALONE) * ratio * least
-    return Goals(tuple(utilizations), pressures)
+    return Goals(tuple(utilizations), pressures,
+                 osds_as_foreseen(start.placement, former.osds))
 
 
 def _name(osd_set: OsdSet) -> str:
@@ -179,16 +182,14 @@ def _bytes_above(start: _Start, goals: Goals) -> float:
     used, size = start.placement.used_bytes, start.placement.size_bytes
     return sum(max(0.0, used[i] - goal * size[i])
                for state, goal in zip(start.search.sets, goals.utilizations)
-               for i in state.osds if start.placement.is_source[i])
+               for i in state.osds
+               if start.placement.is_source[i] and i not in goals.left_alone)
 
 
-def _is_reached(start: _Start, goals: Goals, limits: SearchConstraints) -> bool:
+def _is_reached(start: _Start, goals: Goals, relief: Relief) -> bool:
     """True where the placement is about as near to what is possible as the former plan came."""
-    placement = start.placement
-    for state, goal in zip(start.search.sets, goals.utilizations):
-        most = goal + min(_MOST_ABOVE, state.typical_shard / 2.0)
-        if any(placement.used_bytes[i] > most * placement.size_bytes[i]
-               for i in state.osds if placement.is_source[i]):
-            return False
-    return all(limits.max_pressure[group] <= (1.0 + _MOST_PRESSURE_ABOVE) * pressure
-               for group, pressure in goals.pressures.items())
+    return not any(
+        relief.above(state.osds, goal + min(_MOST_ABOVE, state.typical_shard / 2.0))
+        for state, goal in zip(start.search.sets, goals.utilizations)) and not any(
+        relief.pressed(group, (1.0 + _MOST_PRESSURE_ABOVE) * pressure)
+        for group, pressure in goals.pressures.items())

@@ -7,7 +7,7 @@ in proportion to the OSDs that are above the goals.
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, FrozenSet, List, NamedTuple, Optional, Tuple
 
 from ...runtime.checkpoints import Checkpoint
 from ..state.constraints import SearchConstraints
@@ -43,6 +43,7 @@ class Goals(NamedTuple):
 
     utilizations: Tuple[float, ...]    # of the OSD sets, in their order (ratios)
     pressures: Dict[int, float]        # data group → shards per free byte
+    left_alone: FrozenSet[int] = frozenset()   # OSD indices for which there are no goals
 
 
 class Relief:
@@ -64,9 +65,9 @@ class Relief:
 
     def run(self) -> bool:
         """Relieves all OSDs; False where that did not succeed."""
-        above = sum(len(self._above(osd_set.osds, goal)) for osd_set, goal in zip(
+        above = sum(len(self.above(osd_set.osds, goal)) for osd_set, goal in zip(
             self._search.sets, self._goals.utilizations)) + sum(
-                len(self._pressed(group, most)) for group, most in self._goals.pressures.items())
+                len(self.pressed(group, most)) for group, most in self._goals.pressures.items())
         if not above:
             return True
         self._last_candidate = (self._placement.candidates_examined + _CANDIDATES
@@ -97,13 +98,14 @@ class Relief:
 
     # -- utilization ---------------------------------------------------------------------------
 
-    def _above(self, osds: Tuple[int, ...], most: float) -> List[int]:
+    def above(self, osds: Tuple[int, ...], most: float) -> List[int]:
         """The OSDs above a utilization that may give, the fullest first."""
         placement = self._placement
         used, size = placement.used_bytes, placement.size_bytes
         return [i for _, i in sorted(
             (-used[i] / size[i], i) for i in osds
-            if used[i] > most * size[i] + 1 and placement.is_source[i] and placement.shards[i])]
+            if used[i] > most * size[i] + 1 and i not in self._goals.left_alone
+            and placement.is_source[i] and placement.shards[i])]
 
     def _lower_utilizations(self, osd_set: OsdSetState, most: float) -> bool:
         placement, weights = self._placement, self._search.weights
@@ -111,7 +113,7 @@ class Relief:
                       * osd_set.typical_shard * placement.size_bytes[osd_set.osds[0]])
         wanted = OverfullOsd(osd_set.osds, most, fixed_cost)
         stuck: List[int] = []
-        for osd in self._above(osd_set.osds, most):
+        for osd in self.above(osd_set.osds, most):
             while self._is_above(osd, wanted):
                 step = self._single_move(osd, osd_set, most) if self._checkpoint() else None
                 if step is None:
@@ -151,7 +153,7 @@ class Relief:
 
     # -- pressure ------------------------------------------------------------------------------
 
-    def _pressed(self, group: int, most: float) -> List[int]:
+    def pressed(self, group: int, most: float) -> List[int]:
         """The OSDs above a pressure that may give, those with the highest first."""
         counts, used = self._placement.groups[group].counts, self._placement.used_bytes
         usable, is_source = self.limits.usable_bytes, self._placement.is_source
@@ -159,12 +161,12 @@ class Relief:
             (-self.limits.shards_per_free_byte(group, i), i)
             for i in self._placement.groups[group].osds
             if counts[i] > most * (1.0 + _ROUNDING) * max(0.0, usable[i] - used[i])
-            and is_source[i])]
+            and i not in self._goals.left_alone and is_source[i])]
 
     def _lower_pressures(self, group: int, most: float) -> bool:
         mean = max(1.0, self._placement.groups[group].mean_shard_bytes)
         wanted = TooManyShards(group, most, mean)
-        return all(self._relieve(osd, wanted) for osd in self._pressed(group, most))
+        return all(self._relieve(osd, wanted) for osd in self.pressed(group, most))
 
     # -- both ----------------------------------------------------------------------------------
 

@@ -1,13 +1,13 @@
 """Planning again while nothing has happened: what was wanted stays, and nothing is looked for."""
 from __future__ import annotations
 
-from typing import Tuple
+from typing import Iterable, List, Tuple
 
 import pytest
 from pytest_mock import MockerFixture
 from tests.support.clusters.made_clusters import NAMES, plan_of_cluster, snapshot_of
 from tests.support.few import few
-from tests.support.replay import first_part, follow_up
+from tests.support.replay import Replay, first_part, follow_up
 
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.replanning import MAX_REPLANS, FormerPlan, plan_result, replan
@@ -34,6 +34,48 @@ def test_exactly_what_was_wanted_is_wanted(name: str, mocker: MockerFixture) -> 
     assert not lowered.called and not searched.called
     assert {change.pgid: set(change.up_after) for change in made.plan.changes} == {
         change.pgid: set(change.up_after) for change in former.changes}
+
+
+def swinging(snapshot: Snapshot, osds: Iterable[int], ratio: float) -> Snapshot:
+    """The OSDs report that much more, as a ratio of their size."""
+    return snapshot._replace(osds={**snapshot.osds, **{
+        osd: snapshot.osds[osd]._replace(used_bytes=snapshot.osds[osd].used_bytes + int(
+            ratio * snapshot.osds[osd].size_bytes)) for osd in osds}})
+
+
+def fullest(snapshot: Snapshot, former: FormerPlan, count: int) -> List[int]:
+    """The OSDs that will be fullest once what is wanted is done."""
+    done = Replay(follow_up(snapshot, former.changes))
+    return sorted(snapshot.osds, key=lambda osd: -done.utilization(osd))[:count]
+
+
+@pytest.mark.parametrize("name", few(NAMES, 4))
+def test_what_osds_report_may_swing_while_data_moves(name: str, mocker: MockerFixture) -> None:
+    snapshot, former = half_way(name)
+    lowered = mocker.patch.object(Relief, "_lower_to")
+    made = replan(swinging(snapshot, fullest(snapshot, former, 3), 0.02), PlanOptions(), former)
+    assert made is not None and not lowered.called
+    assert {change.pgid: set(change.up_after) for change in made.plan.changes} == {
+        change.pgid: set(change.up_after) for change in former.changes}
+
+
+def test_an_osd_that_reports_far_more_is_relieved() -> None:
+    snapshot, former = half_way("demo")
+    osd, = fullest(snapshot, former, 1)
+    made = replan(swinging(snapshot, [osd], 0.05), PlanOptions(), former)
+    assert made is None or any(osd in set(change.up_before) - set(change.up_after) and
+                               change not in former.changes for change in made.plan.changes)
+
+
+@pytest.mark.parametrize("growth", [1.0, 1.05])
+def test_data_that_has_grown_is_no_swing(growth: float, mocker: MockerFixture) -> None:
+    snapshot, former = half_way("demo")
+    lowered = mocker.spy(Relief, "_lower_to")
+    pools = {pool.id: pool._replace(stored_bytes=int(growth * pool.stored_bytes))
+             for pool in snapshot.pools.values()}
+    replan(swinging(snapshot, fullest(snapshot, former, 3), 0.02)._replace(pools=pools),
+           PlanOptions(), former)
+    assert lowered.called == (growth > 1.0)
 
 
 def test_what_cannot_be_any_more_is_dropped_and_counted() -> None:

@@ -10,8 +10,9 @@ import pytest
 from tests.scenarios.clusters import session_of
 from tests.support.few import few
 from tests.support.plan_legality import assert_legal
-from tests.support.clusters.plans_under_way import EVENTS, PlanUnderWay, under_way
-from tests.support.replay import changed_bytes, median_size, typical_shard
+from tests.support.clusters.plans_under_way import EVENTS, SENT, PlanUnderWay, under_way
+from tests.support.replay import (
+    Replay, changed_bytes, first_part, follow_up, median_size, typical_shard)
 
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.plan.options import PlanOptions
@@ -52,6 +53,20 @@ def highest(plan: Plan) -> Dict[str, float]:
     return {name: usage.max for name, usage in plan.after.classes.items()}
 
 
+def led_to(cluster: Tuple[str, int], event: str, plan: Plan) -> Dict[str, float]:
+    """Highest utilization of each class once a plan after the event is done.
+
+    Where nothing has happened, by the figures before anything moved: an OSD's report that is newer
+    than that of a PG which has just arrived counts the PG twice, or not at all.
+    """
+    if event != "nothing":
+        return highest(plan)
+    found = case(cluster, event)
+    sent = follow_up(found.before, first_part(found.plan, SENT))
+    done = Replay(follow_up(sent, plan.changes))
+    return {name: done.highest(name) for name in plan.after.classes}
+
+
 @pytest.mark.parametrize("event", list(EVENTS))
 @pytest.mark.parametrize("cluster", CLUSTERS)
 class TestEachEvent:
@@ -68,10 +83,10 @@ class TestEachEvent:
     def test_it_is_no_worse_than_from_scratch(self, cluster: Tuple[str, int],
                                               event: str) -> None:
         plan, scratch = again(cluster, event)[0], from_scratch(cluster, event)
-        for name, most in highest(scratch).items():
+        for name, most in led_to(cluster, event, scratch).items():
             after = case(cluster, event).after
             shard = typical_shard(after, name) / median_size(after, name)
-            assert highest(plan)[name] <= most + max(0.002, shard / 2.0), name
+            assert led_to(cluster, event, plan)[name] <= most + max(0.002, shard / 2.0), name
 
     def test_it_is_never_worse_than_nothing(self, cluster: Tuple[str, int], event: str) -> None:
         plan = again(cluster, event)[0]
@@ -88,11 +103,7 @@ def test_bytes_are_those_of_plans_from_scratch(event: str) -> None:
     assert sum(ratios) <= 1.1 * len(ratios)
 
 
-@pytest.mark.parametrize("cluster", [
-    pytest.param(cluster, marks=pytest.mark.xfail(strict=True, reason=(
-        "OSDs hold 1.6 points more than the former plan foresaw while data moves, "
-        "so that a plan from scratch is made")))
-    if cluster == ("random", 4) else cluster for cluster in CLUSTERS])
+@pytest.mark.parametrize("cluster", CLUSTERS)
 def test_what_was_wanted_stays_wanted_where_nothing_happens(cluster: Tuple[str, int]) -> None:
     found = case(cluster, "nothing")
     plan, is_from_wanted = again(cluster, "nothing")
