@@ -107,11 +107,13 @@ class _ComponentNetwork:
             self.network.add_edge(above, node, min(demand.all_bytes, shards * demand.single_bytes))
         return self._bucket_nodes[root, path]
 
-    def saturated_edges(self, tier: UtilizationTier) -> List[Tuple[Demand, int]]:
-        """(demand, bucket or OSD) where edges lead out of the tier: these carry all they can."""
-        inside = set(tier.nodes)
-        return [(self.demand_of[tail], self.item_of[head]) for tail in tier.nodes
-                for head, _ in self.network.edges[tail] if head not in inside]
+    def saturated_edges(self, tiers: Sequence[UtilizationTier],
+                        number: int) -> List[Tuple[Demand, int]]:
+        """(demand, bucket or OSD) where edges lead from a tier to lower ones: these carry all they
+        can. Those to higher tiers carry nothing."""
+        lower = {node for tier in tiers[number + 1:] for node in tier.nodes}
+        return [(self.demand_of[tail], self.item_of[head]) for tail in tiers[number].nodes
+                for head, _ in self.network.edges[tail] if head in lower]
 
 
 def utilization_bounds(snapshot: Snapshot, fixed_pools: FrozenSet[int] = frozenset(), *,
@@ -277,30 +279,29 @@ def _osd_set(snapshot: Snapshot, component: Component, network: _ComponentNetwor
              tiers: Sequence[UtilizationTier], utilizations: Mapping[int, float]) -> OsdSet:
     bound = max(utilizations[osd] for osd in component.osds)
     at_bound = {osd for osd in component.osds if utilizations[osd] >= bound * (1.0 - _SAME)}
-    highest = _tier_of(network, tiers, at_bound)
     return OsdSet(
         device_class=",".join(sorted({snapshot.osds[o].device_class for o in component.osds})),
         takes=tuple(sorted({_name(snapshot, demand.take) for demand in component.demands})),
         osds=tuple(sorted(component.osds)), bound=bound,
-        binding=_binding(snapshot, component, network, highest, at_bound, bound))
+        binding=_binding(snapshot, component, network, tiers, at_bound, bound))
 
 
-def _tier_of(network: _ComponentNetwork, tiers: Sequence[UtilizationTier],
-             osds: Set[int]) -> UtilizationTier:
-    """The highest tier with one of the OSDs; OSDs that are held to a share may be above it."""
-    for tier in tiers:
-        if any(not osds.isdisjoint(network.osds_of.get(node, ())) for node in tier.nodes):
-            return tier
-    return tiers[0]
+def _tier_of(network: _ComponentNetwork, tiers: Sequence[UtilizationTier], osds: Set[int]) -> int:
+    """Number of the highest tier with one of the OSDs; OSDs that are held to a share may be above
+    it."""
+    return next((number for number, tier in enumerate(tiers) if any(
+        not osds.isdisjoint(network.osds_of.get(node, ())) for node in tier.nodes)), 0)
 
 
 def _binding(snapshot: Snapshot, component: Component, network: _ComponentNetwork,
-             tier: UtilizationTier, at_bound: Set[int], bound: float) -> BindingConstraint:
+             tiers: Sequence[UtilizationTier], at_bound: Set[int],
+             bound: float) -> BindingConstraint:
     """The constraint that keeps the highest tier at the bound."""
-    osds = tuple(sorted(at_bound))
+    osds, number = tuple(sorted(at_bound)), _tier_of(network, tiers, at_bound)
+    tier = tiers[number]
     if bound * (1.0 - _SAME) > tier.utilization:
         return BindingConstraint(FIXED, osds, (), ())
-    saturated = network.saturated_edges(tier)
+    saturated = network.saturated_edges(tiers, number)
     if saturated:
         return BindingConstraint(
             FAILURE_DOMAIN, osds,

@@ -7,7 +7,7 @@ import pytest
 from tests.support.clusters.bound_clusters import confined, fill, giant, only_set
 from tests.support.clusters.random_clusters import random_cluster
 from tests.support.clusters.unit_cluster import Cluster, hosts
-from tests.support.rules import OSD_RULE
+from tests.support.rules import EC_HOST_RULE, HOST_RULE, OSD_RULE
 from tests.support.units import GIB
 
 from equilibrium_mgr.plan.usage import class_usage
@@ -145,6 +145,17 @@ def test_pgs_that_break_their_rule_do_not_make_it_impossible() -> None:
     """Three copies on two hosts: what is can also be, so a host's limit is two."""
     cluster = fill(Cluster(hosts(2, 2)).pool(1, size=3), 1, [[0, 1, 2]] * 20)
     assert only_set(cluster).bound == pytest.approx(0.15)
+
+
+def test_drained_host_that_has_to_keep_its_part_of_an_erasure_coded_pool() -> None:
+    """Edges from the other hosts' tier to the drained host carry nothing: they bind nothing."""
+    cluster = Cluster(hosts(4, 2), {0: EC_HOST_RULE, 1: HOST_RULE})
+    cluster.pool(1, size=4, k=2).pool(2, size=2, rule=1)
+    fill(cluster.osd(0, weight=0.1).osd(1, weight=0.1), 1, [[0, 2, 4, 6], [1, 3, 5, 7]] * 10)
+    fill(cluster, 2, [[2, 4], [3, 5], [6, 0], [7, 1]] * 9)
+    result = only_set(cluster)
+    assert result.binding == ("capacity", (2, 3, 4, 5, 6, 7), (), ())
+    assert result.bound == pytest.approx((60 + 72) / 600)
 
 
 def test_no_pools_and_no_bytes() -> None:
