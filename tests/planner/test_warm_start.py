@@ -1,7 +1,8 @@
 """Planning again on the way: what was planned stays planned, and nothing is moved twice."""
 from __future__ import annotations
 
-from typing import Dict, Iterable, Tuple
+from functools import cache
+from typing import Callable, Dict, Iterable, Sequence, Tuple
 
 import pytest
 from tests.support.clusters.made_clusters import NAMES, plan_of_cluster, snapshot_of
@@ -9,8 +10,13 @@ from tests.support.few import few
 from tests.support.replay import (
     Replay, changed_bytes, first_part, follow_up, median_size, typical_shard)
 
+from equilibrium_mgr.plan.model import PgChange, Plan
+from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.planner import make_plan
+from equilibrium_mgr.planner.replanning import FormerPlan, plan_result, replan
 from equilibrium_mgr.snapshot.model import Snapshot
+
+Planner = Callable[[Snapshot, Sequence[PgChange]], Plan]
 
 
 def maxima(snapshot: Snapshot, classes: Iterable[str]) -> Dict[str, float]:
@@ -18,8 +24,11 @@ def maxima(snapshot: Snapshot, classes: Iterable[str]) -> Dict[str, float]:
     return {device_class: start.highest(device_class) for device_class in classes}
 
 
-def in_parts(name: str, parts: int) -> Tuple[int, Snapshot]:
-    """Bytes moved and the end, if of every plan only the first part is made before the next."""
+def in_parts(name: str, parts: int, planned: Planner) -> Tuple[int, Snapshot]:
+    """Bytes moved and the end, if of every plan only the first part is made before the next.
+
+    `planned`: the next plan, of the snapshot, the former plan, and what of it is left.
+    """
     snapshot, plan = snapshot_of(name), plan_of_cluster(name)
     moved = 0
     for left in range(parts, 1, -1):
@@ -27,8 +36,13 @@ def in_parts(name: str, parts: int) -> Tuple[int, Snapshot]:
         assert part
         moved += changed_bytes(part)
         snapshot = follow_up(snapshot, part)
-        plan = make_plan(snapshot)
+        plan = planned(snapshot, plan.changes[len(part):])
     return moved + plan.bytes, follow_up(snapshot, plan.changes)
+
+
+@cache
+def in_parts_from_scratch(name: str, parts: int) -> Tuple[int, Snapshot]:
+    return in_parts(name, parts, lambda snapshot, _left: make_plan(snapshot))
 
 
 @pytest.mark.parametrize("name", few(NAMES, 3))
@@ -43,26 +57,55 @@ def test_the_snapshot_after_a_plan_is_what_the_plan_foretold(name: str) -> None:
         o.target_bytes for o in snapshot.osds.values())
 
 
-#: A shard is more than 1 % of these small plans, and tightening that begins anew ends elsewhere.
-_LUMPY = [("many-pools", 4), ("racks", 3), ("racks", 4), ("random", 4)]
 _QUICK = ("demo", "random")
+_PARTS = [(name, parts) for name in NAMES for parts in (
+    (2, 3, 4) if name in ("demo", "hybrid", "racks", "random") else (2, 4))]
+_ENDS_FULLER = pytest.mark.xfail(reason="the last plan ends a whole shard fuller", strict=False)
 
 
-@pytest.mark.parametrize("name, parts", [
-    pytest.param(name, parts, marks=[pytest.mark.full] * (name not in _QUICK)
-                 + [pytest.mark.xfail(reason="up to 11 % more", strict=False)]
-                 * ((name, parts) in _LUMPY))
-    for name in NAMES for parts in (
-        (2, 3, 4) if name in ("demo", "hybrid", "racks", "random") else (2, 4))])
-def test_planning_again_on_the_way_costs_nothing(name: str, parts: int) -> None:
-    """Hardly more bytes than the whole plan, and the maxima within half a shard of it."""
+def each_way(fuller: Sequence[Tuple[str, int]] = ()) -> pytest.MarkDecorator:
+    """`fuller`: the ways that are known to fail."""
+    return pytest.mark.parametrize("name, parts", [
+        pytest.param(name, parts, marks=[pytest.mark.full] * (name not in _QUICK)
+                     + [_ENDS_FULLER] * ((name, parts) in fuller)) for name, parts in _PARTS])
+
+
+@each_way()
+def test_planning_again_as_the_loop_does_ends_where_the_plan_ends(name: str, parts: int) -> None:
+    """From what was wanted: not one shard more is moved, and no OSD ends fuller."""
     snapshot, plan = snapshot_of(name), plan_of_cluster(name)
-    moved, end = in_parts(name, parts)
+    result = plan_result(snapshot, PlanOptions(), plan)
+
+    def planned(now: Snapshot, left: Sequence[PgChange]) -> Plan:
+        made = replan(now, PlanOptions(), FormerPlan(tuple(left), result))
+        assert made is not None
+        return made.plan
+    moved, end = in_parts(name, parts, planned)
+    assert moved == plan.bytes
+    assert maxima(end, plan.after.classes) == {
+        device_class: pytest.approx(usage.max)
+        for device_class, usage in plan.after.classes.items()}
+
+
+@each_way(fuller=[("racks", 4)])
+def test_planning_again_from_scratch_on_the_way_costs_hardly_anything(
+        name: str, parts: int) -> None:
+    """At most 3 % more bytes than the whole plan, up to whole shards, and the maxima within half a
+    shard of it: tightening that begins anew ends elsewhere."""
+    snapshot, plan = snapshot_of(name), plan_of_cluster(name)
+    moved, end = in_parts_from_scratch(name, parts)
     highest = maxima(end, plan.after.classes)
     for device_class, usage in plan.after.classes.items():
         shard = typical_shard(snapshot, device_class) / median_size(snapshot, device_class)
         assert highest[device_class] <= usage.max + 0.5 * shard
-    assert moved <= 1.03 * plan.bytes, f"{moved / plan.bytes:.3f} of the bytes"
+    largest = max(move.bytes for move in plan.moves)
+    assert moved <= 1.03 * plan.bytes + largest, f"{moved / plan.bytes:.3f} of the bytes"
+
+
+@pytest.mark.full
+def test_planning_again_from_scratch_on_the_way_costs_nothing_in_the_mean() -> None:
+    ratios = [in_parts_from_scratch(*way)[0] / plan_of_cluster(way[0]).bytes for way in _PARTS]
+    assert sum(ratios) <= len(ratios)
 
 
 @pytest.mark.parametrize("name", few(NAMES, 3))
