@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
-from typing import Any, Dict, List, Tuple
+from itertools import compress
+from operator import is_not
+from typing import Any, Dict, Iterable, List, Tuple
 
 from ..frozen import ReadOnlyDict, ReadOnlyRecords
 
@@ -16,9 +18,13 @@ class Noise:
     def __init__(self) -> None:
         #: "pgs" or "osds" → what the factors were drawn from, and they themselves.
         self._factors: Dict[str, Tuple[Tuple[str, float, int], List[float]]] = {}
-        #: Id of a PG or number of an OSD → its record, the factor, and both together.
-        self._pgs: Dict[str, Tuple[_Record, float, ReadOnlyDict]] = {}
+        #: The records of PGs that were last given noise, the factors, and both together.
+        self._pgs: Tuple[List[_Record], List[float], ReadOnlyRecords] = [], [], ReadOnlyRecords()
+        #: Number of an OSD → its record, the factor, and both together.
         self._osds: Dict[int, Tuple[_Record, float, _Record]] = {}
+        #: Number of an OSD → its statfs, the factor, and the values that differ by both: a newer
+        #: report mostly has another number alone.
+        self._statfs: Dict[int, Tuple[_Record, float, _Record]] = {}
 
     def added(self, name: str, value: Any, noise: float, seed: str) -> Any:
         """A structure of `MgrModule.get` with noise; `seed` has a place for "pgs" or "osds"."""
@@ -46,32 +52,45 @@ class Noise:
 
     def _noisy_progress(self, records: Dict[str, _Record],
                         factors: List[float]) -> ReadOnlyRecords:
-        kept, noisy = self._pgs, ReadOnlyRecords()
-        for (pgid, record), factor in zip(records.items(), factors):
-            known = kept.get(pgid)
-            if known is None or known[0] is not record or known[1] != factor:
-                known = kept[pgid] = record, factor, ReadOnlyDict(
-                    {**record, "num_bytes": int(record["num_bytes"] * factor)})
-            noisy[pgid] = known[2]
-        return noisy
+        """The records with noise; costs what has changed since the last call."""
+        now = list(records.values())
+        before, last_factors, last = self._pgs
+        changed: Iterable[Tuple[str, _Record, float]] = zip(records, now, factors)
+        if last_factors is factors and list(last) == list(records):
+            noisy = ReadOnlyRecords(last)
+            changed = compress(changed, map(is_not, now, before))
+        else:
+            noisy = ReadOnlyRecords()
+        for pgid, record, factor in changed:
+            noisy[pgid] = ReadOnlyDict(
+                {**record, "num_bytes": int(record["num_bytes"] * factor)})
+        self._pgs = now, factors, noisy
+        return ReadOnlyRecords(noisy)
 
     def _noisy_osds(self, records: List[_Record], factors: List[float]) -> List[_Record]:
         kept, noisy = self._osds, []
         for record, factor in zip(records, factors):
             known = kept.get(record["osd"])
             if known is None or known[0] is not record or known[1] != factor:
-                known = kept[record["osd"]] = record, factor, _noisy_osd(record, factor)
+                known = kept[record["osd"]] = record, factor, self._noisy_osd(record, factor)
             noisy.append(known[2])
         return noisy
 
+    def _noisy_osd(self, record: _Record, factor: float) -> _Record:
+        known = self._statfs.get(record["osd"])
+        if known is None or known[0] is not record["statfs"] or known[1] != factor:
+            known = self._statfs[record["osd"]] = (
+                record["statfs"], factor, _noisy_values(record["statfs"], factor))
+        noisy = {**record, **known[2]}
+        return ReadOnlyDict(noisy) if isinstance(record, ReadOnlyDict) else noisy
 
-def _noisy_osd(record: _Record, factor: float) -> _Record:
-    statfs = record["statfs"]
+
+def _noisy_values(statfs: _Record, factor: float) -> _Record:
+    """The values of an OSD's record that have noise."""
     total = int(statfs["total"])
     used = min(total, int((total - int(statfs["available"])) * factor))
-    shown = {**record, "kb_used": used >> 10, "kb_avail": (total - used) >> 10,
-             "statfs": ReadOnlyDict({**statfs, "available": total - used})}
-    return ReadOnlyDict(shown) if isinstance(record, ReadOnlyDict) else shown
+    return {"kb_used": used >> 10, "kb_avail": (total - used) >> 10,
+            "statfs": ReadOnlyDict({**statfs, "available": total - used})}
 
 
 def _noisy_pgs(records: List[_Record], factors: List[float]) -> List[_Record]:

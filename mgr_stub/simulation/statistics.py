@@ -188,12 +188,13 @@ def _osd_stat(entry: Dict[str, Any], usage: OsdUsage, hidden: int,
 
 def _shown(entry: Dict[str, Any], record: Optional[ReadOnlyDict], period: int) -> ReadOnlyDict:
     shown: Dict[str, Any] = {**no_statistics(int(entry["osd"])), "seq": 0} if record is None else (
-        dict(record))
+        record)
+    added: Dict[str, Any] = {"up_from": entry["up_from"]} if "up_from" in entry else {}
     reports = period if entry.get("up") else 0
-    shown.update({"up_from": entry["up_from"]} if "up_from" in entry else {})
     if reports or "seq" in shown:
-        shown["seq"] = int(shown.get("seq", int(entry.get("up_from", 0)) << 32)) + reports
-    return ReadOnlyDict(shown)
+        added["seq"] = reports + int(shown["seq"] if "seq" in shown else (
+            added.get("up_from", shown.get("up_from", 0)) << 32))
+    return ReadOnlyDict({**shown, **added})
 
 
 def is_counted(cluster: Cluster, osd: int) -> bool:
