@@ -46,15 +46,14 @@ class OsdTraffic:
     def add(self, gains: Sequence[int], losses: Sequence[int], bytes_to_come: int,
             shard_bytes: int) -> None:
         """Adds one PG's shards in flight; bytes are those of one shard."""
+        loads = self._loads
         for osd in gains:
-            load = self.of(osd)
-            self._loads[osd] = load._replace(shards_in=load.shards_in + 1,
-                                             bytes_in=load.bytes_in + bytes_to_come)
+            shards_in, shards_out, bytes_in, *rest = loads.get(osd, _IDLE)
+            loads[osd] = TrafficLoad(shards_in + 1, shards_out, bytes_in + bytes_to_come, *rest)
         for osd in losses:
-            load = self.of(osd)
-            self._loads[osd] = load._replace(shards_out=load.shards_out + 1,
-                                             bytes_out=load.bytes_out + bytes_to_come,
-                                             leaving_bytes=load.leaving_bytes + shard_bytes)
+            shards_in, shards_out, bytes_in, bytes_out, leaving, arrived = loads.get(osd, _IDLE)
+            loads[osd] = TrafficLoad(shards_in, shards_out + 1, bytes_in,
+                                     bytes_out + bytes_to_come, leaving + shard_bytes, arrived)
 
     def add_arrival(self, targets: Sequence[int], shard_bytes: int) -> None:
         """Adds one PG that has arrived a moment ago."""

@@ -145,7 +145,8 @@ class SnapshotPgs(AmendedRows[Pg]):
 
     def __init__(self, rows: AmendedRows[Pg], moving: Iterable[str]) -> None:
         super().__init__(Pg, *rows.plain())
-        self.moving = tuple(sorted(moving, key=lambda pgid: (pool_of(pgid), pg_number(pgid))))
+        self.moving = {pgid: self[pgid] for pgid in sorted(
+            moving, key=lambda pgid: (pool_of(pgid), pg_number(pgid)))}
 
 
 class PgStateCounts(NamedTuple):
@@ -179,10 +180,10 @@ class Snapshot(NamedTuple):
     #: seconds until PGs that were remapped a moment ago have shown whether they have to move
     unsettled_seconds: float = 0.0
 
-    def in_flight(self) -> Dict[str, Pg]:
+    def in_flight(self) -> Mapping[str, Pg]:
         """PGs whose data is not (yet) where `up` wants it."""
         if isinstance(self.pgs, SnapshotPgs):
-            return {pgid: self.pgs[pgid] for pgid in self.pgs.moving}
+            return self.pgs.moving
         return {pgid: pg for pgid, pg in self.pgs.items() if pg.is_moving}
 
     def max_utilization_by_class(self) -> Dict[str, float]:

@@ -100,18 +100,18 @@ class PgTable:
         self.pgs = pgs.frozen()
 
     def _amend(self, look: Look, last: Look, changed: Set[str]) -> None:
-        changed.update(self._notes.restless, self._notes.silent)
-        for pool in changed_pools(last, look):
-            changed.update(self._pgids.get(pool, ()))
+        changed.update(self._notes.silent)
         changed = {pgid for pgid in changed if pgid in self.pgs}
         rules = self._sizes.rules
-        dirty = self._sizes.fit(last, look, changed, self._pgids, self.uncompacted)
+        fitted = self._sizes.fit(last, look, changed, self._pgids, self.uncompacted)
+        dirty = self._notes.restless.union(
+            fitted, *[self._pgids.get(pool, ()) for pool in changed_pools(last, look)])
         builder = self._builder(look, last)
         rows: Dict[str, Row] = {}
         for pgid in with_checkpoints(dirty, _PGS_A_PIECE, self._checkpoint):
             old = self.pgs[pgid]
             pg, omap_bytes = builder.build(pgid, old)
-            old_omap = _omap_bytes(last, pgid, rules)
+            old_omap = _omap_bytes(last, pgid, rules) if pgid in fitted else omap_bytes
             if pg != old:
                 rows[pgid] = tuple(pg)
             if pg != old or omap_bytes != old_omap:
