@@ -39,7 +39,9 @@ def grant(cluster: Cluster, requests: Iterable[Request],
     """
     slots = _Slots(cluster, limit_of)
     granted: List[Pg] = []
-    for request in sorted(requests, key=_sort_key):
+    ranked = sorted([(-request.priority, not request.pg.backfilling, request.order, request)
+                     for request in requests])   # no two PGs have one `order`
+    for _, _, _, request in ranked:
         pg = request.pg
         ran, pg.backfilling = pg.backfilling, False
         if pg.toofull and pg.retry_at > cluster.clock.now:
@@ -60,10 +62,6 @@ def grant(cluster: Cluster, requests: Iterable[Request],
 
 def _by_log(pg: Pg) -> bool:
     return any(transfer.by_log for transfer in pg.transfers.values())
-
-
-def _sort_key(request: Request) -> Tuple[int, bool, Tuple[float, Tuple[int, int]]]:
-    return -request.priority, not request.pg.backfilling, request.order
 
 
 class _Slots:
