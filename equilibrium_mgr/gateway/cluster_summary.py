@@ -67,9 +67,12 @@ class SummaryReading(NamedTuple):
     pg_status: Mapping[str, Any]              # get('pg_status')
 
 
+_NO_SIZE: Mapping[str, int] = {}
+
+
 def summarize_osds(reading: SummaryReading) -> Mapping[int, OsdSummary]:
     """OSD id → its summary. An OSD under several roots has the largest of its CRUSH weights."""
-    sizes = {int(stats["osd"]): stats.get("statfs", {}) for stats in reading.osd_stats}
+    sizes = {int(stats["osd"]): stats.get("statfs", _NO_SIZE) for stats in reading.osd_stats}
     osds: Dict[int, OsdSummary] = {}
     for node in _osd_nodes(reading.tree):
         osd = int(node["id"])
@@ -78,13 +81,13 @@ def summarize_osds(reading: SummaryReading) -> Mapping[int, OsdSummary]:
             osds[osd] = osds[osd]._replace(crush_weight=max(weight, osds[osd].crush_weight))
             continue
         reweight = float(node.get("reweight", 0.0))
-        total = int(sizes.get(osd, {}).get("total", 0))
-        used = total - int(sizes.get(osd, {}).get("available", 0))
-        osds[osd] = OsdSummary(
-            up=node.get("status") == "up", is_in=reweight > 0.0, reweight=reweight,
-            crush_weight=weight, size_bytes=total if total > 0 else None,
-            used_bytes=max(0, used) if total > 0 else None,
-            device_class=str(node.get("device_class", "")))
+        statfs = sizes.get(osd, _NO_SIZE)
+        total = int(statfs.get("total", 0))
+        used = total - int(statfs.get("available", 0))
+        osds[osd] = OsdSummary(   # by position: half the time, and this is done every round
+            node.get("status") == "up", reweight > 0.0, reweight, weight,
+            total if total > 0 else None, max(0, used) if total > 0 else None,
+            str(node.get("device_class", "")))
     return MappingProxyType(osds)
 
 

@@ -1,7 +1,7 @@
 """Cheap change detection: by a summary that costs milliseconds, when to read the whole cluster."""
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, FrozenSet, NamedTuple, Optional, Tuple
+from typing import Callable, Dict, FrozenSet, NamedTuple, Optional
 
 from ..gateway.cluster_summary import ClusterSummary, OsdSummary
 from ..settings import Settings
@@ -41,7 +41,7 @@ class ChangeDetector:
         self._clock = clock
         self._seen: Optional[_Seen] = None
         self._awaited_misplaced: Optional[int] = None
-        self._unsettled: Any = None
+        self._unsettled: Optional[ClusterSummary] = None
         self._unsettled_since = 0.0
         self.observation_required = False
 
@@ -71,7 +71,7 @@ class ChangeDetector:
             return True  # the clock was set back
         if state in (BALANCED, STUCK):
             return self._ends_idle_state(seen.summary, summary, elapsed, retry_due)
-        if elapsed >= _LONGEST_SECONDS or _topology(summary) != _topology(seen.summary) or (
+        if elapsed >= _LONGEST_SECONDS or not _has_same_topology(seen.summary, summary) or (
                 _troubles(summary) != _troubles(seen.summary)) or (
                 _unreported(summary) != _unreported(seen.summary)):
             return True
@@ -82,7 +82,7 @@ class ChangeDetector:
 
     def _ends_idle_state(self, then: ClusterSummary, now: ClusterSummary, elapsed: float,
                    retry_due: bool) -> bool:
-        settled = self._has_settled(_topology(then, False), _topology(now, False))
+        settled = self._has_settled(then, now)
         if elapsed < _LONGEST_SECONDS:
             return False
         if settled or retry_due or _has_drifted(then, now) or _unreported(then) - (
@@ -92,12 +92,12 @@ class ChangeDetector:
             return True
         return now.epoch != then.epoch and elapsed >= _OTHER_MAP_SECONDS
 
-    def _has_settled(self, then: Any, now: Any) -> bool:
+    def _has_settled(self, then: ClusterSummary, now: ClusterSummary) -> bool:
         """True where the topology is another one and has been the same for long enough."""
-        if now == then:
+        if _has_same_topology(then, now, False):
             self._unsettled = None
             return False
-        if now != self._unsettled:
+        if self._unsettled is None or not _has_same_topology(self._unsettled, now, False):
             self._unsettled, self._unsettled_since = now, self._clock()
         return not 0.0 <= self._clock() - self._unsettled_since < _SETTLE_SECONDS
 
@@ -129,12 +129,24 @@ def _osd_state(then: OsdSummary, now: OsdSummary) -> str:
     return "down"
 
 
-def _topology(summary: ClusterSummary, with_up: bool = True) -> Tuple[Any, ...]:
-    """A value that is equal as long as the same placements are legal. An OSD that is down for a
-    while changes what may be sent, not what a plan would be."""
-    osds = {osd: (o.is_in, o.reweight, o.crush_weight, o.device_class, with_up and o.up)
-            for osd, o in summary.osds.items()}
-    return summary.crush_version, osds, {pool: p.pg_num for pool, p in summary.pools.items()}
+def _has_same_topology(then: ClusterSummary, now: ClusterSummary, with_up: bool = True) -> bool:
+    """True as long as the same placements are legal. An OSD that is down for a while changes what
+    may be sent, not what a plan would be."""
+    if then.crush_version != now.crush_version or then.osds.keys() != now.osds.keys() or (
+            _pg_nums(then) != _pg_nums(now)):
+        return False
+    before = then.osds
+    for osd, new in now.osds.items():   # all OSDs in every round: without a tuple for each
+        old = before[osd]
+        if old.is_in != new.is_in or old.reweight != new.reweight or (
+                old.crush_weight != new.crush_weight or old.device_class != new.device_class
+                or with_up and old.up != new.up):
+            return False
+    return True
+
+
+def _pg_nums(summary: ClusterSummary) -> Dict[int, int]:
+    return {pool: entry.pg_num for pool, entry in summary.pools.items()}
 
 
 def _troubles(summary: ClusterSummary) -> Dict[int, FrozenSet[str]]:

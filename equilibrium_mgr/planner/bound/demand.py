@@ -15,11 +15,14 @@ from typing import Dict, FrozenSet, Iterable, List, NamedTuple, Sequence, Tuple
 
 from ...crush.placement import FailureDomain, PlacementBlock
 from ...plan.usage import shard_weight
+from ...runtime.amended_map import stored_rows
 from ...runtime.checkpoints import Checkpoint, with_checkpoints
-from ...snapshot.model import Snapshot
+from ...snapshot.model import Pg, Snapshot
 
 #: Items between two checkpoints: a few milliseconds at most.
 _PGS_AT_ONCE = 500
+_PGID, _POOL, _UP, _SIZE, _IMMOVABLE = map(
+    Pg._fields.index, ("pgid", "pool", "up", "shard_bytes", "immovable"))
 OSDS_AT_ONCE = 1000
 
 
@@ -127,18 +130,17 @@ def movable_bytes(snapshot: Snapshot, fixed_pools: FrozenSet[int],
     demands = _pool_demands(snapshot, fixed_pools, usable, checkpoint)
     uneven = {pool.id for pool in snapshot.pools.values() if pool.pg_num & (pool.pg_num - 1)}
     on_osd = dict.fromkeys(sorted(usable), 0)
-    for pg in with_checkpoints(snapshot.pgs.values(), _PGS_AT_ONCE, checkpoint):
-        shard_bytes = pg.shard_bytes
-        weight = (1.0 if pg.pool not in uneven
-                  else shard_weight(snapshot.pools[pg.pool], pg.pgid))
-        for demand in demands.get(pg.pool, ()):
+    for row in with_checkpoints(stored_rows(snapshot.pgs), _PGS_AT_ONCE, checkpoint):
+        pool, up, shard_bytes = row[_POOL], row[_UP], row[_SIZE]   # a NamedTuple takes longer
+        weight = 1.0 if pool not in uneven else shard_weight(snapshot.pools[pool], row[_PGID])
+        for demand in demands.get(pool, ()):
             osds, placed = demand.osds, 0
-            members = demand.block.members(pg.up)
+            members = demand.block.members(up)
             for osd in members:
                 if osd in osds:
                     on_osd[osd] += shard_bytes
                     placed += 1
-            excess = 1 if pg.immovable is None else _rule_excess(demand.block, members)
+            excess = 1 if row[_IMMOVABLE] is None else _rule_excess(demand.block, members)
             if not demand.single_shards or shard_bytes < demand.least_bytes:
                 demand.least_bytes = shard_bytes
             demand.all_bytes += placed * shard_bytes
