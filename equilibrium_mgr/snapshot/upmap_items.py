@@ -24,6 +24,9 @@ def apply_items(raw: Sequence[int], items: Iterable[Tuple[int, int]],
 def invert_items(up: Sequence[int], items: Sequence[Tuple[int, int]],
                  is_out: Callable[[int], bool]) -> Optional[Tuple[int, ...]]:
     """The raw CRUSH mapping of an up set, or None where it is not certain."""
+    gone = {pair for pair in items if pair[1] in up and pair[0] not in up}
+    if len({source for source, _ in gone}) < len(gone):
+        return None   # only one of the targets replaced the source; CRUSH chose the others
     raw = list(up)
     for source, target in reversed(items):
         if target in raw and source not in raw:

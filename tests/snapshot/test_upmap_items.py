@@ -62,6 +62,20 @@ def test_mapping_that_cannot_be_told_is_none() -> None:
     assert invert_items((3, 2, 0), [(3, 2), (1, 3)], lambda osd: osd == 3) is None
 
 
+@pytest.mark.parametrize("raw", [(5, 12, 0), (12, 5, 0)])
+def test_mapping_of_two_pairs_with_one_source_is_none_where_both_may_have_taken_effect(
+        raw: Tuple[int, ...]) -> None:
+    """Either target may be CRUSH's own; the monitor keeps both pairs, as their `from` is raw."""
+    items = [(5, 3), (5, 12)]
+    up = apply_items(raw, items, never_out)
+    assert sorted(up) == [0, 3, 12]
+    assert invert_items(up, items, never_out) is None
+
+
+def test_second_pair_of_a_source_whose_target_is_not_up_is_dead() -> None:
+    assert invert_items((3, 12, 0), [(5, 3), (5, 7), (5, 3)], never_out) == (5, 12, 0)
+
+
 def test_inversion_of_what_was_applied() -> None:
     """A monitor keeps only items whose `from` is raw: from those the raw mapping comes back."""
     rng = random.Random(7)
