@@ -105,7 +105,8 @@ class PlanExecutor:
         assert leading is not None   # what is wanted and was not sent waits
         state = (THROTTLED if leading.kind.is_throttle else WAITING if transient else BLOCKED)
         return RoundOutcome(state, leading.reason, leading.code,
-                            TRANSIENT_RECHECK_SECONDS if transient else None, decision.waiting)
+                            TRANSIENT_RECHECK_SECONDS if transient else None, decision.waiting,
+                            numbers=leading.numbers)
 
     def _break_deadlock(self, execution: Execution, snapshot: Snapshot,
                         decision: Decision) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Callable, Optional, Tuple
 
-from ..plan.options import HARD_SHARE
+from ..plan.options import HARD_SHARE, raised_nearfull_ratio
 from ..runtime.formatting import format_deadline, format_percent
 from ..snapshot import immovable_reasons
 from ..snapshot import reason_codes as codes
@@ -132,7 +132,9 @@ def target_is_full(state: ThrottleState, candidate: Candidate) -> Optional[Defer
         osd = snapshot.osds[osd_id]
         if osd.reaches(snapshot.nearfull_ratio):
             return Deferral(codes.NEARFULL, DeferralKind.FULL_TARGET, "nearfull_ratio",
-                            {"osd": osd_id}, "osd.{osd} is nearfull")
+                            {"osd": osd_id, "device_class": osd.device_class,
+                             "needed": raised_nearfull_ratio(snapshot.backfillfull_ratio)},
+                            "osd.{osd} is nearfull")
         peak = state.peak_bytes(osd, candidate.pg)
         if peak > state.fill_limit * osd.size_bytes:
             return Deferral(

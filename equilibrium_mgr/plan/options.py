@@ -45,6 +45,11 @@ def effective_fill_limit(fill_limit: float, backfillfull_ratio: float) -> float:
     return min(fill_limit, most) if fill_limit > 0.0 else most
 
 
+def raised_nearfull_ratio(backfillfull_ratio: float) -> float:
+    """A nearfull ratio that lets moves go that the present one holds up, to two decimals."""
+    return round(min(0.98, backfillfull_ratio), 2)
+
+
 def upmap_pairs_left(max_upmap_items: float, pgs: int, present: int) -> Optional[int]:
     """The pairs of upmap items that may be added to the `present` ones of a cluster with `pgs` PGs;
     None without a limit, below 0 where there are too many already."""

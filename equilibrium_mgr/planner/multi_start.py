@@ -19,7 +19,7 @@ from .state.placement_state import PlacementState
 #: Candidates that all searches together may examine: one more search begins while the mean of those
 #: before lets it stay within this. A count and not a time, so that the same snapshot gives the same
 #: plan.
-MAX_CANDIDATES = 900_000
+MAX_CANDIDATES = 860_000
 
 
 def multi_start_search(snapshot: Snapshot, options: PlanOptions, bounds: UtilizationBounds,

@@ -41,8 +41,8 @@ SITUATIONS = (
     Situation("misplaced limit below one PG", "misplaced_one_pg", (
         _SLOW, *_NO_LIMITS, "option max_misplaced_ratio 0.0001", *_RUN), "20h"),
     Situation("OSDs above nearfull", "nearfull_first", (
-        _SLOW, "sim osd full-ratios 0.75 0.9 0.95", "option max_backfills_per_osd 1", *_RUN),
-        "20h"),
+        _SLOW, "sim osd full-ratios 0.75 0.9 0.95", "option max_backfills_per_osd 1",
+        "equilibrium on", "sim run 25m"), "20h"),
     Situation("most OSDs are nearfull", "nearfull", (
         "option max_misplaced_ratio 0.05", "sim osd full-ratios 0.62 0.88 0.95",
         "equilibrium on", "sim run 8h"), "3h", cluster=("small", 9)),
@@ -79,7 +79,7 @@ SITUATIONS = (
         "sim run 1h"), "6h", follow=(OPTION + "min_gain 0",)),
     Situation("balanced", "bound_capacity", (
         "equilibrium on", "sim run 6h"), "1d",
-        follow=("sim host add spare 4 500G",)),
+        cluster=("random", 5), follow=("sim host add spare 4 500G",)),
     Situation("one host is too large", "bound_domain", (
         "option max_misplaced_ratio 0.5", "equilibrium on", "sim run 8h"), "1d",
         cluster=("giant", 1), follow=tuple(f"sim host add spare{n} 4 6T" for n in range(5))),

@@ -18,7 +18,7 @@ from .lower_bound import OsdSet
 #: Shards that are a smaller ratio of the smallest OSD are as good as split.
 _FINE = 0.001
 #: pg_num is raised to this many times its value at most by an advice.
-_MOST_TIMES = 8
+_MOST_TIMES = 32
 #: An advice that is nearer to the bound than this (a ratio) is good enough.
 _NEAR = 0.005
 #: PG shards per OSD that an advice does not pass where Ceph tells no limit.

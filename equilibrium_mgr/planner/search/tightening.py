@@ -21,14 +21,19 @@ _PRESSURE_STEP = 0.04
 #: A limit is left as it is after so many steps that were not kept whole, each half the last.
 _PATIENCE = 3
 
-#: Candidates examined for each kind of limit: so many, or as many as the descent examined, if that
-#: is more.
+#: Candidates examined for each kind of limit: so many, on a small cluster so many per shard and OSD,
+#: or as many as the descent examined, if that is more.
 _LEAST_EFFORT = 500_000
+_EFFORT_PER_SHARD_AND_OSD = 3
 
 #: Operations per OSD beyond the limit, and on top of them per step: without a limit, operations of
 #: few bytes go on without end.
 _OPERATIONS_PER_OSD = 2
 _EXTRA_OPERATIONS = 20
+
+#: Operations on one OSD in a step. More are swaps of few bytes, and the step is lost: on a large
+#: cluster thousands of them were made and reverted in a step.
+_MOST_OPERATIONS = 24
 
 #: A step is broken off when its cost is so many times its value.
 _MAX_COST_RATIO = 1.2
@@ -61,7 +66,9 @@ class Tightening:
         self._limits = limits
         self._price = price
         self._checkpoint = checkpoint
-        effort = max(_LEAST_EFFORT, placement.candidates_examined)
+        effort = max(placement.candidates_examined, min(
+            _LEAST_EFFORT, _EFFORT_PER_SHARD_AND_OSD * len(placement.size_bytes)
+            * sum(placement.shard_counts)))
         self._utilization_effort = self._pressure_effort = effort   # candidates left
         self._effort_end = 0   # `candidates_examined` at which the present limit is left
         self._moves_made: List[ShardMove] = []
@@ -174,14 +181,16 @@ class Tightening:
         best, kept_moves, kept_bytes = 0.0, 0, 0
         self._moves_made.clear()
         for number, (_, source) in enumerate(above):
+            left_here = _MOST_OPERATIONS
             while step.measure(source) > step.wanted * (1 + 1e-12):
                 found = self._repair.find(source, step.goal) if (
-                    operations and self._placement.candidates_examined < self._effort_end
-                    and self._checkpoint()) else None
+                    operations and left_here and self._checkpoint()
+                    and self._placement.candidates_examined < self._effort_end) else None
                 if found is None:
                     self._revert_after(kept_moves, kept_bytes)
                     return False
                 operations -= 1
+                left_here -= 1
                 cost -= found.gain
                 displaced += self._make_moves(found.steps)
             following = -above[number + 1][0] if number + 1 < len(above) else 0.0

@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from ...control.balancing_scope import bad_options
 from ...execution.guards import pg_num_changes
-from ...plan.options import FILL_MARGIN, effective_fill_limit
+from ...plan.options import FILL_MARGIN, effective_fill_limit, raised_nearfull_ratio
 from ...planner.refusal_census import Census, RefusalCount
 from ...runtime.formatting import format_deadline, format_percent
 from ...snapshot import reason_codes as codes
@@ -133,7 +133,7 @@ def _excluded(found: Optional[RefusalCount], context: ExplainContext) -> Dict[st
 
 
 def _nearfull(_found: Optional[RefusalCount], context: ExplainContext) -> Dict[str, Any]:
-    return {"needed": f"{min(0.98, context.snapshot.backfillfull_ratio):.2f}",
+    return {"needed": raised_nearfull_ratio(context.snapshot.backfillfull_ratio),
             "limit": context.snapshot.nearfull_ratio}
 
 
