@@ -230,9 +230,9 @@ class Pg(PgHistory):
         """num_bytes_recovered: an object counts once, when all its moving shards have arrived."""
         if not self.transfers:
             return self.recovered_bytes
-        shares = [transfer.accounted.total / transfer.total if transfer.total else 0.0
-                  for transfer in self.transfers.values()]
-        return self.recovered_bytes + int(self.num_bytes * sum(shares) / len(shares))
+        least = min(transfer.accounted.total / transfer.total if transfer.total else 0.0
+                    for transfer in self.transfers.values())
+        return self.recovered_bytes + int(self.num_bytes * least)
 
     def remaining_bytes(self) -> int:
         """Bytes still to be copied of all its shards."""

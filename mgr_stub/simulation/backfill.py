@@ -24,7 +24,10 @@ class Backfill:
     """Moves shards between the OSDs of a Cluster.
 
     PGs get their slots as in reservations.py; `max_backfills` gives the slots of an OSD. An OSD
-    shares its bytes per second evenly among the transfers that read from or write to it.
+    shares its bytes per second evenly among the transfers that read from or write to it. All shards
+    of a PG are copied at the rate of the slowest, as Ceph sends an object to all targets of its PG
+    before the next one (PrimaryLogPG::recover_backfill; seen on 16.2.15: while one of two targets
+    is stopped, the other gets nothing).
     """
 
     def __init__(self, cluster: Cluster, max_backfills: Callable[[int], int]) -> None:
@@ -215,9 +218,12 @@ class Backfill:
         for transfer in self._active:
             load[transfer.source] = load.get(transfer.source, 0) + 1
             load[transfer.target] = load.get(transfer.target, 0) + 1
-        for transfer in self._active:
-            transfer.rate = min(self._speed(osd) / load[osd]
-                                for osd in (transfer.source, transfer.target))
+        for pg in running:
+            transfers = [t for t in pg.transfers.values() if t.remaining > DONE_BYTES]
+            rate = min((self._speed(osd) / load[osd] for transfer in transfers
+                        for osd in (transfer.source, transfer.target)), default=0.0)
+            for transfer in transfers:
+                transfer.rate = rate
 
     def _all_targets_have_space(self) -> bool:
         """True if no target would refuse, whichever transfers get their slots in whatever order."""

@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict
 import pytest
 
 from mgr_stub.cluster import pg_reports
+from mgr_stub.cluster.shard_copies import account_copied
 from mgr_stub.cluster.usage import metadata_per_object
 from mgr_stub.simulation import backfill, statistics
 from mgr_stub.simulation.simulation import Simulation
@@ -103,6 +104,34 @@ def test_transfers_share_the_rate_of_an_osd(make_session: Callable[..., Any]) ->
     assert len(session.simulation.backfill.moving()) == 2
     session.simulation.advance(SECONDS + 1)
     assert not session.simulation.backfill.moving()
+
+
+def test_shards_of_a_pg_are_copied_together(make_session: Callable[..., Any]) -> None:
+    """Each object is sent to all targets of its PG before the next one
+    (PrimaryLogPG::recover_backfill): the slowest target sets the pace."""
+    pgs = [clusters.pg("4.0", [0, 1, 2]), clusters.pg("4.1", [3, 2, 1])]
+    session = make_session(clusters.state(pgs, pools=[clusters.ERASURE]))
+    session.command("config set osd osd_max_backfills 4")
+    session.command("osd pg-upmap-items 4.0 0 4 1 5")
+    session.command("osd pg-upmap-items 4.1 3 4")     # osd.4 has two to take, osd.5 one
+    session.command("sim run 5s")
+    pg = session.cluster.pgs["4.0"]
+    here = session.mgr.get("pg_progress")["pgs"][pg.pgid]
+    one, other = (transfer.missing for transfer in pg.transfers.values())
+    assert one == other and 0.0 < one < 1.0
+    assert here["num_bytes_recovered"] == pytest.approx((1.0 - one) * PG_BYTES, rel=0.01)
+
+
+def test_recovered_bytes_are_those_of_the_slowest_shard(make_session: Callable[..., Any]) -> None:
+    """An object counts when all targets have it (PrimaryLogPG::on_global_recover)."""
+    session = make_session(two_pgs())
+    session.command("osd pg-upmap-items 2.0 1 4 2 5")
+    session.command("sim run 2s")
+    pg = session.cluster.pgs["2.0"]
+    first, second = pg.transfers.values()
+    first.copied, second.copied = 0.75 * first.total, 0.25 * second.total
+    account_copied(session.cluster, pg)
+    assert pg.recovered() == pytest.approx(0.25 * PG_BYTES, rel=0.01)
 
 
 def test_erasure_coded_positions_count(make_session: Callable[..., Any]) -> None:
