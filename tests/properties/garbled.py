@@ -42,7 +42,7 @@ class Raw:
     def reading(self) -> Reading:
         statistics = PgStatistics()
         statistics.read_full(self.pg_stats.values(), self.pool_stats)
-        moving = {entry["pgid"] for entry in self.osd_map["pg_temp"]}
+        moving = {entry["pgid"]: tuple(entry["osds"]) for entry in self.osd_map["pg_temp"]}
         return Reading(
             taken_at=1000.0, osd_map=self.osd_map, crush=self.crush, up=self.up,
             records=statistics.records(self.progress, self.pool_stats, moving),

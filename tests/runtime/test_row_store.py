@@ -81,7 +81,7 @@ def test_so_do_statistics(grown: object) -> None:
     before = grown()  # type: ignore[operator]
     statistics = PgStatistics()
     statistics.read_full([{"pgid": pgid, "stat_sum": {"num_objects": 3}} for pgid in progress], [])
-    records = statistics.records(progress, [], ())
+    records = statistics.records(progress, [], {})
     assert grown() - before < PGS / 10 and len(records) == PGS  # type: ignore[operator]
 
 

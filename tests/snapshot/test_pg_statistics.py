@@ -34,8 +34,8 @@ class Reader:
         self.pools = pools
 
     def read(self, pgs: Dict[str, Dict[str, Any]], pools: Any = None,
-             moving: Any = (), up: Any = ()) -> Mapping[str, PgRecord]:
-        return self.statistics.records(pgs, pools or self.pools, moving,
+             moving: Any = (), up: Any = (), acting: Any = ()) -> Mapping[str, PgRecord]:
+        return self.statistics.records(pgs, pools or self.pools, dict.fromkeys(moving, acting),
                                        {pgid: up for pgid in pgs} if up else {})
 
 
@@ -209,6 +209,44 @@ def test_a_second_movement_of_a_pg_begins_anew() -> None:
     assert second["1.0"].uncopied_ratio == 1.0
     later = reader.read({"1.0": progress(recovered=1400, **moving)}, moving={"1.0"}, up=(0, 3))
     assert later["1.0"].uncopied_ratio == pytest.approx(0.5)
+
+
+_MOVES: Dict[str, Any] = {"state": "active+remapped+backfilling"}
+
+
+def flapping(steps: Sequence[Any], recovered: int) -> float:
+    """Of PG 1.0, what is to come at the last of these steps (up set, acting set): osd.2 has had
+    `recovered` of its 1000 bytes before the second one, and nothing since."""
+    reader = Reader([pg_stat("1.0", 10)], [pool_stat(1, 10)])
+    reader.read({"1.0": progress()}, up=(0, 1, 5))
+    found = 1.0
+    for count, (up, acting) in enumerate(steps):
+        for came in (0, recovered) if not count else (recovered,):
+            found = reader.read({"1.0": progress(recovered=came, **_MOVES)}, moving={"1.0"}, up=up,
+                                acting=acting)["1.0"].uncopied_ratio
+    return found
+
+
+_BEGINS = (0, 2, 5), (0, 1, 5)
+
+
+@pytest.mark.parametrize("steps", [
+    [((0, 2), (0, 1))], [((0, 2), ())], [((0, 2), (0, 1)), _BEGINS],
+    [((0, 2), ()), ((0, 2), (0, 1)), ((0, 2, 5), ()), _BEGINS]])
+def test_a_holder_that_goes_and_comes_back_does_not_begin_the_movement_anew(
+        steps: Sequence[Any]) -> None:
+    """Ceph goes on where the target's backfill was (pg_info_t::last_backfill)."""
+    assert flapping([_BEGINS, *steps], 700) == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize("steps", [
+    [((0, 5), (0, 1, 5)), _BEGINS],                     # the target itself was away
+    [((0, 5), ()), ((0, 2, 5), ()), _BEGINS],
+    [((0, 2, 7), (0, 1))],                              # another OSD has come in
+    [((0, 2), (0, 1)), ((0, 2, 7), (0, 1, 5))],
+    [((0, 2), (0, 1)), ((0, 2, 5), (0, 1))]])           # the OSD that is back has lost its copy
+def test_a_movement_with_another_target_begins_anew(steps: Sequence[Any]) -> None:
+    assert flapping([_BEGINS, *steps], 700) == 1.0
 
 
 @pytest.mark.parametrize("misplaced, degraded, uncopied_ratio", [

@@ -10,6 +10,7 @@ from collections import Counter
 from typing import (Any, Collection, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple,
                     Optional, Sequence, Set, Tuple, cast)
 
+from ...crush.placement import NO_OSD
 from ...runtime.amended_map import AmendedRows
 from ...runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
 from ...runtime.row_store import Rows
@@ -27,7 +28,27 @@ class _Transfer(NamedTuple):
     uncopied_ratio: float        # ratio
     recovered_bytes: int  # the PG's cumulative counter at that time
     last: float = 1.0     # the ratio when the PG was last active
-    up: Tuple[int, ...] = ()   # its targets; empty where not known
+    up: Tuple[int, ...] = ()   # its present up set; empty where not known
+    targets: FrozenSet[int] = frozenset()   # OSDs that get a shard; empty where not known
+    members: FrozenSet[int] = frozenset()   # OSDs of its up sets since then
+
+    def goes_on(self, up: Tuple[int, ...], targets: FrozenSet[int]) -> bool:
+        """True where the same shards are still to be copied.
+
+        An OSD that has its shard may go down and come back: the target keeps what it has got, and
+        its backfill goes on from there (pg_info_t::last_backfill).
+        """
+        if not up or not self.up:
+            return True
+        if self.targets and not targets <= self.targets:
+            return False
+        return up == self.up or (
+            bool(self.targets) and self.targets <= set(up) <= self.members | {NO_OSD})
+
+    def now(self, up: Tuple[int, ...], targets: FrozenSet[int], last: float) -> _Transfer:
+        """The same movement with the present up set, and with the targets once they are known."""
+        return self._replace(last=last, up=up or self.up, targets=self.targets or targets,
+                             members=self.members.union(up))
 
 
 class PgStatistics:
@@ -76,14 +97,15 @@ class PgStatistics:
             objects = max(0, stat.get("num_objects", 0))
             self._full[pg["pgid"]] = PgFigures(objects, max(0, stat.get("num_omap_bytes", 0)),
                                            stat.get("num_objects_omap", -1))
-            moving = _moving(pg.get("up", ()), pg.get("acting", ()))
+            up, acting = tuple(pg.get("up", ())), pg.get("acting", ())
+            moving = _moving(up, acting)
             if moving and objects:
                 # copies that no OSD has any more, counted as degraded only, have to be copied too
                 missing = (max(0, stat.get("num_objects_misplaced", 0))
                            + max(0, stat.get("num_objects_degraded", 0)))
                 self._transfers[pg["pgid"]] = _Transfer(
                     min(1.0, missing / (objects * moving)), stat.get("num_bytes_recovered", 0),
-                    up=tuple(pg.get("up", ())))
+                    1.0, up, _targets(up, acting), frozenset(up))
         self._counts = counts
 
     @property
@@ -92,14 +114,14 @@ class PgStatistics:
         return len(self._full) == sum(self._counts.values())
 
     def records(self, progress: Reports, pool_stats: Iterable[Mapping[str, Any]],
-                moving: Collection[str], up_sets: Mapping[str, Sequence[int]] = {},
+                moving: Mapping[str, Sequence[int]], up_sets: Mapping[str, Sequence[int]] = {},
                 reports: Optional[PgReports] = None,
                 changes: Optional[ReportChanges] = None) -> AmendedRows[PgRecord]:
         """pgid → record, from `get('pg_progress')['pgs']`.
 
-        `moving`: PGs with a pg_temp. `up_sets` (pgid → up set) distinguish a movement from the next
-        one of the same PG. `reports` and `changes`: who has compared the reports, and what was
-        found; None where that is still to be done.
+        `moving`: pgid → acting set, of PGs with a pg_temp. `up_sets` (pgid → up set) distinguish a
+        movement from the next one of the same PG. `reports` and `changes`: who has compared the
+        reports, and what was found; None where that is still to be done.
         """
         if reports is None or changes is None:
             reports = self._own_reports
@@ -129,7 +151,7 @@ class PgStatistics:
             before.amended(found, self._checkpoint))
         return self._records
 
-    def _record(self, pgid: str, pg: Mapping[str, Any], moving: Collection[str],
+    def _record(self, pgid: str, pg: Mapping[str, Any], moving: Mapping[str, Sequence[int]],
                 up_sets: Mapping[str, Sequence[int]], recovered: int,
                 transfers: Dict[str, _Transfer]) -> PgRecord:
         """The record of one PG. `recovered`: its counter at the last reading."""
@@ -139,8 +161,9 @@ class PgStatistics:
             full = self._rules[pool_of(pgid)].figures(self._full.get(pgid), num_bytes)
         if pgid in moving or "clean" not in state and (
                 pgid in self._transfers or full is not NOTHING):
-            uncopied_ratio = self._to_come(pgid, pg, tuple(up_sets.get(pgid, ())), recovered,
-                                           transfers)
+            up = tuple(up_sets.get(pgid, ()))
+            uncopied_ratio = self._to_come(pgid, pg, up, _targets(up, moving.get(pgid, ())),
+                                           recovered, transfers)
         return PgRecord(num_bytes, full.num_objects, full.omap_bytes, state, uncopied_ratio,
                         pg.get("reported_epoch", 0), full.omap_objects)
 
@@ -200,8 +223,8 @@ class PgStatistics:
             found[pool] = kept if kept is not None and kept.is_near(rule) else rule
         return found
 
-    def _to_come(self, pgid: str, pg: Mapping[str, Any], up: Tuple[int, ...], before: int,
-                 transfers: Dict[str, _Transfer]) -> float:
+    def _to_come(self, pgid: str, pg: Mapping[str, Any], up: Tuple[int, ...],
+                 targets: FrozenSet[int], before: int, transfers: Dict[str, _Transfer]) -> float:
         """Ratio of the moving bytes that are still to be copied. `before`: the PG's counter of
         recovered bytes at the last reading.
 
@@ -211,9 +234,9 @@ class PgStatistics:
         recovered = pg.get("num_bytes_recovered", 0)
         seen = self._transfers.get(pgid)
         if seen is None:
-            seen = _Transfer(1.0, before, up=up)
-        elif up and seen.up and up != seen.up:  # earlier copies went to other OSDs
-            seen = _Transfer(1.0, max(recovered, before), up=up)
+            seen = _Transfer(1.0, before)
+        elif not seen.goes_on(up, targets):  # earlier copies went to other OSDs
+            seen = _Transfer(1.0, max(recovered, before))
         whole, uncopied_ratio = pg.get("num_bytes", 0), seen.uncopied_ratio
         if "active" not in pg.get("state", ""):
             # it peers, or its new primary has not reported (seen on 20.2.4)
@@ -221,12 +244,17 @@ class PgStatistics:
         elif whole > 0:
             done = (recovered - seen.recovered_bytes) / whole
             uncopied_ratio = min(1.0, max(0.0, seen.uncopied_ratio - done))
-        transfers[pgid] = seen._replace(last=uncopied_ratio, up=up or seen.up)
+        transfers[pgid] = seen.now(up, targets, uncopied_ratio)
         return uncopied_ratio
 
 
 def _moving(up: Sequence[int], acting: Sequence[int]) -> int:
     return sum(1 for osd in up if osd not in acting)
+
+
+def _targets(up: Sequence[int], acting: Sequence[int]) -> FrozenSet[int]:
+    """OSDs that get a shard; none where the acting set is not known."""
+    return frozenset([osd for osd in up if osd not in acting and osd != NO_OSD] if acting else ())
 
 
 def _is_unreported(pg: Mapping[str, Any]) -> bool:
