@@ -99,9 +99,10 @@ def _of_pg(snapshot: Snapshot, pg: Pg, origins: _Origins) -> List[Movement]:
     """The shards in flight of a PG that the snapshot shows as moving."""
     items = snapshot.upmap_items.get(pg.pgid, ())
     left, state = int(pg.shard_bytes * pg.uncopied_ratio), moving_state(pg.state)
+    pairs = [(origins.source_by_log(pg, items, target) if source is None else source, target)
+             for source, target in _pairs(pg, items, snapshot.pools[pg.pool].erasure)]
     return [Movement(pg.pgid, pg.pool, source, target, pg.shard_bytes, left, state,
-                     origins.of(pg, items, source, target))
-            for source, target in _pairs(pg, items, snapshot.pools[pg.pool].erasure)]
+                     origins.of(pg, items, source, target)) for source, target in pairs]
 
 
 def _of_pending(snapshot: Snapshot, pgid: str, entry: PendingMove) -> List[Movement]:
@@ -143,6 +144,7 @@ class _Origins:
                  sent: Container[str], before: Sequence[Movement],
                  earlier: Optional[Snapshot]) -> None:
         self._pools = snapshot.pools
+        self._osds = snapshot.osds
         self._pending = pending
         self._sent = sent
         self._earlier = earlier
@@ -162,6 +164,19 @@ class _Origins:
         if target not in pg.raw and any(to == target for _, to in items):
             return PLAN if ours else UPMAP
         return self._of_raw(pg, source, ours)
+
+    def source_by_log(self, pg: Pg, items: UpmapItems, target: int) -> Optional[int]:
+        """The OSD that a shard of ours leaves, of a PG that is filled by its log; None otherwise.
+
+        The new OSD is recovered while the others serve (PeeringState::choose_async_recovery): the
+        PG looks as if it had lost the copy, which a mgr that has not seen it before cannot tell.
+        """
+        known = self._known.get((pg.pgid, target))
+        ours = known == PLAN or (self._earlier is None and pg.pgid in self._sent)
+        if not ours or "recover" not in pg.state or "backfill" in pg.state:
+            return None
+        return next((source for source, to in items if to == target and source not in pg.up
+                     and source in self._osds and self._osds[source].up), None)
 
     def _of_raw(self, pg: Pg, source: int, ours: bool) -> str:
         """The origin of a shard that moves to an OSD of the raw mapping: that has changed, or an

@@ -135,6 +135,33 @@ def test_a_shard_of_ours_is_ours_again_when_its_source_comes_back() -> None:
     assert routes(after.movements) == [(0, 2, PLAN)]
 
 
+_BY_LOG = "active+recovery_wait+undersized+degraded+remapped"
+
+
+def filled_by_log(state: str = _BY_LOG) -> Cluster:
+    """Ours from osd.0 to osd.2: the PG's log has all of it, and only osd.1 serves meanwhile."""
+    return pool_of_two().pg("1.0", [2, 1], items=[(0, 2)], acting=[1], objects=10, state=state)
+
+
+def test_after_a_failover_a_shard_that_is_filled_by_the_log_is_ours() -> None:
+    """As osd.0 serves no more, no OSD seems to have the copy."""
+    first = view_of(filled_by_log().snapshot(), sent={"1.0"})
+    assert routes(first.movements) == [(0, 2, PLAN)]
+    later = view_of(filled_by_log(_BY_LOG.replace("_wait", "ing")).snapshot(), before=first)
+    assert routes(later.movements) == [(0, 2, PLAN)]
+
+
+def test_a_shard_that_is_filled_by_the_log_is_not_ours() -> None:
+    assert routes(found(filled_by_log())) == [(None, 2, RECOVERY)]      # not sent by us
+    died = filled_by_log().osd(0, up=0, state=["exists"])
+    assert routes(found(died, sent={"1.0"})) == [(None, 2, RECOVERY)]
+    backfilled = filled_by_log(_BY_LOG.replace("recovery", "backfill"))
+    assert routes(found(backfilled, sent={"1.0"})) == [(None, 2, RECOVERY)]
+    seen = view_of(pool_of_two().pg("1.0", [2, 1], items=[(0, 2)]).snapshot())
+    after = view_of(filled_by_log().snapshot(), sent={"1.0"}, before=seen)
+    assert routes(after.movements) == [(None, 2, RECOVERY)]             # it had arrived
+
+
 def erasure_coded() -> Cluster:
     return Cluster(hosts(8)).pool(2, size=4, k=2)
 
