@@ -356,9 +356,9 @@ class Balancer:
     def _rest(self, step: NextStep, snapshot: Snapshot, settings: Settings,
               excluded: ExcludedPgs) -> RoundOutcome:
         """The state where no plan is worth making."""
-        if self.dispatcher.pending.entries:
-            self.observer.await_arrivals(snapshot, settings)
-            return self._executor.in_flight()
+        moving = self._executor.in_flight(snapshot, settings)
+        if moving is not None:
+            return moving
         view = self.observer.view
         assert view is not None   # `snapshot` has been shown in it
         found = rest_outcome(

@@ -76,13 +76,19 @@ class PlanExecutor:
             return self._wait(execution, decision, snapshot, settings)
         if self._dispatcher.pending.entries and not (
                 self._dispatcher.has_stalled(execution, snapshot, settings)):
-            return self.in_flight()
+            return self.in_flight(snapshot, settings)
         return None
 
-    def in_flight(self) -> RoundOutcome:
-        """The state while moves of our own are in flight and nothing else is to be done."""
-        return RoundOutcome(MOVING, f"{len(self._dispatcher.pending.entries)} PGs are on their way",
-                            codes.MOVING)
+    def in_flight(self, snapshot: Snapshot, settings: Settings) -> Optional[RoundOutcome]:
+        """The state while moves of our own are in flight and nothing else is to be done; None where
+        none are. What the last mgr sent is not pending with this one: the view knows of it."""
+        view = self._observer.view
+        pgids = own_pgids(view.movements if view is not None else ())
+        count = len(pgids.union(self._dispatcher.pending.entries))
+        if not count:
+            return None
+        self._observer.await_arrivals(snapshot, settings)
+        return RoundOutcome(MOVING, f"{count} PGs are on their way", codes.MOVING)
 
     def ending(self, execution: Execution, settings: Settings) -> Ending:
         """The end of an execution of which nothing is left to be waited for."""

@@ -119,6 +119,28 @@ def test_automatic_balancing_goes_on_to_the_end_over_many_failovers() -> None:
     assert entry["why"].startswith("the fullest OSD of class hdd can be brought from 60.00% to")
 
 
+def test_what_the_last_mgr_has_on_its_way_is_awaited_before_balanced_is_said() -> None:
+    """It was sent so long ago that Ceph shows all of it: nothing is pending with the successor."""
+    harness = Harness(uneven(), active=True, pg_cooldown=3600)
+    harness.round()
+    harness.jobs.run()
+    assert harness.round(60) == "moving" and len(harness.gateway.sent) == 8
+    harness = successor(harness)
+    harness.now += 300.0
+    for _ in range(4):
+        state = harness.round(60)
+        harness.jobs.run()
+    assert (state, harness.balancer.reason) == ("moving", "8 PGs are on their way")
+    assert not harness.gateway.sent and not harness.balancer.status.history
+    harness.gateway.arrive()
+    for _ in range(3):
+        state = harness.round(600)
+        harness.jobs.run()
+    assert state == "balanced"
+    entry, = harness.balancer.status.history
+    assert (entry["moves"], entry["outcome"]) == (8, "balanced")
+
+
 def test_named_plan_has_its_entry_over_a_failover() -> None:
     harness = Harness(uneven(), max_moves_per_round=1)
     harness.balancer.execute("p", kept(harness))
