@@ -71,6 +71,7 @@ class UpmapDispatcher:
             if pgid not in rejected:
                 self.cooldown.start([pgid], sent_at)
         self.pending.sent_before = in_flight.union(self.cooldown.moved)
+        self._prediction.restore(self.pending.sent_before)
 
     def observe(self, snapshot: Snapshot) -> None:
         """Brings pending moves, rejections and predictions up to date with a newer snapshot."""

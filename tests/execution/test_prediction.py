@@ -34,6 +34,7 @@ class Story:
         self.cluster = made or cluster()
         self.check = PredictionCheck()
         self.now = 1000.0
+        self.check.observe(self.cluster.snapshot()._replace(taken_at=400.0), ())
         self.moved: List[str] = []
         self.pending: List[str] = []
 
@@ -232,6 +233,51 @@ def test_growth_that_nothing_of_ours_explains_is_not_ours() -> None:
     """Nothing has arrived yet: the OSD grows by others' doing."""
     story = Story().send("1.0")
     assert story.grow({2: 30 * GIB}).stays_silent()
+
+
+@pytest.mark.parametrize("seconds, is_late", [(30.0, True), (90.0, False)])
+def test_what_has_come_a_moment_before_may_be_reported_later(seconds: float,
+                                                            is_late: bool) -> None:
+    """A foreign shard of 10 GiB has arrived; its OSD tells so after our batch was sent, or never
+    before: then the growth is not the foreign shard's."""
+    story = Story(cluster().pg("1.5", [2], num_bytes=10 * GIB, objects=1000, acting=[1]))
+    story.look()
+    story.cluster.acting.clear()
+    story.look()
+    if seconds > 60.0:
+        story.look(seconds)
+    story.send("1.0").arrive({2: 11 * GIB})
+    assert story.stays_silent() is is_late
+
+
+def taken_over(seconds: float = 0.0, moved: Sequence[str] = ("1.5",)) -> Story:
+    """Another mgr, so long after its first look: the last one has moved PGs, 1.5 of 10 GiB to
+    osd.2, where it has arrived."""
+    story = Story(cluster().pg("1.5", [2], num_bytes=10 * GIB, objects=1000))
+    story.check = PredictionCheck()
+    story.check.restore(moved)
+    story.look(0.0)
+    if seconds:
+        story.look(seconds)
+    return story
+
+
+@pytest.mark.parametrize("story, is_late", [
+    (taken_over(), True), (taken_over(90.0), False), (taken_over(moved=["1.0", "9.9"]), False)])
+def test_what_the_last_mgr_moved_may_be_reported_later(story: Story, is_late: bool) -> None:
+    story.send("1.0").arrive({2: 11 * GIB})
+    assert story.stays_silent() is is_late
+
+
+def test_no_more_than_the_last_mgr_moved_is_late() -> None:
+    story = taken_over().send("1.0").arrive({2: 16 * GIB})
+    assert story.confirm().mispredictions
+
+
+def test_what_comes_after_the_first_minute_of_a_mgr_is_judged() -> None:
+    story = taken_over().send("1.0").grow({2: 10 * GIB})
+    story.look()
+    assert story.arrive({2: 5 * GIB}).confirm().mispredictions
 
 
 def test_windows_end_when_settled() -> None:

@@ -17,6 +17,7 @@ from ...runtime.amended_map import AmendedRows
 from ...runtime.checkpoints import Checkpoint, no_checkpoint
 from ...snapshot.model import Osd, Pg, Snapshot
 from .held_pgs import HeldPgs
+from .recent_arrivals import RecentArrivals
 
 _SIZE = Pg._fields.index("shard_bytes")
 
@@ -75,6 +76,16 @@ class _Window:
         self.coming: Set[str] = set()     # PGs that we have sent there, arrived or not
         self.arrived_shards: Dict[str, int] = {}  # pgid → bytes of each shard that has come since
         self.last_coming_at = begun_at
+        self.unreported: Set[str] = set()   # PGs here whose shards `used_bytes` may not contain
+        self.late_bytes = 0    # of shards here that the last mgr moved, not contained either
+        self.added_bytes = 0   # by which `used_bytes` has been raised for them
+
+    def add_late(self, used_bytes: int) -> None:
+        """Counts what the OSD reports more as held since the beginning, as far as it may be late."""
+        late = min(self.late_bytes, max(0, used_bytes - self.used_bytes))
+        self.used_bytes += late
+        self.added_bytes += late
+        self.late_bytes -= late
 
 
 class _Growth(NamedTuple):
@@ -85,7 +96,7 @@ class _Growth(NamedTuple):
     measured: int
     arrived: Mapping[int, int]   # pool id → objects that have come
     threshold: float             # excess in bytes above which the OSD has mispredicted
-    hidden: int = 0   # bytes that may hide excess: still to come, or gone with what has left
+    hidden: int = 0   # bytes that may hide excess: still to come, gone, or there from the beginning
 
     @property
     def excess(self) -> int:
@@ -102,6 +113,7 @@ class PredictionCheck:
         self._unconfirmed: Dict[int, float] = {}   # OSD → since when it has grown too much
         self._all_used: Dict[int, int] = {}
         self._all_used_at = float("-inf")   # seconds since the epoch
+        self._arrivals = RecentArrivals()
 
     @property
     def is_idle(self) -> bool:
@@ -113,6 +125,10 @@ class PredictionCheck:
         """True where another observation has to confirm that an OSD took too much."""
         return bool(self._unconfirmed)
 
+    def restore(self, moved: Collection[str]) -> None:
+        """Takes over from the last mgr: the PGs that it has moved lately."""
+        self._arrivals.restore(moved)
+
     def expect(self, targets_by_pg: Mapping[str, Sequence[int]], before: Snapshot) -> None:
         """Opens windows for the targets of a batch, with `before` as their beginning.
 
@@ -120,6 +136,7 @@ class PredictionCheck:
         """
         targets = {osd for osds in targets_by_pg.values() for osd in osds}
         self._open(targets.difference(self._windows), before)
+        self._arrivals.expect(targets_by_pg)
         for pgid, osds in targets_by_pg.items():
             for osd in osds:
                 window = self._windows.get(osd)
@@ -129,12 +146,14 @@ class PredictionCheck:
 
     def observe(self, snapshot: Snapshot, pending: Collection[str]) -> Findings:
         """Judges every window; `pending` are PGs that have been sent and have not arrived."""
+        self._arrivals.observe(snapshot)
         if not self._windows:
             self._unconfirmed = {}
             self._held.forget()
             return Findings()
         now = snapshot.taken_at
         self._close(now, pending, snapshot)
+        self._add_late(snapshot)
         held = self._held.of(self._windows, snapshot.pgs)
         others = self._growth_of_others(snapshot)
         growths = [self._growth(osd, held[osd], snapshot, pending, others[osd])
@@ -171,10 +190,23 @@ class PredictionCheck:
         all_used = self._used_bytes(before)
         highest = before.max_utilization_by_class()
         for osd in known:
-            self._windows[osd] = _Window(before.osds[osd].used_bytes,
-                                         self._whole_shards(osd, held[osd], before),
-                                         highest[before.osds[osd].device_class],
-                                         before.taken_at, all_used)
+            unreported = {pgid for pgid in held[osd] if self._arrivals.is_recent(pgid, osd)}
+            window = _Window(before.osds[osd].used_bytes,
+                             self._whole_shards(osd, held[osd] - unreported, before),
+                             highest[before.osds[osd].device_class], before.taken_at, all_used)
+            window.unreported = unreported
+            window.late_bytes = sum(before.pgs[pgid].shard_bytes
+                                    for pgid in self._arrivals.came_before(window.shards))
+            self._windows[osd] = window
+
+    def _add_late(self, snapshot: Snapshot) -> None:
+        """In the first minute of a mgr, OSDs report what had come while the last one was there."""
+        for number, window in self._windows.items():
+            osd = snapshot.osds.get(number)
+            if window.late_bytes and osd is not None and osd.has_statistics:
+                window.add_late(osd.used_bytes)
+                if self._arrivals.knows_all(snapshot.taken_at):
+                    window.late_bytes = 0
 
     def _used_bytes(self, before: Snapshot) -> Dict[int, int]:
         """Used bytes of every OSD; windows that open within a while share one reading of them,
@@ -202,10 +234,11 @@ class PredictionCheck:
             # in flight: all of it may be there already
             window.arrived_shards[pgid] = max(
                 pg.shard_bytes, window.arrived_shards.get(pgid, 0))
-            if pgid in pending or number not in pg.holders:
+            if pgid in pending or number not in pg.holders or pgid in window.unreported:
                 hidden += window.arrived_shards[pgid]
             if pgid in window.coming and pgid not in pending:
                 arrived[pg.pool] = arrived.get(pg.pool, 0) + pg.objects
+        hidden += window.added_bytes
         hidden += sum(size for pgid, size in window.arrived_shards.items() if pgid not in held)
         # those that have left again are deleted slowly
         arrivals = sum(window.arrived_shards.values())

@@ -119,10 +119,11 @@ def test_failover_right_after_execute(session: Session) -> None:
     assert up_sets(session) == {**before, **plan["predicted_up"]}
 
 
-def test_automatic_balancing_goes_on_after_a_failover(session: Session) -> None:
-    # by default: OSDs have reported by then what had arrived when the former mgr ended
-    run(session, "config set mgr mgr/equilibrium/start_delay 60", "equilibrium on", "sim run 2m",
-        "sim failover", "sim run idle")
+@pytest.mark.parametrize("start_delay", [0, 60])
+def test_automatic_balancing_goes_on_after_a_failover(session: Session, start_delay: int) -> None:
+    """Also where OSDs have not reported yet what had arrived when the former mgr ended."""
+    run(session, f"config set mgr mgr/equilibrium/start_delay {start_delay}", "equilibrium on",
+        "sim run 2m", "sim failover", "sim run idle")
     assert state(session) == "balanced" and ask(session, "status")["active"] is True
 
 
