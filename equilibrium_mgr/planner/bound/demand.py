@@ -13,7 +13,7 @@ from __future__ import annotations
 from copy import copy
 from typing import Dict, FrozenSet, Iterable, List, NamedTuple, Sequence, Tuple
 
-from ...crush.placement import FailureDomain, PlacementBlock
+from ...crush.placement import NO_OSD, FailureDomain, PlacementBlock
 from ...plan.usage import shard_weight
 from ...runtime.amended_map import stored_rows
 from ...runtime.checkpoints import Checkpoint, with_checkpoints
@@ -170,12 +170,13 @@ def _pool_demands(snapshot: Snapshot, fixed_pools: FrozenSet[int], usable: Froze
 
 
 def _rule_excess(block: PlacementBlock, members: Sequence[int]) -> int:
-    """The factor by which a bucket has more shards than the rule allows; 1 for legal up sets.
+    """The factor by which a bucket or an OSD has more shards than the rule allows; 1 for legal up
+    sets.
 
     A PG that breaks its rule raises the limits by as much, so that the present placement is within
     them.
     """
-    worst = 1
+    worst = max([1, *[members.count(osd) for osd in set(members) if osd != NO_OSD]])
     for domain in block.domains:
         counts: Dict[int, int] = {}
         for osd in members:

@@ -91,6 +91,14 @@ def test_an_osd_above_full_ratio_may_stay_there() -> None:
     assert bounds[2].free_bytes <= 1
 
 
+def test_pg_whose_shards_share_an_osd_does_not_make_its_placement_impossible() -> None:
+    """CRUSH gives one OSD several positions where an inner choose step finds too few OSDs."""
+    cluster = Cluster(hosts(2, 3), {0: "take default; choose indep 2 host;"
+                                       "choose indep 2 osd; emit"}).pool(1, size=4, k=2)
+    fill(cluster.osd(4, up=0).osd(5, up=0), 1, [[0, 1, 3, 3]] * 8)
+    assert gib(bounds_of(cluster)[1]) >= 2 * (95 - 16) / 2 - 1
+
+
 def test_pool_without_bytes_has_a_bound() -> None:
     cluster = Cluster(hosts(3)).pool(1, size=3)
     fill(cluster, 1, [[0, 1, 2]] * 8, gib=0)
