@@ -18,6 +18,7 @@ class PlannedPlacement(NamedTuple):
     shards: ShardCounts     # pool id → OSD id → shards
     changes: int            # that were applied
     incoming: Dict[int, int]   # OSD id → bytes that these bring it
+    outgoing: Dict[int, int]   # OSD id → bytes that these take from it
 
 
 def planned_placement(view: ClusterView, changes: Iterable[PgChange]) -> PlannedPlacement:
@@ -27,6 +28,7 @@ def planned_placement(view: ClusterView, changes: Iterable[PgChange]) -> Planned
     shards = {pool: dict(counts) for pool, counts in view.shards_soon.items()}
     pgs, applied = view.snapshot.pgs, 0
     incoming: Dict[int, int] = {}
+    outgoing: Dict[int, int] = {}
     for change in changes:
         pg = pgs.get(change.pgid)
         if pg is None or pg.up != change.up_before:
@@ -34,8 +36,9 @@ def planned_placement(view: ClusterView, changes: Iterable[PgChange]) -> Planned
         applied += 1
         before, after = set(change.up_before), set(change.up_after)
         counts, weight = shards[pg.pool], shard_weight(view.snapshot.pools[pg.pool], pg.pgid)
-        for osd in after - before:
-            incoming[osd] = incoming.get(osd, 0) + pg.shard_bytes
+        for osds, moved in ((after - before, incoming), (before - after, outgoing)):
+            for osd in osds:
+                moved[osd] = moved.get(osd, 0) + pg.shard_bytes
         for osds, step in ((after - before, 1), (before - after, -1)):
             for osd in osds & used.keys():
                 used[osd] += step * pg.shard_bytes
@@ -43,7 +46,7 @@ def planned_placement(view: ClusterView, changes: Iterable[PgChange]) -> Planned
     for counts in shards.values():
         for osd in [osd for osd, count in counts.items() if count < _NO_SHARD]:
             del counts[osd]
-    return PlannedPlacement(used, shards, applied, incoming)
+    return PlannedPlacement(used, shards, applied, incoming, outgoing)
 
 
 def planned_usage(view: ClusterView, changes: Iterable[PgChange]) -> Usage:

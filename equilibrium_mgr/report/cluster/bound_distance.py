@@ -35,7 +35,7 @@ class ClassDistance(NamedTuple):
     planned_max: float
     bound: float
     proven_bound: float
-    moved_bytes: int         # by the plan, off OSDs of the class
+    moved_bytes: int         # by what is left of the plan, off OSDs of the class
     least_moved_bytes: int   # that any plan with this maximum moves
     is_near: bool
     code: Optional[str]      # why it is not near
@@ -122,10 +122,10 @@ def _classes(view: ClusterView, bounds: UtilizationBounds, plan: Plan, planned: 
              data: Mapping[int, PoolSpaceBound]) -> List[ClassDistance]:
     osds = view.snapshot.osds
     moved: Dict[str, int] = {}
-    for move in plan.moves:
-        if move.source in osds:
-            name = osds[move.source].device_class
-            moved[name] = moved.get(name, 0) + move.bytes
+    for osd, taken in planned.outgoing.items():
+        if osd in osds:
+            name = osds[osd].device_class
+            moved[name] = moved.get(name, 0) + taken
     return [_class(view, bounds, plan, planned, data, name, figures, moved.get(name, 0))
             for name, figures in class_usage(view.snapshot, planned.used).items()
             if bounds.class_cuts.get(name) in bounds.cuts]
