@@ -70,8 +70,15 @@ def test_what_is_not_known_is_absent(open_session: Callable[..., Session]) -> No
     found = metrics(open_session(18))   # off, and the cluster has not been looked at
     known = {name[len(PREFIX):] for name in found.samples}
     assert known == {"state", "active", "last_round_timestamp_seconds", "rejected_upmaps",
-                     "moved_bytes_total", "moves_total", "episodes_total", "info"}
+                     "moved_bytes_total", "moves_total", "episodes_total",
+                     "snapshot_differences_total", "info"}
     assert found.by("info") == {VERSION: 1.0}
+
+
+def test_a_wrong_snapshot_is_counted(session: Session) -> None:
+    assert metrics(session).one("snapshot_differences_total") == 0.0
+    session.module.gateway.counters.add("snapshot_differences", 3)
+    assert metrics(session).one("snapshot_differences_total") == 3.0
 
 
 def test_off_looks_once_an_hour_however_often_it_is_asked(

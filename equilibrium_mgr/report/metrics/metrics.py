@@ -27,6 +27,7 @@ class MetricSources(NamedTuple):
     active: bool                        # the option
     view: Optional[ClusterView]         # with figures of now; None before the first observation
     last_round_at: Optional[float]      # seconds since the epoch; None before the first round
+    snapshot_differences: int = 0       # since the mgr became active
 
 
 def report_metrics(sources: MetricSources) -> CommandAnswer:
@@ -39,7 +40,8 @@ def report_metrics(sources: MetricSources) -> CommandAnswer:
 def metric_families(sources: MetricSources) -> List[Family]:
     """All families, those without a sample among them, in the order of the README."""
     return (_of_utilization(sources.view) + _of_the_loop(sources) + _of_movement(sources)
-            + _of_space(sources.view) + _of_upmaps(sources) + _of_totals(sources.totals))
+            + _of_space(sources.view) + _of_upmaps(sources) + _of_totals(sources.totals)
+            + _of_the_module(sources))
 
 
 def _of_utilization(view: Optional[ClusterView]) -> List[Family]:
@@ -131,5 +133,12 @@ def _of_totals(totals: Optional[Totals]) -> List[Family]:
         single("moves_total", "Shard moves that the monitors have accepted.",
                totals.moves if totals is not None else None, COUNTER),
         labelled("episodes_total", "Episodes of balancing that have ended, by outcome.", "outcome",
-                 episodes, COUNTER),
+                 episodes, COUNTER)]
+
+
+def _of_the_module(sources: MetricSources) -> List[Family]:
+    return [
+        single("snapshot_differences_total", "Values that were wrong in what is known of the"
+               " cluster from one look to the next, and were healed: above 0 is a bug.",
+               sources.snapshot_differences, COUNTER),
         labelled("info", "The version of equilibrium.", "version", {VERSION: 1})]
