@@ -8,7 +8,7 @@ structures and alternating path methods", Discrete Applied Mathematics 65, 1996.
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ..state.constraints import SearchConstraints
 from ..state.cost_model import CostModel
@@ -17,8 +17,7 @@ from ..state.shard_index import ShardIndex
 from ..state.target_index import TargetIndex
 from .joint_moves import JointMoves
 from .receivers import Receivers
-
-Offer = Tuple[int, int, int]      # (bytes, PG, group)
+from .swap_pairs import Offer, pairs_of_shards
 
 #: Targets, swap partners and shards near the wanted size that are examined before the best of them
 #: is taken. More cost time and gained nothing, as measured on the sample clusters.
@@ -221,6 +220,7 @@ class Repair:
         offers = self._shard_index.by_size(source)
         if goal.group != _ANY_GROUP:
             offers = [offer for offer in offers if offer[2] == goal.group]
+        sizes = [offer[0] for offer in offers]
         tried = 0
         for partner in self._receiving_osds(source, goal, 0.0):
             if partner == source:
@@ -230,33 +230,38 @@ class Repair:
                 continue
             theirs = (self._shard_index.displaced(partner) if displaced_only
                       else self._shard_index.by_size(partner))
-            if theirs:
-                self._limits.checkpoint()
-                best = self._swap_with(source, partner, offers, theirs, goal, best)
+            if theirs and offers:
+                if tried % _PARTNERS == 0:
+                    self._limits.checkpoint()
+                best = self._swap_with(source, partner, offers, sizes, theirs, goal, best)
                 tried += 1
             if best is not None and tried >= _PARTNERS:
                 break
         return best
 
-    def _swap_with(self, source: int, partner: int, offers: List[Offer], theirs: List[Offer],
-                   goal: RepairGoal, best: Optional[RepairMove]) -> Optional[RepairMove]:
-        """The best swap with one partner, or `best` if none is better."""
+    def _swap_with(self, source: int, partner: int, offers: List[Offer], sizes: List[int],
+                   theirs: List[Offer], goal: RepairGoal,
+                   best: Optional[RepairMove]) -> Optional[RepairMove]:
+        """The best swap with one partner, or `best` if none is better; `sizes` of the offers."""
         placement, limits, costs = self._placement, self._limits, self._costs
         initial_up = placement.initial_up
-        reach: Dict[int, bool] = {}
-        for (size, pg, group), (back, other, other_group) in _pairs(
-                offers, theirs, *self._wanted_difference(source, partner, goal)):
-            placement.candidates_examined += 1
+        #: (group, other group) → the gain of their counts; None where they cannot be swapped
+        counts: Dict[Tuple[int, int], Optional[float]] = {}
+        examined = 0
+        for (size, pg, group), (back, other, other_group) in pairs_of_shards(
+                offers, sizes, theirs, *self._wanted_difference(source, partner, goal)):
+            examined += 1
             if other == pg or other_group == goal.group:
                 continue
             shed = size - back
             relief = self._relief(source, goal, shed, group, other_group)
             if relief <= 0:
                 continue
-            for name in (group, other_group):
-                if name not in reach:
-                    reach[name] = self._reaches(name, source, partner)
-            if not (reach[group] and reach[other_group]):
+            both = group, other_group
+            if both not in counts:
+                counts[both] = self._counts_of_swap(group, source, other_group, partner)
+            count_gain = counts[both]
+            if count_gain is None:
                 continue
             gain = costs.utilization_gain(source, partner, shed)
             there, here = initial_up[pg], initial_up[other]
@@ -264,8 +269,7 @@ class Repair:
                 gain -= self._displacement_cost(pg, source, partner, size)
             if (partner in here) != (source in here):
                 gain -= self._displacement_cost(other, partner, source, back)
-            if other_group != group:
-                gain += costs.count_gain_of_swap(group, source, other_group, partner)
+            gain += count_gain
             score = (gain - goal.fixed_cost) / relief
             if ((best is None or score > best.score)
                     and placement.is_legal(pg, source, partner)
@@ -273,7 +277,17 @@ class Repair:
                     and limits.fits(partner, shed, group, other_group)
                     and limits.fits_pressure(source, -shed, other_group, group)):
                 best = RepairMove(score, gain, ((other, partner, source), (pg, source, partner)))
+        placement.candidates_examined += examined
         return best
+
+    def _counts_of_swap(self, group: int, source: int, other: int,
+                        partner: int) -> Optional[float]:
+        """The gain of counts when a shard of `group` and one of `other` are swapped; None where
+        one of them cannot go there."""
+        if not (self._reaches(group, source, partner) and self._reaches(other, source, partner)):
+            return None
+        return 0.0 if group == other else self._costs.count_gain_of_swap(
+            group, source, other, partner)
 
     def _wanted_difference(self, source: int, partner: int,
                            goal: RepairGoal) -> Tuple[float, float, float]:
@@ -363,35 +377,3 @@ class Repair:
                                 and placement.is_legal(pg, middle, target)):
                             best = (gain, (pg, middle, target))
         return best
-
-
-def _pairs(mine: List[Offer], theirs: List[Offer], want: float, least: float,
-           most: float) -> Iterator[Tuple[Offer, Offer]]:
-    """Yields pairs whose difference in bytes is about `want` and between `least` and `most`.
-
-    Iterates over the shorter list and finds partners in the other one by bisection.
-    """
-    if len(theirs) <= len(mine):
-        sizes = [offer[0] for offer in mine]
-        smallest, largest = sizes[0], sizes[-1]
-        for other in theirs:
-            size = other[0]
-            if int(size + least) > largest or int(size + most) < smallest:
-                continue
-            low = bisect_left(sizes, int(size + least))
-            high = bisect_left(sizes, int(size + most) + 1, low)
-            at = bisect_left(sizes, int(size + want))
-            for k in range(max(low, min(at, high) - 1), min(high, max(at, low) + 2)):
-                yield mine[k], other
-    else:
-        sizes = [offer[0] for offer in theirs]
-        smallest, largest = sizes[0], sizes[-1]
-        for offer in mine:
-            size = offer[0]
-            if int(size - most) > largest or int(size - least) < smallest:
-                continue
-            low = bisect_left(sizes, int(size - most))
-            high = bisect_left(sizes, int(size - least) + 1, low)
-            at = bisect_left(sizes, int(size - want))
-            for k in range(max(low, min(at, high) - 2), min(high, max(at, low) + 1)):
-                yield offer, theirs[k]

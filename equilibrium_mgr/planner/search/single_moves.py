@@ -73,11 +73,13 @@ class SingleMoves:
             for initial in placement.initial_osds(pg, source, group):
                 if not placement.has_room(initial, size):
                     continue
-                refunded = (costs.utilization_gain(source, initial, size) + price * size
-                            + costs.move_cost[source])
-                gain = refunded + count_gain - costs.count_loss_on_enter(group, initial)
-                if gain > (best.gain if best else NOISE) and (
-                        placement.is_legal(pg, source, initial)):
+                floor = best.gain if best else NOISE
+                gain = (costs.utilization_gain(source, initial, size) + price * size
+                        + costs.move_cost[source] + count_gain)
+                if gain <= floor:
+                    continue
+                gain -= costs.count_loss_on_enter(group, initial)
+                if gain > floor and placement.is_legal(pg, source, initial):
                     best = Candidate(gain, 1.0, pg, initial)
         return best
 
@@ -131,16 +133,16 @@ class SingleMoves:
         Nearly always this ends the search at once.
         """
         placement, costs = self._placement, self._costs
-        first = entries[0][1]
+        cost, first = entries[0]
         if first == source and len(entries) > 1:
-            first = entries[1][1]
+            cost, first = entries[1]
         over = (placement.used_bytes[source] / placement.size_bytes[source]
                 - costs.bound_utilization[source])
         rate = 2.0 * over * (1.0 if over > 0.0 else costs.weights.underfull_weight)
         least = min(shards[0][0] for shards in lists if shards)
         mean = max(1.0, placement.groups[group].mean_shard_bytes)
         return (rate + count_gain / max(1.0, least) - (0.0 if lists[1] else price) + mean
-                / placement.size_bytes[first]) * mean <= costs.cost_on_enter(group, first, mean)
+                / placement.size_bytes[first]) * mean <= cost
 
     # -- where groups share a list of targets, sorted by utilization -----------------------------
 

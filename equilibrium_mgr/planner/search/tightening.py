@@ -21,8 +21,8 @@ _PRESSURE_STEP = 0.04
 #: A limit is left as it is after so many steps that were not kept whole, each half the last.
 _PATIENCE = 3
 
-#: Candidates examined for each kind of limit: so many, on a small cluster so many per shard and OSD,
-#: or as many as the descent examined, if that is more.
+#: Candidates examined for each kind of limit: so many, on a small cluster so many per shard and
+#: OSD, or as many as the descent examined, if that is more.
 _LEAST_EFFORT = 500_000
 _EFFORT_PER_SHARD_AND_OSD = 3
 

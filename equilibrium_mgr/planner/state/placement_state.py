@@ -118,7 +118,7 @@ class PlacementState:
         if self.groups[group].pool.erasure:
             return (initial[up.index(osd)],)
         block = self.groups[group].block
-        return tuple(o for o in initial[block.start:block.start + block.positions] if o not in up)
+        return tuple([o for o in initial[block.start:block.start + block.positions] if o not in up])
 
     # -- legality ------------------------------------------------------------------------------
 

@@ -147,4 +147,4 @@ def _targets(placement: PlacementState, osds: Sequence[int],
 
 def _cost_of(costs: CostModel, group: ShardGroup) -> Callable[[int], float]:
     """OSD → the cost of a shard of mean size that comes to it."""
-    return lambda osd: costs.cost_on_enter(group.index, osd, group.mean_shard_bytes)
+    return costs.entry_cost(group.index, group.mean_shard_bytes)
