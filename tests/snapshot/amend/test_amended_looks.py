@@ -58,9 +58,12 @@ def shown(view: ClusterView) -> Dict[str, Any]:
 
 def sums_of(reader: SnapshotReader) -> Dict[str, Any]:
     """The sums over PGs that the next look goes on with; what comes to nothing is left out."""
-    totals = vars(reader._builder._table.totals)
+    table = reader._builder._table
+    sizes = table._sizes._sums
+    found = {**vars(table.totals), "own bytes": sizes.own_bytes, "own objects": sizes.objects,
+             "explained bytes": sizes.explained_bytes}
     return {name: {key: count for key, count in sums.items() if count}
-            if isinstance(sums, dict) else sums for name, sums in totals.items()}
+            if isinstance(sums, dict) else sums for name, sums in found.items()}
 
 
 def test_amended_is_equal_to_full(amended_seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,6 +145,22 @@ def test_other_factors_of_a_device_class_build_no_pg_anew(
     assert second.pgs["1.7"].shard_bytes == first.pgs["1.7"].shard_bytes // 2
     expected = open_reader(changes.mgr, changes.clock).snapshot(False)
     assert not differences(comparable(second), comparable(expected), no_checkpoint)
+
+
+def test_a_pg_that_no_osd_has_reported_is_as_large_as_the_others_are_now() -> None:
+    changes = large()
+    cluster = changes.cluster
+    kept, full = (open_reader(changes.mgr, changes.clock) for _ in range(2))
+    cluster.records["1.7"] = cluster.records["1.7"]._replace(
+        state="unknown", reported_epoch=0, num_bytes=0)
+    before = kept.snapshot(False)
+    full.snapshot(False)
+    cluster.records["1.8"] = cluster.records["1.8"]._replace(num_bytes=1 << 40)
+    full.start_over()
+    now = kept.snapshot(False)
+    assert not differences(comparable(now), comparable(full.snapshot(False)), no_checkpoint)
+    assert kept.has_amended and now.pgs["1.7"].shard_bytes > before.pgs["1.7"].shard_bytes
+    assert sums_of(kept) == sums_of(full)
 
 
 def test_a_difference_is_logged_counted_and_healed(
