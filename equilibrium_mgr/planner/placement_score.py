@@ -41,13 +41,15 @@ def pool_free_bytes(placement: PlacementState, data_groups: Sequence[int],
                     checkpoint: Checkpoint = no_checkpoint) -> Dict[int, float]:
     """Pool id → client bytes that fit before the pool's first OSD is full."""
     full = placement.snapshot.full_ratio
+    usable = [max(0.0, full * size - used)
+              for size, used in zip(placement.size_bytes, placement.used_bytes)]
     free: Dict[int, float] = {}
     for index in data_groups:
         checkpoint()
         group = placement.groups[index]
         chunks = group.pool.pg_num * group.pool.data_shards
-        least = min((max(0.0, full * placement.size_bytes[i] - placement.used_bytes[i])
-                     * chunks / group.counts[i] for i in group.osds if group.counts[i]),
+        counts = group.counts
+        least = min([usable[i] * chunks / counts[i] for i in group.osds if counts[i]],
                     default=0.0)
         free[group.pool.id] = min(free.get(group.pool.id, least), least)
     return free

@@ -5,19 +5,25 @@ dictionaries of names took most of a plan's time, as measured.
 """
 from __future__ import annotations
 
-from typing import Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import (Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Set,
+                    Tuple)
 
 from ...plan.options import HARD_SHARE, PlanOptions, effective_fill_limit, upmap_pairs_left
+from ...runtime.amended_map import stored_rows
 from ...runtime.checkpoints import (Checkpoint, no_checkpoint, sorted_with_checkpoints,
                                     with_checkpoints)
 from ...runtime.row_store import RowsByNumber
 from ...snapshot import reason_codes as codes
-from ...snapshot.model import Osd, Pg, Snapshot
+from ...snapshot.model import Osd, Pg, Snapshot, pg_number
 from .shard_groups import ShardGroup, build_groups
 
 #: Between two checkpoints, a few milliseconds: PGs added, PGs or OSDs freed.
 _PGS_A_PIECE = 500
 _FREED_AT_ONCE = 5000
+
+#: Fields of a PG as it is stored; a NamedTuple of each takes longer.
+_PGID, _POOL, _RAW, _UP, _SIZE, _IMMOVABLE = map(
+    Pg._fields.index, ("pgid", "pool", "raw", "up", "shard_bytes", "immovable"))
 
 ShardMove = Tuple[int, int, int]   # one shard's move: (PG, source, target)
 
@@ -270,18 +276,22 @@ class PlacementState:
 
     def _add_pgs(self, options: PlanOptions, checkpoint: Checkpoint) -> None:
         """One pass over the PGs, in an order that does not depend on a dictionary's."""
-        index_of, shard_counts = self.index_of, self.shard_counts
-        sizes = {pool.id: pool.size for pool in self.snapshot.pools.values()}
-        for pg in with_checkpoints(_in_order(self.snapshot, checkpoint), _PGS_A_PIECE, checkpoint):
-            up = [index_of.get(osd, -1) for osd in pg.up]
-            for i in up:
-                if i >= 0:
-                    shard_counts[i] += 1
-            groups = self.groups_of_pool.get(pg.pool)
-            if groups is not None and len(up) == sizes[pg.pool]:
-                self._count(up, groups, pg.shard_bytes)
-                if -1 not in up and pg_refusal(pg, options) is None:
-                    self._add_movable(pg, tuple(up), groups)
+        get, shard_counts = self.index_of.get, self.shard_counts
+        for pool_id, rows in _in_order(self.snapshot, checkpoint):
+            size = self.snapshot.pools[pool_id].size if pool_id in self.snapshot.pools else -1
+            groups = self.groups_of_pool.get(pool_id)
+            excluded = options.pool_ids is not None and pool_id not in options.pool_ids
+            for row in with_checkpoints(rows, _PGS_A_PIECE, checkpoint):
+                up = tuple([get(osd, -1) for osd in row[_UP]])
+                for i in up:
+                    if i >= 0:
+                        shard_counts[i] += 1
+                if groups is not None and len(up) == size:
+                    self._count(up, groups, row[_SIZE])
+                    # as `pg_refusal`, which takes a Pg: to make one of each row takes longer
+                    if -1 not in up and not excluded and row[_IMMOVABLE] is None and (
+                            row[_PGID] not in options.rejected_pgs):
+                        self._add_movable(row, up, groups)
 
     def _count(self, up: Sequence[int], groups: Sequence[int], shard_bytes: int) -> None:
         """Adds a PG's shards to their groups; -1 in `up` is an OSD without an index."""
@@ -301,19 +311,21 @@ class PlacementState:
             if i >= 0:
                 group.counts[i] += 1
 
-    def _add_movable(self, pg: Pg, up: Tuple[int, ...], groups: Sequence[int]) -> None:
-        number = len(self.pgs)
-        self.pgs.append(pg.pgid)
-        self.pool_of_pg.append(pg.pool)
-        self.pg_bytes.append(pg.shard_bytes)
+    def _add_movable(self, row: Tuple[Any, ...], up: Tuple[int, ...],
+                     groups: Sequence[int]) -> None:
+        number = len(self.up)
+        self.pgs.append(row[_PGID])
+        self.pool_of_pg.append(row[_POOL])
+        self.pg_bytes.append(row[_SIZE])
         self.up.append(up)
         self.initial_up.append(up)
         # one tuple for all three where it can be: a third of what a PG takes of memory
-        self.raw_up.append(up if pg.raw == pg.up else tuple(
-            [self.index_of.get(osd, -1) for osd in pg.raw]))
+        self.raw_up.append(up if row[_RAW] == row[_UP] else tuple(
+            [self.index_of.get(osd, -1) for osd in row[_RAW]]))
+        shards = self.shards
         for i in up:
-            self.shards[i].append(number)
-        for index in dict.fromkeys(groups):
+            shards[i].append(number)
+        for index in groups if len(groups) == 1 else dict.fromkeys(groups):
             if self.groups[index].domain_bits:
                 self.groups[index].add_reachable_domains(up)
 
@@ -334,13 +346,14 @@ def pg_refusal(pg: Pg, options: PlanOptions) -> Optional[str]:
     return codes.REJECTED if pg.pgid in options.rejected_pgs else None
 
 
-def _in_order(snapshot: Snapshot, checkpoint: Checkpoint) -> Iterator[Pg]:
-    """Yields the PGs by pool and number. Sorted pool by pool: one long sort would not yield."""
-    by_pool: Dict[str, List[Tuple[int, str]]] = {}
-    for pgid in with_checkpoints(snapshot.pgs, 10 * _PGS_A_PIECE, checkpoint):
-        pool, _, number = pgid.partition(".")
-        by_pool.setdefault(pool, []).append((int(number, 16), pgid))
-    for pool in sorted(by_pool, key=int):
+def _in_order(snapshot: Snapshot,
+              checkpoint: Checkpoint) -> Iterator[Tuple[int, Iterator[Tuple[Any, ...]]]]:
+    """Yields each pool's id and its PGs by number, as they are stored. Sorted pool by pool: one
+    long sort would not yield."""
+    by_pool: Dict[int, List[Tuple[int, Tuple[Any, ...]]]] = {}
+    for row in with_checkpoints(stored_rows(snapshot.pgs), 2 * _PGS_A_PIECE, checkpoint):
+        by_pool.setdefault(row[_POOL], []).append((pg_number(row[_PGID]), row))
+    for pool in sorted(by_pool):
         checkpoint()
-        for _, pgid in sorted_with_checkpoints(by_pool.pop(pool), 10 * _PGS_A_PIECE, checkpoint):
-            yield snapshot.pgs[pgid]
+        yield pool, (row for _, row in sorted_with_checkpoints(
+            by_pool.pop(pool), 10 * _PGS_A_PIECE, checkpoint))
