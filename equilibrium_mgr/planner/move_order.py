@@ -117,14 +117,11 @@ class _Sorter:
         self._sources: Dict[str, List[Tuple[float, int]]] = {}
         self._osds: Dict[str, List[Tuple[float, int]]] = {}
         self._blocked_by: Dict[int, Set[int]] = {}    # full target → sources that wait for it
-        for osd in with_checkpoints(range(len(self._size)), _CHANGES_A_PIECE, checkpoint):
-            entry = (-self._utilization(osd), osd)
-            self._osds.setdefault(self._class_of[osd], []).append(entry)
-            if osd in self._giving:
-                self._sources.setdefault(self._class_of[osd], []).append(entry)
-        for heap in list(self._sources.values()) + list(self._osds.values()):
-            heapq.heapify(heap)
-            checkpoint()
+        self._fill_heaps(checkpoint)
+        self._groups_made = 0
+        #: OSD → groups that had been made when all that it gives was found to have to wait
+        self._found_waiting: Dict[int, int] = {}
+        self._highest_now: Dict[str, float] = {}   # class → highest utilization, until a change
         #: class → utilization that targets may rise to where an OSD gives what is beyond its share
         self._final_highest = self._highest_in_the_end(placement)
         self._initial_highest = {
@@ -134,6 +131,16 @@ class _Sorter:
         self._moved_bytes = dict.fromkeys(self._sources, 0)
         for change in with_checkpoints(changes, _CHANGES_A_PIECE, checkpoint):
             self._total_bytes[self._class_of_change(change)] += change.bytes * len(change.moves)
+
+    def _fill_heaps(self, checkpoint: Checkpoint) -> None:
+        for osd in with_checkpoints(range(len(self._size)), _CHANGES_A_PIECE, checkpoint):
+            entry = (-self._utilization(osd), osd)
+            self._osds.setdefault(self._class_of[osd], []).append(entry)
+            if osd in self._giving:
+                self._sources.setdefault(self._class_of[osd], []).append(entry)
+        for heap in list(self._sources.values()) + list(self._osds.values()):
+            heapq.heapify(heap)
+            checkpoint()
 
     def run(self, checkpoint: Checkpoint) -> List[ChangeGroup]:
         groups: List[ChangeGroup] = []
@@ -149,7 +156,7 @@ class _Sorter:
                 continue
             name = min(active, key=lambda c: (
                 self._moved_bytes[c] / max(1, self._total_bytes[c]), c))
-            number = self._next_change(name)
+            number = self._next_change(name, checkpoint)
             if number is not None:
                 groups.append(self._make((number,)))
         return groups
@@ -161,10 +168,15 @@ class _Sorter:
 
     def _highest(self, name: str) -> float:
         """The highest utilization of a class at this moment."""
+        known = self._highest_now.get(name)
+        if known is not None:
+            return known
         heap = self._osds[name]
         while -heap[0][0] != self._utilization(heap[0][1]):
             heapq.heapreplace(heap, (-self._utilization(heap[0][1]), heap[0][1]))
-        return max(-heap[0][0], self._final_highest.get(name, 0.0))
+        highest = max(-heap[0][0], self._final_highest.get(name, 0.0))
+        self._highest_now[name] = highest
+        return highest
 
     def _highest_in_the_end(self, placement: PlacementState) -> Dict[str, float]:
         """Device class → the highest utilization in the end, where an OSD is beyond its share."""
@@ -193,17 +205,32 @@ class _Sorter:
 
     # -- single changes ------------------------------------------------------------------------
 
-    def _next_change(self, name: str) -> Optional[int]:
-        """The next change of a class, or None where its fullest OSD has to wait."""
+    def _next_change(self, name: str, checkpoint: Checkpoint) -> Optional[int]:
+        """The next change of a class, or None where all of its OSDs have to wait."""
         heap = self._sources[name]
-        key, osd = heapq.heappop(heap)
-        own = [n for n in self._giving.get(osd, ()) if n in self._waiting]
-        self._giving[osd] = own
-        if not own:
-            return None
-        if -key != self._utilization(osd):
-            heapq.heappush(heap, (-self._utilization(osd), osd))
-            return None
+        while heap:
+            checkpoint()
+            key, osd = heapq.heappop(heap)
+            if self._found_waiting.get(osd) == self._groups_made:
+                continue
+            own = [n for n in self._giving.get(osd, ()) if n in self._waiting]
+            self._giving[osd] = own
+            if not own:
+                continue
+            if -key != self._utilization(osd):
+                heapq.heappush(heap, (-self._utilization(osd), osd))
+                continue
+            best = self._best(osd, own)
+            if best is not None:
+                return best
+            self._found_waiting[osd] = self._groups_made
+            for number in own:
+                for _, target in self._changes[number].moves:
+                    self._blocked_by.setdefault(target, set()).add(osd)
+        return None
+
+    def _best(self, osd: int, own: Sequence[int]) -> Optional[int]:
+        """The change of those that an OSD gives which goes first; None where all have to wait."""
         best: Optional[Tuple[int, float, int, int]] = None
         for number in own:
             reached = self._target_utilization(number)
@@ -211,39 +238,38 @@ class _Sorter:
                 order = (int(self._below(number, osd) / _EMPTIER_STEP), reached,
                          -self._changes[number].bytes, number)
                 best = order if best is None or order < best else best
-        if best is None:
-            for number in own:
-                for _, target in self._changes[number].moves:
-                    self._blocked_by.setdefault(target, set()).add(osd)
-            return None
-        return best[3]
+        return None if best is None else best[3]
 
     def _target_utilization(self, number: int) -> Optional[float]:
         """The highest utilization of the change's targets after it; None where one may not take it
         now."""
-        change = self._changes[number]
+        change, class_of = self._changes[number], self._class_of
         highest = 0.0
         for _, target in change.moves:
             used = self._used[target] + change.bytes
             utilization = used / self._size[target]
-            if self._exceeds_max_shards(target, 1):
-                return None
             if used > self._fill_limit[target] or (
-                    utilization > self._highest(self._class_of[target]) + _ROUNDING):
+                    utilization > self._highest(class_of[target]) + _ROUNDING) or (
+                    self._max_shards is not None and self._exceeds_max_shards(target, 1)):
                 return None
-            highest = max(highest, utilization)
+            if utilization > highest:
+                highest = utilization
         return highest
 
     def _below(self, number: int, osd: int) -> float:
         """Sum of the differences between the utilization of the OSD and those of the change's other
         sources (a ratio): a measure of bytes that relieve no full OSD."""
+        moves = self._changes[number].moves
+        if len(moves) == 1:
+            return 0.0
         utilization = self._utilization(osd)
-        return sum(max(0.0, utilization - self._utilization(source))
-                   for source, _ in self._changes[number].moves)
+        return sum(max(0.0, utilization - self._utilization(source)) for source, _ in moves)
 
     def _make(self, numbers: Iterable[int]) -> ChangeGroup:
         """Makes changes together; OSDs that waited for their sources get another turn."""
         made: List[Change] = []
+        self._groups_made += 1
+        self._highest_now.clear()
         for number in numbers:
             change = self._changes[number]
             self._waiting.discard(number)

@@ -42,7 +42,7 @@ _MOST_SHARDS_ABOVE_BOUND, _MOST_ABOVE_BOUND = 1.0, 0.005
 #: How far above the former result a replan may end: utilization (a ratio; half a typical shard
 #: where that is less), and pressure (a ratio of it).
 _MOST_ABOVE = 0.0015
-_MOST_PRESSURE_ABOVE = 0.02
+_MOST_PRESSURE_ABOVE = 0.03
 
 #: Bytes that a replan may displace: so many times those that were still wanted, and those that the
 #: event has left above the goals. A plan from scratch does with less than the sum, as measured.

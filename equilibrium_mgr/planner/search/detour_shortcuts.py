@@ -7,7 +7,7 @@ same number of shards of the pool on each OSD.
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Optional, Sequence, Tuple
+from typing import AbstractSet, Optional, Sequence, Tuple
 
 from ...runtime.checkpoints import Checkpoint
 from ..state.constraints import SearchConstraints
@@ -30,11 +30,12 @@ class DetourShortcuts:
         self._limits = limits
         self._price = price
 
-    def shorten(self, checkpoint: Checkpoint) -> int:
-        """Tries each displaced shard once, the largest first; returns how many have returned."""
+    def shorten(self, checkpoint: Checkpoint, pgs: Optional[AbstractSet[int]] = None) -> int:
+        """Tries each displaced shard once, or those of some PGs, the largest first; returns how
+        many have returned."""
         placement = self._placement
         returned = 0
-        for _, pg, osd, group in self._shard_index.all_displaced(checkpoint):
+        for _, pg, osd, group in self._shard_index.all_displaced(checkpoint, pgs):
             if not checkpoint():
                 break
             if osd in placement.up[pg]:

@@ -1,7 +1,7 @@
 """Reverts moves that turned out not to be needed."""
 from __future__ import annotations
 
-from typing import Tuple
+from typing import AbstractSet, Optional, Tuple
 
 from ...runtime.checkpoints import Checkpoint
 from ..state.constraints import SearchConstraints
@@ -12,13 +12,15 @@ from .joint_moves import JointMoves
 
 
 def revert_unneeded_moves(costs: CostModel, shard_index: ShardIndex, joint_moves: JointMoves,
-                          limits: SearchConstraints, price: float, checkpoint: Checkpoint) -> None:
-    """Returns displaced shards to their initial OSDs where all limits hold and little is lost.
+                          limits: SearchConstraints, price: float, checkpoint: Checkpoint,
+                          pgs: Optional[AbstractSet[int]] = None) -> None:
+    """Returns displaced shards, or those of some PGs, to their initial OSDs where all limits hold
+    and little is lost.
 
     `price` is that of a displaced byte (utilization): a byte that returns may cost as much.
     """
     placement = costs.placement
-    displaced = shard_index.all_displaced(checkpoint)
+    displaced = shard_index.all_displaced(checkpoint, pgs)
 
     def pays(steps: Tuple[ShardMove, ...], size: int, group: int) -> bool:
         return (joint_moves.gain(steps, price) > 0.0

@@ -7,7 +7,7 @@ in proportion to the OSDs that are above the goals.
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Dict, FrozenSet, List, NamedTuple, Optional, Tuple
+from typing import Dict, FrozenSet, List, NamedTuple, Optional, Set, Tuple
 
 from ...runtime.checkpoints import Checkpoint
 from ..state.constraints import SearchConstraints
@@ -20,6 +20,9 @@ from .search import Search
 #: How far above the goals OSDs are relieved at first, and then, in typical shards: what is far
 #: above goes first, while many OSDs can take a shard.
 _LEVELS = (1.0, 0.5, 0.25, 0.0)
+#: How far above the goal OSDs may become for pressure: utilization (a ratio; half a typical shard
+#: where that is less). Without it hardly any OSD takes a shard, and each costs a search of all.
+_RISE = 0.001
 #: How far pressure may be above its goal then, as a ratio of it per typical shard.
 _PRESSURE_OF_LEVEL = 0.2
 
@@ -29,10 +32,14 @@ _TARGETS = 40
 
 #: Candidates that `Repair` may examine, and so many more per OSD above the goals.
 _CANDIDATES = 20_000
-_CANDIDATES_PER_OSD = 500
+_CANDIDATES_PER_OSD = 200
 
-#: OSDs for which no operation is found before relief ends: each costs a search through all swaps
-#: and chains.
+#: Where relief has moved fewer PGs than this ratio of those displaced, the others are not gone over
+#: for moves that are no longer needed.
+_FEW_MOVED = 0.1
+
+#: Overfull OSDs for which no operation is found before relief ends: each costs a search through all
+#: swaps and chains.
 _MAX_FAILURES = 3
 
 _ROUNDING = 1e-9
@@ -61,7 +68,10 @@ class Relief:
         self._repair = search.repair(self.limits)
         self._receivers = Receivers(placement, search.targets, self.limits)
         self._failures = 0
+        #: groups whose highest pressure could not be lowered: their pools gain nothing elsewhere
+        self._stuck_groups: Set[int] = set()
         self._last_candidate = 0
+        self._moved_pgs: Set[int] = set()
 
     def run(self) -> bool:
         """Relieves all OSDs; False where that did not succeed."""
@@ -72,10 +82,13 @@ class Relief:
             return True
         self._last_candidate = (self._placement.candidates_examined + _CANDIDATES
                                 + _CANDIDATES_PER_OSD * above)
+        moved_pgs = self._moved_pgs   # not self: no circle
+        self._placement.observers.append(lambda pg, *_: moved_pgs.add(pg))
         reached = all(self._lower_to(level) for level in _LEVELS)
         self.limits.tighten_to_current(0.0)
         if not self.was_stopped and self._search.weights.return_value:
-            self._search.reduce_moves(self.limits, 1)
+            few = len(self._moved_pgs) < _FEW_MOVED * len(self._placement.moved_pgs)
+            self._search.reduce_moves(self.limits, 1, self._moved_pgs if few else None)
         return reached
 
     def _checkpoint(self, _moves: Optional[int] = None) -> bool:
@@ -93,8 +106,12 @@ class Relief:
             self.limits.set_max_utilization(osd_set.osds, most)
         for group, most in pressures:
             self.limits.set_max_pressure(group, most)
-        return (all(self._lower_utilizations(osd_set, most) for osd_set, most in sets)
-                and all(self._lower_pressures(group, most) for group, most in pressures))
+        if not all(self._lower_utilizations(osd_set, most) for osd_set, most in sets):
+            return False
+        for osd_set, most in sets:
+            self.limits.set_max_utilization(
+                osd_set.osds, most + min(_RISE, osd_set.typical_shard / 2.0))
+        return all(self._lower_pressures(group, most) for group, most in pressures)
 
     # -- utilization ---------------------------------------------------------------------------
 
@@ -166,7 +183,13 @@ class Relief:
     def _lower_pressures(self, group: int, most: float) -> bool:
         mean = max(1.0, self._placement.groups[group].mean_shard_bytes)
         wanted = TooManyShards(group, most, mean)
-        return all(self._relieve(osd, wanted) for osd in self.pressed(group, most))
+        for osd in self.pressed(group, most) if group not in self._stuck_groups else ():
+            if not self._relieve(osd, wanted):
+                return False
+            if self._is_above(osd, wanted):
+                self._stuck_groups.add(group)
+                break
+        return True
 
     # -- both ----------------------------------------------------------------------------------
 
@@ -185,7 +208,7 @@ class Relief:
                 return False
             found = self._repair.find(osd, wanted)
             if found is None:
-                self._failures += 1
+                self._failures += isinstance(wanted, OverfullOsd)
                 return self._failures < _MAX_FAILURES
             for step in found.steps:
                 placement.move(*step)

@@ -10,7 +10,7 @@ A search that is asked to end leaves a placement that is better than the initial
 """
 from __future__ import annotations
 
-from typing import Dict, List, Optional
+from typing import AbstractSet, Dict, List, Optional
 
 from ...plan.weight_shares import share_limits_within
 from ...runtime.checkpoints import Checkpoint, with_checkpoints
@@ -243,12 +243,14 @@ class Search:
 
     # -- reduction -----------------------------------------------------------------------------
 
-    def reduce_moves(self, limits: SearchConstraints, detour_passes: int) -> None:
-        """Reverts moves that were not needed and shortens detours, within the limits."""
+    def reduce_moves(self, limits: SearchConstraints, detour_passes: int,
+                     pgs: Optional[AbstractSet[int]] = None) -> None:
+        """Reverts moves that were not needed and shortens detours, within the limits; those of some
+        PGs alone where they are given."""
         price = self._weights.return_value
         revert_unneeded_moves(self._costs, self.shard_index, self._joint_moves, limits, price,
-                              self._checkpoint)
+                              self._checkpoint, pgs)
         detours = DetourShortcuts(self._costs, self.shard_index, limits, price)
         for _ in range(detour_passes):
-            if not detours.shorten(self._checkpoint):
+            if not detours.shorten(self._checkpoint, pgs):
                 break

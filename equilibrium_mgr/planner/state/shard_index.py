@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Dict, Iterator, List, Optional, Tuple
+from typing import AbstractSet, Dict, Iterator, List, Optional, Tuple
 
 from ...runtime.checkpoints import Checkpoint, sorted_with_checkpoints, with_checkpoints
 from .placement_state import PlacementState
@@ -71,13 +71,15 @@ class ShardIndex:
             self._displaced[osd] = (self._placement.change_counts[osd], shards)
         return shards
 
-    def all_displaced(self, checkpoint: Checkpoint) -> Iterator[Tuple[int, int, int, int]]:
+    def all_displaced(self, checkpoint: Checkpoint, pgs: Optional[AbstractSet[int]] = None
+                      ) -> Iterator[Tuple[int, int, int, int]]:
         """(-bytes, PG, OSD, group) of the displaced shards that there are now, the largest first,
-        whatever moves while they are gone over."""
+        whatever moves while they are gone over; of these PGs alone where they are given."""
         placement = self._placement
         return sorted_with_checkpoints((
             (-placement.pg_bytes[pg], pg, osd, placement.group_of(pg, osd))
-            for pg in with_checkpoints(placement.moved_pgs, _PGS_A_PIECE, checkpoint)
+            for pg in with_checkpoints(placement.moved_pgs if pgs is None else pgs, _PGS_A_PIECE,
+                                       checkpoint)
             for osd in placement.up[pg] if osd not in placement.initial_up[pg]),
             _SORTED_AT_ONCE, checkpoint)
 
