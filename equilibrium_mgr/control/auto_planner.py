@@ -188,8 +188,9 @@ class AutoPlanner:
     def keep_wanted(self, execution: Execution) -> None:
         """Keeps what an execution that was given up still wanted: the next plan starts from it."""
         basis = self._executed.basis if self._executed is not None else None
-        self._wanted = (None if basis is None
-                        else basis._replace(changes=tuple(execution.wanted)))
+        wanted = None if basis is None else basis._replace(changes=tuple(execution.wanted))
+        with self._lock:   # a command may reset it meanwhile
+            self._wanted = wanted
 
     def replan_step(self, snapshot: Snapshot, settings: Settings, execution: Execution,
                     traffic: OsdTraffic) -> Optional[NextStep]:
