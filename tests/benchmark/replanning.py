@@ -17,10 +17,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from pathlib import Path
-from statistics import median
-from typing import Callable, Dict, List, Optional, Sequence, Tuple, TypeVar
+from typing import Dict, Optional, Sequence, Tuple
 
 from mgr_stub.mgr.install import install
 
@@ -29,16 +27,14 @@ install(18)
 from mgr_stub.console.session import Session  # noqa: E402
 from mgr_stub.garbage_collection import collect_less_often  # noqa: E402
 from tests.benchmark.clusters import STATE_NAME  # noqa: E402
-from tests.support.clusters.plans_under_way import EVENTS, under_way  # noqa: E402
+from tests.benchmark.costs.replans import both_plans  # noqa: E402
+from tests.support.clusters.plans_under_way import EVENTS  # noqa: E402
 
 from equilibrium_mgr.plan.model import Plan  # noqa: E402
 from equilibrium_mgr.plan.options import PlanOptions  # noqa: E402
-from equilibrium_mgr.planner.planner import make_plan  # noqa: E402
-from equilibrium_mgr.planner.replanning import replan  # noqa: E402
 from equilibrium_mgr.snapshot.model import Snapshot, shard_changes  # noqa: E402
 
 _DATA_SHARE = 0.01
-_T = TypeVar("_T")
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:
@@ -59,31 +55,18 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
 def row(folder: Path, event: str, repeat: int) -> str:
     """One line of the table."""
     session = Session.from_state(str(folder / STATE_NAME), release=18)
-    case = under_way(session, event)
-    session.close()
-    former, snapshot = case.former(), case.after
-    scratch_seconds, scratch = timed(lambda: make_plan(snapshot), repeat)
-    seconds, made = timed(lambda: replan(snapshot, PlanOptions(), former), repeat)
-    begin = f"| {folder.name} | {event} | {seconds / scratch_seconds:.2f} | {scratch_seconds:.2f} |"
-    if made is None:
+    both = both_plans(session, event, PlanOptions(), repeat)
+    snapshot, plan, scratch = both.snapshot, both.again, both.scratch
+    begin = (f"| {folder.name} | {event} | {both.seconds / both.scratch_seconds:.2f} |"
+             f" {both.scratch_seconds:.2f} |")
+    if plan is None:
         return f"{begin} none | | | | |"
-    plan = made.plan
     points = max(100.0 * (usage.max - scratch.after.classes[name].max)
                  for name, usage in plan.after.classes.items())
     free, worst = free_space(snapshot, plan, scratch)
     return (f"{begin} {points:+.2f} | {free:.3f} | {worst:.3f} |"
             f" {plan.bytes / max(1, scratch.bytes):.3f} |"
             f" {to_move(snapshot, plan) / max(1, to_move(snapshot, scratch)):.3f} |")
-
-
-def timed(work: Callable[[], _T], repeat: int) -> Tuple[float, _T]:
-    """The median of the processor seconds, and what came of it."""
-    seconds: List[float] = []
-    for _ in range(repeat):
-        started = time.process_time()
-        result = work()
-        seconds.append(time.process_time() - started)
-    return median(seconds), result
 
 
 def free_space(snapshot: Snapshot, plan: Plan, scratch: Plan) -> Tuple[float, float]:
