@@ -163,6 +163,15 @@ def test_a_pg_that_no_osd_has_reported_is_as_large_as_the_others_are_now() -> No
     assert sums_of(kept) == sums_of(full)
 
 
+def test_a_pg_that_somebody_pins_may_not_move_any_more() -> None:
+    changes = large()
+    reader, cluster = open_reader(changes.mgr, changes.clock), changes.cluster
+    assert reader.snapshot(False).pgs["1.7"].immovable is None
+    cluster.extra["pg_upmap"] = [{"pgid": "1.7", "osds": list(cluster.up["1.7"])}]
+    cluster.epoch += 1
+    assert reader.snapshot(True).pgs["1.7"].immovable is not None and reader.has_amended
+
+
 def test_a_difference_is_logged_counted_and_healed(
         monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.setattr(snapshot_reader, "LOOKS_BETWEEN_CHECKS", 2)
