@@ -96,6 +96,7 @@ class _Sorter:
 
     def __init__(self, placement: PlacementState, changes: Sequence[Change],
                  cycles: Sequence[Tuple[int, ...]], checkpoint: Checkpoint) -> None:
+        self._checkpoint = checkpoint
         self._cycles = list(cycles)
         self.late_cycles: List[Tuple[int, ...]] = []
         self._size = placement.size_bytes
@@ -337,7 +338,8 @@ class _Sorter:
     def _cycle(self) -> List[int]:
         """Numbers of a cycle: changes that free space, then the change that needs it, which is the
         one whose targets end lowest."""
-        first = min(self._waiting, key=lambda n: (
+        waiting = with_checkpoints(self._waiting, _CHANGES_A_PIECE, self._checkpoint)
+        first = min(waiting, key=lambda n: (
             max((self._used[t] + self._changes[n].bytes) / self._size[t]
                 for _, t in self._changes[n].moves), n))
         together = [first]

@@ -81,7 +81,7 @@ class _Window:
         self.added_bytes = 0   # by which `used_bytes` has been raised for them
 
     def add_late(self, used_bytes: int) -> None:
-        """Counts what the OSD reports more as held since the beginning, as far as it may be late."""
+        """Counts what the OSD reports more as held from the beginning, as far as it may be late."""
         late = min(self.late_bytes, max(0, used_bytes - self.used_bytes))
         self.used_bytes += late
         self.added_bytes += late
