@@ -43,7 +43,8 @@ PENDING: Dict[str, str] = {
 PENDING_IN_STREAMS: Dict[str, str] = {
     "T11": "of a PG that is degraded, waits for an OSD that is too full, or moves a second time,"
            " the acting set does not tell which shards are still to come, nor how much of them",
-    "T12": "where the data of a degraded PG is, is taken from its acting set"}
+    "T12": "where the data of a degraded PG is, is taken from its acting set",
+    "T14": "as T12, summed over all pools"}
 
 #: Of those the ones that are broken only after such an event of a stream.
 _PENDING_AFTER: Dict[str, str] = {"T3": "sim osd lose "}
