@@ -10,7 +10,7 @@ import lzma
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
 import pytest
 
@@ -38,8 +38,8 @@ def read(path: Path) -> Json:
 
 
 def evaluation(path: Path) -> Json:
-    """As `eval p --format json`, for a plan without moves: the cluster's certificates are those of
-    any plan."""
+    """As `eval p --format json`, for a plan without moves: the cluster's cuts are those of any
+    plan."""
     session = Session.from_state(str(path), release=18)
     snapshot = session.module.gateway.snapshot()
     view = make_view(snapshot, cluster_bounds(snapshot), PendingMoves(), 0.05, False)
@@ -51,11 +51,16 @@ def evaluation(path: Path) -> Json:
     return found
 
 
-def demo_evaluation() -> Json:
-    """Of a plan of the demo cluster, by the commands."""
+def without_moves(answer: Json) -> Json:
+    """As `show p --format json` of that plan."""
+    return {"osdmap_epoch": answer["osdmap_epoch"], "moves": []}
+
+
+def demo_answers() -> Tuple[Json, Json]:
+    """`eval p` and `show p` of a plan of the demo cluster, by the commands."""
     session = Session.from_state(None, release=18)
     optimize(session)
-    found: Json = ask(session, "eval p")
+    found = ask(session, "eval p"), ask(session, "show p")
     session.close()
     return found
 
@@ -63,10 +68,17 @@ def demo_evaluation() -> Json:
 @pytest.mark.parametrize("name", ["demo", *SHAPES])
 def test_certificates_of_answers_are_accepted(name: str, tmp_path: Path) -> None:
     path = Source(name, DEMO if name == "demo" else MADE).write_state(tmp_path)
-    answer = demo_evaluation() if name == "demo" else evaluation(path)
-    (tmp_path / "eval.json").write_text(json.dumps(answer))
-    said = subprocess.run([sys.executable, check_certificate.__file__, str(path),
-                           str(tmp_path / "eval.json")], capture_output=True, text=True)
+    if name == "demo":
+        answers = demo_answers()
+    else:
+        empty = evaluation(path)
+        answers = empty, without_moves(empty)
+    answer, files = answers[0], [path]
+    for number, content in enumerate(answers):
+        files.append(tmp_path / f"answer-{number}.json")
+        files[-1].write_text(json.dumps(content))
+    said = subprocess.run([sys.executable, check_certificate.__file__, *map(str, files)],
+                          capture_output=True, text=True)
     assert said.stdout == "accepted\n", said.stderr
     proof = answer["certificates"]
     assert {entry["device_class"] for entry in proof["classes"]} == {
@@ -85,24 +97,39 @@ def test_the_checker_is_short_and_shares_nothing() -> None:
 
 # -- forgeries -------------------------------------------------------------------------------------
 
-@pytest.fixture(scope="module")
-def giant(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tuple[Json, Json]]:
-    """A cluster whose rules keep bytes off a giant host, and its certificates."""
-    path = Source("giant-host", MADE).write_state(tmp_path_factory.mktemp("state"))
-    yield read(path), evaluation(path)["certificates"]
+class Case(NamedTuple):
+    """What the checker is given."""
+
+    state: Json
+    answer: Json   # of `eval`
+    plan: Json     # of `show`
+
+    def check(self) -> str:
+        return check(*self)
+
+
+def case_of(name: str, folder: Path) -> Case:
+    path = Source(name, MADE).write_state(folder)
+    answer = evaluation(path)
+    return Case(read(path), answer, without_moves(answer))
 
 
 @pytest.fixture(scope="module")
-def demo() -> Tuple[Json, Json]:
-    """The demo cluster, and the certificates of a plan."""
-    return read(Path(DEMO_STATE)), demo_evaluation()["certificates"]
+def giant(tmp_path_factory: pytest.TempPathFactory) -> Case:
+    """A cluster whose rules keep bytes off a giant host."""
+    return case_of("giant-host", tmp_path_factory.mktemp("state"))
 
 
 @pytest.fixture(scope="module")
-def hybrid(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tuple[Json, Json]]:
-    """A cluster of two classes, and its certificates."""
-    path = Source("hybrid", MADE).write_state(tmp_path_factory.mktemp("state"))
-    yield read(path), evaluation(path)["certificates"]
+def demo() -> Case:
+    """The demo cluster, and a plan."""
+    return Case(read(Path(DEMO_STATE)), *demo_answers())
+
+
+@pytest.fixture(scope="module")
+def hybrid(tmp_path_factory: pytest.TempPathFactory) -> Case:
+    """A cluster of two classes."""
+    return case_of("hybrid", tmp_path_factory.mktemp("state"))
 
 
 def cut_of(proof: Json) -> Json:
@@ -243,37 +270,77 @@ def more_shards_kept(_state: Json, proof: Json) -> None:
     entry["kept_shards"] += 1
 
 
+def planned_maximum_understated(_state: Json, proof: Json) -> None:
+    for entry in proof["classes"]:
+        entry["planned_max_utilization"] = entry["bound_utilization"]
+
+
+def planned_maximum_understated_with_bytes(state: Json, proof: Json) -> None:
+    """The bytes follow from the maximum, which the plan does not reach."""
+    known, entry = sizes(state), proof["classes"][0]
+    entry["planned_max_utilization"] = 0.3
+    entry["least_moved_bytes"] = sum(max(0, known[device["id"]][1] - 0.3 * known[device["id"]][0])
+                                     for device in state["crush_dump"]["devices"]
+                                     if device["class"] == entry["device_class"])
+
+
+def class_removed(_state: Json, proof: Json) -> None:
+    proof["classes"].pop()
+
+
+def pool_removed(_state: Json, proof: Json) -> None:
+    proof["pools"].pop()
+
+
+def everything_removed(_state: Json, proof: Json) -> None:
+    proof["classes"] = proof["pools"] = proof["cuts"] = []
+
+
+def empty_cut(_state: Json, proof: Json) -> None:
+    proof["cuts"].append({"osds": [], "size_bytes": 0, "used_bytes": 0, "full_bytes": 0,
+                          "can_leave_bytes": 0, "kept": []})
+    proof["classes"][0]["cut"] = len(proof["cuts"]) - 1
+
+
 def cluster_at_work(state: Json, _proof: Json) -> None:
     """The certificate is of another moment: shards are moving."""
     pg = state["pg_dump"]["pg_map"]["pg_stats"][0]
     pg["acting"] = [*pg["acting"][1:], 9999]
 
 
+MISQUOTED = "limits of a pool, or a pool that has nothing there"
+
 #: Forgery → what the checker has to say to it, and the cluster if it is not the first.
 FORGERIES: Dict[Callable[[Json, Json], None], Tuple[str, str]] = {
     bound_too_high: ("bound of a class", "giant"),
     bound_is_no_number: ("bound of a class", "giant"),
     less_can_leave: ("more can leave", "giant"),
-    bytes_overstated: ("used_bytes of a cut", "giant"),
-    sizes_understated: ("size_bytes of a cut", "giant"),
-    full_understated: ("full_bytes of a cut", "giant"),
-    osd_left_out: ("size_bytes of a cut", "giant"),
-    osd_left_out_of_sums_too: ("most_elsewhere of pool", "giant"),
-    emptiest_osds_left_out: ("kept of pool", "hybrid"),
-    osd_exchanged: ("size_bytes of a cut", "giant"),
-    osd_named_twice: ("OSDs that do not count", "giant"),
-    unknown_osd: ("OSDs that do not count", "giant"),
-    limit_misquoted: ("limits of pool", "giant"),
-    shards_misquoted: ("limits of pool", "giant"),
-    fewer_elsewhere: ("most_elsewhere of pool", "giant"),
-    kept_overstated: ("kept of pool", "giant"),
-    kept_of_another_pool: ("a pool that has nothing there", "giant"),
-    pool_left_out: ("kept of pool", "giant"),
+    bytes_overstated: ("sums of a cut", "giant"),
+    sizes_understated: ("sums of a cut", "giant"),
+    full_understated: ("sums of a cut", "giant"),
+    osd_left_out: ("sums of a cut", "giant"),
+    osd_left_out_of_sums_too: (MISQUOTED, "giant"),
+    emptiest_osds_left_out: ("more can leave", "hybrid"),
+    osd_exchanged: ("sums of a cut", "giant"),
+    osd_named_twice: ("OSDs that do not count, or none", "giant"),
+    unknown_osd: ("OSDs that do not count, or none", "giant"),
+    limit_misquoted: (MISQUOTED, "giant"),
+    shards_misquoted: (MISQUOTED, "giant"),
+    fewer_elsewhere: (MISQUOTED, "giant"),
+    kept_overstated: ("kept_bytes of pool", "giant"),
+    kept_of_another_pool: (MISQUOTED, "giant"),
+    pool_left_out: ("more can leave", "giant"),
     more_has_to_be_moved: ("least_moved_bytes", "demo"),
     another_epoch: ("another osdmap epoch", "giant"),
     cut_of_another_class: ("OSDs of another class", "hybrid"),
     space_understated: ("split_bytes", "giant"),
     more_shards_kept: ("kept_shards", "giant"),
+    planned_maximum_understated: ("planned maximum", "demo"),
+    planned_maximum_understated_with_bytes: ("planned maximum", "demo"),
+    class_removed: ("a class or pool with data is missing", "hybrid"),
+    pool_removed: ("a class or pool with data is missing", "giant"),
+    everything_removed: ("a class or pool with data is missing", "demo"),
+    empty_cut: ("OSDs that do not count, or none", "giant"),
     cluster_at_work: ("data in flight", "giant"),
 }
 
@@ -282,8 +349,44 @@ FORGERIES: Dict[Callable[[Json, Json], None], Tuple[str, str]] = {
 def test_forged_certificates_are_refused(forge: Callable[[Json, Json], None],
                                          request: pytest.FixtureRequest) -> None:
     why, cluster = FORGERIES[forge]
-    state, proof = copy.deepcopy(request.getfixturevalue(cluster))
-    check(state, copy.deepcopy(proof))
-    forge(state, proof)
+    case = Case(*copy.deepcopy(tuple(request.getfixturevalue(cluster))))
+    assert copy.deepcopy(case).check() == "accepted"
+    forge(case.state, case.answer["certificates"])
     with pytest.raises(AssertionError, match=f"^({why})"):
-        check(state, proof)
+        case.check()
+
+
+def test_a_plan_that_moves_other_bytes_is_refused(demo: Case) -> None:
+    """Else any maximum could be had."""
+    case = Case(*copy.deepcopy(tuple(demo)))
+    case.plan["moves"][0]["bytes"] *= 2
+    with pytest.raises(AssertionError, match="^bytes of a move"):
+        case.check()
+
+
+def test_a_plan_without_its_moves_is_refused(demo: Case) -> None:
+    case = Case(*copy.deepcopy(tuple(demo)))
+    case.plan["moves"] = case.plan["moves"][:-1:2]
+    with pytest.raises(AssertionError, match="^planned maximum"):
+        case.check()
+
+
+def test_certificates_of_a_cluster_with_faults_are_accepted(tmp_path: Path) -> None:
+    """PGs with holes and PGs that break their rule: what is said of them is weaker, and true."""
+    path = Source("giant-host", MADE).write_state(tmp_path)
+    state = read(path)
+    host_of = {item["id"]: [other["id"] for other in bucket["items"]]
+               for bucket in state["crush_dump"]["buckets"] if bucket["type_name"] == "host"
+               for item in bucket["items"]}
+    for number, pg in enumerate(state["pg_dump"]["pg_map"]["pg_stats"]):
+        up = list(pg["up"])
+        if number % 50 == 0:
+            up[-1] = 0x7fffffff
+        elif number % 10 == 1:
+            up[1] = next(osd for osd in host_of[up[0]] if osd not in up)
+        pg["up"], pg["acting"] = up, list(up)
+    faulty = tmp_path / "faulty.json"
+    faulty.write_text(json.dumps(state))
+    answer = evaluation(faulty)
+    assert answer["certificates"]["classes"]
+    assert check(state, answer, without_moves(answer)) == "accepted"
