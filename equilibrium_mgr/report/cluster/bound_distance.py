@@ -11,7 +11,7 @@ from ...planner.bound.certificate import least_moved_bytes
 from ...planner.bound.lower_bound import UtilizationBounds
 from ...planner.bound.pool_space import PoolSpaceBound
 from ...planner.planner import CONVERGED
-from ...runtime.formatting import plural, wrap
+from ...runtime.formatting import format_percent, plural, wrap
 from ...snapshot import reason_codes as codes
 from ..table import Row
 
@@ -25,11 +25,16 @@ _MOST_LINES = 5
 
 # Beside reason codes: why a plan is not near a bound.
 LIMIT = "limit"      # of moves, bytes or time
+WEIGHTS = "weights"  # OSDs are held to a share of their size, which the bound does not count
+SHARED = "shared"    # the bounds of classes whose OSDs the same pools use exclude each other
 SEARCH = "search"    # no move that was tried is worth its bytes
+
+_SAME = 1e-9
 
 
 class ClassDistance(NamedTuple):
-    """Utilizations are ratios. `proven_bound` is that of the class's certificate."""
+    """Utilizations are ratios. `bound` keeps the operator's weights; `proven_bound`, that of the
+    class's certificate, counts the OSDs' sizes alone."""
 
     device_class: str
     planned_max: float
@@ -40,12 +45,19 @@ class ClassDistance(NamedTuple):
     is_near: bool
     code: Optional[str]      # why it is not near
     reason: Optional[str]
+    held_osds: int = 0       # OSDs of the class that the operator's weights hold to a share
 
-    def sentence(self) -> str:
-        """What is proven."""
+    def lines(self) -> List[str]:
+        """What is proven; with lowered weights also what the bound means."""
         points = 100.0 * max(0.0, self.planned_max - self.proven_bound)
-        return (f"provably at most {points:.2f} points and {100.0 * self.bytes_ratio:.0f}% of the"
+        text = (f"provably at most {points:.2f} points and {100.0 * self.bytes_ratio:.0f}% of the"
                 " bytes from the best possible")
+        if self.held_osds:
+            text += (f" by sizes alone ({format_percent(self.proven_bound)}); the bound keeps the"
+                     f" lowered weights of {plural(self.held_osds, 'OSD')}")
+            if self.planned_max < self.bound - _SAME:
+                text += ", which the plan does not reach in full"
+        return wrap("  ", text, 2)
 
     @property
     def bytes_ratio(self) -> float:
@@ -75,7 +87,8 @@ class Distances(NamedTuple):
 
     def lines(self) -> List[str]:
         """For people: what is near its bound, and why the rest is not."""
-        near = [entry.device_class for entry in self.classes if entry.is_near] + [
+        near = [f"{entry.device_class}{' (weights kept)' if entry.held_osds else ''}"
+                for entry in self.classes if entry.is_near] + [
             entry.name for entry in self.pools if entry.is_near]
         far = [f"class {entry.device_class} ({100 * (entry.planned_max - entry.bound):.2f} points"
                f" above): {entry.reason}" for entry in self.classes if not entry.is_near]
@@ -92,8 +105,9 @@ class Distances(NamedTuple):
         return {"classes": [{
             "device_class": entry.device_class, "planned_max_utilization": entry.planned_max,
             "bound_utilization": entry.bound, "proven_utilization": entry.proven_bound,
-            "moved_bytes": entry.moved_bytes, "least_moved_bytes": entry.least_moved_bytes,
-            "is_near": entry.is_near, "reason_code": entry.code, "reason": entry.reason}
+            "held_osds": entry.held_osds, "moved_bytes": entry.moved_bytes,
+            "least_moved_bytes": entry.least_moved_bytes, "is_near": entry.is_near,
+            "reason_code": entry.code, "reason": entry.reason}
             for entry in self.classes], "pools": [{
                 "id": entry.pool, "name": entry.name,
                 "planned_free_bytes": entry.planned_free_bytes,
@@ -147,11 +161,13 @@ def _class(view: ClusterView, bounds: UtilizationBounds, plan: Plan, planned: Pl
     text = "" if largest is None else (
         f"a shard of pool {view.snapshot.pools[largest].name} is {100.0 * ratio:.2f}% of"
         f" osd.{fullest}, which is the fullest")
-    code, reason = (None, None) if is_near else _cause(plan, gap <= ratio, text)
+    code, reason = (None, None) if is_near else _cause(
+        plan, gap <= ratio, text, _shared(bounds, name))
     return ClassDistance(
         name, figures.max, bounds.classes[name], bounds.cuts[
             bounds.class_cuts[name]].least_utilization, moved,
-        least_moved_bytes(view.used_soon, sizes, figures.max), is_near, code, reason)
+        least_moved_bytes(view.used_soon, sizes, figures.max), is_near, code, reason,
+        sum(view.snapshot.osds[osd].share < 1.0 for osd in sizes))
 
 
 def _pool(view: ClusterView, plan: Plan, usage: Usage, pool: int,
@@ -163,11 +179,22 @@ def _pool(view: ClusterView, plan: Plan, usage: Usage, pool: int,
     is_near = missing <= 1.0 - _NEAR_SPACE
     text = (f"its {bound.shards} shards are {per_osd:.1f} per OSD, and one more on one of them is"
             f" {100.0 / per_osd:.0f}%")
-    code, reason = (None, None) if is_near else _cause(plan, missing <= 1.0 / per_osd, text)
+    held = sum(view.snapshot.osds[osd].share < 1.0 for osd in bound.osds)
+    code, reason = (None, None) if is_near else (
+        (WEIGHTS, f"its bound counts the whole size of {plural(held, 'OSD')} whose weights are"
+         " lowered") if held and plan.stop_reason == CONVERGED
+        else _cause(plan, missing <= 1.0 / per_osd, text))
     return PoolDistance(pool, name, free, bound.free_bytes, is_near, code, reason)
 
 
-def _cause(plan: Plan, is_granular: bool, granularity: str) -> Tuple[str, str]:
+def _shared(bounds: UtilizationBounds, name: str) -> str:
+    """Names of all classes that have OSDs in a set of OSDs with this one; empty for it alone."""
+    return next((", ".join(names) for names in (
+        entry.device_class.split(",") for entry in bounds.sets)
+        if name in names and len(names) > 1), "")
+
+
+def _cause(plan: Plan, is_granular: bool, granularity: str, shared: str = "") -> Tuple[str, str]:
     """(code, clause) of what keeps a plan from a bound."""
     if plan.stop_reason != CONVERGED:
         return LIMIT, f"{plan.stop_reason}"
@@ -176,6 +203,9 @@ def _cause(plan: Plan, is_granular: bool, granularity: str) -> Tuple[str, str]:
     held = sum(count for reason, count in plan.skipped.items() if reason.startswith("PG: "))
     if held:
         return codes.IMMOVABLE, f"{plural(held, 'PG')} cannot be moved"
+    if shared:
+        return SHARED, (f"the same pools use OSDs of classes {shared}, and the bound of each class"
+                        " holds for it alone: they cannot all be reached at once")
     return SEARCH, "the search found no move that is worth its bytes"
 
 

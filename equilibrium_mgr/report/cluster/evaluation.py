@@ -120,7 +120,7 @@ def evaluate_plan(found: EvaluatedPlan, look: Look) -> CommandAnswer:
     parts = [[*_plan_lines(found, left, expected), look.line(),
               *room_lines(pools.room, pools.planned_room, f"with {found.name}")],
              *_histograms(view, classes, planned.used, f"with {found.name}",
-                          {entry.device_class: entry.sentence() for entry in distance.classes}),
+                          {entry.device_class: entry.lines() for entry in distance.classes}),
              _pool_lines(_POOLS_PLANNED, pools.rows, [_planned_cells(row) for row in pools.rows],
                          f"df {found.name}"),
              distance.lines(),
@@ -181,8 +181,8 @@ def _plan_json(found: EvaluatedPlan, look: Look, pools: PoolFigures, classes: Li
 
 
 def _histograms(view: ClusterView, classes: Sequence[Row], later: Optional[Mapping[int, int]],
-                when: str, proven: Mapping[str, str] = {}) -> List[List[str]]:
-    """The lines of each class: its histogram, its highest, lowest and spread, and the sentence on
+                when: str, proven: Mapping[str, List[str]] = {}) -> List[List[str]]:
+    """The lines of each class: its histogram, its highest, lowest and spread, and the lines on
     what is `proven` of it."""
     parts: List[List[str]] = []
     for row in classes:
@@ -197,9 +197,7 @@ def _histograms(view: ClusterView, classes: Sequence[Row], later: Optional[Mappi
                 f"  max {_change(row, prefix, 'max_utilization')}{mark}"
                 f"  stddev {_change(row, prefix, 'stddev')}"
                 f"  min {_change(row, prefix, 'min_utilization')}")
-        if row["device_class"] in proven:
-            lines.append(f"  {proven[row['device_class']]}")
-        parts.append(lines)
+        parts.append(lines + proven.get(row["device_class"], []))
     return parts
 
 

@@ -1,0 +1,71 @@
+"""What `eval PLAN` says of a plan's distance from the bounds: no two sentences contradict."""
+from __future__ import annotations
+
+from typing import Any, Dict, Tuple
+
+from tests.report.looks import evaluated, look_at
+from tests.support.clusters.bound_clusters import fill
+from tests.support.clusters.unit_cluster import Cluster, hosts, plan_of
+from tests.support.rules import OSD_RULE
+
+from equilibrium_mgr.planner.bound.lower_bound import cluster_bounds
+from equilibrium_mgr.report.cluster.bound_distance import ClassDistance
+from equilibrium_mgr.report.cluster.evaluation import evaluate_plan
+
+
+def evaluation(cluster: Cluster) -> Tuple[Dict[str, Any], str]:
+    """JSON and text of a plan without moves, the text in one line."""
+    snapshot = cluster.snapshot()
+    look = look_at(snapshot)
+    view = look.view._replace(utilization_bounds=cluster_bounds(snapshot))
+    answer = evaluate_plan(evaluated(plan_of()), look._replace(view=view))
+    return answer.data, " ".join(answer.plain.split())
+
+
+def drained() -> Cluster:
+    """Two OSDs of six are drained to a fifth of their weight, and hold that much."""
+    cluster = Cluster(hosts(6)).pool(1, size=1, name="rbd")
+    for osd in (0, 1):
+        cluster.osd(osd, weight=0.2)
+    return fill(cluster, 1, [[osd] for osd in range(6) for _ in range(40 if osd > 1 else 8)])
+
+
+def test_with_lowered_weights_it_is_told_what_the_bound_means() -> None:
+    data, text = evaluation(drained())
+    entry = data["distance"]["classes"][0]
+    assert entry["held_osds"] == 2 and entry["is_near"]
+    assert entry["proven_utilization"] < entry["bound_utilization"] - 0.05
+    assert ("from the best possible by sizes alone (29.33); the bound keeps the lowered weights of"
+            " 2 OSDs") in text
+    assert "near the bound: hdd (weights kept)" in text
+
+
+def test_lowered_weights_are_why_a_pool_is_not_near_a_bound_that_does_not_count_them() -> None:
+    data, text = evaluation(drained())
+    assert [row["reason_code"] for row in data["distance"]["pools"]] == ["weights"]
+    assert "its bound counts the whole size of 2 OSDs whose weights are lowered" in text
+
+
+def test_without_lowered_weights_nothing_is_said_of_them() -> None:
+    data, text = evaluation(fill(Cluster(hosts(4)).pool(1, size=2), 1, [[0, 1], [2, 3]] * 20))
+    assert data["distance"]["classes"][0]["held_osds"] == 0
+    assert "weights" not in text and "by sizes alone" not in text
+
+
+def test_a_plan_below_a_bound_that_keeps_weights_is_explained() -> None:
+    entry = ClassDistance("hdd", 0.88, 0.92, 0.64, 10, 5, True, None, None, held_osds=1)
+    assert " ".join(" ".join(entry.lines()).split()) == (
+        "provably at most 24.00 points and 50% of the bytes from the best possible by sizes alone"
+        " (64.00); the bound keeps the lowered weights of 1 OSD, which the plan does not reach in"
+        " full")
+    assert "in full" not in " ".join(entry._replace(planned_max=0.93).lines())
+
+
+def test_bounds_of_classes_that_share_a_rule_exclude_each_other() -> None:
+    """Each class alone could be emptied: that is no fault of the search."""
+    cluster = Cluster(hosts(1, 4), {0: OSD_RULE}, {0: "hdd", 1: "hdd", 2: "ssd", 3: "ssd"})
+    fill(cluster.pool(1, size=1, name="rbd"), 1, [[osd] for osd in range(4) for _ in range(40)])
+    data, text = evaluation(cluster)
+    assert [row["reason_code"] for row in data["distance"]["classes"]] == ["shared", "shared"]
+    assert "they cannot all be reached at once" in text
+    assert "above): the search found" not in text
