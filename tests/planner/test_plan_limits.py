@@ -12,6 +12,7 @@ from tests.support.units import GIB
 
 from equilibrium_mgr.plan.options import FILL_MARGIN, PlanOptions, effective_fill_limit
 from equilibrium_mgr.planner.planner import make_plan
+from equilibrium_mgr.planner.state.placement_state import PlacementState
 
 ALL = make_plan(random_cluster(1).snapshot())
 
@@ -104,6 +105,15 @@ def test_the_number_of_upmap_items_is_kept(seed: int) -> None:
         assert sum(pairs.values()) <= limit
     assert sum(pairs.values()) > present, "nothing was added where something might be"
     assert make_plan(snapshot, PlanOptions(max_upmap_items=1.0)).changes
+
+
+def test_both_halves_of_a_swap_have_upmap_items_to_spare() -> None:
+    """Each half is checked by itself, and adds a pair: the last one is not given to either."""
+    snapshot = single_copies([30], [20], []).snapshot()
+    for left, is_allowed in ((1, False), (2, True)):
+        placement = PlacementState(snapshot, PlanOptions(max_upmap_items=float(left) + 0.5))
+        swap = [(pg, placement.up[pg][0], 1 - placement.up[pg][0]) for pg in (0, 1)]
+        assert all(placement.is_legal(*half) is is_allowed for half in swap)
 
 
 @pytest.mark.parametrize("seed", few(range(4), 1))

@@ -118,6 +118,29 @@ def test_pool_whose_rule_is_not_understood_has_none() -> None:
     assert bounds_of(fill(cluster, 1, [[0, 1, 2]])) == {}
 
 
+def test_pgs_of_a_pool_that_are_not_alike_heavy_take_no_more_than_their_parts() -> None:
+    """Of three PGs one holds half of what clients write, and its OSD has half of the room."""
+    cluster = Cluster(hosts(3), {0: OSD_RULE}).osd(1, size=200 * GIB).pool(1, size=1)
+    bound = bounds_of(fill(cluster, 1, [[0], [1], [2]], gib=0))[1]
+    assert gib(bound) == pytest.approx(4 * 95, rel=0.001) and gib(bound) >= 4 * 95
+
+
+def test_rounded_room_is_no_less_than_there_is() -> None:
+    """The giant host, which the pool cannot use, makes the steps coarse."""
+    cluster = Cluster(hosts(4), {0: OSD_RULE, 1: "take h0; choose firstn 0 osd; emit"})
+    cluster.osd(3, size=900 * GIB).pool(1, size=1, rule=1).pool(2, size=1)
+    bounds = bounds_of(fill(fill(cluster, 2, [[3]], gib=0), 1, [[0]]))
+    assert 94 <= gib(bounds[1]) < 94 * 1.000001
+
+
+def test_rounded_growth_is_no_more_than_there_is() -> None:
+    """A PG of 128 misses a shard: 255 shards grow, which is no ratio of six digits."""
+    cluster = Cluster(hosts(4)).pool(1, size=2)
+    bound = bounds_of(fill(cluster, 1, [[0]] + [[0, 1], [1, 2], [2, 3]] * 42 + [[2, 3]], gib=0))[1]
+    exact = 4 * 95 * GIB * 128 / 255
+    assert exact <= bound.split_bytes < exact * 1.00001
+
+
 # -- against flows -----------------------------------------------------------------------------
 
 def grown(snapshot: Snapshot, pool_id: int, client_bytes: float) -> Snapshot:

@@ -9,12 +9,16 @@ import pytest
 from tests.benchmark.made.shapes import Layout, Osds, PoolPlan, fill
 from tests.benchmark.scoring import changed_items, data_pools, up_with
 from tests.benchmark.scoring import fill as filled
+from tests.support.clusters.unit_cluster import single_copies
 from tests.support.few import few
 from tests.support.plan_legality import assert_legal
 from tests.support.rules import HDD_HOSTS
 
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.planner import make_plan
+from equilibrium_mgr.planner.state.apportionment import even_pressure
+from equilibrium_mgr.planner.state.placement_state import PlacementState
+from equilibrium_mgr.runtime.checkpoints import no_checkpoint
 from equilibrium_mgr.snapshot.model import Snapshot
 
 #: Least part of the even space that a data pool has after a plan, a ratio.
@@ -83,3 +87,11 @@ def test_shards_leave_a_rack_of_unequal_hosts_together() -> None:
     assert_legal(snapshot, plan)
     highest = {name: usage.max for name, usage in plan.after.classes.items()}
     assert highest["hdd"] <= plan.bounds["hdd"] + 0.1
+
+
+def test_osds_that_take_no_shards_have_no_part_of_an_even_placement() -> None:
+    """Of three OSDs one is down: each of the two others has three of six shards, not two."""
+    cluster = single_copies([1, 1, 1], [1, 1, 1], []).osd(2, up=0)
+    placement = PlacementState(cluster.snapshot(), PlanOptions())
+    (group,) = placement.groups
+    assert even_pressure(placement, group, [1.0] * 3, {}, no_checkpoint) == 3.0
