@@ -10,6 +10,7 @@ from tests.support.few import few
 from tests.support.replay import Replay, first_part, follow_up
 
 from equilibrium_mgr.plan.options import PlanOptions
+from equilibrium_mgr.planner import replanning
 from equilibrium_mgr.planner.replanning import MAX_REPLANS, FormerPlan, plan_result, replan
 from equilibrium_mgr.planner.search.relief import Relief
 from equilibrium_mgr.planner.search.search import Search
@@ -34,6 +35,14 @@ def test_exactly_what_was_wanted_is_wanted(name: str, mocker: MockerFixture) -> 
     assert not lowered.called and not searched.called
     assert {change.pgid: set(change.up_after) for change in made.plan.changes} == {
         change.pgid: set(change.up_after) for change in former.changes}
+
+
+@pytest.mark.parametrize("later, is_taken", [(1.0, True), (0.9, False)])
+def test_a_plan_that_scores_lower_than_no_moves_is_not_taken(
+        later: float, is_taken: bool, mocker: MockerFixture) -> None:
+    snapshot, former = half_way(NAMES[0])
+    mocker.patch.object(replanning._Start, "score", side_effect=[1.0, later])
+    assert (replan(snapshot, PlanOptions(), former) is not None) is is_taken
 
 
 def swinging(snapshot: Snapshot, osds: Iterable[int], ratio: float) -> Snapshot:
