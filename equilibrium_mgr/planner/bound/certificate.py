@@ -81,7 +81,7 @@ def _cut(snapshot: Snapshot, movable: MovableBytes, osds: FrozenSet[int],
         size += snapshot.osds[osd].size_bytes
         used += snapshot.osds[osd].target_bytes
         full += full_bytes(snapshot, osd)
-        there += movable.on_osd.get(osd, 0)
+        there += movable.on_osd.get(osd, 0) + movable.outside.get(osd, 0)
     return Cut(tuple(sorted(osds)), size, used, full,
                there - sum([entry.kept_bytes for entry in kept]), tuple(kept))
 

@@ -6,7 +6,7 @@ of one shard of each PG; on one OSD at most T. Nothing is lost against splitting
 each PG can be given the proportions of its pool.
 
 PGs that cannot be moved at the moment count as movable. Shards on OSDs where the pool's rule places
-none stay where they are.
+none stay where they are in the bounds of utilization; what proves a bound lets them leave.
 """
 from __future__ import annotations
 
@@ -99,6 +99,7 @@ class MovableBytes(NamedTuple):
     demands: List[Demand]     # those with bytes, in an order that depends on the cluster only
     on_osd: Dict[int, int]    # usable OSD → bytes on it that belong to a demand
     pools: Dict[int, List[PoolDemand]]   # pool id → its parts, one for each take
+    outside: Dict[int, int]   # usable OSD → bytes on it where the pool's rule places none
 
 
 def most_shards(domains: Sequence[FailureDomain], paths: Iterable[Tuple[int, ...]]) -> int:
@@ -130,6 +131,7 @@ def movable_bytes(snapshot: Snapshot, fixed_pools: FrozenSet[int],
     demands = _pool_demands(snapshot, fixed_pools, usable, checkpoint)
     uneven = {pool.id for pool in snapshot.pools.values() if pool.pg_num & (pool.pg_num - 1)}
     on_osd = dict.fromkeys(sorted(usable), 0)
+    outside: Dict[int, int] = {}
     for row in with_checkpoints(stored_rows(snapshot.pgs), _PGS_AT_ONCE, checkpoint):
         pool, up, shard_bytes = row[_POOL], row[_UP], row[_SIZE]   # a NamedTuple takes longer
         weight = 1.0 if pool not in uneven else shard_weight(snapshot.pools[pool], row[_PGID])
@@ -140,6 +142,8 @@ def movable_bytes(snapshot: Snapshot, fixed_pools: FrozenSet[int],
                 if osd in osds:
                     on_osd[osd] += shard_bytes
                     placed += 1
+                elif osd in on_osd:
+                    outside[osd] = outside.get(osd, 0) + shard_bytes
             excess = 1 if row[_IMMOVABLE] is None else _rule_excess(demand.block, members)
             if not demand.single_shards or shard_bytes < demand.least_bytes:
                 demand.least_bytes = shard_bytes
@@ -150,7 +154,7 @@ def movable_bytes(snapshot: Snapshot, fixed_pools: FrozenSet[int],
             demand.all_weight += placed * weight
             demand.single_weight += excess * weight
     return MovableBytes(_merged(demand for pool in sorted(demands) for demand in demands[pool]),
-                        on_osd, demands)
+                        on_osd, demands, outside)
 
 
 def _pool_demands(snapshot: Snapshot, fixed_pools: FrozenSet[int], usable: FrozenSet[int],

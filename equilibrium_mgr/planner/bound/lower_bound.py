@@ -147,7 +147,7 @@ def cluster_bounds(snapshot: Snapshot, fixed_pools: FrozenSet[int] = frozenset()
 
 def _utilization_bounds(snapshot: Snapshot, movable: MovableBytes,
                         checkpoint: Checkpoint) -> UtilizationBounds:
-    demands, on_osd, _ = movable
+    demands, on_osd = movable.demands, movable.on_osd
     parts = {osd: _part(snapshot.osds[osd], moved)
              for osd, moved in with_checkpoints(on_osd.items(), OSDS_AT_ONCE, checkpoint)}
     utilizations = {

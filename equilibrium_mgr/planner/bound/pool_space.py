@@ -96,10 +96,11 @@ def _growths(parts: Sequence[PoolDemand]) -> List[_Growth]:
 
 
 def _room(snapshot: Snapshot, movable: MovableBytes, checkpoint: Checkpoint) -> Dict[int, int]:
-    """Usable OSD → bytes of demands that it can hold."""
+    """Usable OSD → bytes of demands that it can hold. Shards outside their rule leave it."""
     room: Dict[int, int] = {}
     for osd, moved in with_checkpoints(movable.on_osd.items(), OSDS_AT_ONCE, checkpoint):
-        room[osd] = full_bytes(snapshot, osd) - snapshot.osds[osd].target_bytes + moved
+        room[osd] = (full_bytes(snapshot, osd) - snapshot.osds[osd].target_bytes + moved
+                     + movable.outside.get(osd, 0))
     return room
 
 

@@ -141,6 +141,16 @@ def test_rounded_growth_is_no_more_than_there_is() -> None:
     assert exact <= bound.split_bytes < exact * 1.00001
 
 
+def test_shards_outside_of_their_rule_prove_nothing() -> None:
+    """A legal placement has them elsewhere: they neither keep an OSD full nor take room from it."""
+    cluster = Cluster(hosts(3), {0: OSD_RULE, 1: "take h0; choose firstn 0 osd; emit"})
+    fill(cluster.pool(1, size=1).pool(2, size=1, rule=1), 2, [[1]] * 40)
+    bounds = cluster_bounds(fill(cluster, 1, [[2]] * 8).snapshot())
+    (cut,) = [bounds.cuts[osds] for osds in bounds.class_cuts.values()]
+    assert (cut.osds, cut.can_leave_bytes, cut.least_utilization) == ((1,), 40 * GIB, 0.0)
+    assert gib(bounds.pool_space[1]) >= 3 * 95 - 8 - 40
+
+
 # -- against flows -----------------------------------------------------------------------------
 
 def grown(snapshot: Snapshot, pool_id: int, client_bytes: float) -> Snapshot:
