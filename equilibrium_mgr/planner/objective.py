@@ -36,8 +36,9 @@ moves. The last two lines depend on the fullest OSDs alone; they decide how far 
 (planner/search/tightening.py).
 
 A pool with less than near_space · E_g is far from what balancing counts alone would give it: moves
-for its counts are not limited by a budget of bytes then, and its space is worth far_space_value
-instead of pool_space_value.
+for its counts have a large budget of their own then (far_move_budget), and its space is worth
+far_space_value instead of pool_space_value. Without a budget, two fifths of all shards were moved
+for their counts alone where a hundred pools had 1 % of the data each.
 
 Of several searches with different weights (planner/multi_start.py) the one with the highest score
 is taken, in bytes moved:
@@ -89,6 +90,9 @@ class Weights(NamedTuple):
         0.30, 0.20, 0.14, 0.10, 0.06, 0.03, 0.02, 0.01, 0.004)
     move_cost: float = 0.002          # per shard displaced: utilization × a typical shard's bytes
     near_space: float = 0.93          # ratio of E below which a pool is far from it; 0: none is
+    far_move_budget: float = 0.1      # bytes moved for far pools' counts alone: ratio of all bytes,
+    far_move_shards: int = 3500       # on large clusters those of so many mean shards,
+    least_far_move_budget: float = 0.01   # but at least this ratio
     count_move_budget: float = 0.07   # bytes moved for counts alone: ratio of a set's excess bytes
 
     tightening_price: float = 0.01    # p while limits are tightened

@@ -72,8 +72,10 @@ class Descent:
             return [osd for _, a, b in joint.steps for osd in (a, b)]
         if single is None:
             return []
-        if (single.utilization_gain <= 0.0 and source in self._placement.initial_up[single.pg]
-                and not self._costs.is_far(self._placement.group_of(single.pg, source), source)):
-            self._budgets[budget] -= self._placement.pg_bytes[single.pg]
+        if single.utilization_gain <= 0.0 and source in self._placement.initial_up[single.pg]:
+            if self._costs.is_far(self._placement.group_of(single.pg, source), source):
+                self._costs.far_bytes_left -= self._placement.pg_bytes[single.pg]
+            else:
+                self._budgets[budget] -= self._placement.pg_bytes[single.pg]
         self._placement.move(single.pg, source, single.target)
         return [source, single.target]

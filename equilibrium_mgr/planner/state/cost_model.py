@@ -34,6 +34,8 @@ class CostModel:
         self.min_pressure: List[float] = []
         #: group → the pressure above which its pool is far from the free space that it can have
         self.far_pressure: List[float] = []
+        #: bytes that moves may still cost that only lower the counts of pools far from their space
+        self.far_bytes_left = _far_budget_bytes(placement, weights)
         self._free = free
         known: PressureCache = {}
         even: PressureCache = {}
@@ -57,9 +59,10 @@ class CostModel:
         return cap if cap > 1.0 else 1.0
 
     def is_far(self, group: int, osd: int) -> bool:
-        """True where the OSD's shards of a group keep its pool far from the space it can have."""
+        """True where the OSD's shards of a group keep its pool far from the space it can have, and
+        moves for that may cost bytes still."""
         count = self.placement.groups[group].counts[osd]
-        if count < 2 or not holds_data(self.pool_weights[group]):
+        if count < 2 or self.far_bytes_left <= 0.0 or not holds_data(self.pool_weights[group]):
             return False
         free = self._free[osd]
         return not free or count > self.far_pressure[group] * free
@@ -163,6 +166,13 @@ def evenness_cost(used: float, size: int, bound_utilization: float,
     """The utilization term of one OSD: see planner/objective.py."""
     over = used / size - bound_utilization
     return size * over * over * (1.0 if over > 0.0 else underfull_weight)
+
+
+def _far_budget_bytes(placement: PlacementState, weights: Weights) -> float:
+    shards = max(1, sum(placement.shard_counts))
+    ratio = min(weights.far_move_budget, max(weights.least_far_move_budget,
+                                             weights.far_move_shards / shards))
+    return ratio * sum(placement.used_bytes)
 
 
 def _far_pressure(least: float, even: float, near_space: float) -> float:

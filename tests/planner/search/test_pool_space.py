@@ -6,6 +6,7 @@ import random
 from typing import Callable, Dict, List, Tuple
 
 import pytest
+from tests.benchmark.made.scale import large_reading
 from tests.benchmark.made.shapes import Layout, Osds, PoolPlan, fill
 from tests.benchmark.scoring import changed_items, data_pools, up_with
 from tests.benchmark.scoring import fill as filled
@@ -15,10 +16,14 @@ from tests.support.plan_legality import assert_legal
 from tests.support.rules import HDD_HOSTS
 
 from equilibrium_mgr.plan.options import PlanOptions
+from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
+from equilibrium_mgr.planner.objective import AIM_WEIGHTS
 from equilibrium_mgr.planner.planner import make_plan
+from equilibrium_mgr.planner.search.search import Search
 from equilibrium_mgr.planner.state.apportionment import even_pressure
 from equilibrium_mgr.planner.state.placement_state import PlacementState
 from equilibrium_mgr.runtime.checkpoints import no_checkpoint
+from equilibrium_mgr.snapshot.builder import SnapshotBuilder
 from equilibrium_mgr.snapshot.model import Snapshot
 
 #: Least part of the even space that a data pool has after a plan, a ratio.
@@ -95,3 +100,30 @@ def test_osds_that_take_no_shards_have_no_part_of_an_even_placement() -> None:
     placement = PlacementState(cluster.snapshot(), PlanOptions())
     (group,) = placement.groups
     assert even_pressure(placement, group, [1.0] * 3, {}, no_checkpoint) == 3.0
+
+
+def test_many_pools_do_not_move_without_end_for_their_counts() -> None:
+    """Forty pools with 2.5 % of the data each: what they may cost beside evening out is limited."""
+    snapshot = SnapshotBuilder().build(large_reading(60, 40))
+    bounds = utilization_bounds(snapshot)
+    displaced: Dict[float, int] = {}
+    for budget in (0.005, 1.0):
+        weights = AIM_WEIGHTS["space"][0]._replace(
+            far_move_budget=budget, least_far_move_budget=budget, phases=())
+        placement = PlacementState(snapshot, PlanOptions())
+        search = Search(placement, bounds, weights, no_checkpoint)
+        assert search.run()
+        assert search.costs.far_bytes_left > -max(placement.pg_bytes)
+        displaced[budget] = sum(placement.pg_bytes[pg] for pg in placement.moved_pgs)
+    assert displaced[0.005] < 0.9 * displaced[1.0]
+
+
+def test_the_budget_of_far_moves_falls_with_the_shards_of_a_cluster() -> None:
+    found = []
+    for osds in (60, 600):
+        placement = PlacementState(
+            SnapshotBuilder().build(large_reading(osds, 4)), PlanOptions())
+        search = Search(placement, utilization_bounds(placement.snapshot),
+                        AIM_WEIGHTS["space"][0], no_checkpoint)
+        found.append(search.costs.far_bytes_left / sum(placement.used_bytes))
+    assert found == [pytest.approx(0.1), pytest.approx(3500 / 60_000, rel=0.01)]
