@@ -14,7 +14,7 @@ from ..observation.movements import own_pgids
 from ..observation.observer import ClusterObserver
 from ..observation.states import BLOCKED, MOVING, PLANNING, THROTTLED, WAITING
 from ..plan.model import PgChange
-from ..runtime.formatting import format_deadline
+from ..runtime.formatting import format_deadline, plural
 from ..settings import Settings
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
@@ -23,6 +23,9 @@ from .episodes.outcomes import COMPLETED, DROPPED, because
 from .journal import Journal
 from .round_timer import RoundTimer
 from .status import IS_OFF, RoundOutcome
+
+#: States of PGs whose data has no whole copy among the OSDs that are up: they may last for ever.
+_LOST_STATES = frozenset(("down", "incomplete"))
 
 
 class Ending(NamedTuple):
@@ -84,11 +87,14 @@ class PlanExecutor:
         none are. What the last mgr sent is not pending with this one: the view knows of it."""
         view = self._observer.view
         pgids = own_pgids(view.movements if view is not None else ())
-        count = len(pgids.union(self._dispatcher.pending.entries))
+        count = sum(_may_arrive(snapshot, pgid)
+                    for pgid in pgids.union(self._dispatcher.pending.entries))
         if not count:
             return None
         self._observer.await_arrivals(snapshot, settings)
-        return RoundOutcome(MOVING, f"{count} PGs are on their way", codes.MOVING)
+        return RoundOutcome(
+            MOVING, f"{plural(count, 'PG')} {'is on its' if count == 1 else 'are on their'} way",
+            codes.MOVING)
 
     def ending(self, execution: Execution, settings: Settings) -> Ending:
         """The end of an execution of which nothing is left to be waited for."""
@@ -192,3 +198,9 @@ class PlanExecutor:
         return RoundOutcome(
             PLANNING, "the options have changed, or a plan to execute has come in between",
             codes.PLANNING)
+
+
+def _may_arrive(snapshot: Snapshot, pgid: str) -> bool:
+    """False for a PG of which nothing can be copied."""
+    pg = snapshot.pgs.get(pgid)
+    return pg is None or _LOST_STATES.isdisjoint(pg.state.split("+"))
