@@ -20,7 +20,7 @@ from .move_order import order_changes, wanted_changes
 from .objective import AIM_SCORE_WEIGHTS, AIM_WEIGHTS
 from .placement_score import pool_free_bytes, score_placement
 from .planner import CONVERGED, INTERRUPTED, finished_plan
-from .search.relief import Goals, Relief
+from .search.goal_repair import GoalRepair, Goals
 from .search.search import Search
 from .state.constraints import SearchConstraints
 from .state.placement_state import PlacementState
@@ -108,16 +108,16 @@ def replan(snapshot: Snapshot, options: PlanOptions, former: FormerPlan,
         return None
     most_bytes = (_MOST_OF_WANTED * _displaced_bytes(placement)
                   + _MOST_OF_ABOVE * _bytes_above(start, goals))
-    relief = Relief(placement, search, goals, checkpoint)
-    relief.run()
-    if not relief.was_stopped:
+    repair = GoalRepair(placement, search, goals, checkpoint)
+    repair.run()
+    if not repair.was_stopped:
         if _displaced_bytes(placement) > most_bytes or (
-                not _is_reached(start, goals, relief)) or (
+                not _is_reached(start, goals, repair)) or (
                 start.score() < start.initial_score):
             return None
     placement.observers.clear()
     groups = order_changes(placement, wanted_changes(placement), checkpoint)
-    stop_reason = INTERRUPTED if relief.was_stopped else CONVERGED
+    stop_reason = INTERRUPTED if repair.was_stopped else CONVERGED
     return Replanned(finished_plan(placement, groups, stop_reason, start.snapshot, options,
                                    start.bounds, checkpoint), start.dropped)
 
@@ -186,10 +186,10 @@ def _bytes_above(start: _Start, goals: Goals) -> float:
                if start.placement.is_source[i] and i not in goals.left_alone)
 
 
-def _is_reached(start: _Start, goals: Goals, relief: Relief) -> bool:
+def _is_reached(start: _Start, goals: Goals, repair: GoalRepair) -> bool:
     """True where the placement is about as near to what is possible as the former plan came."""
     return not any(
-        relief.above(state.osds, goal + min(_MOST_ABOVE, state.typical_shard / 2.0))
+        repair.above(state.osds, goal + min(_MOST_ABOVE, state.typical_shard / 2.0))
         for state, goal in zip(start.search.sets, goals.utilizations)) and not any(
-        relief.pressed(group, (1.0 + _MOST_PRESSURE_ABOVE) * pressure)
+        repair.pressed(group, (1.0 + _MOST_PRESSURE_ABOVE) * pressure)
         for group, pressure in goals.pressures.items())

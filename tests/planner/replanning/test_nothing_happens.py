@@ -12,7 +12,7 @@ from tests.support.replay import Replay, first_part, follow_up
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner import replanning
 from equilibrium_mgr.planner.replanning import MAX_REPLANS, FormerPlan, plan_result, replan
-from equilibrium_mgr.planner.search.relief import Relief
+from equilibrium_mgr.planner.search.goal_repair import GoalRepair
 from equilibrium_mgr.planner.search.search import Search
 from equilibrium_mgr.snapshot.model import Snapshot
 
@@ -28,7 +28,7 @@ def half_way(name: str) -> Tuple[Snapshot, FormerPlan]:
 @pytest.mark.parametrize("name", few(NAMES, 4))
 def test_exactly_what_was_wanted_is_wanted(name: str, mocker: MockerFixture) -> None:
     snapshot, former = half_way(name)
-    lowered = mocker.patch.object(Relief, "_lower_to")
+    lowered = mocker.patch.object(GoalRepair, "_lower_to")
     searched = mocker.patch.object(Search, "run")
     made = replan(snapshot, PlanOptions(), former)
     assert made is not None and not made.dropped
@@ -61,7 +61,7 @@ def fullest(snapshot: Snapshot, former: FormerPlan, count: int) -> List[int]:
 @pytest.mark.parametrize("name", few(NAMES, 4))
 def test_what_osds_report_may_swing_while_data_moves(name: str, mocker: MockerFixture) -> None:
     snapshot, former = half_way(name)
-    lowered = mocker.patch.object(Relief, "_lower_to")
+    lowered = mocker.patch.object(GoalRepair, "_lower_to")
     made = replan(swinging(snapshot, fullest(snapshot, former, 3), 0.02), PlanOptions(), former)
     assert made is not None and not lowered.called
     assert {change.pgid: set(change.up_after) for change in made.plan.changes} == {
@@ -79,7 +79,7 @@ def test_an_osd_that_reports_far_more_is_relieved() -> None:
 @pytest.mark.parametrize("growth", [1.0, 1.05])
 def test_data_that_has_grown_is_no_swing(growth: float, mocker: MockerFixture) -> None:
     snapshot, former = half_way("demo")
-    lowered = mocker.spy(Relief, "_lower_to")
+    lowered = mocker.spy(GoalRepair, "_lower_to")
     pools = {pool.id: pool._replace(stored_bytes=int(growth * pool.stored_bytes))
              for pool in snapshot.pools.values()}
     replan(swinging(snapshot, fullest(snapshot, former, 3), 0.02)._replace(pools=pools),

@@ -1,4 +1,4 @@
-"""Relief of the OSDs that are above goals which the placement has kept before, or nearly.
+"""Brings OSDs back to goals that the placement has kept before, or nearly.
 
 After one event few OSDs are above them. Each is relieved by the smallest shard that suffices, to
 the emptiest OSD that may take it; where there is none, by the operations of `Repair`. The effort is
@@ -34,11 +34,11 @@ _TARGETS = 40
 _CANDIDATES = 20_000
 _CANDIDATES_PER_OSD = 200
 
-#: Where relief has moved fewer PGs than this ratio of those displaced, the others are not gone over
+#: Where it has moved fewer PGs than this ratio of those displaced, the others are not gone over
 #: for moves that are no longer needed.
 _FEW_MOVED = 0.1
 
-#: Overfull OSDs for which no operation is found before relief ends: each costs a search through all
+#: Overfull OSDs for which no operation is found before it gives up: each costs a search of all
 #: swaps and chains.
 _MAX_FAILURES = 3
 
@@ -53,7 +53,7 @@ class Goals(NamedTuple):
     left_alone: FrozenSet[int] = frozenset()   # OSD indices for which there are no goals
 
 
-class Relief:
+class GoalRepair:
     """Lowers what is above the goals, as far as it can."""
 
     def __init__(self, placement: PlacementState, search: Search, goals: Goals,
@@ -201,7 +201,7 @@ class Relief:
             wanted.max_pressure * (1.0 + _ROUNDING))
 
     def _relieve(self, osd: int, wanted: RepairGoal) -> bool:
-        """Relieves one OSD by whatever operation there is; False where relief has to end."""
+        """Relieves one OSD by whatever operation there is; False where it must end."""
         placement = self._placement
         while self._is_above(osd, wanted):
             if placement.candidates_examined >= self._last_candidate or not self._checkpoint():
