@@ -227,10 +227,10 @@ class AutoPlanner:
         """Returns the fingerprint of a newer snapshot; begins the settling time where its topology
         is another one."""
         fingerprint = fingerprint_of(snapshot, excluded_pools)
-        if fingerprint.topology != self._topology:
+        if fingerprint.unsettled != self._topology:
             if self._topology is not None:
                 self._settling.begin(self._clock(), SETTLE_SECONDS)
-            self._topology = fingerprint.topology
+            self._topology = fingerprint.unsettled
         return fingerprint
 
     def _wait_to_settle(self, change: str) -> Optional[NextStep]:

@@ -15,9 +15,19 @@ def gain_reason(plan: Plan, snapshot: Snapshot, min_gain: float) -> Optional[str
     small. `min_gain` is a ratio (the option of that name)."""
     if not plan.changes:
         return None
-    return (_nearfull_relief(plan, snapshot) or _share_relief(plan, snapshot, min_gain)
+    return (_evacuation(plan, snapshot) or _nearfull_relief(plan, snapshot)
+            or _share_relief(plan, snapshot, min_gain)
             or _lowers_max_utilization(plan, min_gain) or _more_free_space(plan, min_gain)
             or (None if min_gain > 0.0 else "there are moves that improve the placement"))
+
+
+def _evacuation(plan: Plan, snapshot: Snapshot) -> Optional[str]:
+    drained = sorted({move.source for move in plan.moves if move.source in snapshot.osds
+                      and snapshot.osds[move.source].drained})
+    if not drained:
+        return None
+    others = f" (and {len(drained) - 1} more)" if len(drained) > 1 else ""
+    return f"osd.{drained[0]}{others} is being drained"
 
 
 def _nearfull_relief(plan: Plan, snapshot: Snapshot) -> Optional[str]:

@@ -37,10 +37,16 @@ class ClusterFingerprint(NamedTuple):
     excluded_pools: FrozenSet[int] = frozenset()       # pools that the plan leaves alone
     unknown_pgs: int = 0                         # PGs of which nobody knows how much they hold
     held_pgs: int = 0                            # PGs that stay until somebody lets them go
+    drained_osds: FrozenSet[int] = frozenset()   # nothing may go to these
 
     @property
     def topology(self) -> Tuple[Any, ...]:
         """A value that is equal as long as the same placements are legal."""
+        return self.crush, self.osds, self.pools, self.drained_osds
+
+    @property
+    def unsettled(self) -> Tuple[Any, ...]:
+        """The part of the topology that may flap; what a command has said need not settle."""
         return self.crush, self.osds, self.pools
 
 
@@ -60,6 +66,7 @@ def fingerprint_of(snapshot: Snapshot,
         utilization={o.id: o.target_utilization or 0.0 for o in snapshot.osds.values()
                      if o.up and o.has_statistics and o.size_bytes > 0},
         excluded_pools=excluded_pools,
+        drained_osds=frozenset(o.id for o in snapshot.osds.values() if o.drained),
         unknown_pgs=sum(snapshot.skipped.get(why, 0) for why in reasons.UNKNOWN),
         held_pgs=sum(snapshot.skipped.get(why, 0) for why in reasons.LIFTED))
 
@@ -97,7 +104,8 @@ def topology_change(then: ClusterFingerprint, now: ClusterFingerprint) -> Option
     """The change that makes other placements legal than before, as a clause, or None."""
     if then.topology == now.topology:
         return None
-    if (then.crush, then.osds) == (now.crush, now.osds) and _pools_but(
+    if (then.crush, then.osds, then.drained_osds) == (
+            now.crush, now.osds, now.drained_osds) and _pools_but(
             then, then.excluded_pools) == _pools_but(now, then.excluded_pools):
         return None  # others have changed only
     if then.crush != now.crush:
@@ -105,6 +113,8 @@ def topology_change(then: ClusterFingerprint, now: ClusterFingerprint) -> Option
     for osd in sorted(set(then.osds) | set(now.osds)):
         if then.osds.get(osd) != now.osds.get(osd):
             return f"osd.{osd} {_osd_event(then.osds.get(osd), now.osds.get(osd))}"
+    for osd in sorted(then.drained_osds ^ now.drained_osds):
+        return f"osd.{osd} is {'' if osd in now.drained_osds else 'no longer '}being drained"
     return "the pools have changed"
 
 

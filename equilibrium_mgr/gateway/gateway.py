@@ -98,6 +98,10 @@ class Gateway:
         """Pool id → bytes per object that later snapshots add to the pool's shards."""
         self._snapshots.measured = bytes_per_object
 
+    def set_drained(self, osds: FrozenSet[int]) -> None:
+        """OSDs that later snapshots have as being drained."""
+        self._snapshots.drained = osds
+
     def epoch(self) -> int:
         """The osdmap's epoch now; takes microseconds."""
         return int(self._mgr.get_osdmap().get_epoch())

@@ -7,7 +7,8 @@ healed by going on with the full one.
 from __future__ import annotations
 
 import logging
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import (
+    Any, Callable, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
 
 from ..runtime.checkpoints import Checkpoint, release
 from ..runtime.work_counters import WorkCounters
@@ -74,6 +75,7 @@ class SnapshotReader:
         self._looks = 0   # since the last one that was built in full
         self.maps = OsdMapReader(mgr, clock, map_settings, counters, checkpoint)
         self.measured: Mapping[int, float] = {}   # pool id → bytes per object, see Reading
+        self.drained: FrozenSet[int] = frozenset()   # OSDs that are to be emptied
         self.last_reading: Optional[Reading] = None
 
     def snapshot(self, fresh: bool) -> Snapshot:
@@ -143,7 +145,7 @@ class SnapshotReader:
             max_avail=_max_avail(pools), stale_osds=self._osd_reports.stale(osd_stats, now),
             acting=maps.acting, respect_weights=settings.respect_weights, measured=self.measured,
             min_omap_osd_bytes=int(settings.min_omap_osd_size * _GIB),
-            changed_at=modified_at(maps.osd_map))
+            changed_at=modified_at(maps.osd_map), drained=self.drained)
         full = None if statistics is None else _FullReading(
             statistics, reading._replace(records=statistics.records(*arguments)))
         held: List[Any] = [*pgs.values(), *pgs]

@@ -88,6 +88,16 @@ class Usage(NamedTuple):
     room: Optional[Room] = None   # None in plans of older releases
 
 
+class StuckShards(NamedTuple):
+    """Shards of an OSD that is being drained and cannot leave it, for one reason."""
+
+    osd: int
+    code: str     # of snapshot/reason_codes.py
+    shards: int
+    bytes: int
+    example: str  # pgid of one of them
+
+
 class Plan(NamedTuple):
     """A finished plan."""
 
@@ -103,6 +113,7 @@ class Plan(NamedTuple):
     bounds: Dict[str, float]     # device class → lowest highest utilization that the rules allow
     topology: str = ""           # plan/topology.py; empty in plans of older releases
     pool_pgs: Dict[str, int] = {}   # pool id → PGs, of the pools whose PGs it moves
+    stuck: Tuple[StuckShards, ...] = ()   # of drained OSDs, once the plan is done
 
     @property
     def bytes(self) -> int:
@@ -131,6 +142,7 @@ class Plan(NamedTuple):
             "bounds": dict(self.bounds),
             "topology": self.topology,
             "pool_pgs": dict(self.pool_pgs),
+            "stuck": [list(stuck) for stuck in self.stuck],
         }
 
 
@@ -147,7 +159,8 @@ def plan_from_dict(dump: Mapping[str, Any]) -> Plan:
             skipped=dict(dump["skipped"]), min_compat_client=dump["min_compat_client"],
             # version 1 knew neither aims nor bounds
             aim=dump.get("aim", AIMS[0]), bounds=dict(dump.get("bounds", {})),
-            topology=dump.get("topology", ""), pool_pgs=dict(dump.get("pool_pgs", {})))
+            topology=dump.get("topology", ""), pool_pgs=dict(dump.get("pool_pgs", {})),
+            stuck=tuple(StuckShards(*row) for row in dump.get("stuck", [])))
     except BadPlan:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:

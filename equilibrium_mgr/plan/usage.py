@@ -117,7 +117,7 @@ def class_usage(snapshot: Snapshot, used_bytes: Mapping[int, int],
     """Per device class; OSDs that are out or without statistics do not count."""
     members: Dict[str, List[Tuple[float, int]]] = {}
     for osd in with_checkpoints(snapshot.osds.values(), _OSDS_A_PIECE, checkpoint):
-        if osd.has_statistics and osd.is_in:
+        if osd.has_statistics and osd.is_for_data:
             members.setdefault(osd.device_class, []).append(
                 (used_bytes[osd.id] / osd.size_bytes, osd.id))
     usage: Dict[str, ClassUsage] = {}

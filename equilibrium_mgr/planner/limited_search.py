@@ -13,7 +13,7 @@ from ..plan.options import PlanOptions
 from ..runtime.checkpoints import Checkpoint
 from ..snapshot.model import Snapshot
 from .bound.lower_bound import UtilizationBounds
-from .move_order import Change
+from .changes import Change
 from .objective import AIM_SCORE_WEIGHTS, AIM_WEIGHTS
 from .placement_score import pool_free_bytes, score_placement
 from .search.repair import OverfullOsd, Repair

@@ -4,7 +4,8 @@ The fullest OSD of a device class always gives first, to where the target's util
 afterwards, and no target ever passes the highest utilization of its class at that moment. Changes
 that wait for each other in a cycle cannot all keep that: then none passes the highest utilization
 at the start, and changes that would are left out. Where an OSD gives what it holds beyond its
-share, targets may rise to the highest utilization in the end, and in cycles by a shard more.
+share, targets may rise to the highest utilization in the end, and in cycles by a shard more. What
+leaves an OSD that is being drained goes before all of this, up to the fill limits.
 
 Classes take turns by the part of their bytes that has been moved. All moves of one PG go together:
 they are one upmap entry.
@@ -12,10 +13,11 @@ they are one upmap entry.
 from __future__ import annotations
 
 import heapq
-from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Callable, Dict, FrozenSet, Iterable, List, Optional, Sequence, Set, Tuple
 
-from ..runtime.checkpoints import (Checkpoint, no_checkpoint, sorted_with_checkpoints,
-                                   with_checkpoints)
+from ..runtime.checkpoints import Checkpoint, with_checkpoints
+from .changes import (
+    Change, ChangeGroup, draining, initial_shard_counts, initial_used_bytes)
 from .state.placement_state import PlacementState
 
 #: Passes over the whole order: each moves the cycles forward that the one before came to too late.
@@ -31,43 +33,6 @@ _ROUNDING = 1e-12
 
 #: Between two checkpoints, a few milliseconds.
 _CHANGES_A_PIECE = 500
-_SORTED_AT_ONCE = 10_000
-
-SourceTarget = Tuple[int, int]      # (source, target), OSD indices
-
-
-class Change(NamedTuple):
-    """The moves of one PG's shards."""
-
-    pg: int
-    moves: Tuple[SourceTarget, ...]
-    bytes: int                   # of one shard
-
-
-class ChangeGroup(NamedTuple):
-    """Changes that must go together; nearly always a single one."""
-
-    changes: Tuple[Change, ...]
-
-
-def wanted_changes(placement: PlacementState,
-                   checkpoint: Checkpoint = no_checkpoint) -> List[Change]:
-    """Returns a change for every PG whose up set differs from the initial one."""
-    changes: List[Change] = []
-    moved = sorted_with_checkpoints(placement.moved_pgs, _SORTED_AT_ONCE, checkpoint)
-    for pg in with_checkpoints(moved, _CHANGES_A_PIECE, checkpoint):
-        initial, up = placement.initial_up[pg], placement.up[pg]
-        groups = placement.groups_of_pool[placement.pool_of_pg[pg]]
-        if placement.groups[groups[0]].pool.erasure:
-            moves = tuple((a, b) for a, b in zip(initial, up) if a != b)
-        else:
-            moves = tuple(pair for span in placement.block_spans(pg) for pair in zip(
-                [a for a in initial[span] if a not in up[span]],
-                [b for b in up[span] if b not in initial[span]]))
-        if moves:
-            changes.append(Change(pg, moves, placement.pg_bytes[pg]))
-    return changes
-
 
 def order_changes(placement: PlacementState, changes: Sequence[Change],
                   checkpoint: Checkpoint) -> List[ChangeGroup]:
@@ -101,13 +66,15 @@ class _Sorter:
         self.late_cycles: List[Tuple[int, ...]] = []
         self._size = placement.size_bytes
         self._fill_limit = placement.fill_limit_bytes
-        self._used = _initial_used_bytes(
+        self._used = initial_used_bytes(
             placement, with_checkpoints(changes, _CHANGES_A_PIECE, checkpoint))
         self._max_shards = placement.max_shards
-        self._shard_counts = _initial_shard_counts(
+        self._shard_counts = initial_shard_counts(
             placement, with_checkpoints(changes, _CHANGES_A_PIECE, checkpoint))
         self._class_of = [placement.snapshot.osds[osd].device_class for osd in placement.osd_ids]
         self._changes = changes
+        #: changes that take a shard off an OSD that is being drained, and those that help them
+        self._draining = draining(placement, changes)
         self._waiting: Set[int] = set(range(len(changes)))
         self._giving: Dict[int, List[int]] = {}       # OSD → changes that take a shard off it
         for number, change in enumerate(
@@ -144,7 +111,7 @@ class _Sorter:
             checkpoint()
 
     def run(self, checkpoint: Checkpoint) -> List[ChangeGroup]:
-        groups: List[ChangeGroup] = []
+        groups = self._evacuation(checkpoint)
         classes = sorted(self._sources)
         while self._waiting:
             checkpoint()
@@ -204,6 +171,46 @@ class _Sorter:
     def _class_of_change(self, change: Change) -> str:
         return self._class_of[change.moves[0][0]]
 
+    # -- evacuation ----------------------------------------------------------------------------
+
+    def _evacuation(self, checkpoint: Checkpoint) -> List[ChangeGroup]:
+        """Makes what drains OSDs and fits now, that first whose targets end lowest."""
+        groups: List[ChangeGroup] = []
+        due = self._draining
+        while due:
+            groups += self._emptiest_first(due, checkpoint)
+            due = self._making_room(checkpoint)
+            self._draining |= due
+        return groups
+
+    def _emptiest_first(self, numbers: FrozenSet[int], checkpoint: Checkpoint) -> List[ChangeGroup]:
+        """Makes those of the changes that fit now."""
+        groups: List[ChangeGroup] = []
+        heap: List[Tuple[float, int]] = []
+        for number in with_checkpoints(numbers & self._waiting, _CHANGES_A_PIECE, checkpoint):
+            reached = self._target_utilization(number)
+            if reached is not None:
+                heap.append((reached, number))
+        heapq.heapify(heap)
+        while heap:
+            checkpoint()
+            known, number = heapq.heappop(heap)
+            reached = self._target_utilization(number)
+            if reached is not None and reached > known:
+                heapq.heappush(heap, (reached, number))
+            elif reached is not None:
+                groups.append(self._make((number,)))
+        return groups
+
+    def _making_room(self, checkpoint: Checkpoint) -> FrozenSet[int]:
+        """Changes that take shards off OSDs which are too full for what drains others, and that
+        with them; empty where there are none but those known."""
+        blocked = self._draining & self._waiting
+        found = {number for draining in with_checkpoints(blocked, _CHANGES_A_PIECE, checkpoint)
+                 for _, target in self._changes[draining].moves
+                 for number in self._giving.get(target, ()) if number in self._waiting}
+        return frozenset(found | blocked) if found - self._draining else frozenset()
+
     # -- single changes ------------------------------------------------------------------------
 
     def _next_change(self, name: str, checkpoint: Checkpoint) -> Optional[int]:
@@ -250,8 +257,10 @@ class _Sorter:
             used = self._used[target] + change.bytes
             utilization = used / self._size[target]
             if used > self._fill_limit[target] or (
-                    utilization > self._highest(class_of[target]) + _ROUNDING) or (
                     self._max_shards is not None and self._exceeds_max_shards(target, 1)):
+                return None
+            if number not in self._draining and (
+                    utilization > self._highest(class_of[target]) + _ROUNDING):
                 return None
             if utilization > highest:
                 highest = utilization
@@ -318,7 +327,7 @@ class _Sorter:
             for source, target in change.moves:
                 used[source] = used.get(source, self._used[source]) - change.bytes
                 used[target] = used.get(target, self._used[target]) + change.bytes
-            for _, target in change.moves:
+            for _, target in change.moves if number not in self._draining else ():
                 least = min(least, limit(self._class_of[target])
                             - used[target] / self._size[target])
         return least
@@ -377,21 +386,3 @@ class _Sorter:
         """True if so many PG shards more are more than the OSD may have."""
         return (self._max_shards is not None
                 and self._shard_counts[osd] + more > self._max_shards[osd])
-
-
-def _initial_used_bytes(placement: PlacementState, changes: Iterable[Change]) -> List[int]:
-    used = list(placement.used_bytes)
-    for change in changes:
-        for source, target in change.moves:
-            used[source] += change.bytes
-            used[target] -= change.bytes
-    return used
-
-
-def _initial_shard_counts(placement: PlacementState, changes: Iterable[Change]) -> List[int]:
-    counts = list(placement.shard_counts)
-    for change in changes:
-        for source, target in change.moves:
-            counts[source] += 1
-            counts[target] -= 1
-    return counts

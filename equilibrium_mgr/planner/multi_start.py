@@ -33,13 +33,13 @@ def multi_start_search(snapshot: Snapshot, options: PlanOptions, bounds: Utiliza
         nonlocal most_moves
         most_moves = max(most_moves, moves or 0)
         return checkpoint(most_moves)
-    variants = AIM_WEIGHTS[options.aim]
+    variants = AIM_WEIGHTS[options.aim][:1 if options.drain_only else None]
     for number, weights in enumerate(variants, start=1):
         placement = PlacementState(snapshot, options, counted)
         search = Search(placement, bounds, weights, counted)
         free = pool_free_bytes(placement, search.data_groups, counted)
         near = search.near_free_bytes()
-        finished = search.run()
+        finished = search.run(options.drain_only)
         placement.observers.clear()    # they refer back to it and would keep it in memory
         search.release()
         score = score_placement(placement, search.sets, search.data_groups, free, near, variants[0],

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Dict, List, Sequence
 
 from ..runtime.checkpoints import Checkpoint, no_checkpoint
-from .move_order import wanted_changes
+from .changes import wanted_changes
 from .objective import ScoreWeights, Weights
 from .state.osd_sets import OsdSetState
 from .state.placement_state import PlacementState

@@ -12,8 +12,10 @@ from ..snapshot.model import Snapshot, without_shares
 from ..snapshot.upmap_items import items_for, keep_raw_positions
 from .bound.lower_bound import UtilizationBounds, utilization_bounds
 from .limited_search import limited_placement
-from .move_order import Change, ChangeGroup, order_changes, wanted_changes
+from .changes import Change, ChangeGroup, draining, wanted_changes
+from .move_order import order_changes
 from .multi_start import multi_start_search
+from .search.evacuation import stuck_shards
 from .state.placement_state import PlacementState
 
 #: Between two checkpoints, a few milliseconds: PGs counted, changes written down.
@@ -61,6 +63,8 @@ def _limited(snapshot: Snapshot, options: PlanOptions, bounds: UtilizationBounds
              checkpoint: Checkpoint) -> Tuple[PlacementState, List[ChangeGroup]]:
     """The placement and changes of a search within the limits; those given if they are better."""
     beginning = [change for group in kept for change in group.changes]
+    if draining(placement, beginning):
+        return placement, kept   # what is to leave goes first, whatever else would gain more
     limited = limited_placement(snapshot, options, bounds, beginning, checkpoint)
     if limited is None:
         return placement, kept
@@ -78,7 +82,7 @@ def finished_plan(placement: PlacementState, groups: List[ChangeGroup], stop_rea
                 changes=tuple(changes), before=before, after=after,
                 skipped=_skipped(snapshot, checkpoint),
                 min_compat_client=snapshot.min_compat_client, aim=options.aim,
-                bounds=bounds.classes)
+                bounds=bounds.classes, stuck=stuck_shards(placement, options))
 
 
 def _within_limits(groups: List[ChangeGroup], options: PlanOptions,

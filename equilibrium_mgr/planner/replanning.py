@@ -16,10 +16,12 @@ from ..runtime.checkpoints import Checkpoint, no_checkpoint
 from ..snapshot.model import Snapshot, without_shares
 from .bound.lower_bound import OsdSet, UtilizationBounds, utilization_bounds
 from .foreseen import ForeseenOsd, foreseen_osds, osds_as_foreseen
-from .move_order import order_changes, wanted_changes
+from .changes import wanted_changes
+from .move_order import order_changes
 from .objective import AIM_SCORE_WEIGHTS, AIM_WEIGHTS
 from .placement_score import pool_free_bytes, score_placement
 from .planner import CONVERGED, INTERRUPTED, finished_plan
+from .search.evacuation import drained_osds
 from .search.goal_repair import GoalRepair, Goals
 from .search.search import Search
 from .state.constraints import SearchConstraints
@@ -99,13 +101,16 @@ def replan(snapshot: Snapshot, options: PlanOptions, former: FormerPlan,
     returns False the plan ends with what it has.
     """
     if former.replans >= MAX_REPLANS or options.max_moves is not None or (
-            options.max_bytes is not None):
+            options.max_bytes is not None) or options.drain_only:
         return None
     start = _Start(snapshot, options, former.changes, checkpoint)
     placement, search = start.placement, start.search
     goals = _goals(start, former.result)
     if goals is None:
         return None
+    drains = bool(drained_osds(placement))
+    if drains:
+        search.evacuate()   # its bytes are not to be saved: they count as wanted
     most_bytes = (_MOST_OF_WANTED * _displaced_bytes(placement)
                   + _MOST_OF_ABOVE * _bytes_above(start, goals))
     repair = GoalRepair(placement, search, goals, checkpoint)
@@ -113,7 +118,7 @@ def replan(snapshot: Snapshot, options: PlanOptions, former: FormerPlan,
     if not repair.was_stopped:
         if _displaced_bytes(placement) > most_bytes or (
                 not _is_reached(start, goals, repair)) or (
-                start.score() < start.initial_score):
+                not drains and start.score() < start.initial_score):
             return None
     placement.observers.clear()
     groups = order_changes(placement, wanted_changes(placement), checkpoint)

@@ -9,6 +9,9 @@ from ..runtime.amended_map import AmendedRows
 
 UpmapItems = Tuple[Tuple[int, int], ...]
 
+#: What `Osd.unusable_reason` says of an OSD that is to be emptied.
+BEING_DRAINED = "being drained"
+
 #: How OSDs without a device class are called in tables and JSON.
 NO_CLASS = "none"
 
@@ -43,6 +46,7 @@ class Osd(NamedTuple):
     held_by: str = ""    # the weights that do so, where the share is below 1
     base_bytes: int = 0  # of a held OSD: what it uses beside shards
     uncompacted_bytes: int = 0   # omap that has left it and is free once RocksDB has compacted
+    drained: bool = False   # an operator wants all shards off it (`drain add`)
 
     @property
     def capacity_bytes(self) -> int:
@@ -80,10 +84,17 @@ class Osd(NamedTuple):
         more, or that may be emptied."""
         return self.has_statistics and self.used_bytes + more_bytes >= ratio * self.size_bytes
 
+    @property
+    def is_for_data(self) -> bool:
+        """True where the figures of its device class count it: it is in, and not being drained."""
+        return self.is_in and not self.drained
+
     def unusable_reason(self) -> Optional[str]:
         """Returns why no shard may be moved to this OSD; None where one may."""
         if self.destroyed:
             return "destroyed"
+        if self.drained:
+            return BEING_DRAINED
         if not self.up:
             return "down"
         if not self.is_in or self.reweight <= 0.0:

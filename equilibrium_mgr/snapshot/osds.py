@@ -76,10 +76,12 @@ class OsdReader:
                           if osd.share < 1.0}
         self._dump, self._crush, self._osds, self._sizes = dump, crush, osds, sizes
         self._checkpoint()
-        if not self._held or not reading.respect_weights:
-            return osds
-        return {**osds, **{number: osds[number]._replace(share=share, held_by=why)
-                           for number, (share, why) in self._held.items()}}
+        changed = {number: osds[number]._replace(drained=True)
+                   for number in reading.drained if number in osds}
+        if reading.respect_weights:
+            changed.update((number, changed.get(number, osds[number])._replace(
+                share=share, held_by=why)) for number, (share, why) in self._held.items())
+        return {**osds, **changed} if changed else osds
 
     def _with_usage(self, osd_stats: Sequence[Mapping[str, Any]]) -> Dict[int, Osd]:
         usage = {stats["osd"]: _size_and_used(stats) for stats in with_checkpoints(

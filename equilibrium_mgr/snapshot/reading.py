@@ -41,4 +41,5 @@ class Reading(NamedTuple):
     respect_weights: bool = True           # lowered weights hold OSDs to a share of their size
     #: PGs with omap on smaller OSDs are immovable: there RocksDB's own files outweigh the gain
     min_omap_osd_bytes: int = 0
+    drained: FrozenSet[int] = frozenset()   # OSDs that an operator wants emptied
     changed_at: Optional[float] = None     # of the osdmap's epoch, seconds since the epoch

@@ -126,6 +126,9 @@ class FakeGateway:
     def set_measured(self, bytes_per_object: Mapping[int, float]) -> None:
         self.cluster.measured = bytes_per_object
 
+    def set_drained(self, osds: FrozenSet[int]) -> None:
+        self.cluster.drained = osds
+
     def summary(self, with_map_settings: bool = False) -> ClusterSummary:
         self.counters.add("summaries")
         if self.not_ready:

@@ -32,7 +32,8 @@ class Replay:
     def utilizations(self, device_class: str) -> Dict[int, float]:
         """Utilizations of the OSDs of a class that count: in, with statistics."""
         return {o.id: self.utilization(o.id) for o in self.snapshot.osds.values()
-                if o.device_class == device_class and o.has_statistics and o.is_in}
+                if o.device_class == device_class and o.has_statistics and (
+                    o.is_in and not o.drained)}
 
     def highest(self, device_class: str) -> float:
         return max(self.utilizations(device_class).values())

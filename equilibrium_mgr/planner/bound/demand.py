@@ -6,12 +6,14 @@ of one shard of each PG; on one OSD at most T. Nothing is lost against splitting
 each PG can be given the proportions of its pool.
 
 PGs that cannot be moved at the moment count as movable. Shards on OSDs where the pool's rule places
-none stay where they are in the bounds of utilization; what proves a bound lets them leave.
+none stay where they are in the bounds of utilization; what proves a bound lets them leave. Shards
+on OSDs that are being drained have to be placed on the others, as far as the failure domains let
+them.
 """
 from __future__ import annotations
 
 from copy import copy
-from typing import Dict, FrozenSet, Iterable, List, NamedTuple, Sequence, Tuple
+from typing import Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from ...crush.placement import NO_OSD, FailureDomain, PlacementBlock
 from ...plan.usage import shard_weight
@@ -73,6 +75,15 @@ class PoolDemand:
         self.all_weight = 0.0      # as all_shards, each counted by its shard_weight
         self.single_weight = 0.0
         self.least_bytes = 0       # of its smallest shard
+        self._most_shards: Optional[int] = None
+
+    def most_shards(self) -> int:
+        """Shards of one PG that its OSDs can have together."""
+        if self._most_shards is None:
+            domains = binding_domains(self.block)
+            self._most_shards = most_shards(domains, (
+                tuple([domain.bucket_of[osd] for domain in domains]) for osd in self.osds))
+        return self._most_shards
 
     def shape(self) -> Tuple[object, ...]:
         """As Demand.shape."""
@@ -128,6 +139,7 @@ def movable_bytes(snapshot: Snapshot, fixed_pools: FrozenSet[int],
     usable = frozenset(
         osd.id for osd in with_checkpoints(snapshot.osds.values(), OSDS_AT_ONCE, checkpoint)
         if osd.unusable_reason() is None)
+    drained = frozenset(osd.id for osd in snapshot.osds.values() if osd.drained)
     demands = _pool_demands(snapshot, fixed_pools, usable, checkpoint)
     uneven = {pool.id for pool in snapshot.pools.values() if pool.pg_num & (pool.pg_num - 1)}
     on_osd = dict.fromkeys(sorted(usable), 0)
@@ -144,6 +156,9 @@ def movable_bytes(snapshot: Snapshot, fixed_pools: FrozenSet[int],
                     placed += 1
                 elif osd in on_osd:
                     outside[osd] = outside.get(osd, 0) + shard_bytes
+            if drained and not drained.isdisjoint(members):
+                placed = min(placed + sum(osd in drained for osd in members),
+                             max(placed, demand.most_shards()))
             excess = 1 if row[_IMMOVABLE] is None else _rule_excess(demand.block, members)
             if not demand.single_shards or shard_bytes < demand.least_bytes:
                 demand.least_bytes = shard_bytes

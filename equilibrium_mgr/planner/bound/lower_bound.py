@@ -191,6 +191,9 @@ def _solved(snapshot: Snapshot, component: Component, parts: Mapping[int, SinkPa
     """`limited`: the OSDs whose utilization counts; None for all."""
     osds = [snapshot.osds[osd] for osd in (component.osds if limited is None else limited)]
     ceiling = max((osd.target_bytes - osd.spared_bytes) / parts[osd.id].size_bytes for osd in osds)
+    drained_bytes = sum(osd.target_bytes for osd in snapshot.osds.values() if osd.drained)
+    if drained_bytes:   # all of it may have to go to one OSD
+        ceiling += drained_bytes / min(parts[osd.id].size_bytes for osd in osds)
     checkpoint()
     network = _build_network(component, parts, ceiling, checkpoint)
     return network, max_min_levels(network.network, checkpoint)
@@ -239,7 +242,7 @@ def _of_size(osd: Osd, part: SinkPart, utilization: float) -> float:
 def _highest_by_class(snapshot: Snapshot, utilizations: Mapping[int, float]) -> Dict[str, float]:
     highest: Dict[str, float] = {}
     for osd, utilization in utilizations.items():
-        if snapshot.osds[osd].is_in:
+        if snapshot.osds[osd].is_for_data:
             name = snapshot.osds[osd].device_class
             highest[name] = max(utilization, highest.get(name, utilization))
     return {name: highest[name] for name in sorted(highest)}
@@ -251,7 +254,7 @@ def _class_cuts(snapshot: Snapshot, utilizations: Mapping[int, float],
     found: Dict[str, List[int]] = {name: [] for name in classes}
     for osd, utilization in with_checkpoints(utilizations.items(), OSDS_AT_ONCE, checkpoint):
         entry = snapshot.osds[osd]
-        if entry.is_in and utilization >= classes[entry.device_class] * (1.0 - _SAME):
+        if entry.is_for_data and utilization >= classes[entry.device_class] * (1.0 - _SAME):
             found[entry.device_class].append(osd)
     return {name: frozenset(osds) for name, osds in found.items()}
 

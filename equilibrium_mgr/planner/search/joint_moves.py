@@ -71,6 +71,15 @@ class JointMoves:
                         yield back
                     yield from self._away(pg, source, group, targets)
 
+    def of_shard(self, pg: int, source: int,
+                 group: ShardGroup) -> Iterator[Tuple[ShardMove, ...]]:
+        """Yields joint moves of what a PG has in the OSD's bucket, to the best OSDs of each other
+        bucket. The caller checks that they are legal."""
+        if group.joint is not None:
+            siblings = group.joint.siblings.get(group.joint.bucket_of[source], ())
+            yield from self._away(pg, source, group, sorted(
+                self._best_targets(group, bucket) for bucket in siblings))
+
     def return_moves(self, pg: int, source: int, group: ShardGroup) -> Tuple[ShardMove, ...]:
         """Moves of all that the PG has in the OSD's bucket to the initial OSDs; empty where a
         shard of them is not displaced."""

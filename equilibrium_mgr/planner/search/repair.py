@@ -80,6 +80,11 @@ class Repair:
                 or self._move(source, goal, _ALL) or self._joint(source, goal)
                 or self._swap(source, goal, False) or self._ejection_chain(source, goal))
 
+    def find_chain(self, source: int, goal: RepairGoal) -> Optional[RepairMove]:
+        """Returns the cheapest ejection chain that relieves the OSD, or None. The one operation
+        that helps an OSD which nothing can come to and no single shard can leave."""
+        return self._ejection_chain(source, goal)
+
     # -- relief and cost -----------------------------------------------------------------------
 
     def _relief(self, source: int, goal: RepairGoal, shed: int, leaving: int,

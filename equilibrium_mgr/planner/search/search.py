@@ -1,10 +1,11 @@
 """One search for a better placement.
 
-1. Descent: single moves off the fullest OSDs, at falling prices per byte.
-2. Tightening: OSDs that an operator's weights hold to a share give what they have beyond it; then
+1. Evacuation: shards leave the OSDs that are being drained.
+2. Descent: single moves off the fullest OSDs, at falling prices per byte.
+3. Tightening: OSDs that an operator's weights hold to a share give what they have beyond it; then
    the highest utilization of each OSD set and the pressure of each data pool are lowered as far as
    it pays.
-3. Reduction: moves that turned out not to be needed are reverted, detours are shortened.
+4. Reduction: moves that turned out not to be needed are reverted, detours are shortened.
 
 A search that is asked to end leaves a placement that is better than the initial one at any moment.
 """
@@ -24,6 +25,7 @@ from ..state.shard_index import ShardIndex
 from ..state.target_index import TargetIndex
 from .descent import Descent
 from .detour_shortcuts import DetourShortcuts
+from .evacuation import Evacuation, drained_osds
 from .joint_moves import JointMoves
 from .move_reduction import revert_unneeded_moves
 from .repair import Repair
@@ -122,8 +124,18 @@ class Search:
         """The weights of the objective."""
         return self._weights
 
-    def run(self) -> bool:
-        """Searches to the end; False where the checkpoint ended it before."""
+    def evacuate(self) -> None:
+        """Moves shards off the OSDs that are being drained."""
+        Evacuation(self._costs, self.targets, self.shard_index, self._joint_moves,
+                   self._checkpoint).run()
+
+    def run(self, drain_only: bool = False) -> bool:
+        """Searches to the end; False where the checkpoint ended it before. `drain_only`: nothing
+        but the evacuation."""
+        if drained_osds(self._placement):
+            self.evacuate()
+        if drain_only:
+            return not self._checkpoint.has_ended
         if self._checkpoint():
             self._descend()
         if not self._checkpoint.has_ended:

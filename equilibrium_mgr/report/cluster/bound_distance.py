@@ -149,7 +149,7 @@ def _class(view: ClusterView, bounds: UtilizationBounds, plan: Plan, planned: Pl
            data: Mapping[int, PoolSpaceBound], name: str, figures: ClassUsage,
            moved: int) -> ClassDistance:
     sizes = {osd.id: osd.size_bytes for osd in view.snapshot.osds.values()
-             if osd.has_statistics and osd.is_in and osd.device_class == name}
+             if osd.has_statistics and osd.is_for_data and osd.device_class == name}
     fullest = figures.fullest_osd
     shards = {pool: planned.shards[pool].get(fullest, 0.0) for pool in data}
     held = sum(shards[pool] * data[pool].shard_bytes for pool in data)

@@ -208,7 +208,7 @@ def _with_histograms(view: ClusterView, classes: Sequence[Row],
 
 def _histogram(view: ClusterView, row: Row, later: Optional[Mapping[int, int]]) -> Histogram:
     osds = [osd for osd in view.snapshot.osds.values()
-            if osd.has_statistics and osd.is_in and osd.device_class == row["device_class"]]
+            if osd.has_statistics and osd.is_for_data and osd.device_class == row["device_class"]]
     return Histogram([view.used_now[osd.id] / osd.size_bytes for osd in osds],
                      [] if later is None else [later[osd.id] / osd.size_bytes for osd in osds],
                      row["bound_utilization"])

@@ -7,7 +7,7 @@ Unless `osd` says otherwise, an OSD is 100 GiB, up and in, and uses exactly what
 """
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from tests.support.clusters.crush_maps import Branch, crush_map
 from tests.support.rules import HOST_RULE, OSD_RULE
@@ -53,6 +53,7 @@ class Cluster:
         self.pg_status: Dict[str, Any] = {}
         self.without_statistics: List[int] = []
         self.measured: Mapping[int, float] = {}   # pool → bytes per object that moves have shown
+        self.drained: FrozenSet[int] = frozenset()   # OSDs
         self.epoch = 100
 
     def pool(self, pool_id: int, size: int = 3, rule: int = 0, k: int = 0, name: str = "",
@@ -101,6 +102,11 @@ class Cluster:
             return self.used[osd]
         return sum(self.shard_bytes(pgid) for pgid in self.records
                    if osd in self.acting.get(pgid, self.up.get(pgid, [])))
+
+    def drain(self, *osds: int) -> Cluster:
+        """As `ceph equilibrium drain add`."""
+        self.drained = frozenset(osds)
+        return self
 
     def mark_out(self, osd: int) -> Cluster:
         """As `ceph osd out`."""
@@ -166,7 +172,8 @@ class Cluster:
         return Reading(taken_at=1000.0, osd_map=frozen(self.osd_map()), crush=frozen(self.crush),
                        up=self.up, records=self.records,
                        osd_stats=frozen(self.osd_stats()), pool_stats=frozen(self.pool_stats()),
-                       pg_status=frozen(self.pg_status), max_avail={}, measured=self.measured)
+                       pg_status=frozen(self.pg_status), max_avail={}, measured=self.measured,
+                       drained=self.drained)
 
     def snapshot(self) -> Snapshot:
         return build_snapshot(self.reading())

@@ -1,0 +1,76 @@
+"""The changes of a placement: for each PG the moves of its shards since planning began."""
+from __future__ import annotations
+
+from typing import FrozenSet, Iterable, List, NamedTuple, Sequence, Tuple
+
+from ..runtime.checkpoints import (Checkpoint, no_checkpoint, sorted_with_checkpoints,
+                                   with_checkpoints)
+from .state.placement_state import PlacementState
+
+#: Between two checkpoints, a few milliseconds.
+_CHANGES_A_PIECE = 500
+_SORTED_AT_ONCE = 10_000
+
+SourceTarget = Tuple[int, int]      # (source, target), OSD indices
+
+
+class Change(NamedTuple):
+    """The moves of one PG's shards."""
+
+    pg: int
+    moves: Tuple[SourceTarget, ...]
+    bytes: int                   # of one shard
+
+
+class ChangeGroup(NamedTuple):
+    """Changes that must go together; nearly always a single one."""
+
+    changes: Tuple[Change, ...]
+
+
+def wanted_changes(placement: PlacementState,
+                   checkpoint: Checkpoint = no_checkpoint) -> List[Change]:
+    """Returns a change for every PG whose up set differs from the initial one."""
+    changes: List[Change] = []
+    moved = sorted_with_checkpoints(placement.moved_pgs, _SORTED_AT_ONCE, checkpoint)
+    for pg in with_checkpoints(moved, _CHANGES_A_PIECE, checkpoint):
+        initial, up = placement.initial_up[pg], placement.up[pg]
+        groups = placement.groups_of_pool[placement.pool_of_pg[pg]]
+        if placement.groups[groups[0]].pool.erasure:
+            moves = tuple((a, b) for a, b in zip(initial, up) if a != b)
+        else:
+            moves = tuple(pair for span in placement.block_spans(pg) for pair in zip(
+                [a for a in initial[span] if a not in up[span]],
+                [b for b in up[span] if b not in initial[span]]))
+        if moves:
+            changes.append(Change(pg, moves, placement.pg_bytes[pg]))
+    return changes
+
+
+def initial_used_bytes(placement: PlacementState, changes: Iterable[Change]) -> List[int]:
+    """Used bytes per OSD index before the changes."""
+    used = list(placement.used_bytes)
+    for change in changes:
+        for source, target in change.moves:
+            used[source] += change.bytes
+            used[target] -= change.bytes
+    return used
+
+
+def initial_shard_counts(placement: PlacementState, changes: Iterable[Change]) -> List[int]:
+    """PG shards per OSD index before the changes."""
+    counts = list(placement.shard_counts)
+    for change in changes:
+        for source, target in change.moves:
+            counts[source] += 1
+            counts[target] -= 1
+    return counts
+
+
+def draining(placement: PlacementState, changes: Sequence[Change]) -> FrozenSet[int]:
+    """Numbers of the changes that take a shard off an OSD that is being drained."""
+    drained = [placement.snapshot.osds[osd].drained for osd in placement.osd_ids]
+    if not any(drained):
+        return frozenset()
+    return frozenset(number for number, change in enumerate(changes)
+                     if any(drained[source] for source, _ in change.moves))

@@ -1,0 +1,157 @@
+"""Shards leave the OSDs that are being drained, and what cannot says why."""
+from __future__ import annotations
+
+from typing import Any, Dict, Set
+
+import pytest
+from tests.support.clusters.random_clusters import HDDS, PER_HOST, random_cluster
+from tests.support.clusters.unit_cluster import Cluster, hosts, single_copies
+from tests.support.plan_legality import assert_legal, ended_plan
+from tests.support.units import GIB
+
+from equilibrium_mgr.plan.model import Plan, plan_from_dict
+from equilibrium_mgr.plan.options import PlanOptions
+from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
+from equilibrium_mgr.planner.replanning import FormerPlan, plan_result, replan
+from equilibrium_mgr.snapshot import reason_codes as codes
+
+
+def planned(cluster: Cluster, **options: Any) -> Plan:
+    snapshot = cluster.snapshot()
+    plan = ended_plan(snapshot, PlanOptions(**options))
+    assert_legal(snapshot, plan, PlanOptions(**options))
+    return plan
+
+
+def left_on(cluster: Cluster, plan: Plan) -> Set[str]:
+    """PGs with a shard on a drained OSD once the plan is done."""
+    after = {change.pgid: change.up_after for change in plan.changes}
+    return {pgid for pgid, up in cluster.up.items()
+            if cluster.drained & set(after.get(pgid, up))}
+
+
+@pytest.mark.parametrize("drain_only", [False, True])
+@pytest.mark.parametrize("seed", range(6))
+def test_a_host_is_emptied_wherever_the_rules_let_it(seed: int, drain_only: bool) -> None:
+    """Each shard that stays is of a PG that must not be moved now, and is counted."""
+    cluster = random_cluster(seed, hybrid=seed % 2 == 0).drain(*range(PER_HOST))
+    plan = planned(cluster, drain_only=drain_only)
+    snapshot = cluster.snapshot()
+    left = left_on(cluster, plan)
+    assert {snapshot.pgs[pgid].immovable is not None for pgid in left} <= {True}
+    assert sum(stuck.shards for stuck in plan.stuck) == sum(
+        len(cluster.drained & set(cluster.up[pgid])) for pgid in left)
+    assert {stuck.code for stuck in plan.stuck} <= {codes.IMMOVABLE}
+    if drain_only:
+        assert all(cluster.drained & set(change.up_before) for change in plan.changes)
+
+
+def test_nothing_goes_to_a_drained_osd() -> None:
+    found = planned(single_copies([10, 10, 10, 10], [], [], []).drain(2))
+    assert sorted(move.target for move in found.moves) == [1, 3]
+
+
+def test_the_emptiest_osds_take_what_leaves() -> None:
+    found = planned(single_copies([10, 10], [20], [10], []).drain(0), drain_only=True)
+    assert sorted((move.source, move.target) for move in found.moves) == [(0, 2), (0, 3)]
+
+
+def test_a_drain_alone_moves_nothing_else() -> None:
+    """Uneven as they are, the other OSDs keep what they have."""
+    found = planned(single_copies([5], [40, 30], []).drain(0), drain_only=True)
+    assert [(move.source, move.target) for move in found.moves] == [(0, 2)]
+
+
+def test_upmap_items_onto_a_drained_osd_are_dropped() -> None:
+    """osd.3 is emptier, and yet the shard goes back to where CRUSH has it."""
+    cluster = Cluster(hosts(4)).pool(1, size=1)
+    cluster.pg("1.0", [1], items=[(0, 1)]).pg("1.1", [2], 5 * GIB)
+    plan = planned(cluster.drain(1), drain_only=True)
+    assert [(change.pgid, change.items, change.up_after) for change in plan.changes] == [
+        ("1.0", (), (0,))]
+
+
+def test_a_shard_of_no_bytes_leaves_too() -> None:
+    plan = planned(single_copies([0], [0], []).drain(0), drain_only=True)
+    assert [change.pgid for change in plan.changes] == ["1.0"]
+
+
+def test_three_hosts_with_three_copies_cannot_lose_one() -> None:
+    cluster = Cluster(hosts(3)).pool(1, size=3)
+    for ps in range(4):
+        cluster.pg(f"1.{ps}", [0, 1, 2])
+    plan = planned(cluster.drain(0))
+    assert not plan.changes
+    assert plan.stuck == ((0, codes.FAILURE_DOMAIN, 4, 4 * GIB, "1.0"),)
+    assert plan_from_dict(plan.to_dict()).stuck == plan.stuck
+
+
+def test_what_does_not_fit_below_the_fill_limit_stays() -> None:
+    """Each of the others has 20 GiB left below 0.6: two shards of ten each."""
+    cluster = single_copies([10] * 6, [40], [40]).drain(0)
+    plan = planned(cluster, drain_only=True, fill_limit=0.6)
+    assert len(plan.changes) == 4
+    assert [(stuck.code, stuck.shards) for stuck in plan.stuck] == [(codes.FILL_LIMIT, 2)]
+
+
+def test_another_shard_makes_room() -> None:
+    """The shard fits on no OSD until osd.1 has passed one on to osd.2."""
+    cluster = single_copies([30], [15, 20], [40], [48])
+    plan = planned(cluster.drain(0), drain_only=True, fill_limit=0.6)
+    assert [(move.source, move.target) for move in plan.moves] == [(1, 2), (0, 1)]
+    assert not left_on(cluster, plan)
+
+
+def test_shards_that_share_a_rack_leave_it_together() -> None:
+    tree: Dict[str, Any] = {"root default": {
+        f"rack r{r}": {f"host r{r}h{h}": [2 * r + h] for h in range(2)} for r in range(3)}}
+    cluster = Cluster(tree, {0: "take default; choose firstn 2 rack;"
+                                "chooseleaf firstn 2 host; emit"}).pool(1, size=4)
+    cluster.pg("1.0", [0, 1, 2, 3]).pg("1.1", [2, 3, 4, 5])
+    plan = planned(cluster.drain(0), drain_only=True)
+    assert [set(change.up_after) for change in plan.changes] == [{2, 3, 4, 5}]
+
+
+def test_a_drain_comes_first_and_outlives_the_limit_of_moves() -> None:
+    cluster = single_copies([40, 10, 10, 10], [5], [])
+    found = planned(cluster.drain(1), max_moves=1)
+    assert [move.source for move in found.moves] == [1]
+
+
+def test_other_pools_stay_where_a_plan_is_limited_to_some() -> None:
+    cluster = random_cluster(1).drain(*range(PER_HOST))
+    plan = planned(cluster, pool_ids=frozenset({1}))
+    assert {change.pgid.split(".")[0] for change in plan.changes} == {"1"}
+    assert codes.POOL_EXCLUDED in {stuck.code for stuck in plan.stuck}
+
+
+def test_the_bound_has_what_is_to_leave_on_the_others() -> None:
+    """60 GiB on two of three OSDs of 100 GiB."""
+    snapshot = single_copies([20, 20], [20], []).drain(0).snapshot()
+    bounds = utilization_bounds(snapshot)
+    assert bounds.classes == {"hdd": pytest.approx(0.3)}
+
+
+def test_the_bound_leaves_out_what_has_no_other_place() -> None:
+    cluster = Cluster(hosts(3)).pool(1, size=3).pg("1.0", [0, 1, 2], 10 * GIB).drain(0)
+    assert utilization_bounds(cluster.snapshot()).classes == {"hdd": pytest.approx(0.1)}
+
+
+def test_a_drain_begins_from_what_the_former_plan_wanted() -> None:
+    options = PlanOptions()
+    cluster = random_cluster(5)
+    before = cluster.snapshot()
+    former = ended_plan(before, options)
+    cluster.drain(HDDS[0])
+    found = replan(cluster.snapshot(), options,
+                   FormerPlan(former.changes, plan_result(before, options, former)))
+    if found is not None:
+        assert_legal(cluster.snapshot(), found.plan)
+        assert HDDS[0] not in {osd for change in found.plan.changes for osd in change.up_after
+                               if osd not in change.up_before}
+        assert {stuck.code for stuck in found.plan.stuck} <= {codes.IMMOVABLE}
+
+
+def test_what_a_drained_class_is_filled_to_is_not_counted() -> None:
+    plan = planned(single_copies([10], [10], [10]).drain(0))
+    assert plan.after.classes["hdd"].osds == 2
