@@ -122,7 +122,7 @@ class Balancer:
         self.dispatcher.corrections.resume(
             self._clock(), frozenset(pool_of(change.pgid) for change in plan.changes))
         self.dispatcher.rejected = {}
-        if not self._slot.start_named(name, plan.changes):
+        if not self._slot.start_named(name, plan):
             return False
         self._timer.allow_batch()
         self._journal.store_execution(self._slot.plan_name, self._clock(), self._slot.counts())
@@ -234,7 +234,7 @@ class Balancer:
             self._publisher.enter(_not_ready(not_ready), self._stop_count)
             return self._timer.next_round(settings.sleep_interval, _NOT_READY_SECONDS)
         self._journal.measure(summary)
-        guard = self._guards.check(summary, settings, _is_automatic(execution))
+        guard = self._guards.check(summary, settings, execution)
         if guard is not None:
             self._stop_for(guard, execution)
             self._publisher.enter(guard, self._stop_count)
@@ -320,7 +320,7 @@ class Balancer:
         execution = self.execution
         if execution is None and not settings.active:
             return IS_OFF
-        guard = self._guards.check_snapshot(snapshot, settings, _is_automatic(execution))
+        guard = self._guards.check_snapshot(snapshot, settings, execution)
         if guard is not None:
             self._stop_for(guard, execution)
             return guard
@@ -394,7 +394,3 @@ class Balancer:
 
 def _not_ready(not_ready: NotReady) -> RoundOutcome:
     return RoundOutcome(WAITING, str(not_ready), codes.NOT_READY)
-
-
-def _is_automatic(execution: Optional[Execution]) -> bool:
-    return execution is None or not execution.name

@@ -1,11 +1,13 @@
 """Guards of the whole cluster, in the order in which `status` names them.
 
-The time window binds automatic balancing alone; the rest binds whatever wants to move data.
+The time window binds automatic balancing alone; the rest binds whatever wants to move data. A plan
+that moves none needs no more than a monitor that keeps it.
 """
 from __future__ import annotations
 
 from typing import Callable, Mapping, Optional
 
+from ..execution.execution import Execution
 from ..execution.guards import ClusterGuard, cluster_guard
 from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway
@@ -29,22 +31,25 @@ class ClusterGuards:
         self.builtin_grace = BuiltinBalancerGrace()
 
     def check(self, summary: ClusterSummary, settings: Settings,
-              automatic: bool) -> Optional[RoundOutcome]:
+              execution: Optional[Execution]) -> Optional[RoundOutcome]:
         """Returns the first guard that holds by a summary, or None. Guards that need a snapshot are
         left to `check_snapshot`."""
         self._note_builtin(summary.builtin_active)
-        return self._time_guard(settings, automatic) or self._cluster_guard(
-            cluster_guard(summary, summary.mon_connected, summary.builtin_active),
-            self.builtin_grace.peek_seconds_left(self._clock()))
+        motionless = _is_motionless(execution)
+        return self._time_guard(settings, execution) or self._cluster_guard(
+            cluster_guard(summary, summary.mon_connected, summary.builtin_active, motionless),
+            0.0 if motionless else self.builtin_grace.peek_seconds_left(self._clock()))
 
     def check_snapshot(self, snapshot: Snapshot, settings: Settings,
-                       automatic: bool) -> Optional[RoundOutcome]:
+                       execution: Optional[Execution]) -> Optional[RoundOutcome]:
         """Returns the first guard that holds by a snapshot that has just been taken, or None."""
         builtin_active = self._gateway.builtin_balancer_active()
         self._note_builtin(builtin_active)
-        return self._time_guard(settings, automatic) or self._cluster_guard(
-            cluster_guard(snapshot, self._gateway.have_mon_connection(), builtin_active),
-            self.builtin_grace.seconds_left(self._clock()))
+        motionless = _is_motionless(execution)
+        return self._time_guard(settings, execution) or self._cluster_guard(
+            cluster_guard(snapshot, self._gateway.have_mon_connection(), builtin_active,
+                          motionless),
+            0.0 if motionless else self.builtin_grace.seconds_left(self._clock()))
 
     def observe_builtin(self) -> None:
         """Records whether the built-in balancer is on, in rounds that check no guard: an operator
@@ -65,9 +70,12 @@ class ClusterGuards:
                 self.builtin_grace.peek_seconds_left(self._clock())):
             self.begin_builtin_grace()
 
-    def _time_guard(self, settings: Settings, automatic: bool) -> Optional[RoundOutcome]:
+    def _time_guard(self, settings: Settings,
+                    execution: Optional[Execution]) -> Optional[RoundOutcome]:
         """Returns the guard that the time window or `start_delay` sets, or None."""
-        if automatic:
+        if _is_motionless(execution):
+            return None
+        if execution is None or not execution.name:
             closed = self._closed(settings)
             if closed is not None:
                 return closed
@@ -107,3 +115,7 @@ class ClusterGuards:
         at = format_local(opening)
         return RoundOutcome(WAITING, f"{outside}, which opens at {at}", codes.WINDOW,
                             opening - now, numbers={"until": at})
+
+
+def _is_motionless(execution: Optional[Execution]) -> bool:
+    return execution is not None and execution.is_motionless

@@ -217,7 +217,7 @@ class Journal:
         with self._lock:
             self._totals = self._totals.with_moves(moves, bytes_moved)
             if self.episode is not None:
-                if moves:
+                if moves or by:   # what takes back motion moves no shard
                     self.episode = self.episode.with_moves(moves, bytes_moved, by)
             elif self._sent_for is not None and moves:
                 if self.history.add_moves(self._sent_for.started_at, moves, bytes_moved):

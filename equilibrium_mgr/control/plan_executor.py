@@ -6,13 +6,14 @@ from typing import Callable, Iterator, NamedTuple, Optional, Sequence
 
 from ..execution.batch_selection import Decision
 from ..execution.change_outcomes import DeferralKind, DroppedChange
-from ..execution.dispatcher import UpmapDispatcher
+from ..execution.dispatcher import UpmapDispatcher, moving
 from ..execution.execution import Execution, ExecutionUpdate
 from ..execution.execution_slot import ExecutionSlot
 from ..execution.inactive_pools import TRANSIENT_RECHECK_SECONDS
 from ..observation.movements import own_pgids
 from ..observation.observer import ClusterObserver
 from ..observation.states import BLOCKED, MOVING, PLANNING, THROTTLED, WAITING
+from ..plan.kinds import command_of
 from ..plan.model import PgChange
 from ..runtime.formatting import format_deadline, plural
 from ..settings import Settings
@@ -24,6 +25,11 @@ from .journal import Journal
 from .round_timer import RoundTimer
 from .status import IS_OFF, RoundOutcome
 
+#: Changes that are sent at a time where most of them move nothing, which no limit of movement
+#: binds: the monitors put them into one map.
+_MOST_CHANGES = 1000
+#: Seconds between two batches of a plan that moves nothing.
+_NEXT_SECONDS = 2.0
 #: States of PGs whose data has no whole copy among the OSDs that are up: they may last for ever.
 _LOST_STATES = frozenset(("down", "incomplete"))
 
@@ -65,7 +71,7 @@ class PlanExecutor:
         """Sends the next batch where one may go. None where nothing is left to be waited for; then
         `ending` tells how it ends."""
         if execution.name:
-            self.record(execution, "'ceph equilibrium execute'")
+            self.record(execution, command_of(execution.kind))
         self._journal.record_execution(self._slot.plan_name, self._clock(), self._slot.counts())
         self._dispatcher.drop_stopped_pools(execution, snapshot)
         decision = self._dispatcher.choose(execution, snapshot, settings,
@@ -77,6 +83,8 @@ class PlanExecutor:
             self._observer.await_arrivals(snapshot, settings)
         if execution.wanted:
             return self._wait(execution, decision, snapshot, settings)
+        if execution.is_motionless:
+            return None   # what is on its way is none of it
         if self._dispatcher.pending.entries and not (
                 self._dispatcher.has_stalled(execution, snapshot, settings)):
             return self.in_flight(snapshot, settings)
@@ -101,7 +109,7 @@ class PlanExecutor:
         if execution.dropped and not (execution.sent_moves or execution.done_moves):
             reason = execution.dropped[0][1]
             return Ending(because(DROPPED, reason), reason)
-        stalled = len(self._dispatcher.pending.entries)
+        stalled = 0 if execution.is_motionless else len(self._dispatcher.pending.entries)
         return Ending(COMPLETED if not stalled else because(
             DROPPED, f"nothing of {stalled} PGs on their way has arrived for max_wait"
             f" ({int(settings.max_wait)} s)"), None)
@@ -135,26 +143,37 @@ class PlanExecutor:
         wait = self._wait_before_sending(execution, decision)
         if wait is not None:
             return wait
-        self._store_sending(decision.send)
+        batch = decision.send[:max(_MOST_CHANGES, settings.max_moves_per_round)]
+        self._store_sending(batch, before)
         self._timer.batch_sent(settings.sleep_interval)   # whatever the answers
-        sent = self._dispatcher.send(execution, decision.send, before,
+        sent = self._dispatcher.send(execution, batch, before,
                                      lambda execution: self._permit(execution, settings),
                                      self._publish_submitted)
         if sent is None:  # a successor must not take them for sent
-            self._store_sending([])
+            self._store_sending([], before)
             return self._not_permitted()
         execution.stall.end()
         self._journal.record_sent(sent.moves, sent.bytes, sent.kept, sent.snapshot)
-        if len(sent.handed_over) < len(decision.send):   # the rest has no cooldown with a successor
-            self._store_sending(sent.handed_over)
+        if len(sent.handed_over) < len(batch):   # the rest has no cooldown with a successor
+            self._store_sending(sent.handed_over, before)
         self._guards.builtin_grace.accept(sent.snapshot.upmap_items)
         self._observer.update_view(sent.snapshot, settings, same_bounds=True)
         return RoundOutcome(MOVING, execution.progress(decision), codes.MOVING,
-                            waiting=decision.waiting)
+                            self._seconds_to_next(execution), waiting=decision.waiting)
 
-    def _store_sending(self, batch: Sequence[PgChange]) -> None:
+    def _seconds_to_next(self, execution: Execution) -> Optional[float]:
+        """Seconds until the next batch, of a plan that moves nothing; None for an ordinary round.
+        There is no arrival to wait for, only the monitors' next map."""
+        if not execution.is_motionless:
+            return None
+        self._timer.allow_batch()
+        self._observer.require_observation()
+        return _NEXT_SECONDS
+
+    def _store_sending(self, batch: Sequence[PgChange], before: Snapshot) -> None:
+        """Stores what of the batch moves data: a successor counts it as misplaced."""
         view = self._observer.view
-        self._journal.store_sending(batch, self._dispatcher.cooldown, self._clock(),
+        self._journal.store_sending(moving(batch, before), self._dispatcher.cooldown, self._clock(),
                                     own_pgids(view.movements if view is not None else ()))
 
     def _publish_submitted(self) -> None:
@@ -171,7 +190,7 @@ class PlanExecutor:
             return RoundOutcome(
                 WAITING, f"the monitor took nothing of the last batch; the next goes at {at}",
                 codes.MONITOR_BACKOFF, left, numbers={"until": at})
-        if self._dispatcher.has_unconfirmed_excess:
+        if self._dispatcher.has_unconfirmed_excess and not execution.is_motionless:
             return RoundOutcome(THROTTLED, "an OSD seems to have taken more than was predicted; it"
                                 " is looked at once more first", codes.MISPREDICTED)
         left = self._timer.batch_seconds()

@@ -48,7 +48,7 @@ class Recovery:
             self._log.warning("cannot go on with the execution of a plan: %s", error)
             self._journal.end(because(DROPPED, "its plan is lost"), self._clock(), None)
             return
-        execution = Execution(found.plan, plan.changes, self._clock())
+        execution = Execution(found.plan, plan.changes, self._clock(), plan.kind)
         execution.carried = found.counts
         if self._journal.episode is not None:
             execution.is_recorded = True   # the last mgr has done that

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence
 
+from ..plan.kinds import BALANCE, MOTIONLESS
 from ..plan.model import PgChange
 from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
-from ..snapshot.immovable_reasons import TRANSIENT
-from ..snapshot.model import Pg, Snapshot
+from ..snapshot.immovable_reasons import OF_MOTION, TRANSIENT
+from ..snapshot.model import Osd, Pg, Snapshot
 from .change_outcomes import Deferral, DeferralKind, DroppedChange, WaitingChange
 from .osd_traffic import OsdTraffic, osd_traffic
 from .throttle import deferral_of
@@ -72,15 +73,15 @@ class Decision(NamedTuple):
 
 def next_batch(snapshot: Snapshot, wanted: Sequence[PgChange], limits: ThrottleLimits,
                blocked: Mapping[int, str], traffic: Optional[OsdTraffic] = None,
-               checkpoint: Checkpoint = no_checkpoint) -> Decision:
+               checkpoint: Checkpoint = no_checkpoint, kind: str = BALANCE) -> Decision:
     """Chooses what may be sent without passing a limit.
 
     `blocked`: pool id → why none of its PGs may be moved. `traffic` is what is in flight, our own
     unseen moves included; it is used up. Changes that a limit defers do not keep those behind them
-    from being looked at.
+    from being looked at. `kind` is the plan's.
     """
     traffic = traffic if traffic is not None else osd_traffic(snapshot, {})
-    selection = _Selection(snapshot, ThrottleState(snapshot, limits, blocked, traffic))
+    selection = _Selection(snapshot, ThrottleState(snapshot, limits, blocked, traffic), kind)
     ranked = by_urgency(snapshot, traffic, wanted)
     for change in with_checkpoints(ranked.changes, _CHANGES_PER_CHECKPOINT, checkpoint):
         selection.add(change, ranked.urgent.get(change.pgid))
@@ -90,9 +91,10 @@ def next_batch(snapshot: Snapshot, wanted: Sequence[PgChange], limits: ThrottleL
 class _Selection:
     """Sorts one change after the other into what goes, is done, is dropped or waits."""
 
-    def __init__(self, snapshot: Snapshot, state: ThrottleState) -> None:
+    def __init__(self, snapshot: Snapshot, state: ThrottleState, kind: str) -> None:
         self._snapshot = snapshot
         self._state = state
+        self._is_motionless = kind in MOTIONLESS
         self._send: List[PgChange] = []
         self._done: List[PgChange] = []
         self._dropped: List[DroppedChange] = []
@@ -107,13 +109,13 @@ class _Selection:
         if _is_done(self._snapshot, pg, change):
             self._done.append(change)
             return
-        void = _void(self._snapshot, pg, change)
-        if void is None and pg.immovable not in TRANSIENT:
-            void = pg.immovable
+        candidate = self._state.candidate(pg, change, relieves)
+        void = _void(self._snapshot, candidate)
+        if void is None and self._is_motionless and not candidate.moves_nothing:
+            void = "its data has moved meanwhile"
         if void is not None:
             self._dropped.append(DroppedChange(change, void))
             return
-        candidate = self._state.candidate(pg, change, relieves)
         deferral = deferral_of(self._state, candidate)
         if deferral is None:
             self._state.consume(candidate)
@@ -139,17 +141,23 @@ class _Selection:
 
 
 def _is_done(snapshot: Snapshot, pg: Pg, change: PgChange) -> bool:
+    if change.up_before == change.up_after:   # upmap items alone
+        return (pg.up == change.up_after
+                and snapshot.upmap_items.get(change.pgid, ()) == change.items)
     if snapshot.pools[pg.pool].erasure:
         return pg.up == change.up_after
     return set(pg.up) == set(change.up_after)
 
 
-def _void(snapshot: Snapshot, pg: Pg, change: PgChange) -> Optional[str]:
+def _void(snapshot: Snapshot, candidate: Candidate) -> Optional[str]:
     """Returns why the change no longer makes sense, or None."""
-    pool = snapshot.pools[pg.pool]
-    if pg.immovable is None and pg.raw != change.raw:
+    change, pg, pool = candidate.change, candidate.pg, snapshot.pools[candidate.pg.pool]
+    immovable = pg.immovable
+    if candidate.moves_nothing and immovable in OF_MOTION:
+        immovable = None
+    if immovable is None and pg.raw != change.raw:
         return "CRUSH maps the PG differently now"
-    if pg.immovable is None and pg.up != change.up_before:
+    if immovable is None and pg.up != change.up_before:
         return "somebody else has moved the PG"
     if pool.rule is None or len(change.up_after) != pool.size:
         return "the pool's rule or size has changed"
@@ -159,7 +167,16 @@ def _void(snapshot: Snapshot, pg: Pg, change: PgChange) -> Optional[str]:
     for osd in change.up_after:
         if osd not in change.up_before:
             target = snapshot.osds.get(osd)
-            obstacle = "gone" if target is None else target.unusable_reason()
-            if obstacle and obstacle not in _TRANSIENT_OBSTACLES:
+            obstacle = "gone" if target is None else _obstacle(target, candidate.moves_nothing)
+            if obstacle:
                 return f"osd.{osd} is {obstacle}"
-    return None
+    return immovable if immovable not in TRANSIENT else None
+
+
+def _obstacle(target: Osd, holds_data: bool) -> Optional[str]:
+    """Returns why an OSD will not take a shard for long, or None. Where it holds the data already,
+    only Ceph's own obstacle counts: a pair of upmap items whose target is out has no effect."""
+    if holds_data:
+        return None if target.is_in and target.reweight > 0.0 else "out"
+    obstacle = target.unusable_reason()
+    return obstacle if obstacle not in _TRANSIENT_OBSTACLES else None

@@ -3,10 +3,11 @@ from __future__ import annotations
 
 import logging
 from typing import (
-    Any, Callable, ContextManager, Dict, FrozenSet, Mapping, NamedTuple, Optional, Sequence)
+    Any, Callable, ContextManager, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence)
 
 from ..gateway.cluster_summary import OsdSummary
 from ..gateway.gateway import Gateway, NotReady
+from ..plan.kinds import moves_nothing, takes_back
 from ..plan.model import PgChange
 from ..runtime.backoff import Backoff
 from ..runtime.time_slice import TimeSlice
@@ -135,7 +136,7 @@ class UpmapDispatcher:
         limits = self._limits(execution, snapshot, settings, max_misplaced_ratio, blocked)
         return next_batch(snapshot, execution.wanted, limits,
                           {pool: block.reason for pool, block in blocked.items()},
-                          self.osd_traffic(snapshot), self._time_slice)
+                          self.osd_traffic(snapshot), self._time_slice, execution.kind)
 
     def _limits(self, execution: Execution, snapshot: Snapshot, settings: Settings,
                 max_misplaced_ratio: float, blocked: Mapping[int, PoolGuard]) -> ThrottleLimits:
@@ -167,6 +168,8 @@ class UpmapDispatcher:
 
     def drop_stopped_pools(self, execution: Execution, snapshot: Snapshot) -> None:
         """Drops changes of pools whose shards have turned out larger than the plan had them."""
+        if execution.is_motionless:
+            return
         reasons = self.corrections.reasons({p.id: p.name for p in snapshot.pools.values()})
         if reasons:
             pools = [(change, pool_of(change.pgid)) for change in execution.wanted]
@@ -217,13 +220,14 @@ class UpmapDispatcher:
         _SEND_TIMEOUT_SECONDS. Raises NotReady.
         """
         batch = self._gateway.without_remapped(batch, before)
-        if not batch or self._is_out_of_date(batch, before):
+        if not batch or self._is_out_of_date(batch, before, execution.is_motionless):
             return SentBatch(before)
         now = self._clock()
         with permit(execution) as is_permitted:
             if not is_permitted:
                 return None
-            for change in batch:  # whatever happens from here on, the budget knows of it
+            # whatever happens from here on, the budget knows of it
+            for change in moving(batch, before):
                 self.pending.add(change, before, now)
             handed_over = self._gateway.submit_upmaps(batch)
         try:
@@ -239,11 +243,12 @@ class UpmapDispatcher:
                        len(result.unanswered))
         update = result.update()
         execution.apply(update)
-        self._account(execution, batch, result, snapshot)
+        self._account(execution, moving(batch, before), result, before, snapshot)
         self._start_waits(result, before, now)
         return SentBatch(snapshot, update.sent_moves, update.sent_bytes, result.kept, batch)
 
-    def _is_out_of_date(self, batch: Sequence[PgChange], before: Snapshot) -> bool:
+    def _is_out_of_date(self, batch: Sequence[PgChange], before: Snapshot,
+                        motionless: bool) -> bool:
         """True where a flag, CRUSH or a target's weight has changed since `before`.
 
         Reads a summary (milliseconds), and only for another epoch: a snapshot of a large cluster
@@ -253,21 +258,29 @@ class UpmapDispatcher:
             return False
         now = self._gateway.summary(with_map_settings=True)
         targets = {osd for change in batch for osd in change.up_after}
-        return (cluster_guard(now, now.mon_connected, now.builtin_active) is not None
+        guard = cluster_guard(now, now.mon_connected, now.builtin_active, motionless)
+        return (guard is not None
                 or now.crush_version != before.crush_version
                 or any(_is_weighed_otherwise(before.osds.get(osd), now.osds.get(osd))
                        for osd in targets))
 
-    def _account(self, execution: Execution, batch: Sequence[PgChange], result: BatchResult,
-                 snapshot: Snapshot) -> None:
-        """Brings the pending moves and the rejections in line with a result."""
-        self.pending.confirm(batch, snapshot.epoch)
+    def _account(self, execution: Execution, moved: Sequence[PgChange], result: BatchResult,
+                 before: Snapshot, snapshot: Snapshot) -> None:
+        """Brings the pending moves and the rejections in line with a result. `moved`: what of the
+        batch moves data; a move that the rest takes back is pending no more."""
+        self.pending.confirm(moved, snapshot.epoch)
         wanted = {change.pgid for change in execution.wanted} if result.unanswered else ()
+        added = {change.pgid for change in moved}
         for change in result.unanswered:
-            if change.pgid not in wanted:  # given up
+            if change.pgid in added and change.pgid not in wanted:  # given up
+                self.pending.remove(change)
+        for change in result.kept:
+            pg = before.pgs[change.pgid]
+            if takes_back(pg, change.up_after, before.pools[pg.pool].erasure):
                 self.pending.remove(change)
         for dropped in result.rejected:
-            self.pending.reduce(dropped.change, dropped.moving_shards)
+            if dropped.change.pgid in added:
+                self.pending.reduce(dropped.change, dropped.moving_shards)
             self._log.warning("pg %s stays where it is: %s", dropped.change.pgid, dropped.reason)
         kept = {change.pgid for change in result.kept}
         if kept & self.rejected.keys():
@@ -279,14 +292,21 @@ class UpmapDispatcher:
 
     def _start_waits(self, result: BatchResult, before: Snapshot, sent_at: float) -> None:
         """Starts the cooldown of what was moved, and the backoff where nothing was."""
-        self._prediction.expect(targets_of(result.kept), before)
-        self.cooldown.start([change.pgid for change in result.kept]
+        moved = moving(result.kept, before)
+        self._prediction.expect(targets_of(moved), before)
+        self.cooldown.start([change.pgid for change in moved]
                             + [dropped.change.pgid for dropped in result.rejected
                                if dropped.moving_shards], sent_at)
         if result.kept:
             self.backoff.succeeded()
         else:  # a single rejection is the PG's, a whole batch of them the monitor's
             self.backoff.failed(self._clock())
+
+
+def moving(batch: Sequence[PgChange], before: Snapshot) -> List[PgChange]:
+    """The changes that copy shards, with the PGs as they were in `before`."""
+    return [change for change in batch for pg in (before.pgs[change.pgid],)
+            if not moves_nothing(pg, change.up_after, before.pools[pg.pool].erasure)]
 
 
 def _is_weighed_otherwise(then: Optional[Osd], now: Optional[OsdSummary]) -> bool:

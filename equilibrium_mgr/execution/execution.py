@@ -5,6 +5,7 @@ from itertools import chain
 from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..gateway.gateway import UpmapReply
+from ..plan.kinds import BALANCE, MOTIONLESS
 from ..plan.model import PgChange
 from ..snapshot.model import Snapshot, shard_changes
 from .batch_selection import Decision
@@ -121,11 +122,14 @@ class Execution:
     `apply` is the only way to change its figures; `wanted` is replaced whole, as commands read it.
     """
 
-    def __init__(self, name: str, changes: Sequence[PgChange], started_at: float) -> None:
+    def __init__(self, name: str, changes: Sequence[PgChange], started_at: float,
+                 kind: str = BALANCE) -> None:
         self.name = name
+        self.kind = kind   # of its plan
         self.started_at = started_at
         self.wanted: List[PgChange] = list(changes)
         self.wanted_bytes = _bytes_by_target(changes)   # replaced whole, as `wanted` is
+        self.planned_pgs = len(changes)
         self.planned_moves = sum(change.shards for change in changes)
         self.planned_bytes = sum(change.shards * change.shard_bytes for change in changes)
         self.sent_moves = 0
@@ -198,6 +202,11 @@ class Execution:
                 for change in changes if self.unanswered[change.pgid] >= _MAX_ATTEMPTS]
 
     @property
+    def is_motionless(self) -> bool:
+        """True where nothing of it moves data (plan/kinds.py)."""
+        return self.kind in MOTIONLESS
+
+    @property
     def remaining_moves(self) -> int:
         """Shards that are still to be sent."""
         if self.carried is not None and not self.is_compared:
@@ -216,6 +225,9 @@ class Execution:
     def progress(self, decision: Decision) -> str:
         """One sentence for after a batch; names a change that is above a limit."""
         said = f"{self.sent_moves} of {self.planned_moves} shards sent"
+        if self.is_motionless:
+            said = (f"the upmap items of {self.planned_pgs - len(self.wanted)} of"
+                    f" {self.planned_pgs} PGs are changed; no data moves")
         if decision.above_limit:
             said += f"; pg {decision.above_limit} alone is above the misplaced limit"
         if decision.above_transit_limit:
@@ -238,7 +250,7 @@ def _bytes_by_target(changes: Sequence[PgChange]) -> Dict[int, int]:
     """OSD → bytes of the shards that it gets by the changes."""
     found: Dict[int, int] = {}
     for change in changes:
-        for osd in change.up_after:
+        for osd in change.up_after if change.shards else ():
             if osd not in change.up_before:
                 found[osd] = found.get(osd, 0) + change.shard_bytes
     return found

@@ -4,9 +4,9 @@ from __future__ import annotations
 import logging
 import threading
 from contextlib import contextmanager
-from typing import Any, Callable, Dict, Iterator, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, Optional
 
-from ..plan.model import PgChange
+from ..plan.model import Plan
 from .execution import CarriedCounts, Execution
 
 
@@ -31,12 +31,12 @@ class ExecutionSlot:
         void."""
         return self._stop_count
 
-    def start_named(self, name: str, changes: Sequence[PgChange]) -> bool:
+    def start_named(self, name: str, plan: Plan) -> bool:
         """Starts a named plan for a command; False while another named plan is being executed."""
         with self._lock:
             if self.execution is not None and self.execution.name:
                 return False
-            self.execution = Execution(name, changes, self._clock())
+            self.execution = Execution(name, plan.changes, self._clock(), plan.kind)
         return True
 
     def start(self, execution: Execution, stop_count: int) -> bool:

@@ -50,9 +50,10 @@ class ClusterGuard(NamedTuple):
     numbers: Mapping[str, Any] = {}   # figures and names for the action
 
 
-def cluster_guard(osd_map: MapGuards, have_mon_connection: bool,
-                  builtin_balancer_active: bool) -> Optional[ClusterGuard]:
-    """The first reason why nothing at all may be sent, or None."""
+def cluster_guard(osd_map: MapGuards, have_mon_connection: bool, builtin_balancer_active: bool,
+                  motionless: bool = False) -> Optional[ClusterGuard]:
+    """The first reason why nothing at all may be sent, or None. What is `motionless` moves no data,
+    and needs no more than a monitor that keeps it."""
     if not have_mon_connection:
         return ClusterGuard(codes.NO_MONITOR, NO_CONNECTION)
     if osd_map.flags is None or osd_map.min_compat_client is None:
@@ -60,6 +61,8 @@ def cluster_guard(osd_map: MapGuards, have_mon_connection: bool,
     refused = upmap_refused(osd_map.min_compat_client)
     if refused:
         return ClusterGuard(codes.OLD_CLIENTS, refused)
+    if motionless:
+        return None
     flags = [flag for flag in _STOP_FLAGS if flag in osd_map.flags]
     if flags:
         return ClusterGuard(codes.FLAG, f"the osdmap has the flag {flags[0]}",

@@ -48,7 +48,7 @@ def pool_is_blocked(state: ThrottleState, candidate: Candidate) -> Optional[Defe
 def pg_is_immovable(_state: ThrottleState, candidate: Candidate) -> Optional[Deferral]:
     """A PG that must not be moved for now (snapshot/immovable_reasons.py, TRANSIENT)."""
     immovable = candidate.pg.immovable
-    if not immovable:
+    if not immovable or (candidate.moves_nothing and immovable in immovable_reasons.OF_MOTION):
         return None
     return Deferral(_CODES_OF_IMMOVABLE.get(immovable, codes.IMMOVABLE), DeferralKind.NOT_ALLOWED,
                     "", {"trouble": immovable}, "{trouble}")
@@ -266,9 +266,19 @@ CHECKS: Tuple[Check, ...] = (
     target_would_be_fullest, upmap_items_are_used_up, target_has_too_many_pgs)
 
 
+#: A change that moves nothing waits for what tells where the PG's data is, and for nothing else:
+#: it makes no OSD fuller, copies nothing, and adds nothing that is misplaced.
+_CHECKS_WITHOUT_MOTION: Tuple[Check, ...] = (pg_is_immovable,)
+
+
+def binding_checks(candidate: Candidate) -> Tuple[Check, ...]:
+    """The checks that bind a change: the only place that decides it."""
+    return _CHECKS_WITHOUT_MOTION if candidate.moves_nothing else CHECKS
+
+
 def deferral_of(state: ThrottleState, candidate: Candidate) -> Optional[Deferral]:
     """Returns the first reason for which the change has to wait, or None."""
-    for check in CHECKS:
+    for check in binding_checks(candidate):
         deferral = check(state, candidate)
         if deferral is not None:
             return deferral

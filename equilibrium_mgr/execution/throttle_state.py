@@ -7,6 +7,7 @@ from operator import itemgetter
 from typing import Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..crush.placement import NO_OSD
+from ..plan.kinds import moves_nothing
 from ..plan.model import PgChange
 from ..plan.options import effective_fill_limit
 from ..plan.weight_shares import share_limits
@@ -49,6 +50,7 @@ class Candidate(NamedTuple):
     gains: Tuple[int, ...]        # OSDs that get a shard
     losses: Tuple[int, ...]       # OSDs that lose one
     relieves: Optional[int] = None   # the OSD above nearfull that it relieves urgently
+    moves_nothing: bool = False   # it copies no shard (plan/kinds.py)
 
     @property
     def copies(self) -> int:
@@ -83,13 +85,17 @@ class ThrottleState:
 
     def candidate(self, pg: Pg, change: PgChange, relieves: Optional[int] = None) -> Candidate:
         """The change with its PG, as the checks read it."""
-        gains, losses = shard_changes(pg.up, change.up_after,
-                                      self.snapshot.pools[pg.pool].erasure)
-        return Candidate(change, pg, gains, losses, relieves)
+        positional = self.snapshot.pools[pg.pool].erasure
+        gains, losses = shard_changes(pg.up, change.up_after, positional)
+        return Candidate(change, pg, gains, losses, relieves,
+                         moves_nothing(pg, change.up_after, positional))
 
     def consume(self, candidate: Candidate) -> None:
         """Counts a change that is to be sent against all limits of the round."""
         change, pg = candidate.change, candidate.pg
+        self.upmap_pairs += self.added_pairs(change)
+        if candidate.moves_nothing:
+            return
         if self.osd_above_transit_limit(candidate) is not None:
             self.above_transit_limit = change.pgid
         self.moves_left -= change.shards
@@ -97,7 +103,6 @@ class ThrottleState:
         if pg.objects and self.misplaced_copies > self.max_misplaced_copies:
             self.above_limit = change.pgid
         self.traffic.add(candidate.gains, candidate.losses, pg.shard_bytes, pg.shard_bytes)
-        self.upmap_pairs += self.added_pairs(change)
         if self._shards is not None:
             self._shards.update(candidate.gains)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from ..snapshot.model import UpmapItems
+from .kinds import BALANCE, KINDS
 from .options import AIMS
 
 #: Written into every stored plan; a reader refuses what it does not know.
@@ -114,6 +115,7 @@ class Plan(NamedTuple):
     topology: str = ""           # plan/topology.py; empty in plans of older releases
     pool_pgs: Dict[str, int] = {}   # pool id → PGs, of the pools whose PGs it moves
     stuck: Tuple[StuckShards, ...] = ()   # of drained OSDs, once the plan is done
+    kind: str = BALANCE          # one of KINDS; plans of older releases have none
 
     @property
     def bytes(self) -> int:
@@ -143,13 +145,14 @@ class Plan(NamedTuple):
             "topology": self.topology,
             "pool_pgs": dict(self.pool_pgs),
             "stuck": [list(stuck) for stuck in self.stuck],
+            "kind": self.kind,
         }
 
 
 def plan_from_dict(dump: Mapping[str, Any]) -> Plan:
     """The reverse of Plan.to_dict. Raises BadPlan for anything it does not understand."""
     try:
-        if dump["version"] not in (1, PLAN_VERSION):
+        if dump["version"] not in (1, PLAN_VERSION) or dump.get("kind", BALANCE) not in KINDS:
             raise BadPlan("the plan was stored by another version of equilibrium")
         return Plan(
             epoch=dump["osdmap_epoch"], stop_reason=dump["stop_reason"],
@@ -160,7 +163,8 @@ def plan_from_dict(dump: Mapping[str, Any]) -> Plan:
             # version 1 knew neither aims nor bounds
             aim=dump.get("aim", AIMS[0]), bounds=dict(dump.get("bounds", {})),
             topology=dump.get("topology", ""), pool_pgs=dict(dump.get("pool_pgs", {})),
-            stuck=tuple(StuckShards(*row) for row in dump.get("stuck", [])))
+            stuck=tuple(StuckShards(*row) for row in dump.get("stuck", [])),
+            kind=dump.get("kind", BALANCE))
     except BadPlan:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:

@@ -22,6 +22,11 @@ MONITOR_REJECTS = "the monitor would reject its present placement"
 BREAKS_RULE = "its present placement breaks its CRUSH rule"
 EXCHANGED_SHARDS = "its upmap items exchange shards inside the PG"
 
+#: Reasons that forbid copying a PG's shards and say nothing against its placement: they do not
+#: bind a change that copies none.
+OF_MOTION = frozenset((OSD_NOT_REPORTED, OMAP_UNMEASURED, INCONSISTENT, OMAP_ON_SMALL_OSD,
+                       CACHE_TIER))
+
 #: Reasons for which the size of a PG, or the use of its OSDs, is not known.
 UNKNOWN = (NO_STATISTICS, OSD_NOT_REPORTED, OMAP_UNMEASURED)
 

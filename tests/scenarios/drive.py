@@ -66,13 +66,14 @@ def play(session: Session, watch: Watch, line: str) -> None:
     """One event. S11: what only looks sends nothing."""
     words = line.split()
     tried = words[0] == TRY
-    reading = words[int(tried):][:1] == ["equilibrium"] and words[int(tried) + 1] in _READING
+    reading = words[int(tried):][:1] == ["equilibrium"] and (
+        words[int(tried) + 1] in _READING or "--dry-run" in words)
     if not reading:
         watch.repeats.begin()
     sent = watch.judge.sent
     asked = line.partition(" ")[2] if tried else line
     watch.judge.answers.before(asked)
-    if not asked.startswith("equilibrium off"):
+    if not asked.startswith("equilibrium off") and not reading:
         # what it starts may be sent before it has answered
         watch.judge.silence.on_answer(asked, 0)
     code = attempt(session, asked) if tried else command(session, asked)[0]

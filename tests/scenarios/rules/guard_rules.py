@@ -31,24 +31,30 @@ def s4_misplaced(moment: Moment, move: Outgoing) -> Iterator[str]:
 
 def s8_cluster(moment: Moment, move: Outgoing) -> Iterator[str]:
     session = moment.session
-    flags = [flag for flag in STOP_FLAGS if flag in session.mgr.maps()[0].flags]
-    if flags:
-        yield f"goes although the flag {flags[0]} is set"
     if session.mgr.maps()[0].min_compat_client in _OLD_CLIENTS:
         yield "goes although clients before luminous are allowed"
-    if session.mgr.balancer.active:
-        yield "goes although the built-in balancer is active"
     if not session.mgr.mon_connected:
         yield "goes without a connection to a monitor"
     stretch = moment.cluster.map.rest.get("stretch_mode", {})
     if stretch.get("degraded_stretch_mode") or stretch.get("recovering_stretch_mode"):
         yield "goes although a site of the stretched cluster is gone, or only coming back"
+    if move.moves_nothing:
+        return   # it has no more to fear than a monitor that does not keep it
+    flags = [flag for flag in STOP_FLAGS if flag in session.mgr.maps()[0].flags]
+    if flags:
+        yield f"goes although the flag {flags[0]} is set"
+    if session.mgr.balancer.active:
+        yield "goes although the built-in balancer is active"
     if moment.automatic and not _is_open(moment):
         yield "goes outside the window"
 
 
 def s8_pool(moment: Moment, move: Outgoing) -> Iterator[str]:
     pool = move.pg.pool_id
+    if moment.pg_num_changes(pool):
+        yield "goes although the pg_num of its pool is changing"
+    if move.moves_nothing:
+        return
     inactive = moment.sharing(pool, moment.inactive)
     if inactive:
         yield f"goes although PGs of pool {min(inactive)}, which shares OSDs, are inactive"
@@ -57,8 +63,6 @@ def s8_pool(moment: Moment, move: Outgoing) -> Iterator[str]:
         yield f"goes although PGs of pool {min(degraded)}, which shares OSDs, are degraded"
     if int(moment.cluster.map.pools[pool].get("tier_of", -1)) >= 0:
         yield "goes although its pool is a cache tier, which is filled and emptied all the time"
-    if moment.pg_num_changes(pool):
-        yield "goes although the pg_num of its pool is changing"
     splitting = moment.sharing(pool, moment.splitting) if moment.automatic else set()
     if splitting and not _is_relief(moment, move):
         yield f"goes although the pg_num of pool {min(splitting)}, which shares OSDs, is changing"

@@ -22,7 +22,8 @@ from .under_way import REMOVE_ITEMS, SET_ITEMS, Outgoing
 _HELD_BACK = 0.9
 _SLACK = 0.01
 #: Of `ceph equilibrium …`: what ends the silence after `off`.
-_STARTING = ("equilibrium on", "equilibrium execute")
+_STARTING = ("equilibrium on", "equilibrium execute", "equilibrium undo", "equilibrium cancel",
+             "equilibrium upmap clean-up")
 
 
 def shares(cluster: Cluster) -> Dict[int, float]:
@@ -80,7 +81,7 @@ class Silence:
         words = line[len("ceph "):] if line.startswith("ceph ") else line
         if code == 0 and words == "equilibrium off":
             self.is_wanted = True
-        elif words.startswith(_STARTING) or "/active" in words:
+        elif (words.startswith(_STARTING) and "--dry-run" not in words) or "/active" in words:
             self.is_wanted = False
 
 

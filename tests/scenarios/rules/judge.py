@@ -56,14 +56,16 @@ class Judge:
         if move is None:
             self.note("S7", f"pg {entry.command.get('pgid')} does not exist")
             return
-        self._judge_start()
+        if not move.moves_nothing:
+            self._judge_start()
         moment = self._now()
         for rule, check in OF_THE_MOMENT.items():
             self._note_all(rule, move.pgid, list(check(moment, move)))
         self._note_all("S6", move.pgid, list(s6_once(moment, move, self._history)))
         self._tell(move)
-        self.ours.add(move)
-        self._history.add(move)
+        if not move.moves_nothing:   # else an earlier move of the PG ends as its data stays
+            self.ours.add(move)
+            self._history.add(move)
         self.sent_pairs += max(0, len(move.items) - len(move.had))
         for rule, check in {**OF_ONE_MOVE, **OF_LIMITS}.items():
             self._note_all(rule, move.pgid, list(check(moment, move)))

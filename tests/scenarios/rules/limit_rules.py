@@ -55,7 +55,7 @@ def s5_round(moment: Moment, move: Outgoing) -> Iterator[str]:
 
 def s15_items(moment: Moment, move: Outgoing) -> Iterator[str]:
     option = moment.settings.max_upmap_items
-    if not option or len(move.items) <= len(move.had):
+    if not option or len(move.items) <= len(move.had) or move.moves_nothing:
         return
     items = dict(moment.cluster.map.upmap_items)
     items.update((pgid, other.items) for pgid, other in moment.ours.moves.items()
@@ -81,6 +81,8 @@ def s17_reports(moment: Moment, move: Outgoing) -> Iterator[str]:
     reports, now = moment.reports, moment.session.clock.now
     if moment.cluster.map.acting_primary(move.pgid) in reports.unreported:
         yield "is moved though nobody has reported it"
+    if move.moves_nothing:
+        return
     if moment.cluster.release < 18 and omap.reported(move.pg) < move.pg.omap_bytes // 2:
         yield "is moved though most of its omap has not been told"
     since = reports.hanging_since
@@ -95,6 +97,8 @@ def s17_reports(moment: Moment, move: Outgoing) -> Iterator[str]:
 
 def s17_small(moment: Moment, move: Outgoing) -> Iterator[str]:
     """RocksDB's own files come and go by more than a small OSD's omap."""
+    if move.moves_nothing:
+        return
     cluster, least = moment.cluster, moment.settings.min_omap_osd_size * GIB
     nearfull = cluster.map.ratio("nearfull_ratio")
     if move.pg.omap_bytes <= move.pg.shard.data or any(

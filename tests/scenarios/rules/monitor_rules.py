@@ -20,7 +20,8 @@ _PAUSE_SECONDS = 60.0
 #: The first wait after a change was refused by an error.
 _RETRY_SECONDS = 600.0
 #: Of `ceph equilibrium …`: what makes everything worth asking again.
-_ASKING = ("equilibrium on", "equilibrium off", "equilibrium execute", "equilibrium reset")
+_ASKING = ("equilibrium on", "equilibrium off", "equilibrium execute", "equilibrium reset",
+           "equilibrium undo", "equilibrium cancel", "equilibrium upmap clean-up")
 _ON = "equilibrium on"
 #: What switches the built-in balancer on and off.
 _BUILTIN_ON, _BUILTIN_OFF = "sim balancer on", "sim balancer off"
@@ -67,7 +68,7 @@ class Answers:
     def judge(self, move: Outgoing) -> Iterator[Tuple[str, str]]:
         """(rule, what is wrong) with a move at its sending."""
         session, entry = self._session, move.entry
-        if self._switched_at is not None:
+        if self._switched_at is not None and not move.moves_nothing:
             waited = self._since(self._switched_at)
             if waited < session.module.gateway.builtin_balancer_sleep():
                 yield "S20", f"is sent {int(waited)} s after the built-in balancer was switched off"
@@ -76,7 +77,7 @@ class Answers:
             if all(map(_is_refused, self._batch)) and waited < _PAUSE_SECONDS:
                 yield "S21", f"is sent {int(waited)} s after a batch of which nothing was taken"
             self._batch = []
-        if move.pg.pool_id in self._stopped:
+        if move.pg.pool_id in self._stopped and not move.moves_nothing:
             yield "S22", "is sent although its pool has been stopped"
         self._note_refused()
         mark, last, sent_at = self._refused.get(move.pgid, (None, None, self._now()))

@@ -91,6 +91,8 @@ def s5_backfills(moment: Moment, move: Outgoing) -> Iterator[str]:
 
 def s6_once(moment: Moment, move: Outgoing, history: History) -> Iterator[str]:
     earlier = moment.ours.moves.get(move.pgid)
+    if move.moves_nothing:
+        return
     if earlier is not None:
         if earlier.items != move.items:
             yield "is moved again before it has arrived"
@@ -116,7 +118,7 @@ def s7_items(moment: Moment, move: Outgoing) -> Iterator[str]:
             yield f"moves from osd.{source}, which CRUSH did not choose: {raw}"
         if target in raw:
             yield f"moves to osd.{target}, which CRUSH has chosen already: {raw}"
-    if items == move.had or not (move.gains or move.losses):
+    if items == move.had or (move.up_before == move.up_after and len(items) >= len(move.had)):
         yield f"is sent what changes nothing: {items}"
 
 

@@ -26,6 +26,7 @@ class Outgoing(NamedTuple):
     gains: Osds
     losses: Osds
     sent_at: float      # by the wall clock, as the module counts
+    moves_nothing: bool = False   # all its data is there already, or goes where it went before
 
     @property
     def pgid(self) -> str:
@@ -41,8 +42,11 @@ def outgoing(cluster: Cluster, entry: LoggedCommand) -> Optional[Outgoing]:
     items = tuple(zip(numbers[::2], numbers[1::2]))
     before, after = cluster.map.up.get(pg.pgid, ()), cluster.up_with_items(pg, items)
     gains, losses = changes(before, after, pg.erasure)
+    moves_nothing = not gains or not changes(pg.held, after, pg.erasure)[0]
+    if moves_nothing:
+        gains, losses = (), ()
     return Outgoing(entry, pg, items, cluster.map.upmap_items.get(pg.pgid, ()), pg.raw, before,
-                    after, gains, losses, cluster.clock())
+                    after, gains, losses, cluster.clock(), moves_nothing)
 
 
 def changes(before: Mapping, after: Mapping, positional: bool) -> Tuple[Osds, Osds]:

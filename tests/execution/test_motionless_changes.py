@@ -1,0 +1,145 @@
+"""Changes that move nothing: what binds them, what drops them, and that others keep every check."""
+from __future__ import annotations
+
+from typing import List, Sequence
+
+import pytest
+from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
+from tests.support.units import GIB
+
+from equilibrium_mgr.execution.batch_selection import Decision, next_batch
+from equilibrium_mgr.execution.osd_traffic import osd_traffic
+from equilibrium_mgr.execution.throttle_state import ThrottleLimits
+from equilibrium_mgr.plan.kinds import BALANCE, CANCEL, CLEAN_UP, FREEZE, UNDO, moves_nothing
+from equilibrium_mgr.plan.model import PgChange
+
+#: Nothing may move: no budget, every PG in flight, cooling, and items used up.
+SHUT = ThrottleLimits(max_misplaced_ratio=0.01, max_moves=1, fill_limit=0.0,
+                      misplaced_copies=10_000, in_flight=("1.0", "1.1"), max_backfills=1,
+                      max_transit_ratio=0.0001, cooling={"1.0": 900.0, "1.1": 900.0},
+                      max_upmap_pairs=1, max_shards=1)
+TROUBLE = {1: "pool 'pool1' has 3 PGs degraded"}
+#: 1.0 on its way from osd.0 to osd.2
+BACK = PgChange("1.0", (0, 1), (2, 1), (0, 1), (), 0, GIB, 10)
+#: 1.1 was sent from osd.0 to osd.3, and has arrived there
+RETURN = change_of("1.1", (0, 1), (0, 1), before=(3, 1))
+
+
+def cluster(state: str = "active+remapped+backfill_wait") -> Cluster:
+    return (Cluster(hosts(6)).pool(1, size=2)
+            .pg("1.0", [2, 1], objects=10, items=[(0, 2)], acting=[0, 1], state=state)
+            .pg("1.1", [3, 1], objects=10, items=[(0, 3)])
+            .pg("1.2", [4, 1], objects=10, items=[(0, 4), (5, 3)]))
+
+
+def decided(made: Cluster, changes: Sequence[PgChange], kind: str = UNDO,
+            limits: ThrottleLimits = SHUT) -> Decision:
+    snapshot = made.snapshot()
+    return next_batch(snapshot, changes, limits, TROUBLE, osd_traffic(snapshot, {}), kind=kind)
+
+
+def sent(decision: Decision) -> List[str]:
+    return [change.pgid for change in decision.send]
+
+
+@pytest.mark.parametrize("kind", [UNDO, CANCEL, FREEZE, BALANCE])
+def test_no_limit_binds_what_takes_back_motion(kind: str) -> None:
+    decision = decided(cluster(), [BACK], kind)
+    assert sent(decision) == ["1.0"]
+    assert decision.above_limit is None and decision.above_transit_limit is None
+
+
+@pytest.mark.parametrize("state", ["active+remapped+backfilling+scrubbing",
+                                   "active+remapped+backfill_toofull",
+                                   "active+remapped+backfilling+inconsistent"])
+def test_no_state_of_the_pg_does(state: str) -> None:
+    assert sent(decided(cluster(state), [BACK])) == ["1.0"]
+
+
+def test_what_forbids_copying_says_nothing_against_the_placement() -> None:
+    made = cluster()
+    made.pools[1]["tier_of"] = 5
+    assert sent(decided(made, [BACK])) == ["1.0"]
+    made.items["1.0"] = [(5, 2)]
+    assert [d.reason for d in decided(made, [BACK]).dropped] == [
+        "CRUSH maps the PG differently now"]
+
+
+def test_a_full_source_takes_its_own_data_back() -> None:
+    assert sent(decided(cluster().osd(0, used=99 * GIB), [BACK])) == ["1.0"]
+
+
+def test_what_moves_data_keeps_every_check() -> None:
+    decision = decided(cluster(), [BACK, RETURN])
+    assert sent(decision) == ["1.0"]
+    assert [change.pgid for change in decision.later] == ["1.1"]
+    assert decision.waiting_for == TROUBLE[1]
+
+
+def test_what_takes_back_motion_uses_up_no_limit() -> None:
+    """A single move may go, and the change ahead of it leaves that to it."""
+    free = ThrottleLimits(max_misplaced_ratio=0.0001, max_moves=1, fill_limit=0.0,
+                          misplaced_copies=0, in_flight=())
+    snapshot = cluster().snapshot()
+    decision = next_batch(snapshot, [BACK, RETURN], free, {}, osd_traffic(snapshot, {}), kind=UNDO)
+    assert sent(decision) == ["1.0", "1.1"] and decision.above_limit == "1.1"
+
+
+@pytest.mark.parametrize("kind", [CANCEL, FREEZE, CLEAN_UP])
+def test_a_plan_that_moves_nothing_never_does(kind: str) -> None:
+    made = cluster()
+    made.acting.clear()   # what was on its way has come
+    made.pg("1.0", [2, 1], objects=10, items=[(0, 2)])
+    free = SHUT._replace(misplaced_copies=0, max_misplaced_ratio=1.0, in_flight=(), cooling={})
+    decision = next_batch(made.snapshot(), [BACK], free, {}, kind=kind)
+    assert not decision.send and not decision.later
+    assert [dropped.reason for dropped in decision.dropped] == ["its data has moved meanwhile"]
+
+
+def test_upmap_items_alone_are_changed_until_they_are_as_wanted() -> None:
+    clean = PgChange("1.2", (0, 1), (4, 1), (4, 1), ((0, 4),), 0, GIB, 10)
+    assert sent(decided(cluster(), [clean], CLEAN_UP)) == ["1.2"]
+    made = cluster().pg("1.2", [4, 1], objects=10)
+    made.items["1.2"] = [(0, 4)]
+    decision = decided(made, [clean], CLEAN_UP)
+    assert decision.done == [clean] and not decision.send
+
+
+def test_the_rule_still_binds() -> None:
+    """osd.0 and osd.1 share a host by now."""
+    made = Cluster(hosts(3, 2)).pool(1, size=2).pg(
+        "1.0", [2, 1], objects=10, items=[(0, 2)], acting=[0, 1])
+    decision = decided(made, [BACK])
+    assert not decision.send
+    assert decision.dropped[0].reason.startswith("no longer legal: ")
+
+
+def test_an_osd_that_is_out_takes_nothing_back() -> None:
+    """A pair whose target is out has no effect."""
+    made = Cluster(hosts(6)).pool(1, size=2).pg(
+        "1.0", [0, 1], objects=10, acting=[2, 1], state="active+remapped").mark_out(2)
+    pin = PgChange("1.0", (0, 1), (0, 1), (2, 1), ((0, 2),), 0, GIB, 10)
+    assert [d.reason for d in decided(made, [pin], FREEZE).dropped] == ["osd.2 is out"]
+
+
+def test_another_raw_mapping_voids_it() -> None:
+    made = cluster()
+    made.items["1.0"] = [(5, 2)]
+    assert [d.reason for d in decided(made, [BACK]).dropped] == [
+        "CRUSH maps the PG differently now"]
+
+
+def test_a_pg_with_a_hole_waits() -> None:
+    made = cluster()
+    made.up["1.0"] = [2]
+    decision = decided(made, [BACK], CANCEL)
+    assert not decision.dropped and decision.waiting_for == "a shard has no OSD"
+
+
+def test_positions_count_in_erasure_coded_pools() -> None:
+    made = Cluster(hosts(6)).pool(2, size=3, k=2).pg(
+        "2.0", [3, 1, 2], acting=[0, 1, 2], items=[(0, 3)])
+    pg = made.snapshot().pgs["2.0"]
+    assert moves_nothing(pg, (0, 1, 2), True) and moves_nothing(pg, (3, 1, 2), True)
+    assert not moves_nothing(pg, (1, 0, 2), True)
+    assert moves_nothing(pg, (1, 0, 2), False)

@@ -1,0 +1,190 @@
+"""Plans that move nothing, carried out by the loop: guards, accounts, batches, failover."""
+from __future__ import annotations
+
+from typing import Optional
+
+import pytest
+from tests.support.clusters.unit_cluster import Cluster, plan_of
+from tests.support.fakes import Harness
+from tests.support.rounds import kept, successor, uneven
+from tests.support.units import GIB
+
+from equilibrium_mgr.control import plan_executor
+from equilibrium_mgr.plan.kinds import CANCEL, CLEAN_UP, FREEZE, UNDO
+from equilibrium_mgr.plan.model import BadPlan, PgChange, Plan, plan_from_dict
+
+
+def back(count: int = 4, kind: str = CANCEL) -> Plan:
+    """Takes back the moves of rounds.small_plan."""
+    return plan_of([PgChange(f"1.{ps:x}", (0,), (1,), (0,), (), 0, 5 * GIB, 10)
+                    for ps in range(count)])._replace(kind=kind)
+
+
+def under_way(cluster: Optional[Cluster] = None, count: int = 4, **options: object) -> Harness:
+    """PGs 1.0 … are on their way from osd.0 to osd.1; their execution has been stopped."""
+    harness = Harness(cluster or uneven(), **options)
+    plan = kept(harness)
+    assert harness.balancer.execute("p", plan._replace(changes=plan.changes[:count]))
+    harness.round()
+    harness.balancer.stop_plan("p")
+    assert len(harness.gateway.sent) == count
+    harness.gateway.batches.clear()
+    return harness
+
+
+def execute(harness: Harness, plan: Plan) -> None:
+    harness.plan_store.put("c", plan, harness.now)
+    assert harness.balancer.execute("c", plan)
+
+
+def test_a_plan_says_what_it_is_for() -> None:
+    plan = back(kind=FREEZE)
+    assert plan_from_dict(plan.to_dict()) == plan
+    old = plan.to_dict()
+    del old["kind"]
+    assert plan_from_dict(old).kind == "balance"
+    with pytest.raises(BadPlan):
+        plan_from_dict({**plan.to_dict(), "kind": "prune"})
+
+
+@pytest.mark.parametrize("flags", ["norebalance", "nobackfill,norecover", "pauserd,pausewr"])
+def test_flags_do_not_stop_it(flags: str) -> None:
+    harness = under_way()
+    harness.gateway.cluster.extra["flags"] = flags
+    execute(harness, back())
+    harness.round(5)
+    assert len(harness.gateway.sent) == 4
+    assert harness.gateway.cluster.items == {}
+
+
+def test_flags_set_while_it_is_sent_do_not_either() -> None:
+    harness = under_way()
+    execute(harness, back())
+
+    def flag() -> None:
+        harness.gateway.cluster.extra["flags"] = "norebalance"
+        harness.gateway.cluster.epoch += 1
+    harness.gateway.before_placement_check = flag
+    harness.round(5)
+    assert len(harness.gateway.sent) == 4
+
+
+def test_flags_stop_an_undo() -> None:
+    harness = under_way()
+    harness.gateway.cluster.extra["flags"] = "norebalance"
+    execute(harness, back(kind=UNDO))
+    assert harness.round(5) == "blocked" and harness.gateway.sent == []
+
+
+def test_neither_do_the_delay_of_a_new_mgr_nor_the_built_in_balancer() -> None:
+    harness = under_way()
+    again = successor(harness, start_delay=600)
+    again.gateway.builtin = True
+    execute(again, back())
+    again.round(5)
+    assert len(again.gateway.sent) == 4
+
+
+@pytest.mark.parametrize("trouble", ["no monitor", "old clients"])
+def test_nothing_goes_without_a_monitor_that_keeps_it(trouble: str) -> None:
+    harness = under_way()
+    execute(harness, back())
+    if trouble == "no monitor":
+        harness.gateway.connected = False
+    else:
+        harness.gateway.cluster.extra["require_min_compat_client"] = "jewel"
+    assert harness.round(5) == "blocked" and harness.gateway.sent == []
+
+
+def test_what_was_taken_back_is_pending_no_more() -> None:
+    harness = under_way()
+    assert len(harness.balancer.dispatcher.pending.entries) == 4
+    execute(harness, back(2))
+    harness.round(5)
+    assert set(harness.balancer.dispatcher.pending.entries) == {"1.2", "1.3"}
+
+
+def test_what_changes_upmap_items_alone_leaves_the_move_pending() -> None:
+    harness = under_way()
+    harness.gateway.cluster.items["1.0"].append((2, 3))
+    pending = dict(harness.balancer.dispatcher.pending.entries)
+    execute(harness, plan_of([PgChange("1.0", (0,), (1,), (1,), ((0, 1),), 0, 5 * GIB, 10)])
+            ._replace(kind=CLEAN_UP))
+    harness.round(5)
+    assert harness.gateway.sent == ["1.0"]
+    assert harness.balancer.dispatcher.pending.entries == pending
+
+
+def test_what_the_monitor_refuses_stays_pending() -> None:
+    harness = under_way()
+    harness.gateway.refuses = {"1.0"}
+    execute(harness, back(2))
+    harness.round(5)
+    assert set(harness.balancer.dispatcher.pending.entries) == {"1.0", "1.2", "1.3"}
+    assert harness.balancer.dispatcher.pending.entries["1.0"].shards == 1
+
+
+def test_an_answer_that_does_not_come_leaves_it_pending() -> None:
+    harness = under_way()
+    harness.gateway.ignores = {"1.0"}
+    execute(harness, back(1))
+    for _ in range(4):
+        harness.round(500)
+    assert harness.balancer.dispatcher.pending.entries["1.0"].shards == 1
+    assert harness.balancer.execution is None
+
+
+def test_it_ends_at_once_and_waits_for_nothing_on_its_way() -> None:
+    harness = under_way()
+    execute(harness, back(1))
+    harness.round(5)
+    harness.round(5)
+    assert harness.balancer.execution is None
+    entry = harness.balancer.status.history[-1]
+    assert entry["outcome"] == "completed" and entry["why"] == "'ceph equilibrium cancel'"
+    assert entry["moves"] == 0
+
+
+def test_it_begins_no_cooldown() -> None:
+    harness = under_way()
+    harness.balancer.dispatcher.cooldown.moved = {}
+    execute(harness, back())
+    harness.round(5)
+    assert harness.balancer.dispatcher.cooldown.moved == {}
+
+
+def test_its_batches_follow_one_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    harness = under_way()
+    monkeypatch.setattr(plan_executor, "_MOST_CHANGES", 3)
+    harness.options["max_moves_per_round"] = 1
+    execute(harness, back())
+    harness.now += 5
+    harness.balancer.require_observation()
+    assert harness.balancer.round() <= 5.0
+    assert len(harness.gateway.sent) == 3
+    assert harness.balancer.reason == (
+        "the upmap items of 3 of 4 PGs are changed; no data moves")
+    harness.now += 5
+    harness.balancer.round()
+    assert len(harness.gateway.sent) == 4
+
+
+def test_a_successor_goes_on_and_counts_nothing_of_it_as_misplaced() -> None:
+    harness = under_way()
+    execute(harness, back(kind=CLEAN_UP))
+    harness.gateway.cluster.extra["flags"] = "norebalance"
+    again = successor(harness)
+    again.round(5)
+    assert len(again.gateway.sent) == 4
+    last = successor(again)
+    last.round(5)
+    assert last.balancer.dispatcher.pending.entries == {}
+
+
+def test_a_prediction_counts_what_was_taken_back_where_it_stays() -> None:
+    harness = under_way()
+    execute(harness, back())
+    harness.round(5)
+    harness.round(5)
+    predicted = harness.balancer.status.history[-1]["max_predicted"]
+    assert predicted == {"hdd": pytest.approx(0.6, abs=0.001)}
