@@ -158,7 +158,7 @@ class Execution:
         self._count_done(update.done)
         for change in chain(update.sent, update.done):
             for osd in set(change.up_before) ^ set(change.up_after):
-                self.moved[osd] = self.moved.get(osd, 0) + change.shard_bytes
+                self.moved[osd] = self.moved.get(osd, 0) + change.bytes_on(osd)
         self.dropped_moves += sum(given_up.change.shards - given_up.moving_shards
                                   for given_up in dropped)
         left = max(0, _KEPT_DROPS - len(self.dropped))
@@ -252,5 +252,5 @@ def _bytes_by_target(changes: Sequence[PgChange]) -> Dict[int, int]:
     for change in changes:
         for osd in change.up_after if change.shards else ():
             if osd not in change.up_before:
-                found[osd] = found.get(osd, 0) + change.shard_bytes
+                found[osd] = found.get(osd, 0) + change.bytes_on(osd)
     return found

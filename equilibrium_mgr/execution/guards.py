@@ -137,7 +137,8 @@ def full_osds(snapshot: Snapshot) -> FrozenSet[int]:
             # of one without statistics nothing is known
             full.update([osd for osd in gains if osd in snapshot.osds and (
                 len(gains) == 1 or not snapshot.osds[osd].has_statistics
-                or snapshot.osds[osd].exceeds(snapshot.backfillfull_ratio, pg.shard_bytes))])
+                or snapshot.osds[osd].exceeds(
+                    snapshot.backfillfull_ratio, snapshot.shard_bytes(pg, osd, pg.up)))])
     return frozenset(full)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Dict, Iterator, Mapping, NamedTuple, Sequence
 
-from ..snapshot.model import Snapshot
+from ..snapshot.model import SizedShards, Snapshot
 from .pending_moves import Arrival, PendingMove
 
 
@@ -43,21 +43,22 @@ class OsdTraffic:
         """The load of one OSD."""
         return self._loads.get(osd, _IDLE)
 
-    def add(self, gains: Sequence[int], losses: Sequence[int], bytes_to_come: int,
-            shard_bytes: int) -> None:
-        """Adds one PG's shards in flight; bytes are those of one shard."""
+    def add(self, gains: SizedShards, losses: SizedShards, uncopied_ratio: float = 1.0) -> None:
+        """Adds one PG's shards in flight, of whose bytes this ratio is still to be copied."""
         loads = self._loads
-        for osd in gains:
+        for osd, size in gains:
             shards_in, shards_out, bytes_in, *rest = loads.get(osd, _IDLE)
-            loads[osd] = TrafficLoad(shards_in + 1, shards_out, bytes_in + bytes_to_come, *rest)
-        for osd in losses:
+            loads[osd] = TrafficLoad(shards_in + 1, shards_out,
+                                     bytes_in + int(size * uncopied_ratio), *rest)
+        for osd, size in losses:
             shards_in, shards_out, bytes_in, bytes_out, leaving, arrived = loads.get(osd, _IDLE)
             loads[osd] = TrafficLoad(shards_in, shards_out + 1, bytes_in,
-                                     bytes_out + bytes_to_come, leaving + shard_bytes, arrived)
+                                     bytes_out + int(size * uncopied_ratio), leaving + size,
+                                     arrived)
 
-    def add_arrival(self, targets: Sequence[int], shard_bytes: int) -> None:
+    def add_arrival(self, targets: SizedShards) -> None:
         """Adds one PG that has arrived a moment ago."""
-        for osd in targets:
+        for osd, shard_bytes in targets:
             load = self.of(osd)
             self._loads[osd] = load._replace(arrived_bytes=load.arrived_bytes + shard_bytes)
 
@@ -85,13 +86,11 @@ def osd_traffic(snapshot: Snapshot, pending: Mapping[str, PendingMove],
     show, and what has just arrived."""
     found = OsdTraffic()
     for pg in snapshot.in_flight().values():
-        gains, losses = snapshot.transfers(pg)
-        found.add(gains, losses, int(pg.shard_bytes * pg.uncopied_ratio), pg.shard_bytes)
+        found.add(*snapshot.sized_transfers(pg), pg.uncopied_ratio)
     for entry in unseen(snapshot, pending):
-        shard_bytes = entry.bytes // max(1, entry.shards)
-        found.add(entry.targets, entry.sources, shard_bytes, shard_bytes)
+        found.add(entry.gains, entry.losses)
     for arrival in arrivals:
-        found.add_arrival(arrival.targets, arrival.shard_bytes)
+        found.add_arrival(arrival.gains)
     return found
 
 

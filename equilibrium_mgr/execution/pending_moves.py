@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..plan.model import PgChange
-from ..snapshot.model import Snapshot, shard_changes
+from ..snapshot.model import SizedShards, Snapshot, shard_changes
 
 #: Seconds after which a PG that looks settled counts as arrived although it has not reported at a
 #: newer epoch.
@@ -33,13 +33,27 @@ class PendingMove(NamedTuple):
     targets: Tuple[int, ...] = ()   # OSDs that gain a shard
     sources: Tuple[int, ...] = ()   # OSDs that lose one
     before: Optional[int] = None    # osdmap epoch at which it was sent; None where not known
+    uneven: Mapping[int, int] = {}  # OSD → bytes of its shard, where shards are not all alike
+
+    @property
+    def gains(self) -> SizedShards:
+        """The targets, each with the bytes of its shard."""
+        return self._sized(self.targets)
+
+    @property
+    def losses(self) -> SizedShards:
+        """The sources, each with the bytes of its shard."""
+        return self._sized(self.sources)
+
+    def _sized(self, osds: Tuple[int, ...]) -> SizedShards:
+        mean = self.bytes // max(1, self.shards)
+        return tuple([(osd, self.uneven.get(osd, mean)) for osd in osds])
 
 
 class Arrival(NamedTuple):
     """One PG that has arrived; its OSDs may not have reported how full they are now."""
 
-    targets: Tuple[int, ...]
-    shard_bytes: int
+    gains: SizedShards
     seen_at: float   # seconds since the epoch
 
 
@@ -56,9 +70,13 @@ class PendingMoves:
         """Adds a change about to be sent, with the PG's size as of now, not as of the plan."""
         pg = before.pgs[change.pgid]
         gains, losses = shard_changes(pg.up, change.up_after, before.pools[pg.pool].erasure)
-        self.entries[change.pgid] = PendingMove(pg.objects * change.shards, change.shards,
-                                          pg.shard_bytes * change.shards, before.epoch + 1, now,
-                                          gains, losses, before.epoch)
+        uneven: Dict[int, int] = {}
+        if not before.pools[pg.pool].is_uniform:
+            uneven = {osd: before.shard_bytes(pg, osd, osds) for some, osds in (
+                (gains, change.up_after), (losses, pg.up)) for osd in some}
+        self.entries[change.pgid] = PendingMove(
+            pg.objects * change.shards, change.shards, pg.shard_bytes * change.shards,
+            before.epoch + 1, now, gains, losses, before.epoch, uneven)
 
     def restore_sending(self, moved: Mapping[str, float], snapshot: Snapshot, now: float) -> None:
         """Adds what another mgr has sent a moment ago (pgid → when), which may not show yet.
@@ -121,7 +139,7 @@ class PendingMoves:
         self.arrivals = [a for a in self.arrivals if 0.0 <= now - a.seen_at < _REPORTED_SECONDS]
         for pgid in arrived:
             entry = self.entries.pop(pgid)
-            self.arrivals.append(Arrival(entry.targets, entry.bytes // max(1, entry.shards), now))
+            self.arrivals.append(Arrival(entry.gains, now))
 
     def uncounted_copies(self, snapshot: Snapshot) -> int:
         """Object copies that we have misplaced and Ceph's own count cannot contain yet.

@@ -135,7 +135,7 @@ def target_is_full(state: ThrottleState, candidate: Candidate) -> Optional[Defer
                             {"osd": osd_id, "device_class": osd.device_class,
                              "needed": raised_nearfull_ratio(snapshot.backfillfull_ratio)},
                             "osd.{osd} is nearfull")
-        peak = state.peak_bytes(osd, candidate.pg)
+        peak = state.peak_bytes(osd, candidate)
         if peak > state.fill_limit * osd.size_bytes:
             return Deferral(
                 codes.FILL_LIMIT, DeferralKind.FULL_TARGET, "fill_limit",
@@ -143,7 +143,7 @@ def target_is_full(state: ThrottleState, candidate: Candidate) -> Optional[Defer
                 "osd.{osd} would pass its fill limit of {fill_limit_ratio:.3f} meanwhile")
         most = state.share_bytes.get(osd_id)
         # statistics are not exact to half a shard
-        if most is not None and peak - candidate.pg.shard_bytes // 2 > most:
+        if most is not None and peak - state.shard_bytes(candidate, osd_id) // 2 > most:
             return Deferral(
                 codes.REWEIGHT, DeferralKind.FULL_TARGET, "respect_weights",
                 {"osd": osd_id, "peak_bytes": peak, "share_bytes": most,
@@ -218,7 +218,7 @@ def target_would_be_fullest(state: ThrottleState, candidate: Candidate) -> Optio
         osd = state.snapshot.osds[osd_id]
         highest = state.max_utilization[osd.device_class] * osd.size_bytes
         if (state.traffic.of(osd_id).shards_out
-                and state.peak_bytes(osd, candidate.pg) > highest):
+                and state.peak_bytes(osd, candidate) > highest):
             return Deferral(
                 codes.SOURCE_FULL, DeferralKind.THROTTLE, "",
                 {"osd": osd_id, "device_class": osd.device_class},

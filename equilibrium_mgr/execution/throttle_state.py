@@ -102,15 +102,24 @@ class ThrottleState:
         self.misplaced_copies += candidate.copies
         if pg.objects and self.misplaced_copies > self.max_misplaced_copies:
             self.above_limit = change.pgid
-        self.traffic.add(candidate.gains, candidate.losses, pg.shard_bytes, pg.shard_bytes)
+        gains, losses = [tuple([(osd, self.shard_bytes(candidate, osd)) for osd in osds])
+                         for osds in (candidate.gains, candidate.losses)]
+        self.traffic.add(gains, losses)
         if self._shards is not None:
             self._shards.update(candidate.gains)
 
-    def peak_bytes(self, osd: Osd, pg: Pg) -> int:
+    def shard_bytes(self, candidate: Candidate, osd: int) -> int:
+        """Bytes of the shard that an OSD gains or loses by the change."""
+        pg = candidate.pg
+        return self.snapshot.shard_bytes(
+            pg, osd, candidate.change.up_after if osd in candidate.gains else pg.up)
+
+    def peak_bytes(self, osd: Osd, candidate: Candidate) -> int:
         """Bytes on a target once all that is coming and one shard more are there. Sources keep
         their copy while targets fill, so nothing that leaves is subtracted."""
         load = self.traffic.of(osd.id)
-        return osd.used_bytes + load.bytes_in + load.arrived_bytes + pg.shard_bytes
+        return (osd.used_bytes + load.bytes_in + load.arrived_bytes
+                + self.shard_bytes(candidate, osd.id))
 
     def osd_above_transit_limit(self, candidate: Candidate) -> Optional[int]:
         """Returns an OSD that the change would take past max_transit_ratio of its size, or None.
@@ -122,7 +131,7 @@ class ThrottleState:
                 load = self.traffic.of(osd_id)
                 now = load.bytes_in if into else load.bytes_out
                 if osd is not None and osd.has_statistics:
-                    if now + candidate.pg.shard_bytes > ratio * osd.size_bytes:
+                    if now + self.shard_bytes(candidate, osd_id) > ratio * osd.size_bytes:
                         return osd_id
         return None
 

@@ -64,7 +64,8 @@ def by_urgency(snapshot: Snapshot, traffic: OsdTraffic, wanted: Sequence[PgChang
         for _, _, change in sorted(leaving[osd], key=lambda row: row[:2]):
             if excess <= 0.0:
                 break
-            excess -= snapshot.pgs[change.pgid].shard_bytes
+            pg = snapshot.pgs[change.pgid]
+            excess -= snapshot.shard_bytes(pg, osd, pg.up)
             if change.pgid not in urgent:
                 urgent[change.pgid] = osd
                 first.append(change)

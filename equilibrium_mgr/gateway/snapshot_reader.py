@@ -16,7 +16,7 @@ from ..settings import Settings
 from ..snapshot.amend.differences import differences
 from ..snapshot.builder import SnapshotBuilder
 from ..snapshot.model import Snapshot
-from ..snapshot.reading import Reading
+from ..snapshot.reading import PoolStatfs, Reading
 from ..snapshot.statistics.osd_reports import OsdReports
 from ..snapshot.statistics.pg_reports import PgReports
 from ..snapshot.statistics.pg_statistics import PgStatistics
@@ -137,7 +137,8 @@ class SnapshotReader:
         statistics = self._statistics.copy() if is_check else None
         arguments = pgs, pool_stats, maps.acting, maps.up, self._pg_reports, changes
         records = self._statistics.records(*arguments)
-        osd_stats = self._get("osd_stats").get("osd_stats", [])
+        osds = self._get("osd_stats")
+        osd_stats = osds.get("osd_stats", [])
         now, settings = self._clock(), self._settings()
         reading = Reading(
             taken_at=now, osd_map=maps.osd_map, crush=maps.crush, up=maps.up, records=records,
@@ -145,7 +146,8 @@ class SnapshotReader:
             max_avail=_max_avail(pools), stale_osds=self._osd_reports.stale(osd_stats, now),
             acting=maps.acting, respect_weights=settings.respect_weights, measured=self.measured,
             min_omap_osd_bytes=int(settings.min_omap_osd_size * _GIB),
-            changed_at=modified_at(maps.osd_map), drained=self.drained)
+            changed_at=modified_at(maps.osd_map), drained=self.drained,
+            pool_statfs=_pool_statfs(osds))
         full = None if statistics is None else _FullReading(
             statistics, reading._replace(records=statistics.records(*arguments)))
         held: List[Any] = [*pgs.values(), *pgs]
@@ -171,6 +173,12 @@ class SnapshotReader:
 
 def _max_avail(pools: Sequence[Mapping[str, Any]]) -> Dict[int, int]:
     return {p["id"]: p["stats"]["max_avail"] for p in pools if "max_avail" in p.get("stats", {})}
+
+
+def _pool_statfs(osds: Mapping[str, Any]) -> List[PoolStatfs]:
+    """Of `get('osd_stats')`; none where OSDs do not tell their pools apart."""
+    return [(row["poolid"], row["osd"], row.get("allocated", 0), row.get("data_stored", 0))
+            for row in osds.get("pool_statfs", ())]
 
 
 def _totals(pool_stats: Sequence[Mapping[str, Any]]) -> _PoolTotals:

@@ -136,11 +136,10 @@ def _used_soon(snapshot: Snapshot, target: Mapping[int, int],
                pending: Mapping[str, PendingMove]) -> Dict[int, int]:
     used = dict(target)
     for entry in unseen(snapshot, pending):
-        shard_bytes = entry.bytes // max(1, entry.shards)
-        for osds, more in ((entry.targets, shard_bytes), (entry.sources, -shard_bytes)):
-            for osd in osds:
+        for shards, sign in ((entry.gains, 1), (entry.losses, -1)):
+            for osd, size in shards:
                 if osd in used:
-                    used[osd] = max(0, used[osd] + more)
+                    used[osd] = max(0, used[osd] + sign * size)
     return used
 
 
@@ -151,7 +150,8 @@ def with_figures_of_now(view: ClusterView, summary: ClusterSummary) -> ClusterVi
     for osd in view.snapshot.osds.values():
         reported = summary.osds.get(osd.id)
         now = reported.used_bytes if reported is not None else None
-        used[osd.id] = osd.used_bytes if now is None else now
+        used[osd.id] = (osd.used_bytes if now is None else now if osd.size_factor == 1.0
+                        else int(now / osd.size_factor))
     return with_misplaced(view, summary.misplaced_copies, view.uncounted_copies)._replace(
         classes_now=class_usage(view.snapshot, used), used_now=used,
         builtin_active=summary.builtin_active, statistics_at=summary.statistics_at,

@@ -98,11 +98,21 @@ def moving_state(state: str) -> str:
 def _of_pg(snapshot: Snapshot, pg: Pg, origins: _Origins) -> List[Movement]:
     """The shards in flight of a PG that the snapshot shows as moving."""
     items = snapshot.upmap_items.get(pg.pgid, ())
-    left, state = int(pg.shard_bytes * pg.uncopied_ratio), moving_state(pg.state)
+    state, pool = moving_state(pg.state), snapshot.pools[pg.pool]
+    is_uniform, left = pool.is_uniform, int(pg.shard_bytes * pg.uncopied_ratio)
     pairs = [(origins.source_by_log(pg, items, target) if source is None else source, target)
-             for source, target in _pairs(pg, items, snapshot.pools[pg.pool].erasure)]
-    return [Movement(pg.pgid, pg.pool, source, target, pg.shard_bytes, left, state,
-                     origins.of(pg, items, source, target)) for source, target in pairs]
+             for source, target in _pairs(pg, items, pool.erasure)]
+    found = [Movement(pg.pgid, pg.pool, source, target, pg.shard_bytes, left, state,
+                      origins.of(pg, items, source, target)) for source, target in pairs]
+    return found if is_uniform else [_sized(snapshot, pg, movement) for movement in found]
+
+
+def _sized(snapshot: Snapshot, pg: Pg, movement: Movement) -> Movement:
+    """The movement of a shard whose size depends on where it is."""
+    if movement.target is None:
+        return movement
+    size = snapshot.shard_bytes(pg, movement.target, pg.up)
+    return movement._replace(bytes=size, left_bytes=int(size * pg.uncopied_ratio))
 
 
 def _of_pending(snapshot: Snapshot, pgid: str, entry: PendingMove) -> List[Movement]:
@@ -110,12 +120,14 @@ def _of_pending(snapshot: Snapshot, pgid: str, entry: PendingMove) -> List[Movem
     pg = snapshot.pgs.get(pgid)
     if pg is None or pg.is_moving or not entry.shards:
         return []
-    shard_bytes = entry.bytes // entry.shards
+    sizes, mean = dict(entry.gains), entry.bytes // entry.shards
     pairs: List[Tuple[Optional[int], Optional[int]]] = list(
         zip_longest(entry.sources, entry.targets))[:entry.shards]
     pairs += [(None, None)] * (entry.shards - len(pairs))
-    return [Movement(pgid, pg.pool, source, target, shard_bytes, shard_bytes, PEERING, PLAN)
-            for source, target in pairs]
+    return [Movement(pgid, pg.pool, source, target, size, size, PEERING, PLAN)
+            for source, target, size in [
+                (source, target, mean if target is None else sizes[target])
+                for source, target in pairs]]
 
 
 def _pairs(pg: Pg, items: UpmapItems, positional: bool) -> List[Pair]:

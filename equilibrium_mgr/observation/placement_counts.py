@@ -13,6 +13,9 @@ _PGS_A_PIECE = 200   # counted between two checkpoints: about a millisecond
 _POOL, _UP, _ACTING, _SIZE, _STATE = map(
     Pg._fields.index, ("pool", "up", "acting", "shard_bytes", "state"))
 
+#: What rounding may leave of a sum of weights.
+_NOTHING = 1e-9
+
 Row = Tuple[Any, ...]   # a Pg as it is stored
 
 
@@ -48,15 +51,20 @@ class _Counter:
         if row[_UP] is new_row[_UP] and row[_ACTING] == new_row[_ACTING] and (
                 row[_STATE] == new_row[_STATE]):
             more, found = new_row[_SIZE] - row[_SIZE], self._bytes
-            for osd in row[_UP]:
-                found[osd] += more
-            self._pool_bytes[row[_POOL]] += more
+            if self._pools[row[_POOL]].is_uniform:
+                for osd in row[_UP]:
+                    found[osd] += more
+                self._pool_bytes[row[_POOL]] += more
+            else:
+                self._add_bytes(Pg(*row), -1)
+                self._add_bytes(Pg(*new_row), 1)
         else:
             self._replace(Pg(*row), Pg(*new_row))
 
     def _replace(self, old: Pg, new: Pg) -> None:
         if old.up == new.up:
-            self._add_bytes(new, new.shard_bytes - old.shard_bytes)
+            self._add_bytes(old, -1)
+            self._add_bytes(new, 1)
         else:
             self._add_up(old, -1)
             self._add_up(new, 1)
@@ -78,9 +86,8 @@ class _Counter:
         for pg in moving:
             if pg.pool not in now:
                 now[pg.pool] = dict(soon[pg.pool])
-            weight = self._weight(pg)
-            _add(now[pg.pool], pg.up, -weight)
-            _add(now[pg.pool], pg.holders, weight)
+            self._add_weights(now[pg.pool], pg, pg.up, -1)
+            self._add_weights(now[pg.pool], pg, pg.holders, 1)
         return PlacementCounts(soon, {**soon, **now}, self._acting, self._shards, self._bytes,
                                self._pool_bytes, frozenset(self._too_full))
 
@@ -88,20 +95,29 @@ class _Counter:
         own = self._own.get(pg.pool)
         if own is None:
             own = self._own[pg.pool] = dict(self._soon[pg.pool])
-        _add(own, pg.up, sign * self._weight(pg))
+        self._add_weights(own, pg, pg.up, sign)
         _add(self._shards, pg.up, sign)
-        self._add_bytes(pg, sign * pg.shard_bytes)
+        self._add_bytes(pg, sign)
         for osd in pg.up:
             if osd not in self._shards:   # its last shard has left
                 self._bytes.pop(osd, None)
 
-    def _add_bytes(self, pg: Pg, count: int) -> None:
+    def _add_bytes(self, pg: Pg, sign: int) -> None:
+        pool, count = self._pools[pg.pool], sign * pg.shard_bytes
         for osd in pg.up:
-            self._bytes[osd] = self._bytes.get(osd, 0) + count
+            self._bytes[osd] = self._bytes.get(osd, 0) + (
+                count if pool.is_uniform else sign * pool.bytes_on(pg.shard_bytes, osd, pg.up))
         self._pool_bytes[pg.pool] = self._pool_bytes.get(pg.pool, 0) + count
 
-    def _weight(self, pg: Pg) -> float:
-        return 1 if self._is_even[pg.pool] else shard_weight(self._pools[pg.pool], pg.pgid)
+    def _add_weights(self, counts: Dict[int, Any], pg: Pg, osds: Sequence[int], sign: int) -> None:
+        """Adds a PG's shards, each by its weight."""
+        pool = self._pools[pg.pool]
+        weight = sign * (1 if self._is_even[pg.pool] else shard_weight(pool, pg.pgid))
+        if pool.is_uniform:
+            _add(counts, osds, weight)
+        else:
+            for osd in osds:
+                _add(counts, (osd,), weight * pool.ratio_on(osd, osds))
 
     def _note_state(self, pg: Pg) -> None:
         if "toofull" in pg.state:
@@ -145,15 +161,16 @@ def _changed(snapshot: Snapshot, earlier: Optional[Snapshot],
     return found
 
 
-def _shapes(snapshot: Snapshot) -> List[Tuple[int, int]]:
-    return [(pool.id, pool.pg_num) for pool in snapshot.pools.values()]
+def _shapes(snapshot: Snapshot) -> List[Tuple[Any, ...]]:
+    return [(pool.id, pool.pg_num, pool.position_ratios, pool.osd_ratios)
+            for pool in snapshot.pools.values()]
 
 
 def _add(counts: Dict[int, Any], osds: Iterable[int], weight: float) -> None:
     """Adds a weight to the counts of OSDs; what comes to nothing is left out."""
     for osd in osds:
         count = counts.get(osd, 0) + weight
-        if count:
+        if count > _NOTHING or count < -_NOTHING:
             counts[osd] = count
         else:
             del counts[osd]

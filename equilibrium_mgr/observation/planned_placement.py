@@ -35,14 +35,17 @@ def planned_placement(view: ClusterView, changes: Iterable[PgChange]) -> Planned
             continue
         applied += 1
         before, after = set(change.up_before), set(change.up_after)
-        counts, weight = shards[pg.pool], shard_weight(view.snapshot.pools[pg.pool], pg.pgid)
-        for osds, moved in ((after - before, incoming), (before - after, outgoing)):
+        pool = view.snapshot.pools[pg.pool]
+        counts, weight = shards[pg.pool], shard_weight(pool, pg.pgid)
+        for osds, up, step, moved in ((after - before, change.up_after, 1, incoming),
+                                      (before - after, change.up_before, -1, outgoing)):
             for osd in osds:
-                moved[osd] = moved.get(osd, 0) + pg.shard_bytes
-        for osds, step in ((after - before, 1), (before - after, -1)):
-            for osd in osds & used.keys():
-                used[osd] += step * pg.shard_bytes
-                counts[osd] = counts.get(osd, 0) + step * weight
+                size = pool.bytes_on(pg.shard_bytes, osd, up)
+                moved[osd] = moved.get(osd, 0) + size
+                if osd in used:
+                    used[osd] += step * size
+                    counts[osd] = counts.get(osd, 0) + step * weight * (
+                        1 if pool.is_uniform else pool.ratio_on(osd, up))
     for counts in shards.values():
         for osd in [osd for osd, count in counts.items() if count < _NO_SHARD]:
             del counts[osd]

@@ -100,11 +100,13 @@ def _too_full_osds(snapshot: Snapshot, pg: Pg, state: str) -> List[Tuple[int, fl
     where their statistics show none, the fullest."""
     if state == BACKFILL:
         osds = _known(snapshot, pg.up) - frozenset(pg.acting) or _known(snapshot, pg.up)
-        extra, ratio = pg.shard_bytes, snapshot.backfillfull_ratio
+        ratio = snapshot.backfillfull_ratio
+        extra = {osd: snapshot.shard_bytes(pg, osd, pg.up) for osd in osds}
     else:
-        osds, extra, ratio = _known(snapshot, pg.up + pg.acting), 0, snapshot.full_ratio
-    osds_above = [osd for osd in sorted(osds) if snapshot.osds[osd].reaches(ratio, extra)]
-    after = {osd: _utilization(snapshot.osds[osd], extra) for osd in osds}
+        osds, ratio = _known(snapshot, pg.up + pg.acting), snapshot.full_ratio
+        extra = dict.fromkeys(osds, 0)
+    osds_above = [osd for osd in sorted(osds) if snapshot.osds[osd].reaches(ratio, extra[osd])]
+    after = {osd: _utilization(snapshot.osds[osd], extra[osd]) for osd in osds}
     if osds_above or not after:
         return [(osd, after[osd]) for osd in osds_above]
     fullest = max(after, key=lambda osd: (after[osd], -osd))

@@ -40,6 +40,12 @@ class PgChange(NamedTuple):
     shards: int                  # how many of its shards move
     shard_bytes: int             # of one shard
     objects: int                 # of the PG; kept for readers of stored plans
+    #: (OSD, bytes) of the shards that it gains or loses, where these are not all `shard_bytes`
+    uneven: Tuple[Tuple[int, int], ...] = ()
+
+    def bytes_on(self, osd: int) -> int:
+        """Bytes of the shard that an OSD gains or loses."""
+        return dict(self.uneven).get(osd, self.shard_bytes) if self.uneven else self.shard_bytes
 
     def command(self) -> str:
         """The command that an operator could type instead."""
@@ -136,7 +142,8 @@ class Plan(NamedTuple):
             "stop_reason": self.stop_reason,
             "min_compat_client": self.min_compat_client,
             "moves": [list(move) for move in self.moves],
-            "changes": [list(change) for change in self.changes],
+            "changes": [list(change if change.uneven else change[:-1])
+                        for change in self.changes],
             "before": usage_to_dict(self.before),
             "after": usage_to_dict(self.after),
             "skipped": dict(self.skipped),
@@ -190,4 +197,5 @@ def _change(row: List[Any]) -> PgChange:
     change = PgChange(*row)
     return change._replace(raw=tuple(change.raw), up_before=tuple(change.up_before),
                            up_after=tuple(change.up_after),
-                           items=tuple((f, t) for f, t in change.items))
+                           items=tuple((f, t) for f, t in change.items),
+                           uneven=tuple((osd, count) for osd, count in change.uneven))

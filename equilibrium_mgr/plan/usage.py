@@ -14,6 +14,8 @@ from .model import ClassUsage, PgChange, PoolSpace, Room, Usage
 ShardCounts = Mapping[int, Mapping[int, float]]
 
 _HISTOGRAM_BINS = 10
+#: What rounding may leave of a sum of weights.
+_NO_SHARD = 1e-9
 
 #: Counted between two checkpoints: a few milliseconds.
 _PGS_A_PIECE, _OSDS_A_PIECE = 1000, 1000
@@ -46,10 +48,11 @@ def shard_counts(snapshot: Snapshot, osd_sets: Iterable[Tuple[Pg, Sequence[int]]
     counts: Dict[int, Dict[int, float]] = {pool_id: {} for pool_id in snapshot.pools}
     is_even = {pool.id: not pool.pg_num & (pool.pg_num - 1) for pool in snapshot.pools.values()}
     for pg, osds in osd_sets:
-        shards = counts[pg.pool]
-        weight = 1 if is_even[pg.pool] else shard_weight(snapshot.pools[pg.pool], pg.pgid)
+        shards, pool = counts[pg.pool], snapshot.pools[pg.pool]
+        weight = 1 if is_even[pg.pool] else shard_weight(pool, pg.pgid)
         for osd in osds:
-            shards[osd] = shards.get(osd, 0) + weight
+            shards[osd] = shards.get(osd, 0) + (
+                weight if pool.is_uniform else weight * pool.ratio_on(osd, osds))
     return counts
 
 
@@ -104,12 +107,17 @@ def usage_before_and_after(snapshot: Snapshot, used_bytes: Mapping[int, int],
         pool = snapshot.pools[pool_of(change.pgid)]
         shards, weight = counts[pool.id], shard_weight(pool, change.pgid)
         for osd in change.up_before:
-            shards[osd] -= weight
-            if not shards[osd]:
+            shards[osd] -= _growth_on(pool, weight, osd, change.up_before)
+            if shards[osd] < _NO_SHARD:
                 del shards[osd]
         for osd in change.up_after:
-            shards[osd] = shards.get(osd, 0) + weight
+            shards[osd] = shards.get(osd, 0) + _growth_on(pool, weight, osd, change.up_after)
     return before, counted_usage(snapshot, used_bytes, counts, checkpoint=checkpoint)
+
+
+def _growth_on(pool: Pool, weight: float, osd: int, osds: Sequence[int]) -> float:
+    """What clients write to the shard of a PG on an OSD, of `weight` to its mean shard."""
+    return weight if pool.is_uniform else weight * pool.ratio_on(osd, osds)
 
 
 def class_usage(snapshot: Snapshot, used_bytes: Mapping[int, int],
@@ -132,8 +140,10 @@ def class_usage(snapshot: Snapshot, used_bytes: Mapping[int, int],
             bins[max(0, min(_HISTOGRAM_BINS - 1, int(u * _HISTOGRAM_BINS)))] += 1
         checkpoint()
         usage[name] = ClassUsage(
-            osds=len(ratios), size_bytes=sum(snapshot.osds[o].size_bytes for _, o in ratios),
-            used_bytes=sum(used_bytes[o] for _, o in ratios),
+            osds=len(ratios),
+            size_bytes=sum(snapshot.osds[o].device_bytes(snapshot.osds[o].size_bytes)
+                           for _, o in ratios),
+            used_bytes=sum(snapshot.osds[o].device_bytes(used_bytes[o]) for _, o in ratios),
             max=ratios[-1][0], min=ratios[0][0], mean=mean, stddev=variance ** 0.5,
             fullest_osd=ratios[-1][1], histogram=tuple(bins))
     return usage

@@ -115,14 +115,20 @@ def _replayed(placement: PlacementState, groups: List[ChangeGroup], checkpoint: 
 def _moves(placement: PlacementState, change: Change, used: Dict[int, int]) -> List[Move]:
     """The change's moves; updates `used`, the used bytes per OSD id."""
     pg, size = placement.pgs[change.pg], placement.size_bytes
+    pool = placement.snapshot.pools[pg.pool]
+    wanted = [placement.osd_ids[i] for i in placement.up[change.pg]]
     moves: List[Move] = []
     for a, b in change.moves:
         source, target = placement.osd_ids[a], placement.osd_ids[b]
         before = used[source], used[target]
-        used[source] -= change.bytes
-        used[target] += change.bytes
+        there, size_there = change.bytes, change.bytes
+        if not pool.is_uniform:
+            there = pool.bytes_on(pg.shard_bytes, source, pg.up)
+            size_there = pool.bytes_on(pg.shard_bytes, target, wanted)
+        used[source] -= there
+        used[target] += size_there
         moves.append(Move(
-            pgid=pg.pgid, source=source, target=target, bytes=change.bytes, objects=pg.objects,
+            pgid=pg.pgid, source=source, target=target, bytes=size_there, objects=pg.objects,
             source_before=before[0] / size[a], source_after=used[source] / size[a],
             target_before=before[1] / size[b], target_after=used[target] / size[b]))
     return moves
@@ -135,9 +141,13 @@ def _pg_change(placement: PlacementState, change: Change) -> PgChange:
     wanted = tuple(placement.osd_ids[i] for i in placement.up[change.pg])
     if not pool.erasure:
         wanted = keep_raw_positions(pg.raw, wanted, pool.rule)
+    uneven = () if pool.is_uniform else tuple([
+        (osd, pool.bytes_on(pg.shard_bytes, osd, osds)) for one, osds in (
+            (frozenset(pg.up), wanted), (frozenset(wanted), pg.up)) for osd in osds
+        if osd not in one])
     return PgChange(pgid=pg.pgid, raw=pg.raw, up_before=pg.up, up_after=wanted,
                     items=items_for(pg.raw, wanted), shards=len(change.moves),
-                    shard_bytes=pg.shard_bytes, objects=pg.objects)
+                    shard_bytes=pg.shard_bytes, objects=pg.objects, uneven=uneven)
 
 
 def _skipped(snapshot: Snapshot, checkpoint: Checkpoint) -> Dict[str, int]:

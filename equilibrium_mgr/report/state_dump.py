@@ -46,11 +46,18 @@ def _state(reading: Reading) -> Dict[str, Any]:
         "osd_dump": osd_map, "crush_dump": crush, "crush_class_osds": classes,
         "pg_dump": {"pg_ready": True, "pg_map": {
             "pg_stats": _pg_stats(reading), "osd_stats": list(reading.osd_stats),
-            "pool_stats": _pool_stats(reading)}},
+            "pool_stats": _pool_stats(reading), **_pool_statfs(reading)}},
         "osd_df_dump": {"nodes": _osd_df(reading), "stray": [], "summary": {}},
         "osd_df_tree_dump": {"nodes": _tree(crush), "stray": [], "summary": {}},
         "df_dump": _df(reading),
         "pool_dump": [dict(pool, pool_id=pool["pool"]) for pool in osd_map["pools"]]}
+
+
+def _pool_statfs(reading: Reading) -> Dict[str, Any]:
+    """What OSDs have of each pool, where they tell it."""
+    rows = [{"poolid": pool, "osd": osd, "allocated": allocated, "data_stored": stored}
+            for pool, osd, allocated, stored in reading.pool_statfs]
+    return {"pool_statfs": rows} if rows else {}
 
 
 def _pg_stats(reading: Reading) -> List[Dict[str, Any]]:

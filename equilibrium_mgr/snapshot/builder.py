@@ -14,9 +14,10 @@ from .amend.look import Look, take_look
 from .amend.pg_table import PgTable
 from .model import Pg, Pool, Snapshot, SnapshotPgs, transfers
 from .operator_weights import with_base_bytes
-from .osds import OsdReader, full_ratios, with_transfers
+from .osds import OsdReader, full_ratios, scaled, with_transfers
 from .pools import PoolReader
 from .reading import Reading
+from .shard_scale import ShardScale
 
 
 class SnapshotBuilder:
@@ -34,6 +35,7 @@ class SnapshotBuilder:
         self._pools = PoolReader()
         self._osds = OsdReader(checkpoint)
         self._table = PgTable(checkpoint)
+        self._scale = ShardScale(checkpoint)
 
     @property
     def has_amended(self) -> bool:
@@ -43,9 +45,10 @@ class SnapshotBuilder:
     def build(self, reading: Reading) -> Snapshot:
         """A snapshot of one reading. Raises KeyError where maps lack what every Ceph map has."""
         crush = self._hierarchy(reading)
-        pools = self._pools.read(reading, crush)
         osds = self._osds.read(reading, crush)
-        look = take_look(reading, crush, pools, osds, self._table.last_look, self._checkpoint)
+        pools = self._scale.fit(reading, self._pools.read(reading, crush))
+        look = take_look(reading, crush, pools, osds, self._scale.factors, self._table.last_look,
+                         self._checkpoint)
         self._table.update(look)
         return self._snapshot(look)
 
@@ -55,14 +58,15 @@ class SnapshotBuilder:
         copied = SnapshotBuilder(self._checkpoint)
         copied._crush_version, copied._crush = self._crush_version, self._crush
         copied._pools, copied._table = self._pools, self._table.copy()
+        copied._scale = self._scale.copy()
         return copied
 
     def _snapshot(self, look: Look) -> Snapshot:
         reading, table, pools = look.reading, self._table, look.pools
         osd_map, pg_status, totals = reading.osd_map, reading.pg_status, table.totals
         ratios = full_ratios(osd_map)
-        osds = with_transfers(look.osds, totals.inbound, totals.outbound,
-                              table.uncompacted.bytes_by_osd())
+        osds = with_transfers(scaled(look.osds, self._scale.factors.osds), totals.inbound,
+                              totals.outbound, table.uncompacted.bytes_by_osd())
         return Snapshot(
             epoch=osd_map["epoch"], taken_at=reading.taken_at,
             flags=tuple(sorted(f for f in osd_map.get("flags", "").split(",") if f)),

@@ -1,13 +1,14 @@
 """The values a snapshot consists of. Bytes are bytes, ratios run from 0 to 1."""
 from __future__ import annotations
 
-from typing import Dict, FrozenSet, Iterable, Mapping, NamedTuple, Optional, Tuple
+from typing import Dict, FrozenSet, Iterable, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..crush.hierarchy import CrushHierarchy
 from ..crush.placement import NO_OSD, PlacementRule
 from ..runtime.amended_map import AmendedRows
 
 UpmapItems = Tuple[Tuple[int, int], ...]
+SizedShards = Tuple[Tuple[int, int], ...]   # (OSD id, bytes of the shard that it gains or loses)
 
 #: What `Osd.unusable_reason` says of an OSD that is to be emptied.
 BEING_DRAINED = "being drained"
@@ -28,7 +29,12 @@ def pg_number(pgid: str) -> int:
 
 class Osd(NamedTuple):
     """One OSD. `size_bytes` and `used_bytes` are what its device reports now, 0 where
-    `has_statistics` is False."""
+    `has_statistics` is False.
+
+    All its bytes are divided by its `size_factor`: where a shard takes twice what it takes on usual
+    OSDs, an OSD has room for as many as a usual one of half the size. `device_bytes` turns them
+    back for people.
+    """
 
     id: int
     device_class: str
@@ -47,6 +53,11 @@ class Osd(NamedTuple):
     base_bytes: int = 0  # of a held OSD: what it uses beside shards
     uncompacted_bytes: int = 0   # omap that has left it and is free once RocksDB has compacted
     drained: bool = False   # an operator wants all shards off it (`drain add`)
+    size_factor: float = 1.0     # bytes that shards take, as a ratio of what they take elsewhere
+
+    def device_bytes(self, count: int) -> int:
+        """Bytes on its device, of bytes that are comparable among OSDs."""
+        return count if self.size_factor == 1.0 else int(count * self.size_factor)
 
     @property
     def capacity_bytes(self) -> int:
@@ -127,6 +138,29 @@ class Pool(NamedTuple):
     rule: Optional[PlacementRule]   # None where the rule is not understood
     immovable: Optional[str]   # why none of its PGs may move
     is_optimized: bool = False   # allow_ec_optimizations: shards differ in size by position
+    #: bytes of the shard at each position ÷ the mean of all; empty where they are alike
+    position_ratios: Tuple[float, ...] = ()
+    #: OSD id → bytes of its shards there, as a ratio of what the OSD's size_factor says
+    osd_ratios: Mapping[int, float] = {}
+
+    @property
+    def is_uniform(self) -> bool:
+        """True where all shards of a PG have the same size."""
+        return not self.position_ratios and not self.osd_ratios
+
+    def bytes_on(self, shard_bytes: int, osd: int, osds: Sequence[int]) -> int:
+        """Bytes of the shard that a PG has, or is to have, on one of its OSDs: nothing else tells
+        them. `shard_bytes`: of its mean shard; `osds`: by position."""
+        if not self.position_ratios and not self.osd_ratios:
+            return shard_bytes
+        return int(shard_bytes * self.ratio_on(osd, osds))
+
+    def ratio_on(self, osd: int, osds: Sequence[int]) -> float:
+        """Bytes of that shard as a ratio of the mean one."""
+        ratio = self.osd_ratios.get(osd, 1.0)
+        if self.position_ratios and osd in osds:
+            ratio *= self.position_ratios[osds.index(osd)]
+        return ratio
 
 
 class Pg(NamedTuple):
@@ -197,6 +231,10 @@ class Snapshot(NamedTuple):
             return self.pgs.moving
         return {pgid: pg for pgid, pg in self.pgs.items() if pg.is_moving}
 
+    def shard_bytes(self, pg: Pg, osd: int, osds: Sequence[int]) -> int:
+        """Bytes of the shard that a PG has, or is to have, on an OSD; `osds`: by position."""
+        return self.pools[pg.pool].bytes_on(pg.shard_bytes, osd, osds)
+
     def max_utilization_by_class(self) -> Dict[str, float]:
         """Device class → the highest utilization as reported now, a ratio."""
         highest: Dict[str, float] = {}
@@ -208,6 +246,12 @@ class Snapshot(NamedTuple):
     def transfers(self, pg: Pg) -> Tuple[Tuple[int, ...], Tuple[int, ...]]:
         """(OSDs that gain a shard of the PG, OSDs that lose one) by what is in flight."""
         return transfers(pg, self.pools[pg.pool].erasure)
+
+    def sized_transfers(self, pg: Pg) -> Tuple[SizedShards, SizedShards]:
+        """The same with the bytes of each shard."""
+        gains, losses = self.transfers(pg)
+        return (tuple([(osd, self.shard_bytes(pg, osd, pg.up)) for osd in gains]),
+                tuple([(osd, self.shard_bytes(pg, osd, pg.holders)) for osd in losses]))
 
 
 def transfers(pg: Pg, positional: bool) -> Tuple[Tuple[int, ...], Tuple[int, ...]]:

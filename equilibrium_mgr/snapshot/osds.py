@@ -95,15 +95,27 @@ class OsdReader:
         return osds
 
 
+def scaled(osds: Mapping[int, Osd], factors: Mapping[int, float]) -> Mapping[int, Osd]:
+    """The OSDs with bytes that are comparable among them. `factors`: OSD id → its size_factor,
+    where that is not 1."""
+    if not factors:
+        return osds
+    return {**osds, **{number: osds[number]._replace(
+        size_factor=factor, size_bytes=int(osds[number].size_bytes / factor),
+        used_bytes=int(osds[number].used_bytes / factor))
+        for number, factor in factors.items() if number in osds}}
+
+
 def with_transfers(osds: Mapping[int, Osd], inbound: Mapping[int, int],
                    outbound: Mapping[int, int], uncompacted: Mapping[int, int]) -> Dict[int, Osd]:
     """The OSDs with the bytes that move to and from them, and with their uncompacted omap.
 
-    All three are by OSD id; `uncompacted` is omap that has left the OSD and is not free yet.
+    All three are by OSD id; `uncompacted` is omap that has left the OSD and is not free yet, as its
+    device has it.
     """
     changed = {number: osds[number]._replace(
         inbound_bytes=inbound.get(number, 0), outbound_bytes=outbound.get(number, 0),
-        uncompacted_bytes=uncompacted.get(number, 0))
+        uncompacted_bytes=int(uncompacted.get(number, 0) / osds[number].size_factor))
         for number in {*inbound, *outbound, *uncompacted} if number in osds}
     return {**osds, **changed}
 

@@ -1,7 +1,7 @@
 """What one round reads from the mgr: dictionaries as Ceph returns them, not yet interpreted."""
 from __future__ import annotations
 
-from typing import Any, FrozenSet, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, FrozenSet, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 
 class PgRecord(NamedTuple):
@@ -19,6 +19,11 @@ class PgRecord(NamedTuple):
     def is_unknown(self) -> bool:
         """True while no OSD has reported the PG: its figures mean nothing then."""
         return self.reported_epoch <= 0 or not self.state or "unknown" in self.state
+
+
+#: (pool id, OSD id, bytes allocated, bytes stored) of what an OSD has of a pool. Plain, since there
+#: are as many as pools times OSDs.
+PoolStatfs = Tuple[int, int, int, int]
 
 
 class Reading(NamedTuple):
@@ -43,3 +48,4 @@ class Reading(NamedTuple):
     min_omap_osd_bytes: int = 0
     drained: FrozenSet[int] = frozenset()   # OSDs that an operator wants emptied
     changed_at: Optional[float] = None     # of the osdmap's epoch, seconds since the epoch
+    pool_statfs: Sequence[PoolStatfs] = ()   # get('osd_stats')['pool_statfs']

@@ -272,7 +272,7 @@ def check(cluster: Cluster, changes: List[PgChange], limits: ThrottleLimits,
     before, after = osd_traffic(snapshot, pending), osd_traffic(snapshot, pending)
     for change in decision.send:
         size = snapshot.pgs[change.pgid].shard_bytes
-        after.add((change.up_after[0],), (change.up_before[0],), size, size)
+        after.add(((change.up_after[0], size),), ((change.up_before[0], size),))
     for osd in snapshot.osds.values():
         old, new = before.of(osd.id), after.of(osd.id)
         for was, now in ((old.shards_in, new.shards_in), (old.shards_out, new.shards_out)):

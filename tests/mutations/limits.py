@@ -30,16 +30,15 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "what-comes-is-not-counted",
         "what is on its way to a target counts for its fill limit", (
             Edit(THROTTLE_STATE,
-                 "        return osd.used_bytes + load.bytes_in + load.arrived_bytes +"
-                 " pg.shard_bytes\n",
-                 "        return osd.used_bytes + pg.shard_bytes\n"),),
+                 "        return (osd.used_bytes + load.bytes_in + load.arrived_bytes\n",
+                 "        return (osd.used_bytes\n"),),
         ("scenario:fill_execute",)),
     Mutation(
         "what-landed-is-not-counted",
         "what has just arrived counts before the OSD reports it", (
             Edit(THROTTLE_STATE,
-                 "load.bytes_in + load.arrived_bytes + pg",
-                 "load.bytes_in + pg"),),
+                 "load.bytes_in + load.arrived_bytes\n",
+                 "load.bytes_in\n"),),
         ("scenario:limit_of_fill_late",)),
     Mutation(
         "no-nearfull-check",
@@ -52,14 +51,15 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "fullest-of-all",
         "an OSD that gives and takes does not become the fullest", (
             Edit(THROTTLE,
-                 "                and state.peak_bytes(osd, candidate.pg) > highest):\n",
+                 "                and state.peak_bytes(osd, candidate) > highest):\n",
                  "                and False):\n"),),
         ("scenarios/test_event_streams.py -k nothing",)),
     Mutation(
         "no-share-check",
         "no target beyond its operator's weight", (
             Edit(THROTTLE,
-                 "        if most is not None and peak - candidate.pg.shard_bytes // 2 > most:\n",
+                 "        if most is not None and peak - state.shard_bytes(candidate, osd_id)"
+                 " // 2 > most:\n",
                  "        if False:\n"),),
         ("scenario:share_execute",)),
     Mutation(
@@ -78,7 +78,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "limit)\n",
                  "                pass\n"),
             Edit(THROTTLE,
-                 "        if most is not None and peak - candidate.pg.shard_bytes // 2 > most:\n",
+                 "        if most is not None and peak - state.shard_bytes(candidate, osd_id)"
+                 " // 2 > most:\n",
                  "        if False:\n"),),
         ("scenario:share_of_weights scenario:share_execute",)),
     Mutation(

@@ -49,7 +49,7 @@ def shift(changes: Iterable[PgChange], snapshot: Snapshot) -> Dict[int, float]:
         for osd in before ^ after:
             size = snapshot.osds[osd].size_bytes if osd in snapshot.osds else 0
             if size > 0:
-                part = change.shard_bytes / size
+                part = change.bytes_on(osd) / size
                 found[osd] = found.get(osd, 0.0) + (part if osd in after else -part)
     return found
 

@@ -19,7 +19,7 @@ from ...snapshot.model import Osd, Pg, Snapshot
 from .held_pgs import HeldPgs
 from .recent_arrivals import RecentArrivals
 
-_SIZE = Pg._fields.index("shard_bytes")
+_SIZE, _POOL = Pg._fields.index("shard_bytes"), Pg._fields.index("pool")
 
 #: Seconds after its last arrival after which an OSD has reported and compacted what it took.
 _SETTLE_SECONDS = 600.0
@@ -72,6 +72,7 @@ class _Window:
         self.shards = shards          # pgid → bytes of the shard that the OSD held whole
         self.highest = highest        # utilization of the fullest OSD of its class, a ratio
         self.begun_at = begun_at
+        self.size_factor = 1.0        # of the OSD, by which all its bytes are divided
         self.all_used = all_used      # used bytes of every OSD at that time, or a little before
         self.coming: Set[str] = set()     # PGs that we have sent there, arrived or not
         self.arrived_shards: Dict[str, int] = {}  # pgid → bytes of each shard that has come since
@@ -195,7 +196,8 @@ class PredictionCheck:
                              self._whole_shards(osd, held[osd] - unreported, before),
                              highest[before.osds[osd].device_class], before.taken_at, all_used)
             window.unreported = unreported
-            window.late_bytes = sum(before.pgs[pgid].shard_bytes
+            window.size_factor = before.osds[osd].size_factor
+            window.late_bytes = sum(_bytes_there(before, before.pgs[pgid], osd)
                                     for pgid in self._arrivals.came_before(window.shards))
             self._windows[osd] = window
 
@@ -221,19 +223,20 @@ class PredictionCheck:
         """pgid → bytes of the shard that the OSD holds whole, of those it is to keep."""
         self._checkpoint()
         pgs = map(before.pgs.__getitem__, held)
-        return {pg.pgid: pg.shard_bytes for pg in pgs if osd in pg.up and osd in pg.holders}
+        return {pg.pgid: _bytes_there(before, pg, osd) for pg in pgs
+                if osd in pg.up and osd in pg.holders}
 
     def _growth(self, number: int, held: AbstractSet[str], snapshot: Snapshot,
                 pending: Collection[str], of_others: float) -> _Growth:
         self._checkpoint()
         osd, window = snapshot.osds[number], self._windows[number]
-        stayed, hidden = _stayed_and_left(window.shards, held, snapshot.pgs)
+        stayed, hidden = _stayed_and_left(window.shards, held, snapshot, number)
         arrived: Dict[int, int] = {}
         for pgid in held - window.shards.keys():
             pg = snapshot.pgs[pgid]
             # in flight: all of it may be there already
-            window.arrived_shards[pgid] = max(
-                pg.shard_bytes, window.arrived_shards.get(pgid, 0))
+            window.arrived_shards[pgid] = max(_bytes_there(snapshot, pg, number),
+                                              window.arrived_shards.get(pgid, 0))
             if pgid in pending or number not in pg.holders or pgid in window.unreported:
                 hidden += window.arrived_shards[pgid]
             if pgid in window.coming and pgid not in pending:
@@ -275,8 +278,9 @@ class PredictionCheck:
         the growth may be that of others. Windows that have lasted too long end as well; the next
         batch begins new ones."""
         for osd, window in list(self._windows.items()):
-            if osd not in snapshot.osds:
-                del self._windows[osd]
+            if osd not in snapshot.osds or (
+                    snapshot.osds[osd].size_factor != window.size_factor):
+                del self._windows[osd]   # its bytes are not comparable any more
                 continue
             if window.coming.intersection(pending):
                 window.last_coming_at = now
@@ -291,15 +295,23 @@ def targets_of(changes: Iterable[PgChange]) -> Dict[str, Tuple[int, ...]]:
             for change in changes}
 
 
-def _stayed_and_left(shards: Mapping[str, int], held: AbstractSet[str],
-                     pgs: Mapping[str, Pg]) -> Tuple[int, int]:
+def _bytes_there(snapshot: Snapshot, pg: Pg, osd: int) -> int:
+    """Bytes of the shard that a PG has on an OSD, or is to have there."""
+    return snapshot.shard_bytes(pg, osd, pg.up if osd in pg.up else pg.holders)
+
+
+def _stayed_and_left(shards: Mapping[str, int], held: AbstractSet[str], snapshot: Snapshot,
+                     osd: int) -> Tuple[int, int]:
     """(bytes by which shards that have stayed on an OSD have grown, bytes of those that have left).
     `shards`: pgid → bytes before; `held`: the PGs that are there now."""
     stayed = left = 0
+    pgs, pools = snapshot.pgs, snapshot.pools
     row = pgs.row if isinstance(pgs, AmendedRows) else pgs.__getitem__
     for pgid, before in shards.items():   # nearly all of an OSD's PGs: as rows
         if pgid in held:
-            stayed += row(pgid)[_SIZE] - before
+            pg = row(pgid)
+            stayed += (pg[_SIZE] if pools[pg[_POOL]].is_uniform
+                       else _bytes_there(snapshot, Pg(*pg), osd)) - before
         else:
             left += before
     return stayed, left

@@ -28,9 +28,12 @@ def explain_osd(number: int, view: ClusterView) -> Facts:
     too_full = [entry for entry in view.too_full if entry.osd == number]
     data = {
         "osd": number, "device_class": osd.device_class, "host": osd.host,
-        "size_bytes": osd.size_bytes, "used_bytes": osd.used_bytes,
-        "inbound_bytes": osd.inbound_bytes, "outbound_bytes": osd.outbound_bytes,
-        "uncompacted_bytes": osd.uncompacted_bytes,
+        "size_bytes": osd.device_bytes(osd.size_bytes),
+        "used_bytes": osd.device_bytes(osd.used_bytes),
+        "inbound_bytes": osd.device_bytes(osd.inbound_bytes),
+        "outbound_bytes": osd.device_bytes(osd.outbound_bytes),
+        "uncompacted_bytes": osd.device_bytes(osd.uncompacted_bytes),
+        "size_factor": osd.size_factor,
         "utilization": osd.utilization, "target_utilization": osd.target_utilization,
         "reachable": bound_utilization,
         "set": set_json(osd_set, view.snapshot) if osd_set else None,
@@ -40,9 +43,12 @@ def explain_osd(number: int, view: ClusterView) -> Facts:
         "too_full": [entry.to_json(view.snapshot.full_ratio) for entry in too_full]}
     sentences = [_fill(osd)] + too_full_sentences(view.snapshot, too_full)
     if osd.uncompacted_bytes:
-        sentences.append(f"{format_bytes(osd.uncompacted_bytes)} of that are omap that has left it,"
-                         " free once its RocksDB has compacted;"
-                         f" 'ceph tell osd.{number} compact' does that at once")
+        left = format_bytes(osd.device_bytes(osd.uncompacted_bytes))
+        sentences.append(f"{left} of that are omap that has left it, free once its RocksDB has"
+                         f" compacted; 'ceph tell osd.{number} compact' does that at once")
+    if osd.size_factor != 1.0:
+        sentences.append(f"a shard takes {osd.size_factor:.2f} times there what it takes on most"
+                         " OSDs (min_alloc_size, compression)")
     if osd.unusable_reason():
         sentences.append(f"no shard may go to it: it is {osd.unusable_reason()}")
     else:
@@ -86,12 +92,12 @@ def _fill(osd: Osd) -> str:
     named = f"osd.{osd.id} (class {osd.device_class}, {host})"
     if now is None or then is None:
         return f"{named} has no statistics"
-    sentence = (f"{named} has {format_bytes(osd.used_bytes)} of {format_bytes(osd.size_bytes)}"
-                f" in use: {format_percent(now)}%")
+    used, size, into, out = [format_bytes(osd.device_bytes(count)) for count in (
+        osd.used_bytes, osd.size_bytes, osd.inbound_bytes, osd.outbound_bytes)]
+    sentence = f"{named} has {used} of {size} in use: {format_percent(now)}%"
     if not osd.inbound_bytes and not osd.outbound_bytes:
         return sentence
-    return (f"{sentence}; {format_percent(then)}% when {format_bytes(osd.inbound_bytes)} in and"
-            f" {format_bytes(osd.outbound_bytes)} out have moved")
+    return f"{sentence}; {format_percent(then)}% when {into} in and {out} out have moved"
 
 
 def _reach(osd: Osd, bound_utilization: Optional[float], osd_set: Optional[OsdSet],

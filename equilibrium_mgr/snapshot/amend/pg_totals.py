@@ -25,7 +25,8 @@ class PgTotals:
             self.skipped[pg.immovable] = self.skipped.get(pg.immovable, 0) + sign
         size, up_bytes = sign * pg.shard_bytes, self.up_bytes
         for osd in pg.up:
-            up_bytes[osd] = up_bytes.get(osd, 0) + size
+            up_bytes[osd] = up_bytes.get(osd, 0) + (
+                size if pool.is_uniform else sign * pool.bytes_on(pg.shard_bytes, osd, pg.up))
         if omap_bytes:
             self._add_omap(pg, omap_bytes, sign)
         if pg.is_moving:
@@ -41,9 +42,10 @@ class PgTotals:
         gains, losses = transfers(pg, pool.erasure)
         for osd in gains:
             self.inbound[osd] = self.inbound.get(osd, 0) + sign * int(
-                pg.shard_bytes * pg.uncopied_ratio)
+                pool.bytes_on(pg.shard_bytes, osd, pg.up) * pg.uncopied_ratio)
         for osd in losses:
-            self.outbound[osd] = self.outbound.get(osd, 0) + sign * pg.shard_bytes
+            self.outbound[osd] = self.outbound.get(osd, 0) + sign * pool.bytes_on(
+                pg.shard_bytes, osd, pg.holders)
 
     def _add_omap(self, pg: Pg, omap_bytes: int, sign: int) -> None:
         for osd in {*pg.holders, *pg.up}:

@@ -9,7 +9,7 @@ from typing import Any, Collection, Dict, Iterable, Mapping, Tuple
 
 from ...runtime.amended_map import AmendedRows
 from ...runtime.checkpoints import Checkpoint, with_checkpoints
-from ..model import Pg
+from ..model import Pg, Pool
 from ..sizes.shard_inputs import NO_RECORD
 from .look import Look
 from .sizes_kept import SizeRules
@@ -28,11 +28,14 @@ class Resized:
         self.rows: Dict[str, Row] = {}
         self.grown: Dict[int, int] = {}
 
-    def add(self, pgid: str, row: Row, size: int) -> None:
+    def add(self, pgid: str, row: Row, size: int, pool: Pool) -> None:
         """Gives a PG another size."""
         self.rows[pgid] = (*row[:_SIZE], size, *row[_SIZE + 1:])
-        more, grown = size - row[_SIZE], self.grown
-        for osd in row[_UP]:
+        before, up, grown = row[_SIZE], row[_UP], self.grown
+        more = size - before
+        for osd in up:
+            if not pool.is_uniform:
+                more = pool.bytes_on(size, osd, up) - pool.bytes_on(before, osd, up)
             grown[osd] = grown.get(osd, 0) + more
 
 
@@ -49,5 +52,5 @@ def resized(pgs: AmendedRows[Pg], pgids: Mapping[int, Iterable[str]], built: Col
                 row = changes.get(pgid) or rows[pgid]
                 size = size_of(input_of(of_pool, records.get(pgid, NO_RECORD), row[_ACTING])[0])
                 if size != row[_SIZE]:
-                    found.add(pgid, row, size)
+                    found.add(pgid, row, size, of_pool)
     return found

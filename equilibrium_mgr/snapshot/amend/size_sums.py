@@ -9,7 +9,11 @@ from typing import Collection, Dict, List, Mapping, Optional, Sequence
 from ..model import Pool
 from ..reading import PgRecord
 from ..sizes.omap import OmapEstimate, OmapSums
+from ..sizes.osd_factors import NO_FACTORS, OsdFactors
 from ..sizes.shard_sizes import ShardInput
+
+
+_PARTS = 1000   # of one: factors are summed up as whole numbers of these
 
 
 class _PoolSums:
@@ -21,7 +25,8 @@ class _PoolSums:
         self.data_bytes = 0
         self.objects = 0
         self.omap_bytes = 0      # as estimated
-        self.logical_bytes = 0   # of the shards on OSDs with statistics
+        #: thousandths of bytes of the shards on OSDs with statistics, as usual OSDs would have them
+        self.logical_bytes = 0
         self.silent_shards = 0   # on such OSDs, of PGs that were not reported
 
     def mean(self, pool: int) -> Optional[ShardInput]:
@@ -33,10 +38,13 @@ class _PoolSums:
 
 
 class SizeSums:
-    """`devices`: OSDs with statistics. Where `sign` is -1 a PG is taken out as it was added."""
+    """`devices`: OSDs with statistics. `factors` and `positions` (pool id → ratios) tell how shards
+    differ in size. Where `sign` is -1 a PG is taken out as it was added."""
 
-    def __init__(self, devices: Collection[int]) -> None:
+    def __init__(self, devices: Collection[int], factors: OsdFactors = NO_FACTORS,
+                 positions: Mapping[int, Sequence[float]] = {}) -> None:
         self._pools: Dict[int, _PoolSums] = {}
+        self._factors, self._positions = factors, positions
         self.own_bytes: Dict[int, int] = dict.fromkeys(devices, 0)   # by OSD, as what follows
         self.objects: Dict[int, int] = dict.fromkeys(devices, 0)
         self.explained_bytes: Dict[int, int] = dict.fromkeys(devices, 0)
@@ -56,7 +64,9 @@ class SizeSums:
         sums.pgs += sign
         sums.data_bytes += sign * max(0, data_bytes)
         sums.objects += sign * max(0, record.num_objects)
-        sums.logical_bytes += data_bytes * copies
+        allocation = self._factors.allocation.get(pool.id)
+        sums.logical_bytes += data_bytes * (_PARTS * copies if allocation is None else sign * sum(
+            [int(_PARTS * allocation.get(osd, 1.0)) for osd in acting if osd in own]))
 
     def add_omap(self, shard: ShardInput, sign: int) -> None:
         """Adds the estimated omap of a PG that was reported."""
@@ -68,12 +78,21 @@ class SizeSums:
         own = sign * (int(shard.data_bytes * allocation_ratio) + shard.omap_bytes)
         objects = sign * shard.objects
         bytes_of, objects_of = self.own_bytes, self.objects
-        for osd in shard.acting:
+        is_uneven = bool(self._factors.osds) or shard.pool in self._positions
+        for position, osd in enumerate(shard.acting):
             if osd in bytes_of:
-                bytes_of[osd] += own
+                bytes_of[osd] += self._part(own, shard.pool, position, osd) if is_uneven else own
                 objects_of[osd] += objects
                 if measured:
                     self.explained_bytes[osd] += sign * int(shard.objects * measured)
+
+    def _part(self, own: int, pool: int, position: int, osd: int) -> int:
+        """Bytes of the shard at one position, of a PG whose mean shard has `own`; both may be below
+        0, and are rounded alike."""
+        ratios = self._positions.get(pool, ())
+        ratio = self._factors.of_shard(pool, osd) * (
+            ratios[position] if position < len(ratios) else 1.0)
+        return int(own * ratio)
 
     def omap_estimates(self, allocated: Mapping[int, int]) -> Dict[int, OmapEstimate]:
         """Pool id → estimate. `allocated`: pool id → raw bytes by the pool's statistics."""
@@ -90,8 +109,9 @@ class SizeSums:
                 continue
             mean = sums.mean(pool)
             silent = sums.silent_shards * mean.data_bytes if mean is not None else 0
-            if sums.logical_bytes + silent > 0:
-                ratios[pool] = count / (sums.logical_bytes + silent)
+            logical = sums.logical_bytes + _PARTS * silent
+            if logical > 0:
+                ratios[pool] = _PARTS * count / logical
         return ratios
 
     def means(self, pools: Collection[int]) -> Dict[int, ShardInput]:

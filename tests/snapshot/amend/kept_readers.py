@@ -35,7 +35,7 @@ class ChangingMgr(FakeMgr):
                    for pgid, pg in found["pgs"].items()}
             return frozen(dict(found, pgs=pgs))
         if name == "osd_stats":
-            return frozen({"osd_stats": [
+            return frozen({"pool_statfs": found["pool_statfs"], "osd_stats": [
                 dict(entry, seq=1 if entry["osd"] in self.silent_osds else self.seq)
                 for entry in found["osd_stats"]]})
         if name == "pool_stats":

@@ -6,6 +6,7 @@ from typing import Any, Callable, Dict
 
 from tests.gateway.fake_mgr import Clock
 from tests.snapshot.amend.kept_readers import ChangingMgr
+from tests.snapshot.amend.odd_osds import take_otherwise
 from tests.support.clusters.random_clusters import HDDS, random_cluster
 from tests.support.clusters.unit_cluster import NONE, Cluster
 from tests.support.units import GIB, MIB
@@ -365,6 +366,11 @@ def options(to: Changes) -> bool:
     return False
 
 
+def shards_take_otherwise(to: Changes) -> bool:
+    take_otherwise(to.cluster, to.rng)
+    return False
+
+
 def an_hour_passes(to: Changes) -> bool:
     to.clock.now += 4000.0
     return False
@@ -388,4 +394,4 @@ KINDS: Dict[str, Callable[[Changes], bool]] = {change.__name__: change for chang
     pool_size, pool_rule, pool_name, pool_statistics, objects_are_written, osd_used, all_osds_used,
     osd_size, osd_weight, osd_up_or_down, osd_without_statistics, osd_stops_reporting, osd_omap,
     osd_class, crush_weight, flags, full_ratios, release, misplaced, measured_sizes, options,
-    an_hour_passes, clock_is_set_back, nothing)}
+    shards_take_otherwise, an_hour_passes, clock_is_set_back, nothing)}

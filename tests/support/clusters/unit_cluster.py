@@ -15,7 +15,7 @@ from tests.support.units import GIB
 
 from equilibrium_mgr.plan.model import PgChange, Plan, Usage
 from equilibrium_mgr.snapshot.builder import build_snapshot
-from equilibrium_mgr.snapshot.model import Snapshot
+from equilibrium_mgr.snapshot.model import Snapshot, pool_of
 from equilibrium_mgr.snapshot.reading import PgRecord, Reading
 from mgr_stub.frozen import frozen
 
@@ -45,6 +45,9 @@ class Cluster:
         self.profiles: Dict[str, Dict[str, str]] = {}
         self.store_stats: Dict[int, Dict[str, int]] = {}
         self.omap_reported: Dict[int, int] = {}   # by OSD
+        #: (pool, OSD) → bytes that its shards take there for each that they take elsewhere; OSDs
+        #: tell what they have of each pool where there are any
+        self.taken_ratios: Dict[Tuple[int, int], float] = {}
         self.up: Dict[str, List[int]] = {}
         self.acting: Dict[str, List[int]] = {}
         self.items: Dict[str, List[Tuple[int, int]]] = {}
@@ -100,13 +103,25 @@ class Cluster:
     def used_bytes(self, osd: int) -> int:
         if osd in self.used:
             return self.used[osd]
-        return sum(self.shard_bytes(pgid) for pgid in self.records
+        return sum(int(self.shard_bytes(pgid) * self.taken_ratios.get((pool_of(pgid), osd), 1.0))
+                   for pgid in self.records
                    if osd in self.acting.get(pgid, self.up.get(pgid, [])))
 
     def drain(self, *osds: int) -> Cluster:
         """As `ceph equilibrium drain add`."""
         self.drained = frozenset(osds)
         return self
+
+    def pool_statfs(self) -> List[Dict[str, int]]:
+        """In the shape of get('osd_stats')['pool_statfs']."""
+        stored: Dict[Tuple[int, int], int] = {}
+        for pgid in self.records if self.taken_ratios else ():
+            for osd in self.acting.get(pgid, self.up.get(pgid, [])):
+                key = pool_of(pgid), osd
+                stored[key] = stored.get(key, 0) + self.shard_bytes(pgid)
+        return [{"poolid": pool, "osd": osd, "data_stored": count,
+                 "allocated": int(count * self.taken_ratios.get((pool, osd), 1.0))}
+                for (pool, osd), count in sorted(stored.items())]
 
     def mark_out(self, osd: int) -> Cluster:
         """As `ceph osd out`."""
@@ -173,7 +188,9 @@ class Cluster:
                        up=self.up, records=self.records,
                        osd_stats=frozen(self.osd_stats()), pool_stats=frozen(self.pool_stats()),
                        pg_status=frozen(self.pg_status), max_avail={}, measured=self.measured,
-                       drained=self.drained)
+                       drained=self.drained,
+                       pool_statfs=[(row["poolid"], row["osd"], row["allocated"],
+                                     row["data_stored"]) for row in self.pool_statfs()])
 
     def snapshot(self) -> Snapshot:
         return build_snapshot(self.reading())

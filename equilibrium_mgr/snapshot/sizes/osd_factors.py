@@ -1,0 +1,154 @@
+"""What the same shard takes on one OSD more or less than on others, fitted from what OSDs report.
+
+OSDs of one class may have been made with different `min_alloc_size`, compress by themselves, or
+stand on drives that compress: an object of 10 kB takes 12 KiB on one and 64 KiB on another (16.2.15
+and 20.2.4). BlueStore tells for each pool what it has stored and what it has allocated for that
+(`pool_statfs`): where their ratio on an OSD is clearly not the one of most OSDs of the pool, the
+shards of that pool have a factor there. On a drive that compresses less is used than is allocated.
+
+Where nothing is clear there are no factors.
+"""
+from __future__ import annotations
+
+from math import exp, log
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
+
+from ...runtime.checkpoints import Checkpoint, with_checkpoints
+from ..reading import PoolStatfs
+
+#: A pool that has less than this ratio of an OSD's size there says nothing of the OSD.
+_LEAST_RATIO = 0.001
+#: Less used than allocated tells of a drive that compresses, where as much of it is allocated.
+_LEAST_OF_DRIVE = 0.01
+#: OSDs of a pool below which there are no usual ones.
+_LEAST_OSDS = 3
+#: A factor is clear beyond this ratio, and beyond this many times the spread of the others.
+_CLEAR_RATIO = 1.10
+_CLEAR_SPREAD = 2.0
+#: A factor that is used stays while it is beyond the first ratio, and as it is within the second.
+_STILL_CLEAR_RATIO = 1.05
+_SAME_RATIO = 1.03
+_PARTS = 1024.0   # a power of two
+_ROWS_A_PIECE = 1000   # between two checkpoints: about a millisecond
+
+
+class OsdFactors(NamedTuple):
+    """Ratios to what the same shard takes on usual OSDs; what is 1 is left out."""
+
+    allocation: Mapping[int, Mapping[int, float]] = {}   # pool id → OSD → allocated bytes
+    drives: Mapping[int, float] = {}   # OSD → bytes on the drive for each that is allocated
+    osds: Mapping[int, float] = {}     # OSD → both, for a shard of its mean pool
+
+    def of_shard(self, pool: int, osd: int) -> float:
+        """The factor of a pool's shards on an OSD."""
+        return self.allocation.get(pool, _NONE).get(osd, 1.0) * self.drives.get(osd, 1.0)
+
+    def beside_osd(self, pool: int) -> Dict[int, float]:
+        """OSD → the factor of a pool's shards as a ratio of the OSD's own, where that is not 1."""
+        ratios = {osd: exact_ratio(self.of_shard(pool, osd) / factor)
+                  for osd, factor in self.osds.items()}
+        return {osd: ratio for osd, ratio in ratios.items() if ratio != 1.0}
+
+
+NO_FACTORS = OsdFactors()
+_NONE: Mapping[int, float] = {}
+
+
+def exact_ratio(ratio: float) -> float:
+    """The ratio to a thousandth. Sums of such are exact, in whatever order they are made."""
+    return round(ratio * _PARTS) / _PARTS
+
+
+class _Stored(NamedTuple):
+    """What one OSD has of one pool."""
+
+    ratio: float       # allocated ÷ stored
+    osd: int
+    stored: int        # bytes
+
+
+def fit_osd_factors(pool_statfs: Sequence[PoolStatfs], osd_stats: Iterable[Mapping[str, Any]],
+                    kept: OsdFactors, checkpoint: Checkpoint) -> OsdFactors:
+    """Both readings are of the same moment; `kept`: the last factors."""
+    statfs = {stats["osd"]: stats.get("statfs") or {} for stats in osd_stats}
+    drives = _drives(statfs, kept.drives)
+    allocation: Dict[int, Dict[int, float]] = {}
+    expected: Dict[int, float] = {}   # OSD → bytes, as on usual OSDs
+    found: Dict[int, float] = {}      # and as it has them
+    for pool, rows in with_checkpoints(_by_pool(pool_statfs, statfs, checkpoint).items(), 20,
+                                       checkpoint):
+        usual, factors = _of_pool(rows, kept.allocation.get(pool, _NONE))
+        if factors:
+            allocation[pool] = factors
+        for row in rows:
+            count = usual * row.stored
+            expected[row.osd] = expected.get(row.osd, 0.0) + count
+            found[row.osd] = found.get(row.osd, 0.0) + count * factors.get(row.osd, 1.0)
+    odd = {osd for factors in allocation.values() for osd in factors}.union(drives)
+    osds: Dict[int, float] = {}
+    for osd in sorted(odd):
+        mean = found[osd] / expected[osd] if expected.get(osd) else 1.0
+        factor, before = mean * drives.get(osd, 1.0), kept.osds.get(osd)
+        same = before is not None and _is_within(factor / before, _SAME_RATIO)
+        osds[osd] = before if before is not None and same else round(factor, 3)
+    return OsdFactors(allocation, drives, osds) if osds else NO_FACTORS
+
+
+def _by_pool(pool_statfs: Sequence[PoolStatfs], statfs: Mapping[int, Mapping[str, Any]],
+             checkpoint: Checkpoint) -> Dict[int, List[_Stored]]:
+    """Pool id → what OSDs have of it, where that is enough to tell something."""
+    least = {osd: _LEAST_RATIO * figures.get("total", 0) for osd, figures in statfs.items()}
+    found: Dict[int, List[_Stored]] = {}
+    for pool, osd, allocated, stored in with_checkpoints(pool_statfs, _ROWS_A_PIECE, checkpoint):
+        enough = least.get(osd, 0.0)
+        if stored > 0 < allocated and enough and (stored >= enough or allocated >= enough):
+            found.setdefault(pool, []).append(_Stored(allocated / stored, osd, stored))
+    return found
+
+
+def _of_pool(rows: Sequence[_Stored],
+             kept: Mapping[int, float]) -> Tuple[float, Dict[int, float]]:
+    """(allocated ÷ stored on usual OSDs, OSD → factor of those that clearly have another)."""
+    ratios = sorted([row.ratio for row in rows])
+    usual = ratios[(len(ratios) - 1) // 2]
+    if len(rows) < _LEAST_OSDS or (not kept and ratios[-1] <= _CLEAR_RATIO * usual
+                                   and ratios[0] * _CLEAR_RATIO >= usual):
+        return usual, {}
+    # two kinds of OSDs lie far apart and close to their like; where all differ no kind is clear
+    gaps = sorted([log(b / a) for a, b in zip(ratios, ratios[1:])])
+    spread = exp(_CLEAR_SPREAD * len(gaps) * gaps[(len(gaps) - 1) // 2])
+    factors: Dict[int, float] = {}
+    for row in rows:
+        _add_clear(factors, row.osd, row.ratio / usual, kept, max(_CLEAR_RATIO, spread))
+    return usual, factors
+
+
+def _drives(statfs: Mapping[int, Mapping[str, Any]], kept: Mapping[int, float]) -> Dict[int, float]:
+    """OSD → used ÷ allocated bytes, of drives that compress unlike most; usual is 1."""
+    ratios: Dict[int, float] = {}
+    for osd, figures in statfs.items():
+        total, allocated = figures.get("total", 0), figures.get("allocated", 0)
+        if total and allocated >= _LEAST_OF_DRIVE * total:
+            used = total - figures.get("available", total)
+            ratios[osd] = min(1.0, max(used, 1) / allocated)
+    if all(ratio * _CLEAR_RATIO >= 1.0 for ratio in ratios.values()) and not kept:
+        return {}
+    usual = sorted(ratios.values())[(len(ratios) - 1) // 2] if ratios else 1.0
+    factors: Dict[int, float] = {}
+    for osd, ratio in ratios.items():
+        _add_clear(factors, osd, ratio / usual, kept, _CLEAR_RATIO)
+    return factors
+
+
+def _add_clear(factors: Dict[int, float], osd: int, factor: float, kept: Mapping[int, float],
+               clear: float) -> None:
+    """Adds a factor that is clear; the kept one where it is as good."""
+    before = kept.get(osd)
+    if before is not None and _is_within(factor / before, _SAME_RATIO):
+        factors[osd] = before
+    elif not _is_within(factor, clear if before is None else _STILL_CLEAR_RATIO):
+        factors[osd] = round(factor, 3)
+
+
+def _is_within(ratio: float, limit: float) -> bool:
+    return 1.0 / limit <= ratio <= limit

@@ -1,0 +1,94 @@
+"""OSDs on which shards take another size: the throttle, what is pending, plans and predictions."""
+from __future__ import annotations
+
+import pytest
+from tests.execution.test_throttle import FREE
+from tests.snapshot.test_osd_factors import odd_cluster
+from tests.support.clusters.unit_cluster import Cluster, change_of
+from tests.support.units import GIB
+
+from equilibrium_mgr.control.episodes.predictions import shift
+from equilibrium_mgr.execution.batch_selection import next_batch
+from equilibrium_mgr.execution.osd_traffic import osd_traffic
+from equilibrium_mgr.execution.pending_moves import PendingMoves
+from equilibrium_mgr.execution.size_check.prediction import PredictionCheck, targets_of
+from equilibrium_mgr.plan.model import PgChange, plan_from_dict
+from equilibrium_mgr.plan.options import PlanOptions
+from equilibrium_mgr.planner.planner import make_plan
+
+ODD, USUAL = 0, 5   # a shard of pool 1 takes four times as much on the one as on the other
+
+
+def to(cluster: Cluster, target: int) -> PgChange:
+    """A change that brings a shard of pool 1 from osd.7 to a target."""
+    pgid = next(p for p, up in sorted(cluster.up.items())
+                if p.startswith("1.") and 7 in up and target not in up)
+    up = cluster.up[pgid]
+    return change_of(pgid, up, [target if osd == 7 else osd for osd in up])
+
+
+def free(cluster: Cluster, osd: int, count: int) -> None:
+    """Leaves an OSD so many bytes below a fill limit of 0.8."""
+    cluster.used[osd] = int(0.8 * cluster.sizes[osd]) - count
+
+
+@pytest.mark.parametrize(("osd", "goes"), [(ODD, False), (USUAL, True)])
+def test_the_fill_limit_counts_what_a_shard_takes_there(osd: int, goes: bool) -> None:
+    cluster = odd_cluster()
+    free(cluster, osd, 2 * GIB)   # a shard has about one, and four on an odd OSD
+    snapshot = cluster.snapshot()
+    decision = next_batch(snapshot, [to(cluster, osd)], FREE._replace(fill_limit=0.8), {},
+                          osd_traffic(snapshot, {}))
+    assert bool(decision.send) == goes
+
+
+def test_what_is_pending_counts_as_much_as_it_takes_there() -> None:
+    cluster, pending = odd_cluster(), PendingMoves()
+    snapshot, change = cluster.snapshot(), to(cluster, ODD)
+    pending.add(change, snapshot, 1000.0)
+    traffic, osd = osd_traffic(snapshot, pending.entries), snapshot.osds[ODD]
+    stored = cluster.shard_bytes(change.pgid)
+    assert osd.device_bytes(traffic.of(ODD).bytes_in) == pytest.approx(4 * stored, rel=0.02)
+    assert traffic.of(7).leaving_bytes == pytest.approx(stored, rel=0.02)
+
+
+def test_a_plan_foretells_what_devices_will_have() -> None:
+    cluster = odd_cluster()
+    snapshot = cluster.snapshot()
+    plan = make_plan(snapshot, PlanOptions())
+    assert plan.changes
+    for change in plan.changes:
+        cluster.up[change.pgid] = list(change.up_after)
+    for osd, (before, grown) in _grown(plan.changes, snapshot).items():
+        assert before + grown == pytest.approx(
+            cluster.used_bytes(osd) / cluster.sizes[osd], abs=0.004), osd
+    highest = max(cluster.used_bytes(osd) / cluster.sizes[osd] for osd in cluster.osds)
+    assert max(usage.max for usage in plan.after.classes.values()) == pytest.approx(
+        highest, abs=0.004)
+    assert highest < max(usage.max for usage in plan.before.classes.values())
+
+
+def _grown(changes, snapshot):  # type: ignore[no-untyped-def]
+    by = shift(changes, snapshot)
+    return {osd.id: (osd.utilization, by.get(osd.id, 0.0)) for osd in snapshot.osds.values()}
+
+
+def test_sizes_of_changes_survive_the_store() -> None:
+    plan = make_plan(odd_cluster().snapshot(), PlanOptions())
+    assert any(change.uneven for change in plan.changes)
+    assert plan_from_dict(plan.to_dict()).changes == plan.changes
+
+
+def test_another_factor_is_no_growth() -> None:
+    """All bytes of the OSD are divided by another number then: what is watched begins anew."""
+    cluster, check = odd_cluster(), PredictionCheck()
+    before, change = cluster.snapshot(), to(cluster, ODD)
+    check.expect(targets_of([change]), before)
+    cluster.taken_ratios = {key: ratio / 2.0 if key[1] == ODD else ratio
+                            for key, ratio in cluster.taken_ratios.items()}
+    cluster.used = {ODD: cluster.used_bytes(ODD) * 2}   # the device itself is as it was
+    now = cluster.snapshot()
+    assert now.osds[ODD].size_factor != before.osds[ODD].size_factor
+    for seconds in (10.0, 200.0):
+        assert not check.observe(now._replace(taken_at=1000.0 + seconds), ()).mispredictions
+    assert check.is_idle

@@ -1,0 +1,160 @@
+"""OSDs on which the same shard takes more or less than on others.
+
+What holds exactly: with factors that differ clearly, the shards of an OSD, each as large as it is
+there, are what the OSD has of its pools; without such there are no factors at all.
+"""
+from __future__ import annotations
+
+import random
+from typing import Dict, List, Optional, Tuple
+
+import pytest
+from tests.support.clusters.unit_cluster import Cluster, hosts
+from tests.support.units import GIB
+
+from equilibrium_mgr.runtime.checkpoints import no_checkpoint
+from equilibrium_mgr.snapshot.builder import SnapshotBuilder, build_snapshot
+from equilibrium_mgr.snapshot.model import Snapshot
+from equilibrium_mgr.snapshot.sizes.osd_factors import (
+    NO_FACTORS, OsdFactors, exact_ratio, fit_osd_factors)
+
+OSDS = 8
+SIZE = 100 * GIB
+
+
+def rows(ratios: Dict[Tuple[int, int], float], stored: int = 10 * GIB) -> List[
+        Tuple[int, int, int, int]]:
+    """(pool, OSD, allocated, stored) for (pool, OSD) → allocated ÷ stored."""
+    return [(pool, osd, int(stored * ratio), stored) for (pool, osd), ratio in ratios.items()]
+
+
+def fitted(ratios: Dict[Tuple[int, int], float], kept: OsdFactors = NO_FACTORS,
+           stored: int = 10 * GIB, used: Optional[Dict[int, int]] = None) -> OsdFactors:
+    """Of OSDs that use GIB beside, or `used`."""
+    found = rows(ratios, stored)
+    allocated = {osd: sum(row[2] for row in found if row[1] == osd) for osd in range(OSDS)}
+    stats = [{"osd": osd, "statfs": {
+        "total": SIZE, "allocated": allocated[osd],
+        "available": SIZE - (used or {}).get(osd, allocated[osd] + GIB)}} for osd in range(OSDS)]
+    return fit_osd_factors(found, stats, kept, no_checkpoint)
+
+
+def two_pools(small: float, large: float, odd: int = 3) -> Dict[Tuple[int, int], float]:
+    """Pools of small and of large objects; the first OSDs have a larger min_alloc_size."""
+    usual = {1: (1.23, small), 2: (1.004, large)}
+    return {(pool, osd): ratio * (factor if osd < odd else 1.0)
+            for pool, (ratio, factor) in usual.items() for osd in range(OSDS)}
+
+
+def test_osds_of_one_kind_have_no_factors() -> None:
+    rng = random.Random(1)
+    assert fitted({(1, osd): 1.2 * rng.uniform(0.97, 1.03) for osd in range(OSDS)}) == NO_FACTORS
+
+
+def test_osds_that_all_differ_have_no_factors() -> None:
+    """A spread without kinds is that of the data, not of the OSDs."""
+    assert fitted({(1, osd): 1.0 + 0.1 * osd for osd in range(OSDS)}) == NO_FACTORS
+
+
+@pytest.mark.parametrize("odd", [1, 3, 4])
+def test_a_larger_min_alloc_size(odd: int) -> None:
+    found = fitted(two_pools(5.33, 1.045, odd))
+    for osd in range(OSDS):
+        assert found.of_shard(1, osd) == pytest.approx(5.33 if osd < odd else 1.0, abs=0.01)
+        assert found.of_shard(2, osd) == 1.0   # too little to be clear
+        assert (osd in found.osds) == (osd < odd)
+    # of 10 GiB each: 5.33 times 1.23, and 1.004
+    assert found.osds[0] == pytest.approx((5.33 * 1.23 + 1.004) / 2.234, rel=0.01)
+
+
+def test_most_osds_are_the_usual_ones() -> None:
+    found = fitted(two_pools(5.33, 1.0, 6))
+    assert set(found.osds) == {6, 7}
+    assert found.of_shard(1, 7) == pytest.approx(1 / 5.33, abs=0.001)
+
+
+def test_what_is_too_little_tells_nothing() -> None:
+    assert fitted(two_pools(5.33, 1.0), stored=GIB // 100) == NO_FACTORS
+
+
+def test_a_drive_that_compresses() -> None:
+    """Its device has less in use than BlueStore has allocated there."""
+    ratios = {(pool, osd): 1.0 for pool in (1, 2) for osd in range(OSDS)}
+    found = fitted(ratios, used={2: 8 * GIB, **{osd: 21 * GIB for osd in (0, 1, 3, 4, 5, 6, 7)}})
+    assert found.drives == found.osds == {2: pytest.approx(0.4)}
+
+
+def test_a_factor_stays_while_it_is_as_good() -> None:
+    first = fitted(two_pools(5.33, 1.0))
+    assert fitted(two_pools(5.40, 1.0), first) == first
+    assert fitted(two_pools(7.0, 1.0), first).of_shard(1, 0) == pytest.approx(7.0, abs=0.01)
+    assert fitted(two_pools(1.0, 1.0), first) == NO_FACTORS
+
+
+def test_ratios_add_up_exactly() -> None:
+    ratios = [exact_ratio(value) for value in (0.333, 1.777, 5.331, 0.0019)]
+    assert sum(ratios) == sum(reversed(ratios)) == sum(sorted(ratios))
+
+
+def odd_cluster(seed: int = 1) -> Cluster:
+    """A pool of small objects and one of large ones; three of eight OSDs are odd."""
+    rng = random.Random(seed)
+    cluster = Cluster(hosts(OSDS)).pool(1, size=3).pool(2, size=3)
+    for pool in (1, 2):
+        for ps in range(24):
+            cluster.pg(f"{pool}.{ps:x}", rng.sample(range(OSDS), 3),
+                       num_bytes=rng.randint(900, 1100) * GIB // 1000, objects=1000)
+        cluster.taken_ratios.update({(pool, osd): 4.0 if pool == 1 else 1.5 for osd in range(3)})
+        stored: Dict[int, int] = {}
+        for row in cluster.pool_statfs():
+            stored[row["poolid"]] = stored.get(row["poolid"], 0) + row["allocated"]
+        cluster.store_stats[pool] = {"allocated": stored[pool]}
+    return cluster
+
+
+def devices_hold(cluster: Cluster, snapshot: Snapshot) -> None:
+    """The shards of each OSD, as large as they are there, are what it uses."""
+    for osd in snapshot.osds.values():
+        shards = sum(snapshot.shard_bytes(pg, osd.id, pg.up)
+                     for pg in snapshot.pgs.values() if osd.id in pg.up)
+        assert osd.device_bytes(shards) == pytest.approx(cluster.used_bytes(osd.id), rel=0.005)
+        assert osd.device_bytes(osd.size_bytes) == pytest.approx(SIZE, abs=4)
+        assert osd.utilization == pytest.approx(cluster.used_bytes(osd.id) / SIZE, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_shards_are_as_large_as_devices_have_them(seed: int) -> None:
+    cluster = odd_cluster(seed)
+    devices_hold(cluster, cluster.snapshot())
+
+
+def test_the_usual_osds_have_plain_bytes() -> None:
+    snapshot = odd_cluster().snapshot()
+    assert {osd.id for osd in snapshot.osds.values() if osd.size_factor != 1.0} == {0, 1, 2}
+    assert all(osd.size_bytes == SIZE for osd in snapshot.osds.values() if osd.id > 2)
+    assert all(not set(pool.osd_ratios) - {0, 1, 2} for pool in snapshot.pools.values())
+
+
+def test_what_comes_and_goes_is_as_large_as_there() -> None:
+    cluster = odd_cluster()
+    source, target = 7, 0
+    pgid = next(p for p, up in cluster.up.items() if source in up and target not in up
+                and p.startswith("1."))
+    before = cluster.up[pgid]
+    cluster.acting[pgid] = list(before)
+    cluster.up[pgid] = [target if osd == source else osd for osd in before]
+    cluster.records[pgid] = cluster.records[pgid]._replace(state="active+remapped+backfilling")
+    snapshot = cluster.snapshot()
+    stored = cluster.shard_bytes(pgid)
+    there, here = snapshot.osds[target], snapshot.osds[source]
+    assert there.device_bytes(there.inbound_bytes) == pytest.approx(4.0 * stored, rel=0.01)
+    assert here.device_bytes(here.outbound_bytes) == pytest.approx(stored, rel=0.01)
+
+
+def test_an_osd_that_becomes_a_usual_one() -> None:
+    builder, cluster = SnapshotBuilder(), odd_cluster()
+    assert builder.build(cluster.reading()).osds[0].size_factor > 1.0
+    cluster.taken_ratios = {key: 1.0 for key in cluster.taken_ratios}
+    del cluster.store_stats[1], cluster.store_stats[2]
+    assert builder.build(cluster.reading()) .osds[0].size_factor == 1.0
+    assert builder.copy().build(cluster.reading()).osds == build_snapshot(cluster.reading()).osds
