@@ -20,7 +20,6 @@ UPMAP_PRIMARY = "its primary is set by pg-upmap-primary"
 RAW_UNKNOWN = "its CRUSH mapping cannot be recovered from its upmap items"
 MONITOR_REJECTS = "the monitor would reject its present placement"
 BREAKS_RULE = "its present placement breaks its CRUSH rule"
-EXCHANGED_SHARDS = "its upmap items exchange shards inside the PG"
 
 #: Reasons that forbid copying a PG's shards and say nothing against its placement: they do not
 #: bind a change that copies none.

@@ -11,7 +11,7 @@ from . import immovable_reasons as reasons
 from .model import Osd, Pool, UpmapItems
 from .sizes.omap import is_much_omap
 from .sizes.shard_sizes import ShardInput
-from .upmap_items import invert_items, items_for, keep_raw_positions
+from .upmap_items import invert_items
 
 
 class CheckedPlacement(NamedTuple):
@@ -45,12 +45,6 @@ def _fault(pool: Pool, up: Tuple[int, ...], raw: Optional[Tuple[int, ...]]) -> O
         return reasons.MONITOR_REJECTS
     if broken:
         return reasons.BREAKS_RULE
-    if raw == up:
-        return None
-    try:
-        items_for(raw, up if pool.erasure else keep_raw_positions(raw, up, pool.rule))
-    except ValueError:
-        return reasons.EXCHANGED_SHARDS
     return None
 
 

@@ -4,7 +4,7 @@ The rules are those of OSDMap::_apply_upmap and OSDMap::clean_pg_upmaps (Ceph 16
 """
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ..crush.placement import PlacementRule
 from .model import UpmapItems
@@ -56,14 +56,31 @@ def keep_raw_positions(raw: Sequence[int], wanted: Sequence[int],
 def items_for(raw: Sequence[int], wanted: Sequence[int]) -> UpmapItems:
     """The upmap items that turn the raw mapping into the wanted up set; empty where they are equal.
 
-    Raises ValueError where upmap cannot express it: CRUSH chose a target for another position.
+    Ceph applies pairs in their order and skips one whose target is there: a pair that takes an OSD
+    comes after the one that leaves it. Raises ValueError where no order does it, as shards would
+    exchange their OSDs in a circle.
     """
     pairs = tuple((r, w) for r, w in zip(raw, wanted) if r != w)
-    chosen = set(raw)
-    targets = [target for _, target in pairs]
-    if any(target in chosen for target in targets) or len(set(targets)) < len(targets):
-        raise ValueError("upmap items cannot exchange OSDs inside one PG")
-    return pairs
+    present = set(raw)
+    if present.isdisjoint([target for _, target in pairs]) and len(
+            {target for _, target in pairs}) == len(pairs):
+        return pairs
+    return _in_order(list(pairs), present)
+
+
+def _in_order(left: List[Tuple[int, int]], present: Set[int]) -> UpmapItems:
+    """The pairs, each after the one that leaves its target. `present`: the OSDs of the raw
+    mapping. Both are used up."""
+    ordered: List[Tuple[int, int]] = []
+    while left:
+        pair = next((one for one in left if one[1] not in present), None)
+        if pair is None:
+            raise ValueError("upmap items cannot exchange OSDs inside one PG")
+        left.remove(pair)
+        ordered.append(pair)
+        present.discard(pair[0])
+        present.add(pair[1])
+    return tuple(ordered)
 
 
 def items_by_pg(osd_map: Mapping[str, Any]) -> Dict[str, UpmapItems]:

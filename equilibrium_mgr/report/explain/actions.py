@@ -160,7 +160,6 @@ _IMMOVABLE: Mapping[str, str] = {
     immovable.INCONSISTENT: "'ceph pg repair {pgid}'",
     immovable.OMAP_ON_SMALL_OSD: f"'{_SET}/min_omap_osd_size 0' moves it unmeasured",
     immovable.RAW_UNKNOWN: "'ceph osd rm-pg-upmap-items {pgid}' lets CRUSH place it",
-    immovable.EXCHANGED_SHARDS: "'ceph osd rm-pg-upmap-items {pgid}' lets CRUSH place it",
     immovable.MONITOR_REJECTS: "'ceph osd rm-pg-upmap-items {pgid}' lets CRUSH place it",
     immovable.BREAKS_RULE: "'ceph osd rm-pg-upmap-items {pgid}' lets CRUSH place it",
     immovable.NO_OSD_FOR_SHARD: "nothing; it ends by itself when it has OSDs for all shards",
