@@ -18,10 +18,10 @@ ROOT = Path(__file__).resolve().parents[2] / "equilibrium_mgr"
 LAYERS = (
     "version", "runtime", "crush", "snapshot", "plan", "planner.objective", "planner.bound",
     "planner.state", "planner.search",
-    "planner", "settings", "removed_options", "option_values", "gateway", "plan_service",
+    "planner", "freeze", "settings", "removed_options", "option_values", "gateway", "plan_service",
     "execution", "observation", "control", "report", "metrics_endpoint", "commands", "compat",
     "old_python", "cli", "module", "__init__")
-PURE = ("crush", "snapshot", "plan", "planner")
+PURE = ("crush", "snapshot", "plan", "planner", "freeze")
 #: Nothing of these makes a plan another one.
 OUTSIDE = {"mgr_module", "time", "datetime", "random", "threading"}
 #: Kept by several threads: the store of plans, and what is known of other aims.

@@ -1,0 +1,216 @@
+"""The pin of one remapped PG: the up set nearest to its holders that upmap items can express.
+
+A pinned shard is wanted where it is, so that nothing has to move. Where not all of a PG's shards
+can be pinned, as many as possible are, and the others move as they do now.
+"""
+from __future__ import annotations
+
+from itertools import combinations, permutations
+from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+from ..crush.placement import NO_OSD, PlacementBlock
+from ..snapshot import immovable_reasons as reasons
+from ..snapshot import reason_codes as codes
+from ..snapshot.model import Pg, Pool, Snapshot, UpmapItems
+from ..snapshot.upmap_items import items_for, keep_raw_positions
+
+#: Parts of a PG that are looked at, the largest first, before parts are put together shard by
+#: shard: all parts of eight shards.
+_MOST_TRIED = 256
+#: Reasons that keep a PG from being moved, and not from being pinned: its size does not matter.
+_NO_OBSTACLES = frozenset((
+    None, reasons.NO_STATISTICS, reasons.OSD_NOT_REPORTED, reasons.OMAP_UNMEASURED,
+    reasons.INCONSISTENT, reasons.OMAP_ON_SMALL_OSD, reasons.CACHE_TIER,
+    reasons.NO_DATA_SHARDS))
+_CODES = {reasons.NO_OSD_FOR_SHARD: codes.DEGRADED, reasons.DEGRADED_STRETCH: codes.DEGRADED,
+          reasons.STALE: codes.STALE_STATISTICS, reasons.PG_NUM_CHANGING: codes.PG_NUM_CHANGING,
+          reasons.NO_RULE: codes.RULE_UNKNOWN}
+#: Obstacles of an OSD that do not keep it from being wanted for what it holds.
+_HOLDS_ALL_THE_SAME = (None, "without statistics")
+
+Osds = Tuple[int, ...]
+
+
+class Obstacle(NamedTuple):
+    """The reason for which shards cannot be pinned."""
+
+    code: str     # of snapshot/reason_codes.py
+    reason: str   # names neither OSD nor PG, so that equal reasons can be counted
+
+
+_EXCHANGE = Obstacle(codes.EXCHANGE, "it would exchange OSDs with another shard of the PG, which"
+                     " upmap items cannot")
+_NO_HOLDER = Obstacle(codes.DEGRADED, "no OSD that is up holds it")
+_OUTSIDE = Obstacle(codes.FAILURE_DOMAIN, "the CRUSH rule does not take the OSD that holds it")
+_BESIDE = Obstacle(codes.FAILURE_DOMAIN, "the CRUSH rule does not allow it there beside the other"
+                   " shards of the PG")
+
+
+class Pin(NamedTuple):
+    """What can be pinned of one PG."""
+
+    up: Osds                       # wanted: the present up set where nothing can be pinned
+    items: UpmapItems              # that lead to it
+    shards: int                    # pinned: they would move without it
+    moving: int                    # shards that go on moving
+    obstacle: Optional[Obstacle]   # the reason for that; None where none does
+
+
+def pin_of(snapshot: Snapshot, pg: Pg) -> Pin:
+    """The pin of a PG that is in flight."""
+    pool = snapshot.pools[pg.pool]
+    moving = len(snapshot.transfers(pg)[0])
+    obstacle = _obstacle_of_pg(pg, pool)
+    if obstacle is not None:
+        return Pin(pg.up, (), 0, moving, obstacle)
+    search: _Search = (_Positions if pool.erasure else _Members)(snapshot, pg, pool)
+    pinned = search.largest_part()
+    if not pinned:
+        return Pin(pg.up, (), 0, moving, search.obstacle)
+    up = search.up_set(pinned)
+    return Pin(up, items_for(pg.raw, up), len(pinned), moving - len(pinned),
+               search.obstacle if len(pinned) < moving else None)
+
+
+def pinned_moves(pg: Pg, wanted: Sequence[int], positional: bool) -> List[Tuple[int, int]]:
+    """(OSD that would get a shard, OSD that keeps it) of each shard that an up set pins."""
+    if positional:
+        return [(up, osd) for up, osd in zip(pg.up, wanted) if up != osd]
+    return list(zip([osd for osd in pg.up if osd not in wanted],
+                    [osd for osd in wanted if osd not in pg.up]))
+
+
+def _obstacle_of_pg(pg: Pg, pool: Pool) -> Optional[Obstacle]:
+    """Returns the reason for which nothing of the PG can be pinned, or None."""
+    if len(pg.up) != pool.size or NO_OSD in pg.up:
+        return Obstacle(codes.DEGRADED, reasons.NO_OSD_FOR_SHARD)
+    for reason in (pool.immovable, pg.immovable):
+        if reason is not None and reason not in _NO_OBSTACLES:
+            # the pool says what it is that is not understood of its rule
+            code = codes.RULE_UNKNOWN if pool.rule is None else codes.IMMOVABLE
+            return Obstacle(_CODES.get(reason, code), reason)
+    return None if pool.rule is not None else Obstacle(
+        codes.RULE_UNKNOWN, reasons.RULE_NOT_SUPPORTED)
+
+
+#: (position in the up set, the OSD that holds its shard)
+Held = Tuple[int, int]
+Part = Tuple[Held, ...]
+
+
+class _Search:
+    """Looks for the largest part of a PG that can be pinned.
+
+    `obstacle` is the first reason that has kept a shard from being pinned.
+    """
+
+    def __init__(self, snapshot: Snapshot, pg: Pg, pool: Pool) -> None:
+        assert pool.rule is not None
+        self._snapshot, self._pg, self._rule = snapshot, pg, pool.rule
+        self.obstacle: Optional[Obstacle] = None
+
+    def parts(self) -> Iterator[Part]:
+        """Yields the parts that may be possible, the largest first."""
+        raise NotImplementedError
+
+    def up_set(self, part: Part) -> Osds:
+        """The up set that has this part where its data is, the rest where it is wanted now."""
+        wanted = list(self._pg.up)
+        for position, osd in part:
+            wanted[position] = osd
+        return tuple(wanted)
+
+    def largest_part(self) -> Part:
+        """The largest part that can be pinned; empty where none can."""
+        shards: List[Held] = []
+        for tried, part in enumerate(self.parts()):
+            if tried >= _MOST_TRIED:
+                return self._grown(shards)
+            shards = shards or list(part)   # the first is the largest
+            if self._is_possible(part):
+                return part
+        return ()
+
+    def _grown(self, shards: Sequence[Held]) -> Part:
+        """A part put together from the `shards`, one or two at a time: two where a failure domain
+        has them together."""
+        part: Part = ()
+        found = True
+        while found:
+            left = [shard for shard in shards if shard not in part]
+            found = False
+            for more in (*combinations(left, 1), *combinations(left, 2)):
+                if self._is_possible(part + more):
+                    part, found = part + more, True
+                    break
+        return part
+
+    def _is_possible(self, part: Part) -> bool:
+        """True where upmap items can express the part and nobody rejects them; notes the obstacle
+        otherwise."""
+        wanted = self.up_set(part)
+        try:
+            items_for(self._pg.raw, wanted)
+        except ValueError:
+            return self._note(_EXCHANGE)
+        if self._rule.violation(wanted) or self._rule.upmap_rejection(wanted):
+            return self._note(_BESIDE)
+        return True
+
+    def _may_stay(self, osd: int, blocks: Sequence[PlacementBlock]) -> bool:
+        """True where an OSD may be wanted for what it holds, in one of these blocks of the rule;
+        notes the obstacle otherwise."""
+        known = self._snapshot.osds.get(osd)
+        if known is None:
+            return self._note(_NO_HOLDER)
+        reason = known.unusable_reason()
+        if reason not in _HOLDS_ALL_THE_SAME:
+            return self._note(Obstacle(codes.TARGET_UNAVAILABLE,
+                                       f"the OSD that holds it is {reason}"))
+        return any(osd in block.weights for block in blocks) or self._note(_OUTSIDE)
+
+    def _note(self, obstacle: Obstacle) -> bool:
+        if self.obstacle is None:
+            self.obstacle = obstacle
+        return False
+
+
+class _Positions(_Search):
+    """Of erasure-coded pools: a shard belongs to its position."""
+
+    def parts(self) -> Iterator[Part]:
+        """Yields the parts that may be possible, the largest first."""
+        pg = self._pg
+        if len(pg.holders) != len(pg.up):
+            self._note(_NO_HOLDER)
+            return
+        free = [(i, osd) for i, osd in enumerate(pg.holders)
+                if osd != pg.up[i] and self._can_pin(i, osd)]
+        for count in range(len(free), 0, -1):
+            yield from combinations(free, count)
+
+    def _can_pin(self, position: int, osd: int) -> bool:
+        return self._may_stay(osd, (self._rule.block_at(position),))
+
+
+class _Members(_Search):
+    """Of replicated pools: only the set counts, and which block of the rule places an OSD."""
+
+    def parts(self) -> Iterator[Part]:
+        """Yields the parts that may be possible, the largest first."""
+        pg, blocks = self._pg, self._rule.blocks
+        held = [osd for osd in pg.holders if osd not in pg.up and osd != NO_OSD]
+        coming = [i for i, osd in enumerate(pg.up) if osd not in pg.holders]
+        if len(held) < len(coming):
+            self._note(_NO_HOLDER)
+        free = [osd for osd in held if self._may_stay(osd, blocks)]
+        ordered = permutations if len(blocks) > 1 else combinations   # which block has which OSD
+        for count in range(min(len(free), len(coming)), 0, -1):
+            for osds in combinations(free, count):
+                for positions in ordered(coming, count):
+                    yield tuple(zip(positions, osds))
+
+    def up_set(self, part: Part) -> Osds:
+        """The up set that has this part where its data is, the rest where it is wanted now; OSDs
+        that CRUSH chose at their raw positions."""
+        return keep_raw_positions(self._pg.raw, super().up_set(part), self._rule)

@@ -1,0 +1,214 @@
+"""Pins of single PGs: what stays where it is, and why the rest cannot."""
+from __future__ import annotations
+
+import random
+from itertools import combinations
+from typing import Optional, Sequence, Tuple
+
+import pytest
+from tests.support.clusters.unit_cluster import NONE, Cluster, hosts
+from tests.support.rules import EC_HOST_RULE, EC_PAIRS_IN_3_RACKS, HDD_HOSTS, SSD_FIRST
+
+from equilibrium_mgr.freeze.pins import Pin, pin_of
+from equilibrium_mgr.snapshot import reason_codes as codes
+from equilibrium_mgr.snapshot.upmap_items import apply_items
+
+REMAPPED = "active+remapped+backfill_wait"
+
+
+def replicated(count: int = 8, rule: str = "", **more: object) -> Cluster:
+    rules = {0: rule} if rule else None
+    return Cluster(hosts(count), rules, **more).pool(1, size=3)   # type: ignore[arg-type]
+
+
+def erasure(size: int = 4, count: int = 8) -> Cluster:
+    return Cluster(hosts(count), {0: EC_HOST_RULE}).pool(1, size=size, k=size - 1)
+
+
+def remapped(cluster: Cluster, up: Sequence[int], acting: Sequence[int],
+             items: Sequence[Tuple[int, int]] = (), state: str = REMAPPED) -> Cluster:
+    return cluster.pg("1.0", up, acting=acting, items=items, state=state, objects=10)
+
+
+def pin(cluster: Cluster) -> Pin:
+    snapshot = cluster.snapshot()
+    return pin_of(snapshot, snapshot.in_flight()["1.0"])
+
+
+def test_replicated_pg_is_pinned_to_its_holders() -> None:
+    found = pin(remapped(replicated(), up=[0, 1, 2], acting=[3, 1, 4]))
+    assert found == Pin((3, 1, 4), ((0, 3), (2, 4)), 2, 0, None)
+
+
+def test_order_of_a_replicated_pg_costs_no_items() -> None:
+    found = pin(remapped(replicated(), up=[0, 1, 2], acting=[2, 5, 0]))
+    assert found == Pin((0, 5, 2), ((1, 5),), 1, 0, None)
+
+
+def test_present_items_are_replaced_by_those_from_the_raw_mapping() -> None:
+    found = pin(remapped(replicated(), up=[0, 1, 7], acting=[3, 1, 2], items=[(2, 7)]))
+    assert found == Pin((3, 1, 2), ((0, 3),), 1 + 1, 0, None)
+
+
+def test_items_are_removed_where_the_data_is_where_crush_wants_it() -> None:
+    found = pin(remapped(replicated(), up=[0, 1, 7], acting=[0, 1, 2], items=[(2, 7)]))
+    assert found == Pin((0, 1, 2), (), 1, 0, None)
+
+
+def test_shards_of_an_erasure_coded_pg_are_pinned_position_by_position() -> None:
+    found = pin(remapped(erasure(), up=[0, 1, 2, 3], acting=[0, 4, 2, 5]))
+    assert found == Pin((0, 4, 2, 5), ((1, 4), (3, 5)), 2, 0, None)
+
+
+def test_a_shard_stays_on_the_osd_that_crush_wants_for_another() -> None:
+    found = pin(remapped(erasure(), up=[0, 1, 2, 3], acting=[5, 0, 2, 3]))
+    assert found.up == (5, 0, 2, 3) and found.obstacle is None
+    assert apply_items((0, 1, 2, 3), found.items, lambda osd: False) == found.up
+
+
+def test_of_shards_in_a_circle_none_can_be_pinned_and_the_others_are() -> None:
+    found = pin(remapped(erasure(), up=[0, 1, 2, 3], acting=[1, 0, 2, 4]))
+    assert (found.up, found.items) == ((0, 1, 2, 4), ((3, 4),))
+    assert (found.shards, found.moving) == (1, 2)
+    assert found.obstacle is not None and found.obstacle.code == codes.EXCHANGE
+
+
+def test_missing_shard_is_recovered_and_the_others_are_pinned() -> None:
+    cluster = remapped(erasure(), up=[0, 1, 2, 3], acting=[4, 5, NONE, 3],
+                       state="active+undersized+degraded+remapped+backfill_wait")
+    found = pin(cluster)
+    assert (found.up, found.shards, found.moving) == ((4, 5, 2, 3), 2, 1)
+    assert found.obstacle is not None and found.obstacle.code == codes.DEGRADED
+
+
+def test_missing_copy_is_recovered_and_the_others_are_pinned() -> None:
+    cluster = remapped(replicated(), up=[0, 1, 2], acting=[3, 4],
+                       state="active+undersized+degraded+remapped+backfill_wait")
+    found = pin(cluster)
+    assert set(found.up) > {3, 4} and (found.shards, found.moving) == (2, 1)
+    assert found.obstacle is not None and found.obstacle.code == codes.DEGRADED
+
+
+def test_nothing_is_pinned_to_an_osd_that_is_out() -> None:
+    found = pin(remapped(replicated().mark_out(3), up=[0, 1, 2], acting=[3, 4, 2]))
+    assert set(found.up) & {3, 4} == {4} and (found.shards, found.moving) == (1, 1)
+    assert found.obstacle == (codes.TARGET_UNAVAILABLE, "the OSD that holds it is out")
+
+
+def test_an_osd_that_is_held_to_a_part_of_its_weight_keeps_what_it_has() -> None:
+    found = pin(remapped(replicated().osd(3, weight=0.5), up=[0, 1, 2], acting=[3, 1, 2]))
+    assert found == Pin((3, 1, 2), ((0, 3),), 1, 0, None)
+
+
+def test_nothing_is_pinned_to_an_osd_of_another_device_class() -> None:
+    classes = {osd: "ssd" if osd == 3 else "hdd" for osd in range(8)}
+    found = pin(remapped(replicated(rule=HDD_HOSTS, classes=classes), up=[0, 1, 2],
+                         acting=[3, 4, 2]))
+    assert set(found.up) & {3, 4} == {4}
+    assert found.obstacle == (
+        codes.FAILURE_DOMAIN, "the CRUSH rule does not take the OSD that holds it")
+
+
+def test_nothing_is_pinned_to_an_osd_without_crush_weight() -> None:
+    found = pin(remapped(replicated(weights={3: 0.0}), up=[0, 1, 2], acting=[3, 1, 2]))
+    assert found.shards == 0 and found.obstacle is not None
+    assert found.obstacle.code == codes.FAILURE_DOMAIN
+
+
+def test_failure_domains_are_kept() -> None:
+    """osd.4 and osd.5 share a host: a rule that kept OSDs apart allowed both."""
+    cluster = Cluster(hosts(5, 2)).pool(1, size=3)
+    found = pin(remapped(cluster, up=[0, 2, 4], acting=[0, 4, 5]))
+    assert found.shards == 0 and found.obstacle is not None
+    found = pin(remapped(cluster, up=[0, 2, 6], acting=[0, 4, 5]))
+    assert (found.shards, found.moving) == (1, 1) and len(set(found.up) & {4, 5}) == 1
+    assert found.obstacle is not None and found.obstacle.code == codes.FAILURE_DOMAIN
+
+
+def test_copies_stay_in_their_part_of_a_rule_of_two_takes() -> None:
+    classes = {osd: "ssd" if osd < 4 else "hdd" for osd in range(10)}
+    cluster = Cluster(hosts(10), {0: SSD_FIRST}, classes).pool(1, size=3)
+    found = pin(remapped(cluster, up=[0, 4, 5], acting=[1, 6, 7]))
+    assert found.up[0] == 1 and set(found.up[1:]) == {6, 7} and found.obstacle is None
+
+
+@pytest.mark.parametrize("up, acting, code", [
+    ([0, 1], [3, 4, 5], codes.DEGRADED),
+])
+def test_pg_without_an_osd_for_a_shard_is_left(up: Sequence[int], acting: Sequence[int],
+                                               code: str) -> None:
+    cluster = replicated().osd(2, up=0, state=["exists"])
+    found = pin(remapped(cluster, up, acting))
+    assert found.shards == 0 and found.obstacle is not None and found.obstacle.code == code
+
+
+def test_pool_whose_rule_is_not_understood_is_left() -> None:
+    cluster = replicated(rule="take default; chooseleaf firstn 0 host; emit; emit")
+    found = pin(remapped(cluster, up=[0, 1, 2], acting=[3, 1, 2]))
+    assert found.shards == 0 and found.obstacle is not None
+    assert found.obstacle.code == codes.RULE_UNKNOWN
+
+
+def test_pg_that_somebody_has_placed_in_full_is_left() -> None:
+    cluster = remapped(replicated(), up=[0, 1, 2], acting=[3, 1, 2])
+    cluster.extra["pg_upmap"] = [{"pgid": "1.0", "osds": [0, 1, 2]}]
+    found = pin(cluster)
+    assert found.shards == 0 and found.obstacle is not None
+    assert found.obstacle.code == codes.IMMOVABLE
+
+
+def test_what_no_osd_has_reported_does_not_hinder() -> None:
+    cluster = remapped(replicated(), up=[0, 1, 2], acting=[3, 1, 2])
+    cluster.without_statistics = [0, 3]
+    assert pin(cluster).shards == 1
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_no_larger_part_of_an_erasure_coded_pg_can_be_pinned(seed: int) -> None:
+    """Against all parts and all orders of items, on racks of which each has a pair of shards."""
+    rng = random.Random(seed)
+    racks = {"root default~hdd": {f"rack r{r}": {
+        f"host r{r}h{h}": [6 * r + 2 * h, 6 * r + 2 * h + 1] for h in range(3)} for r in range(4)}}
+    cluster = Cluster(racks, {0: EC_PAIRS_IN_3_RACKS}).pool(1, size=6, k=4)
+    up, held = [_pairs(rng) for _ in range(2)]
+    if up == held:
+        return
+    cluster.pg("1.0", up, acting=held, state=REMAPPED)
+    found = pin(cluster)
+    pool = cluster.snapshot().pools[1]
+    assert pool.rule is not None
+    assert found.shards == _largest(up, held, pool.rule)
+    assert found.shards == sum(a == b != c for a, b, c in zip(found.up, held, up))
+    if found.shards:
+        assert pool.rule.violation(found.up) is None
+        assert apply_items(up, found.items, lambda osd: False) == found.up
+
+
+def _pairs(rng: random.Random) -> Tuple[int, ...]:
+    osds = []
+    for rack in rng.sample(range(4), 3):
+        osds += [6 * rack + 2 * host + rng.randrange(2) for host in rng.sample(range(3), 2)]
+    return tuple(osds)
+
+
+def _largest(up: Tuple[int, ...], held: Tuple[int, ...], rule: object) -> int:
+    """The most shards that can be pinned, by trying all parts."""
+    moving = [i for i in range(len(up)) if up[i] != held[i]]
+    for count in range(len(moving), 0, -1):
+        for part in combinations(moving, count):
+            wanted = tuple(held[i] if i in part else up[i] for i in range(len(up)))
+            if rule.violation(wanted) is None and _orderable(up, wanted):   # type: ignore
+                return count
+    return 0
+
+
+def _orderable(raw: Tuple[int, ...], wanted: Tuple[int, ...]) -> Optional[bool]:
+    """True where pairs lead there without a circle: following who takes whose place ends."""
+    place = {osd: i for i, osd in enumerate(raw)}
+    for start in range(len(raw)):
+        i, steps = start, 0
+        while raw[i] != wanted[i] and wanted[i] in place:
+            i, steps = place[wanted[i]], steps + 1
+            if steps > len(raw):
+                return False
+    return True
