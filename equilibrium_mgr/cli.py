@@ -16,7 +16,7 @@ from .commands.pool_commands import PoolCommands
 from .commands.report_commands import ReportCommands
 from .commands.switch_commands import SwitchCommands
 from .commands.table_commands import TableCommands
-from .compat import read_command, write_command
+from .compat import keyword_arguments, read_command, write_command
 from .report.cluster.osds import OsdSelection
 from .report.command_answer import CommandAnswer, CommandResult, run_command
 
@@ -76,15 +76,19 @@ class Commands:
         return self._answer(format, self.table_commands.moves, what, limit)
 
     @write_command("equilibrium optimize")
+    @keyword_arguments
     def _cmd_optimize(self, plan: str, pools: Optional[List[str]] = None,
                       format: str = "plain", max_moves: Optional[int] = None,
                       max_bytes: Optional[str] = None, device_class: Optional[str] = None,
-                      aim: Optional[str] = None) -> CommandResult:
+                      aim: Optional[str] = None, from_: Optional[List[str]] = None,
+                      to: Optional[List[str]] = None,
+                      not_: Optional[List[str]] = None) -> CommandResult:
         """Start making a plan, which is kept; nothing is moved. Pools are given by name or id.
-        Options: --max-moves N, --max-bytes SIZE (such as 500G), --device-class CLASS,
-        --aim space|even|least-motion"""
+        Options: --max-moves N, --max-bytes SIZE (500G), --device-class CLASS,
+        --aim space|even|least-motion; OSDs and CRUSH buckets: --from, --to, --not NAMES"""
         return self._answer(format, self.plan_commands.optimize, plan, PlanArguments(
-            pools or [], max_moves, max_bytes, device_class, aim))
+            pools or [], max_moves, max_bytes, device_class, aim, from_ or (), to or (),
+            not_ or ()))
 
     @read_command("equilibrium show")
     def _cmd_show(self, plan: str, format: str = "plain") -> CommandResult:

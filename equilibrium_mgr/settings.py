@@ -22,6 +22,17 @@ OPTIONS: List[Dict[str, Any]] = [
     dict(name="device_classes", type="str", default="", runtime=True,
          desc="comma-separated device classes to balance; empty for all",
          long_desc="OSDs without a device class are called `none` here."),
+    dict(name="from_buckets", type="str", default="", runtime=True,
+         desc="comma-separated OSDs and buckets that shards may leave; empty for all",
+         long_desc="Names as in `ceph osd tree`: osd.3, a host, a rack. A name that is not in the "
+                   "CRUSH hierarchy stands for no OSD."),
+    dict(name="to_buckets", type="str", default="", runtime=True,
+         desc="comma-separated OSDs and buckets that shards may go to; empty for all",
+         long_desc="Names as of from_buckets."),
+    dict(name="not_buckets", type="str", default="", runtime=True,
+         desc="comma-separated OSDs and buckets that shards neither leave nor go to",
+         long_desc="Names as of from_buckets. While a name is not in the CRUSH hierarchy nothing "
+                   "is moved: it is not known what is to be spared."),
     dict(name="aim", type="str", default=AIMS[0], enum_allowed=list(AIMS), runtime=True,
          desc="what plans are for: space, even or least-motion",
          long_desc="space: the most free space for the pools that hold data, for few bytes moved. "
@@ -173,6 +184,9 @@ class Settings(NamedTuple):
     end_weekday: int
     respect_weights: bool
     min_omap_osd_size: float              # GiB
+    from_buckets: Optional[FrozenSet[str]]    # names of OSDs and buckets; None: all OSDs
+    to_buckets: Optional[FrozenSet[str]]      # likewise
+    not_buckets: Optional[FrozenSet[str]]     # likewise; None: none is spared
     metrics_port: int                     # 0: no metrics by HTTP
     metrics_addr: str                     # an IP address; empty where it cannot be used
     replaced: Tuple[Replaced, ...] = ()   # values that cannot be used
@@ -258,6 +272,12 @@ def _classes(_option: Dict[str, Any], given: Any) -> _Read:
     return found, None if found else "it names no device class; nothing is balanced"
 
 
+def _buckets(_option: Dict[str, Any], given: Any) -> _Read:
+    """Names; text without any counts as a name, which nothing has."""
+    text = str(given).strip() if given is not None else ""
+    return (frozenset(_items(text) or [text]) if text else None), None
+
+
 def _time(option: Dict[str, Any], given: Any) -> _Read:
     minute = _minute(str(given if given is not None else option["default"]))
     if minute is None:
@@ -274,7 +294,8 @@ def _address(option: Dict[str, Any], given: Any) -> _Read:
 
 
 _READERS: Dict[str, Callable[[Dict[str, Any], Any], _Read]] = {
-    "pool_ids": _pools, "device_classes": _classes, "begin_time": _time, "end_time": _time,
+    "pool_ids": _pools, "device_classes": _classes, "from_buckets": _buckets,
+    "to_buckets": _buckets, "not_buckets": _buckets, "begin_time": _time, "end_time": _time,
     "metrics_addr": _address}
 
 

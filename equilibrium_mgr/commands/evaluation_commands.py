@@ -60,7 +60,7 @@ class EvaluationCommands:
         created = head.created_at if head is not None else None
         look = self._look()
         comparison = parts.plan_service.compare(
-            name, present_options(settings), settings.max_plan_seconds)
+            name, present_options(settings, parts.gateway), settings.max_plan_seconds)
         return evaluate_plan(EvaluatedPlan(
             name, plan, created, None if created is None else max(0.0, parts.clock() - created),
             parts.gateway.epoch(), name == parts.executing(), comparison), look)

@@ -2,14 +2,19 @@
 from __future__ import annotations
 
 import errno
-from typing import FrozenSet, List, NamedTuple, Optional
+from typing import FrozenSet, List, NamedTuple, Optional, Sequence
 
+from ..control.balancing_scope import osd_filter
 from ..gateway.gateway import Gateway
 from ..plan.options import AIMS, PlanOptions
+from ..plan.osd_filter import OsdFilter, OsdScope
 from ..report.command_answer import CommandError
 from ..runtime.formatting import parse_size
 from ..settings import Settings
 from .pool_names import pool_ids
+
+#: Field of OsdFilter → the argument that has its names.
+_FLAGS = {"sources": "--from", "targets": "--to", "spared": "--not"}
 
 
 class PlanArguments(NamedTuple):
@@ -20,6 +25,9 @@ class PlanArguments(NamedTuple):
     max_bytes: Optional[str]
     device_class: Optional[str]
     aim: Optional[str]
+    sources: Sequence[str] = ()    # names of OSDs and buckets, several in one with commas between
+    targets: Sequence[str] = ()
+    spared: Sequence[str] = ()
 
 
 def plan_options(arguments: PlanArguments, settings: Settings, gateway: Gateway) -> PlanOptions:
@@ -27,7 +35,9 @@ def plan_options(arguments: PlanArguments, settings: Settings, gateway: Gateway)
 
     Raises CommandError for a value that cannot be used.
     """
-    return present_options(settings)._replace(
+    scope = _scope(arguments, settings, gateway)
+    return present_options(settings, gateway)._replace(
+        sources=scope.sources, targets=scope.targets,
         pool_ids=pool_ids(arguments.pools, gateway.pool_ids_by_name()) if arguments.pools
         else settings.pool_ids,
         device_classes=_device_classes(arguments.device_class, gateway) or settings.device_classes,
@@ -35,12 +45,32 @@ def plan_options(arguments: PlanArguments, settings: Settings, gateway: Gateway)
         aim=_aim(arguments.aim, settings.aim))
 
 
-def present_options(settings: Settings) -> PlanOptions:
+def present_options(settings: Settings, gateway: Gateway) -> PlanOptions:
     """The limits of a plan that is made without arguments, and without an aim."""
+    scope = osd_filter(settings).scope(gateway.crush())
     return PlanOptions(
         pool_ids=settings.pool_ids, device_classes=settings.device_classes,
+        sources=scope.sources, targets=scope.targets,
         fill_limit=settings.fill_limit, respect_weights=settings.respect_weights,
         max_upmap_items=settings.max_upmap_items)
+
+
+def _scope(arguments: PlanArguments, settings: Settings, gateway: Gateway) -> OsdScope:
+    """The OSDs of --from, --to and --not, each of which replaces its option."""
+    given = OsdFilter(_names(arguments.sources), _names(arguments.targets),
+                      _names(arguments.spared))
+    crush = gateway.crush()
+    for field, name in given.scope(crush).unknown:
+        raise CommandError(errno.ENOENT, f"{_FLAGS[field]} '{name}': no OSD and no CRUSH bucket has"
+                           " this name; 'ceph osd tree' shows them")
+    options = osd_filter(settings)
+    return OsdFilter(*(mine or other for mine, other in zip(given, options))).scope(crush)
+
+
+def _names(texts: Sequence[str]) -> Optional[FrozenSet[str]]:
+    """The names in arguments; one that names nothing counts as a name, which nothing has."""
+    found = [name.strip() for text in texts for name in text.split(",") if name.strip()]
+    return frozenset(found or texts) or None
 
 
 def _device_classes(device_class: Optional[str], gateway: Gateway) -> Optional[FrozenSet[str]]:

@@ -24,6 +24,7 @@ from ..runtime.wait_timer import WaitTimer
 from ..settings import Settings
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
+from .balancing_scope import osd_filter
 from .plan_gain import gain_reason
 from .plan_validity import (
     ClusterFingerprint, data_change, fingerprint_of, newly_nearfull, topology_change,
@@ -143,7 +144,7 @@ class AutoPlanner:
     def next_step(self, snapshot: Snapshot, settings: Settings, excluded: ExcludedPgs) -> NextStep:
         """Decides, while no execution is under way: take up a plan, be idle, or make a plan."""
         fingerprint = self._observe(snapshot, frozenset(excluded.pools))
-        options = automatic_options(settings, excluded.rejected)
+        options = automatic_options(settings, snapshot, excluded.rejected)
         with self._lock:
             ready, self._ready = self._ready, None
             idle, generation = self._idle, self._generation
@@ -202,7 +203,7 @@ class AutoPlanner:
         if change is not None:
             return self._wait_to_settle(change) or NextStep(
                 PLANNING, change, codes.PLANNING, replan=True)
-        if not _is_same_request(plan.options, automatic_options(settings, frozenset())):
+        if not _is_same_request(plan.options, automatic_options(settings, snapshot, frozenset())):
             return NextStep(PLANNING, "the options have changed", codes.PLANNING, replan=True)
         change = data_change(plan.fingerprint, fingerprint, settings.min_gain)
         change = change or unplanned_change(plan.fingerprint, snapshot, traffic, execution.wanted,
@@ -217,7 +218,7 @@ class AutoPlanner:
         """Begins an idle state of PACE_SECONDS after a plan of which nothing could be sent: the
         next plan would be the same."""
         self._set_idle(_IdleState(
-            automatic_options(settings, excluded.rejected), settings.min_gain,
+            automatic_options(settings, snapshot, excluded.rejected), settings.min_gain,
             fingerprint_of(snapshot, frozenset(excluded.pools)),
             f"no move can be made ({reason})", codes.IMMOVABLE, False))
         self._retry.begin(self._clock(), PACE_SECONDS)
@@ -312,23 +313,27 @@ def _settling_step(excluded: ExcludedPgs) -> Optional[NextStep]:
     return None
 
 
-def automatic_options(settings: Settings, rejected: FrozenSet[str],
+def automatic_options(settings: Settings, snapshot: Snapshot, rejected: FrozenSet[str],
                       max_pg_shards: Tuple[int, int] = (0, 0)) -> PlanOptions:
     """The options of automatic plans. `max_pg_shards`: as Gateway.max_pg_shards returns them."""
+    scope = osd_filter(settings).scope(snapshot.crush)
     return PlanOptions(pool_ids=settings.pool_ids, device_classes=settings.device_classes,
                        fill_limit=settings.fill_limit, aim=settings.aim, rejected_pgs=rejected,
                        respect_weights=settings.respect_weights,
                        max_upmap_items=settings.max_upmap_items,
-                       max_pg_shards_per_osd=max_pg_shards[0], max_pg_shards_hard=max_pg_shards[1])
+                       max_pg_shards_per_osd=max_pg_shards[0], max_pg_shards_hard=max_pg_shards[1],
+                       sources=scope.sources, targets=scope.targets)
 
 
 def rest_outcome(step: NextStep, view: ClusterView, bounds: Optional[UtilizationBounds],
-                 settings: Settings, options: PlanOptions, excluded: ExcludedPgs) -> RoundOutcome:
+                 settings: Settings, excluded: ExcludedPgs,
+                 max_pg_shards: Tuple[int, int]) -> RoundOutcome:
     """The state where no plan is worth making. `bounds`: of what may be moved, as pools that are
-    left out stand where they are. `options`: of the plan that would be made now."""
+    left out stand where they are. `max_pg_shards`: as Gateway.max_pg_shards returns them."""
     found = idle_state(view, bounds, settings.device_classes, IdleReason(step.code, step.reason),
                        settings.pool_ids is not None)
     if found.state == STUCK and found.code in COUNTED:
+        options = automatic_options(settings, view.snapshot, excluded.rejected, max_pg_shards)
         found = found.with_refusals(count_refusals(view, options, excluded, step.code, TimeSlice()))
     return RoundOutcome(found.state, found.reason, found.code, refusals=found.refusals)
 

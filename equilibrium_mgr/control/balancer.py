@@ -23,7 +23,7 @@ from ..runtime.kv_store import KeyValueStore
 from ..settings import Settings
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot, pool_of
-from .auto_planner import AutoPlanner, NextStep, automatic_options, rest_outcome
+from .auto_planner import AutoPlanner, NextStep, rest_outcome
 from .balancing_scope import nothing_to_balance
 from .cluster_guards import ClusterGuards
 from .episodes.history import Totals
@@ -362,8 +362,8 @@ class Balancer:
         view = self.observer.view
         assert view is not None   # `snapshot` has been shown in it
         found = rest_outcome(
-            step, view, self.observer.bounds(snapshot, settings.pool_ids), settings,
-            automatic_options(settings, excluded.rejected, self._gateway.max_pg_shards()), excluded)
+            step, view, self.observer.bounds(snapshot, settings.pool_ids), settings, excluded,
+            self._gateway.max_pg_shards())
         if self.dispatcher.corrections.stopped:
             found = found._replace(state=STUCK, code=codes.MISPREDICTED, refusals=None)
         self._journal.end(found.state, self._clock(), view)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import List, NamedTuple, Optional, Sequence, Set
 
+from ..plan.osd_filter import OsdFilter
 from ..settings import Settings
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
@@ -24,6 +25,17 @@ class BadOption(NamedTuple):
         return f"{self.option} is '{self.value}': {self.reason}"
 
 
+#: Field of OsdFilter → the option that has its names, and what holds where a name is unknown.
+_FILTERS = {"sources": ("from_buckets", "nothing is moved off it"),
+            "targets": ("to_buckets", "nothing is moved to it"),
+            "spared": ("not_buckets", "nothing is moved while that is so")}
+
+
+def osd_filter(settings: Settings) -> OsdFilter:
+    """The filter of automatic plans."""
+    return OsdFilter(settings.from_buckets, settings.to_buckets, settings.not_buckets)
+
+
 def bad_options(settings: Settings, snapshot: Optional[Snapshot]) -> List[BadOption]:
     """Values that cannot be read, and names that match nothing where the cluster is known."""
     found = [BadOption(*replaced) for replaced in settings.replaced]
@@ -39,6 +51,10 @@ def bad_options(settings: Settings, snapshot: Optional[Snapshot]) -> List[BadOpt
         found += [BadOption("device_classes", name,
                             f"no OSD has this device class; there are: {known}")
                   for name in sorted(settings.device_classes - classes)]
+    for field, name in osd_filter(settings).scope(snapshot.crush).unknown:
+        option, instead = _FILTERS[field]
+        found.append(BadOption(
+            option, name, f"no OSD and no CRUSH bucket has this name; {instead}"))
     return found
 
 
@@ -80,7 +96,21 @@ def nothing_to_balance(settings: Settings, snapshot: Snapshot) -> Optional[Nothi
     if settings.device_classes is not None and not settings.device_classes & _classes(snapshot):
         return NothingToBalance(codes.BAD_OPTION, "nothing can be moved: the option"
                                 " device_classes names no class that an OSD has", "device_classes")
-    return None
+    return _no_osd_left(settings, snapshot)
+
+
+def _no_osd_left(settings: Settings, snapshot: Snapshot) -> Optional[NothingToBalance]:
+    scope = osd_filter(settings).scope(snapshot.crush)
+    if scope.sources != frozenset() and scope.targets != frozenset():
+        return None
+    for field, name in scope.unknown:
+        option = _FILTERS[field][0]
+        return NothingToBalance(codes.BAD_OPTION, f"nothing can be moved: the option {option} names"
+                                f" '{name}', which is no OSD and no CRUSH bucket", option)
+    name = ("not_buckets" if settings.not_buckets is not None
+            else "from_buckets" if scope.sources == frozenset() else "to_buckets")
+    return NothingToBalance(codes.OSD_EXCLUDED, "nothing can be moved: from_buckets, to_buckets and"
+                            " not_buckets leave no OSD", name)
 
 
 def left_out(settings: Settings, snapshot: Snapshot) -> List[str]:
@@ -94,6 +124,12 @@ def left_out(settings: Settings, snapshot: Snapshot) -> List[str]:
         classes = _classes(snapshot) - settings.device_classes
         if classes:
             found.append(f"device_classes leaves out the OSDs of class {_named(sorted(classes))}")
+    scope = osd_filter(settings).scope(snapshot.crush)
+    for chosen, what in ((scope.sources, "nothing leaves"), (scope.targets, "nothing goes to")):
+        spared = set(snapshot.osds) - chosen if chosen is not None else set()
+        if spared:
+            found.append(f"{what} {len(spared)} of {len(snapshot.osds)} OSDs (from_buckets,"
+                         " to_buckets, not_buckets)")
     return found
 
 

@@ -7,6 +7,7 @@ import time
 from typing import (Any, Callable, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence,
                     Set, Tuple)
 
+from ..crush.hierarchy import CrushHierarchy
 from ..plan.model import PgChange
 from ..runtime.checkpoints import Checkpoint
 from ..runtime.time_slice import TimeSlice
@@ -130,6 +131,10 @@ class Gateway:
         """The device classes of all OSDs, NO_CLASS among them; fast enough for a command."""
         return {device.get("class", "") or NO_CLASS
                 for device in self._get("osd_map_crush").get("devices", [])}
+
+    def crush(self) -> CrushHierarchy:
+        """The CRUSH hierarchy now; fast enough for a command."""
+        return CrushHierarchy(self._get("osd_map_crush"))
 
     def min_compat_client(self) -> str:
         """The osdmap's require_min_compat_client now."""

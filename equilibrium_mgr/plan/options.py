@@ -31,6 +31,8 @@ class PlanOptions(NamedTuple):
     max_pg_shards_per_osd: int = 0        # no target gets more; 0: no limit
     max_pg_shards_hard: int = 0           # at which OSDs refuse PGs; 0: not known
     drain_only: bool = False              # shards leave drained OSDs, and nothing else
+    sources: Optional[FrozenSet[int]] = None   # OSD ids that may give shards; None: all
+    targets: Optional[FrozenSet[int]] = None   # OSD ids that may get shards; None: all
 
 
 def effective_fill_limit(fill_limit: float, backfillfull_ratio: float) -> float:

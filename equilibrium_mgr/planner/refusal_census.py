@@ -135,7 +135,7 @@ class RefusalCensus:
         own, stays = placement.index_of.get(source), self._stays(pg)
         number = None if own is None else self._number(pg.pgid, own)
         if stays is None and own is not None and not placement.is_source[own]:
-            stays = codes.POOL_EXCLUDED
+            stays = self._excluded_source(source)
         if stays is not None or own is None or number is None:
             code = stays or codes.IMMOVABLE
             return lambda _target: code
@@ -145,6 +145,10 @@ class RefusalCensus:
             return (placement.refusal(number, own, there)
                     or placement.room_refusal(there, pg.shard_bytes))
         return ask
+
+    def _excluded_source(self, source: int) -> str:
+        sources = self._options.sources
+        return codes.POOL_EXCLUDED if sources is None or source in sources else codes.OSD_EXCLUDED
 
     def _stays(self, pg: Pg) -> Optional[str]:
         """Code of the reason for which the PG stays, wherever it could go."""

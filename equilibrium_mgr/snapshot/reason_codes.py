@@ -19,6 +19,7 @@ UPMAP_ITEMS = "max_upmap_items"         # the osdmap must not have more pairs of
 PG_COUNT = "pg_count"                   # mon_max_pg_per_osd, or the hard limit of an OSD
 REWEIGHT = "reweight"                   # weights that an operator lowered hold OSDs to a share
 POOL_EXCLUDED = "pool_excluded"         # pool_ids or device_classes leave it out
+OSD_EXCLUDED = "osd_excluded"           # filters leave the OSD out, or spare it
 RULE_UNKNOWN = "rule_unknown"           # the CRUSH rule is not understood
 EXCHANGE = "exchange"                   # upmap items cannot exchange OSDs within a PG
 IMMOVABLE = "immovable"                 # the PG is pinned, being moved, or cannot be moved at all

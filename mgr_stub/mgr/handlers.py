@@ -99,7 +99,7 @@ def describe_function(prefix: str, perm: str, poll: bool, function: Callable[...
     of annotations, the return value's included, determines where the optional arguments begin:
     without a return annotation the last required argument becomes optional.
     """
-    spec = inspect.getfullargspec(function)
+    spec = inspect.getfullargspec(_innermost(function))
     hints = spec.annotations
     first_optional = len(spec.annotations) - len(spec.defaults or ())
     arguments = []
@@ -111,6 +111,13 @@ def describe_function(prefix: str, perm: str, poll: bool, function: Callable[...
         arguments.append(Argument(name, kind, index < first_optional and not optional, many))
     return Handler(prefix, perm, poll, function, arguments,
                    (inspect.getdoc(function) or "").replace("\n", " "))
+
+
+def _innermost(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What a decorator has wrapped: Ceph reads its signature (_extract_target_func, from 18 on)."""
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    return function
 
 
 def _unwrap(hint: Any) -> Tuple[Any, bool, bool]:

@@ -31,7 +31,8 @@ def warning(session: Session) -> List[str]:
 
 
 EXCLUDING = [("pool_ids", "4711"), ("pool_ids", "abc"), ("pool_ids", "*"), ("pool_ids", "2;3"),
-             ("device_classes", "SSD"), ("device_classes", ",")]
+             ("device_classes", "SSD"), ("device_classes", ","),
+             ("from_buckets", "hots1"), ("not_buckets", ","), ("not_buckets", "rack9")]
 
 
 @pytest.mark.parametrize("name, value", EXCLUDING)

@@ -56,6 +56,8 @@ SITUATIONS = (
         "equilibrium on", "sim run 6h"), "6h"),
     Situation("one small pool is balanced", "pool_excluded", (
         "option pool_ids 3", "equilibrium on", "sim run 2h"), "6h"),
+    Situation("all OSDs are spared", "osd_excluded", (
+        "option not_buckets default", "equilibrium on", "sim run 2h"), "6h"),
     Situation("a class that no OSD has", "bad_option", (
         "option device_classes nvme", "equilibrium on", "sim run 10m"), "10m"),
     Situation("reweights leave half of most OSDs", "reweight", (

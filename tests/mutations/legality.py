@@ -128,10 +128,21 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "classes-of-others",
         "only device classes in device_classes are planned for", (
             Edit(PLACEMENT_STATE,
-                 "            options.device_classes is None or o.device_class in "
-                 "options.device_classes\n",
+                 "            (options.device_classes is None or o.device_class in "
+                 "options.device_classes)\n",
                  "            True\n"),),
         ("scenario:scope",)),
+    Mutation(
+        "osds-spared",
+        "no shard leaves an OSD that filters leave out, nor comes to it", (
+            Edit(PLACEMENT_STATE,
+                 "            and (options.sources is None or o.id in options.sources) for o in"
+                 " osds]\n",
+                 "            for o in osds]\n"),
+            Edit(PLACEMENT_STATE,
+                 "            usable and (options.targets is None or o.id in options.targets)\n",
+                 "            usable\n")),
+        ("scenario:filters",)),
     Mutation(
         "immovable-anywhere",
         "what must not be moved is neither planned nor sent", (

@@ -51,6 +51,8 @@ def test_every_shard_and_every_target_is_counted_once() -> None:
     (codes.PG_COUNT, {"max_pg_shards_per_osd": 1, "max_pg_shards_hard": 0}),
     (codes.POOL_EXCLUDED, {"pool_ids": frozenset([7])}),
     (codes.POOL_EXCLUDED, {"device_classes": frozenset(["ssd"])}),
+    (codes.OSD_EXCLUDED, {"sources": frozenset([1, 2])}),
+    (codes.OSD_EXCLUDED, {"targets": frozenset([0])}),
     (codes.REJECTED, {"rejected_pgs": frozenset(f"1.{ps:x}" for ps in range(20))}),
 ])
 def test_the_reason_is_the_limit_and_the_planner_plans_nothing(

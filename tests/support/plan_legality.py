@@ -83,6 +83,10 @@ def assert_wanted(snapshot: Snapshot, change: PgChange, options: PlanOptions) ->
     if options.device_classes is not None:
         assert all(snapshot.osds[osd].device_class in options.device_classes
                    for osd in set(change.up_before) ^ set(change.up_after)), change
+    if options.sources is not None:
+        assert set(change.up_before) - set(change.up_after) <= options.sources, change
+    if options.targets is not None:
+        assert set(change.up_after) - set(change.up_before) <= options.targets, change
 
 
 def assert_way(snapshot: Snapshot, plan: Plan, options: PlanOptions) -> None:

@@ -42,7 +42,7 @@ def even_pressure(placement: PlacementState, group: ShardGroup, free: Sequence[f
 
 def _even_pressure(placement: PlacementState, group: ShardGroup, free: Sequence[float]) -> float:
     sizes = {i: placement.capacity_bytes[i] for i in group.osds
-             if placement.is_target[i] and free[i] > 0.0}
+             if placement.is_usable[i] and free[i] > 0.0}
     total = sum(sizes.values())
     return max((math.ceil(group.shard_count * size / total - _ROUNDING) / free[i]
                 for i, size in sizes.items()), default=0.0)
@@ -50,7 +50,7 @@ def _even_pressure(placement: PlacementState, group: ShardGroup, free: Sequence[
 
 def _search(placement: PlacementState, group: ShardGroup, free: Sequence[float],
             checkpoint: Checkpoint) -> float:
-    osds = [i for i in group.osds if placement.is_target[i] and free[i] > 0.0]
+    osds = [i for i in group.osds if placement.is_usable[i] and free[i] > 0.0]
     if not osds or not group.shard_count:
         return 0.0
     checkpoint()

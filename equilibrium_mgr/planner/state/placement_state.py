@@ -80,10 +80,14 @@ class PlacementState:
         #: the most used bytes that moves may fill an OSD to; 0 where nothing may go to
         self.fill_limit_bytes: List[int] = [
             int(limit * o.size_bytes) if o.unusable_reason() is None else 0 for o in osds]
-        self.is_target: List[bool] = [o.unusable_reason() is None for o in osds]
+        #: True where shards could be, whatever the options leave out
+        self.is_usable: List[bool] = [o.unusable_reason() is None for o in osds]
+        self.is_target: List[bool] = [
+            usable and (options.targets is None or o.id in options.targets)
+            for usable, o in zip(self.is_usable, osds)]
         self.is_source: List[bool] = [
-            options.device_classes is None or o.device_class in options.device_classes
-            for o in osds]
+            (options.device_classes is None or o.device_class in options.device_classes)
+            and (options.sources is None or o.id in options.sources) for o in osds]
 
     def set_share_limits(self, limits: Mapping[int, int]) -> None:
         """Sets limits: OSD id → used bytes beyond which no shard may go to it, and shards shall
@@ -147,8 +151,9 @@ class PlacementState:
         up = self.up[pg]
         if target in up:
             return codes.HOLDS_SHARD
-        if not self.is_target[target]:
-            return codes.TARGET_UNAVAILABLE
+        excluded = self._scope_refusal(pg, source, target)
+        if excluded is not None:
+            return excluded
         beyond = self._count_refusal(((pg, source, target),))
         if beyond is not None:
             return beyond
@@ -172,6 +177,18 @@ class PlacementState:
         allowed = rule.allows([ids[o] for o in up], position, ids[target])
         return None if allowed else codes.FAILURE_DOMAIN
 
+    def _scope_refusal(self, pg: int, source: int, target: int) -> Optional[str]:
+        """Code of the reason for which one of two OSDs must not take part, or None. A displaced
+        shard may leave an OSD that must not give, and return to one that must not get."""
+        if not self.is_target[target]:
+            if not self.is_usable[target]:
+                return codes.TARGET_UNAVAILABLE
+            if target not in self.initial_up[pg]:
+                return codes.OSD_EXCLUDED
+        if not self.is_source[source] and source in self.initial_up[pg]:
+            return codes.OSD_EXCLUDED
+        return None
+
     def has_room(self, target: int, size: int) -> bool:
         """True if the target keeps its fill limit, and its share of weights, with `size` bytes."""
         return self.used_bytes[target] + size <= self.fill_limit_bytes[target]
@@ -191,7 +208,7 @@ class PlacementState:
         if self._count_refusal(steps) is not None:
             return False
         for _, source, target in steps:
-            if target in up or not self.is_target[target]:
+            if target in up or self._scope_refusal(pg, source, target) is not None:
                 return False
             position = up.index(source)
             group = self.groups[self.group_of(pg, source)]

@@ -59,6 +59,10 @@ ACTIONS: Mapping[str, Tuple[str, ...]] = {
         "'ceph config rm mgr mgr/equilibrium/{option}' balances all of them",
         "'ceph equilibrium pool add {pool}'",
         "'ceph config rm mgr mgr/equilibrium/pool_ids' balances all pools"),
+    codes.OSD_EXCLUDED: (
+        "'ceph config rm mgr mgr/equilibrium/{option}' lets shards move there",
+        "'ceph config rm mgr mgr/equilibrium/OPTION' for from_buckets, to_buckets and"
+        " not_buckets"),
     codes.RULE_UNKNOWN: (
         "'ceph osd pool set {pool} crush_rule RULE' with a rule of plain take, choose and emit"
         " steps",

@@ -25,6 +25,7 @@ _TEXTS: Mapping[str, str] = {
     codes.UPMAP_ITEMS: "osdmap may have no more pairs of upmap items (max_upmap_items {limit})",
     codes.EXCHANGE: "upmap items cannot exchange OSDs within the PG",
     codes.POOL_EXCLUDED: "{option} leaves it out",
+    codes.OSD_EXCLUDED: "{option} leaves the OSD out",
     codes.IMMOVABLE: "the PG cannot be moved: {trouble}",
     codes.RULE_UNKNOWN: "the CRUSH rule of the pool is not understood",
     codes.REJECTED: "the monitor did not keep the PG's upmap items",
@@ -132,6 +133,16 @@ def _excluded(found: Optional[RefusalCount], context: ExplainContext) -> Dict[st
     return {"option": "device_classes"}
 
 
+def _osd_excluded(found: Optional[RefusalCount], context: ExplainContext) -> Dict[str, Any]:
+    """The option that leaves out the source of the example, or else its target."""
+    options, settings = context.plan_options(), context.settings
+    is_source = found is None or (options.sources is not None
+                                  and found.example[1] not in options.sources)
+    own, name = ((settings.from_buckets, "from_buckets") if is_source
+                 else (settings.to_buckets, "to_buckets"))
+    return {"option": "not_buckets" if own is None else name}
+
+
 def _nearfull(_found: Optional[RefusalCount], context: ExplainContext) -> Dict[str, Any]:
     return {"needed": raised_nearfull_ratio(context.snapshot.backfillfull_ratio),
             "limit": context.snapshot.nearfull_ratio}
@@ -179,7 +190,8 @@ def _bad_option(_found: Optional[RefusalCount], context: ExplainContext) -> Dict
 
 _NUMBERS: Mapping[str, Callable[[Optional[RefusalCount], ExplainContext], Dict[str, Any]]] = {
     codes.FILL_LIMIT: _fill_limit, codes.UPMAP_ITEMS: _upmap_items, codes.PG_COUNT: _pg_count,
-    codes.REWEIGHT: _reweight, codes.POOL_EXCLUDED: _excluded, codes.NEARFULL: _nearfull,
+    codes.REWEIGHT: _reweight, codes.POOL_EXCLUDED: _excluded, codes.OSD_EXCLUDED: _osd_excluded,
+    codes.NEARFULL: _nearfull,
     codes.COOLDOWN: _cooldown, codes.GIVEN_UP: _cooldown, codes.STALE_STATISTICS: _stale,
     codes.TOO_FULL: _too_full, codes.MIN_GAIN: _min_gain, codes.MISPLACED_LIMIT: _misplaced,
     codes.FLAG: _flag, codes.BAD_OPTION: _bad_option}

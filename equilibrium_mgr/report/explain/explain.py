@@ -187,6 +187,11 @@ def _limited(context: ExplainContext) -> List[str]:
     if context.settings.device_classes is not None:
         sentences.append("balancing is limited to device classes:"
                          f" {_named(sorted(context.settings.device_classes))}")
+    for chosen, what in ((context.settings.from_buckets, "limited to moves off"),
+                        (context.settings.to_buckets, "limited to moves to"),
+                        (context.settings.not_buckets, "sparing")):
+        if chosen is not None:
+            sentences.append(f"balancing is {what}: {_named(sorted(chosen))}")
     return sentences
 
 

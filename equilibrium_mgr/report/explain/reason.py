@@ -37,7 +37,8 @@ class ExplainContext(NamedTuple):
 
     def plan_options(self) -> PlanOptions:
         """The options with which automatic balancing would plan now."""
-        return automatic_options(self.settings, frozenset(self.rejected), self.max_pg_shards)
+        return automatic_options(self.settings, self.snapshot, frozenset(self.rejected),
+                                 self.max_pg_shards)
 
     @property
     def rejected(self) -> Items:

@@ -15,7 +15,7 @@ _DAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Satu
 _LIMITS = ("max_misplaced_ratio", "max_backfills_per_osd", "max_transit_ratio",
            "max_moves_per_round", "fill_limit", "max_upmap_items", "pg_cooldown", "min_gain",
            "start_delay", "max_wait", "relieve_while_degraded", "respect_weights", "pool_ids",
-           "device_classes")
+           "device_classes", "from_buckets", "to_buckets", "not_buckets")
 _NAMES_SHOWN = 10
 _UNLIMITED = frozenset(("max_backfills_per_osd", "max_transit_ratio", "max_upmap_items"))
 
@@ -55,7 +55,9 @@ def _in_force(name: str, value: Any, facts: PageFacts) -> str:
     if name == "pool_ids" and value is not None:
         pools = facts.view.snapshot.pools
         return _listed([pools[pool].name for pool in sorted(value) if pool in pools])
-    if name in ("pool_ids", "device_classes"):
+    if name == "not_buckets" and value is None:
+        return "none"
+    if name in ("pool_ids", "device_classes", "from_buckets", "to_buckets", "not_buckets"):
         return "all" if value is None else _listed(sorted(value))
     if name == "max_upmap_items" and 0.0 < value <= 1.0:
         return f"{value:g} per PG"

@@ -41,6 +41,11 @@ def _options(facts: PageFacts) -> Iterator[List[str]]:
         if count:
             yield [plural(count, "OSD"), "the option device_classes leaves them out",
                    action(codes.POOL_EXCLUDED, {"option": "device_classes"})]
+    for option in ("from_buckets", "to_buckets", "not_buckets"):
+        names = getattr(settings, option)
+        if names is not None:
+            yield [", ".join(sorted(names)), f"the option {option}",
+                   action(codes.OSD_EXCLUDED, {"option": option})]
 
 
 def _pgs(facts: PageFacts) -> Iterator[List[str]]:

@@ -55,7 +55,10 @@ def _automatic(data: Data, settings: Settings) -> str:
     scope = "all pools" if pools is None else plural(len(pools), "pool")
     named = "all device classes" if classes is None else (
         f"device class {', '.join(sorted(classes))}")
-    return f"on; {scope}, {named}"
+    filters = "".join(f", {word} {', '.join(sorted(names))}" for word, names in (
+        ("from", settings.from_buckets), ("to", settings.to_buckets),
+        ("not", settings.not_buckets)) if names is not None)
+    return f"on; {scope}, {named}{filters}"
 
 
 def _state(data: Data, now: float) -> str:

@@ -2,14 +2,16 @@
 
 S1 the up set keeps its rule, S2 targets can take, S3 no target passes its fill limit, S5 shards
 moving to and from an OSD, S6 one change per PG and its cooldown, S7 well-formed items, S9 nothing
-outside `pool_ids` and `device_classes`, S13 the monitor would keep the items as they are sent.
+outside `pool_ids`, `device_classes` and the OSDs that `from_buckets`, `to_buckets` and
+`not_buckets` leave, S13 the monitor would keep the items as they are sent.
 """
 from __future__ import annotations
 
-from typing import Callable, Dict, Iterator
+from typing import Callable, Dict, Iterator, Set
 
 from mgr_stub.crush.constants import NONE
 from mgr_stub.osdmap import upmap
+from mgr_stub.osdmap.crush_map import CrushMap
 
 from ..watch import cluster_view
 from . import crush_rules
@@ -132,6 +134,27 @@ def s9_scope(moment: Moment, move: Outgoing) -> Iterator[str]:
     for osd in move.gains + move.losses if settings.device_classes is not None else ():
         if classes.get(osd, "none") not in settings.device_classes:
             yield f"moves on osd.{osd}, whose class is not in device_classes"
+    yield from _outside_buckets(moment, move)
+
+
+def _outside_buckets(moment: Moment, move: Outgoing) -> Iterator[str]:
+    """OSDs that from_buckets, to_buckets and not_buckets forbid, by the simulated CRUSH tree."""
+    settings, crush = moment.settings, moment.cluster.crush
+    for osds, only, option in ((move.losses, settings.from_buckets, "from_buckets"),
+                               (move.gains, settings.to_buckets, "to_buckets")):
+        for osd in osds:
+            names = _names_above(crush, osd)
+            if only is not None and not names & only:
+                yield f"moves on osd.{osd}, which is not in {option}"
+            if settings.not_buckets is not None and names & settings.not_buckets:
+                yield f"moves on osd.{osd}, which not_buckets spares"
+
+
+def _names_above(crush: CrushMap, osd: int) -> Set[str]:
+    """The names by which an option can name an OSD: its own, and those of buckets above it."""
+    names = {f"osd.{osd}", str(osd)}
+    return names.union(bucket["name"] for number, bucket in crush.buckets.items()
+                       if osd in crush.weights_below(number))
 
 
 def s13_kept(moment: Moment, move: Outgoing) -> Iterator[str]:

@@ -1,0 +1,90 @@
+"""`optimize` with --from, --to and --not, and the options of automatic balancing that do the same.
+"""
+
+from __future__ import annotations
+
+import errno
+from typing import Any, Dict, Set
+
+import pytest
+
+from mgr_stub.console.session import Session
+
+from ..asking import ask, optimize, refused, run
+
+
+def hosts_of(session: Session, plan: Dict[str, Any], end: str) -> Set[str]:
+    crush = session.cluster.crush
+    return {str(crush.host_of(move[end])) for move in plan["moves"]}
+
+
+def some_hosts(session: Session) -> list[str]:
+    crush = session.cluster.crush
+    return sorted({str(crush.host_of(osd)) for osd, name in crush.classes.items()
+                   if name == "hdd"})
+
+
+@pytest.mark.parametrize("style", ["--from {a} --from {b}", "--from={a},{b}", "--from {a},{b}"])
+def test_from(any_session: Session, style: str) -> None:
+    a, b = some_hosts(any_session)[:2]
+    plan = optimize(any_session, "p " + style.format(a=a, b=b))
+    assert plan["moves"] and hosts_of(any_session, plan, "from") <= {a, b}
+
+
+def test_to_and_not(session: Session) -> None:
+    a, b, c = some_hosts(session)[:3]
+    plan = optimize(session, f"p --to {a}")
+    assert plan["moves"] and hosts_of(session, plan, "to") == {a}
+    plan = optimize(session, f"p --not {a},{b}")
+    assert plan["moves"]
+    for end in ("from", "to"):
+        assert not hosts_of(session, plan, end) & {a, b}
+    plan = optimize(session, f"p --from osd.{plan['moves'][0]['from']}")
+    assert len({move["from"] for move in plan["moves"]}) == 1
+
+
+@pytest.mark.parametrize("argument", ["--from hots", "--to osd.4711", "--not ,", "--not osd.0,x"])
+def test_unknown_names(session: Session, argument: str) -> None:
+    rc, said = refused(session, "equilibrium optimize p " + argument)
+    assert rc == -errno.ENOENT and argument.split()[0] in said and "ceph osd tree" in said
+
+
+def test_arguments_replace_the_options(session: Session) -> None:
+    a, b = some_hosts(session)[:2]
+    run(session, f"config set mgr mgr/equilibrium/from_buckets {a}")
+    assert hosts_of(session, optimize(session, "p"), "from") == {a}
+    assert hosts_of(session, optimize(session, f"p --from {b}"), "from") == {b}
+
+
+def test_automatic_balancing(session: Session) -> None:
+    a = str(session.cluster.crush.host_of(ask(session, "osds")["osds"][0]["id"]))   # the fullest
+    b = next(host for host in some_hosts(session) if host != a)
+    run(session, f"config set mgr mgr/equilibrium/from_buckets {a}",
+        f"config set mgr mgr/equilibrium/not_buckets {b}", "equilibrium on", "sim run 12h")
+    moved = [pair for items in session.cluster.map.upmap_items.values() for pair in items]
+    crush = session.cluster.crush
+    assert moved and {crush.host_of(source) for source, _ in moved} == {a}
+    assert b not in {crush.host_of(target) for _, target in moved}
+    assert f"from {a}, not {b}" in run(session, "equilibrium status")
+    said = " ".join(ask(session, "status")["left_out"])
+    assert "from_buckets" in said and "not_buckets" in said
+    assert f"balancing is sparing: {b}" in run(session, "equilibrium explain")
+
+
+def test_what_is_spared_is_why(session: Session) -> None:
+    fullest = ask(session, "osds")["osds"][0]["id"]
+    run(session, f"config set mgr mgr/equilibrium/not_buckets osd.{fullest}",
+        "config set mgr mgr/equilibrium/to_buckets default", "equilibrium on", "sim run 12h")
+    status = ask(session, "status")
+    assert (status["state"], status["reason_code"]) == ("stuck", "osd_excluded"), status["reason"]
+    assert "config rm mgr mgr/equilibrium/not_buckets" in status["action"]
+    assert "not_buckets leaves the OSD out" in run(session, f"equilibrium explain osd.{fullest}")
+
+
+def test_nothing_is_left(session: Session) -> None:
+    root = "default"
+    run(session, f"config set mgr mgr/equilibrium/not_buckets {root}", "equilibrium on",
+        "sim run 1h")
+    status = ask(session, "status")
+    assert (status["state"], status["reason_code"]) == ("stuck", "osd_excluded")
+    assert "config rm mgr mgr/equilibrium/" in status["action"]

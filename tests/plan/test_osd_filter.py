@@ -1,0 +1,50 @@
+"""Names in the CRUSH hierarchy, and the OSDs that they leave to a plan."""
+from __future__ import annotations
+
+from typing import Optional
+
+import pytest
+from tests.support.clusters.unit_cluster import Cluster, hosts
+
+from equilibrium_mgr.crush.hierarchy import CrushHierarchy
+from equilibrium_mgr.plan.osd_filter import OsdFilter, osds_named
+
+CRUSH: CrushHierarchy = Cluster(hosts(3, 2)).pool(1).snapshot().crush
+ALL = frozenset(range(6))
+
+
+def only(names: Optional[str]) -> Optional[frozenset[str]]:
+    return None if names is None else frozenset(names.split(","))
+
+
+@pytest.mark.parametrize("name, osds", [
+    ("osd.3", {3}), ("3", {3}), ("h1", {2, 3}), ("default", set(ALL)), ("osd.6", None),
+    ("osd.-1", None), ("h9", None), ("", None), ("osd.1x", None), ("9" * 5000, None)])
+def test_names(name: str, osds: Optional[set[int]]) -> None:
+    assert osds_named(name, CRUSH) == osds
+
+
+@pytest.mark.parametrize("sources, targets, spared, expected", [
+    (None, None, None, (None, None)),
+    ("h0", None, None, ({0, 1}, None)),
+    (None, "h0,osd.5", None, (None, {0, 1, 5})),
+    (None, None, "h0", ({2, 3, 4, 5}, {2, 3, 4, 5})),
+    ("h0", "h1", "osd.1,osd.2", ({0}, {3})),
+    ("h0", "h0", "h0", (set(), set())),
+])
+def test_scope(sources: Optional[str], targets: Optional[str], spared: Optional[str],
+               expected: object) -> None:
+    scope = OsdFilter(only(sources), only(targets), only(spared)).scope(CRUSH)
+    assert (scope.sources, scope.targets) == expected and not scope.unknown
+
+
+def test_an_unknown_name_never_allows_more() -> None:
+    scope = OsdFilter(only("h9,h0"), only("h9"), None).scope(CRUSH)
+    assert (scope.sources, scope.targets) == ({0, 1}, set())
+    assert scope.unknown == (("sources", "h9"), ("targets", "h9"))
+
+
+def test_what_is_to_be_spared_and_is_not_known_stops_everything() -> None:
+    scope = OsdFilter(None, None, only("h1,h9")).scope(CRUSH)
+    assert (scope.sources, scope.targets) == (set(), set())
+    assert scope.unknown == (("spared", "h9"),)
