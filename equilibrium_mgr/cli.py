@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Callable, List, Optional
 
 from .commands.evaluation_commands import EvaluationCommands
+from .commands.freeze_commands import FreezeCommands
 from .commands.module_parts import ModuleParts
 from .commands.plan_arguments import PlanArguments
 from .commands.plan_commands import PlanCommands
@@ -34,6 +35,7 @@ class Commands:
         self.evaluation_commands = EvaluationCommands(parts, self.plan_commands)
         self.switch_commands = SwitchCommands(parts)
         self.table_commands = TableCommands(parts, self.plan_commands)
+        self.freeze_commands = FreezeCommands(parts)
 
     def _answer(self, output_format: str, command: Callable[..., CommandAnswer],
                 *arguments: Any) -> CommandResult:
@@ -120,6 +122,12 @@ class Commands:
     def _cmd_execute(self, plan: str, format: str = "plain") -> CommandResult:
         """Hand a plan over to be carried out, in batches within the misplaced limit"""
         return self._answer(format, self.plan_commands.execute, plan)
+
+    @write_command("equilibrium freeze")
+    def _cmd_freeze(self, dry_run: bool = False, format: str = "plain") -> CommandResult:
+        """Pin every remapped PG to where its data is now, as far as upmap items can, so that
+        nothing has to move; with --dry-run only show how far that is, and why not further"""
+        return self._answer(format, self.freeze_commands.freeze, dry_run)
 
     @write_command("equilibrium on")
     def _cmd_on(self, format: str = "plain") -> CommandResult:

@@ -72,14 +72,6 @@ def pin_of(snapshot: Snapshot, pg: Pg) -> Pin:
                search.obstacle if len(pinned) < moving else None)
 
 
-def pinned_moves(pg: Pg, wanted: Sequence[int], positional: bool) -> List[Tuple[int, int]]:
-    """(OSD that would get a shard, OSD that keeps it) of each shard that an up set pins."""
-    if positional:
-        return [(up, osd) for up, osd in zip(pg.up, wanted) if up != osd]
-    return list(zip([osd for osd in pg.up if osd not in wanted],
-                    [osd for osd in wanted if osd not in pg.up]))
-
-
 def _obstacle_of_pg(pg: Pg, pool: Pool) -> Optional[Obstacle]:
     """Returns the reason for which nothing of the PG can be pinned, or None."""
     if len(pg.up) != pool.size or NO_OSD in pg.up:

@@ -30,9 +30,17 @@ def takes_back(pg: Pg, up_after: Tuple[int, ...], positional: bool) -> bool:
 
 
 def moves_nothing(pg: Pg, up_after: Tuple[int, ...], positional: bool) -> bool:
-    """True where a change to this up set copies no shard: it takes back motion, or the up set stays
-    as it is and the upmap items alone are others. Positions count in erasure-coded pools."""
-    return _is_same(pg.up, up_after, positional) or takes_back(pg, up_after, positional)
+    """True where a change to this up set copies no shard that is not on its way anyway: each is
+    where its data is, or where it goes already. Positions count in erasure-coded pools."""
+    if _is_same(pg.up, up_after, positional) or takes_back(pg, up_after, positional):
+        return True
+    if not pg.is_moving or len(up_after) != len(pg.up):
+        return False
+    if positional:
+        return len(pg.holders) == len(pg.up) and all(
+            after in (held, up) for after, held, up in zip(up_after, pg.holders, pg.up))
+    return (len(set(up_after)) == len(up_after)
+            and set(up_after).issubset((*pg.holders, *pg.up)))
 
 
 def _is_same(one: Tuple[int, ...], other: Tuple[int, ...], positional: bool) -> bool:

@@ -1,0 +1,87 @@
+"""`freeze`."""
+from __future__ import annotations
+
+import errno
+
+from ..freeze.freeze_plan import Freeze, freeze
+from ..gateway.cluster_summary import ClusterSummary
+from ..observation.cluster_view import ClusterView
+from ..observation.planned_placement import planned_usage
+from ..plan.kinds import FREEZE
+from ..plan.model import Plan
+from ..plan.topology import pool_pgs, topology_mark
+from ..report.command_answer import CommandAnswer, CommandError
+from ..report.freeze import FreezeReport, report_freeze
+from ..runtime.time_slice import TimeSlice
+from ..snapshot.model import Snapshot, pool_of
+from .current_view import CurrentView
+from .module_parts import ModuleParts
+from .plan_commands import refuse_old_clients
+from .plan_names import keep_plan
+
+#: A look that is older than this is not decided on: seconds. The execution looks again anyway, and
+#: drops the pins of what has arrived meanwhile.
+_OLDEST_SECONDS = 60.0
+
+
+class FreezeCommands:
+    """Pins what is remapped to where its data is. Raises CommandError where that is not known."""
+
+    def __init__(self, parts: ModuleParts) -> None:
+        self._parts = parts
+        self._view = CurrentView(parts)
+
+    def freeze(self, dry_run: bool) -> CommandAnswer:
+        """Pins all remapped PGs as far as they can be, or only shows how far that is."""
+        if not dry_run:
+            refuse_old_clients(self._parts.gateway)
+            executing = self._parts.executing()
+            if executing is not None:
+                raise CommandError(errno.EBUSY, f"plan '{executing}' is being executed; 'ceph"
+                                   f" equilibrium rm {executing}' stops it")
+        view = self._present_view()
+        found = freeze(view.snapshot, TimeSlice())
+        name = None
+        if found.plan.changes and not dry_run:
+            plan = _with_figures(found, view)
+            name = keep_plan(self._parts, FREEZE, plan)
+            if not self._parts.balancer.execute(name, plan):
+                raise CommandError(errno.EBUSY, "another plan has just begun to be executed")
+        return report_freeze(FreezeReport(name, dry_run, found, view.snapshot))
+
+    def _present_view(self) -> ClusterView:
+        """The newest view, where it knows of all that is remapped. Raises CommandError where not,
+        and has the cluster looked at."""
+        view, age = self._view.required()
+        reason = None
+        if age > _OLDEST_SECONDS:
+            reason = f"the last look at the cluster is {int(age)} s old"
+        elif not _is_same_map(view.snapshot, self._parts.gateway.summary()):
+            reason = "the cluster has changed since it was last looked at"
+        elif view.snapshot.unsettled_seconds > 0.0:
+            reason = "PGs have just been remapped, and do not show yet where their data is"
+        if reason is None:
+            return view
+        self._parts.balancer.request_observation()
+        raise CommandError(errno.EAGAIN, f"{reason}; a look has been started, try again in some"
+                           " seconds")
+
+
+def _is_same_map(snapshot: Snapshot, summary: ClusterSummary) -> bool:
+    """True where CRUSH and the weights of all OSDs are as they were."""
+    return _mark(snapshot) == topology_mark(summary.crush_version, (
+        (osd, found.is_in, found.reweight) for osd, found in summary.osds.items()))
+
+
+def _mark(snapshot: Snapshot) -> str:
+    return topology_mark(snapshot.crush_version, (
+        (osd.id, osd.is_in, osd.reweight) for osd in snapshot.osds.values()))
+
+
+def _with_figures(found: Freeze, view: ClusterView) -> Plan:
+    snapshot, changes = view.snapshot, found.plan.changes
+    pools = {pool_of(change.pgid) for change in changes}
+    return found.plan._replace(
+        before=view.usage, after=planned_usage(view, changes), bounds=view.bounds,
+        topology=_mark(snapshot),
+        pool_pgs=pool_pgs((pool, snapshot.pools[pool].pg_num) for pool in pools))

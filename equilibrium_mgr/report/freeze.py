@@ -1,0 +1,80 @@
+"""What `freeze` answers: how much can be pinned, and what cannot and why."""
+from __future__ import annotations
+
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+from ..freeze.freeze_plan import Freeze, Unpinned
+from ..runtime.formatting import format_bytes, format_percent, plural, wrap
+from ..snapshot.model import Snapshot
+from .command_answer import CommandAnswer
+
+_INDENT = 13
+
+
+class FreezeReport(NamedTuple):
+    """What is shown."""
+
+    name: Optional[str]   # of the plan that pins; None where none is executed
+    dry_run: bool
+    found: Freeze
+    snapshot: Snapshot    # that the pins were found in
+
+
+def report_freeze(report: FreezeReport) -> CommandAnswer:
+    """The answer; in JSON bytes are bytes and ratios run from 0 to 1."""
+    data = _figures(report)
+    if not report.found.remapped_pgs:
+        return CommandAnswer(data, "nothing to freeze: no PG is remapped")
+    lines = wrap("", _sentence(report), 0)
+    lines += [f"{'misplaced:':<{_INDENT}}{format_percent(data['misplaced_ratio'])}% ->"
+              f" {format_percent(data['planned_misplaced_ratio'])}%",
+              f"{'upmap items:':<{_INDENT}}{data['upmap_items']} ->"
+              f" {data['planned_upmap_items']}"]
+    for group in data["unpinned"]:
+        lines += wrap("go on:", f"{plural(group['shards'], 'shard')} of"
+                      f" {plural(len(group['pgids']), 'PG')}, {format_bytes(group['bytes'])}:"
+                      f" {group['reason']}", _INDENT)
+    if report.name is not None:
+        lines += ["'ceph equilibrium status' shows how far it is"]
+    return CommandAnswer(data, "\n".join(lines))
+
+
+def _figures(report: FreezeReport) -> Dict[str, Any]:
+    found, snapshot = report.found, report.snapshot
+    changes = found.plan.changes
+    pairs = sum(map(len, snapshot.upmap_items.values()))
+    added = sum(len(change.items) - len(snapshot.upmap_items.get(change.pgid, ()))
+                for change in changes)
+    copies = max(1, snapshot.object_copies)
+    state = "dry-run" if report.dry_run else "executing" if report.name else "completed"
+    return {
+        "plan": report.name, "state": state, "osdmap_epoch": snapshot.epoch,
+        "remapped_pgs": found.remapped_pgs, "pinned_pgs": len(changes), "shards": found.shards,
+        "bytes": found.bytes, "misplaced_ratio": found.copies / copies,
+        "planned_misplaced_ratio": (found.copies - found.pinned_copies) / copies,
+        "upmap_items": pairs, "planned_upmap_items": pairs + added,
+        "unpinned": _groups(found.unpinned)}
+
+
+def _groups(unpinned: Tuple[Unpinned, ...]) -> List[Dict[str, Any]]:
+    """What goes on moving, by reason, the most shards first."""
+    groups: Dict[str, Dict[str, Any]] = {}
+    for left in unpinned:
+        group = groups.setdefault(left.obstacle.reason, {
+            "reason_code": left.obstacle.code, "reason": left.obstacle.reason, "shards": 0,
+            "bytes": 0, "pgids": []})
+        group["shards"] += left.shards
+        group["bytes"] += left.bytes
+        group["pgids"].append(left.pgid)
+    return sorted(groups.values(), key=lambda group: (-group["shards"], group["reason"]))
+
+
+def _sentence(report: FreezeReport) -> str:
+    found = report.found
+    shards, pgs = plural(found.shards, "shard"), plural(len(found.plan.changes), "PG")
+    size = format_bytes(found.bytes)
+    if not found.plan.changes:
+        return f"nothing of {plural(found.remapped_pgs, 'remapped PG')} can be pinned"
+    if report.name is None:
+        return f"would pin {shards} of {pgs}, {size}, to where they are"
+    return f"{report.name}: pins {shards} of {pgs}, {size}, to where they are"
