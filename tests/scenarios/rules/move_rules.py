@@ -115,11 +115,13 @@ def s7_items(moment: Moment, move: Outgoing) -> Iterator[str]:
     sources, targets = [pair[0] for pair in items], [pair[1] for pair in items]
     if len(set(sources)) < len(sources) or len(set(targets)) < len(targets):
         yield f"has an OSD in two pairs: {items}"
+    present = set(raw)   # pairs apply in their order: one may take what another has left
     for source, target in items:
         if source not in raw:
             yield f"moves from osd.{source}, which CRUSH did not choose: {raw}"
-        if target in raw:
+        if target in present:
             yield f"moves to osd.{target}, which CRUSH has chosen already: {raw}"
+        present = present - {source} | {target}
     if items == move.had or (move.up_before == move.up_after and len(items) >= len(move.had)):
         yield f"is sent what changes nothing: {items}"
 

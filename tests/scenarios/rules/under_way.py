@@ -42,7 +42,7 @@ def outgoing(cluster: Cluster, entry: LoggedCommand) -> Optional[Outgoing]:
     items = tuple(zip(numbers[::2], numbers[1::2]))
     before, after = cluster.map.up.get(pg.pgid, ()), cluster.up_with_items(pg, items)
     gains, losses = changes(before, after, pg.erasure)
-    moves_nothing = not gains or not changes(pg.held, after, pg.erasure)[0]
+    moves_nothing = not gains or _goes_nowhere_else(pg.held, before, after, pg.erasure)
     if moves_nothing:
         gains, losses = (), ()
     return Outgoing(entry, pg, items, cluster.map.upmap_items.get(pg.pgid, ()), pg.raw, before,
@@ -58,6 +58,14 @@ def changes(before: Mapping, after: Mapping, positional: bool) -> Tuple[Osds, Os
         pairs += [(NONE, osd) for osd in after if osd not in before]
     return (tuple(new for _, new in pairs if new != NONE),
             tuple(old for old, _ in pairs if old != NONE))
+
+
+def _goes_nowhere_else(held: Mapping, before: Mapping, after: Mapping, positional: bool) -> bool:
+    """True where each shard is wanted where it is, or where it is on its way to already."""
+    if positional:
+        return len(held) == len(after) and all(
+            new in (here, old) for here, old, new in zip(held, before, after))
+    return set(after) <= set(held) | set(before)
 
 
 class UnderWay:
