@@ -17,6 +17,7 @@ from .commands.pool_commands import PoolCommands
 from .commands.report_commands import ReportCommands
 from .commands.switch_commands import SwitchCommands
 from .commands.table_commands import TableCommands
+from .commands.undo_commands import UndoCommands
 from .compat import keyword_arguments, read_command, write_command
 from .report.cluster.osds import OsdSelection
 from .report.command_answer import CommandAnswer, CommandResult, run_command
@@ -36,6 +37,7 @@ class Commands:
         self.switch_commands = SwitchCommands(parts)
         self.table_commands = TableCommands(parts, self.plan_commands)
         self.freeze_commands = FreezeCommands(parts)
+        self.undo_commands = UndoCommands(parts)
 
     def _answer(self, output_format: str, command: Callable[..., CommandAnswer],
                 *arguments: Any) -> CommandResult:
@@ -128,6 +130,21 @@ class Commands:
         """Pin every remapped PG to where its data is now, as far as upmap items can, so that
         nothing has to move; with --dry-run only show how far that is, and why not further"""
         return self._answer(format, self.freeze_commands.freeze, dry_run)
+
+    @write_command("equilibrium undo")
+    def _cmd_undo(self, plan: Optional[str] = None, since: Optional[str] = None,
+                  dry_run: bool = False, format: str = "plain") -> CommandResult:
+        """Take back what a plan has changed (without its name: the last plan, or automatic
+        balancing), or everything --since SPAN (such as 6h); what has not begun to move at first.
+        With --dry-run only show what it would cost"""
+        return self._answer(format, self.undo_commands.undo, plan, since, dry_run)
+
+    @write_command("equilibrium cancel")
+    def _cmd_cancel(self, plan: Optional[str] = None, dry_run: bool = False,
+                    format: str = "plain") -> CommandResult:
+        """Stop the execution of a plan, and take back what it has sent and of which nothing has
+        been copied yet; no data moves. Without a name: of all plans. With --dry-run only show"""
+        return self._answer(format, self.undo_commands.cancel, plan, dry_run)
 
     @write_command("equilibrium on")
     def _cmd_on(self, format: str = "plain") -> CommandResult:

@@ -23,6 +23,7 @@ from ..runtime.kv_store import KeyValueStore
 from ..settings import Settings
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot, pool_of
+from ..undo.change_log import ChangeLog
 from .auto_planner import AutoPlanner, NextStep, rest_outcome
 from .balancing_scope import nothing_to_balance
 from .cluster_guards import ClusterGuards
@@ -108,6 +109,11 @@ class Balancer:
         """Publishes the status as of now."""
         self._publisher.publish()
 
+    def changes(self) -> ChangeLog:
+        """The log of changed upmap items, once a new mgr has read it."""
+        self._recover(self._settings())
+        return self._journal.changes
+
     # -- requests of commands ------------------------------------------------------------------
 
     def execute(self, name: str, plan: Plan) -> bool:
@@ -119,8 +125,8 @@ class Balancer:
         if self._slot.plan_name() is not None:
             return False
         # before a round can see the plan: it would drop what belongs to a stopped pool
-        self.dispatcher.corrections.resume(
-            self._clock(), frozenset(pool_of(change.pgid) for change in plan.changes))
+        self.dispatcher.corrections.resume(self._clock(), frozenset(
+            pool_of(change.pgid) for change in plan.changes if change.shards))
         self.dispatcher.rejected = {}
         if not self._slot.start_named(name, plan):
             return False
@@ -160,17 +166,17 @@ class Balancer:
         self._wake()
         return execution.name or None if execution is not None else None
 
-    def stop_plan(self, name: str) -> Optional[Execution]:
+    def stop_plan(self, name: str, outcome: str = STOPPED_BY_RM) -> Optional[Execution]:
         """As `switch_off`, for the execution of one kept plan; automatic balancing goes on where it
         is on. None where this plan is not being executed."""
         self._recover(self._settings())
-        execution = self._slot.stop_named(name, STOPPED_BY_RM)
+        execution = self._slot.stop_named(name, outcome)
         if execution is None:
             return None
         self._publisher.enter(
             _PLAN_STOPPED if self._settings().active else IS_OFF, self._slot.stop_count)
         self._publisher.publish()   # the store may take its time
-        self._journal.stop(STOPPED_BY_RM, self._clock(), self.observer.view)
+        self._journal.stop(outcome, self._clock(), self.observer.view)
         self._publisher.publish()
         self.require_observation()
         return execution
@@ -189,8 +195,6 @@ class Balancer:
         """Starts a round where the plan can be taken up at once; the job thread calls it."""
         if self._publisher.current.state == PLANNING:
             self._wake()
-
-    # -- the loop ------------------------------------------------------------------------------
 
     def round(self) -> float:
         """One round; returns the seconds until the next is due."""

@@ -20,6 +20,7 @@ from ..runtime.buffered_kv_store import (
     COOLDOWN, EPISODE, EXECUTION, HISTORY, MEASURED, REJECTED, TOTALS, BufferedKvStore)
 from ..runtime.kv_store import KeyValueStore
 from ..snapshot.model import Snapshot
+from ..undo.change_log import ChangeLog, ChangeRow
 from .episodes.episode import Episode, begin, episode_from_dict
 from .episodes.measurement import Reported, await_measurement, reported_by, reported_in
 from .episodes.outcomes import DROPPED, SUPERSEDED, because
@@ -54,6 +55,7 @@ class Journal:
                  write_to_cluster_log: Callable[[str], None] = lambda line: None) -> None:
         self._episode_log = EpisodeLog(write_to_cluster_log, log)
         self._store = BufferedKvStore(kv, log)
+        self.changes = ChangeLog(self._store)
         self._lock = threading.RLock()   # held while a value is written: one commit of a monitor
         self._sent_for: Optional[Episode] = None
         self._rejected: Items = {}
@@ -74,6 +76,7 @@ class Journal:
         plan, was_long_ago = _execution(self._store.read(EXECUTION) or {}, now, max(
             _VOID_SECONDS, 2.0 * sleep_interval + _STORED_SECONDS))
         self.history.restore(self._store.read(HISTORY) or {})
+        self.changes.restore()
         episode = self._store.read(EPISODE)
         self.episode = episode_from_dict(episode) if episode is not None else None
         if self.episode is not None and self.history.has(self.episode.started_at):
@@ -208,6 +211,20 @@ class Journal:
                                              sending=pgids[:MOST_PGS // 2],
                                              in_flight=earlier[:MOST_PGS // 8]))
             self._flush()
+
+    def log_changes(self, plan: str, kind: str, batch: Sequence[PgChange], before: Snapshot,
+                    now: float) -> None:
+        """Records a batch in the log of changes; `store_sending` stores that with it."""
+        with self._lock:
+            begun_at = self.episode.started_at if self.episode is not None else now
+            self.changes.append([ChangeRow(
+                now, plan, kind, begun_at, change.pgid, change.raw,
+                before.upmap_items.get(change.pgid, ()), change.items) for change in batch], now)
+
+    def settle_changes(self, snapshot: Optional[Snapshot]) -> None:
+        """Ends that batch in the log, by the snapshot that followed; None: nothing was sent."""
+        with self._lock:
+            self.changes.settle(snapshot.upmap_items if snapshot is not None else None)
 
     def record_sent(self, moves: int, bytes_moved: int, kept: Sequence[PgChange] = (),
                     snapshot: Optional[Snapshot] = None) -> None:

@@ -144,11 +144,13 @@ class PlanExecutor:
         if wait is not None:
             return wait
         batch = decision.send[:max(_MOST_CHANGES, settings.max_moves_per_round)]
+        self._journal.log_changes(execution.name, execution.kind, batch, before, self._clock())
         self._store_sending(batch, before)
         self._timer.batch_sent(settings.sleep_interval)   # whatever the answers
         sent = self._dispatcher.send(execution, batch, before,
                                      lambda execution: self._permit(execution, settings),
                                      self._publish_submitted)
+        self._journal.settle_changes(sent.snapshot if sent is not None else None)
         if sent is None:  # a successor must not take them for sent
             self._store_sending([], before)
             return self._not_permitted()

@@ -11,8 +11,8 @@ from typing import Any, Dict, Mapping, Optional
 
 from .kv_store import MAX_VALUE_BYTES, KeyValueStore
 
-EXECUTION, EPISODE, REJECTED, HISTORY, COOLDOWN, MEASURED, TOTALS = (
-    "execution", "episode", "rejected", "history", "cooldown", "measured", "totals")
+EXECUTION, EPISODE, REJECTED, HISTORY, COOLDOWN, MEASURED, TOTALS, CHANGES = (
+    "execution", "episode", "rejected", "history", "cooldown", "measured", "totals", "changes")
 _VERSION = 1
 
 

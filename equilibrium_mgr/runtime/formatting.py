@@ -14,6 +14,8 @@ _SIZE_WIDTH = 7
 #: Columns of the terminal that every screen fits in.
 WIDTH = 80
 _DURATIONS = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
+_SPAN = re.compile(r"^(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?$")
+_MOST_SECONDS = 1e11
 _SIZE = re.compile(r"^(\d+(?:\.\d+)?)([KMGTPE]?)(?:i?B)?$", re.IGNORECASE)
 
 
@@ -44,6 +46,16 @@ def parse_size(text: str) -> Optional[int]:
     power = "KMGTPE".find(match.group(2).upper()) + 1 if match.group(2) else 0
     size = float(match.group(1)) * 1024 ** power
     return int(size) if size < _MOST_BYTES else None
+
+
+def parse_span(text: str) -> Optional[float]:
+    """'6h' or '1d12h' → seconds; None for a text that is no span of time."""
+    match = _SPAN.match(text.strip())
+    if match is None or not any(match.groups()):
+        return None
+    seconds = sum(float(number) * size for number, (_, size) in zip(match.groups(), _DURATIONS)
+                  if number)
+    return seconds if seconds < _MOST_SECONDS else None
 
 
 def format_percent(ratio: Optional[float]) -> str:

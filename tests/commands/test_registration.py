@@ -11,7 +11,8 @@ from mgr_stub.console.session import Session
 
 READ = {"status", "eval", "df", "osds", "show", "dump", "ls", "pool ls", "dump-state", "explain",
         "history", "metrics", "moves", "report"}
-WRITE = {"optimize", "rm", "reset", "execute", "on", "off", "pool add", "pool rm", "freeze"}
+WRITE = {"optimize", "rm", "reset", "execute", "undo", "cancel", "on", "off", "pool add",
+         "pool rm", "freeze"}
 
 
 @pytest.fixture(params=[16, 18, 20])
@@ -49,5 +50,6 @@ def test_required_arguments(handlers: Any) -> None:
     for name in ("pool add", "pool rm"):
         assert required["equilibrium " + name] == ["pools"]
     for name in ("status", "eval", "df", "osds", "ls", "reset", "on", "off", "pool ls",
-                 "dump-state", "explain", "history", "metrics", "moves", "report", "freeze"):
+                 "undo", "cancel", "dump-state", "explain", "history", "metrics", "moves",
+                 "report", "freeze"):
         assert required["equilibrium " + name] == []

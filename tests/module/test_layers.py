@@ -19,7 +19,8 @@ LAYERS = (
     "version", "runtime", "crush", "snapshot", "plan", "planner.objective", "planner.bound",
     "planner.state", "planner.search",
     "planner", "freeze", "settings", "removed_options", "option_values", "gateway", "plan_service",
-    "execution", "observation", "control", "report", "metrics_endpoint", "commands", "compat",
+    "execution", "observation", "undo", "control", "report", "metrics_endpoint", "commands",
+    "compat",
     "old_python", "cli", "module", "__init__")
 PURE = ("crush", "snapshot", "plan", "planner", "freeze")
 #: Nothing of these makes a plan another one.

@@ -30,6 +30,7 @@ WRITES: Tuple[Screen, ...] = (
     Screen("optimize", "optimize q", False), Screen("rm", "rm q", False),
     Screen("pool-add", "pool add {pool} backup", False), Screen("pool-rm", "pool rm {pool}", False),
     Screen("execute", "execute p", False), Screen("off", "off", False),
+    Screen("undo", "undo", False), Screen("cancel", "cancel", False),
     Screen("reset", "reset", False), Screen("on", "on", False),
 )
 #: Commands without a screen.

@@ -192,7 +192,7 @@ def test_every_key_is_written_once_a_round() -> None:
         harness.jobs.run()
         harness.gateway.arrive()
     assert {key for key, _ in harness.kv.writes} == {
-        "cooldown", "episode", "history", "rejected", "totals"}
+        "changes", "changes/1", "cooldown", "episode", "history", "rejected", "totals"}
 
 
 def test_all_values_stay_within_their_bounds() -> None:

@@ -1,0 +1,195 @@
+"""Plans that take back what was changed. Pure: a snapshot and rows of the log in, a plan out."""
+from __future__ import annotations
+
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+from ..plan.kinds import CANCEL, UNDO, moves_nothing, takes_back
+from ..plan.model import Move, PgChange, Plan, Usage
+from ..plan.options import AIMS
+from ..snapshot.immovable_reasons import OF_MOTION, TRANSIENT
+from ..snapshot.model import Pg, Snapshot, UpmapItems, shard_changes
+from ..snapshot.upmap_items import apply_items
+from .change_log import ChangeRow, Chosen, rows_by_pg
+
+GONE = "its pool or PG is gone"
+FOREIGN = "somebody else has changed its upmap items since"
+REMAPPED = "CRUSH maps the PG differently now"
+#: States of a PG of which data is being copied.
+_RUNNING = ("backfilling", "recovering")
+
+NotRestored = List[Tuple[str, str]]   # (pgid, reason)
+
+
+class UndoResult(NamedTuple):
+    """The plan, and what it leaves out."""
+
+    plan: Plan
+    not_restored: NotRestored
+    not_begun: int    # PGs of the plan of which nothing has been copied yet
+    under_way: int    # PGs of the plan of which a part has been copied
+
+
+class _Cannot(str):
+    """Why a PG's items cannot be restored."""
+
+
+Goal = Union[UpmapItems, _Cannot, None]
+
+
+def undo_plan(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen) -> UndoResult:
+    """Restores the upmap items that each PG had before the first of the chosen rows.
+
+    `rows`: all of the log, the oldest first. What has not begun to move comes first in the plan,
+    then what is being copied, then what has arrived, the newest first.
+    """
+    goals = {pgid: _before_all(snapshot, of_pg, chosen)
+             for pgid, of_pg in rows_by_pg(rows).items()}
+    return _plan(snapshot, goals, UNDO, rows)
+
+
+def cancel_plan(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen) -> UndoResult:
+    """As `undo_plan`, for what is on its way and of which nothing has been copied yet: each such PG
+    stays where its data is."""
+    goals = {pgid: _before_motion(snapshot.pgs[pgid], snapshot, of_pg, chosen)
+             for pgid, of_pg in rows_by_pg(rows).items()
+             if pgid in snapshot.pgs and has_not_begun(snapshot.pgs[pgid])}
+    return _plan(snapshot, goals, CANCEL, rows)
+
+
+def has_not_begun(pg: Pg) -> bool:
+    """True where a PG has to move and nothing of it has been copied."""
+    return (pg.is_moving and pg.uncopied_ratio >= 1.0
+            and not any(state in pg.state for state in _RUNNING))
+
+
+def _before_all(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen) -> Goal:
+    """The items before the first chosen row, why these cannot be told or must not come back, or
+    None where the PG has them or no row is chosen."""
+    first = next((number for number, row in enumerate(rows) if chosen(row)), None)
+    if first is None:
+        return None
+    goal, pgid = rows[first].before, rows[first].pgid
+    if pgid not in snapshot.pgs:
+        return _Cannot(GONE)
+    present = snapshot.upmap_items.get(pgid, ())
+    if present == goal:
+        return None
+    possible, later = {goal}, None
+    for row in rows[first:]:
+        if row.before not in possible:
+            return _Cannot(FOREIGN)
+        possible = {row.before, row.after}   # the monitor may not have kept it
+        if not chosen(row):
+            later = row
+    if present not in possible:
+        return _Cannot(FOREIGN)
+    if later is not None:
+        return _Cannot(f"{_name(later)} has changed it since")
+    return goal if rows[first].raw == snapshot.pgs[pgid].raw else _Cannot(REMAPPED)
+
+
+def _before_motion(pg: Pg, snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen) -> Goal:
+    """The items by which the PG stays where its data is; None where no chosen row had them."""
+    items = snapshot.upmap_items.get(pg.pgid, ())
+    for row in reversed(rows):
+        if row.after != items or not chosen(row):
+            if row.before == items:
+                continue   # the monitor has not kept it
+            return None
+        if row.raw != pg.raw:
+            return _Cannot(REMAPPED)
+        items = row.before
+        if takes_back(pg, _up_with(snapshot, pg, items), snapshot.pools[pg.pool].erasure):
+            return items
+    return None
+
+
+def _name(row: ChangeRow) -> str:
+    return f"plan '{row.plan}'" if row.plan else "automatic balancing"
+
+
+def _up_with(snapshot: Snapshot, pg: Pg, items: UpmapItems) -> Tuple[int, ...]:
+    return apply_items(pg.raw, items, lambda osd: (
+        osd not in snapshot.osds or not snapshot.osds[osd].is_in
+        or snapshot.osds[osd].reweight <= 0.0))
+
+
+def _plan(snapshot: Snapshot, goals: Dict[str, Goal], kind: str,
+          rows: Sequence[ChangeRow]) -> UndoResult:
+    newest = {row.pgid: number for number, row in enumerate(rows)}
+    changes: List[PgChange] = []
+    not_restored: NotRestored = []
+    for pgid in sorted(goals, key=lambda pgid: -newest[pgid]):
+        goal = goals[pgid]
+        found = goal if goal is None or isinstance(goal, _Cannot) else _change(
+            snapshot, snapshot.pgs[pgid], goal)
+        if isinstance(found, PgChange):
+            changes.append(found)
+        elif found is not None:
+            not_restored.append((pgid, str(found)))
+    changes.sort(key=lambda change: _turn(snapshot, change))
+    turns = [_turn(snapshot, change) for change in changes]
+    return UndoResult(_finished(snapshot, changes, kind), not_restored,
+                      turns.count(0), turns.count(1))
+
+
+def _turn(snapshot: Snapshot, change: PgChange) -> int:
+    """0 for what has not begun to move, 1 for what is being copied, 2 for what has arrived."""
+    pg = snapshot.pgs[change.pgid]
+    if not takes_back(pg, change.up_after, snapshot.pools[pg.pool].erasure):
+        return 2
+    return 0 if has_not_begun(pg) else 1
+
+
+def _change(snapshot: Snapshot, pg: Pg, items: UpmapItems) -> Union[PgChange, _Cannot]:
+    """The change that gives a PG these items, or why it cannot be made."""
+    pool, after = snapshot.pools[pg.pool], _up_with(snapshot, pg, items)
+    motionless = moves_nothing(pg, after, pool.erasure)
+    if pg.immovable not in TRANSIENT and pg.immovable is not None and not (
+            motionless and pg.immovable in OF_MOTION):
+        return _Cannot(pg.immovable)
+    if pool.rule is None or len(after) != pool.size:
+        return _Cannot("the pool's rule or size has changed")
+    broken = pool.rule.violation(after) or pool.rule.upmap_rejection(after)
+    if broken:
+        return _Cannot(f"no longer legal: {broken}")
+    obstacle = _obstacle_of_items(snapshot, items)
+    if obstacle is not None:
+        return _Cannot(obstacle)
+    gains = () if motionless else shard_changes(pg.up, after, pool.erasure)[0]
+    return PgChange(pg.pgid, pg.raw, pg.up, after, items, len(gains), pg.shard_bytes, pg.objects)
+
+
+def _obstacle_of_items(snapshot: Snapshot, items: UpmapItems) -> Optional[str]:
+    """Why the monitor would not keep a pair: its target is gone or out."""
+    for _, target in items:
+        osd = snapshot.osds.get(target)
+        if osd is None or not osd.is_in or osd.reweight <= 0.0:
+            return f"osd.{target} is {'gone' if osd is None else 'out'}"
+    return None
+
+
+def _finished(snapshot: Snapshot, changes: Sequence[PgChange], kind: str) -> Plan:
+    """The plan; `before` and `after` are filled in by who has the figures."""
+    used = {osd.id: osd.target_bytes for osd in snapshot.osds.values()}
+    moves = [move for change in changes if change.shards for move in _moves(snapshot, change, used)]
+    return Plan(epoch=snapshot.epoch, stop_reason="converged", moves=tuple(moves),
+                changes=tuple(changes), before=Usage({}, {}), after=Usage({}, {}), skipped={},
+                min_compat_client=snapshot.min_compat_client, aim=AIMS[0], bounds={}, kind=kind)
+
+
+def _moves(snapshot: Snapshot, change: PgChange, used: Dict[int, int]) -> List[Move]:
+    """The shards that a change moves; updates `used`, the used bytes per OSD id."""
+    pg = snapshot.pgs[change.pgid]
+    gains, losses = shard_changes(pg.up, change.up_after, snapshot.pools[pg.pool].erasure)
+    found = []
+    for source, target in zip(losses, gains):
+        before = [used.get(osd, 0) for osd in (source, target)]
+        used[source], used[target] = before[0] - pg.shard_bytes, before[1] + pg.shard_bytes
+        sizes = [max(1, snapshot.osds[osd].size_bytes) if osd in snapshot.osds else 1
+                 for osd in (source, target)]
+        found.append(Move(
+            change.pgid, source, target, pg.shard_bytes, pg.objects,
+            before[0] / sizes[0], used[source] / sizes[0],
+            before[1] / sizes[1], used[target] / sizes[1]))
+    return found

@@ -1,0 +1,160 @@
+"""The log of changed upmap items: kept in parts, bounded, and read again by a successor."""
+from __future__ import annotations
+
+import logging
+from typing import List
+
+import pytest
+from tests.support.clusters.unit_cluster import plan_of
+from tests.support.fakes import Harness, KeyValueStore
+from tests.support.rounds import kept, small_plan, successor, uneven
+
+from equilibrium_mgr.plan.kinds import BALANCE, UNDO
+from equilibrium_mgr.runtime.buffered_kv_store import BufferedKvStore
+from equilibrium_mgr.runtime.kv_store import MAX_VALUE_BYTES
+from equilibrium_mgr.undo import change_log
+from equilibrium_mgr.undo.change_log import ChangeLog, ChangeRow
+
+LOG = logging.getLogger("test")
+
+
+def row(number: int, plan: str = "p", size: int = 3) -> ChangeRow:
+    osds = tuple(range(number, number + size))
+    return ChangeRow(1000.0 + number, plan, BALANCE if plan == "p" else UNDO, 1000.0,
+                     f"1.{number:x}", osds, (), tuple((osd, osd + 1000) for osd in osds))
+
+
+def log_on(kv: KeyValueStore) -> ChangeLog:
+    found = ChangeLog(BufferedKvStore(kv, LOG))
+    found.restore()
+    return found
+
+
+def written(kv: KeyValueStore, batches: List[List[ChangeRow]]) -> ChangeLog:
+    store = BufferedKvStore(kv, LOG)
+    log = ChangeLog(store)
+    for batch in batches:
+        log.append(batch, 1000.0)
+        store.flush()
+        log.settle({one.pgid: one.after for one in batch})
+        store.flush()
+    return log
+
+
+def test_rows_are_read_again_as_they_were() -> None:
+    kv = KeyValueStore()
+    rows = [row(number, "p" if number % 7 else "q") for number in range(700)]
+    written(kv, [rows[:1], rows[1:300], rows[300:]])
+    assert log_on(kv).rows() == rows
+
+
+def test_a_successor_adds_to_them() -> None:
+    kv = KeyValueStore()
+    rows = [row(number) for number in range(600)]
+    written(kv, [rows[:260]])
+    again, store = log_on(kv), BufferedKvStore(kv, LOG)
+    again._store = store
+    again.append(rows[260:], 1000.0)
+    store.flush()
+    assert log_on(kv).rows() == rows
+
+
+def test_a_batch_rewrites_the_newest_part_alone() -> None:
+    kv = KeyValueStore()
+    batches = [[row(10 * batch + number) for number in range(10)] for batch in range(100)]
+    written(kv, batches)
+    parts = [key for key, _ in kv.writes if key != "changes"]
+    assert len(parts) == 100 and len(set(parts)) == 4
+    assert len(kv.writes) == 100 + 4   # one head for each new part
+
+
+def test_the_oldest_rows_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(change_log, "MOST_ROWS", 1000)
+    kv = KeyValueStore()
+    rows = [row(number) for number in range(2600)]
+    written(kv, [rows[start:start + 130] for start in range(0, 2600, 130)])
+    found = log_on(kv).rows()
+    assert 700 <= len(found) <= 1000 and found == rows[-len(found):]
+    assert len([key for key in kv.values if key.startswith("changes/")]) <= 5
+
+
+def test_no_value_passes_the_limit_of_the_store() -> None:
+    kv = KeyValueStore()
+    written(kv, [[row(37 * number, size=20) for number in range(1000)]])
+    assert max(len(value) for value in kv.values.values()) < MAX_VALUE_BYTES
+    assert len(log_on(kv).rows()) == 1000
+
+
+@pytest.mark.parametrize("value", ["", "{", '{"version": 1, "packed": "!"}', '{"packed": 3}',
+                                   '{"version": 1, "packed": "eJyrrgUAAXUA+Q=="}'])
+def test_a_damaged_part_leaves_the_others(value: str) -> None:
+    kv = KeyValueStore()
+    rows = [row(number) for number in range(600)]
+    written(kv, [rows])
+    kv.values["changes/2"] = value
+    assert log_on(kv).rows() == rows[:250] + rows[500:]
+
+
+@pytest.mark.parametrize("head", [None, "[]", '{"version": 1, "first": "x", "last": 2}',
+                                  '{"version": 1, "first": -9000000000, "last": 1}'])
+def test_a_damaged_head_is_no_trouble(head: object) -> None:
+    kv = KeyValueStore()
+    written(kv, [[row(1)]])
+    kv.values["changes"] = str(head) if head else ""
+    assert len(log_on(kv).rows()) <= 1
+
+
+def test_the_part_that_a_dying_mgr_wrote_without_its_head_is_found() -> None:
+    kv = KeyValueStore()
+    rows = [row(number) for number in range(260)]
+    written(kv, [rows[:250]])
+    head = kv.values["changes"]
+    store = BufferedKvStore(kv, LOG)
+    log = ChangeLog(store)
+    log.restore()
+    log.append(rows[250:], 1000.0)
+    store.flush()
+    kv.values["changes"] = head
+    assert log_on(kv).rows() == rows
+
+
+def test_what_the_monitor_kept_in_part_stands_as_it_is() -> None:
+    kv = KeyValueStore()
+    store = BufferedKvStore(kv, LOG)
+    log, sent = ChangeLog(store), [row(1), row(2), row(3)]
+    log.append(sent, 1000.0)
+    assert log.is_sending(1030.0) and not log.is_sending(1061.0)
+    log.settle({"1.1": sent[0].after[:1], "1.3": sent[2].after})
+    assert not log.is_sending(1030.0)
+    assert [one.after for one in log.rows()] == [sent[0].after[:1], sent[1].after, sent[2].after]
+
+
+def test_a_batch_is_known_before_it_is_sent() -> None:
+    """Whenever the mgr dies, nothing is in the map that its successor does not know of."""
+    harness = Harness(uneven())
+    kept(harness)
+    at_sending: List[int] = []
+
+    def look() -> None:
+        at_sending.append(len(successor(harness).balancer.changes().rows()))
+        assert harness.balancer.changes().is_sending(harness.now)
+    harness.gateway.before_hand_over = look
+    assert harness.balancer.execute("p", small_plan())
+    harness.round()
+    assert at_sending == [4]
+    assert not harness.balancer.changes().is_sending(harness.now)
+    rows = successor(harness).balancer.changes().rows()
+    assert [one.pgid for one in rows] == ["1.0", "1.1", "1.2", "1.3"]
+    assert {(one.plan, one.kind, one.before, one.after, one.raw) for one in rows} == {
+        ("p", BALANCE, (), ((0, 1),), (0,))}
+
+
+def test_an_episode_has_one_beginning_with_a_successor_too() -> None:
+    harness = Harness(uneven(), max_moves_per_round=2)
+    plan = kept(harness, plan=plan_of(small_plan().changes))
+    assert harness.balancer.execute("p", plan)
+    harness.round()
+    again = successor(harness)
+    again.round(60)
+    rows = again.balancer.changes().rows()
+    assert len(rows) == 4 and len({one.begun_at for one in rows}) == 1

@@ -1,0 +1,187 @@
+"""`undo` and `cancel` on a simulated cluster: what they answer, refuse and restore."""
+from __future__ import annotations
+
+import errno
+import json
+from typing import Any, Dict, Iterator, Tuple
+
+import pytest
+
+from mgr_stub.console.session import Session
+
+_DAY = 86400.0
+
+
+@pytest.fixture
+def session() -> Iterator[Session]:
+    """The demo cluster; plan p is made, and nothing has been moved."""
+    opened = Session.from_state(None)
+    for line in ("config set mgr mgr/equilibrium/start_delay 0", "sim backfill rate 50M",
+                 "config set mgr mgr/equilibrium/pg_cooldown 0", "equilibrium optimize p"):
+        said(opened, line)
+    opened.host.run_for(60.0)
+    yield opened
+    opened.close()
+
+
+def said(session: Session, line: str) -> str:
+    code, out, message = session.command(line)
+    assert code == 0, f"'{line}' failed: {message}"
+    return out
+
+
+def asked(session: Session, line: str) -> Dict[str, Any]:
+    """The JSON of a command, given again where nobody had looked at the cluster for long."""
+    if session.command(f"equilibrium {line.partition(' ')[0]} --dry-run")[0] == -errno.EAGAIN:
+        session.host.run_for(1.0)
+    answer: Dict[str, Any] = json.loads(said(session, f"equilibrium {line} --format json"))
+    return answer
+
+
+def refused(session: Session, line: str) -> Tuple[int, str]:
+    code, out, message = session.command(f"equilibrium {line}")
+    assert code < 0 and out == "" and "\n" not in message.strip()
+    return -code, message
+
+
+def items(session: Session) -> Dict[str, Any]:
+    return dict(session.cluster.map.upmap_items)
+
+
+def half_way(session: Session) -> Dict[str, Any]:
+    """Executes p for twenty minutes; returns the upmap items of before."""
+    before = items(session)
+    said(session, "equilibrium execute p")
+    session.host.run_for(1200.0)
+    assert items(session) != before
+    return before
+
+
+def test_undo_restores_every_pair(session: Session) -> None:
+    before = half_way(session)
+    shown = asked(session, "undo --dry-run")
+    assert shown["state"] == "dry-run" and shown["plan"] is None
+    assert shown["not_begun_pgs"] and shown["under_way_pgs"] and shown["shards"]
+    assert asked(session, "status")["execution"]["plan"] == "p"   # it goes on
+    answer = asked(session, "undo")
+    assert (answer["plan"], answer["stopped_plan"], answer["of"]) == ("undo-1", "p", "plan 'p'")
+    assert answer["pgs"] == shown["pgs"] and answer["not_restored"] == []
+    session.host.run_for(_DAY)
+    assert items(session) == before
+    again = asked(session, "undo p")
+    assert again["pgs"] == 0 and again["plan"] is None
+
+
+def test_what_waits_goes_at_once(session: Session) -> None:
+    half_way(session)
+    sent = len(session.simulation.monitor.log)
+    answer = asked(session, "undo")
+    session.host.run_for(1.0)
+    at_once = session.simulation.monitor.log[sent:]
+    assert len(at_once) >= answer["not_begun_pgs"] + answer["under_way_pgs"]
+
+
+def test_cancel_leaves_what_has_begun(session: Session) -> None:
+    half_way(session)
+    moving = {pg.pgid for pg in session.cluster.unclean.values()
+              if any(transfer.copied for transfer in pg.transfers.values())}
+    held = {pgid: session.cluster.pgs[pgid].held for pgid in session.cluster.pgs}
+    answer = asked(session, "cancel")
+    assert answer["kind"] == "cancel" and answer["not_begun_pgs"] == answer["pgs"] > 0
+    assert answer["shards"] == 0 and answer["bytes"] == 0 and answer["stopped_plan"] == "p"
+    session.host.run_for(5.0)
+    assert {pg.pgid for pg in session.cluster.unclean.values()} <= moving
+    session.host.run_for(_DAY)
+    arrived = {pgid for pgid, pg in session.cluster.pgs.items() if set(pg.held) != set(held[pgid])}
+    assert arrived <= moving
+    history = asked(session, "history")["episodes"]
+    assert history[0]["outcome"] == "stopped" and "cancel" in history[0]["outcome_reason"]
+
+
+def test_undo_of_a_span(session: Session) -> None:
+    before = half_way(session)
+    said(session, "equilibrium rm p")
+    session.host.run_for(3600.0)
+    assert asked(session, "undo --since 10m")["pgs"] == 0
+    assert asked(session, "undo --since 3h")["stopped_plan"] is None
+    session.host.run_for(_DAY)
+    assert items(session) == before
+
+
+def test_an_old_look_is_renewed_first(session: Session) -> None:
+    half_way(session)
+    said(session, "equilibrium rm p")
+    session.host.run_for(_DAY)
+    code, message = refused(session, "undo")
+    assert code == errno.EAGAIN and "try again" in message
+    session.host.run_for(1.0)
+    assert asked(session, "undo")["pgs"] > 0
+
+
+def test_automatic_balancing_has_to_be_off(session: Session) -> None:
+    said(session, "equilibrium on")
+    session.host.run_for(1200.0)
+    for command in ("undo", "cancel"):
+        code, message = refused(session, command)
+        assert code == errno.EPERM and "'ceph equilibrium off'" in message
+    assert asked(session, "undo --dry-run")["of"].startswith("automatic balancing of 2026-")
+    said(session, "equilibrium off")
+    answer = asked(session, "undo automatic")
+    assert answer["pgs"] > 0
+    session.host.run_for(_DAY)
+    assert items(session) == {}
+
+
+def test_somebody_elses_change_is_listed(session: Session) -> None:
+    half_way(session)
+    pgid = sorted(items(session))[0]
+    said(session, f"ceph osd rm-pg-upmap-items {pgid}")
+    other = sorted(items(session))[0]
+    source, target = items(session)[other][0]
+    up = session.cluster.map.up[other]
+    free = next(osd for osd in range(12, 18) if osd not in up and osd not in (source, target))
+    said(session, f"ceph osd pg-upmap-items {other} {source} {free}")
+    session.host.run_for(61.0)
+    answer = asked(session, "undo")
+    assert {row["pgid"] for row in answer["not_restored"]} <= {other}
+    plain = said(session, "equilibrium undo --dry-run p")
+    assert ("not restored: 1 PG" in plain) == bool(answer["not_restored"])
+
+
+@pytest.mark.parametrize("line, code, part", [
+    ("undo p --since 6h", errno.EINVAL, "not both"), ("undo --since yesterday", errno.EINVAL, "6h"),
+    ("undo --since 0", errno.EINVAL, "6h"), ("undo", errno.ENOENT, "nothing"),
+    ("undo nobody", errno.ENOENT, "'nobody'"), ("cancel nobody", errno.ENOENT, "'nobody'")])
+def test_bad_input(session: Session, line: str, code: int, part: str) -> None:
+    found, message = refused(session, line)
+    assert found == code and part in message
+
+
+def test_another_plan_is_not_stopped(session: Session) -> None:
+    half_way(session)
+    said(session, "equilibrium rm p")
+    said(session, "equilibrium optimize q --max-moves 30")
+    session.host.run_for(60.0)
+    said(session, "equilibrium execute q")
+    session.host.run_for(30.0)
+    code, message = refused(session, "undo p")
+    assert code == errno.EBUSY and "'q'" in message
+
+
+def test_nothing_to_cancel(session: Session) -> None:
+    answer = asked(session, "cancel")
+    assert answer["pgs"] == 0 and answer["plan"] is None and answer["state"] == "completed"
+
+
+def test_off_stops_an_undo(session: Session) -> None:
+    half_way(session)
+    said(session, "equilibrium undo")
+    assert asked(session, "off")["stopped_plan"] == "undo-1"
+
+
+def test_a_successor_goes_on_with_an_undo(session: Session) -> None:
+    before = half_way(session)
+    said(session, "equilibrium undo")
+    said(session, "sim mgr fail takeover=10s")
+    session.host.run_for(_DAY)
+    assert items(session) == before

@@ -1,0 +1,188 @@
+"""Plans that take changes back: what each PG gets, in which order, and what is not restored."""
+from __future__ import annotations
+
+from typing import Iterable, List, Optional, Sequence, Tuple
+
+import pytest
+from tests.support.clusters.unit_cluster import Cluster, hosts
+from tests.support.units import GIB
+
+from equilibrium_mgr.plan.kinds import BALANCE, CANCEL, UNDO
+from equilibrium_mgr.undo.change_log import ChangeRow
+from equilibrium_mgr.undo.undo_plan import (
+    FOREIGN, GONE, REMAPPED, UndoResult, cancel_plan, undo_plan)
+
+Items = Tuple[Tuple[int, int], ...]
+RAW = (0, 1)
+
+
+def row(pgid: str, before: Iterable[Sequence[int]], after: Iterable[Sequence[int]],
+        plan: str = "p", raw: Tuple[int, ...] = RAW, kind: str = BALANCE,
+        at: float = 900.0) -> ChangeRow:
+    return ChangeRow(at, plan, kind, 900.0, pgid, raw, pairs(before), pairs(after))
+
+
+def pairs(items: Iterable[Sequence[int]]) -> Items:
+    return tuple((source, target) for source, target in items)
+
+
+def arrived(*items: Sequence[int], pgid: str = "1.0",
+            cluster: Optional[Cluster] = None) -> Cluster:
+    """A PG that CRUSH maps to osd.0 and osd.1, with these items, at rest."""
+    found = cluster or Cluster(hosts(8)).pool(1, size=2)
+    up = [dict(pairs(items)).get(osd, osd) for osd in RAW]
+    return found.pg(pgid, up, objects=10, items=pairs(items))
+
+
+def under_way(pgid: str, target: int, cluster: Cluster, state: str = "active+remapped",
+              uncopied: float = 1.0) -> Cluster:
+    return cluster.pg(pgid, [target, 1], objects=10, items=[(0, target)], acting=RAW, state=state,
+                      uncopied_ratio=uncopied)
+
+
+def undone(cluster: Cluster, rows: List[ChangeRow], plan: str = "p") -> UndoResult:
+    return undo_plan(cluster.snapshot(), rows, lambda one: one.plan == plan)
+
+
+def goals(result: UndoResult) -> List[Tuple[str, Items]]:
+    return [(change.pgid, change.items) for change in result.plan.changes]
+
+
+def test_each_pg_gets_the_pairs_that_it_had() -> None:
+    cluster = arrived((0, 2), (1, 3))
+    result = undone(cluster, [row("1.0", [(1, 3)], [(0, 2), (1, 3)])])
+    change, = result.plan.changes
+    assert change.items == ((1, 3),) and change.up_after == (0, 3)
+    assert (change.shards, result.plan.bytes, result.plan.kind) == (1, GIB, UNDO)
+    move, = result.plan.moves
+    assert (move.source, move.target) == (2, 0)
+    assert result.not_restored == []
+
+
+def test_several_rows_are_taken_back_to_the_first() -> None:
+    cluster = arrived((0, 4))
+    rows = [row("1.0", [], [(0, 2)]), row("1.0", [(0, 2)], [(0, 3)]),
+            row("1.0", [(0, 3)], [(0, 4)])]
+    assert goals(undone(cluster, rows)) == [("1.0", ())]
+
+
+def test_what_the_monitor_never_kept_is_no_obstacle() -> None:
+    rows = [row("1.0", [], [(0, 2)]), row("1.0", [], [(0, 2)]), row("1.0", [(0, 2)], [(0, 3)])]
+    assert goals(undone(arrived((0, 2)), rows)) == [("1.0", ())]
+    nothing = undone(arrived(), rows[:1])
+    assert not nothing.plan.changes and not nothing.not_restored
+
+
+def test_what_was_undone_is_not_undone_again() -> None:
+    rows = [row("1.0", [], [(0, 2)]), row("1.0", [(0, 2)], [], plan="undo-1", kind=UNDO)]
+    result = undone(arrived(), rows)
+    assert not result.plan.changes and not result.not_restored
+
+
+@pytest.mark.parametrize("present, rows", [
+    (((0, 5),), [row("1.0", [], [(0, 2)])]),
+    (((0, 4),), [row("1.0", [], [(0, 2)]), row("1.0", [(0, 3)], [(0, 4)])]),
+    ((), [row("1.0", [(0, 3)], [(0, 2)])])])
+def test_somebody_elses_change_is_left_alone(present: Items, rows: List[ChangeRow]) -> None:
+    result = undone(arrived(*present), rows)
+    assert not result.plan.changes and result.not_restored == [("1.0", FOREIGN)]
+
+
+def test_a_later_plans_change_is_named() -> None:
+    rows = [row("1.0", [], [(0, 2)]), row("1.0", [(0, 2)], [(0, 3)], plan="q")]
+    assert undone(arrived((0, 3)), rows).not_restored == [
+        ("1.0", "plan 'q' has changed it since")]
+    rows[1] = rows[1]._replace(plan="")
+    assert undone(arrived((0, 3)), rows).not_restored == [
+        ("1.0", "automatic balancing has changed it since")]
+    everything = undo_plan(arrived((0, 3)).snapshot(), rows, lambda one: True)
+    assert goals(everything) == [("1.0", ())]
+
+
+def test_another_raw_mapping() -> None:
+    assert undone(arrived((0, 2)), [row("1.0", [], [(0, 2)], raw=(0, 6))]).not_restored == [
+        ("1.0", REMAPPED)]
+
+
+def test_a_pg_that_is_gone() -> None:
+    assert undone(arrived(), [row("1.77", [], [(0, 2)])]).not_restored == [("1.77", GONE)]
+    assert undone(arrived(), [row("9.0", [], [(0, 2)])]).not_restored == [("9.0", GONE)]
+
+
+def test_a_target_that_is_out_takes_no_pair() -> None:
+    cluster = arrived((0, 2)).mark_out(3)
+    assert undone(cluster, [row("1.0", [(0, 3)], [(0, 2)])]).not_restored == [
+        ("1.0", "osd.3 is out")]
+
+
+def test_what_is_not_legal_any_more() -> None:
+    cluster = arrived((0, 2), cluster=Cluster(hosts(4, 2)).pool(1, size=2))
+    reason = dict(undone(cluster, [row("1.0", [], [(0, 2)])]).not_restored)["1.0"]
+    assert reason.startswith("no longer legal: ")
+
+
+def test_a_pg_that_must_not_be_moved() -> None:
+    cluster = arrived((0, 2))
+    cluster.extra["pg_upmap_primaries"] = [{"pgid": "1.0", "primary_osd": 1}]
+    assert undone(cluster, [row("1.0", [], [(0, 2)])]).not_restored == [
+        ("1.0", "its primary is set by pg-upmap-primary")]
+
+
+def test_what_has_not_begun_to_move_comes_first() -> None:
+    cluster = arrived((0, 2), pgid="1.0")
+    arrived((0, 2), pgid="1.1", cluster=cluster)
+    under_way("1.2", 3, cluster, "active+remapped+backfilling", 0.4)
+    under_way("1.3", 3, cluster, "active+remapped+backfill_wait")
+    rows = [row(f"1.{ps}", [], [(0, 2 + ps // 2)]) for ps in (3, 2, 0, 1)]
+    result = undone(cluster, rows)
+    assert [change.pgid for change in result.plan.changes] == ["1.3", "1.2", "1.1", "1.0"]
+    assert (result.not_begun, result.under_way) == (1, 1)
+    assert [change.shards for change in result.plan.changes] == [0, 0, 1, 1]
+    assert len(result.plan.moves) == 2
+
+
+def cancelled(cluster: Cluster, rows: List[ChangeRow]) -> UndoResult:
+    return cancel_plan(cluster.snapshot(), rows, lambda one: one.plan == "p")
+
+
+@pytest.mark.parametrize("state, uncopied", [
+    ("active+remapped+backfilling", 1.0), ("active+remapped+backfill_wait", 0.9),
+    ("active+recovering+remapped", 1.0)])
+def test_cancel_leaves_what_is_being_copied(state: str, uncopied: float) -> None:
+    cluster = under_way("1.0", 2, Cluster(hosts(8)).pool(1, size=2), state, uncopied)
+    assert not cancelled(cluster, [row("1.0", [], [(0, 2)])]).plan.changes
+
+
+def test_cancel_never_moves_what_has_arrived() -> None:
+    assert not cancelled(arrived((0, 2)), [row("1.0", [], [(0, 2)])]).plan.changes
+
+
+def test_cancel_takes_back_what_waits() -> None:
+    cluster = under_way("1.0", 2, Cluster(hosts(8)).pool(1, size=2))
+    result = cancelled(cluster, [row("1.0", [], [(0, 2)])])
+    change, = result.plan.changes
+    assert (change.up_after, change.items, change.shards) == (RAW, (), 0)
+    assert (result.plan.kind, result.plan.bytes, result.not_begun) == (CANCEL, 0, 1)
+
+
+def test_cancel_takes_back_the_last_move_alone() -> None:
+    """The first has arrived: the data is on osd.2."""
+    cluster = Cluster(hosts(8)).pool(1, size=2).pg(
+        "1.0", [3, 1], objects=10, items=[(0, 3)], acting=[2, 1], state="active+remapped")
+    rows = [row("1.0", [], [(0, 2)]), row("1.0", [(0, 2)], [(0, 3)])]
+    assert goals(cancelled(cluster, rows)) == [("1.0", ((0, 2),))]
+    assert goals(undone(cluster, rows)) == [("1.0", ())]
+
+
+def test_cancel_goes_back_to_where_the_data_is() -> None:
+    """Neither of two moves has begun."""
+    cluster = under_way("1.0", 3, Cluster(hosts(8)).pool(1, size=2))
+    rows = [row("1.0", [], [(0, 2)]), row("1.0", [(0, 2)], [(0, 3)])]
+    assert goals(cancelled(cluster, rows)) == [("1.0", ())]
+
+
+def test_cancel_leaves_what_others_move() -> None:
+    cluster = under_way("1.0", 2, Cluster(hosts(8)).pool(1, size=2))
+    assert not cancelled(cluster, []).plan.changes
+    assert not cancelled(cluster, [row("1.0", [], [(0, 2)], plan="q")]).plan.changes
+    assert not cancelled(cluster, [row("1.0", [], [(0, 5)])]).plan.changes
