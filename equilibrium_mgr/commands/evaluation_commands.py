@@ -8,6 +8,7 @@ from ..report.cluster.evaluation import (
     EvaluatedPlan, Look, evaluate_cluster, evaluate_plan, evaluate_pool)
 from ..report.command_answer import CommandAnswer, CommandError
 from .current_view import CurrentView
+from .failure_commands import FailureCommands
 from .module_parts import ModuleParts
 from .plan_arguments import present_options
 from .plan_commands import PlanCommands
@@ -24,13 +25,18 @@ class EvaluationCommands:
         self._parts = parts
         self._plans = plans
         self._view = CurrentView(parts)
+        self._failures = FailureCommands(parts, plans)
 
-    def evaluate(self, option: Optional[str]) -> CommandAnswer:
+    def evaluate(self, option: Optional[str], fail: Optional[str] = None,
+                 worst_failure: bool = False) -> CommandAnswer:
         """The present placement, a plan (its name or plan/NAME) or a pool (its name, id or
-        pool/NAME); a plan goes before a pool."""
+        pool/NAME); a plan goes before a pool. Or what failures lead to, of the first two."""
+        if fail is not None or worst_failure:
+            return self._failures.evaluate(_plan_name(option) if option else None, fail,
+                                           worst_failure)
         if not option:
             return evaluate_cluster(self._look())
-        plan = option[len(_PLAN_PREFIX):] if option.startswith(_PLAN_PREFIX) else option
+        plan = _plan_name(option)
         service = self._parts.plan_service
         if plan in self._parts.plan_store.heads() or plan in service.plans_in_progress():
             answer = self._evaluate_plan(plan)
@@ -63,7 +69,12 @@ class EvaluationCommands:
             name, present_options(settings, parts.gateway), settings.max_plan_seconds)
         return evaluate_plan(EvaluatedPlan(
             name, plan, created, None if created is None else max(0.0, parts.clock() - created),
-            parts.gateway.epoch(), name == parts.executing(), comparison), look)
+            parts.gateway.epoch(), name == parts.executing(), comparison,
+            tuple(self._failures.lines_of_plan(name))), look)
 
     def _find_pool(self, text: str) -> Optional[str]:
         return find_pool(text, self._parts.gateway.pool_ids_by_name())
+
+
+def _plan_name(option: str) -> str:
+    return option[len(_PLAN_PREFIX):] if option.startswith(_PLAN_PREFIX) else option

@@ -6,6 +6,7 @@ from typing import Callable, NamedTuple, Optional
 from ..control.balancer import Balancer
 from ..gateway.gateway import Gateway
 from ..plan.store import PlanStore
+from ..plan_service.failure_service import FailureService
 from ..plan_service.plan_service import PlanService
 from ..option_values import OptionValues
 from ..settings import Settings
@@ -17,6 +18,7 @@ class ModuleParts(NamedTuple):
     balancer: Balancer
     gateway: Gateway
     plan_service: PlanService
+    failure_service: FailureService
     plan_store: PlanStore
     options: OptionValues
     settings: Callable[[], Settings]

@@ -4,8 +4,8 @@ from __future__ import annotations
 import json
 import threading
 import time
-from typing import (Any, Callable, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence,
-                    Set, Tuple)
+from typing import (Any, Callable, Collection, Dict, FrozenSet, Iterable, List, Mapping,
+                    NamedTuple, Optional, Sequence, Set, Tuple)
 
 from ..crush.hierarchy import CrushHierarchy
 from ..plan.model import PgChange
@@ -17,6 +17,7 @@ from ..snapshot.model import NO_CLASS, Snapshot, pg_number, pool_of
 from ..snapshot.reading import Reading
 from ..snapshot.statistics.osd_reports import OsdReports
 from .cluster_summary import ClusterSummary
+from .failed_osds import up_sets_without
 from .mgr_api import MgrApi, MonReply, OsdMapApi
 from .monitor_commands import MonitorCommands
 from .pool_space import PoolSpaceNow, pool_space
@@ -106,6 +107,12 @@ class Gateway:
     def epoch(self) -> int:
         """The osdmap's epoch now; takes microseconds."""
         return int(self._mgr.get_osdmap().get_epoch())
+
+    def up_sets_without(self, osds: Collection[int], pgids: Iterable[str],
+                        checkpoint: Checkpoint) -> Dict[str, Tuple[int, ...]]:
+        """pgid → the up set that the newest osdmap gives a PG once these OSDs are out; no monitor
+        has cleaned its upmap items. PGs of pools that are gone are left out."""
+        return up_sets_without(self._mgr.get_osdmap(), osds, pgids, checkpoint)
 
     def ceph_version(self) -> str:
         """The release of this mgr, as `ceph version` tells it."""

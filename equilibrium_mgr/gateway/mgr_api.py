@@ -15,6 +15,13 @@ class CrushMapApi(Protocol):
         """As `ceph osd crush dump` shows it."""
 
 
+class OsdMapIncrementalApi(Protocol):
+    """mgr_module.OSDMapIncremental: changes for a copy of the map; nothing is sent."""
+
+    def set_osd_reweights(self, weightmap: Dict[int, float], /) -> None:
+        """OSD id → reweight, 0 for out."""
+
+
 class OsdMapApi(Protocol):
     """mgr_module.OSDMap: the osdmap of one epoch. Raises SystemError for a pool that is gone."""
 
@@ -38,6 +45,13 @@ class OsdMapApi(Protocol):
 
     def pool_raw_used_rate(self, pool_id: int, /) -> float:
         """Raw bytes that one byte in the pool takes."""
+
+    def new_incremental(self) -> OsdMapIncrementalApi:
+        """Changes to this map, none at first."""
+
+    def apply_incremental(self, inc: Any, /) -> OsdMapApi:
+        """A copy of this map with the changes. Upmap items stay as they are: in the copy no
+        monitor cleans them."""
 
 
 class EventApi(Protocol):

@@ -70,16 +70,26 @@ class RawMapping:
         lowered, _ = _weight_changes(before, after)
         for pg in affected:
             known, pg.crush = pg.crush or (), self.compute(after, *pg.order, new_weights)
-            left = set(known) - set(pg.crush)
-            if left and left <= lowered and left.isdisjoint(pg.raw or ()):
-                known = pg.crush  # the OSDs that lose weight are not in the raw mapping
-            raw = self._followed(pg, known, after, raws)
+            raw = self._followed(pg, _reference(pg, known, pg.crush, lowered), pg.crush, after,
+                                 raws)
             if raw != pg.raw:
                 changed[pg.pgid] = raws[pg.pgid] = raw
         return changed
 
-    def _followed(self, pg: Pg, known: Mapping, after: Topology,
+    def foreseen(self, pg: Pg, before: Topology, after: Topology) -> Mapping:
+        """The raw mapping that `follow` would give a PG that is not folded onto another one;
+        changes nothing."""
+        if not list(_affected([pg], before, after)):
+            return pg.raw or ()
+        known = pg.crush if pg.crush is not None else self.compute(
+            before, *pg.order, before.reweights())
+        now = self.compute(after, *pg.order, after.reweights())
+        lowered, _ = _weight_changes(before, after)
+        return self._followed(pg, _reference(pg, known, now, lowered), now, after, {})
+
+    def _followed(self, pg: Pg, known: Mapping, now: Mapping, after: Topology,
                   raws: Dict[str, Mapping]) -> Mapping:
+        """`known` and `now`: CRUSH's results before and after the change."""
         pool = after.pools[pg.pool_id]
         parent = stable_mod(pg.order[1], int(pool.get("pg_placement_num") or pool["pg_num"]))
         if parent != pg.order[1]:
@@ -88,11 +98,17 @@ class RawMapping:
             if of_parent is not None:
                 return of_parent
         raw = pg.raw or ()
-        now = pg.crush or ()
         if known == now and all(_may_serve(osd, pool, after) for osd in raw):
             return raw
         return follow(raw, known, now, lambda osd: _may_serve(osd, pool, after),
                       _legality(raw, pool, after))
+
+
+def _reference(pg: Pg, known: Mapping, now: Mapping, lowered: Set[int]) -> Mapping:
+    """CRUSH's result before a change, or `now` where only OSDs that lose weight have left it and
+    none of these is in the raw mapping."""
+    left = set(known) - set(now)
+    return now if left and left <= lowered and left.isdisjoint(pg.raw or ()) else known
 
 
 def _may_serve(osd: int, pool: Dict[str, Any], topology: Topology) -> bool:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import pickle
 import threading
+from functools import partial
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
+from ..cluster.reweighted_map import with_reweights
 from ..errors import StubError
 from ..frozen import frozen
 from ..monitor.mon_store import StoreCache
@@ -91,7 +93,9 @@ class Mgr:
 
     def get_osdmap(self) -> OSDMap:
         with self.lock, self.process.call("get_osdmap"):
-            return OSDMap(*self.maps(), self.release, self.count)
+            osdmap, crush = self.maps()
+            return OSDMap(osdmap, crush, self.release, self.count,
+                          partial(with_reweights, self.cluster, osdmap, crush))
 
     def get(self, name: str) -> Any:
         """A named structure in the shape of the release; None for an unknown name."""

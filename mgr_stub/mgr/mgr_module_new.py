@@ -10,10 +10,11 @@ from typing import Dict, Type
 from .api import (
     CommandResult, HandleCommandResult, MgrModuleApi, MonCommandFailed, NotifyType, Option)
 from .handlers import CommandDecorator, Handler
-from .osd_map_api import CRUSHMap, OSDMap
+from .osd_map_api import CRUSHMap, OSDMap, OSDMapIncremental
 
 __all__ = ["CLICommandBase", "CommandResult", "CRUSHMap", "HandleCommandResult", "MgrModule",
-           "MonCommandFailed", "NotifyType", "OSDMap", "Option"]
+           "MonCommandFailed", "NotifyType", "OSDMap",
+           "OSDMapIncremental", "Option"]
 
 
 class CLICommandBase(CommandDecorator):

@@ -7,11 +7,11 @@ from typing import Any, Dict, List
 from .api import (
     CommandResult, HandleCommandResult, MgrModuleApi, MonCommandFailed, NotifyType, Option)
 from .handlers import CommandDecorator, Handler
-from .osd_map_api import CRUSHMap, OSDMap
+from .osd_map_api import CRUSHMap, OSDMap, OSDMapIncremental
 
 __all__ = ["CLICommand", "CLIReadCommand", "CLIWriteCommand", "CommandResult", "CRUSHMap",
            "HandleCommandResult", "MgrModule", "MonCommandFailed", "NotifyType", "OSDMap",
-           "Option"]
+           "OSDMapIncremental", "Option"]
 
 
 class CLICommand(CommandDecorator):

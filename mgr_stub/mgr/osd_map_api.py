@@ -45,15 +45,51 @@ class CRUSHMap:
         return {osd: weight / total for osd, weight in below.items()} if total else {}
 
 
+class OSDMapIncremental:
+    """Changes that OSDMap.apply_incremental makes in a copy of the map; nothing reaches a cluster.
+
+    Of what Ceph's has, only reweights are simulated.
+    """
+
+    def __init__(self, epoch: int) -> None:
+        self._epoch = epoch
+        self.reweights: Dict[int, float] = {}
+
+    def get_epoch(self) -> int:
+        return self._epoch
+
+    def set_osd_reweights(self, weightmap: Dict[int, float]) -> None:
+        """{osd: reweight 0..1}, 0 for out; the key and the value types are checked as in C++."""
+        for osd, reweight in weightmap.items():
+            if not isinstance(osd, int) or not isinstance(reweight, (int, float)):
+                raise SystemError("returned NULL without setting an exception")
+            self.reweights[osd] = float(reweight)
+
+
 class OSDMap:
-    """One epoch of the osdmap, unchanged by later ones."""
+    """One epoch of the osdmap, unchanged by later ones.
+
+    `reweighted` makes the map of other reweights of this one.
+    """
 
     def __init__(self, osdmap: OsdMap, crush: CrushMap, release: int,
-                 count: Callable[[str], None]) -> None:
+                 count: Callable[[str], None],
+                 reweighted: Callable[[OsdMap, Dict[int, float]], OsdMap]) -> None:
         self._map = osdmap
         self._crush = crush
         self._release = release
         self._count = count
+        self._reweighted = reweighted
+
+    def new_incremental(self) -> OSDMapIncremental:
+        return OSDMapIncremental(self._map.epoch + 1)
+
+    def apply_incremental(self, inc: OSDMapIncremental) -> OSDMap:
+        """A copy of the map with the changes; an incremental of another epoch ends Ceph's mgr."""
+        self._count("apply_incremental")
+        assert inc.get_epoch() == self._map.epoch + 1, "an incremental of another epoch"
+        return OSDMap(self._reweighted(self._map, inc.reweights), self._crush, self._release,
+                      self._count, self._reweighted)
 
     def get_epoch(self) -> int:
         return self._map.epoch

@@ -19,6 +19,8 @@ READS = {
                "osdmap_epoch", "snapshot_age_seconds", "last_plan", "builtin_balancer_active"},
     "eval": {"osdmap_epoch", "classes", "pools"},
     "eval vms": {"osdmap_epoch", "pools"},
+    "eval --fail 1": {"osdmap_epoch", "failure", "max_utilization", "classes", "pools", "osds"},
+    "eval --worst-failure": {"osdmap_epoch", "worst", "types"},
     "eval p": {"plan", "osdmap_epoch", "moves", "bytes", "classes", "pools", "room",
                "planned_room", "is_outdated", "age_seconds", "aim", "aims", "options_known"},
     "show p": {"plan", "aim", "osdmap_epoch", "moves", "commands"},

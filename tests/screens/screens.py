@@ -16,6 +16,7 @@ class Screen(NamedTuple):
 SCREENS: Tuple[Screen, ...] = (
     Screen("status", "status"),
     Screen("eval", "eval"), Screen("eval-plan", "eval p"), Screen("eval-pool", "eval {pool}"),
+    Screen("eval-fail", "eval --fail osd.6"), Screen("eval-worst", "eval --worst-failure"),
     Screen("df", "df"), Screen("df-plan", "df p"),
     Screen("osds", "osds"),
     Screen("moves", "moves"),

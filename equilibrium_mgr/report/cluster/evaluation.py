@@ -67,6 +67,7 @@ class EvaluatedPlan(NamedTuple):
     epoch: int                     # of the newest osdmap
     is_executing: bool = False
     comparison: Optional[AimComparison] = None
+    failure_lines: Sequence[str] = ()   # on the worst failure, where it has been computed
 
     @property
     def is_outdated(self) -> bool:
@@ -118,7 +119,8 @@ def evaluate_plan(found: EvaluatedPlan, look: Look) -> CommandAnswer:
     left = len(plan.changes) - planned.changes
     expected = expected_time(view.rates, view.movements, planned.incoming)
     parts = [[*_plan_lines(found, left, expected), look.line(),
-              *room_lines(pools.room, pools.planned_room, f"with {found.name}")],
+              *room_lines(pools.room, pools.planned_room, f"with {found.name}"),
+              *found.failure_lines],
              *_histograms(view, classes, planned.used, f"with {found.name}",
                           {entry.device_class: entry.lines() for entry in distance.classes}),
              _pool_lines(_POOLS_PLANNED, pools.rows, [_planned_cells(row) for row in pools.rows],

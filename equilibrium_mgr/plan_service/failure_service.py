@@ -1,0 +1,157 @@
+"""Computes in background jobs what failures would lead to, and keeps the newest answers."""
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+from functools import partial
+from typing import Callable, Dict, Mapping, NamedTuple, Optional, Sequence
+
+from ..gateway.gateway import Gateway
+from ..plan.store import PlanStore
+from ..runtime.job_thread import JobRunner
+from ..runtime.time_slice import TimeSlice
+from ..snapshot.model import Snapshot
+from ..what_if.failure import Failure
+from ..what_if.placement import Osds, PgsByOsd, Placement, placement
+from ..what_if.recovery import FailureFigures, failure_figures, usage_of
+from ..what_if.worst import TypeFailures, recovery_from, worst_failures
+
+#: Answers that are kept.
+MAX_ANSWERS = 16
+#: Seconds for which an answer serves at another epoch, and at its own: bytes change as well.
+_OTHER_EPOCH_SECONDS, _SAME_EPOCH_SECONDS = 60.0, 600.0
+#: The cluster is read so often at most, until its epoch stays the same while PGs are mapped.
+_ATTEMPTS = 3
+
+
+class FailureQuestion(NamedTuple):
+    """What fails, and of which placement."""
+
+    failure: Optional[Failure]   # None: each failure domain, one at a time
+    plan: Optional[str] = None   # a kept one's name; None: as everything in flight leads to
+    generation: int = 0          # of that plan
+
+
+class FailureAnswer(NamedTuple):
+    """What follows. One of `figures` and `worst` is there."""
+
+    epoch: int              # of the osdmap
+    made_at: float          # seconds since the epoch
+    applied_changes: int    # of the plan; the others' PGs are elsewhere by now
+    backfillfull_ratio: float
+    sizes: Mapping[int, int]            # OSD id → bytes
+    figures: Optional[FailureFigures]
+    worst: Optional[Dict[str, TypeFailures]]
+
+
+class _Stopped(Exception):
+    """Raised at a checkpoint of a job when the module shuts down."""
+
+
+class FailureService:
+    """Any thread may use it. `clock` returns seconds since the epoch."""
+
+    def __init__(self, gateway: Gateway, plan_store: PlanStore, jobs: JobRunner,
+                 clock: Callable[[], float], log: logging.Logger) -> None:
+        self._gateway = gateway
+        self._plan_store = plan_store
+        self._jobs = jobs
+        self._clock = clock
+        self._log = log
+        self._lock = threading.Lock()
+        self._answers: OrderedDict[FailureQuestion, FailureAnswer] = OrderedDict()
+        self._failed: Dict[FailureQuestion, str] = {}      # why a job ended without an answer
+        self._running: Dict[FailureQuestion, float] = {}   # since when, seconds since the epoch
+        self._stopping = False
+
+    def stop(self) -> None:
+        """Ends the running job at its next checkpoint."""
+        self._stopping = True
+
+    def known(self, question: FailureQuestion) -> Optional[FailureAnswer]:
+        """The answer that is kept, if it still serves; starts nothing."""
+        with self._lock:
+            answer = self._answers.get(question)
+        if answer is None:
+            return None
+        serves = (_SAME_EPOCH_SECONDS if answer.epoch == self._gateway.epoch()
+                  else _OTHER_EPOCH_SECONDS)
+        return answer if self._clock() - answer.made_at < serves else None
+
+    def ask(self, question: FailureQuestion) -> Optional[FailureAnswer]:
+        """The answer; None while a job computes it, which this starts."""
+        answer = self.known(question)
+        if answer is not None:
+            return answer
+        with self._lock:
+            is_new = question not in self._running
+            if is_new:
+                self._running[question] = self._clock()
+                self._failed.pop(question, None)
+        if is_new:
+            name = question.failure.name if question.failure is not None else "the worst"
+            self._jobs.submit(f"failure of {name}", partial(self._run, question))
+            self._jobs.run_pending()
+        return self.known(question)
+
+    def pop_reason(self, question: FailureQuestion) -> Optional[str]:
+        """Why the last attempt to answer failed, or None; it is told once."""
+        with self._lock:
+            return self._failed.pop(question, None)
+
+    def _run(self, question: FailureQuestion) -> None:
+        try:
+            answer = self._answer(question)
+            with self._lock:
+                self._answers[question] = answer
+                self._answers.move_to_end(question)
+                while len(self._answers) > MAX_ANSWERS:
+                    self._answers.popitem(last=False)
+        except _Stopped:
+            pass
+        except Exception as error:
+            self._log.exception("what a failure leads to cannot be computed")
+            with self._lock:
+                self._failed = {question: f"{type(error).__name__}: {error}"}   # the newest
+        finally:
+            with self._lock:
+                self._running.pop(question, None)
+
+    def _answer(self, question: FailureQuestion) -> FailureAnswer:
+        changes = () if question.plan is None else self._plan_store.get(question.plan).changes
+        for _ in range(_ATTEMPTS):
+            snapshot = self._gateway.snapshot()
+            placed = placement(snapshot, changes, self._checkpoint())
+            answer = self._answer_of(question, placed, snapshot)
+            if self._gateway.epoch() == snapshot.epoch:
+                break
+        return answer
+
+    def _answer_of(self, question: FailureQuestion, placed: Placement,
+                   snapshot: Snapshot) -> FailureAnswer:
+        checkpoint, failure = self._checkpoint(), question.failure
+        figures, worst = None, None
+        if failure is None:
+            worst = worst_failures(placed, self._up_sets_without, checkpoint)
+        else:
+            recovery = recovery_from(placed, failure, PgsByOsd(placed, checkpoint),
+                                     self._up_sets_without, checkpoint)
+            figures = failure_figures(placed, recovery, usage_of(placed, checkpoint), checkpoint)
+        return FailureAnswer(
+            snapshot.epoch, self._clock(), len(placed.changes), snapshot.backfillfull_ratio,
+            {osd.id: osd.size_bytes for osd in snapshot.osds.values()}, figures, worst)
+
+    def _up_sets_without(self, osds: Sequence[int], pgids: Sequence[str]) -> Dict[str, Osds]:
+        return self._gateway.up_sets_without(osds, pgids, self._checkpoint())
+
+    def _checkpoint(self) -> Callable[..., bool]:
+        """A checkpoint that yields, and ends the job at shutdown."""
+        time_slice = TimeSlice()
+
+        def checkpoint(_moves: Optional[int] = None) -> bool:
+            time_slice.yield_if_due()
+            if self._stopping:
+                raise _Stopped
+            return True
+        return checkpoint

@@ -1,0 +1,124 @@
+"""The cluster once it has recovered from a failure: used bytes, PGs that cannot, free space."""
+from __future__ import annotations
+
+from typing import Any, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Set, Tuple
+
+from ..crush.placement import NO_OSD
+from ..plan.model import Usage
+from ..plan.usage import counted_usage
+from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
+from ..snapshot.model import Pg, Snapshot
+from .failure import Failure
+from .placement import Osds, Placement, move_shards, recount
+from .up_sets import UpSetsAfter
+
+_PGS_A_PIECE = 200   # between two checkpoints: about a millisecond
+
+
+class Recovery(NamedTuple):
+    """What follows from a failure if every PG that has a place is recovered."""
+
+    failure: Failure
+    up: Mapping[str, Osds]            # pgid → up set, of PGs whose up set it changes
+    used: Mapping[int, int]           # OSD id → used bytes, of the OSDs that are left
+    copied_shards: int
+    copied_bytes: int
+    max_utilization: Optional[float]  # a ratio; None where no OSD with statistics is left
+    fullest_osd: Optional[int]
+    too_full: FrozenSet[str]             # PGs that would wait for a target above backfillfull_ratio
+    undersized: Mapping[int, int]     # pool id → PGs that get fewer OSDs than the pool's size
+    lost: Mapping[int, int]           # pool id → PGs of which too few shards are left to recover
+
+    def severity(self) -> Tuple[Any, ...]:
+        """Of two failures the worse has the larger one."""
+        return (sum(self.lost.values()), self.max_utilization or 0.0, len(self.too_full),
+                sum(self.undersized.values()))
+
+
+def recover(placed: Placement, failure: Failure, mapped: Mapping[str, Osds],
+            checkpoint: Checkpoint = no_checkpoint) -> Recovery:
+    """What follows from a failure. `mapped`: the up sets that the mgr's map gives under it, of at
+    least the PGs that it can change, with the present upmap items."""
+    snapshot = placed.snapshot
+    used = {osd: count for osd, count in placed.used.items() if osd not in failure.osds}
+    up_sets, up = UpSetsAfter(snapshot, failure.osds), {}
+    arrivals: Dict[int, List[Pg]] = {}
+    freed: Dict[int, int] = {}
+    undersized: Dict[int, int] = {}
+    lost: Dict[int, int] = {}
+    for pgid, osds in with_checkpoints(mapped.items(), _PGS_A_PIECE, checkpoint):
+        pg = snapshot.pgs[pgid]
+        pool, before = snapshot.pools[pg.pool], placed.up(pg)
+        after = up_sets.up(pg, osds, placed.items(pgid))
+        left = [osd for osd in before if osd != NO_OSD and osd not in failure.osds]
+        if not failure.osds.isdisjoint(before) and len(left) < pool.data_shards:
+            lost[pool.id] = lost.get(pool.id, 0) + 1
+            after = tuple(osd if osd in left else NO_OSD for osd in before)
+        elif sum(osd != NO_OSD for osd in after) < pool.size and after != before:
+            undersized[pool.id] = undersized.get(pool.id, 0) + 1
+        if after == before:
+            continue
+        up[pgid] = after
+        gained, left_behind = move_shards(used, pg, before, after, pool.erasure)
+        for osd in gained:
+            arrivals.setdefault(osd, []).append(pg)
+        for osd in left_behind:
+            freed[osd] = freed.get(osd, 0) + pg.shard_bytes
+    highest, fullest = _fullest(snapshot, used)
+    return Recovery(
+        failure, up, used, sum(map(len, arrivals.values())),
+        sum(pg.shard_bytes for pgs in arrivals.values() for pg in pgs), highest, fullest,
+        _too_full(placed, arrivals, freed), undersized, lost)
+
+
+def _fullest(snapshot: Snapshot, used: Mapping[int, int]) -> Tuple[Optional[float], Optional[int]]:
+    ratios = [(used[osd] / snapshot.osds[osd].size_bytes, osd) for osd in used
+              if snapshot.osds[osd].has_statistics and snapshot.osds[osd].is_in
+              and snapshot.osds[osd].size_bytes > 0]
+    return max(ratios) if ratios else (None, None)
+
+
+def _too_full(placed: Placement, arrivals: Mapping[int, List[Pg]],
+              freed: Mapping[int, int]) -> FrozenSet[str]:
+    """PGs that do not fit on a target below backfillfull_ratio, where Ceph refuses a backfill that
+    would lead above it; what fits is let in, in the order given, and what moves away is gone."""
+    found: Set[str] = set()
+    for osd, pgs in arrivals.items():
+        entry = placed.snapshot.osds[osd]
+        if not entry.has_statistics:
+            continue
+        room = (placed.snapshot.backfillfull_ratio * entry.size_bytes
+                - placed.used[osd] + freed.get(osd, 0))
+        for pg in pgs:
+            if pg.shard_bytes > room:
+                found.add(pg.pgid)
+            else:
+                room -= pg.shard_bytes
+    return frozenset(found)
+
+
+class FailureFigures(NamedTuple):
+    """The figures of a recovery, and of the placement that failed."""
+
+    recovery: Recovery
+    before: Usage
+    after: Usage
+
+
+def failure_figures(placed: Placement, recovery: Recovery, before: Usage,
+                    checkpoint: Checkpoint = no_checkpoint) -> FailureFigures:
+    """The usage of the OSDs that are left. `before`: `usage_of` the placement."""
+    snapshot, failed = placed.snapshot, recovery.failure.osds
+    shards = {pool: dict(counts) for pool, counts in placed.shards.items()}
+    for pgid, up in with_checkpoints(recovery.up.items(), _PGS_A_PIECE, checkpoint):
+        pg = snapshot.pgs[pgid]
+        recount(shards, snapshot, pg, placed.up(pg), up)
+    left = snapshot._replace(osds={
+        osd.id: osd for osd in snapshot.osds.values() if osd.id not in failed})
+    return FailureFigures(recovery, before, counted_usage(
+        left, recovery.used, shards, checkpoint=checkpoint))
+
+
+def usage_of(placed: Placement, checkpoint: Checkpoint = no_checkpoint) -> Usage:
+    """The usage of the placement before the failure."""
+    return counted_usage(placed.snapshot, placed.used, placed.shards, checkpoint=checkpoint)

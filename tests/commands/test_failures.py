@@ -1,0 +1,150 @@
+"""`eval --fail` and `eval --worst-failure`, and that the simulated cluster ends as they say."""
+
+from __future__ import annotations
+
+import errno
+from typing import Any, Callable, Dict
+
+import pytest
+
+from mgr_stub.console.session import Session
+from tests.commands.asking import ask, by, optimize, refused, run
+from tests.support.clusters.crush_cluster import crush_state
+
+#: Points that the prediction may be off by, of each OSD's size.
+_HALF_A_POINT = 0.005
+_OTHER_RATIOS = {"full_ratio": 1.5, "backfillfull_ratio": 1.4, "nearfull_ratio": 1.3}
+
+
+@pytest.fixture
+def roomy(open_session: Callable[..., Session], demo_state: Dict[str, Any]) -> Session:
+    """The demo with so much space below backfillfull_ratio that all can be recovered."""
+    demo_state["osd_dump"].update(_OTHER_RATIOS)
+    session = open_session(18, demo_state)
+    run(session, "sim run 1s")
+    session.command("equilibrium eval")
+    return session
+
+
+def utilizations(session: Session) -> Dict[int, float]:
+    """OSD id → used ÷ size, as the simulated devices have it."""
+    return {osd: usage for row in session.simulation.cluster.utilizations().values()
+            for osd, usage in row.items()}
+
+
+def check_ends_as_predicted(session: Session, predicted: Dict[str, Any]) -> None:
+    """Marks the OSDs out and holds the end against the prediction, OSD by OSD."""
+    assert predicted["backfill_toofull_pgs"] == 0 and predicted["lost_pgs"] == 0
+    # in one epoch: the demo's mapping is not CRUSH's, so what it leads to depends on the way there
+    run(session, "sim osd out " + " ".join(map(str, predicted["failure"]["osds"])),
+        "sim run 2d")
+    ended = utilizations(session)
+    assert {osd for osd in ended if session.simulation.cluster.map.reweight(osd) > 0} == {
+        row["osd"] for row in predicted["osds"]}
+    for row in predicted["osds"]:
+        assert row["utilization"] == pytest.approx(ended[row["osd"]], abs=_HALF_A_POINT), row
+    short = sum(1 for pgid, up in session.simulation.cluster.map.up.items()
+                if len([osd for osd in up if osd < 0x7FFFFFFF])
+                < session.simulation.cluster.map.pools[int(pgid.split(".")[0])]["size"])
+    assert short == predicted["undersized_pgs"]
+
+
+@pytest.mark.parametrize("what", ["host1", "osd.3", "osd.2,osd.11"])
+def test_the_cluster_ends_as_predicted(roomy: Session, what: str) -> None:
+    what = first_host(roomy) if what == "host1" else what
+    predicted = ask(roomy, f"eval --fail {what}")
+    assert predicted["copied_bytes"] > 0
+    before = utilizations(roomy)
+    moved = [row["osd"] for row in predicted["osds"]
+             if abs(row["utilization"] - before[row["osd"]]) > _HALF_A_POINT]
+    assert len(moved) > 3   # the failure shows
+    check_ends_as_predicted(roomy, predicted)
+
+
+@pytest.mark.parametrize("what", ["h1", "osd.3"])
+def test_osds_that_fail_one_after_the_other_end_as_predicted(
+        open_session: Callable[..., Session], what: str) -> None:
+    """Down and out, one by one, on a cluster whose PGs are where CRUSH places them."""
+    session = open_session(18, crush_state())
+    run(session, "sim run 1s")
+    session.command("equilibrium eval")
+    predicted = ask(session, f"eval --fail {what}")
+    for osd in predicted["failure"]["osds"]:
+        run(session, f"sim osd down {osd}", "sim run 2m", f"sim osd out {osd}", "sim run 2m")
+    check_ends_as_predicted(session, predicted)
+
+
+def test_the_cluster_ends_as_predicted_after_a_plan(roomy: Session) -> None:
+    optimize(roomy)
+    host = first_host(roomy)
+    predicted = ask(roomy, f"eval p --fail {host}")
+    assert predicted["plan"] == "p" and predicted["applied_changes"] > 0
+    assert predicted != ask(roomy, f"eval --fail {host}")
+    run(roomy, "balancer off", "equilibrium execute p", "sim run idle")
+    check_ends_as_predicted(roomy, predicted)
+
+
+def first_host(session: Session) -> str:
+    """A host's name."""
+    return sorted({osd.host for osd in session.module.gateway.snapshot().osds.values()})[0]
+
+
+def test_screen_and_json_say_the_same(session: Session) -> None:
+    host = first_host(session)
+    data = ask(session, f"eval --fail {host}")
+    plain = run(session, f"equilibrium eval --fail {host}")
+    assert data["failure"]["name"] == host and data["failure"]["type"] == "host"
+    assert f"{100.0 * data['max_utilization']:.2f}% (osd.{data['fullest_osd']})" in plain
+    assert f"{data['copied_shards']} shards" in plain
+    assert max(len(line) for line in plain.splitlines()) <= 80
+    highest = max(data["osds"], key=lambda row: float(row["utilization"] or 0.0))
+    assert (highest["osd"], highest["utilization"]) == (data["fullest_osd"],
+                                                        data["max_utilization"])
+    assert {row["id"] for row in data["pools"]} == set(session.simulation.cluster.map.pools)
+
+
+def test_the_worst_failure_is_the_worst_of_all(session: Session) -> None:
+    data = ask(session, "eval --worst-failure")
+    hosts = by("type", data["types"])["host"]
+    every = {name: ask(session, f"eval --fail {name}")["max_utilization"]
+             for name in {osd.host for osd in session.module.gateway.snapshot().osds.values()}}
+    assert hosts["failures"] == len(every)
+    assert data["worst"] == hosts["worst"][0]["name"] == max(every, key=lambda name: every[name])
+    assert [row["max_utilization"] for row in hosts["worst"]] == sorted(
+        every.values(), reverse=True)[:len(hosts["worst"])]
+    assert str(hosts["worst"][0]["name"]) in run(session, "equilibrium eval --worst-failure")
+
+
+def test_a_plan_shows_the_worst_failure_before_and_after_once_it_is_known(
+        session: Session) -> None:
+    optimize(session)
+    assert "worst failure" not in run(session, "equilibrium eval p")
+    now = ask(session, "eval --worst-failure")
+    assert (f"worst failure {now['worst']} leads to"
+            in run(session, "equilibrium eval p").replace("\n", " "))
+    planned = ask(session, "eval p --worst-failure")
+    text = " ".join(run(session, "equilibrium eval p").split())
+    ratio = max(found["worst"][0]["max_utilization"] for found in planned["types"])
+    assert f"{planned['worst']} leads to {100.0 * ratio:.2f}% with p" in text
+
+
+@pytest.mark.parametrize("line, code", [
+    ("eval --fail nowhere", errno.ENOENT), ("eval --fail osd.999", errno.ENOENT),
+    ("eval --fail ''", errno.ENOENT), ("eval --fail default", errno.EINVAL),
+    ("eval nosuch --fail 1", errno.ENOENT), ("eval vms --worst-failure", errno.ENOENT),
+    ("eval --fail 1 --worst-failure", errno.EINVAL)])
+def test_what_cannot_be_asked(session: Session, line: str, code: int) -> None:
+    assert refused(session, f"equilibrium {line}")[0] == -code
+
+
+def test_an_osd_that_is_out_cannot_fail(session: Session) -> None:
+    run(session, "sim osd out 4", "sim run 2m", "equilibrium eval", "sim run 1s")
+    assert "is in" in refused(session, "equilibrium eval --fail 4")[1]
+
+
+def test_nothing_is_sent_or_changed(session: Session) -> None:
+    epoch = session.simulation.cluster.map.epoch
+    ask(session, f"eval --fail {first_host(session)}")
+    ask(session, "eval --worst-failure")
+    run(session, "sim run 2m")
+    assert session.simulation.cluster.map.epoch == epoch

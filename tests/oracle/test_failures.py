@@ -1,0 +1,124 @@
+"""What follows from a failure, against the real osdmaptool: the failed OSDs' weights are 0 in the
+binary map, and its items are cleaned epoch by epoch as a monitor does it."""
+
+from __future__ import annotations
+
+import importlib
+from contextlib import closing
+from dataclasses import replace
+from typing import Any, Counter, Dict, List, Sequence, Set, Tuple
+
+from mgr_stub.console.session import Session
+
+from .ceph_tools import ITEM_NONE, PGMapping, map_pgs
+from .maps.binary_osdmap import OSD_EXISTS, Items, merge_items
+from .maps.cluster import MappedCluster, judge, with_items
+from .maps.gathered_state import write_state
+from .planner_seam import open_session, plan
+
+Ups = Dict[str, Tuple[int, ...]]
+
+#: Failures that are tried of each cluster: every tool's run takes a moment.
+_MOST = 3
+
+
+def test_copy_of_the_map_with_failed_osds(cluster: MappedCluster, tally: Counter[str]) -> None:
+    """The simulated mgr's map with other reweights maps as osdmaptool does; nothing is cleaned."""
+    with _session(cluster) as session:
+        for osds in _failures(session):
+            osdmap = session.mgr.get_osdmap()
+            change = osdmap.new_incremental()
+            change.set_osd_reweights(dict.fromkeys(osds, 0.0))
+            copy = osdmap.apply_incremental(change)
+            found = {pgid: tuple(osds) for pool in copy.get_pools()
+                     for pgid, osds in copy.map_pool_pgs_up(pool).items()}
+            failed = _without(cluster, osds, are_up=True)
+            uncertain = _uncertain(cluster, failed)
+            assert {pgid: up for pgid, up in found.items() if pgid not in uncertain} == {
+                pgid: up for pgid, up in _ups(failed.pgs).items() if pgid not in uncertain}
+            assert session.mgr.get_osdmap().get_epoch() == osdmap.get_epoch()
+            tally["failures mapped"] += 1
+
+
+def test_up_sets_after_a_failure(cluster: MappedCluster, tally: Counter[str]) -> None:
+    """What `eval --fail` predicts: CRUSH's new choice, and the items that the monitor keeps."""
+    with _session(cluster) as session:
+        for osds in _failures(session):
+            failed = _without(cluster, osds)
+            _check(session, osds, [], _settled(failed), _uncertain(cluster, failed), tally)
+
+
+def test_up_sets_after_a_failure_with_a_plan(cluster: MappedCluster, tally: Counter[str]) -> None:
+    """The same with the items that a plan sets, which the mgr's map does not have yet."""
+    with _session(cluster) as session:
+        planned = plan(session)
+        changes = session.module.plan_store.get("p").changes
+        after = with_items(cluster, merge_items(cluster.items, planned.items))
+        for osds in _failures(session):
+            failed = _without(after, osds)
+            _check(session, osds, changes, _settled(failed), _uncertain(cluster, failed), tally)
+
+
+def _session(cluster: MappedCluster) -> Any:
+    return closing(open_session(write_state(cluster)))
+
+
+def _failures(session: Session) -> List[Tuple[int, ...]]:
+    what_if: Any = importlib.import_module("equilibrium_mgr.what_if.failure")
+    domains = what_if.failure_domains(session.module.gateway.snapshot())
+    return [tuple(sorted(failures[0].osds)) for failures in domains.values()][:_MOST]
+
+
+def _without(cluster: MappedCluster, osds: Sequence[int], are_up: bool = False) -> MappedCluster:
+    """The cluster with these OSDs out and, unless they `are_up`, down; its items as they were."""
+    weights, states = list(cluster.osdmap.weights), list(cluster.osdmap.states)
+    for osd in osds:
+        weights[osd] = 0
+        states[osd] = states[osd] if are_up else OSD_EXISTS
+    osdmap = replace(cluster.osdmap, weights=weights, states=states, items=cluster.items)
+    path = osdmap.write(cluster.path.with_name("osdmap.failed"))
+    return replace(cluster, osdmap=osdmap, path=path, pgs=map_pgs(path))
+
+
+def _settled(cluster: MappedCluster) -> Dict[str, PGMapping]:
+    """The mapping once no epoch cleans an item any more."""
+    items: Items = cluster.items
+    while True:
+        verdict = judge(cluster, items)
+        if not verdict.cleaned:
+            return verdict.pgs
+        items = merge_items(items, verdict.cleaned)
+
+
+def _uncertain(cluster: MappedCluster, failed: MappedCluster) -> Set[str]:
+    """PGs whose raw mapping cannot be told from their up set: those for which CRUSH chooses an OSD
+    twice, and with upmap items those on an OSD that was down before."""
+    twice = {pgid for pgs in (cluster.pgs, failed.pgs) for pgid, pg in pgs.items()
+             if len(set(pg.raw) - {ITEM_NONE}) + pg.raw.count(ITEM_NONE) < len(pg.raw)}
+    return twice | {pgid for pgid in failed.items
+                    if not cluster.spec.down.isdisjoint(failed.pgs[pgid].raw)}
+
+
+def _check(session: Session, osds: Sequence[int], changes: Sequence[Any],
+           expected: Dict[str, PGMapping], uncertain: Set[str], tally: Counter[str]) -> None:
+    failure: Any = importlib.import_module("equilibrium_mgr.what_if.failure")
+    places: Any = importlib.import_module("equilibrium_mgr.what_if.placement")
+    up_sets: Any = importlib.import_module("equilibrium_mgr.what_if.up_sets")
+    gateway = session.module.gateway
+    snapshot = gateway.snapshot()
+    placed = places.placement(snapshot, changes)
+    failed = failure.Failure("", "", frozenset(osds))
+    pgids = places.PgsByOsd(placed).of(failed.osds)
+    mapped = gateway.up_sets_without(failed.osds, pgids, lambda _moves=None: True)
+    after = up_sets.UpSetsAfter(snapshot, failed.osds)
+    found: Ups = {pg.pgid: placed.up(pg) for pg in snapshot.pgs.values()}
+    found.update((pgid, after.up(snapshot.pgs[pgid], up, placed.items(pgid)))
+                 for pgid, up in mapped.items())
+    wanted = _ups(expected)
+    assert {pgid: (up, wanted[pgid]) for pgid, up in found.items()
+            if up != wanted[pgid] and pgid not in uncertain} == {}
+    tally["PGs predicted after a failure"] += len(found)
+
+
+def _ups(pgs: Dict[str, PGMapping]) -> Ups:
+    return {pgid: pg.up for pgid, pg in pgs.items()}

@@ -1,0 +1,129 @@
+"""Answers on failures: a job computes them, they are kept for a while, failures are told."""
+from __future__ import annotations
+
+import logging
+from typing import Any, Callable, Dict, Iterable, List, Sequence, Tuple
+
+import pytest
+from tests.support.clusters.unit_cluster import Cluster, hosts
+from tests.support.fakes import FakeGateway
+from tests.support.units import GIB
+
+from equilibrium_mgr.plan.store import PlanStore
+from equilibrium_mgr.plan_service.failure_service import (
+    MAX_ANSWERS, FailureQuestion, FailureService)
+from equilibrium_mgr.what_if.failure import Failure
+from mgr_stub.host.inline_jobs import InlineJobs
+
+HOST = FailureQuestion(Failure("h0", "host", frozenset({0})))
+
+
+class HeldJobs(InlineJobs):
+    """Jobs that run when the test says so."""
+
+    def run_pending(self) -> int:
+        return 0
+
+    def run(self) -> int:
+        return super().run_pending()
+
+
+class Case:
+    """A service over four hosts of one OSD; CRUSH gives osd.3 for each that fails."""
+
+    def __init__(self, jobs: InlineJobs) -> None:
+        cluster = Cluster(hosts(4)).pool(1, size=2).pg("1.0", [0, 1], GIB).pg("1.1", [1, 2], GIB)
+        self.now = 1000.0
+        gateway: Any = FakeGateway(cluster)
+        gateway.up_sets_without = self.up_sets_without
+        gateway.epoch = lambda: cluster.epoch
+        self.gateway: Any = gateway
+        self.asked: List[Sequence[int]] = []
+        self.while_mapping: Callable[[], None] = lambda: None
+        self.service = FailureService(
+            self.gateway, PlanStore({}), jobs,   # type: ignore[arg-type]
+            lambda: self.now, logging.getLogger("test"))
+
+    def up_sets_without(self, osds: Sequence[int], pgids: Iterable[str],
+                        checkpoint: Callable[[], bool]) -> Dict[str, Tuple[int, ...]]:
+        self.asked.append(osds)
+        checkpoint()
+        self.while_mapping()
+        return {pgid: tuple(3 if osd in osds else osd for osd in self.gateway.cluster.up[pgid])
+                for pgid in pgids}
+
+
+def test_a_job_computes_and_who_asks_does_not_wait() -> None:
+    jobs = HeldJobs()
+    case = Case(jobs)
+    assert case.service.ask(HOST) is None and case.service.ask(HOST) is None
+    assert (jobs.pending, case.asked) == (["failure of h0"], [])
+    jobs.run()
+    answer = case.service.ask(HOST)
+    assert answer is not None and answer.figures is not None and answer.worst is None
+    assert answer.figures.recovery.up == {"1.0": (3, 1)} and answer.epoch == 100
+    assert jobs.pending == []
+
+
+def test_the_worst_failure_maps_for_each_domain() -> None:
+    case = Case(InlineJobs())
+    answer = case.service.ask(FailureQuestion(None))
+    assert answer is not None and answer.worst is not None
+    assert case.asked == [[0], [1], [2], [3]] and answer.worst["host"].failures == 4
+
+
+@pytest.mark.parametrize("epochs, seconds, serves", [
+    (0, 599.0, True), (0, 601.0, False), (1, 59.0, True), (1, 61.0, False)])
+def test_an_answer_serves_for_a_while(epochs: int, seconds: float, serves: bool) -> None:
+    case = Case(InlineJobs())
+    assert case.service.ask(HOST) is not None
+    case.now += seconds
+    case.gateway.cluster.epoch += epochs
+    assert (case.service.known(HOST) is not None) == serves
+    assert case.service.ask(HOST) is not None    # another one where it does not
+    assert len(case.asked) == (1 if serves else 2)
+
+
+def test_it_is_computed_again_where_the_map_changes_meanwhile() -> None:
+    case = Case(InlineJobs())
+
+    def another_epoch() -> None:
+        case.gateway.cluster.epoch += len(case.asked) == 1
+    case.while_mapping = another_epoch
+    answer = case.service.ask(HOST)
+    assert answer is not None and answer.epoch == 101 and len(case.asked) == 2
+
+
+def test_a_map_that_never_rests_does_not_hold_up_the_answer() -> None:
+    case = Case(InlineJobs())
+
+    def another_epoch() -> None:
+        case.gateway.cluster.epoch += 1
+    case.while_mapping = another_epoch
+    assert case.service.ask(HOST) is not None and len(case.asked) == 3
+
+
+def test_a_failed_job_is_told_once_and_tried_again() -> None:
+    case = Case(InlineJobs())
+    case.gateway.not_ready = "the mgr has no df yet"
+    assert case.service.ask(HOST) is None
+    assert "no df yet" in str(case.service.pop_reason(HOST))
+    assert case.service.pop_reason(HOST) is None
+    case.gateway.not_ready = ""
+    assert case.service.ask(HOST) is not None and case.service.pop_reason(HOST) is None
+
+
+def test_shutdown_ends_the_job() -> None:
+    case = Case(InlineJobs())
+    case.service.stop()
+    assert case.service.ask(HOST) is None and case.service.pop_reason(HOST) is None
+
+
+def test_the_newest_answers_are_kept() -> None:
+    case = Case(InlineJobs())
+    questions = [FailureQuestion(Failure(f"f{number}", "", frozenset({0})))
+                 for number in range(MAX_ANSWERS + 1)]
+    for question in questions:
+        assert case.service.ask(question) is not None
+    assert case.service.known(questions[0]) is None
+    assert case.service.known(questions[1]) is not None

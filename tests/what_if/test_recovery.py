@@ -1,0 +1,127 @@
+"""The cluster once it has recovered: bytes, full targets, PGs without a place, lost PGs."""
+from __future__ import annotations
+
+from typing import Dict, Mapping, Sequence, Tuple
+
+import pytest
+from tests.support.clusters.unit_cluster import NONE, OSD_BYTES, Cluster, change_of, hosts
+from tests.support.rules import HOST_RULE
+from tests.support.units import GIB
+
+from equilibrium_mgr.what_if.failure import Failure
+from equilibrium_mgr.what_if.placement import PgsByOsd, placement
+from equilibrium_mgr.what_if.recovery import Recovery, failure_figures, recover, usage_of
+from equilibrium_mgr.what_if.worst import worst_failures
+
+Ups = Mapping[str, Tuple[int, ...]]
+
+
+def fails(*osds: int) -> Failure:
+    return Failure("it", "host", frozenset(osds))
+
+
+def after(cluster: Cluster, failure: Failure, mapped: Ups) -> Recovery:
+    return recover(placement(cluster.snapshot()), failure, mapped)
+
+
+def two_copies() -> Cluster:
+    cluster = Cluster(hosts(4)).pool(1, size=2)
+    return cluster.pg("1.0", [0, 1], 10 * GIB).pg("1.1", [0, 2], 20 * GIB).pg("1.2", [1, 2], GIB)
+
+
+def test_shards_go_to_where_crush_maps_them() -> None:
+    found = after(two_copies(), fails(0), {"1.0": (3, 1), "1.1": (3, 2)})
+    assert found.used == {1: 11 * GIB, 2: 21 * GIB, 3: 30 * GIB}
+    assert (found.copied_shards, found.copied_bytes) == (2, 30 * GIB)
+    assert found.max_utilization == pytest.approx(0.3) and found.fullest_osd == 3
+    assert (found.too_full, found.undersized, found.lost) == (frozenset(), {}, {})
+
+
+def test_shards_that_move_among_survivors_leave_their_old_osds() -> None:
+    found = after(two_copies(), fails(0), {"1.0": (3, 2), "1.1": (1, 2)})
+    assert found.used == {1: 21 * GIB, 2: 31 * GIB, 3: 10 * GIB}
+    assert found.copied_shards == 3
+
+
+def test_positions_count_in_erasure_coded_pools() -> None:
+    cluster = Cluster(hosts(4)).pool(1, size=3, k=2).pg("1.0", [0, 1, 2], 20 * GIB)
+    found = after(cluster, fails(0), {"1.0": (1, 3, 2)})
+    assert found.copied_shards == 2   # shard 0 to osd.1 and shard 1 from there to osd.3
+    assert found.used == {1: 10 * GIB, 2: 10 * GIB, 3: 10 * GIB}
+
+
+def test_pgs_that_do_not_fit_below_backfillfull() -> None:
+    cluster = two_copies().osd(3, used=75 * GIB)
+    found = after(cluster, fails(0), {"1.0": (3, 1), "1.1": (3, 2)})   # 75 + 10 + 20 of 90
+    assert found.too_full == {"1.1"} and found.max_utilization == pytest.approx(1.05)
+    assert after(cluster.osd(3, used=60 * GIB), fails(0),
+                 {"1.0": (3, 1), "1.1": (3, 2)}).too_full == frozenset()
+
+
+def test_what_leaves_a_target_makes_space_on_it() -> None:
+    cluster = two_copies().osd(2, used=85 * GIB)
+    stays: Dict[str, Tuple[int, ...]] = {"1.0": (2, 1), "1.1": (3, 2)}
+    assert after(cluster, fails(0), stays).too_full == {"1.0"}
+    assert after(cluster, fails(0), {**stays, "1.1": (3, 1)}).too_full == frozenset()
+
+
+@pytest.mark.parametrize("up", [(1,), (1, NONE)])
+def test_pgs_without_a_place(up: Sequence[int]) -> None:
+    found = after(two_copies(), fails(0), {"1.0": tuple(up), "1.1": (3, 2)})
+    assert found.undersized == {1: 1} and found.copied_shards == 1
+
+
+def test_pgs_that_lose_too_many_shards_are_lost_and_copied_nowhere() -> None:
+    cluster = two_copies().pool(2, size=3, k=2).pg("2.0", [0, 1, 2], 20 * GIB)
+    found = after(cluster, fails(0, 1), {"1.0": (2, 3), "1.1": (3, 2), "1.2": (3, 2),
+                                         "2.0": (3, NONE, 2)})
+    assert found.lost == {1: 1, 2: 1}
+    assert found.used == {2: (20 + 1 + 10) * GIB, 3: (20 + 1) * GIB}
+    assert found.severity() > after(two_copies(), fails(0), {"1.0": (3, 1)}).severity()
+
+
+def test_a_pg_that_lacks_an_osd_already_counts_where_it_is_touched() -> None:
+    cluster = two_copies().pg("1.3", [3], GIB, state="active+undersized")
+    assert "1.3" in PgsByOsd(placement(cluster.snapshot())).of({0})
+    assert after(cluster, fails(0), {"1.3": (3,)}).undersized == {}
+    found = after(cluster, fails(0), {"1.3": (3, 1)})   # it was osd.0 that has failed already
+    assert found.used[1] == 12 * GIB and found.undersized == {}
+
+
+def test_a_plan_counts_as_carried_out() -> None:
+    snapshot = two_copies().snapshot()
+    placed = placement(snapshot, [change_of("1.0", [0, 1], [3, 1]),
+                                  change_of("1.1", [9, 2], [3, 2])])   # elsewhere by now
+    assert sorted(placed.changes) == ["1.0"]
+    assert placed.used == {0: 20 * GIB, 1: 11 * GIB, 2: 21 * GIB, 3: 10 * GIB}
+    assert sorted(PgsByOsd(placed).of({3})) == ["1.0"] == sorted(PgsByOsd(placed).of({3, 9}))
+    found = recover(placed, fails(3), {"1.0": (0, 1)})
+    assert found.used == {0: 30 * GIB, 1: 11 * GIB, 2: 21 * GIB}
+
+
+def test_figures_leave_the_failed_osds_out() -> None:
+    snapshot = two_copies().osd(0, size=4 * OSD_BYTES).snapshot()
+    placed = placement(snapshot)
+    found = recover(placed, fails(0), {"1.0": (3, 1), "1.1": (3, 2)})
+    figures = failure_figures(placed, found, usage_of(placed))
+    assert [(usage.osds, usage.fullest_osd) for usage in (
+        figures.before.classes["hdd"], figures.after.classes["hdd"])] == [(4, 2), (3, 3)]
+    before, later = figures.before.pools["pool1"], figures.after.pools["pool1"]
+    assert later.limiting_osd == 3 and 0 < later.free_bytes < before.free_bytes
+    assert figures.after.room is not None and figures.after.room.limiting_osd == 3
+
+
+def test_the_worst_come_first_and_few_are_kept() -> None:
+    cluster = Cluster(hosts(8), {0: HOST_RULE}).pool(1, size=1)
+    for osd in range(8):
+        cluster.pg(f"1.{osd:x}", [osd], (osd + 1) * GIB)
+    placed = placement(cluster.snapshot())
+
+    def mapped(osds: Sequence[int], pgids: Sequence[str]) -> Mapping[str, Tuple[int, ...]]:
+        assert len(osds) == 1
+        return {pgid: ((osds[0] + 1) % 8,) for pgid in pgids}
+    found = worst_failures(placed, mapped)["host"]
+    assert found.failures == 8 and len(found.worst) == 5
+    assert all(figures.recovery.lost == {1: 1} for figures in found.worst)   # one copy
+    highest = [figures.recovery.max_utilization for figures in found.worst]
+    assert highest == sorted(highest, key=lambda ratio: -(ratio or 0.0))
