@@ -68,3 +68,8 @@ def test_a_failed_osd_that_the_rule_leaves_in_place_is_not_up() -> None:
 def test_items_of_a_pg_with_a_down_osd_are_believed() -> None:
     cluster = cluster_with((8, 4), (0, 8)).osd(2, up=0, state=["exists"])
     assert up_after(cluster, 4, (8, 6)) == (8, 6)
+
+
+def test_of_a_chain_of_items_the_monitor_keeps_the_first() -> None:
+    cluster = cluster_with((0, 2, 4))
+    assert up_after(cluster, 2, (0, 6, 4), ((0, 8), (8, 1))) == (8, 6, 4)
