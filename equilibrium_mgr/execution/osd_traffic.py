@@ -75,7 +75,7 @@ def in_flight(snapshot: Snapshot, pending: Mapping[str, PendingMove]) -> InFligh
     """Sums what the snapshot shows and the pending moves that it does not show."""
     hidden = list(unseen(snapshot, pending))
     shards = sum(len(snapshot.transfers(pg)[0]) or 1 for pg in snapshot.in_flight().values())
-    coming = sum(osd.inbound_bytes for osd in snapshot.osds.values())
+    coming = sum(osd.device_bytes(osd.inbound_bytes) for osd in snapshot.osds.values())
     return InFlight(shards + sum(entry.shards for entry in hidden),
                     coming + sum(entry.bytes for entry in hidden))
 

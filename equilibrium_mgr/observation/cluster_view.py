@@ -46,6 +46,8 @@ class ClusterView(NamedTuple):
     #: seconds since the epoch: first sight of the oldest report among OSDs that are up and in
     statistics_at: Optional[float] = None
     stale_osds: FrozenSet[int] = frozenset()   # up and in, but silent for too long
+    #: OSD id → used bytes as its device has them, where its size_factor is not 1
+    device_used_now: Mapping[int, int] = {}
 
     @property
     def usage(self) -> Usage:
@@ -118,7 +120,9 @@ def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: 
         classes_now=classes_now, too_full=find_too_full(snapshot, in_order(counts.too_full)),
         uncounted_copies=uncounted, used_now=used,
         used_soon=_used_soon(snapshot, target, pending.entries),
-        movements=flying, moving=moving_totals(flying), growth_now=growth_now)
+        movements=flying, moving=moving_totals(flying), growth_now=growth_now,
+        device_used_now={osd.id: osd.device[1] for osd in snapshot.osds.values()
+                         if osd.size_factor != 1.0})
 
 
 def amended_counts(snapshot: Snapshot, before: Optional[ClusterView]) -> PlacementCounts:
@@ -147,13 +151,15 @@ def with_figures_of_now(view: ClusterView, summary: ClusterSummary) -> ClusterVi
     """Returns the view with utilizations and misplaced copies of now; what is in flight, and the
     usage that it leads to, stay as observed."""
     used: Dict[int, int] = {}
+    device_used = dict(view.device_used_now)
     for osd in view.snapshot.osds.values():
         reported = summary.osds.get(osd.id)
         now = reported.used_bytes if reported is not None else None
-        used[osd.id] = (osd.used_bytes if now is None else now if osd.size_factor == 1.0
-                        else int(now / osd.size_factor))
+        used[osd.id] = osd.used_bytes if now is None else now
+        if now is not None and osd.size_factor != 1.0:
+            used[osd.id], device_used[osd.id] = int(now / osd.size_factor), now
     return with_misplaced(view, summary.misplaced_copies, view.uncounted_copies)._replace(
-        classes_now=class_usage(view.snapshot, used), used_now=used,
+        classes_now=class_usage(view.snapshot, used), used_now=used, device_used_now=device_used,
         builtin_active=summary.builtin_active, statistics_at=summary.statistics_at,
         stale_osds=summary.stale_osds)
 

@@ -99,19 +99,20 @@ def _of_pg(snapshot: Snapshot, pg: Pg, origins: _Origins) -> List[Movement]:
     """The shards in flight of a PG that the snapshot shows as moving."""
     items = snapshot.upmap_items.get(pg.pgid, ())
     state, pool = moving_state(pg.state), snapshot.pools[pg.pool]
-    is_uniform, left = pool.is_uniform, int(pg.shard_bytes * pg.uncopied_ratio)
+    left = int(pg.shard_bytes * pg.uncopied_ratio)
     pairs = [(origins.source_by_log(pg, items, target) if source is None else source, target)
              for source, target in _pairs(pg, items, pool.erasure)]
     found = [Movement(pg.pgid, pg.pool, source, target, pg.shard_bytes, left, state,
                       origins.of(pg, items, source, target)) for source, target in pairs]
-    return found if is_uniform else [_sized(snapshot, pg, movement) for movement in found]
+    return [_sized(snapshot, pg, movement) for movement in found]
 
 
 def _sized(snapshot: Snapshot, pg: Pg, movement: Movement) -> Movement:
-    """The movement of a shard whose size depends on where it is."""
-    if movement.target is None:
+    """The movement with the bytes that the shard takes on the device of its target."""
+    osd = None if movement.target is None else snapshot.osds.get(movement.target)
+    if osd is None or (osd.size_factor == 1.0 and snapshot.pools[pg.pool].is_uniform):
         return movement
-    size = snapshot.shard_bytes(pg, movement.target, pg.up)
+    size = osd.device_bytes(snapshot.shard_bytes(pg, osd.id, pg.up))
     return movement._replace(bytes=size, left_bytes=int(size * pg.uncopied_ratio))
 
 

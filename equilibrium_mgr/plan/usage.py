@@ -141,8 +141,7 @@ def class_usage(snapshot: Snapshot, used_bytes: Mapping[int, int],
         checkpoint()
         usage[name] = ClassUsage(
             osds=len(ratios),
-            size_bytes=sum(snapshot.osds[o].device_bytes(snapshot.osds[o].size_bytes)
-                           for _, o in ratios),
+            size_bytes=sum(snapshot.osds[o].device_size for _, o in ratios),
             used_bytes=sum(snapshot.osds[o].device_bytes(used_bytes[o]) for _, o in ratios),
             max=ratios[-1][0], min=ratios[0][0], mean=mean, stddev=variance ** 0.5,
             fullest_osd=ratios[-1][1], histogram=tuple(bins))

@@ -47,7 +47,7 @@ def pool_free_bytes(placement: PlacementState, data_groups: Sequence[int],
     for index in data_groups:
         checkpoint()
         group = placement.groups[index]
-        chunks = group.pool.pg_num * group.pool.data_shards
+        chunks = group.pool.pg_num * group.pool.data_shards / (group.size_ratio or 1.0)
         counts = group.counts
         least = min([usable[i] * chunks / counts[i] for i in group.osds if counts[i]],
                     default=0.0)

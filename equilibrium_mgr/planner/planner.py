@@ -128,7 +128,8 @@ def _moves(placement: PlacementState, change: Change, used: Dict[int, int]) -> L
         used[source] -= there
         used[target] += size_there
         moves.append(Move(
-            pgid=pg.pgid, source=source, target=target, bytes=size_there, objects=pg.objects,
+            pgid=pg.pgid, source=source, target=target, objects=pg.objects,
+            bytes=placement.snapshot.osds[target].device_bytes(size_there),
             source_before=before[0] / size[a], source_after=used[source] / size[a],
             target_before=before[1] / size[b], target_after=used[target] / size[b]))
     return moves

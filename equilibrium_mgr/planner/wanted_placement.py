@@ -75,12 +75,13 @@ def _made(placement: PlacementState, moves: List[ShardMove]) -> List[ShardMove]:
     """Makes those of a PG's moves that are possible now; returns the others."""
     rest: List[ShardMove] = []
     for step in moves:
-        if placement.has_room(step[2], placement.pg_bytes[step[0]]) and placement.is_legal(*step):
+        if placement.has_room(step[2], placement.size_on(*step[:2])) and placement.is_legal(*step):
             placement.move(*step)
         else:
             rest.append(step)
     if len(rest) > 1 and placement.is_legal_joint(rest) and all(
-            placement.has_room(target, placement.pg_bytes[pg]) for pg, _, target in rest):
+            placement.has_room(target, placement.size_on(pg, source))
+            for pg, source, target in rest):
         for step in rest:
             placement.move(*step)
         rest = []

@@ -54,10 +54,16 @@ class Osd(NamedTuple):
     uncompacted_bytes: int = 0   # omap that has left it and is free once RocksDB has compacted
     drained: bool = False   # an operator wants all shards off it (`drain add`)
     size_factor: float = 1.0     # bytes that shards take, as a ratio of what they take elsewhere
+    device: Tuple[int, int] = (0, 0)   # its size and used bytes themselves, where that is not 1
 
     def device_bytes(self, count: int) -> int:
         """Bytes on its device, of bytes that are comparable among OSDs."""
         return count if self.size_factor == 1.0 else int(count * self.size_factor)
+
+    @property
+    def device_size(self) -> int:
+        """Size of its device in bytes."""
+        return self.device[0] or self.size_bytes
 
     @property
     def capacity_bytes(self) -> int:

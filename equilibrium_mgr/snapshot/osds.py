@@ -101,7 +101,8 @@ def scaled(osds: Mapping[int, Osd], factors: Mapping[int, float]) -> Mapping[int
     if not factors:
         return osds
     return {**osds, **{number: osds[number]._replace(
-        size_factor=factor, size_bytes=int(osds[number].size_bytes / factor),
+        size_factor=factor, device=(osds[number].size_bytes, osds[number].used_bytes),
+        size_bytes=int(osds[number].size_bytes / factor),
         used_bytes=int(osds[number].used_bytes / factor))
         for number, factor in factors.items() if number in osds}}
 

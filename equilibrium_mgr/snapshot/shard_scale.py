@@ -1,12 +1,19 @@
 """How the shards of a PG differ in size, by OSD and by position: fitted from look to look."""
 from __future__ import annotations
 
-from typing import Dict, Mapping
+from typing import AbstractSet, Dict, Mapping, Tuple
 
-from ..runtime.checkpoints import Checkpoint
-from .model import Pool
-from .reading import Reading
+from ..runtime.checkpoints import Checkpoint, with_checkpoints
+from .acting_sets import acting_sets
+from .model import Pool, pool_of
+from .reading import PgRecord, Reading
 from .sizes.osd_factors import NO_FACTORS, OsdFactors, fit_osd_factors
+from .sizes.position_ratios import PoolObjects, is_as_good, layout_of
+
+#: Seconds between two fits of sizes by position: each goes over the PGs of those pools.
+_FIT_SECONDS = 600.0
+_PGS_A_PIECE = 1000   # between two checkpoints: about a millisecond
+_NO_RECORD = PgRecord(0, 0, 0, "", 1.0, 0)
 
 
 class ShardScale:
@@ -15,20 +22,61 @@ class ShardScale:
     def __init__(self, checkpoint: Checkpoint) -> None:
         self._checkpoint = checkpoint
         self.factors: OsdFactors = NO_FACTORS
+        self._positions: Dict[int, Tuple[float, ...]] = {}   # pool id → ratios
+        self._fitted_at: Dict[int, float] = {}   # pool id → seconds since the epoch
 
     def copy(self) -> ShardScale:
         """One that remembers the same."""
         copied = ShardScale(self._checkpoint)
         copied.factors = self.factors
+        copied._positions, copied._fitted_at = dict(self._positions), dict(self._fitted_at)
         return copied
 
     def fit(self, reading: Reading, pools: Mapping[int, Pool]) -> Dict[int, Pool]:
         """The pools with the ratios of their shards' sizes, where these are not all alike."""
         self.factors = fit_osd_factors(reading.pool_statfs, reading.osd_stats, self.factors,
                                        self._checkpoint)
+        self._fit_positions(reading, pools)
         found: Dict[int, Pool] = dict(pools)
-        for number, pool in pools.items() if self.factors.osds else ():
-            ratios = self.factors.beside_osd(number)
-            if ratios:
-                found[number] = pool._replace(osd_ratios=ratios)
+        for number, pool in pools.items() if self.factors.osds or self._positions else ():
+            ratios, positions = self.factors.beside_osd(number), self._positions.get(number, ())
+            if ratios or positions:
+                found[number] = pool._replace(osd_ratios=ratios, position_ratios=positions)
         return found
+
+    def _fit_positions(self, reading: Reading, pools: Mapping[int, Pool]) -> None:
+        wanted = {number for number, pool in pools.items() if pool.is_optimized}
+        for known in (self._positions, self._fitted_at):
+            for number in known.keys() - wanted:
+                del known[number]
+        now = reading.taken_at
+        due = {number for number in wanted if not (
+            0.0 <= now - self._fitted_at.get(number, float("-inf")) < _FIT_SECONDS)}
+        if not due:
+            return
+        for number, ratios in self._ratios(reading, pools, due).items():
+            self._fitted_at[number] = now
+            if not is_as_good(self._positions.get(number, ()), ratios):
+                self._positions[number] = ratios
+            if not self._positions.get(number, ()):
+                self._positions.pop(number, None)
+
+    def _ratios(self, reading: Reading, pools: Mapping[int, Pool],
+                due: AbstractSet[int]) -> Dict[int, Tuple[float, ...]]:
+        """Pool id → ratios by position, fitted anew."""
+        dumps = {dump["pool"]: dump for dump in reading.osd_map["pools"]}
+        objects = {number: PoolObjects(layout_of(dumps[number], pools[number].data_shards))
+                   for number in sorted(due)}
+        acting = acting_sets(reading)
+        for pgid in with_checkpoints(reading.up, _PGS_A_PIECE, self._checkpoint):
+            of_pool = objects.get(pool_of(pgid))
+            if of_pool is not None:
+                record = reading.records.get(pgid, _NO_RECORD)
+                of_pool.add(acting.get(pgid) or reading.up[pgid], record.num_bytes,
+                            record.num_objects)
+        stored: Dict[int, Dict[int, int]] = {number: {} for number in objects}
+        for pool, osd, _, count in with_checkpoints(reading.pool_statfs, _PGS_A_PIECE,
+                                                    self._checkpoint):
+            if pool in stored:
+                stored[pool][osd] = count
+        return {number: of_pool.ratios(stored[number]) for number, of_pool in objects.items()}

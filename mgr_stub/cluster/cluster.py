@@ -15,6 +15,7 @@ from ..osdmap.upmap import Items, Mapping, apply_items
 from .log_recovery import log_length
 from .pg import Pg
 from .raw_mapping import RawMapping, Topology
+from .shard_ratios import ShardRatios
 from .usage import NOTHING, OsdUsage, PoolUsage, ShardBytes
 
 
@@ -65,6 +66,8 @@ class Cluster:
     #: Pool id → ratio of its data that a copy takes in addition on the OSD where it arrives, and
     #: keeps: sparse or shared data is written out.
     copy_overhead: Dict[int, float] = field(default_factory=dict)
+    #: What shards take where OSDs or positions differ.
+    shard_ratios: ShardRatios = field(default_factory=ShardRatios)
     #: Called with (pool id, OSD, bytes) of omap that leaves an OSD; None if it is free at once.
     on_omap_freed: Optional[Callable[[int, int, int], None]] = None
     #: Bytes of metadata that an object costs on each OSD that has a shard of it.
@@ -177,18 +180,26 @@ class Cluster:
 
     # -- bytes --------------------------------------------------------------------------------
 
-    def store(self, pool_id: int, osd: int, shard: ShardBytes) -> None:
-        """Adds bytes of a pool to an OSD; negative ones are removed."""
-        if osd in self.usage:
+    def store(self, pool_id: int, osd: int, shard: ShardBytes, position: int = 0) -> None:
+        """Adds bytes of a pool to an OSD; negative ones are removed. `position`: of the shard, in
+        an erasure-coded pool."""
+        if osd not in self.usage:
+            return
+        if self.shard_ratios.is_plain:
             self.usage[osd].add(shard)
-            self.pool_usage.add(pool_id, osd, shard)
+            self.pool_usage.add(pool_id, osd, shard, shard.data)
+            return
+        stored = self.shard_ratios.stored(pool_id, position, shard)
+        allocated = self.shard_ratios.allocated(pool_id, osd, stored)
+        self.usage[osd].add(allocated, stored.data)
+        self.pool_usage.add(pool_id, osd, allocated, stored.data)
 
-    def release_shard(self, pool_id: int, osd: int, shard: ShardBytes) -> None:
+    def release_shard(self, pool_id: int, osd: int, shard: ShardBytes, position: int) -> None:
         """Removes a moved shard from its old OSD; its omap may take space there for a while."""
         if self.on_omap_freed is not None and shard.omap > 0:
             self.on_omap_freed(pool_id, osd, shard.omap)
             shard = ShardBytes(shard.data, 0, shard.metadata)
-        self.store(pool_id, osd, NOTHING.minus(shard))
+        self.store(pool_id, osd, NOTHING.minus(shard), position)
 
     def shard_bytes(self, pg: Pg) -> ShardBytes:
         """The bytes of one shard of a PG of its present size."""

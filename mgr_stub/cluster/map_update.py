@@ -180,12 +180,12 @@ def _delete_pool(cluster: Cluster, pool_id: int) -> None:
 
 def _delete_pg(cluster: Cluster, pg: Pg) -> None:
     """Removes a PG and its bytes; the caller updates the osdmap's tables."""
-    for osd in pg.holders() if pg.movable else ():
-        cluster.store(pg.pool_id, osd, NOTHING.minus(pg.shard))
-    for transfer in pg.transfers.values():
-        cluster.store(pg.pool_id, transfer.target, NOTHING.minus(transfer.accounted))
-    for (_, osd), shard in pg.strays.items():
-        cluster.store(pg.pool_id, osd, NOTHING.minus(shard))
+    for position, osd in pg.held_places() if pg.movable else ():
+        cluster.store(pg.pool_id, osd, NOTHING.minus(pg.shard), position)
+    for (position, osd), transfer in pg.transfers.items():
+        cluster.store(pg.pool_id, osd, NOTHING.minus(transfer.accounted), position)
+    for (position, osd), shard in pg.strays.items():
+        cluster.store(pg.pool_id, osd, NOTHING.minus(shard), position)
     for osd in cluster.members(pg):
         if osd in cluster.usage:
             cluster.usage[osd].count_pg(-1)

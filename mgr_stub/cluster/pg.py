@@ -204,6 +204,10 @@ class Pg(PgHistory):
         """OSDs with complete data."""
         return [osd for osd in self.held if osd != NONE]
 
+    def held_places(self) -> List[Place]:
+        """(position, OSD) of the OSDs with complete data."""
+        return [(position, osd) for position, osd in enumerate(self.held) if osd != NONE]
+
     def targets(self) -> Set[int]:
         """OSDs that a shard is being copied to."""
         return {transfer.target for transfer in self.transfers.values()}

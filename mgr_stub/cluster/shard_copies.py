@@ -17,11 +17,11 @@ DONE_BYTES = 0.5
 
 def account_copied(cluster: Cluster, pg: Pg) -> None:
     """Makes the statistics of the OSDs show what has been copied of a PG."""
-    for transfer in pg.transfers.values():
+    for place, transfer in pg.transfers.items():
         done = transfer.remaining <= DONE_BYTES
         here = transfer.shard if done else transfer.shard.part(transfer.copied)
         if here is not transfer.accounted:
-            cluster.store(pg.pool_id, transfer.target, here.minus(transfer.accounted))
+            cluster.store(pg.pool_id, transfer.target, here.minus(transfer.accounted), place[0])
             transfer.accounted = here
 
 
@@ -47,9 +47,9 @@ def retarget(cluster: Cluster, pg: Pg) -> None:
         if transfer.source != NONE:
             transfers[place] = transfer
         else:  # no OSD is left to copy from
-            _drop_partial(cluster, pg, transfer)
-    for transfer in old.values():
-        _drop_partial(cluster, pg, transfer)
+            _drop_partial(cluster, pg, place, transfer)
+    for place, transfer in old.items():
+        _drop_partial(cluster, pg, place, transfer)
     _purge_strays(cluster, pg)
     pg.transfers = transfers
     pg.recovered_bytes += recovered - pg.recovered()  # the counter never falls
@@ -73,8 +73,8 @@ def finish(cluster: Cluster, pg: Pg) -> None:
     pg.transfers = {}
     pg.backfilling = False
     more = int(cluster.copy_overhead.get(pg.pool_id, 0.0) * pg.shard.data)
-    for _, osd in arrived if more else ():
-        cluster.store(pg.pool_id, osd, ShardBytes(more, 0, 0))
+    for position, osd in arrived if more else ():
+        cluster.store(pg.pool_id, osd, ShardBytes(more, 0, 0), position)
     update_holders(cluster, pg, arrived)
     pg.short_logs &= {*pg.held, *(osd for _, osd in pg.strays)}
     update_num_pgs(cluster, before, cluster.members(pg))
@@ -95,7 +95,7 @@ def update_holders(cluster: Cluster, pg: Pg, arrived: Set[Place]) -> None:
             pg.held = tuple(member for member in pg.held if member != osd)
     for place in [place for place in pg.complete_strays if cluster.map.is_up(place[1])]:
         if place in pg.strays:
-            cluster.release_shard(pg.pool_id, place[1], pg.strays.pop(place))
+            cluster.release_shard(pg.pool_id, place[1], pg.strays.pop(place), place[0])
         pg.complete_strays -= {place}
 
 
@@ -139,11 +139,11 @@ def lose_osd_data(cluster: Cluster, pg: Pg, osd: int) -> None:
     """Removes the data of a dead OSD; it is down, so it is no target of a transfer."""
     before = cluster.members(pg)
     if osd in pg.held:
-        cluster.store(pg.pool_id, osd, NOTHING.minus(pg.shard))
+        cluster.store(pg.pool_id, osd, NOTHING.minus(pg.shard), pg.held.index(osd))
         pg.held = (tuple(NONE if member == osd else member for member in pg.held) if pg.erasure
                    else tuple(member for member in pg.held if member != osd))
     for place in [place for place in pg.strays if place[1] == osd]:
-        cluster.store(pg.pool_id, osd, NOTHING.minus(pg.strays.pop(place)))
+        cluster.store(pg.pool_id, osd, NOTHING.minus(pg.strays.pop(place)), place[0])
     update_num_pgs(cluster, before, cluster.members(pg))
 
 
@@ -151,8 +151,8 @@ def discard_copies(cluster: Cluster, pg: Pg) -> None:
     """Discards what has been copied so far."""
     account_copied(cluster, pg)
     before = cluster.members(pg)
-    for transfer in pg.transfers.values():
-        _drop_partial(cluster, pg, transfer)
+    for place, transfer in pg.transfers.items():
+        _drop_partial(cluster, pg, place, transfer)
     pg.transfers = {}
     pg.backfilling = pg.toofull = False
     update_num_pgs(cluster, before, cluster.members(pg))
@@ -200,7 +200,7 @@ def _purge_strays(cluster: Cluster, pg: Pg) -> None:
     """Removes old shards on OSDs that are up again and not wanted."""
     for place in [place for place in pg.strays
                   if cluster.map.is_up(place[1]) and place not in pg.complete_strays]:
-        cluster.store(pg.pool_id, place[1], NOTHING.minus(pg.strays.pop(place)))
+        cluster.store(pg.pool_id, place[1], NOTHING.minus(pg.strays.pop(place)), place[0])
 
 
 def _set_aside(pg: Pg, place: Place) -> None:
@@ -229,10 +229,10 @@ def _reuse_strays(cluster: Cluster, pg: Pg, up: Mapping) -> None:
                 _set_aside(pg, (position, here))
             held[position] = osd
             pg.held = tuple(held)
-        cluster.store(pg.pool_id, osd, pg.shard.minus(pg.strays.pop(place)))
+        cluster.store(pg.pool_id, osd, pg.shard.minus(pg.strays.pop(place)), position)
         pg.complete_strays -= {place}
 
 
-def _drop_partial(cluster: Cluster, pg: Pg, transfer: Transfer) -> None:
+def _drop_partial(cluster: Cluster, pg: Pg, place: Place, transfer: Transfer) -> None:
     """Removes the copied part of a transfer from its target."""
-    cluster.store(pg.pool_id, transfer.target, NOTHING.minus(transfer.accounted))
+    cluster.store(pg.pool_id, transfer.target, NOTHING.minus(transfer.accounted), place[0])

@@ -64,14 +64,16 @@ def metadata_per_object(points: Iterable[Tuple[int, int]]) -> float:
 class OsdUsage:
     """The `osd_stats` record of one OSD: the file's figures plus all changes since."""
 
-    __slots__ = ("_record", "_data", "_omap", "_metadata", "_pgs", "is_flat", "_dumped", "shown",
-                 "total", "used")
+    __slots__ = ("_record", "_data", "_omap", "_metadata", "_padding", "_pgs", "is_flat", "_dumped",
+                 "shown", "total", "used")
 
     def __init__(self, record: Dict[str, Any]) -> None:
         self._record = record
         self._data = 0
         self._omap = 0
         self._metadata = 0
+        #: Allocated bytes beyond those that are stored: by min_alloc_size; below 0 by compression.
+        self._padding = 0
         self._pgs = 0
         #: True if the file's record has no lists, which its read-only copies would share.
         self.is_flat = not any(isinstance(value, (list, dict)) for key, value in record.items()
@@ -94,9 +96,13 @@ class OsdUsage:
     def _changed(self) -> int:
         return self._data + self._omap + self._metadata
 
-    def add(self, shard: ShardBytes) -> None:
+    def add(self, shard: ShardBytes, stored: Optional[int] = None) -> None:
+        """Adds a shard as it is allocated. `stored`: its bytes of data that are stored, where these
+        are others."""
         data, omap, metadata = shard
         self._dumped = None
+        if stored is not None:
+            self._padding += data - stored
         self._data += data
         self._omap += omap
         self._metadata += metadata
@@ -115,7 +121,7 @@ class OsdUsage:
         now = {key: int(file.get(key, 0)) for key in _STATFS_KEYS}
         now["available"] -= self._changed()
         now["allocated"] += self._data
-        now["data_stored"] += self._data
+        now["data_stored"] += self._data - self._padding
         now["omap_allocated"] += self._omap - hidden_omap
         now["internal_metadata"] += self._metadata + hidden_omap
         return {key: max(0, value) for key, value in now.items()}
@@ -150,12 +156,19 @@ class PoolUsage:
 
     def __init__(self, records: List[Dict[str, Any]]) -> None:
         self._records = {(int(r["poolid"]), int(r["osd"])): r for r in records}
-        self._changed: Dict[Tuple[int, int], Tuple[int, int]] = {}
+        #: (pool id, OSD) → what has come since: allocated bytes, omap, stored bytes
+        self._changed: Dict[Tuple[int, int], Tuple[int, int, int]] = {}
+        self._is_shown = bool(records)
 
-    def add(self, pool_id: int, osd: int, shard: ShardBytes) -> None:
-        if self._records:
-            data, omap = self._changed.get((pool_id, osd), (0, 0))
-            self._changed[pool_id, osd] = (data + shard.data, omap + shard.omap)
+    def begin(self) -> None:
+        """Has a table that the file does not have begin with nothing."""
+        self._is_shown = True
+
+    def add(self, pool_id: int, osd: int, shard: ShardBytes, stored: int) -> None:
+        """Adds a shard as it is allocated, and its bytes of data that are stored."""
+        if self._is_shown:
+            data, omap, held = self._changed.get((pool_id, osd), (0, 0, 0))
+            self._changed[pool_id, osd] = (data + shard.data, omap + shard.omap, held + stored)
 
     def forget_pool(self, pool_id: int) -> None:
         for key in [k for k in self._records if k[0] == pool_id]:
@@ -170,8 +183,8 @@ class PoolUsage:
             record: Optional[Dict[str, Any]] = self._records.get((pool_id, osd))
             now = {**dict.fromkeys(_STATFS_KEYS, 0), **(record or {}), "poolid": pool_id,
                    "osd": osd}
-            data, omap = self._changed.get((pool_id, osd), (0, 0))
-            for key, delta in (("allocated", data), ("data_stored", data),
+            data, omap, held = self._changed.get((pool_id, osd), (0, 0, 0))
+            for key, delta in (("allocated", data), ("data_stored", held),
                                ("omap_allocated", omap)):
                 now[key] = max(0, int(now[key]) + delta)
             shown.append(now)

@@ -6,7 +6,7 @@ from typing import Callable, Dict, List
 
 from ..clock import parse_span
 from ..errors import invalid
-from ..events import cluster_events, omap_events, osd_events, pool_events
+from ..events import cluster_events, omap_events, osd_events, pool_events, shard_events
 from ..simulation.simulation import Simulation
 from .sim_arguments import (
     exact_words, parse_number, parse_osd, parse_rate, parse_ratio, parse_size, parse_whole,
@@ -141,6 +141,25 @@ def _swell(simulation: Simulation, words: List[str]) -> str:
     return ""
 
 
+def _osd_allocation(simulation: Simulation, words: List[str]) -> str:
+    usage = "osd allocation RATIO N... [pool=NAME]"
+    plain, named = split_options(words, ("pool",))
+    if len(plain) < 2:
+        raise invalid(f"it is: sim {usage}")
+    pool = named.get("pool")
+    shard_events.set_allocation(
+        simulation, parse_number(plain[0], "RATIO"), [parse_osd(word) for word in plain[1:]],
+        None if pool is None else pool_events.pool_id_of(simulation, pool))
+    return ""
+
+
+def _pool_optimize(simulation: Simulation, words: List[str]) -> str:
+    name, chunk = exact_words(words, 2, "pool optimize NAME CHUNK")
+    shard_events.optimize_pool(simulation, pool_events.pool_id_of(simulation, name),
+                               parse_size(chunk))
+    return ""
+
+
 def _flag(wanted: bool) -> Command:
     def run(simulation: Simulation, words: List[str]) -> str:
         name, = exact_words(words, 1, f"flag {'set' if wanted else 'unset'} NAME")
@@ -220,6 +239,7 @@ COMMANDS: Dict[str, Command] = {
     "osd primary-affinity": _primary_affinity,
     "osd lose": _osd_lose,
     "osd full-ratios": _full_ratios,
+    "osd allocation": _osd_allocation,
     "host add": _host_add,
     "host down": _host_down,
     "host up": _host_up,
@@ -227,6 +247,7 @@ COMMANDS: Dict[str, Command] = {
     "pool rm": _pool_rm,
     "pool pg_num": _pool_pg_num,
     "pool tier": _pool_tier,
+    "pool optimize": _pool_optimize,
     "stretch": _stretch,
     "write": _write,
     "delete": _delete,

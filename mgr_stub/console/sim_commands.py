@@ -41,6 +41,9 @@ sim stretch off|healthy|degraded|recovering
                                   what the osdmap says of a cluster of two sites
 sim write|delete POOL SIZE        by clients, at once
 sim grow POOL SIZE/SPAN           by clients, all the time: 10G/1h; 0 stops
+sim osd allocation RATIO N... [pool=NAME]
+                                  OSDs allocate so many bytes for each that they store
+sim pool optimize NAME CHUNK      allow_ec_optimizations: shards differ in size by position
 sim swell POOL RATIO              copies take so much more where they arrive than where they were
 sim flag set|unset NAME           flags of the osdmap, such as noout
 sim backfill rate SIZE            bytes per second of every OSD

@@ -43,8 +43,8 @@ def _resize(cluster: Cluster, pg: Pg, change: int) -> None:
     if not pg.num_bytes:
         _count_objects(cluster, pg)
     old, pg.shard = pg.shard, cluster.shard_bytes(pg)
-    for osd in pg.holders():
-        cluster.store(pg.pool_id, osd, pg.shard.minus(old))
+    for position, osd in pg.held_places():
+        cluster.store(pg.pool_id, osd, pg.shard.minus(old), position)
     for transfer in pg.transfers.values():
         transfer.resize(pg.shard)
     account_copied(cluster, pg)

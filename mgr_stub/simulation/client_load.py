@@ -122,8 +122,8 @@ class ClientLoad(Timer):
         pg.num_copies += objects * cluster.size_of(pg)
         old, pg.shard = pg.shard, cluster.shard_bytes(pg)
         difference = pg.shard.minus(old)
-        for osd in pg.holders():
-            cluster.store(pg.pool_id, osd, difference)
+        for position, osd in pg.held_places():
+            cluster.store(pg.pool_id, osd, difference, position)
         for transfer in pg.transfers.values():
             transfer.resize(pg.shard)
         if pg.transfers:

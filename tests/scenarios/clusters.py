@@ -93,9 +93,19 @@ def _index(rng: random.Random) -> Layout:
         PoolPlan("cold", 1.0, 256), PoolPlan("index", 0.0, 128, rule=1)])
 
 
+def _small_objects(rng: random.Random) -> Layout:
+    """Erasure-coded 4+2 of objects of 80 kB, and a pool of large ones, on devices half full."""
+    osds = Osds()
+    tree = {f"host h{h}": osds.host([rng.choice((4, 8)) for _ in range(3)]) for h in range(8)}
+    return osds.layout(tree, {0: HDD_HOSTS, 1: EC_HDD_HOSTS}, [
+        PoolPlan("rgw", 0.7, 256, size=6, rule=1, k=4, object_bytes=80_000),
+        PoolPlan("rbd", 0.3, 128)])._replace(highest_fill=0.6)
+
+
 LAYOUTS: Dict[str, Callable[[random.Random], Layout]] = {
     "random": random_layouts.layout, "small": _small, "giant": _giant, "hybrid": _hybrid,
-    "racks": _racks, "erasure": _erasure, "nested": _nested, "logs": _logs, "index": _index}
+    "racks": _racks, "erasure": _erasure, "nested": _nested, "logs": _logs, "index": _index,
+    "small_objects": _small_objects}
 
 
 def make(name: str, seed: int) -> Cluster:

@@ -13,13 +13,13 @@ them.
 from __future__ import annotations
 
 from copy import copy
-from typing import Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from ...crush.placement import NO_OSD, FailureDomain, PlacementBlock
 from ...plan.usage import shard_weight
 from ...runtime.amended_map import stored_rows
 from ...runtime.checkpoints import Checkpoint, with_checkpoints
-from ...snapshot.model import Pg, Snapshot
+from ...snapshot.model import Pg, Pool, Snapshot
 
 #: Items between two checkpoints: a few milliseconds at most.
 _PGS_AT_ONCE = 500
@@ -147,6 +147,9 @@ def movable_bytes(snapshot: Snapshot, fixed_pools: FrozenSet[int],
     for row in with_checkpoints(stored_rows(snapshot.pgs), _PGS_AT_ONCE, checkpoint):
         pool, up, shard_bytes = row[_POOL], row[_UP], row[_SIZE]   # a NamedTuple takes longer
         weight = 1.0 if pool not in uneven else shard_weight(snapshot.pools[pool], row[_PGID])
+        if not snapshot.pools[pool].is_uniform:
+            _add_uneven(demands.get(pool, ()), row, snapshot.pools[pool], weight, on_osd, outside)
+            continue
         for demand in demands.get(pool, ()):
             osds, placed = demand.osds, 0
             members = demand.block.members(up)
@@ -170,6 +173,31 @@ def movable_bytes(snapshot: Snapshot, fixed_pools: FrozenSet[int],
             demand.single_weight += excess * weight
     return MovableBytes(_merged(demand for pool in sorted(demands) for demand in demands[pool]),
                         on_osd, demands, outside)
+
+
+def _add_uneven(demands: Sequence[PoolDemand], row: Tuple[Any, ...], pool: Pool, weight: float,
+                on_osd: Dict[int, int], outside: Dict[int, int]) -> None:
+    """Adds a PG whose shards differ in size. The largest of them counts where one shard of a PG is
+    a limit, which only relaxes it."""
+    up = row[_UP]
+    for demand in demands:
+        members, largest, most = demand.block.members(up), 0, 0.0
+        excess = 1 if row[_IMMOVABLE] is None else _rule_excess(demand.block, members)
+        for osd in members:
+            size, ratio = pool.bytes_on(row[_SIZE], osd, up), pool.ratio_on(osd, up)
+            largest, most = max(largest, size), max(most, ratio)
+            if osd in demand.osds:
+                on_osd[osd] += size
+                demand.all_bytes += size
+                demand.all_shards += 1
+                demand.all_weight += weight * ratio
+                if not demand.single_shards or size < demand.least_bytes:
+                    demand.least_bytes = size
+            elif osd in on_osd:
+                outside[osd] = outside.get(osd, 0) + size
+        demand.single_bytes += excess * largest
+        demand.single_shards += excess
+        demand.single_weight += excess * weight * most
 
 
 def _pool_demands(snapshot: Snapshot, fixed_pools: FrozenSet[int], usable: FrozenSet[int],

@@ -46,6 +46,8 @@ class WholeShardSpace:
     def _fits(self, pool: Pool, part: PoolDemand, growth: float) -> bool:
         """True if all of the part's shards have a place, each of the size of the smallest."""
         lightest = 0.5 if pool.pg_num & (pool.pg_num - 1) else 1.0   # see plan.usage.shard_weight
+        if not pool.is_uniform:
+            lightest *= min([1.0, *pool.osd_ratios.values()]) * min([1.0, *pool.position_ratios])
         smallest = part.least_bytes + lightest * growth / pool.pg_num
         if smallest <= 0.0:
             return True

@@ -74,8 +74,8 @@ class Descent:
             return []
         if single.utilization_gain <= 0.0 and source in self._placement.initial_up[single.pg]:
             if self._costs.is_far(self._placement.group_of(single.pg, source), source):
-                self._costs.far_bytes_left -= self._placement.pg_bytes[single.pg]
+                self._costs.far_bytes_left -= self._placement.size_on(single.pg, source)
             else:
-                self._budgets[budget] -= self._placement.pg_bytes[single.pg]
+                self._budgets[budget] -= self._placement.size_on(single.pg, source)
         self._placement.move(single.pg, source, single.target)
         return [source, single.target]

@@ -51,12 +51,12 @@ class DetourShortcuts:
         best: Optional[Tuple[ShardMove, ...]] = None
         best_gain = NOISE
         for initial in placement.initial_osds(pg, osd, group):
-            newcomers = self._newcomers(initial, group, placement.pg_bytes[pg])
+            newcomers = self._newcomers(initial, group, placement.size_on(pg, osd))
             if not newcomers or not placement.is_legal(pg, osd, initial):
                 continue
             for size, other in newcomers:
                 placement.candidates_examined += 1
-                more = placement.pg_bytes[pg] - size
+                more = placement.size_on(pg, osd) - size
                 if other == pg or not (self._limits.fits(initial, more, group, group)
                                        and self._limits.fits(osd, -more, group, group)):
                     continue
@@ -70,7 +70,7 @@ class DetourShortcuts:
         """The price of displacing a shard, where it returns by the move; 0 where it does not."""
         if target not in self._placement.initial_up[pg]:
             return 0.0
-        return self._price * self._placement.pg_bytes[pg] + self._costs.move_cost[source]
+        return self._price * self._placement.size_on(pg, source) + self._costs.move_cost[source]
 
     def _newcomers(self, osd: int, group: int, size: int) -> Sequence[Tuple[int, int]]:
         """(bytes, PG) of displaced shards of a group on an OSD, of about `size` bytes."""

@@ -49,8 +49,8 @@ class JointMoves:
             placement.candidates_examined += 1
             gain = self.gain(steps, price)
             if gain > (best.gain if best else NOISE) and all(
-                    placement.has_room(target, placement.pg_bytes[pg])
-                    for pg, _, target in steps) and placement.is_legal_joint(steps):
+                    placement.has_room(target, placement.size_on(pg, a))
+                    for pg, a, target in steps) and placement.is_legal_joint(steps):
                 best = JointMove(gain, steps)
         return best
 
@@ -132,7 +132,7 @@ class JointMoves:
         placement, costs = self._placement, self._costs
         gain = 0.0
         for pg, source, target in steps:
-            size, initial = placement.pg_bytes[pg], placement.initial_up[pg]
+            size, initial = placement.size_on(pg, source), placement.initial_up[pg]
             group = placement.group_of(pg, source)
             change = (source in initial) - (target in initial)
             gain += (costs.utilization_gain(source, target, size)

@@ -201,7 +201,7 @@ class Repair:
         best: Optional[RepairMove] = None
         for steps in self._joint_moves.candidates(source):
             placement.candidates_examined += 1
-            size = placement.pg_bytes[steps[0][0]]
+            size = placement.size_on(steps[0][0], source)
             group = placement.group_of(steps[0][0], source)
             if goal.group not in (_ANY_GROUP, group):
                 continue
@@ -335,7 +335,7 @@ class Repair:
                     best: Optional[RepairMove]) -> Optional[RepairMove]:
         """The chain that begins with the move `first`, or `best` if that is better."""
         pg, source, _ = first
-        size = self._placement.pg_bytes[pg]
+        size = self._placement.size_on(pg, source)
         onward = self._onward(middle, size, group, pg, source)
         if onward is None:
             return best

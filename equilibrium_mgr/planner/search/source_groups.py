@@ -90,7 +90,8 @@ class SourceGroups:
         for osd in (source, target):
             known = self._known.get(osd)
             if known is not None:
-                self._update(known, osd, group, self._placement.pg_bytes[pg], osd == target)
+                self._update(known, osd, group, self._placement.bytes_of[group][pg],
+                             osd == target)
 
     def _update(self, known: Dict[int, SharingGroups], osd: int, group: int, size: int,
                 present: bool) -> None:

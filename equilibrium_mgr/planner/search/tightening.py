@@ -117,8 +117,8 @@ class Tightening:
         goal = OverfullOsd(helpers, max_bytes / placement.size_bytes[osd], 0.0)
         self._effort_end = placement.candidates_examined + self._utilization_effort
         for _ in range(_OPERATIONS_PER_OSD * len(placement.shards[osd])):
-            sizes = sorted(placement.pg_bytes[pg] for pg in placement.shards[osd]
-                           if placement.pg_bytes[pg])
+            sizes = sorted(filter(None, [placement.size_on(pg, osd)
+                                         for pg in placement.shards[osd]]))
             if not sizes or placement.used_bytes[osd] - max_bytes < sizes[len(sizes) // 2] or (
                     placement.candidates_examined >= self._effort_end or not self._checkpoint()):
                 break
@@ -210,7 +210,8 @@ class Tightening:
         displaced = 0
         for pg, source, target in steps:
             initial = self._placement.initial_up[pg]
-            displaced += self._placement.pg_bytes[pg] * ((source in initial) - (target in initial))
+            displaced += self._placement.size_on(pg, source) * (
+                (source in initial) - (target in initial))
             self._placement.move(pg, source, target)
         self._moves_made += steps
         return displaced

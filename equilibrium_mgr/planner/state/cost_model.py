@@ -181,9 +181,15 @@ def _far_pressure(least: float, even: float, near_space: float) -> float:
     return max(least, even) / near_space if near_space and least else float("inf")
 
 
+#: Shards of this ratio of their PG's mean shard hold no data of their pool.
+_NO_DATA = 0.05
+
+
 def _pool_weights(placement: PlacementState) -> List[float]:
     totals: Dict[int, int] = {}
     for group in placement.groups:
         totals[group.pool.id] = totals.get(group.pool.id, 0) + group.total_bytes
     everything = max(1, sum(totals.values()))
-    return [pool_weight(totals[group.pool.id] / everything) for group in placement.groups]
+    # shards without data take no space of their pool, wherever they are
+    return [pool_weight(totals[group.pool.id] / everything)
+            if group.size_ratio > _NO_DATA else 0.0 for group in placement.groups]

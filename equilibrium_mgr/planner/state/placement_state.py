@@ -46,7 +46,11 @@ class PlacementState:
         #: movable PGs; the lists below are by PG index
         self.pgs: RowsByNumber[Pg] = RowsByNumber(snapshot.pgs)
         self.pool_of_pg: List[int] = []            # pool id
-        self.pg_bytes: List[int] = []              # of one shard
+        self.pg_bytes: List[int] = []              # of the mean shard
+        #: group index → bytes of one of its shards by PG; of most groups that is `pg_bytes` itself
+        self.bytes_of: List[List[int]] = [
+            self.pg_bytes if group.size_ratio == 1.0 else [] for group in self.groups]
+        self._uneven_groups = [group for group in self.groups if group.size_ratio != 1.0]
         self.up: List[Tuple[int, ...]] = []        # OSD indices
         self.initial_up: List[Tuple[int, ...]] = []
         self.raw_up: List[Tuple[int, ...]] = []    # what CRUSH alone gives; -1: no OSD of ours
@@ -112,6 +116,11 @@ class PlacementState:
         """The group of the shard that a PG has on an OSD."""
         groups = self.groups_of_pool[self.pool_of_pg[pg]]
         return groups[0] if len(groups) == 1 else groups[self.up[pg].index(osd)]
+
+    def size_on(self, pg: int, osd: int) -> int:
+        """Bytes of the shard that a PG has on an OSD."""
+        return self.bytes_of[self.group_of(pg, osd)][pg] if self._uneven_groups else (
+            self.pg_bytes[pg])
 
     def block_spans(self, pg: int) -> List[slice]:
         """The spans of a PG's up set that are placed under one take each."""
@@ -259,7 +268,7 @@ class PlacementState:
         position = up.index(source)
         groups = self.groups_of_pool[self.pool_of_pg[pg]]
         group = self.groups[groups[position] if len(groups) > 1 else groups[0]]
-        size = self.pg_bytes[pg]
+        size = self.bytes_of[group.index][pg]
         up = self.up[pg] = up[:position] + (target,) + up[position + 1:]
         if self._upmap_pairs_left is not None:
             self._upmap_pairs_left -= self._added_upmap_pairs(pg, source, target)
@@ -315,7 +324,7 @@ class PlacementState:
         if len(groups) == 1:
             group = self.groups[groups[0]]
             group.shard_count += len(up)
-            group.total_bytes += shard_bytes * len(up)
+            group.total_bytes += int(shard_bytes * group.size_ratio) * len(up)
             counts = group.counts
             for i in up:
                 if i >= 0:
@@ -324,7 +333,7 @@ class PlacementState:
         for group_index, i in zip(groups, up):
             group = self.groups[group_index]
             group.shard_count += 1
-            group.total_bytes += shard_bytes
+            group.total_bytes += int(shard_bytes * group.size_ratio)
             if i >= 0:
                 group.counts[i] += 1
 
@@ -334,6 +343,8 @@ class PlacementState:
         self.pgs.append(row[_PGID])
         self.pool_of_pg.append(row[_POOL])
         self.pg_bytes.append(row[_SIZE])
+        for group in self._uneven_groups:   # there are none in most clusters
+            self.bytes_of[group.index].append(int(row[_SIZE] * group.size_ratio))
         self.up.append(up)
         self.initial_up.append(up)
         # one tuple for all three where it can be: a third of what a PG takes of memory

@@ -26,9 +26,11 @@ class JointDomain(NamedTuple):
 class ShardGroup:
     """The shards that one pool places under one take: where they are and where they may go."""
 
-    def __init__(self, index: int, pool: Pool, layout: BlockLayout, osd_count: int) -> None:
+    def __init__(self, index: int, pool: Pool, layout: BlockLayout, osd_count: int,
+                 size_ratio: float = 1.0) -> None:
         self.index = index
         self.pool = pool
+        self.size_ratio = size_ratio          # bytes of its shards ÷ the mean of their PGs
         self.block = layout.block
         self.osds = layout.osds               # OSD indices that may hold its shards, sorted
         self.members = layout.members         # the same as a set
@@ -173,7 +175,13 @@ def build_groups(snapshot: Snapshot,
         for block in pool.rule.blocks:
             if id(block) not in layouts:
                 layouts[id(block)] = BlockLayout(pool.rule, block, osd_ids, pool.erasure)
-            groups.append(ShardGroup(len(groups), pool, layouts[id(block)], len(osd_ids)))
-            indices += [len(groups) - 1] * block.positions
-        groups_of_pool[pool.id] = indices if len(pool.rule.blocks) > 1 else indices[:1]
+            known: Dict[float, int] = {}   # ratio of sizes → its group
+            for position in range(block.start, block.start + block.positions):
+                ratio = pool.position_ratios[position] if pool.position_ratios else 1.0
+                if ratio not in known:
+                    known[ratio] = len(groups)
+                    groups.append(ShardGroup(len(groups), pool, layouts[id(block)], len(osd_ids),
+                                             ratio))
+                indices.append(known[ratio])
+        groups_of_pool[pool.id] = indices if len(set(indices)) > 1 else indices[:1]
     return groups, groups_of_pool

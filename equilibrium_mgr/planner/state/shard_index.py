@@ -37,7 +37,7 @@ class ShardIndex:
             return known
         placement = self._placement
         found: Dict[int, Tuple[List[Tuple[int, int]], List[Tuple[int, int]]]] = {}
-        sizes, initial_up = placement.pg_bytes, placement.initial_up
+        bytes_of, initial_up = placement.bytes_of, placement.initial_up
         groups_of_pool = placement.groups_of_pool
         for pg in placement.shards[osd]:
             groups = groups_of_pool[placement.pool_of_pg[pg]]
@@ -47,7 +47,7 @@ class ShardIndex:
                 pair = found[group] = ([], [])
             # A shard never takes an OSD that another shard of its PG left, so a shard on an initial
             # OSD has not moved.
-            pair[0 if osd in initial_up[pg] else 1].append((sizes[pg], pg))
+            pair[0 if osd in initial_up[pg] else 1].append((bytes_of[group][pg], pg))
         grouped = {group: (tuple(sorted(pair[0])), tuple(sorted(pair[1])))
                    for group, pair in found.items()}
         self._grouped[osd] = grouped
@@ -77,7 +77,7 @@ class ShardIndex:
         whatever moves while they are gone over; of these PGs alone where they are given."""
         placement = self._placement
         return sorted_with_checkpoints((
-            (-placement.pg_bytes[pg], pg, osd, placement.group_of(pg, osd))
+            (-placement.size_on(pg, osd), pg, osd, placement.group_of(pg, osd))
             for pg in with_checkpoints(placement.moved_pgs if pgs is None else pgs, _PGS_A_PIECE,
                                        checkpoint)
             for osd in placement.up[pg] if osd not in placement.initial_up[pg]),
@@ -90,7 +90,7 @@ class ShardIndex:
             self._by_size[osd] = self._displaced[osd] = (-1, [])
 
     def _on_move(self, pg: int, source: int, target: int, group: int) -> None:
-        entry = (self._placement.pg_bytes[pg], pg)
+        entry = (self._placement.bytes_of[group][pg], pg)
         initial = self._placement.initial_up[pg]
         there = self._grouped[source]
         if there is not None:

@@ -63,8 +63,8 @@ def _row(view: ClusterView, osd: Osd, shards: _Shards, planned: Mapping[int, int
     used = view.used_now.get(osd.id, osd.used_bytes)
     return {
         "id": osd.id, "device_class": osd.device_class, "host": osd.host,
-        "size_bytes": osd.device_bytes(osd.size_bytes) if known else None,
-        "used_bytes": osd.device_bytes(used) if known else None,
+        "size_bytes": osd.device_size if known else None,
+        "used_bytes": view.device_used_now.get(osd.id, used) if known else None,
         "utilization": _ratio(osd, used),
         "soon_utilization": _ratio(osd, view.used_soon.get(osd.id)),
         "planned_utilization": _ratio(osd, planned.get(osd.id)),

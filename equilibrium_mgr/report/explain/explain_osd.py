@@ -28,8 +28,7 @@ def explain_osd(number: int, view: ClusterView) -> Facts:
     too_full = [entry for entry in view.too_full if entry.osd == number]
     data = {
         "osd": number, "device_class": osd.device_class, "host": osd.host,
-        "size_bytes": osd.device_bytes(osd.size_bytes),
-        "used_bytes": osd.device_bytes(osd.used_bytes),
+        "size_bytes": osd.device_size, "used_bytes": osd.device[1] or osd.used_bytes,
         "inbound_bytes": osd.device_bytes(osd.inbound_bytes),
         "outbound_bytes": osd.device_bytes(osd.outbound_bytes),
         "uncompacted_bytes": osd.device_bytes(osd.uncompacted_bytes),
@@ -92,8 +91,9 @@ def _fill(osd: Osd) -> str:
     named = f"osd.{osd.id} (class {osd.device_class}, {host})"
     if now is None or then is None:
         return f"{named} has no statistics"
-    used, size, into, out = [format_bytes(osd.device_bytes(count)) for count in (
-        osd.used_bytes, osd.size_bytes, osd.inbound_bytes, osd.outbound_bytes)]
+    used, size = format_bytes(osd.device[1] or osd.used_bytes), format_bytes(osd.device_size)
+    into, out = [format_bytes(osd.device_bytes(count))
+                 for count in (osd.inbound_bytes, osd.outbound_bytes)]
     sentence = f"{named} has {used} of {size} in use: {format_percent(now)}%"
     if not osd.inbound_bytes and not osd.outbound_bytes:
         return sentence

@@ -17,7 +17,6 @@ SEED = 1
 HIGHEST_FILL = 0.87        # utilization of the fullest OSD, a ratio
 FIXED_BYTES = 2 * GIB      # what an empty OSD uses
 BYTES_PER_OBJECT = 600     # metadata on each OSD that holds a shard of it
-OBJECT_BYTES = 4 << 20
 _SPREAD = 0.03             # standard deviation of PG sizes inside a pool, a ratio
 
 
@@ -31,6 +30,7 @@ class PoolPlan(NamedTuple):
     rule: int = 0
     k: int = 0               # of an erasure-coded pool
     omap_bytes: int = 0      # of each PG
+    object_bytes: int = 4 << 20
 
 
 #: (pool, number of a PG) → its OSDs
@@ -192,7 +192,7 @@ def fill(layout: Layout, rng: random.Random,
     for pgid, raw in placed.items():
         up = ups[pgid]
         data = int(weights[pgid] * scale)
-        objects = -(-data // OBJECT_BYTES)
+        objects = -(-data // _pool_of(layout, pgid).object_bytes)
         cluster.pg(pgid, up, num_bytes=data, objects=objects,
                    omap=_pool_of(layout, pgid).omap_bytes,
                    items=[(r, u) for r, u in zip(raw, up) if r != u])

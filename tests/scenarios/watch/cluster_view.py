@@ -6,6 +6,7 @@ from typing import Dict, Iterable, Set, Tuple
 from mgr_stub.cluster import pg_reports
 from mgr_stub.cluster.cluster import Cluster
 from mgr_stub.cluster.pg import Pg
+from mgr_stub.cluster.usage import NOTHING, ShardBytes
 from mgr_stub.crush.constants import NONE
 
 from ..rules.under_way import UnderWay, changes
@@ -26,14 +27,22 @@ def misplaced_copies(cluster: Cluster, pgids: Iterable[str]) -> int:
 
 def coming(cluster: Cluster, pg: Pg) -> Dict[int, int]:
     """OSD → bytes of the PG that its up set wants there and that are not there yet."""
-    landed = {transfer.target: transfer.accounted.total for transfer in pg.transfers.values()}
+    landed = {transfer.target: transfer.accounted for transfer in pg.transfers.values()}
     up, held = cluster.map.up.get(pg.pgid, ()), pg.held
     if pg.erasure:
-        wanted = {osd for place, osd in enumerate(up)
+        wanted = {osd: place for place, osd in enumerate(up)
                   if osd != NONE and held[place:place + 1] != (osd,)}
     else:
-        wanted = {osd for osd in up if osd not in held}
-    return {osd: max(0, pg.shard.total - landed.get(osd, 0)) for osd in wanted}
+        wanted = {osd: 0 for osd in up if osd not in held}
+    return {osd: max(0, taken(cluster, pg, osd, place, pg.shard)
+                     - taken(cluster, pg, osd, place, landed.get(osd, NOTHING)))
+            for osd, place in wanted.items()}
+
+
+def taken(cluster: Cluster, pg: Pg, osd: int, place: int, shard: ShardBytes) -> int:
+    """Bytes that a shard, or a part of it, takes on an OSD."""
+    ratios = cluster.shard_ratios
+    return ratios.allocated(pg.pool_id, osd, ratios.stored(pg.pool_id, place, shard)).total
 
 
 def peaks(cluster: Cluster, ours: UnderWay) -> Dict[int, int]:
@@ -45,7 +54,9 @@ def peaks(cluster: Cluster, ours: UnderWay) -> Dict[int, int]:
     for move in ours.moves.values():
         here = coming(cluster, move.pg) if move.entry.returncode is None else move.gains
         for osd in move.gains:
-            found[osd] = found.get(osd, 0) + (0 if osd in here else move.pg.shard.total)
+            place = move.up_after.index(osd) if move.pg.erasure and osd in move.up_after else 0
+            found[osd] = found.get(osd, 0) + (
+                0 if osd in here else taken(cluster, move.pg, osd, place, move.pg.shard))
     return found
 
 

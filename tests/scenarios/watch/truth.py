@@ -70,7 +70,8 @@ def arrived(cluster: Cluster) -> Dict[int, float]:
         for osd, more in cluster_view.coming(cluster, pg).items():
             used[osd] = used.get(osd, 0) + more
         for osd in _leaving(cluster, pg):
-            used[osd] = used.get(osd, 0) - pg.shard.total
+            place = pg.held.index(osd) if pg.erasure and osd in pg.held else 0
+            used[osd] = used.get(osd, 0) - cluster_view.taken(cluster, pg, osd, place, pg.shard)
     return {osd: bytes_ / cluster.usage[osd].total for osd, bytes_ in used.items()
             if osd in cluster.usage and cluster.usage[osd].total}
 

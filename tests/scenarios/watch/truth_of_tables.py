@@ -88,7 +88,8 @@ def free_bytes(cluster: Cluster) -> Dict[int, float]:
 def parts_held(cluster: Cluster) -> Dict[int, Dict[int, float]]:
     """Pool → OSD → its part of the bytes that clients write to the pool, where data is now.
 
-    PGs that are still to be split get twice as much as others.
+    PGs that are still to be split get twice as much as others. What the mean shard takes beyond
+    the clients' bytes does not count, as it does not in Ceph's MAX AVAIL.
     """
     parts: Dict[int, Dict[int, float]] = {}
     for pool_id in cluster.map.pools:
@@ -96,10 +97,14 @@ def parts_held(cluster: Cluster) -> Dict[int, Dict[int, float]]:
         shares = {pg.pgid: share_of(pg_order(pg.pgid)[1], len(pgs)) for pg in pgs}
         whole = sum(shares.values()) * max(1, cluster.map.data_chunks(pool_id))
         found = parts[pool_id] = {}
+        positions = cluster.shard_ratios.positions.get(pool_id, (1.0,))
+        mean = sum(positions) / len(positions)
         for pg in pgs:
-            for osd in pg.held:
+            for place, osd in enumerate(pg.held):
                 if osd != NONE:
-                    found[osd] = found.get(osd, 0.0) + shares[pg.pgid] / whole
+                    ratio = positions[place] if place < len(positions) else 1.0
+                    ratio *= cluster.shard_ratios.ratio(pool_id, osd) / mean
+                    found[osd] = found.get(osd, 0.0) + ratio * shares[pg.pgid] / whole
     return parts
 
 

@@ -48,6 +48,7 @@ class Cluster:
         #: (pool, OSD) → bytes that its shards take there for each that they take elsewhere; OSDs
         #: tell what they have of each pool where there are any
         self.taken_ratios: Dict[Tuple[int, int], float] = {}
+        self.stored: List[Dict[str, int]] = []   # what they tell, where it is given
         self.up: Dict[str, List[int]] = {}
         self.acting: Dict[str, List[int]] = {}
         self.items: Dict[str, List[Tuple[int, int]]] = {}
@@ -114,6 +115,8 @@ class Cluster:
 
     def pool_statfs(self) -> List[Dict[str, int]]:
         """In the shape of get('osd_stats')['pool_statfs']."""
+        if self.stored:
+            return self.stored
         stored: Dict[Tuple[int, int], int] = {}
         for pgid in self.records if self.taken_ratios else ():
             for osd in self.acting.get(pgid, self.up.get(pgid, [])):

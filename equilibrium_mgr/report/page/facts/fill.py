@@ -44,7 +44,7 @@ def osd_fills(view: ClusterView, later_bytes: Optional[Mapping[int, int]]) -> Li
         later = None if later_bytes is None else later_bytes.get(osd.id)
         fills.append(Fill(
             f"osd.{osd.id}", osd.device_class, osd.host or NO_HOST, 1,
-            osd.device_bytes(osd.size_bytes), osd.device_bytes(now),
+            osd.device_size, view.device_used_now.get(osd.id, now),
             None if later is None else osd.device_bytes(later),
             now / osd.size_bytes, None if later is None else later / osd.size_bytes))
     return sorted(fills, key=lambda fill: -fill.now)

@@ -1,0 +1,1 @@
+"""Operations on real daemons: what operators do beside balancing."""

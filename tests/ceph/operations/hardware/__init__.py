@@ -1,0 +1,1 @@
+"""Predicted against real used bytes, on OSDs that are all alike."""

@@ -1,0 +1,116 @@
+"""Fills a pool, carries out a plan, and holds the used bytes of each OSD against the prediction."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple
+
+import pytest
+
+from ...cluster import GIB, DaemonCluster
+from ...conftest import PACKAGE, SLEEP_INTERVAL
+from ...daemons import wait_for
+from ...harness import workload
+from ...harness.commands import equilibrium, execute, ready_plan, status
+from ...release import RELEASES
+from ...small.conftest import rocksdb
+from ...small.filling import compacted_usage
+
+WRITER = Path(__file__).resolve().parent / "writer.py"
+HOSTS = {f"h{host}": (2.0,) for host in range(7)}
+PATIENCE_SECONDS = 240
+#: Many small objects are recovered one by one.
+_IN_HASTE = {f"osd recovery sleep {kind}": "0" for kind in ("hdd", "ssd", "hybrid")}
+
+
+class Outcome(NamedTuple):
+    """What a plan foretold, and what came. By OSD; ratios of its size."""
+
+    moves: int
+    before: Dict[int, float]
+    predicted: Dict[int, float]
+    after: Dict[int, float]
+
+    @property
+    def errors(self) -> Dict[int, float]:
+        """Reported less predicted."""
+        return {osd: self.after[osd] - ratio for osd, ratio in self.predicted.items()}
+
+    @property
+    def largest(self) -> float:
+        """The largest error, absolute."""
+        return max(map(abs, self.errors.values()))
+
+    def __str__(self) -> str:
+        rows = [f"osd.{osd} {self.before[osd]:.4f} -> {self.predicted[osd]:.4f}, is"
+                f" {self.after[osd]:.4f} ({self.errors[osd]:+.4f})" for osd in sorted(self.before)]
+        return f"{self.moves} moves; error at most {self.largest:.4f}: " + "; ".join(rows)
+
+
+def empty_cluster(request: pytest.FixtureRequest,
+                  osd_options: Mapping[str, str]) -> Iterator[DaemonCluster]:
+    """The module enabled and off; `osd_options` as DaemonCluster has them."""
+    release = RELEASES[request.param]
+    with DaemonCluster(release, PACKAGE, request.config.getoption("--ceph-keep"), HOSTS,
+                       {**rocksdb(release.major), **_IN_HASTE, **osd_options}) as made:
+        made.mgr("balancer off")
+        for flag in ("noscrub", "nodeep-scrub"):
+            made.mon("osd set", key=flag)
+        made.mon("config set", who="mon", name="mon_allow_pool_delete", value="true")
+        made.enable("equilibrium")
+        made.set_option("sleep_interval", SLEEP_INTERVAL)
+        made.set_option("max_misplaced_ratio", 1.0)
+        made.set_option("max_moves_per_round", 100)
+        made.hurry()
+        yield made
+        failures = made.module_failures()
+    assert not failures, f"the module raised exceptions on Ceph {release.version}:\n{failures}"
+
+
+def make_pool(cluster: DaemonCluster, name: str, **more: Any) -> None:
+    """A pool of 32 PGs."""
+    cluster.mon("osd pool create", pool=name, pg_num=32, pgp_num=32,
+                **(more or {"pool_type": "replicated", "size": 3}))
+    cluster.mon("osd pool application enable", pool=name, app="rados")
+    workload.wait_clean(cluster)
+
+
+def write(cluster: DaemonCluster, pool: str, objects: int, size: int, times: int = 1) -> None:
+    """Objects that compress to one part of `times`."""
+    shutil.copy(WRITER, cluster.work)
+    cluster.processes.check(
+        ["python3", str(cluster.work / WRITER.name), str(cluster.conf), pool,
+         f"{pool}-{size}-{times}", *map(str, (objects, size, times))], 300)
+
+
+def balance(cluster: DaemonCluster, pools: List[str]) -> Outcome:
+    """Makes a plan for the pools and carries it out."""
+    before = _utilizations(cluster)
+    equilibrium(cluster, "reset")
+    wait_for("a look of now", lambda: 0 <= (
+        status(cluster)["snapshot_age_seconds"] or 99.0) < 2.0, 60)
+    plan = ready_plan(cluster, "sizes", pools=pools, aim="even")
+    predicted = dict(before)
+    first: Dict[int, float] = {}
+    for move in plan["moves"]:
+        for which, osd in (("from", move["from"]), ("to", move["to"])):
+            first.setdefault(osd, move[f"{which}_utilization_before"])
+            predicted[osd] = before[osd] + move[f"{which}_utilization_after"] - first[osd]
+    execute(cluster, "sizes", PATIENCE_SECONDS)
+    workload.wait_clean(cluster, PATIENCE_SECONDS)
+    return Outcome(len(plan["moves"]), before, predicted, _utilizations(cluster))
+
+
+def delete_pools(cluster: DaemonCluster, names: List[str]) -> None:
+    """And waits until their bytes are gone."""
+    equilibrium(cluster, "off")
+    for name in names:
+        cluster.mon("osd pool delete", pool=name, pool2=name, yes_i_really_really_mean_it=True)
+    compacted_usage(cluster)
+
+
+def _utilizations(cluster: DaemonCluster) -> Dict[int, float]:
+    """Used bytes ÷ size by OSD, as it reports them once RocksDB has nothing left to tidy up."""
+    return {osd: used / (cluster.osds[osd] * GIB)
+            for osd, used in compacted_usage(cluster).items()}

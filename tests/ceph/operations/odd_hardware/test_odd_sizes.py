@@ -1,0 +1,44 @@
+"""Predicted against real used bytes per OSD after a balance, where OSDs of one class differ."""
+
+from __future__ import annotations
+
+from typing import Callable
+
+import pytest
+
+from ...cluster import DaemonCluster
+from ..hardware.prediction import balance, delete_pools, make_pool, write
+
+pytestmark = [pytest.mark.releases(16, 20), pytest.mark.long]
+
+#: Ratio of an OSD's size.
+TOLERANCE = 0.01
+
+
+def test_small_objects(cluster: DaemonCluster, figure: Callable[[str], None]) -> None:
+    """An object of 10 kB takes 12 KiB on one OSD and 64 KiB on another."""
+    make_pool(cluster, "small")
+    write(cluster, "small", 10_000, 10_000)
+    found = balance(cluster, ["small"])
+    figure(f"mixed min_alloc_size, a pool of small objects: {found}")
+    assert found.moves and found.largest <= TOLERANCE
+
+
+def test_small_and_large_objects(cluster: DaemonCluster, figure: Callable[[str], None]) -> None:
+    """On the same OSD a pool of large objects takes what it takes anywhere."""
+    make_pool(cluster, "large")
+    write(cluster, "large", 500, 1_000_000)
+    found = balance(cluster, ["small", "large"])
+    figure(f"mixed min_alloc_size, small and large objects: {found}")
+    delete_pools(cluster, ["small", "large"])
+    assert found.moves and found.largest <= TOLERANCE
+
+
+def test_an_osd_that_compresses(cluster: DaemonCluster, figure: Callable[[str], None]) -> None:
+    """osd.6 compresses what it stores, the others do not."""
+    make_pool(cluster, "text")
+    write(cluster, "text", 700, 2_000_000, 40)
+    found = balance(cluster, ["text"])
+    figure(f"one OSD that compresses: {found}")
+    delete_pools(cluster, ["text"])
+    assert found.moves and found.largest <= TOLERANCE

@@ -1,0 +1,67 @@
+"""Plans where the shards of a PG differ in size by position."""
+from __future__ import annotations
+
+from typing import Dict
+
+import pytest
+from tests.snapshot.test_position_ratios import optimized_cluster, settle
+from tests.support.clusters.unit_cluster import OSD_BYTES, Cluster
+
+from equilibrium_mgr.plan.options import PlanOptions
+from equilibrium_mgr.planner.planner import make_plan
+from equilibrium_mgr.planner.state.placement_state import PlacementState
+
+
+def utilizations(cluster: Cluster) -> Dict[int, float]:
+    return {osd: count / OSD_BYTES for osd, count in cluster.used.items()}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_osds_become_equally_full(seed: int) -> None:
+    """And as full as the plan says; the bound is below that."""
+    cluster = optimized_cluster(seed=seed)
+    snapshot = cluster.snapshot()
+    plan = make_plan(snapshot, PlanOptions(aim="even"))
+    before = utilizations(cluster)
+    for change in plan.changes:
+        cluster.up[change.pgid] = list(change.up_after)
+    settle(cluster)
+    after = utilizations(cluster)
+    (usage,) = plan.after.classes.values()
+    assert usage.max == pytest.approx(max(after.values()), abs=0.003)
+    assert usage.min == pytest.approx(min(after.values()), abs=0.003)
+    assert usage.max - usage.min < 0.25 * (max(before.values()) - min(before.values()))
+    assert usage.max >= max(plan.bounds.values()) - 1e-6
+
+
+def test_moves_have_the_bytes_of_their_positions() -> None:
+    snapshot = optimized_cluster().snapshot()
+    plan = make_plan(snapshot, PlanOptions(aim="even"))
+    assert plan.moves
+    for change in plan.changes:
+        pg = snapshot.pgs[change.pgid]
+        for position, (source, target) in enumerate(zip(change.up_before, change.up_after)):
+            if source != target:
+                wanted = snapshot.pools[1].position_ratios[position] * pg.shard_bytes
+                assert change.bytes_on(target) == pytest.approx(wanted, abs=1)
+                assert change.bytes_on(source) == change.bytes_on(target)
+    assert {move.bytes > 0 for move in plan.moves} == {True}   # nothing is gained by the others
+
+
+def test_groups_by_size() -> None:
+    placement = PlacementState(optimized_cluster().snapshot(), PlanOptions())
+    first, second = placement.groups
+    assert (first.size_ratio, second.size_ratio) == pytest.approx((2.0, 0.0), abs=0.02)
+    assert placement.groups_of_pool[1] == [0, 1, 1, 1, 0, 0]
+    for pg in range(len(placement.up)):
+        for osd, group in zip(placement.up[pg], placement.groups_of_pool[1]):
+            assert placement.size_on(pg, osd) == int(
+                placement.pg_bytes[pg] * placement.groups[group].size_ratio)
+
+
+def test_pools_of_equal_shards_share_one_list() -> None:
+    cluster = optimized_cluster()
+    cluster.pools[1]["flags_names"], cluster.pools[1]["nonprimary_shards"] = "hashpspool", "{}"
+    placement = PlacementState(cluster.snapshot(), PlanOptions())
+    (own,) = placement.bytes_of
+    assert own is placement.pg_bytes
