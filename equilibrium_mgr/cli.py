@@ -8,6 +8,7 @@ shows the docstrings as help.
 from functools import partial
 from typing import Any, Callable, List, Optional
 
+from .commands.drain_commands import DrainCommands
 from .commands.evaluation_commands import EvaluationCommands
 from .commands.freeze_commands import FreezeCommands
 from .commands.module_parts import ModuleParts
@@ -32,6 +33,7 @@ class Commands:
         """Gives the handlers what they work with; called once, before Ceph calls any."""
         self.plan_commands = PlanCommands(parts)
         self.pool_commands = PoolCommands(parts)
+        self.drain_commands = DrainCommands(parts)
         self.report_commands = ReportCommands(parts, self.plan_commands)
         self.evaluation_commands = EvaluationCommands(parts, self.plan_commands)
         self.switch_commands = SwitchCommands(parts)
@@ -174,6 +176,23 @@ class Commands:
         """Take pools off the list that balancing is limited to; by name or id. Without any on the
         list all pools are balanced"""
         return self._answer(format, self.pool_commands.remove, pools)
+
+    @read_command("equilibrium drain ls")
+    def _cmd_drain_ls(self, format: str = "plain") -> CommandResult:
+        """Show which OSDs are being drained, what is left on them and why, and whether they are
+        safe to stop"""
+        return self._answer(format, self.drain_commands.list)
+
+    @write_command("equilibrium drain add")
+    def _cmd_drain_add(self, osds: List[str], format: str = "plain") -> CommandResult:
+        """Move all shards off OSDs, whether automatic balancing is on or off; by id (3 or osd.3),
+        or by a host or another bucket above them"""
+        return self._answer(format, self.drain_commands.add, osds)
+
+    @write_command("equilibrium drain rm")
+    def _cmd_drain_rm(self, osds: List[str], format: str = "plain") -> CommandResult:
+        """End the drain of OSDs, which may get shards again; by id, host or bucket"""
+        return self._answer(format, self.drain_commands.remove, osds)
 
     @read_command("equilibrium explain")
     def _cmd_explain(self, what: Optional[str] = None, format: str = "plain") -> CommandResult:

@@ -33,9 +33,14 @@ class SwitchCommands:
         gateway.set_option("active", "false")
         stopped = self._parts.balancer.switch_off()
         sentences = ["automatic balancing is off"]
+        drains = self._parts.balancer.drains.status
+        if drains.drains.is_paused:
+            sentences.append(f"the drain of {drains.named} is paused ('ceph equilibrium drain add'"
+                             " or 'on' goes on)")
         if stopped:
             sentences.append(f"the execution of plan '{stopped}' was stopped")
         if not gateway.builtin_balancer_active() and gateway.builtin_balancer_runs():
             sentences.append(
                 "the built-in balancer stays off ('ceph balancer on' brings it back)")
-        return CommandAnswer({"active": False, "stopped_plan": stopped}, "\n".join(sentences))
+        return CommandAnswer({"active": False, "stopped_plan": stopped,
+                              "drain_paused": drains.drains.is_paused}, "\n".join(sentences))

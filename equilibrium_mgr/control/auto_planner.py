@@ -12,7 +12,7 @@ from ..observation.bound_gap import NOTHING_LEFT, IdleReason, idle_state
 from ..observation.cluster_view import ClusterView
 from ..observation.refusals import COUNTED, count_refusals
 from ..observation.states import PLANNING, STUCK, WAITING
-from ..plan.model import Plan
+from ..plan.model import Plan, StuckShards
 from ..plan.options import PlanOptions
 from ..plan_service.plan_service import PlanService
 from ..planner.bound.lower_bound import UtilizationBounds
@@ -115,6 +115,8 @@ class AutoPlanner:
         self._backoff = Backoff(_FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS)
         self._failing = False
         self._submitted = False
+        #: shards of drained OSDs that the last plan has found no other place for
+        self.stuck: Tuple[StuckShards, ...] = ()
 
     @property
     def is_ready(self) -> bool:
@@ -141,10 +143,11 @@ class AutoPlanner:
             self._idle = None
             self._wanted = None
 
-    def next_step(self, snapshot: Snapshot, settings: Settings, excluded: ExcludedPgs) -> NextStep:
+    def next_step(self, snapshot: Snapshot, settings: Settings, excluded: ExcludedPgs,
+                  drain_only: bool = False) -> NextStep:
         """Decides, while no execution is under way: take up a plan, be idle, or make a plan."""
         fingerprint = self._observe(snapshot, frozenset(excluded.pools))
-        options = automatic_options(settings, snapshot, excluded.rejected)
+        options = automatic_options(settings, snapshot, excluded.rejected, drain_only=drain_only)
         with self._lock:
             ready, self._ready = self._ready, None
             idle, generation = self._idle, self._generation
@@ -153,6 +156,7 @@ class AutoPlanner:
             self._failing = False
             if self._is_valid(ready, fingerprint, options, settings.sleep_interval):
                 self._wanted = None
+                self.stuck = ready.plan.stuck
                 gain = gain_reason(ready.plan, snapshot, settings.min_gain)
                 if gain is not None:
                     self._executed = ready
@@ -160,7 +164,7 @@ class AutoPlanner:
                     return NextStep(plan=ready.plan, reason=gain)
                 idle = _idle_after(ready, settings.min_gain, fingerprint)
                 self._set_idle(idle, generation)
-                self._retry.begin(self._clock(), ready.cooling_seconds)
+                self._retry.begin(self._clock(), ready.cooling_seconds or PACE_SECONDS)
         if idle is not None and self._stays_idle(idle, fingerprint, options, settings.min_gain,
                                                  snapshot.nearfull_ratio):
             return _settling_step(excluded) or NextStep(
@@ -194,7 +198,7 @@ class AutoPlanner:
             self._wanted = wanted
 
     def replan_step(self, snapshot: Snapshot, settings: Settings, execution: Execution,
-                    traffic: OsdTraffic) -> Optional[NextStep]:
+                    traffic: OsdTraffic, drain_only: bool = False) -> Optional[NextStep]:
         """The step where the execution of an automatic plan must not go on, or None."""
         plan, fingerprint = self._executed, self._observe(snapshot)
         if plan is None:
@@ -203,7 +207,8 @@ class AutoPlanner:
         if change is not None:
             return self._wait_to_settle(change) or NextStep(
                 PLANNING, change, codes.PLANNING, replan=True)
-        if not _is_same_request(plan.options, automatic_options(settings, snapshot, frozenset())):
+        if not _is_same_request(plan.options, automatic_options(
+                settings, snapshot, frozenset(), drain_only=drain_only)):
             return NextStep(PLANNING, "the options have changed", codes.PLANNING, replan=True)
         change = data_change(plan.fingerprint, fingerprint, settings.min_gain)
         change = change or unplanned_change(plan.fingerprint, snapshot, traffic, execution.wanted,
@@ -214,11 +219,12 @@ class AutoPlanner:
         return None
 
     def idle_after_refusal(self, snapshot: Snapshot, settings: Settings, excluded: ExcludedPgs,
-                           reason: str) -> None:
+                           reason: str, drain_only: bool = False) -> None:
         """Begins an idle state of PACE_SECONDS after a plan of which nothing could be sent: the
         next plan would be the same."""
         self._set_idle(_IdleState(
-            automatic_options(settings, snapshot, excluded.rejected), settings.min_gain,
+            automatic_options(settings, snapshot, excluded.rejected, drain_only=drain_only),
+            settings.min_gain,
             fingerprint_of(snapshot, frozenset(excluded.pools)),
             f"no move can be made ({reason})", codes.IMMOVABLE, False))
         self._retry.begin(self._clock(), PACE_SECONDS)
@@ -301,7 +307,7 @@ def _idle_after(plan: _PlanContext, min_gain: float,
     reason, code = (NOTHING_LEFT, codes.BALANCED) if not plan.plan.changes else (
         f"the moves that are left gain less than min_gain ({min_gain:g})", codes.MIN_GAIN)
     return _IdleState(plan.options, min_gain, fingerprint, reason, code,
-                      plan.cooling_seconds <= 0.0)
+                      plan.cooling_seconds <= 0.0 and not plan.plan.stuck)
 
 
 def _settling_step(excluded: ExcludedPgs) -> Optional[NextStep]:
@@ -314,15 +320,24 @@ def _settling_step(excluded: ExcludedPgs) -> Optional[NextStep]:
 
 
 def automatic_options(settings: Settings, snapshot: Snapshot, rejected: FrozenSet[str],
-                      max_pg_shards: Tuple[int, int] = (0, 0)) -> PlanOptions:
-    """The options of automatic plans. `max_pg_shards`: as Gateway.max_pg_shards returns them."""
+                      max_pg_shards: Tuple[int, int] = (0, 0),
+                      drain_only: bool = False) -> PlanOptions:
+    """The options of automatic plans. `max_pg_shards`: as Gateway.max_pg_shards returns them.
+    `drain_only`: of a plan that only drains, which pool_ids and device_classes do not limit."""
     scope = osd_filter(settings).scope(snapshot.crush)
-    return PlanOptions(pool_ids=settings.pool_ids, device_classes=settings.device_classes,
-                       fill_limit=settings.fill_limit, aim=settings.aim, rejected_pgs=rejected,
-                       respect_weights=settings.respect_weights,
-                       max_upmap_items=settings.max_upmap_items,
-                       max_pg_shards_per_osd=max_pg_shards[0], max_pg_shards_hard=max_pg_shards[1],
-                       sources=scope.sources, targets=scope.targets)
+    options = PlanOptions(pool_ids=settings.pool_ids, device_classes=settings.device_classes,
+                          fill_limit=settings.fill_limit, aim=settings.aim, rejected_pgs=rejected,
+                          respect_weights=settings.respect_weights,
+                          max_upmap_items=settings.max_upmap_items,
+                          max_pg_shards_per_osd=max_pg_shards[0],
+                          max_pg_shards_hard=max_pg_shards[1],
+                          sources=scope.sources, targets=scope.targets)
+    if not drain_only:
+        return options
+    drained = frozenset(osd.id for osd in snapshot.osds.values() if osd.drained)
+    return options._replace(
+        drain_only=True, pool_ids=None, device_classes=None,
+        sources=None if scope.sources is None else scope.sources | drained)
 
 
 def rest_outcome(step: NextStep, view: ClusterView, bounds: Optional[UtilizationBounds],

@@ -8,14 +8,14 @@ from __future__ import annotations
 import logging
 from typing import Callable, Optional
 
-from ..execution.cooldown import ExcludedPgs
 from ..execution.dispatcher import UpmapDispatcher
 from ..execution.execution import Execution
 from ..execution.execution_slot import ExecutionSlot
 from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway, NotReady
 from ..observation.observer import ClusterObserver
-from ..observation.states import BLOCKED, OFF, PLANNING, STUCK, WAITING
+from ..observation.states import BALANCED, BLOCKED, OFF, PLANNING, STUCK, WAITING
+from ..plan.kinds import DRAIN
 from ..plan.model import Plan
 from ..plan.store import PlanStore
 from ..plan_service.plan_service import PlanService
@@ -24,11 +24,14 @@ from ..settings import Settings
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot, pool_of
 from ..undo.change_log import ChangeLog
-from .auto_planner import AutoPlanner, NextStep, rest_outcome
+from .auto_planner import AutoPlanner
+from .automatic.drain_control import DrainControl
+from .automatic.rest import Rest
 from .balancing_scope import nothing_to_balance
 from .cluster_guards import ClusterGuards
 from .episodes.history import Totals
-from .episodes.outcomes import STOPPED_BY_OFF, STOPPED_BY_RM, SUPERSEDED, SWITCHED_OFF, because
+from .episodes.outcomes import (
+    DRAIN_CHANGED, STOPPED_BY_OFF, STOPPED_BY_RM, SUPERSEDED, SWITCHED_OFF, because)
 from .journal import Journal
 from .plan_executor import PlanExecutor
 from .recovery import Recovery
@@ -66,13 +69,17 @@ class Balancer:
         self._executor = PlanExecutor(self._slot, self.dispatcher, self.observer, self._guards,
                                       self._journal, self._timer, settings, clock, wake,
                                       self.publish)
+        self.drains = DrainControl(gateway, self._journal, clock,
+                                   lambda: self._recover(settings()), self._drains_changed)
+        self._rest = Rest(self._executor, self.observer, self.dispatcher, gateway, self._journal,
+                          self.drains, clock)
         self._publisher = StatusPublisher(self._slot, self.observer, self.dispatcher,
-                                          self._journal, clock, log)
-        self._recovery = Recovery(self._journal, self.dispatcher, plan_store, self._slot, clock,
-                                  log)
-        self._stop_count = 0            # ExecutionSlot.stop_count when the round began
-        self._was_guarded = False       # whether a guard stopped the last round
-        self._waits_for_time = False    # whether the last decision named the seconds to wait
+                                          self._journal, lambda: self.drains.status, clock, log)
+        self._recovery = Recovery(self._journal, self.dispatcher, plan_store, self._slot,
+                                  self.drains, clock, log)
+        self._stop_count = 0   # ExecutionSlot.stop_count when the round began
+        #: whether a guard stopped the last round; whether the last decision said how long to wait
+        self._was_guarded = self._waits_for_time = False
 
     @property
     def status(self) -> BalancerStatus:
@@ -138,6 +145,7 @@ class Balancer:
 
     def switch_on(self, builtin_was_active: bool) -> None:
         """Begins automatic balancing, once a built-in balancer just switched off has noticed."""
+        self.drains.resume()
         self._automatic.reset()
         self.dispatcher.rejected = {}
         self.dispatcher.corrections.resume(self._clock())
@@ -158,6 +166,7 @@ class Balancer:
         self._automatic.reset()
         self.dispatcher.rejected = {}
         execution = self._slot.stop(STOPPED_BY_OFF)
+        self.drains.pause()
         self._publisher.enter(IS_OFF, self._slot.stop_count)
         self._publisher.publish()   # the store may take its time
         self._journal.stop(SWITCHED_OFF if execution is None else STOPPED_BY_OFF, self._clock(),
@@ -181,6 +190,12 @@ class Balancer:
         self.require_observation()
         return execution
 
+    def _drains_changed(self) -> None:
+        """A command has changed the list: what is sent from now on is planned by the new one."""
+        self._slot.end_kind(DRAIN, DRAIN_CHANGED)
+        self._publisher.publish()
+        self.require_observation()
+
     def require_observation(self) -> None:
         """Makes the next round read the whole cluster, and starts it at once."""
         self.observer.require_observation()
@@ -191,8 +206,7 @@ class Balancer:
         self.observer.request()
         self._wake()
 
-    def _plan_is_ready(self) -> None:
-        """Starts a round where the plan can be taken up at once; the job thread calls it."""
+    def _plan_is_ready(self) -> None:   # called by the job thread
         if self._publisher.current.state == PLANNING:
             self._wake()
 
@@ -216,8 +230,7 @@ class Balancer:
             self._journal.write()
 
     def _recover(self, settings: Settings) -> None:
-        """Takes over from the last mgr, once, and publishes that: the first observation takes its
-        time, and commands come meanwhile."""
+        """Takes over from the last mgr, once, and publishes that: commands come meanwhile."""
         if self._recovery.recover_once(settings.sleep_interval):
             self._publisher.publish()
 
@@ -225,7 +238,7 @@ class Balancer:
         """One round's work, no more than it takes: off costs nothing, and while a guard holds or
         nothing has changed a summary of the cluster is enough."""
         execution, is_asked = self._end_if_switched_off(settings), self.observer.begin_round()
-        if execution is None and not settings.active:
+        if execution is None and not (settings.active or self.drains.is_running):
             self._publisher.enter(IS_OFF, self._stop_count)
             self._guards.observe_builtin()
             self._results.at_rest(settings, self._update_view)
@@ -235,10 +248,10 @@ class Balancer:
         try:
             summary = self.observer.summary(settings)
         except NotReady as not_ready:
-            self._publisher.enter(_not_ready(not_ready), self._stop_count)
-            return self._timer.next_round(settings.sleep_interval, _NOT_READY_SECONDS)
+            return self._not_ready(not_ready, settings)
         self._journal.measure(summary)
-        guard = self._guards.check(summary, settings, execution)
+        guard = self._guards.check(summary, settings, execution,
+                                   self.drains.drains_only(settings))
         if guard is not None:
             self._stop_for(guard, execution)
             self._publisher.enter(guard, self._stop_count)
@@ -246,18 +259,17 @@ class Balancer:
             return self._observe_and_act(summary, settings)
         if is_asked:
             self._update_view(summary, settings)
-        if guard is None:
-            return self._timer.rest_of_round(settings.sleep_interval)
-        return self._timer.next_round(settings.sleep_interval, guard.seconds)
+        return (self._timer.rest_of_round(settings.sleep_interval) if guard is None
+                else self._timer.next_round(settings.sleep_interval, guard.seconds))
 
     def _end_if_switched_off(self, settings: Settings) -> Optional[Execution]:
-        """Returns the execution under way; ends an automatic one where the option `active` was
-        switched off."""
+        """Returns the execution under way; ends an automatic one that is no longer wanted."""
         execution = self.execution
-        if execution is not None and not (execution.name or settings.active):
+        if execution is not None and not (execution.name or settings.active or (
+                execution.kind == DRAIN and self.drains.is_running)):
             self._slot.end(execution, SWITCHED_OFF)
             execution = self.execution
-        if execution is None and not settings.active:
+        if execution is None and not (settings.active or self.drains.is_running):
             self._journal.end(SWITCHED_OFF, self._clock(), self.observer.view)
         return execution
 
@@ -268,14 +280,13 @@ class Balancer:
         self._was_guarded, self._waits_for_time = True, guard.seconds is not None
 
     def _is_due(self, summary: ClusterSummary, settings: Settings) -> bool:
-        """True where this round has to observe the whole cluster. A round that was woken early does
-        so only where that was required, or where a finished plan can be taken up."""
+        """True where this round has to observe the whole cluster. One that was woken early does so
+        only where that was required, or where a finished plan can be taken up."""
         changes, state = self.observer.change_detector, self._publisher.current.state
         if self.observer.view is None or changes.observation_required or self._was_guarded:
             return True
-        if state == OFF:  # its option has just been set
-            return True
-        if self.execution is None and self._automatic.is_ready:
+        is_new = state == OFF and settings.active   # its option has just been set
+        if is_new or self.execution is None and self._automatic.is_ready:
             return True
         if self.execution is None and state == PLANNING and self._automatic.is_planning:
             return False
@@ -285,12 +296,14 @@ class Balancer:
             return True
         if state == WAITING and self.execution is None and not self._waits_for_time:
             state = BLOCKED   # for what the cluster does: its pg_num changes, OSDs do not report
-        return changes.is_due(summary, settings, state, self._automatic.is_retry_due)
+        return changes.is_due(summary, settings, BALANCED if state == OFF else state,
+                              self._automatic.is_retry_due)
 
     def _observe(self, summary: Optional[ClusterSummary], settings: Settings) -> Snapshot:
         snapshot = self.observer.observe(summary, settings)
         self.dispatcher.observe(snapshot)
         self._guards.observe_items(snapshot.upmap_items)
+        self.drains.observe(snapshot)
         self.observer.update_view(snapshot, settings)
         self._journal.observe_arrivals(self.observer.view)
         self._publisher.publish()
@@ -311,8 +324,7 @@ class Balancer:
             outcome = self._act(self._observe(summary, settings), settings)
         except NotReady as not_ready:
             self.observer.require_observation()
-            self._publisher.enter(_not_ready(not_ready), self._stop_count)
-            return self._timer.next_round(settings.sleep_interval, _NOT_READY_SECONDS)
+            return self._not_ready(not_ready, settings)
         self._publisher.enter(outcome, self._stop_count, decided_on=summary)
         seconds = outcome.seconds
         if self._publisher.current.state == PLANNING and self._automatic.is_ready:
@@ -320,17 +332,22 @@ class Balancer:
         self._waits_for_time = seconds is not None
         return self._timer.next_round(settings.sleep_interval, seconds)
 
+    def _not_ready(self, not_ready: NotReady, settings: Settings) -> float:
+        self._publisher.enter(RoundOutcome(WAITING, str(not_ready), codes.NOT_READY),
+                              self._stop_count)
+        return self._timer.next_round(settings.sleep_interval, _NOT_READY_SECONDS)
+
     def _act(self, snapshot: Snapshot, settings: Settings) -> RoundOutcome:
-        execution = self.execution
-        if execution is None and not settings.active:
+        execution, drains_only = self.execution, self.drains.drains_only(settings)
+        if execution is None and not (settings.active or self.drains.is_running):
             return IS_OFF
-        guard = self._guards.check_snapshot(snapshot, settings, execution)
+        guard = self._guards.check_snapshot(snapshot, settings, execution, drains_only)
         if guard is not None:
             self._stop_for(guard, execution)
             return guard
         if execution is not None and not execution.name:
             step = self._automatic.replan_step(snapshot, settings, execution,
-                                               self.dispatcher.osd_traffic(snapshot))
+                                               self.dispatcher.osd_traffic(snapshot), drains_only)
             if step is not None and not step.replan:
                 return step.outcome
             if step is not None:
@@ -342,36 +359,23 @@ class Balancer:
         return self._plan_or_rest(snapshot, settings)
 
     def _plan_or_rest(self, snapshot: Snapshot, settings: Settings) -> RoundOutcome:
+        drains_only = self.drains.drains_only(settings)
         nothing = nothing_to_balance(settings, snapshot)
-        if nothing is not None:
+        if nothing is not None and not drains_only:
             self._journal.end(STUCK, self._clock(), self.observer.view)
             return RoundOutcome(STUCK, nothing.reason, nothing.code,
                                 numbers={"option": nothing.option})
         excluded = self.dispatcher.excluded(snapshot, settings)
-        step = self._automatic.next_step(snapshot, settings, excluded)
+        step = self._automatic.next_step(snapshot, settings, excluded, drains_only)
+        self.drains.observe_plan(self._automatic.stuck)
         if step.plan is None:
-            return self._rest(step, snapshot, settings, excluded) if step.is_idle else step.outcome
-        execution = Execution("", step.plan.changes, self._clock())
+            return (self._rest.outcome(step, snapshot, settings, excluded) if step.is_idle
+                    else step.outcome)
+        execution = Execution("", step.plan.changes, self._clock(), step.plan.kind)
         if not self._slot.start(execution, self._stop_count):
             return _COME_IN_BETWEEN
         self._executor.record(execution, step.reason)
         return self._advance(execution, snapshot, settings)
-
-    def _rest(self, step: NextStep, snapshot: Snapshot, settings: Settings,
-              excluded: ExcludedPgs) -> RoundOutcome:
-        """The state where no plan is worth making."""
-        moving = self._executor.in_flight(snapshot, settings)
-        if moving is not None:
-            return moving
-        view = self.observer.view
-        assert view is not None   # `snapshot` has been shown in it
-        found = rest_outcome(
-            step, view, self.observer.bounds(snapshot, settings.pool_ids), settings, excluded,
-            self._gateway.max_pg_shards())
-        if self.dispatcher.corrections.stopped:
-            found = found._replace(state=STUCK, code=codes.MISPREDICTED, refusals=None)
-        self._journal.end(found.state, self._clock(), view)
-        return found
 
     def _advance(self, execution: Execution, snapshot: Snapshot,
                  settings: Settings) -> RoundOutcome:
@@ -389,12 +393,8 @@ class Balancer:
         elif ending.nothing_sent is not None:
             self._automatic.idle_after_refusal(
                 snapshot, settings, self.dispatcher.excluded(snapshot, settings),
-                ending.nothing_sent)
-        if not settings.active:
+                ending.nothing_sent, self.drains.drains_only(settings))
+        if not (settings.active or self.drains.is_running):
             return RoundOutcome(OFF, f"plan '{execution.name}' is {ending.outcome}",
                                 codes.SWITCHED_OFF)
         return self._act(snapshot, settings)
-
-
-def _not_ready(not_ready: NotReady) -> RoundOutcome:
-    return RoundOutcome(WAITING, str(not_ready), codes.NOT_READY)

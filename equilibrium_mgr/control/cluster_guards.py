@@ -30,23 +30,24 @@ class ClusterGuards:
         self._active_since = clock()
         self.builtin_grace = BuiltinBalancerGrace()
 
-    def check(self, summary: ClusterSummary, settings: Settings,
-              execution: Optional[Execution]) -> Optional[RoundOutcome]:
+    def check(self, summary: ClusterSummary, settings: Settings, execution: Optional[Execution],
+              drains_only: bool = False) -> Optional[RoundOutcome]:
         """Returns the first guard that holds by a summary, or None. Guards that need a snapshot are
-        left to `check_snapshot`."""
+        left to `check_snapshot`. `drains_only`: what is to be planned drains OSDs, at any time."""
         self._note_builtin(summary.builtin_active)
         motionless = _is_motionless(execution)
-        return self._time_guard(settings, execution) or self._cluster_guard(
+        return self._time_guard(settings, execution, drains_only) or self._cluster_guard(
             cluster_guard(summary, summary.mon_connected, summary.builtin_active, motionless),
             0.0 if motionless else self.builtin_grace.peek_seconds_left(self._clock()))
 
     def check_snapshot(self, snapshot: Snapshot, settings: Settings,
-                       execution: Optional[Execution]) -> Optional[RoundOutcome]:
+                       execution: Optional[Execution],
+                       drains_only: bool = False) -> Optional[RoundOutcome]:
         """Returns the first guard that holds by a snapshot that has just been taken, or None."""
         builtin_active = self._gateway.builtin_balancer_active()
         self._note_builtin(builtin_active)
         motionless = _is_motionless(execution)
-        return self._time_guard(settings, execution) or self._cluster_guard(
+        return self._time_guard(settings, execution, drains_only) or self._cluster_guard(
             cluster_guard(snapshot, self._gateway.have_mon_connection(), builtin_active,
                           motionless),
             0.0 if motionless else self.builtin_grace.seconds_left(self._clock()))
@@ -70,12 +71,12 @@ class ClusterGuards:
                 self.builtin_grace.peek_seconds_left(self._clock())):
             self.begin_builtin_grace()
 
-    def _time_guard(self, settings: Settings,
-                    execution: Optional[Execution]) -> Optional[RoundOutcome]:
+    def _time_guard(self, settings: Settings, execution: Optional[Execution],
+                    drains_only: bool) -> Optional[RoundOutcome]:
         """Returns the guard that the time window or `start_delay` sets, or None."""
         if _is_motionless(execution):
             return None
-        if execution is None or not execution.name:
+        if not drains_only and (execution is None or not execution.name):
             closed = self._closed(settings)
             if closed is not None:
                 return closed

@@ -1,7 +1,8 @@
 """The journal: what must outlive the process, in the key-value store, and the history.
 
 Stored are: which named plan is being executed, the episode, what the monitor rejected, what was
-moved a short while ago, what moves have shown of sizes, totals, and the history.
+moved a short while ago, what moves have shown of sizes, which OSDs are drained, totals, and the
+history.
 """
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from ..gateway.cluster_summary import ClusterSummary
 from ..observation.cluster_view import ClusterView
 from ..plan.model import PgChange
 from ..runtime.buffered_kv_store import (
-    COOLDOWN, EPISODE, EXECUTION, HISTORY, MEASURED, REJECTED, TOTALS, BufferedKvStore)
+    COOLDOWN, DRAINS, EPISODE, EXECUTION, HISTORY, MEASURED, REJECTED, TOTALS, BufferedKvStore)
 from ..runtime.kv_store import KeyValueStore
 from ..snapshot.model import Snapshot
 from ..undo.change_log import ChangeLog, ChangeRow
@@ -45,6 +46,7 @@ class RecoveredState(NamedTuple):
     corrections: Mapping[str, Any] = {}   # what moves had shown of sizes
     counts: Optional[CarriedCounts] = None   # of the execution; None where it is not known
     in_flight: FrozenSet[str] = frozenset()   # PGs of our moves before that, not arrived then
+    drains: Mapping[str, Any] = {}   # as DrainList.to_dict
 
 
 class Journal:
@@ -97,7 +99,7 @@ class Journal:
                         {str(pgid): min(float(at), now) for pgid in sending},
                         self._store.read(MEASURED) or {},
                         _counts((self._store.read(EXECUTION) or {}).get("counts")),
-                        _pgids(moved.get("in_flight")))
+                        _pgids(moved.get("in_flight")), self._store.read(DRAINS) or {})
 
     # -- the episode ---------------------------------------------------------------------------
 
@@ -256,6 +258,16 @@ class Journal:
         with self._lock:
             told = dump.get("stopped") or dump.get("bytes_per_object")
             self._store.put(MEASURED, dump if told else None)
+
+    def record_drains(self, drains: Mapping[str, Any]) -> None:
+        """Records which OSDs are drained; `stop` and `flush` store it."""
+        with self._lock:
+            self._store.put(DRAINS, drains)
+
+    def flush(self) -> None:
+        """Stores for a command what has been recorded, before it answers."""
+        with self._lock:
+            self._flush()
 
     def write(self) -> None:
         """Stores the state, once at the end of a round; what has not changed is not written."""

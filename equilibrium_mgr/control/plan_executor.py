@@ -14,6 +14,7 @@ from ..observation.movements import own_pgids
 from ..observation.observer import ClusterObserver
 from ..observation.states import BLOCKED, MOVING, PLANNING, THROTTLED, WAITING
 from ..plan.kinds import command_of
+from ..plan.kinds import DRAIN
 from ..plan.model import PgChange
 from ..runtime.formatting import format_deadline, plural
 from ..settings import Settings
@@ -207,7 +208,8 @@ class PlanExecutor:
         began; `off` waits until the context is left."""
         with self._slot.permit_sending(execution) as is_current:
             now = self._settings()
-            yield is_current and (bool(execution.name) or now.active) and (
+            yield is_current and (
+                bool(execution.name) or now.active or execution.kind == DRAIN) and (
                 now._replace(active=settings.active) == settings)
 
     def _not_permitted(self) -> RoundOutcome:

@@ -9,6 +9,7 @@ from ..execution.dispatcher import UpmapDispatcher
 from ..execution.execution import Execution
 from ..execution.execution_slot import ExecutionSlot
 from ..plan.store import PlanStore
+from .automatic.drain_control import DrainControl
 from .episodes.outcomes import DROPPED, because
 from .journal import Journal
 
@@ -17,11 +18,13 @@ class Recovery:
     """Reads the journal, and goes on with the named plan that the last mgr was executing."""
 
     def __init__(self, journal: Journal, dispatcher: UpmapDispatcher, plan_store: PlanStore,
-                 slot: ExecutionSlot, clock: Callable[[], float], log: logging.Logger) -> None:
+                 slot: ExecutionSlot, drains: DrainControl, clock: Callable[[], float],
+                 log: logging.Logger) -> None:
         self._journal = journal
         self._dispatcher = dispatcher
         self._plan_store = plan_store
         self._slot = slot
+        self._drains = drains
         self._clock = clock
         self._log = log
         self._lock = threading.Lock()
@@ -40,6 +43,7 @@ class Recovery:
         found = self._journal.recover(self._dispatcher.cooldown, self._clock(), sleep_interval)
         self._dispatcher.restore(found.rejected, found.sending, found.corrections,
                                  found.in_flight)
+        self._drains.restore(found.drains)
         if found.plan is None:
             return
         try:

@@ -5,6 +5,7 @@ import logging
 import threading
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from ..drain.status import DrainStatus
 from ..execution.change_outcomes import (
     WaitingChange, WaitingGroup, held_group, waiting_groups)
 from ..execution.dispatcher import UpmapDispatcher
@@ -65,6 +66,7 @@ class BalancerStatus(NamedTuple):
     rejected: Items = {}                          # by pgid: what the monitor did not keep
     mispredicted: Mapping[int, Misprediction] = {}   # by pool id: pools that are stopped
     decided_on: Optional[ClusterSummary] = None   # the summary that an idle state rests on
+    drains: DrainStatus = DrainStatus()
 
     @property
     def plan_name(self) -> Optional[str]:
@@ -156,12 +158,14 @@ class StatusPublisher:
     """
 
     def __init__(self, slot: ExecutionSlot, observer: ClusterObserver,
-                 dispatcher: UpmapDispatcher, journal: Journal, clock: Callable[[], float],
+                 dispatcher: UpmapDispatcher, journal: Journal,
+                 drains: Callable[[], DrainStatus], clock: Callable[[], float],
                  log: logging.Logger) -> None:
         self._slot = slot
         self._observer = observer
         self._dispatcher = dispatcher
         self._journal = journal
+        self._drains = drains
         self._clock = clock
         self._log = log
         self._lock = threading.Lock()
@@ -204,7 +208,8 @@ class StatusPublisher:
                 last_execution=self._slot.last,
                 episode=episode.summary() if episode is not None else None,
                 history=self._journal.history.entries, rejected=self._dispatcher.rejected,
-                mispredicted=self._dispatcher.corrections.stopped, decided_on=self._decided_on)
+                mispredicted=self._dispatcher.corrections.stopped, decided_on=self._decided_on,
+                drains=self._drains())
 
     def _wanted(self) -> Sequence[PgChange]:
         execution = self._slot.execution

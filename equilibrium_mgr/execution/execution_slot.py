@@ -57,6 +57,12 @@ class ExecutionSlot:
         self._remember(execution, outcome)
         return True
 
+    def end_kind(self, kind: str, outcome: str) -> None:
+        """Ends the execution where its plan is of a kind."""
+        execution = self.execution
+        if execution is not None and execution.kind == kind:
+            self.end(execution, outcome)
+
     def stop(self, outcome: str) -> Optional[Execution]:
         """Ends the execution for a command and returns it, or None. Waits while a batch is being
         handed over, which takes milliseconds."""

@@ -1,6 +1,7 @@
 """Reads from the mgr, sends through it, and switches the built-in balancer."""
 from __future__ import annotations
 
+import errno
 import json
 import threading
 import time
@@ -8,6 +9,7 @@ from typing import (Any, Callable, Collection, Dict, FrozenSet, Iterable, List, 
                     NamedTuple, Optional, Sequence, Set, Tuple)
 
 from ..crush.hierarchy import CrushHierarchy
+from ..drain.status import StopCheck
 from ..plan.model import PgChange
 from ..runtime.checkpoints import Checkpoint
 from ..runtime.time_slice import TimeSlice
@@ -28,6 +30,7 @@ from .summary_reader import OsdMapSettings, SummaryReader
 _DEFAULT_MISPLACED_RATIO = 0.05
 _DEFAULT_BALANCER_SLEEP = 60.0
 _CONFIG_SECONDS = 5.0
+_STOP_CHECK_SECONDS = 5.0
 
 
 class UpmapReply(NamedTuple):
@@ -176,6 +179,20 @@ class Gateway:
             return None
         prefix = f"mgr/{module}/"
         return frozenset(name[len(prefix):] for name in names if name.startswith(prefix))
+
+    def stop_check(self, osds: FrozenSet[int]) -> Optional[StopCheck]:
+        """What `ceph osd ok-to-stop` says of these OSDs together; None without a reply.
+
+        It is a command of the mgr, which monitors hand on. Waits, so only the serve thread may
+        call it.
+        """
+        reply = self._monitors.send({"prefix": "osd ok-to-stop", "format": "json",
+                                     "ids": [str(osd) for osd in sorted(osds)]})
+        if self._monitors.wait([reply], _STOP_CHECK_SECONDS) != [True]:
+            return None
+        if reply.r not in (0, -errno.EBUSY):
+            return None
+        return StopCheck(reply.r == 0, "" if reply.r == 0 else reply.outs)
 
     def set_option(self, name: str, value: str) -> None:
         """Sets one of equilibrium's own options; waits for a commit of the monitors."""

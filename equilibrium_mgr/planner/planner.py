@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Dict, List, Optional, Tuple
 
+from ..plan.kinds import BALANCE, DRAIN
 from ..plan.model import Move, PgChange, Plan
 from ..plan.options import PlanOptions
 from ..plan.usage import usage_before_and_after
@@ -82,7 +83,8 @@ def finished_plan(placement: PlacementState, groups: List[ChangeGroup], stop_rea
                 changes=tuple(changes), before=before, after=after,
                 skipped=_skipped(snapshot, checkpoint),
                 min_compat_client=snapshot.min_compat_client, aim=options.aim,
-                bounds=bounds.classes, stuck=stuck_shards(placement, options))
+                bounds=bounds.classes, stuck=stuck_shards(placement, options),
+                kind=DRAIN if options.drain_only else BALANCE)
 
 
 def _within_limits(groups: List[ChangeGroup], options: PlanOptions,

@@ -11,8 +11,9 @@ from typing import Any, Dict, Mapping, Optional
 
 from .kv_store import MAX_VALUE_BYTES, KeyValueStore
 
-EXECUTION, EPISODE, REJECTED, HISTORY, COOLDOWN, MEASURED, TOTALS, CHANGES = (
-    "execution", "episode", "rejected", "history", "cooldown", "measured", "totals", "changes")
+EXECUTION, EPISODE, REJECTED, HISTORY, COOLDOWN, MEASURED, TOTALS, CHANGES, DRAINS = (
+    "execution", "episode", "rejected", "history", "cooldown", "measured", "totals", "changes",
+    "drains")
 _VERSION = 1
 
 

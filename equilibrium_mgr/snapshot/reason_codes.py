@@ -26,7 +26,8 @@ IMMOVABLE = "immovable"                 # the PG is pinned, being moved, or cann
 GIVEN_UP = "given_up"                   # its move has waited for longer than max_wait
 REJECTED = "rejected"                   # the monitor did not keep the upmap items
 MISPREDICTED = "mispredicted"           # shards of the pool took more space than predicted
-TARGET_UNAVAILABLE = "target_unavailable"   # down, out, destroyed or without statistics
+TARGET_UNAVAILABLE = "target_unavailable"   # down, out, drained, destroyed, without statistics
+CANNOT_LEAVE = "cannot_leave"           # shards of an OSD that is being drained have no other place
 
 # What has to end first.
 SWITCHED_OFF = "off"                    # automatic balancing is off

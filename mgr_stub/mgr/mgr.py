@@ -24,6 +24,7 @@ from .mgr_process import MgrProcess
 from .mon_queries import answer_to
 from .osd_map_api import OSDMap
 from .osd_tree import osd_tree
+from .stop_check import ok_to_stop
 from .progress_module import ProgressModule
 
 
@@ -193,7 +194,8 @@ class Mgr:
         """Queues a command; the first wait for any result makes the epoch for all of them."""
         if self._answer_config_get(result, json.loads(command)):
             return
-        if self._answer_query(result, svc_type, command):
+        if self._answer_query(result, svc_type, command) or (
+                self._answer_stop_check(result, json.loads(command))):
             return
         with self.lock, self.process.call("send_command"):
             if svc_type != "mon":
@@ -233,6 +235,21 @@ class Mgr:
                 result.complete(0, json.dumps(self.config.of_daemon(str(command["who"]))), "")
             else:
                 result.ev.before_wait = lambda timeout: None
+        return True
+
+    def _answer_stop_check(self, result: CommandResult, command: Dict[str, Any]) -> bool:
+        """Answers `osd ok-to-stop`, which monitors hand on to the mgr; False for other commands.
+
+        Without a connection no answer comes.
+        """
+        if command.get("prefix") != "osd ok-to-stop":
+            return False
+        with self.lock:
+            if self.mon_connected:
+                result.complete(*ok_to_stop(self.simulation.cluster, {
+                    int(osd) for osd in command["ids"]}))
+            else:
+                result.ev.before_wait = lambda timeout: self._wait(result, timeout)
         return True
 
     def _wait(self, result: CommandResult, timeout: Optional[float]) -> None:

@@ -10,9 +10,9 @@ import pytest
 from mgr_stub.console.session import Session
 
 READ = {"status", "eval", "df", "osds", "show", "dump", "ls", "pool ls", "dump-state", "explain",
-        "history", "metrics", "moves", "report"}
+        "history", "metrics", "moves", "report", "drain ls"}
 WRITE = {"optimize", "rm", "reset", "execute", "undo", "cancel", "on", "off", "pool add",
-         "pool rm", "freeze"}
+         "pool rm", "drain add", "drain rm", "freeze"}
 
 
 @pytest.fixture(params=[16, 18, 20])

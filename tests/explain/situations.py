@@ -58,6 +58,9 @@ SITUATIONS = (
         "option pool_ids 3", "equilibrium on", "sim run 2h"), "6h"),
     Situation("all OSDs are spared", "osd_excluded", (
         "option not_buckets default", "equilibrium on", "sim run 2h"), "6h"),
+    Situation("two of three racks are drained", "cannot_leave", (
+        "option max_misplaced_ratio 0.3", "equilibrium drain add r0 r1", "sim run 12h"), "12h",
+        cluster=("random", 16)),
     Situation("a class that no OSD has", "bad_option", (
         "option device_classes nvme", "equilibrium on", "sim run 10m"), "10m"),
     Situation("reweights leave half of most OSDs", "reweight", (

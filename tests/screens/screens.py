@@ -24,12 +24,13 @@ SCREENS: Tuple[Screen, ...] = (
     Screen("explain-pool", "explain {pool}"), Screen("explain-pg", "explain 2.1f"),
     Screen("history", "history"),
     Screen("ls", "ls"), Screen("show", "show p"), Screen("dump", "dump p"),
-    Screen("pool-ls", "pool ls"),
+    Screen("pool-ls", "pool ls"), Screen("drain-ls", "drain ls"),
 )
 #: Commands that change something: asked one after the other in the state `off` alone, in plain.
 WRITES: Tuple[Screen, ...] = (
     Screen("optimize", "optimize q", False), Screen("rm", "rm q", False),
     Screen("pool-add", "pool add {pool} backup", False), Screen("pool-rm", "pool rm {pool}", False),
+    Screen("drain-add", "drain add 3", False), Screen("drain-rm", "drain rm 3", False),
     Screen("execute", "execute p", False), Screen("off", "off", False),
     Screen("undo", "undo", False), Screen("cancel", "cancel", False),
     Screen("reset", "reset", False), Screen("on", "on", False),

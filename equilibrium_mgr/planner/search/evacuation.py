@@ -17,7 +17,7 @@ from ...plan.model import StuckShards
 from ...plan.options import PlanOptions
 from ...runtime.checkpoints import Checkpoint
 from ...snapshot import reason_codes as codes
-from ...snapshot.model import Snapshot
+from ...snapshot.model import Pg, Snapshot
 from ..state.constraints import SearchConstraints
 from ..state.cost_model import CostModel
 from ..state.placement_state import PlacementState, ShardMove, pg_refusal
@@ -165,9 +165,8 @@ class Evacuation:
 
 
 def stuck_shards(placement: PlacementState, options: PlanOptions) -> Tuple[StuckShards, ...]:
-    """The shards on drained OSDs that have no other place, by OSD and reason. Of a PG that must not
-    be moved for now the reason is that; of those whose items the monitor did not keep `status`
-    tells."""
+    """The shards on drained OSDs that the plan has no other place for, by OSD and reason; of a PG
+    that must not be moved for now the reason is that."""
     found: Dict[Tuple[int, str], List[str]] = {}
     sizes: Counter[Tuple[int, str]] = Counter()
     for osd, code, pgid, size in _stuck(placement, options):
@@ -190,18 +189,15 @@ def _stuck(placement: PlacementState,
                    placement.pgs[pg].pgid, placement.pg_bytes[pg])
     for pgid, pg_now in snapshot.pgs.items():
         for osd in drained.intersection(pg_now.up):
-            code = _kept_where_it_is(snapshot, pg_now.pool, pgid, options)
+            code = _kept_where_it_is(snapshot, pg_now, options)
             if code is not None:
                 yield osd, code, pgid, pg_now.shard_bytes
 
 
-def _kept_where_it_is(snapshot: Snapshot, pool: int, pgid: str,
-                      options: PlanOptions) -> Optional[str]:
+def _kept_where_it_is(snapshot: Snapshot, pg: Pg, options: PlanOptions) -> Optional[str]:
     """Code of the reason for which a PG cannot be moved at all, or None."""
-    if snapshot.pools[pool].rule is None:
-        return codes.RULE_UNKNOWN
-    code = pg_refusal(snapshot.pgs[pgid], options)
-    return None if code == codes.REJECTED else code
+    unknown = snapshot.pools[pg.pool].rule is None
+    return codes.RULE_UNKNOWN if unknown else pg_refusal(pg, options)
 
 
 def _refusal_of_all(placement: PlacementState, pg: int, source: int) -> str:

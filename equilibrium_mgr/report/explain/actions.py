@@ -79,6 +79,8 @@ ACTIONS: Mapping[str, Tuple[str, ...]] = {
         "'ceph equilibrium on' tries them again at once"),
     codes.MISPREDICTED: (
         "'ceph equilibrium on' moves it again, by what was measured",),
+    codes.CANNOT_LEAVE: (
+        "'ceph equilibrium drain ls' has what helps for each reason",),
     codes.TARGET_UNAVAILABLE: (
         "bring osd.{osd} up and in; 'ceph osd tree' shows it",
         "bring the OSDs up and in; 'ceph osd tree' shows them"),

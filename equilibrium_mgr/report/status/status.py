@@ -18,6 +18,7 @@ from ...settings import Settings
 from ...snapshot import reason_codes as codes
 from ..cluster.class_figures import class_figures
 from ..command_answer import CommandAnswer
+from ..drains import drains_json
 from ..explain.actions import NOTHING, action
 from ..explain.at_rest import state_action
 from .status_screen import status_screen
@@ -56,6 +57,7 @@ def report_status(status: BalancerStatus, plan_service: PlanService, settings: S
         "mispredicted": _mispredicted(status, view), "window": _window(settings, now.at),
         "next_run_seconds": (None if now.next_round_at is None
                              else max(0.0, now.next_round_at - now.at)),
+        "drains": drains_json(status.drains),
         "look_started": now.look_started, "options": [], "left_out": [], **now.options}
     data.update(_cluster_figures(status, view, settings, now.at))
     data["progress"] = _progress(status, now.at)

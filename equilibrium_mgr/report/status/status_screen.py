@@ -27,7 +27,8 @@ def status_screen(data: Data, settings: Settings, now: float) -> str:
     lines = wrap("automatic:", _automatic(data, settings))
     lines += wrap("state:", _state(data, now))
     for label, text in (
-            ("why:", _why(data)), ("do:", _do(data)), ("progress:", _progress(data)),
+            ("why:", _why(data)), ("do:", _do(data)), ("draining:", data["drains"]["sentence"]),
+            ("progress:", _progress(data)),
             ("moving:", _moving(data)), ("misplaced:", _misplaced(data)),
             ("planning:", _planning(data)), ("last plan:", _last_plan(data, now)),
             ("figures:", _figures(data)),
@@ -49,6 +50,8 @@ def status_screen(data: Data, settings: Settings, now: float) -> str:
 def _automatic(data: Data, settings: Settings) -> str:
     if not data["active"]:
         execution = data["execution"]
+        if execution and execution["plan"] == "automatic":
+            return "off; OSDs are being drained"
         return f"off; plan {execution['plan']} is executed" if execution else "off"
     pools = settings.pool_ids
     classes = settings.device_classes

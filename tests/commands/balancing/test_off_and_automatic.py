@@ -48,7 +48,8 @@ def test_the_rest_can_be_executed_later(session: Session) -> None:
 
 def test_off_twice(session: Session) -> None:
     for _ in range(2):
-        assert ask(session, "off") == {"active": False, "stopped_plan": None}
+        assert ask(session, "off") == {
+            "active": False, "stopped_plan": None, "drain_paused": False}
     assert "built-in" in run(session, "equilibrium off")
     run(session, "balancer on")
     assert "stays off" not in run(session, "equilibrium off")

@@ -45,7 +45,7 @@ def s8_cluster(moment: Moment, move: Outgoing) -> Iterator[str]:
         yield f"goes although the flag {flags[0]} is set"
     if session.mgr.balancer.active:
         yield "goes although the built-in balancer is active"
-    if moment.automatic and not _is_open(moment):
+    if moment.automatic and not moment.drains and not _is_open(moment):
         yield "goes outside the window"
 
 
@@ -73,7 +73,7 @@ def s8_pool(moment: Moment, move: Outgoing) -> Iterator[str]:
 
 
 def s12_off(moment: Moment, move: Outgoing) -> Iterator[str]:
-    if moment.automatic and not moment.settings.active:
+    if moment.automatic and not moment.settings.active and not moment.drains:
         yield "goes although the module is off"
 
 

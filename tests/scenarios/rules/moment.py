@@ -1,6 +1,7 @@
 """The moment at which the module sends: what holds, and what the mgr has been told of it."""
 from __future__ import annotations
 
+import json
 from collections import Counter
 from typing import Any, Dict, FrozenSet, Optional, Set
 
@@ -52,6 +53,12 @@ class Moment:
         self.active_since = active_since   # of this mgr, by the clock that never jumps
         self.settings: Any = session.module.settings()
         self.automatic = not getattr(session.module.balancer.execution, "name", "")
+        stored = json.loads(session.mgr.store.get("drains") or "{}")
+        #: OSDs that an operator has said are to be emptied, as it is stored for the next mgr
+        self.drained = {osd for osds in stored.get("osds", {}).values() for osd in osds}
+        #: a plan that only drains has no window, no pools, and needs no `on`
+        self.drains = bool(self.drained) and not stored["paused"] and (
+            getattr(session.module.balancer.execution, "kind", "") == "drain")
         self.reports = session.simulation.reports
         self._levels: Optional[Dict[int, float]] = None
         self._pg_shards: Optional[Counter[int]] = None

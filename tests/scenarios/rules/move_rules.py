@@ -66,6 +66,8 @@ def s2_targets(moment: Moment, move: Outgoing) -> Iterator[str]:
     for osd in move.gains:
         if not cluster_view.may_take(cluster, osd):
             yield f"goes to osd.{osd}, which is down or out"
+        if osd in moment.drained:
+            yield f"goes to osd.{osd}, which is being drained"
 
 
 def s3_fill(moment: Moment, move: Outgoing) -> Iterator[str]:
@@ -128,8 +130,8 @@ def s7_items(moment: Moment, move: Outgoing) -> Iterator[str]:
 
 def s9_scope(moment: Moment, move: Outgoing) -> Iterator[str]:
     settings = moment.settings
-    if not moment.automatic:
-        return  # a named plan has the scope of its making
+    if not moment.automatic or moment.drains:
+        return  # a named plan has the scope of its making, a drain that of its OSDs
     if settings.pool_ids is not None and move.pg.pool_id not in settings.pool_ids:
         yield "is moved, and its pool is not in pool_ids"
     classes = moment.cluster.crush.classes

@@ -165,7 +165,8 @@ def t1_fill(session: Session, ours: UnderWay, status: Dict[str, Any],
     for name, said in _classes(status).items():
         members = [osd for osd in will_be
                    if (cluster.crush.classes.get(osd) or _NO_CLASS) == name
-                   and cluster_view.may_take(cluster, osd)]
+                   and cluster_view.may_take(cluster, osd)
+                   and osd not in status["drains"]["osds"]]
         if not members:
             yield f"class {name} has no OSD that is in"
             continue
@@ -186,7 +187,8 @@ def t8_now(session: Session, ours: UnderWay, status: Dict[str, Any],
     for name, said in _classes(status).items():
         utilizations = {osd: usage.utilization for osd, usage in cluster.usage.items()
                   if (cluster.crush.classes.get(osd) or _NO_CLASS) == name
-                  and cluster.map.exists(osd) and cluster.map.reweight(osd) > 0.0}
+                  and cluster.map.exists(osd) and cluster.map.reweight(osd) > 0.0
+                  and osd not in status["drains"]["osds"]}   # no place for data, as one that is out
         alive = [ratio for osd, ratio in utilizations.items()
                  if cluster_view.may_take(cluster, osd)]
         if not alive:
@@ -235,8 +237,15 @@ def t5_state(session: Session, ours: UnderWay, status: Dict[str, Any],
     state, active = status["state"], session.module.settings().active
     if status["active"] != active:
         yield f"it is {active}, said is {status['active']}"
-    if not active and not status["execution"] and state != "off":
+    drains = status["drains"]
+    drained = bool(drains["osds"]) and not drains["paused"]
+    if not active and not status["execution"] and state != "off" and not drained:
         yield f"it is off, said is {state}"
+    for pg in session.cluster.pgs.values() if drains["safe_to_stop"] else ():
+        here = set(drains["osds"]).intersection(pg.holders(), session.cluster.map.acting(pg.pgid),
+                                                session.cluster.map.up.get(pg.pgid, ()))
+        if here:
+            yield f"osd.{min(here)} is called safe to stop, and pg {pg.pgid} is on it"
     if state in ("balanced", "stuck", "off") and status["execution"]:
         yield "a plan is under way"
     if state == "balanced" and ours.moves:

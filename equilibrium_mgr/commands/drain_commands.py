@@ -1,0 +1,69 @@
+"""`drain add`, `drain rm` and `drain ls`."""
+from __future__ import annotations
+
+import errno
+from typing import Dict, List
+
+from ..drain.osd_names import UnknownName, osds_by_name
+from ..report.command_answer import CommandAnswer, CommandError
+from ..report.drains import drain_list
+from ..runtime.formatting import plural
+from .current_view import CurrentView
+from .module_parts import ModuleParts
+from .plan_commands import refuse_old_clients
+
+
+class DrainCommands:
+    """OSDs are given by id or name, or by a bucket above them."""
+
+    def __init__(self, parts: ModuleParts) -> None:
+        self._parts = parts
+
+    def list(self) -> CommandAnswer:
+        """How far the drains are."""
+        CurrentView(self._parts).request_if_old()
+        status = self._parts.balancer.status
+        return drain_list(self._parts.balancer.drains.status, status.view)
+
+    def add(self, names: List[str]) -> CommandAnswer:
+        """Begins to drain OSDs, and goes on with those that are on the list."""
+        refuse_old_clients(self._parts.gateway)
+        found = self._osds(names)
+        self._parts.balancer.drains.add(found)
+        text = f"{_named(found)} being drained; 'ceph equilibrium drain ls' shows how far"
+        if self._parts.gateway.builtin_balancer_active():
+            text += ("; nothing is sent before 'ceph balancer off', since the built-in balancer is"
+                     " active")
+        return CommandAnswer({"osds": sorted(found)}, text)
+
+    def remove(self, names: List[str]) -> CommandAnswer:
+        """Ends the drain of OSDs."""
+        drains = self._parts.balancer.drains
+        by_name, given = drains.status.drains.by_name(), set(names)
+        found = {osd: name for name in given & set(by_name) for osd in by_name[name]}
+        found.update(self._osds([name for name in names if name not in by_name]))
+        wanted = frozenset(found) & drains.status.drains.osds
+        if not wanted:
+            raise CommandError(errno.ENOENT, "none of these OSDs is being drained;"
+                               " 'ceph equilibrium drain ls' lists those that are")
+        drains.remove(wanted)
+        text = f"{_named({osd: found[osd] for osd in wanted})} no longer being drained; "
+        text += ("automatic balancing moves data back" if self._parts.settings().active else
+                 "automatic balancing is off, so nothing moves back by itself ('ceph equilibrium"
+                 " on', or 'ceph equilibrium optimize <plan>' and 'execute')")
+        return CommandAnswer({"osds": sorted(wanted)}, text)
+
+    def _osds(self, names: List[str]) -> Dict[int, str]:
+        """OSD id → name. Raises CommandError for a name that nothing has."""
+        if not names:
+            return {}
+        gateway = self._parts.gateway
+        try:
+            return osds_by_name(names, gateway.crush(), gateway.summary().osds)
+        except UnknownName as error:
+            raise CommandError(errno.ENOENT, str(error)) from error
+
+
+def _named(osds: Dict[int, str]) -> str:
+    names = [f"osd.{osd}" for osd in sorted(osds)]
+    return f"{names[0]} is" if len(names) == 1 else f"{plural(len(names), 'OSD')} are"

@@ -1,0 +1,149 @@
+"""The drains of the loop: the list, what is left of it, and whether OSDs are safe to stop."""
+from __future__ import annotations
+
+import threading
+from typing import Any, Callable, FrozenSet, Mapping, Optional, Tuple
+
+from ...drain.drain_list import DrainList, drain_list_from_dict
+from ...drain.remaining import remaining_shards
+from ...drain.status import DrainStatus
+from ...gateway.gateway import Gateway
+from ...observation.states import OFF, STUCK
+from ...plan.model import StuckShards
+from ...plan.osd_filter import OsdFilter
+from ...runtime.time_slice import TimeSlice
+from ...settings import Settings
+from ...snapshot import reason_codes as codes
+from ...snapshot.model import Snapshot
+from ..balancing_scope import osd_filter
+from ..journal import Journal
+from ..status import RoundOutcome
+from ..time_window import is_open, window_of
+
+#: Seconds after which the mgr is asked again whether empty OSDs may be stopped.
+_ASK_SECONDS = 60.0
+
+
+class DrainControl:
+    """Commands change the list, the serve thread observes. `status` is replaced whole.
+
+    `changed` is called after each change of the list by a command, `recover` before it.
+    """
+
+    def __init__(self, gateway: Gateway, journal: Journal, clock: Callable[[], float],
+                 recover: Callable[[], None], changed: Callable[[], None]) -> None:
+        self._gateway = gateway
+        self._journal = journal
+        self._clock = clock
+        self._recover = recover
+        self._changed = changed
+        self._lock = threading.Lock()
+        self._asked: Optional[Tuple[FrozenSet[int], float]] = None   # empty OSDs, when
+        self.status = DrainStatus()
+
+    @property
+    def is_running(self) -> bool:
+        """True where shards are to leave OSDs now."""
+        return self.status.drains.is_running
+
+    def restore(self, stored: Mapping[str, Any]) -> None:
+        """Takes over the list of the last mgr."""
+        self._replace(lambda drains: drain_list_from_dict(stored), store=False)
+
+    # -- commands --------------------------------------------------------------------------------
+
+    def add(self, names: Mapping[int, str]) -> None:
+        """Adds OSDs (id → the name given), and ends a pause; on return it is stored."""
+        self._change(lambda drains: drains.with_osds(names))
+
+    def remove(self, osds: FrozenSet[int]) -> None:
+        """Takes OSDs off the list; on return it is stored."""
+        self._change(lambda drains: drains.without(osds))
+
+    def resume(self) -> None:
+        """Ends a pause, for `on`; on return it is stored."""
+        if self.status.drains.is_paused:
+            self._change(lambda drains: drains.paused(False))
+
+    def pause(self) -> None:
+        """For `off`, which stores what the journal has been told."""
+        self._replace(lambda drains: drains.paused(True))
+
+    def _change(self, change: Callable[[DrainList], DrainList]) -> None:
+        self._recover()
+        self._replace(change)
+        self._journal.flush()
+        self._changed()
+
+    def _replace(self, change: Callable[[DrainList], DrainList], store: bool = True) -> None:
+        with self._lock:
+            before = self.status.drains
+            drains = change(before)
+            self._gateway.set_drained(drains.osds)
+            if store and drains != before:
+                self._journal.record_drains(drains.to_dict())
+            self.status = self.status._replace(
+                drains=drains, stuck=self.status.stuck if drains.osds == before.osds else (),
+                remaining={osd: left for osd, left in self.status.remaining.items()
+                           if osd in drains.names},
+                stop_check=self.status.stop_check if drains.osds == before.osds else None)
+
+    # -- the loop --------------------------------------------------------------------------------
+
+    def observe(self, snapshot: Snapshot) -> None:
+        """Takes in a newer snapshot: what is left, which OSDs no longer exist, and whether those
+        that are empty may be stopped. Waits for the mgr's answer, some seconds at most."""
+        if not self.status.drains.names:
+            return
+        present = frozenset(osd.id for osd in snapshot.osds.values())
+        if self.status.drains.osds - present:
+            self._replace(lambda drains: drains.without_gone(present, self._clock()))
+        osds = self.status.drains.osds
+        remaining = remaining_shards(snapshot, osds, TimeSlice())
+        with self._lock:
+            if self.status.drains.osds == osds:   # else a command has just changed it
+                self.status = self.status._replace(remaining=remaining)
+        self._ask_whether_safe()
+
+    def observe_plan(self, stuck: Tuple[StuckShards, ...]) -> None:
+        """Takes in what the last plan has found no other place for."""
+        with self._lock:
+            names = self.status.drains.names
+            self.status = self.status._replace(
+                stuck=tuple(one for one in stuck if one.osd in names))
+
+    def _ask_whether_safe(self) -> None:
+        empty, now = self.status.empty_osds, self._clock()
+        if not empty:
+            self._asked, check = None, None
+        elif self._asked is not None and self._asked[0] == empty and (
+                0.0 <= now - self._asked[1] < _ASK_SECONDS):
+            return
+        else:
+            check = self._gateway.stop_check(empty)
+            self._asked = None if check is None else (empty, now)
+        with self._lock:
+            if self.status.empty_osds == empty:
+                self.status = self.status._replace(stop_check=check)
+
+    def drains_only(self, settings: Settings) -> bool:
+        """True where nothing but drains may be planned: automatic balancing is off or outside its
+        window, or it is limited to some of the data, and drains are not."""
+        if not self.is_running:
+            return False
+        if not settings.active:
+            return True
+        limited = (settings.pool_ids is not None or settings.device_classes is not None
+                   or osd_filter(settings) != OsdFilter())
+        return self.status.has_work and (limited or not is_open(window_of(settings), self._clock()))
+
+    def at_rest(self, found: RoundOutcome, settings: Settings) -> RoundOutcome:
+        """The state at rest, given that of automatic balancing."""
+        stuck = self.status.stuck_sentence
+        if not self.is_running or settings.active and not stuck:
+            return found
+        if stuck:
+            return RoundOutcome(STUCK, stuck, codes.CANNOT_LEAVE,
+                                numbers={"osd": min(one.osd for one in self.status.stuck)})
+        return RoundOutcome(OFF, f"automatic balancing is off; {self.status.result_sentence}",
+                            codes.SWITCHED_OFF)

@@ -1,0 +1,132 @@
+"""`drain ls`: the OSDs that are being drained, how far that is, and what cannot leave them."""
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional, Sequence
+
+from ..drain.status import DrainStatus
+from ..observation.cluster_view import ClusterView
+from ..plan.model import StuckShards
+from ..runtime.formatting import (
+    format_bytes, format_duration, format_time, plural, wrap)
+from ..snapshot import reason_codes as codes
+from .command_answer import CommandAnswer
+from .explain.actions import action
+from .table import Column, render_table
+
+NONE_DRAINED = "no OSD is being drained; 'ceph equilibrium drain add <osd>' empties one"
+#: Code → why shards cannot leave, as a clause.
+_WHY = {
+    codes.FAILURE_DOMAIN: "too few failure domains for another OSD to take them",
+    codes.FILL_LIMIT: "every OSD that could take them would pass its fill limit",
+    codes.REWEIGHT: "every OSD that could take them is held to a share by its weights",
+    codes.PG_COUNT: "every OSD that could take them has as many PG shards as it may",
+    codes.UPMAP_ITEMS: "the osdmap must not have more pairs of upmap items",
+    codes.EXCHANGE: "upmap items cannot exchange OSDs within a PG",
+    codes.RULE_UNKNOWN: "the CRUSH rule of their pool is not understood",
+    codes.POOL_EXCLUDED: "the plan was limited to other pools",
+    codes.REJECTED: "they were moved a short while ago, or the monitor did not keep the move",
+    codes.IMMOVABLE: "their PGs must not be moved for now",
+}
+_COLUMNS = (Column("OSD", is_name=True), Column("GIVEN AS", is_name=True), Column("SHARDS"),
+            Column("SIZE"), Column("LEAVING"), Column("STUCK"), Column("SAFE TO STOP"))
+
+
+def drain_list(status: DrainStatus, view: Optional[ClusterView]) -> CommandAnswer:
+    """The list, from what the loop has published. `view`: None before the first look."""
+    rate = view.rates.ours_now.per_second if view is not None else 0.0
+    rows = [_row(osd, name, status) for osd, name in sorted(status.drains.names.items())]
+    left = sum(row["bytes"] or 0 for row in rows)
+    data: Dict[str, Any] = {
+        "osds": rows, "paused": status.drains.is_paused, "bytes": left,
+        "shards": sum(row["shards"] or 0 for row in rows),
+        "bytes_per_second": rate or None, "eta_seconds": left / rate if left and rate else None,
+        "safe_to_stop": bool(rows) and all(row["safe_to_stop"] is True for row in rows),
+        "not_safe_reason": status.stop_check.reason if status.stop_check is not None else "",
+        "notes": [{"at": at, "note": note} for at, note in status.drains.notes]}
+    return CommandAnswer(data, _screen(data, status))
+
+
+def _row(osd: int, name: str, status: DrainStatus) -> Dict[str, Any]:
+    left, check = status.remaining.get(osd), status.stop_check
+    is_empty = left is not None and not left.shards
+    return {"osd": osd, "given_as": name,
+            "shards": None if left is None else left.shards,
+            "bytes": None if left is None else left.bytes,
+            "leaving_shards": None if left is None else left.leaving,
+            "stuck": [] if is_empty else [_stuck(one) for one in status.stuck if one.osd == osd],
+            "safe_to_stop": (check.is_safe if check is not None else None) if is_empty else (
+                None if left is None else False)}
+
+
+def _stuck(one: StuckShards) -> Dict[str, Any]:
+    return {"code": one.code, "shards": one.shards, "bytes": one.bytes, "example_pg": one.example,
+            "reason": why_stuck(one.code), "action": action(one.code, {"osd": one.osd})}
+
+
+def why_stuck(code: str) -> str:
+    """Why shards cannot leave an OSD, as a clause."""
+    return _WHY.get(code, "no other OSD may take them")
+
+
+def _screen(data: Dict[str, Any], status: DrainStatus) -> str:
+    rows: List[Dict[str, Any]] = data["osds"]
+    lines = [render_table(_COLUMNS, [_cells(row) for row in rows])] if rows else [NONE_DRAINED]
+    if rows:
+        lines += ["", *wrap("", _summary(data, status), 0)]
+    for code in sorted({stuck["code"] for row in rows for stuck in row["stuck"]}):
+        found = [stuck for row in rows for stuck in row["stuck"] if stuck["code"] == code]
+        shards = sum(stuck["shards"] for stuck in found)
+        size = format_bytes(sum(stuck["bytes"] for stuck in found))
+        lines += wrap("", f"{plural(shards, 'shard')} ({size}) cannot leave: {why_stuck(code)},"
+                      f" such as pg {found[0]['example_pg']}; {found[0]['action']}", 0)
+    for note in data["notes"]:
+        lines += wrap("", f"{format_time(note['at'])} UTC: {note['note']}", 0)
+    return "\n".join(lines)
+
+
+def _cells(row: Dict[str, Any]) -> Sequence[str]:
+    stuck, safe = sum(one["shards"] for one in row["stuck"]), row["safe_to_stop"]
+    return (f"osd.{row['osd']}", row["given_as"],
+            "" if row["shards"] is None else str(row["shards"]),
+            "" if row["bytes"] is None else format_bytes(row["bytes"]),
+            "" if row["leaving_shards"] is None else str(row["leaving_shards"]),
+            str(stuck), "" if safe is None else "yes" if safe else "no")
+
+
+def _summary(data: Dict[str, Any], status: DrainStatus) -> str:
+    if data["paused"]:
+        return (f"paused by 'ceph equilibrium off': {plural(data['shards'], 'shard')} left;"
+                " 'ceph equilibrium on' or 'ceph equilibrium drain add' goes on")
+    return drain_sentence(status, data["eta_seconds"])
+
+
+def drain_sentence(status: DrainStatus, eta_seconds: Optional[float] = None) -> str:
+    """How far the drains are, as a clause for `status` and `drain ls`."""
+    left = list(status.remaining.values())
+    if not status.is_known:
+        return f"{status.named}: not looked at yet"
+    shards, check = sum(one.shards for one in left), status.stop_check
+    if shards:
+        text = (f"{status.named}: {plural(shards, 'shard')},"
+                f" {format_bytes(sum(one.bytes for one in left))} left")
+        stuck = min(shards, sum(one.shards for one in status.stuck))
+        text += f", of which {stuck} cannot leave" if stuck else ""
+        return text + (f", about {format_duration(eta_seconds)}" if eta_seconds else "")
+    if check is None:
+        return f"{status.named}: no shard left; Ceph is asked whether it is safe to stop"
+    return f"{status.named}: no shard left, " + (
+        "safe to stop" if check.is_safe else f"not safe to stop: {check.reason}")
+
+
+def drains_json(status: DrainStatus) -> Dict[str, Any]:
+    """The drains in the JSON of `status`."""
+    return {"osds": sorted(status.drains.osds), "paused": status.drains.is_paused,
+            "shards": sum(one.shards for one in status.remaining.values()),
+            "bytes": sum(one.bytes for one in status.remaining.values()),
+            "safe_to_stop": bool(status.remaining) and not status.drains.is_paused and (
+                status.empty_osds == status.drains.osds
+                and status.stop_check is not None and status.stop_check.is_safe),
+            "stuck_shards": sum(one.shards for one in status.stuck),
+            "sentence": "" if not status.drains.names else (
+                f"{status.named}: paused by 'ceph equilibrium off'" if status.drains.is_paused
+                else drain_sentence(status))}

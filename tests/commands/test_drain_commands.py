@@ -1,0 +1,86 @@
+"""`drain add`, `drain rm`, `drain ls`, in the simulated mgr."""
+from __future__ import annotations
+
+import errno
+from typing import Any, Callable
+
+import pytest
+
+from mgr_stub.console.session import Session
+from tests.commands.asking import ask, run
+
+
+@pytest.fixture(name="session")
+def fixture_session(open_session: Callable[..., Session]) -> Session:
+    found = open_session(18)
+    run(found, "config set mgr mgr/equilibrium/start_delay 0")
+    return found
+
+
+def listed(session: Session) -> Any:
+    return ask(session, "drain ls")
+
+
+def test_an_osd_is_emptied_and_safe_to_stop(session: Session) -> None:
+    assert not listed(session)["osds"] and not listed(session)["safe_to_stop"]
+    run(session, "equilibrium drain add 3")
+    run(session, "sim run 3m")
+    during = listed(session)
+    assert during["osds"][0]["shards"] > 0 and during["eta_seconds"] > 0.0
+    assert not during["safe_to_stop"]
+    run(session, "sim run 2h")
+    assert listed(session)["safe_to_stop"]
+    assert listed(session)["osds"] == [{
+        "osd": 3, "given_as": "osd.3", "shards": 0, "bytes": 0, "leaving_shards": 0, "stuck": [],
+        "safe_to_stop": True}]
+    assert "safe to stop" in run(session, "equilibrium status")
+    assert "being drained" in run(session, "equilibrium explain osd.3")
+
+
+def test_an_osd_that_is_let_go_gets_nothing_back_while_off(session: Session) -> None:
+    run(session, "equilibrium drain add 3")
+    run(session, "sim run 2h")
+    assert "nothing moves back by itself" in run(session, "equilibrium drain rm 3")
+    sent = len(session.command_log)
+    run(session, "sim run 1h")
+    assert len(session.command_log) == sent and not listed(session)["osds"]
+
+
+def test_off_says_that_the_drain_is_paused(session: Session) -> None:
+    run(session, "equilibrium drain add host1")
+    assert "is paused" in run(session, "equilibrium off")
+    assert listed(session)["paused"]
+    assert "paused by 'ceph equilibrium off'" in run(session, "equilibrium drain ls")
+    run(session, "equilibrium on")
+    assert not listed(session)["paused"]
+
+
+def test_a_purged_osd_leaves_the_list_with_a_note(session: Session) -> None:
+    run(session, "equilibrium drain add 3")
+    run(session, "sim run 2h")
+    session.module.balancer.drains.observe(session.module.balancer.status.view.snapshot._replace(
+        osds={}))
+    assert [note["note"] for note in listed(session)["notes"]] == [
+        "osd.3 (osd.3) no longer exists and has left the list"]
+
+
+@pytest.mark.parametrize("line, code", [
+    ("drain add osd.999", errno.ENOENT), ("drain add nowhere", errno.ENOENT),
+    ("drain rm 3", errno.ENOENT), ("drain rm nowhere", errno.ENOENT),
+    ("drain ls --format xml", errno.EINVAL)])
+def test_wrong_names_are_told_in_a_sentence(session: Session, line: str, code: int) -> None:
+    rc, out, err = session.command(f"equilibrium {line}")
+    assert (rc, out) == (-code, "") and err and "Traceback" not in err
+
+
+def test_an_osd_without_other_failure_domains_says_why(session: Session) -> None:
+    """All hosts but two: three copies have no place."""
+    hosts = sorted({osd.host for osd in
+                    session.module.gateway.snapshot().osds.values()})
+    run(session, "equilibrium drain add " + " ".join(hosts[2:]))
+    run(session, "sim run 4h")
+    found = listed(session)
+    codes = {stuck["code"] for row in found["osds"] for stuck in row["stuck"]}
+    assert codes and codes <= {"failure_domain", "fill_limit"}
+    assert "cannot leave" in run(session, "equilibrium drain ls")
+    assert "stuck" in run(session, "equilibrium status")

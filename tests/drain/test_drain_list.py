@@ -1,0 +1,64 @@
+"""The list of drained OSDs, names of OSDs, and what is left on them."""
+from __future__ import annotations
+
+import json
+
+import pytest
+from tests.support.clusters.unit_cluster import NONE, Cluster, hosts
+from tests.support.units import GIB
+
+from equilibrium_mgr.drain.drain_list import DrainList, drain_list_from_dict
+from equilibrium_mgr.drain.osd_names import UnknownName, osds_by_name
+from equilibrium_mgr.drain.remaining import Remaining, remaining_shards
+
+LIST = DrainList().with_osds({1: "h0", 0: "h0", 7: "osd.7"})
+
+
+def test_the_list_survives_the_store() -> None:
+    paused = LIST.paused(True).without_gone(frozenset((0, 1)), 5.0)
+    stored = json.loads(json.dumps(paused.to_dict()))
+    assert stored["osds"] == {"h0": [0, 1]}
+    assert drain_list_from_dict(stored) == paused
+    assert paused.notes == ((5.0, "osd.7 (osd.7) no longer exists and has left the list"),)
+
+
+@pytest.mark.parametrize("stored", [{}, {"osds": 5}, {"osds": {"h": ["x"]}}, {"notes": [3]}])
+def test_what_cannot_be_read_is_absent(stored: object) -> None:
+    assert drain_list_from_dict(stored) == DrainList()   # type: ignore[arg-type]
+
+
+def test_an_empty_list_cannot_be_paused() -> None:
+    assert not DrainList().paused(True).is_paused
+    assert not LIST.paused(True).without(LIST.osds).is_paused
+
+
+def test_adding_ends_a_pause_and_keeps_names() -> None:
+    more = LIST.paused(True).with_osds({0: "osd.0", 3: "osd.3"})
+    assert more.is_running and more.names == {0: "h0", 1: "h0", 7: "osd.7", 3: "osd.3"}
+    assert more.without(frozenset((0,))).by_name() == {"h0": [1], "osd.3": [3], "osd.7": [7]}
+
+
+def test_osds_have_ids_names_and_buckets() -> None:
+    snapshot = Cluster(hosts(2, 2)).snapshot()
+    found = osds_by_name(["3", "osd.0", "h0"], snapshot.crush, snapshot.osds)
+    assert found == {3: "osd.3", 0: "osd.0", 1: "h0"}
+    assert osds_by_name(["default"], snapshot.crush, snapshot.osds) == dict.fromkeys(
+        range(4), "default")
+
+
+@pytest.mark.parametrize("name", ["9", "osd.x", "h7", "", "9" * 5000])
+def test_a_name_of_nothing_is_told(name: str) -> None:
+    snapshot = Cluster(hosts(2)).snapshot()
+    with pytest.raises(UnknownName, match="no OSD") as caught:
+        osds_by_name([name], snapshot.crush, snapshot.osds)
+    assert len(str(caught.value)) < 200
+
+
+def test_shards_count_wherever_an_osd_has_them() -> None:
+    """In the up set, in the acting set, or still there while they move."""
+    cluster = Cluster(hosts(4)).pool(1, size=2)
+    cluster.pg("1.0", [0, 1], 2 * GIB).pg("1.1", [2, 3], acting=[0, 3], state="active+remapped")
+    cluster.pg("1.2", [2, NONE])
+    assert remaining_shards(cluster.snapshot(), frozenset((0, 3))) == {
+        0: Remaining(2, 3 * GIB, 1), 3: Remaining(1, GIB, 0)}
+    assert remaining_shards(cluster.snapshot(), frozenset((9,))) == {9: Remaining()}
