@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
+from . import msr
 from .hierarchy import OSD_TYPE, CrushHierarchy
-from .rule import TakeBlock, parse_rule
+from .rule import MSR_INDEP, TakeBlock, parse_rule
 from .upmap_check import UpmapCheck
 
 #: Stands in an up set for a shard without an OSD (CRUSH_ITEM_NONE).
@@ -31,6 +32,7 @@ class PlacementBlock:
         self.take = block.take
         self.start = block.start
         self.positions = block.positions
+        self.is_msr = block.is_msr
         #: from the outermost to the innermost
         self.domains: List[FailureDomain] = []
         tree = crush.subtree(block.take)
@@ -44,8 +46,12 @@ class PlacementBlock:
             below = block.shards_below(index)
             # a step may choose more buckets than the positions of the up set fill
             self.domains.append(FailureDomain(step.type_name, bucket_of, below,
-                                              min(step.num, -(-shards // below))))
+                                              shards if block.is_msr
+                                              else min(step.num, -(-shards // below))))
             shards = min(shards, below)
+        #: what the domains are to crush/msr.py
+        self.stride_levels: List[msr.StrideLevel] = [
+            (d.type_name, d.bucket_of, d.shards_per_bucket) for d in self.domains]
         #: OSD → CRUSH weight, only OSDs that the block can choose
         self.weights: Dict[int, float] = weights
 
@@ -67,6 +73,9 @@ class PlacementRule:
         self.size = pool_size
         self.positional = positional
         self.blocks = [PlacementBlock(crush, block) for block in parse_rule(rule, pool_size)]
+        #: in MSR rules the OSDs of a stride may be in several buckets, and what fills one position
+        #: is known of msr_indep alone
+        self._msr_in_order = positional and rule.get("type") == MSR_INDEP
         self._upmap_check = UpmapCheck(crush, rule, pool_size)
         self._block_at = [block for block in self.blocks for _ in range(block.positions)]
         #: True where two blocks may choose the same OSD
@@ -102,6 +111,11 @@ class PlacementRule:
             for osd in members:
                 if osd not in block.weights:
                     return f"osd.{osd} cannot be chosen by the rule at that position"
+            if block.is_msr:
+                reason = msr.violation(block.stride_levels, members, self._msr_in_order)
+                if reason:
+                    return reason
+                continue
             parent: Optional[FailureDomain] = None
             for domain in block.domains:
                 reason = (_group_violation(domain, members) if self.positional
@@ -116,6 +130,8 @@ class PlacementRule:
         block = self._block_at[position]
         if osd in up or osd not in block.weights:
             return False
+        if block.is_msr:
+            return self._msr_allows(block, up, position, osd)
         leaving = up[position]
         for domain in block.domains:
             bucket = domain.bucket_of[osd]
@@ -128,6 +144,18 @@ class PlacementRule:
         wanted = list(up)
         wanted[position] = osd
         return self.violation(wanted) is None and self._upmap_check.rejection(wanted) is None
+
+    def _msr_allows(self, block: PlacementBlock, up: Sequence[int], position: int,
+                    osd: int) -> bool:
+        wanted = list(up)
+        wanted[position] = osd
+        if self._msr_in_order:
+            if msr.sharing_type(block.stride_levels, block.members(up), position - block.start,
+                                osd) is not None:
+                return False
+        elif msr.violation(block.stride_levels, block.members(wanted), False) is not None:
+            return False
+        return self._upmap_check.rejection(wanted) is None
 
     def _may_enter(self, domain: FailureDomain, block: PlacementBlock, up: Sequence[int],
                    position: int, bucket: int) -> bool:

@@ -9,6 +9,10 @@ from .hierarchy import OSD_TYPE
 _TUNING_STEPS = frozenset((
     "set_choose_tries", "set_chooseleaf_tries", "set_choose_local_tries",
     "set_choose_local_fallback_tries", "set_chooseleaf_vary_r", "set_chooseleaf_stable", "noop"))
+#: Likewise, at the beginning of MSR rules.
+_MSR_TUNING_STEPS = frozenset(("set_msr_descents", "set_msr_collision_tries"))
+#: Types of MSR rules.
+MSR_FIRSTN, MSR_INDEP = 4, 5
 #: Choose step → True where it goes down to OSDs by itself.
 _CHOOSE_STEPS = {
     "choose_firstn": False, "choose_indep": False,
@@ -33,6 +37,7 @@ class TakeBlock(NamedTuple):
     choose_steps: Tuple[ChooseStep, ...]
     start: int      # first position in the up set
     positions: int  # how many of the pool's shards it places
+    is_msr: bool = False   # of choosemsr steps (crush/msr.py)
 
     def shards_below(self, number: int) -> int:
         """The most shards of one PG in a bucket that the choose step of this number chose."""
@@ -50,9 +55,11 @@ def resolved_num(num: int, pool_size: int) -> int:
 def parse_rule(rule: Mapping[str, Any], pool_size: int) -> List[TakeBlock]:
     """Splits a rule's dump into its take blocks for a pool of `pool_size` shards.
 
-    Raises UnsupportedRule for steps outside take, choose*, emit and the tuning steps (MSR rules
-    among them), for rules that do not end at OSDs, and for rules that place too few shards.
+    Raises UnsupportedRule for steps outside take, choose*, emit and the tuning steps, for rules
+    that do not end at OSDs, and for rules that place too few shards.
     """
+    if rule.get("type") in (MSR_FIRSTN, MSR_INDEP):
+        return _msr_blocks(rule, pool_size)
     blocks: List[TakeBlock] = []
     take = None
     chosen: List[ChooseStep] = []
@@ -75,6 +82,34 @@ def parse_rule(rule: Mapping[str, Any], pool_size: int) -> List[TakeBlock]:
             take, chosen = None, []
         elif op not in _TUNING_STEPS:
             raise UnsupportedRule(f"the rule has the unknown step {op}")
+    if placed < pool_size:
+        raise UnsupportedRule(f"the rule places {placed} of {pool_size} shards")
+    return blocks
+
+
+def _msr_blocks(rule: Mapping[str, Any], pool_size: int) -> List[TakeBlock]:
+    blocks: List[TakeBlock] = []
+    take = None
+    chosen: List[ChooseStep] = []
+    placed = 0
+    for step in rule.get("steps", []):
+        op = step.get("op", "")
+        if op == "take":
+            take, chosen = step["item"], []
+        elif op == "choosemsr" and take is not None:
+            if chosen and chosen[-1].type_name == OSD_TYPE:
+                raise UnsupportedRule("the rule chooses again below OSDs")
+            if step["num"] < 0:
+                raise UnsupportedRule("the rule has a choose step for no bucket at all")
+            chosen.append(ChooseStep(step["type"], step["num"] or pool_size))
+        elif op == "emit" and take is not None and take < 0:
+            block = _emit(take, chosen, placed, pool_size)
+            if block.positions > 0:
+                blocks.append(block._replace(is_msr=True))
+                placed += block.positions
+            take = None
+        elif op not in _MSR_TUNING_STEPS or take is not None or blocks:
+            raise UnsupportedRule(f"the rule has the step {op} where no MSR rule has one")
     if placed < pool_size:
         raise UnsupportedRule(f"the rule places {placed} of {pool_size} shards")
     return blocks

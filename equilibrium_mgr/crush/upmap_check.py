@@ -23,7 +23,7 @@ class UpmapCheck:
         self._takes = sorted({s["item"] for s in self._steps if s.get("op") == "take"})
         self._parents: Dict[str, Dict[int, int]] = {
             s["type"]: self._parents_of_type(s["type"]) for s in self._steps
-            if s.get("op", "").startswith("choose") and s["type"] != OSD_TYPE}
+            if _is_checked(s) and s["type"] != OSD_TYPE}
         self._weights: Dict[int, float] = {}
         for take in self._takes:
             self._weights.update(crush.subtree(take).weights)
@@ -40,7 +40,7 @@ class UpmapCheck:
             op = step.get("op", "")
             if op == "take":
                 take = step["item"]
-            elif op.startswith("choose"):
+            elif _is_checked(step):
                 # two choose steps of one type count once: the monitor keeps the first
                 nums.setdefault(step["type"], resolved_num(step["num"], self._size))
                 reason = self._bucket_rejection(step, up)
@@ -95,3 +95,9 @@ class UpmapCheck:
                 for osd in self._crush.subtree(bucket).weights:
                     parents.setdefault(osd, bucket)
         return parents
+
+
+def _is_checked(step: Mapping[str, Any]) -> bool:
+    """True for the choose steps that the monitor looks at: it passes over those of MSR rules."""
+    op = str(step.get("op", ""))
+    return op.startswith("choose") and op != "choosemsr"

@@ -126,8 +126,11 @@ class Chooser:
         return None
 
     def _is_out(self, osd: int) -> bool:
-        """True if the reweight excludes the OSD for this x."""
-        reweight = self._reweight(osd)
-        if reweight >= WEIGHT_ONE:
-            return False
-        return reweight <= 0 or hash2(self._x, osd) & 0xFFFF >= reweight
+        return is_out(self._x, osd, self._reweight(osd))
+
+
+def is_out(x: int, osd: int, reweight: int) -> bool:
+    """True if its reweight (16.16) excludes an OSD for an input x."""
+    if reweight >= WEIGHT_ONE:
+        return False
+    return reweight <= 0 or hash2(x, osd) & 0xFFFF >= reweight

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
-from .choose import Chooser
+from .choose import Chooser, is_out
+from .msr import MsrRule, is_msr, map_msr, parse_msr
 from .steps import Step, Tries, check_no_local_tries, steps_of, tries_of, type_ids_of
 from .tree import Tree, choose_args_for
 
@@ -25,6 +26,7 @@ class Mapper:
         self._type_ids = type_ids_of(dump)
         self._rules = {rule["rule_id"]: rule for rule in dump["rules"]}
         self._steps: Dict[int, Tuple[Step, ...]] = {}
+        self._msr_rules: Dict[int, MsrRule] = {}
         self._trees: Dict[Optional[str], Tree] = {}
 
     def map(self, rule_id: int, x: int, count: int, reweights: Reweights,
@@ -34,8 +36,11 @@ class Mapper:
         A rule of indep steps has NONE where it finds nothing, one of firstn steps is shorter.
         `choose_args_key` is the pool id; a pool without choose_args uses those of key -1, if any.
         """
-        run = _Run(self._tree(choose_args_key), x & 0xFFFFFFFF, count, _reader(reweights),
-                   self._tries)
+        x, reweight = x & 0xFFFFFFFF, _reader(reweights)
+        if is_msr(self._rules.get(rule_id, {})):
+            return map_msr(self._msr_rule(rule_id), self._tree(choose_args_key), x, count,
+                           lambda osd: is_out(x, osd, reweight(osd)))
+        run = _Run(self._tree(choose_args_key), x, count, reweight, self._tries)
         for step in self._steps_of(rule_id):
             run.step(step)
         return tuple(run.result)
@@ -61,6 +66,12 @@ class Mapper:
             self._trees[key] = self._tree(None) if key is not None and not own else Tree(
                 self._dump, choose_args_for(self._dump, key), self._type_ids)
         return self._trees[key]
+
+    def _msr_rule(self, rule_id: int) -> MsrRule:
+        if rule_id not in self._msr_rules:
+            self._msr_rules[rule_id] = parse_msr(
+                self._rules[rule_id], self._dump.get("tunables") or {}, self._type_ids)
+        return self._msr_rules[rule_id]
 
     def _steps_of(self, rule_id: int) -> Tuple[Step, ...]:
         if rule_id not in self._steps:

@@ -54,7 +54,7 @@ def verify(crush: CrushMap, rule_id: int, size: int, up: Sequence[int]) -> Optio
         operation = step["op"]
         if operation == "take":
             root = step["item"]
-        elif operation.startswith("choose"):
+        elif operation.startswith("choose") and operation != "choosemsr":   # of which it knows none
             number = _fan_out(step, size)
             # only the first step of a type in a take counts
             levels.setdefault(step["type"], number)

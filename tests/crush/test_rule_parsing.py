@@ -79,8 +79,10 @@ def test_msr_step_as_ceph_dumps_it() -> None:
     steps = [{"op": "set_msr_descents", "num": 3}, {"op": "take", "item": -1},
              {"op": "choosemsr", "num": 3, "type": "host"},
              {"op": "choosemsr", "num": 2, "type": "osd"}, {"op": "emit"}]
-    with pytest.raises(UnsupportedRule, match="msr"):
-        parse_rule({"rule_id": 0, "type": 5, "steps": steps}, 6)
+    (block,) = parse_rule({"rule_id": 0, "type": 5, "steps": steps}, 6)
+    assert (block.positions, block.is_msr) == (6, True)
+    with pytest.raises(UnsupportedRule, match="msr"):   # no rule of another type may have them
+        parse_rule({"rule_id": 0, "type": 3, "steps": steps}, 6)
 
 
 def test_unknown_step_is_named() -> None:

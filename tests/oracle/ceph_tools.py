@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Mapping, Tuple
 
 Pairs = Dict[str, List[Tuple[int, int]]]  # pgid -> (from, to), against the raw mapping
 
@@ -76,6 +76,21 @@ def dump_osdmap(path: Path) -> Dict[str, Any]:
     """`ceph osd dump --format json` of a binary OSDMap."""
     dump: Dict[str, Any] = json.loads(run_tool("osdmaptool", path, "--dump", "json"))
     return dump
+
+
+_CRUSHED = re.compile(r"^CRUSH rule \d+ x (\d+) \[([^\]]*)\]", re.M)
+
+
+def crush_mappings(binary: Path, rule: int, count: int, inputs: int,
+                   reweights: Mapping[int, int]) -> Dict[int, Tuple[int, ...]]:
+    """Input → what a rule gives for it, of a compiled CRUSH map; reweights are 16.16."""
+    options: List[object] = []
+    for osd, weight in reweights.items():
+        options += ["--weight", osd, f"{weight / 65536:.6f}"]
+    shown = run_tool("crushtool", "-i", binary, "--test", "--show-mappings", "--rule", rule,
+                     "--num-rep", count, "--min-x", 0, "--max-x", inputs - 1, *options)
+    return {int(x): tuple(int(item) for item in items.split(",") if item)
+            for x, items in _CRUSHED.findall(shown)}
 
 
 def _osds(text: str) -> Tuple[int, ...]:

@@ -8,8 +8,10 @@ their sizes. It shares no code with the package.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from . import msr_rule
 from .ceph_tools import ITEM_NONE
 
 Shape = Tuple[Any, ...]  # nested, sorted group sizes
@@ -70,6 +72,8 @@ class StrictRules:
             return "a member is missing"
         if len(set(wanted)) != size:
             return "an OSD twice"
+        if msr_rule.is_msr(self._rules[rule_id]):
+            return self._msr_fault(rule_id, size, wanted, positional)
         position = 0
         for block in self.blocks(rule_id, size):
             members = wanted[position:position + block.length]
@@ -78,6 +82,22 @@ class StrictRules:
             fault = self._block_fault(block, members, before, positional)
             if fault:
                 return fault
+        return None if position == size else f"the rule gives {position} members"
+
+    def _msr_fault(self, rule_id: int, size: int, wanted: Sequence[int],
+                   positional: bool) -> Optional[str]:
+        rule, position = self._rules[rule_id], 0
+        in_order = positional and rule["type"] == msr_rule.MSR_INDEP
+        for take, levels, length in msr_rule.blocks(rule, size):
+            members = wanted[position:position + length]
+            position += length
+            for osd in members:
+                if osd not in self._under(take) or not self._weight(take, osd):
+                    return f"osd.{osd} has no weight under the take"
+                if any(self._above(take, osd, kind) is None for _, kind in levels):
+                    return f"osd.{osd} is not in all buckets of the rule"
+            if not msr_rule.is_possible(levels, members, in_order, partial(self._above, take)):
+                return f"{list(members)} is not what the MSR rule gives"
         return None if position == size else f"the rule gives {position} members"
 
     def _block_fault(self, block: Block, members: Sequence[int], before: Sequence[int],

@@ -18,6 +18,7 @@ from mgr_stub.crush.pool_mapping import raw_pg_to_osds
 from . import random_layouts
 
 _NESTED = "take default~hdd; choose indep 2 rack; choose indep 2 host; choose indep 1 osd; emit"
+_MSR_PAIRS = "msr_indep; take default~hdd; choosemsr 3 host; choosemsr 2 osd; emit"
 _WEIGHT_ONE = 0x10000
 
 
@@ -75,6 +76,14 @@ def _erasure(rng: random.Random) -> Layout:
         PoolPlan("meta", 0.002, 16)])
 
 
+def _msr(rng: random.Random) -> Layout:
+    """4+2 with two shards in each of three of five hosts, by an MSR rule."""
+    osds = Osds()
+    tree = {f"host h{h}": osds.host([rng.choice((4, 8)) for _ in range(5)]) for h in range(5)}
+    return osds.layout(tree, {0: HDD_HOSTS, 1: _MSR_PAIRS}, [
+        PoolPlan("ec", 0.85, 128, size=6, rule=1, k=4), PoolPlan("rbd", 0.15, 64)])
+
+
 def _logs(rng: random.Random) -> Layout:
     """Devices so small that each PG's log has all its writes: Ceph moves them by log recovery."""
     osds = Osds()
@@ -105,7 +114,7 @@ def _small_objects(rng: random.Random) -> Layout:
 LAYOUTS: Dict[str, Callable[[random.Random], Layout]] = {
     "random": random_layouts.layout, "small": _small, "giant": _giant, "hybrid": _hybrid,
     "racks": _racks, "erasure": _erasure, "nested": _nested, "logs": _logs, "index": _index,
-    "small_objects": _small_objects}
+    "small_objects": _small_objects, "msr": _msr}
 
 
 def make(name: str, seed: int) -> Cluster:

@@ -119,6 +119,8 @@ class BlockLayout:
         nowhere to go outside its bucket.
         """
         zone: Optional[List[int]] = None
+        if self.block.is_msr:   # a stride may use several buckets, so each shard may go by itself
+            return None
         parents: Dict[int, int] = {}
         for domain in self.block.domains:
             buckets = self._buckets(domain)
@@ -135,6 +137,8 @@ class BlockLayout:
     def _joint_domain(self) -> Optional[JointDomain]:
         """The outermost domain whose buckets hold several shards of a PG and are not all in use."""
         parents: Dict[int, int] = {}
+        if self.block.is_msr:
+            return None
         for number, domain in enumerate(self.block.domains):
             buckets = self._buckets(domain)
             children = _by_parent(buckets, parents)

@@ -4,6 +4,8 @@ from __future__ import annotations
 from math import prod
 from typing import List, Optional, Sequence, Tuple
 
+from tests.oracle import msr_rule
+
 from mgr_stub.osdmap.crush_map import CrushMap
 
 _OSD = "osd"
@@ -11,6 +13,8 @@ _OSD = "osd"
 
 def breaks(crush: CrushMap, rule_id: int, size: int, up: Sequence[int]) -> Optional[str]:
     """What is wrong with an up set of a rule, or None; take … emit by take … emit."""
+    if msr_rule.is_msr(crush.rules[rule_id]):
+        return _breaks_msr(crush, rule_id, size, up)
     levels: List[Tuple[str, int]] = []
     take, start, indep = 0, 0, False
     for step in crush.rules[rule_id]["steps"]:
@@ -27,6 +31,21 @@ def breaks(crush: CrushMap, rule_id: int, size: int, up: Sequence[int]) -> Optio
                 return wrong
             start = end
     return f"osds {tuple(up)} hold two shards" if len(set(up)) < len(up) else None
+
+
+def _breaks_msr(crush: CrushMap, rule_id: int, size: int, up: Sequence[int]) -> Optional[str]:
+    rule, start = crush.rules[rule_id], 0
+    for take, levels, length in msr_rule.blocks(rule, size):
+        members = up[start:start + length]
+        start += length
+        weights = crush.weights_below(take)
+        for osd in members:
+            if weights.get(osd, 0.0) <= 0.0:
+                return f"osd.{osd} is not below what the rule takes"
+        if not msr_rule.is_possible(levels, members, rule["type"] == msr_rule.MSR_INDEP,
+                                    lambda osd, kind: crush.parent_of_type(osd, kind, rule_id)):
+            return f"osds {tuple(members)} are not what an MSR rule gives"
+    return None
 
 
 def _block(crush: CrushMap, rule_id: int, take: int, levels: Sequence[Tuple[str, int]],

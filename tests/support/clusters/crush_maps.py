@@ -33,10 +33,16 @@ def crush_map(tree: Mapping[str, Branch], rules: Mapping[int, str],
             "rules": [rule_dump(rule_id, text, writer.ids) for rule_id, text in rules.items()]}
 
 
+_RULE_TYPES = {"msr_firstn": 4, "msr_indep": 5}
+
+
 def rule_dump(rule_id: int, text: str, ids: Mapping[str, int]) -> Dict[str, Any]:
-    """One rule from text like `take default; choose indep 2 rack; emit`."""
-    steps = [_step(words.split(), ids) for words in text.split(";") if words.strip()]
-    return {"rule_id": rule_id, "rule_name": f"rule{rule_id}", "type": 1, "steps": steps}
+    """One rule from text like `take default; choose indep 2 rack; emit`; MSR rules begin with their
+    type, as in `msr_indep; take default; choosemsr 2 host; choosemsr 2 osd; emit`."""
+    parts = [words.split() for words in text.split(";") if words.strip()]
+    kind = _RULE_TYPES.get(parts[0][0], 0) if parts else 0
+    steps = [_step(words, ids) for words in (parts[1:] if kind else parts)]
+    return {"rule_id": rule_id, "rule_name": f"rule{rule_id}", "type": kind or 1, "steps": steps}
 
 
 def _step(words: Sequence[str], ids: Mapping[str, int]) -> Dict[str, Any]:
@@ -44,6 +50,8 @@ def _step(words: Sequence[str], ids: Mapping[str, int]) -> Dict[str, Any]:
         name = words[1]
         item = int(name[4:]) if name.startswith("osd.") else ids[name]
         return {"op": "take", "item": item, "item_name": name}
+    if words[0] == "choosemsr" and len(words) == 3:
+        return {"op": words[0], "num": int(words[1]), "type": words[2]}
     if words[0].startswith("choose"):
         return {"op": f"{words[0]}_{words[1]}", "num": int(words[2]), "type": words[3]}
     if len(words) > 1:

@@ -9,6 +9,9 @@ from tests.support.clusters.unit_cluster import Cluster
 from tests.support.rules import EC_HOST_RULE, EC_OSD_RULE, HOST_RULE, OSD_RULE
 from tests.support.units import GIB
 
+from mgr_stub.crush.constants import NONE
+from mgr_stub.crush.mapper import Mapper
+
 Tree = Dict[str, Any]
 
 
@@ -93,7 +96,14 @@ RULE_SHAPES: Dict[str, RuleShape] = {
     "hosts-outside-racks": _nested(
         "rack", [[3, 4], [3, 3], [4, 3], [3]],
         ("take default; chooseleaf firstn 0 rack; emit", 3, 0), lone=1),
-    "hybrid": _two_classes()}
+    "hybrid": _two_classes(),
+    "msr-hosts": _flat([5, 5, 4, 5, 6], (
+        "msr_indep; take default; choosemsr 3 host; choosemsr 2 osd; emit", 6, 4),
+        ("msr_firstn; take default; choosemsr 2 host; choosemsr 2 osd; emit", 4, 0)),
+    "msr-racks": _nested(
+        "rack", [[3, 3, 4], [3, 4, 3], [3, 3, 3]],
+        ("msr_indep; take default; choosemsr 2 rack; choosemsr 2 host; choosemsr 2 osd; emit",
+         7, 5), ("msr_indep; take default; choosemsr 0 host; choosemsr 1 osd; emit", 3, 0))}
 
 TROUBLES = ("plain", "items", "trouble")
 
@@ -117,7 +127,8 @@ def make(shape_name: str, trouble: str, seed: int = 0) -> Cluster:
         rule = cluster.snapshot().pools[number + 1].rule
         assert rule is not None
         for ps in range(24):
-            raw = _placed(placer, number, size, gone)
+            raw = (_crushed(cluster, number, ps, size, gone) if "msr_" in shape.pools[number][0]
+                   else _placed(placer, number, size, gone))
             up, items = list(raw), []
             if trouble != "plain" and rng.random() < 0.3:
                 position, target = rng.randrange(size), rng.choice(sorted(set(sizes) - gone))
@@ -145,6 +156,17 @@ def _trouble(cluster: Cluster, rng: random.Random) -> Set[int]:
     cluster.without_statistics = [silent]
     cluster.osd(full, used=int(cluster.sizes[full] * 0.86))
     return {out, destroyed}
+
+
+def _crushed(cluster: Cluster, rule: int, ps: int, size: int, gone: Set[int]) -> List[int]:
+    """What CRUSH gives, for the first input for which it finds all shards."""
+    reweights = {osd: 0 if osd in gone else 0x10000 for osd in cluster.osds}
+    mapper, x = Mapper(cluster.crush), 1000 * ps
+    while True:
+        found = mapper.map(rule, x, size, reweights)
+        if len(found) == size and NONE not in found:
+            return list(found)
+        x += 1
 
 
 def _placed(placer: Placer, rule: int, size: int, gone: Set[int]) -> List[int]:

@@ -1,0 +1,81 @@
+"""Which up sets multi-step retry (MSR) rules can produce; Ceph has them since 19.
+
+A block `take, choosemsr N1 T1, choosemsr N2 T2, …, choosemsr M osd, emit` cuts its positions into
+N1 strides of equal length, each of these into N2, and so on; the last one may be shorter. The
+buckets of type T1 that different strides use are disjoint, and so are, within one stride, those of
+type T2 of its parts. One stride may use several buckets: CRUSH tries again from the top where an
+OSD is out. A rule of type msr_firstn emits what it finds in the order of finding, so that any
+assignment of its OSDs to positions may have been that of CRUSH.
+
+The monitor does not check any of this (crush/upmap_check.py): what is said here is all that keeps
+the failure domains of such a rule.
+"""
+from __future__ import annotations
+
+from typing import Dict, List, Mapping, Optional, Sequence, Tuple
+
+#: (type of the buckets, OSD → bucket of that type, positions per stride), the outermost first.
+StrideLevel = Tuple[str, Mapping[int, int], int]
+
+
+def sharing_type(levels: Sequence[StrideLevel], members: Sequence[int], index: int,
+                 osd: int) -> Optional[str]:
+    """The type of a bucket that another stride uses already, were the shard at `index` of the
+    block's members on `osd`; None where no stride has to share."""
+    start, end = 0, len(members)   # of the stride that the level cuts
+    for type_name, bucket_of, length in levels:
+        own = start + (index - start) // length * length
+        after = min(own + length, end)
+        bucket = bucket_of[osd]
+        for other in range(start, end):
+            if not own <= other < after and bucket_of.get(members[other]) == bucket:
+                return type_name
+        start, end = own, after
+    return None
+
+
+def violation(levels: Sequence[StrideLevel], members: Sequence[int],
+              in_order: bool) -> Optional[str]:
+    """Why the block cannot produce these members, all of which it can choose; None where it can.
+    `in_order`: each one has its position, as by msr_indep."""
+    if in_order:
+        for index, osd in enumerate(members):
+            shared = sharing_type(levels, members, index, osd)
+            if shared is not None:
+                return f"two groups of shards share one {shared}"
+        return None
+    if _fits(levels, tuple(members), len(members)):
+        return None
+    return "its shards cannot be divided into groups as the rule does"
+
+
+def _fits(levels: Sequence[StrideLevel], members: Tuple[int, ...], positions: int) -> bool:
+    """True if members can be given to as many positions so that strides share no bucket."""
+    if not levels:
+        return len(members) == positions
+    _, bucket_of, length = levels[0]
+    by_bucket: Dict[int, List[int]] = {}
+    for osd in members:
+        by_bucket.setdefault(bucket_of[osd], []).append(osd)
+    lengths = [min(length, positions - start) for start in range(0, positions, length)]
+    whole = sorted((tuple(found) for found in by_bucket.values()), key=len, reverse=True)
+    return _packed(levels[1:], whole, [((), room) for room in lengths])
+
+
+def _packed(levels: Sequence[StrideLevel], buckets: List[Tuple[int, ...]],
+            strides: List[Tuple[Tuple[int, ...], int]]) -> bool:
+    """True if each bucket's members can go to one stride so that all are filled and each fits the
+    levels below. `strides`: (members so far, positions)."""
+    if not buckets:
+        return all(_fits(levels, members, positions) for members, positions in strides)
+    tried = set()
+    for number, (members, positions) in enumerate(strides):
+        if len(members) + len(buckets[0]) > positions or (not members and positions in tried):
+            continue   # empty strides of one length are all alike
+        if not members:
+            tried.add(positions)
+        rest = list(strides)
+        rest[number] = members + buckets[0], positions
+        if _packed(levels, buckets[1:], rest):
+            return True
+    return False

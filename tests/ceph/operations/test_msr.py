@@ -1,0 +1,84 @@
+"""An erasure-coded pool of an MSR rule on real daemons of Ceph 20."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, Iterator, List
+
+import pytest
+from tests.oracle.strict_rule import StrictRules
+
+from ..cluster import DaemonCluster
+from ..harness import workload
+from ..harness.commands import equilibrium, execute, ready_plan
+
+pytestmark = pytest.mark.releases(20)
+
+POOL, PROFILE = "msr", "msr42"
+PGS, MEBIBYTES = 64, 240
+PATIENCE_SECONDS = 240
+
+
+@pytest.fixture(scope="module")
+def msr(cluster: DaemonCluster) -> Iterator[DaemonCluster]:
+    """4+2, at most two shards on a host."""
+    equilibrium(cluster, "off")
+    equilibrium(cluster, "reset")
+    former = cluster.mon_json("osd dump")["require_min_compat_client"]
+    cluster.mon("osd set-require-min-compat-client", version="squid")
+    cluster.mon("osd erasure-code-profile set", name=PROFILE, profile=[
+        "k=4", "m=2", "crush-failure-domain=host", "crush-osds-per-failure-domain=2",
+        "crush-num-failure-domains=3"])
+    cluster.mon("osd pool create", pool=POOL, pg_num=PGS, pgp_num=PGS, pool_type="erasure",
+                erasure_code_profile=PROFILE)
+    cluster.mon("osd pool application enable", pool=POOL, app="rados")
+    workload.wait_clean(cluster)
+    workload.write(cluster, POOL, MEBIBYTES)
+    workload.settled_usage(cluster)
+    yield cluster
+    equilibrium(cluster, "off")
+    cluster.mon("config set", who="mon", name="mon_allow_pool_delete", value="true")
+    cluster.mon("osd pool delete", pool=POOL, pool2=POOL, yes_i_really_really_mean_it=True)
+    cluster.mon("osd crush rule rm", name=POOL)
+    cluster.mon("osd set-require-min-compat-client", version=former, yes_i_really_mean_it=True)
+    workload.wait_clean(cluster)
+
+
+def test_a_plan_is_carried_out_to_the_predicted_up_sets(
+        msr: DaemonCluster, figure: Callable[[str], None]) -> None:
+    spared = 1
+    builtin = _builtin(msr)
+    plan = ready_plan(msr, "msr", pools=[POOL], aim="even", **{"not": [f"osd.{spared}"]})
+    assert plan["moves"], plan
+    assert not any(spared in (move["from"], move["to"]) for move in plan["moves"])
+    before = workload.usage_of(msr)
+    _assert_legal(msr, plan["predicted_up"])
+    ended = execute(msr, "msr", PATIENCE_SECONDS)
+    workload.wait_clean(msr)
+    up = workload.up_sets(msr)
+    assert {pgid: up[pgid] for pgid in plan["predicted_up"]} == plan["predicted_up"]
+    usage = workload.settled_usage(msr)
+    figure(f"MSR rule, 4+2 on hosts of two shards: {len(plan['moves'])} moves of "
+           f"{len(plan['predicted_up'])} PGs, all up sets as predicted; the fullest OSD "
+           f"{100 * before.highest:.2f} -> {100 * usage.highest:.2f} %; the built-in balancer: "
+           f"{builtin}; {ended['outcome'] if 'outcome' in ended else ended}")
+    assert usage.highest < before.highest
+
+
+def _assert_legal(cluster: DaemonCluster, ups: Dict[str, List[int]]) -> None:
+    """By the tests' own reading of the rule that the cluster has."""
+    dump = cluster.mon_json("osd crush dump")
+    rule = next(pool["crush_rule"] for pool in cluster.mon_json("osd dump")["pools"]
+                if pool["pool_name"] == POOL)
+    found = next(entry for entry in dump["rules"] if entry["rule_id"] == rule)
+    assert found["type"] == 5 and ups
+    strict = StrictRules(dump)
+    for pgid, up in ups.items():
+        assert strict.fault(rule, 6, up, up, True) is None, (pgid, up)
+
+
+def _builtin(cluster: DaemonCluster) -> str:
+    """What the built-in balancer finds to do for the pool."""
+    cluster.mgr("balancer mode", mode="upmap")
+    answer: Any = cluster.mgr("balancer optimize", plan="builtin", pools=[POOL])
+    cluster.mgr("balancer rm", plan="builtin")
+    return f"rc {answer.rc}, {(answer.err or answer.out).strip()[:120]}"

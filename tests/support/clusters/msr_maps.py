@@ -1,0 +1,131 @@
+"""Random CRUSH maps with one MSR rule each: as a dump, and as text for crushtool."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
+
+from tests.oracle import msr_rule
+from tests.support.clusters.crush_maps import crush_map
+
+GOLDEN = Path(__file__).with_name("msr_golden.json")
+#: Maps and inputs of which GOLDEN has what crushtool gives.
+GOLDEN_SEEDS, GOLDEN_INPUTS = range(12), 12
+
+#: (choose steps, pool size): a size below the product leaves the last group short.
+SHAPES: Sequence[Tuple[Sequence[Tuple[int, str]], int]] = (
+    (((2, "host"), (2, "osd")), 4),
+    (((3, "host"), (2, "osd")), 6),
+    (((3, "host"), (2, "osd")), 5),
+    (((2, "host"), (3, "osd")), 5),
+    (((0, "host"), (1, "osd")), 4),
+    (((2, "rack"), (2, "host"), (1, "osd")), 4),
+    (((2, "rack"), (2, "host"), (2, "osd")), 7),
+    (((2, "rack"), (3, "osd")), 6),
+    (((4, "osd"),), 4),
+)
+
+_TUNABLES = {"choose_local_tries": 0, "choose_local_fallback_tries": 0, "choose_total_tries": 50,
+             "chooseleaf_descend_once": 1, "chooseleaf_vary_r": 1, "chooseleaf_stable": 1,
+             "straw_calc_version": 1, "allowed_bucket_algs": 54}
+_ONE = 0x10000
+
+
+class MsrMap(NamedTuple):
+    """One map, the reweights of its OSDs (16.16), and the size of pools that use its rule."""
+
+    dump: Mapping[str, Any]
+    size: int
+    osds: int
+    reweights: Mapping[int, int]
+
+    @property
+    def rule(self) -> Mapping[str, Any]:
+        rule: Mapping[str, Any] = self.dump["rules"][0]
+        return rule
+
+    @property
+    def in_order(self) -> bool:
+        return bool(self.rule["type"] == msr_rule.MSR_INDEP)
+
+    def is_possible(self, up: Sequence[int]) -> bool:
+        """Whether the rule can give this up set, by brute force."""
+        ((_, levels, _),) = msr_rule.blocks(self.rule, self.size)
+        return (len(up) == self.size and all(0 <= osd < self.osds for osd in up)
+                and msr_rule.is_possible(levels, up, self.in_order, self.bucket_above))
+
+    def bucket_above(self, osd: int, kind: str) -> int:
+        """The bucket of a type that the OSD is in."""
+        item, found = osd, 0
+        while item != -1:
+            above = next(b for b in self.dump["buckets"]
+                         if item in [entry["id"] for entry in b["items"]])
+            item = above["id"]
+            if above["type_name"] == kind:
+                found = item
+        return found
+
+    def text(self) -> str:
+        """The map in the text format of crushtool."""
+        names = {bucket["id"]: bucket["name"] for bucket in self.dump["buckets"]}
+        lines = [f"tunable {name} {value}" for name, value in _TUNABLES.items()]
+        lines += [f"device {osd} osd.{osd}" for osd in range(self.osds)]
+        lines += [f"type {entry['type_id']} {entry['name']}" for entry in self.dump["types"]]
+        for bucket in reversed(self.dump["buckets"]):   # numbered from the root down
+            lines.append(f"{bucket['type_name']} {bucket['name']} {{\n id {bucket['id']}\n"
+                         " alg straw2\n hash 0")
+            lines += [f" item {names.get(item['id'], 'osd.' + str(item['id']))} weight"
+                      f" {item['weight'] / _ONE:.5f}" for item in bucket["items"]]
+            lines.append("}")
+        kind = "msr_indep" if self.in_order else "msr_firstn"
+        lines.append(f"rule msr {{\n id 0\n type {kind}")
+        lines += [" step " + _step(step) for step in self.rule["steps"]]
+        return "\n".join(lines) + "\n}\n"
+
+
+def make(seed: object) -> MsrMap:
+    """Uneven hosts, in racks where the rule wants them; in two of three maps OSDs are reweighted or
+    out."""
+    rng = random.Random(f"msr {seed}")
+    levels, size = SHAPES[rng.randrange(len(SHAPES))]
+    in_order = size > 5 or rng.random() < 0.5   # of a larger one there are too many orders
+    racks = [f"r{r}" for r in range(rng.randint(3, 4))] if levels[0][1] == "rack" else [""]
+    tree: Dict[str, Any] = {}
+    osds = 0
+    for rack in racks:
+        hosts: Dict[str, List[int]] = {}
+        for h in range(rng.randint(3, 4 if rack else 6)):
+            count = rng.randint(2, 4)
+            hosts[f"host {rack}h{h}"] = list(range(osds, osds + count))
+            osds += count
+        tree.update({f"rack {rack}": hosts} if rack else hosts)
+    tuned = f"set_msr_descents {rng.randint(20, 80)}; " if rng.random() < 0.5 else ""
+    text = (f"msr_{'indep' if in_order else 'firstn'}; {tuned}take default; "
+            + "".join(f"choosemsr {number} {kind}; " for number, kind in levels) + "emit")
+    dump = crush_map({"root default": tree}, {0: text}, dict.fromkeys(range(osds), ""),
+                     {osd: rng.choice((1.0, 2.0, 4.0)) for osd in range(osds)})
+    all_in = rng.random() < 0.34
+    reweights = {osd: _ONE if all_in else rng.choice((_ONE, _ONE, 0x8000, 0xC000, 0))
+                 for osd in range(osds)}
+    return MsrMap(dump, size, osds, reweights)
+
+
+def candidates(rng: random.Random, made: MsrMap,
+               given: Sequence[Sequence[int]]) -> Iterator[Tuple[int, ...]]:
+    """Random up sets, and such as are one or two steps away from what CRUSH has given."""
+    for _ in range(20):
+        yield tuple(rng.sample(range(made.osds), made.size))
+    for _ in range(60):
+        up = list(given[rng.randrange(len(given))])
+        for _ in range(rng.randint(1, 2)):
+            up[rng.randrange(made.size)] = rng.randrange(made.osds)
+        yield tuple(up)
+
+
+def _step(step: Mapping[str, Any]) -> str:
+    if step["op"] == "take":
+        return f"take {step['item_name']}"
+    if step["op"] == "choosemsr":
+        return f"choosemsr {step['num']} type {step['type']}"
+    return f"{step['op']} {step.get('num', '')}"
