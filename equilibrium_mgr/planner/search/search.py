@@ -5,7 +5,8 @@
 3. Tightening: OSDs that an operator's weights hold to a share give what they have beyond it; then
    the highest utilization of each OSD set and the pressure of each data pool are lowered as far as
    it pays.
-4. Reduction: moves that turned out not to be needed are reverted, detours are shortened.
+4. Reduction: moves that turned out not to be needed are reverted, detours are shortened, and moves
+   are exchanged for such as drop upmap items.
 
 A search that is asked to end leaves a placement that is better than the initial one at any moment.
 """
@@ -28,6 +29,7 @@ from .detour_shortcuts import DetourShortcuts
 from .evacuation import Evacuation, drained_osds
 from .joint_moves import JointMoves
 from .move_reduction import revert_unneeded_moves
+from .pin_exchanges import PinExchanges
 from .repair import Repair
 from .single_moves import SingleMoves
 from .tightening import Tightening
@@ -142,6 +144,9 @@ class Search:
             limits = self._tighten()
             if self._weights.return_value:
                 self.reduce_moves(limits, _DETOUR_PASSES)
+                if self._placement.pinned:
+                    PinExchanges(self._costs, self.shard_index, limits,
+                                 self._weights.return_value).run(self._checkpoint)
         return not self._checkpoint.has_ended
 
     def release(self) -> None:

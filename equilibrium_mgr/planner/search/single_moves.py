@@ -13,6 +13,9 @@ from .source_groups import SharingGroups, SourceGroups
 #: Legal targets examined before the search for a still better one ends.
 _TARGETS = 6
 
+#: Of the gain of the best move: what one that drops upmap items has to gain to be made instead.
+_NEARLY = 0.95
+
 #: Pools examined closely before the rest of an OSD's pools is left for its next turn.
 _POOLS = 8
 
@@ -59,11 +62,36 @@ class SingleMoves:
     def best(self, source: int, price: float, strict: bool) -> Optional[Candidate]:
         """Returns the best single move off an OSD, or None where none lowers the objective."""
         grouped = self._shard_index.by_group(source)
-        if not self._targets.has_own_lists:
-            return self._list_by_list(source, grouped, price, strict)
-        gains = {group: self._costs.count_gain_on_leave(group, source) for group in grouped}
-        groups = sorted(grouped, key=lambda g: (-gains[g], g))
-        return self._group_by_group(source, grouped, gains, groups, price, strict)
+        if self._targets.has_own_lists:
+            gains = {group: self._costs.count_gain_on_leave(group, source) for group in grouped}
+            groups = sorted(grouped, key=lambda g: (-gains[g], g))
+            found = self._group_by_group(source, grouped, gains, groups, price, strict)
+        else:
+            found = self._list_by_list(source, grouped, price, strict)
+        pinned = self._placement.pinned.get(source)
+        return found if pinned is None or found is None else (
+            self._unpinning(source, pinned, price, found))
+
+    def _unpinning(self, source: int, pinned: List[Tuple[int, int]], price: float,
+                   best: Candidate) -> Candidate:
+        """The best move of a shard to where CRUSH wants it, which drops upmap items, where it gains
+        nearly as much as `best`; else that."""
+        placement, costs = self._placement, self._costs
+        found, floor = best, _NEARLY * best.gain
+        for pg, target in pinned:
+            up, size = placement.up[pg], placement.pg_bytes[pg]
+            if source not in up or target in up or source not in placement.initial_up[pg]:
+                continue
+            if not placement.has_room(target, size):
+                continue
+            gain = costs.utilization_gain(source, target, size) - price * size
+            group = placement.group_of(pg, source)
+            counts = (costs.count_gain_on_leave(group, source)
+                      - costs.count_loss_on_enter(group, target))
+            whole = gain + counts - costs.move_cost[source]
+            if whole > floor and placement.is_legal(pg, source, target):
+                found, floor = Candidate(whole, gain - costs.move_cost[source], pg, target), whole
+        return found
 
     def _returns(self, source: int, group: int, displaced: Shards, price: float,
                  count_gain: float, best: Optional[Candidate]) -> Optional[Candidate]:

@@ -15,6 +15,7 @@ from ...runtime.checkpoints import (Checkpoint, no_checkpoint, sorted_with_check
 from ...runtime.row_store import RowsByNumber
 from ...snapshot import reason_codes as codes
 from ...snapshot.model import Osd, Pg, Snapshot, pg_number
+from .pinned_shards import pinned_shards
 from .shard_groups import ShardGroup, build_groups
 
 #: Between two checkpoints, a few milliseconds: PGs added, PGs or OSDs freed.
@@ -55,6 +56,8 @@ class PlacementState:
         self.initial_up: List[Tuple[int, ...]] = []
         self.raw_up: List[Tuple[int, ...]] = []    # what CRUSH alone gives; -1: no OSD of ours
         self.moved_pgs: Set[int] = set()           # PGs whose up set was ever changed
+        #: OSD index → (PG, OSD that CRUSH wants for it) of the shards that upmap items hold there
+        self.pinned: Dict[int, List[Tuple[int, int]]] = {}
         #: per OSD index: movable PGs on it, PG shards (with those that cannot be moved), changes
         self.shards: List[List[int]] = [[] for _ in self.osd_ids]
         self.shard_counts: List[int] = [0] * len(self.osd_ids)
@@ -348,8 +351,13 @@ class PlacementState:
         self.up.append(up)
         self.initial_up.append(up)
         # one tuple for all three where it can be: a third of what a PG takes of memory
-        self.raw_up.append(up if row[_RAW] == row[_UP] else tuple(
-            [self.index_of.get(osd, -1) for osd in row[_RAW]]))
+        if row[_RAW] == row[_UP]:
+            self.raw_up.append(up)
+        else:
+            self.raw_up.append(tuple([self.index_of.get(osd, -1) for osd in row[_RAW]]))
+            for osd, wanted in pinned_shards(self.raw_up[number], up,
+                                             self.groups[groups[0]].pool.erasure):
+                self.pinned.setdefault(osd, []).append((number, wanted))
         shards = self.shards
         for i in up:
             shards[i].append(number)
