@@ -173,4 +173,4 @@ def _add(counts: Dict[int, Any], osds: Iterable[int], weight: float) -> None:
         if count > _NOTHING or count < -_NOTHING:
             counts[osd] = count
         else:
-            del counts[osd]
+            counts.pop(osd, None)   # a shard without data counts nothing

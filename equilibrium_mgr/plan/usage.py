@@ -51,8 +51,9 @@ def shard_counts(snapshot: Snapshot, osd_sets: Iterable[Tuple[Pg, Sequence[int]]
         shards, pool = counts[pg.pool], snapshot.pools[pg.pool]
         weight = 1 if is_even[pg.pool] else shard_weight(pool, pg.pgid)
         for osd in osds:
-            shards[osd] = shards.get(osd, 0) + (
-                weight if pool.is_uniform else weight * pool.ratio_on(osd, osds))
+            growth = _growth_on(pool, weight, osd, osds)
+            if growth:   # a shard without data limits nothing
+                shards[osd] = shards.get(osd, 0) + growth
     return counts
 
 
@@ -106,12 +107,11 @@ def usage_before_and_after(snapshot: Snapshot, used_bytes: Mapping[int, int],
     for change in with_checkpoints(changes, _PGS_A_PIECE, checkpoint):
         pool = snapshot.pools[pool_of(change.pgid)]
         shards, weight = counts[pool.id], shard_weight(pool, change.pgid)
-        for osd in change.up_before:
-            shards[osd] -= _growth_on(pool, weight, osd, change.up_before)
-            if shards[osd] < _NO_SHARD:
-                del shards[osd]
-        for osd in change.up_after:
-            shards[osd] = shards.get(osd, 0) + _growth_on(pool, weight, osd, change.up_after)
+        for osds, sign in ((change.up_before, -1), (change.up_after, 1)):
+            for osd in osds:
+                shards[osd] = shards.get(osd, 0) + sign * _growth_on(pool, weight, osd, osds)
+                if shards[osd] < _NO_SHARD:
+                    del shards[osd]
     return before, counted_usage(snapshot, used_bytes, counts, checkpoint=checkpoint)
 
 

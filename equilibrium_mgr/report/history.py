@@ -73,7 +73,7 @@ def episode_json(entry: Mapping[str, Any], now: float, outcome: str = "") -> Dic
             ARRIVED, AWAITED, INTERRUPTED) else UNKNOWN,
         "measured_at": _number(entry, "measured_at"),
         "error_mean": error.mean if error else None, "error_max": error.largest if error else None,
-        "error_max_osd": error.osd if error else None}
+        "error_max_osd": error.osd if error else None, "error_osds": _osds(entry)}
 
 
 def _classes(entry: Mapping[str, Any]) -> List[Dict[str, Any]]:
@@ -119,6 +119,9 @@ def _text(entry: Mapping[str, Any]) -> List[str]:
         if entry["error_mean"] is not None:
             said += (f"; OSDs were {format_percent(entry['error_mean'])} points off on average,"
                      f" osd.{entry['error_max_osd']} {format_percent(entry['error_max'])}")
+            worst = entry["error_osds"][:1]
+            said += "".join([f" (predicted {format_percent(osd['predicted_utilization'])}, was"
+                             f" {format_percent(osd['utilization'])})" for osd in worst])
         parts.append(said)
     if entry["measured"] in _NOTES:
         parts.append(_NOTES[entry["measured"]])
@@ -141,6 +144,19 @@ def _error(value: Any) -> Optional[EpisodeError]:
         return EpisodeError(float(mean), float(largest), int(osd))
     except (TypeError, ValueError):
         return None
+
+
+def _osds(entry: Mapping[str, Any]) -> List[Dict[str, Any]]:
+    """The OSDs with the largest errors, the largest first; utilizations are ratios."""
+    rows, found = entry.get("error_osds"), []
+    for row in rows if isinstance(rows, list) else ():
+        try:
+            osd, predicted, measured = row
+            found.append({"osd": int(osd), "predicted_utilization": float(predicted),
+                          "utilization": float(measured)})
+        except (TypeError, ValueError):
+            continue
+    return found
 
 
 def _number(entry: Mapping[str, Any], key: str) -> Any:

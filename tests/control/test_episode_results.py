@@ -9,7 +9,7 @@ from equilibrium_mgr.control.episodes.episode import Episode
 from equilibrium_mgr.control.episodes.history import MOST_ENTRIES, History
 from equilibrium_mgr.control.episodes.measurement import AwaitedMeasurement, awaited_from_dict
 from equilibrium_mgr.control.episodes.predictions import (
-    max_by_class, pack, prediction_error, shifted, unpack)
+    max_by_class, pack, prediction_error, shifted, unpack, worst_predictions)
 from equilibrium_mgr.runtime.kv_store import MAX_VALUE_BYTES
 
 
@@ -53,3 +53,11 @@ def test_error_names_the_osd_that_was_farthest_off() -> None:
     assert error.mean == pytest.approx(0.04 / 3, abs=1e-6)
     assert prediction_error(predicted, {5: 0.1}) is None
     assert max_by_class(predicted, {0: "hdd", 1: "hdd", 2: "ssd"}) == {"hdd": 0.6, "ssd": 0.3}
+
+
+def test_the_osds_that_were_farthest_off_are_named_in_their_order() -> None:
+    predicted = {osd: 0.5 for osd in range(20)}
+    measured = {osd: 0.5 + osd / 1000.0 for osd in range(19)}   # the last one does not report
+    assert worst_predictions(predicted, measured) == [
+        (osd, 0.5, pytest.approx(0.5 + osd / 1000.0)) for osd in (18, 17, 16, 15, 14)]
+    assert worst_predictions({}, measured) == []

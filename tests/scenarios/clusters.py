@@ -103,12 +103,12 @@ def _index(rng: random.Random) -> Layout:
 
 
 def _small_objects(rng: random.Random) -> Layout:
-    """Erasure-coded 4+2 of objects of 80 kB, and a pool of large ones, on devices half full."""
+    """Erasure-coded 4+2 of objects of 40 kB, and a pool of large ones, on devices half full."""
     osds = Osds()
     tree = {f"host h{h}": osds.host([rng.choice((4, 8)) for _ in range(3)]) for h in range(8)}
     return osds.layout(tree, {0: HDD_HOSTS, 1: EC_HDD_HOSTS}, [
-        PoolPlan("rgw", 0.7, 256, size=6, rule=1, k=4, object_bytes=80_000),
-        PoolPlan("rbd", 0.3, 128)])._replace(highest_fill=0.6)
+        PoolPlan("rgw", 0.7, 256, size=6, rule=1, k=4, object_bytes=40_000),
+        PoolPlan("rbd", 0.3, 128)])._replace(highest_fill=0.55)
 
 
 LAYOUTS: Dict[str, Callable[[random.Random], Layout]] = {

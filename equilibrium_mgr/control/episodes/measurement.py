@@ -11,7 +11,8 @@ from ...gateway.cluster_summary import ClusterSummary
 from ...observation.cluster_view import ClusterView
 from ...observation.movements import PLAN, UPMAP
 from ...snapshot.model import NO_CLASS
-from .predictions import Utilizations, max_by_class, pack, prediction_error, shifted, unpack
+from .predictions import (
+    Utilizations, max_by_class, pack, prediction_error, shifted, unpack, worst_predictions)
 
 #: How an entry of the history has its measured figures: once all its data had arrived; when the
 #: next episode began, as its data was still moving; not yet; or not at all.
@@ -84,7 +85,9 @@ class AwaitedMeasurement(NamedTuple):
         return {"measured": ARRIVED if has_arrived else INTERRUPTED, "measured_at": reported.at,
                 "max_after": max_by_class(reported.used, reported.classes),
                 "max_predicted": max_by_class(self.predicted, reported.classes),
-                "error": list(error) if error is not None else None}
+                "error": list(error) if error is not None else None,
+                "error_osds": [list(row) for row in worst_predictions(
+                    self.predicted, reported.used)] if has_arrived else []}
 
     def to_dict(self) -> Dict[str, Any]:
         """A JSON-ready form for the key-value store."""

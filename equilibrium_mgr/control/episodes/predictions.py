@@ -11,7 +11,7 @@ import binascii
 import struct
 import zlib
 from itertools import accumulate
-from typing import Dict, Iterable, Mapping, NamedTuple, Optional
+from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
 
 from ...observation.cluster_view import ClusterView
 from ...plan.model import PgChange
@@ -24,6 +24,8 @@ _PARTS = 50_000
 _MOST = 0xFFFF
 #: Bytes of the largest stored prediction: that of 10,000 OSDs takes 30,000.
 _MAX_PACKED_BYTES = 40_000
+#: OSDs with large errors that an entry of the history names.
+_WORST = 5
 
 
 class PredictionError(NamedTuple):
@@ -78,6 +80,15 @@ def prediction_error(predicted: Utilizations,
     largest, osd = max(errors)
     return PredictionError(round(sum(error for error, _ in errors) / len(errors), 6),
                            round(largest, 6), osd)
+
+
+def worst_predictions(predicted: Utilizations,
+                      measured: Utilizations) -> List[Tuple[int, float, float]]:
+    """(OSD, predicted, measured) of the few OSDs with the largest errors, the largest first."""
+    found = sorted((-abs(measured[osd] - ratio), osd) for osd, ratio in predicted.items()
+                   if osd in measured)
+    return [(osd, round(predicted[osd], 6), round(measured[osd], 6))
+            for _, osd in found[:_WORST]]
 
 
 def pack(predicted: Utilizations) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 import json
 from typing import Any, Dict, List
 
+import pytest
+
 from equilibrium_mgr.report.history import report_history
 from equilibrium_mgr.runtime.formatting import WIDTH
 from mgr_stub.console.session import Session
@@ -12,7 +14,7 @@ from ..asking import ask, max_by_class, optimize, run
 
 KEYS = {"plan", "automatic", "why", "started_at", "ended_at", "took_seconds", "outcome",
         "outcome_reason", "plans", "shards", "bytes", "classes", "measured", "measured_at",
-        "error_mean", "error_max", "error_max_osd"}
+        "error_mean", "error_max", "error_max_osd", "error_osds"}
 CLASS_KEYS = {"device_class", "max_before", "max_predicted", "max_after"}
 
 
@@ -55,6 +57,10 @@ def test_an_executed_plan_is_told_while_it_runs_and_afterwards(session: Session)
         assert abs(maxima(told, "max_after")[name] - after[name]) < 1e-4   # what OSDs report
         assert abs(maxima(told, "max_predicted")[name] - predicted[name]) < 1e-3
     assert 0.0 <= told["error_mean"] <= told["error_max"] < 0.02
+    worst = told["error_osds"][0]
+    assert worst["osd"] == told["error_max_osd"]
+    assert abs(worst["predicted_utilization"] - worst["utilization"]) == pytest.approx(
+        told["error_max"], abs=2e-6)
     plain = run(session, "equilibrium history")
     assert "'ceph equilibrium execute'" in plain and "->" in plain and f"{told['shards']}" in plain
     assert max(map(len, plain.split("\n"))) <= WIDTH

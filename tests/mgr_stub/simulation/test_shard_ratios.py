@@ -69,7 +69,7 @@ def test_an_optimized_pool(session: Any) -> None:
     pool = session.cluster.map.pools[RGW]
     assert "ec_optimizations" in pool["flags_names"] and pool["nonprimary_shards"] == "{1,2,3}"
     ratios = session.cluster.shard_ratios.positions[RGW]
-    assert ratios[0] == ratios[4] == ratios[5] > ratios[1] > ratios[3] - 1e-9
+    assert ratios[0] == ratios[4] == ratios[5] == ratios[1] > ratios[2] > ratios[3] == 0.0
     stored: Dict[int, int] = {}
     for pg in session.cluster.pgs_of(RGW):
         for position, osd in enumerate(pg.held):

@@ -5,11 +5,14 @@ from typing import Dict
 
 import pytest
 from tests.snapshot.test_position_ratios import optimized_cluster, settle
-from tests.support.clusters.unit_cluster import OSD_BYTES, Cluster
+from tests.support.clusters.unit_cluster import OSD_BYTES, Cluster, change_of
 
+from equilibrium_mgr.observation.placement_counts import PlacementCounts, count_placement
 from equilibrium_mgr.plan.options import PlanOptions
+from equilibrium_mgr.plan.usage import snapshot_usage, usage_before_and_after
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.planner.state.placement_state import PlacementState
+from equilibrium_mgr.runtime.checkpoints import no_checkpoint
 
 
 def utilizations(cluster: Cluster) -> Dict[int, float]:
@@ -65,3 +68,23 @@ def test_pools_of_equal_shards_share_one_list() -> None:
     placement = PlacementState(cluster.snapshot(), PlanOptions())
     (own,) = placement.bytes_of
     assert own is placement.pg_bytes
+
+
+def test_an_osd_of_shards_without_data_limits_nothing() -> None:
+    """Neither now nor when a move brings it such a shard, or takes its last one."""
+    cluster = optimized_cluster(osds=14)
+    for pgid, up in cluster.up.items():   # osd.13 is at position 1 or nowhere
+        cluster.up[pgid] = [osd for osd in up if osd != 13]
+        cluster.up[pgid] += [osd for osd in range(13) if osd not in up][:6 - len(cluster.up[pgid])]
+    pgid = next(iter(cluster.up))
+    before = list(cluster.up[pgid])
+    cluster.up[pgid] = [before[0], 13, *before[2:]]
+    settle(cluster)
+    snapshot = cluster.snapshot()
+    assert snapshot.pools[1].position_ratios[1] == 0.0
+    counts = count_placement(snapshot, None, PlacementCounts(), no_checkpoint)
+    assert 13 not in counts.soon[1] and counts.shards[13] == 1
+    used = {osd.id: osd.target_bytes for osd in snapshot.osds.values()}
+    change = change_of(pgid, cluster.up[pgid], before)
+    for usage in (snapshot_usage(snapshot), *usage_before_and_after(snapshot, used, [change])):
+        assert usage.pools["pool1"].limiting_osd != 13 and usage.pools["pool1"].free_bytes > 0

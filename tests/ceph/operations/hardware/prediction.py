@@ -76,12 +76,12 @@ def make_pool(cluster: DaemonCluster, name: str, **more: Any) -> None:
     workload.wait_clean(cluster)
 
 
-def write(cluster: DaemonCluster, pool: str, objects: int, size: int, times: int = 1) -> None:
-    """Objects that compress to one part of `times`."""
+def write(cluster: DaemonCluster, pool: str, objects: int, size: int, part: int = 1) -> None:
+    """Objects that compress to one part of `part`."""
     shutil.copy(WRITER, cluster.work)
     cluster.processes.check(
         ["python3", str(cluster.work / WRITER.name), str(cluster.conf), pool,
-         f"{pool}-{size}-{times}", *map(str, (objects, size, times))], 300)
+         f"{pool}-{size}-{part}", *map(str, (objects, size, part))], 300)
 
 
 def balance(cluster: DaemonCluster, pools: List[str]) -> Outcome:

@@ -29,7 +29,7 @@ def test_plain(cluster: DaemonCluster, figure: Callable[[str], None]) -> None:
 def test_a_compressed_pool(cluster: DaemonCluster, figure: Callable[[str], None]) -> None:
     make_pool(cluster, "compressed")
     cluster.mon("osd pool set", pool="compressed", var="compression_mode", val="force")
-    write(cluster, "compressed", 1800, 2_000_000, 40)
+    write(cluster, "compressed", 1500, 2_000_000, 3)
     found = balance(cluster, ["compressed"])
     figure(f"compressed pool: {found}")
     delete_pools(cluster, ["compressed"])

@@ -37,7 +37,7 @@ def test_small_and_large_objects(cluster: DaemonCluster, figure: Callable[[str],
 def test_an_osd_that_compresses(cluster: DaemonCluster, figure: Callable[[str], None]) -> None:
     """osd.6 compresses what it stores, the others do not."""
     make_pool(cluster, "text")
-    write(cluster, "text", 700, 2_000_000, 40)
+    write(cluster, "text", 1000, 2_000_000, 3)
     found = balance(cluster, ["text"])
     figure(f"one OSD that compresses: {found}")
     delete_pools(cluster, ["text"])
