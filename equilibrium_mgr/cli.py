@@ -91,13 +91,14 @@ class Commands:
                       max_bytes: Optional[str] = None, device_class: Optional[str] = None,
                       aim: Optional[str] = None, from_: Optional[List[str]] = None,
                       to: Optional[List[str]] = None,
-                      not_: Optional[List[str]] = None) -> CommandResult:
+                      not_: Optional[List[str]] = None, repair: bool = False) -> CommandResult:
         """Start making a plan, which is kept; nothing is moved. Pools are given by name or id.
         Options: --max-moves N, --max-bytes SIZE (500G), --device-class CLASS,
-        --aim space|even|least-motion; OSDs and CRUSH buckets: --from, --to, --not NAMES"""
+        --aim space|even|least-motion; OSDs and CRUSH buckets: --from, --to, --not NAMES;
+        --repair"""
         return self._answer(format, self.plan_commands.optimize, plan, PlanArguments(
             pools or [], max_moves, max_bytes, device_class, aim, from_ or (), to or (),
-            not_ or ()))
+            not_ or (), repair))
 
     @read_command("equilibrium show")
     def _cmd_show(self, plan: str, format: str = "plain") -> CommandResult:

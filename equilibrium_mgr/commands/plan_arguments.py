@@ -28,6 +28,7 @@ class PlanArguments(NamedTuple):
     sources: Sequence[str] = ()    # names of OSDs and buckets, several in one with commas between
     targets: Sequence[str] = ()
     spared: Sequence[str] = ()
+    repair: bool = False
 
 
 def plan_options(arguments: PlanArguments, settings: Settings, gateway: Gateway) -> PlanOptions:
@@ -42,7 +43,7 @@ def plan_options(arguments: PlanArguments, settings: Settings, gateway: Gateway)
         else settings.pool_ids,
         device_classes=_device_classes(arguments.device_class, gateway) or settings.device_classes,
         max_moves=_max_moves(arguments.max_moves), max_bytes=_max_bytes(arguments.max_bytes),
-        aim=_aim(arguments.aim, settings.aim))
+        aim=_aim(arguments.aim, settings.aim), repair=arguments.repair)
 
 
 def present_options(settings: Settings, gateway: Gateway) -> PlanOptions:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence
 
-from ..plan.kinds import BALANCE, MOTIONLESS
+from ..plan.kinds import BALANCE, MOTIONLESS, REPAIR
 from ..plan.model import PgChange
 from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
-from ..snapshot.immovable_reasons import OF_MOTION, TRANSIENT
+from ..snapshot.immovable_reasons import OF_MOTION, OF_RULE, TRANSIENT
 from ..snapshot.model import Osd, Pg, Snapshot
+from ..snapshot.pg_checks import untrusted_state
 from .change_outcomes import Deferral, DeferralKind, DroppedChange, WaitingChange
 from .osd_traffic import OsdTraffic, osd_traffic
 from .throttle import deferral_of
@@ -95,6 +96,7 @@ class _Selection:
         self._snapshot = snapshot
         self._state = state
         self._is_motionless = kind in MOTIONLESS
+        self._mends = kind == REPAIR
         self._send: List[PgChange] = []
         self._done: List[PgChange] = []
         self._dropped: List[DroppedChange] = []
@@ -109,6 +111,8 @@ class _Selection:
         if _is_done(self._snapshot, pg, change):
             self._done.append(change)
             return
+        if self._mends and pg.immovable in OF_RULE:
+            pg = pg._replace(immovable=untrusted_state(pg.state))
         candidate = self._state.candidate(pg, change, relieves)
         void = _void(self._snapshot, candidate)
         if void is None and self._is_motionless and not candidate.moves_nothing:

@@ -30,6 +30,7 @@ class PlanOptions(NamedTuple):
     max_upmap_items: float = 0.0          # pairs per PG up to 1, else in all; 0: no limit
     max_pg_shards_per_osd: int = 0        # no target gets more; 0: no limit
     max_pg_shards_hard: int = 0           # at which OSDs refuse PGs; 0: not known
+    repair: bool = False                  # PGs that break their CRUSH rule are mended, and no more
     drain_only: bool = False              # shards leave drained OSDs, and nothing else
     sources: Optional[FrozenSet[int]] = None   # OSD ids that may give shards; None: all
     targets: Optional[FrozenSet[int]] = None   # OSD ids that may get shards; None: all

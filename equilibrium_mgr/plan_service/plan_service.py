@@ -14,6 +14,7 @@ from ..plan.store import MAX_PLANS, PlanStore
 from ..plan.topology import pool_pgs, topology_mark
 from ..planner.planner import make_plan
 from ..planner.replanning import FormerPlan
+from ..planner.rule_repair import repair_plan
 from ..runtime.checkpoints import Checkpoint
 from ..runtime.job_thread import JobRunner
 from ..runtime.time_slice import TimeSlice
@@ -183,7 +184,8 @@ class PlanService:
     def _make(self, snapshot: Snapshot, options: PlanOptions, max_seconds: float,
               is_wanted: Callable[[int], bool], planner: Optional[Planner] = None) -> Plan:
         self._gateway.counters.add("plans")
-        plan = (planner or self.planner)(snapshot, self._within_ceph_limits(options),
+        planner = planner or (repair_plan if options.repair else self.planner)
+        plan = planner(snapshot, self._within_ceph_limits(options),
                             self._checkpoint(max_seconds, is_wanted))
         pools = {pool_of(change.pgid) for change in plan.changes} & snapshot.pools.keys()
         return plan._replace(

@@ -9,7 +9,7 @@ from ..plan.model import Move, PgChange, Plan
 from ..plan.options import PlanOptions
 from ..plan.usage import usage_before_and_after
 from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
-from ..snapshot.model import Snapshot, without_shares
+from ..snapshot.model import Pg, Pool, Snapshot, without_shares
 from ..snapshot.upmap_items import items_for, keep_raw_positions
 from .bound.lower_bound import UtilizationBounds, utilization_bounds
 from .limited_search import limited_placement
@@ -81,7 +81,7 @@ def finished_plan(placement: PlacementState, groups: List[ChangeGroup], stop_rea
     before, after = usage_before_and_after(snapshot, used, changes, checkpoint)
     return Plan(epoch=snapshot.epoch, stop_reason=stop_reason, moves=tuple(moves),
                 changes=tuple(changes), before=before, after=after,
-                skipped=_skipped(snapshot, checkpoint),
+                skipped=skipped(snapshot, checkpoint),
                 min_compat_client=snapshot.min_compat_client, aim=options.aim,
                 bounds=bounds.classes, stuck=stuck_shards(placement, options),
                 kind=DRAIN if options.drain_only else BALANCE)
@@ -144,20 +144,25 @@ def _pg_change(placement: PlacementState, change: Change) -> PgChange:
     wanted = tuple(placement.osd_ids[i] for i in placement.up[change.pg])
     if not pool.erasure:
         wanted = keep_raw_positions(pg.raw, wanted, pool.rule)
-    uneven = () if pool.is_uniform else tuple([
+    return PgChange(pgid=pg.pgid, raw=pg.raw, up_before=pg.up, up_after=wanted,
+                    items=items_for(pg.raw, wanted), shards=len(change.moves),
+                    shard_bytes=pg.shard_bytes, objects=pg.objects,
+                    uneven=uneven_shards(pool, pg, wanted))
+
+
+def uneven_shards(pool: Pool, pg: Pg, wanted: Tuple[int, ...]) -> Tuple[Tuple[int, int], ...]:
+    """(OSD, bytes) of the shards that the PG's OSDs gain or lose; empty where all are alike."""
+    return () if pool.is_uniform else tuple([
         (osd, pool.bytes_on(pg.shard_bytes, osd, osds)) for one, osds in (
             (frozenset(pg.up), wanted), (frozenset(wanted), pg.up)) for osd in osds
         if osd not in one])
-    return PgChange(pgid=pg.pgid, raw=pg.raw, up_before=pg.up, up_after=wanted,
-                    items=items_for(pg.raw, wanted), shards=len(change.moves),
-                    shard_bytes=pg.shard_bytes, objects=pg.objects, uneven=uneven)
 
 
-def _skipped(snapshot: Snapshot, checkpoint: Checkpoint) -> Dict[str, int]:
+def skipped(snapshot: Snapshot, checkpoint: Checkpoint) -> Dict[str, int]:
     """Reason → how many PGs or OSDs are left out of the plan for it."""
-    skipped = Counter({f"PG: {reason}": n for reason, n in snapshot.skipped.items()})
+    found = Counter({f"PG: {reason}": n for reason, n in snapshot.skipped.items()})
     for osd in with_checkpoints(snapshot.osds.values(), 10 * _CHANGES_A_PIECE, checkpoint):
         reason = osd.unusable_reason()
         if reason:
-            skipped[f"OSD: {reason}"] += 1
-    return dict(sorted(skipped.items()))
+            found[f"OSD: {reason}"] += 1
+    return dict(sorted(found.items()))

@@ -167,7 +167,7 @@ _IMMOVABLE: Mapping[str, str] = {
     immovable.OMAP_ON_SMALL_OSD: f"'{_SET}/min_omap_osd_size 0' moves it unmeasured",
     immovable.RAW_UNKNOWN: "'ceph osd rm-pg-upmap-items {pgid}' lets CRUSH place it",
     immovable.MONITOR_REJECTS: "'ceph osd rm-pg-upmap-items {pgid}' lets CRUSH place it",
-    immovable.BREAKS_RULE: "'ceph osd rm-pg-upmap-items {pgid}' lets CRUSH place it",
+    immovable.BREAKS_RULE: "'ceph equilibrium optimize NAME --repair' makes a plan that mends it",
     immovable.NO_OSD_FOR_SHARD: "nothing; it ends by itself when it has OSDs for all shards",
     immovable.NO_STATISTICS: "nothing; it ends by itself when its primary has reported",
     immovable.OSD_NOT_REPORTED: "nothing; it ends by itself when its OSDs have reported",

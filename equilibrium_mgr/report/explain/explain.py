@@ -9,6 +9,7 @@ from ...execution.size_check.size_corrections import sentence
 from ...observation.cluster_view import ClusterView
 from ...observation.refusals import fullest_osds
 from ...observation.too_full import sentences as too_full_sentences
+from ...planner.rule_repair import broken_pgs
 from ...runtime.formatting import format_duration, format_percent, plural, wrap
 from ...snapshot.model import Pool
 from ..cluster.held_osds import held_json, held_sentences
@@ -119,6 +120,11 @@ def _cluster_facts(context: ExplainContext) -> Facts:
     sentences += [f"pools wait: {reason}" for reason in troubled]
     sentences += [f"{plural(count, 'PG')} cannot be moved: {reason}"
                   for reason, count in sorted(snapshot.skipped.items())]
+    broken = broken_pgs(snapshot)
+    if broken:
+        sentences.append(f"upmap items break the CRUSH rule of {plural(len(broken), 'PG')}:"
+                         f" {_named(pg.pgid for pg in broken)}; 'ceph equilibrium optimize NAME"
+                         " --repair' makes a plan that mends them")
     sentences += held_sentences(snapshot)
     sentences += [f"{plural(count, 'OSD')} can take no shards: {reason}"
                   for reason, count in sorted(unusable.items())]
@@ -129,7 +135,7 @@ def _cluster_facts(context: ExplainContext) -> Facts:
         sentences.append(f"{plural(view.in_flight_moves, 'shard')} in flight")
     return {"state": context.status.state, "reason": context.status.reason, "sets": sets,
             "skipped_pgs": dict(snapshot.skipped), "unusable_osds": dict(unusable),
-            "held_osds": held_json(snapshot),
+            "held_osds": held_json(snapshot), "broken_pgs": [pg.pgid for pg in broken],
             "mispredicted": [stopped[pool] for pool in sorted(stopped)],
             "troubled": troubled, "rejected_upmaps": len(context.rejected),
             "in_flight_moves": view.in_flight_moves,

@@ -11,7 +11,7 @@ from ...observation.cluster_view import ClusterView
 from ...observation.too_full import sentences as too_full_sentences
 from ...plan.model import PoolSpace
 from ...runtime.formatting import format_percent
-from ...snapshot.immovable_reasons import UPMAP_PRIMARY
+from ...snapshot.immovable_reasons import OF_RULE, UPMAP_PRIMARY
 from ...snapshot.model import Pg, Pool, Snapshot
 from ..cluster.pool_figures import best_free
 from .bound_text import describe_bound, describe_space_bound
@@ -82,6 +82,9 @@ def explain_pg(pg: Pg, view: ClusterView, rejected: Items) -> Facts:
     sentences += too_full_sentences(snapshot, too_full)
     sentences.append(f"it cannot be moved: {pg.immovable}" if pg.immovable
                      else "nothing about it forbids moving it")
+    if pg.immovable in OF_RULE and pool.rule is not None:
+        sentences.append("its placement is not one of its CRUSH rule:"
+                         f" {pool.rule.violation(pg.up) or pool.rule.upmap_rejection(pg.up)}")
     if refused:
         sentences.append(f"it is left alone until CRUSH changes: {refused}")
     if waits_for:

@@ -1,0 +1,217 @@
+"""Plans that mend PGs whose up set breaks their CRUSH rule, as upmaps of others can make it.
+
+Of each such PG as few shards are moved as make it legal, back to where CRUSH or its data has them
+or to the emptiest OSDs that may take them. Nothing else is moved.
+"""
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from ..crush.placement import NO_OSD
+from ..plan.kinds import REPAIR
+from ..plan.model import Move, PgChange, Plan
+from ..plan.options import PlanOptions, effective_fill_limit
+from ..plan.usage import usage_before_and_after
+from ..runtime.checkpoints import Checkpoint, no_checkpoint
+from ..snapshot.immovable_reasons import OF_RULE
+from ..snapshot.model import Osd, Pg, Pool, Snapshot, pg_number, shard_changes
+from ..snapshot.upmap_items import items_for, keep_raw_positions
+from .bound.lower_bound import utilization_bounds
+from .planner import BYTE_LIMIT, CONVERGED, INTERRUPTED, MOVE_LIMIT, skipped, uneven_shards
+
+#: Shards of one PG that are moved to other OSDs at most; more go back to where CRUSH has them.
+_MOST_SHARDS = 3
+#: Targets of a position where several shards move at once: with all there would be too many ways.
+_TARGETS = 24
+
+NOT_MENDED = "PG: its present placement breaks its CRUSH rule, and no legal one has room"
+
+
+def broken_pgs(snapshot: Snapshot) -> List[Pg]:
+    """The PGs that upmap items have put where their rule does not allow it, in order."""
+    if OF_RULE.isdisjoint(snapshot.skipped):
+        return []
+    found = [pg for pgid, pg in ((pgid, snapshot.pgs[pgid]) for pgid in snapshot.upmap_items
+                                 if pgid in snapshot.pgs) if pg.immovable in OF_RULE]
+    return sorted(found, key=lambda pg: (pg.pool, pg_number(pg.pgid)))
+
+
+def repair_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions(),
+                checkpoint: Checkpoint = no_checkpoint) -> Plan:
+    """A plan that mends what can be mended, within the options. `checkpoint`: as of make_plan."""
+    mending = _Mending(snapshot, options, checkpoint)
+    stop_reason, unmended = CONVERGED, 0
+    for pg in broken_pgs(snapshot):
+        if not checkpoint(len(mending.moves)):
+            stop_reason = INTERRUPTED
+            break
+        if options.pool_ids is not None and pg.pool not in options.pool_ids:
+            continue
+        wanted = mending.wanted(pg)
+        if wanted is None:
+            unmended += 1
+            continue
+        over = mending.limit_reached(pg, wanted)
+        if over is not None:
+            stop_reason = over
+            break
+        mending.add(pg, wanted)
+    before, after = usage_before_and_after(snapshot, mending.used, mending.changes, checkpoint)
+    left_out = skipped(snapshot, checkpoint)
+    if unmended:
+        left_out[NOT_MENDED] = unmended
+    return Plan(epoch=snapshot.epoch, stop_reason=stop_reason, moves=tuple(mending.moves),
+                changes=tuple(mending.changes), before=before, after=after, skipped=left_out,
+                min_compat_client=snapshot.min_compat_client, aim=options.aim,
+                bounds=utilization_bounds(snapshot, checkpoint=checkpoint).classes, kind=REPAIR)
+
+
+class _Way(NamedTuple):
+    """One way to mend a PG; sorts by what it costs."""
+
+    shards: int           # that are copied
+    utilization: float    # of the fullest target, once it has its shard
+    pairs: int            # of upmap items
+    up: Tuple[int, ...]
+
+
+class _Mending:
+    """Collects the changes, and the used bytes per OSD id that they lead to."""
+
+    def __init__(self, snapshot: Snapshot, options: PlanOptions, checkpoint: Checkpoint) -> None:
+        self._snapshot, self._options, self._checkpoint = snapshot, options, checkpoint
+        self._fill = effective_fill_limit(options.fill_limit, snapshot.backfillfull_ratio)
+        self.used: Dict[int, int] = {o.id: o.target_bytes for o in snapshot.osds.values()}
+        self.moves: List[Move] = []
+        self.changes: List[PgChange] = []
+        self._shards = self._bytes = 0
+
+    def wanted(self, pg: Pg) -> Optional[Tuple[int, ...]]:
+        """The cheapest legal up set that is found; None where there is none."""
+        pool = self._snapshot.pools[pg.pool]
+        ways = [self._way(pg, pool, up) for up in (pg.holders, pg.raw)
+                if NO_OSD not in up and len(up) == pool.size]
+        found = [way for way in ways if way is not None]
+        if any(way.shards == 0 for way in found):
+            return min(found).up
+        for count in range(1, _MOST_SHARDS + 1):
+            found += [way for up in self._changed(pg, pool, count)
+                      for way in (self._way(pg, pool, up),) if way is not None]
+            if any(way.shards <= count for way in found):
+                break
+        return min(found).up if found else None
+
+    def _changed(self, pg: Pg, pool: Pool, count: int) -> Iterator[Tuple[int, ...]]:
+        """Up sets that differ from the present one in so many positions."""
+        for positions in combinations(range(pool.size), count):
+            yield from self._filled(pg, pool, list(pg.up), positions, None if count == 1
+                                    else _TARGETS)
+
+    def _filled(self, pg: Pg, pool: Pool, up: List[int], positions: Sequence[int],
+                most: Optional[int]) -> Iterator[Tuple[int, ...]]:
+        if not positions:
+            yield tuple(up)
+            return
+        position = positions[0]
+        present = up[position]
+        for osd in self._targets(pg, pool, position, most):
+            if osd not in up and osd != pg.up[position]:
+                self._checkpoint()
+                up[position] = osd
+                yield from self._filled(pg, pool, up, positions[1:], most)
+        up[position] = present
+
+    def _targets(self, pg: Pg, pool: Pool, position: int,
+                 most: Optional[int]) -> Iterable[int]:
+        """OSDs for a position: where CRUSH and the data have the shard, then the emptiest ones."""
+        assert pool.rule is not None
+        block = pool.rule.block_at(position)
+        own = [pg.raw[position], *(pg.holders[position:position + 1])]
+        others = sorted((self._utilization(self._snapshot.osds[osd], pg.shard_bytes), osd)
+                        for osd in block.weights
+                        if osd not in own and self._may_take(osd, pg, pool))
+        return dict.fromkeys(own + _apart([osd for _, osd in others], most, [
+            domain.bucket_of for domain in block.domains[-1:]]))
+
+    def _may_take(self, osd: int, pg: Pg, pool: Pool) -> bool:
+        target, options = self._snapshot.osds.get(osd), self._options
+        if target is None or target.unusable_reason() is not None:
+            return False
+        if options.targets is not None and osd not in options.targets:
+            return False
+        size = pool.bytes_on(pg.shard_bytes, osd, pg.up)
+        return self.used[osd] + size <= self._fill * target.size_bytes
+
+    def _utilization(self, osd: Osd, more: int) -> float:
+        return (self.used[osd.id] + more) / max(1, osd.size_bytes)
+
+    def _way(self, pg: Pg, pool: Pool, up: Tuple[int, ...]) -> Optional[_Way]:
+        """The way to an up set, or None where it is not legal or cannot be."""
+        rule, options = pool.rule, self._options
+        assert rule is not None
+        if rule.violation(up) is not None or rule.upmap_rejection(up) is not None:
+            return None
+        if not pool.erasure:
+            up = keep_raw_positions(pg.raw, up, rule)
+        try:
+            items = items_for(pg.raw, up)
+        except ValueError:
+            return None   # upmap items cannot say it
+        gains, losses = shard_changes(pg.holders, up, pool.erasure)
+        if not all(self._may_take(osd, pg, pool) for osd in gains):
+            return None
+        for osd in losses:
+            source = self._snapshot.osds.get(osd)
+            if options.sources is not None and osd not in options.sources or (
+                    options.device_classes is not None and source is not None
+                    and source.device_class not in options.device_classes):
+                return None
+        fullest = max([self._utilization(self._snapshot.osds[osd], pg.shard_bytes)
+                       for osd in gains], default=0.0)
+        return _Way(len(gains), fullest, len(items), up)
+
+    def limit_reached(self, pg: Pg, wanted: Tuple[int, ...]) -> Optional[str]:
+        """The limit of the options that the change would pass, or None."""
+        shards = len(shard_changes(pg.holders, wanted, self._snapshot.pools[pg.pool].erasure)[0])
+        options = self._options
+        if options.max_moves is not None and self._shards + shards > options.max_moves:
+            return MOVE_LIMIT
+        more = shards * pg.shard_bytes
+        if options.max_bytes is not None and self._bytes + more > options.max_bytes:
+            return BYTE_LIMIT
+        self._shards += shards
+        self._bytes += more
+        return None
+
+    def add(self, pg: Pg, wanted: Tuple[int, ...]) -> None:
+        """Adds the change of a PG to this up set."""
+        pool, osds = self._snapshot.pools[pg.pool], self._snapshot.osds
+        gains, losses = shard_changes(pg.up, wanted, pool.erasure)
+        for source, target in zip(losses, gains):
+            before = {osd: self.used.get(osd, 0) for osd in (source, target)}
+            size = pool.bytes_on(pg.shard_bytes, target, wanted)
+            self.used[source] = before[source] - pool.bytes_on(pg.shard_bytes, source, pg.up)
+            self.used[target] = before[target] + size
+            sizes = {osd: max(1, osds[osd].size_bytes) for osd in (source, target)}
+            self.moves.append(Move(
+                pgid=pg.pgid, source=source, target=target, bytes=size, objects=pg.objects,
+                source_before=before[source] / sizes[source],
+                source_after=self.used[source] / sizes[source],
+                target_before=before[target] / sizes[target],
+                target_after=self.used[target] / sizes[target]))
+        self.changes.append(PgChange(
+            pgid=pg.pgid, raw=pg.raw, up_before=pg.up, up_after=wanted,
+            items=items_for(pg.raw, wanted), shards=len(gains), shard_bytes=pg.shard_bytes,
+            objects=pg.objects, uneven=uneven_shards(pool, pg, wanted)))
+
+
+def _apart(osds: Sequence[int], most: Optional[int],
+           bucket_of: Sequence[Mapping[int, int]]) -> List[int]:
+    """The first `most` OSDs (None: all), of each bucket of the innermost domain the first alone."""
+    if most is None:
+        return list(osds)
+    first: Dict[int, int] = {}
+    for osd in osds:
+        first.setdefault(bucket_of[0][osd] if bucket_of else osd, osd)
+    return list(first.values())[:most]

@@ -1,0 +1,1 @@
+"""Plans that mend what breaks its CRUSH rule."""
