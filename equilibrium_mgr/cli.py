@@ -18,7 +18,8 @@ from .commands.pool_commands import PoolCommands
 from .commands.report_commands import ReportCommands
 from .commands.switch_commands import SwitchCommands
 from .commands.table_commands import TableCommands
-from .commands.undo_commands import UndoCommands
+from .commands.operations.undo_commands import UndoCommands
+from .commands.operations.upmap_commands import UpmapCommands
 from .compat import keyword_arguments, read_command, write_command
 from .report.cluster.osds import OsdSelection
 from .report.command_answer import CommandAnswer, CommandResult, run_command
@@ -40,6 +41,7 @@ class Commands:
         self.table_commands = TableCommands(parts, self.plan_commands)
         self.freeze_commands = FreezeCommands(parts)
         self.undo_commands = UndoCommands(parts)
+        self.upmap_commands = UpmapCommands(parts)
 
     def _answer(self, output_format: str, command: Callable[..., CommandAnswer],
                 *arguments: Any) -> CommandResult:
@@ -151,6 +153,17 @@ class Commands:
         """Stop the execution of a plan, and take back what it has sent and of which nothing has
         been copied yet; no data moves. Without a name: of all plans. With --dry-run only show"""
         return self._answer(format, self.undo_commands.cancel, plan, dry_run)
+
+    @read_command("equilibrium upmap ls")
+    def _cmd_upmap_ls(self, format: str = "plain") -> CommandResult:
+        """Count the pairs of upmap items, and list those that PGs could do without"""
+        return self._answer(format, self.upmap_commands.list)
+
+    @write_command("equilibrium upmap cleanup")
+    def _cmd_upmap_cleanup(self, dry_run: bool = False, format: str = "plain") -> CommandResult:
+        """Remove the pairs of upmap items that PGs can do without; no data moves. With --dry-run
+        only show them"""
+        return self._answer(format, self.upmap_commands.cleanup, dry_run)
 
     @write_command("equilibrium on")
     def _cmd_on(self, format: str = "plain") -> CommandResult:

@@ -1,11 +1,15 @@
-"""Names of the plans that commands make themselves: `undo-1`, `freeze-2`."""
+"""Plans that commands make themselves: their names, such as `undo-1`, and their figures."""
 from __future__ import annotations
 
 import errno
 
+from ..observation.cluster_view import ClusterView
+from ..observation.planned_placement import planned_usage
 from ..plan.model import Plan
 from ..plan.store import MAX_PLANS
+from ..plan.topology import pool_pgs, topology_mark
 from ..report.command_answer import CommandError
+from ..snapshot.model import pool_of
 from .module_parts import ModuleParts
 
 
@@ -21,3 +25,14 @@ def keep_plan(parts: ModuleParts, kind: str, plan: Plan) -> str:
     name = f"{kind}-{max(numbers, default=0) + 1}"
     parts.plan_store.put(name, plan, parts.clock())
     return name
+
+
+def with_figures(plan: Plan, view: ClusterView) -> Plan:
+    """The plan with the usage that the view has and the plan leads to, and what it rests on."""
+    snapshot = view.snapshot
+    pools = {pool_of(change.pgid) for change in plan.changes}
+    return plan._replace(
+        before=view.usage, after=planned_usage(view, plan.changes), bounds=view.bounds,
+        topology=topology_mark(snapshot.crush_version, (
+            (osd.id, osd.is_in, osd.reweight) for osd in snapshot.osds.values())),
+        pool_pgs=pool_pgs((pool, snapshot.pools[pool].pg_num) for pool in pools))

@@ -15,7 +15,7 @@ MOTIONLESS = frozenset((CANCEL, FREEZE, CLEAN_UP))
 
 
 #: Kind → the command that begins plans of it, for the history.
-COMMANDS = {UNDO: "undo", CANCEL: "cancel", FREEZE: "freeze", CLEAN_UP: "upmap clean-up",
+COMMANDS = {UNDO: "undo", CANCEL: "cancel", FREEZE: "freeze", CLEAN_UP: "upmap cleanup",
             DRAIN: "drain"}
 
 

@@ -10,9 +10,9 @@ import pytest
 from mgr_stub.console.session import Session
 
 READ = {"status", "eval", "df", "osds", "show", "dump", "ls", "pool ls", "dump-state", "explain",
-        "history", "metrics", "moves", "report", "drain ls"}
+        "history", "metrics", "moves", "report", "drain ls", "upmap ls"}
 WRITE = {"optimize", "rm", "reset", "execute", "undo", "cancel", "on", "off", "pool add",
-         "pool rm", "drain add", "drain rm", "freeze"}
+         "pool rm", "drain add", "drain rm", "freeze", "upmap cleanup"}
 
 
 @pytest.fixture(params=[16, 18, 20])
@@ -51,5 +51,5 @@ def test_required_arguments(handlers: Any) -> None:
         assert required["equilibrium " + name] == ["pools"]
     for name in ("status", "eval", "df", "osds", "ls", "reset", "on", "off", "pool ls",
                  "undo", "cancel", "dump-state", "explain", "history", "metrics", "moves",
-                 "report", "freeze"):
+                 "report", "freeze", "upmap ls", "upmap cleanup"):
         assert required["equilibrium " + name] == []

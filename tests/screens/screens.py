@@ -24,7 +24,7 @@ SCREENS: Tuple[Screen, ...] = (
     Screen("explain-pool", "explain {pool}"), Screen("explain-pg", "explain 2.1f"),
     Screen("history", "history"),
     Screen("ls", "ls"), Screen("show", "show p"), Screen("dump", "dump p"),
-    Screen("pool-ls", "pool ls"), Screen("drain-ls", "drain ls"),
+    Screen("pool-ls", "pool ls"), Screen("drain-ls", "drain ls"), Screen("upmap-ls", "upmap ls"),
 )
 #: Commands that change something: asked one after the other in the state `off` alone, in plain.
 WRITES: Tuple[Screen, ...] = (
@@ -33,6 +33,7 @@ WRITES: Tuple[Screen, ...] = (
     Screen("drain-add", "drain add 3", False), Screen("drain-rm", "drain rm 3", False),
     Screen("execute", "execute p", False), Screen("off", "off", False),
     Screen("undo", "undo", False), Screen("cancel", "cancel", False),
+    Screen("upmap-cleanup", "upmap cleanup", False),
     Screen("reset", "reset", False), Screen("on", "on", False),
 )
 #: Commands without a screen.

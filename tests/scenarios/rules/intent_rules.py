@@ -23,7 +23,7 @@ _HELD_BACK = 0.9
 _SLACK = 0.01
 #: Of `ceph equilibrium …`: what ends the silence after `off`.
 _STARTING = ("equilibrium on", "equilibrium execute", "equilibrium undo", "equilibrium cancel",
-             "equilibrium upmap clean-up", "equilibrium freeze", "equilibrium drain add")
+             "equilibrium upmap cleanup", "equilibrium freeze", "equilibrium drain add")
 
 
 def shares(cluster: Cluster) -> Dict[int, float]:

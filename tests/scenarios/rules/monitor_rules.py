@@ -21,7 +21,7 @@ _PAUSE_SECONDS = 60.0
 _RETRY_SECONDS = 600.0
 #: Of `ceph equilibrium …`: what makes everything worth asking again.
 _ASKING = ("equilibrium on", "equilibrium off", "equilibrium execute", "equilibrium reset",
-           "equilibrium undo", "equilibrium cancel", "equilibrium upmap clean-up",
+           "equilibrium undo", "equilibrium cancel", "equilibrium upmap cleanup",
            "equilibrium freeze")
 _ON = "equilibrium on"
 #: What switches the built-in balancer on and off.

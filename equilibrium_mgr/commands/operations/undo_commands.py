@@ -4,24 +4,20 @@ from __future__ import annotations
 import errno
 from typing import List, NamedTuple, Optional
 
-from ..control.episodes.episode import AUTOMATIC
-from ..control.episodes.outcomes import STOPPED, because
-from ..execution.guards import CURE_BUILTIN
-from ..observation.cluster_view import ClusterView
-from ..observation.planned_placement import planned_usage
-from ..plan.kinds import CANCEL, UNDO, command_of
-from ..plan.model import Plan
-from ..plan.topology import pool_pgs, topology_mark
-from ..report.command_answer import CommandAnswer, CommandError
-from ..report.undo import UndoReport, report_undo
-from ..runtime.formatting import format_time, parse_span
-from ..snapshot.model import pool_of
-from ..undo.change_log import ChangeRow, Chosen
-from ..undo.undo_plan import UndoResult, cancel_plan, undo_plan
-from .current_view import CurrentView
-from .module_parts import ModuleParts
-from .plan_commands import refuse_old_clients
-from .plan_names import keep_plan
+from ...control.episodes.episode import AUTOMATIC
+from ...control.episodes.outcomes import STOPPED, because
+from ...execution.guards import CURE_BUILTIN
+from ...observation.cluster_view import ClusterView
+from ...plan.kinds import CANCEL, UNDO, command_of
+from ...report.command_answer import CommandAnswer, CommandError
+from ...report.undo import UndoReport, report_undo
+from ...runtime.formatting import format_time, parse_span
+from ...undo.change_log import ChangeRow, Chosen
+from ...undo.undo_plan import UndoResult, cancel_plan, undo_plan
+from ..current_view import CurrentView
+from ..module_parts import ModuleParts
+from ..plan_commands import refuse_old_clients
+from ..plan_names import keep_plan, with_figures
 
 #: A look that is older than this is not decided on: seconds. The execution looks again anyway.
 _OLDEST_SECONDS = 900.0
@@ -104,7 +100,7 @@ class UndoCommands:
                 stopped: Optional[str], dry_run: bool) -> CommandAnswer:
         name = None
         if result.plan.changes and not dry_run:
-            plan = _with_figures(result.plan, view)
+            plan = with_figures(result.plan, view)
             name = keep_plan(self._parts, kind, plan)
             if not self._parts.balancer.execute(name, plan):
                 raise CommandError(errno.EBUSY, "another plan has just begun to be executed")
@@ -129,12 +125,3 @@ def _of_plan(rows: List[ChangeRow], plan: Optional[str]) -> _Scope:
     return _Scope(lambda row: (row.plan, row.begun_at) == (last.plan, last.begun_at), title,
                   last.plan)
 
-
-def _with_figures(plan: Plan, view: ClusterView) -> Plan:
-    snapshot = view.snapshot
-    pools = {pool_of(change.pgid) for change in plan.changes}
-    return plan._replace(
-        before=view.usage, after=planned_usage(view, plan.changes), bounds=view.bounds,
-        topology=topology_mark(snapshot.crush_version, (
-            (osd.id, osd.is_in, osd.reweight) for osd in snapshot.osds.values())),
-        pool_pgs=pool_pgs((pool, snapshot.pools[pool].pg_num) for pool in pools))

@@ -1,0 +1,92 @@
+"""What upmap items there are, and which of their pairs PGs could do without."""
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from ..plan.model import Plan
+from ..runtime.formatting import format_duration, plural, wrap
+from ..snapshot.model import UpmapItems
+from ..upmap_cleanup.needless_pairs import UpmapFindings
+from .command_answer import CommandAnswer
+from .table import Column, rest_line, render_table
+
+#: Rows of plain text.
+_MOST_ROWS = 50
+_COLUMNS = (Column("PG"), Column("FROM"), Column("TO"), Column("WHY", is_name=True))
+
+NotCleaned = Sequence[Tuple[str, str]]   # (pgid, reason)
+
+
+class CleanupReport(NamedTuple):
+    """What is shown of a clean-up."""
+
+    name: Optional[str]   # of the plan that does it; None where none is executed
+    dry_run: bool
+    plan: Plan
+    not_cleaned: NotCleaned
+    found: UpmapFindings
+
+
+def report_upmaps(found: UpmapFindings, not_cleaned: NotCleaned, epoch: int,
+                  age_seconds: float) -> CommandAnswer:
+    """The answer of `upmap ls`."""
+    lines = [f"{plural(found.pairs, 'pair')} of upmap items on {plural(found.pgs, 'PG')};"
+             f" {plural(found.needless_pairs, 'pair')} could be spared"]
+    if found.needless:
+        lines += ["'ceph equilibrium upmap cleanup' removes them; no data moves", _table(found)]
+    lines += _reasons("not looked into or not removed", not_cleaned)
+    lines.append(f"upmap items of osdmap e{epoch}, {format_duration(age_seconds)} old")
+    return CommandAnswer({
+        "osdmap_epoch": epoch, "age_seconds": round(age_seconds, 3), "pgs": found.pgs,
+        "pairs": found.pairs, "needless_pairs": found.needless_pairs, "needless": _json(found),
+        "not_cleaned": _rows(not_cleaned)}, "\n".join(lines))
+
+
+def report_cleanup(report: CleanupReport) -> CommandAnswer:
+    """The answer of `upmap cleanup`."""
+    plan, found = report.plan, report.found
+    removed = sum(len(needless.items) - len(needless.keeps) for needless in found.needless
+                  if needless.pgid in {change.pgid for change in plan.changes})
+    what = f"removes {plural(removed, 'pair')} of upmap items on {plural(len(plan.changes), 'PG')}"
+    begin = f"{report.name}: " if report.name else "would do this: "
+    lines = wrap("", f"{begin}{what}; no data moves" if plan.changes else
+                 "no pair of upmap items can be removed without moving data", 0)
+    if plan.changes and report.dry_run:
+        lines.append(_table(found))
+    lines += _reasons("not removed", report.not_cleaned)
+    state = "dry-run" if report.dry_run else "executing" if report.name else "completed"
+    return CommandAnswer({
+        "plan": report.name, "state": state, "pgs": len(plan.changes), "removed_pairs": removed,
+        "needless": _json(found), "not_cleaned": _rows(report.not_cleaned)}, "\n".join(lines))
+
+
+def _table(found: UpmapFindings) -> str:
+    rows = [[needless.pgid, f"osd.{source}", f"osd.{target}", why]
+            for needless in found.needless
+            for (source, target), why in zip(needless.pairs, needless.reasons)]
+    rest = rest_line(_MOST_ROWS, len(rows), "pair")
+    return render_table(_COLUMNS, rows[:_MOST_ROWS]) + (f"\n{rest}" if rest else "")
+
+
+def _reasons(title: str, not_cleaned: NotCleaned) -> List[str]:
+    lines: List[str] = []
+    for reason, count in Counter(reason for _, reason in not_cleaned).most_common():
+        lines += wrap("", f"{title}: {plural(count, 'PG')}: {reason}", 0)
+    return lines
+
+
+def _rows(not_cleaned: NotCleaned) -> List[Dict[str, Any]]:
+    return [{"pgid": pgid, "reason": reason} for pgid, reason in not_cleaned]
+
+
+def _json(found: UpmapFindings) -> List[Dict[str, Any]]:
+    return [{"pgid": needless.pgid, "items": _pairs(needless.items),
+             "keeps": _pairs(needless.keeps),
+             "needless": [{"from": source, "to": target, "reason": why}
+                          for (source, target), why in zip(needless.pairs, needless.reasons)]}
+            for needless in found.needless]
+
+
+def _pairs(items: UpmapItems) -> List[List[int]]:
+    return [list(pair) for pair in items]

@@ -1,0 +1,161 @@
+"""Pairs of upmap items without effect: found for what they are, and removed without any motion."""
+from __future__ import annotations
+
+import random
+from itertools import permutations
+from typing import Iterator, List, Sequence, Set, Tuple
+
+import pytest
+from tests.support.clusters.unit_cluster import Cluster, hosts
+
+from equilibrium_mgr.execution.batch_selection import next_batch
+from equilibrium_mgr.execution.throttle_state import ThrottleLimits
+from equilibrium_mgr.snapshot.upmap_items import apply_items, items_for, keep_raw_positions
+from equilibrium_mgr.upmap_cleanup import needless_pairs as why
+from equilibrium_mgr.upmap_cleanup.cleanup_plan import cleanup_plan
+from equilibrium_mgr.upmap_cleanup.needless_pairs import find_needless
+
+Items = Tuple[Tuple[int, int], ...]
+RAW = (0, 1, 2)
+SHUT = ThrottleLimits(max_misplaced_ratio=0.0, max_moves=1, fill_limit=0.0, misplaced_copies=99,
+                      in_flight=(), max_upmap_pairs=1)
+
+
+def made(items: Items, raw: Sequence[int] = RAW, erasure: bool = False) -> Cluster:
+    """A PG with these items, as Ceph applies them, on hosts of one OSD."""
+    cluster = Cluster(hosts(12)).pool(1, size=len(raw), k=len(raw) - 1 if erasure else 0)
+    return cluster.pg("1.0", apply_items(raw, items, lambda osd: False), items=items, objects=10)
+
+
+@pytest.mark.parametrize("items, keeps, reasons", [
+    (((0, 1),), (), [why.TARGET_CHOSEN]),
+    (((0, 5), (1, 5)), ((0, 5),), [why.TARGET_TAKEN]),
+    (((0, 5), (0, 6)), ((0, 5),), [why.SOURCE_MOVED]),
+    (((0, 5), (1, 6), (2, 0)), None, []),
+    (((0, 0), (1, 6)), ((1, 6),), [why.TARGET_CHOSEN]),
+    (((0, 5), (5, 6)), ((0, 6),), [why.CHAINED, why.CHAINED]),
+    (((0, 5), (5, 0)), (), [why.CANCELS, why.CANCELS]),
+    (((0, 5), (1, 6)), None, []), ((), None, [])])
+def test_each_kind_is_told(items: Items, keeps: Items, reasons: List[str]) -> None:
+    found = find_needless(made(items).snapshot())
+    if keeps is None:
+        assert found.needless == []
+        return
+    needless, = found.needless
+    assert needless.keeps == keeps
+    if items != ((0, 0), (1, 6)):
+        assert list(needless.reasons) == reasons
+    assert found.needless_pairs == len(items) - len(keeps) and found.pairs == len(items)
+
+
+def test_a_pair_without_motion_is_told_so() -> None:
+    needless, = find_needless(made(((0, 0), (1, 6))).snapshot()).needless
+    assert needless.reasons == (why.SAME,) and needless.pairs == ((0, 0),)
+
+
+def test_a_target_that_is_out_has_no_effect() -> None:
+    cluster = made(((1, 6),))
+    cluster.items["1.0"] = [(0, 9), (1, 6)]
+    needless, = find_needless(cluster.mark_out(9).snapshot()).needless
+    assert needless.reasons == (why.TARGET_GONE,) and needless.keeps == ((1, 6),)
+
+
+def test_what_belongs_to_no_pg_is_left_to_the_monitors() -> None:
+    cluster = made(())
+    cluster.items["7.3"] = [(0, 5)]
+    plan, not_cleaned, found = cleanup_plan(cluster.snapshot())
+    assert not plan.changes and not_cleaned == [("7.3", why.GONE)]
+    assert found.needless[0].pgid == "7.3"
+
+
+def test_what_cannot_be_told_is_left_alone() -> None:
+    """Which of the two replaced osd.0, and whether CRUSH chose the other, nobody knows."""
+    cluster = made(())
+    cluster.up["1.0"], cluster.items["1.0"] = [5, 6, 2], [(0, 5), (0, 6)]
+    plan, not_cleaned, _ = cleanup_plan(cluster.snapshot())
+    assert not plan.changes
+    assert not_cleaned == [("1.0", "its CRUSH mapping cannot be recovered from its upmap items")]
+
+
+def test_a_raw_mapping_behind_another_reason_is_not_relied_on() -> None:
+    """Of a PG of a cache tier it is not told, and all of its pairs would seem needless."""
+    cluster = made(((0, 5), (0, 6)))
+    cluster.pools[1]["tier_of"] = 3
+    cluster.up["1.0"] = [5, 6, 2]
+    assert not cleanup_plan(cluster.snapshot())[0].changes
+
+
+def test_a_placement_that_breaks_its_rule_keeps_its_pairs() -> None:
+    """The monitor would take them all away."""
+    cluster = Cluster(hosts(3, 2)).pool(1, size=2)
+    cluster.pg("1.0", [1, 0], items=[(2, 0), (3, 0)], objects=10)
+    plan, not_cleaned, _ = cleanup_plan(cluster.snapshot())
+    assert not plan.changes and len(not_cleaned) == 1
+
+
+def all_items(size: int, rng: random.Random, osds: int) -> Iterator[Items]:
+    for _ in range(1200):
+        count = rng.randint(1, size)
+        yield tuple((rng.randrange(osds), rng.randrange(osds)) for _ in range(count))
+
+
+@pytest.mark.parametrize("erasure", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_no_clean_up_changes_an_up_set(seed: int, erasure: bool) -> None:
+    """And each can be sent whatever the limits, leaves no needless pair, and adds none."""
+    rng = random.Random(seed)
+    cleaned = 0
+    for items in all_items(3, rng, 8):
+        if any(source not in RAW for source, _ in items):
+            continue   # no monitor keeps these, and the raw mapping would be another one
+        cluster = made(items, erasure=erasure)
+        snapshot = cluster.snapshot()
+        plan, _, _ = cleanup_plan(snapshot)
+        for change in plan.changes:
+            cleaned += 1
+            after = apply_items(change.raw, change.items, lambda osd: False)
+            assert after == snapshot.pgs["1.0"].up == change.up_after == change.up_before
+            assert len(change.items) < len(items) and change.shards == 0
+            decision = next_batch(snapshot, plan.changes, SHUT, {1: "trouble"}, kind=plan.kind)
+            assert decision.send == [change]
+            cluster.items["1.0"] = list(change.items)
+            assert find_needless(cluster.snapshot()).needless == []
+    assert cleaned >= 50
+
+
+def fewest(raw: Sequence[int], wanted: Set[int], osds: int) -> int:
+    """The fewest pairs that lead to a set, by trying: each changes one OSD at most."""
+    sets: Set[Tuple[int, ...]] = {tuple(raw)}
+    for count in range(len(raw) + 1):
+        if any(set(one) == wanted for one in sets):
+            return count
+        sets = {one[:i] + (osd,) + one[i + 1:] for one in sets for i in range(len(raw))
+                for osd in range(osds) if osd not in one}
+    raise AssertionError(f"{wanted} cannot be reached")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_plans_write_the_fewest_items(seed: int) -> None:
+    rng = random.Random(seed)
+    rule = Cluster(hosts(6)).pool(1, size=3).pg("1.0", [0, 1, 2]).snapshot().pools[1].rule
+    assert rule is not None
+    for _ in range(40):
+        raw = rng.sample(range(6), 3)
+        wanted = rng.sample(range(6), 3)
+        for order in permutations(wanted):
+            items = items_for(raw, keep_raw_positions(raw, order, rule))
+            assert set(apply_items(raw, items, lambda osd: False)) == set(wanted)
+            assert len(items) == fewest(raw, set(wanted), 6)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_so_they_do_where_positions_count(seed: int) -> None:
+    rng = random.Random(seed)
+    for _ in range(200):
+        raw, wanted = rng.sample(range(8), 4), rng.sample(range(8), 4)
+        try:
+            items = items_for(raw, wanted)
+        except ValueError:
+            continue
+        assert list(apply_items(raw, items, lambda osd: False)) == wanted
+        assert len(items) == sum(1 for a, b in zip(raw, wanted) if a != b)
