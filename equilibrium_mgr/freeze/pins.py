@@ -1,7 +1,9 @@
 """The pin of one remapped PG: the up set nearest to its holders that upmap items can express.
 
 A pinned shard is wanted where it is, so that nothing has to move. Where not all of a PG's shards
-can be pinned, as many as possible are, and the others move as they do now.
+can be pinned, as many as possible are, and the others move as they do now; but one of those that
+would exchange their OSDs in a circle, which upmap items cannot express, may go to an OSD outside of
+it, so that the others stay.
 """
 from __future__ import annotations
 
@@ -9,6 +11,7 @@ from itertools import combinations, permutations
 from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..crush.placement import NO_OSD, PlacementBlock
+from ..plan.options import effective_fill_limit
 from ..snapshot import immovable_reasons as reasons
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Pg, Pool, Snapshot, UpmapItems
@@ -17,6 +20,8 @@ from ..snapshot.upmap_items import items_for, keep_raw_positions
 #: Parts of a PG that are looked at, the largest first, before parts are put together shard by
 #: shard: all parts of eight shards.
 _MOST_TRIED = 256
+#: OSDs that are tried for a shard that leaves a circle.
+_MOST_OUTSIDE = 20
 #: Reasons that keep a PG from being moved, and not from being pinned: its size does not matter.
 _NO_OBSTACLES = frozenset((
     None, reasons.NO_STATISTICS, reasons.OSD_NOT_REPORTED, reasons.OMAP_UNMEASURED,
@@ -64,12 +69,15 @@ def pin_of(snapshot: Snapshot, pg: Pg) -> Pin:
     if obstacle is not None:
         return Pin(pg.up, (), 0, moving, obstacle)
     search: _Search = (_Positions if pool.erasure else _Members)(snapshot, pg, pool)
-    pinned = search.largest_part()
-    if not pinned:
+    part = search.largest_part()
+    up, shards = search.up_set(part), len(part)
+    if shards < moving:
+        outside = search.broken_circle(shards + 1)
+        up, shards = (up, shards) if outside is None else outside
+    if not shards:
         return Pin(pg.up, (), 0, moving, search.obstacle)
-    up = search.up_set(pinned)
-    return Pin(up, items_for(pg.raw, up), len(pinned), moving - len(pinned),
-               search.obstacle if len(pinned) < moving else None)
+    return Pin(up, items_for(pg.raw, up), shards, moving - shards,
+               search.obstacle if shards < moving else None)
 
 
 def _obstacle_of_pg(pg: Pg, pool: Pool) -> Optional[Obstacle]:
@@ -104,6 +112,11 @@ class _Search:
     def parts(self) -> Iterator[Part]:
         """Yields the parts that may be possible, the largest first."""
         raise NotImplementedError
+
+    def broken_circle(self, least: int) -> Optional[Tuple[Osds, int]]:
+        """(an up set, the shards that it pins, at least so many), where a shard goes to an OSD
+        outside of a circle; None where none does, or there is no circle."""
+        return None
 
     def up_set(self, part: Part) -> Osds:
         """The up set that has this part where its data is, the rest where it is wanted now."""
@@ -140,14 +153,17 @@ class _Search:
     def _is_possible(self, part: Part) -> bool:
         """True where upmap items can express the part and nobody rejects them; notes the obstacle
         otherwise."""
-        wanted = self.up_set(part)
+        obstacle = self._obstacle(self.up_set(part))
+        return obstacle is None or self._note(obstacle)
+
+    def _obstacle(self, wanted: Osds) -> Optional[Obstacle]:
         try:
             items_for(self._pg.raw, wanted)
         except ValueError:
-            return self._note(_EXCHANGE)
+            return _EXCHANGE
         if self._rule.violation(wanted) or self._rule.upmap_rejection(wanted):
-            return self._note(_BESIDE)
-        return True
+            return _BESIDE
+        return None
 
     def _may_stay(self, osd: int, blocks: Sequence[PlacementBlock]) -> bool:
         """True where an OSD may be wanted for what it holds, in one of these blocks of the rule;
@@ -176,13 +192,44 @@ class _Positions(_Search):
         if len(pg.holders) != len(pg.up):
             self._note(_NO_HOLDER)
             return
-        free = [(i, osd) for i, osd in enumerate(pg.holders)
-                if osd != pg.up[i] and self._can_pin(i, osd)]
+        free = self._free()
         for count in range(len(free), 0, -1):
             yield from combinations(free, count)
 
-    def _can_pin(self, position: int, osd: int) -> bool:
-        return self._may_stay(osd, (self._rule.block_at(position),))
+    def broken_circle(self, least: int) -> Optional[Tuple[Osds, int]]:
+        """(an up set, the shards that it pins, at least so many), where a shard goes to an OSD
+        outside of a circle; None where none does, or there is no circle."""
+        free = self._free()
+        if len(free) <= least or self._obstacle(self.up_set(tuple(free))) != _EXCHANGE:
+            return None
+        for leaving in free:
+            wanted = list(self.up_set(tuple(held for held in free if held != leaving)))
+            for osd in self._outside(leaving[0]):
+                wanted[leaving[0]] = osd
+                if self._obstacle(tuple(wanted)) is None:
+                    return tuple(wanted), len(free) - 1
+        return None
+
+    def _free(self) -> List[Held]:
+        """The shards that may stay where they are, as far as can be said of each by itself."""
+        pg = self._pg
+        if len(pg.holders) != len(pg.up):
+            return []
+        return [(i, osd) for i, osd in enumerate(pg.holders)
+                if osd != pg.up[i] and self._may_stay(osd, (self._rule.block_at(i),))]
+
+    def _outside(self, position: int) -> List[int]:
+        """OSDs that may take a shard of the PG and have nothing to do with it, the emptiest
+        first."""
+        pg, snapshot = self._pg, self._snapshot
+        known = {*pg.raw, *pg.up, *pg.holders}
+        limit = effective_fill_limit(0.0, snapshot.backfillfull_ratio)
+        osds = [snapshot.osds[osd] for osd in self._rule.block_at(position).weights
+                if osd not in known and osd in snapshot.osds]
+        fit = [(osd.target_bytes / osd.size_bytes, osd.id) for osd in osds
+               if osd.unusable_reason() is None and not osd.reaches(snapshot.nearfull_ratio)
+               and osd.target_bytes + pg.shard_bytes <= limit * osd.size_bytes]
+        return [osd for _, osd in sorted(fit)[:_MOST_OUTSIDE]]
 
 
 class _Members(_Search):

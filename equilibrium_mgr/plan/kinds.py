@@ -31,16 +31,25 @@ def takes_back(pg: Pg, up_after: Tuple[int, ...], positional: bool) -> bool:
 
 def moves_nothing(pg: Pg, up_after: Tuple[int, ...], positional: bool) -> bool:
     """True where a change to this up set copies no shard that is not on its way anyway: each is
-    where its data is, or where it goes already. Positions count in erasure-coded pools."""
+    where its data is, or where it goes already; one may go elsewhere where that lets others stay.
+    Positions count in erasure-coded pools."""
     if _is_same(pg.up, up_after, positional) or takes_back(pg, up_after, positional):
         return True
     if not pg.is_moving or len(up_after) != len(pg.up):
         return False
     if positional:
-        return len(pg.holders) == len(pg.up) and all(
-            after in (held, up) for after, held, up in zip(up_after, pg.holders, pg.up))
+        return len(pg.holders) == len(pg.up) and _ends_motion(pg, up_after)
     return (len(set(up_after)) == len(up_after)
             and set(up_after).issubset((*pg.holders, *pg.up)))
+
+
+def _ends_motion(pg: Pg, up_after: Tuple[int, ...]) -> bool:
+    """True where no shard of an erasure-coded PG gets another destination; or one does, and fewer
+    shards move than now."""
+    shards = list(zip(up_after, pg.holders, pg.up))
+    elsewhere = sum(after not in (held, up) for after, held, up in shards)
+    return elsewhere == 0 or (elsewhere == 1 and sum(
+        after != held for after, held, _ in shards) < sum(up != held for _, held, up in shards))
 
 
 def _is_same(one: Tuple[int, ...], other: Tuple[int, ...], positional: bool) -> bool:

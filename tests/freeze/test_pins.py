@@ -10,6 +10,7 @@ from tests.support.clusters.unit_cluster import NONE, Cluster, hosts
 from tests.support.rules import EC_HOST_RULE, EC_PAIRS_IN_3_RACKS, HDD_HOSTS, SSD_FIRST
 
 from equilibrium_mgr.freeze.pins import Pin, pin_of
+from equilibrium_mgr.plan.kinds import moves_nothing
 from equilibrium_mgr.snapshot import reason_codes as codes
 from equilibrium_mgr.snapshot.upmap_items import apply_items
 
@@ -66,11 +67,31 @@ def test_a_shard_stays_on_the_osd_that_crush_wants_for_another() -> None:
     assert apply_items((0, 1, 2, 3), found.items, lambda osd: False) == found.up
 
 
-def test_of_shards_in_a_circle_none_can_be_pinned_and_the_others_are() -> None:
-    found = pin(remapped(erasure(), up=[0, 1, 2, 3], acting=[1, 0, 2, 4]))
+def test_of_shards_in_a_circle_one_goes_elsewhere_and_the_others_stay() -> None:
+    cluster = remapped(erasure(count=9), up=[0, 1, 2, 3], acting=[1, 0, 2, 4])
+    for osd, gib in ((5, 30), (6, 20), (7, 10), (8, 5)):
+        cluster.osd(osd, used=gib << 30)
+    found = pin(cluster.mark_out(8))
+    assert found.up in ((7, 0, 2, 4), (1, 7, 2, 4)) and (found.shards, found.moving) == (2, 1)
+    assert apply_items((0, 1, 2, 3), found.items, lambda osd: False) == found.up
+    assert found.obstacle is not None and found.obstacle.code == codes.EXCHANGE
+    snapshot = cluster.snapshot()
+    assert moves_nothing(snapshot.pgs["1.0"], found.up, positional=True)
+    assert not moves_nothing(snapshot.pgs["1.0"], (0, 1, 2, 5), positional=True)
+
+
+def test_of_shards_in_a_circle_none_can_be_pinned_where_no_osd_is_outside() -> None:
+    found = pin(remapped(erasure(count=5), up=[0, 1, 2, 3], acting=[1, 0, 2, 4]))
     assert (found.up, found.items) == ((0, 1, 2, 4), ((3, 4),))
     assert (found.shards, found.moving) == (1, 2)
     assert found.obstacle is not None and found.obstacle.code == codes.EXCHANGE
+
+
+def test_no_shard_goes_to_an_osd_that_it_would_make_too_full() -> None:
+    cluster = remapped(erasure(count=6), up=[0, 1, 2, 3], acting=[1, 0, 2, 4])
+    assert pin(cluster).shards == 2
+    assert pin(cluster.osd(5, used=int(84.9 * (1 << 30)))).shards == 2   # below nearfull
+    assert pin(cluster.osd(5, used=86 << 30)).shards == 1
 
 
 def test_missing_shard_is_recovered_and_the_others_are_pinned() -> None:
@@ -177,8 +198,10 @@ def test_no_larger_part_of_an_erasure_coded_pg_can_be_pinned(seed: int) -> None:
     found = pin(cluster)
     pool = cluster.snapshot().pools[1]
     assert pool.rule is not None
-    assert found.shards == _largest(up, held, pool.rule)
-    assert found.shards == sum(a == b != c for a, b, c in zip(found.up, held, up))
+    largest = _largest(up, held, pool.rule)
+    assert found.shards == sum(a == b != c for a, b, c in zip(found.up, held, up)) >= largest
+    if found.shards > largest:   # one goes to an OSD that is neither
+        assert sum(a not in (b, c) for a, b, c in zip(found.up, held, up)) == 1
     if found.shards:
         assert pool.rule.violation(found.up) is None
         assert apply_items(up, found.items, lambda osd: False) == found.up

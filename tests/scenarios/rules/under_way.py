@@ -61,10 +61,15 @@ def changes(before: Mapping, after: Mapping, positional: bool) -> Tuple[Osds, Os
 
 
 def _goes_nowhere_else(held: Mapping, before: Mapping, after: Mapping, positional: bool) -> bool:
-    """True where each shard is wanted where it is, or where it is on its way to already."""
+    """True where each shard is wanted where it is, or where it is on its way to already; one may
+    not be where more others stay for it."""
     if positional:
-        return len(held) == len(after) and all(
-            new in (here, old) for here, old, new in zip(held, before, after))
+        new = [number for number in range(len(after))
+               if after[number] not in (held[number], before[number])]
+        moving = [sum(here != there for here, there in zip(held, wanted))
+                  for wanted in (before, after)]
+        return len(held) == len(after) and (
+            not new or (len(new) == 1 and moving[1] < moving[0]))
     return set(after) <= set(held) | set(before)
 
 

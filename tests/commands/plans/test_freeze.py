@@ -1,0 +1,89 @@
+"""`freeze`: what it answers, and what comes of it."""
+
+from __future__ import annotations
+
+import errno
+from typing import Any, Callable, Dict
+
+import pytest
+
+from mgr_stub.console.session import Session
+
+from ..asking import ask, refused, run
+
+
+@pytest.fixture(params=[16, 20])
+def expanded(request: Any, open_session: Callable[..., Session]) -> Session:
+    """A host was added under norebalance a while ago; nothing has been looked at since."""
+    session = open_session(request.param)
+    session.command("equilibrium eval")   # has the cluster looked at
+    run(session, "sim run 20s", "sim flag set norebalance", "sim host add new0 4 8T",
+        "sim run 40s")
+    return session
+
+
+def looked_at(session: Session, line: str) -> Dict[str, Any]:
+    """The answer at the second attempt: the first has the cluster looked at."""
+    rc, _, err = session.command(f"equilibrium {line}")
+    assert rc == -errno.EAGAIN and "try again" in err
+    run(session, "sim run 20s")
+    answer: Dict[str, Any] = ask(session, line)
+    return answer
+
+
+def misplaced(session: Session) -> float:
+    return float(session.module.gateway.summary().misplaced_copies)
+
+
+def test_a_dry_run_tells_what_can_be_pinned_and_sends_nothing(expanded: Session) -> None:
+    answer = looked_at(expanded, "freeze --dry-run")
+    assert (answer["plan"], answer["state"]) == (None, "dry-run")
+    assert answer["pinned_pgs"] == answer["remapped_pgs"] > 100
+    assert answer["misplaced_ratio"] > 0.2 and answer["planned_misplaced_ratio"] == 0.0
+    assert answer["planned_upmap_items"] == answer["upmap_items"] + answer["shards"]
+    assert answer["unpinned"] == [] and answer["bytes"] > 1 << 40
+    run(expanded, "sim run 5m")
+    assert not expanded.cluster.map.upmap_items and ask(expanded, "ls")["plans"] == []
+
+
+def test_what_is_frozen_is_misplaced_no_more(expanded: Session) -> None:
+    answer = looked_at(expanded, "freeze")
+    assert (answer["plan"], answer["state"]) == ("freeze-1", "executing")
+    run(expanded, "sim run 2m")
+    assert misplaced(expanded) == 0.0
+    assert sum(map(len, expanded.cluster.map.upmap_items.values())) == answer["shards"]
+    last = ask(expanded, "status")["last_execution"]
+    assert (last["plan"], last["outcome"], last["sent_moves"]) == ("freeze-1", "completed", 0)
+    run(expanded, "sim flag unset norebalance", "sim run 1h")
+    assert expanded.simulation.backfill.idle()
+    assert looked_at(expanded, "freeze")["remapped_pgs"] == 0
+
+
+def test_what_goes_on_is_told_with_its_reason(expanded: Session) -> None:
+    run(expanded, "sim osd out 3", "sim run 1m")
+    answer = looked_at(expanded, "freeze --dry-run")
+    reasons = {group["reason_code"]: group for group in answer["unpinned"]}
+    assert answer["pinned_pgs"] > 100 and answer["planned_misplaced_ratio"] > 0.0
+    group = reasons["target_unavailable"]
+    assert group["reason"] == "the OSD that holds it is out"
+    assert group["shards"] == len(group["pgids"]) > 5 and group["bytes"] > 0
+    assert "go on:" in run(expanded, "equilibrium freeze --dry-run")
+
+
+def test_it_goes_on_with_the_next_mgr(expanded: Session) -> None:
+    looked_at(expanded, "freeze")
+    run(expanded, "sim mgr fail", "sim run 5m")
+    assert misplaced(expanded) == 0.0
+
+
+def test_nothing_else_may_be_executed_meanwhile(expanded: Session) -> None:
+    run(expanded, "equilibrium optimize p", "equilibrium execute p")
+    rc, err = refused(expanded, "equilibrium freeze")
+    assert rc == -errno.EBUSY and "equilibrium rm p" in err
+
+
+def test_no_remapped_pg(open_session: Callable[..., Session]) -> None:
+    session = open_session(18)
+    session.command("equilibrium eval")   # has the cluster looked at
+    run(session, "sim run 20s")
+    assert run(session, "equilibrium freeze") == "nothing to freeze: no PG is remapped\n"
