@@ -55,11 +55,15 @@ def test_pool_with_some_immovable_pgs() -> None:
 def test_pool_with_ec_optimizations() -> None:
     cluster = Cluster(hosts(4)).pool(1, size=3, k=2, flags_names="hashpspool,ec_optimizations",
                                      nonprimary_shards="{1}").pg("1.0", [0, 1, 2])
-    sentence = ("with allow_ec_optimizations its shards differ in size by their position;"
-                " they are estimated alike")
+    sentence = ("with allow_ec_optimizations its shards may differ in size by their position; they"
+                " do not")
     assert sentence in said(cluster, "pool1")
+    cluster.pools[1]["stripe_width"] = 2 << 16
+    cluster.records["1.0"] = cluster.records["1.0"]._replace(num_bytes=3000_000, num_objects=100)
+    assert ("with allow_ec_optimizations its shards differ in size by their position: 1.50, 0.00,"
+            " 1.50 of their mean") in said(cluster, "pool1")
     cluster.pools[1].update(flags_names="hashpspool", nonprimary_shards="{}")
-    assert sentence not in said(cluster, "pool1")
+    assert "allow_ec_optimizations" not in str(said(cluster, "pool1"))
 
 
 def test_pool_whose_omap_nobody_has_measured() -> None:

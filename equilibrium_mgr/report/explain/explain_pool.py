@@ -123,8 +123,13 @@ def _domain_sentence(block: Mapping[str, Any]) -> str:
 
 
 def _immovable_sentences(pool: Pool, immovable: Mapping[str, int], pgs: int) -> List[str]:
-    sizes = ["with allow_ec_optimizations its shards differ in size by their position; they are"
-             " estimated alike"] if pool.is_optimized else []
+    sizes: List[str] = []
+    if pool.is_optimized:
+        ratios = ", ".join([f"{ratio:.2f}" for ratio in pool.position_ratios])
+        sizes = ["with allow_ec_optimizations its shards differ in size by their position: "
+                 f"{ratios} of their mean" if ratios else
+                 "with allow_ec_optimizations its shards may differ in size by their position; they"
+                 " do not"]
     if pool.immovable:
         return sizes + [f"none of its PGs can be moved: {pool.immovable}"]
     if not immovable:

@@ -84,9 +84,11 @@ def write(cluster: DaemonCluster, pool: str, objects: int, size: int, part: int 
          f"{pool}-{size}-{part}", *map(str, (objects, size, part))], 300)
 
 
-def balance(cluster: DaemonCluster, pools: List[str]) -> Outcome:
-    """Makes a plan for the pools and carries it out."""
-    before = _utilizations(cluster)
+def balance(cluster: DaemonCluster, pools: List[str], is_compacted: bool = True) -> Outcome:
+    """Makes a plan for the pools and carries it out. `is_compacted`: OSDs are measured once RocksDB
+    has nothing left to tidy up, which takes a minute each time."""
+    measured = _utilizations if is_compacted else _settled
+    before = measured(cluster)
     equilibrium(cluster, "reset")
     wait_for("a look of now", lambda: 0 <= (
         status(cluster)["snapshot_age_seconds"] or 99.0) < 2.0, 60)
@@ -99,7 +101,7 @@ def balance(cluster: DaemonCluster, pools: List[str]) -> Outcome:
             predicted[osd] = before[osd] + move[f"{which}_utilization_after"] - first[osd]
     execute(cluster, "sizes", PATIENCE_SECONDS)
     workload.wait_clean(cluster, PATIENCE_SECONDS)
-    return Outcome(len(plan["moves"]), before, predicted, _utilizations(cluster))
+    return Outcome(len(plan["moves"]), before, predicted, measured(cluster))
 
 
 def delete_pools(cluster: DaemonCluster, names: List[str]) -> None:
@@ -108,6 +110,11 @@ def delete_pools(cluster: DaemonCluster, names: List[str]) -> None:
     for name in names:
         cluster.mon("osd pool delete", pool=name, pool2=name, yes_i_really_really_mean_it=True)
     compacted_usage(cluster)
+
+
+def _settled(cluster: DaemonCluster) -> Dict[int, float]:
+    """Used bytes ÷ size by OSD, as it reports them once they do not change any more."""
+    return workload.settled_usage(cluster).utilization
 
 
 def _utilizations(cluster: DaemonCluster) -> Dict[int, float]:

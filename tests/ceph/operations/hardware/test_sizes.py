@@ -36,16 +36,33 @@ def test_a_compressed_pool(cluster: DaemonCluster, figure: Callable[[str], None]
     assert found.moves and found.largest <= TOLERANCE
 
 
+@pytest.mark.long
 @pytest.mark.releases(20)
 def test_small_objects_in_an_optimized_pool(
         cluster: DaemonCluster, figure: Callable[[str], None]) -> None:
     """Of 4+2 with stripe units of 16 KiB, objects of 10 kB are at positions 0, 4 and 5 alone."""
-    cluster.mon("osd erasure-code-profile set", name="sizes42",
-                profile=["k=4", "m=2", "crush-failure-domain=osd", "stripe_unit=16384"])
-    make_pool(cluster, "optimized", pool_type="erasure", erasure_code_profile="sizes42")
-    cluster.mon("osd pool set", pool="optimized", var="allow_ec_optimizations", val="true")
-    write(cluster, "optimized", 24_000, 10_000)
-    found = balance(cluster, ["optimized"])
+    make_optimized_pool(cluster, "small", 16384)
+    write(cluster, "small", 24_000, 10_000)
+    found = balance(cluster, ["small"])
     figure(f"EC-optimized pool of small objects: {found}")
-    delete_pools(cluster, ["optimized"])
+    delete_pools(cluster, ["small"])
     assert found.moves and found.largest <= TOLERANCE
+
+
+@pytest.mark.releases(20)
+def test_objects_of_less_than_a_stripe_unit(
+        cluster: DaemonCluster, figure: Callable[[str], None]) -> None:
+    """The same with few objects: of 200 kB, with stripe units of 256 KiB."""
+    make_optimized_pool(cluster, "optimized", 262_144)
+    write(cluster, "optimized", 2500, 200_000)
+    found = balance(cluster, ["optimized"], is_compacted=False)
+    figure(f"EC-optimized pool of objects below its stripe unit: {found}")
+    assert found.moves and found.largest <= TOLERANCE
+
+
+def make_optimized_pool(cluster: DaemonCluster, name: str, stripe_unit: int) -> None:
+    """4+2 with allow_ec_optimizations."""
+    cluster.mon("osd erasure-code-profile set", name=name, profile=[
+        "k=4", "m=2", "crush-failure-domain=osd", f"stripe_unit={stripe_unit}"])
+    make_pool(cluster, name, pool_type="erasure", erasure_code_profile=name)
+    cluster.mon("osd pool set", pool=name, var="allow_ec_optimizations", val="true")
