@@ -10,7 +10,7 @@ import logging
 from typing import (
     Any, Callable, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
 
-from ..runtime.checkpoints import Checkpoint, release
+from ..runtime.checkpoints import Checkpoint, release, with_checkpoints
 from ..runtime.work_counters import WorkCounters
 from ..settings import Settings
 from ..snapshot.amend.differences import differences
@@ -29,6 +29,7 @@ _FULL_STATISTICS_SECONDS, _LONGEST_STATISTICS_SECONDS = 3600.0, 86_400.0
 #: Ratio by which a pool's objects or omap have to differ from those at the last full reading.
 _CHANGED_RATIO = 0.01
 _GIB = 1 << 30
+_ROWS_A_PIECE = 4000   # between two checkpoints: about a millisecond
 #: Amended snapshots after which one is held against a full one.
 LOOKS_BETWEEN_CHECKS = 100
 #: Differences that are logged one by one.
@@ -147,7 +148,7 @@ class SnapshotReader:
             acting=maps.acting, respect_weights=settings.respect_weights, measured=self.measured,
             min_omap_osd_bytes=int(settings.min_omap_osd_size * _GIB),
             changed_at=modified_at(maps.osd_map), drained=self.drained,
-            pool_statfs=_pool_statfs(osds))
+            pool_statfs=_pool_statfs(osds, self._checkpoint))
         full = None if statistics is None else _FullReading(
             statistics, reading._replace(records=statistics.records(*arguments)))
         held: List[Any] = [*pgs.values(), *pgs]
@@ -175,10 +176,10 @@ def _max_avail(pools: Sequence[Mapping[str, Any]]) -> Dict[int, int]:
     return {p["id"]: p["stats"]["max_avail"] for p in pools if "max_avail" in p.get("stats", {})}
 
 
-def _pool_statfs(osds: Mapping[str, Any]) -> List[PoolStatfs]:
+def _pool_statfs(osds: Mapping[str, Any], checkpoint: Checkpoint) -> List[PoolStatfs]:
     """Of `get('osd_stats')`; none where OSDs do not tell their pools apart."""
     return [(row["poolid"], row["osd"], row.get("allocated", 0), row.get("data_stored", 0))
-            for row in osds.get("pool_statfs", ())]
+            for row in with_checkpoints(osds.get("pool_statfs", ()), _ROWS_A_PIECE, checkpoint)]
 
 
 def _totals(pool_stats: Sequence[Mapping[str, Any]]) -> _PoolTotals:

@@ -10,7 +10,8 @@ from .reading import PgRecord, Reading
 from .sizes.osd_factors import NO_FACTORS, OsdFactors, fit_osd_factors
 from .sizes.position_ratios import PoolObjects, is_as_good, layout_of
 
-#: Seconds between two fits of sizes by position: each goes over the PGs of those pools.
+#: Seconds between two fits: those of OSDs go over all pools of each, those by position over the PGs
+#: of pools that have such sizes.
 _FIT_SECONDS = 600.0
 _PGS_A_PIECE = 1000   # between two checkpoints: about a millisecond
 _NO_RECORD = PgRecord(0, 0, 0, "", 1.0, 0)
@@ -24,18 +25,23 @@ class ShardScale:
         self.factors: OsdFactors = NO_FACTORS
         self._positions: Dict[int, Tuple[float, ...]] = {}   # pool id → ratios
         self._fitted_at: Dict[int, float] = {}   # pool id → seconds since the epoch
+        #: of the last fit of OSDs: how many had reported, and seconds since the epoch
+        self._osds_fitted: Tuple[int, float] = (0, float("-inf"))
 
     def copy(self) -> ShardScale:
         """One that remembers the same."""
         copied = ShardScale(self._checkpoint)
-        copied.factors = self.factors
+        copied.factors, copied._osds_fitted = self.factors, self._osds_fitted
         copied._positions, copied._fitted_at = dict(self._positions), dict(self._fitted_at)
         return copied
 
     def fit(self, reading: Reading, pools: Mapping[int, Pool]) -> Dict[int, Pool]:
         """The pools with the ratios of their shards' sizes, where these are not all alike."""
-        self.factors = fit_osd_factors(reading.pool_statfs, reading.osd_stats, self.factors,
-                                       self._checkpoint)
+        reported = sum([bool(stats.get("statfs")) for stats in reading.osd_stats])
+        if self._osds_fitted[0] != reported or _is_due(self._osds_fitted[1], reading.taken_at):
+            self._osds_fitted = reported, reading.taken_at
+            self.factors = fit_osd_factors(reading.pool_statfs, reading.osd_stats, self.factors,
+                                           self._checkpoint)
         self._fit_positions(reading, pools)
         found: Dict[int, Pool] = dict(pools)
         for number, pool in pools.items() if self.factors.osds or self._positions else ():
@@ -50,8 +56,8 @@ class ShardScale:
             for number in known.keys() - wanted:
                 del known[number]
         now = reading.taken_at
-        due = {number for number in wanted if not (
-            0.0 <= now - self._fitted_at.get(number, float("-inf")) < _FIT_SECONDS)}
+        due = {number for number in wanted
+               if _is_due(self._fitted_at.get(number, float("-inf")), now)}
         if not due:
             return
         for number, ratios in self._ratios(reading, pools, due).items():
@@ -80,3 +86,8 @@ class ShardScale:
             if pool in stored:
                 stored[pool][osd] = count
         return {number: of_pool.ratios(stored[number]) for number, of_pool in objects.items()}
+
+
+def _is_due(fitted_at: float, now: float) -> bool:
+    """True where the last fit was long ago, or the clock has been set back."""
+    return not 0.0 <= now - fitted_at < _FIT_SECONDS

@@ -156,5 +156,19 @@ def test_an_osd_that_becomes_a_usual_one() -> None:
     assert builder.build(cluster.reading()).osds[0].size_factor > 1.0
     cluster.taken_ratios = {key: 1.0 for key in cluster.taken_ratios}
     del cluster.store_stats[1], cluster.store_stats[2]
-    assert builder.build(cluster.reading()) .osds[0].size_factor == 1.0
-    assert builder.copy().build(cluster.reading()).osds == build_snapshot(cluster.reading()).osds
+    soon, later = [cluster.reading()._replace(taken_at=1000.0 + s) for s in (60.0, 700.0)]
+    assert builder.copy().build(soon).osds[0].size_factor > 1.0   # fitted now and then
+    assert builder.build(later).osds[0].size_factor == 1.0
+    assert builder.copy().build(later).osds == build_snapshot(later).osds
+
+
+def test_osds_that_report_for_the_first_time() -> None:
+    """After a failover OSDs report one after the other: their factors are not waited for."""
+    builder, cluster = SnapshotBuilder(), odd_cluster()
+    cluster.without_statistics = [0, 1]
+    assert builder.build(cluster.reading()).osds[2].size_factor > 1.0
+    cluster.without_statistics = []
+    osds = builder.build(cluster.reading()._replace(taken_at=1005.0)).osds
+    fresh = cluster.snapshot().osds
+    assert osds[0].size_factor == pytest.approx(fresh[0].size_factor, rel=0.03)
+    assert osds[0].size_factor > 1.0

@@ -29,7 +29,10 @@ _CLEAR_SPREAD = 2.0
 _STILL_CLEAR_RATIO = 1.05
 _SAME_RATIO = 1.03
 _PARTS = 1024.0   # a power of two
-_ROWS_A_PIECE = 1000   # between two checkpoints: about a millisecond
+#: (allocated ÷ stored, OSD id, stored bytes) of one pool. Plain: the garbage collector would go
+#: over as many named ones as there are pools times OSDs.
+_Stored = Tuple[float, int, int]
+_ROWS_A_PIECE = 1500   # between two checkpoints: about a millisecond
 
 
 class OsdFactors(NamedTuple):
@@ -59,14 +62,6 @@ def exact_ratio(ratio: float) -> float:
     return round(ratio * _PARTS) / _PARTS
 
 
-class _Stored(NamedTuple):
-    """What one OSD has of one pool."""
-
-    ratio: float       # allocated ÷ stored
-    osd: int
-    stored: int        # bytes
-
-
 def fit_osd_factors(pool_statfs: Sequence[PoolStatfs], osd_stats: Iterable[Mapping[str, Any]],
                     kept: OsdFactors, checkpoint: Checkpoint) -> OsdFactors:
     """Both readings are of the same moment; `kept`: the last factors."""
@@ -75,15 +70,15 @@ def fit_osd_factors(pool_statfs: Sequence[PoolStatfs], osd_stats: Iterable[Mappi
     allocation: Dict[int, Dict[int, float]] = {}
     expected: Dict[int, float] = {}   # OSD → bytes, as on usual OSDs
     found: Dict[int, float] = {}      # and as it has them
-    for pool, rows in with_checkpoints(_by_pool(pool_statfs, statfs, checkpoint).items(), 20,
+    for pool, rows in with_checkpoints(_by_pool(pool_statfs, statfs, checkpoint).items(), 1,
                                        checkpoint):
         usual, factors = _of_pool(rows, kept.allocation.get(pool, _NONE))
         if factors:
             allocation[pool] = factors
-        for row in rows:
-            count = usual * row.stored
-            expected[row.osd] = expected.get(row.osd, 0.0) + count
-            found[row.osd] = found.get(row.osd, 0.0) + count * factors.get(row.osd, 1.0)
+        for _, osd, stored in rows:
+            count = usual * stored
+            expected[osd] = expected.get(osd, 0.0) + count
+            found[osd] = found.get(osd, 0.0) + count * factors.get(osd, 1.0)
     odd = {osd for factors in allocation.values() for osd in factors}.union(drives)
     osds: Dict[int, float] = {}
     for osd in sorted(odd):
@@ -102,14 +97,14 @@ def _by_pool(pool_statfs: Sequence[PoolStatfs], statfs: Mapping[int, Mapping[str
     for pool, osd, allocated, stored in with_checkpoints(pool_statfs, _ROWS_A_PIECE, checkpoint):
         enough = least.get(osd, 0.0)
         if stored > 0 < allocated and enough and (stored >= enough or allocated >= enough):
-            found.setdefault(pool, []).append(_Stored(allocated / stored, osd, stored))
+            found.setdefault(pool, []).append((allocated / stored, osd, stored))
     return found
 
 
 def _of_pool(rows: Sequence[_Stored],
              kept: Mapping[int, float]) -> Tuple[float, Dict[int, float]]:
     """(allocated ÷ stored on usual OSDs, OSD → factor of those that clearly have another)."""
-    ratios = sorted([row.ratio for row in rows])
+    ratios = sorted([ratio for ratio, _, _ in rows])
     usual = ratios[(len(ratios) - 1) // 2]
     if len(rows) < _LEAST_OSDS or (not kept and ratios[-1] <= _CLEAR_RATIO * usual
                                    and ratios[0] * _CLEAR_RATIO >= usual):
@@ -118,8 +113,8 @@ def _of_pool(rows: Sequence[_Stored],
     gaps = sorted([log(b / a) for a, b in zip(ratios, ratios[1:])])
     spread = exp(_CLEAR_SPREAD * len(gaps) * gaps[(len(gaps) - 1) // 2])
     factors: Dict[int, float] = {}
-    for row in rows:
-        _add_clear(factors, row.osd, row.ratio / usual, kept, max(_CLEAR_RATIO, spread))
+    for ratio, osd, _ in rows:
+        _add_clear(factors, osd, ratio / usual, kept, max(_CLEAR_RATIO, spread))
     return usual, factors
 
 
