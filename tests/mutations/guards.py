@@ -13,11 +13,13 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "off-is-not-obeyed",
         "an automatic plan ends where `active` is switched off by its option", (
             Edit(BALANCER,
-                 "        if execution is not None and not (execution.name or settings.active):\n",
-                 "        if False:\n"),
+                 "        if execution is not None and not (execution.name or settings.active"
+                 " or (\n",
+                 "        if execution is not None and not (True or (\n"),
             Edit(PLAN_EXECUTOR,
-                 "            yield is_current and (bool(execution.name) or now.active) and (\n",
-                 "            yield is_current and (\n"),),
+                 "                bool(execution.name) or now.active or execution.kind == DRAIN)"
+                 " and (\n",
+                 "                True) and (\n"),),
         ("scenario:off_meanwhile",)),
     Mutation(
         "off-is-not-asked",
@@ -47,9 +49,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "options-are-not-asked",
         "nothing under options that do not hold any more", (
             Edit(PLAN_EXECUTOR,
-                 "(bool(execution.name) or now.active) and (\n"
                  "                now._replace(active=settings.active) == settings)\n",
-                 "(bool(execution.name) or now.active)\n"),),
+                 "                True)\n"),),
         ("scenario:off_meanwhile",)),
     Mutation(
         "no-window",
@@ -216,7 +217,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "no-immovable-guard",
         "what cannot be judged is not moved", (
             Edit(THROTTLE,
-                 "    if not immovable:\n",
+                 "    if not immovable or (candidate.moves_nothing"
+                 " and immovable in immovable_reasons.OF_MOTION):\n",
                  "    if True:\n"),),
         ("scenario:guard_execute scenario:guard_reports",)),
     Mutation(

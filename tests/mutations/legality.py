@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Tuple
 
 from .mutation import (
-    BATCH_SELECTION, PG_BUILDER, PG_CHECKS, PLACEMENT, PLACEMENT_STATE, POOLS, SHARD_INPUTS,
+    BATCH_SELECTION, MSR, PG_BUILDER, PG_CHECKS, PLACEMENT, PLACEMENT_STATE, POOLS, SHARD_INPUTS,
     SNAPSHOT_LOOK, THROTTLE, UPMAP_CHECK, Edit, Mutation)
 
 #: The monitor is taken to keep whatever it is sent.
@@ -22,17 +22,17 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "no-up-check",
         "another's move voids a change", (
             Edit(BATCH_SELECTION,
-                 "    if pg.immovable is None and pg.up != change.up_before:\n",
+                 "    if immovable is None and pg.up != change.up_before:\n",
                  "    if False:\n"),),
         ("scenario:guard_execute",)),
     Mutation(
         "no-raw-nor-up-check",
         "what others have moved or CRUSH maps otherwise voids a change", (
             Edit(BATCH_SELECTION,
-                 "    if pg.immovable is None and pg.raw != change.raw:\n",
+                 "    if immovable is None and pg.raw != change.raw:\n",
                  "    if False:\n"),
             Edit(BATCH_SELECTION,
-                 "    if pg.immovable is None and pg.up != change.up_before:\n",
+                 "    if immovable is None and pg.up != change.up_before:\n",
                  "    if False:\n"),),
         ("scenario:guard_execute",)),
     Mutation(
@@ -133,6 +133,21 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "            True\n"),),
         ("scenario:scope",)),
     Mutation(
+        "msr-groups-share",
+        "groups of shards of an MSR rule share no bucket; no monitor checks that", (
+            Edit(MSR,
+                 "            if not own <= other < after and bucket_of.get(members[other]) =="
+                 " bucket:\n",
+                 "            if False:\n"),),
+        ("scenario:msr",)),
+    Mutation(
+        "nothing-is-mended",
+        "what breaks its rule is mended by a plan that says so", (
+            Edit(BATCH_SELECTION,
+                 "        self._mends = kind == REPAIR\n",
+                 "        self._mends = False\n"),),
+        ("commands/plans/test_repair.py",)),
+    Mutation(
         "osds-spared",
         "no shard leaves an OSD that filters leave out, nor comes to it", (
             Edit(PLACEMENT_STATE,
@@ -150,12 +165,12 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "    if pg.immovable is not None:\n",
                  "    if False:\n"),
             Edit(THROTTLE,
-                 "    if not immovable:\n",
+                 "    if not immovable or (candidate.moves_nothing"
+                 " and immovable in immovable_reasons.OF_MOTION):\n",
                  "    if True:\n"),
             Edit(BATCH_SELECTION,
-                 "        if void is None and pg.immovable not in TRANSIENT:\n"
-                 "            void = pg.immovable\n",
-                 ""),),
+                 "    return immovable if immovable not in TRANSIENT else None\n",
+                 "    return None\n"),),
         ("scenario:guard_reports",)),
     Mutation(
         "full-upmaps-are-moved",

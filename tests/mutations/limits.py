@@ -66,8 +66,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "no-shares",
         "an operator's weights are capacity", (
             Edit(SNAPSHOT_OSDS,
-                 "        if not self._held or not reading.respect_weights:\n",
-                 "        if True:\n"),),
+                 "        if reading.respect_weights:\n",
+                 "        if False:\n"),),
         ("scenario:share_of_weights",)),
     Mutation(
         "no-shares-anywhere",
@@ -108,8 +108,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "no-pending",
         "what is sent is entered before it goes", (
             Edit(DISPATCHER,
-                 "            for change in batch:  # whatever happens from here on, the budget "
-                 "knows of it\n"
+                 "            for change in moving(batch, before):\n"
                  "                self.pending.add(change, before, now)\n",
                  ""),
             Edit(PENDING_MOVES,

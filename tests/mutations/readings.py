@@ -107,7 +107,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "suspects-are-fed",
         "nothing goes while an OSD seems to have taken too much", (
             Edit(PLAN_EXECUTOR,
-                 "        if self._dispatcher.has_unconfirmed_excess:\n"
+                 "        if self._dispatcher.has_unconfirmed_excess and not"
+                 " execution.is_motionless:\n"
                  "            return RoundOutcome(THROTTLED",
                  "        if False:\n"
                  "            return RoundOutcome(THROTTLED"),),
