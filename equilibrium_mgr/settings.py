@@ -44,6 +44,12 @@ OPTIONS: List[Dict[str, Any]] = [
          long_desc="No batch is sent that would lift the cluster's misplaced ratio above this, "
                    "whoever misplaced the rest. 0 takes the mgr's own target_max_misplaced_ratio, "
                    "and so does anything below 0.000001: Ceph keeps six decimals."),
+    dict(name="urgent_misplaced_ratio", type="float", default=0.0, min=0.0, max=1.0, runtime=True,
+         desc="the same for moves off OSDs above backfillfull_ratio; 0 for the usual limit",
+         long_desc="The larger of both limits holds for as many moves as bring an OSD that is "
+                   "above backfillfull_ratio, or full, below nearfull_ratio. max_moves_per_round "
+                   "does not hold for these, and max_backfills_per_osd and max_transit_ratio only "
+                   "for the OSDs that they go to. Ceph keeps six decimals."),
     dict(name="max_moves_per_round", type="uint", default=100, min=1, max=10000, runtime=True,
          desc="most shard moves sent in one round",
          long_desc="A second brake beside the misplaced ratio. One PG's moves stay together."),
@@ -172,6 +178,7 @@ class Settings(NamedTuple):
     aim: str                              # one of AIMS
     max_backfills_per_osd: int            # 0: no limit
     max_transit_ratio: float              # of an OSD's size; 0: no limit
+    urgent_misplaced_ratio: float         # 0: the same as for all moves
     pg_cooldown: float                    # seconds
     start_delay: float                    # seconds
     max_wait: float                       # seconds

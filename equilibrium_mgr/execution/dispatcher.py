@@ -144,6 +144,7 @@ class UpmapDispatcher:
         shards, hard = self._gateway.max_pg_shards()
         return ThrottleLimits(
             max_misplaced_ratio=max_misplaced_ratio,
+            urgent_misplaced_ratio=settings.urgent_misplaced_ratio,
             max_moves=settings.max_moves_per_round, fill_limit=settings.fill_limit,
             misplaced_copies=(snapshot.misplaced_copies
                               + self.pending.uncounted_copies(snapshot)),

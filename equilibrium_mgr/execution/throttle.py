@@ -152,27 +152,30 @@ def target_is_full(state: ThrottleState, candidate: Candidate) -> Optional[Defer
 
 
 def moves_of_round_are_used_up(state: ThrottleState, candidate: Candidate) -> Optional[Deferral]:
-    """max_moves_per_round: shard moves of one batch. A first change may be larger than that."""
+    """max_moves_per_round: shard moves of one batch. A first change may be larger than that, and
+    urgent_misplaced_ratio lets relief of OSDs above backfillfull pass it."""
     most = state.limits.max_moves
-    if state.moves_left == most or candidate.change.shards <= state.moves_left:
+    if state.moves_left == most or candidate.change.shards <= state.moves_left or (
+            state.emergency_osd(candidate) is not None):
         return None
     return Deferral(codes.MAX_MOVES, DeferralKind.THROTTLE, "max_moves_per_round",
                     {"max_moves": most}, "max_moves_per_round ({max_moves}) is reached")
 
 
 def misplaced_budget_is_used_up(state: ThrottleState, candidate: Candidate) -> Optional[Deferral]:
-    """max_misplaced_ratio, less a margin. Where nothing is misplaced one change may go although it
-    alone is above the limit."""
-    copies = candidate.copies
+    """max_misplaced_ratio, less a margin; for relief of OSDs above backfillfull
+    urgent_misplaced_ratio where that is more. Where nothing is misplaced one change may go although
+    it alone is above the limit."""
+    copies, allowed = candidate.copies, state.allowed_copies_for(candidate)
     if (state.misplaced_copies <= 0 or copies <= 0
-            or state.misplaced_copies + copies <= state.allowed_copies):
+            or state.misplaced_copies + copies <= allowed):
         return None
-    limit = state.limits.max_misplaced_ratio
+    limit = state.max_copies_for(candidate) / max(1, state.snapshot.object_copies)
     numbers = {"misplaced_copies": state.misplaced_copies, "copies": copies,
                "limit_ratio": limit, "limit": format_percent(limit),
                "misplaced": _share_of_copies(state, state.misplaced_copies),
                "own": _share_of_copies(state, copies)}
-    if copies > state.allowed_copies:
+    if copies > allowed:
         return Deferral(
             codes.MISPLACED_ONE_PG, DeferralKind.THROTTLE, "max_misplaced_ratio", numbers,
             "one PG is {own}% of all object copies and the misplaced limit is {limit}%: such PGs"
@@ -185,10 +188,13 @@ def misplaced_budget_is_used_up(state: ThrottleState, candidate: Candidate) -> O
 
 def backfills_of_osd_are_used_up(state: ThrottleState,
                                  candidate: Candidate) -> Optional[Deferral]:
-    """max_backfills_per_osd: shards in flight to an OSD; as many may be in flight from it."""
-    most = state.limits.max_backfills
+    """max_backfills_per_osd: shards in flight to an OSD; as many may be in flight from it, but for
+    an OSD above backfillfull that urgent_misplaced_ratio is for."""
+    most, emergency = state.limits.max_backfills, state.emergency_osd(candidate)
     for direction, osds in (("coming", candidate.gains), ("leaving", candidate.losses)):
         for osd in osds if most else ():
+            if direction == "leaving" and osd == emergency:
+                continue
             load = state.traffic.of(osd)
             shards = load.shards_in if direction == "coming" else load.shards_out
             if shards >= most:

@@ -40,6 +40,7 @@ class ThrottleLimits(NamedTuple):
     max_upmap_pairs: int = 0      # pairs of upmap items in the map; 0 means unlimited
     transient_pools: Sequence[int] = ()   # pools whose trouble most likely ends within seconds
     unsettled_pools: Sequence[int] = ()   # pools blocked by a pg_num that changes
+    urgent_misplaced_ratio: float = 0.0   # for relief of OSDs above backfillfull
 
 
 class Candidate(NamedTuple):
@@ -73,6 +74,8 @@ class ThrottleState:
         self.misplaced_copies = limits.misplaced_copies
         self.max_misplaced_copies = limits.max_misplaced_ratio * snapshot.object_copies
         self.allowed_copies = (1.0 - _MISPLACED_MARGIN) * self.max_misplaced_copies
+        self._max_urgent_copies = max(
+            self.max_misplaced_copies, limits.urgent_misplaced_ratio * snapshot.object_copies)
         self.moves_left = limits.max_moves
         self.fill_limit = effective_fill_limit(limits.fill_limit, snapshot.backfillfull_ratio)
         self.max_utilization = snapshot.max_utilization_by_class()
@@ -90,6 +93,23 @@ class ThrottleState:
         return Candidate(change, pg, gains, losses, relieves,
                          moves_nothing(pg, change.up_after, positional))
 
+    def emergency_osd(self, candidate: Candidate) -> Optional[int]:
+        """The OSD above backfillfull that the change relieves urgently, where such changes have a
+        misplaced limit of their own; else None."""
+        if candidate.relieves is None or not self.limits.urgent_misplaced_ratio:
+            return None
+        osd = self.snapshot.osds[candidate.relieves]
+        return osd.id if osd.reaches(self.snapshot.backfillfull_ratio) else None
+
+    def max_copies_for(self, candidate: Candidate) -> float:
+        """Object copies that may be misplaced, by the limit that holds for the change."""
+        return (self.max_misplaced_copies if self.emergency_osd(candidate) is None
+                else self._max_urgent_copies)
+
+    def allowed_copies_for(self, candidate: Candidate) -> float:
+        """The same less a margin."""
+        return (1.0 - _MISPLACED_MARGIN) * self.max_copies_for(candidate)
+
     def consume(self, candidate: Candidate) -> None:
         """Counts a change that is to be sent against all limits of the round."""
         change, pg = candidate.change, candidate.pg
@@ -100,7 +120,7 @@ class ThrottleState:
             self.above_transit_limit = change.pgid
         self.moves_left -= change.shards
         self.misplaced_copies += candidate.copies
-        if pg.objects and self.misplaced_copies > self.max_misplaced_copies:
+        if pg.objects and self.misplaced_copies > self.max_copies_for(candidate):
             self.above_limit = change.pgid
         gains, losses = [tuple([(osd, self.shard_bytes(candidate, osd)) for osd in osds])
                          for osds in (candidate.gains, candidate.losses)]
@@ -124,9 +144,11 @@ class ThrottleState:
     def osd_above_transit_limit(self, candidate: Candidate) -> Optional[int]:
         """Returns an OSD that the change would take past max_transit_ratio of its size, or None.
         OSDs without statistics are not checked, since their size is unknown."""
-        ratio = self.limits.max_transit_ratio
+        ratio, emergency = self.limits.max_transit_ratio, self.emergency_osd(candidate)
         for into, osds in ((True, candidate.gains), (False, candidate.losses)):
             for osd_id in osds if ratio else ():
+                if not into and osd_id == emergency:
+                    continue   # it may give all that it has too much
                 osd = self.snapshot.osds.get(osd_id)
                 load = self.traffic.of(osd_id)
                 now = load.bytes_in if into else load.bytes_out

@@ -6,9 +6,21 @@ from typing import Tuple
 
 from .mutation import (
     DISPATCHER, IN_FLIGHT, OBSERVER, OPTIONS, OSD_TRAFFIC, PENDING_MOVES, PLACEMENT_STATE,
-    SNAPSHOT_OSDS, THROTTLE, THROTTLE_STATE, Edit, Mutation)
+    SNAPSHOT_MODEL, SNAPSHOT_OSDS, THROTTLE, THROTTLE_STATE, Edit, Mutation)
 
 MUTATIONS: Tuple[Mutation, ...] = (
+    Mutation(
+        "urgent-limit-for-all",
+        "the urgent misplaced limit holds for OSDs above backfillfull alone", (
+            Edit(THROTTLE_STATE,
+                 "osd.id if osd.reaches(self.snapshot.backfillfull_ratio) else None", "osd.id"),),
+        ("scenario:urgent",)),
+    Mutation(
+        "drained-osds-are-targets",
+        "nothing goes to an OSD that is being drained", (
+            Edit(SNAPSHOT_MODEL,
+                 "        if self.drained:\n            return BEING_DRAINED\n", ""),),
+        ("scenario:drain_on",)),
     Mutation(
         "no-fill-limit",
         "no target passes its fill limit", (

@@ -49,7 +49,9 @@ def run(scenario: Scenario, folder: Path,
     run_to(session, start + scenario.seconds)
     if before is not None:
         before("", session, watch)
-    limit = float(dict(scenario.options).get("max_misplaced_ratio", _DEFAULT_LIMIT))
+    options = dict(scenario.options)
+    limit = max(float(options.get("max_misplaced_ratio", _DEFAULT_LIMIT)),
+                float(options.get("urgent_misplaced_ratio", 0.0)))
     status = "" if session.module is None else str(ask(session, "status").get("reason"))
     found = Result(outcome.lines(session, watch, limit), limit, watch, session, status)
     session.close()

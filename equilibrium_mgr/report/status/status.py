@@ -148,11 +148,21 @@ def _limits(settings: Settings, view: Optional[ClusterView]) -> Dict[str, Any]:
     """The limits in force. While a pg_num changes, half of target_max_misplaced_ratio is left to
     the mgr for that."""
     return {"max_misplaced_ratio": view.max_misplaced_ratio if view is not None else None,
+            "urgent_misplaced_ratio": settings.urgent_misplaced_ratio,
+            "urgent_osds": [] if view is None else _urgent_osds(settings, view),
             "changing_pg_num_pools": ([] if view is None else changing_pg_nums(view.snapshot)),
             "max_backfills_per_osd": settings.max_backfills_per_osd,
             "max_transit_ratio": settings.max_transit_ratio,
             "max_moves_per_round": settings.max_moves_per_round,
             "fill_limit": settings.fill_limit, "max_upmap_items": settings.max_upmap_items}
+
+
+def _urgent_osds(settings: Settings, view: ClusterView) -> List[int]:
+    """OSDs above backfillfull that urgent_misplaced_ratio is in effect for."""
+    if settings.urgent_misplaced_ratio <= view.max_misplaced_ratio:
+        return []
+    return sorted(osd.id for osd in view.snapshot.osds.values()
+                  if osd.reaches(view.snapshot.backfillfull_ratio))
 
 
 def _progress(status: BalancerStatus, now: float) -> Optional[Dict[str, Any]]:

@@ -132,9 +132,14 @@ def _misplaced(data: Data) -> str:
     ratio, limit = data["misplaced_ratio"], data["limits"]["max_misplaced_ratio"]
     if ratio is None or not (ratio or data["execution"]):
         return ""
+    urgent = data["limits"]["urgent_osds"]
     pools = data["limits"]["changing_pg_num_pools"]
     why = (f": half of target_max_misplaced_ratio, while pg_num of pool {pools[0]} changes"
            if pools else "")
+    if urgent:
+        named = f"osd.{urgent[0]}" + (f" and {len(urgent) - 1} more" if urgent[1:] else "")
+        why += (f"; urgent limit {format_percent(data['limits']['urgent_misplaced_ratio'])}% for"
+                f" what leaves {named}, above backfillfull")
     return f"{format_percent(ratio)}% (limit {format_percent(limit)}%{why})"
 
 

@@ -16,7 +16,7 @@ from ..harness.map_history import MapHistory
 from ..harness.story import Story, illegal_placements
 
 HOST, DRAINED = "h1", (2, 3)
-LIMIT = 0.04
+LIMIT = 0.08
 """The misplaced limit: a few of the cluster's PG shards at once."""
 LIMIT_TOLERANCE = 0.001
 """Objects of the PGs are known as of the last full reading, and the client adds some meanwhile."""
@@ -25,7 +25,7 @@ FILL_LIMIT = 0.88
 FILL_TOLERANCE = 0.02
 """What the client writes, and BlueStore keeps of what has left."""
 GRACE_SECONDS = 10
-DRAINED_SECONDS = 150
+DRAINED_SECONDS = 300
 
 
 @pytest.fixture(scope="module")

@@ -22,10 +22,13 @@ def s4_misplaced(moment: Moment, move: Outgoing) -> Iterator[str]:
         return
     ours, more = moment.ours.copies(), move.pg.num_objects * len(move.gains)
     total, others = max(1, moment.object_copies), moment.others_misplaced
-    if more and ours + others + more > (moment.misplaced_limit + _SLACK) * total:
+    limit = moment.misplaced_limit
+    if any(moment.is_emergency(osd) for osd in move.losses):
+        limit = max(limit, moment.settings.urgent_misplaced_ratio)
+    if more and ours + others + more > (limit + _SLACK) * total:
         if ours or moment.misplaced:
             yield (f"makes it {(ours + others + more) / total:.4f} misplaced "
-                   f"({others / total:.4f} by others) of {moment.misplaced_limit:.4f}, "
+                   f"({others / total:.4f} by others) of {limit:.4f}, "
                    "and is not alone")
 
 

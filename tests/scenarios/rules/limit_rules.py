@@ -39,6 +39,8 @@ def s5_transit(moment: Moment, move: Outgoing) -> Iterator[str]:
                     for other in moment.ours.moves.values() if other is not move)
     for into in (True, False) if ratio and not alone else ():
         for osd in move.gains if into else move.losses:
+            if not into and moment.is_emergency(osd):
+                continue
             level = moment.ours.bytes_at(osd, into) / moment.cluster.usage[osd].total
             if level > ratio + _TRANSIT_SLACK:
                 yield f"makes it {level:.3f} of osd.{osd} in transit, at most {ratio:.3f} may"
@@ -49,7 +51,7 @@ def s5_round(moment: Moment, move: Outgoing) -> Iterator[str]:
     at_once = [other for other in moment.ours.moves.values()
                if other.entry.sent_at == move.entry.sent_at]
     moves = sum(max(len(other.gains), len(other.losses)) for other in at_once)
-    if len(at_once) > 1 and moves > most:
+    if len(at_once) > 1 and moves > most and not any(map(moment.is_emergency, move.losses)):
         yield f"makes it {moves} moves in one round, at most {most} may"
 
 
@@ -110,6 +112,6 @@ def s17_small(moment: Moment, move: Outgoing) -> Iterator[str]:
 
 
 OF_LIMITS: Dict[str, Callable[[Moment, Outgoing], Iterator[str]]] = {
-    "S2": s2_nearfull, "S5 transit": s5_transit, "S5 round": s5_round, "S15": s15_items,
-    "S16": s16_shards, "S17": s17_reports,
+    "S2 nearfull": s2_nearfull, "S5 transit": s5_transit, "S5 round": s5_round,
+    "S15": s15_items, "S16": s16_shards, "S17": s17_reports,
     "S17 small": s17_small}

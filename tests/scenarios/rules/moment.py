@@ -108,6 +108,12 @@ class Moment:
         limit = float(self.settings.max_misplaced_ratio or target)
         return min(limit, target / 2.0) if self.splitting else limit   # the mgr needs the rest
 
+    def is_emergency(self, osd: int) -> bool:
+        """Whether moves off the OSD have a misplaced limit of their own."""
+        full = self.cluster.map.ratio("backfillfull_ratio")
+        return (self.settings.urgent_misplaced_ratio > 0.0
+                and self.reported_utilization(osd) >= full)
+
     def osds_of(self, pool: int) -> FrozenSet[int]:
         """OSDs that the pool's PGs are on or go to."""
         osdmap = self.cluster.map

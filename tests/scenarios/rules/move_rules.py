@@ -88,6 +88,8 @@ def s5_backfills(moment: Moment, move: Outgoing) -> Iterator[str]:
     for osds, moving, words in ((move.gains, directions[0], "coming to"),
                                 (move.losses, directions[1], "leaving")):
         for osd in osds if most else ():
+            if osds is move.losses and moment.is_emergency(osd):
+                continue   # it may give all that it has too much
             count = sum(1 for _, other in moving if other == osd)
             if count > most:
                 yield f"makes it {count} shards {words} osd.{osd}, at most {most} may"
