@@ -4,6 +4,7 @@ from __future__ import annotations
 import errno
 from typing import Any, Dict, Optional
 
+from ..report.cluster.growth import growth_rows
 from ..report.command_answer import CommandAnswer, CommandError
 from ..report.explain.explain import explain
 from ..report.explain.reason import ExplainContext
@@ -37,7 +38,8 @@ class ReportCommands:
         parts = self._parts
         look_started = self._view.request_if_old()
         view, status = self._view.newest()
-        now = Now(parts.clock(), parts.next_round_at(), self._options(), look_started)
+        now = Now(parts.clock(), parts.next_round_at(), self._options(), look_started,
+                  growth_rows(view, parts.growth()))
         return report_status(status, parts.plan_service, parts.settings(), now, view)
 
     def _options(self) -> Dict[str, Any]:
@@ -69,7 +71,8 @@ class ReportCommands:
             parts.balancer.request_observation()
         return report_metrics(MetricSources(
             status, parts.balancer.totals, parts.clock(), parts.settings().active, view,
-            parts.last_round_at(), parts.gateway.counts.snapshot_differences))
+            parts.last_round_at(), parts.gateway.counts.snapshot_differences,
+            growth_rows(view, parts.growth())))
 
     def history(self, limit: Optional[int] = None) -> CommandAnswer:
         """What has been moved."""

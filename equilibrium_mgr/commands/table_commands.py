@@ -1,4 +1,4 @@
-"""`df`, `osds` and `moves`."""
+"""`df`, `growth`, `osds` and `moves`."""
 from __future__ import annotations
 
 import errno
@@ -6,6 +6,7 @@ from typing import Optional, Sequence
 
 from ..plan.model import PgChange
 from ..report.cluster.df import report_df
+from ..report.cluster.growth import GrowthSources, report_growth
 from ..report.cluster.moves import report_moves, select
 from ..report.cluster.osds import OsdSelection, report_osds
 from ..report.command_answer import CommandAnswer, CommandError
@@ -28,6 +29,16 @@ class TableCommands:
         wanted = self._wanted() if plan is None else self._plans.plan(plan).changes
         view, age = self._view.required()
         return report_df(view, age, self._parts.gateway.pool_space(), plan, wanted, sort, limit)
+
+    def growth(self, plan: Optional[str]) -> CommandAnswer:
+        """How fast the data grows, and when OSDs are nearfull: now, and with a kept plan or the
+        one that is executed."""
+        wanted = self._wanted() if plan is None else self._plans.plan(plan).changes
+        view, age = self._view.required()
+        parts = self._parts
+        return report_growth(GrowthSources(
+            view, age, parts.growth(), plan, wanted, parts.gateway.max_pg_shards()[0],
+            parts.clock()))
 
     def osds(self, selection: OsdSelection) -> CommandAnswer:
         """How full OSDs are and will be."""

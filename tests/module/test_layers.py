@@ -16,12 +16,13 @@ ROOT = Path(__file__).resolve().parents[2] / "equilibrium_mgr"
 #: From the lowest to the highest; a file may import what is in its own folder or in a lower one.
 #: Files that stand in no folder are folders of their own here.
 LAYERS = (
-    "version", "runtime", "crush", "snapshot", "plan", "drain", "what_if",
+    "version", "runtime", "crush", "snapshot", "plan", "drain", "what_if", "growth",
     "planner.objective", "planner.bound", "planner.state", "planner.search",
     "planner", "freeze", "upmap_cleanup", "settings", "removed_options", "option_values",
     "gateway", "plan_service", "execution", "observation", "undo", "control", "report",
     "metrics_endpoint", "commands", "compat", "old_python", "cli", "module", "__init__")
-PURE = ("crush", "snapshot", "plan", "drain", "what_if", "planner", "freeze", "upmap_cleanup")
+PURE = ("crush", "snapshot", "plan", "drain", "what_if", "growth", "planner", "freeze",
+        "upmap_cleanup")
 #: Nothing of these makes a plan another one.
 OUTSIDE = {"mgr_module", "time", "datetime", "random", "threading"}
 #: Kept by several threads: the store of plans, and what is known of other aims.

@@ -18,7 +18,7 @@ SCREENS: Tuple[Screen, ...] = (
     Screen("eval", "eval"), Screen("eval-plan", "eval p"), Screen("eval-pool", "eval {pool}"),
     Screen("eval-fail", "eval --fail osd.6"), Screen("eval-worst", "eval --worst-failure"),
     Screen("df", "df"), Screen("df-plan", "df p"),
-    Screen("osds", "osds"),
+    Screen("osds", "osds"), Screen("growth", "growth"),
     Screen("moves", "moves"),
     Screen("explain", "explain"), Screen("explain-osd", "explain osd.6"),
     Screen("explain-pool", "explain {pool}"), Screen("explain-pg", "explain 2.1f"),

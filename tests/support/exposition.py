@@ -15,6 +15,7 @@ FAMILIES: Dict[str, Optional[str]] = {
     "active": None, "misplaced_ratio": None, "misplaced_limit_ratio": None,
     "waiting_shards": "reason", "moving_shards": "origin", "moving_bytes": "origin",
     "remaining_seconds": None, "room_bytes": None, "pool_free_bytes": "pool_id",
+    "growth_bytes_per_second": "device_class", "nearfull_seconds": "device_class",
     "upmap_items": None, "rejected_upmaps": None, "statistics_age_seconds": None,
     "last_round_timestamp_seconds": None, "moved_bytes_total": None, "moves_total": None,
     "episodes_total": "outcome", "snapshot_differences_total": None, "info": "version"}
