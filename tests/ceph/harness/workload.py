@@ -89,9 +89,9 @@ def fill(cluster: DaemonCluster) -> Usage:
 
 
 def usage_of(cluster: DaemonCluster) -> Usage:
-    """What `ceph osd df` says now."""
+    """What `ceph osd df` says now; OSDs that are out have no size there and are left out."""
     nodes = cluster.mgr_json("osd df")["nodes"]
-    return Usage({node["id"]: node["kb_used"] / node["kb"] for node in nodes})
+    return Usage({node["id"]: node["kb_used"] / node["kb"] for node in nodes if node["kb"]})
 
 
 def settled_usage(cluster: DaemonCluster, seconds: float = 90.0, quiet: int = 4) -> Usage:
