@@ -37,9 +37,11 @@ def test_the_osd_with_most_shards_for_its_space_is_first() -> None:
     snapshot = cluster().snapshot()
     found = forecast(snapshot, growing(pool1=10 * GIB), placed(snapshot))
     assert found.rates == {0: 10 * GIB, 1: 5 * GIB, 2: 5 * GIB}
-    assert found.first_of([0, 1, 2, 3]) == (pytest.approx(4.5), 0)   # 85 - 40 GiB
+    first, of_pool = found.first_of([0, 1, 2, 3]), found.first_of_pool(placed(snapshot), 2)
+    assert first is not None and of_pool is not None
+    assert first.osd == 0 and first.days == pytest.approx(4.5)   # 85 - 40 GiB
     assert found.first_of([3]) is None
-    assert found.first_of_pool(placed(snapshot), 2) == (pytest.approx(9.0), 2)
+    assert of_pool.osd == 2 and of_pool.days == pytest.approx(9.0)
 
 
 def test_an_osd_that_is_nearfull_has_no_days_left_whether_it_grows_or_not() -> None:
