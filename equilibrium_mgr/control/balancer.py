@@ -270,7 +270,7 @@ class Balancer:
             self._slot.end(execution, SWITCHED_OFF)
             execution = self.execution
         if execution is None and not (settings.active or self.drains.is_running):
-            self._journal.end(SWITCHED_OFF, self._clock(), self.observer.view)
+            self._journal.end(self.drains.ending, self._clock(), self.observer.view)
         return execution
 
     def _stop_for(self, guard: RoundOutcome, execution: Optional[Execution]) -> None:

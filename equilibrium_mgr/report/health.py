@@ -48,7 +48,8 @@ def health_checks(status: BalancerStatus, now: float, found: Circumstances) -> D
     """Code → check, of the conditions that hold now; `now` is in seconds since the epoch."""
     checks = [_failed(found.failure), _bad_options(found.bad_options), _mispredicted(status),
               _rejected(status.recent_rejections(found.active, now))]
-    if found.active or status.progress is not None:   # something is to be moved
+    if found.active or status.progress is not None or (   # something is to be moved
+            status.drains.drains.is_running):
         checks += [_conflict(status), _too_full(status), _stale(status, found.silent_osds),
                    _stuck(status, found.stuck_since, now, found.cure)]
     return dict(filter(None, checks))
@@ -132,6 +133,9 @@ def _stuck(status: BalancerStatus, since: Optional[float], now: float, cure: str
     if since is None or now - since < STUCK_SECONDS:
         return None
     cure = cure or action(status.reason_code, {})
+    if status.reason_code == codes.CANNOT_LEAVE:
+        return _warning("MGR_EQUILIBRIUM_STUCK", "shards cannot leave OSDs that are being drained",
+                        1, [status.reason], cure)
     return _warning(
         "MGR_EQUILIBRIUM_STUCK", "the placement has been far from its bound for"
         f" {format_duration(STUCK_SECONDS)} or longer, and nothing can be moved", 1,

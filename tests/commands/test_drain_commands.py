@@ -83,4 +83,15 @@ def test_an_osd_without_other_failure_domains_says_why(session: Session) -> None
     codes = {stuck["code"] for row in found["osds"] for stuck in row["stuck"]}
     assert codes and codes <= {"failure_domain", "fill_limit"}
     assert "cannot leave" in run(session, "equilibrium drain ls")
+    osd = next(row["osd"] for row in found["osds"] if row["stuck"])
+    explained = ask(session, f"explain osd.{osd}")
+    assert explained["reason_code"] == "cannot_leave", explained
+    assert "cannot leave" in run(session, f"equilibrium explain osd.{osd}")
     assert "stuck" in run(session, "equilibrium status")
+
+
+def test_history_says_who_has_ended_a_drain(session: Session) -> None:
+    run(session, "sim backfill rate 4M", "equilibrium drain add 3", "sim run 5m",
+        "equilibrium drain rm 3", "sim run 2m")
+    last = ask(session, "history")["episodes"][-1]
+    assert last["outcome"] == "stopped" and "drain rm" in str(last), last

@@ -16,6 +16,7 @@ from ...settings import Settings
 from ...snapshot import reason_codes as codes
 from ...snapshot.model import Snapshot
 from ..balancing_scope import osd_filter
+from ..episodes.outcomes import STOPPED_BY_DRAIN_RM, SWITCHED_OFF
 from ..journal import Journal
 from ..status import RoundOutcome
 from ..time_window import is_open, window_of
@@ -38,6 +39,8 @@ class DrainControl:
         self._recover = recover
         self._changed = changed
         self._lock = threading.Lock()
+        #: how the episode of a drain ends while automatic balancing is off
+        self.ending = SWITCHED_OFF
         self._asked: Optional[Tuple[FrozenSet[int], float]] = None   # empty OSDs, when
         self.status = DrainStatus()
 
@@ -54,10 +57,12 @@ class DrainControl:
 
     def add(self, names: Mapping[int, str]) -> None:
         """Adds OSDs (id → the name given), and ends a pause; on return it is stored."""
+        self.ending = SWITCHED_OFF
         self._change(lambda drains: drains.with_osds(names))
 
     def remove(self, osds: FrozenSet[int]) -> None:
         """Takes OSDs off the list; on return it is stored."""
+        self.ending = STOPPED_BY_DRAIN_RM
         self._change(lambda drains: drains.without(osds))
 
     def resume(self) -> None:

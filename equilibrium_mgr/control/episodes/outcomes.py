@@ -12,6 +12,7 @@ DROPPED = "dropped"         # nothing of it could be sent, or nothing arrived
 
 STOPPED_BY_OFF = f"{STOPPED}: by 'ceph equilibrium off'"
 STOPPED_BY_RM = f"{STOPPED}: by 'ceph equilibrium rm'"
+STOPPED_BY_DRAIN_RM = f"{STOPPED}: by 'ceph equilibrium drain rm'"
 DRAIN_CHANGED = f"{SUPERSEDED}: other OSDs are to be drained"
 SWITCHED_OFF = f"{STOPPED}: automatic balancing was switched off"
 

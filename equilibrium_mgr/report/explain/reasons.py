@@ -20,6 +20,7 @@ from .actions import NOTHING, action, action_if_immovable
 from .advice import Advice, domain_advice, pg_num_advice_of
 from .bound_text import describe_bound
 from .census_rows import census_rows, numbers_of
+from .drained_osd import drained_reason
 from .reason import CountRow, ExplainContext, Reason, counted_text, waiting_rows
 
 _SETTLED = (STUCK, BALANCED)
@@ -143,6 +144,8 @@ def osd_reason(osd: Osd, osd_set: Optional[OsdSet], context: ExplainContext) -> 
     obstacle, host = osd.unusable_reason(), osd.host or "none"
     bound = "" if osd_set is None else f", bound {format_percent(osd_set.bound)}%"
     what = f"class {osd.device_class}, host {host}: {_filled(osd, context)}{bound}"
+    if osd.drained:
+        return drained_reason(osd.id, what, context.status.drains)
     if obstacle is not None:
         return Reason(what, codes.TARGET_UNAVAILABLE,
                       action(codes.TARGET_UNAVAILABLE, {"osd": osd.id}),

@@ -8,6 +8,7 @@ from ...execution.guards import blocked_pool_reasons
 from ...execution.size_check.size_corrections import sentence
 from ...runtime.formatting import plural
 from ...snapshot import reason_codes as codes
+from ...snapshot.model import BEING_DRAINED
 from ...snapshot.operator_weights import BY_REWEIGHT, held_sentence
 from ..explain.actions import action, action_if_immovable
 from .markup import LEFT, Html, paragraph, section, table
@@ -81,8 +82,9 @@ def _osds(facts: PageFacts) -> Iterator[List[str]]:
         if reason is not None:
             unusable.setdefault(reason, []).append(osd.id)
     for reason, osds in sorted(unusable.items()):
+        code = codes.CANNOT_LEAVE if reason == BEING_DRAINED else codes.TARGET_UNAVAILABLE
         yield [_named(osds), f"{reason}: can take no shards",
-               action(codes.TARGET_UNAVAILABLE, {"osd": osds[0]} if len(osds) == 1 else {})]
+               action(code, {"osd": osds[0]} if len(osds) == 1 else {})]
     held = [osd for _, osd in sorted(snapshot.osds.items()) if osd.share < 1.0]
     for osd in held[:_MOST_ROWS]:
         yield [f"osd.{osd.id}", held_sentence(osd), action(
