@@ -41,6 +41,7 @@ OBSERVER = "equilibrium_mgr/observation/observer.py"
 EXECUTION = "equilibrium_mgr/execution/execution.py"
 SHARD_INPUTS = "equilibrium_mgr/snapshot/sizes/shard_inputs.py"
 SHARD_SIZES = "equilibrium_mgr/snapshot/sizes/shard_sizes.py"
+SNAPSHOT_MODEL = "equilibrium_mgr/snapshot/model.py"
 AUTO_PLANNER = "equilibrium_mgr/control/auto_planner.py"
 
 

@@ -6,7 +6,7 @@ from typing import Tuple
 
 from .mutation import (
     COOLDOWN, DISPATCHER, EXECUTION, PG_BUILDER, PG_CHECKS, PLAN_EXECUTOR, SHARD_SIZES,
-    SNAPSHOT_BUILDER, Edit, Mutation)
+    SNAPSHOT_BUILDER, SNAPSHOT_MODEL, Edit, Mutation)
 
 MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
@@ -113,4 +113,11 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "        if False:\n"
                  "            return RoundOutcome(THROTTLED"),),
         ("scenario:swelling_fast",)),
+    Mutation(
+        "all-shards-are-alike",
+        "a shard has the size that it takes on its OSD, and at its position", (
+            Edit(SNAPSHOT_MODEL,
+                 "        return int(shard_bytes * self.ratio_on(osd, osds))\n",
+                 "        return shard_bytes\n"),),
+        ("scenario:min_alloc scenario:small_objects",)),
 )
