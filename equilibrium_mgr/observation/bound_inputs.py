@@ -47,8 +47,8 @@ def bound_inputs(snapshot: Snapshot, counts: PlacementCounts,
     shard_bytes = counts.bytes
     return BoundInputs(
         snapshot.crush, snapshot.full_ratio,
-        tuple((pool.id, pool.size, pool.rule, pool.pg_num, pool.data_shards)
-              for pool in snapshot.pools.values()),
+        tuple((pool.id, pool.size, pool.rule, pool.pg_num, pool.data_shards,
+               pool.position_ratios, pool.osd_ratios) for pool in snapshot.pools.values()),
         tuple([(osd.id, osd.size_bytes, osd.device_class, osd.unusable_reason(), osd.share,
                 osd.is_in, osd.spared_bytes) for osd in with_checkpoints(
                     snapshot.osds.values(), _OSDS_A_PIECE, checkpoint)]),

@@ -9,7 +9,7 @@ from ..plan.model import Move, PgChange, Plan
 from ..plan.options import PlanOptions
 from ..plan.usage import usage_before_and_after
 from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
-from ..snapshot.model import Pg, Pool, Snapshot, without_shares
+from ..snapshot.model import Snapshot, without_shares
 from ..snapshot.upmap_items import items_for, keep_raw_positions
 from .bound.lower_bound import UtilizationBounds, utilization_bounds
 from .limited_search import limited_placement
@@ -147,15 +147,7 @@ def _pg_change(placement: PlacementState, change: Change) -> PgChange:
     return PgChange(pgid=pg.pgid, raw=pg.raw, up_before=pg.up, up_after=wanted,
                     items=items_for(pg.raw, wanted), shards=len(change.moves),
                     shard_bytes=pg.shard_bytes, objects=pg.objects,
-                    uneven=uneven_shards(pool, pg, wanted))
-
-
-def uneven_shards(pool: Pool, pg: Pg, wanted: Tuple[int, ...]) -> Tuple[Tuple[int, int], ...]:
-    """(OSD, bytes) of the shards that the PG's OSDs gain or lose; empty where all are alike."""
-    return () if pool.is_uniform else tuple([
-        (osd, pool.bytes_on(pg.shard_bytes, osd, osds)) for one, osds in (
-            (frozenset(pg.up), wanted), (frozenset(wanted), pg.up)) for osd in osds
-        if osd not in one])
+                    uneven=pool.uneven_bytes(pg.shard_bytes, pg.up, wanted))
 
 
 def skipped(snapshot: Snapshot, checkpoint: Checkpoint) -> Dict[str, int]:

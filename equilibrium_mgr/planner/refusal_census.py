@@ -103,11 +103,12 @@ class RefusalCensus:
             if pairs >= most_pairs:
                 break
             counted += 1
-            ask, given_up = self._refusal_of(pg, source), self._fall(source, pg.shard_bytes)
+            size = self._snapshot.shard_bytes(pg, source, pg.up)
+            ask, given_up = self._refusal_of(pg, source), self._fall(source, size)
             for target in self._targets(pg, source):
                 self._checkpoint()
                 pairs += 1
-                gain = given_up - self._rise(target, pg.shard_bytes)
+                gain = given_up - self._rise(target, self._size_there(pg, source, target))
                 code = ask(target) or self._code_of_allowed(gain, pg, source, target)
                 tally = tallies.get(code)
                 if tally is None:
@@ -143,12 +144,19 @@ class RefusalCensus:
         def ask(target: int) -> Optional[str]:
             there = placement.index_of[target]
             return (placement.refusal(number, own, there)
-                    or placement.room_refusal(there, pg.shard_bytes))
+                    or placement.room_refusal(there, self._size_there(pg, source, target)))
         return ask
 
     def _excluded_source(self, source: int) -> str:
         sources = self._options.sources
         return codes.POOL_EXCLUDED if sources is None or source in sources else codes.OSD_EXCLUDED
+
+    def _size_there(self, pg: Pg, source: int, target: int) -> int:
+        """Bytes that the PG's shard on the source would take on a target."""
+        if self._snapshot.pools[pg.pool].is_uniform:
+            return pg.shard_bytes
+        return self._snapshot.shard_bytes(
+            pg, target, [target if osd == source else osd for osd in pg.up])
 
     def _stays(self, pg: Pg) -> Optional[str]:
         """Code of the reason for which the PG stays, wherever it could go."""

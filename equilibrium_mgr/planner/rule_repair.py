@@ -18,7 +18,7 @@ from ..snapshot.immovable_reasons import OF_RULE
 from ..snapshot.model import Osd, Pg, Pool, Snapshot, pg_number, shard_changes
 from ..snapshot.upmap_items import items_for, keep_raw_positions
 from .bound.lower_bound import utilization_bounds
-from .planner import BYTE_LIMIT, CONVERGED, INTERRUPTED, MOVE_LIMIT, skipped, uneven_shards
+from .planner import BYTE_LIMIT, CONVERGED, INTERRUPTED, MOVE_LIMIT, skipped
 
 #: Shards of one PG that are moved to other OSDs at most; more go back to where CRUSH has them.
 _MOST_SHARDS = 3
@@ -203,7 +203,7 @@ class _Mending:
         self.changes.append(PgChange(
             pgid=pg.pgid, raw=pg.raw, up_before=pg.up, up_after=wanted,
             items=items_for(pg.raw, wanted), shards=len(gains), shard_bytes=pg.shard_bytes,
-            objects=pg.objects, uneven=uneven_shards(pool, pg, wanted)))
+            objects=pg.objects, uneven=pool.uneven_bytes(pg.shard_bytes, pg.up, wanted)))
 
 
 def _apart(osds: Sequence[int], most: Optional[int],

@@ -161,6 +161,14 @@ class Pool(NamedTuple):
             return shard_bytes
         return int(shard_bytes * self.ratio_on(osd, osds))
 
+    def uneven_bytes(self, shard_bytes: int, before: Sequence[int],
+                     after: Sequence[int]) -> SizedShards:
+        """OSDs that gain or lose a shard of a PG, with its bytes; empty where all are alike."""
+        if self.is_uniform:
+            return ()
+        return tuple([(osd, self.bytes_on(shard_bytes, osd, osds)) for others, osds in (
+            (before, after), (after, before)) for osd in osds if osd not in others])
+
     def ratio_on(self, osd: int, osds: Sequence[int]) -> float:
         """Bytes of that shard as a ratio of the mean one."""
         ratio = self.osd_ratios.get(osd, 1.0)

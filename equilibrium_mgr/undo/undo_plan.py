@@ -157,7 +157,8 @@ def _change(snapshot: Snapshot, pg: Pg, items: UpmapItems) -> Union[PgChange, _C
     if obstacle is not None:
         return _Cannot(obstacle)
     gains = () if motionless else shard_changes(pg.up, after, pool.erasure)[0]
-    return PgChange(pg.pgid, pg.raw, pg.up, after, items, len(gains), pg.shard_bytes, pg.objects)
+    return PgChange(pg.pgid, pg.raw, pg.up, after, items, len(gains), pg.shard_bytes, pg.objects,
+                    snapshot.pools[pg.pool].uneven_bytes(pg.shard_bytes, pg.up, after))
 
 
 def _obstacle_of_items(snapshot: Snapshot, items: UpmapItems) -> Optional[str]:
@@ -185,11 +186,13 @@ def _moves(snapshot: Snapshot, change: PgChange, used: Dict[int, int]) -> List[M
     found = []
     for source, target in zip(losses, gains):
         before = [used.get(osd, 0) for osd in (source, target)]
-        used[source], used[target] = before[0] - pg.shard_bytes, before[1] + pg.shard_bytes
+        leaves = snapshot.shard_bytes(pg, source, pg.up)
+        comes = snapshot.shard_bytes(pg, target, change.up_after)
+        used[source], used[target] = before[0] - leaves, before[1] + comes
         sizes = [max(1, snapshot.osds[osd].size_bytes) if osd in snapshot.osds else 1
                  for osd in (source, target)]
         found.append(Move(
-            change.pgid, source, target, pg.shard_bytes, pg.objects,
+            change.pgid, source, target, comes, pg.objects,
             before[0] / sizes[0], used[source] / sizes[0],
             before[1] / sizes[1], used[target] / sizes[1]))
     return found

@@ -7,7 +7,7 @@ from ..crush.placement import NO_OSD
 from ..plan.model import PgChange
 from ..plan.usage import ShardCounts, shard_counts, shard_weight
 from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
-from ..snapshot.model import Pg, Snapshot, UpmapItems, shard_changes
+from ..snapshot.model import Pg, Pool, Snapshot, UpmapItems, shard_changes
 
 Osds = Tuple[int, ...]
 
@@ -49,20 +49,20 @@ def placement(snapshot: Snapshot, changes: Iterable[PgChange] = (),
     used = {osd.id: osd.target_bytes for osd in snapshot.osds.values()}
     for change in with_checkpoints(applied.values(), _PGS_A_PIECE, checkpoint):
         pg = snapshot.pgs[change.pgid]
-        move_shards(used, pg, pg.up, change.up_after, snapshot.pools[pg.pool].erasure)
+        move_shards(used, pg, pg.up, change.up_after, snapshot.pools[pg.pool])
     return Placement(snapshot, applied, used, shards)
 
 
 def move_shards(used: Dict[int, int], pg: Pg, before: Sequence[int], after: Sequence[int],
-                positional: bool) -> Tuple[List[int], List[int]]:
+                pool: Pool) -> Tuple[List[int], List[int]]:
     """Counts a PG's shards at their new OSDs, as far as these are in `used`; returns (OSDs that
     gain one, OSDs that lose one)."""
-    gains, losses = shard_changes(tuple(before), tuple(after), positional)
+    gains, losses = shard_changes(tuple(before), tuple(after), pool.erasure)
     gained = [osd for osd in gains if osd in used]
     lost = [osd for osd in losses if osd in used]
-    for osds, more in ((gained, pg.shard_bytes), (lost, -pg.shard_bytes)):
+    for osds, up, sign in ((gained, after, 1), (lost, before, -1)):
         for osd in osds:
-            used[osd] = max(0, used[osd] + more)
+            used[osd] = max(0, used[osd] + sign * pool.bytes_on(pg.shard_bytes, osd, up))
     return gained, lost
 
 

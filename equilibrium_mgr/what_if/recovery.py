@@ -59,11 +59,11 @@ def recover(placed: Placement, failure: Failure, mapped: Mapping[str, Osds],
         if after == before:
             continue
         up[pgid] = after
-        gained, left_behind = move_shards(used, pg, before, after, pool.erasure)
+        gained, left_behind = move_shards(used, pg, before, after, pool)
         for osd in gained:
             arrivals.setdefault(osd, []).append(pg)
         for osd in left_behind:
-            freed[osd] = freed.get(osd, 0) + pg.shard_bytes
+            freed[osd] = freed.get(osd, 0) + pool.bytes_on(pg.shard_bytes, osd, before)
     highest, fullest = _fullest(snapshot, used)
     return Recovery(
         failure, up, used, sum(map(len, arrivals.values())),
