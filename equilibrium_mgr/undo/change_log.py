@@ -14,6 +14,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 
 from ..plan.kinds import BALANCE, KINDS
 from ..runtime.buffered_kv_store import CHANGES, BufferedKvStore
+from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
 from ..snapshot.model import UpmapItems
 
 MOST_ROWS = 50_000
@@ -60,9 +61,10 @@ class ChangeLog:
         """True while a batch is on its way to the monitors."""
         return self._sent_at is not None and 0.0 <= now - self._sent_at < _SENDING_SECONDS
 
-    def rows(self) -> List[ChangeRow]:
-        """All rows, the oldest first."""
-        return [row for part in self._parts for row in _unpacked(part.packed)]
+    def rows(self, checkpoint: Checkpoint = no_checkpoint) -> List[ChangeRow]:
+        """All rows, the oldest first. `checkpoint` is called every few milliseconds."""
+        return [row for part in with_checkpoints(self._parts, 1, checkpoint)
+                for row in _unpacked(part.packed)]
 
     def append(self, rows: Sequence[ChangeRow], now: float) -> None:
         """Adds the rows of a batch that is about to be sent; the store's `flush` writes them."""

@@ -6,6 +6,7 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 from ..plan.kinds import CANCEL, UNDO, moves_nothing, takes_back
 from ..plan.model import Move, PgChange, Plan, Usage
 from ..plan.options import AIMS
+from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
 from ..snapshot.immovable_reasons import OF_MOTION, TRANSIENT
 from ..snapshot.model import Pg, Snapshot, UpmapItems, shard_changes
 from ..snapshot.upmap_items import apply_items
@@ -14,6 +15,8 @@ from .change_log import ChangeRow, Chosen, rows_by_pg
 GONE = "its pool or PG is gone"
 FOREIGN = "somebody else has changed its upmap items since"
 REMAPPED = "CRUSH maps the PG differently now"
+#: Between two checkpoints, a few milliseconds.
+_PGS_A_PIECE = 40
 #: States of a PG of which data is being copied.
 _RUNNING = ("backfilling", "recovering")
 
@@ -36,24 +39,27 @@ class _Cannot(str):
 Goal = Union[UpmapItems, _Cannot, None]
 
 
-def undo_plan(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen) -> UndoResult:
+def undo_plan(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen,
+              checkpoint: Checkpoint = no_checkpoint) -> UndoResult:
     """Restores the upmap items that each PG had before the first of the chosen rows.
 
     `rows`: all of the log, the oldest first. What has not begun to move comes first in the plan,
-    then what is being copied, then what has arrived, the newest first.
+    then what is being copied, then what has arrived, the newest first. `checkpoint` is called every
+    few milliseconds.
     """
-    goals = {pgid: _before_all(snapshot, of_pg, chosen)
-             for pgid, of_pg in rows_by_pg(rows).items()}
-    return _plan(snapshot, goals, UNDO, rows)
+    goals = {pgid: _before_all(snapshot, of_pg, chosen) for pgid, of_pg in with_checkpoints(
+        rows_by_pg(rows).items(), _PGS_A_PIECE, checkpoint)}
+    return _plan(snapshot, goals, UNDO, rows, checkpoint)
 
 
-def cancel_plan(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen) -> UndoResult:
+def cancel_plan(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen,
+                checkpoint: Checkpoint = no_checkpoint) -> UndoResult:
     """As `undo_plan`, for what is on its way and of which nothing has been copied yet: each such PG
     stays where its data is."""
     goals = {pgid: _before_motion(snapshot.pgs[pgid], snapshot, of_pg, chosen)
-             for pgid, of_pg in rows_by_pg(rows).items()
+             for pgid, of_pg in with_checkpoints(rows_by_pg(rows).items(), _PGS_A_PIECE, checkpoint)
              if pgid in snapshot.pgs and has_not_begun(snapshot.pgs[pgid])}
-    return _plan(snapshot, goals, CANCEL, rows)
+    return _plan(snapshot, goals, CANCEL, rows, checkpoint)
 
 
 def has_not_begun(pg: Pg) -> bool:
@@ -114,12 +120,13 @@ def _up_with(snapshot: Snapshot, pg: Pg, items: UpmapItems) -> Tuple[int, ...]:
         or snapshot.osds[osd].reweight <= 0.0))
 
 
-def _plan(snapshot: Snapshot, goals: Dict[str, Goal], kind: str,
-          rows: Sequence[ChangeRow]) -> UndoResult:
+def _plan(snapshot: Snapshot, goals: Dict[str, Goal], kind: str, rows: Sequence[ChangeRow],
+          checkpoint: Checkpoint) -> UndoResult:
     newest = {row.pgid: number for number, row in enumerate(rows)}
     changes: List[PgChange] = []
     not_restored: NotRestored = []
-    for pgid in sorted(goals, key=lambda pgid: -newest[pgid]):
+    for pgid in with_checkpoints(sorted(goals, key=lambda pgid: -newest[pgid]), _PGS_A_PIECE,
+                                 checkpoint):
         goal = goals[pgid]
         found = goal if goal is None or isinstance(goal, _Cannot) else _change(
             snapshot, snapshot.pgs[pgid], goal)

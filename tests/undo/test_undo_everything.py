@@ -1,5 +1,5 @@
-"""After an undo of everything each PG has the pairs that it had before, byte for byte, whatever came
-in between; each that has not is named with its reason."""
+"""After an undo of everything each PG has the pairs that it had before, byte for byte, whatever
+came in between; each that has not is named with its reason."""
 from __future__ import annotations
 
 import errno
@@ -13,8 +13,6 @@ import pytest
 from tests.scenarios import clusters, drive
 from tests.scenarios.test_from_any_upmaps import made_by_others
 from tests.scenarios.watch.watch import Watch
-
-from mgr_stub.console.session import Session
 
 _SETTINGS = ("config set mgr mgr/equilibrium/start_delay 0",
              "config set mgr mgr/equilibrium/pg_cooldown 0",

@@ -12,6 +12,7 @@ from ...plan.kinds import CANCEL, UNDO, command_of
 from ...report.command_answer import CommandAnswer, CommandError
 from ...report.undo import UndoReport, report_undo
 from ...runtime.formatting import format_time, parse_span
+from ...runtime.time_slice import TimeSlice
 from ...undo.change_log import ChangeRow, Chosen
 from ...undo.undo_plan import UndoResult, cancel_plan, undo_plan
 from ..current_view import CurrentView
@@ -42,11 +43,12 @@ class UndoCommands:
         """Takes back what a plan, the last episode, or everything since a while ago changed."""
         if plan is not None and since is not None:
             raise CommandError(errno.EINVAL, "give a plan or --since, not both")
-        rows = self._parts.balancer.changes().rows()
+        rows = self._parts.balancer.changes().rows(TimeSlice())
         scope = self._since(since) if since is not None else _of_plan(rows, plan)
         stopped = None if dry_run else self._stop(scope, UNDO)
         view = self._fresh_view(stopped)
-        result = undo_plan(view.snapshot, self._parts.balancer.changes().rows(), scope.chosen)
+        result = undo_plan(view.snapshot, self._parts.balancer.changes().rows(TimeSlice()),
+                           scope.chosen, TimeSlice())
         if not dry_run and result.plan.changes and self._parts.gateway.builtin_balancer_active():
             raise CommandError(errno.EPERM,
                                f"the built-in balancer is active; run '{CURE_BUILTIN}' first")
@@ -54,12 +56,13 @@ class UndoCommands:
 
     def cancel(self, plan: Optional[str], dry_run: bool) -> CommandAnswer:
         """Takes back what has been sent and of which nothing has been copied yet."""
-        rows = self._parts.balancer.changes().rows()
+        rows = self._parts.balancer.changes().rows(TimeSlice())
         scope = (_of_plan(rows, plan) if plan is not None
                  else _Scope(lambda row: True, "what was sent", None))
         stopped = None if dry_run else self._stop(scope, CANCEL)
         view = self._fresh_view(stopped)
-        result = cancel_plan(view.snapshot, self._parts.balancer.changes().rows(), scope.chosen)
+        result = cancel_plan(view.snapshot, self._parts.balancer.changes().rows(TimeSlice()),
+                             scope.chosen, TimeSlice())
         return self._answer(CANCEL, scope, result, view, stopped, dry_run)
 
     def _since(self, span: str) -> _Scope:

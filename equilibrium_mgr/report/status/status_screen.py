@@ -157,8 +157,9 @@ def _last_plan(data: Data, now: float) -> str:
     last = data["last_execution"]
     if last is None or data["execution"] is not None or last["plan"] == "automatic":
         return ""
-    return (f"{last['plan']}, {last['outcome']} at {_clock_time(last['ended_at'], now)};"
-            f" {last['sent_moves']} of {plural(last['planned_moves'], 'shard')} sent")
+    sent = f"; {last['sent_moves']} of {plural(last['planned_moves'], 'shard')} sent"
+    return (f"{last['plan']}, {last['outcome']} at {_clock_time(last['ended_at'], now)}"
+            f"{sent if last['planned_moves'] else '; no data moved for it'}")
 
 
 def _figures(data: Data) -> str:
