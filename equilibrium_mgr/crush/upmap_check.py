@@ -3,7 +3,9 @@
 The rules are those of CrushWrapper::verify_upmap and OSDMap::check_pg_upmaps (Ceph 16 to 20). They
 are more lenient than CRUSH in places (the number of shards per bucket of a `choose` step is not
 checked) and stricter in others (buckets are counted over the whole up set, so nested and hybrid
-`choose` rules are always rejected).
+`choose` rules are always rejected). Of MSR rules it reads no step but takes, each of which counts
+for one position: those of one take it never rejects, and those of two always, unless their first
+positions are where the takes want them.
 """
 from __future__ import annotations
 

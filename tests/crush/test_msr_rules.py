@@ -68,6 +68,18 @@ def test_all_that_is_legal_comes_of_crush_when_osds_are_out() -> None:
     assert {up for up in found if NONE not in up} == legal and len(legal) > 100
 
 
+def test_the_monitor_counts_one_position_for_each_take() -> None:
+    """As osdmaptool 20.2.4 cleans such upmaps (tests/ceph/operations/test_msr_maps.py)."""
+    made = msr_maps.two_takes()
+    for up in given(made):
+        assert "outside the part" in str(rule_of(made).upmap_rejection(up)), up
+    dump = crush_map({"root default": {f"host h{h}": [3 * h, 3 * h + 1, 3 * h + 2]
+                                       for h in range(3)}},
+                     {0: "msr_indep; take default; choosemsr 2 host; choosemsr 2 osd; emit"})
+    rule, broken = PlacementRule(CrushHierarchy(dump), dump["rules"][0], 4, True), (0, 1, 2, 3)
+    assert rule.violation(broken) is not None and rule.upmap_rejection(broken) is None
+
+
 def parsed(text: str, size: int) -> Any:
     return parse_rule(crush_map({"root default": {"host a": [0, 1]}}, {0: text})["rules"][0], size)
 

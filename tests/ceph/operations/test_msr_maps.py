@@ -106,7 +106,29 @@ def _some_legal(rule: PlacementRule, made: msr_maps.MsrMap, raw: Sequence[int],
     return [[(raw[position], rng.choice(targets))]] if targets else []
 
 
-def test_the_simulated_monitor_is_told_of_no_msr_step(counted: Counter[str],
+def test_the_monitor_cancels_all_upmaps_of_two_takes(counted: Counter[str],
+                                                    tmp_path: Path) -> None:
+    """It reads no choosemsr step, and so takes the second position for that of the second take."""
+    made = msr_maps.two_takes()
+    binary = compile_crush(made.text(), tmp_path)
+    dump = dump_crush(binary)
+    rule = PlacementRule(CrushHierarchy(dump), dump["rules"][0], made.size, True)
+    path = make_osdmap([CrushPool(0, 3, made.size, PGS, PGS, True)], binary, [0x10000] * made.osds,
+                       set(), tmp_path)
+    items: Pairs = {}
+    for pgid, found in map_pgs(path).items():
+        target = next(osd for osd in range(made.osds) if osd not in found.raw and rule.violation(
+            (osd, *found.raw[1:])) is None)
+        items[pgid] = [(found.raw[0], target)]
+        assert rule.upmap_rejection((target, *found.raw[1:])) is not None
+    osdmap = BinaryOSDMap.read(path)
+    osdmap.items = items
+    osdmap.write(path)
+    assert upmap_cleanup(path) == {pgid: [] for pgid in items}
+    counted["upmaps of two takes, all cancelled"] = len(items)
+
+
+def test_the_monitor_keeps_what_breaks_the_rule(counted: Counter[str],
                                                       tmp_path: Path) -> None:
     """Ceph's monitor keeps what breaks the rule: the module's own check is the only guard."""
     made = msr_maps.make("tools lenient")

@@ -111,6 +111,16 @@ def make(seed: object) -> MsrMap:
     return MsrMap(dump, size, osds, reweights)
 
 
+def two_takes() -> MsrMap:
+    """Two shards on a host of each of two racks, by two takes."""
+    tree = {f"rack {rack}": {f"host {rack}{h}": [first + 3 * h + n for n in range(3)]
+                             for h in range(2)} for rack, first in (("a", 0), ("b", 6))}
+    text = "msr_indep; " + "; ".join(
+        f"take {rack}; choosemsr 1 host; choosemsr 2 osd; emit" for rack in "ab")
+    dump = crush_map({"root default": tree}, {0: text}, dict.fromkeys(range(12), ""))
+    return MsrMap(dump, 4, 12, dict.fromkeys(range(12), _ONE))
+
+
 def candidates(rng: random.Random, made: MsrMap,
                given: Sequence[Sequence[int]]) -> Iterator[Tuple[int, ...]]:
     """Random up sets, and such as are one or two steps away from what CRUSH has given."""
