@@ -11,7 +11,7 @@ from .samples import (Sample, class_points, is_due, pool_points, samples_from_js
 from .trend import UNKNOWN, Trend, trend_of
 
 #: Seconds between two writes: each is a commit of the monitors. A failover loses what came since.
-STORE_SECONDS = 86_400.0
+STORE_SECONDS = 36 * 3600.0
 _UNKNOWN = Trend(UNKNOWN, None)
 
 
@@ -49,7 +49,7 @@ class GrowthRecorder:
         self.growth = Growth()
 
     def record(self, now: float) -> None:
-        """Takes a sample where one is due; once a day stores them, which waits for the monitors."""
+        """Takes a sample where one is due; now and then stores them, which waits for monitors."""
         if self._samples is None:
             self._samples = self._read()
             self._stored_at = float(self._samples[-1].at) if self._samples else None
