@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Tuple
 
-from . import guards, legality, limits, readings
+from . import guards, legality, limits, motionless, readings
 from .mutation import Mutation
 
 MUTATIONS: Tuple[Mutation, ...] = (
-    guards.MUTATIONS + legality.MUTATIONS + limits.MUTATIONS + readings.MUTATIONS)
+    guards.MUTATIONS + legality.MUTATIONS + limits.MUTATIONS + motionless.MUTATIONS
+    + readings.MUTATIONS)

@@ -99,14 +99,15 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "no more than max_moves_per_round", (
             Edit(THROTTLE,
                  "    if state.moves_left == most or candidate.change.shards <="
-                 " state.moves_left:\n",
+                 " state.moves_left or (\n"
+                 "            state.emergency_osd(candidate) is not None):\n",
                  "    if True:\n"),),
         ("scenario:limit_of_a_round",)),
     Mutation(
         "no-misplaced-limit",
         "the misplaced limit", (
             Edit(THROTTLE,
-                 "            or state.misplaced_copies + copies <= state.allowed_copies):\n",
+                 "            or state.misplaced_copies + copies <= allowed):\n",
                  "            or True):\n"),),
         ("scenario:limit_of_misplaced",)),
     Mutation(

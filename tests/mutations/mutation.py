@@ -42,6 +42,7 @@ EXECUTION = "equilibrium_mgr/execution/execution.py"
 SHARD_INPUTS = "equilibrium_mgr/snapshot/sizes/shard_inputs.py"
 SHARD_SIZES = "equilibrium_mgr/snapshot/sizes/shard_sizes.py"
 SNAPSHOT_MODEL = "equilibrium_mgr/snapshot/model.py"
+UNDO_PLAN = "equilibrium_mgr/undo/undo_plan.py"
 AUTO_PLANNER = "equilibrium_mgr/control/auto_planner.py"
 
 

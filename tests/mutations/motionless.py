@@ -1,0 +1,47 @@
+"""The exemption of changes that move nothing: for those alone, and while they do not."""
+
+from __future__ import annotations
+
+from typing import Tuple
+
+from .mutation import BATCH_SELECTION, DISPATCHER, THROTTLE, UNDO_PLAN, Edit, Mutation
+
+MUTATIONS: Tuple[Mutation, ...] = (
+    Mutation(
+        "nothing-is-bound",
+        "a change that moves data keeps every check", (
+            Edit(THROTTLE,
+                 "    return _CHECKS_WITHOUT_MOTION if candidate.moves_nothing else CHECKS\n",
+                 "    return _CHECKS_WITHOUT_MOTION\n"),),
+        ("scenario:limit_of_shards",)),
+    Mutation(
+        "a-cancel-moves-data",
+        "a plan that is to move nothing drops what would", (
+            Edit(BATCH_SELECTION,
+                 "        if void is None and self._is_motionless and not"
+                 " candidate.moves_nothing:\n",
+                 "        if False:\n"),),
+        ("execution/test_motionless_changes.py",)),
+    Mutation(
+        "what-moves-is-not-pending",
+        "what an undo sends on its way counts as misplaced", (
+            Edit(DISPATCHER,
+                 "            if not moves_nothing(pg, change.up_after,"
+                 " before.pools[pg.pool].erasure)]\n",
+                 "            if False]\n"),),
+        ("scenario:undo", "execution")),
+    Mutation(
+        "cancel-takes-what-is-being-copied",
+        "cancel leaves alone what has begun to move", (
+            Edit(UNDO_PLAN,
+                 "    return (pg.is_moving and pg.uncopied_ratio >= 1.0\n",
+                 "    return (pg.is_moving\n"),),
+        ("undo/test_undo_plan.py",)),
+    Mutation(
+        "undo-overrides-others",
+        "undo leaves alone what somebody else has changed since", (
+            Edit(UNDO_PLAN,
+                 "    if present not in possible:\n",
+                 "    if False:\n"),),
+        ("undo/test_undo_plan.py",)),
+)
