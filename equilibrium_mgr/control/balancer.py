@@ -303,7 +303,7 @@ class Balancer:
         snapshot = self.observer.observe(summary, settings)
         self.dispatcher.observe(snapshot)
         self._guards.observe_items(snapshot.upmap_items)
-        self.drains.observe(snapshot)
+        self.drains.observe(snapshot, self.dispatcher.pending.entries)
         self.observer.update_view(snapshot, settings)
         self._journal.observe_arrivals(self.observer.view)
         self._publisher.publish()

@@ -59,7 +59,7 @@ def test_a_purged_osd_leaves_the_list_with_a_note(session: Session) -> None:
     run(session, "equilibrium drain add 3")
     run(session, "sim run 2h")
     session.module.balancer.drains.observe(session.module.balancer.status.view.snapshot._replace(
-        osds={}))
+        osds={}), {})
     assert [note["note"] for note in listed(session)["notes"]] == [
         "osd.3 (osd.3) no longer exists and has left the list"]
 

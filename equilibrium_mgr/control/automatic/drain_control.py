@@ -7,6 +7,7 @@ from typing import Any, Callable, FrozenSet, Mapping, Optional, Tuple
 from ...drain.drain_list import DrainList, drain_list_from_dict
 from ...drain.remaining import remaining_shards
 from ...drain.status import DrainStatus
+from ...execution.pending_moves import PendingMove
 from ...gateway.gateway import Gateway
 from ...observation.states import OFF, STUCK
 from ...plan.model import StuckShards
@@ -95,7 +96,7 @@ class DrainControl:
 
     # -- the loop --------------------------------------------------------------------------------
 
-    def observe(self, snapshot: Snapshot) -> None:
+    def observe(self, snapshot: Snapshot, pending: Mapping[str, PendingMove]) -> None:
         """Takes in a newer snapshot: what is left, which OSDs no longer exist, and whether those
         that are empty may be stopped. Waits for the mgr's answer, some seconds at most."""
         if not self.status.drains.names:
@@ -104,7 +105,8 @@ class DrainControl:
         if self.status.drains.osds - present:
             self._replace(lambda drains: drains.without_gone(present, self._clock()))
         osds = self.status.drains.osds
-        remaining = remaining_shards(snapshot, osds, TimeSlice())
+        remaining = remaining_shards(snapshot, osds, [
+            (pgid, entry.sources) for pgid, entry in list(pending.items())], TimeSlice())
         with self._lock:
             if self.status.drains.osds == osds:   # else a command has just changed it
                 self.status = self.status._replace(remaining=remaining)
