@@ -33,7 +33,7 @@ WRITES: Tuple[Screen, ...] = (
     Screen("drain-add", "drain add 3", False), Screen("drain-rm", "drain rm 3", False),
     Screen("execute", "execute p", False), Screen("off", "off", False),
     Screen("undo", "undo", False), Screen("cancel", "cancel", False),
-    Screen("upmap-cleanup", "upmap cleanup", False),
+    Screen("upmap-cleanup", "upmap cleanup", False), Screen("freeze", "freeze", False),
     Screen("reset", "reset", False), Screen("on", "on", False),
 )
 #: Commands without a screen.
