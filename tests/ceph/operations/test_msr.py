@@ -8,8 +8,9 @@ import pytest
 from tests.oracle.strict_rule import StrictRules
 
 from ..cluster import DaemonCluster
+from ..daemons import wait_for
 from ..harness import workload
-from ..harness.commands import equilibrium, execute, ready_plan
+from ..harness.commands import equilibrium, equilibrium_json, execute, ready_plan
 
 pytestmark = pytest.mark.releases(20)
 
@@ -62,6 +63,48 @@ def test_a_plan_is_carried_out_to_the_predicted_up_sets(
            f"{100 * before.highest:.2f} -> {100 * usage.highest:.2f} %; the built-in balancer: "
            f"{builtin}; {ended['outcome'] if 'outcome' in ended else ended}")
     assert usage.highest < before.highest
+
+
+def test_what_breaks_the_rule_is_shown_and_mended(
+        msr: DaemonCluster, figure: Callable[[str], None]) -> None:
+    """Two groups of positions share a host: the monitor keeps that, `optimize --repair` ends it."""
+    pgid = next(pgid for pgid in sorted(workload.up_sets(msr))
+                if pgid.split(".")[0] == str(_pool_id(msr)))
+    raw = _crushed(msr, pgid)
+    one, other = next(osds for osds in _by_host(msr) if not set(osds) & set(raw))
+    msr.mon("osd pg-upmap-items", pgid=pgid, id=[raw[0], one, raw[2], other])
+    workload.wait_clean(msr)
+    broken = [one, raw[1], other, *raw[3:]]
+    assert workload.up_sets(msr)[pgid] == broken, "the monitor has not kept it"
+    shown = wait_for("explain names it", lambda: [
+        one for one in equilibrium_json(msr, "explain")["broken_pgs"] if one == pgid], 60)
+    plan = ready_plan(msr, "mend", repair=True)
+    assert [move["pgid"] for move in plan["moves"]] == shown == [pgid]
+    execute(msr, "mend", PATIENCE_SECONDS)
+    workload.wait_clean(msr)
+    now = workload.up_sets(msr)
+    assert {pgid: now[pgid] for pgid in plan["predicted_up"]} == plan["predicted_up"]
+    _assert_legal(msr, {pgid: now[pgid]})
+    figure(f"MSR rule: pg {pgid} put on {broken} by hand is mended to {now[pgid]} by"
+           f" {len(plan['moves'])} move")
+
+
+def _crushed(cluster: DaemonCluster, pgid: str) -> List[int]:
+    """What CRUSH alone gives: the up set once the PG's items are gone."""
+    if pgid in workload.upmap_items(cluster):
+        workload.clear_upmaps(cluster, [pgid])
+        workload.wait_clean(cluster)
+    return workload.up_sets(cluster)[pgid]
+
+
+def _by_host(cluster: DaemonCluster) -> List[List[int]]:
+    numbers = iter(range(len(cluster.osds)))
+    return [[next(numbers) for _ in sizes] for sizes in cluster.hosts.values()]
+
+
+def _pool_id(cluster: DaemonCluster) -> int:
+    return int(next(pool["pool"] for pool in cluster.mon_json("osd dump")["pools"]
+                    if pool["pool_name"] == POOL))
 
 
 def _assert_legal(cluster: DaemonCluster, ups: Dict[str, List[int]]) -> None:
