@@ -160,10 +160,12 @@ def _change(snapshot: Snapshot, pg: Pg, items: UpmapItems) -> Union[PgChange, _C
     broken = pool.rule.violation(after) or pool.rule.upmap_rejection(after)
     if broken:
         return _Cannot(f"no longer legal: {broken}")
-    obstacle = _obstacle_of_items(snapshot, items)
+    gains = shard_changes(pg.up, after, pool.erasure)[0]
+    obstacle = _obstacle_of_items(snapshot, items) or _drained(snapshot, gains)
     if obstacle is not None:
         return _Cannot(obstacle)
-    gains = () if motionless else shard_changes(pg.up, after, pool.erasure)[0]
+    if motionless:
+        gains = ()
     return PgChange(pg.pgid, pg.raw, pg.up, after, items, len(gains), pg.shard_bytes, pg.objects,
                     snapshot.pools[pg.pool].uneven_bytes(pg.shard_bytes, pg.up, after))
 
@@ -175,6 +177,12 @@ def _obstacle_of_items(snapshot: Snapshot, items: UpmapItems) -> Optional[str]:
         if osd is None or not osd.is_in or osd.reweight <= 0.0:
             return f"osd.{target} is {'gone' if osd is None else 'out'}"
     return None
+
+
+def _drained(snapshot: Snapshot, gains: Sequence[int]) -> Optional[str]:
+    """Why a shard must not return to one of these OSDs: it would be sent away again at once."""
+    return next((f"osd.{osd} is being drained" for osd in gains
+                 if osd in snapshot.osds and snapshot.osds[osd].drained), None)
 
 
 def _finished(snapshot: Snapshot, changes: Sequence[PgChange], kind: str) -> Plan:

@@ -186,3 +186,17 @@ def test_cancel_leaves_what_others_move() -> None:
     assert not cancelled(cluster, []).plan.changes
     assert not cancelled(cluster, [row("1.0", [], [(0, 2)], plan="q")]).plan.changes
     assert not cancelled(cluster, [row("1.0", [], [(0, 5)])]).plan.changes
+
+
+def test_nothing_returns_to_an_osd_that_is_being_drained() -> None:
+    """It would be sent away again, whether it has arrived or waits."""
+    cluster = under_way("1.0", 2, Cluster(hosts(8)).pool(1, size=2))
+    arrived((0, 3), pgid="1.1", cluster=cluster)
+    snapshot = cluster.snapshot()
+    snapshot = snapshot._replace(osds={
+        **snapshot.osds, 0: snapshot.osds[0]._replace(drained=True)})
+    rows = [row("1.0", [], [(0, 2)]), row("1.1", [], [(0, 3)])]
+    for made, count in ((undo_plan, 2), (cancel_plan, 1)):
+        result = made(snapshot, rows, lambda one: True)
+        assert not result.plan.changes
+        assert [why for _, why in result.not_restored] == ["osd.0 is being drained"] * count

@@ -8,7 +8,7 @@ from ...control.episodes.episode import AUTOMATIC
 from ...control.episodes.outcomes import STOPPED, because
 from ...execution.guards import CURE_BUILTIN
 from ...observation.cluster_view import ClusterView
-from ...plan.kinds import CANCEL, UNDO, command_of
+from ...plan.kinds import CANCEL, DRAIN, UNDO, command_of
 from ...report.command_answer import CommandAnswer, CommandError
 from ...report.undo import UndoReport, report_undo
 from ...runtime.formatting import format_time, parse_span
@@ -124,7 +124,8 @@ def _of_plan(rows: List[ChangeRow], plan: Optional[str]) -> _Scope:
                            if plan is None else
                            f"nothing that plan '{plan}' has changed is known")
     title = f"plan '{last.plan}'" if last.plan else (
-        f"automatic balancing of {format_time(last.begun_at)} UTC")
+        f"{'draining' if last.kind == DRAIN else 'automatic balancing'} of"
+        f" {format_time(last.begun_at)} UTC")
     return _Scope(lambda row: (row.plan, row.begun_at) == (last.plan, last.begun_at), title,
                   last.plan)
 
