@@ -3,7 +3,8 @@
 A pinned shard is wanted where it is, so that nothing has to move. Where not all of a PG's shards
 can be pinned, as many as possible are, and the others move as they do now; but one of those that
 would exchange their OSDs in a circle, which upmap items cannot express, may go to an OSD outside of
-it, so that the others stay.
+it, so that the others stay. Shards are pinned to OSDs of the acting set alone: that these have the
+data is certain, whatever has happened since the PG was clean.
 """
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ class Obstacle(NamedTuple):
 
 _EXCHANGE = Obstacle(codes.EXCHANGE, "it would exchange OSDs with another shard of the PG, which"
                      " upmap items cannot")
-_NO_HOLDER = Obstacle(codes.DEGRADED, "no OSD that is up holds it")
+_NO_HOLDER = Obstacle(codes.DEGRADED, "no OSD serves it from where it was: it is recovered")
 _OUTSIDE = Obstacle(codes.FAILURE_DOMAIN, "the CRUSH rule does not take the OSD that holds it")
 _BESIDE = Obstacle(codes.FAILURE_DOMAIN, "the CRUSH rule does not allow it there beside the other"
                    " shards of the PG")
@@ -71,13 +72,14 @@ def pin_of(snapshot: Snapshot, pg: Pg) -> Pin:
     search: _Search = (_Positions if pool.erasure else _Members)(snapshot, pg, pool)
     part = search.largest_part()
     up, shards = search.up_set(part), len(part)
+    moving = max(moving, shards)
     if shards < moving:
         outside = search.broken_circle(shards + 1)
         up, shards = (up, shards) if outside is None else outside
     if not shards:
-        return Pin(pg.up, (), 0, moving, search.obstacle)
+        return Pin(pg.up, (), 0, moving, search.obstacle or _NO_HOLDER)
     return Pin(up, items_for(pg.raw, up), shards, moving - shards,
-               search.obstacle if shards < moving else None)
+               (search.obstacle or _NO_HOLDER) if shards < moving else None)
 
 
 def _obstacle_of_pg(pg: Pg, pool: Pool) -> Optional[Obstacle]:
@@ -188,10 +190,6 @@ class _Positions(_Search):
 
     def parts(self) -> Iterator[Part]:
         """Yields the parts that may be possible, the largest first."""
-        pg = self._pg
-        if len(pg.holders) != len(pg.up):
-            self._note(_NO_HOLDER)
-            return
         free = self._free()
         for count in range(len(free), 0, -1):
             yield from combinations(free, count)
@@ -213,16 +211,16 @@ class _Positions(_Search):
     def _free(self) -> List[Held]:
         """The shards that may stay where they are, as far as can be said of each by itself."""
         pg = self._pg
-        if len(pg.holders) != len(pg.up):
+        if len(pg.acting) != len(pg.up):
             return []
-        return [(i, osd) for i, osd in enumerate(pg.holders)
+        return [(i, osd) for i, osd in enumerate(pg.acting)
                 if osd != pg.up[i] and self._may_stay(osd, (self._rule.block_at(i),))]
 
     def _outside(self, position: int) -> List[int]:
         """OSDs that may take a shard of the PG and have nothing to do with it, the emptiest
         first."""
         pg, snapshot = self._pg, self._snapshot
-        known = {*pg.raw, *pg.up, *pg.holders}
+        known = {*pg.raw, *pg.up, *pg.acting, *pg.holders}
         limit = effective_fill_limit(0.0, snapshot.backfillfull_ratio)
         osds = [snapshot.osds[osd] for osd in self._rule.block_at(position).weights
                 if osd not in known and osd in snapshot.osds]
@@ -238,11 +236,8 @@ class _Members(_Search):
     def parts(self) -> Iterator[Part]:
         """Yields the parts that may be possible, the largest first."""
         pg, blocks = self._pg, self._rule.blocks
-        held = [osd for osd in pg.holders if osd not in pg.up and osd != NO_OSD]
-        coming = [i for i, osd in enumerate(pg.up) if osd not in pg.holders]
-        if len(held) < len(coming):
-            self._note(_NO_HOLDER)
-        free = [osd for osd in held if self._may_stay(osd, blocks)]
+        coming = [i for i, osd in enumerate(pg.up) if osd not in pg.acting]
+        free = [osd for osd in pg.acting if osd not in pg.up and self._may_stay(osd, blocks)]
         ordered = permutations if len(blocks) > 1 else combinations   # which block has which OSD
         for count in range(min(len(free), len(coming)), 0, -1):
             for osds in combinations(free, count):

@@ -12,6 +12,7 @@ from tests.support.rules import EC_HOST_RULE, EC_PAIRS_IN_3_RACKS, HDD_HOSTS, SS
 from equilibrium_mgr.freeze.pins import Pin, pin_of
 from equilibrium_mgr.plan.kinds import moves_nothing
 from equilibrium_mgr.snapshot import reason_codes as codes
+from equilibrium_mgr.snapshot.builder import SnapshotBuilder
 from equilibrium_mgr.snapshot.upmap_items import apply_items
 
 REMAPPED = "active+remapped+backfill_wait"
@@ -161,6 +162,18 @@ def test_pg_without_an_osd_for_a_shard_is_left(up: Sequence[int], acting: Sequen
     cluster = replicated().osd(2, up=0, state=["exists"])
     found = pin(remapped(cluster, up, acting))
     assert found.shards == 0 and found.obstacle is not None and found.obstacle.code == code
+
+
+def test_a_shard_is_pinned_only_to_an_osd_that_serves_it() -> None:
+    """The PG was clean on 3, 1 and 4; what has happened since nobody has seen."""
+    builder = SnapshotBuilder()
+    builder.build(replicated().pg("1.0", [3, 1, 4], objects=10).reading())
+    cluster = remapped(replicated(), up=[0, 1, 2], acting=[0, 1, 5])
+    cluster.epoch = 120
+    snapshot = builder.build(cluster.reading())
+    assert {3, 4} <= set(snapshot.pgs["1.0"].holders)
+    found = pin_of(snapshot, snapshot.pgs["1.0"])
+    assert set(found.up) == {0, 1, 5} and found.shards == 1
 
 
 def test_pool_whose_rule_is_not_understood_is_left() -> None:
