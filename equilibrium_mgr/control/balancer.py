@@ -165,8 +165,8 @@ class Balancer:
         self._recover(self._settings())
         self._automatic.reset()
         self.dispatcher.rejected = {}
+        self.drains.pause()   # first: no round that begins from here on takes a drain up
         execution = self._slot.stop(STOPPED_BY_OFF)
-        self.drains.pause()
         self._publisher.enter(IS_OFF, self._slot.stop_count)
         self._publisher.publish()   # the store may take its time
         self._journal.stop(SWITCHED_OFF if execution is None else STOPPED_BY_OFF, self._clock(),

@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Sequ
 from tests.support.clusters.unit_cluster import Cluster
 
 from equilibrium_mgr.control.balancer import Balancer
+from equilibrium_mgr.drain.status import StopCheck
 from equilibrium_mgr.gateway.cluster_summary import (
     ClusterSummary, SummaryReading, object_copies, summarize_osds, summarize_pools)
 from equilibrium_mgr.gateway.gateway import NotReady, UpmapReply
@@ -105,6 +106,8 @@ class FakeGateway:
         self.unsettled: List[float] = []   # of the next looks, in seconds
         self.silent: FrozenSet[int] = frozenset()   # OSDs that have stopped reporting
         self.cluster_log: List[str] = []
+        self.asked_to_stop: List[FrozenSet[int]] = []
+        self.stop_answer: Optional[StopCheck] = StopCheck(True, "")
 
     @property
     def counts(self) -> Counts:
@@ -128,6 +131,10 @@ class FakeGateway:
 
     def set_drained(self, osds: FrozenSet[int]) -> None:
         self.cluster.drained = osds
+
+    def stop_check(self, osds: FrozenSet[int]) -> Optional[StopCheck]:
+        self.asked_to_stop.append(osds)
+        return self.stop_answer
 
     def summary(self, with_map_settings: bool = False) -> ClusterSummary:
         self.counters.add("summaries")

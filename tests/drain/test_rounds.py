@@ -1,0 +1,114 @@
+"""Drains in the rounds of the loop, on a cluster that obeys."""
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from tests.support.fakes import Harness
+from tests.support.rounds import successor, uneven
+
+from equilibrium_mgr.drain.status import StopCheck
+
+#: On osd.0 are twelve PGs, on the others none.
+DRAIN = {0: "osd.0"}
+
+
+def run(harness: Harness, rounds: int = 8) -> Harness:
+    for _ in range(rounds):
+        harness.round(60)
+        harness.jobs.run()
+        harness.gateway.arrive()
+    return harness
+
+
+def drained(**options: Any) -> Harness:
+    harness = Harness(uneven(), max_upmap_items=0.0, **options)   # each PG needs a pair
+    harness.balancer.drains.add(DRAIN)
+    return harness
+
+
+def test_an_osd_is_emptied_while_automatic_balancing_is_off() -> None:
+    harness = run(drained())
+    assert not any(0 in up for up in harness.gateway.cluster.up.values())
+    assert harness.balancer.state == "off" and "no shard is left on osd.0" in (
+        harness.balancer.reason)
+    assert harness.balancer.drains.status.stop_check == StopCheck(True, "")
+    assert harness.gateway.asked_to_stop[0] == frozenset((0,))
+
+
+def test_it_is_not_safe_before_ceph_answers() -> None:
+    harness = drained()
+    harness.gateway.stop_answer = None
+    assert run(harness).balancer.drains.status.stop_check is None
+    harness.gateway.stop_answer = StopCheck(False, "1 pgs unknown")
+    assert run(harness, 1).balancer.drains.status.stop_check == StopCheck(False, "1 pgs unknown")
+
+
+def test_without_a_drain_nothing_moves_while_off() -> None:
+    assert run(Harness(uneven())).gateway.sent == []
+
+
+@pytest.mark.parametrize("limit", [0.1, 0.3])
+def test_the_misplaced_limit_holds(limit: float) -> None:
+    """Each PG is a twelfth of all copies."""
+    harness = drained(max_misplaced_ratio=limit)
+    run(harness, 4)
+    assert harness.gateway.batches and max(map(len, harness.gateway.batches)) <= max(
+        1, int(12 * limit))
+
+
+def test_degraded_pgs_wait() -> None:
+    cluster = uneven()
+    cluster.pg("1.0", [0], state="active+undersized+degraded")
+    harness = Harness(cluster, relieve_while_degraded=False)
+    harness.balancer.drains.add(DRAIN)
+    run(harness)
+    assert harness.gateway.sent == [] and harness.balancer.state == "blocked"
+
+
+def test_off_pauses_it_for_a_successor_too_before_it_answers() -> None:
+    harness = run(drained(max_misplaced_ratio=0.1), 3)
+    sent = len(harness.gateway.sent)
+    harness.balancer.switch_off()
+    assert json.loads(harness.kv.values["drains"])["paused"] is True
+    again = run(successor(harness))
+    assert len(run(harness).gateway.sent) == sent and again.gateway.sent == []
+    assert again.balancer.drains.status.drains.osds == frozenset((0,))
+    again.balancer.drains.add(DRAIN)
+    assert run(again, 16).gateway.sent
+
+
+def test_a_successor_goes_on() -> None:
+    harness = run(drained(max_misplaced_ratio=0.1), 3)
+    assert 0 < len(harness.gateway.sent) < 12
+    again = run(successor(harness), 16)
+    assert not any(0 in up for up in again.gateway.cluster.up.values())
+
+
+def test_nothing_of_a_batch_goes_once_the_drain_has_ended() -> None:
+    harness = run(drained(max_misplaced_ratio=0.1), 3)
+    sent = len(harness.gateway.sent)
+    harness.balancer.drains.remove(frozenset((0,)))
+    assert len(run(harness).gateway.sent) == sent
+    assert harness.balancer.state == "off"
+
+
+def test_another_osd_makes_the_plan_under_way_out_of_date() -> None:
+    """osd.1 was a target until then."""
+    harness = run(drained(max_misplaced_ratio=0.1), 3)
+    harness.balancer.drains.add({1: "osd.1"})
+    before = len(harness.gateway.batches)
+    run(harness, 24)
+    gained = {osd for batch in harness.gateway.batches[before:] for change in batch
+              for osd in change.up_after}
+    assert gained == {2}
+    assert {osd for up in harness.gateway.cluster.up.values() for osd in up} == {2}
+
+
+def test_on_ends_a_pause() -> None:
+    harness = drained()
+    harness.balancer.switch_off()
+    assert not harness.balancer.drains.is_running
+    harness.balancer.switch_on(False)
+    assert harness.balancer.drains.is_running
