@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import shutil
+import time
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple
 
 import pytest
 
-from ...cluster import GIB, DaemonCluster
+from ...cluster import DaemonCluster
 from ...conftest import PACKAGE, SLEEP_INTERVAL
 from ...daemons import wait_for
 from ...harness import workload
 from ...harness.commands import equilibrium, execute, ready_plan, status
 from ...release import RELEASES
 from ...small.conftest import rocksdb
-from ...small.filling import compacted_usage
+from ...small.filling import DELETED_SECONDS
 
 WRITER = Path(__file__).resolve().parent / "writer.py"
 HOSTS = {f"h{host}": (2.0,) for host in range(7)}
@@ -109,7 +110,7 @@ def delete_pools(cluster: DaemonCluster, names: List[str]) -> None:
     equilibrium(cluster, "off")
     for name in names:
         cluster.mon("osd pool delete", pool=name, pool2=name, yes_i_really_really_mean_it=True)
-    compacted_usage(cluster)
+    time.sleep(DELETED_SECONDS)
 
 
 def _settled(cluster: DaemonCluster) -> Dict[int, float]:
@@ -118,6 +119,9 @@ def _settled(cluster: DaemonCluster) -> Dict[int, float]:
 
 
 def _utilizations(cluster: DaemonCluster) -> Dict[int, float]:
-    """Used bytes ÷ size by OSD, as it reports them once RocksDB has nothing left to tidy up."""
-    return {osd: used / (cluster.osds[osd] * GIB)
-            for osd, used in compacted_usage(cluster).items()}
+    """Used bytes ÷ size by OSD, as it reports them once RocksDB has nothing left to tidy up: what
+    has left is deleted little by little, and logs end with the next compaction."""
+    for _ in range(2):
+        time.sleep(DELETED_SECONDS)
+        cluster.ceph("tell osd.* compact", 240)
+    return _settled(cluster)
