@@ -49,6 +49,7 @@ def test_small_objects_in_an_optimized_pool(
     assert found.moves and found.largest <= TOLERANCE
 
 
+@pytest.mark.long
 @pytest.mark.releases(20)
 def test_objects_of_less_than_a_stripe_unit(
         cluster: DaemonCluster, figure: Callable[[str], None]) -> None:
