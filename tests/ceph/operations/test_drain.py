@@ -15,6 +15,9 @@ from ..harness.commands import equilibrium, equilibrium_json, status
 from ..harness.map_history import MapHistory
 from ..harness.story import Story, illegal_placements
 
+#: Two minutes each: on the other releases with --ceph-every.
+pytestmark = pytest.mark.releases(16, 20)
+
 HOST, DRAINED = "h1", (2, 3)
 LIMIT = 0.08
 """The misplaced limit: a few of the cluster's PG shards at once."""
