@@ -23,7 +23,7 @@ class ClusterView(NamedTuple):
     """Figures of one observation; misplaced ratios are of object copies, as Ceph counts them."""
 
     snapshot: Snapshot
-    classes_soon: Mapping[str, ClassUsage]   # once everything in flight has arrived
+    classes_soon: Mapping[str, ClassUsage]   # once all has arrived; without drained OSDs
     soon: Lazy[Usage]                        # all figures of then
     counts: PlacementCounts
     utilization_bounds: Optional[UtilizationBounds]   # None where it could not be computed
@@ -32,7 +32,7 @@ class ClusterView(NamedTuple):
     misplaced_ratio: float
     max_misplaced_ratio: float
     builtin_active: bool
-    classes_now: Mapping[str, ClassUsage] = {}   # as OSDs report them, nothing taken as arrived
+    classes_now: Mapping[str, ClassUsage] = {}   # as OSDs that are in report them, drained ones too
     too_full: Tuple[TooFull, ...] = ()           # PGs that stand still for an OSD
     uncounted_copies: int = 0   # object copies that we misplaced and the snapshot does not count
     used_now: Mapping[int, int] = {}   # OSD id → used bytes as it reports them
@@ -104,8 +104,9 @@ def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: 
                        before.movements if before is not None else (),
                        before.snapshot if before is not None else None)
     time_slice()
-    classes_now = class_usage(snapshot, used, time_slice)
-    classes_soon = classes_now if target == used else class_usage(snapshot, target, time_slice)
+    classes_now = class_usage(snapshot, used, time_slice, with_drained=True)
+    is_same = target == used and not any(osd.drained for osd in snapshot.osds.values())
+    classes_soon = classes_now if is_same else class_usage(snapshot, target, time_slice)
     time_slice()
     growth_soon = Lazy(partial(growth_bytes, snapshot, counts.soon, time_slice))
     growth_now = growth_soon if _is_same(counts.now, counts.soon) else Lazy(
@@ -159,7 +160,7 @@ def with_figures_of_now(view: ClusterView, summary: ClusterSummary) -> ClusterVi
         if now is not None and osd.size_factor != 1.0:
             used[osd.id], device_used[osd.id] = int(now / osd.size_factor), now
     return with_misplaced(view, summary.misplaced_copies, view.uncounted_copies)._replace(
-        classes_now=class_usage(view.snapshot, used), used_now=used, device_used_now=device_used,
+        classes_now=class_usage(view.snapshot, used, with_drained=True), used_now=used, device_used_now=device_used,
         builtin_active=summary.builtin_active, statistics_at=summary.statistics_at,
         stale_osds=summary.stale_osds)
 

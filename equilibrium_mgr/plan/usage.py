@@ -121,11 +121,14 @@ def _growth_on(pool: Pool, weight: float, osd: int, osds: Sequence[int]) -> floa
 
 
 def class_usage(snapshot: Snapshot, used_bytes: Mapping[int, int],
-                checkpoint: Checkpoint = no_checkpoint) -> Dict[str, ClassUsage]:
-    """Per device class; OSDs that are out or without statistics do not count."""
+                checkpoint: Checkpoint = no_checkpoint,
+                with_drained: bool = False) -> Dict[str, ClassUsage]:
+    """Per device class; OSDs that are out or without statistics do not count. OSDs that are being
+    drained do where the figures are of now (`with_drained`), as `ceph osd df` has them: what is
+    to be is asked of those that take data."""
     members: Dict[str, List[Tuple[float, int]]] = {}
     for osd in with_checkpoints(snapshot.osds.values(), _OSDS_A_PIECE, checkpoint):
-        if osd.has_statistics and osd.is_for_data:
+        if osd.has_statistics and (osd.is_for_data or with_drained and osd.is_in):
             members.setdefault(osd.device_class, []).append(
                 (used_bytes[osd.id] / osd.size_bytes, osd.id))
     usage: Dict[str, ClassUsage] = {}

@@ -103,7 +103,7 @@ class Osd(NamedTuple):
 
     @property
     def is_for_data(self) -> bool:
-        """True where the figures of its device class count it: it is in, and not being drained."""
+        """True where figures of what is to be count it: it is in, and not being drained."""
         return self.is_in and not self.drained
 
     def unusable_reason(self) -> Optional[str]:

@@ -7,7 +7,7 @@ from typing import Any, Callable
 import pytest
 
 from mgr_stub.console.session import Session
-from tests.commands.asking import ask, run
+from tests.commands.asking import ask, by_class, run
 
 
 @pytest.fixture(name="session")
@@ -35,6 +35,23 @@ def test_an_osd_is_emptied_and_safe_to_stop(session: Session) -> None:
         "safe_to_stop": True}]
     assert "safe to stop" in run(session, "equilibrium status")
     assert "being drained" in run(session, "equilibrium explain osd.3")
+
+
+def test_figures_of_now_are_of_drained_osds_too(session: Session) -> None:
+    """osd.6 is the fullest."""
+    run(session, "sim backfill rate 4M", "equilibrium drain add 6", "sim run 3m")
+    fullest = session.simulation.cluster.utilizations()["hdd"][6]
+    hdd = by_class(ask(session, "status"))["hdd"]
+    assert (hdd["osds"], hdd["fullest_osd"]) == (18, 6)
+    assert hdd["max_utilization"] == pytest.approx(fullest) and hdd["soon_fullest_osd"] == 5
+    assert hdd["planned_fullest_osd"] == 5
+    metrics = [line for line in run(session, "equilibrium metrics").split("\n")
+               if "utilization_max_ratio" in line and "hdd" in line]
+    assert float(metrics[-1].split(" ")[-1]) == pytest.approx(fullest)
+    moved = by_class(ask(session, "history")["episodes"][-1])["hdd"]
+    assert moved["max_before"] == pytest.approx(0.8503, abs=0.0001)
+    histogram = by_class(ask(session, "eval"))["hdd"]["histogram"]
+    assert sum(step["osds"] for step in histogram) == 18
 
 
 def test_an_osd_that_is_let_go_gets_nothing_back_while_off(session: Session) -> None:

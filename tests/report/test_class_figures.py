@@ -44,6 +44,22 @@ def test_now_soon_planned_and_bound_of_a_class() -> None:
     assert class_figures(view)[0]["planned_max_utilization"] is None
 
 
+def test_a_drained_osd_counts_now_and_takes_no_data() -> None:
+    """What is to be is of the OSDs that take data; those of `ceph osd df` are all there now."""
+    row = class_figures(view_of(three().osd(0, used=60 * GIB).drain(0), PendingMoves()))[0]
+    assert (row["osds"], row["fullest_osd"], row["size_bytes"]) == (3, 0, 300 * GIB)
+    assert row["max_utilization"] == pytest.approx(0.6)
+    assert row["utilization"] == pytest.approx(0.2)
+    assert row["soon_max_utilization"] == 0.0
+
+
+def test_a_class_that_is_drained_whole_is_still_there() -> None:
+    row = class_figures(view_of(three().osd(0, used=60 * GIB).drain(0, 1, 2), PendingMoves()))[0]
+    assert (row["osds"], row["fullest_osd"]) == (3, 0)
+    assert row["soon_max_utilization"] is None and row["planned_max_utilization"] is None
+    assert "60.00" in class_table([row])
+
+
 def test_class_table_is_in_per_cent_and_80_columns_wide() -> None:
     view = view_of(three(), PendingMoves())
     head, line = class_table(class_figures(view)).split("\n")

@@ -20,7 +20,8 @@ def class_figures(view: ClusterView,
     statistics do not count.
 
     Utilizations are ratios: `utilization` is used bytes ÷ size of the class; it, max, min and
-    stddev are of now, as OSDs report them. `soon_`: once everything in flight has arrived.
+    stddev are of now, as OSDs report them, those that are being drained too. What is to be is of
+    the OSDs that take data, and None where a class has none. `soon_`: once everything in flight has arrived.
     `planned_`: once the `wanted` changes have been made too; None without `wanted`. `bound_`: no
     legal placement that keeps the operator's weights has a lower maximum, one that does not may;
     None where that is not known of the class by itself.
@@ -34,7 +35,7 @@ def class_rows(view: ClusterView, planned_used: Optional[Mapping[int, int]]) -> 
     soon = class_usage(view.snapshot, view.used_soon)
     planned = {} if planned_used is None else class_usage(view.snapshot, planned_used)
     rows: List[Row] = []
-    for name, now in class_usage(view.snapshot, view.used_now).items():
+    for name, now in class_usage(view.snapshot, view.used_now, with_drained=True).items():
         rows.append({
             "device_class": name, "osds": now.osds, "size_bytes": now.size_bytes,
             "used_bytes": now.used_bytes,

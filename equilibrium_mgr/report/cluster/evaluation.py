@@ -210,14 +210,16 @@ def _with_histograms(view: ClusterView, classes: Sequence[Row],
 
 def _histogram(view: ClusterView, row: Row, later: Optional[Mapping[int, int]]) -> Histogram:
     osds = [osd for osd in view.snapshot.osds.values()
-            if osd.has_statistics and osd.is_for_data and osd.device_class == row["device_class"]]
+            if osd.has_statistics and osd.is_in and osd.device_class == row["device_class"]]
     return Histogram([view.used_now[osd.id] / osd.size_bytes for osd in osds],
-                     [] if later is None else [later[osd.id] / osd.size_bytes for osd in osds],
+                     [] if later is None else [later[osd.id] / osd.size_bytes for osd in osds
+                                               if osd.is_for_data],
                      row["bound_utilization"])
 
 
 def _change(row: Row, prefix: str, key: str) -> str:
-    return f"{format_percent(row[key])} -> {format_percent(row[prefix + key])}"
+    now, later = format_percent(row[key]), format_percent(row[prefix + key])
+    return f"{now} -> {later}" if later else now   # a class of drained OSDs alone takes no data
 
 
 def _pool_lines(columns: Sequence[Column], rows: Sequence[Row], cells: Sequence[Sequence[str]],

@@ -142,8 +142,9 @@ def _gain(facts: PageFacts, room: Room) -> str:
 
 def _maxima(rows: List[_Row]) -> str:
     """The classes whose maximum falls most: 'of class hdd goes from 87.00% to 77.79% (…)'."""
-    changed = sorted(rows, key=lambda row: float(
-        (row["planned_max_utilization"] or 0.0) - row["max_utilization"]))[:_CLASSES_NAMED]
+    known = [row for row in rows if row["planned_max_utilization"] is not None]
+    changed = sorted(known, key=lambda row: float(
+        row["planned_max_utilization"] - row["max_utilization"]))[:_CLASSES_NAMED]
     return ", that ".join([
         f"of class {row['device_class']} goes from {format_percent(row['max_utilization'])}% to"
         f" {format_percent(row['planned_max_utilization'])}%"

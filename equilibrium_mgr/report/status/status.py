@@ -92,15 +92,17 @@ def _waiting(status: BalancerStatus) -> Optional[str]:
 
 
 def _above_bound(status: BalancerStatus, classes: Sequence[Mapping[str, Any]]) -> List[str]:
-    """Of a balanced cluster: classes whose fullest OSD is clearly above the bound of all pools."""
+    """Of a balanced cluster: classes whose fullest OSD is clearly above the bound of all pools. The
+    bound is of OSDs that take data: a drained one is not held against it."""
     found: List[str] = []
     for row in classes:
-        bound = row["bound_utilization"]
-        if status.state != BALANCED or bound is None or (
-                row["max_utilization"] - bound < _NEAR):
+        prefix = "soon_" if row["fullest_osd"] in status.drains.drains.osds else ""
+        bound, highest = row["bound_utilization"], row[f"{prefix}max_utilization"]
+        if status.state != BALANCED or bound is None or highest is None or (
+                highest - bound < _NEAR):
             continue
-        found.append(f"osd.{row['fullest_osd']} of class {row['device_class']} is"
-                     f" {format_points(row['max_utilization'] - bound)} points above the bound of"
+        found.append(f"osd.{row[f'{prefix}fullest_osd']} of class {row['device_class']} is"
+                     f" {format_points(highest - bound)} points above the bound of"
                      f" all pools ({format_percent(bound)}%)")
     return found
 

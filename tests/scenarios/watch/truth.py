@@ -165,15 +165,17 @@ def t1_fill(session: Session, ours: UnderWay, status: Dict[str, Any],
     for name, said in _classes(status).items():
         members = [osd for osd in will_be
                    if (cluster.crush.classes.get(osd) or _NO_CLASS) == name
-                   and cluster_view.may_take(cluster, osd)
-                   and osd not in status["drains"]["osds"]]
+                   and cluster_view.may_take(cluster, osd)]
         if not members:
             yield f"class {name} has no OSD that is in"
             continue
-        highest = max(will_be[osd] for osd in members)
+        # drained OSDs take no data: what is to be is not of them
+        highest = max((will_be[osd] for osd in members if osd not in status["drains"]["osds"]),
+                      default=None)
         soon = said["soon_max_utilization"]
-        if soon is None or abs(highest - soon) > _FILL_SLACK:
-            yield f"class {name} will be at {highest:.4f} at most, said is {soon}"
+        if (soon is None) != (highest is None) or (
+                soon is not None and abs(highest - soon) > _FILL_SLACK):
+            yield f"class {name} will be at {highest} at most, said is {soon}"
 
 
 def _classes(status: Dict[str, Any]) -> Dict[str, Dict[str, Any]]:
@@ -187,8 +189,7 @@ def t8_now(session: Session, ours: UnderWay, status: Dict[str, Any],
     for name, said in _classes(status).items():
         utilizations = {osd: usage.utilization for osd, usage in cluster.usage.items()
                   if (cluster.crush.classes.get(osd) or _NO_CLASS) == name
-                  and cluster.map.exists(osd) and cluster.map.reweight(osd) > 0.0
-                  and osd not in status["drains"]["osds"]}   # no place for data, as one that is out
+                  and cluster.map.exists(osd) and cluster.map.reweight(osd) > 0.0}
         alive = [ratio for osd, ratio in utilizations.items()
                  if cluster_view.may_take(cluster, osd)]
         if not alive:
