@@ -6,6 +6,7 @@ from typing import Optional, Sequence
 
 from ..plan.model import PgChange
 from ..report.cluster.df import report_df
+from ..report.cluster.evaluation import Look
 from ..report.cluster.growth import GrowthSources, report_growth
 from ..report.cluster.moves import report_moves, select
 from ..report.cluster.osds import OsdSelection, report_osds
@@ -34,11 +35,12 @@ class TableCommands:
         """How fast the data grows, and when OSDs are nearfull: now, and with a kept plan or the
         one that is executed."""
         wanted = self._wanted() if plan is None else self._plans.plan(plan).changes
+        is_started = self._view.request_if_old()
         view, age = self._view.required()
         parts = self._parts
         return report_growth(GrowthSources(
-            view, age, parts.growth(), plan, wanted, parts.gateway.max_pg_shards()[0],
-            parts.clock()))
+            Look(view, age, parts.gateway.pool_space(), is_started, wanted), parts.growth(), plan,
+            parts.gateway.max_pg_shards()[0], parts.clock()))
 
     def osds(self, selection: OsdSelection) -> CommandAnswer:
         """How full OSDs are and will be."""

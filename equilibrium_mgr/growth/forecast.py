@@ -34,6 +34,7 @@ class Forecast(NamedTuple):
 
     rates: Mapping[int, float]              # OSD id → bytes a day
     days: Mapping[int, float]               # OSD id → days until it is nearfull; those that grow
+    utilization: Mapping[int, float] = {}   # OSD id → of the placement, a ratio
 
     def first_of_pool(self, placed: Placed, pool: int) -> Optional[Nearfull]:
         """The first of the OSDs that hold shards of a pool."""
@@ -41,9 +42,13 @@ class Forecast(NamedTuple):
                              if count > 0.0)
 
     def first_of(self, osds: Iterable[int]) -> Optional[Nearfull]:
-        """The first of some OSDs; None where none of them grows."""
-        known = [(self.days[osd], osd) for osd in osds if osd in self.days]
-        return Nearfull(*min(known)) if known else None
+        """The first of some OSDs, of equals the fullest; None where none of them grows."""
+        known = [(self.days[osd], -self.utilization.get(osd, 0.0), osd)
+                 for osd in osds if osd in self.days]
+        if not known:
+            return None
+        days, _, osd = min(known)
+        return Nearfull(days, osd)
 
 
 def forecast(snapshot: Snapshot, growth: Growth, placed: Placed) -> Forecast:
@@ -58,16 +63,18 @@ def forecast(snapshot: Snapshot, growth: Growth, placed: Placed) -> Forecast:
             rates[osd] = rates.get(osd, 0.0) + count * each
     factors = _factors(snapshot, growth, rates)
     days: Dict[int, float] = {}
+    utilization: Dict[int, float] = {}
     for osd in _measured(snapshot):
         entry = snapshot.osds[osd]
         if osd in rates:
             rates[osd] *= factors.get(entry.device_class, 1.0)
+        utilization[osd] = placed.used.get(osd, 0) / entry.size_bytes
         left = snapshot.nearfull_ratio * entry.size_bytes - placed.used.get(osd, 0)
         if left <= 0.0:
             days[osd] = 0.0
         elif rates.get(osd, 0.0) > 0.0:
             days[osd] = left / rates[osd]
-    return Forecast(rates, days)
+    return Forecast(rates, days, utilization)
 
 
 def days_at_bound(snapshot: Snapshot, growth: Forecast, name: str,

@@ -50,6 +50,14 @@ def test_an_osd_that_is_nearfull_has_no_days_left_whether_it_grows_or_not() -> N
     assert found.first_of([0, 1, 2, 3]) == Nearfull(0.0, 3)
 
 
+def test_of_osds_that_are_nearfull_already_the_fullest_is_named() -> None:
+    made = cluster().osd(1, used=87 * GIB).osd(2, used=95 * GIB).osd(3, used=87 * GIB)
+    snapshot = made.snapshot()
+    found = forecast(snapshot, growing(pool1=0.0), placed(snapshot))
+    assert found.first_of([0, 1, 2, 3]) == Nearfull(0.0, 2)
+    assert found.first_of([1, 3]) == Nearfull(0.0, 1)
+
+
 def test_what_shrinks_makes_space() -> None:
     snapshot = cluster().snapshot()
     found = forecast(snapshot, growing(pool1=10 * GIB, pool2=-10 * GIB), placed(snapshot))

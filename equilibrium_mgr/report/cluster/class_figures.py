@@ -21,10 +21,10 @@ def class_figures(view: ClusterView,
 
     Utilizations are ratios: `utilization` is used bytes ÷ size of the class; it, max, min and
     stddev are of now, as OSDs report them, those that are being drained too. What is to be is of
-    the OSDs that take data, and None where a class has none. `soon_`: once everything in flight has arrived.
-    `planned_`: once the `wanted` changes have been made too; None without `wanted`. `bound_`: no
-    legal placement that keeps the operator's weights has a lower maximum, one that does not may;
-    None where that is not known of the class by itself.
+    the OSDs that take data, and None where a class has none. `soon_`: once everything in flight has
+    arrived. `planned_`: once the `wanted` changes have been made too; None without `wanted`.
+    `bound_`: no legal placement that keeps the operator's weights has a lower maximum, one that
+    does not may; None where that is not known of the class by itself.
     """
     planned = None if wanted is None else planned_placement(view, wanted).used
     return class_rows(view, planned)

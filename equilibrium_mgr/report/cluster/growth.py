@@ -11,11 +11,11 @@ from ...growth.trend import (
     GROWING, LEAST_POINTS, LEAST_SECONDS, SHRINKING, STEADY, UNKNOWN, Trend)
 from ...observation.cluster_view import ClusterView
 from ...observation.planned_placement import planned_placement
-from ...plan.model import PgChange
 from ...runtime.formatting import (
     format_bytes, format_duration, format_percent, plural, wrap)
 from ..command_answer import CommandAnswer
 from ..table import Column, Row, render_table
+from .evaluation import Look
 from .pool_figures import format_osd
 
 _DAY = 86_400.0
@@ -33,11 +33,9 @@ _POOLS = (Column("POOL", is_name=True), *map(Column, (
 class GrowthSources(NamedTuple):
     """What the answer is made of."""
 
-    view: ClusterView
-    age_seconds: float                        # of the view
+    look: Look      # its `wanted`: changes still to be made, of the plan where one is named
     growth: Growth
     plan: Optional[str]                       # its name
-    wanted: Optional[Sequence[PgChange]]      # changes still to be made; None without a plan
     max_pg_shards: int                        # of an OSD, as Ceph allows them; 0 for no limit
     now: float                                # seconds since the epoch
 
@@ -52,37 +50,37 @@ class _Forecasts(NamedTuple):
 
 
 def report_growth(sources: GrowthSources) -> CommandAnswer:
-    """Trends and days left by device class and pool. Days are of the first OSD at nearfull_ratio;
-    the data as it lies once everything in flight has arrived."""
-    found = _forecasts(sources)
-    classes = class_growth(sources.view, sources.growth, found.now, found.planned)
+    """Trends and the time left by device class and pool, until the first OSD is at nearfull_ratio;
+    the data as it lies once everything in flight has arrived. What is stored and used is of now,
+    the rest of the look, whose age is told."""
+    found, look = _forecasts(sources), sources.look
+    classes = class_growth(look.view, sources.growth, found.now, found.planned)
     pools = _pool_rows(sources, found)
     growth = sources.growth
     span = 0 if growth.since is None or growth.until is None else growth.until - growth.since
     parts = [_head(sources, span), render_table(_CLASSES, [[
         row["device_class"], str(row["osds"]), format_bytes(row["used_bytes"]),
-        _rate(row), _days(row["nearfull_days"]), format_osd(row["first_osd"]),
-        _days(row["planned_nearfull_days"]), _days(row["best_nearfull_days"])]
+        _rate(row), _left(row["nearfull_seconds"]), format_osd(row["first_osd"]),
+        _left(row["planned_nearfull_seconds"]), _left(row["best_nearfull_seconds"])]
         for row in classes]).split("\n"), render_table(_POOLS, [[
             row["name"], str(row["id"]), format_bytes(row["stored"]), _rate(row),
-            _days(row["nearfull_days"]), format_osd(row["first_osd"]),
-            _days(row["planned_nearfull_days"]), str(row["pg_num"]),
+            _left(row["nearfull_seconds"]), format_osd(row["first_osd"]),
+            _left(row["planned_nearfull_seconds"]), str(row["pg_num"]),
             str(row["advised_pg_num"] or "")] for row in pools]).split("\n"),
         _advice_lines(pools)]
     return CommandAnswer({
         "samples": growth.samples, "since_at": growth.since, "until_at": growth.until,
         "sample_seconds": SAMPLE_SECONDS, "least_samples": LEAST_POINTS,
         "least_seconds": LEAST_SECONDS, "is_enough": _is_enough(growth, span),
-        "plan": sources.plan, "osdmap_epoch": sources.view.snapshot.epoch,
-        "snapshot_age_seconds": sources.age_seconds,
-        "nearfull_ratio": sources.view.snapshot.nearfull_ratio,
+        "plan": sources.plan, **look.to_json(),
+        "nearfull_ratio": look.view.snapshot.nearfull_ratio,
         "classes": classes, "pools": pools},
         "\n\n".join("\n".join(part) for part in parts if part))
 
 
 def class_growth(view: ClusterView, growth: Growth, now: Forecast,
                  planned: Optional[Forecast] = None) -> List[Row]:
-    """One row for each device class. `nearfull_days`: until its first OSD is nearfull; `planned_`
+    """One row for each device class. `nearfull_seconds`: until its first OSD is so; `planned_`
     with the changes, `best_` if it were as even as the rules allow; None where it does not grow or
     that is not known."""
     rows: List[Row] = []
@@ -94,7 +92,7 @@ def class_growth(view: ClusterView, growth: Growth, now: Forecast,
             "device_class": name, "osds": usage.osds, "size_bytes": usage.size_bytes,
             "used_bytes": usage.used_bytes, **_trend_json(trend),
             **_nearfull_json("", first), **_nearfull_json("planned_", then),
-            "best_nearfull_days": _near(days_at_bound(
+            "best_nearfull_seconds": _near(days_at_bound(
                 view.snapshot, now, name, view.bounds.get(name)))})
     return rows
 
@@ -106,30 +104,33 @@ def growth_rows(view: Optional[ClusterView], growth: Growth) -> List[Row]:
         return []
     now = forecast(view.snapshot, growth, Placed(view.used_soon, view.shards_soon))
     return [row for row in class_growth(view, growth, now)
-            if row["trend"] == GROWING and row["nearfull_days"] is not None]
+            if row["trend"] == GROWING and row["nearfull_seconds"] is not None]
 
 
 def _forecasts(sources: GrowthSources) -> _Forecasts:
-    view = sources.view
+    view, wanted = sources.look.view, sources.look.wanted
     placed = Placed(view.used_soon, view.shards_soon)
     now = forecast(view.snapshot, sources.growth, placed)
-    if sources.wanted is None:
+    if wanted is None:
         return _Forecasts(placed, now, None, None)
-    found = planned_placement(view, sources.wanted)
+    found = planned_placement(view, wanted)
     planned = Placed(found.used, found.shards)
     return _Forecasts(placed, now, planned, forecast(view.snapshot, sources.growth, planned))
 
 
 def _pool_rows(sources: GrowthSources, found: _Forecasts) -> List[Row]:
     rows: List[Row] = []
-    for pool in sources.view.snapshot.pools.values():
+    snapshot, space = sources.look.view.snapshot, sources.look.space
+    for pool in snapshot.pools.values():
         trend = sources.growth.pool(pool.id)
+        stored = space[pool.id].stored if pool.id in space else None
         planned = None if found.planned is None or found.planned_placed is None else (
             found.planned.first_of_pool(found.planned_placed, pool.id))
-        advice = pg_num_advice(sources.view.snapshot, found.placed, pool.id,
+        advice = pg_num_advice(snapshot, found.placed, pool.id,
                                sources.max_pg_shards, _AHEAD_DAYS, trend.rate)
         rows.append({
-            "id": pool.id, "name": pool.name, "stored": pool.stored_bytes, "pg_num": pool.pg_num,
+            "id": pool.id, "name": pool.name, "pg_num": pool.pg_num,
+            "stored": pool.stored_bytes if stored is None else stored,
             **_trend_json(trend), **_nearfull_json("", found.now.first_of_pool(
                 found.placed, pool.id)), **_nearfull_json("planned_", planned),
             **_advice_json(advice)})
@@ -142,13 +143,14 @@ def _trend_json(trend: Trend) -> Row:
 
 
 def _nearfull_json(prefix: str, found: Optional[Nearfull]) -> Row:
-    days = _near(found.days) if found is not None else None
-    return {f"{prefix}nearfull_days": days,
-            f"{prefix}first_osd": found.osd if found is not None and days is not None else None}
+    left = _near(found.days) if found is not None else None
+    return {f"{prefix}nearfull_seconds": left,
+            f"{prefix}first_osd": found.osd if found is not None and left is not None else None}
 
 
 def _near(days: Optional[float]) -> Optional[float]:
-    return days if days is not None and days <= _FARTHEST_DAYS else None
+    """Seconds; None where that is too far ahead."""
+    return days * _DAY if days is not None and days <= _FARTHEST_DAYS else None
 
 
 def _advice_json(advice: Optional[PgNumAdvice]) -> Row:
@@ -166,15 +168,16 @@ def _is_enough(growth: Growth, span: float) -> bool:
 
 def _head(sources: GrowthSources, span: float) -> List[str]:
     growth = sources.growth
-    ratio = format_percent(sources.view.snapshot.nearfull_ratio)
+    ratio = format_percent(sources.look.view.snapshot.nearfull_ratio)
+    age = [sources.look.line()]
     what = f"{plural(growth.samples, 'sample')} over {format_duration(span)}"
     if not _is_enough(growth, span):
-        return wrap("", f"not enough history yet: {what}; {LEAST_POINTS} over"
+        return age + wrap("", f"not enough history yet: {what}; {LEAST_POINTS} over"
                     f" {format_duration(LEAST_SECONDS)} are needed, and one is taken every"
                     f" {format_duration(SAMPLE_SECONDS)}", 0)
     plan = "" if sources.plan is None else f"; PLANNED is with {sources.plan}"
-    return wrap("", f"{what}; nearfull is {ratio}%{plan}; BEST is if data were as even as the rules"
-                " allow", 0)
+    return age + wrap("", f"{what}; nearfull is {ratio}%{plan}; BEST is if data were as even as the"
+                      " rules allow", 0)
 
 
 def _rate(row: Row) -> str:
@@ -184,10 +187,10 @@ def _rate(row: Row) -> str:
     return sign + format_bytes(row["growth_bytes_per_day"])
 
 
-def _days(days: Optional[float]) -> str:
-    if days is None:
+def _left(seconds: Optional[float]) -> str:
+    if seconds is None:
         return ""
-    return "now" if days <= 0.0 else format_duration(days * _DAY)
+    return "now" if seconds <= 0.0 else format_duration(seconds)
 
 
 def _advice_lines(pools: Sequence[Row]) -> List[str]:
@@ -204,13 +207,17 @@ def _advice_lines(pools: Sequence[Row]) -> List[str]:
 
 def growth_line(rows: Sequence[Mapping[str, Any]], within_days: float) -> str:
     """The class that is nearfull first, where that is soon; empty where none is."""
-    soon: List[Dict[str, Any]] = [dict(row) for row in rows if row["nearfull_days"] is not None
-                                  and row["nearfull_days"] <= within_days]
+    soon: List[Dict[str, Any]] = [dict(row) for row in rows if row["nearfull_seconds"] is not None
+                                  and row["nearfull_seconds"] <= within_days * _DAY]
     if not soon:
         return ""
-    row = min(soon, key=lambda one: float(one["nearfull_days"]))
-    best = row["best_nearfull_days"]
-    when = "now" if row["nearfull_days"] <= 0.0 else f"in {_days(row['nearfull_days'])}"
+    row = min(soon, key=lambda one: float(one["nearfull_seconds"]))
+    best = row["best_nearfull_seconds"]
+    now, then = (_when(row["nearfull_seconds"]), _when(best) if best is not None else "")
     return (f"class {row['device_class']} grows by {format_bytes(row['growth_bytes_per_day'] or 0)}"
-            f" a day: osd.{row['first_osd']} is nearfull {when}"
-            + ("" if best is None else f", the first OSD in {_days(best)} if it were even"))
+            f" a day: osd.{row['first_osd']} is nearfull {now}"
+            + (f"; with all OSDs as even as can be, the first would be {then}" if then else ""))
+
+
+def _when(seconds: float) -> str:
+    return "now" if seconds <= 0.0 else f"in {_left(seconds)}"

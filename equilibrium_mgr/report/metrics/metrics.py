@@ -68,7 +68,7 @@ def _of_growth(sources: MetricSources) -> List[Family]:
                      for row in sources.growth}),
         labelled("nearfull_seconds", "Time until the first OSD of a device class is nearfull if its"
                  " pools go on growing as they do.", "device_class", {
-                     row["device_class"]: row["nearfull_days"] * _DAY for row in sources.growth})]
+                     row["device_class"]: row["nearfull_seconds"] for row in sources.growth})]
 
 
 def _of_the_loop(sources: MetricSources) -> List[Family]:

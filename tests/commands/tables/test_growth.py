@@ -42,13 +42,13 @@ def test_a_day_of_history_tells_what_grows(growing: Session) -> None:
     assert {row["trend"] for name, row in pools.items() if name != "vms"} <= {"steady", "growing"}
     assert pools["backup"]["growth_bytes_per_day"] == 0.0
     assert hdd["growth_bytes_per_day"] == pytest.approx(3 * 240 * GIB, rel=0.2)
-    assert hdd["nearfull_days"] <= hdd["best_nearfull_days"]
-    assert hdd["planned_nearfull_days"] is None
+    assert hdd["nearfull_seconds"] <= hdd["best_nearfull_seconds"]
+    assert hdd["planned_nearfull_seconds"] is None
 
 
 def test_the_first_osd_is_nearfull_when_it_was_foretold(growing: Session) -> None:
     hdd = by("device_class", ask(growing, "growth")["classes"])["hdd"]
-    osd, days = hdd["first_osd"], hdd["nearfull_days"]
+    osd, days = hdd["first_osd"], hdd["nearfull_seconds"] / 86_400.0
     assert days > 5.0
     run(growing, f"sim run {int(days * 24)}h")
     usage = {number: ratio for row in growing.simulation.cluster.utilizations().values()
@@ -64,7 +64,8 @@ def test_a_plan_and_pg_num(session: Session) -> None:
     run(session, "sim run 1s")
     planned = ask(session, "growth p")
     hdd = by("device_class", planned["classes"])["hdd"]
-    assert hdd["nearfull_days"] < hdd["planned_nearfull_days"] <= 1.02 * hdd["best_nearfull_days"]
+    planned_seconds, best = hdd["planned_nearfull_seconds"], hdd["best_nearfull_seconds"]
+    assert hdd["nearfull_seconds"] < planned_seconds <= 1.02 * best
     fast = by("name", planned["pools"])["fast"]
     assert fast["shard_ratio"] > 0.02 >= fast["advised_shard_ratio"]
     text = " ".join(run(session, "equilibrium growth p").split())
@@ -76,7 +77,7 @@ def test_status_and_metrics_warn_in_time(session: Session) -> None:
     session.command("equilibrium eval")
     run(session, "sim run 1s")
     row = by_class({"classes": ask(session, "status")["growth"]})["hdd"]
-    assert row["nearfull_days"] == 0.0   # osd.6 is at 85.03 % from the beginning
+    assert row["nearfull_seconds"] == 0.0   # osd.6 is at 85.03 % from the beginning
     text = " ".join(run(session, "equilibrium status").split())
     assert "growth: class hdd grows by" in text and "is nearfull now" in text
     metrics = run(session, "equilibrium metrics")
@@ -92,6 +93,18 @@ def test_the_next_mgr_goes_on(growing: Session) -> None:
     after = by("name", ask(growing, "growth")["pools"])["vms"]
     assert after["trend"] == "growing"
     assert after["growth_bytes_per_day"] == pytest.approx(before["growth_bytes_per_day"], rel=0.1)
+
+
+def test_the_age_of_the_look_is_told_and_a_new_one_started(session: Session) -> None:
+    """What is stored and used is of now, days are of the look."""
+    run(session, "sim run 2d", "sim write vms 500G")
+    answer, text = ask(session, "growth"), run(session, "equilibrium growth")
+    assert answer["snapshot_age_seconds"] > 86_400.0 and answer["look_started"]
+    assert f"placement of osdmap e{answer['osdmap_epoch']}, 0s old\n" in text
+    stored = {pool["id"]: pool["stats"]["stored"] for pool in session.mgr.get("df")["pools"]}
+    assert {row["id"]: row["stored"] for row in answer["pools"]} == stored
+    run(session, "sim run 2d")
+    assert "2d00h old; a new look has been started" in run(session, "equilibrium growth")
 
 
 def test_what_cannot_be_asked(session: Session) -> None:
