@@ -21,7 +21,7 @@ def row(seconds: Optional[float], best: Optional[float]) -> Dict[str, Any]:
     (2 * _DAY, None, "osd.6 is nearfull in 2d00h"),
     (0.0, 0.0, "osd.6 is nearfull now; with all OSDs as even as can be, the first would be now")])
 def test_the_line_tells_when_and_when_at_best(seconds: float, best: float, said: str) -> None:
-    assert growth_line([row(seconds, best)], 30.0) == f"class hdd grows by 1.0 TiB a day: {said}"
+    assert growth_line([row(seconds, best)], 30.0) == f"class hdd grows by 1 TiB a day: {said}"
 
 
 def test_what_is_far_ahead_says_nothing() -> None:
