@@ -6,6 +6,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from ...control.balancing_scope import bad_options
 from ...execution.guards import pg_num_changes
+from ...plan.osd_filter import OsdFilter
 from ...plan.options import FILL_MARGIN, effective_fill_limit, raised_nearfull_ratio
 from ...planner.refusal_census import Census, RefusalCount
 from ...runtime.formatting import format_deadline, format_percent
@@ -136,11 +137,16 @@ def _excluded(found: Optional[RefusalCount], context: ExplainContext) -> Dict[st
 def _osd_excluded(found: Optional[RefusalCount], context: ExplainContext) -> Dict[str, Any]:
     """The option that leaves out the source of the example, or else its target."""
     options, settings = context.plan_options(), context.settings
-    is_source = found is None or (options.sources is not None
-                                  and found.example[1] not in options.sources)
-    own, name = ((settings.from_buckets, "from_buckets") if is_source
-                 else (settings.to_buckets, "to_buckets"))
-    return {"option": "not_buckets" if own is None else name}
+    if found is None:
+        return {"option": "not_buckets" if settings.from_buckets is None else "from_buckets"}
+    _, source, target = found.example
+    is_source = options.sources is not None and source not in options.sources
+    chosen = (OsdFilter(sources=settings.from_buckets).scope(context.snapshot.crush).sources
+              if is_source else
+              OsdFilter(targets=settings.to_buckets).scope(context.snapshot.crush).targets)
+    if chosen is None or (source if is_source else target) in chosen:
+        return {"option": "not_buckets"}
+    return {"option": "from_buckets" if is_source else "to_buckets"}
 
 
 def _nearfull(_found: Optional[RefusalCount], context: ExplainContext) -> Dict[str, Any]:

@@ -10,6 +10,7 @@ from ...control.status import BalancerStatus
 from ...execution.change_outcomes import WaitingGroup
 from ...execution.rejections import Items, held
 from ...observation.cluster_view import ClusterView
+from ...observation.states import BALANCED, STUCK
 from ...plan.options import PlanOptions
 from ...planner.refusal_census import Census, RefusalCensus
 from ...runtime.formatting import plural, wrap
@@ -50,6 +51,12 @@ class ExplainContext(NamedTuple):
         """The code of the status; of a state at rest, that of before anything was counted."""
         refusals = self.status.refusals
         return self.status.reason_code if refusals is None else refusals.rest_code
+
+    @property
+    def is_settled(self) -> bool:
+        """True where a plan has found nothing to do; that of a drain alone, while automatic
+        balancing is off, was not asked what else would gain."""
+        return self.status.state in (STUCK, BALANCED) and self.settings.active
 
     def census(self) -> Optional[RefusalCensus]:
         """Counts refusals with these options; None where the bounds are not known."""

@@ -94,7 +94,7 @@ def _at_rest(what: str, fullest: Fullest, context: ExplainContext) -> Reason:
     asked = context.census()
     assert asked is not None   # there is a set, so that bounds are known
     census = asked.of_osd(fullest.osd.id, MOST_PAIRS)
-    rows = census_rows(census, context, status.state in _SETTLED)
+    rows = census_rows(census, context, context.is_settled)
     where = f"on osd.{fullest.osd.id}"
     if status.state == OFF or context.rest_code not in COUNTED:
         text = f"{status.reason}; {counted_text(census, where)}"
@@ -121,7 +121,7 @@ def _counted(what: str, code: str, census: Census, where: str, context: ExplainC
     else:
         helps = action(code, numbers)
     return Reason(what, code, helps, counted_text(census, where),
-                  census_rows(census, context, context.status.state in _SETTLED), census)
+                  census_rows(census, context, context.is_settled), census)
 
 
 def _action_for(pg: Pg, context: ExplainContext) -> str:
@@ -169,14 +169,18 @@ def _of_census(what: str, census: Census, where: str, context: ExplainContext,
                osd_set: Optional[OsdSet]) -> Reason:
     """The counted reason; that of the state where moves are allowed and the state sends none."""
     status = context.status
-    if census.reason_code in (codes.MIN_GAIN, codes.BALANCED) and status.state not in _SETTLED:
+    if census.reason_code in (codes.MIN_GAIN, codes.BALANCED) and not context.is_settled:
         rows = census_rows(census, context, False)
         if census.reason_code == codes.BALANCED:
             return Reason(what, codes.BALANCED, action(codes.BALANCED, {}),
                           counted_text(census, where), rows, census)
+        if status.state in _SETTLED:   # of a drain: nothing else is moved
+            return Reason(what, codes.SWITCHED_OFF, action(codes.SWITCHED_OFF, {}),
+                          f"automatic balancing is off; {counted_text(census, where)}", rows,
+                          census)
         return Reason(what, status.reason_code, _action(status.reason_code, context),
                       f"{status.reason}; {counted_text(census, where)}", rows, census)
-    code = (settled_code(census, context.rest_code) if status.state in _SETTLED
+    code = (settled_code(census, context.rest_code) if context.is_settled
             else census.reason_code)
     return _counted(what, code, census, where, context, osd_set)
 
