@@ -8,7 +8,7 @@ import pytest
 
 from mgr_stub.console.session import Session
 
-from .asking import ask, run
+from tests.commands.asking import ask, run
 
 _OPTION = "config set mgr mgr/equilibrium/"
 
