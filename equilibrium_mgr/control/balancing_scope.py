@@ -109,8 +109,9 @@ def _no_osd_left(settings: Settings, snapshot: Snapshot) -> Optional[NothingToBa
                                 f" '{name}', which is no OSD and no CRUSH bucket", option)
     name = ("not_buckets" if settings.not_buckets is not None
             else "from_buckets" if scope.sources == frozenset() else "to_buckets")
-    return NothingToBalance(codes.OSD_EXCLUDED, "nothing can be moved: from_buckets, to_buckets and"
-                            " not_buckets leave no OSD", name)
+    given = _given(settings, "from_buckets, to_buckets, not_buckets")
+    return NothingToBalance(codes.OSD_EXCLUDED, f"nothing can be moved: {' and '.join(given)}"
+                            f" {'leaves' if len(given) == 1 else 'leave'} no OSD", name)
 
 
 def left_out(settings: Settings, snapshot: Snapshot) -> List[str]:
@@ -124,13 +125,27 @@ def left_out(settings: Settings, snapshot: Snapshot) -> List[str]:
         classes = _classes(snapshot) - settings.device_classes
         if classes:
             found.append(f"device_classes leaves out the OSDs of class {_named(sorted(classes))}")
-    scope = osd_filter(settings).scope(snapshot.crush)
-    for chosen, what in ((scope.sources, "nothing leaves"), (scope.targets, "nothing goes to")):
-        spared = set(snapshot.osds) - chosen if chosen is not None else set()
-        if spared:
-            found.append(f"{what} {len(spared)} of {len(snapshot.osds)} OSDs (from_buckets,"
-                         " to_buckets, not_buckets)")
-    return found
+    return found + _left_out_osds(settings, snapshot)
+
+
+def _left_out_osds(settings: Settings, snapshot: Snapshot) -> List[str]:
+    """As left_out, for the filters of OSDs. Shards leave those that are drained all the same."""
+    scope, osds = osd_filter(settings).scope(snapshot.crush), set(snapshot.osds)
+    stay, refuse = (osds - chosen if chosen is not None else set()
+                    for chosen in (scope.sources, scope.targets))
+    drains = any(snapshot.osds[osd].drained for osd in stay)
+    found = [("nothing but drains leaves" if drains else "nothing leaves", stay, "from_buckets"),
+             ("nothing goes to", refuse, "to_buckets")]
+    if stay == refuse and not drains and settings.from_buckets == settings.to_buckets:
+        found = [("nothing leaves or goes to", stay, "from_buckets, to_buckets")]
+    return [f"{what} {len(spared)} of {len(osds)} OSDs"
+            f" ({', '.join(_given(settings, f'{own}, not_buckets'))})"
+            for what, spared, own in found if spared]
+
+
+def _given(settings: Settings, options: str) -> List[str]:
+    """Those of some filters that name anything."""
+    return [option for option in options.split(", ") if getattr(settings, option) is not None]
 
 
 def _classes(snapshot: Snapshot) -> Set[str]:

@@ -15,7 +15,7 @@ from .table import Column, limited_rows, render_table
 
 DEFAULT_LIMIT = 20
 UNDER_WAY = "under way"
-_COLUMNS = (Column("STARTED (UTC)"), Column("TOOK"), Column("SHARDS"), Column("MOVED"),
+_COLUMNS = (Column("STARTED (UTC)"), Column("TOOK"), Column("SHARDS"), Column("SENT"),
             Column("CLASS", is_name=True), Column("%MAX"), Column("OUTCOME", is_name=True))
 _INDENT = 4
 _NOTES = {AWAITED: "the maximum after it is measured once all its data has arrived",
@@ -41,7 +41,8 @@ def report_history(entries: Sequence[Mapping[str, Any]], episode: Optional[Mappi
     data = {"episodes": shown, "total": len(found)}
     if not shown:
         return CommandAnswer(data, "nothing has been moved yet")
-    lines = ["%MAX: the fullest OSD of the class, before -> after, as OSDs reported it"]
+    lines = ["%MAX: the fullest OSD of the class, before -> after, as OSDs reported it",
+             "SHARDS, SENT: what upmaps were sent for; of what is stopped less may arrive"]
     if len(shown) < len(found):
         lines.append(f"... {len(found) - len(shown)} earlier episodes; --limit {len(found)} shows"
                      " all")
@@ -54,7 +55,7 @@ def report_history(entries: Sequence[Mapping[str, Any]], episode: Optional[Mappi
 
 def episode_json(entry: Mapping[str, Any], now: float, outcome: str = "") -> Dict[str, Any]:
     """An entry of the history, all keys, None for what is unknown. Times are epoch seconds,
-    maxima and errors ratios."""
+    maxima and errors ratios; `shards` and `bytes` are what was sent, arrived or not."""
     words = entry.get("outcome") if isinstance(entry.get("outcome"), str) else ""
     started, ended = _number(entry, "started_at"), _number(entry, "ended_at")
     until = now if outcome else ended
@@ -152,7 +153,7 @@ def _osds(entry: Mapping[str, Any]) -> List[Dict[str, Any]]:
     for row in rows if isinstance(rows, list) else ():
         try:
             osd, predicted, measured = row
-            found.append({"osd": int(osd), "predicted_utilization": float(predicted),
+            found.append({"osd": int(osd), "predicted_utilization": max(0.0, float(predicted)),
                           "utilization": float(measured)})
         except (TypeError, ValueError):
             continue

@@ -24,6 +24,14 @@ def test_a_prediction_of_rubbish(stored: object) -> None:
     assert unpack(stored) == {}
 
 
+def test_an_osd_is_never_predicted_to_hold_less_than_nothing() -> None:
+    """It is being emptied, and its shards are smaller than they were taken for."""
+    predicted = shifted({3: 0.4, 4: 0.5}, {3: -0.4014})
+    assert worst_predictions(predicted, {3: 0.0005, 4: 0.5})[0] == (3, 0.0, 0.0005)
+    error = prediction_error(predicted, {3: 0.0005, 4: 0.5})
+    assert error is not None and (error.largest, error.osd) == (0.0005, 3)
+
+
 def test_history_of_ten_thousand_osds_fits_into_the_store() -> None:
     past = History()
     predicted = {osd: (osd * 7919 % 9973) / 9973 for osd in range(10_000)}

@@ -43,6 +43,16 @@ def test_the_readme_names_each_command() -> None:
             if f"`{name}" not in text and f"equilibrium {name}" not in text] == []
 
 
+def test_the_readme_lists_the_commands_that_need_more_than_to_read() -> None:
+    paragraph = re.search("`ceph equilibrium …` is sent to the mgr[.] (.*?) need the cap",
+                          " ".join(README.read_text("utf-8").split()))
+    assert paragraph is not None
+    cli = (MODULE / "cli.py").read_text("utf-8")
+    writing = re.findall('@write_command[(]"equilibrium ([^"]*)"', cli)
+    assert sorted(re.findall("`([^`]*)`", paragraph.group(1))) == sorted(writing)
+    assert "undo" in writing
+
+
 def test_the_readme_has_a_row_for_each_health_check() -> None:
     source = (MODULE / "report" / "health.py").read_text(encoding="utf-8")
     codes = set(re.findall(r"\"(MGR_EQUILIBRIUM_\w+)\"", source))

@@ -73,7 +73,7 @@ def max_by_class(utilizations: Utilizations, classes: Mapping[int, str]) -> Dict
 def prediction_error(predicted: Utilizations,
                      measured: Utilizations) -> Optional[PredictionError]:
     """None where no OSD is in both."""
-    errors = [(abs(measured[osd] - ratio), osd) for osd, ratio in predicted.items()
+    errors = [(abs(measured[osd] - max(0.0, ratio)), osd) for osd, ratio in predicted.items()
               if osd in measured]
     if not errors:
         return None
@@ -84,10 +84,11 @@ def prediction_error(predicted: Utilizations,
 
 def worst_predictions(predicted: Utilizations,
                       measured: Utilizations) -> List[Tuple[int, float, float]]:
-    """(OSD, predicted, measured) of the few OSDs with the largest errors, the largest first."""
-    found = sorted((-abs(measured[osd] - ratio), osd) for osd, ratio in predicted.items()
-                   if osd in measured)
-    return [(osd, round(predicted[osd], 6), round(measured[osd], 6))
+    """(OSD, predicted, measured) of the few OSDs with the largest errors, the largest first. Sizes
+    of shards are estimates: an OSD that is emptied may come out below 0, which counts as 0."""
+    found = sorted((-abs(measured[osd] - max(0.0, ratio)), osd)
+                   for osd, ratio in predicted.items() if osd in measured)
+    return [(osd, round(max(0.0, predicted[osd]), 6), round(measured[osd], 6))
             for _, osd in found[:_WORST]]
 
 

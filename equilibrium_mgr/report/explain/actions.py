@@ -85,7 +85,9 @@ ACTIONS: Mapping[str, Tuple[str, ...]] = {
         "bring osd.{osd} up and in; 'ceph osd tree' shows it",
         "bring the OSDs up and in; 'ceph osd tree' shows them"),
 
-    codes.SWITCHED_OFF: ("'ceph equilibrium on' balances automatically",),
+    codes.SWITCHED_OFF: (
+        "'ceph equilibrium drain add {drained}' goes on with the drain",
+        "'ceph equilibrium on' balances automatically"),
     codes.START_DELAY: (
         "nothing; it ends by itself at {until}", "nothing; it ends by itself (start_delay)"),
     codes.WINDOW: (

@@ -12,6 +12,7 @@ from ...settings import Settings
 from ...snapshot import reason_codes as codes
 from .actions import NOTHING, action
 from .census_rows import numbers_of
+from .drained_osd import paused_drain
 from .reason import ExplainContext
 
 #: Of these the figures of the action take longer than a status may.
@@ -23,6 +24,8 @@ def state_action(status: BalancerStatus, view: Optional[ClusterView], settings: 
                  now: float) -> str:
     """The action for the reason of the state; `now` in seconds since the epoch."""
     code, refusals = status.reason_code, status.refusals
+    if code == codes.SWITCHED_OFF:
+        return action(code, paused_drain(status.drains))
     if status.state == STUCK and code in _LONG:
         return _EXPLAIN
     if refusals is None or view is None or not _is_of(refusals, view):

@@ -6,6 +6,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from ...control.balancing_scope import bad_options
 from ...execution.guards import pg_num_changes
+from ...observation.cluster_view import ClusterView
 from ...plan.osd_filter import OsdFilter
 from ...plan.options import FILL_MARGIN, effective_fill_limit, raised_nearfull_ratio
 from ...planner.refusal_census import Census, RefusalCount
@@ -161,8 +162,16 @@ def _cooldown(_found: Optional[RefusalCount], context: ExplainContext) -> Dict[s
 
 
 def _stale(_found: Optional[RefusalCount], context: ExplainContext) -> Dict[str, Any]:
-    stale = sorted(context.snapshot.stale_osds)
-    return {"osd": stale[0] if stale else None}
+    stale = sorted(context.view.stale_osds | context.snapshot.stale_osds)
+    return {"osd": silent_osd(stale[0], context.view) if stale else None}
+
+
+def silent_osd(osd: Optional[int], view: ClusterView) -> Optional[int]:
+    """The OSD that is to be restarted; None where most of those that are up and in are silent:
+    that is not the fault of one of them."""
+    stale = view.stale_osds | view.snapshot.stale_osds
+    alive = [one.id for one in view.snapshot.osds.values() if one.up and one.is_in]
+    return None if 2 * len(stale.intersection(alive)) > len(alive) else osd
 
 
 def _too_full(_found: Optional[RefusalCount], context: ExplainContext) -> Dict[str, Any]:

@@ -19,7 +19,7 @@ from ...snapshot.model import Osd, Pg, Pool
 from .actions import NOTHING, action, action_if_immovable
 from .advice import Advice, domain_advice, pg_num_advice_of
 from .bound_text import describe_bound
-from .census_rows import census_rows, numbers_of
+from .census_rows import census_rows, numbers_of, silent_osd
 from .drained_osd import drained_reason
 from .reason import CountRow, ExplainContext, Reason, counted_text, waiting_rows
 
@@ -82,6 +82,8 @@ def _action(code: str, context: ExplainContext, **more: Any) -> str:
     numbers: Dict[str, Any] = dict(status.reason_numbers) if status.reason_code == code else {}
     numbers.update(numbers_of(code, None, context))
     numbers.update({key: value for key, value in more.items() if value is not None})
+    if code == codes.STALE_STATISTICS:
+        numbers["osd"] = silent_osd(numbers.get("osd"), context.view)
     until = status.until_at
     if until is not None:
         numbers.setdefault("until", format_deadline(until))

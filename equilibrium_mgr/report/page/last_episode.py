@@ -20,7 +20,7 @@ def history_section(facts: PageFacts) -> Html:
         return section("Last episode", paragraph("Nothing has been moved by equilibrium yet."))
     now = facts.sources.identity.now
     return section("Last episodes", table(
-        "Last episodes", ["STARTED (UTC)", "TOOK", "SHARDS", "MOVED", "%MAX", "OUTCOME", "WHY"],
+        "Last episodes", ["STARTED (UTC)", "TOOK", "SHARDS", "SENT", "%MAX", "OUTCOME", "WHY"],
         [LEFT, RIGHT, RIGHT, RIGHT, "text", "text", "text"],
         (list(_cells(entry, now)) for entry in reversed(entries)), facts.checkpoint), is_short=True)
 
@@ -33,8 +33,8 @@ def _cells(entry: Mapping[str, Any], now: float) -> Iterator[str]:
     else:
         yield from ("", "")
     yield str(entry.get("moves", ""))
-    moved = entry.get("bytes")
-    yield format_bytes(moved) if isinstance(moved, (int, float)) else ""
+    sent = entry.get("bytes")
+    yield format_bytes(sent) if isinstance(sent, (int, float)) else ""
     yield _maxima(entry.get("max_before"), entry.get("max_after"))
     yield str(entry.get("outcome", ""))
     yield str(entry.get("why", ""))

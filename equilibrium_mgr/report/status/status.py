@@ -21,6 +21,7 @@ from ..command_answer import CommandAnswer
 from ..drains import drains_json
 from ..explain.actions import NOTHING, action
 from ..explain.at_rest import state_action
+from ..explain.census_rows import silent_osd
 from .status_screen import status_screen
 from .waiting_text import action_numbers, waiting_json, waiting_sentence
 
@@ -71,7 +72,7 @@ def report_status(status: BalancerStatus, plan_service: PlanService, settings: S
 
 def _reason(status: BalancerStatus, view: Optional[ClusterView], data: Mapping[str, Any]) -> str:
     """Why it is in this state: the largest groups of what waits, then what else is in the way."""
-    said = [_waiting(status) or status.reason]
+    said = [_waiting(status, view) or status.reason]
     if status.state == OFF and data["planning"]:
         said.append(f"{plural(len(data['planning']), 'plan is', 'plans are')} being made")
     if status.state in (BALANCED, STUCK):
@@ -85,10 +86,15 @@ def _reason(status: BalancerStatus, view: Optional[ClusterView], data: Mapping[s
     return with_too_full(status.state, reason, view.snapshot, view.too_full)
 
 
-def _waiting(status: BalancerStatus) -> Optional[str]:
+def _waiting(status: BalancerStatus, view: Optional[ClusterView]) -> Optional[str]:
+    """What the shards of the plan wait for. Of silent OSDs all are counted, not only those that
+    shards wait for."""
     if status.progress is None or not status.waiting:
         return None
-    return waiting_sentence(status.waiting, status.progress.summary["planned_moves"])
+    silent = 0 if view is None else len(view.stale_osds | view.snapshot.stale_osds)
+    groups = [group._replace(osds=max(group.osds, silent))
+              if group.code == codes.STALE_STATISTICS else group for group in status.waiting]
+    return waiting_sentence(groups, status.progress.summary["planned_moves"])
 
 
 def _above_bound(status: BalancerStatus, classes: Sequence[Mapping[str, Any]]) -> List[str]:
@@ -116,6 +122,8 @@ def _action(status: BalancerStatus, view: Optional[ClusterView], settings: Setti
         if first.code == status.reason_code:
             numbers = {**status.reason_numbers, **{
                 key: value for key, value in numbers.items() if value is not None}}
+        if first.code == codes.STALE_STATISTICS and view is not None:
+            numbers["osd"] = silent_osd(numbers.get("osd"), view)
         return action(first.code, numbers)
     if status.progress is not None and status.reason_code == codes.SWITCHED_OFF:
         return NOTHING

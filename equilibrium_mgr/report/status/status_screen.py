@@ -30,7 +30,7 @@ def status_screen(data: Data, settings: Settings, now: float) -> str:
     lines = wrap("automatic:", _automatic(data, settings))
     lines += wrap("state:", _state(data, now))
     for label, text in (
-            ("why:", _why(data)), ("do:", _do(data)), ("draining:", data["drains"]["sentence"]),
+            ("why:", _why(data)), ("do:", _do(data)), ("draining:", _draining(data)),
             ("progress:", _progress(data)),
             ("moving:", _moving(data)), ("misplaced:", _misplaced(data)),
             ("planning:", _planning(data)), ("last plan:", _last_plan(data, now)),
@@ -75,8 +75,10 @@ def _state(data: Data, now: float) -> str:
         text += f" since {_clock_time(since, now)} ({format_duration(max(0.0, now - since))})"
     if age is not None:
         text += f", statistics {format_duration(age)} old"
-        stale = data["stale_osds"]
-        if len(stale) < sum(row["osds"] for row in data["classes"]) and stale:
+        stale, osds = data["stale_osds"], sum(row["osds"] for row in data["classes"])
+        if stale and len(stale) >= osds:
+            text += f" (all {plural(len(stale), 'OSD')})"
+        elif stale:
             named = ", ".join(f"osd.{osd}" for osd in stale[:_NAMED])
             more = f" and {len(stale) - _NAMED} more" if len(stale) > _NAMED else ""
             text += f" ({named}{more})"
@@ -99,6 +101,15 @@ def _why(data: Data) -> str:
 
 def _do(data: Data) -> str:
     return "" if data["action"] in (None, NOTHING) else str(data["action"])
+
+
+def _draining(data: Data) -> str:
+    """How far drains are, what is left of one that is paused among it."""
+    drains = data["drains"]
+    if not drains["paused"] or not drains["shards"]:
+        return str(drains["sentence"])
+    return (f"{drains['sentence']}; {plural(drains['shards'], 'shard')},"
+            f" {format_bytes(drains['bytes'])} left")
 
 
 def _progress(data: Data) -> str:

@@ -138,6 +138,18 @@ def test_entries_of_another_version_are_told_as_far_as_they_go() -> None:
     assert json.dumps(answer.data)
 
 
+def test_what_was_sent_is_not_called_moved() -> None:
+    """Of what is stopped, less may arrive; and an older entry may predict less than nothing."""
+    entry = {"plan": "automatic", "started_at": 1e9, "ended_at": 2e9, "outcome": "stopped: off",
+             "moves": 65, "bytes": 3 << 39, "max_before": {"hdd": 0.9}, "error": [0.1, 0.1, 3],
+             "error_osds": [[3, -0.0014, 0.0005]], "max_predicted": {"hdd": 0.5}}
+    answer = report_history([entry], None, 2e9)
+    assert " SENT " in answer.plain and "MOVED" not in answer.plain
+    assert "of what is stopped less may arrive" in answer.plain
+    assert answer.data["episodes"][0]["error_osds"][0]["predicted_utilization"] == 0.0
+    assert "(predicted 0.00, was 0.05)" in answer.plain
+
+
 def test_many_classes_and_long_names_stay_within_the_screen() -> None:
     classes = {f"class-{i:07}": 0.5 + i / 100 for i in range(5)}
     entry = {"plan": "p" * 64, "automatic": False, "why": "because " * 40, "started_at": 1e9,

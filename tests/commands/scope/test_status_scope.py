@@ -1,0 +1,66 @@
+"""`status` on what filters leave out, on silent OSDs, and on a drain that is paused."""
+
+from __future__ import annotations
+
+from typing import List, Tuple
+
+import pytest
+
+from mgr_stub.console.session import Session
+
+from tests.commands.asking import ask, run
+
+_OPTION = "config set mgr mgr/equilibrium/"
+
+
+def screen(session: Session, what: str = "status") -> str:
+    return " ".join(run(session, f"equilibrium {what}").split())
+
+
+@pytest.mark.parametrize("options, said", [
+    (("not_buckets osd.3",), ["nothing leaves or goes to 1 of 24 OSDs (not_buckets)"]),
+    (("from_buckets osd.3,osd.6",), ["nothing leaves 22 of 24 OSDs (from_buckets)"]),
+    (("to_buckets host0", "not_buckets osd.6"), [
+        "nothing leaves 1 of 24 OSDs (not_buckets)",
+        "nothing goes to 20 of 24 OSDs (to_buckets, not_buckets)"])])
+def test_left_out_names_the_options_that_are_set(session: Session, options: Tuple[str, ...],
+                                                 said: List[str]) -> None:
+    run(session, *[_OPTION + option for option in options])
+    assert ask(session, "status")["left_out"] == said
+
+
+def test_a_spared_osd_drains_all_the_same_and_status_says_so(session: Session) -> None:
+    run(session, _OPTION + "not_buckets osd.3", "equilibrium drain add osd.3", "sim run 2m")
+    assert ask(session, "status")["left_out"] == [
+        "nothing but drains leaves 1 of 24 OSDs (not_buckets)",
+        "nothing goes to 1 of 24 OSDs (not_buckets)"]
+    assert "nothing but drains leaves 1 of 24 OSDs" in screen(session)
+
+
+def test_status_counts_all_silent_osds_and_does_as_health_does(session: Session) -> None:
+    run(session, "equilibrium on", "sim run 5m", "sim stats freeze 2h", "sim run 20m")
+    status, health = ask(session, "status"), run(session, "health detail")
+    assert "(osd." in status["reason"] and "and 23 more)" in status["reason"]
+    assert "statistics of 24 OSDs" in health and status["action"] in health
+    assert "mgr fail" in status["action"] and "restart" not in status["action"]
+    assert "(all 24 OSDs)" in screen(session)
+    assert ask(session, "explain")["action"] == status["action"]
+
+
+def test_one_silent_osd_is_to_be_restarted(session: Session) -> None:
+    run(session, "equilibrium on", "sim run 5m", "sim stats hang 2h 12", "sim run 20m")
+    status = ask(session, "status")
+    assert status["stale_osds"] == [12]
+    for group in status["waiting"][:1]:
+        if group["code"] == "stale_statistics":
+            assert status["action"].startswith("restart osd.12")
+
+
+def test_a_paused_drain_says_what_is_left_and_how_to_go_on(session: Session) -> None:
+    run(session, "equilibrium drain add osd.6", "sim run 3m", "equilibrium off", "sim run 2m")
+    status = ask(session, "status")
+    left = status["drains"]["shards"]
+    assert left and f"paused by 'ceph equilibrium off'; {left} shards, " in screen(session)
+    assert "paused by 'ceph equilibrium off'" in status["drains"]["sentence"]
+    assert status["action"] == "'ceph equilibrium drain add osd.6' goes on with the drain"
+    assert status["action"] in screen(session)
