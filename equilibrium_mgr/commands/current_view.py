@@ -46,6 +46,12 @@ class CurrentView:
                 f" ({self._parts.balancer.status.reason}); a look has been started, try again")
         return view, self.age(view)
 
+    def newer_pool(self, name: str) -> CommandError:
+        """What is said of a pool that the last view does not have; a look is started for it."""
+        self._parts.balancer.request_observation()
+        return CommandError(errno.EAGAIN, f"pool '{name}' is newer than the last look at the"
+                            " cluster; a new one has been started, try again")
+
     def age(self, view: ClusterView) -> float:
         """Seconds since the view's snapshot was taken."""
         return max(0.0, self._parts.clock() - view.snapshot.taken_at)

@@ -51,6 +51,7 @@ class EvaluationCommands:
             look = self._look()
             if pool in look.view.usage.pools:
                 return evaluate_pool(pool, look)
+            raise self._view.newer_pool(pool)
         raise CommandError(errno.ENOENT, f"'{option}' is neither a plan nor a pool")
 
     def _look(self) -> Look:

@@ -58,6 +58,8 @@ class ReportCommands:
         pool = self._find_pool(what) if what else None
         if answer is None and pool is not None:
             answer = explain(pool, context, age)
+            if answer is None:
+                raise self._view.newer_pool(pool)
         if answer is None:
             raise CommandError(errno.ENOENT, f"'{what}' is no OSD, no pool and no PG")
         return answer
