@@ -1,7 +1,7 @@
 """What refuses the moves that would lower the fullest OSD, where a plan has found nothing to do."""
 from __future__ import annotations
 
-from typing import FrozenSet, List, NamedTuple, Optional, Tuple
+from typing import FrozenSet, List, Mapping, NamedTuple, Optional, Tuple
 
 from ..execution.cooldown import ExcludedPgs
 from ..plan.options import PlanOptions
@@ -20,6 +20,29 @@ NEAR = 0.005
 #: Codes of a state at rest that the counts tell more exactly.
 COUNTED = frozenset((codes.BALANCED, codes.GRANULARITY, codes.MIN_GAIN, codes.IMMOVABLE,
                      codes.NOT_READY))
+
+
+#: Code → what is so of the targets that it refuses.
+_CLAUSES: Mapping[str, str] = {
+    codes.FILL_LIMIT: "would pass fill_limit",
+    codes.REWEIGHT: "would pass the share that their weights leave them",
+    codes.NEARFULL: "are nearfull",
+    codes.FAILURE_DOMAIN: "are in a failure domain that has its shards of the PG",
+    codes.HOLDS_SHARD: "hold a shard of the PG",
+    codes.TARGET_UNAVAILABLE: "are down, out, being drained or without statistics",
+    codes.PG_COUNT: "have all the PG shards that mon_max_pg_per_osd allows",
+    codes.UPMAP_ITEMS: "would need more pairs of upmap items than max_upmap_items allows",
+    codes.EXCHANGE: "cannot be had by upmap items",
+    codes.POOL_EXCLUDED: "are not used, as pool_ids or device_classes leave them out",
+    codes.OSD_EXCLUDED: "are not used, as filters leave the OSD or them out",
+    codes.RULE_UNKNOWN: "are not used, as the CRUSH rule is not understood",
+    codes.REJECTED: "are not used, as the monitor did not keep the upmap items",
+    codes.GIVEN_UP: "are not used, as the move has waited for longer than max_wait",
+    codes.MISPREDICTED: "are not used, as shards of the pool took more than predicted",
+    codes.PG_NUM_CHANGING: "wait, as pg_num is changing",
+    codes.COOLDOWN: "wait for pg_cooldown",
+    codes.IN_FLIGHT: "wait, as the PG is moving",
+    codes.BALANCED: "are as full already"}
 
 
 class Fullest(NamedTuple):
@@ -51,7 +74,8 @@ class Refusals(NamedTuple):
         if self.code == codes.GRANULARITY:
             return f"whole shards are larger than the difference to {where}"
         told = (codes.MIN_GAIN, codes.IMMOVABLE)   # by the state's own sentence
-        return "" if self.code in told else f"{self.code} refuses {where}"
+        clause = _CLAUSES.get(self.code, "may not be taken for now")
+        return "" if self.code in told else f"{where} {clause}"
 
 
 def fullest_osds(view: ClusterView, device_classes: Optional[FrozenSet[str]]) -> List[Fullest]:

@@ -253,11 +253,12 @@ def test_stuck_tells_which_shards_stay(open_session: Callable[..., Session],
     assert row["count"] == data["census"]["pairs"] > 0
 
 
-@pytest.mark.parametrize("option, code", [
-    ("mgr mgr/equilibrium/fill_limit 0.3", "fill_limit"),
-    ("global mon_max_pg_per_osd 5", "pg_count")])
+@pytest.mark.parametrize("option, code, said", [
+    ("mgr mgr/equilibrium/fill_limit 0.3", "fill_limit", "would pass fill_limit"),
+    ("mgr mgr/equilibrium/from_buckets osd.2", "osd_excluded", "are not used, as filters"),
+    ("global mon_max_pg_per_osd 5", "pg_count", "have all the PG shards that")])
 def test_status_of_a_stuck_cluster_names_the_reason_that_explain_counts(
-        open_session: Callable[..., Session], option: str, code: str) -> None:
+        open_session: Callable[..., Session], option: str, code: str, said: str) -> None:
     session = open_session()
     run(session, f"config set {option}", "equilibrium on", "sim run 4h")
     status, data = ask(session, "status"), ask(session, "explain")
@@ -265,8 +266,8 @@ def test_status_of_a_stuck_cluster_names_the_reason_that_explain_counts(
     assert status["reason_code"] == data["reason_code"] == code
     assert status["action"] == data["action"]
     refused = next(row["count"] for row in data["counts"] if row["code"] == code)
-    assert (f"{code} refuses {refused} of the {data['census']['pairs']} targets"
-            in status["reason"])
+    assert f"{refused} of the {data['census']['pairs']} targets for the " in status["reason"]
+    assert said in status["reason"] and f"{code} refuses" not in status["reason"]
     run(session, "sim run 2h")
     detail = run(session, "health detail")
     assert "MGR_EQUILIBRIUM_STUCK" in detail and data["action"] in detail

@@ -130,6 +130,7 @@ def test_an_outdated_plan_says_so_in_its_first_line() -> None:
     assert "outdated" not in evaluation_of(None).plain
     found = evaluate_plan(evaluated(PLAN, epoch=107), LOOK)
     assert found.plain.split("\n")[0].startswith("plan p is outdated (osdmap e100, now e107,")
+    assert "elsewhere" not in found.plain   # all of it can be made still
     assert found.data["is_outdated"] is True
     executing = evaluate_plan(evaluated(PLAN, epoch=107, is_executing=True), LOOK)
     assert executing.plain.startswith("plan p is being executed")

@@ -151,8 +151,10 @@ def _plan_lines(found: EvaluatedPlan, left: int,
     content = f"{plural(len(plan.moves), 'shard')}, {format_bytes(plan.bytes)}"
     if found.is_outdated:
         text = (f"{found.name} is outdated ({when}, now e{found.epoch}{age}): aim {plan.aim},"
-                f" {content}; {left} of its {plural(len(plan.changes), 'PG')} are elsewhere by now,"
-                " and left out below")
+                f" {content}")
+        if left:
+            text += (f"; {left} of its {plural(len(plan.changes), 'PG')}"
+                     f" {'is' if left == 1 else 'are'} elsewhere by now, and left out below")
     elif found.is_executing:
         text = (f"{found.name} is being executed (aim {plan.aim}, {when}{age}): {content};"
                 f" {len(plan.changes) - left} of its {plural(len(plan.changes), 'PG')} are still to"

@@ -37,7 +37,7 @@ class FailureReport:
         """One failure: utilization of each class, free space of each pool, before and after."""
         recovery = figures.recovery
         classes, pools = _class_rows(figures), self._pool_rows(figures)
-        parts = [[*self._head(_named(recovery)), *self._result_lines(recovery),
+        parts = [[*self._head(_named(recovery), recovery), *self._result_lines(recovery),
                   *_room_lines(figures)],
                  render_table(_CLASSES, [[
                      row["device_class"], str(row["osds"]), str(row["left_osds"]),
@@ -59,7 +59,8 @@ class FailureReport:
         """The worst failures of each type."""
         first = worst_of(types)
         parts = [self._head("the worst failure" if first is None
-                            else f"the worst failure, of {_named(first.recovery)}")]
+                            else f"the worst failure, of {_named(first.recovery)}",
+                            None if first is None else first.recovery)]
         if first is not None:
             parts[0] += self._result_lines(first.recovery) + _room_lines(first)
         for name, found in types.items():
@@ -78,9 +79,10 @@ class FailureReport:
                           for name, found in types.items()]}
         return CommandAnswer(data, "\n\n".join("\n".join(part) for part in parts))
 
-    def _head(self, what: str) -> List[str]:
+    def _head(self, what: str, recovery: Optional[Recovery]) -> List[str]:
         plan = f" with {self._plan} carried out" if self._plan is not None else ""
-        return wrap("", f"{what}{plan}, once recovered; osdmap e{self._answer.epoch},"
+        end = "as if all could recover" if recovery and recovery.too_full else "once recovered"
+        return wrap("", f"{what}{plan}, {end}; osdmap e{self._answer.epoch},"
                     f" {format_duration(self._age)} old", 0)
 
     def _head_json(self) -> Dict[str, Any]:
@@ -89,14 +91,15 @@ class FailureReport:
                 "backfillfull_ratio": self._answer.backfillfull_ratio}
 
     def _result_lines(self, recovery: Recovery) -> List[str]:
+        needed = " would be needed: not all of it can recover" if recovery.too_full else ""
         lines = wrap("highest:", f"{format_percent(recovery.max_utilization)}%"
-                     f" ({format_osd(recovery.fullest_osd)})", 13) + wrap(
+                     f" ({format_osd(recovery.fullest_osd)}){needed}", 13) + wrap(
             "copied:", f"{plural(recovery.copied_shards, 'shard')},"
             f" {format_bytes(recovery.copied_bytes)}", 13)
         if recovery.too_full:
-            lines += wrap("toofull:", f"{plural(len(recovery.too_full), 'PG')} would wait for a"
-                          " target that is above backfillfull"
-                          f" ({format_percent(self._answer.backfillfull_ratio)}%) without them", 13)
+            lines += wrap("toofull:", f"{plural(len(recovery.too_full), 'PG')} would wait: their"
+                          " target has no room for them below backfillfull"
+                          f" ({format_percent(self._answer.backfillfull_ratio)}%)", 13)
         for label, text, pools in (
                 ("undersized:", "stay without an OSD for some of their shards",
                  recovery.undersized),

@@ -2,9 +2,10 @@
 counted when it came to rest: for `status` and health checks, which count nothing themselves."""
 from __future__ import annotations
 
-from typing import Optional
+from typing import Any, Dict, Optional
 
 from ...control.status import BalancerStatus
+from ...drain.status import DrainStatus
 from ...observation.cluster_view import ClusterView
 from ...observation.refusals import Refusals
 from ...observation.states import STUCK
@@ -12,12 +13,25 @@ from ...settings import Settings
 from ...snapshot import reason_codes as codes
 from .actions import NOTHING, action
 from .census_rows import numbers_of
-from .drained_osd import paused_drain
 from .reason import ExplainContext
 
 #: Of these the figures of the action take longer than a status may.
 _EXPLAIN = "'ceph equilibrium explain' counts what is in the way, and names what helps"
 _LONG = (codes.GRANULARITY, codes.IMMOVABLE)
+
+
+#: Names that a command has; OSDS stands for more.
+_NAMED = 4
+
+
+def paused_drain(drains: DrainStatus) -> Dict[str, Any]:
+    """What the action of `off` has where a drain with shards left is paused: `drained`, the names
+    as they were given."""
+    names = sorted({name for osd, name in drains.drains.names.items()
+                    if osd not in drains.empty_osds})
+    if not drains.drains.is_paused or not names:
+        return {}
+    return {"drained": " ".join(names) if len(names) <= _NAMED else "OSDS"}
 
 
 def state_action(status: BalancerStatus, view: Optional[ClusterView], settings: Settings,

@@ -1,28 +1,12 @@
 """Why an OSD that is being drained still has shards."""
 from __future__ import annotations
 
-from typing import Any, Dict
-
 from ...drain.status import DrainStatus
 from ...runtime.formatting import format_bytes, plural
 from ...snapshot import reason_codes as codes
 from ..drains import why_stuck
 from .actions import action
 from .reason import Reason
-
-
-#: Names that a command has; for more it says where they are.
-_NAMED = 4
-
-
-def paused_drain(drains: DrainStatus) -> Dict[str, Any]:
-    """What the action of `off` has where a drain with shards left is paused: `drained`, the names
-    as they were given."""
-    names = sorted({name for osd, name in drains.drains.names.items()
-                    if osd not in drains.empty_osds})
-    if not drains.drains.is_paused or not names:
-        return {}
-    return {"drained": " ".join(names) if len(names) <= _NAMED else "OSDS"}
 
 
 def drained_reason(osd: int, what: str, drains: DrainStatus) -> Reason:

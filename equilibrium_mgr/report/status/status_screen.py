@@ -36,7 +36,7 @@ def status_screen(data: Data, settings: Settings, now: float) -> str:
             ("planning:", _planning(data)), ("last plan:", _last_plan(data, now)),
             ("figures:", _figures(data)),
             ("window:", _window(data)), ("options:", _options(data)),
-            ("left out:", "; ".join(data["left_out"])),
+            ("left out:", _left_out(data)),
             ("growth:", growth_line(data["growth"], _GROWTH_DAYS))):
         if text:
             lines += wrap(label, text)
@@ -101,6 +101,12 @@ def _why(data: Data) -> str:
 
 def _do(data: Data) -> str:
     return "" if data["action"] in (None, NOTHING) else str(data["action"])
+
+
+def _left_out(data: Data) -> str:
+    """What the options leave out, where the reason does not say it already."""
+    text = "; ".join(data["left_out"])
+    return "" if text and f"left out: {text}" in data["reason"] else text
 
 
 def _draining(data: Data) -> str:

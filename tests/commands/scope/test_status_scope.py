@@ -29,6 +29,15 @@ def test_left_out_names_the_options_that_are_set(session: Session, options: Tupl
     assert ask(session, "status")["left_out"] == said
 
 
+def test_what_is_left_out_stands_once_on_the_screen(session: Session) -> None:
+    said = "nothing leaves 23 of 24 OSDs (from_buckets)"
+    run(session, _OPTION + "from_buckets osd.2")
+    assert screen(session).count(said) == 1
+    run(session, "equilibrium on", "sim run 10m")
+    assert ask(session, "status")["state"] == "stuck"
+    assert screen(session).count(said) == 1
+
+
 def test_a_spared_osd_drains_all_the_same_and_status_says_so(session: Session) -> None:
     run(session, _OPTION + "not_buckets osd.3", "equilibrium drain add osd.3", "sim run 2m")
     assert ask(session, "status")["left_out"] == [
