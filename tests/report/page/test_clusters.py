@@ -108,5 +108,5 @@ def test_history_of_another_release() -> None:
     found = Page(report_page(sources._replace(status=status), no_checkpoint).plain)
     rows = found.table("STARTED (UTC)")
     assert rows[0]["STARTED (UTC)"] == "1970-01-01 00:01" and rows[0]["TOOK"] == "1h00m"
-    assert rows[0]["%MAX"] == "hdd 87.00 → 60.00, ssd ?" and rows[0]["MOVED"] == "1 GiB"
+    assert rows[0]["%MAX"] == "hdd 87.00 → 60.00, ssd ?" and rows[0]["SENT"] == "1 GiB"
     assert len(rows) == 3
