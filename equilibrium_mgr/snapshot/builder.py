@@ -18,6 +18,7 @@ from .osds import OsdReader, full_ratios, scaled, with_transfers
 from .pools import PoolReader
 from .reading import Reading
 from .shard_scale import ShardScale
+from .sizes.osd_factors import ShardRatios
 
 
 class SnapshotBuilder:
@@ -46,9 +47,14 @@ class SnapshotBuilder:
         """A snapshot of one reading. Raises KeyError where maps lack what every Ceph map has."""
         crush = self._hierarchy(reading)
         osds = self._osds.read(reading, crush)
-        pools = self._scale.fit(reading, self._pools.read(reading, crush))
-        look = take_look(reading, crush, pools, osds, self._scale.factors, self._table.last_look,
-                         self._checkpoint)
+        alike = self._pools.read(reading, crush)
+
+        def look_at(pools: Mapping[int, Pool], shard_ratios: ShardRatios) -> Look:
+            return take_look(reading, crush, pools, osds, shard_ratios, self._table.last_look,
+                             self._checkpoint)
+        pools = self._scale.fit(reading, alike, lambda shard_ratios: self._table.metadata_ratios(
+            look_at(alike, shard_ratios)))
+        look = look_at(pools, self._scale.shard_ratios)
         self._table.update(look)
         return self._snapshot(look)
 
@@ -65,8 +71,9 @@ class SnapshotBuilder:
         reading, table, pools = look.reading, self._table, look.pools
         osd_map, pg_status, totals = reading.osd_map, reading.pg_status, table.totals
         ratios = full_ratios(osd_map)
-        osds = with_transfers(scaled(look.osds, self._scale.factors.osds), totals.inbound,
-                              totals.outbound, table.uncompacted.bytes_by_osd())
+        factors = look.surroundings.shard_ratios.factors
+        osds = with_transfers(scaled(look.osds, factors.osds), totals.inbound, totals.outbound,
+                              table.uncompacted.bytes_by_osd())
         return Snapshot(
             epoch=osd_map["epoch"], taken_at=reading.taken_at,
             flags=tuple(sorted(f for f in osd_map.get("flags", "").split(",") if f)),

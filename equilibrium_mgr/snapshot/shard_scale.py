@@ -1,13 +1,13 @@
 """How the shards of a PG differ in size, by OSD and by position: fitted from look to look."""
 from __future__ import annotations
 
-from typing import AbstractSet, Dict, Mapping, Tuple
+from typing import AbstractSet, Callable, Dict, Mapping, Tuple
 
 from ..runtime.checkpoints import Checkpoint, with_checkpoints
 from .acting_sets import acting_sets
 from .model import Pool, pool_of
 from .reading import PgRecord, Reading
-from .sizes.osd_factors import NO_FACTORS, OsdFactors, fit_osd_factors
+from .sizes.osd_factors import NO_FACTORS, OsdFactors, ShardRatios, fit_osd_factors
 from .sizes.position_ratios import PoolObjects, is_as_good, layout_of
 
 #: Seconds between two fits: those of OSDs go over all pools of each, those by position over the PGs
@@ -15,6 +15,10 @@ from .sizes.position_ratios import PoolObjects, is_as_good, layout_of
 _FIT_SECONDS = 600.0
 _PGS_A_PIECE = 1000   # between two checkpoints: about a millisecond
 _NO_RECORD = PgRecord(0, 0, 0, "", 1.0, 0)
+#: Metadata that differs by less than this ratio of a shard's bytes is kept.
+_SAME_METADATA = 0.005
+#: Ratios without metadata → pool id → metadata ÷ all bytes of its shards, see ShardRatios.
+MetadataOf = Callable[[ShardRatios], Mapping[int, float]]
 
 
 class ShardScale:
@@ -22,8 +26,9 @@ class ShardScale:
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         self._checkpoint = checkpoint
-        self.factors: OsdFactors = NO_FACTORS
+        self._factors: OsdFactors = NO_FACTORS
         self._positions: Dict[int, Tuple[float, ...]] = {}   # pool id → ratios
+        self._metadata: Dict[int, float] = {}                # as ShardRatios has it
         self._fitted_at: Dict[int, float] = {}   # pool id → seconds since the epoch
         #: of the last fit of OSDs: how many had reported, and seconds since the epoch
         self._osds_fitted: Tuple[int, float] = (0, float("-inf"))
@@ -31,26 +36,52 @@ class ShardScale:
     def copy(self) -> ShardScale:
         """One that remembers the same."""
         copied = ShardScale(self._checkpoint)
-        copied.factors, copied._osds_fitted = self.factors, self._osds_fitted
+        copied._factors, copied._osds_fitted = self._factors, self._osds_fitted
         copied._positions, copied._fitted_at = dict(self._positions), dict(self._fitted_at)
+        copied._metadata = self._metadata
         return copied
 
-    def fit(self, reading: Reading, pools: Mapping[int, Pool]) -> Dict[int, Pool]:
+    @property
+    def shard_ratios(self) -> ShardRatios:
+        """As they were fitted last."""
+        return ShardRatios(self._factors, dict(self._positions), self._metadata)
+
+    def fit(self, reading: Reading, pools: Mapping[int, Pool],
+            metadata_of: MetadataOf) -> Dict[int, Pool]:
         """The pools with the ratios of their shards' sizes, where these are not all alike."""
+        before, is_fitted = self._factors, self._fit_positions(reading, pools)
         reported = sum([bool(stats.get("statfs")) for stats in reading.osd_stats])
         if self._osds_fitted[0] != reported or _is_due(self._osds_fitted[1], reading.taken_at):
-            self._osds_fitted = reported, reading.taken_at
-            self.factors = fit_osd_factors(reading.pool_statfs, reading.osd_stats, self.factors,
-                                           self._checkpoint)
-        self._fit_positions(reading, pools)
+            is_fitted, self._osds_fitted = True, (reported, reading.taken_at)
+            self._fit_osds(reading, before)
+        if is_fitted and self._has_other_metadata(metadata_of):
+            self._fit_osds(reading, before)
+        shard_ratios = self.shard_ratios
         found: Dict[int, Pool] = dict(pools)
-        for number, pool in pools.items() if self.factors.osds or self._positions else ():
-            ratios, positions = self.factors.beside_osd(number), self._positions.get(number, ())
+        for number, pool in pools.items() if self._factors.osds or self._positions else ():
+            ratios = self._factors.beside_osd(number, self._metadata.get(number, 0.0))
+            positions = shard_ratios.at_positions(number)
             if ratios or positions:
                 found[number] = pool._replace(osd_ratios=ratios, position_ratios=positions)
         return found
 
-    def _fit_positions(self, reading: Reading, pools: Mapping[int, Pool]) -> None:
+    def _fit_osds(self, reading: Reading, kept: OsdFactors) -> None:
+        self._factors = fit_osd_factors(reading.pool_statfs, reading.osd_stats, kept,
+                                        self._checkpoint, self._metadata)
+
+    def _has_other_metadata(self, metadata_of: MetadataOf) -> bool:
+        """Asks for the metadata where it matters; True where it is not what it was."""
+        shard_ratios, found = self.shard_ratios, {}
+        for pool, ratio in metadata_of(shard_ratios).items() if shard_ratios.pools else ():
+            kept = self._metadata.get(pool, 0.0)
+            ratio = kept if abs(ratio - kept) <= _SAME_METADATA else round(ratio, 3)
+            if ratio:
+                found[pool] = ratio
+        before, self._metadata = self._metadata, found
+        return before != found
+
+    def _fit_positions(self, reading: Reading, pools: Mapping[int, Pool]) -> bool:
+        """True where any have been fitted anew."""
         wanted = {number for number, pool in pools.items() if pool.is_optimized}
         for known in (self._positions, self._fitted_at):
             for number in known.keys() - wanted:
@@ -59,13 +90,14 @@ class ShardScale:
         due = {number for number in wanted
                if _is_due(self._fitted_at.get(number, float("-inf")), now)}
         if not due:
-            return
+            return False
         for number, ratios in self._ratios(reading, pools, due).items():
             self._fitted_at[number] = now
             if not is_as_good(self._positions.get(number, ()), ratios):
                 self._positions[number] = ratios
             if not self._positions.get(number, ()):
                 self._positions.pop(number, None)
+        return True
 
     def _ratios(self, reading: Reading, pools: Mapping[int, Pool],
                 due: AbstractSet[int]) -> Dict[int, Tuple[float, ...]]:

@@ -159,10 +159,21 @@ class PoolUsage:
         #: (pool id, OSD) → what has come since: allocated bytes, omap, stored bytes
         self._changed: Dict[Tuple[int, int], Tuple[int, int, int]] = {}
         self._is_shown = bool(records)
+        self._has_begun = False
 
     def begin(self) -> None:
         """Has a table that the file does not have begin with nothing."""
-        self._is_shown = True
+        self._is_shown = self._has_begun = True
+
+    def by_pool(self) -> Dict[int, Dict[str, int]]:
+        """Pool id → what its `store_stats` have of data: sums over its OSDs, as the mgr makes them.
+        Empty where the file's own are shown."""
+        sums: Dict[int, Dict[str, int]] = {}
+        for record in self.dump() if self._has_begun else ():
+            of_pool = sums.setdefault(record["poolid"], {"allocated": 0, "data_stored": 0})
+            for key in of_pool:
+                of_pool[key] += record[key]
+        return sums
 
     def add(self, pool_id: int, osd: int, shard: ShardBytes, stored: int) -> None:
         """Adds a shard as it is allocated, and its bytes of data that are stored."""

@@ -147,10 +147,10 @@ def _clean_sums(cluster: Cluster) -> Dict[int, PoolSums]:
 def pool_stats(cluster: Cluster) -> List[Dict[str, Any]]:
     """The pool_stats[] records: sums over the PGs of each pool."""
     from_file = {int(record["poolid"]): record for record in cluster.extras["pool_stats"]}
-    shown = []
+    shown, held = [], cluster.pool_usage.by_pool()
     for pool_id, sums in pool_sums(cluster).items():
         record = from_file.get(pool_id, {})
-        stored = dict(record.get("store_stats", {}))
+        stored = {**record.get("store_stats", {}), **held.get(pool_id, {})}
         if cluster.omap_by_scrub:
             stored["omap_allocated"] = omap.stored(cluster, pool_id)
         shown.append({**record, "poolid": pool_id,

@@ -1,9 +1,11 @@
 """OSDs on which shards take another size: the throttle, what is pending, plans and predictions."""
 from __future__ import annotations
 
+from typing import Callable
+
 import pytest
 from tests.execution.test_throttle import FREE
-from tests.snapshot.test_osd_factors import odd_cluster
+from tests.snapshot.test_osd_factors import odd_cluster, small_objects
 from tests.support.clusters.unit_cluster import Cluster, change_of
 from tests.support.units import GIB
 
@@ -52,8 +54,10 @@ def test_what_is_pending_counts_as_much_as_it_takes_there() -> None:
     assert traffic.of(7).leaving_bytes == pytest.approx(stored, rel=0.02)
 
 
-def test_a_plan_foretells_what_devices_will_have() -> None:
-    cluster = odd_cluster()
+@pytest.mark.parametrize("made", [
+    odd_cluster, lambda: small_objects(4500, 0), lambda: small_objects(2000, 2500)])
+def test_a_plan_foretells_what_devices_will_have(made: Callable[[], Cluster]) -> None:
+    cluster = made()
     snapshot = cluster.snapshot()
     plan = make_plan(snapshot, PlanOptions())
     assert plan.changes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Tuple
 
 from .mutation import (
-    COOLDOWN, DISPATCHER, EXECUTION, PG_BUILDER, PG_CHECKS, PLAN_EXECUTOR, SHARD_SIZES,
+    COOLDOWN, DISPATCHER, EXECUTION, OSD_FACTORS, PG_BUILDER, PG_CHECKS, PLAN_EXECUTOR, SHARD_SIZES,
     SNAPSHOT_BUILDER, SNAPSHOT_MODEL, Edit, Mutation)
 
 MUTATIONS: Tuple[Mutation, ...] = (
@@ -120,4 +120,11 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "        return int(shard_bytes * self.ratio_on(osd, osds))\n",
                  "        return shard_bytes\n"),),
         ("scenario:min_alloc scenario:small_objects",)),
+    Mutation(
+        "metadata-is-multiplied",
+        "metadata and omap of a shard take the same on every OSD, and at every position", (
+            Edit(OSD_FACTORS,
+                 "(1.0 - metadata) if metadata else of_data\n",
+                 "1.0\n"),),
+        ("snapshot/test_osd_factors.py",)),
 )

@@ -6,7 +6,8 @@ there, are what the OSD has of its pools; without such there are no factors at a
 from __future__ import annotations
 
 import random
-from typing import Dict, List, Optional, Tuple
+from math import ceil
+from typing import Dict, List, Optional, Sequence, Tuple
 
 import pytest
 from tests.support.clusters.unit_cluster import Cluster, hosts
@@ -118,7 +119,7 @@ def devices_hold(cluster: Cluster, snapshot: Snapshot) -> None:
         shards = sum(snapshot.shard_bytes(pg, osd.id, pg.up)
                      for pg in snapshot.pgs.values() if osd.id in pg.up)
         assert osd.device_bytes(shards) == pytest.approx(cluster.used_bytes(osd.id), rel=0.005)
-        assert osd.device_bytes(osd.size_bytes) == pytest.approx(SIZE, abs=4)
+        assert osd.device_bytes(osd.size_bytes) == pytest.approx(SIZE, abs=ceil(osd.size_factor))
         assert osd.utilization == pytest.approx(cluster.used_bytes(osd.id) / SIZE, abs=1e-6)
 
 
@@ -126,6 +127,60 @@ def devices_hold(cluster: Cluster, snapshot: Snapshot) -> None:
 def test_shards_are_as_large_as_devices_have_them(seed: int) -> None:
     cluster = odd_cluster(seed)
     devices_hold(cluster, cluster.snapshot())
+
+
+def small_objects(per_object: int, omap: int, odd: Sequence[int] = (0, 1, 2)) -> Cluster:
+    """A pool of objects of 12 KiB, of which odd OSDs make 64 KiB; what RocksDB holds of an object
+    is the same everywhere. Every OSD uses some of its own."""
+    rng, cluster = random.Random(3), Cluster(hosts(OSDS)).pool(1, size=3)
+    cluster.bytes_per_object = per_object
+    for ps in range(48):
+        objects = rng.randint(18_000, 22_000)
+        cluster.pg(f"1.{ps:x}", rng.sample(range(OSDS), 3), num_bytes=12288 * objects,
+                   objects=objects, omap=omap * objects)
+    cluster.taken_ratios = {(1, osd): 5.333 for osd in odd}
+    cluster.store_stats[1] = {"allocated": sum(row["allocated"] for row in cluster.pool_statfs())}
+    return cluster
+
+
+@pytest.mark.parametrize(("per_object", "omap"), [(0, 0), (4500, 0), (0, 4500), (900, 300)])
+def test_metadata_and_omap_take_what_they_take_anywhere(per_object: int, omap: int) -> None:
+    """A shard of data D and metadata M is 5.33 D + M large."""
+    cluster = small_objects(per_object, omap)
+    snapshot = cluster.snapshot()
+    for pgid, pg in snapshot.pgs.items():
+        data, beside = cluster.data_bytes(pgid), (per_object + omap) * pg.objects
+        for number in pg.up:
+            osd = snapshot.osds[number]
+            assert osd.device_bytes(snapshot.shard_bytes(pg, number, pg.up)) == pytest.approx(
+                data * (5.333 if number < 3 else 1.0) + beside, rel=0.01)
+    devices_hold(cluster, snapshot)
+    assert snapshot.pools[1].is_uniform   # the OSD's own factor says it all
+
+
+def test_metadata_that_becomes_more() -> None:
+    builder, cluster = SnapshotBuilder(), small_objects(900, 0)
+    before = builder.build(cluster.reading()).osds[0].size_factor
+    cluster.bytes_per_object = 9000
+    later = cluster.reading()._replace(taken_at=1700.0)
+    full = builder.copy().build(later)
+    assert full.osds == builder.build(later).osds == build_snapshot(later).osds
+    assert full.osds[0].size_factor < 0.9 * before
+    devices_hold(cluster, full)
+
+
+def test_metadata_of_a_pool_beside_one_without() -> None:
+    """The OSD's factor is that of its mean shard; each pool's own is beside it."""
+    cluster = small_objects(0, 4500).pool(2, size=3)
+    rng = random.Random(4)
+    for ps in range(24):
+        cluster.pg(f"2.{ps:x}", rng.sample(range(OSDS), 3), num_bytes=GIB // 4, objects=64)
+    cluster.taken_ratios.update({(2, osd): 5.333 for osd in range(3)})
+    cluster.store_stats[2] = {"allocated": sum(
+        row["allocated"] for row in cluster.pool_statfs() if row["poolid"] == 2)}
+    snapshot = cluster.snapshot()
+    devices_hold(cluster, snapshot)
+    assert snapshot.pools[1].osd_ratios[0] < 1.0 < snapshot.pools[2].osd_ratios[0]
 
 
 def test_the_usual_osds_have_plain_bytes() -> None:

@@ -119,6 +119,22 @@ def test_shards_are_as_large_as_osds_have_them() -> None:
     assert shards == pytest.approx(held(cluster), rel=0.01)
 
 
+def test_what_rocksdb_holds_of_an_object_is_at_every_position() -> None:
+    """Data at positions 0, 4 and 5 alone."""
+    cluster, per_object = optimized_cluster(), 4500
+    objects = dict.fromkeys(cluster.osds, 0)
+    for pgid, up in cluster.up.items():
+        for osd in up:
+            objects[osd] += cluster.records[pgid].num_objects
+    cluster.used = {osd: used + per_object * objects[osd] for osd, used in cluster.used.items()}
+    snapshot = cluster.snapshot()
+    for pg in snapshot.pgs.values():
+        for position, osd in enumerate(pg.up):
+            wanted = per_object + (12 * KIB if position == 0 or position >= K else 0)
+            assert snapshot.shard_bytes(pg, osd, pg.up) == pytest.approx(
+                wanted * pg.objects, rel=0.02)
+
+
 def test_ratios_are_fitted_now_and_then_and_kept() -> None:
     cluster, builder = optimized_cluster(), SnapshotBuilder()
     first = builder.build(cluster.reading()).pools[1].position_ratios

@@ -13,7 +13,7 @@ from ..osds import full_ratios, smaller_than
 from ..pg_checks import placed_by_others
 from ..reading import PgRecord, Reading
 from ..sizes.omap import is_reported_late
-from ..sizes.osd_factors import OsdFactors
+from ..sizes.osd_factors import ShardRatios
 from ..sizes.shard_inputs import NO_RECORD
 from ..upmap_items import items_by_pg
 
@@ -37,7 +37,7 @@ class Surroundings(NamedTuple):
     small_above_nearfull: FrozenSet[int]  # of all OSDs, where there are small ones
     omap_is_late: bool
     measured: Mapping[int, float]
-    factors: OsdFactors
+    shard_ratios: ShardRatios
     ratios: Mapping[int, Tuple[Tuple[float, ...], Mapping[int, float]]]   # of uneven pools
 
 
@@ -71,7 +71,7 @@ class Look(NamedTuple):
 
 
 def take_look(reading: Reading, crush: CrushHierarchy, pools: Mapping[int, Pool],
-              osds: Mapping[int, Osd], factors: OsdFactors, before: Optional[Look],
+              osds: Mapping[int, Osd], shard_ratios: ShardRatios, before: Optional[Look],
               checkpoint: Checkpoint) -> Look:
     """`before`: the last look, of which is used what stands on the very same parts of an osdmap."""
     osd_map = reading.osd_map
@@ -86,7 +86,7 @@ def take_look(reading: Reading, crush: CrushHierarchy, pools: Mapping[int, Pool]
         tuple(pool.data_shards for pool in pools.values()),
         {osd.id: osd.device_class for osd in osds.values()}, with_statistics, small,
         frozenset(osd.id for osd in osds.values() if osd.exceeds(nearfull)) if small
-        else frozenset(), is_reported_late(osd_map), dict(reading.measured), factors,
+        else frozenset(), is_reported_late(osd_map), dict(reading.measured), shard_ratios,
         {pool.id: (pool.position_ratios, pool.osd_ratios) for pool in pools.values()
          if not pool.is_uniform})
     checkpoint()

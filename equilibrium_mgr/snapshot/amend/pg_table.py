@@ -6,7 +6,7 @@ changed that any PG depends on (`Surroundings`).
 """
 from __future__ import annotations
 
-from typing import Collection, Dict, List, Optional, Set
+from typing import Collection, Dict, List, Optional, Set, Tuple
 
 from ...runtime.amended_map import AmendedRows
 from ...runtime.checkpoints import Checkpoint, with_checkpoints
@@ -16,6 +16,7 @@ from ..model import Pg, pool_of
 from ..pools import CopyCounts
 from ..sizes.uncompacted_omap import UncompactedOmap, reported_omap
 from .look import Look, changed_pgs, changed_pools
+from .metadata import metadata_ratio
 from .pg_builder import PgBuilder, PgNotes
 from .pg_totals import PgTotals
 from .resize import Row, resized
@@ -81,13 +82,8 @@ class PgTable:
         if last is None or last.surroundings.placement != look.surroundings.placement:
             known, notes.faults = AmendedRows(Pg, {}), {}
         notes.restless, notes.silent = set(), set()
-        self._pgids, self.totals = {}, PgTotals()
-        pgids: List[str] = []
-        for pgid in with_checkpoints(look.reading.up, _PGS_A_PIECE, self._checkpoint):
-            pool = pool_of(pgid)
-            if pool in look.pools:
-                pgids.append(pgid)
-                self._pgids.setdefault(pool, []).append(pgid)
+        self.totals = PgTotals()
+        pgids, self._pgids = self._known_pgids(look)
         self._sizes.start(look)
         self._sizes.fit(None, look, pgids, self._pgids, self.uncompacted)
         builder = self._builder(look, last)
@@ -98,6 +94,26 @@ class PgTable:
             self.totals.add(pg, look.pools[pg.pool], omap_bytes, 1)
         notes.faults = {pgid: why for pgid, why in notes.faults.items() if pgid in pgs}
         self.pgs = pgs.frozen()
+
+    def _known_pgids(self, look: Look) -> Tuple[List[str], Dict[int, List[str]]]:
+        """PGs whose pool is known, all of them and by pool id."""
+        pgids: List[str] = []
+        by_pool: Dict[int, List[str]] = {}
+        for pgid in with_checkpoints(look.reading.up, _PGS_A_PIECE, self._checkpoint):
+            pool = pool_of(pgid)
+            if pool in look.pools:
+                pgids.append(pgid)
+                by_pool.setdefault(pool, []).append(pgid)
+        return pgids, by_pool
+
+    def metadata_ratios(self, look: Look) -> Dict[int, float]:
+        """Pool id → metadata and omap of its shards ÷ all their bytes, of the pools of which data
+        alone takes more or less, by sizes as a full build of the look has them."""
+        sizes, (pgids, by_pool) = self._sizes.copy(), self._known_pgids(look)
+        sizes.start(look)
+        sizes.fit(None, look, pgids, by_pool, self.uncompacted)
+        return {pool: metadata_ratio(look, sizes.rules, by_pool.get(pool, ()), self._checkpoint)
+                for pool in look.surroundings.shard_ratios.pools if pool in look.pools}
 
     def _amend(self, look: Look, last: Look, changed: Set[str]) -> None:
         changed.update(self._notes.silent)

@@ -9,7 +9,7 @@ from typing import Collection, Dict, List, Mapping, Optional, Sequence
 from ..model import Pool
 from ..reading import PgRecord
 from ..sizes.omap import OmapEstimate, OmapSums
-from ..sizes.osd_factors import NO_FACTORS, OsdFactors
+from ..sizes.osd_factors import ShardRatios
 from ..sizes.shard_sizes import ShardInput
 
 
@@ -38,13 +38,11 @@ class _PoolSums:
 
 
 class SizeSums:
-    """`devices`: OSDs with statistics. `factors` and `positions` (pool id → ratios) tell how shards
-    differ in size. Where `sign` is -1 a PG is taken out as it was added."""
+    """`devices`: OSDs with statistics. Where `sign` is -1 a PG is taken out as it was added."""
 
-    def __init__(self, devices: Collection[int], factors: OsdFactors = NO_FACTORS,
-                 positions: Mapping[int, Sequence[float]] = {}) -> None:
+    def __init__(self, devices: Collection[int], shard_ratios: ShardRatios = ShardRatios()) -> None:
         self._pools: Dict[int, _PoolSums] = {}
-        self._factors, self._positions = factors, positions
+        self._factors, self._positions = shard_ratios.factors, shard_ratios.positions
         self.own_bytes: Dict[int, int] = dict.fromkeys(devices, 0)   # by OSD, as what follows
         self.objects: Dict[int, int] = dict.fromkeys(devices, 0)
         self.explained_bytes: Dict[int, int] = dict.fromkeys(devices, 0)
@@ -75,24 +73,26 @@ class SizeSums:
     def add_shards(self, shard: ShardInput, allocation_ratio: float, measured: float,
                    sign: int) -> None:
         """Adds the shards of a PG to the OSDs that hold them."""
-        own = sign * (int(shard.data_bytes * allocation_ratio) + shard.omap_bytes)
+        data, omap = sign * int(shard.data_bytes * allocation_ratio), sign * shard.omap_bytes
+        own = data + omap
         objects = sign * shard.objects
         bytes_of, objects_of = self.own_bytes, self.objects
         is_uneven = bool(self._factors.osds) or shard.pool in self._positions
         for position, osd in enumerate(shard.acting):
             if osd in bytes_of:
-                bytes_of[osd] += self._part(own, shard.pool, position, osd) if is_uneven else own
+                bytes_of[osd] += (
+                    self._part(data, omap, shard.pool, position, osd) if is_uneven else own)
                 objects_of[osd] += objects
                 if measured:
                     self.explained_bytes[osd] += sign * int(shard.objects * measured)
 
-    def _part(self, own: int, pool: int, position: int, osd: int) -> int:
-        """Bytes of the shard at one position, of a PG whose mean shard has `own`; both may be below
-        0, and are rounded alike."""
-        ratios = self._positions.get(pool, ())
+    def _part(self, data: int, omap: int, pool: int, position: int, osd: int) -> int:
+        """Bytes of the shard at one position, of a PG whose mean shard has `data` and `omap`; these
+        may be below 0, and are rounded alike."""
+        ratios, drive = self._positions.get(pool, ()), self._factors.drives.get(osd, 1.0)
         ratio = self._factors.of_shard(pool, osd) * (
             ratios[position] if position < len(ratios) else 1.0)
-        return int(own * ratio)
+        return int(data * ratio + omap * drive)
 
     def omap_estimates(self, allocated: Mapping[int, int]) -> Dict[int, OmapEstimate]:
         """Pool id → estimate. `allocated`: pool id → raw bytes by the pool's statistics."""

@@ -39,8 +39,7 @@ class KeptSizes:
     def start(self, look: Look) -> None:
         """Forgets all sums; the factors are kept while they are as good as new ones."""
         around = look.surroundings
-        self._sums = SizeSums(around.with_statistics, around.factors, {
-            pool: positions for pool, (positions, _) in around.ratios.items() if positions})
+        self._sums = SizeSums(around.with_statistics, around.shard_ratios)
 
     def copy(self) -> KeptSizes:
         """One that knows the factors and has no sums."""

@@ -4,14 +4,16 @@ OSDs of one class may have been made with different `min_alloc_size`, compress b
 stand on drives that compress: an object of 10 kB takes 12 KiB on one and 64 KiB on another (16.2.15
 and 20.2.4). BlueStore tells for each pool what it has stored and what it has allocated for that
 (`pool_statfs`): where their ratio on an OSD is clearly not the one of most OSDs of the pool, the
-shards of that pool have a factor there. On a drive that compresses less is used than is allocated.
+data of that pool has a factor there. On a drive that compresses less is used than is allocated.
+What RocksDB holds of an object, its omap included, is in neither figure and takes what it takes
+anywhere: the more of it a pool's shards have, the less they differ (amend/metadata.py).
 
 Where nothing is clear there are no factors.
 """
 from __future__ import annotations
 
 from math import exp, log
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, Collection, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
 
 from ...runtime.checkpoints import Checkpoint, with_checkpoints
 from ..reading import PoolStatfs
@@ -38,17 +40,18 @@ _ROWS_A_PIECE = 1500   # between two checkpoints: about a millisecond
 class OsdFactors(NamedTuple):
     """Ratios to what the same shard takes on usual OSDs; what is 1 is left out."""
 
-    allocation: Mapping[int, Mapping[int, float]] = {}   # pool id → OSD → allocated bytes
+    allocation: Mapping[int, Mapping[int, float]] = {}   # pool id → OSD → allocated bytes of data
     drives: Mapping[int, float] = {}   # OSD → bytes on the drive for each that is allocated
     osds: Mapping[int, float] = {}     # OSD → both, for a shard of its mean pool
 
-    def of_shard(self, pool: int, osd: int) -> float:
-        """The factor of a pool's shards on an OSD."""
-        return self.allocation.get(pool, _NONE).get(osd, 1.0) * self.drives.get(osd, 1.0)
+    def of_shard(self, pool: int, osd: int, metadata: float = 0.0) -> float:
+        """The factor of a pool's shards on an OSD. `metadata`: as ShardRatios has it."""
+        of_data = self.allocation.get(pool, _NONE).get(osd, 1.0)
+        return of_whole(of_data, metadata) * self.drives.get(osd, 1.0)
 
-    def beside_osd(self, pool: int) -> Dict[int, float]:
+    def beside_osd(self, pool: int, metadata: float = 0.0) -> Dict[int, float]:
         """OSD → the factor of a pool's shards as a ratio of the OSD's own, where that is not 1."""
-        ratios = {osd: exact_ratio(self.of_shard(pool, osd) / factor)
+        ratios = {osd: exact_ratio(self.of_shard(pool, osd, metadata) / factor)
                   for osd, factor in self.osds.items()}
         return {osd: ratio for osd, ratio in ratios.items() if ratio != 1.0}
 
@@ -57,14 +60,42 @@ NO_FACTORS = OsdFactors()
 _NONE: Mapping[int, float] = {}
 
 
+class ShardRatios(NamedTuple):
+    """How shards differ in size; pools whose shards are alike are left out."""
+
+    factors: OsdFactors = NO_FACTORS
+    #: pool id → bytes of data at each position ÷ the mean of all
+    positions: Mapping[int, Tuple[float, ...]] = {}
+    #: pool id → what RocksDB holds of a shard on usual OSDs, as a ratio of all its bytes there
+    metadata: Mapping[int, float] = {}
+
+    @property
+    def pools(self) -> Collection[int]:
+        """Pools of which data alone takes more or less."""
+        return self.factors.allocation.keys() | self.positions.keys()
+
+    def at_positions(self, pool: int) -> Tuple[float, ...]:
+        """Bytes of whole shards at each position ÷ the mean of all; empty where they are alike."""
+        metadata = self.metadata.get(pool, 0.0)
+        return tuple([exact_ratio(of_whole(ratio, metadata))
+                      for ratio in self.positions.get(pool, ())])
+
+
+def of_whole(of_data: float, metadata: float) -> float:
+    """The ratio of the bytes of a shard whose data has a ratio: its metadata has none."""
+    return 1.0 + (of_data - 1.0) * (1.0 - metadata) if metadata else of_data
+
+
 def exact_ratio(ratio: float) -> float:
     """The ratio to a thousandth. Sums of such are exact, in whatever order they are made."""
     return round(ratio * _PARTS) / _PARTS
 
 
 def fit_osd_factors(pool_statfs: Sequence[PoolStatfs], osd_stats: Iterable[Mapping[str, Any]],
-                    kept: OsdFactors, checkpoint: Checkpoint) -> OsdFactors:
-    """Both readings are of the same moment; `kept`: the last factors."""
+                    kept: OsdFactors, checkpoint: Checkpoint,
+                    metadata: Mapping[int, float] = {}) -> OsdFactors:
+    """Both readings are of the same moment; `kept`: the last factors; `metadata`: as ShardRatios
+    has it."""
     statfs = {stats["osd"]: stats.get("statfs") or {} for stats in osd_stats}
     drives = _drives(statfs, kept.drives)
     allocation: Dict[int, Dict[int, float]] = {}
@@ -75,10 +106,11 @@ def fit_osd_factors(pool_statfs: Sequence[PoolStatfs], osd_stats: Iterable[Mappi
         usual, factors = _of_pool(rows, kept.allocation.get(pool, _NONE))
         if factors:
             allocation[pool] = factors
+        beside = metadata.get(pool, 0.0)
         for _, osd, stored in rows:
-            count = usual * stored
+            count = usual * stored / (1.0 - beside)
             expected[osd] = expected.get(osd, 0.0) + count
-            found[osd] = found.get(osd, 0.0) + count * factors.get(osd, 1.0)
+            found[osd] = found.get(osd, 0.0) + count * of_whole(factors.get(osd, 1.0), beside)
     odd = {osd for factors in allocation.values() for osd in factors}.union(drives)
     osds: Dict[int, float] = {}
     for osd in sorted(odd):

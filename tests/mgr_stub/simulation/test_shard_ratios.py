@@ -64,6 +64,15 @@ def test_what_is_moved_takes_what_it_takes_there(session: Any) -> None:
         1.5 * shard.data + shard.omap + shard.metadata, rel=1e-5)
 
 
+def test_pool_statistics_are_the_sums_of_what_osds_have(session: Any) -> None:
+    run(session, "sim pool optimize rgw 16K", "sim osd allocation 1.5 0 3")
+    run(session, "sim run 10m")
+    for pool in session.mgr.get("pool_stats")["pool_stats"]:
+        kept = [both for (number, _), both in rows(session).items() if number == pool["poolid"]]
+        stats = pool["store_stats"]
+        assert (stats["allocated"], stats["data_stored"]) == tuple(map(sum, zip(*kept)))
+
+
 def test_an_optimized_pool(session: Any) -> None:
     run(session, "sim pool optimize rgw 16K")
     pool = session.cluster.map.pools[RGW]

@@ -89,7 +89,8 @@ def parts_held(cluster: Cluster) -> Dict[int, Dict[int, float]]:
     """Pool → OSD → its part of the bytes that clients write to the pool, where data is now.
 
     PGs that are still to be split get twice as much as others. What the mean shard takes beyond
-    the clients' bytes does not count, as it does not in Ceph's MAX AVAIL.
+    the clients' bytes does not count, as it does not in Ceph's MAX AVAIL. What is written has as
+    much metadata and omap as what there is: that takes the same everywhere.
     """
     parts: Dict[int, Dict[int, float]] = {}
     for pool_id in cluster.map.pools:
@@ -99,11 +100,15 @@ def parts_held(cluster: Cluster) -> Dict[int, Dict[int, float]]:
         found = parts[pool_id] = {}
         positions = cluster.shard_ratios.positions.get(pool_id, (1.0,))
         mean = sum(positions) / len(positions)
+        data = mean * sum(pg.shard.data for pg in pgs)
+        beside = sum(pg.shard.total - pg.shard.data for pg in pgs)
         for pg in pgs:
             for place, osd in enumerate(pg.held):
                 if osd != NONE:
                     ratio = positions[place] if place < len(positions) else 1.0
                     ratio *= cluster.shard_ratios.ratio(pool_id, osd) / mean
+                    if data > 0:
+                        ratio = (ratio * data + beside) / (data + beside)
                     found[osd] = found.get(osd, 0.0) + ratio * shares[pg.pgid] / whole
     return parts
 

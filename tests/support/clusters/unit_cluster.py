@@ -45,8 +45,8 @@ class Cluster:
         self.profiles: Dict[str, Dict[str, str]] = {}
         self.store_stats: Dict[int, Dict[str, int]] = {}
         self.omap_reported: Dict[int, int] = {}   # by OSD
-        #: (pool, OSD) → bytes that its shards take there for each that they take elsewhere; OSDs
-        #: tell what they have of each pool where there are any
+        #: (pool, OSD) → bytes that the data of its shards takes there for each that it takes
+        #: elsewhere; OSDs tell what they have of each pool where there are any
         self.taken_ratios: Dict[Tuple[int, int], float] = {}
         self.stored: List[Dict[str, int]] = []   # what they tell, where it is given
         self.up: Dict[str, List[int]] = {}
@@ -55,6 +55,7 @@ class Cluster:
         self.records: Dict[str, PgRecord] = {}
         self.extra: Dict[str, Any] = {}
         self.pg_status: Dict[str, Any] = {}
+        self.bytes_per_object = 0   # of metadata, on every OSD
         self.without_statistics: List[int] = []
         self.measured: Mapping[int, float] = {}   # pool → bytes per object that moves have shown
         self.drained: FrozenSet[int] = frozenset()   # OSDs
@@ -96,16 +97,20 @@ class Cluster:
 
     def shard_bytes(self, pgid: str) -> int:
         """What a shard occupies where devices add nothing of their own."""
+        return self.data_bytes(pgid) + self.records[pgid].omap_bytes
+
+    def data_bytes(self, pgid: str) -> int:
+        """The same without its omap."""
         pool = self.pools.get(int(pgid.split(".")[0]), {})
         profile = self.profiles.get(pool.get("erasure_code_profile", ""), {})
-        record = self.records[pgid]
-        return -(-record.num_bytes // int(profile.get("k", "1"))) + record.omap_bytes
+        return -(-self.records[pgid].num_bytes // int(profile.get("k", "1")))
 
     def used_bytes(self, osd: int) -> int:
         if osd in self.used:
             return self.used[osd]
-        return sum(int(self.shard_bytes(pgid) * self.taken_ratios.get((pool_of(pgid), osd), 1.0))
-                   for pgid in self.records
+        return sum(int(self.data_bytes(pgid) * self.taken_ratios.get((pool_of(pgid), osd), 1.0))
+                   + record.omap_bytes + self.bytes_per_object * record.num_objects
+                   for pgid, record in self.records.items()
                    if osd in self.acting.get(pgid, self.up.get(pgid, [])))
 
     def drain(self, *osds: int) -> Cluster:
@@ -121,7 +126,7 @@ class Cluster:
         for pgid in self.records if self.taken_ratios else ():
             for osd in self.acting.get(pgid, self.up.get(pgid, [])):
                 key = pool_of(pgid), osd
-                stored[key] = stored.get(key, 0) + self.shard_bytes(pgid)
+                stored[key] = stored.get(key, 0) + self.data_bytes(pgid)
         return [{"poolid": pool, "osd": osd, "data_stored": count,
                  "allocated": int(count * self.taken_ratios.get((pool, osd), 1.0))}
                 for (pool, osd), count in sorted(stored.items())]
