@@ -29,7 +29,7 @@ ACTIONS: Mapping[str, Tuple[str, ...]] = {
         f"'{_SET}/fill_limit {{needed}}' (0 = {{most}}), or add capacity to class {{device_class}}",
         "add capacity to class {device_class}, or delete data: moves fill no OSD beyond {most}",
         "nothing; it ends by itself when what leaves osd.{osd} is gone;"
-        f" '{_SET}/fill_limit 0' where it is set lower",
+        f" '{_SET}/fill_limit 0' where it is set lower (now {{limit}})",
         f"'{_SET}/fill_limit 0' where it is set lower, else add capacity or delete data"),
     codes.FAILURE_DOMAIN: (
         "add capacity to another {domain}: each may hold so many shards of a PG only",

@@ -73,3 +73,12 @@ def test_a_paused_drain_says_what_is_left_and_how_to_go_on(session: Session) -> 
     assert "paused by 'ceph equilibrium off'" in status["drains"]["sentence"]
     assert status["action"] == "'ceph equilibrium drain add osd.6' goes on with the drain"
     assert status["action"] in screen(session)
+
+
+def test_what_helps_a_stuck_drain_is_not_that_it_ends(session: Session) -> None:
+    """No other OSD has room by fill_limit: that what leaves is gone lets nothing leave."""
+    run(session, _OPTION + "fill_limit 0.5", "equilibrium drain add host5", "sim run 2h")
+    stuck = [one for row in ask(session, "drain ls")["osds"] for one in row["stuck"]]
+    assert {one["code"] for one in stuck} >= {"fill_limit"}
+    for text in [one["action"] for one in stuck] + [ask(session, "explain osd.20")["action"]]:
+        assert "what leaves" not in text and text != "nothing", text
