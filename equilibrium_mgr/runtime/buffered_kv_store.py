@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Dict, List, Mapping, Optional
 
 from .kv_store import MAX_VALUE_BYTES, KeyValueStore
 
@@ -41,6 +41,10 @@ class BufferedKvStore:
         except (ValueError, TypeError, RecursionError) as error:
             self._log.warning("what was kept as '%s' cannot be read: %s", key, error)
             return None
+
+    def keys(self, prefix: str) -> List[str]:
+        """The stored keys that begin with a prefix."""
+        return list(self._kv.get_store_prefix(prefix))
 
     def put(self, key: str, value: Optional[Mapping[str, Any]]) -> None:
         """Sets the value that `flush` writes; None deletes the key. Logs one that is too large."""

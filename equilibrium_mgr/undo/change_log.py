@@ -2,7 +2,8 @@
 
 A row is written before its change is sent, so that nothing is sent that a successor does not know
 of; the osdmap tells which of them the monitor has kept. Rows stand in packed parts, of which each
-batch rewrites the newest alone. Of too many the oldest part is dropped.
+batch rewrites the newest alone. Of too many the oldest part is dropped. What parts are about is
+known without unpacking them, so that commands unpack those alone that they need.
 """
 from __future__ import annotations
 
@@ -10,7 +11,9 @@ import base64
 import binascii
 import json
 import zlib
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from itertools import dropwhile
+from typing import (
+    Any, Callable, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
 
 from ..plan.kinds import BALANCE, KINDS
 from ..runtime.buffered_kv_store import CHANGES, BufferedKvStore
@@ -39,44 +42,90 @@ class ChangeRow(NamedTuple):
     after: UpmapItems     # as it was sent, or what the monitor has kept of that
 
 
+class LoggedEpisode(NamedTuple):
+    """What rows of one execution, or of one time of automatic balancing, share."""
+
+    plan: str
+    kind: str
+    begun_at: float
+
+
+class PartIndex(NamedTuple):
+    """What the rows of one part are about."""
+
+    last_at: float                       # of its newest row, seconds since the epoch
+    episodes: Tuple[LoggedEpisode, ...]  # by their last row, the oldest first
+
+    def has(self, plan: str, begun_at: float) -> bool:
+        """True where a row is of this episode."""
+        return any((one.plan, one.begun_at) == (plan, begun_at) for one in self.episodes)
+
+
 class _Part(NamedTuple):
     """Rows that are stored together."""
 
     number: int
     rows: int
     packed: str
+    index: PartIndex
 
 
 class ChangeLog:
-    """Used under the journal's lock, but for `rows`, which any thread may call."""
+    """Used under the journal's lock, but for what only reads, which any thread may call."""
 
     def __init__(self, store: BufferedKvStore) -> None:
         self._store = store
         self._parts: Tuple[_Part, ...] = ()   # replaced whole; the newest last
         self._newest: List[ChangeRow] = []    # rows of the last part
         self._batch: List[ChangeRow] = []     # those of them, and before, that are being sent
+        self._batch_part = 0                  # number of the part that has the first of these
         self._sent_at: Optional[float] = None   # when that began
+        self._dropped: FrozenSet[Tuple[str, float]] = frozenset()   # (plan, begun_at), see below
+        self._dropped_at = 0.0   # of the newest row that was dropped, seconds since the epoch
 
     def is_sending(self, now: float) -> bool:
         """True while a batch is on its way to the monitors."""
         return self._sent_at is not None and 0.0 <= now - self._sent_at < _SENDING_SECONDS
 
-    def rows(self, checkpoint: Checkpoint = no_checkpoint) -> List[ChangeRow]:
-        """All rows, the oldest first. `checkpoint` is called every few milliseconds."""
-        return [row for part in with_checkpoints(self._parts, 1, checkpoint)
+    def rows(self, checkpoint: Checkpoint = no_checkpoint,
+             may_begin: Callable[[PartIndex], bool] = lambda index: True) -> List[ChangeRow]:
+        """All rows, the oldest first, from the first part on of which `may_begin` holds.
+        `checkpoint` is called every few milliseconds."""
+        parts = dropwhile(lambda part: not may_begin(part.index), self._parts)
+        return [row for part in with_checkpoints(parts, 1, checkpoint)
                 for row in _unpacked(part.packed)]
+
+    def episodes(self) -> List[LoggedEpisode]:
+        """What there are rows of, by the last row of each, the oldest first."""
+        found: Dict[LoggedEpisode, None] = {}
+        for part in self._parts:
+            for episode in part.index.episodes:
+                found.pop(episode, None)
+                found[episode] = None
+        return list(found)
+
+    def lacks_beginning(self, plan: str, begun_at: float) -> bool:
+        """True where the first rows of an episode have been dropped."""
+        return (plan, begun_at) in self._dropped
+
+    @property
+    def dropped_at(self) -> float:
+        """When the newest row was written that has been dropped, seconds since the epoch; 0.0 where
+        none has."""
+        return self._dropped_at
 
     def append(self, rows: Sequence[ChangeRow], now: float) -> None:
         """Adds the rows of a batch that is about to be sent; the store's `flush` writes them."""
         self._batch, self._sent_at = list(rows), now
-        left = self._batch
+        left, self._batch_part = self._batch, 0
         while left:
             number = self._parts[-1].number if self._parts else 1
             if len(self._newest) >= _ROWS_A_PART:
                 number, self._newest = number + 1, []
             room = _ROWS_A_PART - len(self._newest)
             self._newest, left = self._newest + left[:room], left[room:]
-            self._put(number)
+            self._batch_part = self._batch_part or number
+            self._put(number, self._newest)
         self._drop_oldest()
 
     def settle(self, items: Optional[Mapping[str, UpmapItems]]) -> None:
@@ -86,43 +135,87 @@ class ChangeLog:
         kept = {row: row._replace(after=items[row.pgid]) for row in batch
                 if items is not None and row.pgid in items
                 and row.before != items[row.pgid] and set(items[row.pgid]) < set(row.after)}
-        if kept and any(row in kept for row in self._newest):
+        for part in self._parts if kept else ():
+            if part.number < self._batch_part:
+                continue
+            rows = _unpacked(part.packed)
+            if any(row in kept for row in rows):
+                self._put(part.number, [kept.get(row, row) for row in rows])
+        if kept:
             self._newest = [kept.get(row, row) for row in self._newest]
-            self._put(self._parts[-1].number)
 
     def restore(self) -> None:
         """Reads what is stored, as far as it can be understood."""
         head = self._store.read(CHANGES) or {}
-        first, last = head.get("first"), head.get("last")
-        if not isinstance(first, int) or not isinstance(last, int):
-            first, last = 1, 0
-        first = max(first, last - _MOST_PARTS)
-        parts = []
-        for number in range(first, last + 2):   # the last mgr may have died between two writes
+        last = head.get("last")
+        parts: List[_Part] = []
+        for number in self._stored_numbers():
             value = self._store.read(_key(number)) or {}
             packed = value.get("packed")
             rows = _unpacked(packed) if isinstance(packed, str) else []
-            if rows:
-                parts.append(_Part(number, len(rows), str(packed)))
+            if not rows:
+                continue
+            part = _Part(number, len(rows), str(packed), _index(rows))
+            if isinstance(last, int) and number > last and not _follows(parts, part, last):
+                self._store.put(_key(number), None)   # left over of a log that was lost
+            else:
+                parts.append(part)
         self._parts = tuple(parts)
         self._newest = _unpacked(parts[-1].packed) if parts else []
+        self._dropped, self._dropped_at = _dropped(head)
 
-    def _put(self, number: int) -> None:
-        """Replaces or adds the newest part."""
-        part = _Part(number, len(self._newest), _packed(self._newest))
-        others = tuple(one for one in self._parts if one.number != number)
-        self._parts = (*others, part)
+    def _stored_numbers(self) -> List[int]:
+        """Of the parts in the store, in order: its keys tell them, whatever became of the head."""
+        names = (key.rpartition("/")[2] for key in self._store.keys(f"{CHANGES}/"))
+        numbers = sorted(int(name) for name in names if name.isdigit() and len(name) < 10)
+        return numbers[-_MOST_PARTS:]
+
+    def _put(self, number: int, rows: Sequence[ChangeRow]) -> None:
+        """Replaces a part, or adds the newest."""
+        part = _Part(number, len(rows), _packed(rows), _index(rows))
+        others = [one for one in self._parts if one.number != number]
+        self._parts = tuple(sorted([*others, part]))
         self._store.put(_key(number), {"packed": part.packed})
         self._put_head()
 
     def _put_head(self) -> None:
-        self._store.put(CHANGES, {"first": self._parts[0].number, "last": self._parts[-1].number})
+        self._store.put(CHANGES, {
+            "first": self._parts[0].number, "last": self._parts[-1].number,
+            **({"dropped": sorted(map(list, self._dropped)), "dropped_at": self._dropped_at}
+               if self._dropped_at else {})})
 
     def _drop_oldest(self) -> None:
         while sum(part.rows for part in self._parts) > MOST_ROWS:
-            self._store.put(_key(self._parts[0].number), None)
-            self._parts = self._parts[1:]
+            gone, self._parts = self._parts[0], self._parts[1:]
+            self._store.put(_key(gone.number), None)
+            left = {(one.plan, one.begun_at) for part in self._parts for one in part.index.episodes}
+            self._dropped = left & self._dropped.union(
+                (one.plan, one.begun_at) for one in gone.index.episodes)
+            self._dropped_at = max(self._dropped_at, gone.index.last_at)
             self._put_head()
+
+
+def _index(rows: Sequence[ChangeRow]) -> PartIndex:
+    episodes: Dict[LoggedEpisode, None] = {}
+    for row in rows:
+        episode = LoggedEpisode(row.plan, row.kind, row.begun_at)
+        episodes.pop(episode, None)
+        episodes[episode] = None
+    return PartIndex(max((row.at for row in rows), default=0.0), tuple(episodes))
+
+
+def _follows(parts: Sequence[_Part], part: _Part, last: int) -> bool:
+    """True for the part that the last mgr wrote, and died before it wrote the head."""
+    return part.number == last + 1 and (
+        not parts or part.index.last_at >= parts[-1].index.last_at)
+
+
+def _dropped(head: Mapping[str, Any]) -> Tuple[FrozenSet[Tuple[str, float]], float]:
+    try:
+        return (frozenset((str(plan), float(begun_at)) for plan, begun_at in head["dropped"]),
+                float(head["dropped_at"]))
+    except (KeyError, TypeError, ValueError):
+        return frozenset(), 0.0
 
 
 def _key(number: int) -> str:

@@ -158,3 +158,72 @@ def test_an_episode_has_one_beginning_with_a_successor_too() -> None:
     again.round(60)
     rows = again.balancer.changes().rows()
     assert len(rows) == 4 and len({one.begun_at for one in rows}) == 1
+
+
+@pytest.mark.parametrize("head", ["", "[]", '{"version": 1, "first": "x", "last": 2}'])
+def test_a_damaged_head_loses_no_rows(head: str) -> None:
+    kv = KeyValueStore()
+    rows = [row(number) for number in range(700)]
+    written(kv, [rows])
+    kv.values["changes"] = head
+    again, store = log_on(kv), BufferedKvStore(kv, LOG)
+    assert again.rows() == rows
+    again._store = store
+    again.append([row(700)], 1000.0)
+    store.flush()
+    assert log_on(kv).rows() == [*rows, row(700)]
+
+
+def test_a_part_that_an_older_log_left_is_not_taken_for_the_newest() -> None:
+    kv, older = KeyValueStore(), KeyValueStore()
+    written(older, [[row(number) for number in range(600)]])
+    rows = [row(5000 + number) for number in range(250)]
+    written(kv, [rows])
+    kv.values.update({key: older.values[key] for key in ("changes/2", "changes/3")})
+    store = BufferedKvStore(kv, LOG)
+    log = ChangeLog(store)
+    log.restore()
+    store.flush()
+    assert log.rows() == rows and "changes/3" not in kv.values
+
+
+def test_a_large_batch_that_was_kept_in_part_stands_as_it_is_in_all_parts() -> None:
+    kv = KeyValueStore()
+    store = BufferedKvStore(kv, LOG)
+    log, sent = ChangeLog(store), [row(number) for number in range(1000)]
+    log.append([row(4000)], 1000.0)
+    log.settle(None)
+    log.append(sent, 1000.0)
+    log.settle({one.pgid: one.after[:1] for one in sent})
+    store.flush()
+    expected = [row(4000), *(one._replace(after=one.after[:1]) for one in sent)]
+    assert log.rows() == expected and log_on(kv).rows() == expected
+    log.append([row(5000)], 1000.0)
+    assert log.rows() == [*expected, row(5000)]
+
+
+def test_of_which_plan_the_first_rows_were_dropped_is_known(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(change_log, "MOST_ROWS", 600)
+    kv = KeyValueStore()
+    batches = [[row(number, "old") for number in range(200)],
+               [row(number, "p") for number in range(200, 600)],
+               [row(number, "q") for number in range(600, 900)]]
+    for found in (written(kv, batches), log_on(kv)):
+        assert [one.plan for one in found.episodes()] == ["p", "q"]
+        assert [plan for plan in ("old", "p", "q") if found.lacks_beginning(plan, 1000.0)] == ["p"]
+        assert found.dropped_at >= 1000.0 + 249
+
+
+def test_parts_before_the_first_that_is_asked_for_are_not_unpacked(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    kv = KeyValueStore()
+    rows = [row(number, "p" if number < 600 else "q") for number in range(1000)]
+    log = written(kv, [rows])
+    unpacked: List[str] = []
+    real = change_log._unpacked
+    monkeypatch.setattr(change_log, "_unpacked",
+                        lambda packed: unpacked.append(packed) or real(packed))
+    assert log.rows(may_begin=lambda part: part.has("q", 1000.0)) == rows[500:]
+    assert len(unpacked) == 2
+    assert log.rows(may_begin=lambda part: part.last_at >= 1900.0) == rows[750:]
