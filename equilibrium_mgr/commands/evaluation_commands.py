@@ -12,6 +12,7 @@ from .failure_commands import FailureCommands
 from .module_parts import ModuleParts
 from .plan_arguments import present_options
 from .plan_commands import PlanCommands
+from .plan_names import refuse_empty_name
 from .pool_names import find_pool
 
 #: In front of a plan's name where it could be taken for a pool.
@@ -31,10 +32,11 @@ class EvaluationCommands:
                  worst_failure: bool = False) -> CommandAnswer:
         """The present placement, a plan (its name or plan/NAME) or a pool (its name, id or
         pool/NAME); a plan goes before a pool. Or what failures lead to, of the first two."""
+        refuse_empty_name(option)
         if fail is not None or worst_failure:
-            return self._failures.evaluate(_plan_name(option) if option else None, fail,
+            return self._failures.evaluate(_plan_name(option) if option is not None else None, fail,
                                            worst_failure)
-        if not option:
+        if option is None:
             return evaluate_cluster(self._look())
         plan = _plan_name(option)
         service = self._parts.plan_service

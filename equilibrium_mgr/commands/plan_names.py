@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import errno
+from typing import Optional
 
 from ..observation.cluster_view import ClusterView
 from ..observation.planned_placement import planned_usage
@@ -13,16 +14,28 @@ from ..snapshot.model import pool_of
 from .module_parts import ModuleParts
 
 
-def keep_plan(parts: ModuleParts, kind: str, plan: Plan) -> str:
-    """Keeps a plan under the next free name of its kind and returns that. Waits for the key-value
-    store, as `execute` does. Raises CommandError where too many plans are kept."""
+def refuse_empty_name(plan: Optional[str]) -> None:
+    """Raises CommandError for an empty name, as a shell variable that is not set leaves it: without
+    a name a command is about other plans."""
+    if plan is not None and not plan.strip():
+        raise CommandError(errno.EINVAL, "the name of the plan is empty")
+
+
+def name_of_plan(parts: ModuleParts, kind: str) -> str:
+    """The next free name of a kind. Raises CommandError where too many plans are kept."""
     taken = set(parts.plan_store.heads()).union(parts.plan_service.plans_in_progress())
     if len(taken) >= MAX_PLANS:
         raise CommandError(errno.ENOSPC, f"{len(taken)} plans are kept already; remove some with"
                            " 'ceph equilibrium rm'")
     numbers = [int(number) for kept, _, number in (name.rpartition("-") for name in taken)
                if kept == kind and number.isdigit()]
-    name = f"{kind}-{max(numbers, default=0) + 1}"
+    return f"{kind}-{max(numbers, default=0) + 1}"
+
+
+def keep_plan(parts: ModuleParts, kind: str, plan: Plan) -> str:
+    """Keeps a plan under the next free name of its kind and returns that. Waits for the key-value
+    store, as `execute` does. Raises CommandError where too many plans are kept."""
+    name = name_of_plan(parts, kind)
     parts.plan_store.put(name, plan, parts.clock())
     return name
 

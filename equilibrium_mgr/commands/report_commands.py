@@ -19,6 +19,7 @@ from ..runtime.time_slice import TimeSlice
 from .current_view import CurrentView
 from .module_parts import ModuleParts
 from .plan_commands import PlanCommands
+from .plan_names import refuse_empty_name
 from .pool_names import find_pool
 
 #: A view that is older than this is replaced for `metrics`: seconds.
@@ -83,7 +84,8 @@ class ReportCommands:
 
     def report(self, plan: Optional[str]) -> CommandAnswer:
         """The page about the cluster, or about a kept plan."""
-        kept = (plan, self._plans.plan(plan)) if plan else None
+        refuse_empty_name(plan)
+        kept = (plan, self._plans.plan(plan)) if plan is not None else None
         view, _ = self._view.required()
         parts = self._parts
         reading = parts.gateway.last_reading()

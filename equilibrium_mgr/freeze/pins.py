@@ -173,7 +173,8 @@ class _Search:
         known = self._snapshot.osds.get(osd)
         if known is None:
             return self._note(_NO_HOLDER)
-        reason = known.unusable_reason()
+        # a drain is not broken off by a pin: it has the shard leave again, within its limits
+        reason = known._replace(drained=False).unusable_reason()
         if reason not in _HOLDS_ALL_THE_SAME:
             return self._note(Obstacle(codes.TARGET_UNAVAILABLE,
                                        f"the OSD that holds it is {reason}"))

@@ -1,15 +1,19 @@
 """What `undo` and `cancel` answer: what it costs, and what is not restored."""
 from __future__ import annotations
 
-from typing import List, NamedTuple, Optional
+from typing import Any, Dict, List, NamedTuple, Optional
 
+from ..drain.drain_list import DrainList
 from ..plan.kinds import CANCEL
-from ..runtime.formatting import format_bytes, plural, wrap
+from ..plan.model import Plan
+from ..runtime.formatting import format_bytes, format_deadline, format_percent, plural, wrap
 from ..undo.undo_plan import UndoResult
 from .command_answer import CommandAnswer
 
 #: PGs that are not restored, of which plain text has a line each.
 _MOST_LINES = 20
+#: Names of drained OSDs and buckets that a sentence has.
+_MOST_NAMES = 3
 
 
 class UndoReport(NamedTuple):
@@ -20,7 +24,10 @@ class UndoReport(NamedTuple):
     name: Optional[str]      # of the plan that does it; None where none is executed
     stopped: Optional[str]   # the plan whose execution was stopped for it
     dry_run: bool
-    result: UndoResult
+    result: UndoResult       # its plan with figures, where it changes anything
+    nearfull_ratio: float
+    starts_at: Optional[float]   # before which nothing of what has arrived goes: pg_cooldown
+    unknown: Optional[str]   # what of it the log has dropped, as a clause
 
 
 def report_undo(report: UndoReport) -> CommandAnswer:
@@ -31,6 +38,9 @@ def report_undo(report: UndoReport) -> CommandAnswer:
     if report.stopped:
         lines.append(f"the execution of plan '{report.stopped}' was stopped")
     lines += wrap("", _what(report), 0)
+    lines += _result(report)
+    if report.unknown:
+        lines += wrap("", report.unknown, 0)
     if report.name:
         lines += ["'ceph equilibrium status' shows how far it is",
                   f"'ceph equilibrium rm {report.name}' stops it"]
@@ -38,7 +48,8 @@ def report_undo(report: UndoReport) -> CommandAnswer:
         "plan": report.name, "kind": report.kind, "of": report.title, "state": state,
         "stopped_plan": report.stopped, "pgs": len(plan.changes), "shards": len(plan.moves),
         "bytes": plan.bytes, "not_begun_pgs": result.not_begun,
-        "under_way_pgs": result.under_way,
+        "under_way_pgs": result.under_way, "classes": _classes(plan),
+        "starts_at": report.starts_at, "unknown": report.unknown,
         "not_restored": [{"pgid": pgid, "reason": reason}
                          for pgid, reason in result.not_restored]},
         "\n".join(lines + _not_restored(report)))
@@ -51,7 +62,8 @@ def _what(report: UndoReport) -> str:
         nothing = ("nothing waits to be moved" if report.kind == CANCEL
                    else "nothing is left to be taken back")
         return f"{nothing} of {report.title}"
-    arrived = len(plan.changes) - result.not_begun - result.under_way
+    arrived = sum(change.shards > 0 for change in plan.changes)
+    items = len(plan.changes) - result.not_begun - result.under_way - arrived
     parts = []
     if result.not_begun:
         parts.append(f"{plural(result.not_begun, 'PG')} of which nothing has been copied yet"
@@ -62,7 +74,48 @@ def _what(report: UndoReport) -> str:
     if arrived:
         parts.append(f"{plural(arrived, 'PG')} {'moves' if arrived == 1 else 'move'} back:"
                      f" {plural(len(plan.moves), 'shard')}, {format_bytes(plan.bytes)}")
+    if items:
+        parts.append(f"{plural(items, 'PG')} {'gets' if items == 1 else 'get'} the upmap items of"
+                     " before")
+    if not arrived:
+        parts.append("no data moves")
     return f"{begin}takes back {report.title}: " + "; ".join(parts)
+
+
+def _classes(plan: Plan) -> List[Dict[str, Any]]:
+    """The highest utilization of each device class, before and after."""
+    return [{"device_class": name, "max_utilization": before.max,
+             "fullest_osd": before.fullest_osd,
+             "planned_max_utilization": plan.after.classes[name].max,
+             "planned_fullest_osd": plan.after.classes[name].fullest_osd}
+            for name, before in sorted(plan.before.classes.items())
+            if name in plan.after.classes]
+
+
+def _result(report: UndoReport) -> List[str]:
+    """What data that moves back leads to, and when that begins."""
+    plan, lines = report.result.plan, []
+    if not plan.moves:
+        return []
+    for row in _classes(plan):
+        before, after = row["max_utilization"], row["planned_max_utilization"]
+        lines += wrap("highest:", f"{format_percent(before)}% -> {format_percent(after)}%"
+                      f" (osd.{row['planned_fullest_osd']}, class {row['device_class']})"
+                      + (", above nearfull" if after > report.nearfull_ratio else ""))
+    if report.starts_at is not None:
+        lines += wrap("waits:", "nothing of what moves back starts before"
+                      f" {format_deadline(report.starts_at)} (pg_cooldown)")
+    return lines
+
+
+def drained_again(drains: DrainList) -> str:
+    """Why nothing is taken back while a drain runs, and what ends it."""
+    names = sorted(drains.by_name())
+    shown = ", ".join(names[:_MOST_NAMES]) + (
+        f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else "")
+    is_one = len(drains.osds) == 1
+    return (f"{shown} {'is' if is_one else 'are'} being drained and would be emptied again; 'ceph"
+            f" equilibrium drain rm {names[0]}' (or 'off') first")
 
 
 def _is(count: int) -> str:

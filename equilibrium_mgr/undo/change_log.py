@@ -67,7 +67,7 @@ class _Part(NamedTuple):
     number: int
     rows: int
     packed: str
-    index: PartIndex
+    about: PartIndex
 
 
 class ChangeLog:
@@ -91,7 +91,7 @@ class ChangeLog:
              may_begin: Callable[[PartIndex], bool] = lambda index: True) -> List[ChangeRow]:
         """All rows, the oldest first, from the first part on of which `may_begin` holds.
         `checkpoint` is called every few milliseconds."""
-        parts = dropwhile(lambda part: not may_begin(part.index), self._parts)
+        parts = dropwhile(lambda part: not may_begin(part.about), self._parts)
         return [row for part in with_checkpoints(parts, 1, checkpoint)
                 for row in _unpacked(part.packed)]
 
@@ -99,7 +99,7 @@ class ChangeLog:
         """What there are rows of, by the last row of each, the oldest first."""
         found: Dict[LoggedEpisode, None] = {}
         for part in self._parts:
-            for episode in part.index.episodes:
+            for episode in part.about.episodes:
                 found.pop(episode, None)
                 found[episode] = None
         return list(found)
@@ -188,10 +188,10 @@ class ChangeLog:
         while sum(part.rows for part in self._parts) > MOST_ROWS:
             gone, self._parts = self._parts[0], self._parts[1:]
             self._store.put(_key(gone.number), None)
-            left = {(one.plan, one.begun_at) for part in self._parts for one in part.index.episodes}
-            self._dropped = left & self._dropped.union(
-                (one.plan, one.begun_at) for one in gone.index.episodes)
-            self._dropped_at = max(self._dropped_at, gone.index.last_at)
+            left = {(one.plan, one.begun_at) for part in self._parts for one in part.about.episodes}
+            self._dropped = frozenset(left) & self._dropped.union(
+                (one.plan, one.begun_at) for one in gone.about.episodes)
+            self._dropped_at = max(self._dropped_at, gone.about.last_at)
             self._put_head()
 
 
@@ -207,7 +207,7 @@ def _index(rows: Sequence[ChangeRow]) -> PartIndex:
 def _follows(parts: Sequence[_Part], part: _Part, last: int) -> bool:
     """True for the part that the last mgr wrote, and died before it wrote the head."""
     return part.number == last + 1 and (
-        not parts or part.index.last_at >= parts[-1].index.last_at)
+        not parts or part.about.last_at >= parts[-1].about.last_at)
 
 
 def _dropped(head: Mapping[str, Any]) -> Tuple[FrozenSet[Tuple[str, float]], float]:

@@ -181,8 +181,8 @@ def _obstacle_of_items(snapshot: Snapshot, items: UpmapItems) -> Optional[str]:
 
 def _drained(snapshot: Snapshot, gains: Sequence[int]) -> Optional[str]:
     """Why a shard must not return to one of these OSDs: it would be sent away again at once."""
-    return next((f"osd.{osd} is being drained" for osd in gains
-                 if osd in snapshot.osds and snapshot.osds[osd].drained), None)
+    return next((f"osd.{osd} is being drained; 'ceph equilibrium drain rm osd.{osd}' first"
+                 for osd in gains if osd in snapshot.osds and snapshot.osds[osd].drained), None)
 
 
 def _finished(snapshot: Snapshot, changes: Sequence[PgChange], kind: str) -> Plan:

@@ -69,6 +69,11 @@ def test_a_full_source_takes_its_own_data_back() -> None:
     assert sent(decided(cluster().osd(0, used=99 * GIB), [BACK])) == ["1.0"]
 
 
+@pytest.mark.parametrize("kind", [UNDO, CANCEL, FREEZE])
+def test_an_osd_that_is_being_drained_keeps_what_it_has(kind: str) -> None:
+    assert sent(decided(cluster().drain(0), [BACK], kind)) == ["1.0"]
+
+
 def test_what_moves_data_keeps_every_check() -> None:
     decision = decided(cluster(), [BACK, RETURN])
     assert sent(decision) == ["1.0"]

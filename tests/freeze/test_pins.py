@@ -117,6 +117,14 @@ def test_nothing_is_pinned_to_an_osd_that_is_out() -> None:
     assert found.obstacle == (codes.TARGET_UNAVAILABLE, "the OSD that holds it is out")
 
 
+def test_an_osd_that_is_being_drained_keeps_what_it_has() -> None:
+    """A pin moves nothing; the drain has the shard leave within its limits."""
+    found = pin(remapped(replicated().drain(3), up=[0, 1, 2], acting=[3, 1, 2]))
+    assert found == Pin((3, 1, 2), ((0, 3),), 1, 0, None)
+    found = pin(remapped(erasure().drain(4), up=[0, 1, 2, 3], acting=[4, 1, 2, 3]))
+    assert found == Pin((4, 1, 2, 3), ((0, 4),), 1, 0, None)
+
+
 def test_an_osd_that_is_held_to_a_part_of_its_weight_keeps_what_it_has() -> None:
     found = pin(remapped(replicated().osd(3, weight=0.5), up=[0, 1, 2], acting=[3, 1, 2]))
     assert found == Pin((3, 1, 2), ((0, 3),), 1, 0, None)

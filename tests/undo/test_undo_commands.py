@@ -121,11 +121,11 @@ def test_an_old_look_is_renewed_first(session: Session) -> None:
 def test_automatic_balancing_has_to_be_off(session: Session) -> None:
     said(session, "equilibrium on")
     session.host.run_for(1200.0)
-    for command in ("undo", "cancel"):
+    for command in ("undo", "cancel", "undo --dry-run", "cancel --dry-run"):
         code, message = refused(session, command)
         assert code == errno.EPERM and "'ceph equilibrium off'" in message
-    assert asked(session, "undo --dry-run")["of"].startswith("automatic balancing of 2026-")
     said(session, "equilibrium off")
+    assert asked(session, "undo --dry-run")["of"].startswith("automatic balancing of 2026-")
     answer = asked(session, "undo automatic")
     assert answer["pgs"] > 0
     session.host.run_for(_DAY)
@@ -142,13 +142,17 @@ def test_somebody_elses_change_is_listed(session: Session) -> None:
     free = next(osd for osd in range(12, 18) if osd not in up and osd not in (source, target))
     said(session, f"ceph osd pg-upmap-items {other} {source} {free}")
     session.host.run_for(61.0)
+    asked(session, "undo --dry-run p")
+    plain = said(session, "equilibrium undo --dry-run p")
     answer = asked(session, "undo")
     assert {row["pgid"] for row in answer["not_restored"]} <= {other}
-    plain = said(session, "equilibrium undo --dry-run p")
     assert ("not restored: 1 PG" in plain) == bool(answer["not_restored"])
 
 
 @pytest.mark.parametrize("line, code, part", [
+    ('undo ""', errno.EINVAL, "name of the plan is empty"), ("undo ''  --dry-run", errno.EINVAL, "empty"),
+    ('cancel ""', errno.EINVAL, "empty"), ('report ""', errno.EINVAL, "empty"),
+    ('eval ""', errno.EINVAL, "empty"),
     ("undo p --since 6h", errno.EINVAL, "not both"), ("undo --since yesterday", errno.EINVAL, "6h"),
     ("undo --since 0", errno.EINVAL, "6h"), ("undo", errno.ENOENT, "nothing"),
     ("undo nobody", errno.ENOENT, "'nobody'"), ("cancel nobody", errno.ENOENT, "'nobody'")])

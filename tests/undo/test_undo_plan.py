@@ -199,4 +199,5 @@ def test_nothing_returns_to_an_osd_that_is_being_drained() -> None:
     for made, count in ((undo_plan, 2), (cancel_plan, 1)):
         result = made(snapshot, rows, lambda one: True)
         assert not result.plan.changes
-        assert [why for _, why in result.not_restored] == ["osd.0 is being drained"] * count
+        assert [why for _, why in result.not_restored] == [
+            "osd.0 is being drained; 'ceph equilibrium drain rm osd.0' first"] * count

@@ -2,38 +2,46 @@
 from __future__ import annotations
 
 import errno
-from typing import List, NamedTuple, Optional
+from typing import Callable, FrozenSet, NamedTuple, Optional
 
 from ...control.episodes.episode import AUTOMATIC
 from ...control.episodes.outcomes import STOPPED, because
 from ...execution.guards import CURE_BUILTIN
 from ...observation.cluster_view import ClusterView
-from ...plan.kinds import CANCEL, DRAIN, UNDO, command_of
+from ...plan.kinds import CANCEL, CLEAN_UP, DRAIN, UNDO, command_of
+from ...plan.model import Plan
 from ...report.command_answer import CommandAnswer, CommandError
-from ...report.undo import UndoReport, report_undo
+from ...report.undo import UndoReport, drained_again, report_undo
 from ...runtime.formatting import format_time, parse_span
 from ...runtime.time_slice import TimeSlice
-from ...undo.change_log import ChangeRow, Chosen
+from ...snapshot.model import Snapshot
+from ...undo.change_log import MOST_ROWS, ChangeLog, Chosen, PartIndex
 from ...undo.undo_plan import UndoResult, cancel_plan, undo_plan
 from ..current_view import CurrentView
 from ..module_parts import ModuleParts
 from ..plan_commands import refuse_old_clients
-from ..plan_names import keep_plan, with_figures
+from ..plan_names import keep_plan, name_of_plan, refuse_empty_name, with_figures
 
 #: A look that is older than this is not decided on: seconds. The execution looks again anyway.
 _OLDEST_SECONDS = 900.0
+#: Kinds of plans that nobody means by "the last plan": they take back, or tidy up.
+_NOT_LAST = (UNDO, CANCEL, CLEAN_UP)
+_DROPPED = f"(the log has the last {MOST_ROWS:,} changes)"
 
 
 class _Scope(NamedTuple):
     """The rows of the log that a command is about."""
 
     chosen: Chosen
-    title: str             # "plan 'p'"
-    plan: Optional[str]    # whose execution it concerns; None: any
+    may_begin: Callable[[PartIndex], bool]   # False for parts before the first chosen row
+    title: str                 # "plan 'p'"
+    plan: Optional[str]        # whose execution it concerns; None: any
+    unknown: Optional[str] = None   # what of it the log has dropped
 
 
 class UndoCommands:
-    """They raise CommandError where there is nothing to take back, or it must not be now."""
+    """They raise CommandError where there is nothing to take back, or it must not be now; with
+    --dry-run where the command itself would."""
 
     def __init__(self, parts: ModuleParts) -> None:
         self._parts = parts
@@ -41,91 +49,130 @@ class UndoCommands:
 
     def undo(self, plan: Optional[str], since: Optional[str], dry_run: bool) -> CommandAnswer:
         """Takes back what a plan, the last episode, or everything since a while ago changed."""
+        refuse_empty_name(plan)
         if plan is not None and since is not None:
             raise CommandError(errno.EINVAL, "give a plan or --since, not both")
-        rows = self._parts.balancer.changes().rows(TimeSlice())
-        scope = self._since(since) if since is not None else _of_plan(rows, plan)
-        stopped = None if dry_run else self._stop(scope, UNDO)
+        log = self._parts.balancer.changes()
+        scope = self._since(since, log) if since is not None else _of_plan(log, plan)
+        stopped = self._stop(scope, UNDO, dry_run)
         view = self._fresh_view(stopped)
-        result = undo_plan(view.snapshot, self._parts.balancer.changes().rows(TimeSlice()),
-                           scope.chosen, TimeSlice())
-        if not dry_run and result.plan.changes and self._parts.gateway.builtin_balancer_active():
-            raise CommandError(errno.EPERM,
-                               f"the built-in balancer is active; run '{CURE_BUILTIN}' first")
+        result = undo_plan(view.snapshot, log.rows(TimeSlice(), scope.may_begin), scope.chosen,
+                           TimeSlice())
+        if result.plan.changes and self._parts.gateway.builtin_balancer_active():
+            raise CommandError(errno.EPERM, _said(stopped) + "the built-in balancer is active; run"
+                               f" '{CURE_BUILTIN}' first")
         return self._answer(UNDO, scope, result, view, stopped, dry_run)
 
     def cancel(self, plan: Optional[str], dry_run: bool) -> CommandAnswer:
         """Takes back what has been sent and of which nothing has been copied yet."""
-        rows = self._parts.balancer.changes().rows(TimeSlice())
-        scope = (_of_plan(rows, plan) if plan is not None
-                 else _Scope(lambda row: True, "what was sent", None))
-        stopped = None if dry_run else self._stop(scope, CANCEL)
+        refuse_empty_name(plan)
+        log = self._parts.balancer.changes()
+        scope = (_of_plan(log, plan) if plan is not None
+                 else _Scope(lambda row: True, lambda part: True, "what was sent", None))
+        stopped = self._stop(scope, CANCEL, dry_run)
         view = self._fresh_view(stopped)
-        result = cancel_plan(view.snapshot, self._parts.balancer.changes().rows(TimeSlice()),
-                             scope.chosen, TimeSlice())
+        result = cancel_plan(view.snapshot, log.rows(TimeSlice(), scope.may_begin), scope.chosen,
+                             TimeSlice())
         return self._answer(CANCEL, scope, result, view, stopped, dry_run)
 
-    def _since(self, span: str) -> _Scope:
+    def _since(self, span: str, log: ChangeLog) -> _Scope:
         seconds = parse_span(span)
         if seconds is None:
             raise CommandError(errno.EINVAL, f"--since '{span}' is no span of time; write it like"
                                " 6h, 90m or 2d")
         begin = self._parts.clock() - seconds
-        return _Scope(lambda row: row.at >= begin,
-                      f"all changes since {format_time(begin)} UTC", None)
+        return _Scope(lambda row: row.at >= begin, lambda part: part.last_at >= begin,
+                      f"all changes since {format_time(begin)} UTC", None,
+                      None if log.dropped_at < begin else
+                      f"what was changed before {format_time(log.dropped_at)} UTC is not known"
+                      f" {_DROPPED}")
 
-    def _stop(self, scope: _Scope, kind: str) -> Optional[str]:
-        """Stops the execution that the command is about; returns the name of its plan. Raises
-        CommandError where something else is under way that would come in between."""
-        if self._parts.settings().active:
-            raise CommandError(errno.EPERM, "automatic balancing is on and would make these moves"
-                               " again; run 'ceph equilibrium off' first")
+    def _stop(self, scope: _Scope, kind: str, dry_run: bool) -> Optional[str]:
+        """Stops the execution that the command is about, unless this is a dry run; returns the name
+        of its plan. Raises CommandError where something else is under way that would come in
+        between, or the plan could not be kept."""
         executing = self._parts.executing()
-        if executing is not None and scope.plan not in (None, executing):
-            raise CommandError(errno.EBUSY, f"plan '{executing}' is being executed; 'ceph"
-                               f" equilibrium rm {executing}' stops it")
-        refuse_old_clients(self._parts.gateway)
-        by = because(STOPPED, f"by {command_of(kind)}")
-        stopped = executing if executing and self._parts.balancer.stop_plan(executing, by) else None
+        self._refuse(scope, executing)
+        name_of_plan(self._parts, kind)   # raises where no other plan can be kept
+        stopped = None
+        if not dry_run and executing and self._parts.balancer.stop_plan(
+                executing, because(STOPPED, f"by {command_of(kind)}")):
+            stopped = executing
         if self._parts.balancer.changes().is_sending(self._parts.clock()):
             raise CommandError(errno.EAGAIN, _said(stopped) + "a batch is on its way to the"
                                " monitors; try again in some seconds")
         return stopped
+
+    def _refuse(self, scope: _Scope, executing: Optional[str]) -> None:
+        """Raises CommandError where what is taken back would be sent again, or cannot be."""
+        if self._parts.settings().active:
+            raise CommandError(errno.EPERM, "automatic balancing is on and would make these moves"
+                               " again; run 'ceph equilibrium off' first")
+        status = self._parts.balancer.drains.status
+        if status.drains.is_running and (
+                not status.is_known or any(left.shards for left in status.remaining.values())):
+            raise CommandError(errno.EPERM, drained_again(status.drains))
+        if executing is not None and scope.plan not in (None, executing):
+            raise CommandError(errno.EBUSY, f"plan '{executing}' is being executed; 'ceph"
+                               f" equilibrium rm {executing}' stops it")
+        refuse_old_clients(self._parts.gateway)
 
     def _fresh_view(self, stopped: Optional[str]) -> ClusterView:
         view, age = self._view.required()
         if age > _OLDEST_SECONDS:
             raise CommandError(errno.EAGAIN, _said(stopped) + f"the last look at the cluster is"
                                f" {int(age)} s old; a new one has been started, try again")
-        return view
+        return view._replace(snapshot=_with_drained(
+            view.snapshot, self._parts.balancer.drains.status.drains.osds))
 
     def _answer(self, kind: str, scope: _Scope, result: UndoResult, view: ClusterView,
                 stopped: Optional[str], dry_run: bool) -> CommandAnswer:
-        name = None
-        if result.plan.changes and not dry_run:
-            plan = with_figures(result.plan, view)
-            name = keep_plan(self._parts, kind, plan)
-            if not self._parts.balancer.execute(name, plan):
-                raise CommandError(errno.EBUSY, "another plan has just begun to be executed")
-        return report_undo(UndoReport(kind, scope.title, name, stopped, dry_run, result))
+        name, nearfull = None, view.snapshot.nearfull_ratio
+        if result.plan.changes:
+            result = result._replace(plan=with_figures(result.plan, view))
+            if not dry_run:
+                name = keep_plan(self._parts, kind, result.plan)
+                if not self._parts.balancer.execute(name, result.plan):
+                    raise CommandError(errno.EBUSY, "another plan has just begun to be executed")
+        return report_undo(UndoReport(kind, scope.title, name, stopped, dry_run, result,
+                                      nearfull, self._cooldown_end(result.plan, view),
+                                      scope.unknown))
+
+    def _cooldown_end(self, plan: Plan, view: ClusterView) -> Optional[float]:
+        """When pg_cooldown lets the first of what has arrived go, seconds since the epoch; None
+        where some of it may go now."""
+        now, seconds = self._parts.clock(), self._parts.settings().pg_cooldown
+        moved = self._parts.balancer.dispatcher.cooldown.seconds_left(now, seconds)
+        ratio, osds = view.snapshot.nearfull_ratio, view.snapshot.osds
+        left = [0.0 if any(osds[osd].exceeds(ratio) for osd in change.up_before if osd in osds)
+                else moved.get(change.pgid, 0.0) for change in plan.changes if change.shards]
+        return now + min(left) if left and min(left) > 0.0 else None
+
+
+def _with_drained(snapshot: Snapshot, drained: FrozenSet[int]) -> Snapshot:
+    """The snapshot by the present list of drained OSDs: a command may have changed it since."""
+    return snapshot._replace(osds={osd.id: osd._replace(drained=osd.id in drained)
+                                   for osd in snapshot.osds.values()})
 
 
 def _said(stopped: Optional[str]) -> str:
     return f"the execution of plan '{stopped}' was stopped; " if stopped else ""
 
 
-def _of_plan(rows: List[ChangeRow], plan: Optional[str]) -> _Scope:
-    """The last execution of a plan, or of the last plan or episode that took nothing back."""
-    last = next((row for row in reversed(rows) if (
-        row.kind not in (UNDO, CANCEL) if plan is None
-        else row.plan == ("" if plan == AUTOMATIC else plan))), None)
+def _of_plan(log: ChangeLog, plan: Optional[str]) -> _Scope:
+    """The last execution of a plan, or of the last plan or episode that put data elsewhere."""
+    last = next((one for one in reversed(log.episodes()) if (
+        one.kind not in _NOT_LAST if plan is None
+        else one.plan == ("" if plan == AUTOMATIC else plan))), None)
     if last is None:
         raise CommandError(errno.ENOENT, "nothing that equilibrium has changed is known"
                            if plan is None else
                            f"nothing that plan '{plan}' has changed is known")
-    title = f"plan '{last.plan}'" if last.plan else (
+    name, begun_at = last.plan, last.begun_at
+    title = f"plan '{name}'" if name else (
         f"{'draining' if last.kind == DRAIN else 'automatic balancing'} of"
-        f" {format_time(last.begun_at)} UTC")
-    return _Scope(lambda row: (row.plan, row.begun_at) == (last.plan, last.begun_at), title,
-                  last.plan)
-
+        f" {format_time(begun_at)} UTC")
+    return _Scope(lambda row: (row.plan, row.begun_at) == (name, begun_at),
+                  lambda part: part.has(name, begun_at), title, name,
+                  f"its beginning is not known {_DROPPED}"
+                  if log.lacks_beginning(name, begun_at) else None)

@@ -1,0 +1,118 @@
+"""What `undo` and `cancel` say of drains, of the result, of pg_cooldown, and of what is unknown."""
+from __future__ import annotations
+
+import errno
+from typing import Any
+
+import pytest
+
+from mgr_stub.console.session import Session
+from equilibrium_mgr.commands import plan_names
+
+from .test_undo_commands import asked, half_way, refused, said, session
+
+__all__ = ["session"]   # the fixture
+
+_COMMANDS = ("undo", "undo --dry-run", "cancel", "cancel --dry-run", "undo --since 1d")
+
+
+@pytest.fixture
+def draining(session: Session) -> Session:
+    """osd.3 is being drained, and some of its shards have left."""
+    said(session, "equilibrium drain add osd.3")
+    session.host.run_for(480.0)
+    return session
+
+
+def test_a_drain_has_to_end_first(draining: Session) -> None:
+    sent = len(draining.simulation.monitor.log)
+    for command in _COMMANDS:
+        code, message = refused(draining, command)
+        assert code == errno.EPERM
+        assert "osd.3 is being drained" in message and "drain rm osd.3' (or 'off')" in message
+    assert len(draining.simulation.monitor.log) == sent
+    said(draining, "equilibrium drain rm osd.3")
+    answer = asked(draining, "undo")
+    assert answer["of"].startswith("draining of") and answer["pgs"] > 0
+    assert answer["not_restored"] == []
+    draining.host.run_for(86400.0)
+    assert not draining.cluster.map.upmap_items
+
+
+def test_a_paused_drain_keeps_what_has_left(draining: Session) -> None:
+    said(draining, "equilibrium off")
+    answer = asked(draining, "undo")
+    reasons = {row["reason"] for row in answer["not_restored"]}
+    assert answer["pgs"] == 0 and answer["plan"] is None and len(answer["not_restored"]) > 5
+    assert reasons == {"osd.3 is being drained; 'ceph equilibrium drain rm osd.3' first"}
+
+
+def test_it_tells_what_comes_of_it(session: Session) -> None:
+    half_way(session)
+    said(session, "equilibrium rm p")
+    session.host.run_for(86400.0)
+    shown = asked(session, "undo --dry-run")
+    [row] = [row for row in shown["classes"] if row["device_class"] == "hdd"]
+    assert row["planned_max_utilization"] > row["max_utilization"]
+    plain = said(session, "equilibrium undo --dry-run")
+    assert (f"highest:     {100.0 * row['max_utilization']:.2f}% ->"
+            f" {100.0 * row['planned_max_utilization']:.2f}% (osd.{row['planned_fullest_osd']},"
+            " class hdd)") in plain
+    nearfull = 0.85
+    for shown_row in shown["classes"]:
+        assert (f"class {shown_row['device_class']}), above nearfull" in plain) == (
+            shown_row["planned_max_utilization"] > nearfull)
+    assert "above nearfull" in plain and "pg_cooldown" not in plain
+
+
+def test_it_tells_when_what_has_arrived_may_go(session: Session) -> None:
+    said(session, "config set mgr mgr/equilibrium/pg_cooldown 36000")
+    half_way(session)
+    said(session, "equilibrium rm p")
+    session.host.run_for(14400.0)
+    shown = asked(session, "undo --dry-run")
+    assert shown["shards"] and shown["starts_at"] > session.simulation.clock.now
+    plain = said(session, "equilibrium undo --dry-run")
+    assert "nothing of what moves back starts before 20" in plain and "(pg_cooldown)" in plain
+
+
+def test_a_clean_up_is_not_the_last_plan(session: Session) -> None:
+    half_way(session)
+    said(session, "equilibrium rm p")
+    session.host.run_for(86400.0)
+    pgid, up = next((pgid, up) for pgid, up in sorted(session.cluster.map.up.items())
+                    if pgid not in session.cluster.map.upmap_items)
+    free = next(osd for osd in range(12) if osd not in up)
+    said(session, f"ceph osd pg-upmap-items {pgid} {up[0]} {free} {up[1]} {free}")
+    session.host.run_for(61.0)
+    session.command("equilibrium upmap cleanup --dry-run")
+    session.host.run_for(1.0)
+    said(session, "equilibrium upmap cleanup")
+    session.host.run_for(120.0)
+    assert asked(session, "undo --dry-run")["of"] == "plan 'p'"
+    answer = said(session, "equilibrium undo clean-up-1 --dry-run").replace("\n", " ")
+    assert "1 PG gets the upmap items of before; no data moves" in answer
+    assert "highest" not in answer
+
+
+def test_without_room_for_its_plan_nothing_is_stopped(
+        session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    half_way(session)
+    monkeypatch.setattr(plan_names, "MAX_PLANS", 1)
+    for command in ("undo", "cancel", "undo --dry-run"):
+        assert refused(session, command)[0] == errno.ENOSPC
+    assert asked(session, "status")["execution"]["plan"] == "p"
+
+
+def test_what_the_log_has_dropped_is_said(
+        session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("equilibrium_mgr.undo.change_log.MOST_ROWS", 30)
+    monkeypatch.setattr("equilibrium_mgr.undo.change_log._ROWS_A_PART", 8)
+    half_way(session)
+    said(session, "equilibrium rm p")
+    session.host.run_for(1.0)
+    found: Any = asked(session, "undo --dry-run")
+    assert found["unknown"].startswith("its beginning is not known")
+    plain = said(session, "equilibrium undo --dry-run --since 3h")
+    assert "what was changed before 20" in plain and "is not known" in plain
+    assert asked(session, "undo --dry-run --since 1s")["unknown"] is None
