@@ -5,8 +5,8 @@ or to the emptiest OSDs that may take them. Nothing else is moved.
 """
 from __future__ import annotations
 
-from itertools import combinations
-from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from itertools import combinations, islice
+from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..crush.placement import NO_OSD
 from ..plan.kinds import REPAIR
@@ -24,6 +24,8 @@ from .planner import BYTE_LIMIT, CONVERGED, INTERRUPTED, MOVE_LIMIT, skipped
 _MOST_SHARDS = 3
 #: Targets of a position where several shards move at once: with all there would be too many ways.
 _TARGETS = 24
+#: Ways that are tried for one PG with so many shards moved: some tenths of a second.
+_MOST_WAYS = 4000
 
 NOT_MENDED = "PG: its present placement breaks its CRUSH rule, and no legal one has room"
 
@@ -57,6 +59,8 @@ def repair_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions(),
             stop_reason = over
             break
         mending.add(pg, wanted)
+    if mending.has_ended:
+        stop_reason = INTERRUPTED
     before, after = usage_before_and_after(snapshot, mending.used, mending.changes, checkpoint)
     left_out = skipped(snapshot, checkpoint)
     if unmended:
@@ -86,9 +90,12 @@ class _Mending:
         self.moves: List[Move] = []
         self.changes: List[PgChange] = []
         self._shards = self._bytes = 0
+        self.has_ended = False   # whether the checkpoint has ended the search
+        self._targets_of: Dict[Tuple[int, bool], List[int]] = {}   # of the PG that is looked at
 
     def wanted(self, pg: Pg) -> Optional[Tuple[int, ...]]:
         """The cheapest legal up set that is found; None where there is none."""
+        self._targets_of = {}
         pool = self._snapshot.pools[pg.pool]
         ways = [self._way(pg, pool, up) for up in (pg.holders, pg.raw)
                 if NO_OSD not in up and len(up) == pool.size]
@@ -96,43 +103,55 @@ class _Mending:
         if any(way.shards == 0 for way in found):
             return min(found).up
         for count in range(1, _MOST_SHARDS + 1):
-            found += [way for up in self._changed(pg, pool, count)
-                      for way in (self._way(pg, pool, up),) if way is not None]
-            if any(way.shards <= count for way in found):
+            found += self._ways(pg, pool, count)
+            if self.has_ended or any(way.shards <= count for way in found):
                 break
         return min(found).up if found else None
 
-    def _changed(self, pg: Pg, pool: Pool, count: int) -> Iterator[Tuple[int, ...]]:
-        """Up sets that differ from the present one in so many positions."""
-        for positions in combinations(range(pool.size), count):
-            yield from self._filled(pg, pool, list(pg.up), positions, None if count == 1
-                                    else _TARGETS)
+    def _ways(self, pg: Pg, pool: Pool, count: int) -> Iterator[_Way]:
+        """Ways with so many positions changed, those first that upmap items have changed; ends
+        where the checkpoint says so."""
+        positions = sorted(range(pool.size), key=lambda i: pg.up[i] == pg.raw[i])
+        ups = (up for some in combinations(positions, count)
+               for up in self._filled(pg, pool, list(pg.up), some, count == 1))
+        for up in islice(ups, _MOST_WAYS):
+            if not self._checkpoint():
+                self.has_ended = True
+                return
+            way = self._way(pg, pool, up)
+            if way is not None:
+                yield way
 
     def _filled(self, pg: Pg, pool: Pool, up: List[int], positions: Sequence[int],
-                most: Optional[int]) -> Iterator[Tuple[int, ...]]:
+                is_all: bool) -> Iterator[Tuple[int, ...]]:
         if not positions:
             yield tuple(up)
             return
         position = positions[0]
         present = up[position]
-        for osd in self._targets(pg, pool, position, most):
+        for osd in self._targets(pg, pool, position, is_all):
             if osd not in up and osd != pg.up[position]:
-                self._checkpoint()
                 up[position] = osd
-                yield from self._filled(pg, pool, up, positions[1:], most)
+                yield from self._filled(pg, pool, up, positions[1:], is_all)
         up[position] = present
 
-    def _targets(self, pg: Pg, pool: Pool, position: int,
-                 most: Optional[int]) -> Iterable[int]:
-        """OSDs for a position: where CRUSH and the data have the shard, then the emptiest ones."""
+    def _targets(self, pg: Pg, pool: Pool, position: int, is_all: bool) -> List[int]:
+        """OSDs for a position: where CRUSH and the data have the shard, then the emptiest ones, all
+        or _TARGETS of them."""
+        known = self._targets_of.get((position, is_all))
+        if known is not None:
+            return known
         assert pool.rule is not None
         block = pool.rule.block_at(position)
         own = [pg.raw[position], *(pg.holders[position:position + 1])]
         others = sorted((self._utilization(self._snapshot.osds[osd], pg.shard_bytes), osd)
                         for osd in block.weights
                         if osd not in own and self._may_take(osd, pg, pool))
-        return dict.fromkeys(own + _apart([osd for _, osd in others], most, [
-            domain.bucket_of for domain in block.domains[-1:]]))
+        found = list(dict.fromkeys(own + _apart(
+            [osd for _, osd in others], None if is_all else _TARGETS,
+            [domain.bucket_of for domain in block.domains[-1:]])))
+        self._targets_of[position, is_all] = found
+        return found
 
     def _may_take(self, osd: int, pg: Pg, pool: Pool) -> bool:
         target, options = self._snapshot.osds.get(osd), self._options

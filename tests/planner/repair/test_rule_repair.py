@@ -9,12 +9,13 @@ from tests.oracle.strict_rule import StrictRules
 from tests.support.clusters.rule_shapes import RULE_SHAPES, make
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.few import few
+from tests.support.rules import EC_HOST_RULE
 from tests.support.units import GIB
 
 from equilibrium_mgr.plan.kinds import REPAIR
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.plan.options import PlanOptions
-from equilibrium_mgr.planner.planner import MOVE_LIMIT, make_plan
+from equilibrium_mgr.planner.planner import CONVERGED, INTERRUPTED, MOVE_LIMIT, make_plan
 from equilibrium_mgr.planner.rule_repair import NOT_MENDED, broken_pgs, repair_plan
 from equilibrium_mgr.snapshot.model import Snapshot
 from equilibrium_mgr.snapshot.upmap_items import apply_items
@@ -141,3 +142,31 @@ def test_all_shapes_of_rules(shape: str, seed: int) -> None:
         assert apply_items(pg.raw, change.items, never_out) == change.up_after
         assert change.shards == 1, change   # one shard had been moved, and one goes somewhere else
     assert plan.skipped.get(NOT_MENDED, 0) == len(found) - len(mended)
+
+
+def far_from_its_rule() -> Cluster:
+    """Four of eleven shards share their hosts: no three moves mend that."""
+    made = Cluster(hosts(11, 12), {0: EC_HOST_RULE}).pool(1, size=11, k=8)
+    raw = [12 * host for host in range(11)]
+    items = [(raw[i], raw[10 - i] + 1) for i in range(4)]
+    return made.pg("1.0", [dict(items).get(osd, osd) for osd in raw], objects=10, items=items)
+
+
+def test_so_many_ways_are_tried_for_a_pg_at_most() -> None:
+    """What is not mended by few moves returns to where CRUSH has it."""
+    calls: List[object] = []
+    plan = repair_plan(far_from_its_rule().snapshot(),
+                       checkpoint=lambda *moves: calls.append(moves) is None)
+    assert changes(plan) == [("1.0", tuple(12 * host for host in range(11)), 4)]
+    assert plan.stop_reason == CONVERGED and 1000 < len(calls) < 15_000
+
+
+def test_the_search_ends_where_the_checkpoint_says_so() -> None:
+    calls: List[object] = []
+
+    def checkpoint(*moves: object) -> bool:
+        calls.append(moves)
+        return len(calls) < 100
+    plan = repair_plan(far_from_its_rule().snapshot(), checkpoint=checkpoint)
+    assert changes(plan) == [("1.0", tuple(12 * host for host in range(11)), 4)]
+    assert plan.stop_reason == INTERRUPTED and len(calls) < 200
