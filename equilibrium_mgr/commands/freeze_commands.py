@@ -47,7 +47,8 @@ class FreezeCommands:
             name = keep_plan(self._parts, FREEZE, plan)
             if not self._parts.balancer.execute(name, plan):
                 raise CommandError(errno.EBUSY, "another plan has just begun to be executed")
-        return report_freeze(FreezeReport(name, dry_run, found, view.snapshot))
+        return report_freeze(FreezeReport(name, dry_run, found, view.snapshot,
+                                          self._parts.settings().active))
 
     def _present_view(self) -> ClusterView:
         """The newest view, where it knows of all that is remapped. Raises CommandError where not,

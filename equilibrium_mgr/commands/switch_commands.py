@@ -1,7 +1,10 @@
 """`on` and `off`."""
 from __future__ import annotations
 
-from ..report.command_answer import CommandAnswer
+import errno
+
+from ..plan.kinds import CANCEL, UNDO
+from ..report.command_answer import CommandAnswer, CommandError
 from .module_parts import ModuleParts
 from .plan_commands import refuse_old_clients
 
@@ -16,6 +19,7 @@ class SwitchCommands:
         """Switches automatic balancing on, and the built-in balancer off."""
         gateway = self._parts.gateway
         refuse_old_clients(gateway)
+        self._refuse_taking_back()
         builtin_was_active = gateway.builtin_balancer_active()
         if builtin_was_active:
             gateway.switch_off_builtin_balancer()
@@ -26,6 +30,14 @@ class SwitchCommands:
             sentences.append("the built-in balancer was switched off")
         return CommandAnswer({"active": True, "builtin_balancer_switched_off": builtin_was_active},
                              "\n".join(sentences))
+
+    def _refuse_taking_back(self) -> None:
+        """Raises CommandError while changes are taken back: they would be made again."""
+        execution = self._parts.balancer.execution
+        if execution is not None and execution.name and execution.kind in (UNDO, CANCEL):
+            raise CommandError(errno.EBUSY, f"plan '{execution.name}' takes changes back, which"
+                               " automatic balancing would make again; 'ceph equilibrium rm"
+                               f" {execution.name}' stops it")
 
     def off(self) -> CommandAnswer:
         """Switches automatic balancing off, and stops the execution of a kept plan."""

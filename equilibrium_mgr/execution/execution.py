@@ -135,6 +135,7 @@ class Execution:
         self.sent_moves = 0
         self.sent_bytes = 0
         self.done_moves = 0       # found in place without sending
+        self.changed_pgs = 0      # that have their upmap items, sent or found so
         self.dropped_moves = 0
         self.dropped: List[Tuple[str, str]] = []   # (pgid, reason), the first of them
         self.unanswered: Dict[str, int] = {}       # pgid → attempts without an answer
@@ -153,6 +154,7 @@ class Execution:
             update.sent, update.done, (given_up.change for given_up in dropped)))
         if gone:
             self._remove(gone)
+        self.changed_pgs += len(update.sent) + len(update.done)
         self.sent_moves += update.sent_moves
         self.sent_bytes += update.sent_bytes
         self._count_done(update.done)

@@ -18,6 +18,7 @@ class FreezeReport(NamedTuple):
     dry_run: bool
     found: Freeze
     snapshot: Snapshot    # that the pins were found in
+    goes_on: bool = False   # whether automatic balancing is on, which moves data again
 
 
 def report_freeze(report: FreezeReport) -> CommandAnswer:
@@ -34,6 +35,10 @@ def report_freeze(report: FreezeReport) -> CommandAnswer:
         lines += wrap("go on:", f"{plural(group['shards'], 'shard')} of"
                       f" {plural(len(group['pgids']), 'PG')}, {format_bytes(group['bytes'])}:"
                       f" {group['reason']}", _INDENT)
+    if report.goes_on and report.found.plan.changes:
+        lines += wrap("then:", "automatic balancing is on: it goes on from there, and moves what it"
+                      " has to step by step, within its limits ('ceph equilibrium off' before"
+                      " 'freeze' keeps everything where it is)", _INDENT)
     if report.name is not None:
         lines += ["'ceph equilibrium status' shows how far it is"]
     return CommandAnswer(data, "\n".join(lines))
@@ -48,7 +53,7 @@ def _figures(report: FreezeReport) -> Dict[str, Any]:
     copies = max(1, snapshot.object_copies)
     state = "dry-run" if report.dry_run else "executing" if report.name else "completed"
     return {
-        "plan": report.name, "state": state, "osdmap_epoch": snapshot.epoch,
+        "plan": report.name, "state": state, "automatic_goes_on": report.goes_on, "osdmap_epoch": snapshot.epoch,
         "remapped_pgs": found.remapped_pgs, "pinned_pgs": len(changes), "shards": found.shards,
         "bytes": found.bytes, "misplaced_ratio": found.copies / copies,
         "planned_misplaced_ratio": (found.copies - found.pinned_copies) / copies,

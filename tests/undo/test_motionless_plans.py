@@ -188,3 +188,15 @@ def test_a_prediction_counts_what_was_taken_back_where_it_stays() -> None:
     harness.round(5)
     predicted = harness.balancer.status.history[-1]["max_predicted"]
     assert predicted == {"hdd": pytest.approx(0.6, abs=0.001)}
+
+
+def test_one_that_has_moved_meanwhile_does_not_make_it_dropped() -> None:
+    """The plan has done what it could; before, it ended as if nothing of it had been sent."""
+    harness = under_way()
+    plan = back(kind=FREEZE)
+    gone = plan.changes[-1]._replace(up_before=(2,), raw=(2,))
+    execute(harness, plan._replace(changes=(*plan.changes[:-1], gone)))
+    harness.round(5)
+    harness.round(5)
+    last = harness.balancer.status.last_execution
+    assert last is not None and last["outcome"] == "completed" and len(last["dropped"]) == 1

@@ -116,3 +116,14 @@ def test_what_the_log_has_dropped_is_said(
     plain = said(session, "equilibrium undo --dry-run --since 3h")
     assert "what was changed before 20" in plain and "is not known" in plain
     assert asked(session, "undo --dry-run --since 1s")["unknown"] is None
+
+
+@pytest.mark.parametrize("command", ["undo", "cancel"])
+def test_on_waits_for_what_takes_changes_back(session: Session, command: str) -> None:
+    half_way(session)
+    name = asked(session, command)["plan"]
+    code, message = refused(session, "on")
+    assert code == errno.EBUSY and f"'ceph equilibrium rm {name}' stops it" in message
+    assert asked(session, "status")["active"] is False
+    said(session, f"equilibrium rm {name}")
+    said(session, "equilibrium on")

@@ -59,6 +59,22 @@ def test_what_is_frozen_is_misplaced_no_more(expanded: Session) -> None:
     assert looked_at(expanded, "freeze")["remapped_pgs"] == 0
 
 
+def test_while_automatic_balancing_is_on_it_goes_on_from_there(
+        open_session: Callable[..., Session]) -> None:
+    session = open_session(18)
+    run(session, "config set mgr mgr/equilibrium/start_delay 0", "sim backfill rate 50M",
+        "equilibrium on", "sim run 20m",
+        "config set mgr mgr/equilibrium/sleep_interval 20", "sim run 1m")
+    answer = looked_at(session, "freeze --dry-run")
+    assert answer["automatic_goes_on"] and answer["pinned_pgs"] > 5
+    plain = run(session, "equilibrium freeze").replace("\n             ", " ")
+    assert "automatic balancing is on: it goes on from there" in plain
+    run(session, "sim run 2m")
+    [entry] = [row for row in ask(session, "history")["episodes"] if row["plan"] == "freeze-1"]
+    assert entry["outcome"] == "completed"
+    assert ask(session, "status")["moving"]["shards"] > 0
+
+
 def test_what_goes_on_is_told_with_its_reason(expanded: Session) -> None:
     run(expanded, "sim osd out 3", "sim run 1m")
     answer = looked_at(expanded, "freeze --dry-run")
