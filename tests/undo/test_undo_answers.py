@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import errno
+import json
 from typing import Any
 
 import pytest
@@ -22,6 +23,10 @@ def draining(session: Session) -> Session:
     said(session, "equilibrium drain add osd.3")
     session.host.run_for(480.0)
     return session
+
+
+def asked_status(session: Session) -> Any:
+    return json.loads(said(session, "equilibrium status --format json"))
 
 
 def test_a_drain_has_to_end_first(draining: Session) -> None:
@@ -74,6 +79,16 @@ def test_it_tells_when_what_has_arrived_may_go(session: Session) -> None:
     assert shown["shards"] and shown["starts_at"] > session.simulation.clock.now
     plain = said(session, "equilibrium undo --dry-run")
     assert "nothing of what moves back starts before 20" in plain and "(pg_cooldown)" in plain
+    said(session, "equilibrium undo")
+    session.host.run_for(300.0)   # what had not begun to move goes back
+    left = []
+    for _ in range(3):
+        session.host.run_for(600.0)
+        status = asked_status(session)
+        assert status["reason_code"] == "cooldown" and not status["moving"]["shards"]
+        assert status["progress"]["bytes_per_second"] is None
+        left.append(status["progress"]["eta_seconds"] + session.simulation.clock.now)
+    assert left[0] > shown["starts_at"] and max(left) - min(left) < 60.0
 
 
 def test_a_clean_up_is_not_the_last_plan(session: Session) -> None:

@@ -181,9 +181,26 @@ def _progress(status: BalancerStatus, now: float) -> Optional[Dict[str, Any]]:
     progress = status.progress
     if progress is None:
         return None
+    rate, seconds = progress.bytes_per_second, progress.eta_seconds(now)
+    ends = _cooldown_ends(status)
+    if ends and progress.eta_at is not None and status.view is not None:
+        # nothing arrives now, so the estimate does not get shorter before the first may go
+        transfer = max(0.0, progress.eta_at - status.view.snapshot.taken_at)
+        rate, seconds = None, max(max(0.0, min(ends) - now) + transfer, max(ends) - now)
     return {"bytes_total": progress.bytes_total, "bytes_done": progress.bytes_done,
-            "bytes_per_second": progress.bytes_per_second,
-            "eta_seconds": progress.eta_seconds(now), "eta_osd": progress.eta_osd}
+            "bytes_per_second": rate, "eta_seconds": seconds, "eta_osd": progress.eta_osd}
+
+
+def _cooldown_ends(status: BalancerStatus) -> List[float]:
+    """When pg_cooldown ends for each PG that waits for it, seconds since the epoch; none where
+    anything else of the execution is on its way or waits."""
+    if status.view is None or status.view.moving.shards or (
+            len(status.deferred) < len(status.wanted)):
+        return []
+    ends = [deferral.numbers.get("ends_at") for _, deferral in status.deferred
+            if deferral.code == codes.COOLDOWN]
+    return [float(end) for end in ends if end is not None] if (
+        len(ends) == len(status.deferred)) else []
 
 
 def _rejected(items: Items) -> List[Dict[str, Any]]:
