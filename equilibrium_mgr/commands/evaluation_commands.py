@@ -4,6 +4,7 @@ from __future__ import annotations
 import errno
 from typing import Optional
 
+from ..plan.kinds import BALANCE
 from ..report.cluster.evaluation import (
     EvaluatedPlan, Look, evaluate_cluster, evaluate_plan, evaluate_pool)
 from ..report.command_answer import CommandAnswer, CommandError
@@ -68,7 +69,7 @@ class EvaluationCommands:
         head = parts.plan_store.heads().get(name)
         created = head.created_at if head is not None else None
         look = self._look()
-        comparison = parts.plan_service.compare(
+        comparison = None if plan.kind != BALANCE else parts.plan_service.compare(
             name, present_options(settings, parts.gateway), settings.max_plan_seconds)
         return evaluate_plan(EvaluatedPlan(
             name, plan, created, None if created is None else max(0.0, parts.clock() - created),

@@ -7,7 +7,7 @@ from typing import FrozenSet, List, NamedTuple, Optional, Sequence
 from ..control.balancing_scope import osd_filter
 from ..gateway.gateway import Gateway
 from ..plan.options import AIMS, PlanOptions
-from ..plan.osd_filter import OsdFilter, OsdScope
+from ..plan.osd_filter import OsdFilter
 from ..report.command_answer import CommandError
 from ..runtime.formatting import parse_size
 from ..settings import Settings
@@ -36,11 +36,15 @@ def plan_options(arguments: PlanArguments, settings: Settings, gateway: Gateway)
 
     Raises CommandError for a value that cannot be used.
     """
-    scope = _scope(arguments, settings, gateway)
+    osds = _filter(arguments, settings, gateway)
+    scope = osds.scope(gateway.crush())
+    names = {pool: name for name, pool in gateway.pool_ids_by_name().items()}
+    pools = (pool_ids(arguments.pools, gateway.pool_ids_by_name()) if arguments.pools
+             else settings.pool_ids)
     return present_options(settings, gateway)._replace(
         sources=scope.sources, targets=scope.targets,
-        pool_ids=pool_ids(arguments.pools, gateway.pool_ids_by_name()) if arguments.pools
-        else settings.pool_ids,
+        pool_ids=pools, limited_to=osds.words(
+            [names.get(pool, str(pool)) for pool in sorted(pools or ())]),
         device_classes=_device_classes(arguments.device_class, gateway) or settings.device_classes,
         max_moves=_max_moves(arguments.max_moves), max_bytes=_max_bytes(arguments.max_bytes),
         aim=_aim(arguments.aim, settings.aim), repair=arguments.repair)
@@ -56,16 +60,15 @@ def present_options(settings: Settings, gateway: Gateway) -> PlanOptions:
         max_upmap_items=settings.max_upmap_items)
 
 
-def _scope(arguments: PlanArguments, settings: Settings, gateway: Gateway) -> OsdScope:
-    """The OSDs of --from, --to and --not, each of which replaces its option."""
+def _filter(arguments: PlanArguments, settings: Settings, gateway: Gateway) -> OsdFilter:
+    """The names of --from, --to and --not, each of which replaces its option."""
     given = OsdFilter(_names(arguments.sources), _names(arguments.targets),
                       _names(arguments.spared))
-    crush = gateway.crush()
-    for field, name in given.scope(crush).unknown:
+    for field, name in given.scope(gateway.crush()).unknown:
         raise CommandError(errno.ENOENT, f"{_FLAGS[field]} '{name}': no OSD and no CRUSH bucket has"
                            " this name; 'ceph osd tree' shows them")
     options = osd_filter(settings)
-    return OsdFilter(*(mine or other for mine, other in zip(given, options))).scope(crush)
+    return OsdFilter(*(mine or other for mine, other in zip(given, options)))
 
 
 def _names(texts: Sequence[str]) -> Optional[FrozenSet[str]]:

@@ -122,6 +122,7 @@ class Plan(NamedTuple):
     pool_pgs: Dict[str, int] = {}   # pool id → PGs, of the pools whose PGs it moves
     stuck: Tuple[StuckShards, ...] = ()   # of drained OSDs, once the plan is done
     kind: str = BALANCE          # one of KINDS; plans of older releases have none
+    limited_to: str = ""         # as PlanOptions.limited_to; empty in plans of older releases
 
     @property
     def bytes(self) -> int:
@@ -153,6 +154,7 @@ class Plan(NamedTuple):
             "pool_pgs": dict(self.pool_pgs),
             "stuck": [list(stuck) for stuck in self.stuck],
             "kind": self.kind,
+            **({"limited_to": self.limited_to} if self.limited_to else {}),
         }
 
 
@@ -171,7 +173,7 @@ def plan_from_dict(dump: Mapping[str, Any]) -> Plan:
             aim=dump.get("aim", AIMS[0]), bounds=dict(dump.get("bounds", {})),
             topology=dump.get("topology", ""), pool_pgs=dict(dump.get("pool_pgs", {})),
             stuck=tuple(StuckShards(*row) for row in dump.get("stuck", [])),
-            kind=dump.get("kind", BALANCE))
+            kind=dump.get("kind", BALANCE), limited_to=dump.get("limited_to", ""))
     except BadPlan:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:

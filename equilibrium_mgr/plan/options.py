@@ -34,6 +34,7 @@ class PlanOptions(NamedTuple):
     drain_only: bool = False              # shards leave drained OSDs, and nothing else
     sources: Optional[FrozenSet[int]] = None   # OSD ids that may give shards; None: all
     targets: Optional[FrozenSet[int]] = None   # OSD ids that may get shards; None: all
+    limited_to: str = ""   # what sources, targets and pools leave, in words; empty: everything
 
 
 def effective_fill_limit(fill_limit: float, backfillfull_ratio: float) -> float:

@@ -2,12 +2,15 @@
 from __future__ import annotations
 
 import re
-from typing import Dict, FrozenSet, List, NamedTuple, Optional, Set, Tuple
+from typing import Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ..crush.hierarchy import CrushHierarchy
 
 #: Most digits of an OSD's id; Python refuses to read thousands of digits.
 _OSD_NAME = re.compile(r"(?:osd\.)?([0-9]{1,9})", re.ASCII)
+
+#: Names of one kind that a sentence has.
+_MOST_NAMES = 3
 
 Names = Optional[FrozenSet[str]]   # None: no such filter
 
@@ -28,6 +31,14 @@ class OsdFilter(NamedTuple):
     sources: Names = None
     targets: Names = None
     spared: Names = None
+
+    def words(self, pools: Sequence[str] = ()) -> str:
+        """The moves that are left, as in 'moves off osd.6 to rack2'; empty where all are. `pools`:
+        names of those that alone are moved; none: all."""
+        parts = [f"{word} {_shown(sorted(names))}" for word, names in (
+            ("of pool", frozenset(pools) or None), ("off", self.sources), ("to", self.targets),
+            ("that spare", self.spared)) if names is not None]
+        return f"moves {' '.join(parts)}" if parts else ""
 
     def scope(self, crush: CrushHierarchy) -> OsdScope:
         """The OSDs that the names stand for now.
@@ -53,14 +64,27 @@ class OsdFilter(NamedTuple):
 
 
 def osds_named(name: str, crush: CrushHierarchy) -> Optional[FrozenSet[int]]:
-    """The OSDs of a name: one, or those under a bucket; None where nothing has that name."""
+    """The OSDs of a name: one, or those under a bucket; None where nothing has that name. A number
+    is always the id of an OSD, whatever buckets are called."""
+    osd = osd_id(name)
+    if osd is not None:
+        return frozenset((osd,)) if osd in crush.device_class else None
     for bucket in crush.buckets.values():
         if bucket.name == name:
             return frozenset(crush.subtree(bucket.id).weights)
-    match = _OSD_NAME.fullmatch(name)
-    if match is not None and int(match.group(1)) in crush.device_class:
-        return frozenset((int(match.group(1)),))
     return None
+
+
+def osd_id(name: str) -> Optional[int]:
+    """The id in `3` or `osd.3`; None for any other name."""
+    match = _OSD_NAME.fullmatch(name)
+    return None if match is None else int(match.group(1))
+
+
+def _shown(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMES
+    text = ", ".join(name[:40] for name in names[:_MOST_NAMES])
+    return text + (f" and {more} more" if more > 0 else "")
 
 
 def _without(chosen: Optional[Set[int]], spared: Optional[Set[int]],

@@ -15,6 +15,7 @@ import zlib
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Set, Tuple
 
 from ..runtime.kv_store import MAX_PART_BYTES, KeyValueStore
+from .kinds import BALANCE
 from .model import BadPlan, Plan, plan_from_dict
 from .options import AIMS
 from .validation import conforms, fault_of_plan
@@ -46,6 +47,7 @@ class PlanHead(NamedTuple):
     topology: str = ""     # as Plan.topology
     pool_pgs: Dict[str, int] = {}   # as Plan.pool_pgs
     room_gained_bytes: Optional[int] = None   # what more fits if all pools grow alike
+    kind: str = BALANCE    # as Plan.kind
 
     def to_json(self) -> str:
         """The form in which it is kept."""
@@ -98,7 +100,7 @@ class PlanStore:
             self._kv.set_store(_part_key(name, generation, index), part)
         head = PlanHead(name, created_at, plan.epoch, len(plan.moves), plan.bytes,
                         plan.gained_bytes, plan.stop_reason, generation, len(parts), plan.aim,
-                        plan.topology, plan.pool_pgs, _room_gained(plan))
+                        plan.topology, plan.pool_pgs, _room_gained(plan), plan.kind)
         self._kv.set_store(_head_key(name), head.to_json())
         with self._lock:
             self._loaded()[name] = head

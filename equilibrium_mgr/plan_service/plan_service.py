@@ -189,7 +189,7 @@ class PlanService:
                             self._checkpoint(max_seconds, is_wanted))
         pools = {pool_of(change.pgid) for change in plan.changes} & snapshot.pools.keys()
         return plan._replace(
-            topology=topology_mark(snapshot.crush_version, (
+            limited_to=options.limited_to, topology=topology_mark(snapshot.crush_version, (
                 (osd.id, osd.is_in, osd.reweight) for osd in snapshot.osds.values())),
             pool_pgs=pool_pgs((pool, snapshot.pools[pool].pg_num) for pool in pools))
 

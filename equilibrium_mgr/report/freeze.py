@@ -53,7 +53,8 @@ def _figures(report: FreezeReport) -> Dict[str, Any]:
     copies = max(1, snapshot.object_copies)
     state = "dry-run" if report.dry_run else "executing" if report.name else "completed"
     return {
-        "plan": report.name, "state": state, "automatic_goes_on": report.goes_on, "osdmap_epoch": snapshot.epoch,
+        "plan": report.name, "state": state, "automatic_goes_on": report.goes_on,
+        "osdmap_epoch": snapshot.epoch,
         "remapped_pgs": found.remapped_pgs, "pinned_pgs": len(changes), "shards": found.shards,
         "bytes": found.bytes, "misplaced_ratio": found.copies / copies,
         "planned_misplaced_ratio": (found.copies - found.pinned_copies) / copies,

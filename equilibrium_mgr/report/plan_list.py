@@ -5,6 +5,7 @@ from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Seq
 
 from ..control.episodes.outcomes import COMPLETED, outcome_code
 from ..gateway.cluster_summary import ClusterSummary
+from ..plan.kinds import BALANCE, MOTIONLESS
 from ..plan.store import PlanHead
 from ..plan.topology import topology_mark
 from ..plan_service.plan_queue import PlanProgress
@@ -71,9 +72,11 @@ def _kept(head: PlanHead, now: PlansNow) -> Dict[str, Any]:
         state = COMPLETED
     else:
         state = READY if reason is None else OUTDATED
-    return {"plan": head.name, "state": state, "aim": head.aim, "shards": head.moves,
-            "bytes": head.bytes, "gained_bytes": head.gained_bytes,
-            "room_gained_bytes": head.room_gained_bytes, "osdmap_epoch": head.osdmap_epoch,
+    return {"plan": head.name, "state": state, "kind": head.kind, "aim": head.aim,
+            "shards": head.moves, "bytes": head.bytes, "gained_bytes": head.gained_bytes,
+            # what moves nothing gains nothing: it only changes what was still to come
+            "room_gained_bytes": None if head.kind in MOTIONLESS else head.room_gained_bytes,
+            "osdmap_epoch": head.osdmap_epoch,
             "created_at": head.created_at,
             "outdated_reason": reason if state == OUTDATED else None}
 
@@ -87,7 +90,7 @@ def _completed(head: PlanHead, entry: Mapping[str, Any]) -> bool:
 
 
 def _in_progress(progress: PlanProgress) -> Dict[str, Any]:
-    return {"plan": progress.plan, "state": PLANNING, "aim": progress.aim,
+    return {"plan": progress.plan, "state": PLANNING, "kind": BALANCE, "aim": progress.aim,
             "shards": progress.moves, "bytes": None, "gained_bytes": None,
             "room_gained_bytes": None, "osdmap_epoch": None, "created_at": progress.started_at,
             "outdated_reason": None}
@@ -95,7 +98,8 @@ def _in_progress(progress: PlanProgress) -> Dict[str, Any]:
 
 def _row(plan: Mapping[str, Any]) -> List[str]:
     room = plan["room_gained_bytes"]
-    return [plan["state"], plan["aim"], str(plan["shards"]), _size(plan["bytes"]),
+    aim = plan["aim"] if plan["kind"] == BALANCE else plan["kind"]
+    return [plan["state"], aim, str(plan["shards"]), _size(plan["bytes"]),
             "" if room is None else ("+" if room >= 0 else "") + format_bytes(room),
             "" if plan["osdmap_epoch"] is None else str(plan["osdmap_epoch"]),
             format_time(plan["created_at"]), plan["plan"]]

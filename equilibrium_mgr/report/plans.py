@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List
 
+from ..plan.kinds import BALANCE
 from ..plan.model import Plan
 from ..runtime.formatting import format_bytes, format_percent, plural
 from .command_answer import CommandAnswer
@@ -42,7 +43,8 @@ def moves_json(plan: Plan) -> List[Dict[str, Any]]:
 
 
 def _comment(name: str, plan: Plan) -> List[str]:
-    lines = [f"# plan {name}, aim {plan.aim}, made at osdmap epoch {plan.epoch}:",
+    aim = f"aim {plan.aim}" if plan.kind == BALANCE else plan.kind
+    lines = [f"# plan {name}, {aim}, made at osdmap epoch {plan.epoch}:",
              f"# {plural(len(plan.moves), 'shard')}, {format_bytes(plan.bytes)}"]
     for device_class, after in plan.after.classes.items():
         before = plan.before.classes[device_class]

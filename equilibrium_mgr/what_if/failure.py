@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Dict, FrozenSet, List, NamedTuple, Optional, Set
 
 from ..crush.hierarchy import OSD_TYPE, CrushHierarchy
+from ..plan.osd_filter import osd_id
 from ..snapshot.model import Snapshot
 
 _HOST_TYPE = "host"
@@ -44,9 +45,10 @@ def failure_domains(snapshot: Snapshot) -> Dict[str, List[Failure]]:
 
 
 def _find_one(snapshot: Snapshot, name: str) -> Optional[Failure]:
-    number = name[4:] if name.startswith("osd.") else name
-    if number.isdecimal() and int(number) in snapshot.osds:
-        return _failure(snapshot, f"osd.{int(number)}", OSD_TYPE, [int(number)])
+    osd = osd_id(name)
+    if osd is not None:
+        return None if osd not in snapshot.osds else _failure(
+            snapshot, f"osd.{osd}", OSD_TYPE, [osd])
     for bucket in snapshot.crush.buckets.values():
         if bucket.name == name:
             return _failure(snapshot, name, bucket.type_name,

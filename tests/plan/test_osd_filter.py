@@ -48,3 +48,19 @@ def test_what_is_to_be_spared_and_is_not_known_stops_everything() -> None:
     scope = OsdFilter(None, None, only("h1,h9")).scope(CRUSH)
     assert (scope.sources, scope.targets) == (set(), set())
     assert scope.unknown == (("spared", "h9"),)
+
+
+def test_a_number_is_an_osd_even_where_a_bucket_has_that_name() -> None:
+    crush = Cluster({"root default": {"host 1": [0, 1], "host 4": [2, 3]}}).pool(
+        1).snapshot().crush
+    assert osds_named("1", crush) == {1}
+    assert osds_named("4", crush) is None   # osd.4 may be added any day
+
+
+@pytest.mark.parametrize("filters, pools, words", [
+    (OsdFilter(), [], ""), (OsdFilter(only("osd.6")), [], "moves off osd.6"),
+    (OsdFilter(only("osd.6,h1"), only("r2"), only("h3")), ["rbd"],
+     "moves of pool rbd off h1, osd.6 to r2 that spare h3"),
+    (OsdFilter(only("a,b,c,d,e")), [], "moves off a, b, c and 2 more")])
+def test_the_words_of_a_filter(filters: OsdFilter, pools: list[str], words: str) -> None:
+    assert filters.words(pools) == words

@@ -142,3 +142,38 @@ def test_on_waits_for_what_takes_changes_back(session: Session, command: str) ->
     assert asked(session, "status")["active"] is False
     said(session, f"equilibrium rm {name}")
     said(session, "equilibrium on")
+
+
+def test_neither_eval_nor_ls_takes_it_for_a_search(session: Session) -> None:
+    half_way(session)
+    assert asked(session, "cancel")["plan"] == "cancel-1"
+    session.host.run_for(60.0)
+    assert asked(session, "undo p")["plan"] == "undo-1"
+    session.host.run_for(60.0)
+    for name, kind in (("undo-1", "undo"), ("cancel-1", "cancel")):
+        plain = said(session, f"equilibrium eval {name}")
+        for false in ("provably", "worth its bytes", "near the bound", "AIM", "aim "):
+            assert false not in plain
+        assert f"({kind}, " in plain or f": {kind}, " in plain
+        found = json.loads(said(session, f"equilibrium eval {name} --format json"))
+        assert found["kind"] == kind and found["aims"] == [] and found["certificates"] is None
+        assert found["distance"] == {"classes": [], "pools": []}
+    rows = {row["plan"]: row for row in asked(session, "ls")["plans"]}
+    assert [rows[name]["kind"] for name in ("p", "undo-1", "cancel-1")] == [
+        "balance", "undo", "cancel"]
+    assert rows["cancel-1"]["room_gained_bytes"] is None
+    assert rows["undo-1"]["room_gained_bytes"] is not None
+    assert any(line.split()[:2] in (["ready", "cancel"], ["completed", "cancel"])
+               for line in said(session, "equilibrium ls").split("\n"))
+
+
+def test_a_cancel_that_is_through_is_not_stopped_by_another(session: Session) -> None:
+    half_way(session)
+    assert asked(session, "cancel")["stopped_plan"] == "p"
+    session.host.run_for(0.5)
+    again = json.loads(said(session, "equilibrium cancel --format json"))
+    assert again["stopped_plan"] is None and again["pgs"] == 0
+    session.host.run_for(60.0)
+    entries = asked(session, "history")["episodes"]
+    assert [(row["plan"], row["outcome"]) for row in entries] == [
+        ("p", "stopped"), ("cancel-1", "completed")]

@@ -23,7 +23,13 @@ def test_an_osd_a_bucket_and_several(text: str, name: str, type_name: str,
     assert find_failure(snapshot, text) == Failure(name, type_name, frozenset(osds))
 
 
-@pytest.mark.parametrize("text", ["", "h9", "osd.99", "osd.", "-1", "h0,h9", "99"])
+def test_a_number_is_an_osd_even_where_a_bucket_has_that_name() -> None:
+    snapshot = Cluster({"root default": {"host 1": [0, 1], "host 4": [2, 3]}}).snapshot()
+    assert find_failure(snapshot, "1") == Failure("osd.1", "osd", frozenset({1}))
+    assert find_failure(snapshot, "4") is None
+
+
+@pytest.mark.parametrize("text", ["", "h9", "osd.99", "osd.", "-1", "h0,h9", "99", "9" * 5000])
 def test_what_is_not_in_the_map(text: str) -> None:
     assert find_failure(Cluster(RACKS).snapshot(), text) is None
 

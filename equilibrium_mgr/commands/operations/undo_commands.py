@@ -5,7 +5,7 @@ import errno
 from typing import Callable, FrozenSet, NamedTuple, Optional
 
 from ...control.episodes.episode import AUTOMATIC
-from ...control.episodes.outcomes import STOPPED, because
+from ...control.episodes.outcomes import COMPLETED, STOPPED, because
 from ...execution.guards import CURE_BUILTIN
 from ...observation.cluster_view import ClusterView
 from ...plan.kinds import CANCEL, CLEAN_UP, DRAIN, UNDO, command_of
@@ -94,14 +94,20 @@ class UndoCommands:
         executing = self._parts.executing()
         self._refuse(scope, executing)
         name_of_plan(self._parts, kind)   # raises where no other plan can be kept
-        stopped = None
-        if not dry_run and executing and self._parts.balancer.stop_plan(
-                executing, because(STOPPED, f"by {command_of(kind)}")):
-            stopped = executing
+        stopped = None if dry_run or not executing else self._stopped(executing, kind)
         if self._parts.balancer.changes().is_sending(self._parts.clock()):
             raise CommandError(errno.EAGAIN, _said(stopped) + "a batch is on its way to the"
                                " monitors; try again in some seconds")
         return stopped
+
+    def _stopped(self, executing: str, kind: str) -> Optional[str]:
+        """Stops the execution of a plan; returns its name, or None where it was through: what moves
+        nothing has nothing on its way."""
+        execution = self._parts.balancer.execution
+        is_through = execution is not None and execution.is_motionless and not execution.wanted
+        ended = self._parts.balancer.stop_plan(
+            executing, COMPLETED if is_through else because(STOPPED, f"by {command_of(kind)}"))
+        return executing if ended is not None and not is_through else None
 
     def _refuse(self, scope: _Scope, executing: Optional[str]) -> None:
         """Raises CommandError where what is taken back would be sent again, or cannot be."""

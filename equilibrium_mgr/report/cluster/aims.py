@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Optional
 
 from ...plan.aim_comparison import FAILED, PLANNING, READY, AimComparison, AimFigures, figures_of
+from ...plan.kinds import BALANCE
 from ...plan.model import Plan
 from ...plan.options import AIMS
 from ...runtime.formatting import format_bytes, format_percent, wrap
@@ -12,7 +13,9 @@ from ..table import Column, render_table
 
 def aims_json(plan: Plan, comparison: Optional[AimComparison]) -> List[Dict[str, Any]]:
     """Figures of the plan and of those compared with it, one dictionary for each aim; null until
-    they are computed."""
+    they are computed. None of them where the plan has no aim."""
+    if plan.kind != BALANCE:
+        return []
     return [{"aim": aim, "is_this_plan": aim == plan.aim,
              **{**figures._asdict(), "classes": None if figures.classes is None else [
                  {"device_class": name, "max_utilization": highest}

@@ -5,6 +5,7 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from ...observation.cluster_view import ClusterView
 from ...observation.planned_placement import PlannedPlacement
+from ...plan.kinds import BALANCE
 from ...plan.model import ClassUsage, Plan, Usage
 from ...plan.usage import class_usage
 from ...planner.bound.certificate import least_moved_bytes
@@ -24,7 +25,7 @@ _DATA_POOL = 0.01
 _MOST_LINES = 5
 
 # Beside reason codes: why a plan is not near a bound.
-LIMIT = "limit"      # of moves, bytes or time
+LIMIT = "limit"      # of moves, bytes, time, or of OSDs and pools
 WEIGHTS = "weights"  # OSDs are held to a share of their size, which the bound does not count
 SHARED = "shared"    # the bounds of classes whose OSDs the same pools use exclude each other
 SEARCH = "search"    # no move that was tried is worth its bytes
@@ -119,7 +120,8 @@ def distances(view: ClusterView, plan: Plan, planned: PlannedPlacement,
               usage: Usage) -> Distances:
     """`usage`: the figures of the planned placement."""
     bounds = view.utilization_bounds
-    if bounds is None or not bounds.cuts:
+    # a plan that does not search for a better placement is not measured by the best one
+    if bounds is None or not bounds.cuts or plan.kind != BALANCE:
         return Distances([], [])
     data = _data_pools(bounds)
     return Distances(_classes(view, bounds, plan, planned, data),
@@ -200,6 +202,8 @@ def _cause(plan: Plan, is_granular: bool, granularity: str, shared: str = "") ->
         return LIMIT, f"{plan.stop_reason}"
     if is_granular:
         return codes.GRANULARITY, granularity
+    if plan.limited_to:
+        return LIMIT, f"the plan is limited to {plan.limited_to}"
     held = sum(count for reason, count in plan.skipped.items() if reason.startswith("PG: "))
     if held:
         return codes.IMMOVABLE, f"{plural(held, 'PG')} cannot be moved"

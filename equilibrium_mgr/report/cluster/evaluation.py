@@ -8,6 +8,7 @@ from ...observation.cluster_view import ClusterView
 from ...observation.planned_placement import PlannedPlacement, planned_placement
 from ...observation.transfer_rates import ExpectedTime, expected_time
 from ...plan.aim_comparison import AimComparison
+from ...plan.kinds import BALANCE
 from ...plan.model import PgChange, Plan
 from ...plan.usage import counted_usage
 from ...runtime.formatting import (
@@ -126,13 +127,15 @@ def evaluate_plan(found: EvaluatedPlan, look: Look) -> CommandAnswer:
              _pool_lines(_POOLS_PLANNED, pools.rows, [_planned_cells(row) for row in pools.rows],
                          f"df {found.name}"),
              distance.lines(),
-             aims_table(found.name, plan, found.comparison).split("\n"),
+             aims_table(found.name, plan, found.comparison).split("\n")
+             if plan.kind == BALANCE else [],
              skipped_lines(plan.skipped)]
     bounds = view.utilization_bounds
     return CommandAnswer({
         **_plan_json(found, look, pools, _with_histograms(view, classes, planned.used), planned,
                      expected),
-        "distance": distance.to_json(), "certificates": None if bounds is None else (
+        "distance": distance.to_json(),
+        "certificates": None if bounds is None or plan.kind != BALANCE else (
             certificates_json(bounds, distance.classes))}, _joined(parts))
 
 
@@ -149,18 +152,19 @@ def _plan_lines(found: EvaluatedPlan, left: int,
     plan, when = found.plan, f"osdmap e{found.plan.epoch}"
     age = f", {format_duration(found.age_seconds)} old" if found.age_seconds is not None else ""
     content = f"{plural(len(plan.moves), 'shard')}, {format_bytes(plan.bytes)}"
+    aim = f"aim {plan.aim}" if plan.kind == BALANCE else plan.kind
     if found.is_outdated:
-        text = (f"{found.name} is outdated ({when}, now e{found.epoch}{age}): aim {plan.aim},"
+        text = (f"{found.name} is outdated ({when}, now e{found.epoch}{age}): {aim},"
                 f" {content}")
         if left:
             text += (f"; {left} of its {plural(len(plan.changes), 'PG')}"
                      f" {'is' if left == 1 else 'are'} elsewhere by now, and left out below")
     elif found.is_executing:
-        text = (f"{found.name} is being executed (aim {plan.aim}, {when}{age}): {content};"
+        text = (f"{found.name} is being executed ({aim}, {when}{age}): {content};"
                 f" {len(plan.changes) - left} of its {plural(len(plan.changes), 'PG')} are still to"
                 " be sent")
     else:
-        text = f"{found.name} (aim {plan.aim}, {when}{age}): {content}"
+        text = f"{found.name} ({aim}, {when}{age}): {content}"
     if expected is not None:
         text += f", about {format_duration(expected.seconds)} ({expected.basis})"
     return wrap("plan ", text, 5)
@@ -169,7 +173,7 @@ def _plan_lines(found: EvaluatedPlan, left: int,
 def _plan_json(found: EvaluatedPlan, look: Look, pools: PoolFigures, classes: List[Row],
                planned: PlannedPlacement, expected: Optional[ExpectedTime]) -> Dict[str, Any]:
     plan = found.plan
-    return {"plan": found.name, "aim": plan.aim, "osdmap_epoch": plan.epoch,
+    return {"plan": found.name, "kind": plan.kind, "aim": plan.aim, "osdmap_epoch": plan.epoch,
             "created_at": found.created_at, "age_seconds": found.age_seconds,
             "is_outdated": found.is_outdated, "moves": len(plan.moves), "bytes": plan.bytes,
             "changes": len(plan.changes), "applicable_changes": planned.changes,

@@ -88,3 +88,11 @@ def test_nothing_is_left(session: Session) -> None:
     status = ask(session, "status")
     assert (status["state"], status["reason_code"]) == ("stuck", "osd_excluded")
     assert "config rm mgr mgr/equilibrium/" in status["action"]
+
+
+def test_eval_says_what_a_plan_is_limited_to(session: Session) -> None:
+    optimize(session, "p --from osd.6")
+    found = ask(session, "eval p")["distance"]["classes"]
+    reasons = {str(row["reason"]) for row in found if not row["is_near"]}
+    assert any("the plan is limited to moves off osd.6" in reason for reason in reasons)
+    assert not any("worth its bytes" in reason for reason in reasons)
