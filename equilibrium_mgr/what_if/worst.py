@@ -3,13 +3,18 @@ from __future__ import annotations
 
 from typing import Callable, Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
-from ..runtime.checkpoints import Checkpoint, no_checkpoint
+from ..crush.placement import NO_OSD
+from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
 from .failure import Failure, failure_domains
 from .placement import Osds, PgsByOsd, Placement
 from .recovery import FailureFigures, Recovery, failure_figures, recover, usage_of
 
 #: Of each type so many are kept, with all figures.
 KEPT_FAILURES = 5
+#: Of each type so many are computed: for each the mgr copies its map, and a cluster may have 10,000
+#: OSDs.
+MOST_COMPUTED = 200
+_PGS_A_PIECE = 500   # between two checkpoints: about a millisecond
 
 #: (OSDs that fail, pgids) → up sets under that failure, as the mgr's map gives them.
 UpSetsWithout = Callable[[Sequence[int], Sequence[str]], Mapping[str, Osds]]
@@ -21,6 +26,7 @@ class TypeFailures(NamedTuple):
     type_name: str
     failures: int                        # how many there are
     worst: Tuple[FailureFigures, ...]    # the worst first
+    computed: int                        # of them, those of which most is lost, or most data moves
 
 
 def recovery_from(placed: Placement, failure: Failure, pgs: PgsByOsd,
@@ -39,10 +45,30 @@ def worst_failures(placed: Placement, up_sets_without: UpSetsWithout,
     found: Dict[str, TypeFailures] = {}
     for type_name, failures in failure_domains(placed.snapshot).items():
         worst: List[Recovery] = []
-        for failure in failures:
+        computed = _ranked(placed, failures, checkpoint)[:MOST_COMPUTED]
+        for failure in computed:
             worst.append(recovery_from(placed, failure, pgs, up_sets_without, checkpoint))
             worst.sort(key=Recovery.severity, reverse=True)
             del worst[KEPT_FAILURES:]
         found[type_name] = TypeFailures(type_name, len(failures), tuple(
-            failure_figures(placed, recovery, before, checkpoint) for recovery in worst))
+            failure_figures(placed, recovery, before, checkpoint) for recovery in worst),
+            len(computed))
     return found
+
+
+def _ranked(placed: Placement, failures: Sequence[Failure],
+            checkpoint: Checkpoint) -> Sequence[Failure]:
+    """The failures by what can be told without CRUSH, the worst first: PGs of which too few shards
+    are left, and bytes that have to go elsewhere. As they are where all are computed."""
+    if len(failures) <= MOST_COMPUTED:
+        return failures
+    number_of = {osd: number for number, failure in enumerate(failures) for osd in failure.osds}
+    lost, pools = [0] * len(failures), placed.snapshot.pools
+    for pg in with_checkpoints(placed.snapshot.pgs.values(), _PGS_A_PIECE, checkpoint):
+        held = [osd for osd in placed.up(pg) if osd != NO_OSD]
+        numbers = [number_of[osd] for osd in held if osd in number_of]
+        for number in set(numbers):
+            lost[number] += len(held) - numbers.count(number) < pools[pg.pool].data_shards
+    moved = [sum(placed.used.get(osd, 0) for osd in failure.osds) for failure in failures]
+    order = sorted(range(len(failures)), key=lambda i: (-lost[i], -moved[i], i))
+    return [failures[i] for i in order]

@@ -127,3 +127,14 @@ def test_the_newest_answers_are_kept() -> None:
         assert case.service.ask(question) is not None
     assert case.service.known(questions[0]) is None
     assert case.service.known(questions[1]) is not None
+
+
+def test_the_worst_of_all_is_not_computed_again() -> None:
+    """It takes minutes where there are many, in which the map changes always."""
+    case = Case(InlineJobs())
+
+    def another_epoch() -> None:
+        case.gateway.cluster.epoch += 1
+    case.while_mapping = another_epoch
+    answer = case.service.ask(FailureQuestion(None))
+    assert answer is not None and answer.epoch == 100 and len(case.asked) == 4

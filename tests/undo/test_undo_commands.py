@@ -150,7 +150,8 @@ def test_somebody_elses_change_is_listed(session: Session) -> None:
 
 
 @pytest.mark.parametrize("line, code, part", [
-    ('undo ""', errno.EINVAL, "name of the plan is empty"), ("undo ''  --dry-run", errno.EINVAL, "empty"),
+    ('undo ""', errno.EINVAL, "name of the plan is empty"),
+    ("undo '' --dry-run", errno.EINVAL, "empty"),
     ('cancel ""', errno.EINVAL, "empty"), ('report ""', errno.EINVAL, "empty"),
     ('eval ""', errno.EINVAL, "empty"),
     ("undo p --since 6h", errno.EINVAL, "not both"), ("undo --since yesterday", errno.EINVAL, "6h"),

@@ -125,3 +125,19 @@ def test_the_worst_come_first_and_few_are_kept() -> None:
     assert all(figures.recovery.lost == {1: 1} for figures in found.worst)   # one copy
     highest = [figures.recovery.max_utilization for figures in found.worst]
     assert highest == sorted(highest, key=lambda ratio: -(ratio or 0.0))
+
+
+def test_of_many_failures_those_with_the_most_data_are_computed(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("equilibrium_mgr.what_if.worst.MOST_COMPUTED", 3)
+    cluster = Cluster(hosts(8), {0: HOST_RULE}).pool(1, size=2).pool(2, size=1)
+    for osd in range(7):
+        cluster.pg(f"1.{osd:x}", [osd, osd + 1], (osd + 1) * GIB)
+    cluster.pg("2.0", [0], GIB // 8)   # lost with osd.0, which has the least otherwise
+    asked = []
+
+    def mapped(osds: Sequence[int], pgids: Sequence[str]) -> Mapping[str, Tuple[int, ...]]:
+        asked.append(osds[0])
+        return {}
+    found = worst_failures(placement(cluster.snapshot()), mapped)["host"]
+    assert asked == [0, 6, 5] and (found.failures, found.computed) == (8, 3)

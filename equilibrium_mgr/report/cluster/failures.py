@@ -67,12 +67,16 @@ class FailureReport:
             table = render_table((Column(name.upper(), is_name=True), *_WORST), [
                 [figures.recovery.failure.name, *_worst_cells(figures)]
                 for figures in found.worst])
-            more = found.failures - len(found.worst)
+            more = found.computed - len(found.worst)
+            left = found.failures - found.computed
             parts.append(table.split("\n")
-                         + ([f"... {plural(more, 'other')}, less bad"] if more else []))
+                         + ([f"... {plural(more, 'other')}, less bad"] if more else [])
+                         + ([f"... {plural(left, 'other')} with less data, not computed"]
+                            if left else []))
         data = {**self._head_json(),
                 "worst": None if first is None else first.recovery.failure.name,
                 "types": [{"type": name, "failures": found.failures,
+                           "computed_failures": found.computed,
                            "worst": [{"name": figures.recovery.failure.name,
                                       "osds": sorted(figures.recovery.failure.osds),
                                       **_figures_json(figures)} for figures in found.worst]}
