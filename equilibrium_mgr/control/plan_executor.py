@@ -107,7 +107,8 @@ class PlanExecutor:
 
     def ending(self, execution: Execution, settings: Settings) -> Ending:
         """The end of an execution of which nothing is left to be waited for."""
-        if execution.dropped and not (execution.sent_moves or execution.changed_pgs):
+        kept = execution.changed_pgs if execution.is_motionless else execution.done_moves
+        if execution.dropped and not (execution.sent_moves or kept):
             reason = execution.dropped[0][1]
             return Ending(because(DROPPED, reason), reason)
         stalled = 0 if execution.is_motionless else len(self._dispatcher.pending.entries)

@@ -13,7 +13,7 @@ from mgr_stub.console.session import Session
 
 from ..asking import ask, count_commands, mark_out, optimize, refused, run, state
 
-KEYS = {"plan", "state", "aim", "shards", "bytes", "gained_bytes", "room_gained_bytes",
+KEYS = {"plan", "state", "kind", "aim", "shards", "bytes", "gained_bytes", "room_gained_bytes",
         "osdmap_epoch", "created_at", "outdated_reason"}
 
 
