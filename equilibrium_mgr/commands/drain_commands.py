@@ -21,9 +21,11 @@ class DrainCommands:
 
     def list(self) -> CommandAnswer:
         """How far the drains are."""
-        CurrentView(self._parts).request_if_old()
-        status = self._parts.balancer.status
-        return drain_list(self._parts.balancer.drains.status, status.view)
+        balancer = self._parts.balancer
+        status = balancer.drains.status.as_of(self._parts.gateway.epoch())
+        if not CurrentView(self._parts).request_if_old() and status.is_old:
+            balancer.request_observation()
+        return drain_list(status, balancer.status.view, self._parts.clock())
 
     def add(self, names: List[str]) -> CommandAnswer:
         """Begins to drain OSDs, and goes on with those that are on the list."""

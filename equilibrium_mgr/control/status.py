@@ -96,9 +96,11 @@ class BalancerStatus(NamedTuple):
 
         The loop takes it in with its next round; where it is balanced or stuck, within ten minutes.
         """
+        now = self._replace(drains=self.drains.as_of(summary.epoch))
         wants_to_move = self.state != OFF or self.progress is not None
-        if not wants_to_move:
-            return self
+        return now._as_of(summary) if wants_to_move else now
+
+    def _as_of(self, summary: ClusterSummary) -> BalancerStatus:
         if not summary.mon_connected and self.reason_code != codes.NO_MONITOR:
             return self._held(BLOCKED, codes.NO_MONITOR, NO_CONNECTION)
         if summary.builtin_active and self.reason_code not in (codes.CONFLICT, codes.NO_MONITOR):

@@ -3,12 +3,15 @@ from __future__ import annotations
 
 from typing import Dict, FrozenSet, Iterable, NamedTuple, Tuple
 
+from ..crush.placement import NO_OSD
 from ..runtime.amended_map import stored_rows
 from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
 from ..snapshot.model import Pg, Snapshot
 
 _UP, _ACTING, _HOLDERS, _SIZE = map(
     Pg._fields.index, ("up", "acting", "holders", "shard_bytes"))
+#: States of a PG with all its copies; `clean` excludes degraded, undersized and remapped.
+_WHOLE = frozenset(("active", "clean"))
 #: Between two checkpoints: about a millisecond.
 _PGS_A_PIECE = 1000
 
@@ -42,6 +45,22 @@ def remaining_shards(snapshot: Snapshot, osds: FrozenSet[int],
             if pg is not None and osd not in (*pg.up, *pg.acting, *pg.holders):
                 found[osd] = _with_shard(found[osd], pg.shard_bytes, True)
     return found
+
+
+def may_lack_copies(snapshot: Snapshot, checkpoint: Checkpoint = no_checkpoint) -> bool:
+    """True unless every PG has all its shards where it wants them, and has said so: else an OSD that
+    is down may have the only copy of something. Ends at the first PG that does not."""
+    if snapshot.unsettled_seconds > 0.0:
+        return True
+    return any(not _is_whole(pg, snapshot) for pg in with_checkpoints(
+        snapshot.pgs.values(), _PGS_A_PIECE, checkpoint))
+
+
+def _is_whole(pg: Pg, snapshot: Snapshot) -> bool:
+    states = frozenset(pg.state.split("+"))
+    return (states >= _WHOLE and "stale" not in states and not pg.is_moving
+            and pg.acting == pg.up and NO_OSD not in pg.up
+            and len(pg.up) >= snapshot.pools[pg.pool].size)
 
 
 def _with_shard(left: Remaining, size: int, is_leaving: bool) -> Remaining:

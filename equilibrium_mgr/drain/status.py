@@ -23,11 +23,17 @@ class DrainStatus(NamedTuple):
     remaining: Mapping[int, Remaining] = {}    # OSD id → what is left, as of the last look
     stuck: Tuple[StuckShards, ...] = ()        # as of the last plan
     stop_check: Optional[StopCheck] = None     # of the empty OSDs; None: not known
+    down: FrozenSet[int] = frozenset()         # of the list, at the last look
+    is_lacking: bool = True                    # whether some PG lacked a copy then, or might
+    epoch: Optional[int] = None                # of the osdmap, at the last look
+    is_old: bool = False                       # whether the osdmap has changed since
 
     @property
     def empty_osds(self) -> FrozenSet[int]:
-        """OSDs that no shard is left on, by the last look."""
-        return frozenset(osd for osd, left in self.remaining.items() if not left.shards)
+        """OSDs that no shard is left on, by the last look. Of an OSD that is down no set of a PG
+        tells what is on it, so that it is not among them."""
+        return frozenset(osd for osd, left in self.remaining.items()
+                         if not left.shards and osd not in self.down)
 
     @property
     def is_known(self) -> bool:
@@ -39,7 +45,8 @@ class DrainStatus(NamedTuple):
         """True where shards may still have to be sent on their way: those that neither are nor have
         been found to have no other place."""
         return not self.is_known or (
-            sum(left.shards - left.leaving for left in self.remaining.values())
+            sum(left.shards - left.leaving for osd, left in self.remaining.items()
+                if osd not in self.down)
             > sum(stuck.shards for stuck in self.stuck))
 
     @property
@@ -51,9 +58,54 @@ class DrainStatus(NamedTuple):
         return (f"{plural(shards, 'shard')} cannot leave {self.named}; 'ceph equilibrium drain ls'"
                 " has the reasons")
 
+    def as_of(self, epoch: int) -> DrainStatus:
+        """The status for an osdmap of that epoch."""
+        return self._replace(is_old=self.epoch is not None and epoch > self.epoch)
+
+    def is_safe(self, osd: int) -> Optional[bool]:
+        """Whether an OSD of the list may be stopped; None where that is not known now."""
+        left = self.remaining.get(osd)
+        if osd in self.down or left is not None and left.shards:
+            return False
+        if left is None or self.stop_check is None or self.is_old or self.drains.is_paused:
+            return None
+        return self.stop_check.is_safe
+
+    @property
+    def down_sentence(self) -> str:
+        """What is known of OSDs that are down, as a clause; empty where none is."""
+        if not self.down:
+            return ""
+        first, more = f"osd.{min(self.down)}", len(self.down) - 1
+        said = f"{first} and {more} more are down" if more else f"{first} is down"
+        if not self.is_lacking:
+            return f"{said}, and no PG lacks a copy"
+        return (f"{said}: PGs that it held may lack a copy; start it again, or mark it out and wait"
+                " until all PGs are clean")
+
+    @property
+    def not_safe_reason(self) -> str:
+        """Why not all OSDs of the list are called safe to stop, as a clause; empty where they are,
+        where the list is empty, and where shards are left."""
+        if self.down or not self.drains.names:
+            return self.down_sentence
+        if any(left.shards for left in self.remaining.values()):
+            return ""
+        if self.drains.is_paused:
+            return "the drain is paused, so that shards may come back"
+        if not self.is_known:
+            return "it has not been looked at yet"
+        if self.is_old:
+            return "the osdmap has changed since the last look; it is being looked at"
+        if self.stop_check is None:
+            return "Ceph is asked whether it is safe to stop"
+        return self.stop_check.reason
+
     @property
     def result_sentence(self) -> str:
         """What is left, as a clause."""
+        if self.down:
+            return self.down_sentence
         left = sum(one.shards for one in self.remaining.values())
         return (f"{plural(left, 'shard is', 'shards are')} left on {self.named}" if left
                 else f"no shard is left on {self.named}")

@@ -31,8 +31,10 @@ _COLUMNS = (Column("OSD", is_name=True), Column("GIVEN AS", is_name=True), Colum
             Column("SIZE"), Column("LEAVING"), Column("STUCK"), Column("SAFE TO STOP"))
 
 
-def drain_list(status: DrainStatus, view: Optional[ClusterView]) -> CommandAnswer:
-    """The list, from what the loop has published. `view`: None before the first look."""
+def drain_list(status: DrainStatus, view: Optional[ClusterView],
+               now: float = 0.0) -> CommandAnswer:
+    """The list, from what the loop has published. `view`: None before the first look; `now`: in
+    seconds since the epoch."""
     rate = view.rates.ours_now.per_second if view is not None else 0.0
     rows = [_row(osd, name, status) for osd, name in sorted(status.drains.names.items())]
     left = sum(row["bytes"] or 0 for row in rows)
@@ -41,21 +43,23 @@ def drain_list(status: DrainStatus, view: Optional[ClusterView]) -> CommandAnswe
         "shards": sum(row["shards"] or 0 for row in rows),
         "bytes_per_second": rate or None, "eta_seconds": left / rate if left and rate else None,
         "safe_to_stop": bool(rows) and all(row["safe_to_stop"] is True for row in rows),
-        "not_safe_reason": status.stop_check.reason if status.stop_check is not None else "",
+        "not_safe_reason": status.not_safe_reason,
+        "osdmap_epoch": view.snapshot.epoch if view is not None else None,
+        "snapshot_age_seconds": (
+            max(0.0, now - view.snapshot.taken_at) if view is not None else None),
         "notes": [{"at": at, "note": note} for at, note in status.drains.notes]}
     return CommandAnswer(data, _screen(data, status))
 
 
 def _row(osd: int, name: str, status: DrainStatus) -> Dict[str, Any]:
-    left, check = status.remaining.get(osd), status.stop_check
+    left = status.remaining.get(osd) if osd not in status.down else None
     is_empty = left is not None and not left.shards
     return {"osd": osd, "given_as": name,
             "shards": None if left is None else left.shards,
             "bytes": None if left is None else left.bytes,
             "leaving_shards": None if left is None else left.leaving,
             "stuck": [] if is_empty else [_stuck(one) for one in status.stuck if one.osd == osd],
-            "safe_to_stop": (check.is_safe if check is not None else None) if is_empty else (
-                None if left is None else False)}
+            "safe_to_stop": status.is_safe(osd)}
 
 
 def _stuck(one: StuckShards) -> Dict[str, Any]:
@@ -79,6 +83,9 @@ def _screen(data: Dict[str, Any], status: DrainStatus) -> str:
         size = format_bytes(sum(stuck["bytes"] for stuck in found))
         lines += wrap("", f"{plural(shards, 'shard')} ({size}) cannot leave: {why_stuck(code)},"
                       f" such as pg {found[0]['example_pg']}; {found[0]['action']}", 0)
+    if rows and data["osdmap_epoch"] is not None:
+        lines.append(f"placement of osdmap e{data['osdmap_epoch']},"
+                     f" {format_duration(data['snapshot_age_seconds'])} old")
     for note in data["notes"]:
         lines += wrap("", f"{format_time(note['at'])} UTC: {note['note']}", 0)
     return "\n".join(lines)
@@ -96,13 +103,14 @@ def _cells(row: Dict[str, Any]) -> Sequence[str]:
 def _summary(data: Dict[str, Any], status: DrainStatus) -> str:
     if data["paused"]:
         return (f"paused by 'ceph equilibrium off': {plural(data['shards'], 'shard')} left;"
-                " 'ceph equilibrium on' or 'ceph equilibrium drain add' goes on")
+                " 'ceph equilibrium on' or 'ceph equilibrium drain add' goes on"
+                + (f"; {status.down_sentence}" if status.down else ""))
     return drain_sentence(status, data["eta_seconds"])
 
 
 def drain_sentence(status: DrainStatus, eta_seconds: Optional[float] = None) -> str:
     """How far the drains are, as a clause for `status` and `drain ls`."""
-    left = list(status.remaining.values())
+    left = [one for osd, one in status.remaining.items() if osd not in status.down]
     if not status.is_known:
         return f"{status.named}: not looked at yet"
     shards, check = sum(one.shards for one in left), status.stop_check
@@ -111,9 +119,12 @@ def drain_sentence(status: DrainStatus, eta_seconds: Optional[float] = None) -> 
                 f" {format_bytes(sum(one.bytes for one in left))} left")
         stuck = min(shards, sum(one.shards for one in status.stuck))
         text += f", of which {stuck} cannot leave" if stuck else ""
+        text += f"; {status.down_sentence}" if status.down else ""
         return text + (f", about {format_duration(eta_seconds)}" if eta_seconds else "")
-    if check is None:
-        return f"{status.named}: no shard left; Ceph is asked whether it is safe to stop"
+    if status.down:
+        return status.down_sentence
+    if check is None or status.is_old:
+        return f"{status.named}: no shard left; {status.not_safe_reason}"
     return f"{status.named}: no shard left, " + (
         "safe to stop" if check.is_safe else f"not safe to stop: {check.reason}")
 
@@ -123,9 +134,8 @@ def drains_json(status: DrainStatus) -> Dict[str, Any]:
     return {"osds": sorted(status.drains.osds), "paused": status.drains.is_paused,
             "shards": sum(one.shards for one in status.remaining.values()),
             "bytes": sum(one.bytes for one in status.remaining.values()),
-            "safe_to_stop": bool(status.remaining) and not status.drains.is_paused and (
-                status.empty_osds == status.drains.osds
-                and status.stop_check is not None and status.stop_check.is_safe),
+            "safe_to_stop": bool(status.drains.names) and all(
+                status.is_safe(osd) for osd in status.drains.names),
             "stuck_shards": sum(one.shards for one in status.stuck),
             "sentence": "" if not status.drains.names else (
                 f"{status.named}: paused by 'ceph equilibrium off'" if status.drains.is_paused

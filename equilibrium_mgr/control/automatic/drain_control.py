@@ -5,7 +5,7 @@ import threading
 from typing import Any, Callable, FrozenSet, Mapping, Optional, Tuple
 
 from ...drain.drain_list import DrainList, drain_list_from_dict
-from ...drain.remaining import remaining_shards
+from ...drain.remaining import may_lack_copies, remaining_shards
 from ...drain.status import DrainStatus
 from ...execution.pending_moves import PendingMove
 from ...gateway.gateway import Gateway
@@ -22,7 +22,7 @@ from ..journal import Journal
 from ..status import RoundOutcome
 from ..time_window import is_open, window_of
 
-#: Seconds after which the mgr is asked again whether empty OSDs may be stopped.
+#: Seconds after which the mgr is asked again whether empty OSDs may be stopped, of the same osdmap.
 _ASK_SECONDS = 60.0
 
 
@@ -42,7 +42,8 @@ class DrainControl:
         self._lock = threading.Lock()
         #: how the episode of a drain ends while automatic balancing is off
         self.ending = SWITCHED_OFF
-        self._asked: Optional[Tuple[FrozenSet[int], float]] = None   # empty OSDs, when
+        #: empty OSDs, when, and at which epoch of the osdmap
+        self._asked: Optional[Tuple[FrozenSet[int], float, int]] = None
         self.status = DrainStatus()
 
     @property
@@ -92,6 +93,7 @@ class DrainControl:
                 drains=drains, stuck=self.status.stuck if drains.osds == before.osds else (),
                 remaining={osd: left for osd, left in self.status.remaining.items()
                            if osd in drains.names},
+                down=self.status.down & drains.osds,
                 stop_check=self.status.stop_check if drains.osds == before.osds else None)
 
     # -- the loop --------------------------------------------------------------------------------
@@ -107,10 +109,13 @@ class DrainControl:
         osds = self.status.drains.osds
         remaining = remaining_shards(snapshot, osds, [
             (pgid, entry.sources) for pgid, entry in list(pending.items())], TimeSlice())
+        down = frozenset(osd for osd in osds if not snapshot.osds[osd].up)
+        lacking = not down or may_lack_copies(snapshot, TimeSlice())
         with self._lock:
             if self.status.drains.osds == osds:   # else a command has just changed it
-                self.status = self.status._replace(remaining=remaining)
-        self._ask_whether_safe()
+                self.status = self.status._replace(remaining=remaining, down=down,
+                                                   is_lacking=lacking, epoch=snapshot.epoch)
+        self._ask_whether_safe(snapshot.epoch)
 
     def observe_plan(self, stuck: Tuple[StuckShards, ...]) -> None:
         """Takes in what the last plan has found no other place for."""
@@ -119,16 +124,16 @@ class DrainControl:
             self.status = self.status._replace(
                 stuck=tuple(one for one in stuck if one.osd in names))
 
-    def _ask_whether_safe(self) -> None:
+    def _ask_whether_safe(self, epoch: int) -> None:
         empty, now = self.status.empty_osds, self._clock()
         if not empty:
             self._asked, check = None, None
-        elif self._asked is not None and self._asked[0] == empty and (
+        elif self._asked is not None and self._asked[::2] == (empty, epoch) and (
                 0.0 <= now - self._asked[1] < _ASK_SECONDS):
             return
         else:
             check = self._gateway.stop_check(empty)
-            self._asked = None if check is None else (empty, now)
+            self._asked = None if check is None else (empty, now, epoch)
         with self._lock:
             if self.status.empty_osds == empty:
                 self.status = self.status._replace(stop_check=check)

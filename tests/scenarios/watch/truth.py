@@ -8,7 +8,7 @@ T11 each shard of `moves`, T12 to T14 the figures of `df` and `osds` (truth_of_t
 from __future__ import annotations
 
 import json
-from typing import Any, Callable, Dict, Iterable, Iterator, List
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Set
 
 from mgr_stub.cluster.cluster import Cluster
 from mgr_stub.console.session import Session
@@ -247,12 +247,24 @@ def t5_state(session: Session, ours: UnderWay, status: Dict[str, Any],
                                                 session.cluster.map.up.get(pg.pgid, ()))
         if here:
             yield f"osd.{min(here)} is called safe to stop, and pg {pg.pgid} is on it"
+        lost = _only_on_down(session.cluster, pg).intersection(drains["osds"])
+        if lost:
+            yield f"osd.{min(lost)} is called safe to stop, and pg {pg.pgid} lacks what it has"
     if state in ("balanced", "stuck", "off") and status["execution"]:
         yield "a plan is under way"
     if state == "balanced" and ours.moves:
         yield f"{len(ours.moves)} of our moves are on their way"
     if state == "balanced" and not status["reason"]:
         yield "no reason is given"
+
+
+def _only_on_down(cluster: Cluster, pg: Any) -> Set[int]:
+    """OSDs that are down with shards on their disks, of a PG that lacks copies."""
+    up = [osd for osd in cluster.map.up.get(pg.pgid, ()) if osd != NONE]
+    if len(up) >= cluster.size_of(pg) and pg.pgid not in cluster.unclean:
+        return set()
+    return {osd for osd in (*pg.held, *(osd for _, osd in pg.strays))
+            if osd != NONE and not cluster.map.is_up(osd)}
 
 
 def t6_eval(session: Session, ours: UnderWay, status: Dict[str, Any],
