@@ -68,7 +68,7 @@ class Balancer:
         self._results = ResultWatch(self._journal, self.observer, clock)
         self._executor = PlanExecutor(self._slot, self.dispatcher, self.observer, self._guards,
                                       self._journal, self._timer, settings, clock, wake,
-                                      self.publish)
+                                      self.publish, lambda: self.drains.is_running)
         self.drains = DrainControl(gateway, self._journal, clock,
                                    lambda: self._recover(settings()), self._drains_changed)
         self._rest = Rest(self._executor, self.observer, self.dispatcher, gateway, self._journal,
@@ -176,8 +176,7 @@ class Balancer:
         return execution.name or None if execution is not None else None
 
     def stop_plan(self, name: str, outcome: str = STOPPED_BY_RM) -> Optional[Execution]:
-        """As `switch_off`, for the execution of one kept plan; automatic balancing goes on where it
-        is on. None where this plan is not being executed."""
+        """As `switch_off`, for one kept plan alone. None where it is not being executed."""
         self._recover(self._settings())
         execution = self._slot.stop_named(name, outcome)
         if execution is None:
@@ -192,7 +191,8 @@ class Balancer:
 
     def _drains_changed(self) -> None:
         """A command has changed the list: what is sent from now on is planned by the new one."""
-        self._slot.end_kind(DRAIN, DRAIN_CHANGED)
+        self._automatic.reset()
+        self._slot.stop_automatic(DRAIN_CHANGED)
         self._publisher.publish()
         self.require_observation()
 

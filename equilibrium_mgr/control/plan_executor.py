@@ -43,12 +43,14 @@ class Ending(NamedTuple):
 
 
 class PlanExecutor:
-    """Used by the serve thread. `wake` starts a round at once, `publish` publishes the status."""
+    """Used by the serve thread. `wake` starts a round at once, `publish` publishes the status,
+    `drains_run` tells whether shards are to leave OSDs now."""
 
     def __init__(self, slot: ExecutionSlot, dispatcher: UpmapDispatcher,
                  observer: ClusterObserver, guards: ClusterGuards, journal: Journal,
                  timer: RoundTimer, settings: Callable[[], Settings], clock: Callable[[], float],
-                 wake: Callable[[], None], publish: Callable[[], None]) -> None:
+                 wake: Callable[[], None], publish: Callable[[], None],
+                 drains_run: Callable[[], bool]) -> None:
         self._slot = slot
         self._dispatcher = dispatcher
         self._observer = observer
@@ -59,6 +61,7 @@ class PlanExecutor:
         self._clock = clock
         self._wake = wake
         self._publish = publish
+        self._drains_run = drains_run
 
     def record(self, execution: Execution, why: str) -> None:
         """Counts the execution in an episode, once, unless a command has ended it meanwhile."""
@@ -210,7 +213,8 @@ class PlanExecutor:
         with self._slot.permit_sending(execution) as is_current:
             now = self._settings()
             yield is_current and (
-                bool(execution.name) or now.active or execution.kind == DRAIN) and (
+                bool(execution.name) or now.active
+                or execution.kind == DRAIN and self._drains_run()) and (
                 now._replace(active=settings.active) == settings)
 
     def _not_permitted(self) -> RoundOutcome:

@@ -27,8 +27,8 @@ class ExecutionSlot:
 
     @property
     def stop_count(self) -> int:
-        """Number of times that a command has stopped everything; a round that began before one is
-        void."""
+        """Number of times that a command has stopped everything, or all that is automatic; a round
+        that began before one is void."""
         return self._stop_count
 
     def start_named(self, name: str, plan: Plan) -> bool:
@@ -57,11 +57,15 @@ class ExecutionSlot:
         self._remember(execution, outcome)
         return True
 
-    def end_kind(self, kind: str, outcome: str) -> None:
-        """Ends the execution where its plan is of a kind."""
-        execution = self.execution
-        if execution is not None and execution.kind == kind:
-            self.end(execution, outcome)
+    def stop_automatic(self, outcome: str) -> None:
+        """As `stop`, but a named execution goes on."""
+        with self._lock:
+            self._stop_count += 1
+            execution = self.execution
+            if execution is None or execution.name:
+                return
+            self.execution = None
+        self._remember(execution, outcome)
 
     def stop(self, outcome: str) -> Optional[Execution]:
         """Ends the execution for a command and returns it, or None. Waits while a batch is being

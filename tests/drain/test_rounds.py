@@ -112,3 +112,47 @@ def test_on_ends_a_pause() -> None:
     assert not harness.balancer.drains.is_running
     harness.balancer.switch_on(False)
     assert harness.balancer.drains.is_running
+
+
+@pytest.mark.parametrize("options", [{}, {"active": True, "from_buckets": "osd.1"},
+                                     {"active": True}], ids=["off", "limited", "on"])
+@pytest.mark.parametrize("moment", ["ready", "store", "decided"])
+def test_once_drain_rm_has_answered_no_shard_leaves_for_it(moment: str, options: Any) -> None:
+    """With a plan that waits, and between decision and permit."""
+    harness = drained(**options)
+    remove = harness.balancer.drains.remove
+    if moment == "ready":
+        harness.round(60)
+        harness.jobs.run()
+        remove(frozenset((0,)))
+    elif moment == "store":
+        def before_write(key: str) -> None:
+            if key == "cooldown" and harness.balancer.drains.status.drains.names:
+                remove(frozenset((0,)))
+        harness.kv.before_write = before_write
+    else:
+        def before_check() -> None:
+            if harness.balancer.drains.status.drains.names:
+                remove(frozenset((0,)))
+        harness.gateway.before_placement_check = before_check
+    run(harness, 1)
+    while harness.balancer.drains.status.drains.names:
+        run(harness, 1)
+    assert harness.gateway.sent == []
+    if options != {"active": True}:   # then its own plans may move the same shards
+        assert run(harness).gateway.sent == []
+
+
+def test_a_plan_that_was_decided_on_before_drain_rm_is_not_taken_up() -> None:
+    harness = drained()
+    harness.round(60)
+    harness.jobs.run()
+    next_step = harness.balancer._automatic.next_step
+
+    def step(*given: Any) -> Any:
+        found = next_step(*given)
+        if found.plan is not None and harness.balancer.drains.status.drains.names:
+            harness.balancer.drains.remove(frozenset((0,)))
+        return found
+    harness.balancer._automatic.next_step = step   # type: ignore[method-assign]
+    assert run(harness).gateway.sent == []
