@@ -144,8 +144,9 @@ class AutoPlanner:
             self._wanted = None
 
     def next_step(self, snapshot: Snapshot, settings: Settings, excluded: ExcludedPgs,
-                  drain_only: bool = False) -> NextStep:
-        """Decides, while no execution is under way: take up a plan, be idle, or make a plan."""
+                  drain_only: bool = False, drain_has_work: bool = False) -> NextStep:
+        """Decides, while no execution is under way: take up a plan, be idle, or make a plan.
+        `drain_has_work`: shards have come to an OSD that is being drained."""
         fingerprint = self._observe(snapshot, frozenset(excluded.pools))
         options = automatic_options(settings, snapshot, excluded.rejected, drain_only=drain_only)
         with self._lock:
@@ -165,6 +166,8 @@ class AutoPlanner:
                 idle = _idle_after(ready, settings.min_gain, fingerprint)
                 self._set_idle(idle, generation)
                 self._retry.begin(self._clock(), ready.cooling_seconds or PACE_SECONDS)
+        if drain_has_work and ready is None and self._pace.seconds_left(self._clock()) <= 0.0:
+            idle = None
         if idle is not None and self._stays_idle(idle, fingerprint, options, settings.min_gain,
                                                  snapshot.nearfull_ratio):
             return _settling_step(excluded) or NextStep(

@@ -360,13 +360,13 @@ class Balancer:
 
     def _plan_or_rest(self, snapshot: Snapshot, settings: Settings) -> RoundOutcome:
         drains_only = self.drains.drains_only(settings)
-        nothing = nothing_to_balance(settings, snapshot)
-        if nothing is not None and not drains_only:
+        limit = nothing_to_balance(settings, snapshot)
+        if limit is not None and not drains_only:
             self._journal.end(STUCK, self._clock(), self.observer.view)
-            return RoundOutcome(STUCK, nothing.reason, nothing.code,
-                                numbers={"option": nothing.option})
+            return RoundOutcome(STUCK, limit.reason, limit.code, numbers={"option": limit.option})
         excluded = self.dispatcher.excluded(snapshot, settings)
-        step = self._automatic.next_step(snapshot, settings, excluded, drains_only)
+        step = self._automatic.next_step(snapshot, settings, excluded, drains_only,
+                                         self.drains.has_work)
         self.drains.observe_plan(self._automatic.stuck)
         if step.plan is None:
             return (self._rest.outcome(step, snapshot, settings, excluded) if step.is_idle

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.support.fakes import Harness
 from tests.support.rounds import successor, uneven
+from tests.support.units import GIB
 
 from equilibrium_mgr.drain.status import StopCheck
 
@@ -22,8 +23,9 @@ def run(harness: Harness, rounds: int = 8) -> Harness:
     return harness
 
 
-def drained(**options: Any) -> Harness:
-    harness = Harness(uneven(), max_upmap_items=0.0, **options)   # each PG needs a pair
+def drained(num_bytes: int = 5 * GIB, **options: Any) -> Harness:
+    harness = Harness(uneven(num_bytes=num_bytes), max_upmap_items=0.0,   # each PG needs a pair
+                      **options)
     harness.balancer.drains.add(DRAIN)
     return harness
 
@@ -156,3 +158,26 @@ def test_a_plan_that_was_decided_on_before_drain_rm_is_not_taken_up() -> None:
         return found
     harness.balancer._automatic.next_step = step   # type: ignore[method-assign]
     assert run(harness).gateway.sent == []
+
+
+@pytest.mark.parametrize("active", [False, True])
+def test_shards_that_come_back_leave_again(active: bool) -> None:
+    """Ten minutes after the last plan, however little space they take."""
+    harness = run(drained(1 << 20, active=active))
+    for pgid in ("1.0", "1.1"):
+        harness.gateway.set_items(pgid, [0], [])
+    sent = len(harness.gateway.sent)
+    assert sum(0 in up for up in harness.gateway.cluster.up.values()) == 2
+    run(harness, 14)
+    assert not any(0 in up for up in harness.gateway.cluster.up.values())
+    assert len(harness.gateway.sent) == sent + 2
+
+
+def test_a_drain_whose_plan_cannot_be_sent_is_planned_for_every_ten_minutes() -> None:
+    harness = drained()
+    harness.gateway.refuses = set(harness.gateway.cluster.up)
+    made = []
+    plan = harness.planning.planner
+    harness.planning.planner = lambda *given, **named: made.append(1) or plan(*given, **named)
+    run(harness, 60)
+    assert 2 <= len(made) <= 8   # in an hour

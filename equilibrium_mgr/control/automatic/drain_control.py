@@ -51,6 +51,11 @@ class DrainControl:
         """True where shards are to leave OSDs now."""
         return self.status.drains.is_running
 
+    @property
+    def has_work(self) -> bool:
+        """True where shards may have to be sent on their way now."""
+        return self.is_running and self.status.has_work
+
     def restore(self, stored: Mapping[str, Any]) -> None:
         """Takes over the list of the last mgr."""
         self._replace(lambda drains: drain_list_from_dict(stored), store=False)
@@ -147,7 +152,7 @@ class DrainControl:
             return True
         limited = (settings.pool_ids is not None or settings.device_classes is not None
                    or osd_filter(settings) != OsdFilter())
-        return self.status.has_work and (limited or not is_open(window_of(settings), self._clock()))
+        return self.has_work and (limited or not is_open(window_of(settings), self._clock()))
 
     def at_rest(self, found: RoundOutcome, settings: Settings) -> RoundOutcome:
         """The state at rest, given that of automatic balancing."""
