@@ -4,6 +4,7 @@ from __future__ import annotations
 import errno
 from typing import Dict, List
 
+from ..drain.nothing_left import rule_without_osds
 from ..drain.osd_names import UnknownName, osds_by_name
 from ..report.command_answer import CommandAnswer, CommandError
 from ..report.drains import drain_list
@@ -31,12 +32,31 @@ class DrainCommands:
         """Begins to drain OSDs, and goes on with those that are on the list."""
         refuse_old_clients(self._parts.gateway)
         found = self._osds(names)
+        self._refuse_drain(found)
         self._parts.balancer.drains.add(found)
         text = f"{_named(found)} being drained; 'ceph equilibrium drain ls' shows how far"
         if self._parts.gateway.builtin_balancer_active():
             text += ("; nothing is sent before 'ceph balancer off', since the built-in balancer is"
                      " active")
         return CommandAnswer({"osds": sorted(found)}, text)
+
+    def _refuse_drain(self, found: Dict[int, str]) -> None:
+        """Raises CommandError where nothing would be left to take the data, and where the list
+        could not be stored."""
+        drains, view = self._parts.balancer.drains.status.drains, self._parts.balancer.status.view
+        wanted, osds = drains.with_osds(found), self._parts.gateway.summary().osds
+        usable = frozenset(osd for osd, one in osds.items() if one.is_in)
+        if not usable - wanted.osds:
+            raise CommandError(errno.EINVAL, "no OSD would be left to take data; drain fewer")
+        rule = None if view is None else rule_without_osds(
+            wanted.osds, usable, self._parts.gateway.crush(),
+            {pool.rule_id for pool in view.snapshot.pools.values()})
+        if rule is not None:
+            raise CommandError(errno.EINVAL, "no OSD would be left to take data of pools with the"
+                               f" CRUSH rule '{rule}'; drain fewer")
+        if not wanted.fits:
+            raise CommandError(errno.E2BIG, f"{plural(len(wanted.names), 'OSD')} are more than can"
+                               " be stored as being drained; drain a part of them first")
 
     def remove(self, names: List[str]) -> CommandAnswer:
         """Ends the drain of OSDs."""

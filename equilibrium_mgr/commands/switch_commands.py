@@ -2,11 +2,15 @@
 from __future__ import annotations
 
 import errno
+from typing import Sequence
 
 from ..plan.kinds import CANCEL, UNDO
 from ..report.command_answer import CommandAnswer, CommandError
 from .module_parts import ModuleParts
 from .plan_commands import refuse_old_clients
+
+#: OSDs that are named in an answer.
+_NAMED = 10
 
 
 class SwitchCommands:
@@ -24,12 +28,17 @@ class SwitchCommands:
         if builtin_was_active:
             gateway.switch_off_builtin_balancer()
         gateway.set_option("active", "true")
+        drains = self._parts.balancer.drains.status
+        resumed = sorted(drains.drains.osds) if drains.drains.is_paused else []
         self._parts.balancer.switch_on(builtin_was_active)
         sentences = ["automatic balancing is on"]
+        if resumed:
+            sentences.append(f"the drain of {_names(resumed)} goes on ('ceph equilibrium drain rm'"
+                             " ends it)")
         if builtin_was_active:
             sentences.append("the built-in balancer was switched off")
-        return CommandAnswer({"active": True, "builtin_balancer_switched_off": builtin_was_active},
-                             "\n".join(sentences))
+        return CommandAnswer({"active": True, "builtin_balancer_switched_off": builtin_was_active,
+                              "resumed_drains": resumed}, "\n".join(sentences))
 
     def _refuse_taking_back(self) -> None:
         """Raises CommandError while changes are taken back: they would be made again."""
@@ -56,3 +65,9 @@ class SwitchCommands:
                 "the built-in balancer stays off ('ceph balancer on' brings it back)")
         return CommandAnswer({"active": False, "stopped_plan": stopped,
                               "drain_paused": drains.drains.is_paused}, "\n".join(sentences))
+
+
+def _names(osds: Sequence[int]) -> str:
+    more = len(osds) - _NAMED
+    return ", ".join(f"osd.{osd}" for osd in osds[:_NAMED]) + (f" and {more} more" if more > 0
+                                                              else "")

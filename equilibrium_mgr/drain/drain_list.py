@@ -1,10 +1,19 @@
 """The OSDs that are to be emptied, as an operator has named them; stored for the next mgr."""
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import Any, Dict, FrozenSet, List, Mapping, NamedTuple, Tuple
 
-#: Notes that are kept, the newest.
+from ..runtime.kv_store import MAX_VALUE_BYTES
+from ..snapshot.model import Osd
+
+#: Notes that are kept, the newest; and bytes that a stored list may have beside them.
 _MOST_NOTES = 10
+_MOST_BYTES = MAX_VALUE_BYTES - 4096
+#: Letters of the digest of an OSD's uuid, which is stored instead of it: it takes less room.
+_DISK_LETTERS = 6
+_UNKNOWN_DISK = "." * _DISK_LETTERS
 
 
 class DrainList(NamedTuple):
@@ -13,6 +22,7 @@ class DrainList(NamedTuple):
     names: Mapping[int, str] = {}   # OSD id → the name that it was given by
     is_paused: bool = False         # by `off`, until `on` or `drain add`
     notes: Tuple[Tuple[float, str], ...] = ()   # (seconds since the epoch, what became of an OSD)
+    disks: Mapping[int, str] = {}   # OSD id → digest of its uuid, once that has been seen
 
     @property
     def osds(self) -> FrozenSet[int]:
@@ -33,12 +43,20 @@ class DrainList(NamedTuple):
 
     def with_osds(self, names: Mapping[int, str]) -> DrainList:
         """Adds OSDs; those that are on the list keep their name. Ends a pause."""
-        return self._replace(names={**names, **self.names}, is_paused=False)
+        return self._replace(names={**names, **self.names}, is_paused=False,
+                             disks={osd: disk for osd, disk in self.disks.items()
+                                    if osd not in names})
+
+    @property
+    def fits(self) -> bool:
+        """True where the list is short enough to be stored."""
+        return len(json.dumps(self._replace(notes=()).to_dict())) <= _MOST_BYTES
 
     def without(self, osds: FrozenSet[int]) -> DrainList:
         """Takes OSDs off the list."""
         left = {osd: name for osd, name in self.names.items() if osd not in osds}
-        return self._replace(names=left, is_paused=self.is_paused and bool(left))
+        return self._replace(names=left, is_paused=self.is_paused and bool(left), disks={
+            osd: disk for osd, disk in self.disks.items() if osd not in osds})
 
     def paused(self, is_paused: bool) -> DrainList:
         """The list after `off` or `on`; without OSDs nothing can be paused."""
@@ -46,16 +64,29 @@ class DrainList(NamedTuple):
 
     def without_gone(self, present: FrozenSet[int], now: float) -> DrainList:
         """The list without OSDs that no longer exist, with a note of them."""
-        gone = sorted(self.osds - present)
-        if not gone:
+        return self._left({osd: "no longer exists" for osd in self.osds - present}, now)
+
+    def without_replaced(self, osds: Mapping[int, Osd], now: float) -> DrainList:
+        """The list without OSDs that are destroyed or have another disk than when they were first
+        seen, with a note of them: a new disk is to be filled. Knows the disks of all others."""
+        found = {osd: osds[osd] for osd in self.osds if osd in osds}
+        disks = {osd: _digest(one.uuid) for osd, one in found.items() if one.uuid}
+        left = {osd: "has another disk now" for osd, disk in disks.items()
+                if self.disks.get(osd, disk) != disk}
+        left.update((osd, "was destroyed") for osd, one in found.items() if one.destroyed)
+        return self._replace(disks={**self.disks, **disks})._left(left, now)
+
+    def _left(self, why: Mapping[int, str], now: float) -> DrainList:
+        if not why:
             return self
-        notes = tuple((now, f"osd.{osd} ({self.names[osd]}) no longer exists and has left the list")
-                      for osd in gone)
-        return self.without(frozenset(gone))._replace(notes=(self.notes + notes)[-_MOST_NOTES:])
+        notes = tuple((now, f"osd.{osd} ({self.names[osd]}) {why[osd]} and has left the list")
+                      for osd in sorted(why))
+        return self.without(frozenset(why))._replace(notes=(self.notes + notes)[-_MOST_NOTES:])
 
     def to_dict(self) -> Dict[str, Any]:
         """A JSON-ready form, short where a bucket has many OSDs."""
         return {"osds": self.by_name(), "paused": self.is_paused,
+                "disks": "".join(self.disks.get(osd, _UNKNOWN_DISK) for osd in sorted(self.names)),
                 "notes": [[int(at), note] for at, note in self.notes]}
 
 
@@ -67,4 +98,18 @@ def drain_list_from_dict(stored: Mapping[str, Any]) -> DrainList:
         notes = tuple((float(at), str(note)) for at, note in stored.get("notes", []))
     except (AttributeError, TypeError, ValueError):
         return DrainList()
-    return DrainList(names, bool(stored.get("paused")) and bool(names), notes)
+    return DrainList(names, bool(stored.get("paused")) and bool(names), notes,
+                     _disks(sorted(names), str(stored.get("disks", ""))))
+
+
+def _digest(uuid: str) -> str:
+    return hashlib.sha256(uuid.encode()).hexdigest()[:_DISK_LETTERS]
+
+
+def _disks(osds: List[int], stored: str) -> Dict[int, str]:
+    """Older releases stored none."""
+    if len(stored) != len(osds) * _DISK_LETTERS:
+        return {}
+    found = {osd: stored[at * _DISK_LETTERS:(at + 1) * _DISK_LETTERS]
+             for at, osd in enumerate(osds)}
+    return {osd: disk for osd, disk in found.items() if disk != _UNKNOWN_DISK}

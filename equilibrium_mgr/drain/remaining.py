@@ -48,7 +48,7 @@ def remaining_shards(snapshot: Snapshot, osds: FrozenSet[int],
 
 
 def may_lack_copies(snapshot: Snapshot, checkpoint: Checkpoint = no_checkpoint) -> bool:
-    """True unless every PG has all its shards where it wants them, and has said so: else an OSD that
+    """True unless every PG has all its shards where it wants them and has said so: else an OSD that
     is down may have the only copy of something. Ends at the first PG that does not."""
     if snapshot.unsettled_seconds > 0.0:
         return True

@@ -75,8 +75,10 @@ def crush_reweight(simulation: Simulation, osd: int, weight: float) -> None:
 
 
 def lose(simulation: Simulation, osd: int) -> None:
-    """Destroys a device: the OSD is down and out, and its data is lost."""
-    _change(simulation, [osd], lambda entry: marked_out(marked_down(entry)))
+    """Destroys a device: the OSD is down and out, its data is lost, and the disk that takes its
+    place has another uuid."""
+    uuid = f"{simulation.cluster.map.epoch:08x}-0000-4000-8000-{osd:012x}"
+    _change(simulation, [osd], lambda entry: {**marked_out(marked_down(entry)), "uuid": uuid})
     cluster = simulation.cluster
     for pg in list(cluster.pgs.values()):
         if pg.movable and (osd in pg.held or any(place[1] == osd for place in pg.strays)):

@@ -6,6 +6,7 @@ from typing import Any, Callable
 
 import pytest
 
+from equilibrium_mgr.drain.drain_list import DrainList
 from mgr_stub.console.session import Session
 from tests.commands.asking import ask, by_class, run
 
@@ -112,3 +113,45 @@ def test_history_says_who_has_ended_a_drain(session: Session) -> None:
         "equilibrium drain rm 3", "sim run 2m")
     last = ask(session, "history")["episodes"][-1]
     assert last["outcome"] == "stopped" and "drain rm" in str(last), last
+
+
+@pytest.mark.parametrize("seconds", ["0s", "3m"])
+def test_a_drain_of_all_osds_is_refused(session: Session, seconds: str) -> None:
+    run(session, f"sim run {seconds}")
+    rc, out, err = session.command("equilibrium drain add default")
+    assert (rc, out) == (-errno.EINVAL, "") and "no OSD would be left to take data" in err
+    assert not listed(session)["osds"]
+
+
+def test_a_drain_of_all_osds_of_a_rule_is_refused(session: Session) -> None:
+    """Also where those that are drained already are the rest of them."""
+    run(session, "sim run 3m")
+    osds = session.module.gateway.snapshot().osds.values()
+    ssds = sorted(str(osd.id) for osd in osds if osd.device_class == "ssd")
+    run(session, f"equilibrium drain add {' '.join(ssds[:-1])}")
+    rc, _, err = session.command(f"equilibrium drain add {ssds[-1]}")
+    assert rc == -errno.EINVAL and "of pools with the CRUSH rule" in err
+    assert len(listed(session)["osds"]) == len(ssds) - 1
+
+
+def test_a_list_that_cannot_be_stored_is_refused(
+        session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(DrainList, "fits", False)
+    rc, _, err = session.command("equilibrium drain add 3")
+    assert rc == -errno.E2BIG and "more than can be stored" in err
+    assert not listed(session)["osds"]
+
+
+def test_on_names_the_drains_that_go_on(session: Session) -> None:
+    run(session, "equilibrium drain add 3", "equilibrium off")
+    assert ask(session, "on")["resumed_drains"] == [3]
+    run(session, "equilibrium off")
+    assert "the drain of osd.3 goes on" in run(session, "equilibrium on")
+    assert ask(session, "on")["resumed_drains"] == []
+
+
+def test_a_new_disk_under_the_same_id_is_not_drained(session: Session) -> None:
+    run(session, "equilibrium drain add 3", "sim run 10m", "sim osd lose 3", "sim osd up 3",
+        "sim osd in 3", "sim run 10m")
+    assert not listed(session)["osds"]
+    assert "has another disk now" in listed(session)["notes"][-1]["note"]

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from tests.support.clusters.unit_cluster import NONE, Cluster, hosts
@@ -71,3 +72,32 @@ def test_a_shard_that_was_sent_a_moment_ago_is_still_there() -> None:
     sent = [("1.0", (0,)), ("1.1", (0,)), ("1.7", (0,))]
     assert remaining_shards(cluster.snapshot(), frozenset((0, 3)), sent) == {
         0: Remaining(2, 3 * GIB, 2), 3: Remaining()}
+
+
+def disks(**osds: str) -> Any:
+    cluster = Cluster(hosts(8))
+    for osd, uuid in osds.items():
+        cluster.osds[int(osd[1:])]["uuid"] = uuid
+    return cluster.snapshot().osds
+
+
+def test_a_replaced_disk_leaves_the_list() -> None:
+    """As `ceph osd destroy` and a new disk under the same id; purged and created between looks."""
+    first = LIST.without_replaced(disks(o0="aaaaaa-1", o1="bbbbbb-1", o7=""), 1.0)
+    assert not first.notes and first.osds == LIST.osds
+    stored = drain_list_from_dict(json.loads(json.dumps(first.to_dict())))
+    assert stored == first and stored.disks.keys() == {0, 1}
+    now = stored.without_replaced(disks(o0="cccccc-1", o1="bbbbbb-1", o7="dddddd-1"), 2.0)
+    assert now.osds == frozenset((1, 7)) and now.disks.keys() == {1, 7}
+    assert now.notes == ((2.0, "osd.0 (h0) has another disk now and has left the list"),)
+    osds = disks(o1="000000-1", o7="dddddd-1")
+    gone = now.without_replaced({**osds, 1: osds[1]._replace(destroyed=True)}, 3.0)
+    assert gone.osds == frozenset((7,)) and "osd.1 (h0) was destroyed" in gone.notes[-1][1]
+    again = gone.with_osds({7: "osd.7"})   # the operator means the disk that is there now
+    assert again.without_replaced(disks(o7="eeeeee-1"), 4.0).osds == frozenset((7,))
+
+
+def test_a_list_that_is_too_long_to_be_stored_is_told() -> None:
+    assert DrainList().with_osds(dict.fromkeys(range(4000), "default")).fits
+    long = DrainList().with_osds(dict.fromkeys(range(9000), "default"))
+    assert not long.fits

@@ -92,7 +92,9 @@ class DrainControl:
             before = self.status.drains
             drains = change(before)
             self._gateway.set_drained(drains.osds)
-            if store and drains != before:
+            if drains == before:
+                return
+            if store:
                 self._journal.record_drains(drains.to_dict())
             self.status = self.status._replace(
                 drains=drains, stuck=self.status.stuck if drains.osds == before.osds else (),
@@ -104,17 +106,20 @@ class DrainControl:
     # -- the loop --------------------------------------------------------------------------------
 
     def observe(self, snapshot: Snapshot, pending: Mapping[str, PendingMove]) -> None:
-        """Takes in a newer snapshot: what is left, which OSDs no longer exist, and whether those
-        that are empty may be stopped. Waits for the mgr's answer, some seconds at most."""
+        """Takes in a newer snapshot: what is left, which OSDs no longer exist or have another disk,
+        and whether those that are empty may be stopped. Waits for the mgr's answer, some seconds at
+        most."""
         if not self.status.drains.names:
             return
-        present = frozenset(osd.id for osd in snapshot.osds.values())
-        if self.status.drains.osds - present:
-            self._replace(lambda drains: drains.without_gone(present, self._clock()))
+        before, now = self.status.drains.osds, self._clock()
+        self._replace(lambda drains: drains.without_gone(
+            frozenset(snapshot.osds), now).without_replaced(snapshot.osds, now))
         osds = self.status.drains.osds
+        if before - osds:
+            self._changed()   # this round still has the snapshot in which they are drained
         remaining = remaining_shards(snapshot, osds, [
             (pgid, entry.sources) for pgid, entry in list(pending.items())], TimeSlice())
-        down = frozenset(osd for osd in osds if not snapshot.osds[osd].up)
+        down = frozenset(osd for osd in osds if osd in snapshot.osds and not snapshot.osds[osd].up)
         lacking = not down or may_lack_copies(snapshot, TimeSlice())
         with self._lock:
             if self.status.drains.osds == osds:   # else a command has just changed it

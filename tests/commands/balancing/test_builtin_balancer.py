@@ -70,7 +70,7 @@ def test_active_by_default(beside_any: Session) -> None:
 def test_on_switches_it_off_and_waits(beside_any: Session) -> None:
     sent = count_commands(beside_any)
     answer = ask(beside_any, "on")
-    assert answer == {"active": True, "builtin_balancer_switched_off": True}
+    assert answer == {"active": True, "builtin_balancer_switched_off": True, "resumed_drains": []}
     assert not beside_any.mgr.balancer.active and beside_any.mgr.balancer.wakeups == 2
     assert run(beside_any, "config get mgr mgr/equilibrium/active") == "true"
     assert state(beside_any) == "waiting"
