@@ -299,7 +299,9 @@ class AutoPlanner:
                                            self._clock(), basis)
             self._wake()
         same = self._executed is not None and _is_same_request(self._executed.options, options)
-        free = options._replace(rejected_pgs=options.rejected_pgs | excluded.cooling)
+        free = options._replace(
+            rejected_pgs=options.rejected_pgs | excluded.cooling, cooling_pgs=frozenset(
+                pgid for pgid, code in excluded.codes.items() if code == codes.COOLDOWN))
         return self._plan_service.submit_automatic(snapshot, free, settings.max_plan_seconds, done,
                                                    self._wanted if same else None)
 

@@ -23,7 +23,7 @@ class PlanOptions(NamedTuple):
     device_classes: Optional[FrozenSet[str]] = None
     max_moves: Optional[int] = None       # shard moves
     max_bytes: Optional[int] = None
-    rejected_pgs: FrozenSet[str] = frozenset()  # PGs whose upmap items the monitor rejected
+    rejected_pgs: FrozenSet[str] = frozenset()  # PGs that stay, as the monitor rejects their items
     fill_limit: float = 0.0               # ratio, at most backfillfull less FILL_MARGIN; 0: that
     aim: str = AIMS[0]
     respect_weights: bool = True          # OSDs with lowered weights are held to a share
@@ -35,6 +35,7 @@ class PlanOptions(NamedTuple):
     sources: Optional[FrozenSet[int]] = None   # OSD ids that may give shards; None: all
     targets: Optional[FrozenSet[int]] = None   # OSD ids that may get shards; None: all
     limited_to: str = ""   # what sources, targets and pools leave, in words; empty: everything
+    cooling_pgs: FrozenSet[str] = frozenset()  # of rejected_pgs, those that wait for pg_cooldown
 
 
 def effective_fill_limit(fill_limit: float, backfillfull_ratio: float) -> float:

@@ -83,7 +83,7 @@ def finished_plan(placement: PlacementState, groups: List[ChangeGroup], stop_rea
                 changes=tuple(changes), before=before, after=after,
                 skipped=skipped(snapshot, checkpoint),
                 min_compat_client=snapshot.min_compat_client, aim=options.aim,
-                bounds=bounds.classes, stuck=stuck_shards(placement, options),
+                bounds=bounds.classes, stuck=stuck_shards(placement, options, checkpoint),
                 kind=DRAIN if options.drain_only else BALANCE)
 
 

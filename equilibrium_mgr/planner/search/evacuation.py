@@ -15,7 +15,8 @@ from typing import Dict, Iterator, List, Optional, Tuple
 
 from ...plan.model import StuckShards
 from ...plan.options import PlanOptions
-from ...runtime.checkpoints import Checkpoint
+from ...runtime.amended_map import stored_rows
+from ...runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
 from ...snapshot import reason_codes as codes
 from ...snapshot.model import Pg, Snapshot
 from ..state.constraints import SearchConstraints
@@ -30,10 +31,14 @@ from .repair import OverfullOsd, Repair
 _TARGETS = 6
 #: Targets asked between two checkpoints: a millisecond.
 _TARGETS_A_PIECE = 100
+#: PGs looked at between two checkpoints: a millisecond.
+_PGS_A_PIECE = 1000
+
+_UP = Pg._fields.index("up")
 
 #: Why a shard cannot leave, what an operator can change first: the first code that refuses one of
 #: its targets counts. What is not named here is too few failure domains.
-_LIFTABLE = (codes.FILL_LIMIT, codes.REWEIGHT, codes.PG_COUNT, codes.UPMAP_ITEMS, codes.EXCHANGE)
+_LIFTABLE = (codes.OSD_EXCLUDED, codes.FILL_LIMIT, codes.REWEIGHT, codes.PG_COUNT, codes.UPMAP_ITEMS, codes.EXCHANGE)
 
 
 def drained_osds(placement: PlacementState) -> List[int]:
@@ -164,20 +169,21 @@ class Evacuation:
                 placement.move(*step)
 
 
-def stuck_shards(placement: PlacementState, options: PlanOptions) -> Tuple[StuckShards, ...]:
+def stuck_shards(placement: PlacementState, options: PlanOptions,
+                 checkpoint: Checkpoint = no_checkpoint) -> Tuple[StuckShards, ...]:
     """The shards on drained OSDs that the plan has no other place for, by OSD and reason; of a PG
     that must not be moved for now the reason is that."""
     found: Dict[Tuple[int, str], List[str]] = {}
     sizes: Counter[Tuple[int, str]] = Counter()
-    for osd, code, pgid, size in _stuck(placement, options):
+    for osd, code, pgid, size in _stuck(placement, options, checkpoint):
         found.setdefault((osd, code), []).append(pgid)
         sizes[osd, code] += size
     return tuple(StuckShards(osd, code, len(pgids), sizes[osd, code], min(pgids))
                  for (osd, code), pgids in sorted(found.items()))
 
 
-def _stuck(placement: PlacementState,
-           options: PlanOptions) -> Iterator[Tuple[int, str, str, int]]:
+def _stuck(placement: PlacementState, options: PlanOptions,
+           checkpoint: Checkpoint) -> Iterator[Tuple[int, str, str, int]]:
     """Yields (OSD id, reason code, pgid, bytes) of each."""
     snapshot = placement.snapshot
     drained = frozenset(osd.id for osd in snapshot.osds.values() if osd.drained)
@@ -185,27 +191,44 @@ def _stuck(placement: PlacementState,
         return
     for i in drained_osds(placement):
         for pg in placement.shards[i]:
-            yield (placement.osd_ids[i], _refusal_of_all(placement, pg, i),
+            yield (placement.osd_ids[i], _refusal_of_all(placement, pg, i, checkpoint),
                    placement.pgs[pg].pgid, placement.pg_bytes[pg])
-    for pgid, pg_now in snapshot.pgs.items():
-        for osd in drained.intersection(pg_now.up):
+    for row in with_checkpoints(stored_rows(snapshot.pgs), _PGS_A_PIECE, checkpoint):
+        for osd in () if drained.isdisjoint(row[_UP]) else drained.intersection(row[_UP]):
+            pg_now = Pg(*row)
             code = _kept_where_it_is(snapshot, pg_now, options)
             if code is not None:
-                yield osd, code, pgid, pg_now.shard_bytes
+                yield osd, code, pg_now.pgid, pg_now.shard_bytes
 
 
 def _kept_where_it_is(snapshot: Snapshot, pg: Pg, options: PlanOptions) -> Optional[str]:
     """Code of the reason for which a PG cannot be moved at all, or None."""
-    unknown = snapshot.pools[pg.pool].rule is None
-    return codes.RULE_UNKNOWN if unknown else pg_refusal(pg, options)
+    if snapshot.pools[pg.pool].rule is None:
+        return codes.RULE_UNKNOWN
+    code = pg_refusal(pg, options)
+    return codes.COOLDOWN if code == codes.REJECTED and pg.pgid in options.cooling_pgs else code
 
 
-def _refusal_of_all(placement: PlacementState, pg: int, source: int) -> str:
+def _refusal_of_all(placement: PlacementState, pg: int, source: int,
+                    checkpoint: Checkpoint) -> str:
     """The reason for which no OSD takes a shard."""
     group = placement.groups[placement.group_of(pg, source)]
     seen = set()
-    for target in group.osds:
+    for target in with_checkpoints(group.osds, _TARGETS_A_PIECE, checkpoint):
         if target != source:
-            seen.add(placement.refusal(pg, source, target)
-                     or placement.room_refusal(target, placement.pg_bytes[pg]))
+            code = (placement.refusal(pg, source, target)
+                    or placement.room_refusal(target, placement.pg_bytes[pg]))
+            # the option is the reason where the rule would have it
+            if code != codes.OSD_EXCLUDED or _rule_allows(placement, pg, source, target):
+                seen.add(code)
     return next((code for code in _LIFTABLE if code in seen), codes.FAILURE_DOMAIN)
+
+
+def _rule_allows(placement: PlacementState, pg: int, source: int, target: int) -> bool:
+    """True where the CRUSH rule would let a shard be on a target."""
+    up, group = placement.up[pg], placement.groups[placement.group_of(pg, source)]
+    if group.domain_of is not None:
+        wanted = group.domain_of[target]
+        return all(group.domain_of[osd] != wanted for osd in up if osd != source)
+    ids, rule = placement.osd_ids, group.pool.rule
+    return rule is not None and rule.allows([ids[osd] for osd in up], up.index(source), ids[target])

@@ -13,6 +13,8 @@ from equilibrium_mgr.plan.model import Plan, plan_from_dict
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
 from equilibrium_mgr.planner.replanning import FormerPlan, plan_result, replan
+from equilibrium_mgr.planner.search.evacuation import stuck_shards
+from equilibrium_mgr.planner.state.placement_state import PlacementState
 from equilibrium_mgr.snapshot import reason_codes as codes
 
 
@@ -155,3 +157,30 @@ def test_a_drain_begins_from_what_the_former_plan_wanted() -> None:
 def test_what_a_drained_class_is_filled_to_is_not_counted() -> None:
     plan = planned(single_copies([10], [10], [10]).drain(0))
     assert plan.after.classes["hdd"].osds == 2
+
+
+def test_an_option_that_holds_shards_is_the_reason() -> None:
+    """Where the rule would let them go to an OSD that the option leaves out, not where it forbids
+    that too."""
+    def cluster(count: int) -> Cluster:
+        return Cluster(hosts(count)).pool(1, size=2).pg("1.0", [0, 1], num_bytes=GIB).drain(0)
+    allowed = planned(cluster(4), drain_only=True, targets=frozenset((1,)))
+    assert [stuck.code for stuck in allowed.stuck] == [codes.OSD_EXCLUDED]
+    forbidden = planned(cluster(2), drain_only=True, targets=frozenset((0,)))
+    assert [stuck.code for stuck in forbidden.stuck] == [codes.FAILURE_DOMAIN]
+
+
+def test_what_waits_for_pg_cooldown_says_so() -> None:
+    both = planned(single_copies([10, 10], [], []).drain(0), drain_only=True,
+                   rejected_pgs=frozenset(("1.0", "1.1")), cooling_pgs=frozenset(("1.0",)))
+    assert {stuck.code for stuck in both.stuck} == {codes.COOLDOWN, codes.REJECTED}
+
+
+def test_the_look_for_what_is_stuck_yields() -> None:
+    calls = []
+    cluster = single_copies([1] * 2500, [], []).drain(0)
+    snapshot = cluster.snapshot()
+    options = PlanOptions(rejected_pgs=frozenset(cluster.up))
+    placement = PlacementState(snapshot, options)
+    assert stuck_shards(placement, options, lambda _=None: calls.append(1) is None)
+    assert len(calls) >= 3
