@@ -367,7 +367,7 @@ class Balancer:
         excluded = self.dispatcher.excluded(snapshot, settings)
         step = self._automatic.next_step(snapshot, settings, excluded, drains_only,
                                          self.drains.has_work)
-        self.drains.observe_plan(self._automatic.stuck)
+        self.drains.observe_plan(self._automatic.stuck, snapshot, excluded)
         if step.plan is None:
             return (self._rest.outcome(step, snapshot, settings, excluded) if step.is_idle
                     else step.outcome)

@@ -4,7 +4,8 @@ from __future__ import annotations
 from typing import FrozenSet, Mapping, NamedTuple, Optional, Tuple
 
 from ..plan.model import StuckShards
-from ..runtime.formatting import plural
+from ..runtime.formatting import format_deadline, plural
+from ..snapshot import reason_codes as codes
 from .drain_list import DrainList
 from .remaining import Remaining
 
@@ -27,6 +28,7 @@ class DrainStatus(NamedTuple):
     is_lacking: bool = True                    # whether some PG lacked a copy then, or might
     epoch: Optional[int] = None                # of the osdmap, at the last look
     is_old: bool = False                       # whether the osdmap has changed since
+    cooling_until: Optional[float] = None      # seconds since the epoch: the last pg_cooldown ends
 
     @property
     def empty_osds(self) -> FrozenSet[int]:
@@ -50,9 +52,30 @@ class DrainStatus(NamedTuple):
             > sum(stuck.shards for stuck in self.stuck))
 
     @property
+    def held(self) -> Tuple[StuckShards, ...]:
+        """Those of `stuck` that time alone does not let go."""
+        return tuple(one for one in self.stuck if one.code != codes.COOLDOWN)
+
+    def cooling(self, osd: Optional[int] = None) -> int:
+        """Shards of an OSD, or of all, that wait for pg_cooldown."""
+        return sum(one.shards for one in self.stuck
+                   if one.code == codes.COOLDOWN and osd in (None, one.osd))
+
+    @property
+    def cooling_sentence(self) -> str:
+        """What waits for pg_cooldown, as a clause; empty where nothing does."""
+        shards = self.cooling()
+        if not shards or not any(left.shards for left in self.remaining.values()):
+            return ""
+        until = self.cooling_until
+        return (f"{plural(shards, 'shard')} of {self.named}"
+                f" {'waits' if shards == 1 else 'wait'} until"
+                f" {'then' if until is None else format_deadline(until)} (pg_cooldown)")
+
+    @property
     def stuck_sentence(self) -> str:
         """What cannot leave, as a clause; empty where everything can or has."""
-        shards = sum(stuck.shards for stuck in self.stuck)
+        shards = sum(stuck.shards for stuck in self.held)
         if not shards or not any(left.shards for left in self.remaining.values()):
             return ""
         return (f"{plural(shards, 'shard')} cannot leave {self.named}; 'ceph equilibrium drain ls'"
@@ -109,6 +132,18 @@ class DrainStatus(NamedTuple):
         left = sum(one.shards for one in self.remaining.values())
         return (f"{plural(left, 'shard is', 'shards are')} left on {self.named}" if left
                 else f"no shard is left on {self.named}")
+
+    @property
+    def end_sentence(self) -> str:
+        """What a drain that came to its end has led to, as a clause."""
+        if not self.is_done:
+            return self.result_sentence
+        return f"{self.named} {'is' if len(self.drains.names) == 1 else 'are'} empty"
+
+    @property
+    def is_done(self) -> bool:
+        """True where all OSDs of the list are empty."""
+        return bool(self.drains.names) and self.empty_osds == self.drains.osds
 
     @property
     def named(self) -> str:

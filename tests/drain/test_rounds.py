@@ -181,3 +181,26 @@ def test_a_drain_whose_plan_cannot_be_sent_is_planned_for_every_ten_minutes() ->
     harness.planning.planner = lambda *given, **named: made.append(1) or plan(*given, **named)
     run(harness, 60)
     assert 2 <= len(made) <= 8   # in an hour
+
+
+def outcomes(harness: Harness) -> Any:
+    return [entry["outcome"] for entry in harness.balancer.status.history]
+
+
+def test_a_drain_that_has_emptied_its_osds_is_completed() -> None:
+    harness = run(drained())
+    assert outcomes(harness) == ["completed: osd.0 is empty"]
+
+
+def test_shards_that_were_moved_a_short_while_ago_wait_for_pg_cooldown() -> None:
+    harness = drained(pg_cooldown=3600)
+    harness.balancer.dispatcher.cooldown.start(["1.0", "1.1"], harness.now)
+    run(harness)
+    assert harness.balancer.state == "waiting"
+    assert harness.balancer.reason.startswith("2 shards of osd.0 wait until 1970-01-01 01:1")
+    assert harness.balancer.status.reason_code == "cooldown"
+    assert not harness.balancer.drains.status.stuck_sentence
+    assert outcomes(harness) == [] and len(harness.gateway.sent) == 10
+    run(harness, 70)
+    assert len(harness.gateway.sent) == 12 and harness.balancer.state == "off"
+    assert outcomes(harness) == ["completed: osd.0 is empty"]

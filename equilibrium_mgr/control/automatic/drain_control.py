@@ -7,17 +7,20 @@ from typing import Any, Callable, FrozenSet, Mapping, Optional, Tuple
 from ...drain.drain_list import DrainList, drain_list_from_dict
 from ...drain.remaining import may_lack_copies, remaining_shards
 from ...drain.status import DrainStatus
+from ...execution.cooldown import ExcludedPgs
 from ...execution.pending_moves import PendingMove
 from ...gateway.gateway import Gateway
-from ...observation.states import OFF, STUCK
+from ...observation.states import OFF, STUCK, WAITING
 from ...plan.model import StuckShards
 from ...plan.osd_filter import OsdFilter
+from ...runtime.formatting import format_deadline
 from ...runtime.time_slice import TimeSlice
 from ...settings import Settings
 from ...snapshot import reason_codes as codes
 from ...snapshot.model import Snapshot
 from ..balancing_scope import osd_filter
-from ..episodes.outcomes import STOPPED_BY_DRAIN_RM, SWITCHED_OFF
+from ..episodes.outcomes import (
+    COMPLETED, DROPPED, STOPPED_BY_DRAIN_RM, SWITCHED_OFF, because)
 from ..journal import Journal
 from ..status import RoundOutcome
 from ..time_window import is_open, window_of
@@ -54,7 +57,9 @@ class DrainControl:
     @property
     def has_work(self) -> bool:
         """True where shards may have to be sent on their way now."""
-        return self.is_running and self.status.has_work
+        until = self.status.cooling_until
+        return self.is_running and (self.status.has_work or (
+            self.status.cooling() > 0 and (until is None or self._clock() >= until)))
 
     def restore(self, stored: Mapping[str, Any]) -> None:
         """Takes over the list of the last mgr."""
@@ -127,12 +132,17 @@ class DrainControl:
                                                    is_lacking=lacking, epoch=snapshot.epoch)
         self._ask_whether_safe(snapshot.epoch)
 
-    def observe_plan(self, stuck: Tuple[StuckShards, ...]) -> None:
+    def observe_plan(self, stuck: Tuple[StuckShards, ...], snapshot: Snapshot,
+                     excluded: ExcludedPgs) -> None:
         """Takes in what the last plan has found no other place for."""
         with self._lock:
-            names = self.status.drains.names
+            drained = self.status.drains.osds
+            left = [excluded.seconds_left[pgid] for pgid, code in excluded.codes.items()
+                    if code == codes.COOLDOWN and pgid in snapshot.pgs
+                    and not drained.isdisjoint(snapshot.pgs[pgid].up)]
             self.status = self.status._replace(
-                stuck=tuple(one for one in stuck if one.osd in names))
+                stuck=tuple(one for one in stuck if one.osd in drained),
+                cooling_until=self._clock() + max(left) if left else None)
 
     def _ask_whether_safe(self, epoch: int) -> None:
         empty, now = self.status.empty_osds, self._clock()
@@ -161,11 +171,21 @@ class DrainControl:
 
     def at_rest(self, found: RoundOutcome, settings: Settings) -> RoundOutcome:
         """The state at rest, given that of automatic balancing."""
-        stuck = self.status.stuck_sentence
+        stuck, cooling = self.status.stuck_sentence, self.status.cooling_sentence
         if not self.is_running or settings.active and not stuck:
             return found
         if stuck:
             return RoundOutcome(STUCK, stuck, codes.CANNOT_LEAVE,
-                                numbers={"osd": min(one.osd for one in self.status.stuck)})
+                                numbers={"osd": min(one.osd for one in self.status.held)})
+        until = self.status.cooling_until
+        if cooling and until is not None:
+            return RoundOutcome(WAITING, cooling, codes.COOLDOWN, max(1.0, until - self._clock()),
+                                numbers={"until": format_deadline(until)})
         return RoundOutcome(OFF, f"automatic balancing is off; {self.status.result_sentence}",
                             codes.SWITCHED_OFF)
+
+    def ending_of(self, found: RoundOutcome) -> str:
+        """How the episode ends that leads to a state at rest."""
+        if found.state != OFF:
+            return found.state
+        return because(COMPLETED if self.status.is_done else DROPPED, self.status.end_sentence)

@@ -7,7 +7,7 @@ from ...execution.cooldown import ExcludedPgs
 from ...execution.dispatcher import UpmapDispatcher
 from ...gateway.gateway import Gateway
 from ...observation.observer import ClusterObserver
-from ...observation.states import STUCK
+from ...observation.states import STUCK, WAITING
 from ...settings import Settings
 from ...snapshot import reason_codes as codes
 from ...snapshot.model import Snapshot
@@ -46,5 +46,6 @@ class Rest:
         if self._dispatcher.corrections.stopped:
             found = found._replace(state=STUCK, code=codes.MISPREDICTED, refusals=None)
         found = self._drains.at_rest(found, settings)
-        self._journal.end(found.state, self._clock(), view)
+        if found.state != WAITING:   # what waits for pg_cooldown goes on by itself
+            self._journal.end(self._drains.ending_of(found), self._clock(), view)
         return found
