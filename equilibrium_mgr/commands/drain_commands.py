@@ -7,7 +7,7 @@ from typing import Dict, List
 from ..drain.nothing_left import rule_without_osds
 from ..drain.osd_names import UnknownName, osds_by_name
 from ..report.command_answer import CommandAnswer, CommandError
-from ..report.drains import drain_list
+from ..report.drains import Loop, drain_list
 from ..runtime.formatting import plural
 from .current_view import CurrentView
 from .module_parts import ModuleParts
@@ -22,11 +22,12 @@ class DrainCommands:
 
     def list(self) -> CommandAnswer:
         """How far the drains are."""
-        balancer = self._parts.balancer
-        status = balancer.drains.status.as_of(self._parts.gateway.epoch())
-        if not CurrentView(self._parts).request_if_old() and status.is_old:
-            balancer.request_observation()
-        return drain_list(status, balancer.status.view, self._parts.clock())
+        parts, view = self._parts, CurrentView(self._parts)
+        status = parts.balancer.drains.status.as_of(parts.gateway.epoch())
+        if not view.request_if_old() and status.is_old:
+            parts.balancer.request_observation()
+        _, loop = view.newest()
+        return drain_list(status, loop.view, Loop(loop, parts.settings(), parts.clock()))
 
     def add(self, names: List[str]) -> CommandAnswer:
         """Begins to drain OSDs, and goes on with those that are on the list."""

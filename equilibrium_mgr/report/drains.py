@@ -1,16 +1,20 @@
 """`drain ls`: the OSDs that are being drained, how far that is, and what cannot leave them."""
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
+from ..control.status import BalancerStatus
 from ..drain.status import DrainStatus
 from ..observation.cluster_view import ClusterView
+from ..observation.states import BLOCKED, WAITING
 from ..plan.model import StuckShards
 from ..runtime.formatting import (
     format_bytes, format_duration, format_time, plural, wrap)
+from ..settings import Settings, default_settings
 from ..snapshot import reason_codes as codes
 from .command_answer import CommandAnswer
 from .explain.actions import action
+from .explain.at_rest import state_action
 from .table import Column, render_table
 
 NONE_DRAINED = "no OSD is being drained; 'ceph equilibrium drain add <osd>' empties one"
@@ -24,47 +28,83 @@ _WHY = {
     codes.EXCHANGE: "upmap items cannot exchange OSDs within a PG",
     codes.RULE_UNKNOWN: "the CRUSH rule of their pool is not understood",
     codes.POOL_EXCLUDED: "the plan was limited to other pools",
-    codes.REJECTED: "they were moved a short while ago, or the monitor did not keep the move",
+    codes.OSD_EXCLUDED: "an option leaves out every OSD that could take them",
+    codes.REJECTED: "the monitor did not keep their move, or their pool is left alone for now",
     codes.IMMOVABLE: "their PGs must not be moved for now",
 }
 _COLUMNS = (Column("OSD", is_name=True), Column("GIVEN AS", is_name=True), Column("SHARDS"),
             Column("SIZE"), Column("LEAVING"), Column("STUCK"), Column("SAFE TO STOP"))
 
 
+class Loop(NamedTuple):
+    """What the list tells of the loop that carries drains out."""
+
+    status: BalancerStatus = BalancerStatus()
+    settings: Settings = default_settings()
+    now: float = 0.0   # seconds since the epoch
+
+
 def drain_list(status: DrainStatus, view: Optional[ClusterView],
-               now: float = 0.0) -> CommandAnswer:
-    """The list, from what the loop has published. `view`: None before the first look; `now`: in
-    seconds since the epoch."""
+               loop: Loop = Loop()) -> CommandAnswer:
+    """The list, from what the loop has published. `view`: None before the first look."""
     rate = view.rates.ours_now.per_second if view is not None else 0.0
-    rows = [_row(osd, name, status) for osd, name in sorted(status.drains.names.items())]
+    rows = [_row(osd, name, status, loop.settings)
+            for osd, name in sorted(status.drains.names.items())]
     left = sum(row["bytes"] or 0 for row in rows)
     data: Dict[str, Any] = {
         "osds": rows, "paused": status.drains.is_paused, "bytes": left,
         "shards": sum(row["shards"] or 0 for row in rows),
-        "bytes_per_second": rate or None, "eta_seconds": left / rate if left and rate else None,
+        "bytes_per_second": rate or None,
+        "eta_seconds": _eta_seconds(status, view, loop) if left else None,
+        "state": loop.status.state, "reason": loop.status.reason,
+        "action": state_action(loop.status, view, loop.settings, loop.now),
         "safe_to_stop": bool(rows) and all(row["safe_to_stop"] is True for row in rows),
         "not_safe_reason": status.not_safe_reason,
         "osdmap_epoch": view.snapshot.epoch if view is not None else None,
         "snapshot_age_seconds": (
-            max(0.0, now - view.snapshot.taken_at) if view is not None else None),
+            max(0.0, loop.now - view.snapshot.taken_at) if view is not None else None),
         "notes": [{"at": at, "note": note} for at, note in status.drains.notes]}
-    return CommandAnswer(data, _screen(data, status))
+    return CommandAnswer(data, _screen(data, status, is_blocked(loop.status)))
 
 
-def _row(osd: int, name: str, status: DrainStatus) -> Dict[str, Any]:
+def is_blocked(status: BalancerStatus) -> bool:
+    """True where nothing that drains is sent for now, for a reason that the state has."""
+    return status.drains.drains.is_running and status.state in (BLOCKED, WAITING) and (
+        status.reason_code != codes.COOLDOWN)
+
+
+def _eta_seconds(status: DrainStatus, view: Optional[ClusterView], loop: Loop) -> Optional[float]:
+    """The time left that `status` has; None where it is not known, or nothing is sent."""
+    progress = loop.status.progress
+    if progress is None or progress.name or status.drains.is_paused or is_blocked(loop.status) or (
+            view is not None and view.stale_osds):
+        return None
+    return progress.eta_seconds(loop.now)
+
+
+def _row(osd: int, name: str, status: DrainStatus, settings: Settings) -> Dict[str, Any]:
     left = status.remaining.get(osd) if osd not in status.down else None
     is_empty = left is not None and not left.shards
     return {"osd": osd, "given_as": name,
             "shards": None if left is None else left.shards,
             "bytes": None if left is None else left.bytes,
             "leaving_shards": None if left is None else left.leaving,
-            "stuck": [] if is_empty else [_stuck(one) for one in status.stuck if one.osd == osd],
+            "stuck": [] if is_empty else [
+                _stuck(one, settings) for one in status.held if one.osd == osd],
+            "cooling_shards": 0 if is_empty else status.cooling(osd),
             "safe_to_stop": status.is_safe(osd)}
 
 
-def _stuck(one: StuckShards) -> Dict[str, Any]:
+def _stuck(one: StuckShards, settings: Settings) -> Dict[str, Any]:
     return {"code": one.code, "shards": one.shards, "bytes": one.bytes, "example_pg": one.example,
-            "reason": why_stuck(one.code), "action": action(one.code, {"osd": one.osd})}
+            "reason": why_stuck(one.code), "action": stuck_action(one, settings)}
+
+
+def stuck_action(one: StuckShards, settings: Settings) -> str:
+    """What lets the shards leave."""
+    option = "not_buckets" if settings.to_buckets is None else "to_buckets"
+    return action(one.code, {"osd": one.osd,
+                             **({"option": option} if one.code == codes.OSD_EXCLUDED else {})})
 
 
 def why_stuck(code: str) -> str:
@@ -72,11 +112,13 @@ def why_stuck(code: str) -> str:
     return _WHY.get(code, "no other OSD may take them")
 
 
-def _screen(data: Dict[str, Any], status: DrainStatus) -> str:
+def _screen(data: Dict[str, Any], status: DrainStatus, blocked: bool) -> str:
     rows: List[Dict[str, Any]] = data["osds"]
     lines = [render_table(_COLUMNS, [_cells(row) for row in rows])] if rows else [NONE_DRAINED]
     if rows:
-        lines += ["", *wrap("", _summary(data, status), 0)]
+        lines += ["", *(wrap("", f"{data['state']}: {data['reason']}; {data['action']}", 0)
+                        if blocked else ()), *wrap("", _summary(data, status), 0)]
+        lines += wrap("", status.cooling_sentence, 0) if status.cooling_sentence else ()
     for code in sorted({stuck["code"] for row in rows for stuck in row["stuck"]}):
         found = [stuck for row in rows for stuck in row["stuck"] if stuck["code"] == code]
         shards = sum(stuck["shards"] for stuck in found)
@@ -117,7 +159,7 @@ def drain_sentence(status: DrainStatus, eta_seconds: Optional[float] = None) -> 
     if shards:
         text = (f"{status.named}: {plural(shards, 'shard')},"
                 f" {format_bytes(sum(one.bytes for one in left))} left")
-        stuck = min(shards, sum(one.shards for one in status.stuck))
+        stuck = min(shards, sum(one.shards for one in status.held))
         text += f", of which {stuck} cannot leave" if stuck else ""
         text += f"; {status.down_sentence}" if status.down else ""
         return text + (f", about {format_duration(eta_seconds)}" if eta_seconds else "")
@@ -136,7 +178,7 @@ def drains_json(status: DrainStatus) -> Dict[str, Any]:
             "bytes": sum(one.bytes for one in status.remaining.values()),
             "safe_to_stop": bool(status.drains.names) and all(
                 status.is_safe(osd) for osd in status.drains.names),
-            "stuck_shards": sum(one.shards for one in status.stuck),
+            "stuck_shards": sum(one.shards for one in status.held),
             "sentence": "" if not status.drains.names else (
                 f"{status.named}: paused by 'ceph equilibrium off'" if status.drains.is_paused
                 else drain_sentence(status))}

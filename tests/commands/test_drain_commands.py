@@ -33,7 +33,7 @@ def test_an_osd_is_emptied_and_safe_to_stop(session: Session) -> None:
     assert listed(session)["safe_to_stop"]
     assert listed(session)["osds"] == [{
         "osd": 3, "given_as": "osd.3", "shards": 0, "bytes": 0, "leaving_shards": 0, "stuck": [],
-        "safe_to_stop": True}]
+        "cooling_shards": 0, "safe_to_stop": True}]
     assert "safe to stop" in run(session, "equilibrium status")
     assert "being drained" in run(session, "equilibrium explain osd.3")
 
@@ -155,3 +155,36 @@ def test_a_new_disk_under_the_same_id_is_not_drained(session: Session) -> None:
         "sim osd in 3", "sim run 10m")
     assert not listed(session)["osds"]
     assert "has another disk now" in listed(session)["notes"][-1]["note"]
+
+
+@pytest.mark.parametrize("line, code, cure", [
+    ("osd set norebalance", "flag", "'ceph osd unset norebalance'"),
+    ("balancer on", "conflict", "'ceph balancer off'")])
+def test_what_holds_all_drains_up_comes_first(session: Session, line: str, code: str,
+                                              cure: str) -> None:
+    run(session, "sim run 3m", "equilibrium drain add 3", line, "sim run 3m")
+    data, status = listed(session), ask(session, "status")
+    assert data["reason"] in status["reason"] and data["action"] == status["action"]
+    assert data["action"] == cure and data["eta_seconds"] is None
+    screen = run(session, "equilibrium drain ls")
+    assert screen.index(cure) < screen.index("osd.3: ")
+    explained = ask(session, "explain osd.3")
+    assert (explained["reason_code"], explained["action"]) == (code, cure)
+
+
+def test_the_time_left_is_that_of_status(session: Session) -> None:
+    run(session, "sim backfill rate 8M", "equilibrium drain add 3", "sim run 20m")
+    eta = ask(session, "status")["progress"]["eta_seconds"]
+    assert eta is not None and listed(session)["eta_seconds"] == pytest.approx(eta, rel=0.05)
+    run(session, "equilibrium off")
+    assert listed(session)["eta_seconds"] is None
+
+
+def test_an_option_that_holds_a_drain_is_named_with_its_cure(session: Session) -> None:
+    host = session.module.gateway.snapshot().osds[3].host
+    run(session, f"config set mgr mgr/equilibrium/to_buckets {host}", "equilibrium drain add 3",
+        "sim run 1h")
+    stuck = {row["code"]: row["action"] for row in listed(session)["osds"][0]["stuck"]}
+    cure = "'ceph config rm mgr mgr/equilibrium/to_buckets' lets shards move there"
+    assert stuck["osd_excluded"] == cure
+    assert cure in ask(session, "explain osd.3")["action"]

@@ -22,7 +22,7 @@ _TEXTS: Mapping[str, str] = {
     codes.REWEIGHT: "target would pass the share that its weights leave it",
     codes.FAILURE_DOMAIN: "failure domain: {domain}",
     codes.HOLDS_SHARD: "target holds a shard of the PG",
-    codes.TARGET_UNAVAILABLE: "target is down, out or without statistics",
+    codes.TARGET_UNAVAILABLE: "target is down, out, being drained or without statistics",
     codes.PG_COUNT: "target has all the PG shards it may have (mon_max_pg_per_osd {limit})",
     codes.UPMAP_ITEMS: "osdmap may have no more pairs of upmap items (max_upmap_items {limit})",
     codes.EXCHANGE: "upmap items cannot exchange OSDs within the PG",

@@ -147,7 +147,7 @@ def osd_reason(osd: Osd, osd_set: Optional[OsdSet], context: ExplainContext) -> 
     bound = "" if osd_set is None else f", bound {format_percent(osd_set.bound)}%"
     what = f"class {osd.device_class}, host {host}: {_filled(osd, context)}{bound}"
     if osd.drained:
-        return drained_reason(osd.id, what, context.status.drains)
+        return drained_reason(osd.id, what, context)
     if obstacle is not None:
         return Reason(what, codes.TARGET_UNAVAILABLE,
                       action(codes.TARGET_UNAVAILABLE, {"osd": osd.id}),
