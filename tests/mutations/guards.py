@@ -17,8 +17,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  " or (\n",
                  "        if execution is not None and not (True or (\n"),
             Edit(PLAN_EXECUTOR,
-                 "                bool(execution.name) or now.active or execution.kind == DRAIN)"
-                 " and (\n",
+                 "                bool(execution.name) or now.active\n"
+                 "                or execution.kind == DRAIN and self._drains_run()) and (\n",
                  "                True) and (\n"),),
         ("scenario:off_meanwhile",)),
     Mutation(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Tuple
 
 from .mutation import (
-    DISPATCHER, IN_FLIGHT, OBSERVER, OPTIONS, OSD_TRAFFIC, PENDING_MOVES, PLACEMENT_STATE,
-    SNAPSHOT_MODEL, SNAPSHOT_OSDS, THROTTLE, THROTTLE_STATE, Edit, Mutation)
+    DISPATCHER, DRAIN_STATUS, IN_FLIGHT, OBSERVER, OPTIONS, OSD_TRAFFIC, PENDING_MOVES,
+    PLACEMENT_STATE, SNAPSHOT_MODEL, SNAPSHOT_OSDS, THROTTLE, THROTTLE_STATE, Edit, Mutation)
 
 MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
@@ -21,6 +21,14 @@ MUTATIONS: Tuple[Mutation, ...] = (
             Edit(SNAPSHOT_MODEL,
                  "        if self.drained:\n            return BEING_DRAINED\n", ""),),
         ("scenario:drain_on",)),
+    Mutation(
+        "osds-that-are-down-are-safe-to-stop-anywhere",
+        "an OSD that is down with data that no other has is not called safe to stop", (
+            Edit(DRAIN_STATUS,
+                 "if not left.shards and osd not in self.down)", "if not left.shards)"),
+            Edit(DRAIN_STATUS, "if osd in self.down or left is not None and left.shards:",
+                 "if left is not None and left.shards:")),
+        ("scenario:drain_down",)),
     Mutation(
         "no-fill-limit",
         "no target passes its fill limit", (
