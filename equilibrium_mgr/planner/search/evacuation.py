@@ -38,8 +38,8 @@ _UP = Pg._fields.index("up")
 
 #: Why a shard cannot leave, what an operator can change first: the first code that refuses one of
 #: its targets counts. What is not named here is too few failure domains.
-_LIFTABLE = (codes.OSD_EXCLUDED, codes.FILL_LIMIT, codes.REWEIGHT, codes.PG_COUNT, codes.UPMAP_ITEMS,
-             codes.EXCHANGE)
+_LIFTABLE = (codes.OSD_EXCLUDED, codes.FILL_LIMIT, codes.REWEIGHT, codes.PG_COUNT,
+             codes.UPMAP_ITEMS, codes.EXCHANGE)
 
 
 def drained_osds(placement: PlacementState) -> List[int]:
