@@ -19,9 +19,11 @@ class CurrentView:
 
     def request_if_old(self) -> bool:
         """Has the serve loop observe the cluster anew where its last view is older than a round, or
-        where there is none; returns whether it did."""
-        view = self._parts.balancer.status.view
-        is_old = view is None or self.age(view) > self._parts.settings().sleep_interval
+        where there is none, or where it may be wrong to say that OSDs are safe to stop; returns
+        whether it did."""
+        view, drains = self._parts.balancer.status.view, self._parts.balancer.drains.status
+        is_old = view is None or self.age(view) > self._parts.settings().sleep_interval or (
+            drains.is_done and drains.as_of(self._parts.gateway.epoch()).is_old)
         if is_old:
             self._parts.balancer.request_observation()
         return is_old

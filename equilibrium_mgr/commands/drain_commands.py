@@ -24,8 +24,7 @@ class DrainCommands:
         """How far the drains are."""
         parts, view = self._parts, CurrentView(self._parts)
         status = parts.balancer.drains.status.as_of(parts.gateway.epoch())
-        if not view.request_if_old() and status.is_old:
-            parts.balancer.request_observation()
+        view.request_if_old()
         _, loop = view.newest()
         return drain_list(status, loop.view, Loop(loop, parts.settings(), parts.clock()))
 

@@ -119,7 +119,8 @@ class DrainStatus(NamedTuple):
         if not self.is_known:
             return "it has not been looked at yet"
         if self.is_old:
-            return "the osdmap has changed since the last look; it is being looked at"
+            return ("the osdmap has changed since the last look; whether it is safe to stop is"
+                    " being looked at")
         if self.stop_check is None:
             return "Ceph is asked whether it is safe to stop"
         return self.stop_check.reason

@@ -188,3 +188,22 @@ def test_an_option_that_holds_a_drain_is_named_with_its_cure(session: Session) -
     cure = "'ceph config rm mgr mgr/equilibrium/to_buckets' lets shards move there"
     assert stuck["osd_excluded"] == cure
     assert cure in ask(session, "explain osd.3")["action"]
+
+
+@pytest.mark.parametrize("command", ["drain ls", "status"])
+def test_a_newer_osdmap_is_looked_at_before_an_osd_is_called_safe(
+        session: Session, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(session, "equilibrium drain add 3", "sim run 2h")
+    assert listed(session)["safe_to_stop"]
+    requests = []
+    monkeypatch.setattr(session.module.balancer, "request_observation",
+                        lambda: requests.append(1))
+    run(session, "osd set noout")
+    assert not ask(session, "status")["drains"]["safe_to_stop"]
+    requests.clear()
+    found = ask(session, command)
+    assert not found.get("drains", found)["safe_to_stop"] and requests == [1]
+    monkeypatch.undo()
+    ask(session, command)
+    run(session, "sim run 5s")
+    assert listed(session)["safe_to_stop"]
