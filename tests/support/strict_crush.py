@@ -47,7 +47,7 @@ def possible_up_sets(crush: Dump, rule: Dump, size: int) -> Iterator[Tuple[int, 
         op = step["op"]
         if op == "take":
             current = [(step["item"],)]
-        elif op.startswith("choose"):
+        elif op.startswith("choose") and op != "choosemsr":   # which the monitor does not know
             num = step["num"] if step["num"] > 0 else step["num"] + size
             current = [wider for nodes in current
                        for wider in _choose(crush, nodes, step["type"], num,
@@ -88,7 +88,7 @@ def monitor_keeps(crush: Dump, rule: Dump, size: int, up: Sequence[int]) -> bool
         op = step["op"]
         if op == "take":
             root = step["item"]
-        elif op.startswith("choose"):
+        elif op.startswith("choose") and op != "choosemsr":   # which the monitor does not know
             num = step["num"] if step["num"] > 0 else step["num"] + size
             stack.setdefault(step["type"], num)
             if not _buckets_kept(crush, takes, step["type"], num, op, up):

@@ -78,6 +78,7 @@ class SingleMoves:
         nearly as much as `best`; else that."""
         placement, costs = self._placement, self._costs
         found, floor = best, _NEARLY * best.gain
+        least = best.gain - best.utilization_gain   # of counts: fewer items are worth no space
         for pg, target in pinned:
             up, size = placement.up[pg], placement.pg_bytes[pg]
             if source not in up or target in up or source not in placement.initial_up[pg]:
@@ -89,7 +90,7 @@ class SingleMoves:
             counts = (costs.count_gain_on_leave(group, source)
                       - costs.count_loss_on_enter(group, target))
             whole = gain + counts - costs.move_cost[source]
-            if whole > floor and placement.is_legal(pg, source, target):
+            if whole > floor and counts >= least and placement.is_legal(pg, source, target):
                 found, floor = Candidate(whole, gain - costs.move_cost[source], pg, target), whole
         return found
 
