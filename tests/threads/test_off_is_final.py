@@ -26,7 +26,7 @@ def _planned(running: Running) -> None:
 
 def _executed(running: Running) -> None:
     running.command("equilibrium optimize p")
-    running.session.post("equilibrium execute p").result()
+    running.post("equilibrium execute p").result()
 
 
 def _later(running: Running) -> None:
