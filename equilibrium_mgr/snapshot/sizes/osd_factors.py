@@ -155,7 +155,7 @@ def _drives(statfs: Mapping[int, Mapping[str, Any]], kept: Mapping[int, float]) 
     ratios: Dict[int, float] = {}
     for osd, figures in statfs.items():
         total, allocated = figures.get("total", 0), figures.get("allocated", 0)
-        if total and allocated >= _LEAST_OF_DRIVE * total:
+        if total > 0 < allocated and allocated >= _LEAST_OF_DRIVE * total:
             used = total - figures.get("available", total)
             ratios[osd] = min(1.0, max(used, 1) / allocated)
     if all(ratio * _CLEAR_RATIO >= 1.0 for ratio in ratios.values()) and not kept:
