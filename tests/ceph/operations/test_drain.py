@@ -15,8 +15,8 @@ from ..harness.commands import equilibrium, equilibrium_json, status
 from ..harness.map_history import MapHistory
 from ..harness.story import Story, illegal_placements
 
-#: Two minutes each: on the other releases with --ceph-every.
-pytestmark = pytest.mark.releases(16, 20)
+#: Two minutes: on the other releases with --ceph-every.
+pytestmark = pytest.mark.releases(20)
 
 HOST, DRAINED = "h1", (2, 3)
 LIMIT = 0.08

@@ -11,7 +11,8 @@ from ..daemons import ClusterError, wait_for
 from ..harness import workload
 from ..harness.commands import equilibrium, equilibrium_json, execute, ready_plan
 
-pytestmark = pytest.mark.releases(16, 20)
+#: Two minutes beside the cluster: by hand, with --ceph-long.
+pytestmark = [pytest.mark.releases(16, 20), pytest.mark.long]
 
 HALF_A_POINT = 0.005
 ANSWER_SECONDS = 60

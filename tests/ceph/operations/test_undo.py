@@ -14,6 +14,9 @@ from ..harness import workload
 from ..harness.commands import (
     equilibrium, equilibrium_json, execute, ready_plan, shards_in_flight, status)
 
+#: Two minutes: on the other releases with --ceph-every.
+pytestmark = pytest.mark.releases(16)
+
 _SECONDS = 180
 #: Of an OSD: nothing is copied while they are set.
 _FLAGS = ("nobackfill", "norecover")
