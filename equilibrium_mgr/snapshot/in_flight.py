@@ -32,6 +32,7 @@ class PgLocation(NamedTuple):
     lacks_copies: bool      # copies are missing that nobody moves
     only_moving: bool       # Ceph calls it degraded or undersized, but all copies exist
     left_behind: Osds = ()  # its holders until it arrived, since the last reading
+    doubtful: bool = False  # of its holders only those that serve it are certain
 
 
 class _UncleanPg(NamedTuple):
@@ -45,6 +46,7 @@ class _UncleanPg(NamedTuple):
     previous_epoch: int = 0              # osdmap epoch of the last reading with another up set
     previous_read_at: float = math.inf   # when that was read, seconds since the epoch
     taken_as_arrived: bool = False
+    doubtful: bool = False   # it has been sent on since, or never was seen clean
 
 
 class PgContext(NamedTuple):
@@ -155,17 +157,18 @@ class InFlightTracker:
         """Returns the record of a PG that moves or begins to. `last`: its up set at the last
         reading; `stays`: True where that is the present one."""
         if unclean is not None:
-            return unclean if stays else unclean._replace(
+            return unclean if stays else unclean._replace(   # it may have arrived in between
                 up_set_epoch=self._new_epoch, up_set_read_at=self._reading.taken_at,
-                previous_epoch=self._epoch, previous_read_at=self._read_at)
+                previous_epoch=self._epoch, previous_read_at=self._read_at, doubtful=True)
         holders = tuple(last) if last is not None else _guessed_holders(pg, self._alive)
+        guessed = last is None
         if stays and pg.acting != pg.up and not _is_same_set(pg.up, pg.acting, pg.positional):
-            holders = _guessed_holders(pg, self._alive)
+            holders, guessed = _guessed_holders(pg, self._alive), True
         read_at = self._reading.taken_at
         if last is None:
-            return _UncleanPg(holders, self._new_epoch, 0, read_at, False)
+            return _UncleanPg(holders, self._new_epoch, 0, read_at, False, doubtful=guessed)
         return _UncleanPg(holders, self._epoch, 0 if stays else self._new_epoch, read_at, False,
-                          self._epoch, self._read_at)
+                          self._epoch, self._read_at, doubtful=guessed)
 
     def _with_all_holders(self, pg: PgContext, unclean: _UncleanPg) -> _UncleanPg:
         """Guesses the holders again where they were guessed while copies seemed to be missing.
@@ -177,7 +180,8 @@ class InFlightTracker:
         if "degraded" in state or not _has_peered(state) or _is_whole(unclean.holders, pg.size):
             return unclean
         holders = _guessed_holders(pg, self._alive)
-        return unclean._replace(holders=holders) if _is_whole(holders, pg.size) else unclean
+        return unclean if not _is_whole(holders, pg.size) else unclean._replace(
+            holders=holders, doubtful=True)
 
     def _is_clean(self, pg: PgContext, unclean: _UncleanPg) -> bool:
         """True where a report that knows the present up set calls the PG clean there."""
@@ -236,7 +240,7 @@ class InFlightTracker:
         moves = holders is not up and (whole or "degraded" not in pg.record.state)
         lost = unclean.degraded and (lacks_copies or not whole)
         lacks = self._has_hole(pg) or lost or (lacks_copies and has_reported and not moves)
-        return PgLocation(holders, lacks, lacks_copies and not lacks)
+        return PgLocation(holders, lacks, lacks_copies and not lacks, doubtful=unclean.doubtful)
 
 
 def _lacks_copies(state: str) -> bool:

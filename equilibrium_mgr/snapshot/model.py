@@ -193,6 +193,7 @@ class Pg(NamedTuple):
     reported_epoch: int        # osdmap epoch that the state was reported at
     immovable: Optional[str]   # why it must not be moved, or None
     holders: Tuple[int, ...]      # OSDs that hold its shards now; `up` where nothing moves
+    doubtful_holders: bool = False   # only those of them that serve it are certain
 
     @property
     def is_moving(self) -> bool:

@@ -21,7 +21,8 @@ def essence(snapshot: Snapshot) -> Dict[str, Any]:
     """Everything but the objects that have no equality of their own, and where the shards of PGs
     on their way were before, which a builder knows only if it has seen it."""
     pools = {pool_id: pool._replace(rule=None) for pool_id, pool in snapshot.pools.items()}
-    pgs = {pgid: pg._replace(holders=(), shard_bytes=0) for pgid, pg in snapshot.pgs.items()}
+    pgs = {pgid: pg._replace(holders=(), doubtful_holders=False, shard_bytes=0)
+           for pgid, pg in snapshot.pgs.items()}
     osds = {osd.id: osd._replace(inbound_bytes=0, outbound_bytes=0, base_bytes=0)
             for osd in snapshot.osds.values()}
     return dict(snapshot._asdict(), crush=None, pools=pools, pgs=pgs, osds=osds, pool_states=None,

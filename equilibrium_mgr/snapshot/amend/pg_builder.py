@@ -64,6 +64,7 @@ class PgBuilder:
         else:
             notes.silent.discard(pgid)
         shard_bytes = self._rules.model.shard_bytes(shard)
+        holders, doubtful = self._holders(known, shard, pgid, record, pool, shard_bytes)
         return BuiltPg(Pg(
             pgid=pgid, pool=pool.id, raw=known.raw, up=known.up, acting=tuple(shard.acting),
             shard_bytes=shard_bytes, objects=_objects(shard, unknown is not None),
@@ -73,7 +74,7 @@ class PgBuilder:
                        or osd_not_reported(up, self._awaited) or untrusted_state(record.state)
                        or (omap_on_small_osd(shard, up, look.osds, self._nearfull)
                            if self._small and not self._small.isdisjoint(up) else None)),
-            holders=self._holders(known, shard, pgid, record, pool, shard_bytes)),
+            holders=holders, doubtful_holders=doubtful),
             shard.omap_bytes)
 
     def _placement(self, pgid: str, up: Osds, pool: Pool, old: Optional[Pg]) -> CheckedPlacement:
@@ -88,8 +89,9 @@ class PgBuilder:
         return found
 
     def _holders(self, known: CheckedPlacement, shard: ShardInput, pgid: str, record: PgRecord,
-                 pool: Pool, shard_bytes: int) -> Osds:
-        """OSDs that hold the PG's shards. Counts missing copies and omap that moves as well."""
+                 pool: Pool, shard_bytes: int) -> Tuple[Osds, bool]:
+        """OSDs that hold the PG's shards, and whether that is doubtful. Counts missing copies and
+        omap that moves as well."""
         up, acting, restless = known.up, tuple(shard.acting), self._notes.restless
         if acting == up and len(up) >= pool.size and self._tracker.is_at_rest(
                 pgid, up, record.state):
@@ -97,7 +99,7 @@ class PgBuilder:
                 restless.add(pgid)
             else:
                 restless.discard(pgid)
-            return up
+            return up, False
         restless.add(pgid)
         location = self._tracker.locate(
             PgContext(pgid, up, acting, known.items, record, pool.size, pool.erasure))
@@ -110,7 +112,7 @@ class PgBuilder:
                 self._uncompacted.end_move(
                     pgid, pool.id, shard_changes(location.left_behind, up, pool.erasure)[1],
                     record.omap_bytes or shard.omap_bytes)
-        return location.holders
+        return location.holders, location.doubtful
 
 
 def _objects(shard: ShardInput, unknown: bool) -> int:
