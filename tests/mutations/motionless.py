@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Tuple
 
-from .mutation import BATCH_SELECTION, DISPATCHER, THROTTLE, UNDO_PLAN, Edit, Mutation
+from .mutation import (
+    BATCH_SELECTION, DISPATCHER, IN_FLIGHT, KINDS, THROTTLE, UNDO_PLAN, Edit, Mutation)
 
 MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
@@ -44,4 +45,18 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "    if present not in possible:\n",
                  "    if False:\n"),),
         ("undo/test_undo_plan.py",)),
+    Mutation(
+        "who-held-a-shard-holds-it",
+        "of the remembered holders only those count that have the data for certain", (
+            Edit(KINDS,
+                 "    if _waits_where_it_was(pg, positional):\n",
+                 "    if True:\n"),),
+        ("plan/test_kinds.py",)),
+    Mutation(
+        "what-was-sent-on-had-not-arrived",
+        "holders are doubtful once a PG was sent on", (
+            Edit(IN_FLIGHT,
+                 "previous_read_at=self._read_at, doubtful=True)\n",
+                 "previous_read_at=self._read_at)\n"),),
+        ("plan/test_kinds.py",)),
 )

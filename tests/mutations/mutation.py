@@ -44,6 +44,7 @@ SHARD_SIZES = "equilibrium_mgr/snapshot/sizes/shard_sizes.py"
 OSD_FACTORS = "equilibrium_mgr/snapshot/sizes/osd_factors.py"
 SNAPSHOT_MODEL = "equilibrium_mgr/snapshot/model.py"
 DRAIN_STATUS = "equilibrium_mgr/drain/status.py"
+KINDS = "equilibrium_mgr/plan/kinds.py"
 UNDO_PLAN = "equilibrium_mgr/undo/undo_plan.py"
 AUTO_PLANNER = "equilibrium_mgr/control/auto_planner.py"
 
