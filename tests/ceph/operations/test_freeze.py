@@ -14,7 +14,7 @@ from ..harness import workload
 from ..harness.commands import equilibrium, status
 from ..harness.watcher import sample_of
 
-pytestmark = pytest.mark.releases(16, 20)
+pytestmark = pytest.mark.releases(16)
 
 HOME: Dict[int, str] = {1: "h0", 3: "h1"}
 """OSDs that get hosts of their own, and the hosts that they go back to."""
