@@ -14,8 +14,8 @@ from ..harness import workload
 from ..harness.commands import (
     equilibrium, equilibrium_json, execute, ready_plan, shards_in_flight, status)
 
-#: Two minutes: on the other releases with --ceph-every.
-pytestmark = pytest.mark.releases(16)
+#: By hand: what waits is counted by a look that on a busy machine is older than the PGs' reports.
+pytestmark = pytest.mark.long
 
 _SECONDS = 180
 #: Of an OSD: nothing is copied while they are set.
