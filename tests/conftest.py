@@ -5,7 +5,8 @@ The simulated mgr stands in for `mgr_module`.
 from __future__ import annotations
 
 import sys
-from typing import Iterator, List, NamedTuple
+from pathlib import Path
+from typing import Iterator, List, NamedTuple, Set
 
 import pytest
 
@@ -47,6 +48,8 @@ _COUNTS = (
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--full", action="store_true",
                      help="all tests, those marked `full` too, and the full number of random cases")
+    parser.addoption("--only-full", action="store_true",
+                     help="of --full, what a run without it leaves out")
     for count in _COUNTS:
         parser.addoption(count.name, type=int, metavar="N",
                          help=f"{count.help} (default: {count.small}, {count.full} with --full)")
@@ -61,6 +64,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "full: needs --full, unless it is named by its node id")
+    config.option.full |= config.option.only_full
     for count in _COUNTS:
         if getattr(config.option, count.attribute) is None:
             setattr(config.option, count.attribute,
@@ -70,15 +74,32 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item]) -> None:
-    if config.option.full:
-        return
-    named = [arg.rpartition("/")[2] for arg in config.args if "::" in arg]
-    left = [item for item in items
-            if item.get_closest_marker("full") and not any(_is(item, name) for name in named)]
+    left: List[pytest.Item] = []
+    if config.option.only_full:
+        with_cases = _folders_with_cases(config)
+        left = [item for item in items
+                if not (item.get_closest_marker("full") or _has_cases(item, with_cases))]
+    elif not config.option.full:
+        named = [arg.rpartition("/")[2] for arg in config.args if "::" in arg]
+        left = [item for item in items
+                if item.get_closest_marker("full") and not any(_is(item, name) for name in named)]
     if left:
         config.hook.pytest_deselected(items=left)
         gone = set(left)
         items[:] = [item for item in items if item not in gone]
+
+
+def _folders_with_cases(config: pytest.Config) -> Set[Path]:
+    """Folders whose conftest.py makes random cases."""
+    files = [getattr(plugin, "__file__", None) for plugin in config.pluginmanager.get_plugins()
+             if hasattr(plugin, "pytest_generate_tests")]
+    return {Path(file).parent for file in files if file and Path(file).name == "conftest.py"}
+
+
+def _has_cases(item: pytest.Item, folders: Set[Path]) -> bool:
+    """True where the number of random cases decides what is run, the sum of all cases too."""
+    module = getattr(item, "module", None)
+    return hasattr(module, "pytest_generate_tests") or not folders.isdisjoint(item.path.parents)
 
 
 def _is(item: pytest.Item, name: str) -> bool:
