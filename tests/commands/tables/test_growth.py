@@ -46,6 +46,7 @@ def test_a_day_of_history_tells_what_grows(growing: Session) -> None:
     assert hdd["planned_nearfull_seconds"] is None
 
 
+@pytest.mark.full
 def test_the_first_osd_is_nearfull_when_it_was_foretold(growing: Session) -> None:
     hdd = by("device_class", ask(growing, "growth")["classes"])["hdd"]
     osd, days = hdd["first_osd"], hdd["nearfull_seconds"] / 86_400.0
