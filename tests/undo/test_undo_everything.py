@@ -45,7 +45,7 @@ class Story:
             self.run(60.0)
             self.play(f"try equilibrium execute p{self.plans}")
         elif what == "on":
-            self.play("equilibrium on")
+            self.play("try equilibrium on")   # refused while an undo runs
             self.run(rng.choice((300.0, 1200.0)))
             self.play("equilibrium off")
         elif what == "rm" and self.plans:
