@@ -66,7 +66,7 @@ def fingerprint_of(snapshot: Snapshot,
         utilization={o.id: o.target_utilization or 0.0 for o in snapshot.osds.values()
                      if o.up and o.has_statistics and o.size_bytes > 0},
         excluded_pools=excluded_pools,
-        drained_osds=frozenset(o.id for o in snapshot.osds.values() if o.drained),
+        drained_osds=snapshot.drained_osds,
         unknown_pgs=sum(snapshot.skipped.get(why, 0) for why in reasons.UNKNOWN),
         held_pgs=sum(snapshot.skipped.get(why, 0) for why in reasons.LIFTED))
 

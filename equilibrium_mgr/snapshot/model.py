@@ -241,6 +241,11 @@ class Snapshot(NamedTuple):
     #: seconds until PGs that were remapped a moment ago have shown whether they have to move
     unsettled_seconds: float = 0.0
 
+    @property
+    def drained_osds(self) -> FrozenSet[int]:
+        """Ids of the OSDs that are being drained."""
+        return frozenset(osd.id for osd in self.osds.values() if osd.drained)
+
     def in_flight(self) -> Mapping[str, Pg]:
         """PGs whose data is not (yet) where `up` wants it."""
         if isinstance(self.pgs, SnapshotPgs):

@@ -139,7 +139,7 @@ def movable_bytes(snapshot: Snapshot, fixed_pools: FrozenSet[int],
     usable = frozenset(
         osd.id for osd in with_checkpoints(snapshot.osds.values(), OSDS_AT_ONCE, checkpoint)
         if osd.unusable_reason() is None)
-    drained = frozenset(osd.id for osd in snapshot.osds.values() if osd.drained)
+    drained = snapshot.drained_osds
     demands = _pool_demands(snapshot, fixed_pools, usable, checkpoint)
     uneven = {pool.id for pool in snapshot.pools.values() if pool.pg_num & (pool.pg_num - 1)}
     on_osd = dict.fromkeys(sorted(usable), 0)

@@ -187,13 +187,15 @@ def _stuck(placement: PlacementState, options: PlanOptions,
            checkpoint: Checkpoint) -> Iterator[Tuple[int, str, str, int]]:
     """Yields (OSD id, reason code, pgid, bytes) of each."""
     snapshot = placement.snapshot
-    drained = frozenset(osd.id for osd in snapshot.osds.values() if osd.drained)
+    drained = snapshot.drained_osds
     if not drained:
         return
     for i in drained_osds(placement):
         for pg in placement.shards[i]:
-            yield (placement.osd_ids[i], _refusal_of_all(placement, pg, i, checkpoint),
-                   placement.pgs[pg].pgid, placement.pg_bytes[pg])
+            refusal = _refusal_of_all(placement, pg, i, checkpoint)
+            if refusal is not None:
+                yield (placement.osd_ids[i], refusal, placement.pgs[pg].pgid,
+                       placement.pg_bytes[pg])
     for row in with_checkpoints(stored_rows(snapshot.pgs), _PGS_A_PIECE, checkpoint):
         for osd in () if drained.isdisjoint(row[_UP]) else drained.intersection(row[_UP]):
             pg_now = Pg(*row)
@@ -211,14 +213,16 @@ def _kept_where_it_is(snapshot: Snapshot, pg: Pg, options: PlanOptions) -> Optio
 
 
 def _refusal_of_all(placement: PlacementState, pg: int, source: int,
-                    checkpoint: Checkpoint) -> str:
-    """The reason for which no OSD takes a shard."""
+                    checkpoint: Checkpoint) -> Optional[str]:
+    """The reason for which no OSD takes a shard; None where one would: the search had no time."""
     group = placement.groups[placement.group_of(pg, source)]
     seen = set()
     for target in with_checkpoints(group.osds, _TARGETS_A_PIECE, checkpoint):
         if target != source:
             code = (placement.refusal(pg, source, target)
                     or placement.room_refusal(target, placement.pg_bytes[pg]))
+            if code is None:
+                return None
             # the option is the reason where the rule would have it
             if code != codes.OSD_EXCLUDED or _rule_allows(placement, pg, source, target):
                 seen.add(code)

@@ -12,6 +12,7 @@ from tests.support.units import GIB
 from equilibrium_mgr.plan.model import Plan, plan_from_dict
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
+from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.planner.replanning import FormerPlan, plan_result, replan
 from equilibrium_mgr.planner.search.evacuation import stuck_shards
 from equilibrium_mgr.planner.state.placement_state import PlacementState
@@ -184,3 +185,10 @@ def test_the_look_for_what_is_stuck_yields() -> None:
     placement = PlacementState(snapshot, options)
     assert stuck_shards(placement, options, lambda _=None: calls.append(1) is None)
     assert len(calls) >= 3
+
+
+def test_what_the_search_had_no_time_for_is_not_stuck() -> None:
+    """There is a place for it, which the next plan finds."""
+    cluster = single_copies([10, 10], [10], []).drain(0)
+    plan = make_plan(cluster.snapshot(), PlanOptions(drain_only=True), lambda *_: False)
+    assert left_on(cluster, plan) and plan.stuck == ()
