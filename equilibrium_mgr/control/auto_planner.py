@@ -4,6 +4,7 @@ from __future__ import annotations
 import threading
 from typing import Any, Callable, FrozenSet, Mapping, NamedTuple, Optional, Tuple
 
+from ..drain.status import StuckDrains
 from ..execution.cooldown import ExcludedPgs
 from ..execution.execution import Execution
 from ..execution.guards import full_osds
@@ -12,7 +13,7 @@ from ..observation.bound_gap import NOTHING_LEFT, IdleReason, idle_state
 from ..observation.cluster_view import ClusterView
 from ..observation.refusals import COUNTED, count_refusals
 from ..observation.states import PLANNING, STUCK, WAITING
-from ..plan.model import Plan, StuckShards
+from ..plan.model import Plan
 from ..plan.options import PlanOptions
 from ..plan_service.plan_service import PlanService
 from ..planner.bound.lower_bound import UtilizationBounds
@@ -115,8 +116,8 @@ class AutoPlanner:
         self._backoff = Backoff(_FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS)
         self._failing = False
         self._submitted = False
-        #: shards of drained OSDs that the last plan has found no other place for
-        self.stuck: Tuple[StuckShards, ...] = ()
+        #: what the last plan that was free to drain has found no other place for
+        self.stuck = StuckDrains()
 
     @property
     def is_ready(self) -> bool:
@@ -142,6 +143,7 @@ class AutoPlanner:
             self._ready = None
             self._idle = None
             self._wanted = None
+            self.stuck = StuckDrains()
 
     def next_step(self, snapshot: Snapshot, settings: Settings, excluded: ExcludedPgs,
                   drain_only: bool = False, drain_has_work: bool = False) -> NextStep:
@@ -157,7 +159,8 @@ class AutoPlanner:
             self._failing = False
             if self._is_valid(ready, fingerprint, options, settings.sleep_interval):
                 self._wanted = None
-                self.stuck = ready.plan.stuck
+                if _drains_all(ready.options):
+                    self.stuck = StuckDrains(ready.plan.stuck, ready.made_at)
                 gain = gain_reason(ready.plan, snapshot, settings.min_gain)
                 if gain is not None:
                     self._executed = ready
@@ -240,6 +243,7 @@ class AutoPlanner:
         if fingerprint.unsettled != self._topology:
             if self._topology is not None:
                 self._settling.begin(self._clock(), SETTLE_SECONDS)
+                self.stuck = StuckDrains()   # there may be a place now
             self._topology = fingerprint.unsettled
         return fingerprint
 
@@ -339,10 +343,15 @@ def automatic_options(settings: Settings, snapshot: Snapshot, rejected: FrozenSe
                           sources=scope.sources, targets=scope.targets)
     if not drain_only:
         return options
-    drained = frozenset(osd.id for osd in snapshot.osds.values() if osd.drained)
     return options._replace(
         drain_only=True, pool_ids=None, device_classes=None,
-        sources=None if scope.sources is None else scope.sources | drained)
+        sources=None if scope.sources is None else scope.sources | snapshot.drained_osds)
+
+
+def _drains_all(options: PlanOptions) -> bool:
+    """True where a plan may take shards of any pool off any OSD."""
+    return options.drain_only or (
+        options.pool_ids is None and options.device_classes is None and options.sources is None)
 
 
 def rest_outcome(step: NextStep, view: ClusterView, bounds: Optional[UtilizationBounds],

@@ -68,7 +68,7 @@ class Balancer:
         self._results = ResultWatch(self._journal, self.observer, clock)
         self._executor = PlanExecutor(self._slot, self.dispatcher, self.observer, self._guards,
                                       self._journal, self._timer, settings, clock, wake,
-                                      self.publish, lambda: self.drains.is_running)
+                                      self.publish, lambda: self.drains.status.drains)
         self.drains = DrainControl(gateway, self._journal, clock,
                                    lambda: self._recover(settings()), self._drains_changed)
         self._rest = Rest(self._executor, self.observer, self.dispatcher, gateway, self._journal,
@@ -270,7 +270,7 @@ class Balancer:
             self._slot.end(execution, SWITCHED_OFF)
             execution = self.execution
         if execution is None and not (settings.active or self.drains.is_running):
-            self._journal.end(self.drains.ending, self._clock(), self.observer.view)
+            self._journal.end(self.drains.pop_ending(), self._clock(), self.observer.view)
         return execution
 
     def _stop_for(self, guard: RoundOutcome, execution: Optional[Execution]) -> None:
@@ -310,13 +310,13 @@ class Balancer:
         return snapshot
 
     def _update_view(self, summary: Optional[ClusterSummary], settings: Settings) -> None:
-        """Observes because a command has asked for it; nothing is decided."""
+        """Observes because a command has asked; nothing is decided, and what is required stays."""
         required = self.observer.change_detector.observation_required
         try:
             self._observe(summary, settings)
         except NotReady as not_ready:
             self._log.info("the cluster cannot be observed: %s", not_ready)
-        self.observer.change_detector.observation_required = required
+        self.observer.change_detector.observation_required |= required
 
     def _observe_and_act(self, summary: ClusterSummary, settings: Settings) -> float:
         self._waits_for_time, self._was_guarded = False, False

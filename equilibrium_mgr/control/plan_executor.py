@@ -4,6 +4,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import Callable, Iterator, NamedTuple, Optional, Sequence
 
+from ..drain.drain_list import DrainList
 from ..execution.batch_selection import Decision
 from ..execution.change_outcomes import DeferralKind, DroppedChange
 from ..execution.dispatcher import UpmapDispatcher, moving
@@ -44,13 +45,13 @@ class Ending(NamedTuple):
 
 class PlanExecutor:
     """Used by the serve thread. `wake` starts a round at once, `publish` publishes the status,
-    `drains_run` tells whether shards are to leave OSDs now."""
+    `drains` is the list as commands have it now."""
 
     def __init__(self, slot: ExecutionSlot, dispatcher: UpmapDispatcher,
                  observer: ClusterObserver, guards: ClusterGuards, journal: Journal,
                  timer: RoundTimer, settings: Callable[[], Settings], clock: Callable[[], float],
                  wake: Callable[[], None], publish: Callable[[], None],
-                 drains_run: Callable[[], bool]) -> None:
+                 drains: Callable[[], DrainList]) -> None:
         self._slot = slot
         self._dispatcher = dispatcher
         self._observer = observer
@@ -61,7 +62,7 @@ class PlanExecutor:
         self._clock = clock
         self._wake = wake
         self._publish = publish
-        self._drains_run = drains_run
+        self._drains = drains
 
     def record(self, execution: Execution, why: str) -> None:
         """Counts the execution in an episode, once, unless a command has ended it meanwhile."""
@@ -153,7 +154,7 @@ class PlanExecutor:
         self._store_sending(batch, before)
         self._timer.batch_sent(settings.sleep_interval)   # whatever the answers
         sent = self._dispatcher.send(execution, batch, before,
-                                     lambda execution: self._permit(execution, settings),
+                                     lambda execution: self._permit(execution, settings, before),
                                      self._publish_submitted)
         self._journal.settle_changes(sent.snapshot if sent is not None else None)
         if sent is None:  # a successor must not take them for sent
@@ -207,15 +208,18 @@ class PlanExecutor:
         return None
 
     @contextmanager
-    def _permit(self, execution: Execution, settings: Settings) -> Iterator[bool]:
-        """Context that yields True where neither `off` nor another option has come since the round
-        began; `off` waits until the context is left."""
+    def _permit(self, execution: Execution, settings: Settings,
+                before: Snapshot) -> Iterator[bool]:
+        """Context that yields True where neither `off` nor another option or list of drains has
+        come since the round began; `off` waits until the context is left."""
+        drained = before.drained_osds
         with self._slot.permit_sending(execution) as is_current:
-            now = self._settings()
+            now, drains = self._settings(), self._drains()
             yield is_current and (
                 bool(execution.name) or now.active
-                or execution.kind == DRAIN and self._drains_run()) and (
-                now._replace(active=settings.active) == settings)
+                or execution.kind == DRAIN and drains.is_running) and (
+                now._replace(active=settings.active) == settings) and (
+                drained == drains.osds.intersection(before.osds))
 
     def _not_permitted(self) -> RoundOutcome:
         if not self._settings().active and self._slot.execution is None:
@@ -224,7 +228,8 @@ class PlanExecutor:
         self._observer.require_observation()
         self._wake()
         return RoundOutcome(
-            PLANNING, "the options have changed, or a plan to execute has come in between",
+            PLANNING, "the options or the drains have changed, or a plan to execute has come in"
+            " between",
             codes.PLANNING)
 
 

@@ -17,6 +17,13 @@ class StopCheck(NamedTuple):
     reason: str   # a sentence of Ceph's where it is not
 
 
+class StuckDrains(NamedTuple):
+    """What a plan has found no other place for."""
+
+    shards: Tuple[StuckShards, ...] = ()
+    planned_at: float = 0.0   # seconds since the epoch
+
+
 class DrainStatus(NamedTuple):
     """What reports read of the drains. Nothing in it is edited."""
 
@@ -28,7 +35,9 @@ class DrainStatus(NamedTuple):
     is_lacking: bool = True                    # whether some PG lacked a copy then, or might
     epoch: Optional[int] = None                # of the osdmap, at the last look
     is_old: bool = False                       # whether the osdmap has changed since
-    cooling_until: Optional[float] = None      # seconds since the epoch: the last pg_cooldown ends
+    cooling_now: int = 0                       # shards of which pg_cooldown is not over
+    cooling_next: Optional[float] = None       # seconds since the epoch: the first of them ends
+    cooling_until: Optional[float] = None      # likewise: the last
 
     @property
     def empty_osds(self) -> FrozenSet[int]:
@@ -46,10 +55,9 @@ class DrainStatus(NamedTuple):
     def has_work(self) -> bool:
         """True where shards may still have to be sent on their way: those that neither are nor have
         been found to have no other place."""
-        return not self.is_known or (
-            sum(left.shards - left.leaving for osd, left in self.remaining.items()
-                if osd not in self.down)
-            > sum(stuck.shards for stuck in self.stuck))
+        return not self.is_known or any(
+            left.shards - left.leaving > sum(one.shards for one in self.stuck if one.osd == osd)
+            for osd, left in self.remaining.items() if osd not in self.down)
 
     @property
     def held(self) -> Tuple[StuckShards, ...]:
@@ -60,6 +68,12 @@ class DrainStatus(NamedTuple):
         """Shards of an OSD, or of all, that wait for pg_cooldown."""
         return sum(one.shards for one in self.stuck
                    if one.code == codes.COOLDOWN and osd in (None, one.osd))
+
+    def has_cooled(self, now: float) -> bool:
+        """True where a shard that the last plan had to leave for pg_cooldown may go now."""
+        return self.cooling() > 0 and (
+            self.cooling_now < self.cooling()
+            or self.cooling_next is None or now >= self.cooling_next)
 
     @property
     def cooling_sentence(self) -> str:

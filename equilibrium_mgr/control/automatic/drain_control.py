@@ -6,12 +6,11 @@ from typing import Any, Callable, FrozenSet, Mapping, Optional, Tuple
 
 from ...drain.drain_list import DrainList, drain_list_from_dict
 from ...drain.remaining import may_lack_copies, remaining_shards
-from ...drain.status import DrainStatus
+from ...drain.status import DrainStatus, StuckDrains
 from ...execution.cooldown import ExcludedPgs
 from ...execution.pending_moves import PendingMove
 from ...gateway.gateway import Gateway
 from ...observation.states import OFF, STUCK, WAITING
-from ...plan.model import StuckShards
 from ...plan.osd_filter import OsdFilter
 from ...runtime.formatting import format_deadline
 from ...runtime.time_slice import TimeSlice
@@ -27,6 +26,11 @@ from ..time_window import is_open, window_of
 
 #: Seconds after which the mgr is asked again whether empty OSDs may be stopped, of the same osdmap.
 _ASK_SECONDS = 60.0
+#: Seconds after which the cluster is looked at again while shards wait for pg_cooldown alone.
+_LOOK_SECONDS = 600.0
+#: Seconds after which what had no other place is tried again where it takes a plan of its own, for
+#: which balancing within its limits is interrupted.
+_RETRY_SECONDS = 21600.0
 
 
 class DrainControl:
@@ -43,10 +47,11 @@ class DrainControl:
         self._recover = recover
         self._changed = changed
         self._lock = threading.Lock()
-        #: how the episode of a drain ends while automatic balancing is off
-        self.ending = SWITCHED_OFF
+        #: how an episode ends once nothing is balanced or drained any more
+        self._ending = SWITCHED_OFF
         #: empty OSDs, when, and at which epoch of the osdmap
         self._asked: Optional[Tuple[FrozenSet[int], float, int]] = None
+        self._planned_at = 0.0   # seconds since the epoch: the plan that `status.stuck` is of
         self.status = DrainStatus()
 
     @property
@@ -57,9 +62,10 @@ class DrainControl:
     @property
     def has_work(self) -> bool:
         """True where shards may have to be sent on their way now."""
-        until = self.status.cooling_until
-        return self.is_running and (self.status.has_work or (
-            self.status.cooling() > 0 and (until is None or self._clock() >= until)))
+        now = self._clock()
+        return self.is_running and (
+            self.status.has_work or self.status.has_cooled(now)
+            or bool(self.status.held) and not 0.0 <= now - self._planned_at < _RETRY_SECONDS)
 
     def restore(self, stored: Mapping[str, Any]) -> None:
         """Takes over the list of the last mgr."""
@@ -67,14 +73,21 @@ class DrainControl:
 
     # -- commands --------------------------------------------------------------------------------
 
+    def listed(self) -> DrainStatus:
+        """The status for a command, once a new mgr has read the list of the last one."""
+        self._recover()
+        return self.status
+
     def add(self, names: Mapping[int, str]) -> None:
         """Adds OSDs (id → the name given), and ends a pause; on return it is stored."""
-        self.ending = SWITCHED_OFF
+        self._ending = SWITCHED_OFF
         self._change(lambda drains: drains.with_osds(names))
 
-    def remove(self, osds: FrozenSet[int]) -> None:
-        """Takes OSDs off the list; on return it is stored."""
-        self.ending = STOPPED_BY_DRAIN_RM
+    def remove(self, osds: FrozenSet[int], active: bool = False) -> None:
+        """Takes OSDs off the list; on return it is stored. `active`: automatic balancing goes
+        on."""
+        self._ending = (SWITCHED_OFF if active or self.status.drains.osds - osds
+                        else STOPPED_BY_DRAIN_RM)
         self._change(lambda drains: drains.without(osds))
 
     def resume(self) -> None:
@@ -132,24 +145,26 @@ class DrainControl:
                                                    is_lacking=lacking, epoch=snapshot.epoch)
         self._ask_whether_safe(snapshot.epoch)
 
-    def observe_plan(self, stuck: Tuple[StuckShards, ...], snapshot: Snapshot,
-                     excluded: ExcludedPgs) -> None:
+    def observe_plan(self, stuck: StuckDrains, snapshot: Snapshot, excluded: ExcludedPgs) -> None:
         """Takes in what the last plan has found no other place for."""
+        self._planned_at = stuck.planned_at
         with self._lock:
-            drained = self.status.drains.osds
+            drained, now = self.status.drains.osds, self._clock()
             left = [excluded.seconds_left[pgid] for pgid, code in excluded.codes.items()
                     if code == codes.COOLDOWN and pgid in snapshot.pgs
-                    and not drained.isdisjoint(snapshot.pgs[pgid].up)]
+                    for _ in drained.intersection(snapshot.pgs[pgid].up)]
             self.status = self.status._replace(
-                stuck=tuple(one for one in stuck if one.osd in drained),
-                cooling_until=self._clock() + max(left) if left else None)
+                stuck=tuple(one for one in stuck.shards if one.osd in drained),
+                cooling_now=len(left), cooling_next=now + min(left) if left else None,
+                cooling_until=now + max(left) if left else None)
 
     def _ask_whether_safe(self, epoch: int) -> None:
         empty, now = self.status.empty_osds, self._clock()
         if not empty:
             self._asked, check = None, None
-        elif self._asked is not None and self._asked[::2] == (empty, epoch) and (
-                0.0 <= now - self._asked[1] < _ASK_SECONDS):
+        elif self.status.stop_check is not None and self._asked is not None and (
+                self._asked[::2] == (empty, epoch)
+                and 0.0 <= now - self._asked[1] < _ASK_SECONDS):
             return
         else:
             check = self._gateway.stop_check(empty)
@@ -177,12 +192,18 @@ class DrainControl:
         if stuck:
             return RoundOutcome(STUCK, stuck, codes.CANNOT_LEAVE,
                                 numbers={"osd": min(one.osd for one in self.status.held)})
-        until = self.status.cooling_until
-        if cooling and until is not None:
-            return RoundOutcome(WAITING, cooling, codes.COOLDOWN, max(1.0, until - self._clock()),
+        until, first = self.status.cooling_until, self.status.cooling_next
+        if cooling and until is not None and first is not None:
+            seconds = min(max(1.0, first - self._clock()), _LOOK_SECONDS)
+            return RoundOutcome(WAITING, cooling, codes.COOLDOWN, seconds,
                                 numbers={"until": format_deadline(until)})
         return RoundOutcome(OFF, f"automatic balancing is off; {self.status.result_sentence}",
                             codes.SWITCHED_OFF)
+
+    def pop_ending(self) -> str:
+        """How the episode ends that is under way while nothing is balanced or drained any more."""
+        ending, self._ending = self._ending, SWITCHED_OFF
+        return ending
 
     def ending_of(self, found: RoundOutcome) -> str:
         """How the episode ends that leads to a state at rest."""
