@@ -25,7 +25,7 @@ def moving(session: Session) -> Session:
 
 
 def test_all_families_are_there_while_a_plan_is_executed(session: Session) -> None:
-    moving(session)
+    run(moving(session), "equilibrium drain add 3", "sim run 1m")
     trend = Trend(GROWING, 1e9)
     recorder = session.module.growth_recorder   # whose history would take a day
     recorder.growth = recorder.growth._replace(pools={2: trend}, classes={"hdd": trend})
@@ -76,9 +76,34 @@ def test_what_is_not_known_is_absent(open_session: Callable[..., Session]) -> No
     found = metrics(open_session(18))   # off, and the cluster has not been looked at
     known = {name[len(PREFIX):] for name in found.samples}
     assert known == {"state", "active", "last_round_timestamp_seconds", "rejected_upmaps",
-                     "moved_bytes_total", "moves_total", "episodes_total",
+                     "moved_bytes_total", "moves_total", "episodes_total", "drained_osds",
                      "snapshot_differences_total", "info"}
     assert found.by("info") == {VERSION: 1.0}
+
+
+def test_what_is_left_of_drains_is_told_in_sum(session: Session) -> None:
+    names = ("drained_osds", "drain_shards", "drain_bytes", "drain_stuck_shards",
+             "drain_safe_to_stop")
+
+    def told() -> Any:
+        found = metrics(session)
+        return [found.one(name) for name in names]
+    assert told() == [0.0, None, None, None, None]
+    run(session, "config set mgr mgr/equilibrium/start_delay 0", "sim backfill rate 4M",
+        "equilibrium drain add 3 4", "sim run 5m")
+    left = session.module.balancer.status.drains.remaining.values()
+    assert told() == [2.0, sum(one.shards for one in left), sum(one.bytes for one in left), 0.0,
+                      0.0]
+    assert 0 < told()[1] < 100
+    run(session, "sim backfill rate 400M", "sim run 4h")
+    assert ask(session, "drain ls")["safe_to_stop"]
+    assert told() == [2.0, 0.0, 0.0, 0.0, 1.0]
+    run(session, "sim osd down 3")
+    assert told()[-1] is None   # the osdmap is newer than the last look
+    run(session, "sim run 15m")
+    assert told()[-1] == 0.0
+    run(session, "equilibrium drain rm 3 4")
+    assert told() == [0.0, None, None, None, None]
 
 
 def test_a_wrong_snapshot_is_counted(session: Session) -> None:

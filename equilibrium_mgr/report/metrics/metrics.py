@@ -10,6 +10,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 from ...control.episodes.history import Totals
 from ...control.episodes.outcomes import OUTCOMES
 from ...control.status import BalancerStatus
+from ...drain.status import DrainStatus
 from ...observation.cluster_view import ClusterView
 from ...observation.movements import ORIGINS
 from ...observation.states import STATES
@@ -44,7 +45,8 @@ def report_metrics(sources: MetricSources) -> CommandAnswer:
 def metric_families(sources: MetricSources) -> List[Family]:
     """All families, those without a sample among them, in the order of the README."""
     return (_of_utilization(sources.view) + _of_the_loop(sources) + _of_movement(sources)
-            + _of_space(sources.view) + _of_growth(sources) + _of_upmaps(sources)
+            + _of_drains(sources.status.drains) + _of_space(sources.view) + _of_growth(sources)
+            + _of_upmaps(sources)
             + _of_totals(sources.totals) + _of_the_module(sources))
 
 
@@ -116,6 +118,26 @@ def _waiting(status: BalancerStatus) -> Dict[str, Optional[float]]:
     for group in status.waiting:
         shards[group.code] += group.shards
     return dict(shards)
+
+
+def _of_drains(status: DrainStatus) -> List[Family]:
+    """What is left is not known before all OSDs of the list have been looked at; of OSDs that are
+    down nobody knows it."""
+    left = [one for osd, one in status.remaining.items() if osd not in status.down]
+    is_known = bool(status.drains.names) and status.is_known
+    safe = [status.is_safe(osd) for osd in status.drains.names]
+    return [
+        single("drained_osds", "OSDs that an operator wants emptied.", len(status.drains.names)),
+        single("drain_shards", "Shards that are left on OSDs that an operator wants emptied.",
+               sum(one.shards for one in left) if is_known else None),
+        single("drain_bytes", "Bytes of these shards.",
+               sum(one.bytes for one in left) if is_known else None),
+        single("drain_stuck_shards", "Of these shards, those that have no other place.",
+               min(sum(one.shards for one in left), sum(one.shards for one in status.held))
+               if is_known else None),
+        single("drain_safe_to_stop", "1 where all OSDs that were to be emptied may be stopped, 0"
+               " where not; absent while that is not known.",
+               None if not safe or None in safe and False not in safe else int(all(safe)))]
 
 
 def _of_space(view: Optional[ClusterView]) -> List[Family]:
