@@ -6,6 +6,7 @@ from typing import Dict, List
 
 from ..drain.nothing_left import rule_without_osds
 from ..drain.osd_names import UnknownName, osds_by_name
+from ..plan.kinds import TAKE_BACK
 from ..report.command_answer import CommandAnswer, CommandError
 from ..report.drains import Loop, drain_list
 from ..runtime.formatting import plural
@@ -23,7 +24,7 @@ class DrainCommands:
     def list(self) -> CommandAnswer:
         """How far the drains are."""
         parts, view = self._parts, CurrentView(self._parts)
-        status = parts.balancer.drains.status.as_of(parts.gateway.epoch())
+        status = parts.balancer.drains.listed().as_of(parts.gateway.epoch())
         view.request_if_old()
         _, loop = view.newest()
         return drain_list(status, loop.view, Loop(loop, parts.settings(), parts.clock()))
@@ -33,8 +34,13 @@ class DrainCommands:
         refuse_old_clients(self._parts.gateway)
         found = self._osds(names)
         self._refuse_drain(found)
+        self._refuse_what_comes_back(found)
         self._parts.balancer.drains.add(found)
         text = f"{_named(found)} being drained; 'ceph equilibrium drain ls' shows how far"
+        executing = self._parts.executing()
+        if executing is not None:
+            text += (f"; it begins once plan '{executing}' is done ('ceph equilibrium rm"
+                     f" {executing}' stops that)")
         if self._parts.gateway.builtin_balancer_active():
             text += ("; nothing is sent before 'ceph balancer off', since the built-in balancer is"
                      " active")
@@ -43,7 +49,7 @@ class DrainCommands:
     def _refuse_drain(self, found: Dict[int, str]) -> None:
         """Raises CommandError where nothing would be left to take the data, and where the list
         could not be stored."""
-        drains, view = self._parts.balancer.drains.status.drains, self._parts.balancer.status.view
+        drains, view = self._parts.balancer.drains.listed().drains, self._parts.balancer.status.view
         wanted, osds = drains.with_osds(found), self._parts.gateway.summary().osds
         usable = frozenset(osd for osd, one in osds.items() if one.is_in)
         if not usable - wanted.osds:
@@ -58,19 +64,36 @@ class DrainCommands:
             raise CommandError(errno.E2BIG, f"{plural(len(wanted.names), 'OSD')} are more than can"
                                " be stored as being drained; drain a part of them first")
 
+    def _refuse_what_comes_back(self, found: Dict[int, str]) -> None:
+        """Raises CommandError while shards are taken back to one of the OSDs: what would be left
+        out of that is for the operator to decide on, as it is where the drain is there first."""
+        execution = self._parts.balancer.execution
+        if execution is None or not execution.name or execution.kind not in TAKE_BACK:
+            return
+        try:
+            changes = self._parts.plan_store.get(execution.name).changes
+        except (KeyError, ValueError):   # it has just been removed, which stops it
+            return
+        back = {osd for change in changes for osd in change.up_after
+                if osd in found and osd not in change.up_before}
+        if back:
+            raise CommandError(errno.EBUSY, f"plan '{execution.name}' takes shards back to"
+                               f" osd.{min(back)}; 'ceph equilibrium rm {execution.name}' stops it")
+
     def remove(self, names: List[str]) -> CommandAnswer:
         """Ends the drain of OSDs."""
         drains = self._parts.balancer.drains
-        by_name, given = drains.status.drains.by_name(), set(names)
+        by_name, given = drains.listed().drains.by_name(), set(names)
         found = {osd: name for name in given & set(by_name) for osd in by_name[name]}
         found.update(self._osds([name for name in names if name not in by_name]))
         wanted = frozenset(found) & drains.status.drains.osds
         if not wanted:
             raise CommandError(errno.ENOENT, "none of these OSDs is being drained;"
                                " 'ceph equilibrium drain ls' lists those that are")
-        drains.remove(wanted)
+        active = self._parts.settings().active
+        drains.remove(wanted, active)
         text = f"{_named({osd: found[osd] for osd in wanted})} no longer being drained; "
-        text += ("automatic balancing moves data back" if self._parts.settings().active else
+        text += ("automatic balancing moves data back" if active else
                  "automatic balancing is off, so nothing moves back by itself ('ceph equilibrium"
                  " on', or 'ceph equilibrium optimize <plan>' and 'execute')")
         return CommandAnswer({"osds": sorted(wanted)}, text)

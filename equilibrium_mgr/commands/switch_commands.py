@@ -4,7 +4,7 @@ from __future__ import annotations
 import errno
 from typing import Sequence
 
-from ..plan.kinds import CANCEL, UNDO
+from ..plan.kinds import TAKE_BACK
 from ..report.command_answer import CommandAnswer, CommandError
 from .module_parts import ModuleParts
 from .plan_commands import refuse_old_clients
@@ -28,7 +28,7 @@ class SwitchCommands:
         if builtin_was_active:
             gateway.switch_off_builtin_balancer()
         gateway.set_option("active", "true")
-        drains = self._parts.balancer.drains.status
+        drains = self._parts.balancer.drains.listed()
         resumed = sorted(drains.drains.osds) if drains.drains.is_paused else []
         self._parts.balancer.switch_on(builtin_was_active)
         sentences = ["automatic balancing is on"]
@@ -43,7 +43,7 @@ class SwitchCommands:
     def _refuse_taking_back(self) -> None:
         """Raises CommandError while changes are taken back: they would be made again."""
         execution = self._parts.balancer.execution
-        if execution is not None and execution.name and execution.kind in (UNDO, CANCEL):
+        if execution is not None and execution.name and execution.kind in TAKE_BACK:
             raise CommandError(errno.EBUSY, f"plan '{execution.name}' takes changes back, which"
                                " automatic balancing would make again; 'ceph equilibrium rm"
                                f" {execution.name}' stops it")

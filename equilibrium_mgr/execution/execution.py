@@ -240,7 +240,7 @@ class Execution:
         """JSON-ready figures for `status`."""
         counts = self.counts()
         return {
-            "plan": self.name or "automatic", "started_at": self.started_at,
+            "plan": self.name or "automatic", "kind": self.kind, "started_at": self.started_at,
             "planned_moves": self.planned_moves, "planned_bytes": self.planned_bytes,
             "sent_moves": counts.sent_moves, "sent_bytes": counts.sent_bytes,
             "done_moves": counts.done_moves, "dropped_moves": counts.dropped_moves,

@@ -14,6 +14,8 @@ KINDS = (BALANCE, UNDO, CANCEL, FREEZE, CLEAN_UP, REPAIR, DRAIN)
 #: not stop them. What of them would move data after all is dropped.
 MOTIONLESS = frozenset((CANCEL, FREEZE, CLEAN_UP))
 
+#: Plans of these kinds take changes back, which automatic balancing would make again.
+TAKE_BACK = frozenset((UNDO, CANCEL))
 
 #: Kind → the command that begins plans of it, for the history.
 COMMANDS = {UNDO: "undo", CANCEL: "cancel", FREEZE: "freeze", CLEAN_UP: "upmap cleanup",

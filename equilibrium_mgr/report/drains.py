@@ -56,6 +56,8 @@ def drain_list(status: DrainStatus, view: Optional[ClusterView],
         "shards": sum(row["shards"] or 0 for row in rows),
         "bytes_per_second": rate or None,
         "eta_seconds": _eta_seconds(status, view, loop) if left else None,
+        "waits_for_plan": (
+            loop.status.plan_name if left and status.drains.is_running else None),
         "state": loop.status.state, "reason": loop.status.reason,
         "action": state_action(loop.status, view, loop.settings, loop.now),
         "safe_to_stop": bool(rows) and all(row["safe_to_stop"] is True for row in rows),
@@ -118,6 +120,9 @@ def _screen(data: Dict[str, Any], status: DrainStatus, blocked: bool) -> str:
     if rows:
         lines += ["", *(wrap("", f"{data['state']}: {data['reason']}; {data['action']}", 0)
                         if blocked else ()), *wrap("", _summary(data, status), 0)]
+        plan = data["waits_for_plan"]
+        lines += wrap("", f"it goes on once plan '{plan}' is done; 'ceph equilibrium rm {plan}'"
+                      " stops that", 0) if plan is not None else ()
         lines += wrap("", status.cooling_sentence, 0) if status.cooling_sentence else ()
     for code in sorted({stuck["code"] for row in rows for stuck in row["stuck"]}):
         found = [stuck for row in rows for stuck in row["stuck"] if stuck["code"] == code]

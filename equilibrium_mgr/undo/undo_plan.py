@@ -30,10 +30,15 @@ class UndoResult(NamedTuple):
     not_restored: NotRestored
     not_begun: int    # PGs of the plan of which nothing has been copied yet
     under_way: int    # PGs of the plan of which a part has been copied
+    onto_drained: int = 0   # PGs of `not_restored` that would return to an OSD that is drained
 
 
 class _Cannot(str):
     """Why a PG's items cannot be restored."""
+
+
+class _Drained(_Cannot):
+    """The same, of a shard that would be sent away again at once."""
 
 
 Goal = Union[UpmapItems, _Cannot, None]
@@ -125,6 +130,7 @@ def _plan(snapshot: Snapshot, goals: Dict[str, Goal], kind: str, rows: Sequence[
     newest = {row.pgid: number for number, row in enumerate(rows)}
     changes: List[PgChange] = []
     not_restored: NotRestored = []
+    onto_drained = 0
     for pgid in with_checkpoints(sorted(goals, key=lambda pgid: -newest[pgid]), _PGS_A_PIECE,
                                  checkpoint):
         goal = goals[pgid]
@@ -134,10 +140,11 @@ def _plan(snapshot: Snapshot, goals: Dict[str, Goal], kind: str, rows: Sequence[
             changes.append(found)
         elif found is not None:
             not_restored.append((pgid, str(found)))
+            onto_drained += isinstance(found, _Drained)
     changes.sort(key=lambda change: _turn(snapshot, change))
     turns = [_turn(snapshot, change) for change in changes]
     return UndoResult(_finished(snapshot, changes, kind), not_restored,
-                      turns.count(0), turns.count(1))
+                      turns.count(0), turns.count(1), onto_drained)
 
 
 def _turn(snapshot: Snapshot, change: PgChange) -> int:
@@ -163,25 +170,26 @@ def _change(snapshot: Snapshot, pg: Pg, items: UpmapItems) -> Union[PgChange, _C
     gains = shard_changes(pg.up, after, pool.erasure)[0]
     obstacle = _obstacle_of_items(snapshot, items) or _drained(snapshot, gains)
     if obstacle is not None:
-        return _Cannot(obstacle)
+        return obstacle
     if motionless:
         gains = ()
     return PgChange(pg.pgid, pg.raw, pg.up, after, items, len(gains), pg.shard_bytes, pg.objects,
                     snapshot.pools[pg.pool].uneven_bytes(pg.shard_bytes, pg.up, after))
 
 
-def _obstacle_of_items(snapshot: Snapshot, items: UpmapItems) -> Optional[str]:
+def _obstacle_of_items(snapshot: Snapshot, items: UpmapItems) -> Optional[_Cannot]:
     """Why the monitor would not keep a pair: its target is gone or out."""
     for _, target in items:
         osd = snapshot.osds.get(target)
         if osd is None or not osd.is_in or osd.reweight <= 0.0:
-            return f"osd.{target} is {'gone' if osd is None else 'out'}"
+            return _Cannot(f"osd.{target} is {'gone' if osd is None else 'out'}")
     return None
 
 
-def _drained(snapshot: Snapshot, gains: Sequence[int]) -> Optional[str]:
-    """Why a shard must not return to one of these OSDs: it would be sent away again at once."""
-    return next((f"osd.{osd} is being drained; 'ceph equilibrium drain rm osd.{osd}' first"
+def _drained(snapshot: Snapshot, gains: Sequence[int]) -> Optional[_Drained]:
+    """Why a shard must not return to one of these OSDs."""
+    return next((_Drained(f"osd.{osd} is being drained; 'ceph equilibrium drain rm osd.{osd}'"
+                          " first")
                  for osd in gains if osd in snapshot.osds and snapshot.osds[osd].drained), None)
 
 

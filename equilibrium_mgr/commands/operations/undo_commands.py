@@ -54,10 +54,13 @@ class UndoCommands:
             raise CommandError(errno.EINVAL, "give a plan or --since, not both")
         log = self._parts.balancer.changes()
         scope = self._since(since, log) if since is not None else _of_plan(log, plan)
-        stopped = self._stop(scope, UNDO, dry_run)
+
+        def make(snapshot: Snapshot) -> UndoResult:
+            return undo_plan(snapshot, log.rows(TimeSlice(), scope.may_begin), scope.chosen,
+                             TimeSlice())
+        stopped = self._stop(scope, UNDO, dry_run, make)
         view = self._fresh_view(stopped)
-        result = undo_plan(view.snapshot, log.rows(TimeSlice(), scope.may_begin), scope.chosen,
-                           TimeSlice())
+        result = make(view.snapshot)
         if result.plan.changes and self._parts.gateway.builtin_balancer_active():
             raise CommandError(errno.EPERM, _said(stopped) + "the built-in balancer is active; run"
                                f" '{CURE_BUILTIN}' first")
@@ -69,11 +72,13 @@ class UndoCommands:
         log = self._parts.balancer.changes()
         scope = (_of_plan(log, plan) if plan is not None
                  else _Scope(lambda row: True, lambda part: True, "what was sent", None))
-        stopped = self._stop(scope, CANCEL, dry_run)
+
+        def make(snapshot: Snapshot) -> UndoResult:
+            return cancel_plan(snapshot, log.rows(TimeSlice(), scope.may_begin), scope.chosen,
+                               TimeSlice())
+        stopped = self._stop(scope, CANCEL, dry_run, make)
         view = self._fresh_view(stopped)
-        result = cancel_plan(view.snapshot, log.rows(TimeSlice(), scope.may_begin), scope.chosen,
-                             TimeSlice())
-        return self._answer(CANCEL, scope, result, view, stopped, dry_run)
+        return self._answer(CANCEL, scope, make(view.snapshot), view, stopped, dry_run)
 
     def _since(self, span: str, log: ChangeLog) -> _Scope:
         seconds = parse_span(span)
@@ -87,12 +92,14 @@ class UndoCommands:
                       f"what was changed before {format_time(log.dropped_at)} UTC is not known"
                       f" {_DROPPED}")
 
-    def _stop(self, scope: _Scope, kind: str, dry_run: bool) -> Optional[str]:
+    def _stop(self, scope: _Scope, kind: str, dry_run: bool,
+              make: Callable[[Snapshot], UndoResult]) -> Optional[str]:
         """Stops the execution that the command is about, unless this is a dry run; returns the name
         of its plan. Raises CommandError where something else is under way that would come in
         between, or the plan could not be kept."""
         executing = self._parts.executing()
         self._refuse(scope, executing)
+        self._refuse_drained(make)
         name_of_plan(self._parts, kind)   # raises where no other plan can be kept
         stopped = None if dry_run or not executing else self._stopped(executing, kind)
         if self._parts.balancer.changes().is_sending(self._parts.clock()):
@@ -114,14 +121,18 @@ class UndoCommands:
         if self._parts.settings().active:
             raise CommandError(errno.EPERM, "automatic balancing is on and would make these moves"
                                " again; run 'ceph equilibrium off' first")
-        status = self._parts.balancer.drains.status
-        if status.drains.is_running and (
-                not status.is_known or any(left.shards for left in status.remaining.values())):
-            raise CommandError(errno.EPERM, drained_again(status.drains))
         if executing is not None and scope.plan not in (None, executing):
             raise CommandError(errno.EBUSY, f"plan '{executing}' is being executed; 'ceph"
                                f" equilibrium rm {executing}' stops it")
         refuse_old_clients(self._parts.gateway)
+
+    def _refuse_drained(self, make: Callable[[Snapshot], UndoResult]) -> None:
+        """Raises CommandError where a drain under way would send away again what is taken back."""
+        status = self._parts.balancer.drains.status
+        if status.drains.is_running and (
+                not status.is_known or any(left.shards for left in status.remaining.values())):
+            if make(self._fresh_view(None).snapshot).onto_drained:
+                raise CommandError(errno.EPERM, drained_again(status.drains))
 
     def _fresh_view(self, stopped: Optional[str]) -> ClusterView:
         view, age = self._view.required()

@@ -6,6 +6,7 @@ from typing import Any, Dict, List, Mapping, Optional
 
 from ...execution.rejections import LIFTED_BY
 from ...observation.states import MOVING, OFF
+from ...plan.kinds import TAKE_BACK
 from ...runtime.formatting import (
     format_bytes, format_duration, format_local, format_percent, format_time, plural, wrap)
 from ...settings import Settings
@@ -65,7 +66,17 @@ def _automatic(data: Data, settings: Settings) -> str:
     filters = "".join(f", {word} {', '.join(sorted(names))}" for word, names in (
         ("from", settings.from_buckets), ("to", settings.to_buckets),
         ("not", settings.not_buckets)) if names is not None)
-    return f"on; {scope}, {named}{filters}"
+    return f"on; {scope}, {named}{filters}{_after_plan(data)}"
+
+
+def _after_plan(data: Data) -> str:
+    """What automatic balancing that is on waits for, as a clause; empty where it does not."""
+    execution = data["execution"]
+    if not execution or execution["plan"] == "automatic":
+        return ""
+    text = f"; it begins once plan '{execution['plan']}' is done"
+    return text if execution["kind"] not in TAKE_BACK else (
+        f"{text}, and may make again what that takes back ('ceph equilibrium off' has it stay off)")
 
 
 def _state(data: Data, now: float) -> str:
