@@ -64,25 +64,30 @@ Kind = Callable[[Stream], List[str]]
 
 def scenario(seed: int) -> Scenario:
     """The stream of a seed, with its healing, as a scenario."""
-    rng = random.Random(f"events/{seed}")
+    return stream_of("event", seed, KINDS)
+
+
+def stream_of(name: str, seed: int, kinds: Sequence[Kind], *heals: str) -> Scenario:
+    """A stream of events of these kinds. `heals`: lines that belong to the healing in any case."""
+    rng = random.Random(f"{name}s/{seed}")
     interval = rng.choice(_INTERVALS)
     layout = clusters.layout_of(CLUSTER, seed)
     stream = Stream(rng, layout)
     events = [Event(0.0, _OUT + f"sleep_interval {interval}"),
               Event(0.0, "sim backfill rate " + rng.choice(_RATES)),
               Event(0.0, "equilibrium on")]
-    stream.heal(_USUAL_RATE)
+    stream.heal(_USUAL_RATE, *heals)
     moments = [rng.uniform(_FIRST, HOUR)]   # the first plan is under way
     moments += sorted(rng.uniform(HOUR, _LAST) for _ in range(rng.randint(2, 7)))
     for moment in moments:
         at = max(float(int(moment)), events[-1].at + MINUTE)
         if len(events) > 3 and rng.random() < 0.3:   # in the middle of what the last one has begun
             at = events[-1].at + rng.choice((20.0, 2 * MINUTE, 11 * MINUTE))
-        events += [Event(at + 10.0 * n, line) for n, line in enumerate(rng.choice(_KINDS)(stream))]
+        events += [Event(at + 10.0 * n, line) for n, line in enumerate(rng.choice(kinds)(stream))]
     healed = events[-1].at + rng.choice((20 * MINUTE, 2 * HOUR))
     events += [Event(healed + 10.0 * n, line) for n, line in enumerate(
         list(stream.heals) + [_OUT + "sleep_interval 600", "try equilibrium on"])]
-    return _ended(f"event stream {seed}", seed, events, _tight_limits(rng, layout))
+    return _ended(f"{name} stream {seed}", seed, events, _tight_limits(rng, layout))
 
 
 def quiet(seed: int) -> Scenario:
@@ -339,7 +344,7 @@ def _execute(stream: Stream) -> List[str]:
             "try equilibrium execute " + plan]
 
 
-_KINDS: Sequence[Kind] = (
+KINDS: Sequence[Kind] = (
     _osd_out, _osd_out, _osd_in, _osd_down, _osd_down, _osd_up, _flapping, _osd_reweight,
     _crush_reweight, _osd_lose, _full_ratios, _host_add, _host_add, _host_down, _host_up,
     _pool_create, _pool_rm, _pg_num, _pg_num, _write, _delete, _grow, _flag_set, _flag_set,

@@ -29,19 +29,20 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def test_event_stream(stream_seed: int, tmp_path: Path) -> None:
     played, rest = random_events.scenario(stream_seed), Rest()
     result = drive.run(played, tmp_path, rest.before_event)
-    _hold(played, result, result.watch.broken + rest.broken)
+    hold(played, result, result.watch.broken + rest.broken)
 
 
 def test_cluster_to_which_nothing_happens(quiet_seed: int, tmp_path: Path) -> None:
     """L4 no shard is moved twice; L8 the highest utilization does not rise."""
     played, rest = random_events.quiet(quiet_seed), Rest()
     result = drive.run(played, tmp_path, rest.before_event)
-    _hold(played, result, result.watch.broken + rest.broken
-          + [f"L4: {what}" for what in result.watch.repeats.found]
-          + [f"L8: {what}" for what in result.watch.risen])
+    hold(played, result, result.watch.broken + rest.broken
+         + [f"L4: {what}" for what in result.watch.repeats.found]
+         + [f"L8: {what}" for what in result.watch.risen])
 
 
-def _hold(played: scenario.Scenario, result: drive.Result, broken: List[str]) -> None:
+def hold(played: scenario.Scenario, result: drive.Result, broken: List[str]) -> None:
+    """Fails with the stream as a scenario file where a rule was broken."""
     untrue = result.watch.truth.broken
     lines = [event.line for event in played.events]
     broken = broken + [what for what in untrue

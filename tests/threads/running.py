@@ -26,7 +26,9 @@ from .stand_ins import HeldPlanner
 _SET = "config set mgr mgr/equilibrium/"
 #: Real seconds for an answer that may depend on the very thread that waits for it.
 _GRACE_SECONDS = 0.05
-_STARTING = ("equilibrium on", "equilibrium execute", _SET + "active true")
+_STARTING = ("equilibrium on", "equilibrium execute", "equilibrium drain add", "equilibrium undo",
+             "equilibrium cancel", "equilibrium freeze", "equilibrium upmap cleanup",
+             _SET + "active true")
 _UPMAPS = ("osd pg-upmap-items", "osd rm-pg-upmap-items")
 
 
@@ -96,7 +98,7 @@ class Running:
             self._errors.append(f"'{line}' raises: {answer[2]}")
         if line == "equilibrium off" and answer[0] == 0:
             self._silent_since = len(self.sent())
-        elif line.startswith(_STARTING):
+        elif line.startswith(_STARTING) and "--dry-run" not in line:
             self._silent_since = None
 
     def run(self, seconds: float) -> None:
@@ -167,8 +169,26 @@ STATES: Dict[str, Callable[[Running], None]] = {
     "waiting": _waiting, "balanced": _resting}
 
 
+def _draining(running: Running) -> None:
+    running.command("equilibrium drain add 0 h1")
+
+
+def _undoing(running: Running) -> None:
+    running.command("equilibrium on")
+    running.run(180.0)
+    running.command("equilibrium off")
+    running.command("equilibrium undo")
+
+
+#: States of the operator's making, which the loop calls by another name.
+OPERATIONS: Dict[str, Callable[[Running], None]] = {"draining": _draining, "undoing": _undoing}
+
+
 def reach(running: Running, state: str) -> None:
     """Brings the module into a state."""
+    if state in OPERATIONS:
+        OPERATIONS[state](running)
+        return
     STATES[state](running)
     assert running.session.module.balancer.state == state, running.status()["reason"]
 
@@ -204,3 +224,8 @@ EVENTS: Dict[str, Callable[[Running, bool], None]] = {
     "window": _line(_SET + "begin_time 1200"), "flag": _line("sim flag set nobackfill"),
     "builtin": _line("sim balancer on"), "monitor": _line("sim mon down"),
     "failover": _die, "shutdown": _shut_down}
+#: Events about data that is to leave OSDs or to come back.
+OPERATING: Dict[str, Callable[[Running, bool], None]] = {
+    "drain add": _line("equilibrium drain add 3"), "drain rm": _line("equilibrium drain rm 0 h1"),
+    "undo": _line("equilibrium undo"), "cancel": _line("equilibrium cancel"),
+    "freeze": _line("equilibrium freeze")}

@@ -14,7 +14,7 @@ from .running import Running
 from .stand_ins import BetweenLines
 
 #: Until the round to be disturbed has come, virtual seconds.
-_SOON = 70.0
+SOON = 70.0
 
 
 def _planned(running: Running) -> None:
@@ -35,7 +35,7 @@ def _later(running: Running) -> None:
     running.run(120.0)
 
 
-_BEGINNINGS: Dict[str, Callable[[Running], None]] = {
+BEGINNINGS: Dict[str, Callable[[Running], None]] = {
     "planned": _planned, "executed": _executed, "later": _later}
 #: beginning → lines of the module that its rounds run through
 _LINES: Dict[str, int] = {}
@@ -52,13 +52,13 @@ def lines_of(beginning: str, run_mgr: Callable[..., Running]) -> int:
         running = run_mgr()
         moment = BetweenLines(running.session)
         moment.arm(1 << 30, lambda: None)
-        _BEGINNINGS[beginning](running)
-        running.run(_SOON)
+        BEGINNINGS[beginning](running)
+        running.run(SOON)
         _LINES[beginning] = moment.disarm()
     return _LINES[beginning]
 
 
-@pytest.mark.parametrize("beginning", _BEGINNINGS)
+@pytest.mark.parametrize("beginning", BEGINNINGS)
 def test_nothing_is_sent_after_its_answer(beginning: str, off_seed: int,
                                           run_mgr: Callable[..., Running]) -> None:
     rng = random.Random(f"off {off_seed}")
@@ -72,8 +72,8 @@ def test_nothing_is_sent_after_its_answer(beginning: str, off_seed: int,
         if fails:
             running.session.mgr.process.kill()
     moment.arm(line, off)
-    _BEGINNINGS[beginning](running)
-    running.run(_SOON)
+    BEGINNINGS[beginning](running)
+    running.run(SOON)
     running.command("sim backfill rate 1G")
     running.run(900.0)
     assert not running.broken(), f"off at {moment.where}{', the mgr dies' if fails else ''}"

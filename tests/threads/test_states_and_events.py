@@ -13,7 +13,7 @@ import pytest
 
 import equilibrium_mgr
 
-from .running import EVENTS, OF_PLANS, STATES, Running, reach
+from .running import EVENTS, OF_PLANS, OPERATING, OPERATIONS, STATES, Running, reach
 from .stand_ins import FILES, BetweenLines
 
 #: Lines of the module in a round, roughly.
@@ -61,10 +61,11 @@ def test_the_files_to_come_between_are_there() -> None:
 
 def test_in_the_middle_of_a_round(moment_seed: int, run_mgr: Callable[..., Running]) -> None:
     rng = random.Random(f"moment {moment_seed}")
-    state, event = rng.choice(list(STATES)), rng.choice(list(EVENTS))
+    events = {**EVENTS, **OPERATING}
+    state, event = rng.choice([*STATES, *OPERATIONS, *OPERATIONS]), rng.choice(list(events))
     running = begin(run_mgr, state, event)
     moment = BetweenLines(running.session)
-    moment.arm(rng.randrange(_LINES), lambda: EVENTS[event](running, True))
+    moment.arm(rng.randrange(_LINES), lambda: events[event](running, True))
     running.run(60.0)
     where = moment.where or f"none of {moment.disarm()} lines"
     print(f"{event} while {state}, at {where}")

@@ -29,11 +29,16 @@ _WORDS: List[str] = [
     "show {plan} --format json", "execute {plan}", "execute {plan}", "ls", "rm {plan}", "reset",
     "dump {plan}", "on", "on", "on", "off", "off", "pool ls", "pool add rbd", "pool add nothing",
     "pool rm rbd", "pool rm fs", "explain", "explain osd.1", "explain 1.0", "explain fs",
-    "explain what", "history", "dump-state", "dump-state --anonymous", "nonsense", ""]
+    "explain what", "history", "dump-state", "dump-state --anonymous", "nonsense", "",
+    "drain add 0", "drain add osd.1 h2", "drain add nothing", "drain rm 0", "drain rm 0 1 h2",
+    "drain ls", "drain ls --format json", "undo", "undo {plan}", "undo --since 1h",
+    "undo --dry-run", "cancel", "cancel {plan}", "cancel --dry-run", "freeze", "freeze --dry-run",
+    "upmap cleanup", "metrics"]
 _OTHERS = [
     _SET + "sleep_interval 10", _SET + "sleep_interval 60", _SET + "max_misplaced_ratio 0.05",
     _SET + "max_misplaced_ratio 1", _SET + "min_gain 0", _SET + "aim even", _SET + "aim space",
     _SET + "device_classes ssd", _SET + "device_classes ''", _SET + "active true",
+    _SET + "active false",
     "osd set norebalance", "osd unset norebalance", "balancer on", "balancer off", "osd set noout"]
 
 

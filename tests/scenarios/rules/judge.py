@@ -1,11 +1,12 @@
 """Holds every upmap command of the module against the rules, at the moment of its sending."""
 from __future__ import annotations
 
-from typing import Any, Callable, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from mgr_stub.console.session import Session
 from mgr_stub.monitor.mon_faults import LoggedCommand
 from mgr_stub.monitor.monitor import MGR
+from mgr_stub.osdmap.upmap import Items
 
 from .guard_rules import OF_THE_MOMENT
 from .intent_rules import Others, Silence, i1_share, i5_pinned
@@ -38,6 +39,8 @@ class Judge:
         self.others = Others(session)
         self.sent = 0         # commands
         self.sent_pairs = 0   # of upmap items
+        self.restored_pairs = 0   # of these, as an undo found them in its log
+        self._had: Dict[str, Set[Items]] = {}   # pgid → items that commands of ours replaced
         session.simulation.monitor.observers.append(self.on_command)
 
     def on_command(self, entry: LoggedCommand) -> None:
@@ -56,6 +59,7 @@ class Judge:
         if move is None:
             self.note("S7", f"pg {entry.command.get('pgid')} does not exist")
             return
+        move = self._as_restored(move)
         if not move.moves_nothing:
             self._judge_start()
         moment = self._now()
@@ -74,6 +78,15 @@ class Judge:
         self._note_all("I4", move.pgid, list(self.others.judge(move)))
         self._note_all("I1", move.pgid, list(i1_share(moment, move)))
         self._note_all("I5", move.pgid, list(i5_pinned(moment, move)))
+
+    def _as_restored(self, move: Outgoing) -> Outgoing:
+        """The move with what is known of its items."""
+        had = self._had.setdefault(move.pgid, set())
+        kind = getattr(self._session.module.balancer.execution, "kind", "")
+        restores = kind == "undo" and move.items in had
+        had.add(move.had)
+        self.restored_pairs += len(move.items) * restores
+        return move._replace(restores=restores)
 
     def observe(self) -> None:
         """Between the rounds: what has arrived, and whether another mgr has taken over."""

@@ -22,7 +22,7 @@ class MapRules:
         self._judge = judge
         self._first = _count(cluster)
         self._seen: Optional[Tuple[Any, ...]] = None
-        self._stale = self._count_stale()
+        self._stale, self._restored = self._count_stale(), 0
 
     def observe(self) -> None:
         osdmap = self._cluster.map
@@ -37,7 +37,8 @@ class MapRules:
         if count > most:
             self._judge.note("S14", f"{count} pairs in the map, {most} were there or sent")
         stale, earlier = self._count_stale(), self._stale
-        self._stale = stale
+        earlier += self._judge.restored_pairs - self._restored
+        self._stale, self._restored = stale, self._judge.restored_pairs
         only_ours = before is not None and all(a is b for a, b in zip(before[1:], seen[1:]))
         if only_ours and stale > earlier:
             self._judge.note("S14", f"{stale} pairs without effect, {earlier} before")

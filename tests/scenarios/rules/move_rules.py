@@ -123,7 +123,7 @@ def s7_items(moment: Moment, move: Outgoing) -> Iterator[str]:
     for source, target in items:
         if source not in raw:
             yield f"moves from osd.{source}, which CRUSH did not choose: {raw}"
-        if target in present:
+        if target in present and not move.restores:
             yield f"moves to osd.{target}, which CRUSH has chosen already: {raw}"
         present = present - {source} | {target}
     if items == move.had or (move.up_before == move.up_after and len(items) >= len(move.had)):

@@ -27,6 +27,7 @@ class Outgoing(NamedTuple):
     losses: Osds
     sent_at: float      # by the wall clock, as the module counts
     moves_nothing: bool = False   # all its data is there already, or goes where it went before
+    restores: bool = False   # an undo gives the PG items that it had, pairs without effect too
 
     @property
     def pgid(self) -> str:
