@@ -77,16 +77,16 @@ def waiting_groups(wanted: Sequence[PgChange], waiting: Iterable[WaitingChange],
     has none there, as where the next batch is not due.
     """
     deferrals = {change.pgid: deferral for change, deferral in waiting}
-    shards: Dict[Tuple[str, str], int] = {}
-    first: Dict[Tuple[str, str], Deferral] = {}
-    osds: Dict[Tuple[str, str], Counter[int]] = {}
+    shards: Dict[Tuple[str, ...], int] = {}
+    first: Dict[Tuple[str, ...], Deferral] = {}
+    osds: Dict[Tuple[str, ...], Counter[int]] = {}
     others = 0
     for change in wanted:
         deferral = deferrals.get(change.pgid)
         if deferral is None:
             others += change.shards
             continue
-        key = (deferral.code, str(deferral.numbers.get("direction", "")))
+        key = deferral.code, deferral.option, str(deferral.numbers.get("direction", ""))
         first.setdefault(key, deferral)
         shards[key] = shards.get(key, 0) + change.shards
         if "osd" in deferral.numbers:

@@ -175,13 +175,14 @@ def misplaced_budget_is_used_up(state: ThrottleState, candidate: Candidate) -> O
                "limit_ratio": limit, "limit": format_percent(limit),
                "misplaced": _share_of_copies(state, state.misplaced_copies),
                "own": _share_of_copies(state, copies)}
+    option = state.misplaced_option(candidate)
     if copies > allowed:
         return Deferral(
-            codes.MISPLACED_ONE_PG, DeferralKind.THROTTLE, "max_misplaced_ratio", numbers,
+            codes.MISPLACED_ONE_PG, DeferralKind.THROTTLE, option, numbers,
             "one PG is {own}% of all object copies and the misplaced limit is {limit}%: such PGs"
             " go one at a time")
     return Deferral(
-        codes.MISPLACED_LIMIT, DeferralKind.THROTTLE, "max_misplaced_ratio", numbers,
+        codes.MISPLACED_LIMIT, DeferralKind.THROTTLE, option, numbers,
         "{misplaced}% of all object copies are misplaced, and {own}% more come too near the limit"
         " of {limit}%")
 

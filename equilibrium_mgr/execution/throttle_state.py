@@ -106,6 +106,11 @@ class ThrottleState:
         return (self.max_misplaced_copies if self.emergency_osd(candidate) is None
                 else self._max_urgent_copies)
 
+    def misplaced_option(self, candidate: Candidate) -> str:
+        """The option that sets that limit."""
+        is_urgent = self.max_copies_for(candidate) > self.max_misplaced_copies
+        return "urgent_misplaced_ratio" if is_urgent else "max_misplaced_ratio"
+
     def allowed_copies_for(self, candidate: Candidate) -> float:
         """The same less a margin."""
         return (1.0 - _MISPLACED_MARGIN) * self.max_copies_for(candidate)

@@ -8,8 +8,12 @@ from tests.execution.test_throttle import batch, pgs, sent, wanted
 from tests.support.clusters.unit_cluster import Cluster
 from tests.support.units import GIB
 
+from equilibrium_mgr.execution.change_outcomes import waiting_groups
 from equilibrium_mgr.execution.throttle_state import ThrottleLimits
 from equilibrium_mgr.plan.model import PgChange
+from equilibrium_mgr.report.explain.actions import action
+from equilibrium_mgr.report.status.waiting_text import action_numbers, waits_for
+from equilibrium_mgr.snapshot import reason_codes as codes
 
 #: Of 46 PGs on two OSDs one is misplaced already, and the usual limit is two.
 LIMITS = ThrottleLimits(max_misplaced_ratio=0.03, max_moves=1000, fill_limit=0.0,
@@ -55,3 +59,13 @@ def test_targets_keep_their_limits() -> None:
     """All go to osd.2."""
     tight = LIMITS._replace(max_backfills=1)
     assert sent(batch(full(), wanted([2, 2, 2, 2]), tight)) == ["1.0"]
+
+
+def test_what_waits_for_the_urgent_limit_says_so() -> None:
+    """Who raises max_misplaced_ratio instead has everything moved faster but this."""
+    decision = batch(full(), changes(), LIMITS._replace(urgent_misplaced_ratio=0.043))
+    groups = waiting_groups(decision.later, decision.waiting, "", "")
+    urgent = next(group for group in groups if group.code == codes.MISPLACED_LIMIT)
+    assert (urgent.option, urgent.limit) == ("urgent_misplaced_ratio", 0.043)
+    assert waits_for(urgent) == "for the urgent misplaced limit of 4.30%"
+    assert "raise urgent_misplaced_ratio (0.043)" in action(urgent.code, action_numbers(urgent))

@@ -145,10 +145,10 @@ ACTIONS: Mapping[str, Tuple[str, ...]] = {
         "nothing; raise max_moves_per_round ({limit}) to go faster",
         "nothing; raise max_moves_per_round to go faster"),
     codes.MISPLACED_LIMIT: (
-        "nothing; raise max_misplaced_ratio ({limit}) to go faster",
+        "nothing; raise {option} ({limit}) to go faster",
         "nothing; raise max_misplaced_ratio to go faster"),
     codes.MISPLACED_ONE_PG: (
-        "nothing; raise max_misplaced_ratio ({limit}, less than one PG) to go faster",
+        "nothing; raise {option} ({limit}, less than one PG) to go faster",
         "nothing; raise max_misplaced_ratio to more than one PG to go faster"),
     codes.NEXT_BATCH: ("nothing; it ends by itself with the next batch (sleep_interval)",),
     codes.MONITOR_BACKOFF: (

@@ -17,16 +17,21 @@ def _backfills(group: WaitingGroup) -> str:
     return f"for a {end} that has {_limit(group)} {direction}"
 
 
+def _misplaced(group: WaitingGroup) -> str:
+    return ("urgent misplaced limit" if group.option == "urgent_misplaced_ratio"
+            else "misplaced limit")
+
+
 #: Code → what the shards of a group wait for, without the OSD. Other codes have the sentence of
 #: the first change, which names what is in the way.
 _PHRASES: Mapping[str, Callable[[WaitingGroup], str]] = {
     codes.MAX_BACKFILLS: _backfills,
     codes.MAX_TRANSIT: lambda group: f"for max_transit_ratio ({_limit(group)})",
     codes.MAX_MOVES: lambda group: f"for the next round (max_moves_per_round is {_limit(group)})",
-    codes.MISPLACED_LIMIT: lambda group: f"for the misplaced limit of {_percent(group)}",
+    codes.MISPLACED_LIMIT: lambda group: f"for the {_misplaced(group)} of {_percent(group)}",
     codes.MISPLACED_ONE_PG: lambda group: (
         f"for their turn: one PG is {group.numbers.get('own', '')}% of all object copies, and the"
-        f" misplaced limit is {_percent(group)}"),
+        f" {_misplaced(group)} is {_percent(group)}"),
     codes.NEARFULL_FIRST: lambda group: "until an OSD above nearfull is relieved",
     codes.SOURCE_FULL: lambda group: "for a target that would be the fullest meanwhile",
     codes.COOLDOWN: lambda group: "for pg_cooldown",
