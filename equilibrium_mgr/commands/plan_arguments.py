@@ -61,14 +61,17 @@ def present_options(settings: Settings, gateway: Gateway) -> PlanOptions:
 
 
 def _filter(arguments: PlanArguments, settings: Settings, gateway: Gateway) -> OsdFilter:
-    """The names of --from, --to and --not, each of which replaces its option."""
+    """The names of --from and --to, each of which replaces its option, and of --not, which adds to
+    what not_buckets spares."""
     given = OsdFilter(_names(arguments.sources), _names(arguments.targets),
                       _names(arguments.spared))
     for field, name in given.scope(gateway.crush()).unknown:
         raise CommandError(errno.ENOENT, f"{_FLAGS[field]} '{name}': no OSD and no CRUSH bucket has"
                            " this name; 'ceph osd tree' shows them")
     options = osd_filter(settings)
-    return OsdFilter(*(mine or other for mine, other in zip(given, options)))
+    spared = (given.spared or frozenset()) | (options.spared or frozenset())
+    return OsdFilter(given.sources or options.sources, given.targets or options.targets,
+                     spared or None)
 
 
 def _names(texts: Sequence[str]) -> Optional[FrozenSet[str]]:

@@ -56,6 +56,15 @@ def test_arguments_replace_the_options(session: Session) -> None:
     assert hosts_of(session, optimize(session, f"p --from {b}"), "from") == {b}
 
 
+def test_what_an_option_spares_no_argument_gives_free(session: Session) -> None:
+    a, b = some_hosts(session)[:2]
+    run(session, f"config set mgr mgr/equilibrium/not_buckets {a}")
+    plan = optimize(session, f"p --not {b}")
+    assert plan["moves"]
+    for end in ("from", "to"):
+        assert not hosts_of(session, plan, end) & {a, b}
+
+
 def test_automatic_balancing(session: Session) -> None:
     a = str(session.cluster.crush.host_of(ask(session, "osds")["osds"][0]["id"]))   # the fullest
     b = next(host for host in some_hosts(session) if host != a)
