@@ -54,8 +54,9 @@ class Module(Commands, MgrModule):
             self.gateway, self.plan_store, self.jobs, clock, self.log)
         self.balancer = Balancer(self.gateway, self.plan_store, self.plan_service, self,
                                  self.settings, clock, self.wakeup.set, self.log)
-        self.growth_recorder = GrowthRecorder(self, self.gateway.stored_bytes,
-                                              self.gateway.used_by_class, self.log)
+        self.growth_recorder = GrowthRecorder(
+            self, self.gateway.stored_bytes, self.gateway.used_by_class,
+            self.gateway.all_have_reported, self.log)
         self.next_round_at: Optional[float] = None
         self.last_round_at: Optional[float] = None
         self.connect_commands(ModuleParts(

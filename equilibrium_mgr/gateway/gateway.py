@@ -137,6 +137,10 @@ class Gateway:
         """Pool id → its space as `ceph df` has it now; fast enough for a command."""
         return pool_space(self._get("df"))
 
+    def all_have_reported(self) -> bool:
+        """False while an OSD that is up and in, or a PG, has not reported, as after a failover."""
+        return self._summaries.all_have_reported()
+
     def stored_bytes(self) -> Dict[int, Optional[int]]:
         """Pool id → client bytes, as `ceph df` has them now; None where it does not tell."""
         return {pool: space.stored for pool, space in self.pool_space().items()}

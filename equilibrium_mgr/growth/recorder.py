@@ -12,6 +12,8 @@ from .trend import UNKNOWN, Trend, trend_of
 
 #: Seconds between two writes: each is a commit of the monitors. A failover loses what came since.
 STORE_SECONDS = 36 * 3600.0
+#: A sample waits so long at most for what has not been reported: some of it never may be.
+PATIENCE_SECONDS = 1800.0
 _UNKNOWN = Trend(UNKNOWN, None)
 
 
@@ -37,13 +39,16 @@ class GrowthRecorder:
     """Used by the serve thread, once a round; `growth` is replaced whole.
 
     `stored` returns the client bytes of each pool by id, `used` the used bytes of each device
-    class: both are asked for a few times a day.
+    class: both are asked for a few times a day. `is_complete` tells whether all of it has been
+    reported: to a new mgr only some OSDs have.
     """
 
     def __init__(self, kv: KeyValueStore, stored: Callable[[], Mapping[int, Optional[int]]],
-                 used: Callable[[], Mapping[str, int]], log: logging.Logger) -> None:
+                 used: Callable[[], Mapping[str, int]], is_complete: Callable[[], bool],
+                 log: logging.Logger) -> None:
         self._kv = BufferedKvStore(kv, log)
-        self._stored, self._used, self._log = stored, used, log
+        self._stored, self._used, self._is_complete, self._log = stored, used, is_complete, log
+        self._due_since: Optional[float] = None   # while a sample waits for reports
         self._samples: Optional[Tuple[Sample, ...]] = None   # None before they are read
         self._stored_at: Optional[float] = None   # the newest sample in the store, or the first
         self.growth = Growth()
@@ -54,12 +59,20 @@ class GrowthRecorder:
             self._samples = self._read()
             self._stored_at = float(self._samples[-1].at) if self._samples else None
             self.growth = growth_of(self._samples)
-        if is_due(self._samples, now):
+        if is_due(self._samples, now) and self._is_ready(now):
             self._samples = with_sample(
                 self._samples, take_sample(now, self._stored(), self._used()), MAX_LIST_BYTES)
             self.growth = growth_of(self._samples)
             self._store(now)
         self._kv.flush()
+
+    def _is_ready(self, now: float) -> bool:
+        if self._due_since is None or self._due_since > now:
+            self._due_since = now
+        if not self._is_complete() and now - self._due_since < PATIENCE_SECONDS:
+            return False
+        self._due_since = None
+        return True
 
     def _store(self, now: float) -> None:
         if self._stored_at is None or self._samples is None or self._stored_at > now:

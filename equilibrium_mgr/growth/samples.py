@@ -9,6 +9,8 @@ SAMPLE_SECONDS = 4 * 3600.0
 #: Older ones are forgotten.
 KEPT_SECONDS = 60 * 86_400.0
 MAX_SAMPLES = 160
+#: Ratio of the client data that pools which are gone may have held.
+_MOST_GONE = 0.01
 _MIB = 1 << 20
 
 
@@ -76,6 +78,13 @@ def pool_points(samples: Sequence[Sample], pool: int) -> List[Tuple[float, float
 
 
 def class_points(samples: Sequence[Sample], name: str) -> List[Tuple[float, float]]:
-    """(seconds since the epoch, used bytes) of a device class."""
+    """(seconds since the epoch, used bytes) of a device class, of the samples that have it. Those in
+    which pools that are gone by now held much say nothing of the pools that are left."""
     return [(float(sample.at), float(sample.classes[name] * _MIB)) for sample in samples
-            if name in sample.classes]
+            if name in sample.classes and _gone_ratio(sample, samples[-1]) <= _MOST_GONE]
+
+
+def _gone_ratio(sample: Sample, newest: Sample) -> float:
+    """Client data of pools that are gone by now, as a ratio of all."""
+    gone = sum(count for pool, count in sample.pools.items() if pool not in newest.pools)
+    return gone / max(1, sum(sample.pools.values()))

@@ -9,10 +9,10 @@ import pytest
 from tests.support.fakes import KeyValueStore
 from tests.support.units import GIB
 
-from equilibrium_mgr.growth.recorder import STORE_SECONDS, GrowthRecorder
+from equilibrium_mgr.growth.recorder import PATIENCE_SECONDS, STORE_SECONDS, GrowthRecorder
 from equilibrium_mgr.growth.samples import (
-    KEPT_SECONDS, MAX_SAMPLES, SAMPLE_SECONDS, Sample, is_due, samples_from_json, samples_to_json,
-    take_sample, with_sample)
+    KEPT_SECONDS, MAX_SAMPLES, SAMPLE_SECONDS, Sample, class_points, is_due, samples_from_json,
+    samples_to_json, take_sample, with_sample)
 from equilibrium_mgr.growth.trend import GROWING, UNKNOWN
 
 DAY = 86_400.0
@@ -60,6 +60,14 @@ def test_json_and_back() -> None:
     assert samples_from_json(json.loads(json.dumps(samples_to_json(samples)))) == samples
 
 
+@pytest.mark.parametrize("held, kept", [(50 * GIB, 2), (GIB // 4, 5)])
+def test_what_a_deleted_pool_held_is_no_shrinking_class(held: int, kept: int) -> None:
+    """Nor is each little pool that comes and goes a beginning of the history."""
+    samples = [take_sample(float(number), {1: 50 * GIB, **({2: held} if number < 3 else {})},
+                           {"hdd": 300 * GIB}) for number in range(5)]
+    assert [at for at, _ in class_points(samples, "hdd")] == [0.0, 1.0, 2.0, 3.0, 4.0][-kept:]
+
+
 class Case:
     """A recorder over a store, and a cluster of which a pool grows by 10 GiB a day."""
 
@@ -67,6 +75,7 @@ class Case:
         self.kv = kv if kv is not None else KeyValueStore()
         self.now = 1e9
         self.asked = 0
+        self.is_complete = True
         self.recorder = self.restarted()
 
     def restarted(self) -> GrowthRecorder:
@@ -74,7 +83,7 @@ class Case:
             self.asked += 1
             return {1: int(100 * GIB + 10 * GIB * (self.now - 1e9) / DAY), 2: GIB}
         return GrowthRecorder(self.kv, stored, lambda: {"hdd": stored()[1] or 0},
-                              logging.getLogger("test"))
+                              lambda: self.is_complete, logging.getLogger("test"))
 
     def run(self, days: float, every: float = 3600.0) -> None:
         for _ in range(int(days * DAY / every)):
@@ -96,6 +105,20 @@ def test_it_samples_seldom_and_writes_more_seldom() -> None:
     assert case.recorder.growth.pool(1).bytes_per_day == pytest.approx(10 * GIB, rel=0.01)
     assert case.recorder.growth.device_class("hdd").state == GROWING
     assert case.recorder.growth.pool(7).state == UNKNOWN
+
+
+def test_a_sample_waits_for_reports_though_not_for_ever() -> None:
+    """PGs without any OSD are never reported."""
+    case = Case()
+    case.is_complete = False
+    for seconds, samples in ((0.0, 0), (PATIENCE_SECONDS - 1.0, 0), (PATIENCE_SECONDS, 1),
+                             (PATIENCE_SECONDS + SAMPLE_SECONDS, 1)):
+        case.now = 1e9 + seconds
+        case.recorder.record(case.now)
+        assert case.recorder.growth.samples == samples
+    case.is_complete = True
+    case.recorder.record(case.now)
+    assert case.recorder.growth.samples == 2
 
 
 def test_the_next_mgr_goes_on_with_what_was_stored() -> None:
@@ -125,7 +148,7 @@ def test_a_removed_pool_is_forgotten_by_its_trends() -> None:
     case = Case()
     case.run(3.0)
     pools: Dict[int, Optional[int]] = {1: GIB}
-    recorder = GrowthRecorder(case.kv, lambda: pools, lambda: {"hdd": GIB},
+    recorder = GrowthRecorder(case.kv, lambda: pools, lambda: {"hdd": GIB}, lambda: True,
                               logging.getLogger("test"))
     recorder.record(case.now + SAMPLE_SECONDS)
     assert set(recorder.growth.pools) == {1}

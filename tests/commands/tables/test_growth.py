@@ -110,3 +110,11 @@ def test_the_age_of_the_look_is_told_and_a_new_one_started(session: Session) -> 
 
 def test_what_cannot_be_asked(session: Session) -> None:
     assert refused(session, "equilibrium growth nosuch")[0] == -errno.ENOENT
+
+
+def test_a_new_mgr_takes_no_sample_before_all_have_reported(session: Session) -> None:
+    """What some OSDs alone report is no shrinking cluster."""
+    run(session, "sim stats gap 10m 1", "sim failover", "sim run 5m")
+    assert session.module.growth_recorder.growth.samples == 0
+    run(session, "sim run 10m")
+    assert session.module.growth_recorder.growth.samples == 1
