@@ -1,7 +1,7 @@
 """When OSDs become nearfull if pools go on growing as they do, on a placement of their shards."""
 from __future__ import annotations
 
-from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional
+from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence
 
 from ..plan.usage import ShardCounts
 from ..snapshot.model import Snapshot
@@ -33,7 +33,8 @@ class Forecast(NamedTuple):
     """When OSDs of a placement are nearfull."""
 
     rates: Mapping[int, float]              # OSD id → bytes a day
-    days: Mapping[int, float]               # OSD id → days until it is nearfull; those that grow
+    #: OSD id → days until it is nearfull; those that grow. OSDs that are being drained are left out
+    days: Mapping[int, float]
     utilization: Mapping[int, float] = {}   # OSD id → of the placement, a ratio
 
     def first_of_pool(self, placed: Placed, pool: int) -> Optional[Nearfull]:
@@ -68,6 +69,8 @@ def forecast(snapshot: Snapshot, growth: Growth, placed: Placed) -> Forecast:
         entry = snapshot.osds[osd]
         if osd in rates:
             rates[osd] *= factors.get(entry.device_class, 1.0)
+        if entry.drained:
+            continue   # what it has is to go elsewhere
         utilization[osd] = placed.used.get(osd, 0) / entry.size_bytes
         left = snapshot.nearfull_ratio * entry.size_bytes - placed.used.get(osd, 0)
         if left <= 0.0:
@@ -77,17 +80,19 @@ def forecast(snapshot: Snapshot, growth: Growth, placed: Placed) -> Forecast:
     return Forecast(rates, days, utilization)
 
 
-def days_at_bound(snapshot: Snapshot, growth: Forecast, name: str,
-                  bound: Optional[float]) -> Optional[float]:
+def days_at_bound(snapshot: Snapshot, growth: Forecast, name: str, bound: Optional[float],
+                  known: Sequence[Optional[Nearfull]] = ()) -> Optional[float]:
     """Days until the OSDs of a class that limit it are nearfull if it were as even as the rules
-    allow: all of its data grows by one ratio. None where it does not grow, or the bound is not
-    known."""
+    allow: all of its data grows by one ratio, that of drained OSDs too, which the bound has on the
+    others. None where it does not grow, or the bound is not known. Never less than the `known` days
+    of placements: where a pool that grows lies on emptier OSDs, these are more."""
     osds = members(snapshot, name)
     rate = sum(growth.rates.get(osd, 0.0) for osd in osds)
     if bound is None or rate <= 0.0 or bound <= 0.0:
         return None
     used = sum(snapshot.osds[osd].target_bytes for osd in osds)
-    return max(0.0, snapshot.nearfull_ratio / bound - 1.0) * used / rate
+    days = max(0.0, snapshot.nearfull_ratio / bound - 1.0) * used / rate
+    return max([days, *(one.days for one in known if one is not None)])
 
 
 def members(snapshot: Snapshot, name: str) -> List[int]:

@@ -84,9 +84,20 @@ def test_days_at_the_bound() -> None:
     # 120 GiB on 400 GiB are even at 30 %; 85 % are 220 GiB more, of which 20 come a day
     assert days_at_bound(snapshot, found, "hdd", 0.30) == pytest.approx(11.0)
     assert days_at_bound(snapshot, found, "hdd", 0.90) == 0.0
+    assert days_at_bound(snapshot, found, "hdd", 0.30, (Nearfull(12.0, 3), None)) == 12.0
     assert days_at_bound(snapshot, found, "hdd", None) is None
     assert days_at_bound(snapshot, found, "ssd", 0.5) is None
     assert members(snapshot, "hdd") == [0, 1, 2, 3]
+
+
+def test_a_drained_osd_is_not_nearfull_first_and_its_data_grows_elsewhere() -> None:
+    made = cluster().osd(0, used=84 * GIB).drain(0)
+    snapshot = made.snapshot()
+    found = forecast(snapshot, growing(pool1=10 * GIB), placed(snapshot))
+    first = found.first_of([0, 1, 2, 3])
+    assert first is not None and first.osd == 2
+    # 164 GiB have to be on three OSDs: 255 are 85 % of them, and 20 come a day
+    assert days_at_bound(snapshot, found, "hdd", 164 / 300) == pytest.approx((255 - 164) / 20)
 
 
 def test_advice_on_pg_num() -> None:

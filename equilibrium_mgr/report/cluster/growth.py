@@ -93,7 +93,7 @@ def class_growth(view: ClusterView, growth: Growth, now: Forecast,
             "used_bytes": usage.used_bytes, **_trend_json(trend),
             **_nearfull_json("", first), **_nearfull_json("planned_", then),
             "best_nearfull_seconds": _near(days_at_bound(
-                view.snapshot, now, name, view.bounds.get(name)))})
+                view.snapshot, now, name, view.bounds.get(name), (first, then)))})
     return rows
 
 
