@@ -8,11 +8,14 @@ from ..plan.store import PlanHead
 from ..plan_service.failure_service import FailureAnswer, FailureQuestion
 from ..report.cluster.failures import FailureReport, worst_line
 from ..report.command_answer import CommandAnswer, CommandError
-from ..runtime.formatting import plural
+from ..runtime.formatting import format_duration, plural
 from ..what_if.failure import Failure, find_failure
 from .current_view import CurrentView
 from .module_parts import ModuleParts
 from .plan_commands import PlanCommands
+
+#: Jobs begin within less where nothing else is planned or computed.
+_SHOWN_SECONDS = 2.0
 
 
 class FailureCommands:
@@ -34,12 +37,9 @@ class FailureCommands:
         question = _question(failure, head)
         answer = self._parts.failure_service.ask(question)
         if answer is None:
-            reason = self._parts.failure_service.pop_reason(question)
-            raise CommandError(errno.EAGAIN, "what the failure leads to" + (
-                " is being computed; ask again" if reason is None
-                else f" could not be computed ({reason}); ask again"))
-        report = FailureReport(answer, plan, max(0.0, self._parts.clock() - answer.made_at), {
-            number: name for name, number in self._parts.gateway.pool_ids_by_name().items()})
+            raise self._not_yet(question)
+        report = FailureReport(answer, plan, max(0.0, self._parts.clock() - answer.made_at),
+                               self._parts.gateway.pool_space())
         if answer.worst is not None:
             return report.worst(answer.worst)
         assert answer.figures is not None
@@ -50,6 +50,14 @@ class FailureCommands:
         head = self._parts.plan_store.heads().get(plan)
         now = self._known(None)
         return [] if head is None else worst_line(now, self._known(head), plan)
+
+    def _not_yet(self, question: FailureQuestion) -> CommandError:
+        service = self._parts.failure_service
+        reason, waited = service.pop_reason(question), service.queued_seconds(question)
+        state = (f"could not be computed ({reason})" if reason is not None
+                 else f"has waited {format_duration(waited)} for what is being planned"
+                 if waited >= _SHOWN_SECONDS else "is being computed")
+        return CommandError(errno.EAGAIN, f"what the failure leads to {state}; ask again")
 
     def _known(self, head: Optional[PlanHead]) -> Optional[FailureAnswer]:
         return self._parts.failure_service.known(_question(None, head))

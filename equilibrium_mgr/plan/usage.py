@@ -106,13 +106,20 @@ def usage_before_and_after(snapshot: Snapshot, used_bytes: Mapping[int, int],
                            counts, checkpoint=checkpoint)
     for change in with_checkpoints(changes, _PGS_A_PIECE, checkpoint):
         pool = snapshot.pools[pool_of(change.pgid)]
-        shards, weight = counts[pool.id], shard_weight(pool, change.pgid)
-        for osds, sign in ((change.up_before, -1), (change.up_after, 1)):
-            for osd in osds:
-                shards[osd] = shards.get(osd, 0) + sign * _growth_on(pool, weight, osd, osds)
-                if shards[osd] < _NO_SHARD:
-                    del shards[osd]
+        recount(counts[pool.id], pool, change.pgid, change.up_before, change.up_after)
     return before, counted_usage(snapshot, used_bytes, counts, checkpoint=checkpoint)
+
+
+def recount(shards: Dict[int, float], pool: Pool, pgid: str, before: Sequence[int],
+            after: Sequence[int]) -> None:
+    """Counts a PG's shards at `after` in place of `before`. `shards`: of its pool, by OSD id, as
+    shard_counts has them."""
+    weight = shard_weight(pool, pgid)
+    for osds, sign in ((before, -1), (after, 1)):
+        for osd in osds:
+            shards[osd] = shards.get(osd, 0) + sign * _growth_on(pool, weight, osd, osds)
+            if abs(shards[osd]) < _NO_SHARD:
+                del shards[osd]
 
 
 def _growth_on(pool: Pool, weight: float, osd: int, osds: Sequence[int]) -> float:

@@ -5,13 +5,13 @@ import logging
 import threading
 from collections import OrderedDict
 from functools import partial
-from typing import Callable, Dict, Mapping, NamedTuple, Optional, Sequence
+from typing import Callable, Dict, Mapping, NamedTuple, Optional, Sequence, Set
 
 from ..gateway.gateway import Gateway
 from ..plan.store import PlanStore
 from ..runtime.job_thread import JobRunner
 from ..runtime.time_slice import TimeSlice
-from ..snapshot.model import Snapshot
+from ..snapshot.model import Osd, Snapshot
 from ..what_if.failure import Failure
 from ..what_if.placement import Osds, PgsByOsd, Placement, placement
 from ..what_if.recovery import FailureFigures, failure_figures, usage_of
@@ -40,7 +40,8 @@ class FailureAnswer(NamedTuple):
     made_at: float          # seconds since the epoch
     applied_changes: int    # of the plan; the others' PGs are elsewhere by now
     backfillfull_ratio: float
-    sizes: Mapping[int, int]            # OSD id → bytes
+    osds: Mapping[int, Osd]             # by id
+    degraded_pgs: int                   # or inactive, of the cluster as it is
     figures: Optional[FailureFigures]
     worst: Optional[Dict[str, TypeFailures]]
 
@@ -62,7 +63,9 @@ class FailureService:
         self._lock = threading.Lock()
         self._answers: OrderedDict[FailureQuestion, FailureAnswer] = OrderedDict()
         self._failed: Dict[FailureQuestion, str] = {}      # why a job ended without an answer
-        self._running: Dict[FailureQuestion, float] = {}   # since when, seconds since the epoch
+        #: those whose job has not ended: since when, seconds since the epoch
+        self._asked: Dict[FailureQuestion, float] = {}
+        self._begun: Set[FailureQuestion] = set()   # of these, those whose job has begun
         self._stopping = False
 
     def stop(self) -> None:
@@ -85,15 +88,21 @@ class FailureService:
         if answer is not None:
             return answer
         with self._lock:
-            is_new = question not in self._running
+            is_new = question not in self._asked
             if is_new:
-                self._running[question] = self._clock()
+                self._asked[question] = self._clock()
                 self._failed.pop(question, None)
         if is_new:
             name = question.failure.name if question.failure is not None else "the worst"
             self._jobs.submit(f"failure of {name}", partial(self._run, question))
             self._jobs.run_pending()
         return self.known(question)
+
+    def queued_seconds(self, question: FailureQuestion) -> float:
+        """Seconds for which its job has waited for others, as for a plan in the making."""
+        with self._lock:
+            asked_at = None if question in self._begun else self._asked.get(question)
+        return 0.0 if asked_at is None else max(0.0, self._clock() - asked_at)
 
     def pop_reason(self, question: FailureQuestion) -> Optional[str]:
         """Why the last attempt to answer failed, or None; it is told once."""
@@ -102,6 +111,8 @@ class FailureService:
 
     def _run(self, question: FailureQuestion) -> None:
         try:
+            with self._lock:
+                self._begun.add(question)
             answer = self._answer(question)
             with self._lock:
                 self._answers[question] = answer
@@ -116,7 +127,8 @@ class FailureService:
                 self._failed = {question: f"{type(error).__name__}: {error}"}   # the newest
         finally:
             with self._lock:
-                self._running.pop(question, None)
+                self._asked.pop(question, None)
+                self._begun.discard(question)
 
     def _answer(self, question: FailureQuestion) -> FailureAnswer:
         changes = () if question.plan is None else self._plan_store.get(question.plan).changes
@@ -141,7 +153,8 @@ class FailureService:
             figures = failure_figures(placed, recovery, usage_of(placed, checkpoint), checkpoint)
         return FailureAnswer(
             snapshot.epoch, self._clock(), len(placed.changes), snapshot.backfillfull_ratio,
-            {osd.id: osd.size_bytes for osd in snapshot.osds.values()}, figures, worst)
+            snapshot.osds, sum(states.inactive + states.degraded
+                               for states in snapshot.pool_states.values()), figures, worst)
 
     def _up_sets_without(self, osds: Sequence[int], pgids: Sequence[str]) -> Dict[str, Osds]:
         return self._gateway.up_sets_without(osds, pgids, self._checkpoint())

@@ -5,15 +5,13 @@ from typing import Collection, Dict, Iterable, List, Mapping, NamedTuple, Sequen
 
 from ..crush.placement import NO_OSD
 from ..plan.model import PgChange
-from ..plan.usage import ShardCounts, shard_counts, shard_weight
+from ..plan.usage import ShardCounts, shard_counts
 from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
 from ..snapshot.model import Pg, Pool, Snapshot, UpmapItems, shard_changes
 
 Osds = Tuple[int, ...]
 
 _PGS_A_PIECE = 500   # between two checkpoints: about a millisecond
-#: Sums of weights that are not whole may leave this much of nothing.
-_NO_SHARD = 1e-6
 
 
 class Placement(NamedTuple):
@@ -64,17 +62,6 @@ def move_shards(used: Dict[int, int], pg: Pg, before: Sequence[int], after: Sequ
         for osd in osds:
             used[osd] = max(0, used[osd] + sign * pool.bytes_on(pg.shard_bytes, osd, up))
     return gained, lost
-
-
-def recount(shards: Dict[int, Dict[int, float]], snapshot: Snapshot, pg: Pg,
-            before: Sequence[int], after: Sequence[int]) -> None:
-    """Counts a PG's shards at `after` in place of `before`."""
-    counts, weight = shards[pg.pool], shard_weight(snapshot.pools[pg.pool], pg.pgid)
-    for osds, more in ((before, -weight), (after, weight)):
-        for osd in osds:
-            counts[osd] = counts.get(osd, 0) + more
-            if abs(counts[osd]) < _NO_SHARD:
-                del counts[osd]
 
 
 class PgsByOsd:

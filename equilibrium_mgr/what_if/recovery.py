@@ -5,12 +5,14 @@ from typing import Any, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Se
 
 from ..crush.placement import NO_OSD
 from ..plan.model import Usage
-from ..plan.usage import counted_usage
+from ..plan.usage import ShardCounts, class_usage, counted_usage, recount
 from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
-from ..snapshot.model import Pg, Snapshot
+from ..snapshot.model import Snapshot
 from .failure import Failure
-from .placement import Osds, Placement, move_shards, recount
+from .placement import Osds, Placement, move_shards
 from .up_sets import UpSetsAfter
+
+Arrival = Tuple[str, int]   # pgid, bytes of the shard that comes
 
 _PGS_A_PIECE = 200   # between two checkpoints: about a millisecond
 
@@ -42,7 +44,7 @@ def recover(placed: Placement, failure: Failure, mapped: Mapping[str, Osds],
     snapshot = placed.snapshot
     used = {osd: count for osd, count in placed.used.items() if osd not in failure.osds}
     up_sets, up = UpSetsAfter(snapshot, failure.osds), {}
-    arrivals: Dict[int, List[Pg]] = {}
+    arrivals: Dict[int, List[Arrival]] = {}   # by OSD id
     freed: Dict[int, int] = {}
     undersized: Dict[int, int] = {}
     lost: Dict[int, int] = {}
@@ -61,13 +63,15 @@ def recover(placed: Placement, failure: Failure, mapped: Mapping[str, Osds],
         up[pgid] = after
         gained, left_behind = move_shards(used, pg, before, after, pool)
         for osd in gained:
-            arrivals.setdefault(osd, []).append(pg)
+            arrivals.setdefault(osd, []).append(
+                (pgid, pool.bytes_on(pg.shard_bytes, osd, after)))
         for osd in left_behind:
             freed[osd] = freed.get(osd, 0) + pool.bytes_on(pg.shard_bytes, osd, before)
     highest, fullest = _fullest(snapshot, used)
     return Recovery(
         failure, up, used, sum(map(len, arrivals.values())),
-        sum(pg.shard_bytes for pgs in arrivals.values() for pg in pgs), highest, fullest,
+        sum(snapshot.osds[osd].device_bytes(size) for osd, shards in arrivals.items()
+            for _, size in shards), highest, fullest,
         _too_full(placed, arrivals, freed), undersized, lost)
 
 
@@ -78,22 +82,22 @@ def _fullest(snapshot: Snapshot, used: Mapping[int, int]) -> Tuple[Optional[floa
     return max(ratios) if ratios else (None, None)
 
 
-def _too_full(placed: Placement, arrivals: Mapping[int, List[Pg]],
+def _too_full(placed: Placement, arrivals: Mapping[int, List[Arrival]],
               freed: Mapping[int, int]) -> FrozenSet[str]:
     """PGs that do not fit on a target below backfillfull_ratio, where Ceph refuses a backfill that
     would lead above it; what fits is let in, in the order given, and what moves away is gone."""
     found: Set[str] = set()
-    for osd, pgs in arrivals.items():
+    for osd, shards in arrivals.items():
         entry = placed.snapshot.osds[osd]
         if not entry.has_statistics:
             continue
         room = (placed.snapshot.backfillfull_ratio * entry.size_bytes
                 - placed.used[osd] + freed.get(osd, 0))
-        for pg in pgs:
-            if pg.shard_bytes > room:
-                found.add(pg.pgid)
+        for pgid, size in shards:
+            if size > room:
+                found.add(pgid)
             else:
-                room -= pg.shard_bytes
+                room -= size
     return frozenset(found)
 
 
@@ -112,13 +116,19 @@ def failure_figures(placed: Placement, recovery: Recovery, before: Usage,
     shards = {pool: dict(counts) for pool, counts in placed.shards.items()}
     for pgid, up in with_checkpoints(recovery.up.items(), _PGS_A_PIECE, checkpoint):
         pg = snapshot.pgs[pgid]
-        recount(shards, snapshot, pg, placed.up(pg), up)
+        recount(shards[pg.pool], snapshot.pools[pg.pool], pgid, placed.up(pg), up)
     left = snapshot._replace(osds={
         osd.id: osd for osd in snapshot.osds.values() if osd.id not in failed})
-    return FailureFigures(recovery, before, counted_usage(
-        left, recovery.used, shards, checkpoint=checkpoint))
+    return FailureFigures(recovery, before, _usage(left, recovery.used, shards, checkpoint))
 
 
 def usage_of(placed: Placement, checkpoint: Checkpoint = no_checkpoint) -> Usage:
     """The usage of the placement before the failure."""
-    return counted_usage(placed.snapshot, placed.used, placed.shards, checkpoint=checkpoint)
+    return _usage(placed.snapshot, placed.used, placed.shards, checkpoint)
+
+
+def _usage(snapshot: Snapshot, used: Mapping[int, int], shards: ShardCounts,
+           checkpoint: Checkpoint) -> Usage:
+    """OSDs that are being drained count: CRUSH places on them what is recovered."""
+    return counted_usage(snapshot, used, shards, checkpoint=checkpoint, classes=class_usage(
+        snapshot, used, checkpoint, with_drained=True))

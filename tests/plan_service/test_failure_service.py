@@ -65,6 +65,20 @@ def test_a_job_computes_and_who_asks_does_not_wait() -> None:
     assert jobs.pending == []
 
 
+def test_it_tells_for_how_long_a_job_waits() -> None:
+    jobs = HeldJobs()
+    case = Case(jobs)
+    seen: List[float] = []
+    case.while_mapping = lambda: seen.append(case.service.queued_seconds(HOST))
+    assert case.service.queued_seconds(HOST) == 0.0
+    case.service.ask(HOST)
+    case.now += 90.0
+    case.service.ask(HOST)
+    assert case.service.queued_seconds(HOST) == 90.0
+    jobs.run()
+    assert seen == [0.0] and case.service.queued_seconds(HOST) == 0.0
+
+
 def test_the_worst_failure_maps_for_each_domain() -> None:
     case = Case(InlineJobs())
     answer = case.service.ask(FailureQuestion(None))

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
+from ...gateway.pool_space import PoolSpaceNow
 from ...plan.model import ClassUsage, Usage
 from ...plan_service.failure_service import FailureAnswer
 from ...runtime.formatting import (
@@ -21,13 +22,15 @@ _WORST = tuple(map(Column, (
     "OSDS", "%AFTER", "FULLEST", "TOOFULL", "UNDERSIZED", "LOST", "COPIED", "ROOM")))
 #: Lines of the table of pools.
 _MOST_POOLS = 20
+#: OSDs that are down which a line names.
+_MOST_DOWN = 4
 
 
 class FailureReport:
-    """Renders an answer. `pools`: pool id → name; `plan`: the name of the plan it is of."""
+    """Renders an answer. `pools`: by id, as they are now; `plan`: the name of the plan it is of."""
 
     def __init__(self, answer: FailureAnswer, plan: Optional[str], age_seconds: float,
-                 pools: Mapping[int, str]) -> None:
+                 pools: Mapping[int, PoolSpaceNow]) -> None:
         self._answer = answer
         self._plan = plan
         self._age = age_seconds
@@ -51,7 +54,8 @@ class FailureReport:
                 "osds": sorted(recovery.failure.osds)},
             **_figures_json(figures), "backfill_toofull_pgids": sorted(recovery.too_full),
             "classes": classes, "pools": pools, "osds": [
-                {"osd": osd, "used_bytes": used, "utilization": self._utilization(osd, used)}
+                {"osd": osd, "used_bytes": self._answer.osds[osd].device_bytes(used),
+                 "utilization": self._utilization(osd, used)}
                 for osd, used in sorted(recovery.used.items())]},
             "\n\n".join("\n".join(part) for part in parts if part))
 
@@ -87,11 +91,34 @@ class FailureReport:
         plan = f" with {self._plan} carried out" if self._plan is not None else ""
         end = "as if all could recover" if recovery and recovery.too_full else "once recovered"
         return wrap("", f"{what}{plan}, {end}; osdmap e{self._answer.epoch},"
-                    f" {format_duration(self._age)} old", 0)
+                    f" {format_duration(self._age)} old", 0) + self._trouble_lines(recovery)
+
+    def _trouble_lines(self, recovery: Optional[Recovery]) -> List[str]:
+        """What is so already, beside the failure, and makes it worse than the figures say."""
+        name, failed = ((recovery.failure.name, recovery.failure.osds) if recovery is not None
+                        else ("NAME", frozenset()))
+        lines: List[str] = []
+        down = [f"osd.{osd}" for osd in self._down_osds() if osd not in failed]
+        if down:
+            named = ",".join(down[:_MOST_DOWN] + ["..."] * (len(down) > _MOST_DOWN))
+            count, whose, them = ((f"{len(down)} OSDs are", "their", "them") if down[1:]
+                                  else (f"{named} is", "its", "it"))
+            lines += wrap("down:", f"{count} down and in: {whose} PGs count as they are now, short"
+                          f" of a shard; '--fail {name},{named}' has {them} out as well", 13)
+        if self._answer.degraded_pgs:
+            pgs = plural(self._answer.degraded_pgs, "PG")
+            lines += wrap("degraded:", f"{pgs} now: if it failed before they are whole, more"
+                          " could be lost", 13)
+        return lines
+
+    def _down_osds(self) -> List[int]:
+        return sorted(osd.id for osd in self._answer.osds.values()
+                      if not osd.up and osd.is_in and osd.reweight > 0.0)
 
     def _head_json(self) -> Dict[str, Any]:
         return {"plan": self._plan, "osdmap_epoch": self._answer.epoch, "age_seconds": self._age,
                 "applied_changes": self._answer.applied_changes,
+                "down_osds": self._down_osds(), "degraded_pgs": self._answer.degraded_pgs,
                 "backfillfull_ratio": self._answer.backfillfull_ratio}
 
     def _result_lines(self, recovery: Recovery) -> List[str]:
@@ -101,24 +128,29 @@ class FailureReport:
             "copied:", f"{plural(recovery.copied_shards, 'shard')},"
             f" {format_bytes(recovery.copied_bytes)}", 13)
         if recovery.too_full:
-            lines += wrap("toofull:", f"{plural(len(recovery.too_full), 'PG')} would wait: their"
-                          " target has no room for them below backfillfull"
+            lines += wrap("toofull:", f"{plural(len(recovery.too_full), 'PG')} would wait for a"
+                          " target that has no room below backfillfull"
                           f" ({format_percent(self._answer.backfillfull_ratio)}%)", 13)
+        more = " more" if self._down_osds() else ""
         for label, text, pools in (
-                ("undersized:", "stay without an OSD for some of their shards",
+                ("undersized:", f"{more} left without an OSD for some shards",
                  recovery.undersized),
-                ("lost:", "have too few shards left to recover their data", recovery.lost)):
+                ("lost:", " left with too few shards to recover the data", recovery.lost)):
             if pools:
-                names = ", ".join(self._pools.get(pool, str(pool)) for pool in sorted(pools))
-                lines += wrap(label, f"{plural(sum(pools.values()), 'PG')} {text}: {names}", 13)
+                names = ", ".join(self._pools[pool].name if pool in self._pools else str(pool)
+                                  for pool in sorted(pools))
+                lines += wrap(label, f"{plural(sum(pools.values()), 'PG')}{text}: {names}", 13)
         return lines
 
     def _pool_rows(self, figures: FailureFigures) -> List[Row]:
         rows: List[Row] = []
         for name, before in figures.before.pools.items():
             after = figures.after.pools.get(name)
+            space = self._pools.get(before.pool_id)
             rows.append({
-                "id": before.pool_id, "name": name, "stored": before.stored_bytes,
+                "id": before.pool_id, "name": name,
+                "stored": before.stored_bytes if space is None or space.stored is None
+                else space.stored,
                 "free_bytes": before.free_bytes, "limiting_osd": before.limiting_osd,
                 "failed_free_bytes": after.free_bytes if after is not None else None,
                 "failed_limiting_osd": after.limiting_osd if after is not None else None,
@@ -142,7 +174,7 @@ class FailureReport:
                         if more else [])
 
     def _utilization(self, osd: int, used: int) -> Optional[float]:
-        size = self._answer.sizes.get(osd, 0)
+        size = self._answer.osds[osd].size_bytes
         return used / size if size else None
 
 

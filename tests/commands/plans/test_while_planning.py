@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 import time
 from typing import Any, Callable, Iterator
@@ -172,3 +173,14 @@ def test_a_plan_that_fails(session: Session) -> None:
         rc, text = refused(session, f"equilibrium {verb} p")
         assert rc == -2 and "boom" in text
     assert ask(session, "ls") == {"plans": []}
+
+
+def test_a_failure_that_is_asked_for_tells_what_it_waits_for(session: Session,
+                                                            planner: SlowPlanner) -> None:
+    plan_slowly(session, planner)
+    assert "is being computed" in refused(session, "equilibrium eval --fail osd.6")[1]
+    session.simulation.clock.now += 60.0
+    rc, said = refused(session, "equilibrium eval --fail osd.6")
+    assert rc == -errno.EAGAIN and "has waited 1m00s for what is being planned" in said
+    planner.let_go.set()
+    wait_until(lambda: session.command("equilibrium eval --fail osd.6")[0] == 0)

@@ -1,0 +1,90 @@
+"""Failures where shards differ: by their position, by the OSD, and where OSDs are being drained."""
+from __future__ import annotations
+
+import random
+from typing import Dict, Tuple
+
+import pytest
+from tests.support.clusters.unit_cluster import Cluster, hosts
+from tests.support.units import GIB
+
+from equilibrium_mgr.plan.usage import placement_usage
+from equilibrium_mgr.snapshot.model import Snapshot
+from equilibrium_mgr.what_if.failure import Failure
+from equilibrium_mgr.what_if.placement import placement
+from equilibrium_mgr.what_if.recovery import Recovery, failure_figures, recover, usage_of
+
+RATIOS = (1.5, 0.0, 1.5)
+
+
+def optimized(*ratios: float) -> Snapshot:
+    """Pool 1 is 2+1, its shards are as large as `ratios` say; pool 2 has two copies. pg_num is no
+    power of two."""
+    rng = random.Random(3)
+    cluster = Cluster(hosts(8)).pool(1, size=3, k=2).pool(2, size=2)
+    for ps in range(12):
+        cluster.pg(f"1.{ps:x}", rng.sample(range(8), 3), 2 * GIB)
+        cluster.pg(f"2.{ps:x}", rng.sample(range(8), 2), GIB)
+    snapshot = cluster.snapshot()
+    pool = snapshot.pools[1]._replace(is_optimized=bool(ratios), position_ratios=ratios)
+    return snapshot._replace(pools={**snapshot.pools, 1: pool})
+
+
+def without(snapshot: Snapshot, failed: int) -> Recovery:
+    """Each shard of the OSD goes to the next one that has none of the PG."""
+    mapped: Dict[str, Tuple[int, ...]] = {}
+    for pgid, pg in snapshot.pgs.items():
+        target = next(osd for osd in range(8) if osd not in (failed, *pg.up))
+        mapped[pgid] = tuple(target if osd == failed else osd for osd in pg.up)
+    return recover(placement(snapshot), Failure("it", "osd", frozenset({failed})), mapped)
+
+
+@pytest.mark.parametrize("ratios", [(), RATIOS])
+@pytest.mark.parametrize("failed", [0, 5])
+def test_the_space_after_a_failure_is_that_of_its_placement(
+        ratios: Tuple[float, ...], failed: int) -> None:
+    snapshot, placed = optimized(*ratios), placement(optimized(*ratios))
+    found = without(snapshot, failed)
+    after = failure_figures(placed, found, usage_of(placed)).after
+    left = snapshot._replace(osds={
+        osd: entry for osd, entry in snapshot.osds.items() if osd != failed})
+    wanted = placement_usage(left, found.used, [
+        (pg, found.up.get(pg.pgid, pg.up)) for pg in snapshot.pgs.values()])
+    assert after.room is not None and wanted.room is not None
+    assert after.room.limiting_osd == wanted.room.limiting_osd
+    assert after.room.bytes == pytest.approx(wanted.room.bytes, rel=1e-9)
+    for name, pool in wanted.pools.items():
+        assert after.pools[name].free_bytes == pytest.approx(pool.free_bytes, rel=1e-9)
+        assert after.pools[name].limiting_osd == pool.limiting_osd
+
+
+def test_what_is_copied_is_as_large_as_it_is_where_it_goes() -> None:
+    cluster = Cluster(hosts(5)).pool(1, size=3, k=2).pg("1.0", [0, 1, 2], 20 * GIB)
+    cluster.pg("1.1", [1, 0, 2], 20 * GIB).osd(3, used=80 * GIB)
+    snapshot = cluster.snapshot()
+    pool = snapshot.pools[1]._replace(position_ratios=RATIOS)
+    snapshot = snapshot._replace(pools={1: pool})
+    found = recover(placement(snapshot), Failure("it", "osd", frozenset({0})),
+                    {"1.0": (3, 1, 2), "1.1": (1, 3, 2)})
+    assert found.copied_bytes == 15 * GIB and found.copied_shards == 2
+    assert found.too_full == {"1.0"}   # 80 of 90 GiB: the empty shard of the other fits
+
+
+def test_bytes_are_those_of_the_device_that_they_go_to() -> None:
+    snapshot = Cluster(hosts(3)).pool(1, size=2).pg("1.0", [0, 1], 10 * GIB).snapshot()
+    osd = snapshot.osds[2]._replace(size_factor=2.0, size_bytes=50 * GIB,
+                                    device=(100 * GIB, 0))
+    snapshot = snapshot._replace(osds={**snapshot.osds, 2: osd})
+    found = recover(placement(snapshot), Failure("it", "osd", frozenset({0})), {"1.0": (2, 1)})
+    assert found.copied_bytes == 20 * GIB and found.max_utilization == pytest.approx(0.2)
+
+
+def test_a_drained_osd_counts_in_all_figures() -> None:
+    """CRUSH places on it what is recovered."""
+    cluster = Cluster(hosts(4)).pool(1, size=2).pg("1.0", [0, 1], 10 * GIB).drain(3)
+    placed = placement(cluster.pg("1.1", [3, 1], 30 * GIB).snapshot())
+    found = recover(placed, Failure("it", "osd", frozenset({0})), {"1.0": (3, 1)})
+    figures = failure_figures(placed, found, usage_of(placed))
+    assert (found.fullest_osd, found.max_utilization) == (3, pytest.approx(0.4))
+    after = figures.after.classes["hdd"]
+    assert (after.fullest_osd, after.max, after.osds) == (3, found.max_utilization, 3)
