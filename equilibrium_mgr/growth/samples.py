@@ -78,8 +78,8 @@ def pool_points(samples: Sequence[Sample], pool: int) -> List[Tuple[float, float
 
 
 def class_points(samples: Sequence[Sample], name: str) -> List[Tuple[float, float]]:
-    """(seconds since the epoch, used bytes) of a device class, of the samples that have it. Those in
-    which pools that are gone by now held much say nothing of the pools that are left."""
+    """(seconds since the epoch, used bytes) of a device class, of the samples that have it. Where
+    pools that are gone by now held much a sample says nothing of the pools that are left."""
     return [(float(sample.at), float(sample.classes[name] * _MIB)) for sample in samples
             if name in sample.classes and _gone_ratio(sample, samples[-1]) <= _MOST_GONE]
 

@@ -149,6 +149,7 @@ class Pool(NamedTuple):
     position_ratios: Tuple[float, ...] = ()
     #: OSD id → bytes of its shards there, as a ratio of what the OSD's size_factor says
     osd_ratios: Mapping[int, float] = {}
+    min_size: int = 1   # shards without which a PG serves no client
 
     @property
     def is_uniform(self) -> bool:

@@ -40,7 +40,8 @@ class PoolReader:
                 pg_num=dump["pg_num"], stored_bytes=stored.get(dump["pool"], 0),
                 max_avail_bytes=reading.max_avail.get(dump["pool"]), rule=rule,
                 immovable=_in_transition(dump, reading.osd_map) or reason or rule_reason,
-                is_optimized=erasure and is_optimized(dump))
+                is_optimized=erasure and is_optimized(dump),
+                min_size=int(dump.get("min_size", 1)))
         return pools
 
     def _rule(self, crush: CrushHierarchy, rule_id: int, size: int,

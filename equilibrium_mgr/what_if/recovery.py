@@ -1,6 +1,7 @@
 """The cluster once it has recovered from a failure: used bytes, PGs that cannot, free space."""
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Set, Tuple
 
 from ..crush.placement import NO_OSD
@@ -30,11 +31,14 @@ class Recovery(NamedTuple):
     too_full: FrozenSet[str]             # PGs that would wait for a target above backfillfull_ratio
     undersized: Mapping[int, int]     # pool id → PGs that get fewer OSDs than the pool's size
     lost: Mapping[int, int]           # pool id → PGs of which too few shards are left to recover
+    #: pool id → other PGs of which fewer than min_size are left: they serve no client until enough
+    #: of them has been copied
+    inactive: Mapping[int, int] = {}
 
     def severity(self) -> Tuple[Any, ...]:
         """Of two failures the worse has the larger one."""
-        return (sum(self.lost.values()), self.max_utilization or 0.0, len(self.too_full),
-                sum(self.undersized.values()))
+        return (sum(self.lost.values()), sum(self.inactive.values()), self.max_utilization or 0.0,
+                len(self.too_full), sum(self.undersized.values()))
 
 
 def recover(placed: Placement, failure: Failure, mapped: Mapping[str, Osds],
@@ -46,18 +50,22 @@ def recover(placed: Placement, failure: Failure, mapped: Mapping[str, Osds],
     up_sets, up = UpSetsAfter(snapshot, failure.osds), {}
     arrivals: Dict[int, List[Arrival]] = {}   # by OSD id
     freed: Dict[int, int] = {}
-    undersized: Dict[int, int] = {}
-    lost: Dict[int, int] = {}
+    undersized: Counter[int] = Counter()   # by pool id, as the other two
+    lost: Counter[int] = Counter()
+    inactive: Counter[int] = Counter()
     for pgid, osds in with_checkpoints(mapped.items(), _PGS_A_PIECE, checkpoint):
         pg = snapshot.pgs[pgid]
         pool, before = snapshot.pools[pg.pool], placed.up(pg)
         after = up_sets.up(pg, osds, placed.items(pgid))
         left = [osd for osd in before if osd != NO_OSD and osd not in failure.osds]
-        if not failure.osds.isdisjoint(before) and len(left) < pool.data_shards:
-            lost[pool.id] = lost.get(pool.id, 0) + 1
+        loses = not failure.osds.isdisjoint(before)
+        if loses and len(left) < pool.data_shards:
+            lost[pool.id] += 1
             after = tuple(osd if osd in left else NO_OSD for osd in before)
-        elif sum(osd != NO_OSD for osd in after) < pool.size and after != before:
-            undersized[pool.id] = undersized.get(pool.id, 0) + 1
+        else:
+            inactive[pool.id] += loses and len(left) < pool.min_size
+            undersized[pool.id] += (after != before
+                                    and sum(osd != NO_OSD for osd in after) < pool.size)
         if after == before:
             continue
         up[pgid] = after
@@ -72,7 +80,7 @@ def recover(placed: Placement, failure: Failure, mapped: Mapping[str, Osds],
         failure, up, used, sum(map(len, arrivals.values())),
         sum(snapshot.osds[osd].device_bytes(size) for osd, shards in arrivals.items()
             for _, size in shards), highest, fullest,
-        _too_full(placed, arrivals, freed), undersized, lost)
+        _too_full(placed, arrivals, freed), +undersized, +lost, +inactive)
 
 
 def _fullest(snapshot: Snapshot, used: Mapping[int, int]) -> Tuple[Optional[float], Optional[int]]:

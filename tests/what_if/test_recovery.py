@@ -80,6 +80,16 @@ def test_pgs_that_lose_too_many_shards_are_lost_and_copied_nowhere() -> None:
     assert found.severity() > after(two_copies(), fails(0), {"1.0": (3, 1)}).severity()
 
 
+def test_pgs_below_min_size_serve_nobody_until_they_are_recovered() -> None:
+    cluster = two_copies().pool(1, size=2, min_size=2).pool(2, size=4, k=2, min_size=3)
+    cluster.pg("2.0", [0, 1, 2, 3], 20 * GIB)
+    one = after(cluster, fails(0), {"1.0": (3, 1), "1.1": (3, 2), "2.0": (NONE, 1, 2, 3)})
+    assert one.inactive == {1: 2} and one.undersized == {2: 1} and one.lost == {}
+    two = after(cluster, fails(0, 1), {"1.0": (2, 3), "2.0": (NONE, NONE, 2, 3)})
+    assert two.inactive == {2: 1} and two.lost == {1: 1}
+    assert one.severity() > after(cluster, fails(0), {"1.1": (3, 2)}).severity()
+
+
 def test_a_pg_that_lacks_an_osd_already_counts_where_it_is_touched() -> None:
     cluster = two_copies().pg("1.3", [3], GIB, state="active+undersized")
     assert "1.3" in PgsByOsd(placement(cluster.snapshot())).of({0})

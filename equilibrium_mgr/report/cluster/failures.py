@@ -133,6 +133,8 @@ class FailureReport:
                           f" ({format_percent(self._answer.backfillfull_ratio)}%)", 13)
         more = " more" if self._down_osds() else ""
         for label, text, pools in (
+                ("inactive:", " without service until enough of the data has been copied"
+                 " (min_size)", recovery.inactive),
                 ("undersized:", f"{more} left without an OSD for some shards",
                  recovery.undersized),
                 ("lost:", " left with too few shards to recover the data", recovery.lost)):
@@ -154,6 +156,7 @@ class FailureReport:
                 "free_bytes": before.free_bytes, "limiting_osd": before.limiting_osd,
                 "failed_free_bytes": after.free_bytes if after is not None else None,
                 "failed_limiting_osd": after.limiting_osd if after is not None else None,
+                "inactive_pgs": figures.recovery.inactive.get(before.pool_id, 0),
                 "undersized_pgs": figures.recovery.undersized.get(before.pool_id, 0),
                 "lost_pgs": figures.recovery.lost.get(before.pool_id, 0)})
         rows.sort(key=lambda row: (-row["lost_pgs"], -row["undersized_pgs"], -row["stored"],
@@ -226,6 +229,7 @@ def _figures_json(figures: FailureFigures) -> Dict[str, Any]:
     return {"max_utilization": recovery.max_utilization, "fullest_osd": recovery.fullest_osd,
             "copied_shards": recovery.copied_shards, "copied_bytes": recovery.copied_bytes,
             "backfill_toofull_pgs": len(recovery.too_full),
+            "inactive_pgs": sum(recovery.inactive.values()),
             "undersized_pgs": sum(recovery.undersized.values()),
             "lost_pgs": sum(recovery.lost.values()),
             "room": room_json(figures.before.room), "failed_room": room_json(figures.after.room)}

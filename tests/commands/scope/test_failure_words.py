@@ -65,3 +65,16 @@ def test_one_pg_is_one(session: Session) -> None:
     text = " ".join(run(session, "equilibrium eval --fail host1").split())
     assert "1 PG left with too few shards to recover the data: fast" in text
     assert "PGs more left without an OSD for some shards" in text
+
+
+@pytest.mark.parametrize("what", ["host0,host1", "osd.6,osd.14", "host2"])
+def test_pgs_without_service_are_those_that_are_inactive(session: Session, what: str) -> None:
+    data = ask(session, f"eval --fail {what}")
+    text = " ".join(run(session, f"equilibrium eval --fail {what}").split())
+    assert ("without service" in text) == bool(data["inactive_pgs"])
+    run(session, "sim flag set noout",
+        "sim osd down " + " ".join(map(str, data["failure"]["osds"])), "sim run 1m")
+    states = session.module.gateway.snapshot().pool_states
+    assert data["inactive_pgs"] + data["lost_pgs"] == sum(
+        states[pool["id"]].inactive for pool in data["pools"])
+    assert sum(pool["inactive_pgs"] for pool in data["pools"]) == data["inactive_pgs"]
