@@ -124,8 +124,11 @@ def test_a_plan_shows_the_worst_failure_before_and_after_once_it_is_known(
             in run(session, "equilibrium eval p").replace("\n", " "))
     planned = ask(session, "eval p --worst-failure")
     text = " ".join(run(session, "equilibrium eval p").split())
-    ratio = max(found["worst"][0]["max_utilization"] for found in planned["types"])
-    assert f"{planned['worst']} leads to {100.0 * ratio:.2f}% with p" in text
+    worst = max((found["worst"][0] for found in planned["types"]),
+                key=lambda row: float(row["max_utilization"]))
+    assert worst["backfill_toofull_pgs"] > 0   # and what does not fit is no minor matter
+    assert (f"{planned['worst']} leads to {100.0 * worst['max_utilization']:.2f}%"
+            f" (PGs: {worst['backfill_toofull_pgs']} toofull) with p") in text
 
 
 @pytest.mark.parametrize("line, code", [

@@ -201,8 +201,12 @@ def _short(answer: Optional[FailureAnswer]) -> Optional[str]:
     figures = worst_of(answer.worst) if answer is not None and answer.worst is not None else None
     if figures is None:
         return None
-    return (f"{figures.recovery.failure.name} leads to"
-            f" {format_percent(figures.recovery.max_utilization)}%")
+    recovery = figures.recovery
+    worse = [f"{count} {what}" for count, what in (
+        (sum(recovery.lost.values()), "lost"), (sum(recovery.inactive.values()), "inactive"),
+        (len(recovery.too_full), "toofull")) if count]
+    return (f"{recovery.failure.name} leads to {format_percent(recovery.max_utilization)}%"
+            + (f" (PGs: {', '.join(worse)})" if worse else ""))
 
 
 def _named(recovery: Recovery) -> str:
