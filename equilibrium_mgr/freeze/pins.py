@@ -1,9 +1,9 @@
 """The pin of one remapped PG: the up set nearest to its holders that upmap items can express.
 
 A pinned shard is wanted where it is, so that nothing has to move. Where not all of a PG's shards
-can be pinned, as many as possible are, and the others move as they do now; but one of those that
-would exchange their OSDs in a circle, which upmap items cannot express, may go to an OSD outside of
-it, so that the others stay. Shards are pinned to OSDs of the acting set alone: that these have the
+can be pinned, as many as possible are, and the others move as they do now; but of those that would
+only exchange OSDs among themselves, which upmap items cannot express, one may go to another OSD, so
+that the others stay. Shards are pinned to OSDs of the acting set alone: that these have the
 data is certain, whatever has happened since the PG was clean.
 """
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..snapshot.upmap_items import items_for, keep_raw_positions
 #: Parts of a PG that are looked at, the largest first, before parts are put together shard by
 #: shard: all parts of eight shards.
 _MOST_TRIED = 256
-#: OSDs that are tried for a shard that leaves a circle.
+#: OSDs that are tried for a shard that leaves an exchange.
 _MOST_OUTSIDE = 20
 #: Reasons that keep a PG from being moved, and not from being pinned: its size does not matter.
 _NO_OBSTACLES = frozenset((
@@ -74,7 +74,7 @@ def pin_of(snapshot: Snapshot, pg: Pg) -> Pin:
     up, shards = search.up_set(part), len(part)
     moving = max(moving, shards)
     if shards < moving:
-        outside = search.broken_circle(shards + 1)
+        outside = search.broken_exchange(shards + 1)
         up, shards = (up, shards) if outside is None else outside
     if not shards:
         return Pin(pg.up, (), 0, moving, search.obstacle or _NO_HOLDER)
@@ -115,9 +115,9 @@ class _Search:
         """Yields the parts that may be possible, the largest first."""
         raise NotImplementedError
 
-    def broken_circle(self, least: int) -> Optional[Tuple[Osds, int]]:
-        """(an up set, the shards that it pins, at least so many), where a shard goes to an OSD
-        outside of a circle; None where none does, or there is no circle."""
+    def broken_exchange(self, least: int) -> Optional[Tuple[Osds, int]]:
+        """(an up set, the shards that it pins, at least so many), where one of the shards that
+        only exchange their OSDs goes to another; None where none can, or they do more."""
         return None
 
     def up_set(self, part: Part) -> Osds:
@@ -195,9 +195,9 @@ class _Positions(_Search):
         for count in range(len(free), 0, -1):
             yield from combinations(free, count)
 
-    def broken_circle(self, least: int) -> Optional[Tuple[Osds, int]]:
-        """(an up set, the shards that it pins, at least so many), where a shard goes to an OSD
-        outside of a circle; None where none does, or there is no circle."""
+    def broken_exchange(self, least: int) -> Optional[Tuple[Osds, int]]:
+        """(an up set, the shards that it pins, at least so many), where one of the shards that
+        only exchange their OSDs goes to another; None where none can, or they do more."""
         free = self._free()
         if len(free) <= least or self._obstacle(self.up_set(tuple(free))) != _EXCHANGE:
             return None

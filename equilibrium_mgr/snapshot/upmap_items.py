@@ -9,6 +9,9 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Seque
 from ..crush.placement import PlacementRule
 from .model import UpmapItems
 
+#: Raw mappings that are looked at where an up set and its items allow several.
+_MOST_RAWS = 64
+
 
 def apply_items(raw: Sequence[int], items: Iterable[Tuple[int, int]],
                 is_out: Callable[[int], bool]) -> Tuple[int, ...]:
@@ -26,7 +29,9 @@ def invert_items(up: Sequence[int], items: Sequence[Tuple[int, int]],
     """The raw CRUSH mapping of an up set, or None where it is not certain."""
     gone = {pair for pair in items if pair[1] in up and pair[0] not in up}
     if len({source for source, _ in gone}) < len(gone):
-        return None   # only one of the targets replaced the source; CRUSH chose the others
+        # one of the targets replaced the source, and CRUSH chose the others or the items passed
+        # through the source
+        return _only_raw(up, items, is_out)
     raw = list(up)
     for source, target in reversed(items):
         if target in raw and source not in raw:
@@ -34,6 +39,26 @@ def invert_items(up: Sequence[int], items: Sequence[Tuple[int, int]],
     if apply_items(raw, items, is_out) != tuple(up):
         return None
     return tuple(raw)
+
+
+def _only_raw(up: Sequence[int], items: Sequence[Tuple[int, int]],
+              is_out: Callable[[int], bool]) -> Optional[Tuple[int, ...]]:
+    """The raw mapping of an up set, of all that it can have come of; None where there are several.
+    It has all sources: a monitor keeps no other pairs."""
+    found = {tuple(up)}
+    for number in range(len(items) - 1, -1, -1):
+        source, target = items[number]
+        before = {tuple([source if osd == target else osd for osd in one])
+                  for one in found if target in one and source not in one}
+        # the pair may have been skipped where its source is there, or another pair brings it
+        is_brought = any(source == other for other, _ in items[:number])
+        found = before | {one for one in found if is_brought or source in one}
+        if len(found) > _MOST_RAWS:
+            return None
+    sources = {source for source, _ in items}
+    raws = [raw for raw in found
+            if sources.issubset(raw) and apply_items(raw, items, is_out) == tuple(up)]
+    return raws[0] if len(raws) == 1 else None
 
 
 def keep_raw_positions(raw: Sequence[int], wanted: Sequence[int],
@@ -57,29 +82,39 @@ def items_for(raw: Sequence[int], wanted: Sequence[int]) -> UpmapItems:
     """The upmap items that turn the raw mapping into the wanted up set; empty where they are equal.
 
     Ceph applies pairs in their order and skips one whose target is there: a pair that takes an OSD
-    comes after the one that leaves it. Raises ValueError where no order does it, as shards would
-    exchange their OSDs in a circle.
+    comes after the one that leaves it. Shards that exchange their OSDs in a circle pass through an
+    OSD of the raw mapping that another shard has left, which costs a pair more: a monitor keeps no
+    pair whose source is not in the raw mapping. Raises ValueError where no shard has left one, or
+    the pairs are more than the PG has shards, which a monitor does not take.
     """
     pairs = tuple((r, w) for r, w in zip(raw, wanted) if r != w)
-    present = set(raw)
-    if present.isdisjoint([target for _, target in pairs]) and len(
-            {target for _, target in pairs}) == len(pairs):
+    present, targets = set(raw), {target for _, target in pairs}
+    if len(targets) < len(pairs) or any(r == w and r in targets for r, w in zip(raw, wanted)):
+        raise ValueError("a PG cannot have two shards on an OSD")
+    if present.isdisjoint(targets):
         return pairs
-    return _in_order(list(pairs), present)
+    return _in_order(list(pairs), present, raw)
 
 
-def _in_order(left: List[Tuple[int, int]], present: Set[int]) -> UpmapItems:
+def _in_order(left: List[Tuple[int, int]], present: Set[int], raw: Sequence[int]) -> UpmapItems:
     """The pairs, each after the one that leaves its target. `present`: the OSDs of the raw
     mapping. Both are used up."""
     ordered: List[Tuple[int, int]] = []
     while left:
         pair = next((one for one in left if one[1] not in present), None)
-        if pair is None:
-            raise ValueError("upmap items cannot exchange OSDs inside one PG")
-        left.remove(pair)
+        if pair is not None:
+            left.remove(pair)
+        else:   # what is left is circles: the first shard makes way, and goes on from there later
+            passed = next((osd for osd in raw if osd not in present), None)
+            if passed is None:
+                raise ValueError("upmap items cannot exchange OSDs inside one PG")
+            source, target = left[0]
+            pair, left[0] = (source, passed), (passed, target)
         ordered.append(pair)
         present.discard(pair[0])
         present.add(pair[1])
+    if len(ordered) > len(raw):
+        raise ValueError("upmap items cannot have more pairs than the PG has shards")
     return tuple(ordered)
 
 

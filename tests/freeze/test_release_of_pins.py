@@ -1,6 +1,7 @@
 """Plans after a freeze: pins are dropped as data goes to where CRUSH wants it."""
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Tuple
 
@@ -8,7 +9,7 @@ import pytest
 from tests.scenarios import clusters
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.plan_legality import assert_legal, ended_plan
-from tests.support.rules import OSD_RULE
+from tests.support.rules import EC_HOST_RULE, OSD_RULE
 from tests.support.units import GIB
 
 from equilibrium_mgr.freeze.freeze_plan import freeze
@@ -16,6 +17,7 @@ from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.planner.search import single_moves
 from equilibrium_mgr.planner.search.pin_exchanges import PinExchanges
 from equilibrium_mgr.snapshot.model import Snapshot
+from equilibrium_mgr.snapshot.upmap_items import items_for
 from mgr_stub.console.session import Session
 
 
@@ -61,6 +63,23 @@ def test_other_moves_are_exchanged_for_it(monkeypatch: pytest.MonkeyPatch) -> No
     plain = ended_plan(frozen_expansion())
     assert (len(exchanged.changes), exchanged.bytes) == (len(plain.changes), plain.bytes)
     assert unpinned(exchanged) >= 8 > unpinned(plain)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_of_shards_that_stay_exchanged_only_those_move_that_leave_it_expressible(seed: int) -> None:
+    """Each PG needs four pairs and may have five; without its third shard's it can have none."""
+    rng = random.Random(seed)
+    cluster = Cluster(hosts(9), {0: EC_HOST_RULE}).pool(1, size=5, k=4)
+    for number in range(48):
+        raw = rng.sample(range(6), 5)
+        up = (raw[1], raw[0], rng.randrange(6, 9), *raw[3:])
+        cluster.pg(f"1.{number:x}", up, num_bytes=rng.randrange(2, 9) * GIB,
+                   items=items_for(raw, up))
+    snapshot = cluster.snapshot()
+    assert not any(pg.immovable for pg in snapshot.pgs.values())
+    plan = ended_plan(snapshot)
+    assert_legal(snapshot, plan)
+    assert len(plan.changes) > 20 and max(len(change.items) for change in plan.changes) == 5
 
 
 def expanded(folder: Path) -> Tuple[Session, Snapshot]:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import random
 from itertools import permutations
-from typing import List, Tuple
+from typing import Dict, List, Tuple
 
 import pytest
 from tests.support.clusters.crush_maps import crush_map
@@ -95,7 +95,7 @@ def test_items_are_the_pairs_that_differ() -> None:
     assert items_for((3, 1, 0), (3, 1, 0)) == ()
 
 
-@pytest.mark.parametrize("wanted", [(1, 3, 0), (5, 5, 0), (0, 3, 1)])
+@pytest.mark.parametrize("wanted", [(1, 3, 0), (5, 5, 0), (0, 3, 1), (1, 3, 5)])
 def test_exchange_in_a_circle_is_refused(wanted: Tuple[int, ...]) -> None:
     with pytest.raises(ValueError):
         items_for((3, 1, 0), wanted)
@@ -106,24 +106,64 @@ def test_an_osd_is_left_before_another_shard_takes_it() -> None:
     assert items_for((3, 1, 0, 7), (1, 0, 5, 7)) == ((0, 5), (1, 0), (3, 1))
 
 
-def test_every_order_that_leads_to_an_up_set_is_found_and_inverted() -> None:
-    """By trying all orders of the pairs, as Ceph applies them."""
+def test_shards_in_a_circle_pass_through_the_osd_that_another_has_left() -> None:
+    assert items_for((3, 1, 0, 7), (1, 3, 5, 7)) == ((0, 5), (3, 0), (1, 3), (0, 1))
+    raw, wanted = (3, 1, 0, 7, 8, 9, 10), (1, 3, 7, 0, 5, 9, 10)
+    twice = items_for(raw, wanted)
+    assert twice == ((8, 5), (3, 8), (1, 3), (8, 1), (0, 8), (7, 0), (8, 7))
+    assert invert_items(wanted, twice, never_out) == raw
+
+
+def steps_to(raw: Tuple[int, ...], osds: int) -> Dict[Tuple[int, ...], int]:
+    """Up set → the fewest pairs that lead there, by trying all that a monitor takes and keeps."""
+    found, last = {raw: 0}, [raw]
+    for _ in raw:
+        last = [up for up in {(*one[:i], osd, *one[i + 1:]) for one in last
+                              for i in range(len(raw)) if one[i] in raw
+                              for osd in range(osds) if osd not in one} if up not in found]
+        found.update(dict.fromkeys(last, max(found.values()) + 1))
+    return found
+
+
+def test_every_up_set_that_can_be_had_is_had_by_the_fewest_pairs_and_inverted() -> None:
     rng = random.Random(5)
     refused = 0
+    for _ in range(20):
+        raw = tuple(rng.sample(range(6), 4))
+        fewest = steps_to(raw, 6)
+        for wanted in permutations(range(6), 4):
+            try:
+                items = items_for(raw, wanted)
+            except ValueError:
+                refused += 1
+                assert wanted not in fewest
+                continue
+            assert apply_items(raw, items, never_out) == wanted
+            assert len(items) == fewest[wanted]
+            assert {source for source, _ in items} <= set(raw)
+            assert invert_items(wanted, items, never_out) == raw
+    only_exchanged = 24 - 1   # the other orders of what CRUSH wants
+    assert refused > 20 * only_exchanged   # and some take five pairs
+
+
+def test_raw_mappings_of_any_items_are_told_for_certain() -> None:
+    """Where a raw mapping with all sources is told, no other one leads to the same up set."""
+    rng = random.Random(8)
+    told = 0
     for _ in range(400):
-        raw, wanted = tuple(rng.sample(range(6), 4)), tuple(rng.sample(range(6), 4))
-        pairs = [(r, w) for r, w in zip(raw, wanted) if r != w]
-        possible = any(apply_items(raw, order, never_out) == wanted
-                       for order in permutations(pairs))
-        try:
-            items = items_for(raw, wanted)
-        except ValueError:
-            refused += 1
-            assert not possible
-            continue
-        assert apply_items(raw, items, never_out) == wanted
-        assert invert_items(wanted, items, never_out) == raw
-    assert 0 < refused < 200
+        raw = tuple(rng.sample(range(6), 3))
+        items = [(rng.choice(raw), rng.randrange(6)) for _ in range(rng.randint(2, 5))]
+        up = apply_items(raw, items, never_out)
+        found = invert_items(up, items, never_out)
+        sources = {source for source, _ in items}
+        others = [other for other in permutations(range(6), 3) if sources <= set(other)
+                  and apply_items(other, items, never_out) == up]
+        passes = len({s for s, t in items if t in up and s not in up}) < len(
+            {(s, t) for s, t in items if t in up and s not in up})
+        if passes:
+            told += found is not None
+            assert (found == raw) if len(others) == 1 else (found is None)
+    assert told > 20
 
 
 def host_rule(size: int) -> PlacementRule:

@@ -54,9 +54,12 @@ def assert_legal_change(snapshot: Snapshot, change: PgChange) -> None:
     assert pool.rule.violation(change.up_after) is None, change
     assert pool.rule.upmap_rejection(change.up_after) is None, change
     assert apply_items(pg.raw, change.items, never_out) == change.up_after
-    assert change.items == tuple((r, w) for r, w in zip(pg.raw, change.up_after) if r != w)
-    targets = [target for _, target in change.items]
-    assert not set(targets) & set(pg.raw) and len(set(targets)) == len(targets)
+    differ = tuple((r, w) for r, w in zip(pg.raw, change.up_after) if r != w)
+    if set(pg.raw).isdisjoint(w for _, w in differ):
+        assert change.items == differ
+    else:   # a freeze has left shards where CRUSH wants others
+        assert len(differ) <= len(change.items) <= pool.size and pool.erasure
+        assert {source for source, _ in change.items} <= set(pg.raw)
     gained = set(change.up_after) - set(pg.up)
     assert change.shards == len(gained) > 0
     assert all(snapshot.osds[osd].unusable_reason() is None for osd in gained), change

@@ -15,7 +15,7 @@ from ...runtime.checkpoints import (Checkpoint, no_checkpoint, sorted_with_check
 from ...runtime.row_store import RowsByNumber
 from ...snapshot import reason_codes as codes
 from ...snapshot.model import Osd, Pg, Snapshot, pg_number
-from .pinned_shards import pinned_shards
+from .pinned_shards import has_exchange, is_expressible, pinned_shards
 from .shard_groups import ShardGroup, build_groups
 
 #: Between two checkpoints, a few milliseconds: PGs added, PGs or OSDs freed.
@@ -58,6 +58,7 @@ class PlacementState:
         self.moved_pgs: Set[int] = set()           # PGs whose up set was ever changed
         #: OSD index → (PG, OSD that CRUSH wants for it) of the shards that upmap items hold there
         self.pinned: Dict[int, List[Tuple[int, int]]] = {}
+        self._exchanged: Set[int] = set()   # PGs with a shard where CRUSH wants another one
         #: per OSD index: movable PGs on it, PG shards (with those that cannot be moved), changes
         self.shards: List[List[int]] = [[] for _ in self.osd_ids]
         self.shard_counts: List[int] = [0] * len(self.osd_ids)
@@ -174,7 +175,7 @@ class PlacementState:
         group = self.groups[groups[position] if len(groups) > 1 else groups[0]]
         if target not in group.members:
             return codes.FAILURE_DOMAIN
-        if not self._is_expressible(pg, position, target, group):
+        if not self._is_expressible(pg, up, position, target, group):
             return codes.EXCHANGE
         domain_of = group.domain_of
         if domain_of is not None:
@@ -185,8 +186,7 @@ class PlacementState:
             return None
         rule = group.pool.rule
         assert rule is not None
-        ids = self.osd_ids
-        allowed = rule.allows([ids[o] for o in up], position, ids[target])
+        allowed = rule.allows([self.osd_ids[o] for o in up], position, self.osd_ids[target])
         return None if allowed else codes.FAILURE_DOMAIN
 
     def _scope_refusal(self, pg: int, source: int, target: int) -> Optional[str]:
@@ -224,7 +224,7 @@ class PlacementState:
                 return False
             position = up.index(source)
             group = self.groups[self.group_of(pg, source)]
-            if not self._is_expressible(pg, position, target, group):
+            if not self._is_expressible(pg, up, position, target, group):
                 return False
             up[position] = target
         rule = group.pool.rule
@@ -250,9 +250,10 @@ class PlacementState:
         raw = self.raw_up[pg]
         return (source in raw) - (target in raw)
 
-    def _is_expressible(self, pg: int, position: int, target: int, group: ShardGroup) -> bool:
+    def _is_expressible(self, pg: int, up: Sequence[int], position: int, target: int,
+                        group: ShardGroup) -> bool:
         """False where a shard would take an OSD that another shard of its PG left: upmap items
-        cannot exchange OSDs of a PG."""
+        cannot exchange OSDs of a PG. Where a freeze has had shards do so, they tell."""
         for known in (self.initial_up[pg], self.raw_up[pg]):
             if target in known:
                 own = known.index(target)
@@ -261,7 +262,8 @@ class PlacementState:
                         return False
                 elif not group.block.start <= own < group.block.start + group.block.positions:
                     return False
-        return True
+        return pg not in self._exchanged or is_expressible(
+            self.raw_up[pg], (*up[:position], target, *up[position + 1:]))
 
     # -- changing ------------------------------------------------------------------------------
 
@@ -358,6 +360,8 @@ class PlacementState:
             for osd, wanted in pinned_shards(self.raw_up[number], up,
                                              self.groups[groups[0]].pool.erasure):
                 self.pinned.setdefault(osd, []).append((number, wanted))
+            if self.groups[groups[0]].pool.erasure and has_exchange(self.raw_up[number], up):
+                self._exchanged.add(number)
         shards = self.shards
         for i in up:
             shards[i].append(number)
