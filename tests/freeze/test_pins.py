@@ -75,10 +75,16 @@ def test_shards_in_a_circle_stay_where_another_shard_has_left_an_osd_of_crush() 
 
 
 def test_of_shards_in_two_circles_one_goes_elsewhere_and_the_others_stay() -> None:
-    found = pin(remapped(erasure(), up=[0, 1, 2, 3], acting=[1, 0, 3, 2]))
+    found = pin(remapped(erasure(5), up=[0, 1, 2, 3, 4], acting=[1, 0, 3, 2, 4]))
     assert (found.shards, found.moving) == (3, 1)
-    assert sum(a != b for a, b in zip(found.up, (1, 0, 3, 2))) == 1
-    assert apply_items((0, 1, 2, 3), found.items, lambda osd: False) == found.up
+    assert sum(a != b for a, b in zip(found.up, (1, 0, 3, 2, 4))) == 1
+    assert apply_items((0, 1, 2, 3, 4), found.items, lambda osd: False) == found.up
+
+
+def test_no_more_pairs_than_shards_are_written() -> None:
+    """The monitor takes no more; by five pairs all four could stay."""
+    found = pin(remapped(erasure(), up=[0, 1, 2, 3], acting=[1, 0, 4, 5]))
+    assert (found.up, len(found.items), found.shards, found.moving) == ((1, 0, 4, 3), 4, 3, 1)
 
 
 def test_of_shards_in_a_circle_one_goes_elsewhere_and_the_others_stay() -> None:
@@ -260,5 +266,13 @@ def _largest(up: Tuple[int, ...], held: Tuple[int, ...], rule: object) -> int:
 
 
 def _expressible(raw: Tuple[int, ...], wanted: Tuple[int, ...]) -> bool:
-    """False where shards only exchange their OSDs."""
-    return raw == wanted or not set(wanted) <= set(raw)
+    """True where a pair for each shard, and one for each circle in which shards exchange their
+    OSDs, are no more than the PG has shards; and one has left its OSD where there is a circle."""
+    goes = {a: b for a, b in zip(raw, wanted) if a != b}
+    pairs, ends = len(goes), set(goes.values()) - set(goes)
+    while goes:
+        first, last = goes.popitem()
+        while last in goes:
+            last = goes.pop(last)
+        pairs += last == first
+    return bool(ends or not pairs) and pairs <= len(raw)
