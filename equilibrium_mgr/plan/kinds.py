@@ -6,13 +6,13 @@ from typing import Tuple
 from ..crush.placement import NO_OSD
 from ..snapshot.model import Pg
 
-BALANCE, UNDO, CANCEL, FREEZE, CLEAN_UP, REPAIR, DRAIN = (
-    "balance", "undo", "cancel", "freeze", "clean-up", "repair", "drain")
-KINDS = (BALANCE, UNDO, CANCEL, FREEZE, CLEAN_UP, REPAIR, DRAIN)
+BALANCE, UNDO, CANCEL, FREEZE, CLEAN_UP, REPAIR, DRAIN, READ_BALANCE = (
+    "balance", "undo", "cancel", "freeze", "clean-up", "repair", "drain", "read-balance")
+KINDS = (BALANCE, UNDO, CANCEL, FREEZE, CLEAN_UP, REPAIR, DRAIN, READ_BALANCE)
 
 #: Plans of these kinds leave all data where it is: flags, degraded PGs and limits of movement do
 #: not stop them. What of them would move data after all is dropped.
-MOTIONLESS = frozenset((CANCEL, FREEZE, CLEAN_UP))
+MOTIONLESS = frozenset((CANCEL, FREEZE, CLEAN_UP, READ_BALANCE))
 
 #: Plans of these kinds take changes back, which automatic balancing would make again.
 TAKE_BACK = frozenset((UNDO, CANCEL))
@@ -33,14 +33,15 @@ def command_of(kind: str) -> str:
 def takes_back(pg: Pg, up_after: Tuple[int, ...], positional: bool) -> bool:
     """True where the PG's data is on these OSDs for certain, and on its way to others: motion
     ends."""
-    return pg.is_moving and _is_same(_certain_holders(pg, positional), up_after, positional)
+    return pg.is_moving and is_same_placement(_certain_holders(pg, positional), up_after,
+                                              positional)
 
 
 def moves_nothing(pg: Pg, up_after: Tuple[int, ...], positional: bool) -> bool:
     """True where a change to this up set copies no shard that is not on its way anyway: each is
     where its data is, or where it goes already; one may go elsewhere where that lets others stay.
     Positions count in erasure-coded pools."""
-    if _is_same(pg.up, up_after, positional) or takes_back(pg, up_after, positional):
+    if is_same_placement(pg.up, up_after, positional) or takes_back(pg, up_after, positional):
         return True
     if not pg.is_moving or len(up_after) != len(pg.up):
         return False
@@ -67,7 +68,7 @@ def _waits_where_it_was(pg: Pg, positional: bool) -> bool:
     and has not arrived. Holders that do not serve it keep their copies until then."""
     if pg.doubtful_holders:
         return False
-    if _is_same(pg.acting, pg.up, positional):
+    if is_same_placement(pg.acting, pg.up, positional):
         return not any(word in pg.state for word in _MAY_HAVE_ARRIVED)
     # a new OSD is missing until log recovery has filled it
     return (len(pg.acting) < len(pg.up) or NO_OSD in pg.acting) and "backfill" not in pg.state
@@ -85,5 +86,6 @@ def _ends_motion(holders: Tuple[int, ...], up: Tuple[int, ...],
         elsewhere == 1 and 1 + sum(after == up for after, up in moving) < len(moving))
 
 
-def _is_same(one: Tuple[int, ...], other: Tuple[int, ...], positional: bool) -> bool:
+def is_same_placement(one: Tuple[int, ...], other: Tuple[int, ...], positional: bool) -> bool:
+    """True for the same OSDs, in replicated pools in any order: the primary comes first."""
     return one == other or (not positional and len(one) == len(other) and set(one) == set(other))

@@ -92,7 +92,9 @@ class SnapshotBuilder:
             skipped=Counter({why: count for why, count in sorted(totals.skipped.items()) if count}),
             stale_osds=reading.stale_osds.intersection(
                 osd.id for osd in osds.values() if osd.up and osd.is_in),
-            unsettled_seconds=table.tracker.unsettled_seconds)
+            unsettled_seconds=table.tracker.unsettled_seconds,
+            primaries={entry["pgid"]: int(entry["primary_osd"])
+                       for entry in osd_map.get("pg_upmap_primaries", ())})
 
     def _hierarchy(self, reading: Reading) -> CrushHierarchy:
         version = reading.osd_map.get("crush_version")

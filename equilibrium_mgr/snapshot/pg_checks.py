@@ -48,12 +48,22 @@ def _fault(pool: Pool, up: Tuple[int, ...], raw: Optional[Tuple[int, ...]]) -> O
     return None
 
 
-def placed_by_others(osd_map: Mapping[str, Any]) -> Dict[str, str]:
-    """pgid → reason of PGs whose placement or primary somebody else has set in full."""
+def placed_by_others(osd_map: Mapping[str, Any],
+                     moves_primary: Callable[[str], bool] = lambda pgid: False) -> Dict[str, str]:
+    """pgid → reason of PGs whose placement or primary somebody else has set in full.
+    `moves_primary`: whether a PG may move although its primary is set."""
     pinned = {e["pgid"]: reasons.FULL_UPMAP for e in osd_map.get("pg_upmap", [])}
     for entry in osd_map.get("pg_upmap_primaries", []):
-        pinned.setdefault(entry["pgid"], reasons.UPMAP_PRIMARY)
+        if not moves_primary(entry["pgid"]):
+            pinned.setdefault(entry["pgid"], reasons.UPMAP_PRIMARY)
     return pinned
+
+
+def has_free_primaries(pool: Optional[Pool]) -> bool:
+    """True for a pool of which any OSD of a PG may be its primary: the rule fills all positions
+    alike, so that the order of an up set tells nothing."""
+    return (pool is not None and not pool.erasure and pool.rule is not None
+            and len(pool.rule.blocks) == 1)
 
 
 def osd_not_reported(up: Sequence[int], awaited: FrozenSet[int]) -> Optional[str]:

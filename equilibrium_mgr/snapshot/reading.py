@@ -48,4 +48,5 @@ class Reading(NamedTuple):
     min_omap_osd_bytes: int = 0
     drained: FrozenSet[int] = frozenset()   # OSDs that an operator wants emptied
     changed_at: Optional[float] = None     # of the osdmap's epoch, seconds since the epoch
+    moves_primaries: bool = False   # PGs whose primary is set may move (read_balance)
     pool_statfs: Sequence[PoolStatfs] = ()   # get('osd_stats')['pool_statfs']

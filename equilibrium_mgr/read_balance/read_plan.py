@@ -1,0 +1,143 @@
+"""The plan that evens out primaries, pool by pool. Every PG stays on its OSDs.
+
+The PG's first OSD serves all reads of a replicated pool. `pg-upmap-primary` makes another of its
+OSDs the first one: the PG peers again, which takes about a second, and no data moves.
+"""
+from __future__ import annotations
+
+from collections import Counter
+from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Optional
+
+from ..crush.placement import NO_OSD
+from ..plan.kinds import READ_BALANCE
+from ..plan.model import PgChange, Plan, PoolReads, Usage, change_of_primary
+from ..plan.options import AIMS
+from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
+from ..snapshot import immovable_reasons as reasons
+from ..snapshot.model import Osd, Pg, Pool, Snapshot
+from ..snapshot.pg_checks import has_free_primaries
+from .primaries import Choice, choose_primaries
+
+NOT_REPLICATED = "erasure-coded pools have no other primaries"
+NO_CHOICE_OF_RULE = "the pool's CRUSH rule says where its primaries are"
+NOT_CLEAN = "it is not active+clean"
+ITEMS_AND_PRIMARY = "it has upmap items beside a primary that was set"
+#: Between two checkpoints: about a millisecond.
+_PGS_A_PIECE = 200
+#: Reasons that keep a PG from being moved, and not from having another primary.
+_NO_OBSTACLES = frozenset((
+    None, reasons.UPMAP_PRIMARY, reasons.OSD_NOT_REPORTED, reasons.OMAP_UNMEASURED,
+    reasons.OMAP_ON_SMALL_OSD))
+
+
+class _Found(NamedTuple):
+    """One pool as it is, and its changes."""
+
+    reads: PoolReads
+    changes: List[PgChange]
+    skipped: Mapping[str, int]   # reason → PGs whose primary cannot be changed for it
+
+
+def read_plan(snapshot: Snapshot, pool_ids: Optional[FrozenSet[int]] = None,
+              checkpoint: Checkpoint = no_checkpoint) -> Plan:
+    """The plan for these pools, None for all; it has no usage yet. `skipped` counts PGs.
+    `checkpoint` is called every few milliseconds."""
+    by_pool: Dict[int, List[Pg]] = {}
+    for pg in with_checkpoints(snapshot.pgs.values(), _PGS_A_PIECE, checkpoint):
+        if pool_ids is None or pg.pool in pool_ids:
+            by_pool.setdefault(pg.pool, []).append(pg)
+    found: List[_Found] = []
+    skipped: Counter[str] = Counter()
+    for pool_id, pgs in sorted(by_pool.items()):
+        pool = snapshot.pools[pool_id]
+        obstacle = _obstacle_of_pool(pool)
+        if obstacle is not None:
+            skipped[obstacle] += len(pgs)
+            continue
+        found.append(_even_out(snapshot, pool, pgs, checkpoint))
+        skipped.update(found[-1].skipped)
+    return Plan(
+        epoch=snapshot.epoch, stop_reason="converged", moves=(),
+        changes=tuple(change for pool in found for change in pool.changes),
+        before=Usage({}, {}), after=Usage({}, {}), skipped=dict(sorted(skipped.items())),
+        min_compat_client=snapshot.min_compat_client, aim=AIMS[0], bounds={}, kind=READ_BALANCE,
+        reads=tuple(pool.reads for pool in found))
+
+
+def may_lead(snapshot: Snapshot, osd: Optional[Osd]) -> bool:
+    """True where an OSD may get primaries. One with a lowered primary affinity is to have fewer,
+    and which ones is Ceph's choice."""
+    return (osd is not None and osd.up and osd.is_in and osd.reweight > 0.0 and not osd.drained
+            and osd.primary_affinity >= 1.0 and osd.id not in snapshot.stale_osds)
+
+
+def _obstacle_of_pool(pool: Pool) -> Optional[str]:
+    if pool.erasure:
+        return NOT_REPLICATED
+    if pool.rule is None or pool.immovable is not None:
+        return pool.immovable or reasons.NO_RULE
+    return None if has_free_primaries(pool) else NO_CHOICE_OF_RULE
+
+
+def _even_out(snapshot: Snapshot, pool: Pool, pgs: List[Pg], checkpoint: Checkpoint) -> _Found:
+    skipped: Counter[str] = Counter()
+    choices: List[Choice] = []
+    by_id: Dict[str, Pg] = {}
+    for pg in with_checkpoints(pgs, _PGS_A_PIECE, checkpoint):
+        obstacle = _obstacle(snapshot, pool, pg)
+        if obstacle is not None:
+            skipped[obstacle] += 1
+            continue
+        others = tuple([osd for osd in pg.up[1:] if may_lead(snapshot, snapshot.osds.get(osd))
+                        and _is_kept(snapshot, pg, osd)])
+        if others:
+            choices.append(Choice(pg.pgid, pg.up[0], others))
+            by_id[pg.pgid] = pg
+    counts = Counter(pg.up[0] for pg in pgs if pg.up and pg.up[0] != NO_OSD)
+    shards = Counter(osd for pg in pgs for osd in pg.up if osd != NO_OSD)
+    primaries = choose_primaries(choices, counts, _shares(snapshot, shards, len(pgs)), checkpoint)
+    after = counts.copy()
+    for pgid, osd in primaries.items():
+        after[by_id[pgid].up[0]] -= 1
+        after[osd] += 1
+    mean = len(pgs) / max(1, len(shards))
+    most, later = max(counts.values(), default=0), max(after.values(), default=0)
+    if later > most:   # where large OSDs have few: their share would cost the pool its score
+        primaries, later = {}, most
+    return _Found(
+        PoolReads(pool.id, pool.name, len(primaries), round(most / mean, 4),
+                  round(later / mean, 4), most, later),
+        [change_of_primary(by_id[pgid], osd) for pgid, osd in primaries.items()], skipped)
+
+
+def _obstacle(snapshot: Snapshot, pool: Pool, pg: Pg) -> Optional[str]:
+    if pg.immovable not in _NO_OBSTACLES:
+        return pg.immovable
+    if pg.state != "active+clean" or pg.is_moving or pg.acting != pg.up or (
+            len(pg.up) != pool.size or NO_OSD in pg.up):
+        return NOT_CLEAN
+    if pg.pgid in snapshot.upmap_items and pg.pgid in snapshot.primaries:
+        return ITEMS_AND_PRIMARY
+    return None
+
+
+def _is_kept(snapshot: Snapshot, pg: Pg, osd: int) -> bool:
+    """False for an OSD that a monitor might not keep as the PG's primary: from Ceph 19 on it drops
+    those that CRUSH alone does not choose, with the PG's upmap items."""
+    return pg.pgid not in snapshot.upmap_items or osd in pg.raw
+
+
+def _shares(snapshot: Snapshot, shards: Mapping[int, int], pgs: int) -> Dict[int, float]:
+    """OSD id → the primaries that it ought to have: in proportion to its shards of the pool and its
+    primary affinity; none on OSDs that are drained, down or out."""
+    weights = {osd: count * _affinity(snapshot.osds.get(osd)) for osd, count in shards.items()}
+    total = sum(weights.values())
+    return {osd: pgs * weight / total for osd, weight in weights.items()} if total else {}
+
+
+def _affinity(osd: Optional[Osd]) -> float:
+    if osd is None or not osd.up or not osd.is_in or osd.drained:
+        return 0.0
+    return osd.primary_affinity
+
+

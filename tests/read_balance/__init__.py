@@ -1,0 +1,1 @@
+"""Tests of read balance; they import the module and tests/support."""
