@@ -39,8 +39,7 @@ from .result_watch import ResultWatch
 from .round_timer import RoundTimer
 from .status import IS_OFF, BalancerStatus, RoundOutcome, StatusPublisher
 
-#: Seconds until a mgr that lacks maps or statistics is read again.
-_NOT_READY_SECONDS = 5.0
+_NOT_READY_SECONDS = 5.0   # until a mgr that lacks maps or statistics is read again
 _COME_IN_BETWEEN = RoundOutcome(PLANNING, "a plan to execute has come in between", codes.PLANNING)
 _PLAN_STOPPED = RoundOutcome(PLANNING, "the execution of a plan was stopped", codes.PLANNING)
 
@@ -345,7 +344,7 @@ class Balancer:
         if guard is not None:
             self._stop_for(guard, execution)
             return guard
-        if execution is not None and not execution.name:
+        if execution is not None and not (execution.name or execution.is_motionless):
             step = self._automatic.replan_step(snapshot, settings, execution,
                                                self.dispatcher.osd_traffic(snapshot), drains_only)
             if step is not None and not step.replan:
@@ -368,6 +367,7 @@ class Balancer:
         step = self._automatic.next_step(snapshot, settings, excluded, drains_only,
                                          self.drains.has_work)
         self.drains.observe_plan(self._automatic.stuck, snapshot, excluded)
+        step = self._rest.next_step(step, snapshot, settings)
         if step.plan is None:
             return (self._rest.outcome(step, snapshot, settings, excluded) if step.is_idle
                     else step.outcome)

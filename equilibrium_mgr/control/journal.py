@@ -16,7 +16,7 @@ from ..execution.execution import CarriedCounts
 from ..execution.rejections import Items, from_dict, to_dict
 from ..gateway.cluster_summary import ClusterSummary
 from ..observation.cluster_view import ClusterView
-from ..plan.model import PgChange
+from ..plan.model import NO_PRIMARY, PgChange
 from ..runtime.buffered_kv_store import (
     COOLDOWN, DRAINS, EPISODE, EXECUTION, HISTORY, MEASURED, REJECTED, TOTALS, BufferedKvStore)
 from ..runtime.kv_store import KeyValueStore
@@ -221,7 +221,10 @@ class Journal:
             begun_at = self.episode.started_at if self.episode is not None else now
             self.changes.append([ChangeRow(
                 now, plan, kind, begun_at, change.pgid, change.raw,
-                before.upmap_items.get(change.pgid, ()), change.items) for change in batch], now)
+                before.upmap_items.get(change.pgid, ()), change.items,
+                None if change.primary is None else (
+                    before.primaries.get(change.pgid, NO_PRIMARY), change.primary))
+                for change in batch], now)
 
     def settle_changes(self, snapshot: Optional[Snapshot]) -> None:
         """Ends that batch in the log, by the snapshot that followed; None: nothing was sent."""

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import Callable, Iterator, NamedTuple, Optional, Sequence
+from typing import Callable, Iterator, NamedTuple, Optional, Sequence, Tuple
 
 from ..drain.drain_list import DrainList
 from ..execution.batch_selection import Decision
@@ -14,8 +14,7 @@ from ..execution.inactive_pools import TRANSIENT_RECHECK_SECONDS
 from ..observation.movements import own_pgids
 from ..observation.observer import ClusterObserver
 from ..observation.states import BLOCKED, MOVING, PLANNING, THROTTLED, WAITING
-from ..plan.kinds import command_of
-from ..plan.kinds import DRAIN
+from ..plan.kinds import DRAIN, READ_BALANCE, command_of
 from ..plan.model import PgChange
 from ..runtime.formatting import format_deadline, plural
 from ..settings import Settings
@@ -30,8 +29,9 @@ from .status import IS_OFF, RoundOutcome
 #: Changes that are sent at a time where most of them move nothing, which no limit of movement
 #: binds: the monitors put them into one map.
 _MOST_CHANGES = 1000
-#: Seconds between two batches of a plan that moves nothing.
-_NEXT_SECONDS = 2.0
+#: Seconds between two batches of a plan that moves nothing, and of one that sets primaries: of
+#: these PGs peer again, which clients notice.
+_NEXT_SECONDS, _AFTER_PEERING_SECONDS = 2.0, 10.0
 #: States of PGs whose data has no whole copy among the OSDs that are up: they may last for ever.
 _LOST_STATES = frozenset(("down", "incomplete"))
 
@@ -79,9 +79,13 @@ class PlanExecutor:
             self.record(execution, command_of(execution.kind))
         self._journal.record_execution(self._slot.plan_name, self._clock(), self._slot.counts())
         self._dispatcher.drop_stopped_pools(execution, snapshot)
+        if execution.kind == READ_BALANCE and not settings.read_balance:
+            _drop(execution, [(change, "read_balance is off") for change in execution.wanted])
         decision = self._dispatcher.choose(execution, snapshot, settings,
                                            self._observer.max_misplaced_ratio(snapshot, settings))
         self._dispatcher.accept(execution, decision)
+        if execution.kind == READ_BALANCE and not execution.name:   # moves must not wait for it
+            _drop(execution, [(change, why.reason) for change, why in decision.waiting])
         if decision.send:
             return self._send(execution, decision, snapshot, settings)
         if decision.holds_up or not execution.wanted:
@@ -149,7 +153,7 @@ class PlanExecutor:
         wait = self._wait_before_sending(execution, decision)
         if wait is not None:
             return wait
-        batch = decision.send[:max(_MOST_CHANGES, settings.max_moves_per_round)]
+        batch = _first(decision.send, settings.max_moves_per_round)
         self._journal.log_changes(execution.name, execution.kind, batch, before, self._clock())
         self._store_sending(batch, before)
         self._timer.batch_sent(settings.sleep_interval)   # whatever the answers
@@ -176,7 +180,7 @@ class PlanExecutor:
             return None
         self._timer.allow_batch()
         self._observer.require_observation()
-        return _NEXT_SECONDS
+        return _AFTER_PEERING_SECONDS if execution.kind == READ_BALANCE else _NEXT_SECONDS
 
     def _store_sending(self, batch: Sequence[PgChange], before: Snapshot) -> None:
         """Stores what of the batch moves data: a successor counts it as misplaced."""
@@ -231,6 +235,17 @@ class PlanExecutor:
             PLANNING, "the options or the drains have changed, or a plan to execute has come in"
             " between",
             codes.PLANNING)
+
+
+def _drop(execution: Execution, changes: Sequence[Tuple[PgChange, str]]) -> None:
+    execution.apply(ExecutionUpdate(dropped=[
+        DroppedChange(change, reason) for change, reason in changes]))
+
+
+def _first(changes: Sequence[PgChange], max_moves: int) -> Sequence[PgChange]:
+    """What goes at a time; PGs that peer again count as moves do."""
+    peering = any(change.primary is not None for change in changes)
+    return changes[:max_moves if peering else max(_MOST_CHANGES, max_moves)]
 
 
 def _may_arrive(snapshot: Snapshot, pgid: str) -> bool:

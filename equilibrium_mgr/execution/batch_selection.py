@@ -9,11 +9,13 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from ..plan.kinds import BALANCE, MOTIONLESS, REPAIR
 from ..plan.model import PgChange
+from ..plan import kinds
 from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
 from ..snapshot.immovable_reasons import OF_MOTION, OF_RULE, TRANSIENT
 from ..snapshot.model import Osd, Pg, Snapshot
 from ..snapshot.pg_checks import untrusted_state
 from .change_outcomes import Deferral, DeferralKind, DroppedChange, WaitingChange
+from .guards import has_primary, not_clean, with_free_primary
 from .osd_traffic import OsdTraffic, osd_traffic
 from .throttle import deferral_of
 from .throttle_state import Candidate, ThrottleLimits, ThrottleState
@@ -85,7 +87,10 @@ def next_batch(snapshot: Snapshot, wanted: Sequence[PgChange], limits: ThrottleL
     selection = _Selection(snapshot, ThrottleState(snapshot, limits, blocked, traffic), kind)
     ranked = by_urgency(snapshot, traffic, wanted)
     for change in with_checkpoints(ranked.changes, _CHANGES_PER_CHECKPOINT, checkpoint):
-        selection.add(change, ranked.urgent.get(change.pgid))
+        if change.primary is None:
+            selection.add(change, ranked.urgent.get(change.pgid))
+        else:
+            selection.add_primary(change, kind)
     return selection.decision(wanted)
 
 
@@ -136,6 +141,25 @@ class _Selection:
             self._state.reserved.add(candidate.relieves, candidate.gains + candidate.losses,
                                      candidate.copies)
 
+    def add_primary(self, change: PgChange, kind: str) -> None:
+        """Sorts a change of a PG's primary, which no limit of movement binds."""
+        pg = self._snapshot.pgs.get(change.pgid)
+        if pg is not None and has_primary(self._snapshot, pg, change.primary):
+            self._done.append(change)
+            return
+        void = "its pool or PG is gone"
+        if pg is not None:
+            candidate = self._state.candidate(with_free_primary(pg), change, None)
+            void = _void(self._snapshot, candidate) or (
+                not_clean(pg, kind) if candidate.moves_nothing else "its data has moved meanwhile")
+            deferral = deferral_of(self._state, candidate)
+        if void:
+            self._dropped.append(DroppedChange(change, void))
+        elif deferral is not None:
+            self._waiting.append((change, deferral))
+        else:
+            self._send.append(change)
+
     def decision(self, wanted: Sequence[PgChange]) -> Decision:
         """The decision on all changes added so far; `wanted` gives the order of the plan."""
         place = {change.pgid: number for number, change in enumerate(wanted)}
@@ -159,9 +183,9 @@ def _void(snapshot: Snapshot, candidate: Candidate) -> Optional[str]:
     immovable = pg.immovable
     if candidate.moves_nothing and immovable in OF_MOTION:
         immovable = None
-    if immovable is None and pg.raw != change.raw:
+    if immovable is None and not kinds.is_same_placement(pg.raw, change.raw, pool.erasure):
         return "CRUSH maps the PG differently now"
-    if immovable is None and pg.up != change.up_before:
+    if immovable is None and not kinds.is_same_placement(pg.up, change.up_before, pool.erasure):
         return "somebody else has moved the PG"
     if pool.rule is None or len(change.up_after) != pool.size:
         return "the pool's rule or size has changed"

@@ -282,13 +282,16 @@ class UpmapDispatcher:
         for dropped in result.rejected:
             if dropped.change.pgid in added:
                 self.pending.reduce(dropped.change, dropped.moving_shards)
-            self._log.warning("pg %s stays where it is: %s", dropped.change.pgid, dropped.reason)
+            self._log.warning("pg %s %s: %s", dropped.change.pgid, "stays where it is"
+                              if dropped.change.primary is None else "keeps its primary",
+                              dropped.reason)
         kept = {change.pgid for change in result.kept}
         if kept & self.rejected.keys():
             self.rejected = {pgid: item for pgid, item in self.rejected.items()
                              if pgid not in kept}
-        if result.rejected:
-            self.rejected = with_rejected(self.rejected, result.rejected, map_mark(snapshot),
+        rejected = [dropped for dropped in result.rejected if dropped.change.primary is None]
+        if rejected:
+            self.rejected = with_rejected(self.rejected, rejected, map_mark(snapshot),
                                           self._clock())
 
     def _start_waits(self, result: BatchResult, before: Snapshot, sent_at: float) -> None:

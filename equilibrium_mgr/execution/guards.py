@@ -1,13 +1,16 @@
 """Guards: conditions of the cluster or of single pools under which nothing may be sent."""
 from __future__ import annotations
 
+import re
 from typing import (
     Any, Collection, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Protocol, Set)
 
+from ..plan.kinds import READ_BALANCE
+from ..plan.model import NO_PRIMARY
 from ..runtime.formatting import plural
 from ..snapshot import immovable_reasons as reasons
 from ..snapshot import reason_codes as codes
-from ..snapshot.model import Pool, Snapshot
+from ..snapshot.model import Pg, Pool, Snapshot
 
 _STOP_FLAGS = ("pauserd", "pausewr", "pause", "norebalance", "nobackfill", "norecover")
 
@@ -15,6 +18,11 @@ _STOP_FLAGS = ("pauserd", "pausewr", "pause", "norebalance", "nobackfill", "nore
 _BEFORE_LUMINOUS = frozenset((
     "", "unknown", "argonaut", "bobtail", "cuttlefish", "dumpling", "emperor", "firefly", "giant",
     "hammer", "infernalis", "jewel", "kraken"))
+#: These do not know pg-upmap-primary.
+_BEFORE_REEF = _BEFORE_LUMINOUS.union(
+    ("luminous", "mimic", "nautilus", "octopus", "pacific", "quincy"))
+_REEF = 18
+_CLEAN = frozenset(("active", "clean"))
 CURE_MIN_COMPAT = "ceph osd set-require-min-compat-client luminous"
 CURE_BUILTIN = "ceph balancer off"
 NO_CONNECTION = "the mgr has no connection to a monitor"
@@ -27,6 +35,42 @@ def upmap_refused(min_compat_client: str) -> Optional[str]:
         return None
     return (f"require_min_compat_client is '{min_compat_client or 'unset'}' and upmap needs"
             f" luminous or newer; run '{CURE_MIN_COMPAT}'")
+
+
+def primaries_refused(is_on: bool, ceph_version: str, min_compat_client: str) -> Optional[str]:
+    """Returns why no primaries may be set, with the command that helps, or None. `is_on`: the
+    option read_balance; `ceph_version`: as `ceph version` has it."""
+    if not is_on:
+        return ("read_balance is off; where no kernel client mounts,"
+                " 'ceph config set mgr mgr/equilibrium/read_balance true' allows it")
+    number = re.search(r"[0-9]+", ceph_version)
+    if number is not None and int(number.group()) < _REEF:
+        return f"Ceph {number.group()} has no pg-upmap-primary; it came with Ceph {_REEF}"
+    if min_compat_client in _BEFORE_REEF:
+        return (f"require_min_compat_client is '{min_compat_client or 'unset'}' and"
+                " pg-upmap-primary needs reef or newer; run"
+                " 'ceph osd set-require-min-compat-client reef'")
+    return None
+
+
+def has_primary(snapshot: Snapshot, pg: Pg, primary: Optional[int]) -> bool:
+    """True where an OSD is the PG's primary, be it without an entry of its own, which monitors drop
+    where it is not needed; NO_PRIMARY: where no entry sets one."""
+    if primary == NO_PRIMARY:
+        return pg.pgid not in snapshot.primaries
+    return bool(pg.up) and pg.up[0] == primary
+
+
+def with_free_primary(pg: Pg) -> Pg:
+    """The PG without what keeps it from being moved as somebody has set its primary."""
+    return pg._replace(immovable=None) if pg.immovable == reasons.UPMAP_PRIMARY else pg
+
+
+def not_clean(pg: Pg, kind: str) -> str:
+    """Why a plan of this kind leaves the PG alone in its present state; empty for no reason."""
+    if kind == READ_BALANCE and not _CLEAN.issubset(pg.state.split("+")):
+        return "it is not active+clean any more"
+    return ""
 
 
 class MapGuards(Protocol):

@@ -10,7 +10,7 @@ from typing import (Any, Callable, Collection, Dict, FrozenSet, Iterable, List, 
 
 from ..crush.hierarchy import CrushHierarchy
 from ..drain.status import StopCheck
-from ..plan.model import PgChange
+from ..plan.model import NO_PRIMARY, PgChange
 from ..runtime.checkpoints import Checkpoint
 from ..runtime.time_slice import TimeSlice
 from ..runtime.work_counters import Counts, WorkCounters
@@ -358,6 +358,11 @@ def _up_set(osdmap: OsdMapApi, pgid: str) -> Tuple[int, ...]:
 
 
 def _command(change: PgChange) -> Dict[str, Any]:
+    if change.primary == NO_PRIMARY:
+        return {"prefix": "osd rm-pg-upmap-primary", "format": "json", "pgid": change.pgid}
+    if change.primary is not None:
+        return {"prefix": "osd pg-upmap-primary", "format": "json", "pgid": change.pgid,
+                "id": change.primary}
     if not change.items:
         return {"prefix": "osd rm-pg-upmap-items", "format": "json", "pgid": change.pgid}
     flat: List[int] = [osd for pair in change.items for osd in pair]

@@ -5,6 +5,7 @@ more than half a second at 1,000 OSDs.
 """
 from __future__ import annotations
 
+import math
 from datetime import datetime
 from typing import (Any, Callable, Collection, Dict, List, Mapping, NamedTuple, Optional,
                     Sequence, Set, Tuple)
@@ -89,7 +90,10 @@ class OsdMapReader:
         return self._last
 
     def expect(self, changes: Sequence[PgChange]) -> None:
-        """Records upmaps of ours, for which no dump is needed once the up sets show them."""
+        """Records upmaps of ours, for which no dump is needed once the up sets show them. Those do
+        not tell which primaries are set."""
+        if any(change.primary is not None for change in changes):
+            self._dumped_at = -math.inf
         self._expected = {**self._expected, **{change.pgid: change for change in changes}}
 
     def dumped_at_epoch(self, epoch: int) -> bool:

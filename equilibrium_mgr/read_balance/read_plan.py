@@ -21,7 +21,6 @@ from .primaries import Choice, choose_primaries
 NOT_REPLICATED = "erasure-coded pools have no other primaries"
 NO_CHOICE_OF_RULE = "the pool's CRUSH rule says where its primaries are"
 NOT_CLEAN = "it is not active+clean"
-ITEMS_AND_PRIMARY = "it has upmap items beside a primary that was set"
 #: Between two checkpoints: about a millisecond.
 _PGS_A_PIECE = 200
 #: Reasons that keep a PG from being moved, and not from having another primary.
@@ -84,7 +83,7 @@ def _even_out(snapshot: Snapshot, pool: Pool, pgs: List[Pg], checkpoint: Checkpo
     choices: List[Choice] = []
     by_id: Dict[str, Pg] = {}
     for pg in with_checkpoints(pgs, _PGS_A_PIECE, checkpoint):
-        obstacle = _obstacle(snapshot, pool, pg)
+        obstacle = _obstacle(pool, pg)
         if obstacle is not None:
             skipped[obstacle] += 1
             continue
@@ -110,20 +109,18 @@ def _even_out(snapshot: Snapshot, pool: Pool, pgs: List[Pg], checkpoint: Checkpo
         [change_of_primary(by_id[pgid], osd) for pgid, osd in primaries.items()], skipped)
 
 
-def _obstacle(snapshot: Snapshot, pool: Pool, pg: Pg) -> Optional[str]:
+def _obstacle(pool: Pool, pg: Pg) -> Optional[str]:
     if pg.immovable not in _NO_OBSTACLES:
         return pg.immovable
     if pg.state != "active+clean" or pg.is_moving or pg.acting != pg.up or (
             len(pg.up) != pool.size or NO_OSD in pg.up):
         return NOT_CLEAN
-    if pg.pgid in snapshot.upmap_items and pg.pgid in snapshot.primaries:
-        return ITEMS_AND_PRIMARY
     return None
 
 
 def _is_kept(snapshot: Snapshot, pg: Pg, osd: int) -> bool:
-    """False for an OSD that a monitor might not keep as the PG's primary: from Ceph 19 on it drops
-    those that CRUSH alone does not choose, with the PG's upmap items."""
+    """False for an OSD that monitors of Ceph 20 do not keep as the PG's primary: one that CRUSH
+    alone does not choose, as the target of a pair (seen with osdmaptool 20.2.4)."""
     return pg.pgid not in snapshot.upmap_items or osd in pg.raw
 
 

@@ -63,7 +63,8 @@ def _what(report: UndoReport) -> str:
                    else "nothing is left to be taken back")
         return f"{nothing} of {report.title}"
     arrived = sum(change.shards > 0 for change in plan.changes)
-    items = len(plan.changes) - result.not_begun - result.under_way - arrived
+    primaries = sum(change.primary is not None for change in plan.changes)
+    items = len(plan.changes) - result.not_begun - result.under_way - arrived - primaries
     parts = []
     if result.not_begun:
         parts.append(f"{plural(result.not_begun, 'PG')} of which nothing has been copied yet"
@@ -77,6 +78,9 @@ def _what(report: UndoReport) -> str:
     if items:
         parts.append(f"{plural(items, 'PG')} {'gets' if items == 1 else 'get'} the upmap items of"
                      " before")
+    if primaries:
+        parts.append(f"{plural(primaries, 'PG')} {'gets' if primaries == 1 else 'get'} the primary"
+                     " of before")
     if not arrived:
         parts.append("no data moves")
     return f"{begin}takes back {report.title}: " + "; ".join(parts)

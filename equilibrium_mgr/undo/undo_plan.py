@@ -11,6 +11,7 @@ from ..snapshot.immovable_reasons import OF_MOTION, TRANSIENT
 from ..snapshot.model import Pg, Snapshot, UpmapItems, shard_changes
 from ..snapshot.upmap_items import apply_items
 from .change_log import ChangeRow, Chosen, rows_by_pg
+from .primaries import restored_primaries, with_present_order
 
 GONE = "its pool or PG is gone"
 FOREIGN = "somebody else has changed its upmap items since"
@@ -52,15 +53,22 @@ def undo_plan(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen,
     then what is being copied, then what has arrived, the newest first. `checkpoint` is called every
     few milliseconds.
     """
+    rows = with_present_order(snapshot, rows, checkpoint)
     goals = {pgid: _before_all(snapshot, of_pg, chosen) for pgid, of_pg in with_checkpoints(
         rows_by_pg(rows).items(), _PGS_A_PIECE, checkpoint)}
-    return _plan(snapshot, goals, UNDO, rows, checkpoint)
+    found = _plan(snapshot, goals, UNDO, rows, checkpoint)
+    primaries, not_restored = restored_primaries(
+        snapshot, rows, chosen, frozenset(change.pgid for change in found.plan.changes))
+    return found._replace(
+        plan=found.plan._replace(changes=found.plan.changes + tuple(primaries)),
+        not_restored=found.not_restored + not_restored)
 
 
 def cancel_plan(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen,
                 checkpoint: Checkpoint = no_checkpoint) -> UndoResult:
     """As `undo_plan`, for what is on its way and of which nothing has been copied yet: each such PG
     stays where its data is."""
+    rows = with_present_order(snapshot, rows, checkpoint)
     goals = {pgid: _before_motion(snapshot.pgs[pgid], snapshot, of_pg, chosen)
              for pgid, of_pg in with_checkpoints(rows_by_pg(rows).items(), _PGS_A_PIECE, checkpoint)
              if pgid in snapshot.pgs and has_not_begun(snapshot.pgs[pgid])}

@@ -22,17 +22,20 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "no-up-check",
         "another's move voids a change", (
             Edit(BATCH_SELECTION,
-                 "    if immovable is None and pg.up != change.up_before:\n",
+                 "    if immovable is None and not kinds.is_same_placement("
+                 "pg.up, change.up_before, pool.erasure):\n",
                  "    if False:\n"),),
         ("scenario:guard_execute",)),
     Mutation(
         "no-raw-nor-up-check",
         "what others have moved or CRUSH maps otherwise voids a change", (
             Edit(BATCH_SELECTION,
-                 "    if immovable is None and pg.raw != change.raw:\n",
+                 "    if immovable is None and not kinds.is_same_placement("
+                 "pg.raw, change.raw, pool.erasure):\n",
                  "    if False:\n"),
             Edit(BATCH_SELECTION,
-                 "    if immovable is None and pg.up != change.up_before:\n",
+                 "    if immovable is None and not kinds.is_same_placement("
+                 "pg.up, change.up_before, pool.erasure):\n",
                  "    if False:\n"),),
         ("scenario:guard_execute",)),
     Mutation(

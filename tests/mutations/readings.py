@@ -42,8 +42,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "answers-are-believed",
         "only what stands in the map was taken", (
             Edit(EXECUTION,
-                 "        if present == change.items:\n",
-                 "        if present == change.items or sent.returncode == 0:\n"),),
+                 "        if _is_kept(snapshot, change):\n",
+                 "        if _is_kept(snapshot, change) or reply.returncode == 0:\n"),),
         ("scenario:mon_drops_items",)),
     Mutation(
         "rejected-again",

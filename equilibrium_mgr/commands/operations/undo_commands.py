@@ -8,7 +8,7 @@ from ...control.episodes.episode import AUTOMATIC
 from ...control.episodes.outcomes import COMPLETED, STOPPED, because
 from ...execution.guards import CURE_BUILTIN
 from ...observation.cluster_view import ClusterView
-from ...plan.kinds import CANCEL, CLEAN_UP, DRAIN, UNDO, command_of
+from ...plan.kinds import CANCEL, CLEAN_UP, DRAIN, READ_BALANCE, UNDO, command_of
 from ...plan.model import Plan
 from ...report.command_answer import CommandAnswer, CommandError
 from ...report.undo import UndoReport, drained_again, report_undo
@@ -25,7 +25,7 @@ from ..plan_names import keep_plan, name_of_plan, refuse_empty_name, with_figure
 #: A look that is older than this is not decided on: seconds. The execution looks again anyway.
 _OLDEST_SECONDS = 900.0
 #: Kinds of plans that nobody means by "the last plan": they take back, or tidy up.
-_NOT_LAST = (UNDO, CANCEL, CLEAN_UP)
+_NOT_LAST = (UNDO, CANCEL, CLEAN_UP, READ_BALANCE)
 _DROPPED = f"(the log has the last {MOST_ROWS:,} changes)"
 
 

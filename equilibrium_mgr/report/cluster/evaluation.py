@@ -14,6 +14,7 @@ from ...plan.usage import counted_usage
 from ...runtime.formatting import (
     format_bytes, format_duration, format_percent, plural, wrap)
 from ..command_answer import CommandAnswer
+from ..reads import plan_content, reads_lines
 from ..table import Column, Row, render_table
 from .aims import aims_json, aims_table, format_change
 from .bound_distance import distances
@@ -128,7 +129,7 @@ def evaluate_plan(found: EvaluatedPlan, look: Look) -> CommandAnswer:
                          f"df {found.name}"),
              distance.lines(),
              aims_table(found.name, plan, found.comparison).split("\n")
-             if plan.kind == BALANCE else [],
+             if plan.kind == BALANCE else reads_lines(plan),
              skipped_lines(plan.skipped)]
     bounds = view.utilization_bounds
     return CommandAnswer({
@@ -151,7 +152,7 @@ def _plan_lines(found: EvaluatedPlan, left: int,
                 expected: Optional[ExpectedTime]) -> List[str]:
     plan, when = found.plan, f"osdmap e{found.plan.epoch}"
     age = f", {format_duration(found.age_seconds)} old" if found.age_seconds is not None else ""
-    content = f"{plural(len(plan.moves), 'shard')}, {format_bytes(plan.bytes)}"
+    content = plan_content(plan)
     aim = f"aim {plan.aim}" if plan.kind == BALANCE else plan.kind
     if found.is_outdated:
         text = (f"{found.name} is outdated ({when}, now e{found.epoch}{age}): {aim},"

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import List, NamedTuple, Tuple
 
+from ....plan.kinds import is_same_placement
 from ....plan.model import Move, PgChange, Plan
 from ....snapshot.model import Snapshot
 
@@ -36,7 +37,8 @@ def standing_of(name: str, plan: Plan, snapshot: Snapshot, epoch: int) -> PlanSt
     not_possible: List[PgChange] = []
     for change in plan.changes:
         pg = snapshot.pgs.get(change.pgid)
-        if pg is None or pg.raw != change.raw:
+        if pg is None or not is_same_placement(pg.raw, change.raw,
+                                               snapshot.pools[pg.pool].erasure):
             not_possible.append(change)
         elif pg.up == change.up_after:
             in_place.append(change)

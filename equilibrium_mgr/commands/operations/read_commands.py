@@ -1,0 +1,49 @@
+"""`optimize --read-balance`."""
+from __future__ import annotations
+
+import errno
+from typing import List
+
+from ...read_balance.read_plan import read_plan
+from ...report.command_answer import CommandAnswer, CommandError
+from ...report.reads import report_reads
+from ...runtime.time_slice import TimeSlice
+from ..current_view import CurrentView
+from ..module_parts import ModuleParts
+from ..plan_arguments import PlanArguments
+from ..plan_commands import PlanCommands, refuse_primaries
+from ..plan_names import with_figures
+from ..pool_names import pool_ids
+
+#: A look that is older than this is not decided on: seconds. The execution looks again anyway.
+_OLDEST_SECONDS = 900.0
+
+
+class ReadCommands:
+    """Plans that even out primaries. Raises CommandError where these may not be set."""
+
+    def __init__(self, parts: ModuleParts) -> None:
+        self._parts = parts
+        self._view = CurrentView(parts)
+
+    def optimize(self, name: str, arguments: PlanArguments) -> CommandAnswer:
+        """Makes such a plan at once, and keeps it."""
+        PlanCommands(self._parts).refuse_name(name)
+        if arguments != _of_pools(arguments.pools):
+            raise CommandError(errno.EINVAL, "--read-balance goes with pools and with no other"
+                               " option")
+        refuse_primaries(self._parts)
+        pools = (pool_ids(arguments.pools, self._parts.gateway.pool_ids_by_name())
+                 if arguments.pools else self._parts.settings().pool_ids)
+        view, age = self._view.required()
+        if age > _OLDEST_SECONDS:
+            raise CommandError(errno.EAGAIN, f"the last look at the cluster is {int(age)} s old; a"
+                               " new one has been started, try again")
+        plan = with_figures(read_plan(view.snapshot, pools, TimeSlice()), view)
+        self._parts.plan_store.put(name, plan, self._parts.clock())
+        return report_reads(name, plan)
+
+
+def _of_pools(pools: List[str]) -> PlanArguments:
+    """The arguments where nothing else is given."""
+    return PlanArguments(pools, None, None, None, None)
