@@ -12,6 +12,7 @@ from mgr_stub.osdmap import upmap
 from mgr_stub.osdmap.upmap import Items
 
 from .judge import Judge
+from .under_way import circles
 
 
 class MapRules:
@@ -67,7 +68,7 @@ def _effective(cluster: Cluster, pgid: str, items: Items) -> int:
     if pg is None or pg.raw is None:
         return len(items)
     mapped = upmap.apply_items(pg.raw, items, cluster.is_out)
-    return sum(1 for old, new in zip(pg.raw, mapped) if old != new)
+    return sum(1 for old, new in zip(pg.raw, mapped) if old != new) + circles(pg.raw, mapped)
 
 
 def _count(cluster: Cluster) -> int:

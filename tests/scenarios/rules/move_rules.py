@@ -7,7 +7,7 @@ outside `pool_ids`, `device_classes` and the OSDs that `from_buckets`, `to_bucke
 """
 from __future__ import annotations
 
-from typing import Callable, Dict, Iterator, Sequence, Set
+from typing import Callable, Dict, Iterator, Set
 
 from mgr_stub.crush.constants import NONE
 from mgr_stub.osdmap import upmap
@@ -16,7 +16,7 @@ from mgr_stub.osdmap.crush_map import CrushMap
 from ..watch import cluster_view
 from . import crush_rules
 from .moment import Moment
-from .under_way import Outgoing
+from .under_way import Outgoing, circles
 
 #: Rounding, as a ratio.
 _SLACK = 1e-6
@@ -118,7 +118,7 @@ def s7_items(moment: Moment, move: Outgoing) -> Iterator[str]:
         yield f"gets {len(items)} pairs, more than it has shards"
     sources, targets = [pair[0] for pair in items], [pair[1] for pair in items]
     if (len(set(sources)) < len(sources) or len(set(targets)) < len(targets)
-            ) and not _exchanges(raw, move.up_after):
+            ) and not circles(raw, move.up_after):
         yield f"has an OSD in two pairs: {items}"
     present = set(raw)   # pairs apply in their order: one may take what another has left
     for source, target in items:
@@ -129,18 +129,6 @@ def s7_items(moment: Moment, move: Outgoing) -> Iterator[str]:
         present = present - {source} | {target}
     if items == move.had or (move.up_before == move.up_after and len(items) >= len(move.had)):
         yield f"is sent what changes nothing: {items}"
-
-
-def _exchanges(raw: Sequence[int], up: Sequence[int]) -> bool:
-    """Shards exchange their OSDs in a circle: one of them goes by way of another OSD."""
-    goes = {old: new for old, new in zip(raw, up) if old != new}
-    for first in goes:
-        now = first
-        for _ in goes:
-            now = goes.get(now, now)
-            if now == first:
-                return True
-    return False
 
 
 def s9_scope(moment: Moment, move: Outgoing) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """The module's upmap commands as they are sent, and its moves until they have arrived."""
 from __future__ import annotations
 
-from typing import Dict, NamedTuple, Optional, Tuple
+from typing import Dict, NamedTuple, Optional, Sequence, Tuple
 
 from mgr_stub.cluster.cluster import Cluster
 from mgr_stub.cluster.pg import Pg
@@ -128,3 +128,15 @@ class UnderWay:
         """Is all that is copied of the PG our doing?"""
         move = self.moves.get(pg.pgid)
         return move is not None and all(target in move.gains for _, target in pg.transfers)
+
+
+def circles(raw: Sequence[int], up: Sequence[int]) -> int:
+    """Circles in which shards exchange their OSDs: of each, one goes by way of another OSD."""
+    goes = {old: new for old, new in zip(raw, up) if old != new}
+    found = 0
+    while goes:
+        first, last = goes.popitem()
+        while last in goes:
+            last = goes.pop(last)
+        found += last == first
+    return found
