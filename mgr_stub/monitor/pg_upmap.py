@@ -41,8 +41,10 @@ def set_primary(cluster: Cluster, pgid: str, osd: int, change: MapChange) -> str
     if cluster.pgs[pgid].erasure:
         raise invalid(f"pool '{pool['pool_name']}' is not replicated")
     _must_exist(cluster, osd)
+    if osd == cluster.map.acting_primary(pgid):
+        raise invalid(f"osd.{osd} is already primary for pg {pgid}")
     if osd not in cluster.map.acting(pgid):
-        raise invalid(f"osd.{osd} does not serve pg {pgid}")
+        raise invalid(f"osd.{osd} is not in acting set for pg {pgid}")
     _put(cluster, change, PRIMARIES, pgid, {"pgid": pgid, "primary_osd": osd})
     return f"change primary for pg {pgid} to osd.{osd}"
 
@@ -56,7 +58,8 @@ def remove(cluster: Cluster, key: str, pgid: str, change: MapChange) -> str:
 def clean(cluster: Cluster, change: MapChange) -> None:
     """Removes the entries that OSDMap::check_pg_upmaps removes, and those of removed PGs.
 
-    These are pg_upmaps that are illegal, have OSDs that are out, or equal the raw mapping.
+    These are pg_upmaps that are illegal, have OSDs that are out, or equal the raw mapping; on 20
+    primaries that CRUSH alone does not choose, or puts first (seen with osdmaptool 20.2.4).
     """
     for key in (FULL, PRIMARIES):
         entries = _table(cluster, change, key)
@@ -70,8 +73,10 @@ def _is_kept(cluster: Cluster, change: MapChange, key: str, entry: Dict[str, Any
     pg = cluster.pgs.get(entry["pgid"])
     if pg is None or pg.pool_id in change.removed_pools:
         return False
-    if key != FULL or pg.raw is None:
+    if pg.raw is None:
         return True
+    if key != FULL:
+        return cluster.release < 20 or entry["primary_osd"] in pg.raw[1:]
     pool, osds = cluster.map.pools[pg.pool_id], tuple(entry["osds"])
     rule = int(pool["crush_rule"])
     weights = cluster.crush.rule_weights(rule)

@@ -97,3 +97,21 @@ def test_cache_tiers_and_stretch_mode(session: Any) -> None:
     assert session.cluster.map.dump(18)["stretch_mode"]["recovering_stretch_mode"] == 1
     for line in ("sim stretch askew", "sim pool tier cache cache"):
         assert session.command(line)[0] == -22
+
+
+@pytest.mark.parametrize("release", [18, 20])
+def test_primaries_that_crush_does_not_choose(make_session: Make, release: int) -> None:
+    """Seen with osdmaptool 20.2.4: it drops the target of a pair, and what comes first anyway."""
+    session = make_session(crush_state(), release=release)
+    pgid = next(p for p, pg in session.cluster.pgs.items() if not pg.erasure)
+    up, target = session.cluster.map.up[pgid], other_up(session, pgid)[-1]
+    assert session.command(f"osd pg-upmap-primary {pgid} {up[0]}")[0] == -22   # it is already
+    assert session.command(f"osd pg-upmap-items {pgid} {up[-1]} {target}")[0] == 0
+    session.command("sim run 1d")
+    assert session.command(f"osd pg-upmap-primary {pgid} {target}")[0] == 0
+    kept = release < 20
+    assert (pgid in session.cluster.map.chosen_primaries) == kept
+    assert (session.cluster.map.up[pgid][0] == target) == kept
+    assert session.cluster.map.upmap_items[pgid] == ((up[-1], target),)
+    assert session.command(f"osd pg-upmap-primary {pgid} {up[1]}")[0] == 0
+    assert session.cluster.map.up[pgid] == (up[1], up[0], target)
