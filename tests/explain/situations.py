@@ -60,7 +60,7 @@ SITUATIONS = (
         "option not_buckets default", "equilibrium on", "sim run 2h"), "6h"),
     Situation("two of three racks are drained", "cannot_leave", (
         "option max_misplaced_ratio 0.3", "equilibrium drain add r0 r1", "sim run 12h"), "12h",
-        cluster=("random", 16)),
+        cluster=("random", 16), follow=("equilibrium drain rm r0 r1",)),
     Situation("a class that no OSD has", "bad_option", (
         "option device_classes nvme", "equilibrium on", "sim run 10m"), "10m"),
     Situation("reweights leave half of most OSDs", "reweight", (

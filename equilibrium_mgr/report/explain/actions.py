@@ -80,7 +80,8 @@ ACTIONS: Mapping[str, Tuple[str, ...]] = {
     codes.MISPREDICTED: (
         "'ceph equilibrium on' moves it again, by what was measured",),
     codes.CANNOT_LEAVE: (
-        "'ceph equilibrium drain ls' shows how far it is, and what helps for each reason",),
+        "'ceph equilibrium drain ls' shows what helps for each reason; 'ceph equilibrium drain rm'"
+        " ends the drain of what cannot be emptied",),
     codes.TARGET_UNAVAILABLE: (
         "bring osd.{osd} up and in; 'ceph osd tree' shows it",
         "bring the OSDs up and in; 'ceph osd tree' shows them"),
