@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, List, Tuple
 from tests.support.clusters.unit_cluster import NONE, Cluster
 
 from equilibrium_mgr.snapshot.statistics.pg_statistics import PgStatistics
-from equilibrium_mgr.snapshot.reading import Reading
+from equilibrium_mgr.snapshot.reading import PoolStatfs, Reading
 
 _ODD_STATES = ("", "unknown", "wibble", "active+wobbling", "stale+incomplete", "+", "creating")
 
@@ -26,6 +26,7 @@ class Raw:
         self.up: Dict[str, List[int]] = {pgid: list(up) for pgid, up in cluster.up.items()}
         self.osd_stats = cluster.osd_stats()
         self.pool_stats = cluster.pool_stats()
+        self.pool_statfs: List[PoolStatfs] = []
         self.pg_status: Dict[str, Any] = {}
         self.progress: Dict[str, Dict[str, Any]] = {}
         self.pg_stats: Dict[str, Dict[str, Any]] = {}
@@ -47,7 +48,7 @@ class Raw:
             taken_at=1000.0, osd_map=self.osd_map, crush=self.crush, up=self.up,
             records=statistics.records(self.progress, self.pool_stats, moving),
             osd_stats=self.osd_stats, pool_stats=self.pool_stats, pg_status=self.pg_status,
-            max_avail={})
+            max_avail={}, pool_statfs=self.pool_statfs)
 
 
 # -- OSDs --------------------------------------------------------------------------------------
@@ -68,6 +69,19 @@ def _absurd_osd(raw: Raw, rng: random.Random) -> None:
     stats.update(kb=rng.choice((0, -7, stats.get("kb", 0))), kb_used=rng.choice((-1, 1 << 50)))
     stats["statfs"] = rng.choice((None, {}, {"total": -1}, {"total": 0, "available": 5}, {
         "total": 1 << 30, "available": 1 << 40}, {"total": 1 << 30, "available": -(1 << 30)}))
+
+
+def _absurd_pool_statfs(raw: Raw, rng: random.Random) -> None:
+    """Of some pools on some OSDs; of the others one in four takes twice as much."""
+    osds, most = [stats["osd"] for stats in raw.osd_stats], (1 << 64) - 1
+    for pool in raw.osd_map["pools"]:
+        for osd in osds:
+            stored = rng.randrange(1 << 30, 1 << 40)
+            row = pool["pool"], osd, stored * (2 if osd % 4 == 0 else 1), stored
+            if rng.random() < 0.2:
+                allocated, stored = rng.choices((-1, 0, 1, 4096, 1 << 50, most), k=2)
+                row = pool["pool"], osd, allocated, stored
+            raw.pool_statfs.append(row)
 
 
 def _unknown_osd_reports(raw: Raw, rng: random.Random) -> None:
@@ -206,8 +220,8 @@ def _bare_map(raw: Raw, rng: random.Random) -> None:
 
 
 _WAYS: Tuple[Callable[[Raw, random.Random], None], ...] = (
-    _silent_osd, _osd_without_figures, _absurd_osd, _unknown_osd_reports, _osd_of_no_class,
-    _osd_of_no_device, _osd_entry_bare, _osd_out_of_the_map, _absurd_pool,
+    _silent_osd, _osd_without_figures, _absurd_osd, _absurd_pool_statfs, _unknown_osd_reports,
+    _osd_of_no_class, _osd_of_no_device, _osd_entry_bare, _osd_out_of_the_map, _absurd_pool,
     _pool_without_statistics, _statistics_of_a_gone_pool, _unknown_step, _rule_gone, _profile_gone,
     _pg_without_record, _pg_without_full_record, _bare_pg, _absurd_pg, _odd_states,
     _pg_of_a_gone_pool, _pg_unmapped, _odd_up_set, _odd_items, _odd_status, _no_ratios, _bare_map)

@@ -227,3 +227,35 @@ def test_osds_that_report_for_the_first_time() -> None:
     fresh = cluster.snapshot().osds
     assert osds[0].size_factor == pytest.approx(fresh[0].size_factor, rel=0.03)
     assert osds[0].size_factor > 1.0
+
+
+_GARBLED = {"nothing allocated": {"allocated": 4096}, "nothing stored": {"data_stored": 1},
+            "below zero": {"allocated": -GIB, "data_stored": -GIB},
+            "an allocated that wrapped": {"allocated": (1 << 64) - GIB},
+            "a stored that wrapped": {"data_stored": (1 << 64) - GIB},
+            "both": {"allocated": (1 << 62), "data_stored": (1 << 62)}}
+
+
+@pytest.mark.parametrize("garbled", _GARBLED.values(), ids=_GARBLED.keys())
+@pytest.mark.parametrize("osd", [0, 5])
+def test_garbled_figures_of_an_osd_say_nothing_of_it(osd: int, garbled: Dict[str, int]) -> None:
+    """Nor of any other OSD, and are forgotten with the next fit."""
+    cluster, builder = odd_cluster(), SnapshotBuilder()
+    expected = cluster.snapshot().osds
+    cluster.stored = [dict(row, **(garbled if (row["poolid"], row["osd"]) == (1, osd) else {}))
+                      for row in cluster.pool_statfs()]
+    found = builder.build(cluster.reading())
+    assert {number for number in found.osds if number != osd
+            and found.osds[number] != expected[number]} == set()
+    assert found.osds[osd].size_factor == pytest.approx(1.0, abs=0.51)   # of its other pool
+    assert min(osd.size_bytes for osd in found.osds.values()) > GIB
+    cluster.stored = []
+    later = builder.build(cluster.reading()._replace(taken_at=1700.0))
+    assert later.osds == expected
+
+
+@pytest.mark.parametrize("used", [0, -GIB, GIB // 100])
+def test_a_drive_that_seems_empty_has_no_factor(used: int) -> None:
+    ratios = {(pool, osd): 1.0 for pool in (1, 2) for osd in range(OSDS)}
+    found = fitted(ratios, used={2: used, **{osd: 21 * GIB for osd in (0, 1, 3, 4, 5, 6, 7)}})
+    assert found == NO_FACTORS

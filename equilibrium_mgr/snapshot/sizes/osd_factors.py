@@ -27,6 +27,9 @@ _LEAST_OSDS = 3
 #: A factor is clear beyond this ratio, and beyond this many times the spread of the others.
 _CLEAR_RATIO = 1.10
 _CLEAR_SPREAD = 2.0
+#: No hardware makes more of a difference: of min_alloc_sizes of 4 and 64 KiB, and of compression
+#: into one allocation unit of 4 KiB, a factor of 16. What is beyond is a figure gone wrong.
+_MOST_RATIO = 32.0
 #: A factor that is used stays while it is beyond the first ratio, and as it is within the second.
 _STILL_CLEAR_RATIO = 1.05
 _SAME_RATIO = 1.03
@@ -123,13 +126,17 @@ def fit_osd_factors(pool_statfs: Sequence[PoolStatfs], osd_stats: Iterable[Mappi
 
 def _by_pool(pool_statfs: Sequence[PoolStatfs], statfs: Mapping[int, Mapping[str, Any]],
              checkpoint: Checkpoint) -> Dict[int, List[_Stored]]:
-    """Pool id → what OSDs have of it, where that is enough to tell something."""
-    least = {osd: _LEAST_RATIO * figures.get("total", 0) for osd, figures in statfs.items()}
+    """Pool id → what OSDs have of it, where that can be and is enough to tell something."""
+    sizes = {osd: figures.get("total", 0) for osd, figures in statfs.items()}
     found: Dict[int, List[_Stored]] = {}
     for pool, osd, allocated, stored in with_checkpoints(pool_statfs, _ROWS_A_PIECE, checkpoint):
-        enough = least.get(osd, 0.0)
-        if stored > 0 < allocated and enough and (stored >= enough or allocated >= enough):
+        size, most = sizes.get(osd, 0), max(allocated, stored)
+        if stored > 0 < allocated <= _MOST_RATIO * size and most >= _LEAST_RATIO * size:
             found.setdefault(pool, []).append((allocated / stored, osd, stored))
+    for pool, rows in with_checkpoints(found.items(), 1, checkpoint):
+        usual = _usual([ratio for ratio, _, _ in rows])
+        if not all(_is_within(ratio / usual, _MOST_RATIO) for ratio, _, _ in rows):
+            found[pool] = [row for row in rows if _is_within(row[0] / usual, _MOST_RATIO)]
     return found
 
 
@@ -137,7 +144,7 @@ def _of_pool(rows: Sequence[_Stored],
              kept: Mapping[int, float]) -> Tuple[float, Dict[int, float]]:
     """(allocated ÷ stored on usual OSDs, OSD → factor of those that clearly have another)."""
     ratios = sorted([ratio for ratio, _, _ in rows])
-    usual = ratios[(len(ratios) - 1) // 2]
+    usual = _usual(ratios)
     if len(rows) < _LEAST_OSDS or (not kept and ratios[-1] <= _CLEAR_RATIO * usual
                                    and ratios[0] * _CLEAR_RATIO >= usual):
         return usual, {}
@@ -156,11 +163,12 @@ def _drives(statfs: Mapping[int, Mapping[str, Any]], kept: Mapping[int, float]) 
     for osd, figures in statfs.items():
         total, allocated = figures.get("total", 0), figures.get("allocated", 0)
         if total > 0 < allocated and allocated >= _LEAST_OF_DRIVE * total:
-            used = total - figures.get("available", total)
-            ratios[osd] = min(1.0, max(used, 1) / allocated)
+            ratio = (total - figures.get("available", total)) / allocated
+            if ratio * _MOST_RATIO >= 1.0:
+                ratios[osd] = min(1.0, ratio)
     if all(ratio * _CLEAR_RATIO >= 1.0 for ratio in ratios.values()) and not kept:
         return {}
-    usual = sorted(ratios.values())[(len(ratios) - 1) // 2] if ratios else 1.0
+    usual = _usual(ratios.values()) if ratios else 1.0
     factors: Dict[int, float] = {}
     for osd, ratio in ratios.items():
         _add_clear(factors, osd, ratio / usual, kept, _CLEAR_RATIO)
@@ -175,6 +183,11 @@ def _add_clear(factors: Dict[int, float], osd: int, factor: float, kept: Mapping
         factors[osd] = before
     elif not _is_within(factor, clear if before is None else _STILL_CLEAR_RATIO):
         factors[osd] = round(factor, 3)
+
+
+def _usual(ratios: Collection[float]) -> float:
+    """The median, the lower one of two."""
+    return sorted(ratios)[(len(ratios) - 1) // 2]
 
 
 def _is_within(ratio: float, limit: float) -> bool:
