@@ -76,7 +76,8 @@ class Gateway:
     def snapshot(self, fresh: bool = False) -> Snapshot:
         """Reads the whole cluster. Raises NotReady while the mgr lacks maps or statistics.
 
-        `fresh` asks for an osdmap that was dumped at this epoch, as a plan needs it.
+        `fresh` asks for an osdmap that was dumped at this epoch, and for factors of OSDs of now, as
+        a plan needs them.
         """
         with self._lock:
             self.counters.add("full_readings")
@@ -102,6 +103,10 @@ class Gateway:
     def set_measured(self, bytes_per_object: Mapping[int, float]) -> None:
         """Pool id → bytes per object that later snapshots add to the pool's shards."""
         self._snapshots.measured = bytes_per_object
+
+    def fit_factors_anew(self) -> None:
+        """Has the next snapshot tell again what shards take on each OSD."""
+        self._snapshots.fit_factors_anew()
 
     def set_drained(self, osds: FrozenSet[int]) -> None:
         """OSDs that later snapshots have as being drained."""

@@ -80,7 +80,10 @@ class SnapshotReader:
         self.last_reading: Optional[Reading] = None
 
     def snapshot(self, fresh: bool) -> Snapshot:
-        """Raises NotReady. `fresh` asks for an osdmap that was dumped at its epoch."""
+        """Raises NotReady. `fresh` asks for what a plan needs: an osdmap that was dumped at its
+        epoch, and what shards take on each OSD by what it reports now."""
+        if fresh:
+            self.fit_factors_anew()
         is_check = self._looks >= LOOKS_BETWEEN_CHECKS
         try:
             builder = self._builder.copy() if is_check else None
@@ -100,6 +103,10 @@ class SnapshotReader:
     def has_amended(self) -> bool:
         """True where the last snapshot was made of the one before."""
         return self._builder.has_amended
+
+    def fit_factors_anew(self) -> None:
+        """Has the next snapshot tell again what shards take on each OSD."""
+        self._builder.fit_factors_anew()
 
     def start_over(self) -> None:
         """Has the next snapshot built in full. What is known of the cluster's past stays."""

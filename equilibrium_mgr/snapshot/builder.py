@@ -58,6 +58,10 @@ class SnapshotBuilder:
         self._table.update(look)
         return self._snapshot(look)
 
+    def fit_factors_anew(self) -> None:
+        """Has the next reading tell again what shards take on each OSD, see ShardScale."""
+        self._scale.fit_anew()
+
     def copy(self) -> SnapshotBuilder:
         """One that remembers the same of the cluster's past, and builds all PGs at its next
         reading: what the amended ones are to be equal to."""

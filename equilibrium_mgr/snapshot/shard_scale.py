@@ -1,19 +1,20 @@
 """How the shards of a PG differ in size, by OSD and by position: fitted from look to look."""
 from __future__ import annotations
 
-from typing import AbstractSet, Callable, Dict, Mapping, Tuple
+from typing import AbstractSet, Callable, Dict, FrozenSet, Mapping, Tuple
 
 from ..runtime.checkpoints import Checkpoint, with_checkpoints
 from .acting_sets import acting_sets
 from .model import Pool, pool_of
 from .reading import PgRecord, Reading
 from .sizes.osd_factors import NO_FACTORS, OsdFactors, ShardRatios, fit_osd_factors
-from .sizes.position_ratios import PoolObjects, is_as_good, layout_of
+from .sizes.position_ratios import ALIKE, PoolObjects, PositionRatios, layout_of
 
 #: Seconds between two fits: those of OSDs go over all pools of each, those by position over the PGs
 #: of pools that have such sizes.
 _FIT_SECONDS = 600.0
 _PGS_A_PIECE = 1000   # between two checkpoints: about a millisecond
+_NO_FIGURES: Mapping[str, int] = {}
 _NO_RECORD = PgRecord(0, 0, 0, "", 1.0, 0)
 #: Metadata that differs by less than this ratio of a shard's bytes is kept.
 _SAME_METADATA = 0.005
@@ -27,11 +28,11 @@ class ShardScale:
     def __init__(self, checkpoint: Checkpoint) -> None:
         self._checkpoint = checkpoint
         self._factors: OsdFactors = NO_FACTORS
-        self._positions: Dict[int, Tuple[float, ...]] = {}   # pool id → ratios
+        self._positions: Dict[int, PositionRatios] = {}      # pool id → those of optimized pools
         self._metadata: Dict[int, float] = {}                # as ShardRatios has it
         self._fitted_at: Dict[int, float] = {}   # pool id → seconds since the epoch
-        #: of the last fit of OSDs: how many had reported, and seconds since the epoch
-        self._osds_fitted: Tuple[int, float] = (0, float("-inf"))
+        #: of the last fit of OSDs: which had reported, and seconds since the epoch
+        self._osds_fitted: Tuple[FrozenSet[int], float] = (frozenset(), float("-inf"))
 
     def copy(self) -> ShardScale:
         """One that remembers the same."""
@@ -44,13 +45,21 @@ class ShardScale:
     @property
     def shard_ratios(self) -> ShardRatios:
         """As they were fitted last."""
-        return ShardRatios(self._factors, dict(self._positions), self._metadata)
+        return ShardRatios(self._factors, {
+            pool: found.ratios for pool, found in self._positions.items() if found.ratios},
+            self._metadata)
+
+    def fit_anew(self) -> None:
+        """Has the OSDs' factors fitted with the next reading."""
+        self._osds_fitted = self._osds_fitted[0], float("-inf")
 
     def fit(self, reading: Reading, pools: Mapping[int, Pool],
             metadata_of: MetadataOf) -> Dict[int, Pool]:
         """The pools with the ratios of their shards' sizes, where these are not all alike."""
         before, is_fitted = self._factors, self._fit_positions(reading, pools)
-        reported = sum([bool(stats.get("statfs")) for stats in reading.osd_stats])
+        # of an OSD that is out the mgr has zeros
+        reported = frozenset([stats["osd"] for stats in reading.osd_stats
+                              if (stats.get("statfs") or _NO_FIGURES).get("total", 0) > 0])
         if self._osds_fitted[0] != reported or _is_due(self._osds_fitted[1], reading.taken_at):
             is_fitted, self._osds_fitted = True, (reported, reading.taken_at)
             self._fit_osds(reading, before)
@@ -58,7 +67,7 @@ class ShardScale:
             self._fit_osds(reading, before)
         shard_ratios = self.shard_ratios
         found: Dict[int, Pool] = dict(pools)
-        for number, pool in pools.items() if self._factors.osds or self._positions else ():
+        for number, pool in pools.items() if self._factors.osds or shard_ratios.positions else ():
             ratios = self._factors.beside_osd(number, self._metadata.get(number, 0.0))
             positions = shard_ratios.at_positions(number)
             if ratios or positions:
@@ -93,14 +102,12 @@ class ShardScale:
             return False
         for number, ratios in self._ratios(reading, pools, due).items():
             self._fitted_at[number] = now
-            if not is_as_good(self._positions.get(number, ()), ratios):
+            if not self._positions.get(number, ALIKE).is_kept(ratios):
                 self._positions[number] = ratios
-            if not self._positions.get(number, ()):
-                self._positions.pop(number, None)
         return True
 
     def _ratios(self, reading: Reading, pools: Mapping[int, Pool],
-                due: AbstractSet[int]) -> Dict[int, Tuple[float, ...]]:
+                due: AbstractSet[int]) -> Dict[int, PositionRatios]:
         """Pool id → ratios by position, fitted anew."""
         dumps = {dump["pool"]: dump for dump in reading.osd_map["pools"]}
         objects = {number: PoolObjects(layout_of(dumps[number], pools[number].data_shards))

@@ -12,7 +12,7 @@ from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.units import GIB
 
 from equilibrium_mgr.snapshot.builder import SnapshotBuilder
-from equilibrium_mgr.snapshot.sizes.position_ratios import Layout, PoolObjects
+from equilibrium_mgr.snapshot.sizes.position_ratios import ALIKE, Layout, PoolObjects
 
 K, M, WIDTH = 4, 2, 4 * 16384
 KIB = 1024
@@ -57,24 +57,26 @@ def filled(osds: int, sizes: Sequence[int], seed: int = 1,
     (8 * KIB, 6 * KIB, 6 * KIB, 6 * KIB)])   # of the last, some were written before the flag
 def test_what_was_stored_is_found_again(sizes: Tuple[int, ...]) -> None:
     objects, stored = filled(12, sizes)
-    assert objects.ratios(stored) == pytest.approx(
+    found = objects.ratios(stored)
+    assert found.is_fitted and found.ratios == pytest.approx(
         Layout(K, K + M, WIDTH).ratios([float(size) for size in sizes]), abs=0.01)
 
 
 def test_few_osds_do_not_tell() -> None:
     objects, stored = filled(7, (8 * KIB, 6 * KIB, 6 * KIB, 6 * KIB))
-    assert objects.ratios(stored) == (2.0, 0.0, 0.0, 0.0, 2.0, 2.0)   # by the mean object
+    # by the mean object
+    assert objects.ratios(stored) == ((2.0, 0.0, 0.0, 0.0, 2.0, 2.0), False)
 
 
 def test_what_positions_do_not_explain_is_not_believed() -> None:
     rng = random.Random(2)
     objects, _ = filled(12, (12 * KIB, 0, 0, 0))
     assert objects.ratios({osd: rng.randrange(GIB) for osd in range(12)}) == (
-        2.0, 0.0, 0.0, 0.0, 2.0, 2.0)
+        (2.0, 0.0, 0.0, 0.0, 2.0, 2.0), False)
 
 
 def test_an_empty_pool_has_no_ratios() -> None:
-    assert PoolObjects(Layout(K, K + M, WIDTH)).ratios({}) == ()
+    assert PoolObjects(Layout(K, K + M, WIDTH)).ratios({}) == ALIKE
 
 
 def optimized_cluster(osds: int = 12, pgs: int = 48, seed: int = 1) -> Cluster:
@@ -91,22 +93,26 @@ def optimized_cluster(osds: int = 12, pgs: int = 48, seed: int = 1) -> Cluster:
     return cluster
 
 
-def held(cluster: Cluster) -> Dict[int, int]:
+SMALL = (12 * KIB, 0, 0, 0)   # bytes of an object at each data shard
+
+
+def held(cluster: Cluster, sizes: Sequence[int] = SMALL) -> Dict[int, int]:
     """OSD → bytes of the pool that it has by position."""
     found = dict.fromkeys(cluster.osds, 0)
     for pgid, up in cluster.up.items():
         for position, osd in enumerate(up):
-            if position == 0 or position >= K:
-                found[osd] += cluster.records[pgid].num_objects * 12 * KIB
+            found[osd] += cluster.records[pgid].num_objects * sizes[
+                position if position < K else 0]
     return found
 
 
-def settle(cluster: Cluster) -> None:
+def settle(cluster: Cluster, sizes: Sequence[int] = SMALL) -> None:
     """OSDs use what their up sets give them, and tell so."""
-    cluster.used = {osd: count + GIB for osd, count in held(cluster).items()}
+    counts = held(cluster, sizes)
+    cluster.used = {osd: count + GIB for osd, count in counts.items()}
     cluster.stored = [{"poolid": 1, "osd": osd, "data_stored": count, "allocated": count}
-                      for osd, count in held(cluster).items()]
-    cluster.store_stats[1] = {"allocated": sum(held(cluster).values())}
+                      for osd, count in counts.items()]
+    cluster.store_stats[1] = {"allocated": sum(counts.values())}
 
 
 def test_shards_are_as_large_as_osds_have_them() -> None:
@@ -143,8 +149,28 @@ def test_ratios_are_fitted_now_and_then_and_kept() -> None:
     for pgid in cluster.records:   # now of whole stripes
         cluster.records[pgid] = cluster.records[pgid]._replace(
             num_bytes=8 * WIDTH * cluster.records[pgid].num_objects)
-    cluster.stored = []
+    settle(cluster, [32 * 4 * KIB] * K)
     for seconds in (60.0, 700.0):
         looks.append(builder.copy().build(cluster.reading()._replace(
             taken_at=1000.0 + seconds)).pools[1].position_ratios)
     assert looks == [first, ()]
+
+
+def test_what_osds_have_told_is_kept_while_they_do_not_tell() -> None:
+    """Before the flag objects were padded. While OSDs hold what has left them too, or one of them
+    is out, the mean object, which says that all is at three positions, is believed no more than
+    before."""
+    padded = [3 * KIB] * K
+    cluster, builder = optimized_cluster(), SnapshotBuilder()
+    settle(cluster, padded)
+    assert builder.build(cluster.reading()).pools[1].is_uniform
+    told, rng = cluster.stored, random.Random(7)
+    for stored in ([dict(row, data_stored=int(row["data_stored"] * rng.uniform(0.6, 1.4)))
+                    for row in told], told[:-5]):
+        cluster.stored = stored
+        moving = builder.copy().build(cluster.reading()._replace(taken_at=1700.0))
+        assert moving.pools[1].is_uniform
+    cluster.stored = told
+    settle(cluster)
+    later = builder.build(cluster.reading()._replace(taken_at=2400.0)).pools[1]
+    assert later.position_ratios[0] == pytest.approx(2.0, abs=0.02)

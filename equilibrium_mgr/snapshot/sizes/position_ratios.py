@@ -9,7 +9,7 @@ each OSD) and computed by the mean object alone where too few OSDs tell.
 """
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..acting_sets import nonprimary_shards
 from .osd_factors import exact_ratio
@@ -59,6 +59,25 @@ class Layout:
         return tuple([exact_ratio(size / mean) for size in sizes])
 
 
+class PositionRatios(NamedTuple):
+    """How the shards of one pool differ in size by position."""
+
+    ratios: Tuple[float, ...]   # bytes ÷ the mean of all; empty where they are alike
+    #: from what OSDs have stored, not from the mean object alone, which does not tell what was
+    #: written before the flag
+    is_fitted: bool
+
+    def is_kept(self, newer: PositionRatios) -> bool:
+        """True where newer ones are as good, or worse: while much moves, or OSDs are missing, these
+        do not tell what they told before."""
+        return (self.is_fitted and not newer.is_fitted) or (
+            self.is_fitted == newer.is_fitted and _is_same(self.ratios, newer.ratios))
+
+
+#: Of a pool without objects.
+ALIKE = PositionRatios((), False)
+
+
 class PoolObjects:
     """Objects of one pool by OSD and position: `add` its PGs, then `ratios`."""
 
@@ -77,14 +96,14 @@ class PoolObjects:
                 row = self._objects[osd] = [0] * self._layout.data_shards
             row[self._layout.kind(position)] += objects
 
-    def ratios(self, stored: Mapping[int, int]) -> Tuple[float, ...]:
-        """Position → bytes of its shards ÷ the mean of all; empty where they are alike. `stored`:
-        OSD → bytes that it has stored of the pool."""
+    def ratios(self, stored: Mapping[int, int]) -> PositionRatios:
+        """`stored`: OSD → bytes that it has stored of the pool."""
         if not self._count:
-            return ()
+            return ALIKE
         by_formula = self._layout.object_bytes(self._bytes / self._count)
         found = self._fit(stored, by_formula)
-        return self._layout.ratios(by_formula if found is None else found)
+        return PositionRatios(self._layout.ratios(by_formula if found is None else found),
+                              found is not None)
 
     def _fit(self, stored: Mapping[int, int], likely: Sequence[float]) -> Optional[List[float]]:
         """Bytes of an object at each data shard; None where the OSDs do not tell."""
@@ -101,8 +120,7 @@ class PoolObjects:
         return solved if missed <= _EXPLAINED * sum(count for _, count in rows) else None
 
 
-def is_as_good(kept: Sequence[float], fitted: Sequence[float]) -> bool:
-    """True where kept ratios need not be replaced."""
+def _is_same(kept: Sequence[float], fitted: Sequence[float]) -> bool:
     return len(kept) == len(fitted) and all(
         abs(one - other) <= _SAME for one, other in zip(kept, fitted))
 
