@@ -16,11 +16,14 @@ OMAP = 4 * GIB
 PGS = 8
 
 
-def omap_cluster() -> Cluster:
-    """Eight PGs of 4 GiB of omap: six on osd.0, two on osd.1; osd.2 is empty."""
+def omap_cluster(data: int = 0) -> Cluster:
+    """Eight PGs of 4 GiB of omap: six on osd.0, two on osd.1; osd.2 is empty. Their `data` bytes
+    take four times as much."""
     cluster = Cluster(hosts(1, 3), {0: OSD_RULE}).pool(1, size=1)
     for ps in range(PGS):
-        cluster.pg(f"1.{ps:x}", [int(ps >= 6)], num_bytes=0, objects=1000, omap=OMAP)
+        cluster.pg(f"1.{ps:x}", [int(ps >= 6)], num_bytes=data, objects=1000, omap=OMAP)
+    if data:
+        cluster.store_stats[1] = {"allocated": PGS * 4 * data}
     for osd, pgs in enumerate((6, 2, 0)):
         report(cluster, osd, pgs)
     return cluster
@@ -28,24 +31,26 @@ def omap_cluster() -> Cluster:
 
 def report(cluster: Cluster, osd: int, shards: int) -> None:
     """What the OSD says of itself: so many shards, more or less than it has."""
-    cluster.osd(osd, used=shards * OMAP)
+    cluster.osd(osd, used=shards * (OMAP + 4 * cluster.records["1.0"].num_bytes))
     cluster.omap_reported[osd] = shards * OMAP
-    cluster.store_stats[1] = {"omap_allocated": sum(cluster.omap_reported.values())}
+    cluster.store_stats[1] = {**cluster.store_stats.get(1, {}),
+                              "omap_allocated": sum(cluster.omap_reported.values())}
 
 
-def moved(shards: int = 3) -> Tuple[Cluster, SnapshotBuilder]:
+def moved(shards: int = 3, data: int = 0) -> Tuple[Cluster, SnapshotBuilder]:
     """So many went from osd.0 to osd.2 and have arrived; osd.0 has given nothing back."""
-    cluster, builder = omap_cluster(), SnapshotBuilder()
+    cluster, builder = omap_cluster(data), SnapshotBuilder()
     builder.build(cluster.reading())
     pgids = [f"1.{ps:x}" for ps in range(shards)]
     for pgid in pgids:
-        cluster.pg(pgid, [2], num_bytes=0, objects=1000, omap=OMAP, items=[(0, 2)], acting=[0],
+        cluster.pg(pgid, [2], num_bytes=data, objects=1000, omap=OMAP, items=[(0, 2)], acting=[0],
                    state="active+remapped+backfilling", reported=101)
     cluster.epoch = 101
     builder.build(cluster.reading())
     for pgid in pgids:
         del cluster.acting[pgid]
-        cluster.pg(pgid, [2], num_bytes=0, objects=1000, omap=OMAP, items=[(0, 2)], reported=102)
+        cluster.pg(pgid, [2], num_bytes=data, objects=1000, omap=OMAP, items=[(0, 2)],
+                   reported=102)
     report(cluster, 2, shards)
     cluster.epoch = 102
     return cluster, builder
@@ -58,6 +63,14 @@ def test_what_has_left_counts_as_leaving() -> None:
         assert osds[0].used_bytes == 6 * OMAP
         assert osds[0].target_bytes == pytest.approx(3 * OMAP, rel=0.02)
         assert [osds[osd].uncompacted_bytes for osd in (1, 2)] == [0, 0]
+
+
+def test_what_data_takes_more_is_free_at_once() -> None:
+    """Allocation units that small objects do not fill are of the device, not of RocksDB."""
+    cluster, builder = moved(data=GIB)
+    for _ in range(5):
+        osds = builder.build(cluster.reading()).osds
+        assert osds[0].uncompacted_bytes == pytest.approx(3 * OMAP, rel=0.02)
 
 
 def test_omap_of_pgs_that_were_never_scrubbed_is_found_within_some_looks() -> None:

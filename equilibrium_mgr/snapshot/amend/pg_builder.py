@@ -63,11 +63,11 @@ class PgBuilder:
             notes.silent.add(pgid)
         else:
             notes.silent.discard(pgid)
-        shard_bytes = self._rules.model.shard_bytes(shard)
-        holders, doubtful = self._holders(known, shard, pgid, record, pool, shard_bytes)
+        holders, doubtful = self._holders(known, shard, pgid, record, pool)
         return BuiltPg(Pg(
             pgid=pgid, pool=pool.id, raw=known.raw, up=known.up, acting=tuple(shard.acting),
-            shard_bytes=shard_bytes, objects=_objects(shard, unknown is not None),
+            shard_bytes=self._rules.model.shard_bytes(shard),
+            objects=_objects(shard, unknown is not None),
             uncopied_ratio=record.uncopied_ratio, state=record.state,
             reported_epoch=record.reported_epoch,
             immovable=(look.pinned.get(pgid) or pool.immovable or unknown or known.immovable
@@ -89,7 +89,7 @@ class PgBuilder:
         return found
 
     def _holders(self, known: CheckedPlacement, shard: ShardInput, pgid: str, record: PgRecord,
-                 pool: Pool, shard_bytes: int) -> Tuple[Osds, bool]:
+                 pool: Pool) -> Tuple[Osds, bool]:
         """OSDs that hold the PG's shards, and whether that is doubtful. Counts missing copies and
         omap that moves as well."""
         up, acting, restless = known.up, tuple(shard.acting), self._notes.restless
@@ -106,8 +106,8 @@ class PgBuilder:
         self._copies.add(pool.id, location)
         if shard.omap_bytes:
             if location.holders is not up:
-                self._uncompacted.begin_move(pgid, shard.omap_bytes,
-                                             shard_bytes - shard.data_bytes)
+                self._uncompacted.begin_move(pgid, shard.omap_bytes, self._rules.model.shard_bytes(
+                    shard._replace(data_bytes=0)))
             elif location.left_behind:
                 self._uncompacted.end_move(
                     pgid, pool.id, shard_changes(location.left_behind, up, pool.erasure)[1],
