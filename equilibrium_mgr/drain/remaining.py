@@ -1,7 +1,7 @@
 """What is still on the OSDs that are being drained."""
 from __future__ import annotations
 
-from typing import Dict, FrozenSet, Iterable, NamedTuple, Tuple
+from typing import Any, Dict, FrozenSet, Iterable, NamedTuple, Sequence, Tuple
 
 from ..crush.placement import NO_OSD
 from ..runtime.amended_map import stored_rows
@@ -10,6 +10,7 @@ from ..snapshot.model import Pg, Snapshot
 
 _UP, _ACTING, _HOLDERS, _SIZE = map(
     Pg._fields.index, ("up", "acting", "holders", "shard_bytes"))
+_POOL = Pg._fields.index("pool")
 #: States of a PG with all its copies; `clean` excludes degraded, undersized and remapped.
 _WHOLE = frozenset(("active", "clean"))
 #: Between two checkpoints: about a millisecond.
@@ -20,7 +21,7 @@ class Remaining(NamedTuple):
     """The shards of one OSD, be it in their PG's up set, its acting set, or as a holder."""
 
     shards: int = 0
-    bytes: int = 0
+    bytes: int = 0   # on its device
     leaving: int = 0   # of these, on their way to another OSD
 
 
@@ -38,12 +39,13 @@ def remaining_shards(snapshot: Snapshot, osds: FrozenSet[int],
                 osds.isdisjoint(row[_HOLDERS])):
             continue
         for osd in osds.intersection((*row[_UP], *row[_ACTING], *row[_HOLDERS])):
-            found[osd] = _with_shard(found[osd], row[_SIZE], osd not in row[_UP])
+            size = _bytes_on(snapshot, row, osd, row[_UP] if osd in row[_UP] else row[_HOLDERS])
+            found[osd] = _with_shard(found[osd], size, osd not in row[_UP])
     for pgid, sources in sent:
         pg = snapshot.pgs.get(pgid)
         for osd in osds.intersection(sources):
             if pg is not None and osd not in (*pg.up, *pg.acting, *pg.holders):
-                found[osd] = _with_shard(found[osd], pg.shard_bytes, True)
+                found[osd] = _with_shard(found[osd], _bytes_on(snapshot, pg, osd, ()), True)
     return found
 
 
@@ -61,6 +63,12 @@ def _is_whole(pg: Pg, snapshot: Snapshot) -> bool:
     return (states >= _WHOLE and "stale" not in states and not pg.is_moving
             and pg.acting == pg.up and NO_OSD not in pg.up
             and len(pg.up) >= snapshot.pools[pg.pool].size)
+
+
+def _bytes_on(snapshot: Snapshot, row: Sequence[Any], osd: int, osds: Sequence[int]) -> int:
+    """Bytes of a PG's shard on the device of an OSD; `osds`: by position, as far as known."""
+    size = snapshot.pools[row[_POOL]].bytes_on(row[_SIZE], osd, osds)
+    return snapshot.osds[osd].device_bytes(size) if osd in snapshot.osds else size
 
 
 def _with_shard(left: Remaining, size: int, is_leaving: bool) -> Remaining:

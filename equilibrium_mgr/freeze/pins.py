@@ -227,8 +227,15 @@ class _Positions(_Search):
                 if osd not in known and osd in snapshot.osds]
         fit = [(osd.target_bytes / osd.size_bytes, osd.id) for osd in osds
                if osd.unusable_reason() is None and not osd.reaches(snapshot.nearfull_ratio)
-               and osd.target_bytes + pg.shard_bytes <= limit * osd.size_bytes]
+               and osd.target_bytes + self._bytes_at(position, osd.id) <= limit * osd.size_bytes]
         return [osd for _, osd in sorted(fit)[:_MOST_OUTSIDE]]
+
+
+    def _bytes_at(self, position: int, osd: int) -> int:
+        """Bytes of the shard at a position if an OSD takes it."""
+        pg = self._pg
+        return self._snapshot.shard_bytes(
+            pg, osd, tuple([osd if i == position else -1 for i in range(len(pg.up))]))
 
 
 class _Members(_Search):

@@ -30,5 +30,5 @@ def held_json(snapshot: Snapshot) -> List[Dict[str, Any]]:
     """
     limits = share_limits(snapshot)
     return [{"osd": osd.id, "share": osd.share, "held_by": osd.held_by,
-             "most_bytes": limits.get(osd.id)}
+             "most_bytes": osd.device_bytes(limits[osd.id]) if osd.id in limits else None}
             for _, osd in sorted(snapshot.osds.items()) if osd.share < 1.0]

@@ -84,15 +84,16 @@ def held_advice(osd_set: OsdSet, context: ExplainContext) -> Optional[Advice]:
     members = [context.snapshot.osds[osd] for osd in osd_set.osds]
     held = [osd for osd in members if osd.share < 1.0]
     unused = sum(osd.size_bytes - osd.capacity_bytes for osd in held)
+    on_devices = sum(osd.device_bytes(osd.size_bytes - osd.capacity_bytes) for osd in held)
     size, used = _sums(members)
     if not held or unused < _WORTH * size:
         return None
     return Advice(
         codes.REWEIGHT, f"weights of {_named([f'osd.{osd.id}' for osd in held])} keep"
-        f" {format_bytes(unused)} of class {osd_set.device_class} unused:"
+        f" {format_bytes(on_devices)} of class {osd_set.device_class} unused:"
         f" {format_percent(used / size)}% if all were filled by size,"
         f" {format_percent(used / (size - unused))}% now",
-        {"unused_bytes": unused, "osds": [osd.id for osd in held], "then_ratio": used / size,
+        {"unused_bytes": on_devices, "osds": [osd.id for osd in held], "then_ratio": used / size,
          "now_ratio": used / (size - unused)})
 
 

@@ -123,7 +123,7 @@ def _reweight(found: Optional[RefusalCount], context: ExplainContext) -> Dict[st
     osd = min(held, key=lambda o: (o.share, o.id))
     if osd.held_by == BY_REWEIGHT:
         return {"osd": osd.id}
-    return {"held_osd": osd.id, "weight": f"{osd.size_bytes / (1 << 40):.5f}"}
+    return {"held_osd": osd.id, "weight": f"{osd.device_size / (1 << 40):.5f}"}
 
 
 def _excluded(found: Optional[RefusalCount], context: ExplainContext) -> Dict[str, Any]:
