@@ -8,10 +8,19 @@ BlueStore already occupies some) belongs to no shard and does not move.
 """
 from __future__ import annotations
 
+from math import sqrt
 from operator import mul
 from typing import Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ...runtime.steady import STEADY_RATIO, is_near
+
+
+#: RocksDB's files come and go by so many bytes on any OSD. A cost of objects that explains smaller
+#: differences only is believed where it is clear: in full from so many times its standard error on,
+#: and not at all below half of that. Of 7 OSDs of 20.2.4, with 20 MB beside 4,700 objects and 15
+#: beside 3,800, it was 3.6 times, and there were 20 MB still once 3,400 of these had left.
+_NOISE_BYTES = 64 << 20
+_CLEAR_ERRORS = 8.0
 
 
 class ShardInput(NamedTuple):
@@ -111,7 +120,7 @@ def _slope(objects: Sequence[int], beside: Sequence[int]) -> float:
     if sum_x <= 0 or sum_y <= 0 or spread <= 0:
         return 0.0
     slope: float = (count * sum(map(mul, objects, beside)) - sum_x * sum_y) / spread
-    return min(max(0.0, slope), sum_y / sum_x)
+    return _believed(min(max(0.0, slope), sum_y / sum_x), objects, beside)
 
 
 def _cost_per_object(points: Sequence[Tuple[float, float]]) -> float:
@@ -126,7 +135,32 @@ def _cost_per_object(points: Sequence[Tuple[float, float]]) -> float:
     if spread <= 0.0:
         return 0.0
     slope = sum((x - mean_x) * (y - mean_y) for x, y in points) / spread
-    return min(max(0.0, slope), mean_y / mean_x)
+    return _believed(min(max(0.0, slope), mean_y / mean_x),
+                     [int(x) for x, _ in points], [int(y) for _, y in points])
+
+
+def _believed(cost: float, objects: Sequence[int], beside: Sequence[int]) -> float:
+    """The part of a fitted cost of an object that is more than noise."""
+    explained = cost * (max(objects) - min(objects))
+    if explained >= 2.0 * _NOISE_BYTES:
+        return cost
+    return cost * max(0.0, explained / _NOISE_BYTES - 1.0, _clearness(objects, beside))
+
+
+def _clearness(objects: Sequence[int], beside: Sequence[int]) -> float:
+    """How clear the slope of bytes over objects is, from 0 to 1: by its standard error (Student's
+    t). Whole numbers, so that the order of the OSDs makes no difference."""
+    count, sum_x, sum_y = len(objects), sum(objects), sum(beside)
+    if count < 3:
+        return 1.0
+    spread_x = count * sum(map(mul, objects, objects)) - sum_x * sum_x
+    spread_y = count * sum(map(mul, beside, beside)) - sum_y * sum_y
+    both = count * sum(map(mul, objects, beside)) - sum_x * sum_y
+    unexplained = spread_x * spread_y - both * both
+    if unexplained <= 0:
+        return 1.0
+    errors = sqrt(both * both * (count - 2) / unexplained)
+    return min(1.0, max(0.0, 2.0 * errors / _CLEAR_ERRORS - 1.0))
 
 
 def _mean(values: Sequence[float], default: float) -> float:
