@@ -94,7 +94,11 @@ class UpmapDispatcher:
         """Stops pools whose shards took more than predicted; snapshots use what was measured."""
         self.corrections.prune(frozenset(snapshot.pools), snapshot.taken_at)
         self._gateway.set_measured(self.corrections.bytes_per_object)
+        had_excess = self._prediction.has_unconfirmed_excess
         findings = self._prediction.observe(snapshot, self.pending.entries)
+        if self._prediction.has_unconfirmed_excess and not had_excess:
+            # it may be the OSD, which had nothing of these pools to tell it by
+            self._gateway.fit_factors_anew()
         if not findings.mispredictions:
             return
         self.corrections.add(findings)

@@ -73,6 +73,17 @@ def test_pool_whose_shards_take_more_is_stopped() -> None:
     assert len(harness.gateway.sent) == 2
 
 
+def test_before_a_pool_is_stopped_it_is_asked_whether_the_osd_is_odd() -> None:
+    """Once: an OSD that was empty had nothing to tell it by."""
+    harness = begun()
+    arrive(harness, 10 * GIB)
+    for _ in range(3):
+        harness.round(20)
+        assert (harness.gateway.factor_fits, harness.balancer.status.mispredicted) == (1, {})
+    harness.round(60)
+    assert set(harness.balancer.status.mispredicted) == {1}
+
+
 def test_status_and_health_tell_by_how_much_and_what_helps() -> None:
     harness = stopped()
     told = status(harness)

@@ -127,4 +127,18 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "(1.0 - metadata) if metadata else of_data\n",
                  "1.0\n"),),
         ("snapshot/test_osd_factors.py",)),
+    Mutation(
+        "impossible-figures-are-believed",
+        "figures that no hardware can have say nothing of an OSD", (
+            Edit(OSD_FACTORS,
+                 "        if not all(_is_within(ratio / usual, _MOST_RATIO) for",
+                 "        if False and not all(_is_within(ratio / usual, _MOST_RATIO) for"),),
+        ("snapshot/test_osd_factors.py",)),
+    Mutation(
+        "an-odd-osd-is-an-alarm",
+        "an OSD that seems to take too much is fitted before its pools are stopped", (
+            Edit(DISPATCHER,
+                 "            self._gateway.fit_factors_anew()\n",
+                 "            pass\n"),),
+        ("execution/test_closed_loop.py",)),
 )

@@ -95,7 +95,7 @@ class FakeGateway:
         self.builtin_was_active = False
         self.ratio = 1.0
         self.shards_an_osd = (0, 0)
-        self.full_readings = 0
+        self.full_readings = self.factor_fits = 0
         self.counters = WorkCounters()
         self.before_snapshot: Callable[[], None] = lambda: None
         self.before_send_check: Callable[[], None] = lambda: None
@@ -128,6 +128,10 @@ class FakeGateway:
 
     def set_measured(self, bytes_per_object: Mapping[int, float]) -> None:
         self.cluster.measured = bytes_per_object
+
+    def fit_factors_anew(self) -> None:
+        """Its snapshots remember nothing; it counts."""
+        self.factor_fits += 1
 
     def set_drained(self, osds: FrozenSet[int]) -> None:
         self.cluster.drained = osds
