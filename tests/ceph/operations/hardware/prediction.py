@@ -32,6 +32,8 @@ class Outcome(NamedTuple):
     before: Dict[int, float]
     predicted: Dict[int, float]
     after: Dict[int, float]
+    #: "osd.N" → bytes allocated for each that is stored of the pools, once all has moved
+    allocated: Dict[str, float] = {}
 
     @property
     def errors(self) -> Dict[int, float]:
@@ -43,10 +45,22 @@ class Outcome(NamedTuple):
         """The largest error, absolute."""
         return max(map(abs, self.errors.values()))
 
+    @property
+    def mean(self) -> float:
+        """The mean of the errors' sizes."""
+        return sum(map(abs, self.errors.values())) / len(self.errors)
+
+    @property
+    def mean_signed(self) -> float:
+        """The mean of the errors: as large as the mean of their sizes where all have one sign."""
+        return sum(self.errors.values()) / len(self.errors)
+
     def __str__(self) -> str:
         rows = [f"osd.{osd} {self.before[osd]:.4f} -> {self.predicted[osd]:.4f}, is"
                 f" {self.after[osd]:.4f} ({self.errors[osd]:+.4f})" for osd in sorted(self.before)]
-        return f"{self.moves} moves; error at most {self.largest:.4f}: " + "; ".join(rows)
+        taken = ", ".join(f"{osd} {ratio:.3f}" for osd, ratio in self.allocated.items())
+        return (f"{self.moves} moves; error at most {self.largest:.4f}, on average {self.mean:.4f}"
+                f" ({self.mean_signed:+.4f}): {'; '.join(rows)}; allocated by stored: {taken}")
 
 
 def empty_cluster(request: pytest.FixtureRequest,
@@ -102,7 +116,8 @@ def balance(cluster: DaemonCluster, pools: List[str], is_compacted: bool = True)
             predicted[osd] = before[osd] + move[f"{which}_utilization_after"] - first[osd]
     execute(cluster, "sizes", PATIENCE_SECONDS)
     workload.wait_clean(cluster, PATIENCE_SECONDS)
-    return Outcome(len(plan["moves"]), before, predicted, measured(cluster))
+    return Outcome(len(plan["moves"]), before, predicted, measured(cluster),
+                   _allocated_by_stored(cluster, pools))
 
 
 def delete_pools(cluster: DaemonCluster, names: List[str]) -> None:
@@ -111,6 +126,20 @@ def delete_pools(cluster: DaemonCluster, names: List[str]) -> None:
     for name in names:
         cluster.mon("osd pool delete", pool=name, pool2=name, yes_i_really_really_mean_it=True)
     time.sleep(DELETED_SECONDS)
+
+
+def _allocated_by_stored(cluster: DaemonCluster, pools: List[str]) -> Dict[str, float]:
+    """By OSD, as it reports them of the pools together."""
+    ids = {pool["pool"] for pool in cluster.mon_json("osd dump")["pools"]
+           if pool["pool_name"] in pools}
+    sums: Dict[int, List[int]] = {}
+    for row in cluster.mgr_json("pg dump", dumpcontents=["osds"])["pool_statfs"]:
+        if row["poolid"] in ids:
+            of_osd = sums.setdefault(row["osd"], [0, 0])
+            of_osd[0] += row["allocated"]
+            of_osd[1] += row["data_stored"]
+    return {f"osd.{osd}": allocated / max(1, stored)
+            for osd, (allocated, stored) in sorted(sums.items())}
 
 
 def _settled(cluster: DaemonCluster) -> Dict[int, float]:

@@ -29,10 +29,11 @@ def test_plain(cluster: DaemonCluster, figure: Callable[[str], None]) -> None:
 def test_a_compressed_pool(cluster: DaemonCluster, figure: Callable[[str], None]) -> None:
     make_pool(cluster, "compressed")
     cluster.mon("osd pool set", pool="compressed", var="compression_mode", val="force")
-    write(cluster, "compressed", 1500, 2_000_000, 3)
+    write(cluster, "compressed", 1500, 2_000_000, 6)
     found = balance(cluster, ["compressed"])
     figure(f"compressed pool: {found}")
     delete_pools(cluster, ["compressed"])
+    assert max(found.allocated.values()) < 0.4   # it does compress
     assert found.moves and found.largest <= TOLERANCE
 
 

@@ -1,4 +1,4 @@
-"""A cluster of which three OSDs have a min_alloc_size of 64 KiB, and another one compresses."""
+"""A cluster of which three OSDs have a min_alloc_size of 64 KiB, and two others compress."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...cluster import DaemonCluster
 from ..hardware.prediction import empty_cluster
 
 ODD = {f"[osd.{osd}]\nbluestore min alloc size": "65536" for osd in (0, 1, 2)}
-ODD["[osd.6]\nbluestore compression mode"] = "force"
+ODD.update({f"[osd.{osd}]\nbluestore compression mode": "force" for osd in (4, 6)})
 
 
 @pytest.fixture(scope="session")

@@ -34,11 +34,14 @@ def test_small_and_large_objects(cluster: DaemonCluster, figure: Callable[[str],
     assert found.moves and found.largest <= TOLERANCE
 
 
-def test_an_osd_that_compresses(cluster: DaemonCluster, figure: Callable[[str], None]) -> None:
-    """osd.6 compresses what it stores, the others do not."""
+def test_osds_that_compress(cluster: DaemonCluster, figure: Callable[[str], None]) -> None:
+    """Two compress what they store to a third or less, the others do not."""
     make_pool(cluster, "text")
-    write(cluster, "text", 1000, 2_000_000, 3)
+    write(cluster, "text", 1200, 2_000_000, 6)
     found = balance(cluster, ["text"])
-    figure(f"one OSD that compresses: {found}")
+    figure(f"OSDs that compress and others: {found}")
     delete_pools(cluster, ["text"])
+    compressed = [found.allocated[f"osd.{osd}"] for osd in (4, 6)]
+    assert max(compressed) < 0.4 < 0.9 < min(
+        ratio for osd, ratio in found.allocated.items() if osd not in ("osd.4", "osd.6"))
     assert found.moves and found.largest <= TOLERANCE
