@@ -72,12 +72,12 @@ def _absurd_osd(raw: Raw, rng: random.Random) -> None:
 
 
 def _absurd_pool_statfs(raw: Raw, rng: random.Random) -> None:
-    """Of some pools on some OSDs; of the others one in four takes twice as much."""
+    """Of some pools on some OSDs."""
     osds, most = [stats["osd"] for stats in raw.osd_stats], (1 << 64) - 1
     for pool in raw.osd_map["pools"]:
         for osd in osds:
             stored = rng.randrange(1 << 30, 1 << 40)
-            row = pool["pool"], osd, stored * (2 if osd % 4 == 0 else 1), stored
+            row = pool["pool"], osd, stored, stored
             if rng.random() < 0.2:
                 allocated, stored = rng.choices((-1, 0, 1, 4096, 1 << 50, most), k=2)
                 row = pool["pool"], osd, allocated, stored
