@@ -216,9 +216,13 @@ class Journal:
 
     def log_changes(self, plan: str, kind: str, batch: Sequence[PgChange], before: Snapshot,
                     now: float) -> None:
-        """Records a batch in the log of changes; `store_sending` stores that with it."""
+        """Records a batch in the log of changes; `store_sending` stores that with it, and the
+        episode that it belongs to: a successor's rows must be of the same one."""
         with self._lock:
-            begun_at = self.episode.started_at if self.episode is not None else now
+            begun_at = now
+            if self.episode is not None:
+                begun_at = self.episode.started_at
+                self._store.put(EPISODE, self.episode.to_dict())
             self.changes.append([ChangeRow(
                 now, plan, kind, begun_at, change.pgid, change.raw,
                 before.upmap_items.get(change.pgid, ()), change.items,
@@ -229,7 +233,10 @@ class Journal:
     def settle_changes(self, snapshot: Optional[Snapshot]) -> None:
         """Ends that batch in the log, by the snapshot that followed; None: nothing was sent."""
         with self._lock:
-            self.changes.settle(snapshot.upmap_items if snapshot is not None else None)
+            if snapshot is None:
+                self.changes.settle(None)
+            else:
+                self.changes.settle(snapshot.upmap_items, snapshot.epoch)
 
     def record_sent(self, moves: int, bytes_moved: int, kept: Sequence[PgChange] = (),
                     snapshot: Optional[Snapshot] = None) -> None:

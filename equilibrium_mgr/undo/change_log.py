@@ -84,6 +84,8 @@ class ChangeLog:
         self._sent_at: Optional[float] = None   # when that began
         self._dropped: FrozenSet[Tuple[str, float]] = frozenset()   # (plan, begun_at), see below
         self._dropped_at = 0.0   # of the newest row that was dropped, seconds since the epoch
+        #: of the osdmap that followed the last batch; 0 where a former mgr has sent it
+        self.epoch = 0
 
     def is_sending(self, now: float) -> bool:
         """True while a batch is on its way to the monitors."""
@@ -130,13 +132,14 @@ class ChangeLog:
             self._put(number, self._newest)
         self._drop_oldest()
 
-    def settle(self, items: Optional[Mapping[str, UpmapItems]]) -> None:
+    def settle(self, items: Optional[Mapping[str, UpmapItems]], epoch: int = 0) -> None:
         """Ends a batch by the upmap items that followed it, of which the monitor may have kept
-        fewer pairs; None where nothing was sent."""
+        fewer pairs, or none; None where nothing was sent. `epoch`: of the osdmap that has these."""
         self._sent_at, batch, self._batch = None, self._batch, []
-        kept = {row: row._replace(after=items[row.pgid]) for row in batch
-                if items is not None and row.pgid in items
-                and row.before != items[row.pgid] and set(items[row.pgid]) < set(row.after)}
+        self.epoch = max(self.epoch, epoch)
+        kept = {row: row._replace(after=present) for row in batch if items is not None
+                for present in (items.get(row.pgid, ()),)
+                if row.before != present and set(present) < set(row.after)}
         for part in self._parts if kept else ():
             if part.number < self._batch_part:
                 continue

@@ -84,27 +84,38 @@ def has_not_begun(pg: Pg) -> bool:
 def _before_all(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen) -> Goal:
     """The items before the first chosen row, why these cannot be told or must not come back, or
     None where the PG has them or no row is chosen."""
-    first = next((number for number, row in enumerate(rows) if chosen(row)), None)
-    if first is None:
+    if not any(chosen(row) for row in rows):
         return None
-    goal, pgid = rows[first].before, rows[first].pgid
+    pgid = rows[0].pgid
     if pgid not in snapshot.pgs:
         return _Cannot(GONE)
     present = snapshot.upmap_items.get(pgid, ())
-    if present == goal:
+    made = _made(rows, present)
+    first = next((number for number, row in enumerate(made) if chosen(row)), None)
+    if first is None or present == made[first].before:
         return None
-    possible, later = {goal}, None
-    for row in rows[first:]:
-        if row.before not in possible:
+    goal, later = made[first].before, None
+    left = follows = goal   # `left`: by the chosen rows before the later one
+    for row in made[first:]:
+        if row.before != follows:
             return _Cannot(FOREIGN)
-        possible = {row.before, row.after}   # the monitor may not have kept it
+        follows = row.after
         if not chosen(row):
-            later = row
-    if present not in possible:
+            later = row if follows != left else None   # as after an undo of what came later
+        elif later is None:
+            left = follows
+    if present != follows:
         return _Cannot(FOREIGN)
     if later is not None:
         return _Cannot(f"{_name(later)} has changed it since")
-    return goal if rows[first].raw == snapshot.pgs[pgid].raw else _Cannot(REMAPPED)
+    return goal if made[first].raw == snapshot.pgs[pgid].raw else _Cannot(REMAPPED)
+
+
+def _made(rows: Sequence[ChangeRow], present: UpmapItems) -> List[ChangeRow]:
+    """The rows that have changed anything: not those that were stopped before they were sent, or
+    that the monitor has refused."""
+    followed = zip(rows, [*(row.before for row in rows[1:]), present])
+    return [row for row, then in followed if then != row.before]
 
 
 def _before_motion(pg: Pg, snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen) -> Goal:

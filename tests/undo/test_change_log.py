@@ -129,6 +129,18 @@ def test_what_the_monitor_kept_in_part_stands_as_it_is() -> None:
     assert [one.after for one in log.rows()] == [sent[0].after[:1], sent[1].after, sent[2].after]
 
 
+def test_what_the_monitor_took_away_whole_stands_as_it_is() -> None:
+    """It drops all pairs of a PG where they would break its rule, those of before too."""
+    log, had = ChangeLog(BufferedKvStore(KeyValueStore(), LOG)), ((1, 7),)
+    sent = row(1)._replace(before=had, after=(*had, (2, 8)))
+    log.append([sent], 1000.0)
+    log.settle({}, 42)
+    assert [one.after for one in log.rows()] == [()] and log.epoch == 42
+    log.append([sent._replace(before=())], 1000.0)
+    log.settle({}, 41)
+    assert log.rows()[1].after == sent.after and log.epoch == 42
+
+
 def test_a_batch_is_known_before_it_is_sent() -> None:
     """Whenever the mgr dies, nothing is in the map that its successor does not know of."""
     harness = Harness(uneven())
@@ -147,6 +159,25 @@ def test_a_batch_is_known_before_it_is_sent() -> None:
     assert [one.pgid for one in rows] == ["1.0", "1.1", "1.2", "1.3"]
     assert {(one.plan, one.kind, one.before, one.after, one.raw) for one in rows} == {
         ("p", BALANCE, (), ((0, 1),), (0,))}
+
+
+def test_a_mgr_that_dies_in_its_first_batch_has_told_which_episode_it_was_of() -> None:
+    harness = Harness(uneven(), max_moves_per_round=2)
+    plan = kept(harness, plan=small_plan())
+    begun: List[float] = []
+
+    def die() -> None:
+        if not begun:
+            later = successor(harness)
+            later.now += 30
+            begun.append(0.0)
+            later.round(60)
+            later.round(60)
+            begun.extend(row.begun_at for row in later.balancer.changes().rows())
+    harness.gateway.before_hand_over = die
+    assert harness.balancer.execute("p", plan)
+    harness.round()
+    assert len(begun) > 3 and len(set(begun[1:])) == 1
 
 
 def test_an_episode_has_one_beginning_with_a_successor_too() -> None:

@@ -73,6 +73,29 @@ def test_what_the_monitor_never_kept_is_no_obstacle() -> None:
     assert not nothing.plan.changes and not nothing.not_restored
 
 
+def test_a_later_plan_that_was_taken_back_is_no_obstacle() -> None:
+    rows = [row("1.0", [], [(0, 2)]), row("1.0", [(0, 2)], [(0, 3)], plan="q"),
+            row("1.0", [(0, 3)], [(0, 2)], plan="undo-1", kind=UNDO)]
+    assert goals(undone(arrived((0, 2)), rows)) == [("1.0", ())]
+    between = row("1.0", [(0, 3)], [(0, 4)])
+    back = row("1.0", [(0, 4)], [(0, 3)], plan="undo-1", kind=UNDO)
+    assert undone(arrived((0, 3)), [*rows[:2], between, back]).not_restored == [
+        ("1.0", "plan 'undo-1' has changed it since")]
+
+
+def test_a_later_plan_that_has_not_changed_it_is_no_obstacle() -> None:
+    """It was stopped before it was sent, or the monitor has refused it."""
+    rows = [row("1.0", [], [(0, 2)]), row("1.0", [(0, 2)], [(0, 3)], plan="q")]
+    assert goals(undone(arrived((0, 2)), rows)) == [("1.0", ())]
+
+
+def test_a_plan_that_has_not_changed_it_has_nothing_to_take_back() -> None:
+    rows = [row("1.0", [], [(0, 2)]), row("1.0", [], [(0, 3)], plan="q")]
+    result = undone(arrived((0, 3)), rows)
+    assert not result.plan.changes and not result.not_restored
+    assert goals(undone(arrived((0, 3)), rows, "q")) == [("1.0", ())]
+
+
 def test_what_was_undone_is_not_undone_again() -> None:
     rows = [row("1.0", [], [(0, 2)]), row("1.0", [(0, 2)], [], plan="undo-1", kind=UNDO)]
     result = undone(arrived(), rows)
