@@ -10,6 +10,10 @@ from ..observation.cluster_view import ClusterView, with_figures_of_now
 from ..report.command_answer import CommandError
 from .module_parts import ModuleParts
 
+#: A look that is older than this is not acted on: seconds. The longer time is for a cluster in
+#: which nothing moved then, with the same osdmap since.
+_OLDEST_SECONDS, OLDEST_AT_REST_SECONDS = 60.0, 900.0
+
 
 class CurrentView:
     """The serve loop's last view, with those figures of now that cost milliseconds to read."""
@@ -48,11 +52,29 @@ class CurrentView:
                 f" ({self._parts.balancer.status.reason}); a look has been started, try again")
         return view, self.age(view)
 
+    def to_act_on(self, begin: str = "", oldest: float = _OLDEST_SECONDS) -> ClusterView:
+        """The newest view, for a command that decides by it what is sent. Raises CommandError,
+        which begins with `begin`, where it is older than `oldest` seconds, or does not show the
+        last batch yet."""
+        view, age = self.required()
+        epoch = view.snapshot.epoch
+        at_rest = not view.snapshot.in_flight() and self._parts.gateway.epoch() == epoch
+        if epoch < self._parts.balancer.changes().epoch:
+            raise self.outdated(f"{begin}the last look at the cluster is older than what was sent"
+                                " last")
+        if age > (OLDEST_AT_REST_SECONDS if at_rest else oldest):
+            raise self.outdated(f"{begin}the last look at the cluster is {int(age)} s old")
+        return view
+
+    def outdated(self, reason: str) -> CommandError:
+        """What is said where the last view must not be acted on; a look is started."""
+        self._parts.balancer.request_observation()
+        return CommandError(errno.EAGAIN, f"{reason}; a look has been started, try again in some"
+                            " seconds")
+
     def newer_pool(self, name: str) -> CommandError:
         """What is said of a pool that the last view does not have; a look is started for it."""
-        self._parts.balancer.request_observation()
-        return CommandError(errno.EAGAIN, f"pool '{name}' is newer than the last look at the"
-                            " cluster; a new one has been started, try again")
+        return self.outdated(f"pool '{name}' is newer than the last look at the cluster")
 
     def age(self, view: ClusterView) -> float:
         """Seconds since the view's snapshot was taken."""

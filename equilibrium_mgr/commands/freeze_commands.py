@@ -19,10 +19,6 @@ from .module_parts import ModuleParts
 from .plan_commands import refuse_old_clients
 from .plan_names import keep_plan
 
-#: A look that is older than this is not decided on: seconds. The execution looks again anyway, and
-#: drops the pins of what has arrived meanwhile.
-_OLDEST_SECONDS = 60.0
-
 
 class FreezeCommands:
     """Pins what is remapped to where its data is. Raises CommandError where that is not known."""
@@ -53,19 +49,13 @@ class FreezeCommands:
     def _present_view(self) -> ClusterView:
         """The newest view, where it knows of all that is remapped. Raises CommandError where not,
         and has the cluster looked at."""
-        view, age = self._view.required()
-        reason = None
-        if age > _OLDEST_SECONDS:
-            reason = f"the last look at the cluster is {int(age)} s old"
-        elif not _is_same_map(view.snapshot, self._parts.gateway.summary()):
-            reason = "the cluster has changed since it was last looked at"
-        elif view.snapshot.unsettled_seconds > 0.0:
-            reason = "PGs have just been remapped, and do not show yet where their data is"
-        if reason is None:
-            return view
-        self._parts.balancer.request_observation()
-        raise CommandError(errno.EAGAIN, f"{reason}; a look has been started, try again in some"
-                           " seconds")
+        view = self._view.to_act_on()
+        if not _is_same_map(view.snapshot, self._parts.gateway.summary()):
+            raise self._view.outdated("the cluster has changed since it was last looked at")
+        if view.snapshot.unsettled_seconds > 0.0:
+            raise self._view.outdated("PGs have just been remapped, and do not show yet where their"
+                                      " data is")
+        return view
 
 
 def _is_same_map(snapshot: Snapshot, summary: ClusterSummary) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence
 
-from ..plan.kinds import BALANCE, MOTIONLESS, REPAIR
+from ..plan.kinds import BALANCE, MOTIONLESS, OF_ITEMS, REPAIR
 from ..plan.model import PgChange
 from ..plan import kinds
 from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
@@ -101,6 +101,7 @@ class _Selection:
         self._snapshot = snapshot
         self._state = state
         self._is_motionless = kind in MOTIONLESS
+        self._is_of_items = kind in OF_ITEMS
         self._mends = kind == REPAIR
         self._send: List[PgChange] = []
         self._done: List[PgChange] = []
@@ -113,7 +114,7 @@ class _Selection:
         if pg is None:
             self._dropped.append(DroppedChange(change, "its pool or PG is gone"))
             return
-        if _is_done(self._snapshot, pg, change):
+        if _is_done(self._snapshot, pg, change, self._is_of_items):
             self._done.append(change)
             return
         if self._mends and pg.immovable in OF_RULE:
@@ -128,9 +129,9 @@ class _Selection:
         deferral = deferral_of(self._state, candidate)
         if deferral is None:
             self._state.consume(candidate)
-            self._send.append(change)
+            self._send.append(candidate.change)
             return
-        self._waiting.append((change, deferral))
+        self._waiting.append((candidate.change, deferral))
         self._reserve(candidate, deferral)
 
     def _reserve(self, candidate: Candidate, deferral: Deferral) -> None:
@@ -168,8 +169,8 @@ class _Selection:
                         self._state.above_limit, self._state.above_transit_limit)
 
 
-def _is_done(snapshot: Snapshot, pg: Pg, change: PgChange) -> bool:
-    if change.up_before == change.up_after:   # upmap items alone
+def _is_done(snapshot: Snapshot, pg: Pg, change: PgChange, is_of_items: bool) -> bool:
+    if is_of_items or change.up_before == change.up_after:
         return (pg.up == change.up_after
                 and snapshot.upmap_items.get(change.pgid, ()) == change.items)
     if snapshot.pools[pg.pool].erasure:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..gateway.gateway import UpmapReply
 from ..plan.kinds import BALANCE, MOTIONLESS, READ_BALANCE
@@ -161,8 +161,8 @@ class Execution:
         changes is cheap, one pass per change is not."""
         self._count_attempts([*update.unanswered, *update.unverified])
         dropped = [*update.dropped, *self._unanswered_too_often(update.unanswered)]
-        gone = frozenset(change.pgid for change in chain(
-            update.sent, update.done, (given_up.change for given_up in dropped)))
+        gone = {change.pgid: change.shards for change in chain(
+            update.sent, update.done, (given_up.change for given_up in dropped))}
         if gone:
             self._remove(gone)
         self.changed_pgs += len(update.sent) + len(update.done)
@@ -177,9 +177,14 @@ class Execution:
         left = max(0, _KEPT_DROPS - len(self.dropped))
         self.dropped += [(given_up.change.pgid, given_up.reason) for given_up in dropped[:left]]
 
-    def _remove(self, pgids: FrozenSet[str]) -> None:
-        removed = [change for change in self.wanted if change.pgid in pgids]
-        self.wanted = [change for change in self.wanted if change.pgid not in pgids]
+    def _remove(self, shards: Mapping[str, int]) -> None:
+        """Removes changes; `shards` of each by pgid, which may be more than were planned."""
+        removed = [change for change in self.wanted if change.pgid in shards]
+        self.wanted = [change for change in self.wanted if change.pgid not in shards]
+        for change in removed:
+            more = shards[change.pgid] - change.shards
+            self.planned_moves += more
+            self.planned_bytes += more * change.shard_bytes
         left = dict(self.wanted_bytes)
         for osd, count in _bytes_by_target(removed).items():
             left[osd] -= count

@@ -87,11 +87,14 @@ class ThrottleState:
         self._shards: Optional[Counter[int]] = None   # OSD → PG shards, counted when needed
 
     def candidate(self, pg: Pg, change: PgChange, relieves: Optional[int] = None) -> Candidate:
-        """The change with its PG, as the checks read it."""
+        """The change with its PG, as the checks read it. What was on its way when it was to be
+        taken back may have arrived since: then its shards have to be copied."""
         positional = self.snapshot.pools[pg.pool].erasure
         gains, losses = shard_changes(pg.up, change.up_after, positional)
-        return Candidate(change, pg, gains, losses, relieves,
-                         moves_nothing(pg, change.up_after, positional))
+        is_motionless = moves_nothing(pg, change.up_after, positional)
+        if not is_motionless and change.shards < len(gains):
+            change = change._replace(shards=len(gains))
+        return Candidate(change, pg, gains, losses, relieves, is_motionless)
 
     def emergency_osd(self, candidate: Candidate) -> Optional[int]:
         """The OSD above backfillfull that the change relieves urgently, where such changes have a

@@ -17,6 +17,10 @@ MOTIONLESS = frozenset((CANCEL, FREEZE, CLEAN_UP, READ_BALANCE))
 #: Plans of these kinds take changes back, which automatic balancing would make again.
 TAKE_BACK = frozenset((UNDO, CANCEL))
 
+#: Plans of these kinds are for the upmap items themselves: another way to the same up set is not
+#: what they want.
+OF_ITEMS = frozenset((UNDO, CANCEL, CLEAN_UP))
+
 #: Kind → the command that begins plans of it, for the history.
 COMMANDS = {UNDO: "undo", CANCEL: "cancel", FREEZE: "freeze", CLEAN_UP: "upmap cleanup",
             DRAIN: "drain"}

@@ -6,7 +6,8 @@ from typing import Any, Dict, List, NamedTuple, Optional
 from ..drain.drain_list import DrainList
 from ..plan.kinds import CANCEL
 from ..plan.model import Plan
-from ..runtime.formatting import format_bytes, format_deadline, format_percent, plural, wrap
+from ..runtime.formatting import (
+    format_bytes, format_deadline, format_duration, format_percent, plural, wrap)
 from ..undo.undo_plan import UndoResult
 from .command_answer import CommandAnswer
 
@@ -28,6 +29,8 @@ class UndoReport(NamedTuple):
     nearfull_ratio: float
     starts_at: Optional[float]   # before which nothing of what has arrived goes: pg_cooldown
     unknown: Optional[str]   # what of it the log has dropped, as a clause
+    epoch: int               # of the osdmap, at the look that the figures are of
+    age_seconds: float       # of that look
 
 
 def report_undo(report: UndoReport) -> CommandAnswer:
@@ -38,7 +41,7 @@ def report_undo(report: UndoReport) -> CommandAnswer:
     if report.stopped:
         lines.append(f"the execution of plan '{report.stopped}' was stopped")
     lines += wrap("", _what(report), 0)
-    lines += _result(report)
+    lines += _result(report) + _looked_at(report)
     if report.unknown:
         lines += wrap("", report.unknown, 0)
     if report.name:
@@ -50,6 +53,7 @@ def report_undo(report: UndoReport) -> CommandAnswer:
         "bytes": plan.bytes, "not_begun_pgs": result.not_begun,
         "under_way_pgs": result.under_way, "classes": _classes(plan),
         "starts_at": report.starts_at, "unknown": report.unknown,
+        "osdmap_epoch": report.epoch, "age_seconds": round(report.age_seconds, 3),
         "not_restored": [{"pgid": pgid, "reason": reason}
                          for pgid, reason in result.not_restored]},
         "\n".join(lines + _not_restored(report)))
@@ -67,8 +71,10 @@ def _what(report: UndoReport) -> str:
     items = len(plan.changes) - result.not_begun - result.under_way - arrived - primaries
     parts = []
     if result.not_begun:
-        parts.append(f"{plural(result.not_begun, 'PG')} of which nothing has been copied yet"
-                     f" {'stays where it is' if result.not_begun == 1 else 'stay where they are'}")
+        at_most = "at most " if report.kind == CANCEL else ""
+        stay = "stays where it is" if result.not_begun == 1 else "stay where they are"
+        parts.append(f"{at_most}{plural(result.not_begun, 'PG')} of which nothing has been copied"
+                     f" yet {stay}")
     if result.under_way:
         parts.append(f"{plural(result.under_way, 'PG')} that {_is(result.under_way)} being copied"
                      " will not arrive")
@@ -110,6 +116,16 @@ def _result(report: UndoReport) -> List[str]:
         lines += wrap("waits:", "nothing of what moves back starts before"
                       f" {format_deadline(report.starts_at)} (pg_cooldown)")
     return lines
+
+
+def _looked_at(report: UndoReport) -> List[str]:
+    """Of when the figures of what is on its way are, and what becomes of the rest of it."""
+    result = report.result
+    if not result.not_begun and not result.under_way:
+        return []
+    rest = ("what has begun to be copied since then goes on" if report.kind == CANCEL else
+            "what has arrived since then moves back, within all limits")
+    return wrap("looked at:", f"{format_duration(report.age_seconds)} ago; {rest}")
 
 
 def drained_again(drains: DrainList) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Tuple
 
 from .mutation import (
-    BATCH_SELECTION, DISPATCHER, IN_FLIGHT, KINDS, THROTTLE, UNDO_PLAN, Edit, Mutation)
+    BATCH_SELECTION, CURRENT_VIEW, DISPATCHER, IN_FLIGHT, KINDS, THROTTLE, THROTTLE_STATE,
+    UNDO_PLAN, Edit, Mutation)
 
 MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
@@ -49,9 +50,23 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "undo-overrides-others",
         "undo leaves alone what somebody else has changed since", (
             Edit(UNDO_PLAN,
-                 "    if present not in possible:\n",
+                 "    if present != follows:\n",
                  "    if False:\n"),),
         ("undo/test_undo_plan.py",)),
+    Mutation(
+        "what-has-arrived-is-not-bound",
+        "what an undo has found on its way is bound by all limits once it has arrived", (
+            Edit(THROTTLE_STATE,
+                 "        if not is_motionless and change.shards < len(gains):\n",
+                 "        if False:\n"),),
+        ("undo/test_what_comes_in_between.py",)),
+    Mutation(
+        "undo-by-a-look-of-before",
+        "what is taken back is decided by a look that shows the last batch", (
+            Edit(CURRENT_VIEW,
+                 "        if epoch < self._parts.balancer.changes().epoch:\n",
+                 "        if False:\n"),),
+        ("undo/test_what_comes_in_between.py",)),
     Mutation(
         "who-held-a-shard-holds-it",
         "of the remembered holders only those count that have the data for certain", (

@@ -180,13 +180,13 @@ def test_nothing_to_cancel(session: Session) -> None:
 
 def test_off_stops_an_undo(session: Session) -> None:
     half_way(session)
-    said(session, "equilibrium undo")
+    asked(session, "undo")
     assert asked(session, "off")["stopped_plan"] == "undo-1"
 
 
 def test_a_successor_goes_on_with_an_undo(session: Session) -> None:
     before = half_way(session)
-    said(session, "equilibrium undo")
+    asked(session, "undo")
     said(session, "sim mgr fail takeover=10s")
     session.host.run_for(_DAY)
     assert items(session) == before

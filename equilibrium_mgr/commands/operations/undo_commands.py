@@ -17,13 +17,11 @@ from ...runtime.time_slice import TimeSlice
 from ...snapshot.model import Snapshot
 from ...undo.change_log import MOST_ROWS, ChangeLog, Chosen, PartIndex
 from ...undo.undo_plan import UndoResult, cancel_plan, undo_plan
-from ..current_view import CurrentView
+from ..current_view import OLDEST_AT_REST_SECONDS, CurrentView
 from ..module_parts import ModuleParts
 from ..plan_commands import refuse_old_clients
 from ..plan_names import keep_plan, name_of_plan, refuse_empty_name, with_figures
 
-#: A look that is older than this is not decided on: seconds. The execution looks again anyway.
-_OLDEST_SECONDS = 900.0
 #: Kinds of plans that nobody means by "the last plan": they take back, or tidy up.
 _NOT_LAST = (UNDO, CANCEL, CLEAN_UP, READ_BALANCE)
 _DROPPED = f"(the log has the last {MOST_ROWS:,} changes)"
@@ -59,7 +57,7 @@ class UndoCommands:
             return undo_plan(snapshot, log.rows(TimeSlice(), scope.may_begin), scope.chosen,
                              TimeSlice())
         stopped = self._stop(scope, UNDO, dry_run, make)
-        view = self._fresh_view(stopped)
+        view = self._fresh_view(UNDO, stopped)
         result = make(view.snapshot)
         if result.plan.changes and self._parts.gateway.builtin_balancer_active():
             raise CommandError(errno.EPERM, _said(stopped) + "the built-in balancer is active; run"
@@ -77,7 +75,7 @@ class UndoCommands:
             return cancel_plan(snapshot, log.rows(TimeSlice(), scope.may_begin), scope.chosen,
                                TimeSlice())
         stopped = self._stop(scope, CANCEL, dry_run, make)
-        view = self._fresh_view(stopped)
+        view = self._fresh_view(CANCEL, stopped)
         return self._answer(CANCEL, scope, make(view.snapshot), view, stopped, dry_run)
 
     def _since(self, span: str, log: ChangeLog) -> _Scope:
@@ -99,7 +97,7 @@ class UndoCommands:
         between, or the plan could not be kept."""
         executing = self._parts.executing()
         self._refuse(scope, executing)
-        self._refuse_drained(make)
+        self._refuse_drained(kind, make)
         name_of_plan(self._parts, kind)   # raises where no other plan can be kept
         stopped = None if dry_run or not executing else self._stopped(executing, kind)
         if self._parts.balancer.changes().is_sending(self._parts.clock()):
@@ -126,19 +124,18 @@ class UndoCommands:
                                f" equilibrium rm {executing}' stops it")
         refuse_old_clients(self._parts.gateway)
 
-    def _refuse_drained(self, make: Callable[[Snapshot], UndoResult]) -> None:
+    def _refuse_drained(self, kind: str, make: Callable[[Snapshot], UndoResult]) -> None:
         """Raises CommandError where a drain under way would send away again what is taken back."""
         status = self._parts.balancer.drains.status
         if status.drains.is_running and (
                 not status.is_known or any(left.shards for left in status.remaining.values())):
-            if make(self._fresh_view(None).snapshot).onto_drained:
+            if make(self._fresh_view(kind).snapshot).onto_drained:
                 raise CommandError(errno.EPERM, drained_again(status.drains))
 
-    def _fresh_view(self, stopped: Optional[str]) -> ClusterView:
-        view, age = self._view.required()
-        if age > _OLDEST_SECONDS:
-            raise CommandError(errno.EAGAIN, _said(stopped) + f"the last look at the cluster is"
-                               f" {int(age)} s old; a new one has been started, try again")
+    def _fresh_view(self, kind: str, stopped: Optional[str] = None) -> ClusterView:
+        # cancel does not wait for a look: its plan leaves alone what has begun to move since
+        view = (self._view.to_act_on(_said(stopped), OLDEST_AT_REST_SECONDS) if kind == CANCEL
+                else self._view.to_act_on(_said(stopped)))
         return view._replace(snapshot=_with_drained(
             view.snapshot, self._parts.balancer.drains.status.drains.osds))
 
@@ -151,9 +148,10 @@ class UndoCommands:
                 name = keep_plan(self._parts, kind, result.plan)
                 if not self._parts.balancer.execute(name, result.plan):
                     raise CommandError(errno.EBUSY, "another plan has just begun to be executed")
-        return report_undo(UndoReport(kind, scope.title, name, stopped, dry_run, result,
-                                      nearfull, self._cooldown_end(result.plan, view),
-                                      scope.unknown))
+        return report_undo(UndoReport(
+            kind, scope.title, name, stopped, dry_run, result, nearfull,
+            self._cooldown_end(result.plan, view), scope.unknown, view.snapshot.epoch,
+            self._view.age(view)))
 
     def _cooldown_end(self, plan: Plan, view: ClusterView) -> Optional[float]:
         """When pg_cooldown lets the first of what has arrived go, seconds since the epoch; None

@@ -14,7 +14,8 @@ from ..plan_names import keep_plan, with_figures
 
 
 class UpmapCommands:
-    """They raise CommandError where the cluster has not been looked at, or a plan is executed."""
+    """They raise CommandError where the cluster has not been looked at; `cleanup` also where that
+    was too long ago, or a plan is executed."""
 
     def __init__(self, parts: ModuleParts) -> None:
         self._parts = parts
@@ -32,7 +33,7 @@ class UpmapCommands:
         if executing is not None and not dry_run:
             raise CommandError(errno.EBUSY, f"plan '{executing}' is being executed; 'ceph"
                                f" equilibrium rm {executing}' stops it")
-        view, _ = self._view.required()
+        view = self._view.to_act_on()
         plan, not_cleaned, found = cleanup_plan(view.snapshot)
         name = None
         if plan.changes and not dry_run:

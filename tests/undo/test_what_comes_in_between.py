@@ -1,0 +1,131 @@
+"""What has happened between the look that a command decided by and the moment that its plan goes:
+the answer says of when it is, and what has arrived moves back within the limits."""
+from __future__ import annotations
+
+import errno
+import json
+from typing import Any, List, Tuple
+
+import pytest
+from tests.support.clusters.unit_cluster import Cluster, hosts
+from tests.support.units import GIB
+
+from equilibrium_mgr.control.journal import Journal
+from equilibrium_mgr.execution.batch_selection import Decision, next_batch
+from equilibrium_mgr.execution.execution import Execution, ExecutionUpdate
+from equilibrium_mgr.execution.throttle_state import ThrottleLimits
+from equilibrium_mgr.plan.kinds import FREEZE, UNDO
+from equilibrium_mgr.plan.model import PgChange
+from mgr_stub.console.session import Session
+
+from .test_undo_commands import asked, half_way, items, refused, said, session
+
+__all__ = ["session"]   # the fixture
+
+FREE = ThrottleLimits(max_misplaced_ratio=1.0, max_moves=100, fill_limit=0.0, misplaced_copies=0,
+                      in_flight=())
+RAW, MOVED = (0, 1), (2, 1)
+
+
+def arrived(count: int) -> Cluster:
+    """PGs that upmap items have moved from osd.0 to osd.2."""
+    cluster = Cluster(hosts(8)).pool(1, size=2)
+    for number in range(count):
+        cluster.pg(f"1.{number:x}", MOVED, num_bytes=GIB, objects=10, items=[(0, 2)])
+    return cluster
+
+
+def back(count: int) -> List[PgChange]:
+    """As an undo has them that has found them on their way."""
+    return [PgChange(f"1.{number:x}", RAW, MOVED, RAW, (), 0, GIB, 10) for number in range(count)]
+
+
+def decided(count: int, limits: ThrottleLimits) -> Decision:
+    return next_batch(arrived(count).snapshot(), back(count), limits, {}, kind=UNDO)
+
+
+@pytest.mark.parametrize("limits, most", [
+    (FREE._replace(max_moves=1), 1), (FREE._replace(max_misplaced_ratio=0.3), 2),
+    (FREE, 4)])
+def test_what_has_arrived_meanwhile_is_bound_by_all_limits(
+        limits: ThrottleLimits, most: int) -> None:
+    decision = decided(4, limits)
+    assert [change.shards for change in decision.send] == [1] * most
+    assert len(decision.waiting) == 4 - most
+
+
+def test_it_counts_as_planned_and_sent() -> None:
+    execution = Execution("undo-1", back(4), 0.0, UNDO)
+    assert execution.planned_moves == 0
+    execution.apply(ExecutionUpdate(sent=decided(4, FREE._replace(max_moves=3)).send))
+    assert (execution.planned_moves, execution.sent_moves) == (3, 3)
+    assert execution.planned_bytes == execution.sent_bytes == 3 * GIB
+
+
+def test_the_same_osds_by_other_items_are_not_what_the_pg_had() -> None:
+    """As where others have written more pairs than they needed."""
+    cluster = Cluster(hosts(8)).pool(1, size=2).pg("1.0", (3, 2), objects=10,
+                                                   items=[(0, 3), (1, 2)])
+    change = PgChange("1.0", RAW, (3, 2), (2, 3), ((0, 2), (1, 3)), 0, GIB, 10)
+    snapshot = cluster.snapshot()
+    assert next_batch(snapshot, [change], FREE, {}, kind=UNDO).send == [change]
+    assert next_batch(snapshot, [change], FREE, {}, kind=FREEZE).done == [change]
+
+
+def test_a_look_from_before_the_last_batch_is_not_acted_on(
+        session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command comes between the end of a batch and the view that shows it."""
+    answers: List[Tuple[int, str, str]] = []
+    real = Journal.record_sent
+
+    def record_sent(journal: Journal, *arguments: Any) -> None:
+        answers.append(session.command("equilibrium undo --dry-run p"))
+        real(journal, *arguments)
+    monkeypatch.setattr(Journal, "record_sent", record_sent)
+    said(session, "equilibrium execute p")
+    session.host.run_for(1.0)
+    assert items(session)
+    (code, _, message), = answers
+    assert code == -errno.EAGAIN
+    assert "older than what was sent last; a look has been started" in message
+
+
+def test_an_old_look_is_renewed_however_long_rounds_are(session: Session) -> None:
+    half_way(session)
+    said(session, "equilibrium rm p")
+    said(session, "config set mgr mgr/equilibrium/sleep_interval 3600")
+    session.host.run_for(1200.0)
+    for command in ("undo", "cancel", "upmap cleanup", "freeze"):
+        code, message = refused(session, command)
+        assert code == errno.EAGAIN and "a look has been started, try again" in message
+        session.host.run_for(1.0)
+        session.command(f"equilibrium {command} --dry-run")
+        assert session.command(f"equilibrium {command} --dry-run")[0] == 0
+        session.host.run_for(1200.0)
+
+
+def test_the_answer_says_of_when_it_is(session: Session) -> None:
+    half_way(session)
+    session.host.run_for(12.0)
+    answer = asked(session, "cancel --dry-run")
+    assert 0 < answer["age_seconds"] <= 60.0 and answer["osdmap_epoch"]
+    age = f"{int(answer['age_seconds'])}s ago; "
+    plain = " ".join(said(session, "equilibrium cancel --dry-run").split())
+    assert f"at most {answer['not_begun_pgs']} PGs of which nothing has been copied yet" in plain
+    assert f"looked at: {age}what has begun to be copied since then goes on" in plain
+    plain = " ".join(said(session, "equilibrium undo --dry-run").split())
+    assert f"looked at: {age}what has arrived since then moves back" in plain
+    assert "at most" not in plain
+
+
+def test_a_cluster_at_rest_needs_no_new_look(session: Session) -> None:
+    """An operator reads the dry run, and then goes on."""
+    half_way(session)
+    said(session, "equilibrium rm p")
+    session.host.run_for(86400.0)
+    session.command("equilibrium undo --dry-run")
+    session.host.run_for(1.0)
+    shown = asked(session, "undo --dry-run")
+    session.host.run_for(600.0)
+    answer = json.loads(said(session, "equilibrium undo --format json"))
+    assert answer["pgs"] == shown["pgs"] and answer["age_seconds"] >= 600.0
