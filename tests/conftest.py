@@ -38,6 +38,7 @@ _COUNTS = (
     _Count("--amended-looks", 100, 500, "hold N amended snapshots against full ones"),
     _Count("--event-streams", 3, 60, "play N random event streams"),
     _Count("--operation-streams", 2, 30, "play N random streams of drains, undo and freeze"),
+    _Count("--undo-stories", 1, 4, "undo what N random stories have changed, in nine ways each"),
     _Count("--thread-moments", 2, 12,
            "let something happen in the middle of a round at N random moments"),
     _Count("--off-moments", 2, 12, "switch the module off at N random moments of a round"),
