@@ -10,12 +10,12 @@ from typing import Callable, Dict, Iterator, List, Set
 import pytest
 
 from .cluster import DaemonCluster
-from .conftest import MAX_MISPLACED, SLEEP_INTERVAL
+from .conftest import SLEEP_INTERVAL
 from .daemons import wait_for
 from .harness import workload
-from .harness.commands import equilibrium, status
+from .harness.commands import GRACE_SECONDS, equilibrium, status
 from .harness.map_history import to_clean
-from .harness.story import Story, illegal_placements
+from .harness.story import Story, illegal_placements, story_under
 from .harness.watcher import PERIOD_SECONDS, Sample
 
 #: Four minutes each: on the other releases with --ceph-every.
@@ -29,8 +29,6 @@ HIGHEST_TOLERANCE = 0.02
 """The plan for the beginning foretells the end so well: each failure makes a new plan of the rest.
 
 One PG shard is 3 to 7 % of a small OSD here."""
-GRACE_SECONDS = 10
-"""After so long without a word from the active mgr the monitor takes a standby."""
 UNAWARE_SECONDS = 3.0
 """So long the module may act on what it read before the trouble came."""
 HOLD_SECONDS = 10
@@ -44,16 +42,11 @@ CURE = "ceph balancer off"
 @pytest.fixture(scope="module")
 def story(cluster: DaemonCluster) -> Iterator[Story]:
     """An unequal cluster with a small misplaced limit, a client that writes, and a watcher."""
-    cluster.set_option("max_misplaced_ratio", LIMIT)
-    cluster.mon("config set", who="mon", name="mon_mgr_beacon_grace", value=str(GRACE_SECONDS))
-    told = Story(cluster)
     try:
-        yield told
+        with story_under(cluster, LIMIT) as told:
+            yield told
     finally:
-        told.end()
         cluster.mgr("balancer off")
-        cluster.mon("config rm", who="mon", name="mon_mgr_beacon_grace")
-        cluster.set_option("max_misplaced_ratio", MAX_MISPLACED)
 
 
 def test_on_sends_batch_after_batch(story: Story) -> None:

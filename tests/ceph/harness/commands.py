@@ -14,6 +14,9 @@ HOOK = Path(__file__).resolve().parent / "hook.py"
 ANSWER_SECONDS = 1.0
 """No command of the module may take longer."""
 _NEW_SECONDS = 2.0
+GRACE_SECONDS = 10
+"""After so long without a word from the active mgr the monitor takes a standby, in
+`quick_takeover`."""
 
 
 def equilibrium(cluster: DaemonCluster, command: str, **arguments: Any) -> Answer:
@@ -94,6 +97,16 @@ def assert_refused(answer: Answer, *wanted: int) -> None:
     said = answer.err.strip()
     assert said and "\n" not in said and len(said) < 400, answer
     assert "Traceback" not in answer.err + answer.out, answer
+
+
+@contextmanager
+def quick_takeover(cluster: DaemonCluster) -> Iterator[None]:
+    """Meanwhile a dead mgr is soon followed by another."""
+    cluster.mon("config set", who="mon", name="mon_mgr_beacon_grace", value=str(GRACE_SECONDS))
+    try:
+        yield
+    finally:
+        cluster.mon("config rm", who="mon", name="mon_mgr_beacon_grace")
 
 
 @contextmanager

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Dict, List
+from contextlib import contextmanager
+from typing import Any, Dict, Iterator, List
 
 from ..cluster import HOSTS, DaemonCluster
+from ..conftest import MAX_MISPLACED
 from ..daemons import ClusterError, wait_for
 from . import workload
 from .client_load import ClientLoad
-from .commands import equilibrium, evaluated, ready_plan, status
+from .commands import equilibrium, evaluated, quick_takeover, ready_plan, status
 from .map_history import Batch, MapHistory
 from .watcher import Watcher
 
@@ -75,6 +77,19 @@ class Story:
         except ClusterError:
             raise ClusterError(f"state {state}: not within {seconds:.0f} s, "
                                f"but {status(self.cluster)}") from None
+
+
+@contextmanager
+def story_under(cluster: DaemonCluster, limit: float) -> Iterator[Story]:
+    """A story under this misplaced limit, in which a dead mgr is soon followed by another."""
+    cluster.set_option("max_misplaced_ratio", limit)
+    with quick_takeover(cluster):
+        told = Story(cluster)
+        try:
+            yield told
+        finally:
+            told.end()
+            cluster.set_option("max_misplaced_ratio", MAX_MISPLACED)
 
 
 def illegal_placements(cluster: DaemonCluster) -> List[str]:

@@ -8,12 +8,11 @@ from typing import Any, Callable, Dict, Iterator, List
 import pytest
 
 from ..cluster import DaemonCluster
-from ..conftest import MAX_MISPLACED
 from ..daemons import wait_for
 from ..harness import workload
 from ..harness.commands import equilibrium, equilibrium_json, status
 from ..harness.map_history import MapHistory
-from ..harness.story import Story, illegal_placements
+from ..harness.story import Story, illegal_placements, story_under
 
 #: Two minutes: on the other releases with --ceph-every.
 pytestmark = pytest.mark.releases(20)
@@ -27,23 +26,17 @@ FILL_LIMIT = 0.88
 """Backfillfull less the margin."""
 FILL_TOLERANCE = 0.02
 """What the client writes, and BlueStore keeps of what has left."""
-GRACE_SECONDS = 10
 DRAINED_SECONDS = 300
 
 
 @pytest.fixture(scope="module")
 def story(cluster: DaemonCluster) -> Iterator[Story]:
     """An unequal cluster with a small misplaced limit, a client that writes, and a watcher."""
-    cluster.set_option("max_misplaced_ratio", LIMIT)
-    cluster.mon("config set", who="mon", name="mon_mgr_beacon_grace", value=str(GRACE_SECONDS))
-    told = Story(cluster)
     try:
-        yield told
+        with story_under(cluster, LIMIT) as told:
+            yield told
     finally:
-        told.end()
         equilibrium(cluster, "drain rm", osds=[HOST])
-        cluster.mon("config rm", who="mon", name="mon_mgr_beacon_grace")
-        cluster.set_option("max_misplaced_ratio", MAX_MISPLACED)
 
 
 def drains(cluster: DaemonCluster) -> Dict[str, Any]:

@@ -4,7 +4,7 @@ without effect are removed."""
 from __future__ import annotations
 
 import time
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, Iterator, List, Set
 
 import pytest
 
@@ -12,12 +12,14 @@ from ..cluster import DaemonCluster
 from ..daemons import wait_for
 from ..harness import workload
 from ..harness.commands import (
-    equilibrium, equilibrium_json, execute, ready_plan, shards_in_flight, status)
+    equilibrium, equilibrium_json, execute, quick_takeover, ready_plan, shards_in_flight, status)
 
 #: By hand: what waits is counted by a look that on a busy machine is older than the PGs' reports.
 pytestmark = pytest.mark.long
 
 _SECONDS = 180
+#: States of a PG of which something is being copied.
+_COPYING = {"backfilling", "recovering", "recovery_wait"}
 #: Of an OSD: nothing is copied while they are set.
 _FLAGS = ("nobackfill", "norecover")
 Items = Dict[str, List[List[int]]]
@@ -38,14 +40,68 @@ def answered(cluster: DaemonCluster, command: str, **arguments: Any) -> Dict[str
     return wait_for(f"an answer of {command}", asked, 30, pause=0.5)
 
 
-def ended(cluster: DaemonCluster, plan: str) -> Dict[str, Any]:
-    """Waits until an execution has ended and nothing moves; how it ended."""
-    def over() -> Dict[str, Any]:
+def over(cluster: DaemonCluster, plan: str) -> Dict[str, Any]:
+    """Waits until an execution has ended, whatever moves still; how it ended."""
+    def is_over() -> Dict[str, Any]:
         now = status(cluster)
         last: Dict[str, Any] = now["last_execution"] or {}
-        return last if (last.get("plan") == plan and now["execution"] is None
-                        and not shards_in_flight(now)) else {}
-    return wait_for(f"the end of {plan}", over, _SECONDS)
+        return last if last.get("plan") == plan and now["execution"] is None else {}
+    return wait_for(f"the end of {plan}", is_over, _SECONDS)
+
+
+def ended(cluster: DaemonCluster, plan: str) -> Dict[str, Any]:
+    """As `over`, and waits until nothing moves."""
+    last = over(cluster, plan)
+    wait_for("nothing on its way", lambda: not shards_in_flight(status(cluster)), _SECONDS)
+    return last
+
+
+class PgStates:
+    """What Ceph itself says of each PG."""
+
+    def __init__(self, cluster: DaemonCluster) -> None:
+        self.stats: Dict[str, Dict[str, Any]] = {
+            stat["pgid"]: stat
+            for stat in cluster.mgr_json("pg dump", dumpcontents=["pgs"])["pg_stats"]}
+
+    @property
+    def acting(self) -> Dict[str, List[int]]:
+        """pgid → the OSDs that serve it."""
+        return {pgid: stat["acting"] for pgid, stat in self.stats.items()}
+
+    @property
+    def states(self) -> Dict[str, str]:
+        return {pgid: stat["state"] for pgid, stat in self.stats.items()}
+
+    def waiting(self) -> Set[str]:
+        """PGs that have to move and of which nothing has been copied."""
+        return {pgid for pgid, stat in self.stats.items() if self._waits(stat)}
+
+    def _waits(self, stat: Dict[str, Any]) -> bool:
+        words, counts = set(stat["state"].split("+")), stat["stat_sum"]
+        moving = sum(one != other for one, other in zip(stat["up"], stat["acting"]))
+        return ("remapped" in words and "active" in words and not words & _COPYING
+                and counts["num_objects"] > 0
+                and counts["num_objects_misplaced"] >= moving * counts["num_objects"] > 0)
+
+
+def settled_states(cluster: DaemonCluster) -> PgStates:
+    """The states of the PGs once none has changed for some seconds, as while nothing is copied."""
+    seen: List[PgStates] = []
+
+    def settled() -> bool:
+        seen.append(PgStates(cluster))
+        last = [(one.states, one.waiting()) for one in seen[-4:]]
+        return len(last) == 4 and all(one == last[-1] for one in last)
+    wait_for("PGs that stay as they are", settled, 60, pause=1.5)
+    return seen[-1]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def grace(cluster: DaemonCluster) -> Iterator[None]:
+    """A dead mgr is soon followed by another."""
+    with quick_takeover(cluster):
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -83,32 +139,37 @@ def began(before: Items) -> float:
 def test_cancel_takes_back_what_waits_and_moves_nothing(
         cluster: DaemonCluster, before: Items, began: float,
         figure: Callable[[str], None]) -> None:
-    acting = {row["pgid"]: row["acting"] for row in workload._pg_stats(cluster)}
+    """Of each PG Ceph's own state tells whether it waited and what has become of it."""
+    acting = PgStates(cluster).acting
     ready_plan(cluster, "p")
     assert equilibrium(cluster, "execute", plan="p").rc == 0
     wait_for("a batch", lambda: workload.upmap_items(cluster) != before, 30, pause=0.05)
     set_flags(cluster, "set")
-    sent = workload.upmap_items(cluster)
-    wait_for("what is misplaced", lambda: shards_in_flight(status(cluster)), 30, pause=0.5)
-    answer = answered(cluster, "cancel")
-    assert answer["stopped_plan"] == "p" and answer["shards"] == 0 == answer["bytes"]
-    started = time.monotonic()
-    if answer["pgs"]:
-        wait_for("items taken back", lambda: len(
-            [pgid for pgid in sent if workload.upmap_items(cluster).get(pgid)
-             != before.get(pgid)]) <= len(sent) - answer["pgs"], 60, pause=0.2)
-    seconds = time.monotonic() - started
-    misplaced = cluster.mon_json("status")["pgmap"].get("misplaced_ratio", 0.0)
-    set_flags(cluster, "unset")
+    try:
+        waited = settled_states(cluster).waiting()
+        sent = workload.upmap_items(cluster)
+        changed = {pgid for pgid in {*sent, *before} if sent.get(pgid) != before.get(pgid)}
+        answer = answered(cluster, "cancel")
+        assert answer["shards"] == 0 == answer["bytes"] and answer["not_restored"] == []
+        last = over(cluster, answer["plan"]) if answer["plan"] else {"dropped": []}
+        now = workload.upmap_items(cluster)
+        taken = {pgid for pgid in changed if now.get(pgid) == before.get(pgid)}
+        wait_for("PGs at rest where they were", lambda: not taken & set(
+            pgid for pgid, state in PgStates(cluster).states.items() if "remapped" in state), 30)
+    finally:
+        set_flags(cluster, "unset")
     workload.wait_clean(cluster)
-    now = {row["pgid"]: row["acting"] for row in workload._pg_stats(cluster)}
-    moved = {pgid for pgid in now if set(now[pgid]) != set(acting[pgid])}
-    changed = {pgid for pgid in sent if sent[pgid] != before.get(pgid)}
-    figure(f"cancel: {len(changed)} PGs were sent, {answer['pgs']} waited and were taken back under"
-           f" {'+'.join(_FLAGS)} within {seconds:.1f} s, {len(moved)} had begun; misplaced"
-           f" {misplaced:.4f} right after")
-    assert answer["pgs"] > 0
-    assert len(moved) <= len(changed) - answer["pgs"]
+    now_acting = PgStates(cluster).acting
+    figure(f"cancel: {len(changed)} PGs were sent, {len(waited & changed)} of them waited by Ceph's"
+           f" own states under {'+'.join(_FLAGS)}; the answer says at most {answer['pgs']},"
+           f" {len(taken)} were taken back, {len(last['dropped'])} had begun meanwhile")
+    assert taken and waited & changed <= taken
+    assert len(taken) == answer["pgs"] - len(last["dropped"])
+    assert {pgid: set(now_acting[pgid]) for pgid in taken} == {
+        pgid: set(acting[pgid]) for pgid in taken}
+    assert {pgid: now.get(pgid) for pgid in changed - taken} == {
+        pgid: sent.get(pgid) for pgid in changed - taken}
+    assert equilibrium_json(cluster, "history")["episodes"][-1]["plan"] == (answer["plan"] or "p")
 
 
 def test_undo_gives_each_pg_the_pairs_that_it_had(

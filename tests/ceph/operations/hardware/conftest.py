@@ -7,9 +7,9 @@ from typing import Iterator
 import pytest
 
 from ...cluster import DaemonCluster
-from .prediction import empty_cluster
+from .prediction import cluster_of_seven
 
 
 @pytest.fixture(scope="session")
 def cluster(request: pytest.FixtureRequest) -> Iterator[DaemonCluster]:
-    yield from empty_cluster(request, {})
+    yield from cluster_of_seven(request, {})

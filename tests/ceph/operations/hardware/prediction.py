@@ -10,12 +10,10 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple
 import pytest
 
 from ...cluster import DaemonCluster
-from ...conftest import PACKAGE, SLEEP_INTERVAL
 from ...daemons import wait_for
 from ...harness import workload
 from ...harness.commands import equilibrium, execute, ready_plan, status
-from ...release import RELEASES
-from ...small.conftest import rocksdb
+from ...harness.empty_cluster import empty_cluster
 from ...small.filling import DELETED_SECONDS
 
 WRITER = Path(__file__).resolve().parent / "writer.py"
@@ -63,24 +61,11 @@ class Outcome(NamedTuple):
                 f" ({self.mean_signed:+.4f}): {'; '.join(rows)}; allocated by stored: {taken}")
 
 
-def empty_cluster(request: pytest.FixtureRequest,
-                  osd_options: Mapping[str, str]) -> Iterator[DaemonCluster]:
-    """The module enabled and off; `osd_options` as DaemonCluster has them."""
-    release = RELEASES[request.param]
-    with DaemonCluster(release, PACKAGE, request.config.getoption("--ceph-keep"), HOSTS,
-                       {**rocksdb(release.major), **_IN_HASTE, **osd_options}) as made:
-        made.mgr("balancer off")
-        for flag in ("noscrub", "nodeep-scrub"):
-            made.mon("osd set", key=flag)
-        made.mon("config set", who="mon", name="mon_allow_pool_delete", value="true")
-        made.enable("equilibrium")
-        made.set_option("sleep_interval", SLEEP_INTERVAL)
-        made.set_option("max_misplaced_ratio", 1.0)
-        made.set_option("max_moves_per_round", 100)
-        made.hurry()
-        yield made
-        failures = made.module_failures()
-    assert not failures, f"the module raised exceptions on Ceph {release.version}:\n{failures}"
+def cluster_of_seven(request: pytest.FixtureRequest,
+                     osd_options: Mapping[str, str]) -> Iterator[DaemonCluster]:
+    """Empty, seven OSDs of one size; `osd_options` as DaemonCluster has them."""
+    yield from empty_cluster(request, HOSTS, {**_IN_HASTE, **osd_options},
+                             {"max_moves_per_round": 100})
 
 
 def make_pool(cluster: DaemonCluster, name: str, **more: Any) -> None:

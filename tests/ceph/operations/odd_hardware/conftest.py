@@ -7,7 +7,7 @@ from typing import Iterator
 import pytest
 
 from ...cluster import DaemonCluster
-from ..hardware.prediction import empty_cluster
+from ..hardware.prediction import cluster_of_seven
 
 ODD = {f"[osd.{osd}]\nbluestore min alloc size": "65536" for osd in (0, 1, 2)}
 ODD.update({f"[osd.{osd}]\nbluestore compression mode": "force" for osd in (4, 6)})
@@ -15,4 +15,4 @@ ODD.update({f"[osd.{osd}]\nbluestore compression mode": "force" for osd in (4, 6
 
 @pytest.fixture(scope="session")
 def cluster(request: pytest.FixtureRequest) -> Iterator[DaemonCluster]:
-    yield from empty_cluster(request, ODD)
+    yield from cluster_of_seven(request, ODD)
