@@ -1,7 +1,7 @@
 """A CRUSH rule as the take … emit blocks that a pool of a given size gets from it."""
 from __future__ import annotations
 
-from typing import Any, List, Mapping, NamedTuple, Tuple
+from typing import Any, List, Mapping, NamedTuple, Optional, Tuple
 
 from .hierarchy import OSD_TYPE
 
@@ -58,61 +58,70 @@ def parse_rule(rule: Mapping[str, Any], pool_size: int) -> List[TakeBlock]:
     Raises UnsupportedRule for steps outside take, choose*, emit and the tuning steps, for rules
     that do not end at OSDs, and for rules that place too few shards.
     """
-    if rule.get("type") in (MSR_FIRSTN, MSR_INDEP):
-        return _msr_blocks(rule, pool_size)
-    blocks: List[TakeBlock] = []
-    take = None
-    chosen: List[ChooseStep] = []
-    placed = 0
+    blocks = _Blocks(pool_size)
+    read_step = _read_msr_step if rule.get("type") in (MSR_FIRSTN, MSR_INDEP) else _read_step
     for step in rule.get("steps", []):
-        op = step.get("op", "")
-        if op == "take":
-            take, chosen = step["item"], []
-        elif op in _CHOOSE_STEPS:
-            if chosen and chosen[-1].type_name == OSD_TYPE:
-                raise UnsupportedRule("the rule chooses again below OSDs")
-            chosen += _choose_steps(op, step, pool_size)
-        elif op == "emit":
-            if take is None:
-                raise UnsupportedRule("the rule emits before it takes")
-            block = _emit(take, chosen, placed, pool_size)
-            if block.positions > 0:
-                blocks.append(block)
-                placed += block.positions
-            take, chosen = None, []
-        elif op not in _TUNING_STEPS:
-            raise UnsupportedRule(f"the rule has the unknown step {op}")
-    if placed < pool_size:
-        raise UnsupportedRule(f"the rule places {placed} of {pool_size} shards")
-    return blocks
+        read_step(blocks, step, step.get("op", ""))
+    return blocks.all()
 
 
-def _msr_blocks(rule: Mapping[str, Any], pool_size: int) -> List[TakeBlock]:
-    blocks: List[TakeBlock] = []
-    take = None
-    chosen: List[ChooseStep] = []
-    placed = 0
-    for step in rule.get("steps", []):
-        op = step.get("op", "")
-        if op == "take":
-            take, chosen = step["item"], []
-        elif op == "choosemsr" and take is not None:
-            if chosen and chosen[-1].type_name == OSD_TYPE:
-                raise UnsupportedRule("the rule chooses again below OSDs")
-            if step["num"] < 0:
-                raise UnsupportedRule("the rule has a choose step for no bucket at all")
-            chosen.append(ChooseStep(step["type"], step["num"] or pool_size))
-        elif op == "emit" and take is not None and take < 0:
-            block = _emit(take, chosen, placed, pool_size)
-            if block.positions > 0:
-                blocks.append(block._replace(is_msr=True))
-                placed += block.positions
-            take = None
-        elif op not in _MSR_TUNING_STEPS or take is not None or blocks:
-            raise UnsupportedRule(f"the rule has the step {op} where no MSR rule has one")
-    if placed < pool_size:
-        raise UnsupportedRule(f"the rule places {placed} of {pool_size} shards")
-    return blocks
+class _Blocks:
+    """The take blocks of a rule, as its steps make them."""
+
+    def __init__(self, pool_size: int) -> None:
+        self.pool_size = pool_size
+        self.found: List[TakeBlock] = []
+        self.take: Optional[int] = None
+        self._chosen: List[ChooseStep] = []
+        self._placed = 0
+
+    def begin(self, take: Optional[int]) -> None:
+        """A take; None after an emit."""
+        self.take, self._chosen = take, []
+
+    def choose(self, *steps: ChooseStep) -> None:
+        if self._chosen and self._chosen[-1].type_name == OSD_TYPE:
+            raise UnsupportedRule("the rule chooses again below OSDs")
+        self._chosen += steps
+
+    def emit(self, is_msr: bool) -> None:
+        if self.take is None:
+            raise UnsupportedRule("the rule emits before it takes")
+        block = _emit(self.take, self._chosen, self._placed, self.pool_size)
+        if block.positions > 0:
+            self.found.append(block._replace(is_msr=is_msr))
+            self._placed += block.positions
+        self.begin(None)
+
+    def all(self) -> List[TakeBlock]:
+        if self._placed < self.pool_size:
+            raise UnsupportedRule(
+                f"the rule places {self._placed} of {self.pool_size} shards")
+        return self.found
+
+
+def _read_step(blocks: _Blocks, step: Mapping[str, Any], op: str) -> None:
+    if op == "take":
+        blocks.begin(step["item"])
+    elif op in _CHOOSE_STEPS:
+        blocks.choose(*_choose_steps(op, step, blocks.pool_size))
+    elif op == "emit":
+        blocks.emit(is_msr=False)
+    elif op not in _TUNING_STEPS:
+        raise UnsupportedRule(f"the rule has the unknown step {op}")
+
+
+def _read_msr_step(blocks: _Blocks, step: Mapping[str, Any], op: str) -> None:
+    if op == "take":
+        blocks.begin(step["item"])
+    elif op == "choosemsr" and blocks.take is not None:
+        if step["num"] < 0:
+            raise UnsupportedRule("the rule has a choose step for no bucket at all")
+        blocks.choose(ChooseStep(step["type"], step["num"] or blocks.pool_size))
+    elif op == "emit" and blocks.take is not None and blocks.take < 0:
+        blocks.emit(is_msr=True)
+    elif op not in _MSR_TUNING_STEPS or blocks.take is not None or blocks.found:
+        raise UnsupportedRule(f"the rule has the step {op} where no MSR rule has one")
 
 
 def _choose_steps(op: str, step: Mapping[str, Any], pool_size: int) -> List[ChooseStep]:

@@ -78,22 +78,6 @@ def counted_usage(snapshot: Snapshot, used_bytes: Mapping[int, int], counts: Sha
                  pools, _room(snapshot, growth, free))
 
 
-def placement_usage(snapshot: Snapshot, used_bytes: Mapping[int, int],
-                    up_sets: Iterable[Tuple[Pg, Sequence[int]]],
-                    checkpoint: Checkpoint = no_checkpoint) -> Usage:
-    """Utilization and free space for used bytes per OSD id and (PG, up set) of every PG."""
-    return counted_usage(snapshot, used_bytes, shard_counts(snapshot, up_sets),
-                         checkpoint=checkpoint)
-
-
-def snapshot_usage(snapshot: Snapshot, checkpoint: Checkpoint = no_checkpoint) -> Usage:
-    """The usage of the cluster once everything in flight has arrived."""
-    used = {osd.id: osd.target_bytes for osd in snapshot.osds.values()}
-    return placement_usage(snapshot, used, (
-        (pg, pg.up)
-        for pg in with_checkpoints(snapshot.pgs.values(), _PGS_A_PIECE, checkpoint)), checkpoint)
-
-
 def usage_before_and_after(snapshot: Snapshot, used_bytes: Mapping[int, int],
                            changes: Iterable[PgChange],
                            checkpoint: Checkpoint = no_checkpoint) -> Tuple[Usage, Usage]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 import pytest
 from tests.support.clusters.random_clusters import random_cluster
 from tests.support.clusters.unit_cluster import Cluster, hosts
+from tests.support.clusters.usages import snapshot_usage
 from tests.support.plan_legality import part_of
 from tests.support.rules import OSD_RULE
 from tests.support.units import GIB
-
-from equilibrium_mgr.plan.usage import snapshot_usage
 
 
 def test_free_space_is_what_the_first_full_osd_allows() -> None:

@@ -11,10 +11,11 @@ from tests.planner.bound.test_bound_certificates import Rows, random_up, skewed_
 from tests.support.clusters.bound_clusters import fill
 from tests.support.clusters.random_clusters import random_cluster, shuffled
 from tests.support.clusters.unit_cluster import Cluster, hosts
+from tests.support.clusters.usages import placement_usage
 from tests.support.rules import OSD_RULE
 from tests.support.units import GIB
 
-from equilibrium_mgr.plan.usage import placement_usage, shard_weight
+from equilibrium_mgr.plan.usage import shard_weight
 from equilibrium_mgr.planner.bound.lower_bound import cluster_bounds
 from equilibrium_mgr.planner.bound.pool_space import (
     CAPACITY, FAILURE_DOMAIN, WHOLE_SHARDS, PoolSpaceBound)

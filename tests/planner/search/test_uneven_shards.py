@@ -6,10 +6,11 @@ from typing import Dict
 import pytest
 from tests.snapshot.test_position_ratios import optimized_cluster, settle
 from tests.support.clusters.unit_cluster import OSD_BYTES, Cluster, change_of
+from tests.support.clusters.usages import snapshot_usage
 
 from equilibrium_mgr.observation.placement_counts import PlacementCounts, count_placement
 from equilibrium_mgr.plan.options import PlanOptions
-from equilibrium_mgr.plan.usage import snapshot_usage, usage_before_and_after
+from equilibrium_mgr.plan.usage import usage_before_and_after
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.planner.state.placement_state import PlacementState
 from equilibrium_mgr.runtime.checkpoints import no_checkpoint
