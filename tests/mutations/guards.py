@@ -18,7 +18,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "        if execution is not None and not (True or (\n"),
             Edit(PLAN_EXECUTOR,
                  "                bool(execution.name) or now.active\n"
-                 "                or execution.kind == DRAIN and self._drains_run()) and (\n",
+                 "                or execution.kind == DRAIN and drains.is_running) and (\n",
                  "                True) and (\n"),),
         ("scenario:off_meanwhile",)),
     Mutation(
@@ -49,8 +49,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "options-are-not-asked",
         "nothing under options that do not hold any more", (
             Edit(PLAN_EXECUTOR,
-                 "                now._replace(active=settings.active) == settings)\n",
-                 "                True)\n"),),
+                 "                now._replace(active=settings.active) == settings) and (\n",
+                 "                True) and (\n"),),
         ("scenario:off_meanwhile",)),
     Mutation(
         "no-window",
