@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, List
 
 from .running import Running
 from .stand_ins import BetweenLines
-from .test_off_is_final import _BEGINNINGS, _SOON, lines_of, pytest_generate_tests
+from .test_off_is_final import BEGINNINGS, SOON, lines_of, pytest_generate_tests
 
 __all__ = ["pytest_generate_tests"]   # for `off_seed`
 
@@ -36,9 +36,9 @@ def test_undo_gives_back_what_was_sent(off_seed: int, run_mgr: Callable[..., Run
         except Late:
             pass   # it waits for this very thread
     moment.arm(line, undo)
-    _BEGINNINGS[_PLAN](running)
-    running.run(_SOON)
-    code, out, _ = answers[0].result(_SOON)
+    BEGINNINGS[_PLAN](running)
+    running.run(SOON)
+    code, out, _ = answers[0].result(SOON)
     assert code == 0 or code in _TOO_EARLY
     running.command("sim backfill rate 1G")
     running.run(86400.0)
