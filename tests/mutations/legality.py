@@ -119,7 +119,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
             Edit(PLACEMENT_STATE,
                  "        for known in (self.initial_up[pg], self.raw_up[pg]):\n",
                  "        for known in ():\n"),),
-        ("scenario:exchanges",)),
+        ("scenario:exchanges freeze/test_release_of_pins.py",)),
     Mutation(
         "pools-of-others",
         "only pools in pool_ids are planned for", (
