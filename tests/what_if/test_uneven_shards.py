@@ -6,9 +6,9 @@ from typing import Dict, Tuple
 
 import pytest
 from tests.support.clusters.unit_cluster import Cluster, hosts
+from tests.support.clusters.usages import placement_usage
 from tests.support.units import GIB
 
-from equilibrium_mgr.plan.usage import placement_usage
 from equilibrium_mgr.snapshot.model import Snapshot
 from equilibrium_mgr.what_if.failure import Failure
 from equilibrium_mgr.what_if.placement import placement
