@@ -104,7 +104,7 @@ class Commands:
                       to: Optional[List[str]] = None,
                       not_: Optional[List[str]] = None, repair: bool = False,
                       read_balance: bool = False) -> CommandResult:
-        """Start making a plan, which is kept; nothing is moved. Pools are given by name or id.
+        """Make a plan, which is kept; nothing is moved. Pools are given by name or id.
         Options: --max-moves N, --max-bytes SIZE (500G), --device-class CLASS,
         --aim space|even|least-motion; OSDs and CRUSH buckets: --from, --to, --not NAMES;
         --repair; --read-balance"""
