@@ -64,6 +64,7 @@ class Journal:
         self._totals = Totals()
         self.history = History()
         self.episode: Optional[Episode] = None
+        self._stored_start: Optional[float] = None   # of the episode that the store has
         #: As stored, so that they never fall with a successor; None until `recover` has read them.
         self.totals: Optional[Totals] = None
 
@@ -84,6 +85,7 @@ class Journal:
         if self.episode is not None and self.history.has(self.episode.started_at):
             self.episode = None   # the last mgr died between these two writes
             self._store.put(EPISODE, None)
+        self._stored_start = None if self.episode is None else self.episode.started_at
         self._rejected = from_dict(self._store.read(REJECTED) or {})
         self.totals = self._totals = totals_from_dict(self._store.read(TOTALS) or {})
         moved = self._store.read(COOLDOWN) or {}
@@ -222,7 +224,8 @@ class Journal:
             begun_at = now
             if self.episode is not None:
                 begun_at = self.episode.started_at
-                self._store.put(EPISODE, self.episode.to_dict())
+                if begun_at != self._stored_start:
+                    self._put_episode(self.episode)
             self.changes.append([ChangeRow(
                 now, plan, kind, begun_at, change.pgid, change.raw,
                 before.upmap_items.get(change.pgid, ()), change.items,
@@ -283,8 +286,12 @@ class Journal:
         """Stores the state, once at the end of a round; what has not changed is not written."""
         with self._lock:
             if self.episode is not None:
-                self._store.put(EPISODE, self.episode.to_dict())
+                self._put_episode(self.episode)
             self._flush()
+
+    def _put_episode(self, episode: Episode) -> None:
+        self._store.put(EPISODE, episode.to_dict())
+        self._stored_start = episode.started_at
 
     def _flush(self) -> None:
         if self.totals is not None and self._totals != self.totals:

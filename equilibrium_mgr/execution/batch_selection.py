@@ -131,7 +131,7 @@ class _Selection:
             self._state.consume(candidate)
             self._send.append(candidate.change)
             return
-        self._waiting.append((candidate.change, deferral))
+        self._waiting.append((change, deferral))
         self._reserve(candidate, deferral)
 
     def _reserve(self, candidate: Candidate, deferral: Deferral) -> None:

@@ -86,6 +86,7 @@ def test_status_and_metrics_warn_in_time(session: Session) -> None:
     assert 'ceph_equilibrium_growth_bytes_per_second{device_class="hdd"}' in metrics
 
 
+@pytest.mark.full
 def test_the_next_mgr_goes_on(growing: Session) -> None:
     before = by("name", ask(growing, "growth")["pools"])["vms"]
     run(growing, "sim run 1d", "sim mgr fail", "sim run 5m")
