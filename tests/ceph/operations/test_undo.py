@@ -19,7 +19,7 @@ pytestmark = pytest.mark.long
 
 _SECONDS = 180
 #: States of a PG of which something is being copied.
-_COPYING = {"backfilling", "recovering", "recovery_wait"}
+_COPYING = {"backfilling", "recovering"}
 #: Of an OSD: nothing is copied while they are set.
 _FLAGS = ("nobackfill", "norecover")
 Items = Dict[str, List[List[int]]]
@@ -79,10 +79,10 @@ class PgStates:
 
     def _waits(self, stat: Dict[str, Any]) -> bool:
         words, counts = set(stat["state"].split("+")), stat["stat_sum"]
-        moving = sum(one != other for one, other in zip(stat["up"], stat["acting"]))
-        return ("remapped" in words and "active" in words and not words & _COPYING
-                and counts["num_objects"] > 0
-                and counts["num_objects_misplaced"] >= moving * counts["num_objects"] > 0)
+        # what is to come by log recovery counts as degraded
+        lacking = counts["num_objects_misplaced"] + counts["num_objects_degraded"]
+        return ("active" in words and bool(words & {"remapped", "recovery_wait"})
+                and not words & _COPYING and lacking >= counts["num_objects"] > 0)
 
 
 def settled_states(cluster: DaemonCluster) -> PgStates:
