@@ -100,13 +100,15 @@ class PendingMoves:
 
     def restore_log_recovery(self, snapshot: Snapshot) -> None:
         """Adds PGs that an upmap item has moved, whenever that was, and that wait for recovery by
-        their log: Ceph counts such copies as degraded, and none of them as misplaced."""
+        their log: Ceph counts such copies as degraded, and none of them as misplaced. Where the
+        OSD that they leave is not known, those that the last mgr has sent."""
         for pgid, pg in snapshot.in_flight().items():
             if pgid in self.entries or "degraded" not in pg.state:
                 continue
             gains, losses = snapshot.transfers(pg)
             moved = {target for _, target in snapshot.upmap_items.get(pgid, ())}
-            if gains and moved.issuperset(gains) and len(losses) == len(gains):
+            if gains and moved.issuperset(gains) and (
+                    len(losses) == len(gains) or pgid in self.sent_before):
                 self.entries[pgid] = PendingMove(
                     pg.objects * len(gains), len(gains), pg.shard_bytes * len(gains),
                     snapshot.epoch, snapshot.taken_at, gains, losses)

@@ -1,7 +1,7 @@
 """Our own account of what is on its way, the monitor's result, and a plan's progress."""
 from __future__ import annotations
 
-from typing import List
+from typing import List, Tuple
 
 import pytest
 from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
@@ -270,3 +270,16 @@ def test_another_mgr_s_moves_that_wait_for_recovery_by_their_log_are_recalled() 
     others.restore_log_recovery(cluster.snapshot())
     assert ours.uncounted_copies(cluster.snapshot()) == 0
     assert others.uncounted_copies(cluster.snapshot()) == 0
+
+
+@pytest.mark.parametrize("sent_before, copies", [(("1.0",), 10), ((), 0)])
+def test_of_those_whose_former_osd_is_not_known_the_ones_that_it_sent_are_recalled(
+        sent_before: Tuple[str, ...], copies: int) -> None:
+    """Of others an OSD may as well have lost its copy, and they are not ours."""
+    cluster = Cluster(hosts(8)).pool(1, size=3).pg(
+        "1.0", [6, 2, 3], acting=[6, 2], items=[(1, 3)], objects=10,
+        state="active+recovery_wait+undersized+degraded+remapped")
+    pending = PendingMoves()
+    pending.sent_before = frozenset(sent_before)
+    pending.restore_log_recovery(cluster.snapshot())
+    assert pending.uncounted_copies(cluster.snapshot()) == copies
