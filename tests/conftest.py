@@ -5,6 +5,7 @@ The simulated mgr stands in for `mgr_module`.
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from typing import Iterator, List, NamedTuple, Set
 
@@ -17,6 +18,7 @@ from tests.support.shared_run import SharedRun
 install(18)
 collect_less_often()
 
+_STARTED = time.monotonic()
 _RELOADED = ("mgr_module", "equilibrium_mgr")
 
 
@@ -55,6 +57,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     for count in _COUNTS:
         parser.addoption(count.name, type=int, metavar="N",
                          help=f"{count.help} (default: {count.small}, {count.full} with --full)")
+    parser.addoption("--most-seconds", type=float, metavar="N",
+                     help="skip the tests that would begin later than N seconds after the start")
     parser.addoption("--rewrite-scenarios", action="store_true",
                      help="write the outcome of every scenario into its file")
     parser.addoption("--rewrite-screens", action="store_true",
@@ -89,6 +93,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item
         config.hook.pytest_deselected(items=left)
         gone = set(left)
         items[:] = [item for item in items if item not in gone]
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    most = item.config.option.most_seconds
+    if most is not None and time.monotonic() - _STARTED > most:
+        pytest.skip(f"not begun within {most:.0f} seconds")
 
 
 def _folders_with_cases(config: pytest.Config) -> Set[Path]:
