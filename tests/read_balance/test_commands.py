@@ -2,12 +2,13 @@
 from __future__ import annotations
 
 import errno
-import json
-from typing import Any, Dict, Iterator, Tuple
+from typing import Dict, Iterator, Tuple
 
 import pytest
 
 from mgr_stub.console.session import Session
+from tests.commands.asking import ask as asked
+from tests.commands.asking import run as said
 
 ON = "config set mgr mgr/equilibrium/read_balance true"
 REEF = "osd set-require-min-compat-client reef"
@@ -23,17 +24,6 @@ def session() -> Iterator[Session]:
     opened.host.run_for(60.0)
     yield opened
     opened.close()
-
-
-def said(session: Session, line: str) -> str:
-    code, out, message = session.command(line)
-    assert code == 0, f"'{line}' failed: {message}"
-    return out
-
-
-def asked(session: Session, line: str) -> Dict[str, Any]:
-    answer: Dict[str, Any] = json.loads(said(session, f"equilibrium {line} --format json"))
-    return answer
 
 
 def refused(session: Session, line: str) -> Tuple[int, str]:
@@ -139,3 +129,12 @@ def test_it_goes_on_after_a_failover(session: Session) -> None:
     session.host.run_for(5.0)
     answer = asked(session, "undo r")
     assert answer["pgs"] == made["pgs"] and not answer["not_restored"]
+
+
+def test_an_old_look_is_renewed_however_long_rounds_are(session: Session) -> None:
+    said(session, "config set mgr mgr/equilibrium/sleep_interval 86400")
+    session.host.run_for(1800.0)
+    code, message = refused(session, "optimize r --read-balance")
+    assert code == errno.EAGAIN and "a look has been started" in message
+    session.host.run_for(5.0)
+    assert asked(session, "optimize r --read-balance")["pgs"] > 0

@@ -8,15 +8,12 @@ from ...read_balance.read_plan import read_plan
 from ...report.command_answer import CommandAnswer, CommandError
 from ...report.reads import report_reads
 from ...runtime.time_slice import TimeSlice
-from ..current_view import CurrentView
+from ..current_view import OLDEST_AT_REST_SECONDS, CurrentView
 from ..module_parts import ModuleParts
 from ..plan_arguments import PlanArguments
 from ..plan_commands import PlanCommands, refuse_primaries
 from ..plan_names import with_figures
 from ..pool_names import pool_ids
-
-#: A look that is older than this is not decided on: seconds. The execution looks again anyway.
-_OLDEST_SECONDS = 900.0
 
 
 class ReadCommands:
@@ -35,10 +32,8 @@ class ReadCommands:
         refuse_primaries(self._parts)
         pools = (pool_ids(arguments.pools, self._parts.gateway.pool_ids_by_name())
                  if arguments.pools else self._parts.settings().pool_ids)
-        view, age = self._view.required()
-        if age > _OLDEST_SECONDS:
-            raise CommandError(errno.EAGAIN, f"the last look at the cluster is {int(age)} s old; a"
-                               " new one has been started, try again")
+        # the execution looks again anyway
+        view = self._view.to_act_on(oldest=OLDEST_AT_REST_SECONDS)
         plan = with_figures(read_plan(view.snapshot, pools, TimeSlice()), view)
         self._parts.plan_store.put(name, plan, self._parts.clock())
         return report_reads(name, plan)
