@@ -229,6 +229,14 @@ def test_rise_of_the_highest_utilization_alarms_sooner() -> None:
     assert elsewhere.arrive({2: GIB + small}).stays_silent()
 
 
+def test_pgs_without_objects_are_not_blamed_for_what_clients_write() -> None:
+    story = Story(cluster(pools=2))
+    for ps in range(12):
+        story.cluster.pg(f"2.{ps:x}", [ps % 2], num_bytes=0)
+    story.send("2.0", "2.1")
+    assert story.arrive({2: 4 * GIB}).stays_silent()
+
+
 def test_growth_that_nothing_of_ours_explains_is_not_ours() -> None:
     """Nothing has arrived yet: the OSD grows by others' doing."""
     story = Story().send("1.0")

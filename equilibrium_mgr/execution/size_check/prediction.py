@@ -95,7 +95,7 @@ class _Growth(NamedTuple):
     osd: int
     predicted: int
     measured: int
-    arrived: Mapping[int, int]   # pool id → objects that have come
+    arrived: Mapping[int, int]   # pool id → objects that have come, of pools of which any have
     threshold: float             # excess in bytes above which the OSD has mispredicted
     hidden: int = 0   # bytes that may hide excess: still to come, gone, or there from the beginning
 
@@ -239,7 +239,7 @@ class PredictionCheck:
                                               window.arrived_shards.get(pgid, 0))
             if pgid in pending or number not in pg.holders or pgid in window.unreported:
                 hidden += window.arrived_shards[pgid]
-            if pgid in window.coming and pgid not in pending:
+            if pgid in window.coming and pgid not in pending and pg.objects:
                 arrived[pg.pool] = arrived.get(pg.pool, 0) + pg.objects
         hidden += window.added_bytes
         hidden += sum(size for pgid, size in window.arrived_shards.items() if pgid not in held)
