@@ -1,6 +1,7 @@
 """The execution of one plan: what is still wanted, was sent, is done, or was dropped."""
 from __future__ import annotations
 
+from collections import Counter
 from itertools import chain
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
@@ -139,7 +140,7 @@ class Execution:
         self.kind = kind   # of its plan
         self.started_at = started_at
         self.wanted: List[PgChange] = list(changes)
-        self.wanted_bytes = _bytes_by_target(changes)   # replaced whole, as `wanted` is
+        self.wanted_bytes = dict(+_bytes_by_target(changes))   # replaced whole, as `wanted` is
         self.planned_pgs = len(changes)
         self.planned_moves = sum(change.shards for change in changes)
         self.planned_bytes = sum(change.shards * change.shard_bytes for change in changes)
@@ -185,10 +186,9 @@ class Execution:
             more = shards[change.pgid] - change.shards
             self.planned_moves += more
             self.planned_bytes += more * change.shard_bytes
-        left = dict(self.wanted_bytes)
-        for osd, count in _bytes_by_target(removed).items():
-            left[osd] -= count
-        self.wanted_bytes = {osd: count for osd, count in left.items() if count > 0}
+        left = Counter(self.wanted_bytes)   # without the OSDs that get shards of no bytes
+        left.subtract(_bytes_by_target(removed))
+        self.wanted_bytes = dict(+left)
 
     def _count_done(self, changes: Sequence[PgChange]) -> None:
         """Counts what was found in place: after a failover most of that was sent by the last
@@ -265,11 +265,11 @@ class Execution:
             "dropped": [{"pgid": pgid, "reason": reason} for pgid, reason in self.dropped]}
 
 
-def _bytes_by_target(changes: Sequence[PgChange]) -> Dict[int, int]:
+def _bytes_by_target(changes: Sequence[PgChange]) -> Counter[int]:
     """OSD → bytes of the shards that it gets by the changes."""
-    found: Dict[int, int] = {}
+    found: Counter[int] = Counter()
     for change in changes:
         for osd in change.up_after if change.shards else ():
             if osd not in change.up_before:
-                found[osd] = found.get(osd, 0) + change.bytes_on(osd)
+                found[osd] += change.bytes_on(osd)
     return found

@@ -256,6 +256,16 @@ def test_work_of_a_large_plan_grows_with_its_changes_not_with_their_square(outco
     assert Counted.compared <= 10 * count
 
 
+def test_shards_of_no_bytes_are_removed_one_after_the_other() -> None:
+    """As of a pool without data, whose PGs leave an OSD that is drained."""
+    changes = [change_of(f"1.{ps}", (0, 1), (2, 1), shard_bytes=0, objects=0) for ps in range(3)]
+    execution = Execution("p", changes, 0.0)
+    for change in changes:
+        execution.apply(ExecutionUpdate(sent=[change]))
+    assert execution.wanted == [] and execution.wanted_bytes == {}
+    assert (execution.sent_moves, execution.sent_bytes) == (3, 0)
+
+
 def test_another_mgr_s_moves_that_wait_for_recovery_by_their_log_are_recalled() -> None:
     """However long ago they were sent: Ceph counts them as degraded, nobody else as misplaced."""
     cluster = Cluster(hosts(8)).pool(1, size=3).pg(
