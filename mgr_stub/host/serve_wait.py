@@ -99,11 +99,6 @@ class ServeWait:
             self._held = False
             self._condition.notify_all()
 
-    def time_passed(self) -> None:
-        """Virtual time has passed: a thread that is held continues."""
-        with self._condition:
-            self._condition.notify_all()
-
     def kill(self) -> None:
         """The mgr is dead: the thread ends where it waits."""
         self._dead = True

@@ -54,11 +54,19 @@ class ObservedMgr(Mgr):
 
 
 class _JobCount:
-    """Jobs of one mgr: those submitted and not ended, and those of them that a test holds."""
+    """Jobs of one mgr: those submitted and not ended, and those of them that a test holds or that
+    wait by themselves."""
 
     def __init__(self) -> None:
         self.unfinished = 0
         self.held = 0
+        self.waits_until: List[float] = []   # moments of the virtual clock
+        self.is_over = False                 # the module shuts down
+
+    def all_wait(self, now: float) -> bool:
+        """True where no job runs until somebody lets it, or time passes."""
+        waiting = sum(moment > now for moment in self.waits_until)
+        return self.unfinished <= self.held + (0 if self.is_over else waiting)
 
 
 class ThreadedHost(ModuleHost):
@@ -95,6 +103,8 @@ class ThreadedHost(ModuleHost):
         module.wakeup.wait = wait
         submit = module.jobs.submit
         module.jobs.submit = lambda name, job: submit(name, self._counted(name, job))
+        module.jobs.wait = self._job_wait(self._job_count, self.mgr)
+        module.jobs.stop = self._job_stop(self._job_count, module.jobs.stop)
         self._serve_wait = wait
         self._waits.append(wait)
         self._serve_thread = threading.Thread(target=self._serve, args=(module, wait),
@@ -131,6 +141,30 @@ class ThreadedHost(ModuleHost):
                     count.unfinished -= 1
                     self._condition.notify_all()
         return run
+
+    def _job_wait(self, count: _JobCount, mgr: Mgr) -> Callable[[float], bool]:
+        """Replaces `wait` of the module's jobs: it ends when virtual time has passed."""
+        def wait(seconds: float) -> bool:
+            until = self.clock.now + seconds
+            with self._condition:
+                count.waits_until.append(until)
+                self._condition.notify_all()
+                self._condition.wait_for(lambda: (
+                    count.is_over or mgr.process.is_dead or self.clock.now >= until))
+                count.waits_until.remove(until)
+            if mgr.process.is_dead:
+                raise MgrDied("wait")
+            return not count.is_over
+        return wait
+
+    def _job_stop(self, count: _JobCount, stop: Callable[[], None]) -> Callable[[], None]:
+        """Replaces `stop` of the module's jobs, which ends their waits."""
+        def stop_all() -> None:
+            with self._condition:
+                count.is_over = True
+                self._condition.notify_all()
+            stop()
+        return stop_all
 
     @contextmanager
     def holding_job(self) -> Iterator[None]:
@@ -214,7 +248,7 @@ class ThreadedHost(ModuleHost):
     def _is_idle(self) -> bool:
         wait = self._serve_wait
         count = self._job_count
-        return (wait is None or wait.is_idle) and count.unfinished <= count.held
+        return (wait is None or wait.is_idle) and count.all_wait(self.clock.now)
 
     def run_round(self) -> None:
         if self.module is None:
@@ -234,8 +268,8 @@ class ThreadedHost(ModuleHost):
     def _advance(self, seconds: float) -> None:
         with self.mgr.lock:
             super()._advance(seconds)
-        if self._serve_wait is not None:
-            self._serve_wait.time_passed()
+        with self._condition:   # a thread that is held, or a job that waits, continues
+            self._condition.notify_all()
 
     def busy(self) -> bool:
         return self._job_count.unfinished > 0 or super().busy()
