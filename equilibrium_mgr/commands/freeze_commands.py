@@ -17,7 +17,7 @@ from ..snapshot.model import Snapshot, pool_of
 from .current_view import CurrentView
 from .module_parts import ModuleParts
 from .plan_commands import refuse_old_clients
-from .plan_names import keep_plan
+from .plan_names import keep_and_execute
 
 
 class FreezeCommands:
@@ -39,10 +39,7 @@ class FreezeCommands:
         found = freeze(view.snapshot, TimeSlice())
         name = None
         if found.plan.changes and not dry_run:
-            plan = _with_figures(found, view)
-            name = keep_plan(self._parts, FREEZE, plan)
-            if not self._parts.balancer.execute(name, plan):
-                raise CommandError(errno.EBUSY, "another plan has just begun to be executed")
+            name = keep_and_execute(self._parts, FREEZE, _with_figures(found, view))
         return report_freeze(FreezeReport(name, dry_run, found, view.snapshot,
                                           self._parts.settings().active))
 

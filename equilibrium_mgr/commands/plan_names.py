@@ -32,11 +32,15 @@ def name_of_plan(parts: ModuleParts, kind: str) -> str:
     return f"{kind}-{max(numbers, default=0) + 1}"
 
 
-def keep_plan(parts: ModuleParts, kind: str, plan: Plan) -> str:
-    """Keeps a plan under the next free name of its kind and returns that. Waits for the key-value
-    store, as `execute` does. Raises CommandError where too many plans are kept."""
+def keep_and_execute(parts: ModuleParts, kind: str, plan: Plan) -> str:
+    """Keeps a plan under the next free name of its kind, begins to execute it, and returns the
+    name. Waits for the key-value store, as `execute` does. Raises CommandError where too many plans
+    are kept, and where another plan has just begun to be executed; then this one is not kept."""
     name = name_of_plan(parts, kind)
     parts.plan_store.put(name, plan, parts.clock())
+    if not parts.balancer.execute(name, plan):
+        parts.plan_store.remove(name)
+        raise CommandError(errno.EBUSY, "another plan has just begun to be executed")
     return name
 
 

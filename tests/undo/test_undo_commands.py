@@ -98,6 +98,17 @@ def test_cancel_leaves_what_has_begun(session: Session) -> None:
     assert history[0]["outcome"] == "stopped" and "cancel" in history[0]["outcome_reason"]
 
 
+@pytest.mark.parametrize("what", ["undo", "cancel"])
+def test_a_plan_that_comes_too_late_is_not_kept(session: Session, what: str,
+                                                monkeypatch: pytest.MonkeyPatch) -> None:
+    half_way(session)
+    asked(session, f"{what} --dry-run")
+    monkeypatch.setattr(session.module.balancer, "execute", lambda name, plan: False)
+    code, _, message = session.command(f"equilibrium {what}")
+    assert code == -errno.EBUSY and "another plan has just begun" in message
+    assert [plan["plan"] for plan in asked(session, "ls")["plans"]] == ["p"]
+
+
 def test_undo_of_a_span(session: Session) -> None:
     before = half_way(session)
     said(session, "equilibrium rm p")

@@ -20,7 +20,7 @@ from ...undo.undo_plan import UndoResult, cancel_plan, undo_plan
 from ..current_view import OLDEST_AT_REST_SECONDS, CurrentView
 from ..module_parts import ModuleParts
 from ..plan_commands import refuse_old_clients
-from ..plan_names import keep_plan, name_of_plan, refuse_empty_name, with_figures
+from ..plan_names import keep_and_execute, name_of_plan, refuse_empty_name, with_figures
 
 #: Kinds of plans that nobody means by "the last plan": they take back, or tidy up.
 _NOT_LAST = (UNDO, CANCEL, CLEAN_UP, READ_BALANCE)
@@ -145,9 +145,7 @@ class UndoCommands:
         if result.plan.changes:
             result = result._replace(plan=with_figures(result.plan, view))
             if not dry_run:
-                name = keep_plan(self._parts, kind, result.plan)
-                if not self._parts.balancer.execute(name, result.plan):
-                    raise CommandError(errno.EBUSY, "another plan has just begun to be executed")
+                name = keep_and_execute(self._parts, kind, result.plan)
         return report_undo(UndoReport(
             kind, scope.title, name, stopped, dry_run, result, nearfull,
             self._cooldown_end(result.plan, view), scope.unknown, view.snapshot.epoch,

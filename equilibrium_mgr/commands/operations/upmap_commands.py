@@ -10,7 +10,7 @@ from ...upmap_cleanup.cleanup_plan import cleanup_plan
 from ..current_view import CurrentView
 from ..module_parts import ModuleParts
 from ..plan_commands import refuse_old_clients
-from ..plan_names import keep_plan, with_figures
+from ..plan_names import keep_and_execute, with_figures
 
 
 class UpmapCommands:
@@ -39,7 +39,5 @@ class UpmapCommands:
         if plan.changes and not dry_run:
             refuse_old_clients(self._parts.gateway)
             plan = with_figures(plan, view)
-            name = keep_plan(self._parts, CLEAN_UP, plan)
-            if not self._parts.balancer.execute(name, plan):
-                raise CommandError(errno.EBUSY, "another plan has just begun to be executed")
+            name = keep_and_execute(self._parts, CLEAN_UP, plan)
         return report_cleanup(CleanupReport(name, dry_run, plan, not_cleaned, found))
