@@ -4,7 +4,7 @@ from __future__ import annotations
 import errno
 from typing import Dict, List
 
-from ..drain.nothing_left import rule_without_osds
+from ..drain.nothing_left import rule_without_osds, weighed_osds
 from ..drain.osd_names import UnknownName, osds_by_name
 from ..plan.kinds import TAKE_BACK
 from ..report.command_answer import CommandAnswer, CommandError
@@ -51,11 +51,12 @@ class DrainCommands:
         could not be stored."""
         drains, view = self._parts.balancer.drains.listed().drains, self._parts.balancer.status.view
         wanted, osds = drains.with_osds(found), self._parts.gateway.summary().osds
-        usable = frozenset(osd for osd, one in osds.items() if one.is_in)
+        crush = self._parts.gateway.crush()
+        usable = weighed_osds(crush).intersection(osd for osd, one in osds.items() if one.is_in)
         if not usable - wanted.osds:
             raise CommandError(errno.EINVAL, "no OSD would be left to take data; drain fewer")
         rule = None if view is None else rule_without_osds(
-            wanted.osds, usable, self._parts.gateway.crush(),
+            wanted.osds, usable, crush,
             {pool.rule_id for pool in view.snapshot.pools.values()})
         if rule is not None:
             raise CommandError(errno.EINVAL, "no OSD would be left to take data of pools with the"

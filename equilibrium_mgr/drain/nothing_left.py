@@ -1,9 +1,15 @@
 """Drains that would leave no OSD to take what has to move."""
 from __future__ import annotations
 
-from typing import Collection, Optional
+from typing import Collection, FrozenSet, Optional
 
 from ..crush.hierarchy import CrushHierarchy
+
+
+def weighed_osds(crush: CrushHierarchy) -> FrozenSet[int]:
+    """The OSDs that CRUSH places on: those with a weight."""
+    return frozenset(item for bucket in crush.buckets.values() for item, weight in bucket.items
+                     if item >= 0 and weight > 0.0)
 
 
 def rule_without_osds(drained: Collection[int], usable: Collection[int], crush: CrushHierarchy,

@@ -123,6 +123,17 @@ def test_a_drain_of_all_osds_is_refused(session: Session, seconds: str) -> None:
     assert not listed(session)["osds"]
 
 
+@pytest.mark.parametrize("seconds", ["0s", "3m"])
+def test_osds_without_crush_weight_are_not_left_to_take_data(session: Session,
+                                                             seconds: str) -> None:
+    run(session, "sim host add spare 2 1T", f"sim run {seconds}")
+    spare = sorted(set(session.cluster.map.osds) - set(range(24)))
+    run(session, *(f"sim osd crush-reweight {osd} 0" for osd in spare[:-1]))
+    others = [f"osd.{osd}" for osd in session.cluster.map.osds if osd != spare[0]]
+    rc, out, err = session.command(f"equilibrium drain add {' '.join(others)}")
+    assert (rc, out) == (-errno.EINVAL, "") and "no OSD would be left to take data" in err
+
+
 def test_a_drain_of_all_osds_of_a_rule_is_refused(session: Session) -> None:
     """Also where those that are drained already are the rest of them."""
     run(session, "sim run 3m")
