@@ -3,11 +3,12 @@ from __future__ import annotations
 
 from typing import Dict, List, NamedTuple, Tuple
 
+from ..crush.placement import NO_OSD
 from ..plan.kinds import FREEZE
 from ..plan.model import PgChange, Plan, Usage
 from ..plan.options import AIMS
 from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
-from ..snapshot.model import Pg, Snapshot
+from ..snapshot.model import Pg, Snapshot, shard_changes
 from .pins import Obstacle, Pin, pin_of
 
 #: Pins found between two checkpoints: about a millisecond.
@@ -22,7 +23,6 @@ class Unpinned(NamedTuple):
     pgid: str
     shards: int
     bytes: int      # of all of them
-    copies: int     # object copies that stay misplaced
     obstacle: Obstacle
 
 
@@ -33,7 +33,7 @@ class Freeze(NamedTuple):
     remapped_pgs: int     # that are in flight as the plan is made
     shards: int           # pinned
     bytes: int            # of these
-    copies: int           # object copies that are in flight, as Ceph counts misplaced ones
+    copies: int           # object copies that Ceph counts as misplaced
     pinned_copies: int    # of these, are pinned
     unpinned: Tuple[Unpinned, ...]
 
@@ -46,7 +46,7 @@ def freeze(snapshot: Snapshot, checkpoint: Checkpoint = no_checkpoint) -> Freeze
     remapped = snapshot.in_flight()
     for pg in with_checkpoints(remapped.values(), _PGS_A_PIECE, checkpoint):
         pin = pin_of(snapshot, pg)
-        copies += (pin.shards + pin.moving) * pg.objects
+        copies += _misplaced_shards(pg, snapshot.pools[pg.pool].erasure) * pg.objects
         if pin.shards:
             shards += pin.shards
             pinned_bytes += pin.shards * pg.shard_bytes
@@ -54,13 +54,18 @@ def freeze(snapshot: Snapshot, checkpoint: Checkpoint = no_checkpoint) -> Freeze
             changes.append(_change(pg, pin))
         if pin.obstacle is not None and pin.moving:
             unpinned.append(Unpinned(pg.pgid, pin.moving, pin.moving * pg.shard_bytes,
-                                     pin.moving * pg.objects, pin.obstacle))
+                                     pin.obstacle))
     plan = Plan(epoch=snapshot.epoch, stop_reason=_ALL_LOOKED_AT, moves=(),
                 changes=tuple(changes), before=Usage({}, {}), after=Usage({}, {}),
                 skipped=_skipped(unpinned), min_compat_client=snapshot.min_compat_client,
                 aim=AIMS[0], bounds={}, kind=FREEZE)
     return Freeze(plan, len(remapped), shards, pinned_bytes, copies, pinned_copies,
                   tuple(unpinned))
+
+
+def _misplaced_shards(pg: Pg, positional: bool) -> int:
+    """Shards that are served where they are not wanted. What no OSD serves is degraded."""
+    return sum(osd != NO_OSD for osd in shard_changes(pg.acting, pg.up, positional)[1])
 
 
 def _change(pg: Pg, pin: Pin) -> PgChange:

@@ -86,6 +86,21 @@ def test_what_goes_on_is_told_with_its_reason(expanded: Session) -> None:
     assert "go on:" in run(expanded, "equilibrium freeze --dry-run")
 
 
+def test_what_is_recovered_is_not_misplaced(expanded: Session) -> None:
+    """Ceph counts its missing copies as degraded."""
+    run(expanded, "sim osd lose 3", "sim run 1m")
+    for _ in range(2):
+        run(expanded, "equilibrium eval", "sim run 20s")
+    answer = ask(expanded, "freeze --dry-run")
+    ceph = expanded.module.gateway.summary()
+    assert answer["misplaced_ratio"] == pytest.approx(
+        ceph.misplaced_copies / ceph.object_copies, rel=0.0001)
+    assert [group["reason_code"] for group in answer["unpinned"]] == ["degraded"]
+    assert answer["planned_misplaced_ratio"] == 0.0
+    run(expanded, "equilibrium freeze", "sim run 1m")
+    assert misplaced(expanded) == 0.0
+
+
 def test_it_goes_on_with_the_next_mgr(expanded: Session) -> None:
     looked_at(expanded, "freeze")
     run(expanded, "sim mgr fail", "sim run 5m")
