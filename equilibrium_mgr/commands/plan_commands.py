@@ -186,8 +186,10 @@ def _removed(names: List[str], stopped: Optional[str]) -> str:
 
 def refuse_primaries(parts: ModuleParts) -> None:
     """Raises CommandError where primaries may not, or cannot, be set."""
+    view = parts.balancer.status.view
     refused = primaries_refused(parts.settings().read_balance, parts.gateway.ceph_version(),
-                                parts.gateway.min_compat_client())
+                                parts.gateway.min_compat_client(),
+                                view.snapshot.osd_release if view is not None else "")
     if refused:
         raise CommandError(errno.EPERM, refused)
 

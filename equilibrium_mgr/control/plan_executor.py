@@ -10,6 +10,7 @@ from ..execution.change_outcomes import DeferralKind, DroppedChange
 from ..execution.dispatcher import UpmapDispatcher, moving
 from ..execution.execution import Execution, ExecutionUpdate
 from ..execution.execution_slot import ExecutionSlot
+from ..execution.guards import is_disturbed
 from ..execution.inactive_pools import TRANSIENT_RECHECK_SECONDS
 from ..observation.movements import own_pgids
 from ..observation.observer import ClusterObserver
@@ -79,8 +80,8 @@ class PlanExecutor:
             self.record(execution, command_of(execution.kind))
         self._journal.record_execution(self._slot.plan_name, self._clock(), self._slot.counts())
         self._dispatcher.drop_stopped_pools(execution, snapshot)
-        if execution.kind == READ_BALANCE and not settings.read_balance:
-            _drop(execution, [(change, "read_balance is off") for change in execution.wanted])
+        if execution.kind == READ_BALANCE:
+            self._drop_reads(execution, snapshot, settings)
         decision = self._dispatcher.choose(execution, snapshot, settings,
                                            self._observer.max_misplaced_ratio(snapshot, settings))
         self._dispatcher.accept(execution, decision)
@@ -98,6 +99,15 @@ class PlanExecutor:
                 self._dispatcher.has_stalled(execution, snapshot, settings)):
             return self.in_flight(snapshot, settings)
         return None
+
+    def _drop_reads(self, execution: Execution, snapshot: Snapshot, settings: Settings) -> None:
+        """Drops primaries that may not be set any more; those of automatic balancing where data has
+        to move again, which must not wait for them."""
+        reason = ("read_balance is off" if not settings.read_balance
+                  else "data is on its way" if not execution.name and is_disturbed(snapshot)
+                  else None)
+        if reason is not None:
+            _drop(execution, [(change, reason) for change in execution.wanted])
 
     def in_flight(self, snapshot: Snapshot, settings: Settings) -> Optional[RoundOutcome]:
         """The state while moves of our own are in flight and nothing else is to be done; None where

@@ -225,7 +225,7 @@ class UpmapDispatcher:
         _SEND_TIMEOUT_SECONDS. Raises NotReady.
         """
         batch = self._gateway.without_remapped(batch, before)
-        if not batch or self._is_out_of_date(batch, before, execution.is_motionless):
+        if not batch or self._is_out_of_date(batch, before, execution.is_exempt):
             return SentBatch(before)
         now = self._clock()
         with permit(execution) as is_permitted:
@@ -253,7 +253,7 @@ class UpmapDispatcher:
         return SentBatch(snapshot, update.sent_moves, update.sent_bytes, result.kept, batch)
 
     def _is_out_of_date(self, batch: Sequence[PgChange], before: Snapshot,
-                        motionless: bool) -> bool:
+                        is_exempt: bool) -> bool:
         """True where a flag, CRUSH or a target's weight has changed since `before`.
 
         Reads a summary (milliseconds), and only for another epoch: a snapshot of a large cluster
@@ -263,7 +263,7 @@ class UpmapDispatcher:
             return False
         now = self._gateway.summary(with_map_settings=True)
         targets = {osd for change in batch for osd in change.up_after}
-        guard = cluster_guard(now, now.mon_connected, now.builtin_active, motionless)
+        guard = cluster_guard(now, now.mon_connected, now.builtin_active, is_exempt)
         return (guard is not None
                 or now.crush_version != before.crush_version
                 or any(_is_weighed_otherwise(before.osds.get(osd), now.osds.get(osd))

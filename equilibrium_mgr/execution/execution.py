@@ -225,6 +225,12 @@ class Execution:
         return self.kind in MOTIONLESS
 
     @property
+    def is_exempt(self) -> bool:
+        """True where what forbids moving data does not bind it: nothing of it moves data, and an
+        operator has asked for it by name."""
+        return self.is_motionless and bool(self.name)
+
+    @property
     def remaining_moves(self) -> int:
         """Shards that are still to be sent."""
         if self.carried is not None and not self.is_compared:

@@ -37,20 +37,32 @@ def upmap_refused(min_compat_client: str) -> Optional[str]:
             f" luminous or newer; run '{CURE_MIN_COMPAT}'")
 
 
-def primaries_refused(is_on: bool, ceph_version: str, min_compat_client: str) -> Optional[str]:
+def primaries_refused(is_on: bool, ceph_version: str, min_compat_client: str,
+                      osd_release: str) -> Optional[str]:
     """Returns why no primaries may be set, with the command that helps, or None. `is_on`: the
-    option read_balance; `ceph_version`: as `ceph version` has it."""
+    option read_balance; `ceph_version`: as `ceph version` has it; `osd_release`: the osdmap's
+    require_osd_release, empty where it is not known."""
     if not is_on:
         return ("read_balance is off; where no kernel client mounts,"
                 " 'ceph config set mgr mgr/equilibrium/read_balance true' allows it")
     number = re.search(r"[0-9]+", ceph_version)
     if number is not None and int(number.group()) < _REEF:
         return f"Ceph {number.group()} has no pg-upmap-primary; it came with Ceph {_REEF}"
+    # monitors that write maps of an older release abort where one has primaries (OSDMap::encode)
+    if osd_release and osd_release in _BEFORE_REEF:
+        return (f"require_osd_release is '{osd_release}' and pg-upmap-primary needs reef or newer;"
+                " once all OSDs run it, 'ceph osd require-osd-release reef' says so")
     if min_compat_client in _BEFORE_REEF:
         return (f"require_min_compat_client is '{min_compat_client or 'unset'}' and"
                 " pg-upmap-primary needs reef or newer; run"
                 " 'ceph osd set-require-min-compat-client reef'")
     return None
+
+
+def is_disturbed(snapshot: Snapshot) -> bool:
+    """True while data is, or has to be, on its way. PGs that peer are none of it."""
+    return bool(snapshot.in_flight() or snapshot.misplaced_copies) or any(
+        counts.degraded for counts in snapshot.pool_states.values())
 
 
 def has_primary(snapshot: Snapshot, pg: Pg, primary: Optional[int]) -> bool:

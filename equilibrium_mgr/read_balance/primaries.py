@@ -12,8 +12,8 @@ from typing import Callable, Deque, Dict, List, Mapping, NamedTuple, Optional, S
 
 from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
 
-#: Paths searched between two checkpoints: about a millisecond.
-_PATHS_A_PIECE = 20
+#: Paths searched, and PGs read, between two checkpoints: about a millisecond.
+_PATHS_A_PIECE, _CHOICES_A_PIECE = 20, 500
 #: Shares are sums of ratios: so near to a whole number they are that.
 _ROUNDING = 1e-9
 
@@ -34,7 +34,7 @@ def choose_primaries(choices: List[Choice], counts: Mapping[int, int],
     `counts`: OSD id → primaries now, those of PGs that have no choice included. `shares`: OSD id →
     its fair share, in primaries. `checkpoint` is called every few milliseconds.
     """
-    graph = _Graph(choices, counts)
+    graph = _Graph(choices, counts, checkpoint)
     least = {osd: math.floor(share + _ROUNDING) for osd, share in shares.items()}
     most = {osd: math.ceil(share - _ROUNDING) for osd, share in shares.items()}
     steps: Tuple[Tuple[Mapping[int, int], Mapping[int, int]], ...] = (
@@ -43,24 +43,27 @@ def choose_primaries(choices: List[Choice], counts: Mapping[int, int],
         (least, least))   # from those that may have one less
     for above, below in steps:
         graph.even_out(above, below, checkpoint)
-    return graph.changes()
+    return graph.changes(checkpoint)
 
 
 class _Graph:
     """The PGs by their primaries."""
 
-    def __init__(self, choices: List[Choice], counts: Mapping[int, int]) -> None:
+    def __init__(self, choices: List[Choice], counts: Mapping[int, int],
+                 checkpoint: Checkpoint) -> None:
         self.counts = dict(counts)
-        self._first = {choice.pgid: choice.primary for choice in choices}
-        self._allowed = {choice.pgid: (choice.primary, *choice.others) for choice in choices}
-        self._now = dict(self._first)
+        self._allowed: Dict[str, Tuple[int, ...]] = {}   # the primary at first comes first
+        self._now: Dict[str, int] = {}
         self._led: Dict[int, Dict[str, None]] = {}   # OSD → PGs that it is primary of, in order
-        for choice in choices:
+        for choice in with_checkpoints(choices, _CHOICES_A_PIECE, checkpoint):
+            self._allowed[choice.pgid] = (choice.primary, *choice.others)
+            self._now[choice.pgid] = choice.primary
             self._led.setdefault(choice.primary, {})[choice.pgid] = None
 
-    def changes(self) -> Dict[str, int]:
+    def changes(self, checkpoint: Checkpoint) -> Dict[str, int]:
         """pgid → primary, of the PGs that have another one than at first."""
-        return {pgid: osd for pgid, osd in self._now.items() if osd != self._first[pgid]}
+        return {pgid: osd for pgid, osd in with_checkpoints(
+            self._now.items(), _CHOICES_A_PIECE, checkpoint) if osd != self._allowed[pgid][0]}
 
     def even_out(self, above: Mapping[int, int], below: Mapping[int, int],
                  checkpoint: Checkpoint) -> None:

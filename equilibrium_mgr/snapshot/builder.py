@@ -84,6 +84,7 @@ class SnapshotBuilder:
             full_ratio=ratios.full, backfillfull_ratio=ratios.backfillfull,
             nearfull_ratio=ratios.nearfull,
             min_compat_client=osd_map.get("require_min_compat_client", ""),
+            osd_release=osd_map.get("require_osd_release", ""),
             crush=look.surroundings.placement.crush,
             crush_version=osd_map.get("crush_version", 0),
             osds=with_base_bytes(osds, totals.up_bytes), pools=dict(pools),

@@ -243,6 +243,7 @@ class Snapshot(NamedTuple):
     #: seconds until PGs that were remapped a moment ago have shown whether they have to move
     unsettled_seconds: float = 0.0
     primaries: Mapping[str, int] = {}     # pgid → OSD, of PGs that have a pg-upmap-primary
+    osd_release: str = ""                 # require_osd_release; empty where it is not known
 
     @property
     def drained_osds(self) -> FrozenSet[int]:

@@ -88,8 +88,18 @@ def test_the_map_tells_what_was_kept() -> None:
     (True, "20.2.4", "quincy", "ceph osd set-require-min-compat-client reef"),
     (True, "20.2.4", "", "'unset'")])
 def test_what_is_refused(is_on: bool, version: str, clients: str, said: Optional[str]) -> None:
-    found = primaries_refused(is_on, version, clients)
+    found = primaries_refused(is_on, version, clients, "reef")
     assert found == said if said is None else found is not None and said in found
+
+
+def test_osds_of_an_older_release_refuse_it() -> None:
+    """Monitors cannot store a primary in a map for these."""
+    said = primaries_refused(True, "18.2.7", "reef", "quincy")
+    assert said is not None and "ceph osd require-osd-release reef" in said
+    assert primaries_refused(True, "18.2.7", "reef", "") is None
+    reading = cluster().reading()
+    assert build_snapshot(reading._replace(osd_map=dict(
+        reading.osd_map, require_osd_release="quincy"))).osd_release == "quincy"
 
 
 def row(before: int, after: int, plan: str = "p") -> ChangeRow:

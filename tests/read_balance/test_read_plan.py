@@ -3,13 +3,14 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from typing import Any, Tuple
+from typing import Any, Set, Tuple
 
 import pytest
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.rules import HOST_RULE, SSD_FIRST
 
 from equilibrium_mgr.plan.model import NO_PRIMARY, PgChange, Plan, plan_from_dict
+from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.read_balance import read_plan as reads
 from equilibrium_mgr.read_balance.read_plan import read_plan
 from equilibrium_mgr.snapshot import immovable_reasons as reasons
@@ -144,7 +145,7 @@ def test_the_target_of_a_pair_is_not_chosen() -> None:
 def test_pools_are_limited() -> None:
     cluster = uneven().pool(2, size=2).pg("2.0", [0, 1]).pg("2.1", [0, 1])
     assert {change.pgid[0] for change in read_plan(
-        cluster.snapshot(), frozenset({2})).changes} == {"2"}
+        cluster.snapshot(), PlanOptions(pool_ids=frozenset({2}))).changes} == {"2"}
 
 
 def made(seed: int) -> Tuple[Cluster, int]:
@@ -165,3 +166,42 @@ def test_random_pools_end_within_one_primary_of_the_share(seed: int) -> None:
     assert plan.reads[0].score_after <= plan.reads[0].score_before
     assert plan == read_plan(cluster.snapshot())
     assert len(plan.changes) < pgs // 3
+
+
+def mixed() -> Cluster:
+    """osd.0 and osd.1 are SSDs; osd.0 leads the PGs of both pools."""
+    cluster = Cluster(hosts(4), {0: HOST_RULE}, {0: "ssd", 1: "ssd", 2: "hdd", 3: "hdd"})
+    for pool, others in ((1, (1, 1, 1)), (2, (2, 3, 2))):
+        cluster.pool(pool, size=2)
+        for number, other in enumerate(others):
+            cluster.pg(f"{pool}.{number}", [0, other])
+    return cluster
+
+
+@pytest.mark.parametrize("options, pools", [
+    (PlanOptions(), {"1", "2"}),
+    (PlanOptions(device_classes=frozenset({"ssd"})), {"1"}),     # to no HDD
+    (PlanOptions(device_classes=frozenset({"hdd"})), set()),     # from no SSD
+    (PlanOptions(sources=frozenset({1, 2, 3})), set()),
+    (PlanOptions(targets=frozenset({0, 2, 3})), {"2"})])
+def test_what_no_shard_may_leave_or_come_to_stays(options: PlanOptions, pools: Set[str]) -> None:
+    plan = read_plan(mixed().snapshot(), options)
+    assert {change.pgid[0] for change in plan.changes} == pools
+    assert plan.skipped == ({reads.NO_OTHER: 6 - 3 * len(pools)} if len(pools) < 2 else {})
+
+
+def ceph_score(cluster: Cluster) -> float:
+    """What Ceph 18 to 20 tell of a pool of which each OSD of the rule has PGs, and no OSD of
+    affinity 0 leads any: most primaries ÷ mean, over what that is at best."""
+    counts = Counter(up[0] for up in cluster.up.values())
+    members = {osd for up in cluster.up.values() for osd in up}
+    willing = sum(cluster.osds[osd].get("primary_affinity", 1.0) > 0.0 for osd in members)
+    raw = round(max(counts.values()) / (len(cluster.up) / len(members)), 2)
+    return round(raw / round(len(members) / willing, 2), 2)
+
+
+@pytest.mark.parametrize("affinity", [0.0, 0.5, 1.0])
+def test_the_score_is_the_one_of_ceph(affinity: float) -> None:
+    cluster = uneven(12).osd(3, primary_affinity=affinity)
+    assert read_plan(cluster.snapshot()).reads[0].score_before == pytest.approx(
+        ceph_score(cluster), abs=0.02)

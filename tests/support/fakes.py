@@ -109,6 +109,9 @@ class FakeGateway:
         self.asked_to_stop: List[FrozenSet[int]] = []
         self.stop_answer: Optional[StopCheck] = StopCheck(True, "")
 
+    def ceph_version(self) -> str:
+        return "ceph version 18.2.7 reef"
+
     @property
     def counts(self) -> Counts:
         return self.counters.counts

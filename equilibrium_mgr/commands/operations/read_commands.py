@@ -10,10 +10,9 @@ from ...report.reads import report_reads
 from ...runtime.time_slice import TimeSlice
 from ..current_view import OLDEST_AT_REST_SECONDS, CurrentView
 from ..module_parts import ModuleParts
-from ..plan_arguments import PlanArguments
+from ..plan_arguments import PlanArguments, plan_options
 from ..plan_commands import PlanCommands, refuse_primaries
 from ..plan_names import with_figures
-from ..pool_names import pool_ids
 
 
 class ReadCommands:
@@ -30,11 +29,10 @@ class ReadCommands:
             raise CommandError(errno.EINVAL, "--read-balance goes with pools and with no other"
                                " option")
         refuse_primaries(self._parts)
-        pools = (pool_ids(arguments.pools, self._parts.gateway.pool_ids_by_name())
-                 if arguments.pools else self._parts.settings().pool_ids)
+        options = plan_options(arguments, self._parts.settings(), self._parts.gateway)
         # the execution looks again anyway
         view = self._view.to_act_on(oldest=OLDEST_AT_REST_SECONDS)
-        plan = with_figures(read_plan(view.snapshot, pools, TimeSlice()), view)
+        plan = with_figures(read_plan(view.snapshot, options, TimeSlice()), view)
         self._parts.plan_store.put(name, plan, self._parts.clock())
         return report_reads(name, plan)
 
