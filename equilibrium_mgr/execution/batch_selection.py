@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence
 
-from ..plan.kinds import BALANCE, MOTIONLESS, OF_ITEMS, REPAIR
+from ..plan.kinds import BALANCE, FREEZE, MOTIONLESS, OF_ITEMS, REPAIR
 from ..plan.model import PgChange
 from ..plan import kinds
 from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
@@ -102,7 +102,7 @@ class _Selection:
         self._state = state
         self._is_motionless = kind in MOTIONLESS
         self._is_of_items = kind in OF_ITEMS
-        self._mends = kind == REPAIR
+        self._mends = kind in (REPAIR, FREEZE)
         self._send: List[PgChange] = []
         self._done: List[PgChange] = []
         self._dropped: List[DroppedChange] = []

@@ -23,8 +23,9 @@ from ..snapshot.upmap_items import items_for, keep_raw_positions
 _MOST_TRIED = 256
 #: OSDs that are tried for a shard that leaves an exchange.
 _MOST_OUTSIDE = 20
-#: Reasons that keep a PG from being moved, and not from being pinned: its size does not matter.
-_NO_OBSTACLES = frozenset((
+#: Reasons that keep a PG from being moved, and not from being pinned: its size does not matter, nor
+#: does where it is wanted now break its rule, as pins lead to where that allows it.
+_NO_OBSTACLES = reasons.OF_RULE | frozenset((
     None, reasons.NO_STATISTICS, reasons.OSD_NOT_REPORTED, reasons.OMAP_UNMEASURED,
     reasons.INCONSISTENT, reasons.OMAP_ON_SMALL_OSD, reasons.CACHE_TIER,
     reasons.NO_DATA_SHARDS))

@@ -26,7 +26,7 @@ BREAKS_RULE = "its present placement breaks its CRUSH rule"
 OF_MOTION = frozenset((OSD_NOT_REPORTED, OMAP_UNMEASURED, INCONSISTENT, OMAP_ON_SMALL_OSD,
                        CACHE_TIER))
 
-#: Reasons that a plan of kind REPAIR ends: it leads to a legal placement.
+#: Reasons that a plan of kind REPAIR or FREEZE ends: it leads to a legal placement.
 OF_RULE = frozenset((MONITOR_REJECTS, BREAKS_RULE))
 
 #: Reasons for which the size of a PG, or the use of its OSDs, is not known.

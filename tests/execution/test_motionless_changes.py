@@ -65,6 +65,19 @@ def test_what_forbids_copying_says_nothing_against_the_placement() -> None:
         "CRUSH maps the PG differently now"]
 
 
+def test_a_freeze_ends_what_breaks_a_rule() -> None:
+    """Three copies in one rack, by an item that the monitor keeps."""
+    racks = {"root default": {f"rack r{r}": {
+        f"host h{r}{h}": [4 * r + 2 * h, 4 * r + 2 * h + 1] for h in range(2)} for r in range(3)}}
+    made = Cluster(racks, {0: "take default; choose firstn 2 rack; choose firstn 2 osd; emit"})
+    made.pool(1, size=4).pg("1.0", [0, 1, 4, 2], objects=10, items=[(5, 2)], acting=[0, 3, 4, 6],
+                            state="active+remapped+backfill_wait")
+    legal = PgChange("1.0", (0, 1, 4, 5), (0, 1, 4, 2), (0, 3, 4, 6), ((1, 3), (5, 6)), 0, GIB, 10)
+    assert sent(decided(made, [legal], FREEZE)) == ["1.0"]
+    broken = legal._replace(up_after=(0, 3, 4, 2), items=((1, 3), (5, 2)))
+    assert "no longer legal" in decided(made, [broken], FREEZE).dropped[0].reason
+
+
 def test_a_full_source_takes_its_own_data_back() -> None:
     assert sent(decided(cluster().osd(0, used=99 * GIB), [BACK])) == ["1.0"]
 

@@ -210,6 +210,23 @@ def test_pool_whose_rule_is_not_understood_is_left() -> None:
     assert found.obstacle.code == codes.RULE_UNKNOWN
 
 
+def two_copies_in_each_of_two_racks() -> Cluster:
+    racks = {"root default": {f"rack r{r}": {
+        f"host h{r}{h}": [4 * r + 2 * h, 4 * r + 2 * h + 1] for h in range(2)} for r in range(3)}}
+    rule = "take default; choose firstn 2 rack; choose firstn 2 osd; emit"
+    return Cluster(racks, {0: rule}).pool(1, size=4)
+
+
+def test_pg_that_an_old_item_wants_where_its_rule_does_not_is_pinned_to_where_that_does() -> None:
+    """Three copies in one rack: the monitor keeps an item that leads to it."""
+    wanted = {"up": [0, 1, 4, 2], "items": [(5, 2)]}
+    found = pin(remapped(two_copies_in_each_of_two_racks(), acting=[0, 3, 4, 6], **wanted))
+    assert (sorted(found.up), found.shards, found.moving) == ([0, 3, 4, 6], 2, 0)
+    found = pin(remapped(two_copies_in_each_of_two_racks(), acting=[0, 3, 1, 4], **wanted))
+    assert found.shards == 0 and found.obstacle is not None   # the same again
+    assert found.obstacle.code == codes.FAILURE_DOMAIN
+
+
 def test_pg_that_somebody_has_placed_in_full_is_left() -> None:
     cluster = remapped(replicated(), up=[0, 1, 2], acting=[3, 1, 2])
     cluster.extra["pg_upmap"] = [{"pgid": "1.0", "osds": [0, 1, 2]}]
