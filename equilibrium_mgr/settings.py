@@ -4,6 +4,7 @@ from __future__ import annotations
 import ipaddress
 import math
 import re
+from functools import lru_cache
 from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional, Tuple
 
 from .plan.options import AIMS
@@ -213,13 +214,23 @@ def read_settings(option: Callable[[str], Any]) -> Settings:
     A value that cannot be read never allows more movement: pools that cannot be read mean no pools,
     a time that cannot be read closes the window, and any other option has its default.
     """
+    given = (option(declared["name"]) for declared in OPTIONS)
+    return _settings_of(*(value if isinstance(value, _SCALARS) else str(value) for value in given))
+
+
+_SCALARS = (str, int, float, bool, type(None))
+
+
+@lru_cache(maxsize=8, typed=True)   # read several times a round, and seldom changed; 1 is not True
+def _settings_of(*given: Any) -> Settings:
+    """The settings of the values of OPTIONS, in their order."""
     values: Dict[str, Any] = {}
     replaced: List[Replaced] = []
-    for declared in OPTIONS:
-        name, given = declared["name"], option(declared["name"])
-        values[name], used = _READERS.get(name, _value)(declared, given)
+    for declared, value in zip(OPTIONS, given):
+        name = declared["name"]
+        values[name], used = _READERS.get(name, _value)(declared, value)
         if used is not None:
-            replaced.append(Replaced(name, str(given), used))
+            replaced.append(Replaced(name, str(value), used))
     return Settings(**values, replaced=tuple(replaced))
 
 
