@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import importlib
 import json
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional
@@ -14,18 +13,11 @@ from mgr_stub.console.session import Session
 from mgr_stub.demo import DEMO_STATE
 from mgr_stub.state.state_file import read_state
 from tests.support.releases import RELEASES
-from tests.support.remembered_plans import remembered
+from tests.support.remembered_plans import plans_are_made_once  # noqa: F401
 
 _DEMO = read_state(DEMO_STATE)
 #: Devices are so many times as fast here: fewer rounds to the end, quicker tests.
 _HASTE = 5
-
-
-@pytest.fixture(autouse=True)
-def plans_are_made_once(own_mgr_module: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Most tests plan the same cluster."""
-    service = importlib.import_module("equilibrium_mgr.plan_service.plan_service")
-    monkeypatch.setattr(service, "make_plan", remembered(service.make_plan))
 
 
 @pytest.fixture

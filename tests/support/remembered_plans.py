@@ -2,8 +2,11 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import pickle
 from typing import Any, Callable, Dict
+
+import pytest
 
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.planner.planner import INTERRUPTED
@@ -34,3 +37,10 @@ class RememberedPlans:
 def remembered(make_plan: Callable[..., Plan]) -> RememberedPlans:
     """One memory for all tests of a process."""
     return RememberedPlans(make_plan)
+
+
+@pytest.fixture(autouse=True)
+def plans_are_made_once(own_mgr_module: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For folders whose tests plan the same cluster, and do not test the planner."""
+    service = importlib.import_module("equilibrium_mgr.plan_service.plan_service")
+    monkeypatch.setattr(service, "make_plan", remembered(service.make_plan))
