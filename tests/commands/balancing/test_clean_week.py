@@ -10,6 +10,7 @@ from mgr_stub.console.session import Session
 from ..asking import ask, run
 
 
+@pytest.mark.full
 def test_no_health_check_in_a_clean_week(session: Session,
                                          monkeypatch: pytest.MonkeyPatch) -> None:
     """Clients write, plans are made and carried out, and the mgr fails over twice."""

@@ -94,7 +94,7 @@ class TestEachEvent:
             assert highest(plan)[name] <= usage.max + 1e-9
 
 
-@pytest.mark.parametrize("event", list(EVENTS))
+@pytest.mark.parametrize("event", few(list(EVENTS), 2))
 def test_bytes_are_those_of_plans_from_scratch(event: str) -> None:
     """In the mean: on clusters so small, one shard more or less is many percent of a plan."""
     clusters = [("random", seed) for seed in range(1, 5)] + [("erasure", 1)]

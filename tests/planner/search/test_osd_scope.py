@@ -34,7 +34,7 @@ def test_rules_of_all_shapes(shape: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", few(NAMES, 3))
+@pytest.mark.parametrize("name", few(NAMES, 2))
 def test_whole_clusters(name: str, kind: str) -> None:
     snapshot = snapshot_of(name)
     options = scope(snapshot, kind, name)
