@@ -52,6 +52,8 @@ _OUTSIDE = Obstacle(codes.FAILURE_DOMAIN, "the CRUSH rule does not take the OSD 
 _BESIDE = Obstacle(codes.FAILURE_DOMAIN, "the CRUSH rule does not allow it there beside the other"
                    " shards of the PG")
 
+_REJECTED = Obstacle(codes.REJECTED, "the monitor would reject upmap items that keep it there")
+
 
 class Pin(NamedTuple):
     """What can be pinned of one PG."""
@@ -87,6 +89,8 @@ def _obstacle_of_pg(pg: Pg, pool: Pool) -> Optional[Obstacle]:
     """Returns the reason for which nothing of the PG can be pinned, or None."""
     if len(pg.up) != pool.size or NO_OSD in pg.up:
         return Obstacle(codes.DEGRADED, reasons.NO_OSD_FOR_SHARD)
+    if len(set(pg.raw)) < len(pg.raw):   # upmap items cannot tell which of the two they mean
+        return Obstacle(codes.IMMOVABLE, reasons.BREAKS_RULE)
     for reason in (pool.immovable, pg.immovable):
         if reason is not None and reason not in _NO_OBSTACLES:
             # the pool says what it is that is not understood of its rule
@@ -164,9 +168,9 @@ class _Search:
             items_for(self._pg.raw, wanted)
         except ValueError:
             return _EXCHANGE
-        if self._rule.violation(wanted) or self._rule.upmap_rejection(wanted):
+        if self._rule.violation(wanted):
             return _BESIDE
-        return None
+        return _REJECTED if self._rule.upmap_rejection(wanted) else None
 
     def _may_stay(self, osd: int, blocks: Sequence[PlacementBlock]) -> bool:
         """True where an OSD may be wanted for what it holds, in one of these blocks of the rule;

@@ -227,6 +227,27 @@ def test_pg_that_an_old_item_wants_where_its_rule_does_not_is_pinned_to_where_th
     assert found.obstacle.code == codes.FAILURE_DOMAIN
 
 
+def test_an_osd_that_crush_has_chosen_twice_is_left() -> None:
+    rule = "take a; chooseleaf firstn 1 host; emit; take default; chooseleaf firstn -1 host; emit"
+    tree = {"root default": {"rack a": {"host h0": [0, 1]}, "rack b": {"host h1": [2, 3],
+                                                                      "host h2": [4, 5]}}}
+    cluster = Cluster(tree, {0: rule}).pool(1, size=3)
+    found = pin(remapped(cluster, up=[0, 0, 4], acting=[0, 2, 4]))
+    assert found.shards == 0 and found.obstacle is not None
+    assert found.obstacle.code == codes.IMMOVABLE
+
+
+def test_pool_of_which_the_monitor_keeps_no_upmap_item_is_left_for_that_reason() -> None:
+    """The monitor does not multiply the numbers of a rule by each other."""
+    racks = {"root default": {f"rack r{r}": {f"host h{r}{h}": [6 * r + 3 * h + o for o in range(3)]
+                                             for h in range(2)} for r in range(2)}}
+    rule = ("take default; choose indep 2 rack; choose indep 2 host; choose indep 2 osd; emit")
+    cluster = Cluster(racks, {0: rule}).pool(1, size=8, k=6)
+    found = pin(remapped(cluster, up=[0, 1, 3, 4, 6, 7, 9, 10], acting=[2, 1, 3, 4, 6, 7, 9, 10]))
+    assert found.shards == 0 and found.obstacle is not None
+    assert found.obstacle.code == codes.REJECTED
+
+
 def test_pg_that_somebody_has_placed_in_full_is_left() -> None:
     cluster = remapped(replicated(), up=[0, 1, 2], acting=[3, 1, 2])
     cluster.extra["pg_upmap"] = [{"pgid": "1.0", "osds": [0, 1, 2]}]
