@@ -22,6 +22,8 @@ def execution_progress(execution: Execution, episode: Optional[Episode],
         return progress
     wanted = execution.wanted_bytes
     left = time_left(view.rates, view.movements, wanted)
+    if execution.wanted and not wanted and left is not None and left.seconds <= 0.0:
+        left = None   # shards of no bytes wait, for which no rate tells anything
     rate = view.rates.ours_now
     return progress._replace(
         eta_at=None if left is None else view.snapshot.taken_at + left.seconds,

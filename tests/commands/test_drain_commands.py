@@ -73,6 +73,23 @@ def test_off_says_that_the_drain_is_paused(session: Session) -> None:
     assert not listed(session)["paused"]
 
 
+def test_shards_without_data_are_counted_and_no_time_is_told(session: Session) -> None:
+    pools = [pool["pool_name"] for pool in session.cluster.map.pools.values()]
+    run(session, *(f"sim pool rm {name}" for name in pools),
+        "sim pool create fresh pg_num=64 size=3", "sim run 1m",
+        "config set mgr mgr/equilibrium/max_moves_per_round 1")
+    osd = max(osd for up in session.cluster.map.up.values() for osd in up)
+    run(session, f"equilibrium drain add {osd}", "sim run 2m")
+    assert listed(session)["osds"][0]["shards"] > 1 and listed(session)["eta_seconds"] is None
+    status = ask(session, "status")
+    sent, planned = (status["execution"][key] for key in ("sent_moves", "planned_moves"))
+    assert 0 < sent < planned and status["progress"]["eta_seconds"] is None
+    assert f"  {sent} of {planned} shards sent; none of them has data\n" in run(
+        session, "equilibrium status")
+    run(session, "sim run 1d")
+    assert listed(session)["osds"][0]["shards"] == 0
+
+
 def test_a_purged_osd_leaves_the_list_with_a_note(session: Session) -> None:
     run(session, "equilibrium drain add 3")
     run(session, "sim run 2h")

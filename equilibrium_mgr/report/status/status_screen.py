@@ -136,7 +136,11 @@ def _progress(data: Data) -> str:
     total, done = progress["bytes_total"], progress["bytes_done"]
     if total is None:
         return "not known before the plan has been compared with the cluster"
-    text = f"{100.0 * done / total if total else 100.0:.1f}% of {format_bytes(total)}"
+    sent, planned = (execution[key] for key in ("sent_moves", "planned_moves"))
+    if not total and not planned:
+        return ""   # no data moves
+    text = (f"{100.0 * done / total:.1f}% of {format_bytes(total)}" if total
+            else f"{sent} of {plural(planned, 'shard')} sent; none of them has data")
     if progress["bytes_per_second"]:
         text += f", {format_bytes(progress['bytes_per_second'])}/s"
     if progress["eta_seconds"] is not None:
