@@ -111,10 +111,12 @@ def _small_objects(rng: random.Random) -> Layout:
         PoolPlan("rbd", 0.3, 128)])._replace(highest_fill=0.55)
 
 
+WITH_EMPTY_PGS = "random_empty"
 LAYOUTS: Dict[str, Callable[[random.Random], Layout]] = {
-    "random": random_layouts.layout, "small": _small, "giant": _giant, "hybrid": _hybrid,
-    "racks": _racks, "erasure": _erasure, "nested": _nested, "logs": _logs, "index": _index,
-    "small_objects": _small_objects, "msr": _msr}
+    "random": random_layouts.layout, WITH_EMPTY_PGS: random_layouts.with_empty_pgs,
+    "small": _small, "giant": _giant, "hybrid": _hybrid, "racks": _racks, "erasure": _erasure,
+    "nested": _nested, "logs": _logs, "index": _index, "small_objects": _small_objects,
+    "msr": _msr}
 
 
 def make(name: str, seed: int) -> Cluster:

@@ -67,11 +67,12 @@ def scenario(seed: int) -> Scenario:
     return stream_of("event", seed, KINDS)
 
 
-def stream_of(name: str, seed: int, kinds: Sequence[Kind], *heals: str) -> Scenario:
+def stream_of(name: str, seed: int, kinds: Sequence[Kind], *heals: str,
+              cluster: str = CLUSTER) -> Scenario:
     """A stream of events of these kinds. `heals`: lines that belong to the healing in any case."""
     rng = random.Random(f"{name}s/{seed}")
     interval = rng.choice(_INTERVALS)
-    layout = clusters.layout_of(CLUSTER, seed)
+    layout = clusters.layout_of(cluster, seed)
     stream = Stream(rng, layout)
     events = [Event(0.0, _OUT + f"sleep_interval {interval}"),
               Event(0.0, "sim backfill rate " + rng.choice(_RATES)),
@@ -87,7 +88,7 @@ def stream_of(name: str, seed: int, kinds: Sequence[Kind], *heals: str) -> Scena
     healed = events[-1].at + rng.choice((20 * MINUTE, 2 * HOUR))
     events += [Event(healed + 10.0 * n, line) for n, line in enumerate(
         list(stream.heals) + [_OUT + "sleep_interval 600", "try equilibrium on"])]
-    return _ended(f"{name} stream {seed}", seed, events, _tight_limits(rng, layout))
+    return _ended(f"{name} stream {seed}", seed, events, _tight_limits(rng, layout), cluster)
 
 
 def quiet(seed: int) -> Scenario:
@@ -107,9 +108,10 @@ def _tight_limits(rng: random.Random, layout: Layout) -> Options:
     return tuple(limits)
 
 
-def _ended(name: str, seed: int, events: List[Event], options: Options = ()) -> Scenario:
+def _ended(name: str, seed: int, events: List[Event], options: Options = (),
+           cluster: str = CLUSTER) -> Scenario:
     noisy = events[-1].at + REST_SECONDS
-    return Scenario(name=name, description=name, cluster=CLUSTER, seed=seed, options=options,
+    return Scenario(name=name, description=name, cluster=cluster, seed=seed, options=options,
                     events=tuple(events + [
                         Event(noisy - 10.0, _OUT + "sleep_interval 3600"),
                         Event(noisy, "sim stats noise 0.01")]),

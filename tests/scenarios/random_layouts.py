@@ -27,6 +27,19 @@ def layout(rng: random.Random) -> Layout:
     return rng.choice(_KINDS)(rng)
 
 
+def with_empty_pgs(rng: random.Random) -> Layout:
+    """Such a cluster in which a pool has no data, and PGs of another have none: Ceph has nothing to
+    copy of them, and counts nothing of them as misplaced."""
+    made = layout(rng)
+    place, part = rng.randrange(len(made.pools)), rng.choice((0.1, 0.3, 0.5))
+    pools = list(made.pools)
+    pools[place] = pools[place]._replace(empty=part)
+    likeness = rng.choice(made.pools)
+    pools.append(likeness._replace(name="empty", share=0.0, omap_bytes=0,
+                                   pg_num=rng.choice((1, 8, 32))))
+    return made._replace(pools=pools)
+
+
 def _replicated(rng: random.Random) -> Layout:
     osds = Osds()
     tree = _hosts(rng, osds, rng.randint(4, 6), (2, 3))

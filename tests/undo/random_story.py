@@ -53,7 +53,7 @@ class Story:
     def __init__(self, seed: int, folder: Path, others: bool = False,
                  map_changes: bool = False) -> None:
         self.rng = random.Random(f"undo {seed}")
-        self.session = clusters.session_of("random", seed, folder)
+        self.session = clusters.session_of(clusters.WITH_EMPTY_PGS, seed, folder)
         for line in _SETTINGS:
             drive.command(self.session, line)
         made_by_others(self.session, self.rng)

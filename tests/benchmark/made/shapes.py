@@ -31,6 +31,7 @@ class PoolPlan(NamedTuple):
     k: int = 0               # of an erasure-coded pool
     omap_bytes: int = 0      # of each PG
     object_bytes: int = 4 << 20
+    empty: float = 0.0       # part of its PGs that have no object, a ratio
 
 
 #: (pool, number of a PG) → its OSDs
@@ -186,6 +187,8 @@ def fill(layout: Layout, rng: random.Random,
             placed[pgid] = (places(number, ps) if places is not None
                             else placer.place(pool.rule, pool.size))
             weights[pgid] = pool.share / pool.pg_num * max(0.1, rng.gauss(1.0, _SPREAD))
+            if pool.empty and rng.random() < pool.empty:
+                weights[pgid] = 0.0
     ups = {pgid: _without(raw, empty, placer, cluster) for pgid, raw in placed.items()}
     scale = _bytes_per_share(layout, ups, weights)
     used = dict.fromkeys(layout.tib, FIXED_BYTES)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import List, Sequence
 
-from .. import random_events
+from .. import clusters, random_events
 from ..random_events import Kind, Stream
 from ..scenario import Scenario
 
@@ -18,7 +18,8 @@ _ACTIVE = "config set mgr mgr/equilibrium/active "
 def scenario(seed: int) -> Scenario:
     """The stream of a seed, with its healing, as a scenario."""
     # off, so that no undo is under way any more when automatic balancing is to begin again
-    return random_events.stream_of("operation", seed, KINDS, "try equilibrium off")
+    return random_events.stream_of("operation", seed, KINDS, "try equilibrium off",
+                                   cluster=clusters.WITH_EMPTY_PGS)
 
 
 def _name(stream: Stream) -> str:

@@ -215,11 +215,19 @@ def t2_misplaced(session: Session, ours: UnderWay, status: Dict[str, Any],
 
 def t3_moving(session: Session, ours: UnderWay, status: Dict[str, Any],
               evaluation: Dict[str, Any]) -> Iterator[str]:
-    said = status["moving"]["shards"] + status["moving"]["other_shards"]
+    peering = _empty_and_peering(session)
+    said = status["moving"]["shards"] + status["moving"]["other_shards"] - (sum(
+        move["pgid"] in peering for move in ask(session, "moves")["moves"]) if peering else 0)
     moving = sum(len(cluster_view.coming(session.cluster, pg))
                  for pg in session.cluster.unclean.values())
     if bool(said) != bool(moving) or abs(said - moving) > max(2, moving // 5):
         yield f"{moving} shards are on their way, said is {said}"
+
+
+def _empty_and_peering(session: Session) -> Set[str]:
+    """PGs that have moved with their map, as they have no object, and cannot tell so yet."""
+    cluster = session.cluster
+    return {pgid for pgid in cluster.peering if not cluster.pgs[pgid].num_objects}
 
 
 def t4_remaining(session: Session, ours: UnderWay, status: Dict[str, Any],

@@ -33,6 +33,7 @@ class Watch:
         self._start = session.simulation.clock.now
         self._read = len(session.simulation.monitor.log)
         self._ours: Set[str] = set()
+        self._failure = ""   # of the last round
         session.listeners.append(self._on_command)
 
     def __call__(self, session: Session) -> None:
@@ -41,6 +42,7 @@ class Watch:
         self._map_rules.observe()
         for what in self._open_executions.observe(session):
             self.judge.note("L5", what)
+        self._hold_rounds(session)
         self.truth.observe(session, self.judge.ours)
         utilizations = session.cluster.utilizations()
         fresh = self._done_commands(session)
@@ -49,6 +51,13 @@ class Watch:
                       if pgid in session.cluster.unclean}
         self.figures.measure(session, self._ours, utilizations)
         self.risen += self._ceiling.passed(session, self.judge.ours, utilizations)
+
+    def _hold_rounds(self, session: Session) -> None:
+        """L13: whatever the cluster is like, no round ends by an exception."""
+        failure = session.module._failure if session.module is not None else ""
+        if failure and failure != self._failure:
+            self.judge.note("L13", f"a round has failed: {failure}")
+        self._failure = failure
 
     def _on_command(self, line: str, code: int) -> None:
         """A command that came in the middle of a round."""
