@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import Callable, Iterator, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, Dict, Iterator, NamedTuple, Optional, Sequence, Tuple
 
 from ..drain.drain_list import DrainList
 from ..execution.batch_selection import Decision
@@ -181,7 +181,8 @@ class PlanExecutor:
         self._guards.builtin_grace.accept(sent.snapshot.upmap_items)
         self._observer.update_view(sent.snapshot, settings, same_bounds=True)
         return RoundOutcome(MOVING, execution.progress(decision), codes.MOVING,
-                            self._seconds_to_next(execution), waiting=decision.waiting)
+                            self._seconds_to_next(execution), decision.waiting,
+                            _figures(execution))
 
     def _seconds_to_next(self, execution: Execution) -> Optional[float]:
         """Seconds until the next batch, of a plan that moves nothing; None for an ordinary round.
@@ -218,7 +219,7 @@ class PlanExecutor:
         left = self._timer.batch_seconds()
         if left > 0.0:
             return RoundOutcome(MOVING, execution.progress(decision), codes.MOVING, left,
-                                decision.waiting)
+                                decision.waiting, _figures(execution))
         return None
 
     @contextmanager
@@ -250,6 +251,11 @@ class PlanExecutor:
 def _drop(execution: Execution, changes: Sequence[Tuple[PgChange, str]]) -> None:
     execution.apply(ExecutionUpdate(dropped=[
         DroppedChange(change, reason) for change, reason in changes]))
+
+
+def _figures(execution: Execution) -> Dict[str, str]:
+    """Of MOVING, for the action."""
+    return {"what_moves": "no data"} if execution.is_motionless else {}
 
 
 def _first(changes: Sequence[PgChange], max_moves: int) -> Sequence[PgChange]:

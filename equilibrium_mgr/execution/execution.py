@@ -8,6 +8,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 from ..gateway.gateway import UpmapReply
 from ..plan.kinds import BALANCE, MOTIONLESS, READ_BALANCE
 from ..plan.model import PgChange
+from ..runtime.formatting import plural
 from ..snapshot.model import Snapshot, shard_changes
 from .batch_selection import Decision
 from .change_outcomes import DroppedChange
@@ -252,7 +253,7 @@ class Execution:
         if self.is_motionless:
             what = "primaries" if self.kind == READ_BALANCE else "upmap items"
             said = (f"the {what} of {self.planned_pgs - len(self.wanted)} of"
-                    f" {self.planned_pgs} PGs are changed; no data moves")
+                    f" {plural(self.planned_pgs, 'PG')} are changed; no data moves")
         if decision.above_limit:
             said += f"; pg {decision.above_limit} alone is above the misplaced limit"
         if decision.above_transit_limit:
@@ -264,6 +265,7 @@ class Execution:
         counts = self.counts()
         return {
             "plan": self.name or "automatic", "kind": self.kind, "started_at": self.started_at,
+            "planned_pgs": self.planned_pgs, "remaining_pgs": len(self.wanted),
             "planned_moves": self.planned_moves, "planned_bytes": self.planned_bytes,
             "sent_moves": counts.sent_moves, "sent_bytes": counts.sent_bytes,
             "done_moves": counts.done_moves, "dropped_moves": counts.dropped_moves,

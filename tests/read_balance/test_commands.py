@@ -138,3 +138,20 @@ def test_an_old_look_is_renewed_however_long_rounds_are(session: Session) -> Non
     assert code == errno.EAGAIN and "a look has been started" in message
     session.host.run_for(5.0)
     assert asked(session, "optimize r --read-balance")["pgs"] > 0
+
+
+def test_how_far_it_is_counts_pgs(session: Session) -> None:
+    """Nothing of it is in bytes or shards."""
+    said(session, "config set mgr mgr/equilibrium/max_moves_per_round 2")
+    planned = asked(session, "optimize r --read-balance")["pgs"]
+    said(session, "equilibrium execute r")
+    session.host.run_for(15.0)
+    changed = len(primaries(session))
+    screen = said(session, "equilibrium status")
+    assert f"{changed} of {planned} PGs changed; no data moves" in screen
+    assert "arrived" not in screen and "0 B" not in screen
+    execution = asked(session, "status")["execution"]
+    assert (execution["planned_pgs"], execution["remaining_pgs"]) == (planned, planned - changed)
+    session.host.run_for(600.0)
+    evaluated = " ".join(said(session, "equilibrium eval r").split())
+    assert f"{planned} of its {planned} PGs have other primaries by now" in evaluated

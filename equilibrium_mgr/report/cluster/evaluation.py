@@ -8,7 +8,7 @@ from ...observation.cluster_view import ClusterView
 from ...observation.planned_placement import PlannedPlacement, planned_placement
 from ...observation.transfer_rates import ExpectedTime, expected_time
 from ...plan.aim_comparison import AimComparison
-from ...plan.kinds import BALANCE
+from ...plan.kinds import BALANCE, READ_BALANCE
 from ...plan.model import PgChange, Plan
 from ...plan.usage import counted_usage
 from ...runtime.formatting import (
@@ -158,8 +158,7 @@ def _plan_lines(found: EvaluatedPlan, left: int,
         text = (f"{found.name} is outdated ({when}, now e{found.epoch}{age}): {aim},"
                 f" {content}")
         if left:
-            text += (f"; {left} of its {plural(len(plan.changes), 'PG')}"
-                     f" {'is' if left == 1 else 'are'} elsewhere by now, and left out below")
+            text += (f"; {left} of its {plural(len(plan.changes), 'PG')} {_elsewhere(plan, left)}")
     elif found.is_executing:
         text = (f"{found.name} is being executed ({aim}, {when}{age}): {content};"
                 f" {len(plan.changes) - left} of its {plural(len(plan.changes), 'PG')} are still to"
@@ -169,6 +168,13 @@ def _plan_lines(found: EvaluatedPlan, left: int,
     if expected is not None:
         text += f", about {format_duration(expected.seconds)} ({expected.basis})"
     return wrap("plan ", text, 5)
+
+
+def _elsewhere(plan: Plan, count: int) -> str:
+    """What is so of PGs that are not as the plan found them."""
+    if plan.kind == READ_BALANCE:
+        return f"{'has another primary' if count == 1 else 'have other primaries'} by now"
+    return f"{'is' if count == 1 else 'are'} elsewhere by now, and left out below"
 
 
 def _plan_json(found: EvaluatedPlan, look: Look, pools: PoolFigures, classes: List[Row],

@@ -158,7 +158,9 @@ ACTIONS: Mapping[str, Tuple[str, ...]] = {
 
     codes.BALANCED: (NOTHING,),
     codes.PLANNING: ("nothing; it ends by itself when the plan is made",),
-    codes.MOVING: ("nothing; it ends by itself when what moves has arrived",),
+    codes.MOVING: (
+        "nothing; it ends by itself, and {what_moves} moves",
+        "nothing; it ends by itself when what moves has arrived"),
 }
 
 #: Reason of snapshot/immovable_reasons.py → what ends it, as templates over `pgid` and `pool`.

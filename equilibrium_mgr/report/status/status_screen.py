@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Mapping, Optional
 
 from ...execution.rejections import LIFTED_BY
 from ...observation.states import MOVING, OFF
-from ...plan.kinds import TAKE_BACK
+from ...plan.kinds import MOTIONLESS, TAKE_BACK
 from ...runtime.formatting import (
     format_bytes, format_duration, format_local, format_percent, format_time, plural, wrap)
 from ...settings import Settings
@@ -133,6 +133,9 @@ def _progress(data: Data) -> str:
     progress, execution = data["progress"], data["execution"]
     if progress is None:
         return ""
+    if execution and execution["kind"] in MOTIONLESS:
+        return (f"{execution['planned_pgs'] - execution['remaining_pgs']} of"
+                f" {plural(execution['planned_pgs'], 'PG')} changed; no data moves")
     total, done = progress["bytes_total"], progress["bytes_done"]
     if total is None:
         return "not known before the plan has been compared with the cluster"
