@@ -170,12 +170,10 @@ class _Selection:
 
 
 def _is_done(snapshot: Snapshot, pg: Pg, change: PgChange, is_of_items: bool) -> bool:
-    if is_of_items or change.up_before == change.up_after:
-        return (pg.up == change.up_after
-                and snapshot.upmap_items.get(change.pgid, ()) == change.items)
-    if snapshot.pools[pg.pool].erasure:
-        return pg.up == change.up_after
-    return set(pg.up) == set(change.up_after)
+    if not kinds.is_same_placement(pg.up, change.up_after, snapshot.pools[pg.pool].erasure):
+        return False
+    return (not is_of_items and change.up_before != change.up_after
+            or snapshot.upmap_items.get(change.pgid, ()) == change.items)
 
 
 def _void(snapshot: Snapshot, candidate: Candidate) -> Optional[str]:

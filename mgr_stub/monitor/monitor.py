@@ -73,12 +73,12 @@ class Monitor:
             "osd rm-pg-upmap-items": self._remove_items,
             "osd pg-upmap": lambda command, change: pg_upmap.set_mapping(
                 cluster, self._checked_pg(command), _osds(command), change),
-            "osd rm-pg-upmap": lambda command, change: pg_upmap.remove(
-                cluster, pg_upmap.FULL, self._checked_pg(command), change),
+            "osd rm-pg-upmap": lambda command, change: pg_upmap.remove_mapping(
+                cluster, self._checked_pg(command), change),
             "osd pg-upmap-primary": lambda command, change: pg_upmap.set_primary(
-                cluster, self._checked_pg(command), _osds(command)[0], change),
-            "osd rm-pg-upmap-primary": lambda command, change: pg_upmap.remove(
-                cluster, pg_upmap.PRIMARIES, self._checked_pg(command), change),
+                cluster, self._led_pg(command), _osds(command)[0], change),
+            "osd rm-pg-upmap-primary": lambda command, change: pg_upmap.remove_primary(
+                cluster, self._led_pg(command), change),
             "osd set-require-min-compat-client": self._set_min_compat_client,
             "osd set": self._set_flag,
             "osd unset": self._unset_flag,
@@ -226,14 +226,16 @@ class Monitor:
 
     # -- commands -----------------------------------------------------------------------------
 
-    def _checked_pg(self, command: Dict[str, Any]) -> str:
+    def _checked_pg(self, command: Dict[str, Any], needed: str = "luminous",
+                    feature: str = "pg-upmap") -> str:
         osdmap = self.cluster.map
         release = osdmap.min_compat_client
         order = RELEASE_NAMES.index
-        if release in RELEASE_NAMES and order(release) < order("luminous"):
+        if release in RELEASE_NAMES and order(release) < order(needed):
             raise StubError(errno.EPERM, (
-                f"min_compat_client {release} < luminous, which is required for pg-upmap. Try "
-                "'ceph osd set-require-min-compat-client luminous' before using the new interface"))
+                f"min_compat_client {release} < {needed}, which is required for {feature}. Try "
+                f"'ceph osd set-require-min-compat-client {needed}' before using the new"
+                " interface"))
         pgid = str(command.get("pgid", ""))
         try:
             pool_id, position = pg_order(pgid)
@@ -244,6 +246,15 @@ class Monitor:
             quoted = f"pgid '{pgid}'" if self.cluster.release >= 18 else f"pg {pgid}"
             raise StubError(errno.ENOENT, f"{quoted} does not exist")
         return f"{pool_id}.{position:x}"
+
+    def _led_pg(self, command: Dict[str, Any]) -> str:
+        """The PG of a command about primaries."""
+        if self.cluster.release < 18:
+            raise invalid("command not known")
+        pgid = self._checked_pg(command, "reef", "pg-upmap-primary")
+        if self.cluster.pgs[pgid].erasure:
+            raise invalid("pg-upmap-primary is only supported for replicated pools")
+        return pgid
 
     def _set_items(self, command: Dict[str, Any], change: MapChange) -> str:
         pgid = self._checked_pg(command)

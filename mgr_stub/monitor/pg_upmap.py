@@ -35,11 +35,6 @@ def set_mapping(cluster: Cluster, pgid: str, osds: List[int], change: MapChange)
 
 def set_primary(cluster: Cluster, pgid: str, osd: int, change: MapChange) -> str:
     """As `ceph osd pg-upmap-primary`, of Ceph 18 and later."""
-    if cluster.release < 18:
-        raise invalid("command not known")
-    pool = cluster.map.pools[pg_order(pgid)[0]]
-    if cluster.pgs[pgid].erasure:
-        raise invalid(f"pool '{pool['pool_name']}' is not replicated")
     _must_exist(cluster, osd)
     if osd == cluster.map.acting_primary(pgid):
         raise invalid(f"osd.{osd} is already primary for pg {pgid}")
@@ -49,10 +44,16 @@ def set_primary(cluster: Cluster, pgid: str, osd: int, change: MapChange) -> str
     return f"change primary for pg {pgid} to osd.{osd}"
 
 
-def remove(cluster: Cluster, key: str, pgid: str, change: MapChange) -> str:
-    """As `ceph osd rm-pg-upmap` and `rm-pg-upmap-primary`."""
-    _put(cluster, change, key, pgid, None)
-    return f"clear {pgid} {key}"
+def remove_primary(cluster: Cluster, pgid: str, change: MapChange) -> str:
+    """As `ceph osd rm-pg-upmap-primary`; there need not be one."""
+    _put(cluster, change, PRIMARIES, pgid, None)
+    return f"clear {pgid} pg_upmap_primary mapping"
+
+
+def remove_mapping(cluster: Cluster, pgid: str, change: MapChange) -> str:
+    """As `ceph osd rm-pg-upmap`."""
+    _put(cluster, change, FULL, pgid, None)
+    return f"clear {pgid} {FULL} mapping"
 
 
 def clean(cluster: Cluster, change: MapChange) -> None:

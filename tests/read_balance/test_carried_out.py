@@ -151,6 +151,13 @@ def test_rows_of_items_are_restored_whatever_the_order_of_the_up_set() -> None:
     assert result.not_restored == []
 
 
+def test_restored_items_are_done_whatever_the_order_of_the_up_set() -> None:
+    """As after a failover in the middle of an undo: the primary that is set comes first."""
+    back = PgChange("1.0", (0, 1), (2, 1), (0, 1), (), 1, 5, 10)
+    decision = next_batch(moved_on((), [1, 0], 1), [back], SHUT, {}, kind=UNDO)
+    assert decision.done == [back] and not decision.dropped
+
+
 @pytest.mark.parametrize("is_on", [True, False])
 def test_pgs_whose_primary_is_set_move_where_the_option_is_on(is_on: bool) -> None:
     reading = cluster((1, 0), set_to=1).reading()._replace(moves_primaries=is_on)
