@@ -249,7 +249,7 @@ class UpmapDispatcher:
         update = result.update()
         execution.apply(update)
         self._account(execution, moving(batch, before), result, before, snapshot)
-        self._start_waits(result, before, now)
+        self._start_waits(batch, result, before, now)
         return SentBatch(snapshot, update.sent_moves, update.sent_bytes, result.kept, batch)
 
     def _is_out_of_date(self, batch: Sequence[PgChange], before: Snapshot,
@@ -298,7 +298,8 @@ class UpmapDispatcher:
             self.rejected = with_rejected(self.rejected, rejected, map_mark(snapshot),
                                           self._clock())
 
-    def _start_waits(self, result: BatchResult, before: Snapshot, sent_at: float) -> None:
+    def _start_waits(self, batch: Sequence[PgChange], result: BatchResult, before: Snapshot,
+                     sent_at: float) -> None:
         """Starts the cooldown of what was moved, and the backoff where nothing was."""
         moved = moving(result.kept, before)
         self._prediction.expect(targets_of(moved), before)
@@ -307,7 +308,9 @@ class UpmapDispatcher:
                                if dropped.moving_shards], sent_at)
         if result.kept:
             self.backoff.succeeded()
-        else:  # a single rejection is the PG's, a whole batch of them the monitor's
+        # a single rejection is the PG's, a whole batch of them the monitor's; what becomes of
+        # primaries tells nothing of upmap items
+        elif any(change.primary is None for change in batch):
             self.backoff.failed(self._clock())
 
 

@@ -155,3 +155,20 @@ def test_how_far_it_is_counts_pgs(session: Session) -> None:
     session.host.run_for(600.0)
     evaluated = " ".join(said(session, "equilibrium eval r").split())
     assert f"{planned} of its {planned} PGs have other primaries by now" in evaluated
+
+
+def test_refused_primaries_do_not_hold_moves_up(session: Session) -> None:
+    """What monitors make of them tells nothing of upmap items."""
+    asked(session, "optimize r --read-balance")
+    made = asked(session, "optimize m --max-moves 3")
+    assert made["state"] == "planning"
+    session.host.run_for(10.0)
+    said(session, "config set mgr mgr/equilibrium/max_moves_per_round 10")
+    said(session, "sim mon reject 1")
+    said(session, "equilibrium execute r")
+    session.host.run_for(60.0)
+    assert asked(session, "status")["last_execution"]["outcome"].startswith("dropped")
+    said(session, "sim mon reject 0")
+    said(session, "equilibrium execute m")
+    session.host.run_for(5.0)
+    assert asked(session, "status")["execution"]["sent_moves"] == 3
