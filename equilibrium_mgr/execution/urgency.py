@@ -65,8 +65,9 @@ def by_urgency(snapshot: Snapshot, traffic: OsdTraffic, wanted: Sequence[PgChang
             if excess <= 0.0:
                 break
             pg = snapshot.pgs[change.pgid]
-            excess -= snapshot.shard_bytes(pg, osd, pg.up)
-            if change.pgid not in urgent:
+            relief = snapshot.shard_bytes(pg, osd, pg.up)
+            excess -= relief
+            if change.pgid not in urgent and relief > 0:
                 urgent[change.pgid] = osd
                 first.append(change)
     return Ranked(first + [change for change in wanted if change.pgid not in urgent], urgent)

@@ -60,6 +60,14 @@ def test_most_relief_per_byte_goes_first() -> None:
     assert ranked.urgent == {"1.1": 2}
 
 
+def test_shards_without_data_relieve_nothing() -> None:
+    """Else all that leave an overfull OSD would be urgent, before what frees space there."""
+    made = cluster().pg("1.2", [2], num_bytes=0).pg("1.6", [2], num_bytes=0)
+    snapshot = made.snapshot()
+    ranked = by_urgency(snapshot, osd_traffic(snapshot, {}), plan())
+    assert ranked.urgent == {"1.a": 2, "1.e": 2, "1.3": 3, "1.7": 3}
+
+
 def test_plan_order_where_nothing_is_overfull() -> None:
     made = cluster().osd(2, used=80 * GIB).osd(3, used=84 * GIB)
     snapshot = made.snapshot()
