@@ -219,10 +219,10 @@ def two_copies_in_each_of_two_racks() -> Cluster:
 
 def test_pg_that_an_old_item_wants_where_its_rule_does_not_is_pinned_to_where_that_does() -> None:
     """Three copies in one rack: the monitor keeps an item that leads to it."""
-    wanted = {"up": [0, 1, 4, 2], "items": [(5, 2)]}
-    found = pin(remapped(two_copies_in_each_of_two_racks(), acting=[0, 3, 4, 6], **wanted))
+    up, items = [0, 1, 4, 2], [(5, 2)]
+    found = pin(remapped(two_copies_in_each_of_two_racks(), up, [0, 3, 4, 6], items))
     assert (sorted(found.up), found.shards, found.moving) == ([0, 3, 4, 6], 2, 0)
-    found = pin(remapped(two_copies_in_each_of_two_racks(), acting=[0, 3, 1, 4], **wanted))
+    found = pin(remapped(two_copies_in_each_of_two_racks(), up, [0, 3, 1, 4], items))
     assert found.shards == 0 and found.obstacle is not None   # the same again
     assert found.obstacle.code == codes.FAILURE_DOMAIN
 

@@ -1,0 +1,1 @@
+"""Freezing after a change of the CRUSH map, against the real osdmaptool."""

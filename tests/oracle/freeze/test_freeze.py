@@ -1,0 +1,162 @@
+"""What `freeze` pins after a change of the map: kept by the monitor, mapped to where the data is,
+and as much as can be."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import random
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Counter, Dict, Iterator, List, NamedTuple, Sequence, Tuple
+
+import pytest
+
+from ..ceph_tools import ITEM_NONE, dump_osdmap
+from ..maps.binary_osdmap import merge_items
+from ..maps.catalogue import SHAPES
+from ..maps.cluster import MappedCluster, Verdict, build, judge, judge_plan, with_items
+from ..maps.cluster_spec import make_spec
+from ..maps.gathered_state import gathered_state
+from ..maps.random_moves import pairs_for, settled, whole, with_prior_items
+from ..planner_seam import open_session
+from ..strict_rule import StrictRules
+from .map_changes import CHANGES
+
+Osds = Tuple[int, ...]
+
+#: Every shape with one of the changes, every change with some shapes.
+CASES = [(shape, list(CHANGES)[(number + 0) % len(CHANGES)])
+         for number, shape in enumerate(SHAPES)]
+
+
+class Remapped(NamedTuple):
+    """A cluster after a change of its map; `acting` of each PG is where it was before."""
+
+    cluster: MappedCluster
+    moving: List[str]   # pgids
+
+    def acting(self, pgid: str) -> Osds:
+        return self.cluster.pgs[pgid].acting
+
+
+@pytest.fixture(params=CASES, ids=["-".join(case) for case in CASES])
+def remapped(request: Any, tmp_path: Path, ceph_tools_present: None) -> Remapped:
+    shape, change = request.param
+    spec = make_spec(shape, SHAPES[shape], "prior", 0)
+    for name in ("before", "after"):
+        (tmp_path / name).mkdir()
+    before = with_prior_items(build(spec, tmp_path / "before"))
+    CHANGES[change](spec, random.Random(f"{change} of {spec.name}"))
+    after = _settled(build(spec, tmp_path / "after"), before)
+    was = {pgid: pg.up for pgid, pg in before.pgs.items() if whole(before, pgid)}
+    pgs = {pgid: replace(pg, acting=was.get(pgid, pg.up)) for pgid, pg in after.pgs.items()}
+    cluster = replace(after, pgs=pgs)
+    return Remapped(cluster, [pgid for pgid in pgs if whole(cluster, pgid)
+                              and _moves(cluster, pgid, pgs[pgid].up)])
+
+
+def test_pins_are_kept_and_nothing_that_could_stay_moves(remapped: Remapped,
+                                                         tally: Counter[str]) -> None:
+    cluster = remapped.cluster
+    changes = _freeze(cluster)
+    verdict = judge_plan(cluster, {pgid: change.items for pgid, change in changes.items()})
+    assert not set(changes) & set(verdict.cleaned)
+    assert set(changes) <= set(remapped.moving)
+    for pgid, pg in verdict.pgs.items():
+        wanted = changes[pgid].up_after if pgid in changes else cluster.pgs[pgid].up
+        assert pg.up == wanted, (pgid, cluster.pgs[pgid], changes.get(pgid))
+    for pgid, change in changes.items():
+        assert len(change.items) <= cluster.pool_spec(pgid).size
+        _check_pin(cluster, pgid, change.up_after)
+    for pgid in remapped.moving:
+        _check_rest(cluster, pgid, verdict.pgs[pgid].up)
+    assert _freeze(_after(cluster, changes, verdict)) == {}
+    tally.update({"PGs remapped by a change": len(remapped.moving), "PGs pinned": len(changes)})
+
+
+def _settled(after: MappedCluster, before: MappedCluster) -> MappedCluster:
+    """With the items of before, as far as the monitor leaves them, epoch by epoch."""
+    items = dict(before.items)
+    while True:
+        cleaned = judge(after, items).cleaned
+        if not cleaned:
+            return with_items(after, items)
+        items = merge_items(items, cleaned)
+
+
+def _moves(cluster: MappedCluster, pgid: str, up: Sequence[int]) -> List[int]:
+    """OSDs that serve a PG where this up set does not want it; with positions where they count."""
+    acting = cluster.pgs[pgid].acting
+    if cluster.pool_spec(pgid).k:
+        return [a for a, b in zip(acting, up) if a != b]
+    return [osd for osd in acting if osd not in up]
+
+
+def _freeze(cluster: MappedCluster) -> Dict[str, Any]:
+    """pgid → change of the plan that the package makes."""
+    state = gathered_state(cluster)
+    for record in state["pg_dump"]["pg_map"]["pg_stats"]:
+        if _moves(cluster, record["pgid"], record["up"]) and ITEM_NONE not in record["up"]:
+            record["state"] = "active+remapped+backfill_wait"
+    state["osd_dump"] = dict(state["osd_dump"], pg_temp=[
+        {"pgid": pgid, "osds": list(pg.acting)} for pgid, pg in cluster.pgs.items()
+        if pg.acting != pg.up])
+    path = cluster.path.with_name("remapped.json")
+    path.write_text(json.dumps(state))
+    session = open_session(path)
+    try:
+        # the package can be imported only once a session has put mgr_module in its place
+        plans: Any = importlib.import_module("equilibrium_mgr.freeze.freeze_plan")
+        found = plans.freeze(session.module.gateway.snapshot())
+    finally:
+        session.close()
+    return {change.pgid: change for change in found.plan.changes}
+
+
+def _check_pin(cluster: MappedCluster, pgid: str, up: Osds) -> None:
+    """Legal, fewer shards move than before, and at most one of an exchange goes elsewhere."""
+    pg, pool = cluster.pgs[pgid], cluster.pool_spec(pgid)
+    fault = StrictRules(cluster.crush_dump).fault(
+        cluster.spec.topology.rule_id(pool.rule), pool.size, pg.raw, up, pool.k > 0)
+    assert fault is None, (pgid, fault)
+    assert len(_moves(cluster, pgid, up)) < len(_moves(cluster, pgid, pg.up)), pgid
+    if pool.k:
+        elsewhere = sum(osd not in places for osd, *places in zip(up, pg.acting, pg.up))
+        assert elsewhere <= 1, pgid
+    else:
+        assert set(up) <= {*pg.acting, *pg.up}, pgid
+
+
+def _check_rest(cluster: MappedCluster, pgid: str, up: Osds) -> None:
+    """No other shard could stay as well, by pairs without an exchange. Left out are pools of which
+    the monitor keeps no item, or whose rule CRUSH cannot follow."""
+    pg, pool = cluster.pgs[pgid], cluster.pool_spec(pgid)
+    if pool.rejected or pool.irregular or len(set(pg.raw)) < pool.size:
+        return
+    rules = StrictRules(cluster.crush_dump)
+    rule_id = cluster.spec.topology.rule_id(pool.rule)
+    for wanted in _one_more(cluster, rules, pgid, up):
+        assert (rules.fault(rule_id, pool.size, pg.raw, wanted, pool.k > 0)
+                or pairs_for(pg.raw, wanted) is None), (pgid, pg, up, wanted)
+
+
+def _one_more(cluster: MappedCluster, rules: StrictRules, pgid: str, up: Osds) -> Iterator[Osds]:
+    """The up sets in which one more OSD that serves the PG keeps its shard."""
+    pg, erasure = cluster.pgs[pgid], cluster.pool_spec(pgid).k > 0
+    for position, osd in enumerate(pg.acting):
+        if osd in up or not cluster.usable(osd):
+            continue
+        places = [position] if erasure else [i for i, one in enumerate(up) if one not in pg.acting]
+        for place in places:
+            wanted = up[:place] + (osd,) + up[place + 1:]
+            yield wanted if erasure else settled(cluster, rules, pgid, wanted)
+
+
+def _after(cluster: MappedCluster, changes: Dict[str, Any], verdict: Verdict) -> MappedCluster:
+    """The cluster once the monitor has the pins, everything still where it was."""
+    items = merge_items(cluster.items, {pgid: change.items for pgid, change in changes.items()})
+    path = replace(cluster.osdmap, items=items).write(cluster.path.with_name("osdmap.frozen"))
+    pgs = {pgid: replace(pg, acting=cluster.pgs[pgid].acting)
+           for pgid, pg in verdict.pgs.items()}
+    return replace(cluster, path=path, osd_dump=dump_osdmap(path), pgs=pgs, items=items)
