@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 from ..control.episodes.measurement import ARRIVED, AWAITED, INTERRUPTED, UNKNOWN
 from ..control.episodes.outcomes import outcome_code, outcome_reason
 from ..runtime.formatting import (
-    format_bytes, format_duration, format_percent, format_time, wrap)
+    format_bytes, format_duration, format_percent, format_time, plural, wrap)
 from .command_answer import CommandAnswer
 from .table import Column, limited_rows, render_table
 
@@ -74,7 +74,8 @@ def episode_json(entry: Mapping[str, Any], now: float, outcome: str = "") -> Dic
             ARRIVED, AWAITED, INTERRUPTED) else UNKNOWN,
         "measured_at": _number(entry, "measured_at"),
         "error_mean": error.mean if error else None, "error_max": error.largest if error else None,
-        "error_max_osd": error.osd if error else None, "error_osds": _osds(entry)}
+        "error_max_osd": error.osd if error else None, "error_osds": _osds(entry),
+        "error_left_out_osds": _number(entry, "error_left_out")}
 
 
 def _classes(entry: Mapping[str, Any]) -> List[Dict[str, Any]]:
@@ -123,6 +124,9 @@ def _text(entry: Mapping[str, Any]) -> List[str]:
             worst = entry["error_osds"][:1]
             said += "".join([f" (predicted {format_percent(osd['predicted_utilization'])}, was"
                              f" {format_percent(osd['utilization'])})" for osd in worst])
+        if entry["error_left_out_osds"]:
+            said += (f"; {plural(entry['error_left_out_osds'], 'OSD')} not compared, as other data"
+                     " was still moving there")
         parts.append(said)
     if entry["measured"] in _NOTES:
         parts.append(_NOTES[entry["measured"]])

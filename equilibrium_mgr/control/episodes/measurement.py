@@ -21,6 +21,8 @@ ARRIVED, INTERRUPTED, AWAITED, UNKNOWN = "arrived", "interrupted", "awaited", "u
 #: Seconds after an arrival in which every OSD has reported what it holds.
 _REPORTED_SECONDS = 60.0
 _MOST_PGS = 1000
+#: OSDs that are left out of a comparison; beyond that there is none.
+_MOST_LEFT_OUT = 2000
 
 
 class Reported(NamedTuple):
@@ -54,6 +56,9 @@ class AwaitedMeasurement(NamedTuple):
     predicted: Utilizations
     pgids: Optional[FrozenSet[str]]     # its moves that are in flight; None: not observed yet
     arrived_at: Optional[float] = None  # when all of them were seen to have arrived
+    #: OSDs to or from which others still moved data then: the prediction has that as arrived. None:
+    #: more than _MOST_LEFT_OUT
+    left_out: Optional[FrozenSet[int]] = frozenset()
 
     def observe(self, view: ClusterView) -> AwaitedMeasurement:
         """The same after an observation."""
@@ -66,7 +71,10 @@ class AwaitedMeasurement(NamedTuple):
         return self._replace(pgids=left) if left else self._arrived(view)
 
     def _arrived(self, view: ClusterView) -> AwaitedMeasurement:
-        return self._replace(pgids=frozenset(), arrived_at=view.snapshot.taken_at)
+        osds = frozenset(osd for movement in view.movements
+                         for osd in (movement.source, movement.target) if osd is not None)
+        return self._replace(pgids=frozenset(), arrived_at=view.snapshot.taken_at,
+                             left_out=osds if len(osds) <= _MOST_LEFT_OUT else None)
 
     def with_moves(self, pgids: FrozenSet[str], by: Utilizations) -> AwaitedMeasurement:
         """The same with moves that were kept after the end."""
@@ -80,19 +88,27 @@ class AwaitedMeasurement(NamedTuple):
 
     def figures(self, reported: Reported) -> Dict[str, Any]:
         """The fields of the entry by what OSDs hold now."""
-        has_arrived = self.arrived_at is not None
-        error = prediction_error(self.predicted, reported.used) if has_arrived else None
+        has_arrived, compared = self.arrived_at is not None, self._compared()
+        error = prediction_error(compared, reported.used)
         return {"measured": ARRIVED if has_arrived else INTERRUPTED, "measured_at": reported.at,
                 "max_after": max_by_class(reported.used, reported.classes),
                 "max_predicted": max_by_class(self.predicted, reported.classes),
                 "error": list(error) if error is not None else None,
-                "error_osds": [list(row) for row in worst_predictions(
-                    self.predicted, reported.used)] if has_arrived else []}
+                "error_osds": [list(row) for row in worst_predictions(compared, reported.used)],
+                "error_left_out": len(self.predicted) - len(compared) if has_arrived else 0}
+
+    def _compared(self) -> Utilizations:
+        """What of the prediction is held against what OSDs report."""
+        left_out = self.left_out
+        if self.arrived_at is None or left_out is None:
+            return {}
+        return {osd: ratio for osd, ratio in self.predicted.items() if osd not in left_out}
 
     def to_dict(self) -> Dict[str, Any]:
         """A JSON-ready form for the key-value store."""
         return {"started_at": self.started_at, "predicted": pack(self.predicted),
                 "arrived_at": self.arrived_at,
+                "left_out": None if self.left_out is None else sorted(self.left_out),
                 "pgids": None if self.pgids is None else sorted(self.pgids)[:_MOST_PGS]}
 
 
@@ -101,10 +117,12 @@ def awaited_from_dict(dump: object) -> Optional[AwaitedMeasurement]:
     try:
         assert isinstance(dump, Mapping)
         pgids, arrived_at = dump.get("pgids"), dump.get("arrived_at")
+        left_out = dump.get("left_out", ())   # earlier releases did not store it
         return AwaitedMeasurement(
             float(dump["started_at"]), unpack(dump.get("predicted")),
             None if pgids is None else frozenset(str(pgid) for pgid in pgids),
-            None if arrived_at is None else float(arrived_at))
+            None if arrived_at is None else float(arrived_at),
+            None if left_out is None else frozenset(map(int, left_out)))
     except (AssertionError, KeyError, TypeError, ValueError):
         return None
 
