@@ -9,6 +9,8 @@ from tests.support.rules import OSD_RULE, SSD_FIRST
 from tests.support.units import GIB
 
 from equilibrium_mgr.execution.rejections import Rejection
+from equilibrium_mgr.report.explain.explain_pool import explain_pg
+from equilibrium_mgr.snapshot.builder import build_snapshot
 
 
 def test_pool() -> None:
@@ -148,6 +150,21 @@ def test_pg_that_cannot_be_moved() -> None:
     assert data["immovable"] == "its primary is set by pg-upmap-primary"
     assert "it cannot be moved: its primary is set by pg-upmap-primary" in data["sentences"]
     assert not any("forbids" in sentence for sentence in data["sentences"])
+
+
+def test_pg_that_is_moved_although_its_primary_is_set() -> None:
+    """As where read_balance is true: what CRUSH puts first is not known."""
+    cluster = giant()
+    cluster.extra["pg_upmap_primaries"] = [{"pgid": "1.0", "primary_osd": 3}]
+    view = looked_at(cluster).balancer.status.view
+    assert view is not None
+    view = view._replace(snapshot=build_snapshot(
+        cluster.reading()._replace(moves_primaries=True)))
+    data, sentences = explain_pg(view.snapshot.pgs["1.0"], view, {})
+    assert (data["immovable"], data["upmap_primary"], data["raw"]) == (None, 3, None)
+    assert "its primary is set to osd.3 (pg-upmap-primary)" in sentences
+    assert not any("CRUSH itself places it so" in sentence for sentence in sentences)
+    assert facts(giant(), "1.0")["upmap_primary"] is None
 
 
 def test_pg_without_an_osd_for_a_shard() -> None:

@@ -11,7 +11,7 @@ from ...observation.cluster_view import ClusterView
 from ...observation.too_full import sentences as too_full_sentences
 from ...plan.model import PoolSpace
 from ...runtime.formatting import format_percent
-from ...snapshot.immovable_reasons import OF_RULE, UPMAP_PRIMARY
+from ...snapshot.immovable_reasons import OF_RULE
 from ...snapshot.model import Pg, Pool, Snapshot
 from ..cluster.pool_figures import best_free
 from .bound_text import describe_bound, describe_space_bound
@@ -62,8 +62,8 @@ def explain_pg(pg: Pg, view: ClusterView, rejected: Items) -> Facts:
     pool = snapshot.pools[pg.pool]
     items = snapshot.upmap_items.get(pg.pgid, ())
     # a snapshot has `up` where the raw mapping is not known, and such a PG is immovable
-    raw_known = pg.immovable != UPMAP_PRIMARY and not (
-        items and pg.immovable and pg.raw == pg.up)
+    primary = snapshot.primaries.get(pg.pgid)   # `up` begins with it, whatever CRUSH puts first
+    raw_known = primary is None and not (items and pg.immovable and pg.raw == pg.up)
     raw = [_number(osd) for osd in pg.raw] if raw_known else None
     waits_for = blocked_pool_reasons(snapshot).get(pool.id)
     too_full = [entry for entry in view.too_full if pg.pgid in entry.pgids]
@@ -71,7 +71,8 @@ def explain_pg(pg: Pg, view: ClusterView, rejected: Items) -> Facts:
     data = {
         "pgid": pg.pgid, "pool": pool.name, "state": pg.state, "shard_bytes": pg.shard_bytes,
         "up": [_number(osd) for osd in pg.up], "acting": [_number(osd) for osd in pg.acting],
-        "raw": raw, "upmap_items": [list(pair) for pair in items], "immovable": pg.immovable,
+        "raw": raw, "upmap_items": [list(pair) for pair in items], "upmap_primary": primary,
+        "immovable": pg.immovable,
         "rejected": refused, "waits_for": waits_for,
         "too_full": [entry.to_json(snapshot.full_ratio) for entry in too_full],
         "shards": [_shard(osd, snapshot) for osd in pg.up]}
@@ -79,6 +80,8 @@ def explain_pg(pg: Pg, view: ClusterView, rejected: Items) -> Facts:
     sentences.append(f"its data is on {_osds(pg.holders)} and on its way"
                      if pg.is_moving else "its data is there")
     sentences += _origin(items, raw, pg.up)
+    if primary is not None:
+        sentences.append(f"its primary is set to osd.{primary} (pg-upmap-primary)")
     sentences += too_full_sentences(snapshot, too_full)
     sentences.append(f"it cannot be moved: {pg.immovable}" if pg.immovable
                      else "nothing about it forbids moving it")
