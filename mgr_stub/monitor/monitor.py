@@ -15,7 +15,7 @@ from ..errors import Answer, StubError, invalid
 from ..osdmap import upmap
 from ..osdmap.map_change import MapChange
 from ..osdmap.osd_map import RELEASE_NAMES
-from ..osdmap.pool_entry import parent_of, pg_nums
+from ..osdmap.pool_entry import is_merging, pg_nums
 from ..osdmap.upmap import Items
 from . import pg_upmap
 from .mon_faults import LoggedCommand, MonFaults
@@ -196,12 +196,17 @@ class Monitor:
         if self._clean_all or change.removed_pools or change.moves_data:
             entries = {**self.cluster.map.upmap_items, **entries}
         self._clean_all = False
+        cancelled: Set[str] = set()
         for pgid, items in entries.items():
             if not items:
                 continue
             kept = self._cleaned(pgid, items, change)
             if kept != items:
                 change.upmap_items[pgid] = kept or None
+            if not kept:
+                cancelled.add(pgid)
+        if cancelled and self.cluster.release >= 20:   # seen on 18.2.7 and 20.2.4
+            pg_upmap.drop_primaries(self.cluster, change, cancelled)
 
     def _cleaned(self, pgid: str, items: Items, change: MapChange) -> Items:
         cluster = self.cluster
@@ -210,10 +215,7 @@ class Monitor:
         pg = cluster.pgs.get(pgid)
         if pool is None or pool_id in change.removed_pools or pg is None:
             return ()
-        counts = pg_nums(pool)
-        if position >= counts["pg_num_pending"] or any(
-                parent_of(source) == position
-                for source in range(counts["pg_num_pending"], counts["pg_num"])):
+        if is_merging(pool, position):
             return ()
         if pg.raw is None:
             # without a raw mapping entries cannot be checked: old ones stay, new ones do not

@@ -8,13 +8,14 @@ effect while its OSDs are out.
 from __future__ import annotations
 
 import errno
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Set
 
 from ..cluster.cluster import Cluster
 from ..cluster.pg import pg_order
 from ..errors import StubError, invalid
 from ..osdmap import upmap
 from ..osdmap.map_change import MapChange
+from ..osdmap.pool_entry import is_merging
 
 FULL, PRIMARIES = "pg_upmap", "pg_upmap_primaries"   # keys of the osdmap dump
 Table = List[Dict[str, Any]]
@@ -60,14 +61,36 @@ def clean(cluster: Cluster, change: MapChange) -> None:
     """Removes the entries that OSDMap::check_pg_upmaps removes, and those of removed PGs.
 
     These are pg_upmaps that are illegal, have OSDs that are out, or equal the raw mapping; on 20
-    primaries that CRUSH alone does not choose, or puts first (seen with osdmaptool 20.2.4).
+    primaries that CRUSH alone does not choose, or puts first (seen with osdmaptool 20.2.4), and all
+    of a pool of which a PG with a primary is about to be merged.
     """
+    if cluster.release >= 20:
+        entries = _table(cluster, change, PRIMARIES)
+        merging = {pg_order(entry["pgid"])[0] for entry in entries
+                   if _is_merging(cluster, change, entry["pgid"])}
+        drop_primaries(cluster, change, {
+            entry["pgid"] for entry in entries if pg_order(entry["pgid"])[0] in merging})
     for key in (FULL, PRIMARIES):
         entries = _table(cluster, change, key)
         kept = [entry for entry in entries if _is_kept(cluster, change, key, entry)]
         if len(kept) < len(entries):
             change.rest[key] = kept
             change.remapped.update(entry["pgid"] for entry in entries if entry not in kept)
+
+
+def drop_primaries(cluster: Cluster, change: MapChange, pgids: Set[str]) -> None:
+    """Removes the primaries of PGs, where they have any."""
+    entries = _table(cluster, change, PRIMARIES)
+    kept = [entry for entry in entries if entry["pgid"] not in pgids]
+    if len(kept) < len(entries):
+        change.rest[PRIMARIES] = kept
+        change.remapped.update(pgids)
+
+
+def _is_merging(cluster: Cluster, change: MapChange, pgid: str) -> bool:
+    pool_id, position = pg_order(pgid)
+    pool = change.pools.get(pool_id, cluster.map.pools.get(pool_id))
+    return pool is not None and is_merging(pool, position)
 
 
 def _is_kept(cluster: Cluster, change: MapChange, key: str, entry: Dict[str, Any]) -> bool:

@@ -29,3 +29,11 @@ def share_of(position: int, pg_num: int) -> int:
 def parent_of(position: int) -> int:
     """Position of the PG that a PG is split from and merged into."""
     return position & ~(1 << (position.bit_length() - 1)) if position else 0
+
+
+def is_merging(pool: Dict[str, Any], position: int) -> bool:
+    """True for a PG that is about to be merged into another, or to take one in."""
+    counts = pg_nums(pool)
+    sources = range(counts["pg_num_pending"], counts["pg_num"])
+    return position >= counts["pg_num_pending"] or any(
+        parent_of(source) == position for source in sources)

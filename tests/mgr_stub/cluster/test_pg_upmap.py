@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Callable, Dict, Tuple
 
 import pytest
@@ -126,3 +127,34 @@ def test_primaries_that_crush_does_not_choose(make_session: Make, release: int) 
     assert session.cluster.map.upmap_items[pgid] == ((up[-1], target),)
     assert session.command(f"osd pg-upmap-primary {pgid} {up[1]}")[0] == 0
     assert session.cluster.map.up[pgid] == (up[1], up[0], target)
+
+
+@pytest.mark.parametrize("release", [18, 20])
+def test_primaries_beside_pairs_that_are_cancelled(make_session: Make, release: int) -> None:
+    """Seen on 18.2.7, which keeps the primary, and 20.2.4, which drops it."""
+    session = make_session(crush_state(), release=release)
+    session.command("osd set-require-min-compat-client reef")
+    pgid = next(p for p, pg in session.cluster.pgs.items() if not pg.erasure)
+    up = session.cluster.map.up[pgid]
+    stranger = next(osd for osd in session.cluster.map.osds if osd not in up)
+    assert session.command(f"osd pg-upmap-primary {pgid} {up[1]}")[0] == 0
+    session.command(f"osd pg-upmap-items {pgid} {stranger} {up[0]}")
+    assert session.cluster.map.upmap_items.get(pgid) is None
+    assert (pgid in session.cluster.map.chosen_primaries) == (release < 20)
+
+
+def test_a_merge_drops_the_primaries_of_its_pool(make_session: Make) -> None:
+    """OSDMap::clean_pg_upmaps of 20."""
+    session = make_session(crush_state(), release=20)
+    session.command("osd set-require-min-compat-client reef")
+    pool = next(pg.pool_id for pg in session.cluster.pgs.values() if not pg.erasure)
+    for pg in session.cluster.pgs_of(pool):
+        session.command(f"osd pg-upmap-primary {pg.pgid} {session.cluster.map.up[pg.pgid][1]}")
+    entry = session.cluster.map.pools[pool]
+    assert session.cluster.map.chosen_primaries
+    session.simulation.monitor.submit(json.dumps(
+        {"prefix": "osd pool set", "pool": entry["pool_name"], "var": "pg_num_actual",
+         "val": str(int(entry["pg_num"]) - 1)}), lambda *answer: None)
+    session.command("sim run 1s")
+    assert not [pgid for pgid in session.cluster.map.chosen_primaries
+                if pgid.startswith(f"{pool}.")]
