@@ -91,6 +91,23 @@ def test_it_tells_when_what_has_arrived_may_go(session: Session) -> None:
     assert left[0] > shown["starts_at"] and max(left) - min(left) < 60.0
 
 
+def test_it_tells_when_shards_without_data_may_go(session: Session) -> None:
+    for pool in list(session.cluster.map.pools.values()):
+        said(session, f"sim pool rm {pool['pool_name']}")
+    said(session, "sim pool create fresh pg_num=64 size=3")
+    said(session, "config set mgr mgr/equilibrium/pg_cooldown 36000")
+    osd = max(osd for up in session.cluster.map.up.values() for osd in up)
+    session.host.run_for(60.0)
+    said(session, f"equilibrium drain add {osd}")
+    session.host.run_for(3600.0)
+    said(session, f"equilibrium drain rm {osd}")
+    starts_at = asked(session, "undo")["starts_at"]
+    session.host.run_for(300.0)
+    status = asked_status(session)
+    assert status["reason_code"] == "cooldown"
+    assert status["progress"]["eta_seconds"] + session.simulation.clock.now >= starts_at
+
+
 def test_a_clean_up_is_not_the_last_plan(session: Session) -> None:
     half_way(session)
     said(session, "equilibrium rm p")

@@ -183,9 +183,11 @@ def _progress(status: BalancerStatus, now: float) -> Optional[Dict[str, Any]]:
         return None
     rate, seconds = progress.bytes_per_second, progress.eta_seconds(now)
     ends = _cooldown_ends(status)
-    if ends and progress.eta_at is not None and status.view is not None:
+    has_data = progress.bytes_done != progress.bytes_total   # to be copied
+    if ends and status.view is not None and (progress.eta_at is not None or not has_data):
         # nothing arrives now, so the estimate does not get shorter before the first may go
-        transfer = max(0.0, progress.eta_at - status.view.snapshot.taken_at)
+        transfer = (0.0 if progress.eta_at is None else
+                    max(0.0, progress.eta_at - status.view.snapshot.taken_at))
         rate, seconds = None, max(max(0.0, min(ends) - now) + transfer, max(ends) - now)
     return {"bytes_total": progress.bytes_total, "bytes_done": progress.bytes_done,
             "bytes_per_second": rate, "eta_seconds": seconds, "eta_osd": progress.eta_osd}
