@@ -118,8 +118,7 @@ def _screen(data: Dict[str, Any], status: DrainStatus, blocked: bool) -> str:
     rows: List[Dict[str, Any]] = data["osds"]
     lines = [render_table(_COLUMNS, [_cells(row) for row in rows])] if rows else [NONE_DRAINED]
     if rows:
-        lines += ["", *(wrap("", f"{data['state']}: {data['reason']}; {data['action']}", 0)
-                        if blocked else ()), *wrap("", _summary(data, status), 0)]
+        lines += ["", *_obstacle(data if blocked else {}), *wrap("", _summary(data, status), 0)]
         plan = data["waits_for_plan"]
         lines += wrap("", f"it goes on once plan '{plan}' is done; 'ceph equilibrium rm {plan}'"
                       " stops that", 0) if plan is not None else ()
@@ -138,13 +137,20 @@ def _screen(data: Dict[str, Any], status: DrainStatus, blocked: bool) -> str:
     return "\n".join(lines)
 
 
+def _obstacle(data: Dict[str, Any]) -> List[str]:
+    """What holds everything up, and what to do about it; nothing of no data."""
+    return [*wrap("", f"{data['state']}: {data['reason']}", 0),
+            *wrap("do: ", str(data["action"]), 4)] if data else []
+
+
 def _cells(row: Dict[str, Any]) -> Sequence[str]:
     stuck, safe = sum(one["shards"] for one in row["stuck"]), row["safe_to_stop"]
     return (f"osd.{row['osd']}", row["given_as"],
             "" if row["shards"] is None else str(row["shards"]),
             "" if row["bytes"] is None else format_bytes(row["bytes"]),
             "" if row["leaving_shards"] is None else str(row["leaving_shards"]),
-            str(stuck), "" if safe is None else "yes" if safe else "no")
+            "" if row["shards"] is None and not stuck else str(stuck),
+            "" if safe is None else "yes" if safe else "no")
 
 
 def _summary(data: Dict[str, Any], status: DrainStatus) -> str:

@@ -38,6 +38,15 @@ def test_an_osd_is_emptied_and_safe_to_stop(session: Session) -> None:
     assert "being drained" in run(session, "equilibrium explain osd.3")
 
 
+def test_what_holds_it_up_and_what_to_do_are_told_apart(session: Session) -> None:
+    run(session, "config set mgr mgr/equilibrium/start_delay 60", "equilibrium drain add 3")
+    lines = run(session, "equilibrium drain ls").split("\n")
+    assert lines[1].split() == ["osd.3", "osd.3"]   # nothing else is known yet
+    [do] = [line for line in lines if line.startswith("do: ")]
+    assert do.startswith("do: nothing; it ends by itself at")
+    assert sum("ends by itself" in line for line in lines) == 1
+
+
 def test_figures_of_now_are_of_drained_osds_too(session: Session) -> None:
     """osd.6 is the fullest."""
     run(session, "sim backfill rate 4M", "equilibrium drain add 6", "sim run 3m")
