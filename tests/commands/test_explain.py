@@ -271,3 +271,13 @@ def test_status_of_a_stuck_cluster_names_the_reason_that_explain_counts(
     run(session, "sim run 2h")
     detail = run(session, "health detail")
     assert "MGR_EQUILIBRIUM_STUCK" in detail and data["action"] in detail
+
+
+def test_shards_of_an_empty_pool_are_not_said_to_have_fuller_targets(session: Session) -> None:
+    """They are on the fullest OSD, and moving them evens out nothing."""
+    run(session, "sim pool create new pg_num=64 size=3", "sim run 2m")
+    refused(session, "equilibrium explain new")   # has the cluster looked at
+    run(session, "sim run 1m")
+    said = run(session, "equilibrium explain new")
+    assert "or the shard is empty" in said
+    assert "or the shard is empty" not in run(session, "equilibrium explain vms")

@@ -52,6 +52,9 @@ def census_rows(census: Census, context: ExplainContext, settled: bool) -> Tuple
 def _row(found: RefusalCount, context: ExplainContext, settled: bool) -> CountRow:
     numbers = numbers_of(found.code, found, context)
     text = _TEXTS.get(found.code, _ALLOWED[settled])
+    if found.code == codes.BALANCED and not all(
+            context.snapshot.pools[pool].stored_bytes for pool in found.pools):
+        text += ", or the shard is empty"
     figures = {"domain": _domain(found, context.snapshot), "trouble": _trouble(found, context),
                "fill": format_percent(_fill(context)), "limit": "", "option": "pool_ids", **numbers}
     return CountRow(found.code, found.pairs, text.format(**figures), numbers.get("option"),
