@@ -40,8 +40,10 @@ class FreezeCommands:
         name = None
         if found.plan.changes and not dry_run:
             name = keep_and_execute(self._parts, FREEZE, _with_figures(found, view))
-        return report_freeze(FreezeReport(name, dry_run, found, view.snapshot,
-                                          self._parts.settings().active))
+        drains = self._parts.balancer.drains.status.drains
+        return report_freeze(FreezeReport(
+            name, dry_run, found, view.snapshot, self._parts.settings().active,
+            drains.osds if drains.is_running else frozenset()))
 
     def _present_view(self) -> ClusterView:
         """The newest view, where it knows of all that is remapped. Raises CommandError where not,

@@ -1,7 +1,7 @@
 """What `freeze` answers: how much can be pinned, and what cannot and why."""
 from __future__ import annotations
 
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional, Tuple
 
 from ..freeze.freeze_plan import Freeze, Unpinned
 from ..runtime.formatting import format_bytes, format_percent, plural, wrap
@@ -19,6 +19,7 @@ class FreezeReport(NamedTuple):
     found: Freeze
     snapshot: Snapshot    # that the pins were found in
     goes_on: bool = False   # whether automatic balancing is on, which moves data again
+    draining: FrozenSet[int] = frozenset()   # OSDs that are being drained, of drains under way
 
 
 def report_freeze(report: FreezeReport) -> CommandAnswer:
@@ -39,6 +40,10 @@ def report_freeze(report: FreezeReport) -> CommandAnswer:
         lines += wrap("then:", "automatic balancing is on: it goes on from there, and moves what it"
                       " has to step by step, within its limits ('ceph equilibrium off' before"
                       " 'freeze' keeps everything where it is)", _INDENT)
+    if data["drained_again_osds"]:
+        lines += wrap("then:", f"{_named(data['drained_again_osds'])} being drained: what is pinned"
+                      " there leaves again, and is copied from the beginning ('ceph equilibrium"
+                      " off' before 'freeze' pauses drains)", _INDENT)
     if report.name is not None:
         lines += ["'ceph equilibrium status' shows how far it is"]
     return CommandAnswer(data, "\n".join(lines))
@@ -51,15 +56,21 @@ def _figures(report: FreezeReport) -> Dict[str, Any]:
     added = sum(len(change.items) - len(snapshot.upmap_items.get(change.pgid, ()))
                 for change in changes)
     copies = max(1, snapshot.object_copies)
+    pinned = {osd for change in changes for osd in change.up_after if osd not in change.up_before}
     state = "dry-run" if report.dry_run else "executing" if report.name else "completed"
     return {
         "plan": report.name, "state": state, "automatic_goes_on": report.goes_on,
+        "drained_again_osds": sorted(pinned & report.draining),
         "osdmap_epoch": snapshot.epoch,
         "remapped_pgs": found.remapped_pgs, "pinned_pgs": len(changes), "shards": found.shards,
         "bytes": found.bytes, "misplaced_ratio": found.copies / copies,
         "planned_misplaced_ratio": (found.copies - found.pinned_copies) / copies,
         "upmap_items": pairs, "planned_upmap_items": pairs + added,
         "unpinned": _groups(found.unpinned)}
+
+
+def _named(osds: List[int]) -> str:
+    return f"osd.{osds[0]} is" if len(osds) == 1 else f"{len(osds)} OSDs are"
 
 
 def _groups(unpinned: Tuple[Unpinned, ...]) -> List[Dict[str, Any]]:

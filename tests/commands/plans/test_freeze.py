@@ -75,6 +75,18 @@ def test_while_automatic_balancing_is_on_it_goes_on_from_there(
     assert ask(session, "status")["moving"]["shards"] > 0
 
 
+def test_what_is_pinned_to_a_drained_osd_leaves_it_again(
+        open_session: Callable[..., Session]) -> None:
+    session = open_session(18)
+    run(session, "config set mgr mgr/equilibrium/start_delay 0", "sim backfill rate 5M",
+        "equilibrium drain add 6", "sim run 4m", "equilibrium eval", "sim run 20s")
+    answer = ask(session, "freeze --dry-run")
+    assert answer["pinned_pgs"] == 4 and answer["drained_again_osds"] == [6]
+    assert "then:        osd.6 is being drained" in run(session, "equilibrium freeze --dry-run")
+    run(session, "equilibrium off")
+    assert ask(session, "freeze --dry-run")["drained_again_osds"] == []
+
+
 def test_what_goes_on_is_told_with_its_reason(expanded: Session) -> None:
     run(expanded, "sim osd out 3", "sim run 1m")
     answer = looked_at(expanded, "freeze --dry-run")
