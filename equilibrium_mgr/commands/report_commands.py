@@ -40,7 +40,7 @@ class ReportCommands:
         look_started = self._view.request_if_old()
         view, status = self._view.newest()
         now = Now(parts.clock(), parts.next_round_at(), self._options(), look_started,
-                  growth_rows(view, parts.growth()))
+                  growth_rows(view, parts.growth(), parts.clock()))
         return report_status(status, parts.plan_service, parts.settings(), now, view)
 
     def _options(self) -> Dict[str, Any]:
@@ -75,7 +75,7 @@ class ReportCommands:
         return report_metrics(MetricSources(
             status, parts.balancer.totals, parts.clock(), parts.settings().active, view,
             parts.last_round_at(), parts.gateway.counts.snapshot_differences,
-            growth_rows(view, parts.growth())))
+            growth_rows(view, parts.growth(), parts.clock())))
 
     def history(self, limit: Optional[int] = None) -> CommandAnswer:
         """What has been moved."""

@@ -36,6 +36,7 @@ class Forecast(NamedTuple):
     #: OSD id → days until it is nearfull; those that grow. OSDs that are being drained are left out
     days: Mapping[int, float]
     utilization: Mapping[int, float] = {}   # OSD id → of the placement, a ratio
+    age_days: float = 0.0                   # of the placement: `days` are from now on
 
     def first_of_pool(self, placed: Placed, pool: int) -> Optional[Nearfull]:
         """The first of the OSDs that hold shards of a pool."""
@@ -52,8 +53,10 @@ class Forecast(NamedTuple):
         return Nearfull(days, osd)
 
 
-def forecast(snapshot: Snapshot, growth: Growth, placed: Placed) -> Forecast:
-    """The forecast for a placement. New data is spread as the shards of its pool are."""
+def forecast(snapshot: Snapshot, growth: Growth, placed: Placed,
+             age_days: float = 0.0) -> Forecast:
+    """The forecast for a placement that was so many days ago, and has grown since. New data is
+    spread as the shards of its pool are."""
     rates: Dict[int, float] = {}
     for pool in snapshot.pools.values():
         trend = growth.pool(pool.id)
@@ -76,8 +79,8 @@ def forecast(snapshot: Snapshot, growth: Growth, placed: Placed) -> Forecast:
         if left <= 0.0:
             days[osd] = 0.0
         elif rates.get(osd, 0.0) > 0.0:
-            days[osd] = left / rates[osd]
-    return Forecast(rates, days, utilization)
+            days[osd] = max(0.0, left / rates[osd] - age_days)
+    return Forecast(rates, days, utilization, age_days)
 
 
 def days_at_bound(snapshot: Snapshot, growth: Forecast, name: str, bound: Optional[float],
@@ -92,7 +95,7 @@ def days_at_bound(snapshot: Snapshot, growth: Forecast, name: str, bound: Option
         return None
     used = sum(snapshot.osds[osd].target_bytes for osd in osds)
     days = max(0.0, snapshot.nearfull_ratio / bound - 1.0) * used / rate
-    return max([days, *(one.days for one in known if one is not None)])
+    return max([days - growth.age_days, 0.0, *(one.days for one in known if one is not None)])
 
 
 def members(snapshot: Snapshot, name: str) -> List[int]:
@@ -122,7 +125,8 @@ class PgNumAdvice(NamedTuple):
 
     pg_num: int
     shard_ratio: float           # a shard of now ÷ the mean size of the pool's OSDs
-    advised_shard_ratio: float   # the same with that pg_num
+    ahead_shard_ratio: float     # the same in `days_ahead` days
+    advised_shard_ratio: float   # of now, with that pg_num
     shards_per_osd: float        # PG shards of all pools on an OSD of it now, the mean
     advised_shards_per_osd: float
 
@@ -155,6 +159,7 @@ def pg_num_advice(snapshot: Snapshot, placed: Placed, pool_id: int, max_shards: 
     if wanted == pool.pg_num:
         return None
     return PgNumAdvice(wanted, shard_ratio(pool.pg_num, pool.stored_bytes),
+                       shard_ratio(pool.pg_num, ahead),
                        shard_ratio(wanted, pool.stored_bytes), on_each,
                        on_each - own + own * wanted / pool.pg_num)
 

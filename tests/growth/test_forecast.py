@@ -107,7 +107,9 @@ def test_advice_on_pg_num() -> None:
     assert advice is not None and advice.pg_num == 32   # 40 GiB ÷ 32 are 1.25 % of 100 GiB
     assert advice.shard_ratio == pytest.approx(0.2)
     assert advice.advised_shard_ratio == pytest.approx(0.0125)
+    assert advice.ahead_shard_ratio == advice.shard_ratio
     more = pg_num_advice(snapshot, where, 1, 0, 30.0, 4 * GIB)   # 160 GiB by then
+    assert more is not None and more.ahead_shard_ratio == pytest.approx(4 * more.shard_ratio)
     assert more is not None and more.pg_num == 128
     limited = pg_num_advice(snapshot, where, 1, 10, 0.0, 0.0)
     assert limited is not None and limited.pg_num == 8

@@ -97,12 +97,13 @@ def class_growth(view: ClusterView, growth: Growth, now: Forecast,
     return rows
 
 
-def growth_rows(view: Optional[ClusterView], growth: Growth) -> List[Row]:
+def growth_rows(view: Optional[ClusterView], growth: Growth, at: float) -> List[Row]:
     """`class_growth` of the data as it lies once everything in flight has arrived, of the classes
-    that grow; for reports that show it beside other things."""
+    that grow; for reports that show it beside other things. `at`: now, seconds since the epoch."""
     if view is None or not any(trend.rate > 0.0 for trend in growth.pools.values()):
         return []
-    now = forecast(view.snapshot, growth, Placed(view.used_soon, view.shards_soon))
+    now = forecast(view.snapshot, growth, Placed(view.used_soon, view.shards_soon),
+                   max(0.0, at - view.snapshot.taken_at) / _DAY)
     return [row for row in class_growth(view, growth, now)
             if row["trend"] == GROWING and row["nearfull_seconds"] is not None]
 
@@ -110,12 +111,14 @@ def growth_rows(view: Optional[ClusterView], growth: Growth) -> List[Row]:
 def _forecasts(sources: GrowthSources) -> _Forecasts:
     view, wanted = sources.look.view, sources.look.wanted
     placed = Placed(view.used_soon, view.shards_soon)
-    now = forecast(view.snapshot, sources.growth, placed)
+    age_days = sources.look.age_seconds / _DAY
+    now = forecast(view.snapshot, sources.growth, placed, age_days)
     if wanted is None:
         return _Forecasts(placed, now, None, None)
     found = planned_placement(view, wanted)
     planned = Placed(found.used, found.shards)
-    return _Forecasts(placed, now, planned, forecast(view.snapshot, sources.growth, planned))
+    return _Forecasts(placed, now, planned, forecast(view.snapshot, sources.growth, planned,
+                                                     age_days))
 
 
 def _pool_rows(sources: GrowthSources, found: _Forecasts) -> List[Row]:
@@ -156,6 +159,7 @@ def _near(days: Optional[float]) -> Optional[float]:
 def _advice_json(advice: Optional[PgNumAdvice]) -> Row:
     return {"advised_pg_num": advice.pg_num if advice is not None else None,
             "shard_ratio": advice.shard_ratio if advice is not None else None,
+            "ahead_shard_ratio": advice.ahead_shard_ratio if advice is not None else None,
             "advised_shard_ratio": advice.advised_shard_ratio if advice is not None else None,
             "shards_per_osd": advice.shards_per_osd if advice is not None else None,
             "advised_shards_per_osd": (advice.advised_shards_per_osd
@@ -197,9 +201,11 @@ def _advice_lines(pools: Sequence[Row]) -> List[str]:
     lines: List[str] = []
     for row in pools:
         if row["advised_pg_num"] is not None:
+            now, ahead = (format_percent(row[key]) for key in ("shard_ratio", "ahead_shard_ratio"))
+            grows = f" ({ahead}% in {_AHEAD_DAYS:.0f} days)" if ahead != now else ""
             lines += wrap("pg_num ", f"{row['advised_pg_num']} of pool {row['name']} (now"
-                          f" {row['pg_num']}): a shard is {format_percent(row['shard_ratio'])}% of"
-                          f" an OSD, {format_percent(row['advised_shard_ratio'])}% then;"
+                          f" {row['pg_num']}): a shard is {now}% of an OSD{grows},"
+                          f" {format_percent(row['advised_shard_ratio'])}% then;"
                           f" {row['shards_per_osd']:.0f} PG shards per OSD,"
                           f" {row['advised_shards_per_osd']:.0f} then", 7)
     return lines

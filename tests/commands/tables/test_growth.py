@@ -46,6 +46,19 @@ def test_a_day_of_history_tells_what_grows(growing: Session) -> None:
     assert hdd["planned_nearfull_seconds"] is None
 
 
+def test_days_are_counted_from_now_and_not_from_the_last_look(growing: Session) -> None:
+    first = by("device_class", ask(growing, "growth")["classes"])["hdd"]
+    run(growing, "sim run 20h")
+    answer = ask(growing, "growth")
+    assert answer["snapshot_age_seconds"] > 19 * 3600.0   # off: nobody has looked since
+    second = by("device_class", answer["classes"])["hdd"]
+    run(growing, "sim run 20h")
+    third = ask(growing, "status")["growth"][0]
+    for key in ("nearfull_seconds", "best_nearfull_seconds"):
+        assert first[key] - second[key] == pytest.approx(20 * 3600.0, rel=0.2)
+        assert second[key] - third[key] == pytest.approx(20 * 3600.0, rel=0.2)
+
+
 @pytest.mark.full
 def test_the_first_osd_is_nearfull_when_it_was_foretold(growing: Session) -> None:
     hdd = by("device_class", ask(growing, "growth")["classes"])["hdd"]
