@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict
 import pytest
 
 from mgr_stub.console.session import Session
-from tests.commands.asking import ask, by, optimize, refused, run
+from tests.commands.asking import ask, by, by_class, optimize, refused, run
 from tests.support.clusters.crush_cluster import crush_state
 
 #: Points that the prediction may be off by, of each OSD's size.
@@ -101,6 +101,20 @@ def test_screen_and_json_say_the_same(session: Session) -> None:
     assert (highest["osd"], highest["utilization"]) == (data["fullest_osd"],
                                                         data["max_utilization"])
     assert {row["id"] for row in data["pools"]} == set(session.simulation.cluster.map.pools)
+
+
+def test_what_moves_counts_as_arrived_before_the_failure(session: Session) -> None:
+    optimize(session)
+    run(session, "balancer off", "equilibrium execute p", "sim run 3m", "equilibrium eval",
+        "sim run 10s")
+    hdd = by_class(ask(session, "eval --fail osd.0"))["hdd"]
+    soon = by_class(ask(session, "status"))["hdd"]
+    assert hdd["max_utilization"] == pytest.approx(soon["soon_max_utilization"], abs=0.001)
+    assert hdd["max_utilization"] < soon["max_utilization"] - 0.001
+    plain = run(session, "equilibrium eval --fail osd.0")
+    assert "with all that moves now arrived" in " ".join(plain.split())
+    assert "%SOON" in plain and "%MAX" not in plain
+    assert "%PLAN" in run(session, "equilibrium eval p --fail osd.0")
 
 
 def test_the_worst_failure_is_the_worst_of_all(session: Session) -> None:

@@ -14,8 +14,6 @@ from ..command_answer import CommandAnswer
 from ..table import Column, Row, render_table
 from .pool_figures import format_osd, room_json
 
-_CLASSES = (Column("CLASS", is_name=True), *map(Column, (
-    "OSDS", "LEFT", "%MAX", "FULLEST", "%AFTER", "FULLEST")))
 _POOLS = (Column("POOL", is_name=True), *map(Column, (
     "ID", "STORED", "FREE", "AFTER", "LIMITED BY", "UNDERSIZED", "LOST")))
 _WORST = tuple(map(Column, (
@@ -42,7 +40,7 @@ class FailureReport:
         classes, pools = _class_rows(figures), self._pool_rows(figures)
         parts = [[*self._head(_named(recovery), recovery), *self._result_lines(recovery),
                   *_room_lines(figures)],
-                 render_table(_CLASSES, [[
+                 render_table(self._class_columns(), [[
                      row["device_class"], str(row["osds"]), str(row["left_osds"]),
                      format_percent(row["max_utilization"]), format_osd(row["fullest_osd"]),
                      format_percent(row["failed_max_utilization"]),
@@ -58,6 +56,12 @@ class FailureReport:
                  "utilization": self._utilization(osd, used)}
                 for osd, used in sorted(recovery.used.items())]},
             "\n\n".join("\n".join(part) for part in parts if part))
+
+    def _class_columns(self) -> List[Column]:
+        """Before the failure everything in flight has arrived, or all of the plan is done."""
+        before = "%SOON" if self._plan is None else "%PLAN"
+        return [Column("CLASS", is_name=True), *map(Column, (
+            "OSDS", "LEFT", before, "FULLEST", "%AFTER", "FULLEST"))]
 
     def worst(self, types: Mapping[str, TypeFailures]) -> CommandAnswer:
         """The worst failures of each type."""
@@ -90,6 +94,8 @@ class FailureReport:
     def _head(self, what: str, recovery: Optional[Recovery]) -> List[str]:
         plan = f" with {self._plan} carried out" if self._plan is not None else ""
         end = "as if all could recover" if recovery and recovery.too_full else "once recovered"
+        if any(osd.inbound_bytes for osd in self._answer.osds.values()):
+            end += ", with all that moves now arrived"
         return wrap("", f"{what}{plan}, {end}; osdmap e{self._answer.epoch},"
                     f" {format_duration(self._age)} old", 0) + self._trouble_lines(recovery)
 
