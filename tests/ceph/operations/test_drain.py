@@ -91,8 +91,9 @@ def test_all_limits_were_kept(story: Story, figure: Callable[[str], None]) -> No
     misplaced = max((sample.misplaced_ratio for sample in several), default=0.0)
     fullest = max(max(sample.utilization.values()) for sample in samples if sample.utilization)
     troubled = [sample for sample in samples if sample.troubled]
+    states = sorted({state for sample in troubled for state in sample.troubled.values()})
     figure(f"in {len(samples)} samples: misplaced at most {misplaced:.4f} of {LIMIT}, fullest OSD"
-           f" {fullest:.3f} of {FILL_LIMIT}, {len(troubled)} with degraded PGs")
+           f" {fullest:.3f} of {FILL_LIMIT}, {len(troubled)} with PGs that are {', '.join(states)}")
     assert misplaced <= LIMIT + LIMIT_TOLERANCE and fullest <= FILL_LIMIT + FILL_TOLERANCE
     assert illegal_placements(story.cluster) == []
     assert not {osd for batch in story.history.additions() for osd in batch.targets} & set(DRAINED)

@@ -28,8 +28,9 @@ def test_plain(cluster: DaemonCluster, figure: Callable[[str], None]) -> None:
 @pytest.mark.releases(16, 20)
 def test_a_compressed_pool(cluster: DaemonCluster, figure: Callable[[str], None]) -> None:
     make_pool(cluster, "compressed")
-    cluster.mon("osd pool set", pool="compressed", var="compression_mode", val="force")
-    write(cluster, "compressed", 1500, 2_000_000, 6)
+    for option, value in (("mode", "force"), ("min_blob_size", "65536")):
+        cluster.mon("osd pool set", pool="compressed", var=f"compression_{option}", val=value)
+    write(cluster, "compressed", 1500, 2_000_000, 4)
     found = balance(cluster, ["compressed"])
     figure(f"compressed pool: {found}")
     delete_pools(cluster, ["compressed"])

@@ -9,7 +9,10 @@ import pytest
 from ...cluster import DaemonCluster
 from ..hardware.prediction import cluster_of_seven
 
-ODD = {f"[osd.{osd}]\nbluestore min alloc size": "65536" for osd in (0, 1, 2)}
+#: Without hints of clients data is compressed in blobs of the smallest size, 8 KiB by default and
+#: so to a half at most, where 4 KiB are allocated.
+ODD = {"bluestore compression min blob size": "65536"}
+ODD.update({f"[osd.{osd}]\nbluestore min alloc size": "65536" for osd in (0, 1, 2)})
 ODD.update({f"[osd.{osd}]\nbluestore compression mode": "force" for osd in (4, 6)})
 
 

@@ -37,7 +37,7 @@ def test_small_and_large_objects(cluster: DaemonCluster, figure: Callable[[str],
 def test_osds_that_compress(cluster: DaemonCluster, figure: Callable[[str], None]) -> None:
     """Two compress what they store to a third or less, the others do not."""
     make_pool(cluster, "text")
-    write(cluster, "text", 1200, 2_000_000, 6)
+    write(cluster, "text", 1200, 2_000_000, 4)
     found = balance(cluster, ["text"])
     figure(f"OSDs that compress and others: {found}")
     delete_pools(cluster, ["text"])
