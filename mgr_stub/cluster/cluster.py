@@ -70,6 +70,10 @@ class Cluster:
     shard_ratios: ShardRatios = field(default_factory=ShardRatios)
     #: Called with (pool id, OSD, bytes) of omap that leaves an OSD; None if it is free at once.
     on_omap_freed: Optional[Callable[[int, int, int], None]] = None
+    #: (pool id, OSD) → bytes of shards that left the OSD and that it has still to delete.
+    undeleted: Dict[Tuple[int, int], int] = field(default_factory=dict)
+    #: Called with (pool id, OSD, shard, its position) where a shard leaves; None: deleted at once.
+    on_shard_left: Optional[Callable[[int, int, ShardBytes, int], None]] = None
     #: Bytes of metadata that an object costs on each OSD that has a shard of it.
     metadata_per_object: float = 0.0
     raw_mapping: RawMapping = field(default_factory=RawMapping)
@@ -195,10 +199,17 @@ class Cluster:
         self.pool_usage.add(pool_id, osd, allocated, stored.data)
 
     def release_shard(self, pool_id: int, osd: int, shard: ShardBytes, position: int) -> None:
-        """Removes a moved shard from its old OSD; its omap may take space there for a while."""
+        """Removes a moved shard from its old OSD; it may take space there for a while."""
         if self.on_omap_freed is not None and shard.omap > 0:
             self.on_omap_freed(pool_id, osd, shard.omap)
             shard = ShardBytes(shard.data, 0, shard.metadata)
+        if self.on_shard_left is not None and osd in self.usage:
+            self.on_shard_left(pool_id, osd, shard, position)
+            return
+        self.discard(pool_id, osd, shard, position)
+
+    def discard(self, pool_id: int, osd: int, shard: ShardBytes, position: int) -> None:
+        """Frees the bytes of a shard, or of a part of one, on an OSD."""
         self.store(pool_id, osd, NOTHING.minus(shard), position)
 
     def shard_bytes(self, pg: Pg) -> ShardBytes:

@@ -7,6 +7,7 @@ from typing import Callable, Dict, List
 from ..clock import parse_span
 from ..errors import invalid
 from ..events import cluster_events, omap_events, osd_events, pool_events, shard_events
+from ..simulation.deletion import set_span
 from ..simulation.simulation import Simulation
 from .sim_arguments import (
     exact_words, parse_number, parse_osd, parse_rate, parse_ratio, parse_size, parse_whole,
@@ -207,6 +208,12 @@ def _compaction(simulation: Simulation, words: List[str]) -> str:
     return ""
 
 
+def _deletion(simulation: Simulation, words: List[str]) -> str:
+    span, = exact_words(words, 1, "deletion SPAN")
+    set_span(simulation.cluster, simulation.schedule, parse_span(span))
+    return ""
+
+
 def _scrub(simulation: Simulation, words: List[str]) -> str:
     pgid, span = exact_words(words, 2, "scrub PGID SPAN")
     cluster_events.scrub(simulation, pgid, parse_span(span))
@@ -266,4 +273,5 @@ COMMANDS: Dict[str, Command] = {
     "deep-scrub": _deep_scrub,
     "compact": _for_osds("compact N...", omap_events.compact),
     "compaction": _compaction,
+    "deletion": _deletion,
 }

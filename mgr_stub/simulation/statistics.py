@@ -148,9 +148,14 @@ def pool_stats(cluster: Cluster) -> List[Dict[str, Any]]:
     """The pool_stats[] records: sums over the PGs of each pool."""
     from_file = {int(record["poolid"]): record for record in cluster.extras["pool_stats"]}
     shown, held = [], cluster.pool_usage.by_pool()
+    undeleted: Dict[int, int] = {}
+    for (pool_id, _), count in cluster.undeleted.items():
+        undeleted[pool_id] = undeleted.get(pool_id, 0) + count
     for pool_id, sums in pool_sums(cluster).items():
         record = from_file.get(pool_id, {})
         stored = {**record.get("store_stats", {}), **held.get(pool_id, {})}
+        if stored.get("allocated") and pool_id not in held:
+            stored["allocated"] += undeleted.get(pool_id, 0)
         if cluster.omap_by_scrub:
             stored["omap_allocated"] = omap.stored(cluster, pool_id)
         shown.append({**record, "poolid": pool_id,

@@ -103,7 +103,8 @@ def state_of(cluster: Cluster) -> Dict[str, Any]:
     osd_stats = []
     for stats in cluster.osd_stats():
         osd = stats["osd"]
-        osd_stats.append(dict(stats, statfs=dict(
+        pgs = sum(osd in up for up in cluster.up.values())
+        osd_stats.append(dict(stats, num_pgs=pgs, statfs=dict(
             stats["statfs"], allocated=data[osd], data_stored=data[osd],
             omap_allocated=omap[osd], internal_metadata=metadata[osd])))
     return {"stateversion": 1, "timestamp": "2026-01-01T00:00:00", "osd_dump": osd_map,

@@ -62,8 +62,9 @@ def arrived(cluster: Cluster) -> Dict[int, float]:
     """OSD → utilization once all that is on its way has come, and what it leaves is gone, also
     from the stores of OSDs."""
     used = {osd: usage.used for osd, usage in cluster.usage.items()}
-    for (_, osd), count in cluster.uncompacted.items():
-        used[osd] = used.get(osd, 0) - count
+    for left in (cluster.uncompacted, cluster.undeleted):
+        for (_, osd), count in left.items():
+            used[osd] = used.get(osd, 0) - count
     for pg in cluster.unclean.values():
         if not pg.movable:
             continue

@@ -1,0 +1,56 @@
+"""Data of shards that have left OSDs is deleted little by little.
+
+Seen on 16.2.15 with its default of 5 s between two deletions of 30 objects on rotating disks
+(osd_delete_sleep_hdd): the PG is active+clean at once, its old OSD counts it in `num_pgs` until all
+of its objects are gone, and reports their bytes as used as long as they are there.
+"""
+
+from __future__ import annotations
+
+from typing import Callable
+
+from ..cluster.cluster import Cluster
+from ..cluster.usage import ShardBytes
+from .timers import Schedule
+
+#: Pieces in which a shard is deleted.
+_PIECES = 8
+
+
+def set_span(cluster: Cluster, schedule: Schedule, seconds: float) -> None:
+    """Makes OSDs delete a shard that leaves them over so many seconds; 0: at once."""
+
+    def delete_later(pool_id: int, osd: int, shard: ShardBytes, position: int) -> None:
+        usage = cluster.usage[osd]
+        usage.count_pg(1)
+        place = (pool_id, osd)
+        for piece in range(_PIECES):
+            part = _piece(shard, piece)
+            cluster.undeleted[place] = cluster.undeleted.get(place, 0) + part.total
+            schedule.at(cluster.clock.now + seconds * (piece + 1) / _PIECES,
+                        _deletion(cluster, pool_id, osd, part, position, piece == _PIECES - 1))
+    cluster.on_shard_left = delete_later if seconds > 0 else None
+
+
+def _deletion(cluster: Cluster, pool_id: int, osd: int, part: ShardBytes, position: int,
+              is_last: bool) -> Callable[[], None]:
+    usage, place = cluster.usage[osd], (pool_id, osd)
+
+    def delete() -> None:
+        cluster.undeleted[place] = cluster.undeleted.get(place, 0) - part.total
+        if cluster.usage.get(osd) is not usage:   # its disk has been replaced meanwhile
+            return
+        if pool_id in cluster.map.pools:
+            cluster.discard(pool_id, osd, part, position)
+        else:
+            usage.remove(part)
+        if is_last:
+            usage.count_pg(-1)
+        cluster.invalidate_sums()
+    return delete
+
+
+def _piece(shard: ShardBytes, piece: int) -> ShardBytes:
+    """One of _PIECES parts, which add up to the shard."""
+    return ShardBytes(*(count * (piece + 1) // _PIECES - count * piece // _PIECES
+                        for count in shard))
