@@ -178,7 +178,7 @@ def unplanned_change(then: ClusterFingerprint, snapshot: Snapshot, traffic: OsdT
     has left an OSD is deleted some time later, so that drift is measured on top of these.
     """
     predicted = {osd.id: predicted_utilization(snapshot, traffic.of(osd.id), osd.id)
-                 - osd.uncompacted_bytes / max(1, osd.size_bytes)
+                 - osd.leftover_bytes / max(1, osd.size_bytes)
                  for osd in snapshot.osds.values() if osd.up and osd.id in then.utilization}
     overfull = newly_nearfull(then, predicted, snapshot.nearfull_ratio)
     for change in wanted if overfull else ():

@@ -77,7 +77,8 @@ class SnapshotBuilder:
         ratios = full_ratios(osd_map)
         factors = look.surroundings.shard_ratios.factors
         osds = with_transfers(scaled(look.osds, factors.osds), totals.inbound, totals.outbound,
-                              table.uncompacted.bytes_by_osd())
+                              table.leftovers.uncompacted.bytes_by_osd(),
+                              table.leftovers.undeleted.bytes_by_osd())
         return Snapshot(
             epoch=osd_map["epoch"], taken_at=reading.taken_at,
             flags=tuple(sorted(f for f in osd_map.get("flags", "").split(",") if f)),

@@ -52,6 +52,7 @@ class Osd(NamedTuple):
     held_by: str = ""    # the weights that do so, where the share is below 1
     base_bytes: int = 0  # of a held OSD: what it uses beside shards
     uncompacted_bytes: int = 0   # omap that has left it and is free once RocksDB has compacted
+    undeleted_bytes: int = 0     # data that has left it and is still being deleted
     drained: bool = False   # an operator wants all shards off it (`drain add`)
     size_factor: float = 1.0     # bytes that shards take, as a ratio of what they take elsewhere
     device: Tuple[int, int] = (0, 0)   # its size and used bytes themselves, where that is not 1
@@ -79,9 +80,14 @@ class Osd(NamedTuple):
 
     @property
     def target_bytes(self) -> int:
-        """Used bytes once everything in flight has arrived, and RocksDB has compacted."""
+        """Used bytes once everything in flight has arrived, and what has left is gone."""
         return max(0, self.used_bytes + self.inbound_bytes - self.outbound_bytes
-                   - self.uncompacted_bytes)
+                   - self.leftover_bytes)
+
+    @property
+    def leftover_bytes(self) -> int:
+        """Used bytes of what has left it: they become free without another move."""
+        return self.uncompacted_bytes + self.undeleted_bytes
 
     @property
     def utilization(self) -> Optional[float]:

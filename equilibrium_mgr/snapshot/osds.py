@@ -110,16 +110,16 @@ def scaled(osds: Mapping[int, Osd], factors: Mapping[int, float]) -> Mapping[int
 
 
 def with_transfers(osds: Mapping[int, Osd], inbound: Mapping[int, int],
-                   outbound: Mapping[int, int], uncompacted: Mapping[int, int]) -> Dict[int, Osd]:
-    """The OSDs with the bytes that move to and from them, and with their uncompacted omap.
-
-    All three are by OSD id; `uncompacted` is omap that has left the OSD and is not free yet, as its
-    device has it.
+                   outbound: Mapping[int, int], uncompacted: Mapping[int, int],
+                   undeleted: Mapping[int, int]) -> Dict[int, Osd]:
+    """The OSDs with the bytes that move to and from them, and with what has left them and is not
+    free yet: `uncompacted` omap, as devices have it, and `undeleted` data. All by OSD id.
     """
     changed = {number: osds[number]._replace(
         inbound_bytes=inbound.get(number, 0), outbound_bytes=outbound.get(number, 0),
-        uncompacted_bytes=int(uncompacted.get(number, 0) / osds[number].size_factor))
-        for number in {*inbound, *outbound, *uncompacted} if number in osds}
+        uncompacted_bytes=int(uncompacted.get(number, 0) / osds[number].size_factor),
+        undeleted_bytes=undeleted.get(number, 0))
+        for number in {*inbound, *outbound, *uncompacted, *undeleted} if number in osds}
     return {**osds, **changed}
 
 

@@ -23,6 +23,8 @@ _REPORTED_SECONDS = 60.0
 _MOST_PGS = 1000
 #: OSDs that are left out of a comparison; beyond that there is none.
 _MOST_LEFT_OUT = 2000
+#: Less undeleted data of an OSD, as a ratio of its size, makes no difference to a measurement.
+_CLEAR_RATIO = 0.001
 
 
 class Reported(NamedTuple):
@@ -55,7 +57,8 @@ class AwaitedMeasurement(NamedTuple):
     started_at: float                   # of its entry in the history
     predicted: Utilizations
     pgids: Optional[FrozenSet[str]]     # its moves that are in flight; None: not observed yet
-    arrived_at: Optional[float] = None  # when all of them were seen to have arrived
+    #: when all of them were seen to have arrived, and to be deleted where they were
+    arrived_at: Optional[float] = None
     #: OSDs to or from which others still moved data then: the prediction has that as arrived. None:
     #: more than _MOST_LEFT_OUT
     left_out: Optional[FrozenSet[int]] = frozenset()
@@ -65,10 +68,9 @@ class AwaitedMeasurement(NamedTuple):
         if self.arrived_at is not None:
             return self
         moving = own_moves(view)
-        if self.pgids is None:
-            return self._replace(pgids=moving) if moving else self._arrived(view)
-        left = self.pgids & {movement.pgid for movement in view.movements}
-        return self._replace(pgids=left) if left else self._arrived(view)
+        left = moving if self.pgids is None else self.pgids & {
+            movement.pgid for movement in view.movements}
+        return self._replace(pgids=left) if left or _is_deleting(view) else self._arrived(view)
 
     def _arrived(self, view: ClusterView) -> AwaitedMeasurement:
         osds = frozenset(osd for movement in view.movements
@@ -125,6 +127,12 @@ def awaited_from_dict(dump: object) -> Optional[AwaitedMeasurement]:
             None if left_out is None else frozenset(map(int, left_out)))
     except (AssertionError, KeyError, TypeError, ValueError):
         return None
+
+
+def _is_deleting(view: ClusterView) -> bool:
+    """True while OSDs clearly hold data that has left them, whoever has moved it."""
+    return any(osd.undeleted_bytes > _CLEAR_RATIO * osd.size_bytes
+               for osd in view.snapshot.osds.values() if osd.is_in)
 
 
 def own_moves(view: ClusterView) -> FrozenSet[str]:

@@ -259,7 +259,7 @@ class PredictionCheck:
         for osd in snapshot.osds.values():
             if osd.has_statistics and osd.id not in self._windows and not (
                     osd.inbound_bytes or osd.outbound_bytes
-                    or osd.uncompacted_bytes > _SIZE_RATIO * osd.size_bytes):
+                    or osd.leftover_bytes > _SIZE_RATIO * osd.size_bytes):
                 quiet.setdefault(osd.device_class, []).append(osd)
         grown: Dict[Tuple[int, str], float] = {}   # windows of one batch share their beginning
         found: Dict[int, float] = {}

@@ -32,6 +32,7 @@ def explain_osd(number: int, view: ClusterView) -> Facts:
         "inbound_bytes": osd.device_bytes(osd.inbound_bytes),
         "outbound_bytes": osd.device_bytes(osd.outbound_bytes),
         "uncompacted_bytes": osd.device_bytes(osd.uncompacted_bytes),
+        "undeleted_bytes": osd.device_bytes(osd.undeleted_bytes),
         "size_factor": osd.size_factor,
         "utilization": osd.utilization, "target_utilization": osd.target_utilization,
         "reachable": bound_utilization,
@@ -40,11 +41,7 @@ def explain_osd(number: int, view: ClusterView) -> Facts:
         "share": osd.share, "held_by": osd.held_by,
         "limited_pools": limited,
         "too_full": [entry.to_json(view.snapshot.full_ratio) for entry in too_full]}
-    sentences = [_fill(osd)] + too_full_sentences(view.snapshot, too_full)
-    if osd.uncompacted_bytes:
-        left = format_bytes(osd.device_bytes(osd.uncompacted_bytes))
-        sentences.append(f"{left} of that are omap that has left it, free once its RocksDB has"
-                         f" compacted; 'ceph tell osd.{number} compact' does that at once")
+    sentences = [_fill(osd)] + too_full_sentences(view.snapshot, too_full) + _leftovers(osd)
     if osd.size_factor != 1.0:
         sentences.append(f"a shard takes {osd.size_factor:.2f} times there what it takes on most"
                          " OSDs (min_alloc_size, compression)")
@@ -83,6 +80,19 @@ def set_json(osd_set: OsdSet, snapshot: Snapshot) -> Dict[str, Any]:
             "binding": {"kind": binding.kind, "osds": list(binding.osds),
                         "buckets": list(binding.buckets),
                         "pools": [snapshot.pools[pool].name for pool in binding.pools]}}
+
+
+def _leftovers(osd: Osd) -> List[str]:
+    """Sentences about what has left an OSD and takes space on it still."""
+    sentences: List[str] = []
+    if osd.uncompacted_bytes:
+        left = format_bytes(osd.device_bytes(osd.uncompacted_bytes))
+        sentences.append(f"{left} of that are omap that has left it, free once its RocksDB has"
+                         f" compacted; 'ceph tell osd.{osd.id} compact' does that at once")
+    if osd.undeleted_bytes:
+        left = format_bytes(osd.device_bytes(osd.undeleted_bytes))
+        sentences.append(f"{left} of that are shards that have left it, which it is still deleting")
+    return sentences
 
 
 def _fill(osd: Osd) -> str:

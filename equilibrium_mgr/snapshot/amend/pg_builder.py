@@ -12,7 +12,7 @@ from ..pg_checks import (CheckedPlacement, check_placement, omap_on_small_osd, o
 from ..pools import CopyCounts
 from ..reading import PgRecord
 from ..sizes.shard_sizes import ShardInput
-from ..sizes.uncompacted_omap import UncompactedOmap
+from .leftovers import Leftovers
 from .look import Look
 from .sizes_kept import SizeRules
 
@@ -39,11 +39,10 @@ class PgBuilder:
     """Builds the PGs of one look. `last`: the look that known placements were checked at."""
 
     def __init__(self, look: Look, last: Optional[Look], rules: SizeRules, notes: PgNotes,
-                 tracker: InFlightTracker, uncompacted: UncompactedOmap,
-                 copies: CopyCounts) -> None:
+                 tracker: InFlightTracker, leftovers: Leftovers, copies: CopyCounts) -> None:
         self._look, self._rules, self._notes = look, rules, notes
         self._items_before = last.items if last is not None else {}
-        self._tracker, self._uncompacted, self._copies = tracker, uncompacted, copies
+        self._tracker, self._leftovers, self._copies = tracker, leftovers, copies
         self._is_out = look.is_out()
         around = look.surroundings
         # an OSD that is out is meant to hold nothing, and the mgr shows zeros for it
@@ -91,7 +90,7 @@ class PgBuilder:
     def _holders(self, known: CheckedPlacement, shard: ShardInput, pgid: str, record: PgRecord,
                  pool: Pool) -> Tuple[Osds, bool]:
         """OSDs that hold the PG's shards, and whether that is doubtful. Counts missing copies and
-        omap that moves as well."""
+        what has left OSDs as well."""
         up, acting, restless = known.up, tuple(shard.acting), self._notes.restless
         if acting == up and len(up) >= pool.size and self._tracker.is_at_rest(
                 pgid, up, record.state):
@@ -104,15 +103,34 @@ class PgBuilder:
         location = self._tracker.locate(
             PgContext(pgid, up, acting, known.items, record, pool.size, pool.erasure))
         self._copies.add(pool.id, location)
-        if shard.omap_bytes:
-            if location.holders is not up:
-                self._uncompacted.begin_move(pgid, shard.omap_bytes, self._rules.model.shard_bytes(
-                    shard._replace(data_bytes=0)))
-            elif location.left_behind:
-                self._uncompacted.end_move(
-                    pgid, pool.id, shard_changes(location.left_behind, up, pool.erasure)[1],
-                    record.omap_bytes or shard.omap_bytes)
+        if location.holders is not up:
+            self._begin_move(pgid, shard)
+        elif location.left_behind:
+            self._end_move(pgid, shard, location.left_behind, up, record, pool)
         return location.holders, location.doubtful
+
+    def _begin_move(self, pgid: str, shard: ShardInput) -> None:
+        """Records what is to leave OSDs."""
+        if shard.omap_bytes:
+            self._leftovers.uncompacted.begin_move(
+                pgid, shard.omap_bytes,
+                self._rules.model.shard_bytes(shard._replace(data_bytes=0)))
+        self._leftovers.undeleted.begin_move(pgid, self._data_bytes(shard))
+
+    def _end_move(self, pgid: str, shard: ShardInput, before: Osds, up: Osds, record: PgRecord,
+                  pool: Pool) -> None:
+        """Records what has left OSDs. `before`: those that held the PG until it arrived."""
+        left = shard_changes(before, up, pool.erasure)[1]
+        if shard.omap_bytes:
+            self._leftovers.uncompacted.end_move(
+                pgid, pool.id, left, record.omap_bytes or shard.omap_bytes)
+        self._leftovers.undeleted.end_move(
+            pgid, pool.id, [(osd, pool.ratio_on(osd, before)) for osd in left if osd != NO_OSD],
+            self._data_bytes(shard))
+
+    def _data_bytes(self, shard: ShardInput) -> int:
+        """Bytes of a shard without what RocksDB holds of it."""
+        return self._rules.model.shard_bytes(shard._replace(omap_bytes=0, objects=0))
 
 
 def _objects(shard: ShardInput, unknown: bool) -> int:

@@ -14,7 +14,7 @@ from ...runtime.row_store import Rows
 from ..in_flight import InFlightTracker
 from ..model import Pg, pool_of
 from ..pools import CopyCounts
-from ..sizes.uncompacted_omap import UncompactedOmap, reported_omap
+from .leftovers import Leftovers
 from .look import Look, changed_pgs, changed_pools
 from .metadata import metadata_ratio
 from .pg_builder import PgBuilder, PgNotes
@@ -31,7 +31,7 @@ class PgTable:
     def __init__(self, checkpoint: Checkpoint) -> None:
         self._checkpoint = checkpoint
         self.tracker = InFlightTracker()
-        self.uncompacted = UncompactedOmap()
+        self.leftovers = Leftovers()
         self._sizes = KeptSizes(checkpoint)
         self._look: Optional[Look] = None   # the last one; None where all is to be built
         self._notes = PgNotes()
@@ -45,7 +45,7 @@ class PgTable:
         """One that remembers the same of the cluster's past, and builds all PGs at its next
         update."""
         copied = PgTable(self._checkpoint)
-        copied.tracker, copied.uncompacted = self.tracker.copy(), self.uncompacted.copy()
+        copied.tracker, copied.leftovers = self.tracker.copy(), self.leftovers.copy()
         copied._sizes = self._sizes.copy()
         return copied
 
@@ -71,10 +71,7 @@ class PgTable:
         else:
             self._amend(look, last, changed)
         self.tracker.end()
-        self.uncompacted.keep(self.pgs)
-        osds = self.uncompacted.osds
-        self.uncompacted.update({osd: self.totals.omap.get(osd, 0) for osd in osds},
-                                reported_omap(look.reading.osd_stats) if osds else {})
+        self.leftovers.update(look, self.totals, self.pgs)
         self._look = look
 
     def _build_all(self, look: Look, last: Optional[Look]) -> None:
@@ -85,7 +82,7 @@ class PgTable:
         self.totals = PgTotals()
         pgids, self._pgids = self._known_pgids(look)
         self._sizes.start(look)
-        self._sizes.fit(None, look, pgids, self._pgids, self.uncompacted)
+        self._sizes.fit(None, look, pgids, self._pgids, self.leftovers)
         builder = self._builder(look, last)
         pgs: Rows[Pg] = Rows(Pg)
         for pgid in with_checkpoints(pgids, _PGS_A_PIECE, self._checkpoint):
@@ -111,7 +108,7 @@ class PgTable:
         alone takes more or less, by sizes as a full build of the look has them."""
         sizes, (pgids, by_pool) = self._sizes.copy(), self._known_pgids(look)
         sizes.start(look)
-        sizes.fit(None, look, pgids, by_pool, self.uncompacted)
+        sizes.fit(None, look, pgids, by_pool, self.leftovers)
         return {pool: metadata_ratio(look, sizes.rules, by_pool.get(pool, ()), self._checkpoint)
                 for pool in look.surroundings.shard_ratios.pools if pool in look.pools}
 
@@ -119,7 +116,7 @@ class PgTable:
         changed.update(self._notes.silent)
         changed = {pgid for pgid in changed if pgid in self.pgs}
         rules = self._sizes.rules
-        fitted = self._sizes.fit(last, look, changed, self._pgids, self.uncompacted)
+        fitted = self._sizes.fit(last, look, changed, self._pgids, self.leftovers)
         dirty = self._notes.restless.union(
             fitted, *[self._pgids.get(pool, ()) for pool in changed_pools(last, look)])
         builder = self._builder(look, last)
@@ -146,7 +143,7 @@ class PgTable:
 
     def _builder(self, look: Look, last: Optional[Look]) -> PgBuilder:
         return PgBuilder(look, last, self._sizes.rules, self._notes, self.tracker,
-                         self.uncompacted, self.copies)
+                         self.leftovers, self.copies)
 
 
 def _omap_bytes(look: Look, pgid: str, rules: SizeRules) -> int:

@@ -16,6 +16,7 @@ class PgTotals:
         self.outbound: Dict[int, int] = {}
         self.up_bytes: Dict[int, int] = {}   # of the shards by the up sets
         self.omap: Dict[int, int] = {}       # held by the PGs
+        self.pgs: Dict[int, int] = {}        # of which an OSD holds a whole shard
         self.moving: Set[str] = set()        # pgids
 
     def add(self, pg: Pg, pool: Pool, omap_bytes: int, sign: int) -> None:
@@ -23,10 +24,11 @@ class PgTotals:
         self.objects[pg.pool] = self.objects.get(pg.pool, 0) + sign * pg.objects
         if pg.immovable:
             self.skipped[pg.immovable] = self.skipped.get(pg.immovable, 0) + sign
-        size, up_bytes = sign * pg.shard_bytes, self.up_bytes
+        size, up_bytes, pgs = sign * pg.shard_bytes, self.up_bytes, self.pgs
         for osd in pg.up:
             up_bytes[osd] = up_bytes.get(osd, 0) + (
                 size if pool.is_uniform else sign * pool.bytes_on(pg.shard_bytes, osd, pg.up))
+            pgs[osd] = pgs.get(osd, 0) + sign
         if omap_bytes:
             self._add_omap(pg, omap_bytes, sign)
         if pg.is_moving:
@@ -43,9 +45,11 @@ class PgTotals:
         for osd in gains:
             self.inbound[osd] = self.inbound.get(osd, 0) + sign * int(
                 pool.bytes_on(pg.shard_bytes, osd, pg.up) * pg.uncopied_ratio)
+            self.pgs[osd] = self.pgs.get(osd, 0) - sign
         for osd in losses:
             self.outbound[osd] = self.outbound.get(osd, 0) + sign * pool.bytes_on(
                 pg.shard_bytes, osd, pg.holders)
+            self.pgs[osd] = self.pgs.get(osd, 0) + sign
 
     def _add_omap(self, pg: Pg, omap_bytes: int, sign: int) -> None:
         for osd in {*pg.holders, *pg.up}:

@@ -4,7 +4,7 @@ All are whole numbers, so that the sums are those of all PGs, whatever was added
 """
 from __future__ import annotations
 
-from typing import Collection, Dict, List, Mapping, Optional, Sequence
+from typing import Collection, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ..model import Pool
 from ..reading import PgRecord
@@ -27,6 +27,8 @@ class _PoolSums:
         self.omap_bytes = 0      # as estimated
         #: thousandths of bytes of the shards on OSDs with statistics, as usual OSDs would have them
         self.logical_bytes = 0
+        self.coming_bytes = 0    # the same of shards that are being copied, once they are whole
+        self.lacking_bytes = 0   # those of `logical_bytes` that may not be there: PGs in recovery
         self.silent_shards = 0   # on such OSDs, of PGs that were not reported
 
     def mean(self, pool: int) -> Optional[ShardInput]:
@@ -47,7 +49,8 @@ class SizeSums:
         self.objects: Dict[int, int] = dict.fromkeys(devices, 0)
         self.explained_bytes: Dict[int, int] = dict.fromkeys(devices, 0)
 
-    def add_record(self, pool: Pool, record: PgRecord, acting: Sequence[int], sign: int) -> None:
+    def add_record(self, pool: Pool, record: PgRecord, acting: Sequence[int], up: Sequence[int],
+                   sign: int) -> None:
         """Adds what does not depend on estimates."""
         sums = self._pools.get(pool.id)
         if sums is None:
@@ -63,8 +66,13 @@ class SizeSums:
         sums.data_bytes += sign * max(0, data_bytes)
         sums.objects += sign * max(0, record.num_objects)
         allocation = self._factors.allocation.get(pool.id)
-        sums.logical_bytes += data_bytes * (_PARTS * copies if allocation is None else sign * sum(
+        logical = data_bytes * (_PARTS * copies if allocation is None else sign * sum(
             [int(_PARTS * allocation.get(osd, 1.0)) for osd in acting if osd in own]))
+        sums.logical_bytes += logical
+        if acting is not up:
+            sums.coming_bytes += sign * data_bytes * _PARTS * len(set(up).difference(acting))
+        if "recover" in record.state or "degraded" in record.state:
+            sums.lacking_bytes += logical
 
     def add_omap(self, shard: ShardInput, sign: int) -> None:
         """Adds the estimated omap of a PG that was reported."""
@@ -99,10 +107,13 @@ class SizeSums:
         return {pool: self._pools[pool].omap.estimate(count) if pool in self._pools
                 else OmapEstimate() for pool, count in allocated.items()}
 
-    def allocation_ratios(self, allocated: Mapping[int, int]) -> Dict[int, float]:
-        """Pool id → bytes allocated per logical byte. `allocated`: pool id → raw bytes, the sum
-        over the OSDs that have reported, so that only their shards count."""
-        ratios: Dict[int, float] = {}
+    def allocation_ratios(self, allocated: Mapping[int, int],
+                          left: Mapping[int, int]) -> Dict[int, Tuple[float, float, float]]:
+        """Pool id → bytes allocated per logical byte, at least, as it seems, and at most.
+        `allocated`: pool id → raw bytes, the sum over the OSDs that have reported, so that only
+        their shards count; `left`: bytes that may be in these and that no PG holds any more. Nor is
+        it known how much of what is being copied is there, by backfill or by log recovery."""
+        ratios: Dict[int, Tuple[float, float, float]] = {}
         for pool, count in allocated.items():
             sums = self._pools.get(pool)
             if sums is None:
@@ -111,7 +122,10 @@ class SizeSums:
             silent = sums.silent_shards * mean.data_bytes if mean is not None else 0
             logical = sums.logical_bytes + _PARTS * silent
             if logical > 0:
-                ratios[pool] = _PARTS * count / logical
+                least = max(1, count - left.get(pool, 0))
+                ratios[pool] = (_PARTS * least / (logical + sums.coming_bytes),
+                                _PARTS * count / logical,
+                                _PARTS * count / max(1, logical - sums.lacking_bytes))
         return ratios
 
     def means(self, pools: Collection[int]) -> Dict[int, ShardInput]:

@@ -9,7 +9,8 @@ from ..model import pool_of
 from ..sizes.omap import OmapEstimate, allocated_omap
 from ..sizes.shard_inputs import InputRules
 from ..sizes.shard_sizes import ClassFactors, DeviceInput, SizeModel, class_factors
-from ..sizes.uncompacted_omap import UncompactedOmap
+from ..sizes.undeleted_data import UndeletedData
+from .leftovers import Leftovers
 from .look import Look
 from .size_sums import SizeSums, different_keys
 
@@ -35,6 +36,7 @@ class KeptSizes:
         self._checkpoint = checkpoint
         self._sums = SizeSums(())
         self.rules = _NO_RULES
+        self._before = _NO_RULES   # at the look before
 
     def start(self, look: Look) -> None:
         """Forgets all sums; the factors are kept while they are as good as new ones."""
@@ -44,11 +46,11 @@ class KeptSizes:
     def copy(self) -> KeptSizes:
         """One that knows the factors and has no sums."""
         copied = KeptSizes(self._checkpoint)
-        copied.rules = self.rules
+        copied.rules, copied._before = self.rules, self._before
         return copied
 
     def fit(self, before: Optional[Look], look: Look, changed: Collection[str],
-            pgids: Mapping[int, Collection[str]], uncompacted: UncompactedOmap) -> Collection[str]:
+            pgids: Mapping[int, Collection[str]], leftovers: Leftovers) -> Collection[str]:
         """Fits the rules to a look; returns the PGs whose own part of the model may be another:
         other factors of a device class change the sizes of all (resize.py).
 
@@ -60,8 +62,8 @@ class KeptSizes:
                 self._add_record(before, pgid, -1)
             self._add_record(look, pgid, 1)
         old, pool_stats = self.rules, look.reading.pool_stats
-        estimates = self._estimates(pool_stats, uncompacted)
-        allocation = self._allocation(pool_stats)
+        estimates = self._estimates(pool_stats, leftovers)
+        allocation = self._allocation(pool_stats, leftovers.undeleted)
         dirty: Collection[str] = changed
         if before is not None:
             pools = {*different_keys(old.inputs.omap, estimates),
@@ -79,8 +81,9 @@ class KeptSizes:
         for pgid in with_checkpoints(dirty, _PGS_A_PIECE, self._checkpoint):
             if look.record(pgid).is_unknown:
                 self._add_shards(look, pgid, rules, 1)
-        factors = self._class_factors(look, uncompacted)
+        factors = self._class_factors(look, leftovers)
         self._checkpoint()
+        self._before = old
         self.rules = rules._replace(factors=factors, model=SizeModel(
             allocation, factors, {osd: look.osds[osd].device_class
                                   for osd in look.surroundings.with_statistics},
@@ -88,8 +91,9 @@ class KeptSizes:
         return dirty
 
     def _add_record(self, look: Look, pgid: str, sign: int) -> None:
-        self._sums.add_record(look.pools[pool_of(pgid)], look.record(pgid), look.acting_set(pgid),
-                              sign)
+        up = look.reading.up[pgid]
+        self._sums.add_record(look.pools[pool_of(pgid)], look.record(pgid),
+                              look.acting.get(pgid) or up, up, sign)
 
     def _add_shards(self, look: Look, pgid: str, rules: SizeRules, sign: int) -> None:
         record, pool = look.record(pgid), look.pools[pool_of(pgid)]
@@ -100,29 +104,45 @@ class KeptSizes:
                               look.reading.measured.get(pool.id, 0.0), sign)
 
     def _estimates(self, pool_stats: Iterable[Mapping[str, Any]],
-                   uncompacted: UncompactedOmap) -> Dict[int, OmapEstimate]:
+                   leftovers: Leftovers) -> Dict[int, OmapEstimate]:
         """Pool id → estimate of its omap, where its own statistics have it."""
-        found = self._sums.omap_estimates(allocated_omap(pool_stats, uncompacted.bytes_by_pool()))
+        found = self._sums.omap_estimates(
+            allocated_omap(pool_stats, leftovers.uncompacted.bytes_by_pool()))
         kept = self.rules.inputs.omap
         return {pool: kept[pool] if pool in kept and kept[pool].is_near(fitted) else fitted
                 for pool, fitted in found.items()}
 
-    def _allocation(self, pool_stats: Iterable[Mapping[str, Any]]) -> Dict[int, float]:
-        """Pool id → bytes allocated per logical byte, where BlueStore reports it per pool."""
+    def _allocation(self, pool_stats: Iterable[Mapping[str, Any]],
+                    undeleted: UndeletedData) -> Dict[int, float]:
+        """Pool id → bytes allocated per logical byte, where BlueStore reports it per pool.
+
+        While data moves the pool's figure also counts copies that nothing tells of: what is known
+        from before is kept as far as it agrees. At the look at which shards were seen to have left
+        their OSDs it was not known that the figure counts them.
+        """
         found = self._sums.allocation_ratios({
             pool["poolid"]: pool["store_stats"]["allocated"] for pool in pool_stats
-            if pool.get("store_stats", {}).get("allocated", 0) > 0})
-        kept = self.rules.allocation
-        return {pool: kept[pool] if is_near(kept.get(pool), ratio) else ratio
-                for pool, ratio in found.items()}
+            if pool.get("store_stats", {}).get("allocated", 0) > 0}, undeleted.most_by_pool())
+        ratios: Dict[int, float] = {}
+        for pool, (least, likely, most) in found.items():
+            rules = self._before if pool in undeleted.new_pools else self.rules
+            kept = rules.allocation.get(pool, likely)
+            ratio = min(most, max(least, kept))
+            ratios[pool] = kept if is_near(kept, ratio) else ratio
+        return ratios
 
-    def _class_factors(self, look: Look, uncompacted: UncompactedOmap) -> Dict[str, ClassFactors]:
-        sums, beside = self._sums, uncompacted.bytes_by_osd()
+    def _class_factors(self, look: Look, leftovers: Leftovers) -> Dict[str, ClassFactors]:
+        """Device class → factors; those from before while what has left OSDs is only estimated."""
+        sums, beside = self._sums, leftovers.device_bytes(look)
+        doubtful = {look.osds[osd].device_class for osd in leftovers.undeleted.bytes_by_osd()
+                    if osd in look.osds}
+        before = self._before if leftovers.undeleted.new_pools else self.rules
         devices: Dict[str, List[DeviceInput]] = {}
         for osd in with_checkpoints(look.osds.values(), _OSDS_A_PIECE, self._checkpoint):
             if osd.has_statistics:
                 devices.setdefault(osd.device_class, []).append(DeviceInput(
                     max(0, osd.used_bytes - beside.get(osd.id, 0)), sums.own_bytes[osd.id],
                     sums.objects[osd.id], sums.explained_bytes[osd.id]))
-        return {name: class_factors(members, self.rules.factors.get(name))
+        return {name: before.factors[name] if name in doubtful and name in before.factors
+                else class_factors(members, self.rules.factors.get(name))
                 for name, members in with_checkpoints(devices.items(), 1, self._checkpoint)}

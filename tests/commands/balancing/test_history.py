@@ -67,6 +67,25 @@ def test_an_executed_plan_is_told_while_it_runs_and_afterwards(session: Session)
     assert max(map(len, plain.split("\n"))) <= WIDTH
 
 
+def test_the_result_is_measured_once_what_has_left_osds_is_deleted(session: Session) -> None:
+    """And no further plan takes anything from an OSD for what it is still deleting."""
+    run(session, "sim deletion 3h")
+    optimize(session)
+    run(session, "equilibrium execute p")
+    for _ in range(100):
+        run(session, "sim run 10m")
+        told, = episodes(session)
+        if told["outcome"] == "completed":
+            break
+    assert told["measured"] == "awaited"
+    assert any(session.cluster.undeleted.values())
+    assert len(optimize(session, "again")["moves"]) <= 2
+    run(session, "sim run 6h")
+    told, = episodes(session)
+    assert told["measured"] == "arrived" and 0.0 <= told["error_mean"] <= told["error_max"] < 0.02
+    assert len(optimize(session, "later")["moves"]) <= 2
+
+
 def test_what_is_written_as_the_result_was_measured_and_no_forecast(session: Session) -> None:
     """`off` while nobackfill holds everything up: nothing has been gained, whatever is in flight.
     The figures come when the data has, although the mgr dies in between."""

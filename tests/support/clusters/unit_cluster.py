@@ -45,6 +45,7 @@ class Cluster:
         self.profiles: Dict[str, Dict[str, str]] = {}
         self.store_stats: Dict[int, Dict[str, int]] = {}
         self.omap_reported: Dict[int, int] = {}   # by OSD
+        self.num_pgs: Dict[int, int] = {}   # by OSD, those that are being deleted included
         #: (pool, OSD) → bytes that the data of its shards takes there for each that it takes
         #: elsewhere; OSDs tell what they have of each pool where there are any
         self.taken_ratios: Dict[Tuple[int, int], float] = {}
@@ -162,6 +163,7 @@ class Cluster:
                 total, used = self.sizes[osd], self.used_bytes(osd)
                 stats.append({"osd": osd, "up_from": self.osds[osd].get("up_from", 0),
                               "kb": total // 1024, "kb_used": used // 1024,
+                              **({"num_pgs": self.num_pgs[osd]} if osd in self.num_pgs else {}),
                               "statfs": {"total": total, "available": total - used,
                                          "omap_allocated": self.omap_reported.get(osd, 0)}})
         return stats
