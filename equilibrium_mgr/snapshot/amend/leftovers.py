@@ -1,7 +1,7 @@
 """What has left OSDs and takes space on them still."""
 from __future__ import annotations
 
-from typing import Container, Dict, Mapping, NamedTuple, Optional
+from typing import Any, Collection, Container, Dict, Mapping, NamedTuple, Optional
 
 from ..sizes.uncompacted_omap import UncompactedOmap, reported_omap
 from ..sizes.undeleted_data import OsdContent, UndeletedData
@@ -13,18 +13,23 @@ class _Content(NamedTuple):
     """What OSDs reported at one look, and what they were known to hold. By OSD id."""
 
     look: Look
-    omap: Mapping[int, int]       # uncompacted
     up_bytes: Mapping[int, int]   # as what follows: PgTotals
     inbound: Mapping[int, int]
     outbound: Mapping[int, int]
+    omap: Mapping[int, int]
 
-    def excess_bytes(self, osd: int) -> Optional[int]:
-        """Used bytes of an OSD beyond what the shards take that it holds, also in part."""
-        if osd not in self.look.osds:
-            return None
-        used = self.look.osds[osd].used_bytes - self.omap.get(osd, 0)
-        held = self.up_bytes.get(osd, 0) - self.inbound.get(osd, 0) + self.outbound.get(osd, 0)
-        return int(used / self.look.surroundings.shard_ratios.factors.osds.get(osd, 1.0)) - held
+    def excess_bytes(self, osds: Collection[int]) -> Dict[int, int]:
+        """OSD id → bytes of data beyond what the shards take that it holds, also in part."""
+        factors, found = self.look.surroundings.shard_ratios.factors, {}
+        for stats in self.look.reading.osd_stats if osds else ():
+            osd = stats["osd"]
+            if osd in osds and osd in self.look.osds:
+                data = _data_bytes(stats) if osd not in factors.drives else 0
+                data = data or self.look.osds[osd].used_bytes
+                held = (self.up_bytes.get(osd, 0) - self.inbound.get(osd, 0)
+                        + self.outbound.get(osd, 0) - self.omap.get(osd, 0))
+                found[osd] = int(data / factors.osds.get(osd, 1.0)) - held
+        return found
 
 
 class Leftovers:
@@ -58,20 +63,21 @@ class Leftovers:
                                 reported_omap(look.reading.osd_stats) if osds else {})
         self.undeleted.keep(pgids)
         last, self._last = self._last, _Content(
-            look, self.uncompacted.bytes_by_osd(), dict(totals.up_bytes), dict(totals.inbound),
-            dict(totals.outbound))
+            look, dict(totals.up_bytes), dict(totals.inbound), dict(totals.outbound),
+            dict(totals.omap))
         self.undeleted.update(self._contents(self._last, last, totals))
 
     def _contents(self, now: _Content, last: Optional[_Content],
                   totals: PgTotals) -> Dict[int, OsdContent]:
         """OSD id → its content, of the OSDs that shards have left."""
-        osds = self.undeleted.osds
-        found: Dict[int, OsdContent] = {}
-        for stats in now.look.reading.osd_stats if osds else ():
-            osd = stats["osd"]
-            excess = now.excess_bytes(osd) if osd in osds else None
-            if excess is not None:
-                found[osd] = OsdContent(
-                    excess, last.excess_bytes(osd) if last is not None else None,
-                    stats.get("num_pgs", 0) - totals.pgs.get(osd, 0))
-        return found
+        excess = now.excess_bytes(self.undeleted.osds)
+        before = last.excess_bytes(excess) if last is not None else {}
+        return {stats["osd"]: OsdContent(
+            excess[stats["osd"]], before.get(stats["osd"]),
+            stats.get("num_pgs", 0) - totals.pgs.get(stats["osd"], 0))
+            for stats in (now.look.reading.osd_stats if excess else ()) if stats["osd"] in excess}
+
+
+def _data_bytes(stats: Mapping[str, Any]) -> int:
+    """Bytes of objects, without what RocksDB takes: that comes and goes by itself."""
+    return max(0, int((stats.get("statfs") or {}).get("allocated", 0)))

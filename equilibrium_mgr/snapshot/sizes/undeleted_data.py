@@ -6,8 +6,8 @@ more for a large PG. Until then it reports their bytes as used. A plan that beli
 still more from the OSD: right after 7 moves that evened a pool out, the next plan had 17.
 
 An OSD counts in `num_pgs` what it is still deleting. While that is more than the PGs that it holds,
-undeleted is what it uses beyond them more than before, at most what has left it. That is known for
-moves since the mgr became active; for earlier ones the OSD's report is believed.
+undeleted is the data that it has beyond them more than before, at most what has left it. That is
+known for moves since the mgr became active; for earlier ones the OSD's report is believed.
 """
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Container, Dict, Iterable, Mapping, NamedTuple, Optional, Set
 class OsdContent(NamedTuple):
     """What an OSD reports beside what it is known to hold."""
 
-    excess_bytes: int   # used beyond what the shards take that it holds, also in part
+    excess_bytes: int   # of data beyond what the shards take that it holds, also in part
     excess_before: Optional[int]   # the same at the last reading, where that is known
     spare_pgs: int      # counted beyond those of which it holds a whole shard
 
