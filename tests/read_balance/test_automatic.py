@@ -1,7 +1,7 @@
 """Automatic read balance on a simulated cluster: when it begins, what stops it, what it leaves."""
 from __future__ import annotations
 
-from typing import Iterator, List, Optional
+from typing import Any, Iterator, List, Optional
 
 import pytest
 from tests.support.clusters.unit_cluster import Cluster
@@ -9,6 +9,8 @@ from tests.support.fakes import FakeGateway
 
 from equilibrium_mgr.control.auto_planner import NextStep
 from equilibrium_mgr.control.automatic import reads
+from equilibrium_mgr.plan.model import Plan
+from equilibrium_mgr.read_balance.read_plan import read_plan
 from equilibrium_mgr.settings import Settings, default_settings
 from mgr_stub.console.session import Session
 from tests.commands.asking import run
@@ -74,9 +76,11 @@ class Rounds:
         self.settings: Settings = default_settings()._replace(active=True, read_balance=True)
         self.reads = reads.AutomaticReads(
             FakeGateway(uneven()), lambda: self.now)  # type: ignore[arg-type]
-        plan = reads.read_plan
-        monkeypatch.setattr(reads, "read_plan", lambda *given: (
-            self.made.append(self.now), plan(*given))[1])
+        monkeypatch.setattr(reads, "read_plan", self._planned)
+
+    def _planned(self, *given: Any) -> Plan:
+        self.made.append(self.now)
+        return read_plan(*given)
 
     def until(self, seconds: float, cluster: Cluster) -> Optional[NextStep]:
         """A round a minute; the last step that plans."""
