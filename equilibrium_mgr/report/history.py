@@ -44,8 +44,8 @@ def report_history(entries: Sequence[Mapping[str, Any]], episode: Optional[Mappi
     lines = ["%MAX: the fullest OSD of the class, before -> after, as OSDs reported it",
              "SHARDS, SENT: what upmaps were sent for; of what is stopped less may arrive"]
     if len(shown) < len(found):
-        lines.append(f"... {len(found) - len(shown)} earlier episodes; --limit {len(found)} shows"
-                     " all")
+        earlier = plural(len(found) - len(shown), "earlier episode")
+        lines.append(f"... {earlier}; --limit {len(found)} shows all")
     table = render_table(_COLUMNS, [row for entry in shown for row in _rows(entry)]).split("\n")
     lines += ["", table.pop(0)]
     for entry in shown:

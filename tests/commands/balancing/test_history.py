@@ -141,7 +141,8 @@ def test_limit_shows_the_newest(session: Session) -> None:
     assert shown["total"] == 30
     answer = report_history(entries, None, 2e9, 2)
     assert [e["plan"] for e in answer.data["episodes"]] == ["p28", "p29"]
-    assert "28 earlier episodes" in answer.plain
+    assert "28 earlier episodes;" in answer.plain
+    assert "... 1 earlier episode;" in report_history(entries, None, 2e9, 29).plain
     rc, _, err = session.command("equilibrium history --limit 0")
     assert rc == -22 and "--limit" in err
 
