@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import random
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
@@ -148,11 +149,13 @@ class Story:
         self.play("try equilibrium off")
         self.run(DAY)
 
-    def undo(self, what: str) -> Dict[str, str]:
-        """Takes changes back, often over a failover, and waits until nothing is left of it; pgid →
-        why it is not restored."""
-        line = f"equilibrium undo {what} --format json"
-        for _ in range(5):
+    def undo(self, what: str = "", since: float = 0.0) -> Dict[str, str]:
+        """Takes changes back, those of a plan or all `since` a moment (seconds since the epoch),
+        often over a failover, and waits until nothing is left of it; pgid → why it is not
+        restored."""
+        for _ in range(5):   # a span is of the moment at which it is asked for
+            span = what or f"--since {math.ceil(self.now().at - since)}s"
+            line = f"equilibrium undo {span} --format json"
             self.watch.judge.silence.on_answer("equilibrium undo", 0)
             code, out, _ = self.session.command(line)
             if code != -errno.EAGAIN:

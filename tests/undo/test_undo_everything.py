@@ -2,7 +2,6 @@
 byte for byte, whatever came in between; each that has not is named with its reason."""
 from __future__ import annotations
 
-import math
 import re
 from pathlib import Path
 from typing import Any, Dict, Iterator, Set
@@ -52,7 +51,7 @@ def test_a_span_comes_back(story: Story, company: str) -> None:
     moment = story.rng.choice(moments)
     story.rest()
     changed = story.changed_since(moment)
-    not_restored = story.undo(f"--since {math.ceil(story.now().at - moment.at)}s")
+    not_restored = story.undo(since=moment.at)
     wrong = differing(moment.items, story.now().items) & changed
     print(f"{len(changed)} PGs were sent since, named are {not_restored}")
     assert wrong <= {*not_restored, *story.touched}
