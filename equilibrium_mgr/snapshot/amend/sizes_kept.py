@@ -36,7 +36,8 @@ class KeptSizes:
         self._checkpoint = checkpoint
         self._sums = SizeSums(())
         self.rules = _NO_RULES
-        self._before = _NO_RULES   # at the look before
+        #: of the last look before shards had left OSDs; those at which they have count these twice
+        self._before = _NO_RULES
 
     def start(self, look: Look) -> None:
         """Forgets all sums; the factors are kept while they are as good as new ones."""
@@ -83,7 +84,7 @@ class KeptSizes:
                 self._add_shards(look, pgid, rules, 1)
         factors = self._class_factors(look, leftovers)
         self._checkpoint()
-        self._before = old
+        self._before = self._before if leftovers.undeleted.new_pools else old
         self.rules = rules._replace(factors=factors, model=SizeModel(
             allocation, factors, {osd: look.osds[osd].device_class
                                   for osd in look.surroundings.with_statistics},

@@ -160,3 +160,25 @@ def test_where_all_osds_have_given_and_got_sizes_stay_what_they_are() -> None:
             [DATA] * 60, rel=0.01)
         assert [osd.undeleted_bytes / DATA for osd in snapshot.osds.values()] == pytest.approx(
             [left * (osd + 1) / 5 for osd in range(5)], abs=0.1)
+
+
+def test_sizes_stay_what_they_are_where_shards_arrive_at_one_look_after_the_other() -> None:
+    cluster, builder = Cluster(hosts(1, 5), {0: OSD_RULE}).pool(1, size=1), SnapshotBuilder()
+    for ps in range(60):
+        cluster.pg(f"1.{ps:x}", [ps % 5], num_bytes=DATA, objects=1000)
+    for osd in range(5):
+        told(cluster, osd, 12, 12)
+    builder.build(cluster.reading())
+    for turn in range(4):   # five more at each look, of which nothing is deleted
+        cluster.up, cluster.epoch = dict(cluster.up), cluster.epoch + 1
+        for ps in range(5 * turn, 5 * turn + 5):
+            cluster.pg(f"1.{ps:x}", [(ps + 1) % 5], num_bytes=DATA, objects=1000,
+                       items=[(ps % 5, (ps + 1) % 5)], reported=cluster.epoch)
+        for osd in range(5):
+            told(cluster, osd, 13 + turn, 13 + turn)
+        builder.build(cluster.reading())
+    for _ in range(2):
+        snapshot = builder.build(cluster.reading())
+    assert [pg.shard_bytes for pg in snapshot.pgs.values()] == pytest.approx([DATA] * 60, rel=0.01)
+    assert [osd.undeleted_bytes / DATA for osd in snapshot.osds.values()] == pytest.approx(
+        [4.0] * 5, abs=0.3)
